@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/** @file
+ * The completion queue: where a host learns what happened and what is wanted of it.
+ *
+ * Three kinds of things come off a queue: *completions* of operations (their slot is reserved when the operation is
+ * submitted, so none is ever lost), *readiness* of watched objects (one coalesced bit per object, never dropped), and
+ * *requests* to the host (open this connection of your transport), each with an id that is answered by a call, now or
+ * later. Muster never calls the host on a library thread: either the host pulls with muster_queue_next(), or it calls
+ * muster_queue_dispatch(), which runs the host's callback tables on the calling thread.
+ *
+ * A host waits in one of three ways: inside muster_queue_next() with a timeout; by polling the descriptor of
+ * muster_queue_fd() in its own event loop; or by a wake function. Wake-ups merge, so drain until ::MUSTER_AGAIN, which
+ * means drained *and* armed again. */
+#ifndef MUSTER_QUEUE_H
+#define MUSTER_QUEUE_H
+
+#include <muster/context.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What a completion tells; the value of muster_completion::kind. */
+enum muster_completion_kind {
+    MUSTER_DONE_READ = 1,      /**< muster_stream_read_begin() ended; the buffer is the caller's again. */
+    MUSTER_DONE_RELEASED = 2,  /**< muster_stream_write_owned() ended; the buffer is the caller's again. */
+    MUSTER_DONE_DIAL = 3,      /**< muster_transport_dial_begin() ended; object is the stream. */
+    MUSTER_DONE_EXIT = 4,      /**< A process ended; bytes holds the wait status, see process.h. */
+    MUSTER_DONE_USER = 5,      /**< muster_queue_post(); bytes holds the value posted. */
+    MUSTER_EVENT_READY = 16,   /**< A watched object is ready; events says for what. */
+    MUSTER_EVENT_LOG = 17,     /**< A log record; status holds the level, the error argument the text. */
+    MUSTER_REQUEST_OPEN = 32,  /**< Host-served transport: connect to the address; answer by request id. */
+    MUSTER_REQUEST_LISTEN = 33, /**< Host-served transport: listen at the address. */
+    MUSTER_REQUEST_CLOSE = 34, /**< Host-served transport: a connection or listener is over; no answer wanted. */
+    MUSTER_REQUEST_CANCEL = 35 /**< The request named by request is no longer wanted; answering it is harmless. */
+};
+
+/** One entry taken off a queue; 64 bytes. */
+typedef struct muster_completion {
+    int32_t  kind;        /**< A ::muster_completion_kind value. */
+    muster_status status; /**< How it ended; ::MUSTER_OK for events and requests. */
+    uint64_t tag;         /**< The caller's own value, given with the operation or watch. */
+    void    *object;      /**< DIAL: the new muster_stream, owned by the caller. Otherwise NULL. */
+    uint64_t bytes;       /**< Bytes moved, or the value named at the kind. */
+    uint64_t request;     /**< Id of a request, else 0. */
+    uint32_t events;      /**< READY: ::muster_stream_event values, or'ed. */
+    uint32_t reserved[5]; /**< Zero. */
+} muster_completion;
+
+/** How to make a queue; all zero means the defaults named here. */
+typedef struct muster_queue_config {
+    uint32_t struct_size; /**< sizeof(muster_queue_config) of the caller. */
+    uint32_t flags;       /**< Zero. */
+    uint32_t capacity;    /**< Operations that may be outstanding or waiting to be taken; 0: 65536. */
+    uint32_t reserved;    /**< Zero. */
+} muster_queue_config;
+
+/** Figures of a queue since its start. */
+typedef struct muster_queue_stats {
+    uint64_t depth;        /**< Entries waiting now. */
+    uint64_t outstanding;  /**< Slots reserved by operations under way. */
+    uint64_t taken;        /**< Entries ever taken. */
+    uint64_t wakeups;      /**< Wake-ups sent to the host. */
+    uint64_t log_dropped;  /**< Log records dropped because the queue was full. */
+    uint64_t reserved[3];  /**< Zero. */
+} muster_queue_stats;
+
+/** Makes a completion queue.
+ * @param[in]  context    Context it belongs to; the queue keeps it alive.
+ * @param[in]  config     Its size; copied. NULL means all defaults.
+ * @param[out] out_queue  New queue; the caller owns one reference.
+ * @param[out] error      Detail on failure, or NULL.
+ * @retval MUSTER_OK       Made.
+ * @retval MUSTER_E_ARG    No context, or a value out of range.
+ * @retval MUSTER_E_ABI    The config has non-zero fields newer than this library.
+ * @retval MUSTER_E_NOMEM  No memory.
+ * @retval MUSTER_E_LIMIT  No descriptor left.
+ * @retval MUSTER_E_CLOSED The context is closed.
+ * @retval MUSTER_E_FORKED The context belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_queue_create(muster_context *context, const muster_queue_config *config,
+                                             muster_queue **out_queue, muster_error *error);
+
+/** Takes the oldest entry off a queue.
+ * In an external context the call drives the engine while it waits.
+ * @param[in]  queue       Queue to read.
+ * @param[in]  timeout_ns  Longest wait in nanoseconds; 0 looks once, -1 has no end.
+ * @param[out] out         Filled on ::MUSTER_OK; an object inside is then the caller's.
+ * @param[out] error       Detail of an entry whose own status is negative, and the text of a log record; or NULL.
+ * @retval MUSTER_OK         One taken; its own status is in the entry.
+ * @retval MUSTER_AGAIN      Empty, armed again, and the timeout was 0.
+ * @retval MUSTER_TIMEOUT    Nothing came in time.
+ * @retval MUSTER_E_ARG      No queue or no place.
+ * @retval MUSTER_E_CLOSED   Closed and drained; nothing will come.
+ * @retval MUSTER_E_CANCELED muster_queue_cancel() was called while this call waited.
+ * @retval MUSTER_E_FORKED   The queue belongs to the parent process.
+ * @threads{any; each entry goes to one caller} @blocks{up to timeout_ns} @since 0.1 */
+MUSTER_API muster_status muster_queue_next(muster_queue *queue, int64_t timeout_ns, muster_completion *out,
+                                           muster_error *error);
+
+/** Handles one entry that no callback table took; see muster_queue_dispatch().
+ * @param user   The value given to muster_queue_dispatch().
+ * @param entry  The entry; borrowed for the call, but an object inside is the callee's to keep.
+ * @param error  Its detail; borrowed. */
+typedef void (*muster_queue_handler_fn)(void *user, const muster_completion *entry, const muster_error *error);
+
+/** Takes entries off a queue and runs callbacks for them on this thread: requests go to the table their transport was
+ * registered with, everything else to the handler. No lock is held during a callback; it may call Muster.
+ * @param[in]  queue       Queue to serve.
+ * @param[in]  timeout_ns  Longest wait for the first entry; 0 looks once, -1 has no end.
+ * @param[in]  handler     Takes what no table takes. NULL: such entries stay, and the call ends before the first.
+ * @param[in]  user        Passed to the handler.
+ * @param[out] out_count   Entries served, or NULL.
+ * @retval MUSTER_OK         At least one served; the queue was drained.
+ * @retval MUSTER_AGAIN      Empty, armed again, and the timeout was 0.
+ * @retval MUSTER_TIMEOUT    Nothing came in time.
+ * @retval MUSTER_E_ARG      No queue.
+ * @retval MUSTER_E_UNSUPPORTED  The next entry needs a handler and none was given.
+ * @retval MUSTER_E_CLOSED   Closed and drained.
+ * @retval MUSTER_E_CANCELED muster_queue_cancel() was called while this call waited.
+ * @retval MUSTER_E_FORKED   The queue belongs to the parent process.
+ * @threads{any; callbacks run on the calling thread only} @blocks{up to timeout_ns, and for the callbacks} @since 0.1 */
+MUSTER_API muster_status muster_queue_dispatch(muster_queue *queue, int64_t timeout_ns,
+                                               muster_queue_handler_fn handler, void *user, uint64_t *out_count);
+
+/** Ends the wait of every thread that is inside muster_queue_next() or muster_queue_dispatch() now.
+ * @param[in] queue  Queue whose waiters return ::MUSTER_E_CANCELED.
+ * @retval MUSTER_OK       Done, also when nobody waited.
+ * @retval MUSTER_E_ARG    No queue.
+ * @retval MUSTER_E_FORKED The queue belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_queue_cancel(muster_queue *queue);
+
+/** Puts an entry of the caller's own onto a queue, for instance to wake a waiter with a message.
+ * @param[in] queue  Queue to post to.
+ * @param[in] tag    Returned in muster_completion::tag.
+ * @param[in] value  Returned in muster_completion::bytes.
+ * @retval MUSTER_OK       A ::MUSTER_DONE_USER entry will be taken.
+ * @retval MUSTER_AGAIN    No slot free; nothing posted.
+ * @retval MUSTER_E_ARG    No queue.
+ * @retval MUSTER_E_CLOSED The queue is closed.
+ * @retval MUSTER_E_FORKED The queue belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_queue_post(muster_queue *queue, uint64_t tag, uint64_t value);
+
+/** Gives a descriptor that polls readable while the queue may hold something.
+ * It is for poll(), epoll or a host's loop only: never read or write it. After it turned readable, drain until
+ * ::MUSTER_AGAIN; only then may it turn readable again.
+ * @param[in]  queue   Queue to watch.
+ * @param[out] out_fd  A duplicate the caller owns and closes, any time.
+ * @retval MUSTER_OK       Given.
+ * @retval MUSTER_E_ARG    No queue or no place.
+ * @retval MUSTER_E_LIMIT  No descriptor left.
+ * @retval MUSTER_E_CLOSED The queue is closed.
+ * @retval MUSTER_E_FORKED The queue belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_queue_fd(muster_queue *queue, int32_t *out_fd);
+
+/** Wakes a foreign event loop; the result is ignored. libuv's uv_async_send fits as it is.
+ * @param user  The value given to muster_queue_set_wake().
+ * @return Ignored. */
+typedef int (*muster_wake_fn)(void *user);
+
+/** Asks for a wake-up when a queue turns from empty to non-empty. Wake-ups merge: drain with
+ * muster_queue_next() until ::MUSTER_AGAIN. A queue that holds something already wakes at once.
+ * @param[in] queue  Queue to watch.
+ * @param[in] wake   Comes from any thread, no lock held; must not block, unwind or call Muster. NULL stops:
+ *                   after return no call is running and none will come.
+ * @param[in] user   Passed on; borrowed until replaced.
+ * @retval MUSTER_OK       Watching.
+ * @retval MUSTER_E_ARG    No queue.
+ * @retval MUSTER_E_CLOSED The queue is closed (NULL is still accepted).
+ * @retval MUSTER_E_FORKED The queue belongs to the parent process.
+ * @threads{any, not from inside wake} @blocks{until a running wake has returned} @since 0.1 */
+MUSTER_API muster_status muster_queue_set_wake(muster_queue *queue, muster_wake_fn wake, void *user);
+
+/** Closes a queue: nothing new is accepted, what is there can still be taken, waiters return. Operations under way end
+ * without an entry; their buffers are the caller's when this returns.
+ * A queue with a wake function must be closed; for one that is polled, muster_queue_release() is enough.
+ * @param[in] queue  Queue to close.
+ * @retval MUSTER_OK       Closed; the wake function will not be called again.
+ * @retval MUSTER_E_ARG    No queue.
+ * @retval MUSTER_E_FORKED The queue belongs to the parent process.
+ * @threads{any, not from inside wake} @blocks{until a running wake has returned} @since 0.1 */
+MUSTER_API muster_status muster_queue_close(muster_queue *queue);
+
+/** Gives up one reference. Entries nobody took are freed with the last one, objects in them released.
+ * @param[in] queue  What to release; NULL has no effect.
+ * @threads{any, finalizers included} @blocks{no} @since 0.1 */
+MUSTER_API void muster_queue_release(muster_queue *queue);
+
+/** Reads the figures of a queue.
+ * @param[in]  queue      Queue to ask.
+ * @param[out] out_stats  Filled.
+ * @retval MUSTER_OK       Filled.
+ * @retval MUSTER_E_ARG    No queue or no place.
+ * @retval MUSTER_E_FORKED The queue belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_queue_get_stats(muster_queue *queue, muster_queue_stats *out_stats);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/** @file
+ * Transports: dial and listen by address, whatever carries the bytes.
+ *
+ * | address | carries |
+ * |---|---|
+ * | `inproc://name` | two ends inside one context |
+ * | `tcp://host:port`, `tcp://[::1]:port` | TCP over IPv4 and IPv6; port 0 listens anywhere; names are resolved |
+ * | `unix:///path` | a Unix-domain socket; `unix://@name` an abstract one; its folder should be 0700 |
+ * | `shm://name` | shared memory between processes of one user on one host |
+ * | `yours://...` | a loaded plug-in, see plugin.h, or a transport served by the host |
+ *
+ * Options follow as `?key=value&key=value`: `bind=ADDRESS` (listen here), `advertise=ADDRESS` (tell peers this instead),
+ * `upgrade=no` (stay off shared memory), `seal=yes|no`, `auth=none` (no proof of the secret: must be written out).
+ * An unknown key is ::MUSTER_E_ADDRESS.
+ *
+ * Nobody gets in unasked: both sides prove the context's secret to each other before a byte of the host's goes through,
+ * and links that leave the host are sealed with keys from that proof. A tcp link between two processes of one user on
+ * one host moves its bytes to shared memory unless told otherwise. */
+#ifndef MUSTER_TRANSPORT_H
+#define MUSTER_TRANSPORT_H
+
+#include <muster/stream.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Opaque; made by muster_transport_listen(). */
+typedef struct muster_listener muster_listener;
+
+/** How to dial or listen; all zero means the defaults named here. */
+typedef struct muster_transport_config {
+    uint32_t struct_size;     /**< sizeof(muster_transport_config) of the caller. */
+    uint32_t flags;           /**< Zero. */
+    const void *greeting;     /**< Up to 4096 bytes shown to the other side with the connection (who I am); copied. */
+    uint64_t greeting_bytes;  /**< Length of the greeting. */
+    uint64_t window_bytes;    /**< Most bytes buffered per direction; 0: the context's. */
+    uint32_t backlog;         /**< Listeners: proved connections waiting to be accepted; 0: 1024. */
+    uint32_t reserved;        /**< Zero. */
+    int64_t  retry_ns;        /**< Dialling: keep trying while nobody listens there yet, this long; 0: do not. */
+} muster_transport_config;
+
+/** Connects to an address; returns when both sides have proved the secret.
+ * @param[in]  context        Context the stream belongs to.
+ * @param[in]  address        Where to; text, no terminator needed.
+ * @param[in]  address_bytes  Length of the text, at most 4096.
+ * @param[in]  config         Options; copied. NULL means all defaults.
+ * @param[in]  timeout_ns     Longest wait, name lookup included; -1 has no end of its own. At least 1.
+ * @param[out] out_stream     The stream; the caller owns one reference.
+ * @param[out] error          Detail on failure, or NULL.
+ * @retval MUSTER_OK            Connected.
+ * @retval MUSTER_TIMEOUT       Not in time; nothing is left behind.
+ * @retval MUSTER_E_ARG         A value is missing or out of range; the text names it.
+ * @retval MUSTER_E_ABI         The config has non-zero fields newer than this library.
+ * @retval MUSTER_E_ADDRESS     The address cannot be understood; the text says where.
+ * @retval MUSTER_E_NOT_FOUND   No transport of that scheme.
+ * @retval MUSTER_E_PLUGIN      The plug-in for that scheme cannot be loaded; the text names it and its package.
+ * @retval MUSTER_E_UNREACHABLE Nobody answers there.
+ * @retval MUSTER_E_PERMISSION  The system refuses this user.
+ * @retval MUSTER_E_AUTH        The other side has another secret, or says that we have.
+ * @retval MUSTER_E_PROTOCOL    The other side does not speak Muster, or no common version.
+ * @retval MUSTER_E_PEER        The connection broke during the handshake.
+ * @retval MUSTER_E_LIMIT       No descriptor left, or the other side takes no more.
+ * @retval MUSTER_E_NOMEM       No memory.
+ * @retval MUSTER_E_SYSTEM      Another failure of the system; see muster_error::os_errno.
+ * @retval MUSTER_E_CLOSED      The context is closed.
+ * @retval MUSTER_E_CANCELED    The context was closed meanwhile.
+ * @retval MUSTER_E_WOULD_DEADLOCK  The transport is served by a host that waits right here.
+ * @retval MUSTER_E_FORKED      The context belongs to the parent process.
+ * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
+MUSTER_API muster_status muster_transport_dial(muster_context *context, const char *address, size_t address_bytes,
+                                               const muster_transport_config *config, int64_t timeout_ns,
+                                               muster_stream **out_stream, muster_error *error);
+
+/** Begins to connect; ::MUSTER_DONE_DIAL comes with the stream, or with the status and detail of its failure.
+ * @param[in]  context        Context the stream belongs to.
+ * @param[in]  address        Where to; copied.
+ * @param[in]  address_bytes  Length of the text, at most 4096.
+ * @param[in]  config         Options; copied. NULL means all defaults.
+ * @param[in]  timeout_ns     Longest time it may take; -1 has no end of its own. At least 1.
+ * @param[in]  queue          Where the completion appears.
+ * @param[in]  tag            Returned in muster_completion::tag.
+ * @param[out] error          Detail on failure, or NULL.
+ * @retval MUSTER_OK          Begun; the completion will come.
+ * @retval MUSTER_AGAIN       No slot in the queue.
+ * @retval MUSTER_E_ARG       A value is missing or out of range; the text names it.
+ * @retval MUSTER_E_ABI       The config has non-zero fields newer than this library.
+ * @retval MUSTER_E_ADDRESS   The address cannot be understood; the text says where.
+ * @retval MUSTER_E_NOT_FOUND No transport of that scheme.
+ * @retval MUSTER_E_PLUGIN    The plug-in for that scheme cannot be loaded.
+ * @retval MUSTER_E_NOMEM     No memory.
+ * @retval MUSTER_E_CLOSED    The context is closed.
+ * @retval MUSTER_E_FORKED    The context belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_transport_dial_begin(muster_context *context, const char *address,
+                                                     size_t address_bytes, const muster_transport_config *config,
+                                                     int64_t timeout_ns, muster_queue *queue, uint64_t tag,
+                                                     muster_error *error);
+
+/** Listens at an address.
+ * @param[in]  context        Context its streams belong to.
+ * @param[in]  address        Where; text, no terminator needed.
+ * @param[in]  address_bytes  Length of the text, at most 4096.
+ * @param[in]  config         Options; copied. NULL means all defaults.
+ * @param[out] out_listener   The listener; the caller owns one reference.
+ * @param[out] error          Detail on failure, or NULL.
+ * @retval MUSTER_OK            Listening.
+ * @retval MUSTER_E_ARG         A value is missing or out of range; the text names it.
+ * @retval MUSTER_E_ABI         The config has non-zero fields newer than this library.
+ * @retval MUSTER_E_ADDRESS     The address cannot be understood; the text says where.
+ * @retval MUSTER_E_NOT_FOUND   No transport of that scheme, or no such host or folder.
+ * @retval MUSTER_E_PLUGIN      The plug-in for that scheme cannot be loaded.
+ * @retval MUSTER_E_EXISTS      The address is in use.
+ * @retval MUSTER_E_PERMISSION  The system refuses this user, or the socket's folder is open to others.
+ * @retval MUSTER_E_LIMIT       No descriptor left.
+ * @retval MUSTER_E_NOMEM       No memory.
+ * @retval MUSTER_E_SYSTEM      Another failure of the system; see muster_error::os_errno.
+ * @retval MUSTER_E_CLOSED      The context is closed.
+ * @retval MUSTER_E_FORKED      The context belongs to the parent process.
+ * @threads{any} @blocks{for a name lookup if bind or host is a name} @since 0.1 */
+MUSTER_API muster_status muster_transport_listen(muster_context *context, const char *address, size_t address_bytes,
+                                                 const muster_transport_config *config,
+                                                 muster_listener **out_listener, muster_error *error);
+
+/** Takes the next connection that has proved the secret.
+ * @param[in]  listener    Listener to ask.
+ * @param[in]  timeout_ns  Longest wait; 0 looks once, -1 has no end.
+ * @param[out] out_stream  The stream; the caller owns one reference.
+ * @param[out] error       Detail on failure, or NULL.
+ * @retval MUSTER_OK         Taken.
+ * @retval MUSTER_AGAIN      None waits, and the timeout was 0; a watch is armed again.
+ * @retval MUSTER_TIMEOUT    None came in time.
+ * @retval MUSTER_E_ARG      No listener or no place.
+ * @retval MUSTER_E_CLOSED   The listener is closed.
+ * @retval MUSTER_E_CANCELED muster_listener_cancel() was called while this call waited.
+ * @retval MUSTER_E_WOULD_DEADLOCK  The transport is served by a host that waits right here.
+ * @retval MUSTER_E_FORKED   The listener belongs to the parent process.
+ * @threads{any; each connection goes to one caller} @blocks{up to timeout_ns} @since 0.1 */
+MUSTER_API muster_status muster_listener_accept(muster_listener *listener, int64_t timeout_ns,
+                                                muster_stream **out_stream, muster_error *error);
+
+/** Watches a listener: ::MUSTER_EVENT_READY with ::MUSTER_STREAM_READABLE appears when a connection can be taken, armed
+ * when the watch is set and again whenever accept answers ::MUSTER_AGAIN.
+ * @param[in] listener  Listener to watch.
+ * @param[in] queue     Queue of the same context; NULL stops the watch.
+ * @param[in] tag       Returned in muster_completion::tag.
+ * @retval MUSTER_OK       Watched.
+ * @retval MUSTER_E_ARG    No listener, or a queue of another context.
+ * @retval MUSTER_E_CLOSED The listener is closed.
+ * @retval MUSTER_E_FORKED The listener belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_listener_watch(muster_listener *listener, muster_queue *queue, uint64_t tag);
+
+/** Gives the address a peer dials to get here: the real port, the advertised host.
+ * @param[in]  listener    Listener to ask.
+ * @param[out] out_text    Where the text goes, NUL-terminated; NULL to learn the size only.
+ * @param[in]  capacity    Room there, the terminator included.
+ * @param[out] out_bytes   Length of the text, terminator not counted.
+ * @retval MUSTER_OK       Given (or only measured).
+ * @retval MUSTER_E_ARG    No listener, or no place for the length.
+ * @retval MUSTER_E_LIMIT  The room is too small; nothing written, the length is told.
+ * @retval MUSTER_E_FORKED The listener belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_listener_address(muster_listener *listener, char *out_text, size_t capacity,
+                                                 size_t *out_bytes);
+
+/** Ends the waits inside muster_listener_accept() now.
+ * @param[in] listener  Listener whose waiters return ::MUSTER_E_CANCELED.
+ * @retval MUSTER_OK       Done, also when nobody waited.
+ * @retval MUSTER_E_ARG    No listener.
+ * @retval MUSTER_E_FORKED The listener belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_listener_cancel(muster_listener *listener);
+
+/** Stops listening; connections nobody took are refused, its socket file is removed.
+ * @param[in] listener  Listener to close; the reference stays the caller's.
+ * @retval MUSTER_OK       Closed: a new listener may take the address.
+ * @retval MUSTER_E_ARG    No listener.
+ * @retval MUSTER_E_FORKED The listener belongs to the parent process.
+ * @threads{any} @blocks{until the engine has let go of the socket} @since 0.1 */
+MUSTER_API muster_status muster_listener_close(muster_listener *listener);
+
+/** Gives up one reference; with the last one the listener closes.
+ * @param[in] listener  What to release; NULL has no effect.
+ * @threads{any, finalizers included} @blocks{no} @since 0.1 */
+MUSTER_API void muster_listener_release(muster_listener *listener);
+
+/** Gives what the other side sent as its greeting.
+ * @param[in]  stream      A stream from dial or accept.
+ * @param[out] out_data    Where the bytes go; NULL to learn the size only.
+ * @param[in]  capacity    Room there.
+ * @param[out] out_bytes   Length of the greeting; 0 if there was none.
+ * @retval MUSTER_OK       Given (or only measured).
+ * @retval MUSTER_E_ARG    No stream, or no place for the length.
+ * @retval MUSTER_E_LIMIT  The room is too small; nothing written, the length is told.
+ * @retval MUSTER_E_FORKED The stream belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_transport_greeting(muster_stream *stream, void *out_data, size_t capacity,
+                                                   size_t *out_bytes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
