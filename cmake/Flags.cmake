@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT
+# What every target of ours is compiled with: muster_flags. What the shared library is linked with: muster_shared_flags.
+
+add_library(muster_flags INTERFACE)
+target_compile_features(muster_flags INTERFACE c_std_11 cxx_std_20)
+target_compile_options(muster_flags INTERFACE -Wall -Wextra -Wpedantic -fno-omit-frame-pointer
+    $<$<BOOL:${MUSTER_WERROR}>:-Werror>)
+target_compile_definitions(muster_flags INTERFACE _GNU_SOURCE)
+target_link_libraries(muster_flags INTERFACE Threads::Threads)
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE)
+    set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug or Release" FORCE)
+endif()
+
+# Third-party code is instrumented too: a race through an uninstrumented libuv would be invisible, or a false alarm.
+if(MUSTER_SANITIZE)
+    add_compile_options(-fsanitize=${MUSTER_SANITIZE} -fno-omit-frame-pointer -g)
+    add_link_options(-fsanitize=${MUSTER_SANITIZE})
+    if(MUSTER_SANITIZE MATCHES "undefined")
+        add_compile_options(-fno-sanitize-recover=undefined)
+    endif()
+    # TSan does not see fences (gcc says so with -Wtsan); code that needs one takes a read-modify-write under TSan.
+    if(MUSTER_SANITIZE MATCHES "thread")
+        add_compile_definitions(MUSTER_TSAN=1)
+    endif()
+endif()
+
+add_library(muster_shared_flags INTERFACE)
+# nodelete: our threads and thread-local destructors may outlive a dlclose by the host.
+target_link_options(muster_shared_flags INTERFACE -Wl,-z,nodelete -Wl,-z,now -Wl,-z,relro -Wl,--as-needed)
+if(NOT MUSTER_SANITIZE)
+    # libstdc++ and libgcc are linked in and hidden: the host may have others. A sanitizer's runtime lives in the
+    # program and is resolved late, so those builds keep the shared ones.
+    target_link_options(muster_shared_flags INTERFACE -static-libstdc++ -static-libgcc -Wl,-z,defs)
+endif()
