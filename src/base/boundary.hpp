@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// Every extern "C" body is one call of boundary(): nothing thrown inside Muster leaves it.
+#include "base/result.hpp"
+
+#include <new>
+#include <type_traits>
+
+namespace muster {
+
+// Writes `from` to the caller's error if there is one; returns the status.
+inline Status report(muster_error *to, const Error &from) noexcept {
+    if (to != nullptr && from.status < 0) *to = from;
+    return from.status;
+}
+
+// Cold calls: the body returns Result<void>.
+template <class Body>
+Status boundary(muster_error *error, Body &&body) noexcept {
+    try {
+        return report(error, body().error());
+    } catch (const std::bad_alloc &) {
+        return report(error, Error::make(MUSTER_E_NOMEM, "out of memory"));
+    } catch (const std::exception &e) {
+        return report(error, Error::make(MUSTER_E_INTERNAL, "unexpected exception: %s", e.what()));
+    } catch (...) {
+        return report(error, Error::make(MUSTER_E_INTERNAL, "unexpected exception"));
+    }
+}
+
+// Hot calls: the body returns a plain Status.
+template <class Body>
+Status boundary(Body &&body) noexcept {
+    try {
+        return body();
+    } catch (const std::bad_alloc &) {
+        return MUSTER_E_NOMEM;
+    } catch (...) {
+        return MUSTER_E_INTERNAL;
+    }
+}
+
+} // namespace muster

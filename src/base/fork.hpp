@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// After fork() the child must not touch what the parent's threads were in the middle of.
+#include <atomic>
+#include <cstdint>
+
+namespace muster {
+
+// Counts forks this process is the child of; raised by the one pthread_atfork handler of the library.
+// relaxed: written only in the single thread a fresh child has.
+extern std::atomic<uint32_t> fork_generation;
+
+// Registers the handler once; called by every muster_context_create().
+void watch_forks() noexcept;
+
+// A mark taken when an object is made.
+class ForkMark {
+  public:
+    ForkMark() noexcept : generation_(fork_generation.load(std::memory_order_relaxed)) {}
+    bool forked() const noexcept { return generation_ != fork_generation.load(std::memory_order_relaxed); }
+
+  private:
+    uint32_t generation_;
+};
+
+} // namespace muster

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// Reference counting for everything a handle points to.
+#include <atomic>
+#include <cstdint>
+#include <utility>
+
+namespace muster {
+
+// Any thread. Each object is born with one reference.
+class Object {
+  public:
+    Object() noexcept = default;
+    Object(const Object &) = delete;
+    Object &operator=(const Object &) = delete;
+
+    // relaxed: whoever retains holds a reference already.
+    void retain() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
+
+    // acq_rel: the last owner sees what every earlier owner did before letting go.
+    void release() noexcept {
+        if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) last_reference_gone();
+    }
+
+    // For lookups that race with the last release: false when the object is already going.
+    bool try_retain() noexcept {
+        uint32_t n = refs_.load(std::memory_order_relaxed);
+        while (n != 0)
+            if (refs_.compare_exchange_weak(n, n + 1, std::memory_order_relaxed)) return true;
+        return false;
+    }
+
+  protected:
+    virtual ~Object() = default;
+    virtual void last_reference_gone() noexcept { delete this; }
+
+  private:
+    std::atomic<uint32_t> refs_{1};
+};
+
+// Owns one reference.
+template <class T>
+class Ref {
+  public:
+    Ref() noexcept = default;
+    static Ref adopt(T *object) noexcept { // takes over the caller's reference
+        Ref r;
+        r.object_ = object;
+        return r;
+    }
+    explicit Ref(T *object) noexcept : object_(object) { // takes another one
+        if (object_) object_->retain();
+    }
+    Ref(const Ref &other) noexcept : Ref(other.object_) {}
+    Ref(Ref &&other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+    template <class U>
+    Ref(const Ref<U> &other) noexcept : Ref(other.get()) {}
+    template <class U>
+    Ref(Ref<U> &&other) noexcept : object_(other.detach()) {}
+    Ref &operator=(Ref other) noexcept {
+        std::swap(object_, other.object_);
+        return *this;
+    }
+    ~Ref() { reset(); }
+    void reset() noexcept {
+        if (T *o = std::exchange(object_, nullptr)) o->release();
+    }
+    T *detach() noexcept { return std::exchange(object_, nullptr); } // the caller owns the reference now
+    T *get() const noexcept { return object_; }
+    T *operator->() const noexcept { return object_; }
+    T &operator*() const noexcept { return *object_; }
+    explicit operator bool() const noexcept { return object_ != nullptr; }
+
+  private:
+    T *object_ = nullptr;
+};
+
+template <class T, class... A>
+Ref<T> make_ref(A &&...args) {
+    return Ref<T>::adopt(new T(std::forward<A>(args)...));
+}
+
+} // namespace muster

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include <muster/base.h>
+
+#include <cstdarg>
+#include <optional>
+#include <utility>
+
+namespace muster {
+
+using Status = muster_status;
+
+// A failure with its sentence. A value: copies freely, allocates nothing.
+struct Error : muster_error {
+    Error() noexcept : muster_error{} { rank = UINT32_MAX; }
+
+    // `text` says what, where, with what value, in lower case and without a stop at the end.
+    [[gnu::format(printf, 2, 3)]] static Error make(Status status, const char *format, ...) noexcept;
+    // Same, for a failed system call: appends ": <strerror>" and maps the errno to a status where `status` is OK.
+    [[gnu::format(printf, 3, 4)]] static Error from_errno(int os_errno, Status status, const char *format, ...) noexcept;
+    static Error from_status(Status status) noexcept; // text = muster_status_text()
+};
+
+// The status that fits an errno: EACCES -> PERMISSION, ECONNREFUSED -> UNREACHABLE, EMFILE -> LIMIT ...
+Status status_of_errno(int os_errno) noexcept;
+
+template <class T>
+class [[nodiscard]] Result {
+  public:
+    Result(T value) : value_(std::move(value)) {}
+    Result(const Error &error) noexcept : error_(error) {}
+    explicit operator bool() const noexcept { return value_.has_value(); }
+    T &operator*() noexcept { return *value_; }
+    T *operator->() noexcept { return &*value_; }
+    const Error &error() const noexcept { return error_; }
+
+  private:
+    std::optional<T> value_;
+    Error error_;
+};
+
+template <>
+class [[nodiscard]] Result<void> {
+  public:
+    Result() noexcept = default;
+    Result(const Error &error) noexcept : error_(error) {}
+    // A positive status (AGAIN, TIMEOUT) that is not a failure.
+    static Result positive(Status status) noexcept {
+        Result r;
+        r.error_.status = status;
+        return r;
+    }
+    explicit operator bool() const noexcept { return error_.status >= 0; }
+    Status status() const noexcept { return error_.status; }
+    const Error &error() const noexcept { return error_; }
+
+  private:
+    Error error_;
+};
+
+} // namespace muster

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// The progress engine: one libuv loop, one mailbox, one secret, and what was made from them.
+#include "base/fork.hpp"
+#include "base/object.hpp"
+#include "base/result.hpp"
+#include "base/time.hpp"
+
+#include <muster/context.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+typedef struct uv_loop_s uv_loop_t;
+
+namespace muster {
+
+class Queue;
+
+// Work for the loop thread. Allocated once by the poster, linked, run, destroyed there.
+struct Task {
+    virtual ~Task() = default;
+    virtual void run() noexcept = 0;
+    Task *next = nullptr;
+};
+
+// What a room keeps per context (the registry of transports, the list of links). Registries live in a context, not in
+// globals. A part is made at the first use and dropped on the loop thread when the engine has stopped.
+struct ContextPart {
+    virtual ~ContextPart() = default;
+    // The context is closing: no new work; begin to end what there is. Loop thread.
+    virtual void close() noexcept {}
+    // True when nothing is on its way any more; asked again after each loop turn until the close deadline. Loop thread.
+    virtual bool drained() noexcept { return true; }
+    // The loop is about to end: let go of every uv handle (uv_close); they get their close callbacks. Loop thread.
+    virtual void stop() noexcept {}
+};
+
+// Where a thread of the host sleeps until something changes: notify() raises the sequence, sleepers compare it.
+// Any thread.
+class Signal {
+  public:
+    // acquire: pairs with notify(); what was written before a notify is seen after reading its sequence.
+    uint32_t seen() const noexcept { return sequence_.load(std::memory_order_acquire); }
+
+  private:
+    friend class Context;
+    std::atomic<uint32_t> sequence_{0};
+    std::atomic<uint32_t> sleepers_{0};
+};
+
+struct ContextSettings {
+    uint32_t flags = 0;
+    std::vector<unsigned char> secret;
+    uint32_t max_unauthenticated = 64;
+    int64_t handshake_timeout_ns = 10'000'000'000;
+    int64_t heartbeat_ns = 1'000'000'000;
+    int64_t silent_ns = 5'000'000'000;
+    int64_t dead_ns = 60'000'000'000; // negative: never
+    uint64_t window_bytes = 1 << 20;
+};
+
+struct ContextCounters { // relaxed: figures only
+    std::atomic<uint64_t> loop_wakeups{0}, mailbox_posts{0}, streams_open{0}, streams_made{0}, handshakes_ok{0},
+        handshakes_failed{0}, bytes_in{0}, bytes_out{0}, upgrades{0};
+};
+
+// Any thread, unless a member says otherwise. Queues, streams, listeners, processes hold a reference each; the engine
+// holds none to itself: when the last reference goes, the thread is told to stop and frees the context on its way out.
+class Context final : public Object {
+  public:
+    static Result<Ref<Context>> create(const ContextSettings &settings);
+
+    const ContextSettings settings;
+    ContextCounters counters;
+
+    bool forked() const noexcept { return mark_.forked(); }
+    bool external() const noexcept { return settings.flags & MUSTER_CONTEXT_EXTERNAL; }
+    bool closed() const noexcept; // close() has begun: makers of new objects answer MUSTER_E_CLOSED
+
+    // Runs the task on the loop thread, after the caller has returned from whatever it is in. False: the engine has
+    // stopped, the task was destroyed without being run. In a burst only the first post costs a wake-up.
+    bool post(std::unique_ptr<Task> task) noexcept;
+    template <class F>
+    bool post(F body) { // convenience for lambdas; throws bad_alloc only
+        struct Lambda final : Task {
+            F body;
+            explicit Lambda(F &&b) : body(std::move(b)) {}
+            void run() noexcept override { body(); }
+        };
+        return post(std::unique_ptr<Task>(new Lambda(std::move(body))));
+    }
+    bool on_loop() const noexcept;          // is this the thread that drives the engine right now?
+    uv_loop_t *loop() noexcept;             // loop thread only
+    int64_t loop_now_ns() const noexcept;   // CLOCK_MONOTONIC of this loop turn; loop thread only
+
+    // Sleeping and waking of host threads. sleep() returns MUSTER_OK when the sequence differs from `seen`,
+    // MUSTER_TIMEOUT at the deadline, MUSTER_E_WOULD_DEADLOCK on the loop thread. In an external context the sleeper
+    // drives the engine meanwhile (one thread drives, the others sleep; the baton is passed on).
+    Status sleep(Signal &signal, uint32_t seen, Deadline &deadline) noexcept;
+    void notify(Signal &signal) noexcept; // wakes every sleeper of the signal
+    // External contexts: make whoever drives the engine come up and look (safe and cheap in threaded ones).
+    void wake_engine() noexcept;
+
+    Status progress(Deadline &deadline) noexcept; // muster_context_progress
+    Result<int> external_fd() noexcept;           // a dup for the host
+    int engine_fd() const noexcept;               // the epoll descriptor itself; external contexts, for nested polls
+    Status close(Deadline &deadline) noexcept;
+
+    // The part of a room in this context, made by `make` at the first call. `key` is the address of a static of that
+    // room. The pointer is good as long as the context is.
+    ContextPart &part(const void *key, std::unique_ptr<ContextPart> (*make)(Context &));
+
+    // Log records; free when nobody listens. Any thread, never blocks, drops when the queue is full.
+    bool logs(int32_t level) const noexcept;
+    [[gnu::format(printf, 3, 4)]] void log(int32_t level, const char *format, ...) noexcept;
+    void set_log(int32_t level, Queue *queue, uint64_t tag) noexcept;
+
+  private:
+    explicit Context(const ContextSettings &settings);
+    ~Context() override;
+    void last_reference_gone() noexcept override;
+    struct Engine;
+    ForkMark mark_;
+    std::unique_ptr<Engine> engine_;
+};
+
+inline Context *unwrap(muster_context *handle) noexcept { return reinterpret_cast<Context *>(handle); }
+inline muster_context *wrap(Context *object) noexcept { return reinterpret_cast<muster_context *>(object); }
+
+} // namespace muster

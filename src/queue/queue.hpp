@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// The completion queue. Inside it is one epoll descriptor (the one the host polls) over its own eventfd and the
+// descriptors of watched streams, all edge-triggered: nothing is ever read off them, one write is one wake-up.
+#include "context/context.hpp"
+
+#include <muster/queue.h>
+
+#include <string>
+
+namespace muster {
+
+// One entry with its detail. A value.
+struct Entry {
+    muster_completion completion{};
+    Error error;                  // when completion.status < 0, or a log text
+    Ref<Object> object;           // what completion.object points to; handed to the host, or released with the queue
+    class RequestTable *table = nullptr; // requests: who serves it by callbacks (muster_queue_dispatch); else NULL
+    Ref<Object> table_owner;      // keeps the table alive
+};
+
+// Runs a request by callbacks, on the thread that called muster_queue_dispatch(), no lock held.
+class RequestTable {
+  public:
+    virtual void serve(const muster_completion &request) = 0;
+
+  protected:
+    ~RequestTable() = default;
+};
+
+// What a watch hangs on a queue: one coalesced set of event bits, embedded in the watched object.
+// Lifecycle: attach() once, raise() any number of times, detach() once; all through the queue.
+class Source {
+  public:
+    virtual ~Source() = default;
+    // The descriptor added by Queue::add_fd() became ready (EPOLLIN, EPOLLOUT, EPOLLHUP bits): say which READY events to
+    // tell, 0 for none. Runs inside muster_queue_next() on a host thread, with no queue lock held.
+    virtual uint32_t on_fd(uint32_t epoll_events) noexcept {
+        (void)epoll_events;
+        return 0;
+    }
+    // The queue keeps what owns the source alive while an event is in flight.
+    virtual Object &owner() noexcept = 0;
+
+  private:
+    friend class Queue;
+    uint64_t tag_ = 0;
+    uint32_t pending_ = 0;       // under the queue's lock
+    bool linked_ = false, attached_ = false;
+    Source *next_ = nullptr, *prev_ = nullptr;
+};
+
+// Any thread.
+class Queue final : public Object {
+  public:
+    static Result<Ref<Queue>> create(Context &context, uint32_t capacity);
+    Context &context() const noexcept { return *context_; }
+    bool closed() const noexcept;
+
+    // Operations: reserve a slot when submitting (false: MUSTER_AGAIN), then exactly one of complete() or unreserve().
+    bool reserve() noexcept;
+    void unreserve() noexcept;
+    // Uses a reserved slot; cannot fail. On a closed queue the entry is dropped and its object released.
+    void complete(Entry &&entry) noexcept;
+    // Without a reservation; false when full or closed (log records, posts, requests).
+    bool try_post(Entry &&entry) noexcept;
+
+    // Readiness. raise() from any thread, also before the host has taken the last one: bits merge.
+    void attach(Source &source, uint64_t tag) noexcept;
+    void raise(Source &source, uint32_t events) noexcept;
+    void detach(Source &source) noexcept; // after return no event of it will be taken; waits for an on_fd() in another thread
+    // Adds a descriptor (eventfd, socket) whose edges are the source's wake-ups. Call with the source attached.
+    Result<void> add_fd(Source &source, int fd, uint32_t epoll_events) noexcept;
+    void modify_fd(Source &source, int fd, uint32_t epoll_events) noexcept; // also re-raises the edge if it is ready
+    void remove_fd(Source &source, int fd) noexcept; // call before closing the fd
+
+    Status next(Deadline &deadline, muster_completion *out, muster_error *error) noexcept;
+    Status dispatch(Deadline &deadline, muster_queue_handler_fn handler, void *user, uint64_t *out_count);
+    void cancel() noexcept;
+    Result<int> host_fd() noexcept; // dup of the epoll descriptor
+    Status set_wake(muster_wake_fn wake, void *user) noexcept;
+    void close() noexcept;
+    void stats(muster_queue_stats &out) noexcept;
+
+  private:
+    Queue(Context &context, uint32_t capacity);
+    ~Queue() override;
+    struct State;
+    Ref<Context> context_;
+    std::unique_ptr<State> state_;
+};
+
+inline Queue *unwrap(muster_queue *handle) noexcept { return reinterpret_cast<Queue *>(handle); }
+inline muster_queue *wrap(Queue *object) noexcept { return reinterpret_cast<muster_queue *>(object); }
+
+} // namespace muster
