@@ -21,6 +21,7 @@ extern "C" {
 
 /** Opaque; made by muster_context_create(). */
 typedef struct muster_context muster_context;
+/** Opaque; made by muster_queue_create(), see queue.h. */
 typedef struct muster_queue muster_queue;
 
 /** Flags of muster_context_config::flags. */
