@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// What stands at side 1 of a Duplex whose side 0 is a Stream: a socket link, a plug-in connection, a fabric peer.
+//
+// The plain way, enough for a plug-in: be a Waker on both pipes, move bytes on the engine (gather/consume from
+// outgoing(0), push into incoming(0)), call Duplex::end() when it is over. In shared-memory duplexes the bytes need
+// nobody, and the carrier only watches over the peer's life.
+//
+// The direct way, for sockets: while nothing waits in the pipes the host's own thread does the system call.
+#include "base/object.hpp"
+#include "base/time.hpp"
+#include "queue/queue.hpp"
+
+namespace muster {
+
+// Asked by a carrier between two sleeps: has the host cancelled, closed or aborted meanwhile?
+class Interrupted {
+  public:
+    virtual bool now() const noexcept = 0;
+
+  protected:
+    ~Interrupted() = default;
+};
+
+class Carrier : public Object {
+  public:
+    struct Moved {
+        Status status; // OK: look at bytes; AGAIN: not this way now, use the pipe
+        size_t bytes;
+    };
+
+    // The caller holds the stream's write lock, and the outgoing pipe is empty. Sends at once what can be sent without
+    // waiting; the rest goes through the pipe.
+    virtual Moved send_now(const void *data, size_t size) noexcept {
+        (void)data, (void)size;
+        return {MUSTER_AGAIN, 0};
+    }
+    // The caller holds the stream's read lock, and the incoming pipe is empty. Waits up to the deadline (0: looks once)
+    // for at least one byte and puts up to `capacity` into `data`; bytes beyond go into the incoming pipe.
+    // OK with bytes 0: something else happened (end, half-close, interrupt), look again. TIMEOUT: nothing in time.
+    // AGAIN: the engine is receiving; park on the pipe instead. `spin`: the caller expects the answer at once.
+    virtual Moved receive(void *data, size_t capacity, Deadline &deadline, const Interrupted &interrupted,
+                          bool spin) noexcept {
+        (void)data, (void)capacity, (void)deadline, (void)interrupted, (void)spin;
+        return {MUSTER_AGAIN, 0};
+    }
+    // Ends a receive() in progress in another thread soon. Any thread.
+    virtual void interrupt() noexcept {}
+    // The host has taken bytes; called when a quarter of the window was taken since the last call, and by a read that
+    // found the pipe empty. The place to send credit. Caller holds the read lock.
+    virtual void taken() noexcept {}
+    // Starts what can be started; true when nothing is held back. Any thread.
+    virtual bool flush() noexcept { return true; }
+    // The host watches: let the queue's descriptor wake it directly instead of the engine, if the carrier can.
+    // `source.on_fd` must end in `fd_ready()`.
+    virtual bool watch(Queue &queue, Source &source) noexcept {
+        (void)queue, (void)source;
+        return false;
+    }
+    virtual void unwatch(Queue &queue, Source &source) noexcept { (void)queue, (void)source; }
+    // The descriptor given by watch() turned ready: which ::muster_stream_event to tell now (0: none, e.g. a heartbeat).
+    virtual uint32_t fd_ready(uint32_t epoll_events) noexcept {
+        (void)epoll_events;
+        return 0;
+    }
+    // Tell the peer that the host aborted (Duplex::end() was called already).
+    virtual void abort(uint64_t reason, const char *text, size_t text_bytes) noexcept = 0;
+    // The host has closed or released its stream: send what is still in the outgoing pipe (for up to 10 s), then go.
+    // The carrier keeps itself alive meanwhile.
+    virtual void closed() noexcept = 0;
+    // Counts for muster_stream_stats.
+    struct Io {
+        uint64_t caller_io, loop_io, last_heard_ns;
+    };
+    virtual Io io() const noexcept { return {0, 0, 0}; }
+};
+
+} // namespace muster

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// Two pipes back to back, and how it ended. Each of the two sides is held by a Stream (the host's) or by a Carrier
+// (a socket, a plug-in); a pair is two Streams on one Duplex, a tcp stream is a Stream on side 0 and a Link on side 1.
+#include "base/object.hpp"
+#include "stream/pipe.hpp"
+
+#include <mutex>
+#include <string>
+
+namespace muster {
+
+// Why a stream is over. status: MUSTER_OK (it is not), E_PEER, E_ABORTED, E_PROTOCOL, E_CLOSED.
+struct Ending {
+    Status status = MUSTER_OK;
+    uint64_t reason = 0;
+    std::string text; // one sentence naming the peer
+    int os_errno = 0;
+};
+
+// Told of what is not bytes. One per side; called with no lock held that the callee could want.
+class Side {
+  public:
+    virtual void ended() noexcept = 0;                      // the duplex has ended; look at ending()
+    virtual void peer_events(uint32_t events) noexcept = 0; // PEER_SILENT, PEER_BACK
+  protected:
+    ~Side() = default;
+};
+
+// Any thread. Side s reads from incoming(s) and writes to outgoing(s).
+class Duplex final : public Object {
+  public:
+    static Ref<Duplex> make_private(uint64_t window);
+    // Both pipes in one shared mapping of `shared_bytes(window)`; side `own` is this process. Takes over the mapping and
+    // both eventfds (own: the peer writes it to wake us; peer: we write it).
+    static size_t shared_bytes(uint64_t window) noexcept;
+    static Ref<Duplex> make_shared(void *mapping, uint64_t window, int own, int own_event, int peer_event, bool fresh);
+
+    Pipe &incoming(int side) noexcept { return pipes_[side]; }
+    Pipe &outgoing(int side) noexcept { return pipes_[1 - side]; }
+    int own_event() const noexcept { return own_event_; } // shared duplexes; else -1
+
+    void set_side(int side, Side *listener) noexcept; // NULL: returns when no call to the old one is running
+    // Ends it for both sides, once: the first reason stays. Wakes every sleeper of this process. Any thread.
+    bool end(Ending ending) noexcept;
+    bool is_ended() const noexcept { return ended_.load(std::memory_order_acquire) != 0; }
+    Ending ending() noexcept;
+    void tell_peer_events(int side, uint32_t events) noexcept;
+
+  private:
+    Duplex() = default;
+    ~Duplex() override;
+    Pipe pipes_[2];
+    std::atomic<uint32_t> ended_{0}; // release after ending_ is written; pairs with is_ended()
+    std::mutex lock_;                // guards ending_ and sides_; held while a Side is called (they only raise or post)
+    Ending ending_;
+    Side *sides_[2] = {nullptr, nullptr};
+    void *mapping_ = nullptr;
+    size_t mapping_bytes_ = 0;
+    int own_event_ = -1, peer_event_ = -1;
+};
+
+} // namespace muster
