@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Checks who may know whom: a room includes its own folder, lower floors and the standard library; what uses Muster
+from outside (bindings, examples, API tests, the command, plug-ins) sees the public headers alone."""
+import os
+import re
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+# Rows from the ground up; rooms of one row may see each other.
+HOUSE = [
+    "base",
+    "context queue",
+    "process",
+    "epoch atomic",
+    "stream",
+    "transport plugin",
+    "am message socket poller",
+    "store",
+    "rendezvous agent",
+    "cluster",
+    "group memory",
+]
+FLOOR = {room: floor for floor, row in enumerate(HOUSE) for room in row.split()}
+OUTSIDE = ("bindings/", "examples/", "tests/api/", "tests/install/", "src/cli/", "src/plugins/")
+INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.M)
+
+
+def sources():
+    """Files git knows or would add; build folders do not count."""
+    listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-co", "--exclude-standard"], capture_output=True, text=True,
+                            check=False)
+    names = listed.stdout.split("\n") if listed.returncode == 0 else [
+        os.path.relpath(os.path.join(folder, name), ROOT)
+        for part in ("include", "src", "tests", "examples", "bindings")
+        for folder, _, files in os.walk(os.path.join(ROOT, part)) for name in files]
+    return sorted(name for name in names
+                  if name.endswith((".c", ".h", ".cpp", ".hpp")) and os.path.exists(os.path.join(ROOT, name)))
+
+
+def complaints(name):
+    """What is wrong with the includes of one file."""
+    room = None
+    found = re.match(r"(?:src|include/muster)/(\w+)(?:/|\.h$)", name)
+    outside = name.startswith(OUTSIDE)
+    if found and not outside:
+        room = found.group(1)
+        if room not in FLOOR:
+            yield f"{name}: {room} is no room of the house; name it in tests/abi/floors.py and in the design"
+            return
+    if not room and not outside:
+        return
+    with open(os.path.join(ROOT, name), encoding="utf-8") as file:
+        text = file.read()
+    for quote, target in INCLUDE.findall(text):
+        public = re.fullmatch(r"muster/(\w+)\.h", target)
+        inner = re.match(r"(\w+)/", target) if quote == '"' else None
+        if public:
+            other = public.group(1)
+            if room and FLOOR.get(other, 99) > FLOOR[room]:
+                yield f"{name}: includes <{target}> from a floor above {room}"
+        elif ".." in target.split("/"):
+            yield f"{name}: includes {target!r}; name files from the top of src, or beside this one"
+        elif inner and inner.group(1) in FLOOR:
+            if outside:
+                yield f"{name}: includes {target!r}; only the public headers are for the outside"
+            elif FLOOR[inner.group(1)] > FLOOR[room]:
+                yield f"{name}: includes {target!r} from a floor above {room}"
+        elif name.startswith("include/") and target not in ("stddef.h", "stdint.h"):
+            yield f"{name}: includes {target!r}; public headers need stddef.h and stdint.h alone"
+
+
+def main():
+    wrong = [text for name in sources() for text in complaints(name)]
+    print("\n".join(wrong) if wrong else "floors: ok")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
