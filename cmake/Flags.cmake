@@ -28,6 +28,11 @@ if(MUSTER_SANITIZE)
     # TSan does not see fences (gcc says so with -Wtsan); code that needs one takes a read-modify-write under TSan.
     if(MUSTER_SANITIZE MATCHES "thread")
         add_compile_definitions(MUSTER_TSAN=1)
+        # gcc 12's and clang 14's runtimes find no room where the kernel moves mappings by more than 30 bits of address.
+        file(READ /proc/sys/vm/mmap_rnd_bits bits)
+        if(bits GREATER 30)
+            set(CMAKE_CROSSCOMPILING_EMULATOR setarch -R)
+        endif()
     endif()
 endif()
 

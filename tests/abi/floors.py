@@ -4,7 +4,6 @@
 from outside (bindings, examples, API tests, the command, plug-ins) sees the public headers alone."""
 import os
 import re
-import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -28,15 +27,10 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.M)
 
 
 def sources():
-    """Files git knows or would add; build folders do not count."""
-    listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-co", "--exclude-standard"], capture_output=True, text=True,
-                            check=False)
-    names = listed.stdout.split("\n") if listed.returncode == 0 else [
-        os.path.relpath(os.path.join(folder, name), ROOT)
-        for part in ("include", "src", "tests", "examples", "bindings")
-        for folder, _, files in os.walk(os.path.join(ROOT, part)) for name in files]
-    return sorted(name for name in names
-                  if name.endswith((".c", ".h", ".cpp", ".hpp")) and os.path.exists(os.path.join(ROOT, name)))
+    names = [os.path.relpath(os.path.join(folder, name), ROOT)
+             for part in ("include", "src", "tests", "examples", "bindings")
+             for folder, _, files in os.walk(os.path.join(ROOT, part)) for name in files]
+    return sorted(name for name in names if name.endswith((".c", ".h", ".cpp", ".hpp")))
 
 
 def complaints(name):
