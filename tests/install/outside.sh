@@ -24,7 +24,7 @@ install)
     fi
     ;;
 cmake)
-    cmake -S "$here/outside" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" -DMUSTER_EXPECTED="$version" >/dev/null
+    cmake -G Ninja -S "$here/outside" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" -DMUSTER_EXPECTED="$version" >/dev/null
     cmake --build "$work/build"
     "$work/build/outside"
     ;;
