@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+#include "base/fork.hpp"
+
+#include <pthread.h>
+
+namespace muster {
+
+std::atomic<uint32_t> fork_generation{0};
+
+void watch_forks() noexcept {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, [] {
+        pthread_atfork(nullptr, nullptr, [] { fork_generation.fetch_add(1, std::memory_order_relaxed); });
+    });
+}
+
+} // namespace muster

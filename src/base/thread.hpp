@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// Threads of the library: they take no signal meant for the host, and nobody waits for them.
+#include <csignal>
+#include <initializer_list>
+#include <pthread.h>
+
+namespace muster {
+
+// Every signal but those the kernel raises for the thread's own fault, which must reach the host's handlers (a
+// blocked SIGSEGV would kill the process without a word).
+inline sigset_t asynchronous_signals() noexcept {
+    sigset_t set;
+    sigfillset(&set);
+    for (int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS}) sigdelset(&set, fault);
+    return set;
+}
+
+// Starts a detached thread; it names itself. Returns 0 or an errno.
+int start_thread(void *(*body)(void *), void *argument) noexcept;
+
+// Blocks asynchronous signals on this thread while it lives: around calls into other libraries that start threads of
+// their own, which inherit the mask.
+class SignalsBlocked {
+  public:
+    SignalsBlocked() noexcept {
+        const sigset_t set = asynchronous_signals();
+        pthread_sigmask(SIG_BLOCK, &set, &before_);
+    }
+    SignalsBlocked(const SignalsBlocked &) = delete;
+    SignalsBlocked &operator=(const SignalsBlocked &) = delete;
+    ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+  private:
+    sigset_t before_;
+};
+
+} // namespace muster
