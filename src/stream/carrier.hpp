@@ -49,6 +49,8 @@ class Carrier : public Object {
     // The host has taken bytes; called when a quarter of the window was taken since the last call, and by a read that
     // found the pipe empty. The place to send credit. Caller holds the read lock.
     virtual void taken() noexcept {}
+    // An asynchronous read waits and no thread of the host will call receive(): the engine is to receive now.
+    virtual void engage() noexcept {}
     // Starts what can be started; true when nothing is held back. Any thread.
     virtual bool flush() noexcept { return true; }
     // The host watches: let the queue's descriptor wake it directly instead of the engine, if the carrier can.

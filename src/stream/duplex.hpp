@@ -34,16 +34,20 @@ class Duplex final : public Object {
     // Both pipes in one shared mapping of `shared_bytes(window)`; side `own` is this process. Takes over the mapping and
     // both eventfds (own: the peer writes it to wake us; peer: we write it).
     static size_t shared_bytes(uint64_t window) noexcept;
-    static Ref<Duplex> make_shared(void *mapping, uint64_t window, int own, int own_event, int peer_event, bool fresh);
+    // `fresh`: this process made the mapping and lays it out; else E_PROTOCOL if the layout is not ours.
+    static Result<Ref<Duplex>> make_shared(void *mapping, uint64_t window, int own, int own_event, int peer_event,
+                                           bool fresh);
 
     Pipe &incoming(int side) noexcept { return pipes_[side]; }
     Pipe &outgoing(int side) noexcept { return pipes_[1 - side]; }
+    bool shared() const noexcept { return mapping_ != nullptr; }
     int own_event() const noexcept { return own_event_; } // shared duplexes; else -1
 
     void set_side(int side, Side *listener) noexcept; // NULL: returns when no call to the old one is running
     // Ends it for both sides, once: the first reason stays. Wakes every sleeper of this process. Any thread.
     bool end(Ending ending) noexcept;
-    bool is_ended() const noexcept { return ended_.load(std::memory_order_acquire) != 0; }
+    // seq_cst: a sleeper parks, then looks here; end() sets it, then looks for sleepers.
+    bool is_ended() const noexcept { return ended_.load(std::memory_order_seq_cst) != 0; }
     Ending ending() noexcept;
     void tell_peer_events(int side, uint32_t events) noexcept;
 
@@ -51,12 +55,13 @@ class Duplex final : public Object {
     Duplex() = default;
     ~Duplex() override;
     Pipe pipes_[2];
-    std::atomic<uint32_t> ended_{0}; // release after ending_ is written; pairs with is_ended()
+    std::atomic<uint32_t> ended_{0}; // set after ending_ was written; pairs with is_ended()
     std::mutex lock_;                // guards ending_ and sides_; held while a Side is called (they only raise or post)
     Ending ending_;
     Side *sides_[2] = {nullptr, nullptr};
     void *mapping_ = nullptr;
     size_t mapping_bytes_ = 0;
+    int own_ = -1; // shared: the side of this process
     int own_event_ = -1, peer_event_ = -1;
 };
 

@@ -16,6 +16,7 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <sys/uio.h>
 
 namespace muster {
@@ -65,7 +66,8 @@ struct Owned {
     }
 };
 
-// One producer and one consumer at a time (their direction locks see to it); what both use is in PipeControl.
+// One producer and one consumer at a time (the direction locks of their sides see to it); what both use is in
+// PipeControl, in the chain of buffers, or under one of the two mutexes.
 class Pipe {
   public:
     Pipe() noexcept = default;
@@ -74,83 +76,104 @@ class Pipe {
     Pipe &operator=(const Pipe &) = delete;
 
     // In-process: buffers on the heap, from 4 KiB up to `window` bytes (a power of two).
-    void init_private(uint64_t window) noexcept;
+    void init_private(uint64_t window);
     // Shared memory: `control` and `ring` inside a mapping that outlives the pipe; capacity is a power of two.
     void init_shared(PipeControl *control, unsigned char *ring, uint64_t capacity) noexcept;
     bool shared() const noexcept { return shared_; }
     uint64_t window() const noexcept { return window_; }
     PipeControl &control() noexcept { return *control_; }
 
-    // Wake-ups of a side parked as FD: a Waker in this process, or an eventfd of the peer's.
-    void set_reader_waker(Waker *waker) noexcept; // returns when no call of the old one is running
+    // Wake-ups of a side parked as FD: a Waker in this process, or an eventfd.
+    void set_reader_waker(Waker *waker) noexcept; // NULL: returns when no call of the old one is running
     void set_writer_waker(Waker *waker) noexcept;
-    void set_reader_fd(int fd) noexcept { reader_fd_ = fd; }
-    void set_writer_fd(int fd) noexcept { writer_fd_ = fd; }
+    void set_fds(int reader_fd, int writer_fd) noexcept { reader_fd_ = reader_fd, writer_fd_ = writer_fd; }
 
     // --- producer ---------------------------------------------------------------------------------------------------
-    // Copies in what fits and publishes it; 0 when full. MUSTER_E_PROTOCOL from shared memory gone wrong.
-    Result<size_t> write_some(const void *data, size_t size); // cold alias of push() for carriers
+    // Copies in what fits and publishes it. MUSTER_OK (also with 0 moved: full), E_NOMEM (not even a first buffer),
+    // E_PROTOCOL (shared memory gone wrong).
     Status push(const void *data, size_t size, size_t &moved) noexcept;
-    // Contiguous room of at least `min` bytes (up to a quarter of the window); NULL when there is none now.
+    // Contiguous room of at least `min` bytes, at most a quarter of the window. MUSTER_AGAIN: none now.
     Status reserve(size_t min, unsigned char *&data, size_t &size) noexcept;
-    void commit(size_t size) noexcept;
-    // Private pipes only: appends a buffer without copying. False: 64 wait already.
-    bool push_owned(Owned &&owned);
-    void finish() noexcept;              // no more bytes; wakes the reader
-    bool reader_gone() const noexcept { return control_->reader_gone.load(std::memory_order_acquire) != 0; }
-    // Parks the producer until `need` bytes fit. False: they fit already (or the reader is gone), not parked.
+    void commit(size_t size) noexcept; // of the last reserve()
+    // Private pipes only: appends a buffer without copying. False: 64 wait already, nothing taken.
+    bool push_owned(Owned &owned);
+    void finish() noexcept;                 // no more bytes; wakes the reader
+    bool reader_gone() const noexcept { return control_->reader_gone.load(std::memory_order_seq_cst) != 0; }
+    // Everything ever pushed was taken and published as taken.
+    bool drained() noexcept { return head_ == control_->tail.load(std::memory_order_acquire); }
+    // Parks the producer until `need` bytes of the window are free. False: they are (or the reader is gone), not parked.
     bool park_writer(uint32_t state, size_t need) noexcept;
-    size_t room() noexcept;              // bytes push() would take now
 
     // --- consumer ---------------------------------------------------------------------------------------------------
-    // Copies out what is there, up to `size`; 0 when empty.
+    // Copies out what is there, up to `size`. MUSTER_OK (also with 0 moved: empty), E_PROTOCOL, E_ABORTED (a buffer was
+    // taken back in the middle).
     Status pull(void *data, size_t size, size_t &moved) noexcept;
-    // The next contiguous bytes, at least min(min, readable) of them when they can be made contiguous; size 0: empty.
-    Status peek(size_t min, const unsigned char *&data, size_t &size) noexcept;
-    // Up to `max` spans for writev; `count` 0: empty.
-    Status gather(iovec *spans, int max, int &count, size_t limit) noexcept;
-    Status consume(size_t size) noexcept; // takes the first bytes of what peek() or gather() showed
-    bool finished() const noexcept { return control_->finished.load(std::memory_order_acquire) != 0; }
-    size_t readable() noexcept;          // bytes there now (all of them)
+    // Shows the next bytes, at least `min` of them. MUSTER_AGAIN: fewer are there. Never shows a handed-over buffer
+    // itself, but a copy.
+    Status peek(size_t min, const unsigned char *&data, size_t &size);
+    // Up to `max` spans of at most `limit` bytes in all, for writev. After it with count > 0, consume() must follow at
+    // once (with 0 if nothing was sent): a handed-over buffer cannot be taken back in between.
+    Status gather(iovec *spans, int max, size_t limit, int &count) noexcept;
+    void consume(size_t size) noexcept; // takes the first bytes of what peek() or gather() showed
+    bool finished() const noexcept { return control_->finished.load(std::memory_order_seq_cst) != 0; }
+    size_t readable() noexcept;         // bytes there now (an upper bound while buffers are being taken back)
     // Parks the consumer until `need` bytes are there. False: they are (or it is finished), not parked.
     bool park_reader(uint32_t state, size_t need) noexcept;
-    void drop_reader() noexcept;         // takes no more: frees what is there, owned buffers with MUSTER_E_PEER
-    uint64_t taken() const noexcept { return tail_; } // consumer's own count
+    void drop_reader() noexcept;        // will take no more; handed-over buffers end with MUSTER_E_PEER
+    void publish_tail() noexcept;       // what was taken becomes room for the producer
 
-    // --- both -------------------------------------------------------------------------------------------------------
-    // Ends a park of this side without a reason from the other one (cancel, deadline, abort). Any thread.
-    void unpark_reader() noexcept { unpark(control_->reader, &Waker::wake_reader, reader_fd_, reader_waker_); }
-    void unpark_writer() noexcept { unpark(control_->writer, &Waker::wake_writer, writer_fd_, writer_waker_); }
-    uint64_t wakeups = 0; // relaxed figures, by whoever sends them
+    // --- any thread -------------------------------------------------------------------------------------------------
+    // Ends every handed-over buffer that is not wholly taken, with this status. A reader in the middle of one then gets
+    // MUSTER_E_ABORTED; one that had not begun it never sees it. True: a reader had begun one.
+    bool take_back_owned(Status status) noexcept;
+    // Ends a park of one side without a reason from the other (cancel, abort).
+    void unpark_reader() noexcept { wake(control_->reader, reader_fd_, reader_waker_, &Waker::wake_reader); }
+    void unpark_writer() noexcept { wake(control_->writer, writer_fd_, writer_waker_, &Waker::wake_writer); }
+
+    // relaxed figures: wake-ups sent by the producer, by the consumer
+    std::atomic<uint64_t> wakeups_of_reader{0}, wakeups_of_writer{0};
 
   private:
     struct Buffer;
     using WakeFn = void (Waker::*)() noexcept;
-    void wake_if(Park &park, uint64_t have, WakeFn fn, int fd, Waker *&waker) noexcept;
-    void unpark(Park &park, WakeFn fn, int fd, Waker *&waker) noexcept;
-    bool grow(size_t want);
-    Status load_head() noexcept; // refreshes head_seen_, checks it
-    Status load_tail() noexcept; // refreshes tail_seen_, checks it
-    Buffer *front() noexcept;    // consumer: the buffer holding tail_, retiring finished ones
-    void publish_tail() noexcept;
+    bool wake(Park &park, int fd, Waker *&waker, WakeFn fn) noexcept;
+    void wake_reader_if(uint64_t have) noexcept;
+    void wake_writer_if(uint64_t have) noexcept;
+    uint64_t free_of_window(uint64_t head, uint64_t tail) const noexcept {
+        return head - tail < window_ ? window_ - (head - tail) : 0;
+    }
+    bool load_head() noexcept; // refreshes head_seen_; false: impossible value
+    bool load_tail() noexcept; // refreshes tail_seen_; false: impossible value
+    uint64_t ring_room() const noexcept;
+    bool grow(uint64_t want) noexcept;
+    void publish_head(uint64_t bytes) noexcept;
+    Buffer *front() noexcept;
+    void advance(uint64_t bytes) noexcept;
 
     PipeControl *control_ = nullptr;
     std::unique_ptr<PipeControl> own_control_;
     bool shared_ = false;
-    uint64_t window_ = 0;
     int reader_fd_ = -1, writer_fd_ = -1;
-    Waker *reader_waker_ = nullptr, *writer_waker_ = nullptr; // under waker_lock_
-    std::atomic<uint32_t> waker_lock_{0};
-    // producer's own
+    uint64_t window_ = 0;
+    std::mutex waker_lock_; // held while a waker runs
+    Waker *reader_waker_ = nullptr, *writer_waker_ = nullptr;
+    std::mutex owned_lock_; // held while bytes of a handed-over buffer are used
+    std::atomic<uint32_t> owned_waiting_{0};
+    std::atomic<uint64_t> ring_bytes_{0}; // capacity of all rings in the chain; relaxed: a bound, not a publication
+    Buffer *owned_first_ = nullptr, *owned_last_ = nullptr; // under owned_lock_
+
+    // the producer's own
     alignas(128) uint64_t head_ = 0;
     uint64_t tail_seen_ = 0;
     Buffer *write_ = nullptr;
-    // consumer's own
+    // the consumer's own
     alignas(128) uint64_t tail_ = 0;
     uint64_t tail_published_ = 0;
     uint64_t head_seen_ = 0;
     Buffer *read_ = nullptr;
-    alignas(128) std::atomic<uint32_t> owned_waiting_{0};
+    bool gathering_ = false; // owned_lock_ is held between gather() and consume()
+    std::unique_ptr<unsigned char[]> assembled_; // peek() over an edge
+    size_t assembled_bytes_ = 0;
 };
 
 } // namespace muster

@@ -1,0 +1,467 @@
+// SPDX-License-Identifier: MIT
+#include "stream/pipe.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <new>
+
+namespace muster {
+
+namespace {
+constexpr uint64_t first_ring_bytes = 4096;
+constexpr int most_owned = 64;
+// Large writes are published in pieces so that copying in and copying out overlap.
+constexpr uint64_t piece_bytes = 64 * 1024;
+// A handed-over buffer is used for at most so many bytes at a time: the bound on muster_stream_cancel().
+constexpr uint64_t owned_piece_bytes = 256 * 1024;
+} // namespace
+
+// A link of the chain. A ring stays in place while the producer moves on to a larger one; `end` and `next` are written
+// once, when the producer has put its last byte into this buffer.
+struct Pipe::Buffer {
+    uint64_t base = 0;     // position of the first byte
+    uint64_t capacity = 0; // of a ring (power of two), or the size of a handed-over buffer
+    unsigned char *data = nullptr;
+    bool is_ring = true;
+    uint64_t end = 0;                    // position of the next buffer's first byte; valid once next is set
+    std::atomic<Buffer *> next{nullptr}; // release: publishes *next and end; pairs with front()
+    // handed-over buffers, under owned_lock_
+    Owned owned;
+    uint64_t owned_taken = 0;
+    bool revoked = false;
+    Buffer *owned_next = nullptr;
+
+    unsigned char *at(uint64_t position) const noexcept {
+        return data + (is_ring ? (position - base) & (capacity - 1) : position - base);
+    }
+    // Bytes from `position` up to where the memory wraps or the buffer ends.
+    uint64_t contiguous(uint64_t position) const noexcept {
+        return is_ring ? capacity - ((position - base) & (capacity - 1)) : base + capacity - position;
+    }
+};
+
+Pipe::~Pipe() {
+    take_back_owned(MUSTER_E_CLOSED);
+    for (Buffer *b = read_; b != nullptr;) {
+        Buffer *next = b->next.load(std::memory_order_relaxed);
+        if (b->is_ring && !shared_) delete[] b->data;
+        delete b;
+        b = next;
+    }
+}
+
+void Pipe::init_private(uint64_t window) {
+    own_control_ = std::make_unique<PipeControl>();
+    control_ = own_control_.get();
+    window_ = window;
+    read_ = write_ = new Buffer; // an empty ring: the first push grows it
+}
+
+void Pipe::init_shared(PipeControl *control, unsigned char *ring, uint64_t capacity) noexcept {
+    control_ = control;
+    shared_ = true;
+    window_ = capacity;
+    read_ = write_ = new (std::nothrow) Buffer;
+    if (read_ == nullptr) return;
+    read_->data = ring;
+    read_->capacity = capacity;
+}
+
+// ---- parking ---------------------------------------------------------------------------------------------------------
+
+bool Pipe::wake(Park &park, int fd, Waker *&waker, WakeFn fn) noexcept {
+    // seq_cst: one of many wakers takes the sleeper's flag down and owes it the wake-up.
+    switch (park.state.exchange(Park::AWAKE, std::memory_order_seq_cst)) {
+    case Park::FUTEX: futex_wake(park.state, 1, shared_); return true;
+    case Park::FD: break;
+    default: return false;
+    }
+    if (fd >= 0) {
+        const uint64_t one = 1;
+        [[maybe_unused]] const ssize_t written = ::write(fd, &one, sizeof one); // full counter: the edge is there already
+        return true;
+    }
+    const std::lock_guard guard(waker_lock_);
+    if (waker != nullptr) (waker->*fn)();
+    return true;
+}
+
+// Called after the index moved with seq_cst: pairs with the store of `state` in park_reader().
+void Pipe::wake_reader_if(uint64_t have) noexcept {
+    Park &park = control_->reader;
+    if (park.state.load(std::memory_order_seq_cst) == Park::AWAKE) return;
+    // relaxed: `need` was stored before the state that was just read.
+    if (have < park.need.load(std::memory_order_relaxed)) return;
+    if (wake(park, reader_fd_, reader_waker_, &Waker::wake_reader))
+        wakeups_of_reader.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Pipe::wake_writer_if(uint64_t have) noexcept {
+    Park &park = control_->writer;
+    if (park.state.load(std::memory_order_seq_cst) == Park::AWAKE) return;
+    if (have < park.need.load(std::memory_order_relaxed)) return;
+    if (wake(park, writer_fd_, writer_waker_, &Waker::wake_writer))
+        wakeups_of_writer.fetch_add(1, std::memory_order_relaxed);
+}
+
+bool Pipe::park_reader(uint32_t state, size_t need) noexcept {
+    Park &park = control_->reader;
+    publish_tail();
+    park.need.store(static_cast<uint32_t>(std::min<size_t>(need, UINT32_MAX)), std::memory_order_relaxed);
+    park.state.store(state, std::memory_order_seq_cst); // pairs with wake_reader_if(): one of us sees the other
+    const uint64_t head = control_->head.load(std::memory_order_seq_cst);
+    if (head - tail_ >= need || finished()) {
+        park.state.store(Park::AWAKE, std::memory_order_seq_cst);
+        return false;
+    }
+    // Both sides asleep, each waiting for more than the other may give, would be for ever: let the writer look.
+    wake_writer_if(UINT64_MAX);
+    return true;
+}
+
+bool Pipe::park_writer(uint32_t state, size_t need) noexcept {
+    Park &park = control_->writer;
+    park.need.store(static_cast<uint32_t>(std::min<size_t>(need, UINT32_MAX)), std::memory_order_relaxed);
+    park.state.store(state, std::memory_order_seq_cst); // pairs with wake_writer_if()
+    const uint64_t tail = control_->tail.load(std::memory_order_seq_cst);
+    if (free_of_window(head_, tail) >= need || reader_gone()) {
+        park.state.store(Park::AWAKE, std::memory_order_seq_cst);
+        return false;
+    }
+    wake_reader_if(UINT64_MAX);
+    return true;
+}
+
+void Pipe::set_reader_waker(Waker *waker) noexcept {
+    const std::lock_guard guard(waker_lock_);
+    reader_waker_ = waker;
+}
+
+void Pipe::set_writer_waker(Waker *waker) noexcept {
+    const std::lock_guard guard(waker_lock_);
+    writer_waker_ = waker;
+}
+
+// ---- producer --------------------------------------------------------------------------------------------------------
+
+bool Pipe::load_tail() noexcept {
+    const uint64_t tail = control_->tail.load(std::memory_order_acquire); // pairs with publish_tail(): the room is free
+    // Another process may write anything there: it can only ever move forward, and not past what was published.
+    if (tail - tail_seen_ > head_ - tail_seen_) return false;
+    tail_seen_ = tail;
+    return true;
+}
+
+uint64_t Pipe::ring_room() const noexcept {
+    if (!write_->is_ring) return 0;
+    const uint64_t from = std::max(tail_seen_, write_->base);
+    return write_->capacity - (head_ - from);
+}
+
+// Puts a larger ring (or, after a handed-over buffer, any ring) behind the last buffer. False: at the limit.
+bool Pipe::grow(uint64_t want) noexcept {
+    if (shared_) return false;
+    uint64_t capacity = first_ring_bytes;
+    if (write_->is_ring && write_->capacity != 0) {
+        if (write_->capacity >= window_) return false;
+        capacity = write_->capacity * 4;
+    }
+    capacity = std::min(window_, std::max(capacity, std::bit_ceil(std::min(want, window_))));
+    if (ring_bytes_.load(std::memory_order_relaxed) + capacity > 2 * window_) return false;
+    Buffer *b = new (std::nothrow) Buffer;
+    unsigned char *data = new (std::nothrow) unsigned char[capacity];
+    if (b == nullptr || data == nullptr) {
+        delete b;
+        delete[] data;
+        return false;
+    }
+    ring_bytes_.fetch_add(capacity, std::memory_order_relaxed);
+    b->data = data;
+    b->capacity = capacity;
+    b->base = head_;
+    write_->end = head_;
+    write_->next.store(b, std::memory_order_release);
+    write_ = b;
+    return true;
+}
+
+void Pipe::publish_head(uint64_t bytes) noexcept {
+    head_ += bytes;
+    // seq_cst (so also release): publishes the bytes to load_head(), and is ordered before the look at the sleeper.
+    control_->head.store(head_, std::memory_order_seq_cst);
+    if (control_->reader.state.load(std::memory_order_seq_cst) != Park::AWAKE)
+        wake_reader_if(head_ - control_->tail.load(std::memory_order_relaxed));
+}
+
+Status Pipe::push(const void *data, size_t size, size_t &moved) noexcept {
+    moved = 0;
+    const auto *from = static_cast<const unsigned char *>(data);
+    while (moved < size) {
+        uint64_t left = size - moved;
+        uint64_t room = ring_room();
+        if (room < std::min(left, piece_bytes)) {
+            if (!load_tail()) return MUSTER_E_PROTOCOL;
+            room = ring_room();
+            if (room < left && grow(left)) room = ring_room();
+            if (room == 0) return write_->capacity == 0 ? MUSTER_E_NOMEM : MUSTER_OK;
+        }
+        const uint64_t k = std::min({left, room, piece_bytes});
+        const uint64_t first = std::min(k, write_->contiguous(head_));
+        memcpy(write_->at(head_), from + moved, first);
+        if (k > first) memcpy(write_->data, from + moved + first, k - first);
+        moved += k;
+        publish_head(k);
+    }
+    return MUSTER_OK;
+}
+
+Status Pipe::reserve(size_t min, unsigned char *&data, size_t &size) noexcept {
+    if (!load_tail()) return MUSTER_E_PROTOCOL;
+    // Room up to the edge of the ring must do. A ring of less than four times the wish grows; at full size the bytes
+    // before the edge are wasted on nobody: they are filled through a bounce buffer in the stream (see Stream::reserve).
+    if (ring_room() < min && grow(min * 4)) {}
+    const uint64_t room = ring_room();
+    if (room < min) return write_->capacity == 0 ? MUSTER_E_NOMEM : MUSTER_AGAIN;
+    size = std::min(room, write_->contiguous(head_));
+    data = write_->at(head_);
+    return MUSTER_OK;
+}
+
+void Pipe::commit(size_t size) noexcept {
+    if (size != 0) publish_head(size);
+}
+
+bool Pipe::push_owned(Owned &owned) {
+    if (owned_waiting_.load(std::memory_order_relaxed) >= most_owned) return false;
+    auto b = std::make_unique<Buffer>();
+    b->is_ring = false;
+    b->base = head_;
+    b->capacity = owned.size;
+    b->data = const_cast<unsigned char *>(owned.data); // read only: the producer never writes into such a buffer
+    b->owned = std::move(owned);
+    owned_waiting_.fetch_add(1, std::memory_order_relaxed);
+    {
+        const std::lock_guard guard(owned_lock_);
+        (owned_last_ != nullptr ? owned_last_->owned_next : owned_first_) = b.get();
+        owned_last_ = b.get();
+    }
+    write_->end = head_;
+    Buffer *raw = b.release();
+    const uint64_t bytes = raw->capacity;
+    write_->next.store(raw, std::memory_order_release);
+    write_ = raw;
+    publish_head(bytes);
+    if (reader_gone()) take_back_owned(MUSTER_E_PEER); // it may have left before it could see this buffer
+    return true;
+}
+
+void Pipe::finish() noexcept {
+    control_->finished.store(1, std::memory_order_seq_cst); // after the last head; pairs with park_reader()
+    wake_reader_if(UINT64_MAX);
+}
+
+// ---- consumer --------------------------------------------------------------------------------------------------------
+
+bool Pipe::load_head() noexcept {
+    const uint64_t head = control_->head.load(std::memory_order_acquire); // pairs with publish_head(): the bytes are there
+    if (shared_ && head - tail_ > window_) return false; // hostile or broken peer
+    head_seen_ = head;
+    return true;
+}
+
+size_t Pipe::readable() noexcept {
+    if (!load_head()) return 0;
+    return head_seen_ - tail_;
+}
+
+// The buffer that holds tail_; frees those left behind. Call after load_head(): a byte seen there was put behind `next`.
+Pipe::Buffer *Pipe::front() noexcept {
+    for (;;) {
+        Buffer *next = read_->next.load(std::memory_order_acquire); // pairs with grow(), push_owned()
+        if (next == nullptr || tail_ != read_->end) return read_;
+        if (read_->is_ring) {
+            delete[] read_->data;
+            ring_bytes_.fetch_sub(read_->capacity, std::memory_order_relaxed);
+        }
+        delete std::exchange(read_, next);
+    }
+}
+
+void Pipe::publish_tail() noexcept {
+    if (tail_published_ == tail_) return;
+    tail_published_ = tail_;
+    // seq_cst (so also release): the room is free; ordered before the look at the sleeper, pairs with park_writer().
+    control_->tail.store(tail_, std::memory_order_seq_cst);
+    if (control_->writer.state.load(std::memory_order_seq_cst) != Park::AWAKE)
+        wake_writer_if(free_of_window(control_->head.load(std::memory_order_relaxed), tail_));
+}
+
+// Moves tail_ over bytes of the front buffer; small steps are published together.
+void Pipe::advance(uint64_t bytes) noexcept {
+    tail_ += bytes;
+    if (tail_ - tail_published_ >= std::min(window_ / 8, piece_bytes / 4) || tail_ == head_seen_) publish_tail();
+}
+
+Status Pipe::pull(void *data, size_t size, size_t &moved) noexcept {
+    moved = 0;
+    auto *to = static_cast<unsigned char *>(data);
+    while (moved < size) {
+        if (head_seen_ == tail_) {
+            if (!load_head()) return MUSTER_E_PROTOCOL;
+            if (head_seen_ == tail_) return MUSTER_OK;
+        }
+        Buffer *b = front();
+        uint64_t k = std::min<uint64_t>(size - moved, head_seen_ - tail_);
+        if (b->is_ring) {
+            if (b->next.load(std::memory_order_acquire) != nullptr) k = std::min(k, b->end - tail_);
+            k = std::min(k, piece_bytes);
+            const uint64_t first = std::min(k, b->contiguous(tail_));
+            memcpy(to + moved, b->at(tail_), first);
+            if (k > first) memcpy(to + moved + first, b->data, k - first);
+        } else {
+            const std::lock_guard guard(owned_lock_);
+            if (b->revoked) {
+                if (b->owned_taken != 0) return MUSTER_E_ABORTED;
+                advance(b->capacity); // never begun: it was not there
+                continue;
+            }
+            k = std::min({k, b->contiguous(tail_), owned_piece_bytes});
+            memcpy(to + moved, b->at(tail_), k);
+            b->owned_taken += k;
+            if (b->owned_taken == b->capacity) {
+                owned_first_ = b->owned_next; // buffers are taken in order
+                if (owned_first_ == nullptr) owned_last_ = nullptr;
+                owned_waiting_.fetch_sub(1, std::memory_order_relaxed);
+                b->owned.release(b->capacity, MUSTER_OK);
+            }
+        }
+        moved += k;
+        advance(k);
+    }
+    return MUSTER_OK;
+}
+
+Status Pipe::gather(iovec *spans, int max, size_t limit, int &count) noexcept {
+    count = 0;
+    if (!load_head()) return MUSTER_E_PROTOCOL;
+    uint64_t at = tail_;
+    Buffer *b = head_seen_ == tail_ ? nullptr : front();
+    while (b != nullptr && at != head_seen_ && count < max && limit != 0) {
+        Buffer *next = b->next.load(std::memory_order_acquire);
+        if (next != nullptr && at == b->end) {
+            b = next;
+            continue;
+        }
+        if (!b->is_ring && !gathering_) owned_lock_.lock(), gathering_ = true;
+        if (!b->is_ring && b->revoked) {
+            if (count != 0) break; // what is before it goes first
+            owned_lock_.unlock(), gathering_ = false;
+            if (b->owned_taken != 0) return MUSTER_E_ABORTED;
+            advance(b->capacity);
+            at = tail_;
+            b = head_seen_ == tail_ ? nullptr : front();
+            continue;
+        }
+        uint64_t k = std::min({head_seen_ - at, b->contiguous(at), static_cast<uint64_t>(limit)});
+        if (b->is_ring && next != nullptr) k = std::min(k, b->end - at);
+        if (!b->is_ring) k = std::min(k, owned_piece_bytes);
+        spans[count++] = {b->at(at), static_cast<size_t>(k)};
+        at += k;
+        limit -= k;
+        if (!b->is_ring && at != b->base + b->capacity) break; // one piece of a handed-over buffer at a time
+    }
+    if (count == 0 && gathering_) owned_lock_.unlock(), gathering_ = false;
+    return MUSTER_OK;
+}
+
+void Pipe::consume(size_t size) noexcept {
+    const bool locked = std::exchange(gathering_, false);
+    uint64_t left = size;
+    while (left != 0) {
+        Buffer *b = front();
+        Buffer *next = b->next.load(std::memory_order_acquire);
+        uint64_t k = left;
+        if (b->is_ring) {
+            if (next != nullptr) k = std::min(k, b->end - tail_);
+        } else {
+            if (!locked) owned_lock_.lock();
+            k = std::min(k, b->base + b->capacity - tail_);
+            b->owned_taken += k;
+            if (!b->revoked && b->owned_taken == b->capacity) {
+                owned_first_ = b->owned_next;
+                if (owned_first_ == nullptr) owned_last_ = nullptr;
+                owned_waiting_.fetch_sub(1, std::memory_order_relaxed);
+                b->owned.release(b->capacity, MUSTER_OK);
+            }
+            if (!locked) owned_lock_.unlock();
+        }
+        left -= k;
+        advance(k);
+    }
+    if (locked) owned_lock_.unlock();
+}
+
+Status Pipe::peek(size_t min, const unsigned char *&data, size_t &size) {
+    if (!load_head()) return MUSTER_E_PROTOCOL;
+    if (head_seen_ - tail_ < min) {
+        size = head_seen_ - tail_;
+        return MUSTER_AGAIN;
+    }
+    Buffer *b = front();
+    if (b->is_ring) {
+        uint64_t k = std::min(head_seen_ - tail_, b->contiguous(tail_));
+        if (b->next.load(std::memory_order_acquire) != nullptr) k = std::min(k, b->end - tail_);
+        if (k >= min) {
+            data = b->at(tail_);
+            size = k;
+            return MUSTER_OK;
+        }
+    }
+    // Over an edge, or out of a handed-over buffer (which its owner may take back any time): show a copy.
+    iovec spans[most_owned + 16];
+    int count;
+    if (const Status status = gather(spans, most_owned + 16, std::max<size_t>(min, 4096), count); status < 0) return status;
+    size_t have = 0;
+    for (int i = 0; i < count; i++) have += spans[i].iov_len;
+    if (have > assembled_bytes_) {
+        unsigned char *grown = new (std::nothrow) unsigned char[have];
+        if (grown == nullptr) {
+            consume(0);
+            return MUSTER_E_NOMEM;
+        }
+        assembled_.reset(grown);
+        assembled_bytes_ = have;
+    }
+    size_t at = 0;
+    for (int i = 0; i < count; i++) {
+        memcpy(assembled_.get() + at, spans[i].iov_base, spans[i].iov_len);
+        at += spans[i].iov_len;
+    }
+    consume(0);
+    size = have;
+    if (have < min) return MUSTER_AGAIN;
+    data = assembled_.get();
+    return MUSTER_OK;
+}
+
+void Pipe::drop_reader() noexcept {
+    control_->reader_gone.store(1, std::memory_order_seq_cst); // pairs with park_writer() and push_owned()
+    wake_writer_if(UINT64_MAX);
+    take_back_owned(MUSTER_E_PEER);
+}
+
+bool Pipe::take_back_owned(Status status) noexcept {
+    bool begun = false;
+    const std::lock_guard guard(owned_lock_);
+    for (Buffer *b = std::exchange(owned_first_, nullptr); b != nullptr; b = b->owned_next) {
+        b->revoked = true;
+        begun |= b->owned_taken != 0;
+        owned_waiting_.fetch_sub(1, std::memory_order_relaxed);
+        b->owned.release(b->owned_taken, status);
+    }
+    owned_last_ = nullptr;
+    return begun;
+}
+
+} // namespace muster
