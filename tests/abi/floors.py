@@ -14,7 +14,7 @@ HOUSE = [
     "process",
     "epoch atomic",
     "stream",
-    "transport plugin",
+    "transport plugin serve",
     "am message socket poller",
     "store",
     "rendezvous agent",

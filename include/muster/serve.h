@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/** @file
+ * Transports served by the host: the program itself carries the bytes of a scheme, in its own language.
+ *
+ * The host registers a scheme with a queue. Dialling or listening at an address of that scheme puts a *request* there:
+ * ::MUSTER_REQUEST_OPEN, ::MUSTER_REQUEST_LISTEN, each with an id that the host answers now or later, from any thread:
+ * muster_request_stream(), muster_request_listening(), muster_request_fail(). ::MUSTER_REQUEST_CANCEL says that an
+ * unanswered request is no longer wanted, ::MUSTER_REQUEST_CLOSE that a connection or listener is over; both need no
+ * answer. A connection that came in by itself is announced with muster_transport_incoming().
+ *
+ * For each connection the host gets a *pump*: the far end of a stream. What it reads there goes out over whatever it
+ * has, what comes in it writes there. It carries bytes only: the library's own frames, in which both sides prove the
+ * secret, seal, half-close, abort and keep each other alive, so a plain byte pump makes a complete transport. When
+ * reading the pump gives ::MUSTER_E_END, the connection is over: send the rest, then close it and the pump. When its
+ * own connection ends, the host finishes the pump; when that breaks, it aborts the pump.
+ *
+ * Two ways to take requests, the same underneath: *pulled* with muster_queue_next(), after muster_transport_serve(); or
+ * as *callbacks* of a table, run by muster_queue_dispatch() on the thread that calls it, after
+ * muster_transport_serve_ops().
+ *
+ * A thread that serves must not wait for itself: muster_transport_dial() and muster_listener_accept() with a timeout
+ * answer ::MUSTER_E_WOULD_DEADLOCK when the calling thread is the one that last took something off the queue that
+ * serves the scheme (before anything was taken: the one that registered it). Use muster_transport_dial_begin() and
+ * muster_listener_watch() there. In the same way a stream's waiting calls answer it on the thread that last used the
+ * pump of that stream. */
+#ifndef MUSTER_SERVE_H
+#define MUSTER_SERVE_H
+
+#include <muster/transport.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Flags of muster_transport_ops::flags. */
+enum muster_transport_flag {
+    MUSTER_TRANSPORT_ANY_THREAD =
+        1,                     /**< Callbacks may run on a library thread at once; they must not block or unwind. */
+    MUSTER_TRANSPORT_LOCAL = 2 /**< Bytes never leave this host: they are not sealed unless the context says so. */
+};
+
+/** What a host-served transport does, as callbacks; run by muster_queue_dispatch() on the thread that calls it, no lock
+ * held. They may call Muster. Each answers by the request's id, inside or later. */
+typedef struct muster_transport_ops {
+    uint32_t struct_size; /**< sizeof(muster_transport_ops) of the caller. */
+    uint32_t flags;       /**< ::muster_transport_flag values, or'ed. */
+    /** Connect to an address; answer with muster_request_stream() or muster_request_fail(). Not NULL. */
+    void (*open)(void *self, uint64_t request, const char *address, uint64_t address_bytes);
+    /** Listen at an address; answer with muster_request_listening() or muster_request_fail(). NULL: cannot listen. */
+    void (*listen)(void *self, uint64_t request, const char *address, uint64_t address_bytes);
+    /** The connection or listener of that id is over: the pump ends, or no more connections are wanted. May be NULL. */
+    void (*close)(void *self, uint64_t request);
+    /** The request of that id is no longer wanted; answering it is harmless. May be NULL. */
+    void (*cancel)(void *self, uint64_t request);
+    /** Last callback of the table, after muster_transport_withdraw() or the end of the context. May be NULL. */
+    void (*destroy)(void *self);
+} muster_transport_ops;
+
+/** Adds a host-served transport for one URL scheme, in this context only. What it has to do arrives as requests in the
+ * queue, to be pulled with muster_queue_next().
+ * @param[in]  context       Where it becomes known.
+ * @param[in]  scheme        Lower-case ASCII, 1 to 31 bytes, no terminator needed.
+ * @param[in]  scheme_bytes  Length of the scheme.
+ * @param[in]  requests      Queue the host serves, of the same context; kept alive by the transport.
+ * @param[out] error         Detail on failure, or NULL.
+ * @retval MUSTER_OK        Usable in addresses.
+ * @retval MUSTER_E_ARG     No context or queue, a queue of another context, or no scheme of that form.
+ * @retval MUSTER_E_EXISTS  Scheme taken.
+ * @retval MUSTER_E_NOMEM   No memory.
+ * @retval MUSTER_E_CLOSED  The context or the queue is closed.
+ * @retval MUSTER_E_FORKED  The context belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_transport_serve(muster_context *context, const char *scheme, size_t scheme_bytes,
+                                                muster_queue *requests, muster_error *error);
+
+/** Adds a host-served transport whose requests run callbacks, inside muster_queue_dispatch().
+ * @param[in]  context       Where it becomes known.
+ * @param[in]  scheme        Lower-case ASCII, 1 to 31 bytes, no terminator needed.
+ * @param[in]  scheme_bytes  Length of the scheme.
+ * @param[in]  ops           The callbacks; the table is copied.
+ * @param[in]  self          Passed to each of them; the host's own until destroy.
+ * @param[in]  requests      Queue that is dispatched, of the same context; kept alive by the transport.
+ * @param[out] error         Detail on failure, or NULL.
+ * @retval MUSTER_OK        Usable in addresses.
+ * @retval MUSTER_E_ARG     Something is missing, a queue of another context, or no scheme of that form.
+ * @retval MUSTER_E_ABI     The table has non-zero fields newer than this library.
+ * @retval MUSTER_E_EXISTS  Scheme taken.
+ * @retval MUSTER_E_NOMEM   No memory.
+ * @retval MUSTER_E_CLOSED  The context or the queue is closed.
+ * @retval MUSTER_E_FORKED  The context belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_transport_serve_ops(muster_context *context, const char *scheme, size_t scheme_bytes,
+                                                    const muster_transport_ops *ops, void *self, muster_queue *requests,
+                                                    muster_error *error);
+
+/** Takes a host-served transport back: dialling and listening fail from now on, unanswered requests fail with
+ * ::MUSTER_E_CLOSED, listeners close; connections go on until they end. Its table is then destroyed by dispatch.
+ * @param[in] context       Where it was added.
+ * @param[in] scheme        Its scheme.
+ * @param[in] scheme_bytes  Length of the scheme.
+ * @retval MUSTER_OK           Taken back.
+ * @retval MUSTER_E_ARG        No context or scheme.
+ * @retval MUSTER_E_NOT_FOUND  No host-served transport of that scheme.
+ * @retval MUSTER_E_FORKED     The context belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_transport_withdraw(muster_context *context, const char *scheme, size_t scheme_bytes);
+
+/** Gives the address an OPEN or LISTEN request is about, options of the library's own taken out.
+ * @param[in]  requests   Queue the request came from.
+ * @param[in]  request    Its id, unanswered.
+ * @param[out] out_text   Where the text goes, NUL-terminated; NULL to learn the size only.
+ * @param[in]  capacity   Room there, the terminator included.
+ * @param[out] out_bytes  Length of the text, terminator not counted.
+ * @retval MUSTER_OK       Given (or only measured).
+ * @retval MUSTER_E_ARG    No queue, or no place for the length.
+ * @retval MUSTER_E_LIMIT  The room is too small; nothing written, the length is told.
+ * @retval MUSTER_E_STALE  No such request, or it was answered or cancelled.
+ * @retval MUSTER_E_FORKED The queue belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_request_address(muster_queue *requests, uint64_t request, char *out_text,
+                                                size_t capacity, size_t *out_bytes);
+
+/** Answers an OPEN request: the host is connected. The dial completes when the other side has proved the secret.
+ * @param[in]  requests  Queue the request came from.
+ * @param[in]  request   Its id. From now on it names the connection, for ::MUSTER_REQUEST_CLOSE.
+ * @param[out] out_pump  Far end of the stream, for the host to pump; the caller owns one reference.
+ * @param[out] error     Detail on failure, or NULL.
+ * @retval MUSTER_OK       Answered.
+ * @retval MUSTER_E_ARG    No queue, no place, or not an OPEN request.
+ * @retval MUSTER_E_STALE  No such request, or it was answered or cancelled.
+ * @retval MUSTER_E_NOMEM  No memory; the request is still open.
+ * @retval MUSTER_E_CLOSED The context is closed.
+ * @retval MUSTER_E_FORKED The queue belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_request_stream(muster_queue *requests, uint64_t request, muster_stream **out_pump,
+                                               muster_error *error);
+
+/** Answers a LISTEN request: the host listens. Before this, muster_listener_address() gives the address as asked for.
+ * @param[in]  requests       Queue the request came from.
+ * @param[in]  request        Its id. From now on it names the listener.
+ * @param[in]  address        What peers dial, `scheme://...`; text, no terminator needed. NULL: as asked for.
+ * @param[in]  address_bytes  Length of the text, at most 4096.
+ * @param[out] error          Detail on failure, or NULL.
+ * @retval MUSTER_OK        Answered.
+ * @retval MUSTER_E_ARG     No queue, a text that is too long, or not a LISTEN request.
+ * @retval MUSTER_E_ADDRESS The text is no address of that scheme.
+ * @retval MUSTER_E_STALE   No such request, or it was answered or cancelled.
+ * @retval MUSTER_E_FORKED  The queue belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_request_listening(muster_queue *requests, uint64_t request, const char *address,
+                                                  size_t address_bytes, muster_error *error);
+
+/** Answers an OPEN or LISTEN request: it cannot be done. The dial fails with this; a listener's accept does.
+ * @param[in] requests    Queue the request came from.
+ * @param[in] request     Its id.
+ * @param[in] status      Why, a negative value: ::MUSTER_E_UNREACHABLE, ::MUSTER_E_EXISTS, ...
+ * @param[in] text        A sentence for people, or NULL.
+ * @param[in] text_bytes  Its length, at most 200 bytes.
+ * @retval MUSTER_OK       Answered.
+ * @retval MUSTER_E_ARG    No queue, a status that is no failure, or a text that is too long.
+ * @retval MUSTER_E_STALE  No such request, or it was answered or cancelled.
+ * @retval MUSTER_E_FORKED The queue belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_request_fail(muster_queue *requests, uint64_t request, muster_status status,
+                                             const char *text, size_t text_bytes);
+
+/** Announces a connection that came in on a host-served listener.
+ * @param[in]  requests        Queue the LISTEN request came from.
+ * @param[in]  listen_request  Id of that request, answered with muster_request_listening().
+ * @param[in]  peer            Where it comes from, for people; text, no terminator needed. NULL: unknown.
+ * @param[in]  peer_bytes      Length of the text, at most 200 bytes.
+ * @param[out] out_request     Id of the new connection, for ::MUSTER_REQUEST_CLOSE; or NULL.
+ * @param[out] out_pump        Far end of the stream, for the host to pump; the caller owns one reference.
+ * @param[out] error           Detail on failure, or NULL.
+ * @retval MUSTER_OK       Announced; it can be accepted once the other side has proved the secret.
+ * @retval MUSTER_E_ARG    No queue, no place, a text that is too long, or not a LISTEN request.
+ * @retval MUSTER_E_STALE  No such listener, or it was closed.
+ * @retval MUSTER_E_LIMIT  Too many connections that have not proved the secret yet, or the queue has no slot left.
+ * @retval MUSTER_E_NOMEM  No memory.
+ * @retval MUSTER_E_CLOSED The context is closed.
+ * @retval MUSTER_E_FORKED The queue belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_transport_incoming(muster_queue *requests, uint64_t listen_request, const char *peer,
+                                                   size_t peer_bytes, uint64_t *out_request, muster_stream **out_pump,
+                                                   muster_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
