@@ -28,7 +28,8 @@ struct Task {
 };
 
 // What a room keeps per context (the registry of transports, the list of links). Registries live in a context, not in
-// globals. A part is made at the first use and dropped on the loop thread when the engine has stopped.
+// globals. A part is made at the first use, told on the loop thread when the engine ends, and dropped with the context.
+// Parts are told latest first, so that one may rest on those it asked for while it was made.
 struct ContextPart {
     virtual ~ContextPart() = default;
     // The context is closing: no new work; begin to end what there is. Loop thread.
@@ -72,6 +73,7 @@ struct ContextCounters { // relaxed: figures only
 // holds none to itself: when the last reference goes, the thread is told to stop and frees the context on its way out.
 class Context final : public Object {
   public:
+    struct Engine; // private to this room
     static Result<Ref<Context>> create(const ContextSettings &settings);
 
     const ContextSettings settings;
@@ -106,6 +108,9 @@ class Context final : public Object {
     void wake_engine() noexcept;
 
     Status progress(Deadline &deadline) noexcept; // muster_context_progress
+    // External contexts: waits until `fd` is readable, driving the engine meanwhile (or waiting for whoever does).
+    // MUSTER_OK may come early; MUSTER_TIMEOUT; MUSTER_E_WOULD_DEADLOCK on the loop thread.
+    Status wait_fd(int fd, Deadline &deadline) noexcept;
     Result<int> external_fd() noexcept;           // a dup for the host
     int engine_fd() const noexcept;               // the epoll descriptor itself; external contexts, for nested polls
     Status close(Deadline &deadline) noexcept;
@@ -118,12 +123,12 @@ class Context final : public Object {
     bool logs(int32_t level) const noexcept;
     [[gnu::format(printf, 3, 4)]] void log(int32_t level, const char *format, ...) noexcept;
     void set_log(int32_t level, Queue *queue, uint64_t tag) noexcept;
+    void leave_log(Queue &queue) noexcept; // the queue is about to be freed
 
   private:
     explicit Context(const ContextSettings &settings);
     ~Context() override;
     void last_reference_gone() noexcept override;
-    struct Engine;
     ForkMark mark_;
     std::unique_ptr<Engine> engine_;
 };

@@ -44,10 +44,27 @@ class Source {
 
   private:
     friend class Queue;
-    uint64_t tag_ = 0;
-    uint32_t pending_ = 0;       // under the queue's lock
-    bool linked_ = false, attached_ = false;
+    // All under the queue's lock.
+    uint64_t tag_ = 0, order_ = 0;
+    uint32_t pending_ = 0, busy_ = 0; // busy: threads inside on_fd()
+    bool attached_ = false;
     Source *next_ = nullptr, *prev_ = nullptr;
+};
+
+// What has operations under way whose buffers close() must give back. Embedded in what owns them (one per queue in use
+// at a time): enlist() before the first, delist() after the last.
+class QueueUser {
+  public:
+    virtual ~QueueUser() = default;
+    // The queue is closing: end every operation with a slot of this queue; after return none of their buffers is
+    // touched. Runs on the thread that closes, once, no queue lock held; need not delist.
+    virtual void end_operations() noexcept = 0;
+    virtual Object &owner() noexcept = 0; // kept alive during the call
+
+  private:
+    friend class Queue;
+    bool enlisted_ = false;
+    QueueUser *next_ = nullptr, *prev_ = nullptr;
 };
 
 // Any thread.
@@ -64,6 +81,10 @@ class Queue final : public Object {
     void complete(Entry &&entry) noexcept;
     // Without a reservation; false when full or closed (log records, posts, requests).
     bool try_post(Entry &&entry) noexcept;
+
+    // False: the queue is closed. Both wait for an end_operations() of it in another thread.
+    bool enlist(QueueUser &user) noexcept;
+    void delist(QueueUser &user) noexcept;
 
     // Readiness. raise() from any thread, also before the host has taken the last one: bits merge.
     void attach(Source &source, uint64_t tag) noexcept;
@@ -83,9 +104,10 @@ class Queue final : public Object {
     void stats(muster_queue_stats &out) noexcept;
 
   private:
-    Queue(Context &context, uint32_t capacity);
-    ~Queue() override;
     struct State;
+    Queue(Context &context, std::unique_ptr<State> state) noexcept;
+    ~Queue() override;
+    void last_reference_gone() noexcept override;
     Ref<Context> context_;
     std::unique_ptr<State> state_;
 };

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+#include "context/engine.hpp"
+
+#include "base/futex.hpp"
+
+#include <cstring>
+
+namespace muster {
+
+Context::Context(const ContextSettings &settings) : settings(settings), engine_(std::make_unique<Engine>(*this)) {}
+
+Context::~Context() {
+    // The bytes are the vector's own, not const; only the name we know them by is.
+    if (!settings.secret.empty())
+        explicit_bzero(const_cast<unsigned char *>(settings.secret.data()), settings.secret.size());
+}
+
+Result<Ref<Context>> Context::create(const ContextSettings &settings) {
+    watch_forks();
+    auto context = Ref<Context>::adopt(new Context(settings));
+    Engine &engine = *context->engine_;
+    Result<void> done = engine.open();
+    if (done) done = context->external() ? engine.open_external() : engine.start();
+    if (!done) return done.error();
+    return context;
+}
+
+void Context::last_reference_gone() noexcept {
+    if (forked()) return;    // the parent's threads, locks and descriptors: what is a copy here is left alone
+    if (!engine_->started) { // creation failed
+        delete this;
+        return;
+    }
+    if (external()) return engine_->finish_released();
+    // release: pairs with turned(); the engine sees what the last owner did.
+    engine_->orphaned.store(true, std::memory_order_release);
+    engine_->wake();
+    if (engine_->gone.fetch_or(Engine::references_gone, std::memory_order_acq_rel) & Engine::engine_gone) delete this;
+}
+
+bool Context::closed() const noexcept {
+    // relaxed: objects made a moment later are ended by their part's close(), or at the latest by stop().
+    return engine_->closing.load(std::memory_order_relaxed);
+}
+
+bool Context::post(std::unique_ptr<Task> task) noexcept {
+    return engine_->post(task.release());
+}
+
+bool Context::on_loop() const noexcept {
+    return engine_->on_loop();
+}
+
+uv_loop_t *Context::loop() noexcept {
+    return &engine_->loop;
+}
+
+int64_t Context::loop_now_ns() const noexcept {
+    if (engine_->turn_now == 0) engine_->turn_now = now_ns();
+    return engine_->turn_now;
+}
+
+Status Context::sleep(Signal &signal, uint32_t seen, Deadline &deadline) noexcept {
+    if (on_loop()) return MUSTER_E_WOULD_DEADLOCK;
+    // seq_cst here and in notify(): a sleeper announces itself and then looks at the sequence (the kernel looks again),
+    // a notifier changes the sequence and then looks for sleepers; one of the two sees the other.
+    signal.sleepers_.fetch_add(1, std::memory_order_seq_cst);
+    Status status = MUSTER_OK;
+    if (external()) {
+        const Ref<Context> self(this); // the host may release the object it waits on
+        status = engine_->await_change(signal.sequence_, seen, deadline);
+    } else {
+        while (signal.sequence_.load(std::memory_order_acquire) == seen) {
+            if (!deadline.look_once() && futex_wait(signal.sequence_, seen, deadline, false) != ETIMEDOUT) continue;
+            if (signal.sequence_.load(std::memory_order_acquire) == seen) status = MUSTER_TIMEOUT;
+            break;
+        }
+    }
+    signal.sleepers_.fetch_sub(1, std::memory_order_relaxed);
+    return status;
+}
+
+void Context::notify(Signal &signal) noexcept {
+    // seq_cst: see sleep(); also publishes what was written before, pairs with Signal::seen().
+    signal.sequence_.fetch_add(1, std::memory_order_seq_cst);
+    if (signal.sleepers_.load(std::memory_order_seq_cst) == 0) return;
+    if (external())
+        engine_->notify();
+    else
+        futex_wake(signal.sequence_, INT_MAX, false);
+}
+
+void Context::wake_engine() noexcept {
+    if (external()) engine_->wake();
+}
+
+Status Context::wait_fd(int fd, Deadline &deadline) noexcept {
+    if (on_loop()) return MUSTER_E_WOULD_DEADLOCK;
+    const Ref<Context> self(this);
+    return engine_->await_fd(fd, deadline);
+}
+
+Status Context::progress(Deadline &deadline) noexcept {
+    if (!external()) return MUSTER_E_UNSUPPORTED;
+    const Ref<Context> self(this);
+    return engine_->progress(deadline);
+}
+
+Result<int> Context::external_fd() noexcept {
+    if (!external())
+        return Error::make(MUSTER_E_UNSUPPORTED, "the context has a thread of its own; there is nothing to poll");
+    if (closed()) return Error::make(MUSTER_E_CLOSED, "the context is closed");
+    return duplicate(engine_->outer.get(), "a context");
+}
+
+int Context::engine_fd() const noexcept {
+    return engine_->outer.get();
+}
+
+Status Context::close(Deadline &deadline) noexcept {
+    if (on_loop()) return MUSTER_E_WOULD_DEADLOCK;
+    const Ref<Context> self(this);
+    engine_->ask_close(deadline.endless() ? INT64_MAX : deadline.look_once() ? 0 : deadline.at());
+    for (;;) {
+        const uint32_t seen = engine_->stop_signal.seen();
+        // acquire: pairs with end_teardown(); `forced` was written before.
+        if (engine_->stopped.load(std::memory_order_acquire)) break;
+        Deadline endless(-1);
+        sleep(engine_->stop_signal, seen, endless);
+    }
+    return engine_->forced.load(std::memory_order_relaxed) ? MUSTER_TIMEOUT : MUSTER_OK;
+}
+
+ContextPart &Context::part(const void *key, std::unique_ptr<ContextPart> (*make)(Context &)) {
+    return engine_->part(key, make);
+}
+
+bool Context::logs(int32_t level) const noexcept {
+    return level <= engine_->log.level.load(std::memory_order_relaxed);
+}
+
+} // namespace muster

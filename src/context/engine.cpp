@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT
+#include "context/engine.hpp"
+
+#include "base/thread.hpp"
+
+#include <algorithm>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+
+namespace muster {
+
+namespace {
+
+constexpr int most_batches = 16; // of posted tasks between two looks at the descriptors
+
+} // namespace
+
+Context::Engine::~Engine() {
+    if (has_loop) { // never got as far as a thread
+        close_handles();
+        while (uv_run(&loop, UV_RUN_DEFAULT) != 0) {
+        }
+        uv_loop_close(&loop);
+    }
+    while (!parts.empty()) parts.pop_back(); // latest first
+}
+
+Result<void> Context::Engine::open() {
+    wake_fd = Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!wake_fd) return Error::from_errno(errno, MUSTER_OK, "start a context: eventfd");
+    // libuv aborts the process when its first loop finds no descriptor for what it shares between loops, so that they
+    // can be had is checked first.
+    Fd spare[10];
+    for (Fd &fd : spare) {
+        fd = Fd(fcntl(wake_fd.get(), F_DUPFD_CLOEXEC, 3));
+        if (!fd)
+            return Error::from_errno(errno, MUSTER_OK, "start a context: it needs %zu descriptors", std::size(spare));
+    }
+    for (Fd &fd : spare) fd.reset();
+
+    if (const int rc = uv_loop_init(&loop); rc < 0)
+        return Error::from_errno(-rc, MUSTER_OK, "start a context: event loop");
+    has_loop = true;
+    loop.data = this;
+    uv_prepare_init(&loop, &before_wait);
+    uv_check_init(&loop, &after_wait);
+    uv_timer_init(&loop, &close_timer);
+    // Started first, so it runs last of all prepare handles: what they post is seen before the loop sleeps.
+    uv_prepare_start(&before_wait, [](uv_prepare_t *handle) {
+        auto &engine = *static_cast<Engine *>(handle->loop->data);
+        engine.drain();
+        engine.turn_now = 0; // the wait comes now
+    });
+    uv_check_start(&after_wait, [](uv_check_t *handle) { static_cast<Engine *>(handle->loop->data)->turned(); });
+    int rc = uv_poll_init(&loop, &wake_watch, wake_fd.get());
+    if (rc == 0)
+        rc = uv_poll_start(&wake_watch, UV_READABLE, [](uv_poll_t *handle, int, int) {
+            auto &engine = *static_cast<Engine *>(handle->loop->data);
+            uint64_t count;
+            // The count is of no interest; reading makes the descriptor quiet before the mailbox is emptied.
+            if (read(engine.wake_fd.get(), &count, sizeof count) > 0) engine.drain();
+        });
+    if (rc < 0) return Error::from_errno(-rc, MUSTER_OK, "start a context: watch its wake-up");
+    return {};
+}
+
+Result<void> Context::Engine::start() {
+    started = true; // before the thread may ask
+    const int rc = start_thread(
+        [](void *self) -> void * {
+            static_cast<Engine *>(self)->run();
+            return nullptr;
+        },
+        this);
+    if (rc == 0) return {};
+    started = false;
+    return Error::from_errno(rc, MUSTER_E_NOMEM, "start a context: thread");
+}
+
+void Context::Engine::run() noexcept {
+    prctl(PR_SET_NAME, "muster");
+    driver.store(pthread_self(), std::memory_order_relaxed);
+    while (!ending) uv_run(&loop, UV_RUN_DEFAULT);
+    teardown();
+    // From here on nothing of the context may be touched unless the references are gone, too.
+    if (gone.fetch_or(engine_gone, std::memory_order_acq_rel) & references_gone) delete &context;
+}
+
+bool Context::Engine::post(Task *task) noexcept {
+    Task *latest = mailbox.load(std::memory_order_relaxed);
+    do {
+        if (latest == closed_mark()) {
+            delete task;
+            return false;
+        }
+        task->next = latest;
+        // release: pairs with drain(); publishes the task. On failure nothing is read but the pointer.
+    } while (!mailbox.compare_exchange_weak(latest, task, std::memory_order_release, std::memory_order_relaxed));
+    context.counters.mailbox_posts.fetch_add(1, std::memory_order_relaxed);
+    // The first of a burst wakes. On the loop thread nobody sleeps: the mailbox is emptied before the next wait.
+    if (latest == nullptr && !on_loop()) wake();
+    return true;
+}
+
+void Context::Engine::wake() noexcept {
+    const uint64_t one = 1;
+    // Can fail only when the counter is full, and then the loop is awake.
+    [[maybe_unused]] const ssize_t written = write(wake_fd.get(), &one, sizeof one);
+}
+
+void Context::Engine::run_tasks(Task *latest) noexcept {
+    Task *oldest = nullptr;
+    while (latest != nullptr) {
+        Task *const next = latest->next;
+        latest->next = oldest;
+        oldest = latest;
+        latest = next;
+    }
+    while (oldest != nullptr) {
+        const std::unique_ptr<Task> task(oldest);
+        oldest = oldest->next;
+        task->run();
+    }
+}
+
+void Context::Engine::drain() noexcept {
+    for (int batch = 0; batch < most_batches; batch++) {
+        if (mailbox.load(std::memory_order_relaxed) == nullptr) return;
+        // acquire: pairs with post(); what the poster wrote is seen by the task.
+        Task *const latest = mailbox.exchange(nullptr, std::memory_order_acquire);
+        run_tasks(latest);
+    }
+    if (mailbox.load(std::memory_order_relaxed) != nullptr) wake(); // tasks that post tasks: let others have a turn
+}
+
+void Context::Engine::turned() noexcept {
+    context.counters.loop_wakeups.fetch_add(1, std::memory_order_relaxed);
+    turn_now = 0;
+    const bool released = orphaned.load(std::memory_order_acquire);
+    if (ending || (!released && !closing.load(std::memory_order_acquire))) return;
+
+    if (!close_begun) {
+        close_begun = true;
+        each_part([](ContextPart &part) { part.close(); });
+    }
+    bool drained = true;
+    each_part([&](ContextPart &part) { drained = part.drained() && drained; });
+    const int64_t at = close_at.load(std::memory_order_relaxed);
+    const int64_t left = at == INT64_MAX ? INT64_MAX : at - now_ns();
+    if (drained || released || left <= 0) {
+        forced.store(!drained, std::memory_order_relaxed);
+        ending = true;
+        uv_stop(&loop);
+    } else if (left != INT64_MAX) {
+        uv_timer_start(
+            &close_timer, [](uv_timer_t *) {}, static_cast<uint64_t>(left / 1'000'000 + 1), 0);
+    }
+}
+
+void Context::Engine::ask_close(int64_t at) noexcept {
+    int64_t earliest = close_at.load(std::memory_order_relaxed);
+    while (at < earliest && !close_at.compare_exchange_weak(earliest, at, std::memory_order_relaxed)) {
+    }
+    closing.store(true, std::memory_order_release);
+    wake();
+}
+
+ContextPart &Context::Engine::part(const void *key, std::unique_ptr<ContextPart> (*make)(Context &)) {
+    const std::lock_guard hold(parts_lock);
+    for (auto &[known, part] : parts)
+        if (known == key) return *part;
+    std::unique_ptr<ContextPart> made = make(context);
+    parts.emplace_back(key, std::move(made));
+    return *parts.back().second;
+}
+
+void Context::Engine::begin_teardown() noexcept {
+    // acq_rel: takes the last tasks, as drain() does. Later posts are refused.
+    run_tasks(mailbox.exchange(closed_mark(), std::memory_order_acq_rel));
+    each_part([](ContextPart &part) { part.stop(); });
+    close_handles();
+}
+
+void Context::Engine::close_handles() noexcept {
+    uv_walk(
+        &loop,
+        [](uv_handle_t *handle, void *) {
+            if (!uv_is_closing(handle)) uv_close(handle, nullptr);
+        },
+        nullptr);
+}
+
+void Context::Engine::end_teardown() noexcept {
+    uv_loop_close(&loop);
+    has_loop = false;
+    driver.store(pthread_t{}, std::memory_order_relaxed);
+    stopped.store(true, std::memory_order_release);
+    context.notify(stop_signal);
+}
+
+void Context::Engine::teardown() noexcept {
+    begin_teardown();
+    while (uv_run(&loop, UV_RUN_DEFAULT) != 0) {
+    }
+    end_teardown();
+}
+
+} // namespace muster

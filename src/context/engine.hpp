@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// What a context is made of. Private to the context room, but for the log target, which the queue room serves.
+#include "base/fd.hpp"
+#include "context/context.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <pthread.h>
+#include <uv.h>
+
+namespace muster {
+
+// Where log records go. The queue is not owned (it owns the context); it leaves before it dies.
+struct LogTarget {
+    std::atomic<int32_t> level{MUSTER_LOG_OFF}; // relaxed: a record more or less around a change is nobody's loss
+    std::mutex lock;
+    Queue *queue = nullptr; // under lock
+    uint64_t tag = 0;       // under lock
+};
+
+// The loop with its mailbox, and its end. Members say which thread they belong to.
+struct Context::Engine {
+    explicit Engine(Context &context) noexcept : context(context) {}
+    ~Engine();
+
+    Context &context;
+
+    // --- any thread ---
+    Result<void> open();
+    Result<void> start();         // the thread
+    Result<void> open_external(); // or none
+    bool post(Task *task) noexcept;
+    void wake() noexcept;
+    bool on_loop() const noexcept { return pthread_equal(driver.load(std::memory_order_relaxed), pthread_self()); }
+    ContextPart &part(const void *key, std::unique_ptr<ContextPart> (*make)(Context &));
+    void ask_close(int64_t at) noexcept;
+
+    // --- external contexts: any thread; one at a time holds the baton and drives ---
+    Status progress(Deadline &deadline) noexcept;
+    template <class Done>
+    Status await(const Done &done, int fd, Deadline &deadline) noexcept;
+    Status await_change(const std::atomic<uint32_t> &sequence, uint32_t seen, Deadline &deadline) noexcept;
+    Status await_fd(int fd, Deadline &deadline) noexcept;
+    void notify() noexcept;
+    void finish_released() noexcept; // the last reference is gone: stop, without waiting; deletes the context
+    bool take_baton() noexcept;
+    void pass_baton() noexcept;
+    void serve() noexcept; // what is due, baton held
+
+    // --- loop thread ---
+    void run() noexcept;      // the thread's body
+    void drain() noexcept;    // runs what is in the mailbox
+    void turned() noexcept;   // after each turn of the loop
+    void teardown() noexcept; // begin_teardown, then waits for the last handle
+    void begin_teardown() noexcept;
+    void end_teardown() noexcept;
+    void run_tasks(Task *latest) noexcept;
+    template <class Visit>
+    void each_part(const Visit &visit) noexcept; // latest first: a part may rest on earlier ones
+    void close_handles() noexcept;
+
+    uv_loop_t loop{};
+    uv_poll_t wake_watch{};
+    uv_prepare_t before_wait{};
+    uv_check_t after_wait{};
+    uv_timer_t close_timer{};
+    bool has_loop = false, started = false;
+    bool close_begun = false, ending = false;
+    int64_t turn_now = 0; // CLOCK_MONOTONIC of this turn, 0 until someone asks
+
+    // Tasks, latest first; `closed_mark` when nothing is taken any more.
+    std::atomic<Task *> mailbox{nullptr};
+    static Task *closed_mark() noexcept { return reinterpret_cast<Task *>(uintptr_t{1}); }
+
+    Fd wake_fd;                       // lives as long as the context: a late poster may still write to it
+    std::atomic<pthread_t> driver{};  // relaxed: a thread asks only whether it is itself, and wrote that itself
+    std::atomic<bool> closing{false}; // release by the closer, acquire by turned(): publishes close_at
+    std::atomic<int64_t> close_at{INT64_MAX};
+    std::atomic<bool> orphaned{false}; // release by the last owner, acquire by turned()
+    std::atomic<bool> forced{false};   // relaxed: published by `stopped`
+    std::atomic<bool> stopped{false};  // release by end_teardown(), acquire by closers: publishes forced
+    Signal stop_signal;                // notified after `stopped` is set
+
+    // Who is done with the context: the one that comes second deletes it. acq_rel on both sides.
+    enum : uint32_t { engine_gone = 1, references_gone = 2 };
+    std::atomic<uint32_t> gone{0};
+
+    std::recursive_mutex parts_lock; // recursive: making a part may ask for another one
+    std::vector<std::pair<const void *, std::unique_ptr<ContextPart>>> parts;
+
+    // External contexts: `outer` (what the host polls) watches the loop's descriptor and a timer.
+    Fd outer, timer, baton_fd;
+    std::mutex baton_lock;
+    bool driving = false;                // under baton_lock
+    std::atomic<uint32_t> word{0};       // futex of threads that wait for the baton or a notify; see await()
+    std::atomic<uint32_t> fd_waiters{0}; // those that wait in poll() for baton_fd
+    std::atomic<bool> polling{false};    // the driver sleeps, or is about to
+
+    LogTarget log;
+};
+
+// Parts are only ever added, so an index is a place to go on from without the lock.
+template <class Visit>
+void Context::Engine::each_part(const Visit &visit) noexcept {
+    size_t left = SIZE_MAX;
+    for (;;) {
+        ContextPart *part;
+        {
+            const std::lock_guard hold(parts_lock);
+            left = std::min(left, parts.size());
+            if (left == 0) return;
+            part = parts[--left].second.get();
+        }
+        visit(*part);
+    }
+}
+
+} // namespace muster

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// From the host's configuration to settings that were checked, the secret found.
+#include "context/context.hpp"
+
+namespace muster {
+
+// Wipes a secret when the scope ends.
+class WipeAtEnd {
+  public:
+    explicit WipeAtEnd(std::vector<unsigned char> &secret) noexcept : secret_(secret) {}
+    WipeAtEnd(const WipeAtEnd &) = delete;
+    WipeAtEnd &operator=(const WipeAtEnd &) = delete;
+    ~WipeAtEnd();
+
+  private:
+    std::vector<unsigned char> &secret_;
+};
+
+// Reads secret_fd to its end and closes it, also on failure.
+Result<void> read_settings(const muster_context_config *config, ContextSettings &settings);
+
+} // namespace muster

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT
+// Taking from a queue: waiting, waking, dispatching.
+#include "queue/state.hpp"
+
+#include <cerrno>
+#include <chrono>
+#include <sys/epoll.h>
+
+namespace muster {
+
+namespace {
+
+constexpr int most_events = 64;
+constexpr uint32_t look_every = 64; // entries taken before the descriptors are asked again
+
+int wait_events(int fd, epoll_event *events, Deadline &deadline) noexcept {
+    if (deadline.endless() || deadline.look_once())
+        return epoll_wait(fd, events, most_events, deadline.endless() ? -1 : 0);
+    const int64_t left = deadline.left();
+    const timespec limit{left / 1'000'000'000, left % 1'000'000'000};
+    const int n = epoll_pwait2(fd, events, most_events, &limit, nullptr);
+    if (n >= 0 || errno != ENOSYS) return n;
+    // Before Linux 5.11: milliseconds, rounded up; a day at most, the caller comes again.
+    constexpr int64_t day_ms = 86'400'000;
+    return epoll_wait(fd, events, most_events, static_cast<int>(std::min((left + 999'999) / 1'000'000, day_ms)));
+}
+
+} // namespace
+
+void Queue::State::ring() noexcept {
+    const uint64_t one = 1;
+    rings.fetch_add(1, std::memory_order_relaxed);
+    // Nobody reads the counter: each write is an edge. It cannot fill in the life of a process.
+    [[maybe_unused]] const ssize_t written = write(bell.get(), &one, sizeof one);
+}
+
+// Takes the edges of the descriptors and serves those of sources. Returns how many there were.
+int Queue::State::harvest(std::unique_lock<std::mutex> &hold, Deadline *deadline) noexcept {
+    Deadline now(0);
+    epoll_event events[most_events];
+    hold.unlock();
+    const int n = wait_events(inner.get(), events, deadline ? *deadline : now);
+    hold.lock();
+    taken_since_look = 0;
+    for (int i = 0; i < n; i++)
+        if (events[i].data.u64 != UINT64_MAX) serve_fd(hold, events[i].data.u64, events[i].events);
+    return n;
+}
+
+// A thread leaves next(): what it leaves behind must find someone else. Unlocks.
+void Queue::State::leave(bool harvested, bool blocking, std::unique_lock<std::mutex> &hold) noexcept {
+    const bool more = holds_any();
+    if (followers != 0 && (more || !leader)) followed.notify_one();
+    // An edge taken here may have told of more than what is taken along; and a host that polls as well as waits should
+    // find its descriptor readable although this thread never drained the queue.
+    const bool others = polled || leader;
+    bool bell = false;
+    if (more) {
+        bell = others && (harvested || (blocking && polled));
+        if (bell) armed = false;
+    } else if (blocking && polled) {
+        armed = true;
+    }
+    hold.unlock();
+    if (bell) ring();
+}
+
+Status Queue::State::wait(Context &context, Deadline &deadline, Entry &out, bool tabled_only) noexcept {
+    const bool blocking = !deadline.look_once();
+    std::unique_lock hold(lock);
+    const uint64_t cancels_seen = cancels;
+    bool harvested = false, timed_out = false;
+    Status status = MUSTER_AGAIN;
+    for (;;) {
+        if (taken_since_look >= look_every) harvested |= harvest(hold, nullptr) > 0;
+        const Take got = take(out, tabled_only);
+        if (got != Take::none) {
+            status = got == Take::taken ? MUSTER_OK : MUSTER_E_UNSUPPORTED;
+            break;
+        }
+        if (closed) {
+            status = MUSTER_E_CLOSED;
+            break;
+        }
+        if (cancels != cancels_seen) {
+            status = MUSTER_E_CANCELED;
+            break;
+        }
+        if (timed_out) {
+            status = MUSTER_TIMEOUT;
+            break;
+        }
+        if (!blocking) {
+            if (context.external()) {
+                hold.unlock();
+                Deadline now(0);
+                context.progress(now);
+                hold.lock();
+            }
+            // Armed before the look: a push after it rings, a push before it left an edge or an entry.
+            armed = true;
+            if (harvest(hold, nullptr) > 0)
+                harvested = true;
+            else if (!holds_any())
+                break;
+        } else if (context.on_loop()) {
+            status = MUSTER_E_WOULD_DEADLOCK;
+            break;
+        } else if (!leader) {
+            leader = true;
+            armed = true;
+            int n;
+            if (context.external()) {
+                hold.unlock();
+                timed_out = context.wait_fd(inner.get(), deadline) == MUSTER_TIMEOUT;
+                hold.lock();
+                n = harvest(hold, nullptr);
+            } else {
+                n = harvest(hold, &deadline);
+                timed_out = n <= 0 && deadline.passed();
+            }
+            leader = false;
+            harvested |= n > 0;
+        } else {
+            followers++;
+            if (deadline.endless()) {
+                followed.wait(hold);
+            } else {
+                const std::chrono::steady_clock::time_point at{std::chrono::nanoseconds(deadline.at())};
+                timed_out = followed.wait_until(hold, at) == std::cv_status::timeout;
+            }
+            followers--;
+        }
+    }
+    leave(harvested, blocking, hold);
+    return status;
+}
+
+Status Queue::next(Deadline &deadline, muster_completion *out, muster_error *error) noexcept {
+    Entry entry;
+    const Status status = state_->wait(*context_, deadline, entry, false);
+    if (status != MUSTER_OK) return status;
+    *out = entry.completion;
+    entry.object.detach(); // the host's now
+    if (error && (out->status < 0 || out->kind == MUSTER_EVENT_LOG)) *error = entry.error;
+    return MUSTER_OK;
+}
+
+Status Queue::dispatch(Deadline &deadline, muster_queue_handler_fn handler, void *user, uint64_t *out_count) {
+    uint64_t count = 0;
+    Deadline now(0);
+    Status status;
+    for (;;) {
+        Entry entry;
+        status = state_->wait(*context_, count == 0 ? deadline : now, entry, handler == nullptr);
+        if (out_count) *out_count = count;
+        if (status != MUSTER_OK) break;
+        count++;
+        if (out_count) *out_count = count; // true also if the callback throws
+        if (entry.table) {
+            entry.table->serve(entry.completion);
+        } else {
+            entry.object.detach();
+            handler(user, &entry.completion, &entry.error);
+        }
+    }
+    const bool drained = status == MUSTER_AGAIN || status == MUSTER_E_CLOSED;
+    return count != 0 && drained ? MUSTER_OK : status;
+}
+
+void Queue::cancel() noexcept {
+    State &s = *state_;
+    bool bell;
+    {
+        const std::lock_guard hold(s.lock);
+        s.cancels++;
+        s.followed.notify_all();
+        bell = s.leader;
+    }
+    if (bell) s.ring();
+}
+
+// The host begins to poll: what is there shows, and what comes will.
+void Queue::State::show_to_pollers(std::unique_lock<std::mutex> &hold) noexcept {
+    polled = true;
+    const bool bell = holds_any() || closed;
+    armed = !bell;
+    hold.unlock();
+    if (bell) ring();
+}
+
+Result<int> Queue::host_fd() noexcept {
+    State &s = *state_;
+    if (closed()) return Error::make(MUSTER_E_CLOSED, "the queue is closed");
+    auto fd = duplicate(s.inner.get(), "a queue");
+    if (!fd) return fd;
+    std::unique_lock hold(s.lock);
+    s.show_to_pollers(hold);
+    return fd;
+}
+
+Status Queue::set_wake(muster_wake_fn wake, void *user) noexcept {
+    State &s = *state_;
+    const std::lock_guard one_at_a_time(s.wake_lock);
+    if (!wake) {
+        if (!s.wake) return MUSTER_OK;
+        s.wake->set(nullptr, nullptr);
+        s.wake->stop(*context_);
+        s.wake.reset();
+        return MUSTER_OK;
+    }
+    if (closed()) return MUSTER_E_CLOSED;
+    if (!s.wake) {
+        auto made = WakeWatch::create(*context_, s.inner.get());
+        if (!made) return made.error().status;
+        if (auto started = (*made)->start(*context_); !started) return started.error().status;
+        s.wake = std::move(*made);
+    }
+    s.wake->set(wake, user);
+    std::unique_lock hold(s.lock);
+    s.show_to_pollers(hold);
+    return MUSTER_OK;
+}
+
+} // namespace muster

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+#include "queue/queue.hpp"
+
+#include "queue/state.hpp"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+
+namespace muster {
+
+namespace {
+
+constexpr uint32_t most_idle_spares = 64;
+
+} // namespace
+
+Queue::State::~State() {
+    for (Node *list : {first, spare})
+        while (list) delete std::exchange(list, list->next);
+}
+
+Result<void> Queue::State::open(uint32_t most) {
+    capacity = most;
+    inner = Fd(epoll_create1(EPOLL_CLOEXEC));
+    bell = Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    epoll_event event{};
+    event.events = EPOLLIN | EPOLLET;
+    event.data.u64 = UINT64_MAX;
+    if (!inner || !bell || epoll_ctl(inner.get(), EPOLL_CTL_ADD, bell.get(), &event) != 0)
+        return Error::from_errno(errno, MUSTER_OK, "make a queue: descriptors");
+    return {};
+}
+
+Queue::Queue(Context &context, std::unique_ptr<State> state) noexcept : context_(&context), state_(std::move(state)) {}
+
+Queue::~Queue() = default;
+
+Result<Ref<Queue>> Queue::create(Context &context, uint32_t capacity) {
+    auto state = std::make_unique<State>();
+    if (auto done = state->open(capacity); !done) return done.error();
+    return Ref<Queue>::adopt(new Queue(context, std::move(state)));
+}
+
+void Queue::last_reference_gone() noexcept {
+    if (context_->forked()) return; // locks and descriptors are shared with the parent or stale: left alone
+    context_->leave_log(*this);
+    if (state_->wake) { // nobody closed the queue
+        state_->wake->set(nullptr, nullptr);
+        state_->wake->stop(*context_);
+    }
+    delete this;
+}
+
+bool Queue::closed() const noexcept {
+    return state_->closed.load(std::memory_order_relaxed);
+}
+
+bool Queue::State::add_spare() noexcept {
+    auto *node = new (std::nothrow) Node;
+    if (!node) return false;
+    node->next = spare;
+    spare = node;
+    spares++;
+    return true;
+}
+
+void Queue::State::push(Entry &&entry) noexcept {
+    Node *const node = spare;
+    spare = node->next;
+    spares--;
+    node->entry = std::move(entry);
+    node->order = order++;
+    node->next = nullptr;
+    (last ? last->next : first) = node;
+    last = node;
+    depth++;
+}
+
+bool Queue::reserve() noexcept {
+    State &s = *state_;
+    const std::lock_guard hold(s.lock);
+    if (s.closed || s.depth + s.reserved >= s.capacity) return false;
+    // Every slot handed out has its node, so that complete() cannot fail.
+    if (s.spares <= s.reserved && !s.add_spare()) return false;
+    s.reserved++;
+    return true;
+}
+
+void Queue::unreserve() noexcept {
+    State &s = *state_;
+    const std::lock_guard hold(s.lock);
+    s.reserved--;
+}
+
+void Queue::complete(Entry &&entry) noexcept {
+    State &s = *state_;
+    Entry dropped;
+    std::unique_lock hold(s.lock);
+    s.reserved--;
+    if (s.closed) {
+        dropped = std::move(entry);
+        return; // `dropped` goes after `hold`: a destructor may come back here
+    }
+    s.push(std::move(entry));
+    const bool bell = s.disarm();
+    hold.unlock();
+    if (bell) s.ring();
+}
+
+bool Queue::try_post(Entry &&entry) noexcept {
+    State &s = *state_;
+    std::unique_lock hold(s.lock);
+    const bool room = !s.closed && s.depth + s.reserved < s.capacity && (s.spares > s.reserved || s.add_spare());
+    if (!room) {
+        if (entry.completion.kind == MUSTER_EVENT_LOG) s.log_dropped++;
+        return false;
+    }
+    s.push(std::move(entry));
+    const bool bell = s.disarm();
+    hold.unlock();
+    if (bell) s.ring();
+    return true;
+}
+
+Queue::State::Take Queue::State::take(Entry &out, bool tabled_only) noexcept {
+    if (!holds_any()) return Take::none;
+    if (ready_first && (!first || ready_first->order_ < first->order)) {
+        if (tabled_only) return Take::refused;
+        Source &source = *ready_first;
+        out.completion.kind = MUSTER_EVENT_READY;
+        out.completion.tag = source.tag_;
+        out.completion.events = source.pending_;
+        unlink(source);
+    } else {
+        Node *const node = first;
+        if (tabled_only && !node->entry.table) return Take::refused;
+        first = node->next;
+        if (!first) last = nullptr;
+        depth--;
+        out = std::move(node->entry);
+        if (spares - reserved < most_idle_spares) {
+            node->entry = Entry{};
+            node->next = spare;
+            spare = node;
+            spares++;
+        } else {
+            delete node;
+        }
+    }
+    taken++;
+    taken_since_look++;
+    return Take::taken;
+}
+
+bool Queue::enlist(QueueUser &user) noexcept {
+    State &s = *state_;
+    std::unique_lock hold(s.lock);
+    s.ended.wait(hold, [&] { return s.ending != &user; });
+    if (s.closed) return false;
+    if (user.enlisted_) return true;
+    user.enlisted_ = true;
+    user.prev_ = nullptr;
+    user.next_ = s.users;
+    if (s.users) s.users->prev_ = &user;
+    s.users = &user;
+    return true;
+}
+
+void Queue::delist(QueueUser &user) noexcept {
+    State &s = *state_;
+    std::unique_lock hold(s.lock);
+    s.ended.wait(hold, [&] { return s.ending != &user; });
+    if (!user.enlisted_) return;
+    user.enlisted_ = false;
+    (user.prev_ ? user.prev_->next_ : s.users) = user.next_;
+    if (user.next_) user.next_->prev_ = user.prev_;
+    user.next_ = user.prev_ = nullptr;
+}
+
+void Queue::close() noexcept {
+    State &s = *state_;
+    {
+        std::unique_lock hold(s.lock);
+        s.closed = true;
+        s.followed.notify_all();
+        while (QueueUser *user = s.users) {
+            s.users = user->next_;
+            if (s.users) s.users->prev_ = nullptr;
+            user->enlisted_ = false;
+            user->next_ = nullptr;
+            if (!user->owner().try_retain()) continue; // on its way out by itself
+            const Ref<Object> owner = Ref<Object>::adopt(&user->owner());
+            s.ended.wait(hold, [&] { return s.ending == nullptr; }); // of another thread that closes, too
+            s.ending = user;
+            hold.unlock();
+            user->end_operations();
+            hold.lock();
+            s.ending = nullptr;
+            s.ended.notify_all();
+            hold.unlock(); // the last reference may go here
+            const_cast<Ref<Object> &>(owner).reset();
+            hold.lock();
+        }
+        s.ended.wait(hold, [&] { return s.ending == nullptr; });
+    }
+    s.ring(); // whoever sleeps or polls finds out
+    set_wake(nullptr, nullptr);
+}
+
+void Queue::stats(muster_queue_stats &out) noexcept {
+    State &s = *state_;
+    out = {};
+    const std::lock_guard hold(s.lock);
+    out.depth = uint64_t{s.depth} + s.ready_count;
+    out.outstanding = s.reserved;
+    out.taken = s.taken;
+    out.wakeups = s.rings.load(std::memory_order_relaxed);
+    out.log_dropped = s.log_dropped;
+}
+
+} // namespace muster
