@@ -35,6 +35,13 @@ class Carrier : public Object {
         (void)data, (void)size;
         return {MUSTER_AGAIN, 0};
     }
+    // The same, but waits up to the deadline until all is sent (reading credits meanwhile), so that the bytes of a large
+    // write go from the caller's memory into the system call. OK with fewer bytes: the deadline passed, or something
+    // happened (end, interrupt): look again. AGAIN: not this way now.
+    virtual Moved send(const void *data, size_t size, Deadline &deadline, const Interrupted &interrupted) noexcept {
+        (void)deadline, (void)interrupted;
+        return send_now(data, size);
+    }
     // The caller holds the stream's read lock, and the incoming pipe is empty. Waits up to the deadline (0: looks once)
     // for at least one byte and puts up to `capacity` into `data`; bytes beyond go into the incoming pipe.
     // OK with bytes 0: something else happened (end, half-close, interrupt), look again. TIMEOUT: nothing in time.
@@ -44,7 +51,7 @@ class Carrier : public Object {
         (void)data, (void)capacity, (void)deadline, (void)interrupted, (void)spin;
         return {MUSTER_AGAIN, 0};
     }
-    // Ends a receive() in progress in another thread soon. Any thread.
+    // Ends a receive() or send() in progress in another thread soon. Any thread.
     virtual void interrupt() noexcept {}
     // The host has taken bytes; called when a quarter of the window was taken since the last call, and by a read that
     // found the pipe empty. The place to send credit. Caller holds the read lock.

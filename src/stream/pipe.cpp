@@ -68,6 +68,14 @@ void Pipe::init_shared(PipeControl *control, unsigned char *ring, uint64_t capac
     read_->capacity = capacity;
 }
 
+// Room by the window; what lies in handed-over buffers is the host's own memory and does not count.
+uint64_t Pipe::free_of_window(uint64_t head, uint64_t tail) const noexcept {
+    const uint64_t between = head - tail;
+    const uint64_t owned = owned_bytes_.load(std::memory_order_seq_cst);
+    const uint64_t buffered = between > owned ? between - owned : 0;
+    return buffered < window_ ? window_ - buffered : 0;
+}
+
 // ---- parking ---------------------------------------------------------------------------------------------------------
 
 bool Pipe::wake(Park &park, int fd, Waker *&waker, WakeFn fn) noexcept {
@@ -159,7 +167,8 @@ uint64_t Pipe::ring_room() const noexcept {
     return write_->capacity - (head_ - from);
 }
 
-// Puts a larger ring (or, after a handed-over buffer, any ring) behind the last buffer. False: at the limit.
+// Puts a larger ring (or, after a handed-over buffer, any ring) behind the last buffer. False: at full size, or no memory.
+// What the chain holds stays within the window, so it is short: a few rings, and one after each handed-over buffer.
 bool Pipe::grow(uint64_t want) noexcept {
     if (shared_) return false;
     uint64_t capacity = first_ring_bytes;
@@ -168,7 +177,6 @@ bool Pipe::grow(uint64_t want) noexcept {
         capacity = write_->capacity * 4;
     }
     capacity = std::min(window_, std::max(capacity, std::bit_ceil(std::min(want, window_))));
-    if (ring_bytes_.load(std::memory_order_relaxed) + capacity > 2 * window_) return false;
     Buffer *b = new (std::nothrow) Buffer;
     unsigned char *data = new (std::nothrow) unsigned char[capacity];
     if (b == nullptr || data == nullptr) {
@@ -176,7 +184,6 @@ bool Pipe::grow(uint64_t want) noexcept {
         delete[] data;
         return false;
     }
-    ring_bytes_.fetch_add(capacity, std::memory_order_relaxed);
     b->data = data;
     b->capacity = capacity;
     b->base = head_;
@@ -198,13 +205,15 @@ Status Pipe::push(const void *data, size_t size, size_t &moved) noexcept {
     moved = 0;
     const auto *from = static_cast<const unsigned char *>(data);
     while (moved < size) {
-        uint64_t left = size - moved;
+        const uint64_t left = size - moved;
         uint64_t room = ring_room();
         if (room < std::min(left, piece_bytes)) {
             if (!load_tail()) return MUSTER_E_PROTOCOL;
-            room = ring_room();
-            if (room < left && grow(left)) room = ring_room();
-            if (room == 0) return write_->capacity == 0 ? MUSTER_E_NOMEM : MUSTER_OK;
+            const uint64_t free = free_of_window(head_, tail_seen_);
+            if (free == 0) return MUSTER_OK;
+            if (ring_room() < left) grow(left);
+            room = std::min(ring_room(), free);
+            if (room == 0) return MUSTER_E_NOMEM; // the window has room, memory has not
         }
         const uint64_t k = std::min({left, room, piece_bytes});
         const uint64_t first = std::min(k, write_->contiguous(head_));
@@ -218,12 +227,12 @@ Status Pipe::push(const void *data, size_t size, size_t &moved) noexcept {
 
 Status Pipe::reserve(size_t min, unsigned char *&data, size_t &size) noexcept {
     if (!load_tail()) return MUSTER_E_PROTOCOL;
-    // Room up to the edge of the ring must do. A ring of less than four times the wish grows; at full size the bytes
-    // before the edge are wasted on nobody: they are filled through a bounce buffer in the stream (see Stream::reserve).
-    if (ring_room() < min && grow(min * 4)) {}
-    const uint64_t room = ring_room();
-    if (room < min) return write_->capacity == 0 ? MUSTER_E_NOMEM : MUSTER_AGAIN;
-    size = std::min(room, write_->contiguous(head_));
+    const uint64_t free = free_of_window(head_, tail_seen_);
+    if (free < min) return MUSTER_AGAIN;
+    if (ring_room() < min) grow(min * 4);
+    const uint64_t room = std::min(ring_room(), free);
+    if (room < min) return MUSTER_E_NOMEM;
+    size = std::min(room, write_->contiguous(head_)); // may be less at the edge of the ring: see Stream::reserve()
     data = write_->at(head_);
     return MUSTER_OK;
 }
@@ -249,6 +258,7 @@ bool Pipe::push_owned(Owned &owned) {
     write_->end = head_;
     Buffer *raw = b.release();
     const uint64_t bytes = raw->capacity;
+    owned_bytes_.fetch_add(bytes, std::memory_order_seq_cst);
     write_->next.store(raw, std::memory_order_release);
     write_ = raw;
     publish_head(bytes);
@@ -280,10 +290,7 @@ Pipe::Buffer *Pipe::front() noexcept {
     for (;;) {
         Buffer *next = read_->next.load(std::memory_order_acquire); // pairs with grow(), push_owned()
         if (next == nullptr || tail_ != read_->end) return read_;
-        if (read_->is_ring) {
-            delete[] read_->data;
-            ring_bytes_.fetch_sub(read_->capacity, std::memory_order_relaxed);
-        }
+        if (read_->is_ring) delete[] read_->data;
         delete std::exchange(read_, next);
     }
 }
@@ -301,6 +308,17 @@ void Pipe::publish_tail() noexcept {
 void Pipe::advance(uint64_t bytes) noexcept {
     tail_ += bytes;
     if (tail_ - tail_published_ >= std::min(window_ / 8, piece_bytes / 4) || tail_ == head_seen_) publish_tail();
+}
+
+// Bytes of a handed-over buffer were taken; the last one gives it back. Under owned_lock_.
+void Pipe::owned_progress(Buffer *b, uint64_t bytes) noexcept {
+    owned_bytes_.fetch_sub(bytes, std::memory_order_seq_cst);
+    b->owned_taken += bytes;
+    if (b->revoked || b->owned_taken != b->capacity) return;
+    owned_first_ = b->owned_next; // buffers are taken in order
+    if (owned_first_ == nullptr) owned_last_ = nullptr;
+    owned_waiting_.fetch_sub(1, std::memory_order_relaxed);
+    b->owned.release(b->capacity, MUSTER_OK);
 }
 
 Status Pipe::pull(void *data, size_t size, size_t &moved) noexcept {
@@ -323,18 +341,13 @@ Status Pipe::pull(void *data, size_t size, size_t &moved) noexcept {
             const std::lock_guard guard(owned_lock_);
             if (b->revoked) {
                 if (b->owned_taken != 0) return MUSTER_E_ABORTED;
+                owned_bytes_.fetch_sub(b->capacity, std::memory_order_seq_cst);
                 advance(b->capacity); // never begun: it was not there
                 continue;
             }
             k = std::min({k, b->contiguous(tail_), owned_piece_bytes});
             memcpy(to + moved, b->at(tail_), k);
-            b->owned_taken += k;
-            if (b->owned_taken == b->capacity) {
-                owned_first_ = b->owned_next; // buffers are taken in order
-                if (owned_first_ == nullptr) owned_last_ = nullptr;
-                owned_waiting_.fetch_sub(1, std::memory_order_relaxed);
-                b->owned.release(b->capacity, MUSTER_OK);
-            }
+            owned_progress(b, k);
         }
         moved += k;
         advance(k);
@@ -358,6 +371,7 @@ Status Pipe::gather(iovec *spans, int max, size_t limit, int &count) noexcept {
             if (count != 0) break; // what is before it goes first
             owned_lock_.unlock(), gathering_ = false;
             if (b->owned_taken != 0) return MUSTER_E_ABORTED;
+            owned_bytes_.fetch_sub(b->capacity, std::memory_order_seq_cst);
             advance(b->capacity);
             at = tail_;
             b = head_seen_ == tail_ ? nullptr : front();
@@ -387,13 +401,7 @@ void Pipe::consume(size_t size) noexcept {
         } else {
             if (!locked) owned_lock_.lock();
             k = std::min(k, b->base + b->capacity - tail_);
-            b->owned_taken += k;
-            if (!b->revoked && b->owned_taken == b->capacity) {
-                owned_first_ = b->owned_next;
-                if (owned_first_ == nullptr) owned_last_ = nullptr;
-                owned_waiting_.fetch_sub(1, std::memory_order_relaxed);
-                b->owned.release(b->capacity, MUSTER_OK);
-            }
+            owned_progress(b, k);
             if (!locked) owned_lock_.unlock();
         }
         left -= k;

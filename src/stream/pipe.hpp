@@ -120,6 +120,7 @@ class Pipe {
     // Parks the consumer until `need` bytes are there. False: they are (or it is finished), not parked.
     bool park_reader(uint32_t state, size_t need) noexcept;
     void drop_reader() noexcept;        // will take no more; handed-over buffers end with MUSTER_E_PEER
+    uint64_t taken() const noexcept { return tail_; } // bytes ever taken, by the consumer's own count
     void publish_tail() noexcept;       // what was taken becomes room for the producer
 
     // --- any thread -------------------------------------------------------------------------------------------------
@@ -139,9 +140,7 @@ class Pipe {
     bool wake(Park &park, int fd, Waker *&waker, WakeFn fn) noexcept;
     void wake_reader_if(uint64_t have) noexcept;
     void wake_writer_if(uint64_t have) noexcept;
-    uint64_t free_of_window(uint64_t head, uint64_t tail) const noexcept {
-        return head - tail < window_ ? window_ - (head - tail) : 0;
-    }
+    uint64_t free_of_window(uint64_t head, uint64_t tail) const noexcept;
     bool load_head() noexcept; // refreshes head_seen_; false: impossible value
     bool load_tail() noexcept; // refreshes tail_seen_; false: impossible value
     uint64_t ring_room() const noexcept;
@@ -149,6 +148,7 @@ class Pipe {
     void publish_head(uint64_t bytes) noexcept;
     Buffer *front() noexcept;
     void advance(uint64_t bytes) noexcept;
+    void owned_progress(Buffer *buffer, uint64_t bytes) noexcept;
 
     PipeControl *control_ = nullptr;
     std::unique_ptr<PipeControl> own_control_;
@@ -159,7 +159,9 @@ class Pipe {
     Waker *reader_waker_ = nullptr, *writer_waker_ = nullptr;
     std::mutex owned_lock_; // held while bytes of a handed-over buffer are used
     std::atomic<uint32_t> owned_waiting_{0};
-    std::atomic<uint64_t> ring_bytes_{0}; // capacity of all rings in the chain; relaxed: a bound, not a publication
+    // Bytes of handed-over buffers between head and tail: they do not count against the window. seq_cst: raised before
+    // the head that covers them, lowered before the tail that passes them.
+    std::atomic<uint64_t> owned_bytes_{0};
     Buffer *owned_first_ = nullptr, *owned_last_ = nullptr; // under owned_lock_
 
     // the producer's own

@@ -8,76 +8,133 @@
 #include <muster/stream.h>
 
 #include <deque>
+#include <mutex>
 #include <string>
-#include <vector>
 
 namespace muster {
 
-// One side of a stream's two directions: who may touch it, what waits in it.
-struct Direction {
-    // 0 free, 1 held, 2 held and somebody waits. acquire on taking, release on giving back: the holder's view of the
-    // pipe passes on.
-    alignas(64) std::atomic<uint32_t> lock{0};
-    std::atomic<uint32_t> cancels{0};   // raised by cancel(), close(), release(): waits begun before it end
-    bool lent = false;                  // a reservation or a peek is out
-    size_t lent_bytes = 0;
-    uint32_t spin = 0;                  // learned: how long waiting awake pays
-    uint64_t calls = 0, bytes = 0, waits = 0, spins_won = 0, spins_lost = 0;
+// A figure written by one holder at a time and read by anybody. relaxed: nothing hangs on it.
+class Figure {
+  public:
+    void add(uint64_t n) noexcept {
+        value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+    }
+    uint64_t get() const noexcept { return value_.load(std::memory_order_relaxed); }
+
+  private:
+    std::atomic<uint64_t> value_{0};
 };
 
-struct ReadOperation { // muster_stream_read_begin
-    unsigned char *data;
-    size_t size, done;
+// What waits in a direction of a shared-memory stream, or to be read: an operation with a completion.
+struct StreamOperation {
+    unsigned char *data = nullptr; // of a write: read only
+    size_t size = 0, done = 0;
     Ref<Queue> queue;
-    uint64_t tag;
+    uint64_t tag = 0;
+    int32_t kind = 0;
+    void complete(Status status) noexcept;
 };
 
-// Any thread.
+// Who uses a direction, what waits in it, how it is going. Fields without a comment belong to the holder of the lock.
+struct Direction {
+    enum : uint32_t { FREE = 0, HELD = 1, WAITED = 2, ORPHANED = 3 };
+    enum : uint32_t { TELL = 1, PUMP = 2, FINISH = 4 }; // what whoever met a held lock wants done afterwards
+    alignas(64) std::atomic<uint32_t> lock{FREE};
+    std::atomic<uint32_t> later{0};
+    std::atomic<uint32_t> cancels{0}; // raised by cancel(): waits begun before it end
+    std::atomic<uint32_t> waiting_operations{0};
+    bool lent = false; // a reservation or a peek is out
+    size_t lent_bytes = 0;
+    uint32_t spin = 512; // turns of waiting awake that have paid so far
+    uint32_t sleeps = 0;
+    std::deque<StreamOperation> *operations = nullptr; // made at the first use
+    Figure calls, bytes, waits, spins_won, spins_lost;
+    uint64_t unreported = 0; // bytes not yet in the context's figures
+};
+
+// Any thread. The host's reference ends with host_release(); references inside (events, tasks, waiting threads) outlive
+// it shortly.
 class Stream final : public Object, private Waker, private Side, private Source {
   public:
-    // A stream on side 0 of a duplex with a carrier on side 1 (may be empty for shared memory without a control link).
+    // A stream on `side` of a duplex whose other side is a carrier (none: another stream).
     static Ref<Stream> make(Context &context, Ref<Duplex> duplex, int side, Ref<Carrier> carrier, std::string peer,
                             std::string greeting);
-    static Result<void> pair(Context &context, uint64_t window, Ref<Stream> &first, Ref<Stream> &second);
+    static void pair(Context &context, uint64_t window, std::string name, Ref<Stream> &first, Ref<Stream> &second);
 
     Context &context() const noexcept { return *context_; }
     const std::string &peer() const noexcept { return peer_; }
     const std::string &greeting() const noexcept { return greeting_; }
     bool forked() const noexcept { return context_->forked(); }
+    Duplex &duplex() noexcept { return *duplex_; }
+    int side() const noexcept { return side_; }
 
     Status write(const void *data, size_t size, Deadline &deadline, size_t &moved) noexcept;
     Status write_owned(const void *data, size_t size, Queue &queue, uint64_t tag);
-    Status reserve(size_t min, Deadline &deadline, void *&data, size_t &size) noexcept;
+    Status reserve(size_t min, Deadline &deadline, void *&data, size_t &size);
     Status commit(size_t size) noexcept;
     Status flush(Deadline &deadline) noexcept;
+    // At least `min` bytes, at most `capacity`.
     Status read(void *data, size_t min, size_t capacity, Deadline &deadline, size_t &moved) noexcept;
     Status read_begin(void *data, size_t size, Queue &queue, uint64_t tag);
-    Status peek(size_t min, Deadline &deadline, const void *&data, size_t &size) noexcept;
+    Status peek(size_t min, Deadline &deadline, const void *&data, size_t &size);
     Status consume(size_t size) noexcept;
     Status finish() noexcept;
-    Status abort(uint64_t reason, std::string text) noexcept;
+    Status abort(uint64_t reason, std::string_view text);
     Status close(Deadline &deadline) noexcept;
     Status cancel(uint32_t directions) noexcept;
     Status watch(uint32_t interest, Queue *queue, uint64_t tag);
     Status reason(uint64_t *out_reason, muster_error *error) noexcept;
-    Status exit_with_peer(int64_t grace_ns);
+    Status exit_with_peer(int64_t grace_ns) noexcept;
     void stats(muster_stream_stats &out) noexcept;
+    void host_release() noexcept; // muster_stream_release()
+    // The context closes: ends the stream for good. True from drained() once nothing is on its way any more.
+    void context_closed() noexcept;
+    bool drained() noexcept;
 
   private:
-    friend struct StreamImpl;
+    friend class StreamsOfContext;
     Stream(Context &context, Ref<Duplex> duplex, int side, Ref<Carrier> carrier, std::string peer,
            std::string greeting);
     ~Stream() override;
-    void last_reference_gone() noexcept override;
-    // Waker
     void wake_reader() noexcept override;
     void wake_writer() noexcept override;
-    // Side
     void ended() noexcept override;
     void peer_events(uint32_t events) noexcept override;
-    // Source
     uint32_t on_fd(uint32_t epoll_events) noexcept override;
     Object &owner() noexcept override { return *this; }
+
+    // stream_wait.cpp: locks, parking, arming
+    Status take(Direction &d, Deadline &deadline, uint32_t cancels) noexcept;
+    bool try_take(Direction &d, uint32_t later) noexcept;
+    void give(Direction &d) noexcept;
+    void take_from_everyone(Direction &d) noexcept;
+    void do_later(Direction &d) noexcept;
+    void interrupt(uint32_t directions) noexcept;
+    bool interrupted(const Direction &d, uint32_t cancels) const noexcept;
+    Status await_bytes(size_t need, Deadline &deadline, uint32_t cancels) noexcept;
+    Status await_room(size_t need, Deadline &deadline, uint32_t cancels) noexcept;
+    template <class ParkFn>
+    Status sleep(Direction &d, Park &park, ParkFn &&park_as, Deadline &deadline, uint32_t cancels) noexcept;
+    bool arm(uint32_t event) noexcept;
+    void rearm(uint32_t event) noexcept;
+    void tell(uint32_t events) noexcept;
+    void watch_event_fd() noexcept;
+    // stream_io.cpp
+    Status over_reading() noexcept;
+    Status over_writing() noexcept;
+    Status broken() noexcept;
+    void count(Direction &d, size_t bytes, std::atomic<uint64_t> &total) noexcept;
+    size_t piece() const noexcept { return in_.window() / 8 < 65536 ? in_.window() / 8 : 65536; }
+    // stream_operation.cpp
+    void pump() noexcept;
+    void post_pump() noexcept;
+    Status pump_reads() noexcept;
+    Status pump_writes() noexcept;
+    void drop_operations(Direction &d, Status status) noexcept;
+    // stream.cpp
+    void close_now() noexcept;
+    void carrier_closed() noexcept;
+    void finish_held() noexcept;
 
     Ref<Context> context_;
     Ref<Duplex> duplex_;
@@ -85,8 +142,27 @@ class Stream final : public Object, private Waker, private Side, private Source 
     Ref<Carrier> carrier_;
     Pipe &in_, &out_;
     std::string peer_, greeting_;
-    std::atomic<uint32_t> closed_{0};
+    std::atomic<uint32_t> closed_{0};        // this side: closed or released
+    std::atomic<uint32_t> finish_wanted_{0}; // this side writes no more
+    std::atomic<uint32_t> aborted_here_{0};
+    std::atomic<uint32_t> carrier_told_closed_{0};
+    std::atomic<uint32_t> lingers_{0}; // released by the host, kept alive by buffers handed over
+    std::atomic<uint32_t> pump_posted_{0};
+    std::atomic<uint32_t> event_fd_watched_{0};
+    std::atomic<int64_t> exit_grace_ns_{-1};
+    bool wrote_since_wait_ = false; // a request-reply pattern: waiting awake may pay
+    uint64_t taken_told_ = 0;
+    std::string bounce_; // a reservation that would cross the edge of the ring
+    Signal signal_;      // external contexts sleep here
+
+    std::mutex watch_lock_; // guards queue_ against watch() while an event is raised
+    Ref<Queue> queue_;
+    std::atomic<uint32_t> interest_{0};
+    std::atomic<uint32_t> armed_{0}; // seq_cst: an armed event is told by exactly one thread
+    bool carrier_watched_ = false;
+
     Direction read_, write_;
+    Stream *next_ = nullptr, *previous_ = nullptr; // StreamsOfContext
 };
 
 inline Stream *unwrap(muster_stream *handle) noexcept { return reinterpret_cast<Stream *>(handle); }

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT
+// Life of a stream: made, finished, aborted, closed, released; and the list of those alive in a context.
+#include "stream/stream.hpp"
+
+#include "process/end_self.hpp"
+#include "stream/streams.hpp"
+
+#include <algorithm>
+
+namespace muster {
+
+Stream::Stream(Context &context, Ref<Duplex> duplex, int side, Ref<Carrier> carrier, std::string peer,
+               std::string greeting)
+    : context_(&context), duplex_(std::move(duplex)), side_(side), carrier_(std::move(carrier)),
+      in_(duplex_->incoming(side)), out_(duplex_->outgoing(side)), peer_(std::move(peer)),
+      greeting_(std::move(greeting)) {}
+
+Ref<Stream> Stream::make(Context &context, Ref<Duplex> duplex, int side, Ref<Carrier> carrier, std::string peer,
+                         std::string greeting) {
+    auto stream = Ref<Stream>::adopt(
+        new Stream(context, std::move(duplex), side, std::move(carrier), std::move(peer), std::move(greeting)));
+    Stream &s = *stream;
+    context.counters.streams_made.fetch_add(1, std::memory_order_relaxed);
+    context.counters.streams_open.fetch_add(1, std::memory_order_relaxed);
+    StreamsOfContext::of(context).add(s);
+    if (!s.duplex_->shared()) {
+        s.in_.set_reader_waker(&s);
+        s.out_.set_writer_waker(&s);
+    }
+    s.duplex_->set_side(side, &s);
+    return stream;
+}
+
+void Stream::pair(Context &context, uint64_t window, std::string name, Ref<Stream> &first, Ref<Stream> &second) {
+    Ref<Duplex> duplex = Duplex::make_private(window);
+    Ref<Stream> one = make(context, duplex, 0, Ref<Carrier>(), name, std::string());
+    second = make(context, std::move(duplex), 1, Ref<Carrier>(), std::move(name), std::string());
+    first = std::move(one);
+}
+
+Stream::~Stream() {
+    close_now();
+    StreamsOfContext::of(*context_).remove(*this);
+    context_->counters.streams_open.fetch_sub(1, std::memory_order_relaxed);
+    context_->counters.bytes_in.fetch_add(read_.unreported, std::memory_order_relaxed);
+    context_->counters.bytes_out.fetch_add(write_.unreported, std::memory_order_relaxed);
+    watch(0, nullptr, 0);
+    duplex_->set_side(side_, nullptr);
+    if (!duplex_->shared()) {
+        in_.set_reader_waker(nullptr);
+        out_.set_writer_waker(nullptr);
+    }
+    drop_operations(read_, MUSTER_E_CLOSED);
+    drop_operations(write_, MUSTER_E_CLOSED);
+    carrier_closed();
+    delete read_.operations;
+    delete write_.operations;
+}
+
+// The end of the host's side, once: what was accepted goes on its way, nothing more is read.
+void Stream::close_now() noexcept {
+    if (closed_.load(std::memory_order_seq_cst) == 0) finish();
+    if (closed_.exchange(1, std::memory_order_seq_cst) != 0) return;
+    interrupt(MUSTER_STREAM_READ | MUSTER_STREAM_WRITE);
+    if (try_take(read_, Direction::PUMP)) {
+        drop_operations(read_, MUSTER_E_CLOSED);
+        give(read_);
+    }
+    in_.drop_reader();
+    if (write_.waiting_operations.load(std::memory_order_seq_cst) == 0) carrier_closed();
+}
+
+void Stream::carrier_closed() noexcept {
+    if (carrier_ && carrier_told_closed_.exchange(1, std::memory_order_seq_cst) == 0) carrier_->closed();
+}
+
+void Stream::host_release() noexcept {
+    retain(); // one share for each direction, one that pump_writes() gives back
+    retain();
+    retain();
+    // Buffers handed over that still wait go on their way without the host; the last one through lets go.
+    lingers_.store(1, std::memory_order_seq_cst);
+    close_now();
+    const bool lingers = write_.waiting_operations.load(std::memory_order_seq_cst) != 0;
+    if (!lingers && lingers_.exchange(0, std::memory_order_seq_cst) != 0) release();
+    // Whoever is inside holds one of the two directions, and gives our share of the stream back when he leaves.
+    for (Direction *d : {&read_, &write_}) {
+        if (d == &write_ && lingers) {
+            release();
+            continue;
+        }
+        // acquire: what the last holder did is seen before the stream is torn down.
+        const uint32_t before = d->lock.exchange(Direction::ORPHANED, std::memory_order_seq_cst);
+        if (before == Direction::FREE) release();
+        else futex_wake(d->lock, INT_MAX, false);
+    }
+    release();
+}
+
+// The holder of the write direction ends it.
+void Stream::finish_held() noexcept {
+    if (write_.operations != nullptr && !write_.operations->empty()) {
+        pump_writes(); // finishes when the last one is through
+        return;
+    }
+    out_.finish();
+    if (carrier_ && !duplex_->shared()) carrier_->flush();
+}
+
+Status Stream::finish() noexcept {
+    if (closed_.load(std::memory_order_seq_cst)) return MUSTER_E_CLOSED;
+    if (duplex_->is_ended()) return duplex_->ending().status;
+    if (write_.lent) return MUSTER_E_BUSY;
+    finish_wanted_.store(1, std::memory_order_seq_cst);
+    if (!try_take(write_, Direction::FINISH)) return MUSTER_OK; // its holder does it
+    finish_held();
+    give(write_);
+    return MUSTER_OK;
+}
+
+Status Stream::abort(uint64_t reason, std::string_view text) {
+    if (closed_.load(std::memory_order_seq_cst)) return MUSTER_OK;
+    Ending e;
+    e.status = MUSTER_E_ABORTED;
+    e.reason = reason;
+    e.text = text.empty() ? "aborted" : std::string(text);
+    aborted_here_.store(1, std::memory_order_relaxed);
+    if (!duplex_->end(e)) return MUSTER_OK;
+    if (carrier_) carrier_->abort(reason, text.data(), text.size());
+    return MUSTER_OK;
+}
+
+bool Stream::drained() noexcept {
+    if (duplex_->is_ended() || out_.reader_gone()) return true;
+    return write_.waiting_operations.load(std::memory_order_seq_cst) == 0 && out_.drained() &&
+           (!carrier_ || duplex_->shared() || carrier_->flush());
+}
+
+Status Stream::close(Deadline &deadline) noexcept {
+    if (closed_.load(std::memory_order_seq_cst)) return MUSTER_OK;
+    const Ref<Stream> alive(this);
+    const uint32_t cancels = write_.cancels.load(std::memory_order_seq_cst);
+    finish();
+    Status status = MUSTER_OK;
+    while (status == MUSTER_OK && !drained()) {
+        if (write_.cancels.load(std::memory_order_seq_cst) != cancels) status = MUSTER_E_CANCELED;
+        else if (deadline.look_once()) status = MUSTER_AGAIN;
+        else if (deadline.passed()) status = MUSTER_TIMEOUT;
+        else if ((status = take(write_, deadline, cancels)) == MUSTER_OK) {
+            if (!drained()) status = await_room(out_.window(), deadline, cancels);
+            if (status == MUSTER_TIMEOUT) status = MUSTER_OK;
+            give(write_);
+        }
+    }
+    const Ending ending = duplex_->is_ended() ? duplex_->ending() : Ending();
+    if (ending.status != MUSTER_OK && status == MUSTER_OK) status = ending.status;
+    else if (status == MUSTER_OK && !out_.drained()) status = MUSTER_E_PEER; // its reader left before the end
+    close_now();
+    return status;
+}
+
+void Stream::context_closed() noexcept {
+    Ending e;
+    e.status = MUSTER_E_CLOSED;
+    e.text = "the context was closed";
+    duplex_->end(std::move(e));
+    carrier_closed();
+}
+
+void Stream::ended() noexcept {
+    interrupt(MUSTER_STREAM_READ | MUSTER_STREAM_WRITE);
+    if (read_.waiting_operations.load(std::memory_order_seq_cst) != 0 ||
+        write_.waiting_operations.load(std::memory_order_seq_cst) != 0)
+        post_pump();
+    tell(MUSTER_STREAM_ENDED | MUSTER_STREAM_READABLE | MUSTER_STREAM_WRITABLE);
+    if (context_->external()) context_->notify(signal_);
+    const int64_t grace = exit_grace_ns_.exchange(-1, std::memory_order_seq_cst);
+    if (grace >= 0 && closed_.load(std::memory_order_seq_cst) == 0) end_self(*context_, grace);
+}
+
+void Stream::peer_events(uint32_t events) noexcept { tell(events); }
+
+Status Stream::reason(uint64_t *out_reason, muster_error *error) noexcept {
+    const Ending e = duplex_->is_ended() ? duplex_->ending() : Ending();
+    if (out_reason != nullptr) *out_reason = e.reason;
+    Error detail;
+    if (e.status != MUSTER_OK) {
+        const bool from_here = aborted_here_.load(std::memory_order_relaxed) != 0;
+        detail = Error::make(e.status, "%s%s%s", from_here ? "" : peer_.c_str(), from_here || peer_.empty() ? "" : ": ",
+                             e.text.c_str());
+        detail.os_errno = e.os_errno;
+    } else if (closed_.load(std::memory_order_seq_cst)) {
+        detail = Error::make(MUSTER_E_CLOSED, "%s: closed on this side", peer_.c_str());
+    }
+    if (detail.status < 0 && error != nullptr) *error = detail;
+    return detail.status;
+}
+
+Status Stream::exit_with_peer(int64_t grace_ns) noexcept {
+    if (context_->external() || !carrier_) return MUSTER_E_UNSUPPORTED;
+    exit_grace_ns_.store(grace_ns, std::memory_order_seq_cst);
+    // It may have ended before anybody asked.
+    if (grace_ns >= 0 && duplex_->is_ended() && exit_grace_ns_.exchange(-1, std::memory_order_seq_cst) >= 0)
+        end_self(*context_, grace_ns);
+    return MUSTER_OK;
+}
+
+void Stream::stats(muster_stream_stats &out) noexcept {
+    out = {};
+    const Carrier::Io io = carrier_ ? carrier_->io() : Carrier::Io{0, 0, 0};
+    out.bytes_in = read_.bytes.get();
+    out.bytes_out = write_.bytes.get();
+    // relaxed loads: a picture of a moving thing
+    const auto between = [](PipeControl &c) {
+        const uint64_t tail = c.tail.load(std::memory_order_relaxed), head = c.head.load(std::memory_order_relaxed);
+        return head > tail ? head - tail : 0;
+    };
+    out.buffered_in = between(in_.control());
+    out.buffered_out = between(out_.control());
+    out.reads = read_.calls.get();
+    out.writes = write_.calls.get();
+    out.waits = read_.waits.get() + write_.waits.get();
+    out.wakeups = out_.wakeups_of_reader.load(std::memory_order_relaxed) +
+                  in_.wakeups_of_writer.load(std::memory_order_relaxed);
+    out.spins_won = read_.spins_won.get();
+    out.spins_lost = read_.spins_lost.get();
+    out.caller_io = io.caller_io;
+    out.loop_io = io.loop_io;
+    out.last_heard_ns = io.last_heard_ns;
+}
+
+} // namespace muster

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: MIT
+// Moving bytes: read, write, reserve and commit, peek and consume, flush.
+#include "stream/stream.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace muster {
+
+namespace {
+// What a carrier may ask between two sleeps.
+template <class Ask>
+class Asks final : public Interrupted {
+  public:
+    explicit Asks(Ask ask) : ask_(ask) {}
+    bool now() const noexcept override { return ask_(); }
+
+  private:
+    Ask ask_;
+};
+} // namespace
+
+void Stream::count(Direction &d, size_t bytes, std::atomic<uint64_t> &total) noexcept {
+    if (bytes == 0) return;
+    d.calls.add(1);
+    d.bytes.add(bytes);
+    // The context's figures are shared by all streams: told in large steps.
+    if ((d.unreported += bytes) >= 65536) total.fetch_add(std::exchange(d.unreported, 0), std::memory_order_relaxed);
+}
+
+// The peer, through shared memory or a socket, did what no Muster does.
+Status Stream::broken() noexcept {
+    Ending e;
+    e.status = MUSTER_E_PEER;
+    e.text = peer_ + ": impossible positions in shared memory";
+    duplex_->end(std::move(e));
+    return MUSTER_E_PEER;
+}
+
+// Why nothing more can be read, once the pipe is empty; OK if it can.
+Status Stream::over_reading() noexcept {
+    if (closed_.load(std::memory_order_seq_cst)) return MUSTER_E_CLOSED;
+    if (duplex_->is_ended()) return duplex_->ending().status;
+    return MUSTER_OK;
+}
+
+Status Stream::over_writing() noexcept {
+    if (closed_.load(std::memory_order_seq_cst) || finish_wanted_.load(std::memory_order_seq_cst)) return MUSTER_E_CLOSED;
+    if (duplex_->is_ended()) return duplex_->ending().status;
+    if (out_.reader_gone()) return MUSTER_E_PEER;
+    return MUSTER_OK;
+}
+
+Status Stream::read(void *data, size_t min, size_t capacity, Deadline &deadline, size_t &moved) noexcept {
+    moved = 0;
+    const uint32_t cancels = read_.cancels.load(std::memory_order_seq_cst);
+    if (const Status status = take(read_, deadline, cancels); status != MUSTER_OK) return status;
+    auto *to = static_cast<unsigned char *>(data);
+    const Asks interrupt([&] { return interrupted(read_, cancels); });
+    Status status = MUSTER_OK;
+    if (read_.lent) status = MUSTER_E_BUSY;
+    while (status == MUSTER_OK) {
+        if (read_.operations != nullptr && !read_.operations->empty()) status = pump_reads(); // they come first
+        // What ends a stream is looked at before its bytes: all bytes come before their end.
+        const bool finished = in_.finished();
+        const Status over = over_reading();
+        if (over == MUSTER_E_CLOSED || (over < 0 && aborted_here_.load(std::memory_order_relaxed))) {
+            status = over;
+            break;
+        }
+        if (status == MUSTER_OK) {
+            size_t got = 0;
+            status = in_.pull(to + moved, capacity - moved, got);
+            moved += got;
+            if (status == MUSTER_E_PROTOCOL) status = broken();
+            if (status < 0 || moved >= min) break;
+            if (got != 0) continue;
+        } else {
+            status = MUSTER_OK; // operations begun earlier are still hungry
+        }
+        if (finished) {
+            status = MUSTER_E_END;
+            break;
+        }
+        if (over < 0) {
+            status = over;
+            break;
+        }
+        if (read_.cancels.load(std::memory_order_seq_cst) != cancels) {
+            status = MUSTER_E_CANCELED;
+            break;
+        }
+        if (carrier_ && !duplex_->shared() && read_.waiting_operations.load(std::memory_order_relaxed) == 0) {
+            carrier_->taken();
+            // An external context is driven by whoever waits: only look, and wait inside the engine.
+            Deadline look(0);
+            const bool inside = !deadline.look_once() && !context_->external();
+            const Carrier::Moved got = carrier_->receive(to + moved, capacity - moved, inside ? deadline : look,
+                                                         interrupt, std::exchange(wrote_since_wait_, false));
+            moved += got.bytes;
+            if (moved >= min) break;
+            if (got.status == MUSTER_OK) {
+                if (inside && got.bytes == 0 && deadline.passed()) {
+                    status = MUSTER_TIMEOUT;
+                    break;
+                }
+                if (inside || got.bytes != 0) continue;
+            }
+            if (got.status == MUSTER_TIMEOUT && inside) {
+                status = MUSTER_TIMEOUT;
+                break;
+            }
+            if (in_.readable() != 0 || in_.finished() || duplex_->is_ended()) continue;
+            if (context_->external() && !deadline.look_once()) carrier_->engage();
+        }
+        if (deadline.look_once()) {
+            if (arm(MUSTER_STREAM_READABLE)) status = MUSTER_AGAIN;
+            continue;
+        }
+        if (deadline.passed()) {
+            status = MUSTER_TIMEOUT;
+            break;
+        }
+        status = await_bytes(std::clamp<size_t>(min - moved, 1, piece()), deadline, cancels);
+        if (status == MUSTER_TIMEOUT) status = MUSTER_OK; // look a last time
+    }
+    if (moved != 0) {
+        count(read_, moved, context_->counters.bytes_in);
+        if (carrier_ && !duplex_->shared() && in_.taken() - taken_told_ >= in_.window() / 4) {
+            taken_told_ = in_.taken();
+            in_.publish_tail();
+            carrier_->taken();
+        }
+    }
+    give(read_);
+    return moved >= min && status >= 0 ? MUSTER_OK : status;
+}
+
+Status Stream::write(const void *data, size_t size, Deadline &deadline, size_t &moved) noexcept {
+    moved = 0;
+    const uint32_t cancels = write_.cancels.load(std::memory_order_seq_cst);
+    if (const Status status = take(write_, deadline, cancels); status != MUSTER_OK) return status;
+    const auto *from = static_cast<const unsigned char *>(data);
+    const Asks interrupt([&] { return interrupted(write_, cancels); });
+    Status status = write_.lent ? MUSTER_E_BUSY : MUSTER_OK;
+    wrote_since_wait_ = true;
+    while (status == MUSTER_OK) {
+        if ((status = over_writing()) != MUSTER_OK) break;
+        if (moved == size) break;
+        if (write_.operations != nullptr && !write_.operations->empty()) status = pump_writes(); // they come first
+        if (status == MUSTER_OK) {
+            if (carrier_ && !duplex_->shared() && out_.drained()) {
+                const bool inside = !deadline.look_once() && !context_->external();
+                const Carrier::Moved sent = inside ? carrier_->send(from + moved, size - moved, deadline, interrupt)
+                                                   : carrier_->send_now(from + moved, size - moved);
+                moved += sent.bytes;
+                if (moved == size) break;
+                if (inside && sent.status == MUSTER_OK) {
+                    if (deadline.passed()) status = MUSTER_TIMEOUT;
+                    else if (write_.cancels.load(std::memory_order_seq_cst) != cancels) status = MUSTER_E_CANCELED;
+                    continue;
+                }
+            }
+            size_t got = 0;
+            status = out_.push(from + moved, size - moved, got);
+            moved += got;
+            if (status == MUSTER_E_PROTOCOL) status = broken();
+            if (moved == size || status < 0) break;
+        } else if (status > 0) {
+            status = MUSTER_OK;
+        }
+        if (write_.cancels.load(std::memory_order_seq_cst) != cancels) {
+            status = MUSTER_E_CANCELED;
+            break;
+        }
+        if (deadline.look_once()) {
+            if (arm(MUSTER_STREAM_WRITABLE)) status = MUSTER_AGAIN;
+            continue;
+        }
+        if (deadline.passed()) {
+            status = MUSTER_TIMEOUT;
+            break;
+        }
+        status = await_room(std::min<size_t>(size - moved, out_.window() / 4), deadline, cancels);
+        if (status == MUSTER_TIMEOUT) status = MUSTER_OK;
+    }
+    count(write_, moved, context_->counters.bytes_out);
+    give(write_);
+    return status;
+}
+
+Status Stream::reserve(size_t min, Deadline &deadline, void *&data, size_t &size) {
+    if (min == 0 || min > out_.window() / 4) return MUSTER_E_ARG;
+    const uint32_t cancels = write_.cancels.load(std::memory_order_seq_cst);
+    if (const Status status = take(write_, deadline, cancels); status != MUSTER_OK) return status;
+    Status status = write_.lent ? MUSTER_E_BUSY : MUSTER_OK;
+    while (status == MUSTER_OK) {
+        if ((status = over_writing()) != MUSTER_OK) break;
+        if (write_.operations != nullptr && !write_.operations->empty()) status = pump_writes();
+        if (status == MUSTER_OK) {
+            unsigned char *room = nullptr;
+            status = out_.reserve(min, room, size);
+            if (status == MUSTER_E_PROTOCOL) status = broken();
+            if (status == MUSTER_OK) {
+                if (size < min) { // the room goes around the edge of the ring: fill a copy, commit() writes it
+                    bounce_.resize(min);
+                    room = reinterpret_cast<unsigned char *>(bounce_.data());
+                    size = min;
+                }
+                data = room;
+                write_.lent = true;
+                write_.lent_bytes = size;
+                break;
+            }
+        }
+        if (status < 0) break;
+        status = MUSTER_OK;
+        if (write_.cancels.load(std::memory_order_seq_cst) != cancels) status = MUSTER_E_CANCELED;
+        else if (deadline.look_once()) status = arm(MUSTER_STREAM_WRITABLE) ? MUSTER_AGAIN : MUSTER_OK;
+        else if (deadline.passed()) status = MUSTER_TIMEOUT;
+        else if ((status = await_room(min, deadline, cancels)) == MUSTER_TIMEOUT) status = MUSTER_OK;
+    }
+    give(write_);
+    return status;
+}
+
+Status Stream::commit(size_t size) noexcept {
+    Deadline endless(-1);
+    if (const Status status = take(write_, endless, write_.cancels.load()); status != MUSTER_OK)
+        return status == MUSTER_E_CANCELED ? MUSTER_E_ARG : status;
+    Status status = MUSTER_OK;
+    if (!write_.lent || size > write_.lent_bytes) {
+        status = MUSTER_E_ARG;
+    } else {
+        write_.lent = false;
+        wrote_since_wait_ = true;
+        if (duplex_->is_ended()) {
+            status = duplex_->ending().status;
+        } else if (!bounce_.empty()) {
+            size_t moved = 0;
+            status = out_.push(bounce_.data(), size, moved); // room for it was there at reserve(), and nobody wrote since
+            bounce_.clear();
+        } else {
+            out_.commit(size);
+        }
+        if (status == MUSTER_OK) count(write_, size, context_->counters.bytes_out);
+    }
+    give(write_);
+    return status;
+}
+
+Status Stream::flush(Deadline &deadline) noexcept {
+    const uint32_t cancels = write_.cancels.load(std::memory_order_seq_cst);
+    if (const Status status = take(write_, deadline, cancels); status != MUSTER_OK) return status;
+    Status status = MUSTER_OK;
+    while (status == MUSTER_OK) {
+        if (duplex_->is_ended()) {
+            status = duplex_->ending().status;
+            break;
+        }
+        if (write_.operations != nullptr && !write_.operations->empty()) status = pump_writes();
+        // What lies in the pipe can be read by the peer; only a carrier has a way to go with it.
+        if (status == MUSTER_OK && (!carrier_ || duplex_->shared() || carrier_->flush())) break;
+        if (status < 0) break;
+        status = MUSTER_OK;
+        if (write_.cancels.load(std::memory_order_seq_cst) != cancels) status = MUSTER_E_CANCELED;
+        else if (deadline.look_once()) status = MUSTER_AGAIN;
+        else if (deadline.passed()) status = MUSTER_TIMEOUT;
+        else if ((status = await_room(out_.window(), deadline, cancels)) == MUSTER_TIMEOUT) status = MUSTER_OK;
+    }
+    give(write_);
+    return status;
+}
+
+Status Stream::peek(size_t min, Deadline &deadline, const void *&data, size_t &size) {
+    size = 0;
+    if (min == 0 || min > in_.window() / 4) return MUSTER_E_ARG;
+    const uint32_t cancels = read_.cancels.load(std::memory_order_seq_cst);
+    if (const Status status = take(read_, deadline, cancels); status != MUSTER_OK) return status;
+    Status status = read_.lent ? MUSTER_E_BUSY : MUSTER_OK;
+    while (status == MUSTER_OK) {
+        if (read_.operations != nullptr && !read_.operations->empty()) status = pump_reads();
+        const bool finished = in_.finished();
+        const Status over = over_reading();
+        if (over == MUSTER_E_CLOSED || (over < 0 && aborted_here_.load(std::memory_order_relaxed))) {
+            status = over;
+            break;
+        }
+        if (status == MUSTER_OK) {
+            const unsigned char *bytes = nullptr;
+            status = in_.peek(min, bytes, size);
+            if (status == MUSTER_E_PROTOCOL) status = broken();
+            if (status == MUSTER_OK) {
+                data = bytes;
+                read_.lent = true;
+                read_.lent_bytes = size;
+                break;
+            }
+        }
+        if (status < 0) break;
+        status = MUSTER_OK;
+        if (finished) status = MUSTER_E_END;
+        else if (over < 0) status = over;
+        else if (read_.cancels.load(std::memory_order_seq_cst) != cancels) status = MUSTER_E_CANCELED;
+        if (status != MUSTER_OK) break;
+        if (carrier_ && !duplex_->shared()) {
+            carrier_->taken();
+            carrier_->engage();
+        }
+        if (deadline.look_once()) status = arm(MUSTER_STREAM_READABLE) ? MUSTER_AGAIN : MUSTER_OK;
+        else if (deadline.passed()) status = MUSTER_TIMEOUT;
+        else if ((status = await_bytes(min, deadline, cancels)) == MUSTER_TIMEOUT) status = MUSTER_OK;
+    }
+    give(read_);
+    return status;
+}
+
+Status Stream::consume(size_t size) noexcept {
+    Deadline endless(-1);
+    if (const Status status = take(read_, endless, read_.cancels.load()); status != MUSTER_OK)
+        return status == MUSTER_E_CANCELED ? MUSTER_E_ARG : status;
+    Status status = MUSTER_OK;
+    if (!read_.lent || size > read_.lent_bytes) {
+        status = MUSTER_E_ARG;
+    } else {
+        read_.lent = false;
+        in_.consume(size);
+        in_.publish_tail();
+        count(read_, size, context_->counters.bytes_in);
+        if (carrier_ && !duplex_->shared()) carrier_->taken();
+    }
+    give(read_);
+    return status;
+}
+
+} // namespace muster

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: MIT
+// Who may use a direction, and how a thread waits on one: awake for a moment, on the pipe's futex, or (external
+// contexts) inside the engine.
+#include "stream/stream.hpp"
+
+#include <algorithm>
+#include <sys/epoll.h>
+
+namespace muster {
+
+namespace {
+inline void pause_cpu() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+}
+constexpr uint32_t longest_spin = 2048; // turns; about 20 to 60 us
+constexpr uint32_t shortest_spin = 32;
+constexpr uint32_t sleeps_between_trials = 64;
+} // namespace
+
+// ---- the lock of a direction -----------------------------------------------------------------------------------------
+
+// Takes the lock without waiting, or leaves a wish with whoever holds it: he does it in do_later().
+bool Stream::try_take(Direction &d, uint32_t later) noexcept {
+    uint32_t state = Direction::FREE;
+    // acquire: what the last holder did to the pipe is seen; pairs with give().
+    if (d.lock.compare_exchange_strong(state, Direction::HELD, std::memory_order_seq_cst)) return true;
+    // The wish first, then another look: either we get the lock or its holder, on giving it back, sees the wish.
+    d.later.fetch_or(later, std::memory_order_seq_cst);
+    state = Direction::FREE;
+    return d.lock.compare_exchange_strong(state, Direction::HELD, std::memory_order_seq_cst);
+}
+
+Status Stream::take(Direction &d, Deadline &deadline, uint32_t cancels) noexcept {
+    uint32_t state = Direction::FREE;
+    if (d.lock.compare_exchange_strong(state, Direction::HELD, std::memory_order_seq_cst)) return MUSTER_OK;
+    if (deadline.look_once()) {
+        if (try_take(d, Direction::TELL)) return MUSTER_OK;
+        return d.lock.load(std::memory_order_relaxed) == Direction::ORPHANED ? MUSTER_E_CLOSED : MUSTER_AGAIN;
+    }
+    if (context_->on_loop() && !context_->external()) return MUSTER_E_WOULD_DEADLOCK;
+    const Ref<Stream> alive(this);
+    for (;;) {
+        state = d.lock.load(std::memory_order_relaxed);
+        if (state == Direction::ORPHANED) return MUSTER_E_CLOSED;
+        if (d.cancels.load(std::memory_order_seq_cst) != cancels) return MUSTER_E_CANCELED;
+        if (state == Direction::FREE) {
+            // As WAITED, since others may still sleep: the next give() wakes one of them.
+            if (d.lock.compare_exchange_weak(state, Direction::WAITED, std::memory_order_seq_cst)) return MUSTER_OK;
+            continue;
+        }
+        if (state == Direction::HELD &&
+            !d.lock.compare_exchange_weak(state, Direction::WAITED, std::memory_order_seq_cst))
+            continue;
+        if (futex_wait(d.lock, Direction::WAITED, deadline, false) == ETIMEDOUT) return MUSTER_TIMEOUT;
+    }
+}
+
+void Stream::give(Direction &d) noexcept {
+    uint32_t state = Direction::HELD;
+    // release: pairs with taking; publishes what this holder did to the pipe.
+    while (!d.lock.compare_exchange_weak(state, Direction::FREE, std::memory_order_seq_cst)) {
+        if (state != Direction::ORPHANED) continue;
+        release(); // host_release() met us holding it, and left the host's share of the stream to us
+        return;
+    }
+    if (state == Direction::WAITED) futex_wake(d.lock, 1, false);
+    if (d.later.load(std::memory_order_seq_cst) != 0) do_later(d);
+}
+
+void Stream::do_later(Direction &d) noexcept {
+    const Ref<Stream> alive(this);
+    const uint32_t wishes = d.later.exchange(0, std::memory_order_seq_cst);
+    if (wishes & Direction::FINISH) finish();
+    if (wishes & Direction::PUMP) post_pump();
+    if (wishes & Direction::TELL) tell(&d == &read_ ? MUSTER_STREAM_READABLE : MUSTER_STREAM_WRITABLE);
+}
+
+// Ends the waits of whoever holds the direction now until the lock is ours: a cancelling thread's way in.
+void Stream::take_from_everyone(Direction &d) noexcept {
+    for (;;) {
+        const uint32_t cancels = d.cancels.fetch_add(1, std::memory_order_seq_cst) + 1;
+        interrupt(&d == &read_ ? MUSTER_STREAM_READ : MUSTER_STREAM_WRITE);
+        Deadline turn(10'000'000); // a thread that came after the interrupt is interrupted in the next turn
+        if (const Status status = take(d, turn, cancels); status == MUSTER_OK || status == MUSTER_E_CLOSED) return;
+    }
+}
+
+void Stream::interrupt(uint32_t directions) noexcept {
+    if (directions & MUSTER_STREAM_READ) {
+        in_.unpark_reader();
+        if (read_.lock.load(std::memory_order_seq_cst) == Direction::WAITED) futex_wake(read_.lock, INT_MAX, false);
+    }
+    if (directions & MUSTER_STREAM_WRITE) {
+        out_.unpark_writer();
+        if (write_.lock.load(std::memory_order_seq_cst) == Direction::WAITED) futex_wake(write_.lock, INT_MAX, false);
+    }
+    if (carrier_) carrier_->interrupt();
+    if (context_->external()) context_->notify(signal_);
+}
+
+// seq_cst loads: a sleeper parks and then looks here; who interrupts sets first and unparks then.
+bool Stream::interrupted(const Direction &d, uint32_t cancels) const noexcept {
+    return closed_.load(std::memory_order_seq_cst) != 0 || d.cancels.load(std::memory_order_seq_cst) != cancels ||
+           duplex_->is_ended();
+}
+
+// ---- waiting ---------------------------------------------------------------------------------------------------------
+
+// OK: look again (bytes, room, or an interrupt). `park_as(state)` parks in the pipe; false: there is something already.
+template <class ParkFn>
+Status Stream::sleep(Direction &d, Park &park, ParkFn &&park_as, Deadline &deadline, uint32_t cancels) noexcept {
+    if (context_->on_loop() && !context_->external()) return MUSTER_E_WOULD_DEADLOCK;
+    d.waits.add(1);
+    const Ref<Stream> alive(this);
+    Status status = MUSTER_OK;
+    if (context_->external()) {
+        const uint32_t seen = signal_.seen();
+        if (duplex_->shared()) watch_event_fd();
+        if (!park_as(Park::FD)) return MUSTER_OK;
+        if (!interrupted(d, cancels)) status = context_->sleep(signal_, seen, deadline);
+    } else {
+        if (!park_as(Park::FUTEX)) return MUSTER_OK;
+        if (!interrupted(d, cancels) && futex_wait(park.state, Park::FUTEX, deadline, in_.shared()) == ETIMEDOUT)
+            status = MUSTER_TIMEOUT;
+    }
+    // seq_cst: whoever wakes us after this does so for nothing, and knows it.
+    park.state.store(Park::AWAKE, std::memory_order_seq_cst);
+    rearm(&d == &read_ ? MUSTER_STREAM_READABLE : MUSTER_STREAM_WRITABLE);
+    return status;
+}
+
+Status Stream::await_bytes(size_t need, Deadline &deadline, uint32_t cancels) noexcept {
+    Direction &d = read_;
+    if (wrote_since_wait_ && need <= 4096) {
+        wrote_since_wait_ = false;
+        if (d.spin < shortest_spin && ++d.sleeps >= sleeps_between_trials) d.spin = 4 * shortest_spin, d.sleeps = 0;
+        const uint32_t turns = d.spin < shortest_spin ? 0 : d.spin;
+        for (uint32_t i = 0; i < turns; i++) {
+            if (in_.readable() >= need || in_.finished()) {
+                d.spins_won.add(1);
+                d.spin = std::min(longest_spin, d.spin * 2);
+                return MUSTER_OK;
+            }
+            pause_cpu();
+        }
+        if (turns != 0) {
+            d.spins_lost.add(1);
+            d.spin /= 2;
+        }
+    }
+    return sleep(d, in_.control().reader, [&](uint32_t state) { return in_.park_reader(state, need); }, deadline,
+                 cancels);
+}
+
+Status Stream::await_room(size_t need, Deadline &deadline, uint32_t cancels) noexcept {
+    return sleep(write_, out_.control().writer, [&](uint32_t state) { return out_.park_writer(state, need); }, deadline,
+                 cancels);
+}
+
+// ---- watching --------------------------------------------------------------------------------------------------------
+
+// The host got AGAIN: the next change is to be told. False: there is something already, look again. Holder of the lock.
+bool Stream::arm(uint32_t event) noexcept {
+    if (!(interest_.load(std::memory_order_relaxed) & event)) return true;
+    armed_.fetch_or(event, std::memory_order_seq_cst);
+    const bool parked = event == MUSTER_STREAM_READABLE ? in_.park_reader(Park::FD, 1)
+                                                        : out_.park_writer(Park::FD, std::min<size_t>(piece(), 4096));
+    if (parked && !duplex_->is_ended()) return true;
+    armed_.fetch_and(~event, std::memory_order_seq_cst);
+    return false;
+}
+
+// A blocking wait has used the parking place of a watch that was armed: put the watch back. Holder of the lock.
+void Stream::rearm(uint32_t event) noexcept {
+    if (armed_.load(std::memory_order_seq_cst) & event)
+        if (!arm(event)) {
+            armed_.fetch_or(event, std::memory_order_seq_cst);
+            tell(event);
+        }
+}
+
+// Tells the armed ones of these events. Any thread.
+void Stream::tell(uint32_t events) noexcept {
+    const uint32_t told = armed_.fetch_and(~events, std::memory_order_seq_cst) & events;
+    const uint32_t always = events & (MUSTER_STREAM_PEER_SILENT | MUSTER_STREAM_PEER_BACK | MUSTER_STREAM_ENDED);
+    if ((told | always) == 0) return;
+    const std::lock_guard guard(watch_lock_);
+    if (queue_) queue_->raise(*this, told | always);
+}
+
+void Stream::wake_reader() noexcept {
+    if (read_.waiting_operations.load(std::memory_order_seq_cst) != 0) post_pump();
+    tell(MUSTER_STREAM_READABLE);
+    if (context_->external()) context_->notify(signal_);
+}
+
+void Stream::wake_writer() noexcept {
+    if (write_.waiting_operations.load(std::memory_order_seq_cst) != 0) post_pump();
+    tell(MUSTER_STREAM_WRITABLE);
+    if (context_->external()) context_->notify(signal_);
+}
+
+// A descriptor in the queue's epoll turned ready: our eventfd (shared memory), or the carrier's socket.
+uint32_t Stream::on_fd(uint32_t epoll_events) noexcept {
+    const uint32_t interest = interest_.load(std::memory_order_relaxed);
+    if (carrier_watched_) {
+        const uint32_t events = carrier_->fd_ready(epoll_events);
+        const uint32_t told = armed_.fetch_and(~events, std::memory_order_seq_cst) & events;
+        return told | (events & ~interest & MUSTER_STREAM_ENDED);
+    }
+    uint32_t events = 0;
+    // seq_cst: the peer takes the flag down before it writes the eventfd.
+    if (in_.control().reader.state.load(std::memory_order_seq_cst) == Park::AWAKE) events |= MUSTER_STREAM_READABLE;
+    if (out_.control().writer.state.load(std::memory_order_seq_cst) == Park::AWAKE) events |= MUSTER_STREAM_WRITABLE;
+    return armed_.fetch_and(~events, std::memory_order_seq_cst) & events;
+}
+
+Status Stream::watch(uint32_t interest, Queue *queue, uint64_t tag) {
+    if (closed_.load(std::memory_order_relaxed) && interest != 0) return MUSTER_E_CLOSED;
+    Ref<Queue> old;
+    {
+        const std::lock_guard guard(watch_lock_);
+        old = std::move(queue_);
+        queue_ = Ref<Queue>();
+        interest_.store(0, std::memory_order_relaxed);
+        armed_.store(0, std::memory_order_seq_cst);
+    }
+    if (old) {
+        if (carrier_watched_) carrier_->unwatch(*old, *this);
+        if (duplex_->shared()) old->remove_fd(*this, duplex_->own_event());
+        carrier_watched_ = false;
+        old->detach(*this);
+    }
+    if (interest == 0) return MUSTER_OK;
+    queue->attach(*this, tag);
+    if (duplex_->shared()) {
+        if (auto added = queue->add_fd(*this, duplex_->own_event(), EPOLLIN | EPOLLET); !added) {
+            queue->detach(*this);
+            return added.status();
+        }
+    } else if (carrier_) {
+        carrier_watched_ = carrier_->watch(*queue, *this);
+    }
+    {
+        const std::lock_guard guard(watch_lock_);
+        queue_ = Ref<Queue>(queue);
+        interest_.store(interest, std::memory_order_relaxed);
+    }
+    for (const uint32_t event : {MUSTER_STREAM_READABLE, MUSTER_STREAM_WRITABLE}) {
+        if (!(interest & event)) continue;
+        Direction &d = event == MUSTER_STREAM_READABLE ? read_ : write_;
+        if (!try_take(d, Direction::TELL)) {
+            armed_.fetch_or(event, std::memory_order_seq_cst); // the holder tells it on giving the lock back
+            if (!try_take(d, Direction::TELL)) continue;
+        }
+        // A socket's bytes may lie in the kernel: only a read finds out.
+        const bool ask = carrier_watched_ && event == MUSTER_STREAM_READABLE;
+        if (ask || !arm(event)) {
+            armed_.fetch_or(event, std::memory_order_seq_cst);
+            tell(event);
+        }
+        give(d);
+    }
+    if (duplex_->is_ended()) tell(MUSTER_STREAM_ENDED);
+    return MUSTER_OK;
+}
+
+} // namespace muster
