@@ -19,8 +19,8 @@ struct TransportOptions {
     int64_t retry_ns = 0;
 };
 
-// A dial under way. The transport calls done() exactly once, on any thread, unless cancel() came first and returned true.
-// Held by whoever waits and by the transport.
+// A dial under way. The transport calls done() exactly once, on any thread, unless cancel() came first and returned
+// true. Held by whoever waits and by the transport.
 class Dial : public Object {
   public:
     virtual void done(Result<Ref<Stream>> result) noexcept = 0;
@@ -34,8 +34,8 @@ class ListenerCore; // transport/listener.hpp
 // The half of a listener a transport implements.
 class TransportListener : public Object {
   public:
-    virtual std::string address() = 0;  // what peers dial: real port, advertised host
-    virtual void close() noexcept = 0;  // lets go of the socket before it returns (any thread but not the loop)
+    virtual std::string address() = 0; // what peers dial: real port, advertised host
+    virtual void close() noexcept = 0; // lets go of the socket before it returns (any thread but not the loop)
 };
 
 class Transport : public Object {

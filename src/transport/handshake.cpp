@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: MIT
+#include "transport/handshake.hpp"
+
+#include "transport/frame.hpp"
+
+#include <sodium.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace muster {
+namespace {
+
+enum : uint8_t { msg_hello = 1, msg_proof = 2, msg_segment = 3, msg_paired = 4, msg_refuse = 5 };
+constexpr unsigned char magic[8] = {0x93, 'M', 'u', 's', 't', 'e', 'r', '\n'};
+constexpr uint16_t version_min = 1, version_max = 1;
+constexpr size_t hello_bytes = 8 + 2 + 2 + 4 + 32 + 32;
+constexpr size_t proof_bytes = 32, tag_bytes = crypto_aead_chacha20poly1305_ietf_ABYTES;
+constexpr size_t details_min = 4 + 8 + 8 + 16 + 8 + 8 + 4 + 2 + 1 + 32 + 1;
+constexpr size_t offer_name_max = 100;
+constexpr size_t proof_max = proof_bytes + details_min + greeting_max_bytes + offer_name_max + tag_bytes;
+constexpr size_t paired_bytes = 1 + 16;
+
+// In HELLO.
+enum : uint32_t { wish_auth = 1, wish_seal = 2, wish_no_seal = 4, wish_known = 7 };
+// In the details.
+enum : uint32_t {
+    flag_local = 1,
+    flag_external = 2,
+    flag_upgrade = 4,
+    flag_shared = 8,
+    flag_here = 16,
+    flag_aside = 32
+};
+
+// The longest body a message may have; 0: no such message.
+size_t longest(uint8_t type) noexcept {
+    switch (type) {
+    case msg_hello:
+        return hello_bytes;
+    case msg_proof:
+        return proof_max;
+    case msg_segment:
+        return 8;
+    case msg_paired:
+        return paired_bytes;
+    case msg_refuse:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+SecretKey hash(const SecretKey *key, std::initializer_list<std::string_view> parts) noexcept {
+    SecretKey out;
+    crypto_generichash_state state;
+    crypto_generichash_init(&state, key != nullptr ? key->data() : nullptr, key != nullptr ? key->size() : 0,
+                            out.size());
+    for (std::string_view part : parts) {
+        unsigned char length[8];
+        put_u64(length, part.size());
+        crypto_generichash_update(&state, length, sizeof length);
+        crypto_generichash_update(&state, reinterpret_cast<const unsigned char *>(part.data()), part.size());
+    }
+    crypto_generichash_final(&state, out.data(), out.size());
+    return out;
+}
+
+template <class Bytes>
+std::string_view view(const Bytes &bytes) noexcept {
+    return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
+}
+
+} // namespace
+
+SecretKey secret_key(const void *secret, size_t size) noexcept {
+    return hash(nullptr, {"muster secret 1", {static_cast<const char *>(secret), size}});
+}
+
+Handshake::Handshake(HandshakeConfig config) : config_(std::move(config)) {
+    if (!config_.auth) config_.secret = secret_key("", 0);
+    randombytes_buf(private_.data(), private_.size());
+    crypto_scalarmult_base(public_.data(), private_.data());
+    if (config_.dialer) make_hello();
+}
+
+Handshake::~Handshake() {
+    sodium_memzero(private_.data(), private_.size());
+    sodium_memzero(root_.data(), root_.size());
+    sodium_memzero(config_.secret.data(), config_.secret.size());
+    sodium_memzero(agreed_.key_in.data(), agreed_.key_in.size());
+    sodium_memzero(agreed_.key_out.data(), agreed_.key_out.size());
+}
+
+std::string Handshake::take_output() {
+    return std::exchange(output_, {});
+}
+
+void Handshake::send(uint8_t type, const void *body, size_t size, std::string *transcript) {
+    std::string text(handshake_head_bytes, '\0');
+    text[0] = static_cast<char>(type);
+    put_u16(reinterpret_cast<unsigned char *>(text.data()) + 2, static_cast<uint16_t>(size));
+    text.append(static_cast<const char *>(body), size);
+    if (transcript != nullptr) *transcript = text;
+    output_ += text;
+}
+
+Status Handshake::fail(Refusal why, Status status, const char *text) {
+    if (why != Refusal::none && !config_.dialer) output_ += refusal_message(why);
+    error_ = Error::make(status, "%s", text);
+    state_ = State::failed;
+    return status;
+}
+
+void Handshake::refuse(Refusal why) {
+    fail(why, MUSTER_E_LIMIT, "refused");
+}
+
+std::string Handshake::refusal_message(Refusal why) {
+    const char text[handshake_head_bytes + 1] = {msg_refuse, 0, 1, 0, static_cast<char>(why)};
+    return {text, sizeof text};
+}
+
+size_t Handshake::wants() const noexcept {
+    if (in_.size() < handshake_head_bytes) return handshake_head_bytes - in_.size();
+    return handshake_head_bytes + get_u16(in_.data() + 2) - in_.size();
+}
+
+Status Handshake::feed(const unsigned char *data, size_t size, size_t &used) {
+    used = 0;
+    for (;;) {
+        if (state_ == State::done) return MUSTER_OK;
+        if (state_ == State::failed) return error_.status;
+        const size_t k = std::min(wants(), size - used);
+        in_.insert(in_.end(), data + used, data + used + k);
+        used += k;
+        if (in_.size() == handshake_head_bytes) {
+            const size_t most = longest(in_[0]);
+            // The first byte tells a stranger apart: no message of ours begins as other protocols do.
+            if (most == 0 || in_[1] != 0)
+                return fail(Refusal::none, MUSTER_E_PROTOCOL, "the other side does not speak Muster");
+            if (get_u16(in_.data() + 2) > most)
+                return fail(Refusal::protocol, MUSTER_E_PROTOCOL, "a message of the handshake is too long");
+        }
+        if (wants() != 0) {
+            if (used == size) return MUSTER_AGAIN;
+            continue;
+        }
+        const std::vector<unsigned char> whole = std::exchange(in_, {});
+        const Status status =
+            message(whole[0], whole.data() + handshake_head_bytes, whole.size() - handshake_head_bytes);
+        if (status != MUSTER_AGAIN) return status;
+        if (used == size) return MUSTER_AGAIN;
+    }
+}
+
+Status Handshake::message(uint8_t type, const unsigned char *body, size_t size) {
+    if (type == msg_refuse && config_.dialer) return take_refusal(body, size);
+    if (type == msg_hello && state_ == State::hello) return take_hello(body, size);
+    if (type == msg_proof && state_ == State::proof) return take_proof(body, size);
+    if (type == msg_paired && state_ == State::paired && !config_.dialer) return take_paired(body, size);
+    return fail(Refusal::protocol, MUSTER_E_PROTOCOL, "a message of the handshake came out of turn");
+}
+
+void Handshake::make_hello() {
+    unsigned char body[hello_bytes];
+    memcpy(body, magic, 8);
+    put_u16(body + 8, version_min);
+    put_u16(body + 10, version_max);
+    uint32_t wishes = 0;
+    if (config_.auth) wishes |= wish_auth;
+    if (config_.seal == SealWish::always) wishes |= wish_seal;
+    if (config_.seal == SealWish::never) wishes |= wish_no_seal;
+    put_u32(body + 12, wishes);
+    randombytes_buf(body + 16, 32);
+    memcpy(body + 48, public_.data(), 32);
+    send(msg_hello, body, sizeof body, &hello_own_);
+}
+
+Status Handshake::take_hello(const unsigned char *body, size_t size) {
+    if (size < hello_bytes || memcmp(body, magic, sizeof magic) != 0)
+        return fail(Refusal::none, MUSTER_E_PROTOCOL, "the other side does not speak Muster");
+    const uint16_t low = get_u16(body + 8), high = get_u16(body + 10);
+    if (low > version_max || high < version_min)
+        return fail(Refusal::version, MUSTER_E_PROTOCOL, "no common version of the protocol");
+    peer_wishes_ = get_u32(body + 12);
+    if ((peer_wishes_ & ~uint32_t{wish_known}) != 0)
+        return fail(Refusal::version, MUSTER_E_PROTOCOL, "unknown wishes of the other side");
+    if (((peer_wishes_ & wish_auth) != 0) != config_.auth)
+        return fail(Refusal::auth_differs, MUSTER_E_AUTH,
+                    config_.auth ? "the other side wants no proof of the secret (auth=none)"
+                                 : "the other side wants proof of the secret, auth=none must be written on both sides");
+    const bool always = config_.seal == SealWish::always || (peer_wishes_ & wish_seal) != 0;
+    const bool never = config_.seal == SealWish::never || (peer_wishes_ & wish_no_seal) != 0;
+    if (always && never)
+        return fail(Refusal::seal_differs, MUSTER_E_PROTOCOL, "one side insists on sealing, the other refuses it");
+    hello_peer_.assign(handshake_head_bytes, '\0');
+    hello_peer_[0] = msg_hello;
+    hello_peer_[2] = static_cast<char>(size);
+    hello_peer_.append(reinterpret_cast<const char *>(body), size);
+    if (!config_.dialer) make_hello();
+    if (crypto_scalarmult(root_.data(), private_.data(), body + 48) != 0)
+        return fail(Refusal::protocol, MUSTER_E_PROTOCOL, "a public key that gives no secret");
+    derive_keys();
+    state_ = State::proof;
+    if (config_.dialer) make_proof();
+    return MUSTER_AGAIN;
+}
+
+void Handshake::derive_keys() {
+    const std::string &first = config_.dialer ? hello_own_ : hello_peer_;
+    const std::string &second = config_.dialer ? hello_peer_ : hello_own_;
+    transcript_ = hash(nullptr, {"muster hello 1", first, second});
+    root_ = hash(&config_.secret, {"muster root 1", view(root_), view(transcript_)});
+}
+
+SecretKey Handshake::derive(const char *label, bool with_all) const {
+    return hash(&root_, {label, view(with_all ? all_ : transcript_)});
+}
+
+std::string Handshake::details() const {
+    unsigned char fixed[details_min - 34];
+    uint32_t flags = 0;
+    if (config_.local) flags |= flag_local;
+    if (config_.external) flags |= flag_external;
+    if (config_.upgrade) flags |= flag_upgrade;
+    if (config_.shared) flags |= flag_shared;
+    if (config_.passing == Passing::here) flags |= flag_here;
+    if (config_.passing == Passing::aside) flags |= flag_aside;
+    put_u32(fixed, flags);
+    put_u64(fixed + 4, config_.window);
+    put_u64(fixed + 12, static_cast<uint64_t>(config_.heartbeat_ns));
+    memcpy(fixed + 20, config_.host.boot.data(), 16);
+    put_u64(fixed + 36, config_.host.pid_namespace);
+    put_u64(fixed + 44, config_.host.net_namespace);
+    put_u32(fixed + 52, config_.host.user);
+    put_u16(fixed + 56, static_cast<uint16_t>(config_.greeting.size()));
+    std::string text(reinterpret_cast<char *>(fixed), sizeof fixed);
+    text += config_.greeting;
+    text += static_cast<char>(agreed_.pairing);
+    text += view(agreed_.offer.token);
+    text += static_cast<char>(agreed_.offer.name.size());
+    text += agreed_.offer.name;
+    return text;
+}
+
+bool Handshake::read_details(const std::string &text) {
+    if (text.size() < details_min) return false;
+    const auto *at = reinterpret_cast<const unsigned char *>(text.data());
+    peer_flags_ = get_u32(at);
+    agreed_.peer_window = get_u64(at + 4);
+    const uint64_t heartbeat = get_u64(at + 12);
+    memcpy(peer_host_.boot.data(), at + 20, 16);
+    peer_host_.pid_namespace = get_u64(at + 36);
+    peer_host_.net_namespace = get_u64(at + 44);
+    peer_host_.user = get_u32(at + 52);
+    const size_t greeting = get_u16(at + 56);
+    const uint64_t window = agreed_.peer_window;
+    if (window < 4096 || window > (uint64_t{1} << 30) || (window & (window - 1)) != 0) return false;
+    if (heartbeat > uint64_t{INT64_MAX} || greeting > greeting_max_bytes || text.size() < details_min + greeting)
+        return false;
+    agreed_.peer_heartbeat_ns = static_cast<int64_t>(heartbeat);
+    agreed_.peer_external = (peer_flags_ & flag_external) != 0;
+    agreed_.greeting = text.substr(58, greeting);
+    at += 58 + greeting;
+    const uint8_t pairing = at[0];
+    const size_t name = at[33];
+    if (pairing > static_cast<uint8_t>(Passing::aside) || name > offer_name_max ||
+        text.size() != details_min + greeting + name)
+        return false;
+    if (config_.dialer) {
+        agreed_.pairing = static_cast<Passing>(pairing);
+        memcpy(agreed_.offer.token.data(), at + 1, 32);
+        agreed_.offer.name.assign(reinterpret_cast<const char *>(at) + 34, name);
+    }
+    return true;
+}
+
+void Handshake::make_proof() {
+    const SecretKey proof = derive(config_.dialer ? "muster proof dialer" : "muster proof listener");
+    const SecretKey key = derive(config_.dialer ? "muster details dialer" : "muster details listener");
+    const std::string text = details();
+    std::vector<unsigned char> body(proof_bytes + text.size() + tag_bytes);
+    memcpy(body.data(), proof.data(), proof_bytes);
+    const unsigned char nonce[crypto_aead_chacha20poly1305_ietf_NPUBBYTES] = {}; // each key seals one message only
+    crypto_aead_chacha20poly1305_ietf_encrypt(body.data() + proof_bytes, nullptr,
+                                              reinterpret_cast<const unsigned char *>(text.data()), text.size(),
+                                              proof.data(), proof.size(), nullptr, nonce, key.data());
+    send(msg_proof, body.data(), body.size(), &proof_own_);
+}
+
+Status Handshake::take_proof(const unsigned char *body, size_t size) {
+    const SecretKey proof = derive(config_.dialer ? "muster proof listener" : "muster proof dialer");
+    const SecretKey key = derive(config_.dialer ? "muster details listener" : "muster details dialer");
+    if (size < proof_bytes + tag_bytes || sodium_memcmp(proof.data(), body, proof_bytes) != 0)
+        return fail(Refusal::wrong_secret, MUSTER_E_AUTH, "the other side has another secret");
+    std::string text(size - proof_bytes - tag_bytes, '\0');
+    const unsigned char nonce[crypto_aead_chacha20poly1305_ietf_NPUBBYTES] = {};
+    if (crypto_aead_chacha20poly1305_ietf_decrypt(reinterpret_cast<unsigned char *>(text.data()), nullptr, nullptr,
+                                                  body + proof_bytes, size - proof_bytes, proof.data(), proof.size(),
+                                                  nonce, key.data()) != 0)
+        return fail(Refusal::wrong_secret, MUSTER_E_AUTH, "the details of the other side were changed on their way");
+    if (!read_details(text))
+        return fail(Refusal::protocol, MUSTER_E_PROTOCOL, "the details of the other side make no sense");
+    proof_peer_.assign(reinterpret_cast<const char *>(body), size);
+    return agree();
+}
+
+// Both sides come to the same conclusions from the same proved facts.
+Status Handshake::agree() {
+    agreed_.local = config_.local && (peer_flags_ & flag_local) != 0 && config_.host.same_kernel(peer_host_);
+    const bool always = config_.seal == SealWish::always || (peer_wishes_ & wish_seal) != 0;
+    const bool own_never = config_.seal == SealWish::never, peer_never = (peer_wishes_ & wish_no_seal) != 0;
+    if (!agreed_.local && !always && own_never != peer_never)
+        return fail(Refusal::seal_differs, MUSTER_E_PROTOCOL,
+                    "the link leaves the host, and one side does not seal it: seal=no must be written on both sides");
+    agreed_.sealed = always || (!agreed_.local && !own_never);
+    agreed_.shared_window = std::min(config_.window, agreed_.peer_window);
+    const bool must = config_.shared || (peer_flags_ & flag_shared) != 0;
+    const bool like = must || (config_.upgrade && (peer_flags_ & flag_upgrade) != 0 && !agreed_.sealed);
+    if (!config_.dialer) {
+        uint32_t way = 0;
+        if (config_.passing == Passing::here) way = flag_here;
+        if (config_.passing == Passing::aside) way = flag_aside;
+        if (like && agreed_.local && config_.host.same_place(peer_host_) && (peer_flags_ & way) != 0 &&
+            (config_.passing == Passing::here || (config_.offer && config_.offer(agreed_.offer))))
+            agreed_.pairing = config_.passing;
+        if (must && agreed_.pairing == Passing::no)
+            return fail(Refusal::no_shared_memory, MUSTER_E_UNSUPPORTED,
+                        "the other side cannot share memory with this process");
+        make_proof();
+    }
+    // What the listener has chosen must be something this side can do.
+    if (config_.dialer && agreed_.pairing != Passing::no && (!like || agreed_.pairing != config_.passing))
+        return fail(Refusal::none, MUSTER_E_PROTOCOL, "the other side offers shared memory nobody asked for");
+    if (config_.dialer && config_.shared && agreed_.pairing == Passing::no)
+        return fail(Refusal::none, MUSTER_E_UNSUPPORTED, "the other side does not share its memory");
+    const std::string_view own(proof_own_), first = config_.dialer ? own.substr(handshake_head_bytes) : proof_peer_,
+                                            second = config_.dialer ? proof_peer_ : own.substr(handshake_head_bytes);
+    all_ = hash(nullptr, {"muster all 1", view(transcript_), first, second});
+    agreed_.key_out = derive(config_.dialer ? "muster stream dialer" : "muster stream listener", true);
+    agreed_.key_in = derive(config_.dialer ? "muster stream listener" : "muster stream dialer", true);
+    if (agreed_.pairing == Passing::no) {
+        state_ = State::done;
+        return MUSTER_OK;
+    }
+    state_ = config_.dialer ? State::segment : State::paired;
+    return MUSTER_AGAIN;
+}
+
+Status Handshake::paired(bool ok) {
+    if (state_ != State::segment) return MUSTER_E_ARG;
+    unsigned char body[paired_bytes] = {static_cast<unsigned char>(ok)};
+    const SecretKey mark = derive(ok ? "muster paired yes" : "muster paired no", true);
+    memcpy(body + 1, mark.data(), 16);
+    send(msg_paired, body, sizeof body, nullptr);
+    agreed_.paired = ok;
+    if (!ok && config_.shared)
+        return fail(Refusal::none, MUSTER_E_UNSUPPORTED, "the shared memory could not be set up");
+    state_ = State::done;
+    return MUSTER_OK;
+}
+
+Status Handshake::take_paired(const unsigned char *body, size_t size) {
+    if (size != paired_bytes || body[0] > 1)
+        return fail(Refusal::protocol, MUSTER_E_PROTOCOL, "an answer about shared memory makes no sense");
+    const bool ok = body[0] == 1;
+    const SecretKey mark = derive(ok ? "muster paired yes" : "muster paired no", true);
+    if (sodium_memcmp(mark.data(), body + 1, 16) != 0)
+        return fail(Refusal::protocol, MUSTER_E_PROTOCOL, "an answer about shared memory was changed on its way");
+    agreed_.paired = ok;
+    if (!ok && config_.shared)
+        return fail(Refusal::none, MUSTER_E_UNSUPPORTED, "the other side could not map the shared memory");
+    state_ = State::done;
+    return MUSTER_OK;
+}
+
+Status Handshake::take_refusal(const unsigned char *body, size_t size) {
+    switch (static_cast<Refusal>(size == 1 ? body[0] : 0)) {
+    case Refusal::wrong_secret:
+        return fail(Refusal::none, MUSTER_E_AUTH, "refused: the other side has another secret");
+    case Refusal::auth_differs:
+        return fail(Refusal::none, MUSTER_E_AUTH, "refused: auth=none must be written on both sides or on none");
+    case Refusal::version:
+        return fail(Refusal::none, MUSTER_E_PROTOCOL, "refused: no common version of the protocol");
+    case Refusal::seal_differs:
+        return fail(Refusal::none, MUSTER_E_PROTOCOL, "refused: one side insists on sealing, the other does not");
+    case Refusal::limit:
+        return fail(Refusal::none, MUSTER_E_LIMIT, "refused: the other side takes no more connections");
+    case Refusal::no_shared_memory:
+        return fail(Refusal::none, MUSTER_E_UNSUPPORTED, "refused: no memory can be shared with the other side");
+    default:
+        return fail(Refusal::none, MUSTER_E_PROTOCOL, "refused: the other side did not understand");
+    }
+}
+
+std::string Handshake::segment_message(uint64_t window) {
+    unsigned char text[handshake_head_bytes + 8] = {msg_segment, 0, 8, 0};
+    put_u64(text + handshake_head_bytes, window);
+    return {reinterpret_cast<char *>(text), sizeof text};
+}
+
+size_t Handshake::segment_message_bytes() noexcept {
+    return handshake_head_bytes + 8;
+}
+
+bool Handshake::read_segment_message(const unsigned char *data, uint64_t &window) noexcept {
+    if (data[0] != msg_segment || data[1] != 0 || get_u16(data + 2) != 8) return false;
+    window = get_u64(data + handshake_head_bytes);
+    return true;
+}
+
+} // namespace muster

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// How two sides prove the shared secret to each other before a byte of the host's goes through. No descriptors here:
+// bytes come in by feed() and go out by take_output(), so sockets, plug-ins, pumps and fuzzers all use the same.
+//
+//   dialer                                  listener
+//     HELLO   versions, wishes, nonce, key ->
+//                                         <- HELLO
+//     PROOF   proof, sealed details       ->             the dialer proves first: a stranger learns nothing
+//                                         <- PROOF
+//   when both are processes of one user on one host and like shared memory:
+//                                         <- SEGMENT (descriptors travel with it, on this or another socket)
+//     PAIRED  yes or no                   ->
+//
+// Each message: type (1), zero (1), length of the body (2, little-endian), body. A refusal is one REFUSE and the end.
+// Keys come from a fresh X25519 exchange, the secret and everything both sides have said; roles have keys of their own,
+// so nothing can be reflected, replayed or talked down. docs/wire.md has the layout byte by byte.
+#include "base/result.hpp"
+#include "transport/seal.hpp"
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace muster {
+
+constexpr size_t greeting_max_bytes = 4096;
+constexpr size_t handshake_head_bytes = 4;
+
+// Which host and user a process belongs to. A value.
+struct HostIdentity {
+    std::array<unsigned char, 16> boot{}; // of the running kernel; zero: unknown
+    uint64_t pid_namespace = 0, net_namespace = 0;
+    uint32_t user = UINT32_MAX;
+
+    static HostIdentity own() noexcept;
+    bool same_kernel(const HostIdentity &other) const noexcept;
+    bool same_place(const HostIdentity &other) const noexcept; // kernel, network namespace and user
+};
+
+enum class SealWish : uint8_t { off_host, always, never };
+enum class Passing : uint8_t { no, here, aside }; // how descriptors can reach the peer
+enum class Refusal : uint8_t {
+    none = 0,
+    wrong_secret = 1,
+    auth_differs = 2, // one side wants no proof, the other does
+    version = 3,
+    seal_differs = 4, // one side insists on sealing, the other refuses it
+    limit = 5,
+    protocol = 6,
+    no_shared_memory = 7
+};
+
+using SecretKey = std::array<unsigned char, 32>;
+SecretKey secret_key(const void *secret, size_t size) noexcept; // what the handshake uses in place of the secret
+
+// Where the peer fetches the segment, when descriptors cannot travel on the connection itself.
+struct PairOffer {
+    std::string name; // of an abstract Unix socket
+    std::array<unsigned char, 32> token{};
+};
+
+struct HandshakeConfig {
+    bool dialer = false;
+    bool auth = true;
+    SecretKey secret{};
+    SealWish seal = SealWish::off_host;
+    bool local = false;    // this end sees that the bytes stay on the host (or are encrypted by other means)
+    bool external = false; // no thread of its own: silence does not mean death
+    bool upgrade = false;  // would move to shared memory
+    bool shared = false;   // must move to shared memory
+    Passing passing = Passing::no;
+    uint64_t window = 1 << 20;
+    int64_t heartbeat_ns = 0;
+    HostIdentity host;
+    std::string greeting;
+    std::function<bool(PairOffer &)> offer; // listener with Passing::aside: makes the offer; false: cannot now
+};
+
+// What both sides have agreed on.
+struct Agreement {
+    std::string greeting; // the peer's
+    uint64_t peer_window = 0;
+    int64_t peer_heartbeat_ns = 0;
+    bool peer_external = false;
+    bool local = false; // on one host, as far as both can tell
+    bool sealed = false;
+    Passing pairing = Passing::no; // shared memory is to be passed this way
+    PairOffer offer;
+    uint64_t shared_window = 0;
+    bool paired = false; // both sides have the shared memory
+    SecretKey key_out{}, key_in{};
+};
+
+// One user at a time.
+class Handshake {
+  public:
+    explicit Handshake(HandshakeConfig config);
+    ~Handshake();
+
+    // Takes bytes off the front. MUSTER_AGAIN: wants more (or waits for paired()); MUSTER_OK: agreed, the bytes after
+    // `used` belong to the link; negative: failed, error() tells. Output may have to be sent in each case.
+    Status feed(const unsigned char *data, size_t size, size_t &used);
+    std::string take_output();
+    size_t wants() const noexcept; // bytes of the current message still missing: a socket reads no more than that
+    // The dialer, when want_segment(): was the shared memory received and mapped?
+    bool want_segment() const noexcept { return state_ == State::segment; }
+    Status paired(bool ok);
+    // The listener sends these bytes with the descriptors, once want_send_segment() and all output has gone.
+    bool want_send_segment() const noexcept { return state_ == State::paired; }
+    static std::string segment_message(uint64_t window); // 0: there is none after all
+    static size_t segment_message_bytes() noexcept;
+    static bool read_segment_message(const unsigned char *data, uint64_t &window) noexcept;
+    void refuse(Refusal why); // the listener, at any time before agreement
+    static std::string refusal_message(Refusal why);
+
+    const Agreement &agreement() const noexcept { return agreed_; }
+    const Error &error() const noexcept { return error_; } // its text lacks who and where
+
+  private:
+    enum class State : uint8_t { hello, proof, segment, paired, done, failed };
+    Status message(uint8_t type, const unsigned char *body, size_t size);
+    Status take_hello(const unsigned char *body, size_t size);
+    Status take_proof(const unsigned char *body, size_t size);
+    Status take_paired(const unsigned char *body, size_t size);
+    Status take_refusal(const unsigned char *body, size_t size);
+    Status agree();
+    Status fail(Refusal why, Status status, const char *text);
+    void make_hello();
+    void make_proof();
+    std::string details() const;
+    bool read_details(const std::string &text);
+    void send(uint8_t type, const void *body, size_t size, std::string *transcript);
+    void derive_keys();
+    SecretKey derive(const char *label, bool with_all = false) const;
+
+    HandshakeConfig config_;
+    Agreement agreed_;
+    Error error_;
+    State state_ = State::hello;
+    std::string output_, hello_own_, hello_peer_, proof_own_, proof_peer_;
+    std::vector<unsigned char> in_;
+    std::array<unsigned char, 32> private_{}, public_{};
+    SecretKey root_{}, transcript_{}, all_{};
+    uint32_t peer_wishes_ = 0, peer_flags_ = 0;
+    HostIdentity peer_host_;
+};
+
+} // namespace muster
