@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 typedef struct uv_loop_s uv_loop_t;
@@ -87,6 +88,7 @@ class Context final : public Object {
     // stopped, the task was destroyed without being run. In a burst only the first post costs a wake-up.
     bool post(std::unique_ptr<Task> task) noexcept;
     template <class F>
+        requires std::is_invocable_v<F &>
     bool post(F body) { // convenience for lambdas; throws bad_alloc only
         struct Lambda final : Task {
             F body;

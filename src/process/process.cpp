@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+#include "process/process.hpp"
+
+#include <poll.h>
+#include <sys/wait.h>
+
+namespace muster {
+
+// The running children of a context. Loop thread only.
+class Children final : public ContextPart {
+  public:
+    static Children &of(Context &context) {
+        static const char key = 0;
+        return static_cast<Children &>(
+            context.part(&key, [](Context &) -> std::unique_ptr<ContextPart> { return std::make_unique<Children>(); }));
+    }
+
+    void stop() noexcept override {
+        while (first_) first_->end_watch(MUSTER_E_CLOSED);
+    }
+
+    void add(Process &process) noexcept {
+        process.next_ = first_;
+        if (first_) first_->prev_ = &process;
+        first_ = &process;
+    }
+
+    void remove(Process &process) noexcept {
+        (process.prev_ ? process.prev_->next_ : first_) = process.next_;
+        if (process.next_) process.next_->prev_ = process.prev_;
+        process.next_ = process.prev_ = nullptr;
+    }
+
+  private:
+    Process *first_ = nullptr;
+};
+
+Result<Ref<Process>> Process::spawn(Context &context, const muster_process_config &config) {
+    // All that may fail for want of memory comes before the child.
+    Children::of(context);
+    auto process = Ref<Process>::adopt(new Process(context));
+    struct Begin final : Task {
+        Ref<Process> process;
+        void run() noexcept override { process->begin_watch(); }
+    };
+    auto begin = std::make_unique<Begin>();
+    begin->process = process;
+
+    auto child = muster::spawn(config);
+    if (!child) return child.error();
+    process->pid_ = child->pid;
+    process->pidfd_ = std::move(child->pidfd);
+    if (!process->pidfd_) { // the host has reaped it already
+        process->over_ = true;
+        process->exit_ = {MUSTER_PROCESS_UNKNOWN, 0};
+    } else if (!context.post(std::move(begin))) {
+        undo_spawn({process->pid_, std::move(process->pidfd_)});
+        return Error::make(MUSTER_E_CLOSED, "start %s: the context is closed", config.argv[0]);
+    }
+    return process;
+}
+
+void Process::last_reference_gone() noexcept {
+    if (!forked()) delete this; // in a fork's child the context's loop is not there to be told anything
+}
+
+bool Process::look() noexcept {
+    const std::lock_guard hold(lock_);
+    if (over_) return true;
+    siginfo_t info{};
+    // P_PIDFD never means another process, whatever became of the number.
+    const int rc = waitid(P_PIDFD, static_cast<id_t>(pidfd_.get()), &info, WEXITED | WNOHANG);
+    if (rc == 0 && info.si_pid == 0) return false;
+    if (rc == 0)
+        exit_ = {info.si_code == CLD_EXITED ? MUSTER_PROCESS_EXITED : MUSTER_PROCESS_KILLED, info.si_status};
+    else if (errno == ECHILD)
+        exit_ = {MUSTER_PROCESS_UNKNOWN, 0}; // the host reaps everything, or ignores SIGCHLD
+    else
+        return false;
+    over_ = true;
+    return true;
+}
+
+void Process::tell(Status status) noexcept {
+    Ref<Queue> queue;
+    Entry entry;
+    {
+        const std::lock_guard hold(lock_);
+        queue = std::move(queue_);
+        entry.completion.tag = tag_;
+        entry.completion.bytes = uint64_t{static_cast<uint32_t>(exit_.kind)} << 32 | static_cast<uint32_t>(exit_.value);
+    }
+    if (!queue) return;
+    entry.completion.kind = MUSTER_DONE_EXIT;
+    entry.completion.status = status;
+    if (status < 0) entry.error = Error::make(status, "process %d: no longer watched", static_cast<int>(pid_));
+    queue->complete(std::move(entry));
+}
+
+void Process::begin_watch() noexcept {
+    const int rc = uv_poll_init(context_->loop(), &handle_, pidfd_.get());
+    if (rc != 0) {
+        context_->log(MUSTER_LOG_ERROR, "watch process %d: %s", static_cast<int>(pid_), uv_strerror(rc));
+        {
+            const std::lock_guard hold(lock_);
+            abandoned_ = true;
+        }
+        return tell(MUSTER_E_SYSTEM);
+    }
+    retain();
+    handle_.data = this;
+    Children::of(*context_).add(*this);
+    uv_poll_start(&handle_, UV_READABLE, [](uv_poll_t *handle, int, int) {
+        auto &self = *static_cast<Process *>(handle->data);
+        if (self.look()) self.end_watch(MUSTER_OK);
+    });
+}
+
+void Process::end_watch(Status status) noexcept {
+    Children::of(*context_).remove(*this);
+    uv_close(reinterpret_cast<uv_handle_t *>(&handle_),
+             [](uv_handle_t *handle) { static_cast<Process *>(handle->data)->release(); });
+    if (status < 0) {
+        const std::lock_guard hold(lock_);
+        abandoned_ = true;
+    }
+    tell(status);
+}
+
+Status Process::wait(Deadline &deadline, muster_process_exit *out) noexcept {
+    for (;;) {
+        if (look()) {
+            if (out) *out = exit_; // never changes any more
+            return MUSTER_OK;
+        }
+        if (deadline.look_once()) return MUSTER_AGAIN;
+        if (deadline.passed()) return MUSTER_TIMEOUT;
+        if (context_->external() && !context_->closed()) {
+            context_->wait_fd(pidfd_.get(), deadline);
+            continue;
+        }
+        pollfd one{pidfd_.get(), POLLIN, 0};
+        timespec limit{}, *until = nullptr;
+        if (!deadline.endless()) {
+            const int64_t left = deadline.left();
+            limit = {left / 1'000'000'000, left % 1'000'000'000};
+            until = &limit;
+        }
+        if (ppoll(&one, 1, until, nullptr) < 0 && errno != EINTR) return MUSTER_E_SYSTEM;
+    }
+}
+
+Status Process::watch(Queue &queue, uint64_t tag) noexcept {
+    if (!queue.reserve()) return queue.closed() ? MUSTER_E_CLOSED : MUSTER_AGAIN;
+    bool told = false;
+    Status status = MUSTER_OK;
+    {
+        const std::lock_guard hold(lock_);
+        if (watched_) {
+            status = MUSTER_E_BUSY;
+        } else if (abandoned_ && !over_) {
+            status = MUSTER_E_CLOSED;
+        } else {
+            watched_ = true;
+            queue_ = Ref<Queue>(&queue);
+            tag_ = tag;
+            told = over_; // the loop may have seen the end before there was a watch
+        }
+    }
+    if (status != MUSTER_OK) queue.unreserve();
+    if (told) tell(MUSTER_OK);
+    return status;
+}
+
+Status Process::kill(int signal) noexcept {
+    if (look()) return MUSTER_E_STALE;
+    const std::lock_guard hold(lock_); // not reaped by this context while it is signalled
+    if (over_) return MUSTER_E_STALE;
+    const int why = send_signal(pidfd_.get(), pid_, signal);
+    return why == ESRCH ? MUSTER_E_STALE : status_of_errno(why);
+}
+
+} // namespace muster

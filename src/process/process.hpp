@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include "process/spawn.hpp"
+#include "queue/queue.hpp"
+
+#include <mutex>
+#include <uv.h>
+
+namespace muster {
+
+// A child. Any thread, unless a member says otherwise. The loop holds a reference while the child runs, so that a
+// released one is still reaped. Whoever notices the end first, the loop or a waiting thread, reaps it.
+class Process final : public Object {
+  public:
+    static Result<Ref<Process>> spawn(Context &context, const muster_process_config &config);
+
+    bool forked() const noexcept { return context_->forked(); }
+    pid_t pid() const noexcept { return pid_; }
+    Status wait(Deadline &deadline, muster_process_exit *out) noexcept;
+    Status watch(Queue &queue, uint64_t tag) noexcept;
+    Status kill(int signal) noexcept;
+
+  private:
+    friend class Children;
+    Process(Context &context) noexcept : context_(&context) {}
+    void last_reference_gone() noexcept override;
+    bool look() noexcept;                   // reaps if it has ended; true when it is over
+    void tell(Status status) noexcept;      // completes the watch, if any
+    void begin_watch() noexcept;            // loop thread
+    void end_watch(Status status) noexcept; // loop thread
+
+    Ref<Context> context_;
+    pid_t pid_ = 0;
+    Fd pidfd_;
+
+    std::mutex lock_; // for what follows; also held while signalling, so that nobody reaps meanwhile
+    bool over_ = false;
+    bool abandoned_ = false; // the context has ended; nobody will complete a watch
+    muster_process_exit exit_{};
+    bool watched_ = false;
+    Ref<Queue> queue_; // a slot is reserved while this is set
+    uint64_t tag_ = 0;
+
+    // Loop thread only.
+    uv_poll_t handle_{};
+    Process *next_ = nullptr, *prev_ = nullptr;
+};
+
+// muster_process_exit_with().
+Result<void> exit_with(Context &context, pid_t pid, int64_t grace_ns);
+
+inline Process *unwrap(muster_process *handle) noexcept {
+    return reinterpret_cast<Process *>(handle);
+}
+inline const Process *unwrap(const muster_process *handle) noexcept {
+    return reinterpret_cast<const Process *>(handle);
+}
+inline muster_process *wrap(Process *object) noexcept {
+    return reinterpret_cast<muster_process *>(object);
+}
+
+} // namespace muster
