@@ -45,9 +45,11 @@ muster_existing_sources(uv_sources "${uv}/src"
     uv-data-getter-setters.c version.c
     unix/async.c unix/core.c unix/dl.c unix/fs.c unix/getaddrinfo.c unix/getnameinfo.c unix/loop-watcher.c
     unix/loop.c unix/pipe.c unix/poll.c unix/process.c unix/proctitle.c unix/random-devurandom.c
-    unix/random-getrandom.c unix/random-sysctl-linux.c unix/signal.c unix/stream.c unix/tcp.c unix/thread.c
+    unix/random-getrandom.c unix/random-sysctl-linux.c unix/stream.c unix/tcp.c unix/thread.c
     unix/tty.c unix/udp.c unix/linux.c unix/linux-core.c unix/linux-inotify.c unix/linux-syscalls.c unix/epoll.c
     unix/procfs-exepath.c)
+# Instead of libuv's unix/signal.c: see the top of the file.
+list(APPEND uv_sources "${PROJECT_SOURCE_DIR}/src/context/uv_without_signals.c")
 add_library(muster_uv STATIC EXCLUDE_FROM_ALL ${uv_sources})
 target_include_directories(muster_uv SYSTEM PUBLIC "$<BUILD_INTERFACE:${uv}/include>" PRIVATE "${uv}/src")
 # uv.h marks every function visibility("default") and defines that mark unconditionally, so the attribute itself is

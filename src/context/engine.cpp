@@ -28,13 +28,13 @@ Context::Engine::~Engine() {
 Result<void> Context::Engine::open() {
     wake_fd = Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!wake_fd) return Error::from_errno(errno, MUSTER_OK, "start a context: eventfd");
-    // libuv aborts the process when its first loop finds no descriptor for what it shares between loops, so that they
-    // can be had is checked first.
-    Fd spare[10];
+    // libuv 1.44 leaks its first descriptor when there is none for the second, so that there are is looked at before.
+    Fd spare[4];
     for (Fd &fd : spare) {
         fd = Fd(fcntl(wake_fd.get(), F_DUPFD_CLOEXEC, 3));
         if (!fd)
-            return Error::from_errno(errno, MUSTER_OK, "start a context: it needs %zu descriptors", std::size(spare));
+            return Error::from_errno(errno, MUSTER_OK, "start a context: it needs %zu descriptors",
+                                     1 + std::size(spare));
     }
     for (Fd &fd : spare) fd.reset();
 
