@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "transport/address.hpp"
 
+#include <cstdarg>
+#include <cstdio>
+
 namespace muster {
 namespace {
 
@@ -16,10 +19,12 @@ std::string shown(std::string_view text) {
     return out;
 }
 
-template <class... A>
-Error wrong(std::string_view address, const char *format, A... values) {
+[[gnu::format(printf, 2, 3)]] Error wrong(std::string_view address, const char *format, ...) {
     char why[128];
-    snprintf(why, sizeof why, format, values...);
+    va_list values;
+    va_start(values, format);
+    vsnprintf(why, sizeof why, format, values);
+    va_end(values);
     return Error::make(MUSTER_E_ADDRESS, "address %s: %s", shown(address).c_str(), why);
 }
 
