@@ -10,6 +10,8 @@ namespace muster {
 
 namespace {
 constexpr uint64_t first_ring_bytes = 4096;
+constexpr std::align_val_t ring_alignment{128};
+void free_ring(unsigned char *data) noexcept { ::operator delete(data, ring_alignment); }
 constexpr int most_owned = 64;
 // Large writes are published in pieces so that copying in and copying out overlap.
 constexpr uint64_t piece_bytes = 64 * 1024;
@@ -45,7 +47,7 @@ Pipe::~Pipe() {
     take_back_owned(MUSTER_E_CLOSED);
     for (Buffer *b = read_; b != nullptr;) {
         Buffer *next = b->next.load(std::memory_order_relaxed);
-        if (b->is_ring && !shared_) delete[] b->data;
+        if (b->is_ring && !shared_) free_ring(b->data);
         delete b;
         b = next;
     }
@@ -178,10 +180,11 @@ bool Pipe::grow(uint64_t want) noexcept {
     }
     capacity = std::min(window_, std::max(capacity, std::bit_ceil(std::min(want, window_))));
     Buffer *b = new (std::nothrow) Buffer;
-    unsigned char *data = new (std::nothrow) unsigned char[capacity];
+    // Aligned, so that messages of a line's size lie in one line.
+    auto *data = static_cast<unsigned char *>(::operator new(capacity, ring_alignment, std::nothrow));
     if (b == nullptr || data == nullptr) {
         delete b;
-        delete[] data;
+        free_ring(data);
         return false;
     }
     b->data = data;
@@ -290,7 +293,7 @@ Pipe::Buffer *Pipe::front() noexcept {
     for (;;) {
         Buffer *next = read_->next.load(std::memory_order_acquire); // pairs with grow(), push_owned()
         if (next == nullptr || tail_ != read_->end) return read_;
-        if (read_->is_ring) delete[] read_->data;
+        if (read_->is_ring) free_ring(read_->data);
         delete std::exchange(read_, next);
     }
 }

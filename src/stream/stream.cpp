@@ -89,10 +89,7 @@ void Stream::host_release() noexcept {
             release();
             continue;
         }
-        // acquire: what the last holder did is seen before the stream is torn down.
-        const uint32_t before = d->lock.exchange(Direction::ORPHANED, std::memory_order_seq_cst);
-        if (before == Direction::FREE) release();
-        else futex_wake(d->lock, INT_MAX, false);
+        if (d->lock.orphan()) release();
     }
     release();
 }

@@ -3,6 +3,7 @@
 // The host's end of a duplex: waiting, deadlines, cancel, watches, asynchronous operations.
 #include "context/context.hpp"
 #include "stream/carrier.hpp"
+#include "stream/direction_lock.hpp"
 #include "stream/duplex.hpp"
 
 #include <muster/stream.h>
@@ -37,9 +38,8 @@ struct StreamOperation {
 
 // Who uses a direction, what waits in it, how it is going. Fields without a comment belong to the holder of the lock.
 struct Direction {
-    enum : uint32_t { FREE = 0, HELD = 1, WAITED = 2, ORPHANED = 3 };
     enum : uint32_t { TELL = 1, PUMP = 2, FINISH = 4 }; // what whoever met a held lock wants done afterwards
-    alignas(64) std::atomic<uint32_t> lock{FREE};
+    DirectionLock lock;
     std::atomic<uint32_t> later{0};
     std::atomic<uint32_t> cancels{0}; // raised by cancel(): waits begun before it end
     std::atomic<uint32_t> waiting_operations{0};
@@ -105,6 +105,7 @@ class Stream final : public Object, private Waker, private Side, private Source 
 
     // stream_wait.cpp: locks, parking, arming
     Status take(Direction &d, Deadline &deadline, uint32_t cancels) noexcept;
+    Status take_slowly(Direction &d, Deadline &deadline, uint32_t cancels) noexcept;
     bool try_take(Direction &d, uint32_t later) noexcept;
     void give(Direction &d) noexcept;
     void take_from_everyone(Direction &d) noexcept;

@@ -8,6 +8,8 @@
 namespace muster {
 
 namespace {
+constexpr size_t cancel_piece = 256 * 1024; // what muster_stream_cancel() may have to wait for
+
 // What a carrier may ask between two sleeps.
 template <class Ask>
 class Asks final : public Interrupted {
@@ -70,11 +72,14 @@ Status Stream::read(void *data, size_t min, size_t capacity, Deadline &deadline,
         }
         if (status == MUSTER_OK) {
             size_t got = 0;
-            status = in_.pull(to + moved, capacity - moved, got);
+            status = in_.pull(to + moved, std::min(capacity - moved, cancel_piece), got);
             moved += got;
             if (status == MUSTER_E_PROTOCOL) status = broken();
             if (status < 0 || moved >= min) break;
-            if (got != 0) continue;
+            if (got != 0) {
+                if (read_.cancels.load(std::memory_order_seq_cst) != cancels) status = MUSTER_E_CANCELED;
+                continue;
+            }
         } else {
             status = MUSTER_OK; // operations begun earlier are still hungry
         }
@@ -92,6 +97,7 @@ Status Stream::read(void *data, size_t min, size_t capacity, Deadline &deadline,
         }
         if (carrier_ && !duplex_->shared() && read_.waiting_operations.load(std::memory_order_relaxed) == 0) {
             carrier_->taken();
+            read_.lock.settle();
             // An external context is driven by whoever waits: only look, and wait inside the engine.
             Deadline look(0);
             const bool inside = !deadline.look_once() && !context_->external();
@@ -151,6 +157,7 @@ Status Stream::write(const void *data, size_t size, Deadline &deadline, size_t &
         if (status == MUSTER_OK) {
             if (carrier_ && !duplex_->shared() && out_.drained()) {
                 const bool inside = !deadline.look_once() && !context_->external();
+                write_.lock.settle();
                 const Carrier::Moved sent = inside ? carrier_->send(from + moved, size - moved, deadline, interrupt)
                                                    : carrier_->send_now(from + moved, size - moved);
                 moved += sent.bytes;
@@ -162,10 +169,11 @@ Status Stream::write(const void *data, size_t size, Deadline &deadline, size_t &
                 }
             }
             size_t got = 0;
-            status = out_.push(from + moved, size - moved, got);
+            status = out_.push(from + moved, std::min(size - moved, cancel_piece), got);
             moved += got;
             if (status == MUSTER_E_PROTOCOL) status = broken();
             if (moved == size || status < 0) break;
+            if (got == cancel_piece && write_.cancels.load(std::memory_order_seq_cst) == cancels) continue;
         } else if (status > 0) {
             status = MUSTER_OK;
         }

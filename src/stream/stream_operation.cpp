@@ -11,6 +11,7 @@ namespace muster {
 
 namespace {
 constexpr size_t most_operations = 64;
+constexpr size_t cancel_piece = 256 * 1024; // what muster_stream_cancel() may have to wait for
 }
 
 void StreamOperation::complete(Status status) noexcept {
@@ -31,12 +32,16 @@ Status Stream::pump_reads() noexcept {
         const bool finished = in_.finished();
         const Status over = over_reading();
         size_t got = 0;
-        Status status = over == MUSTER_E_CLOSED ? over : in_.pull(op.data + op.done, op.size - op.done, got);
+        Status status = over == MUSTER_E_CLOSED ? over : in_.pull(op.data + op.done, std::min(op.size - op.done, cancel_piece), got);
         if (status == MUSTER_E_PROTOCOL) status = broken();
         op.done += got;
         count(read_, got, context_->counters.bytes_in);
         if (status == MUSTER_OK && op.done != op.size) {
-            if (got != 0) continue;
+            if (got != 0) {
+                if (!read_.lock.awaited()) continue;
+                read_.later.fetch_or(Direction::PUMP, std::memory_order_seq_cst); // somebody wants in: after him
+                return MUSTER_AGAIN;
+            }
             if (finished) status = MUSTER_E_END;
             else if (over < 0) status = over;
             else {
@@ -62,11 +67,16 @@ Status Stream::pump_writes() noexcept {
         Status status = duplex_->is_ended() ? duplex_->ending().status : MUSTER_OK;
         if (status == MUSTER_OK && out_.reader_gone()) status = MUSTER_E_PEER;
         size_t got = 0;
-        if (status == MUSTER_OK) status = out_.push(op.data + op.done, op.size - op.done, got);
+        if (status == MUSTER_OK) status = out_.push(op.data + op.done, std::min(op.size - op.done, cancel_piece), got);
         if (status == MUSTER_E_PROTOCOL) status = broken();
         op.done += got;
         count(write_, got, context_->counters.bytes_out);
         if (status == MUSTER_OK && op.done != op.size) {
+            if (got != 0) {
+                if (!write_.lock.awaited()) continue;
+                write_.later.fetch_or(Direction::PUMP, std::memory_order_seq_cst);
+                return MUSTER_AGAIN;
+            }
             watch_event_fd();
             if (!out_.park_writer(Park::FD, std::min<size_t>(op.size - op.done, out_.window() / 4))) continue;
             if (duplex_->is_ended()) continue;
@@ -197,14 +207,14 @@ Status Stream::cancel(uint32_t directions) noexcept {
     bool in_the_middle = false;
     if (directions & MUSTER_STREAM_READ) {
         take_from_everyone(read_);
-        if (read_.lock.load() != Direction::ORPHANED) {
+        if (!read_.lock.orphaned()) {
             drop_operations(read_, MUSTER_E_CANCELED);
             give(read_);
         }
     }
     if (directions & MUSTER_STREAM_WRITE) {
         take_from_everyone(write_);
-        if (write_.lock.load() != Direction::ORPHANED) {
+        if (!write_.lock.orphaned()) {
             in_the_middle = write_.operations != nullptr && !write_.operations->empty() &&
                             write_.operations->front().done != 0;
             drop_operations(write_, MUSTER_E_CANCELED);

@@ -25,50 +25,34 @@ constexpr uint32_t sleeps_between_trials = 64;
 
 // Takes the lock without waiting, or leaves a wish with whoever holds it: he does it in do_later().
 bool Stream::try_take(Direction &d, uint32_t later) noexcept {
-    uint32_t state = Direction::FREE;
-    // acquire: what the last holder did to the pipe is seen; pairs with give().
-    if (d.lock.compare_exchange_strong(state, Direction::HELD, std::memory_order_seq_cst)) return true;
+    if (d.lock.try_lock()) return true;
     // The wish first, then another look: either we get the lock or its holder, on giving it back, sees the wish.
     d.later.fetch_or(later, std::memory_order_seq_cst);
-    state = Direction::FREE;
-    return d.lock.compare_exchange_strong(state, Direction::HELD, std::memory_order_seq_cst);
+    return d.lock.try_lock();
 }
 
 Status Stream::take(Direction &d, Deadline &deadline, uint32_t cancels) noexcept {
-    uint32_t state = Direction::FREE;
-    if (d.lock.compare_exchange_strong(state, Direction::HELD, std::memory_order_seq_cst)) return MUSTER_OK;
+    return d.lock.try_lock() ? MUSTER_OK : take_slowly(d, deadline, cancels);
+}
+
+Status Stream::take_slowly(Direction &d, Deadline &deadline, uint32_t cancels) noexcept {
     if (deadline.look_once()) {
         if (try_take(d, Direction::TELL)) return MUSTER_OK;
-        return d.lock.load(std::memory_order_relaxed) == Direction::ORPHANED ? MUSTER_E_CLOSED : MUSTER_AGAIN;
+        return d.lock.orphaned() ? MUSTER_E_CLOSED : MUSTER_AGAIN;
     }
     if (context_->on_loop() && !context_->external()) return MUSTER_E_WOULD_DEADLOCK;
     const Ref<Stream> alive(this);
     for (;;) {
-        state = d.lock.load(std::memory_order_relaxed);
-        if (state == Direction::ORPHANED) return MUSTER_E_CLOSED;
+        if (d.lock.orphaned()) return MUSTER_E_CLOSED;
         if (d.cancels.load(std::memory_order_seq_cst) != cancels) return MUSTER_E_CANCELED;
-        if (state == Direction::FREE) {
-            // As WAITED, since others may still sleep: the next give() wakes one of them.
-            if (d.lock.compare_exchange_weak(state, Direction::WAITED, std::memory_order_seq_cst)) return MUSTER_OK;
-            continue;
-        }
-        if (state == Direction::HELD &&
-            !d.lock.compare_exchange_weak(state, Direction::WAITED, std::memory_order_seq_cst))
-            continue;
-        if (futex_wait(d.lock, Direction::WAITED, deadline, false) == ETIMEDOUT) return MUSTER_TIMEOUT;
+        if (d.lock.try_lock_waited()) return MUSTER_OK;
+        if (d.lock.sleep(deadline) == ETIMEDOUT) return MUSTER_TIMEOUT;
     }
 }
 
 void Stream::give(Direction &d) noexcept {
-    uint32_t state = Direction::HELD;
-    // release: pairs with taking; publishes what this holder did to the pipe.
-    while (!d.lock.compare_exchange_weak(state, Direction::FREE, std::memory_order_seq_cst)) {
-        if (state != Direction::ORPHANED) continue;
-        release(); // host_release() met us holding it, and left the host's share of the stream to us
-        return;
-    }
-    if (state == Direction::WAITED) futex_wake(d.lock, 1, false);
-    if (d.later.load(std::memory_order_seq_cst) != 0) do_later(d);
+    if (!d.lock.unlock()) release(); // host_release() met us holding it, and left the host's share of the stream to us
+    else if (d.later.load(std::memory_order_seq_cst) != 0) do_later(d);
 }
 
 void Stream::do_later(Direction &d) noexcept {
@@ -92,11 +76,11 @@ void Stream::take_from_everyone(Direction &d) noexcept {
 void Stream::interrupt(uint32_t directions) noexcept {
     if (directions & MUSTER_STREAM_READ) {
         in_.unpark_reader();
-        if (read_.lock.load(std::memory_order_seq_cst) == Direction::WAITED) futex_wake(read_.lock, INT_MAX, false);
+        if (read_.lock.awaited()) read_.lock.wake(INT_MAX);
     }
     if (directions & MUSTER_STREAM_WRITE) {
         out_.unpark_writer();
-        if (write_.lock.load(std::memory_order_seq_cst) == Direction::WAITED) futex_wake(write_.lock, INT_MAX, false);
+        if (write_.lock.awaited()) write_.lock.wake(INT_MAX);
     }
     if (carrier_) carrier_->interrupt();
     if (context_->external()) context_->notify(signal_);
@@ -115,6 +99,7 @@ template <class ParkFn>
 Status Stream::sleep(Direction &d, Park &park, ParkFn &&park_as, Deadline &deadline, uint32_t cancels) noexcept {
     if (context_->on_loop() && !context_->external()) return MUSTER_E_WOULD_DEADLOCK;
     d.waits.add(1);
+    d.lock.settle();
     const Ref<Stream> alive(this);
     Status status = MUSTER_OK;
     if (context_->external()) {
