@@ -28,6 +28,22 @@ class DirectionLock {
 
     bool try_lock() noexcept { return enter_by_bias() || try_lock_word(); }
 
+    // Only as the thread that usually has it; false otherwise.
+    bool enter_by_bias() noexcept {
+        const pthread_t me = pthread_self();
+        if (owner_.load(std::memory_order_relaxed) != me) return false;
+        inside_.store(1, std::memory_order_relaxed);
+        // Only the compiler must keep the order here; the processor is made to by process_barrier() on the other side.
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        if (owner_.load(std::memory_order_relaxed) == me) {
+            biased_ = true;
+            return true;
+        }
+        // Taken away in between. Whoever did it may have seen us inside: then the word is ours after all.
+        inside_.store(0, std::memory_order_release);
+        return transfer_.exchange(0, std::memory_order_seq_cst) != 0;
+    }
+
     // Tries for the lock as a waiter, since others may still sleep: the next unlock wakes one of them.
     bool try_lock_waited() noexcept {
         uint32_t state = FREE;
@@ -84,21 +100,6 @@ class DirectionLock {
 
   private:
     static constexpr uint32_t most_changes = 4;
-
-    bool enter_by_bias() noexcept {
-        const pthread_t me = pthread_self();
-        if (owner_.load(std::memory_order_relaxed) != me) return false;
-        inside_.store(1, std::memory_order_relaxed);
-        // Only the compiler must keep the order here; the processor is made to by process_barrier() on the other side.
-        std::atomic_signal_fence(std::memory_order_seq_cst);
-        if (owner_.load(std::memory_order_relaxed) == me) {
-            biased_ = true;
-            return true;
-        }
-        // Taken away in between. Whoever did it may have seen us inside: then the word is ours after all.
-        inside_.store(0, std::memory_order_release);
-        return transfer_.exchange(0, std::memory_order_seq_cst) != 0;
-    }
 
     bool try_lock_word() noexcept {
         uint32_t state = FREE;

@@ -57,6 +57,7 @@ void Pipe::init_private(uint64_t window) {
     own_control_ = std::make_unique<PipeControl>();
     control_ = own_control_.get();
     window_ = window;
+    publish_step_ = std::min(window_ / 8, piece_bytes / 4);
     read_ = write_ = new Buffer; // an empty ring: the first push grows it
 }
 
@@ -64,6 +65,7 @@ void Pipe::init_shared(PipeControl *control, unsigned char *ring, uint64_t capac
     control_ = control;
     shared_ = true;
     window_ = capacity;
+    publish_step_ = std::min(window_ / 8, piece_bytes / 4);
     read_ = write_ = new (std::nothrow) Buffer;
     if (read_ == nullptr) return;
     read_->data = ring;
@@ -196,16 +198,15 @@ bool Pipe::grow(uint64_t want) noexcept {
     return true;
 }
 
-void Pipe::publish_head(uint64_t bytes) noexcept {
-    head_ += bytes;
-    // seq_cst (so also release): publishes the bytes to load_head(), and is ordered before the look at the sleeper.
-    control_->head.store(head_, std::memory_order_seq_cst);
-    if (control_->reader.state.load(std::memory_order_seq_cst) != Park::AWAKE)
-        wake_reader_if(head_ - control_->tail.load(std::memory_order_relaxed));
+// What push_quickly() may rely on until something else changes the end of the chain.
+void Pipe::know_write() noexcept {
+    write_left_ = write_->is_ring ? std::min(ring_room(), write_->contiguous(head_)) : 0;
+    if (write_left_ != 0) write_at_ = write_->at(head_);
 }
 
 Status Pipe::push(const void *data, size_t size, size_t &moved) noexcept {
     moved = 0;
+    write_left_ = 0;
     const auto *from = static_cast<const unsigned char *>(data);
     while (moved < size) {
         const uint64_t left = size - moved;
@@ -225,6 +226,7 @@ Status Pipe::push(const void *data, size_t size, size_t &moved) noexcept {
         moved += k;
         publish_head(k);
     }
+    know_write();
     return MUSTER_OK;
 }
 
@@ -241,6 +243,7 @@ Status Pipe::reserve(size_t min, unsigned char *&data, size_t &size) noexcept {
 }
 
 void Pipe::commit(size_t size) noexcept {
+    write_left_ = 0;
     if (size != 0) publish_head(size);
 }
 
@@ -258,6 +261,7 @@ bool Pipe::push_owned(Owned &owned) {
         (owned_last_ != nullptr ? owned_last_->owned_next : owned_first_) = b.get();
         owned_last_ = b.get();
     }
+    write_left_ = 0;
     write_->end = head_;
     Buffer *raw = b.release();
     const uint64_t bytes = raw->capacity;
@@ -307,10 +311,15 @@ void Pipe::publish_tail() noexcept {
         wake_writer_if(free_of_window(control_->head.load(std::memory_order_relaxed), tail_));
 }
 
-// Moves tail_ over bytes of the front buffer; small steps are published together.
-void Pipe::advance(uint64_t bytes) noexcept {
-    tail_ += bytes;
-    if (tail_ - tail_published_ >= std::min(window_ / 8, piece_bytes / 4) || tail_ == head_seen_) publish_tail();
+// What pull_quickly() may rely on: these bytes are in the front ring, whatever the producer does.
+void Pipe::know_read() noexcept {
+    read_left_ = 0;
+    if (!read_->is_ring || head_seen_ == tail_) return;
+    Buffer *b = front();
+    if (!b->is_ring) return;
+    read_left_ = std::min(head_seen_ - tail_, b->contiguous(tail_));
+    if (b->next.load(std::memory_order_acquire) != nullptr) read_left_ = std::min(read_left_, b->end - tail_);
+    read_at_ = b->at(tail_);
 }
 
 // Bytes of a handed-over buffer were taken; the last one gives it back. Under owned_lock_.
@@ -326,6 +335,7 @@ void Pipe::owned_progress(Buffer *b, uint64_t bytes) noexcept {
 
 Status Pipe::pull(void *data, size_t size, size_t &moved) noexcept {
     moved = 0;
+    read_left_ = 0;
     auto *to = static_cast<unsigned char *>(data);
     while (moved < size) {
         if (head_seen_ == tail_) {
@@ -355,11 +365,13 @@ Status Pipe::pull(void *data, size_t size, size_t &moved) noexcept {
         moved += k;
         advance(k);
     }
+    know_read();
     return MUSTER_OK;
 }
 
 Status Pipe::gather(iovec *spans, int max, size_t limit, int &count) noexcept {
     count = 0;
+    read_left_ = 0;
     if (!load_head()) return MUSTER_E_PROTOCOL;
     uint64_t at = tail_;
     Buffer *b = head_seen_ == tail_ ? nullptr : front();
@@ -394,6 +406,7 @@ Status Pipe::gather(iovec *spans, int max, size_t limit, int &count) noexcept {
 
 void Pipe::consume(size_t size) noexcept {
     const bool locked = std::exchange(gathering_, false);
+    read_left_ = 0;
     uint64_t left = size;
     while (left != 0) {
         Buffer *b = front();
@@ -414,6 +427,7 @@ void Pipe::consume(size_t size) noexcept {
 }
 
 Status Pipe::peek(size_t min, const unsigned char *&data, size_t &size) {
+    read_left_ = 0;
     if (!load_head()) return MUSTER_E_PROTOCOL;
     if (head_seen_ - tail_ < min) {
         size = head_seen_ - tail_;

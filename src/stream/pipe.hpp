@@ -15,6 +15,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <sys/uio.h>
@@ -92,6 +93,15 @@ class Pipe {
     // Copies in what fits and publishes it. MUSTER_OK (also with 0 moved: full), E_NOMEM (not even a first buffer),
     // E_PROTOCOL (shared memory gone wrong).
     Status push(const void *data, size_t size, size_t &moved) noexcept;
+    // push() where nothing has to be looked up: the bytes fit before the next edge. False: nothing done.
+    bool push_quickly(const void *data, size_t size) noexcept {
+        if (size > write_left_ || size == 0) return false;
+        memcpy(write_at_, data, size);
+        write_at_ += size;
+        write_left_ -= size;
+        publish_head(size);
+        return true;
+    }
     // Contiguous room of at least `min` bytes, at most a quarter of the window. MUSTER_AGAIN: none now.
     Status reserve(size_t min, unsigned char *&data, size_t &size) noexcept;
     void commit(size_t size) noexcept; // of the last reserve()
@@ -108,6 +118,16 @@ class Pipe {
     // Copies out what is there, up to `size`. MUSTER_OK (also with 0 moved: empty), E_PROTOCOL, E_ABORTED (a buffer was
     // taken back in the middle).
     Status pull(void *data, size_t size, size_t &moved) noexcept;
+    // pull() of at least `min` bytes that are known to be there before the next edge. 0: nothing done.
+    size_t pull_quickly(void *data, size_t min, size_t size) noexcept {
+        if (min > read_left_) return 0;
+        if (size > read_left_) size = read_left_;
+        memcpy(data, read_at_, size);
+        read_at_ += size;
+        read_left_ -= size;
+        advance(size);
+        return size;
+    }
     // Shows the next bytes, at least `min` of them. MUSTER_AGAIN: fewer are there. Never shows a handed-over buffer
     // itself, but a copy.
     Status peek(size_t min, const unsigned char *&data, size_t &size);
@@ -145,9 +165,21 @@ class Pipe {
     bool load_tail() noexcept; // refreshes tail_seen_; false: impossible value
     uint64_t ring_room() const noexcept;
     bool grow(uint64_t want) noexcept;
-    void publish_head(uint64_t bytes) noexcept;
+    void publish_head(uint64_t bytes) noexcept {
+        head_ += bytes;
+        // seq_cst (so also release): publishes the bytes to load_head(), and is ordered before the look at the sleeper.
+        control_->head.store(head_, std::memory_order_seq_cst);
+        if (control_->reader.state.load(std::memory_order_seq_cst) != Park::AWAKE) [[unlikely]]
+            wake_reader_if(head_ - control_->tail.load(std::memory_order_relaxed));
+    }
+    void know_write() noexcept;
+    void know_read() noexcept;
     Buffer *front() noexcept;
-    void advance(uint64_t bytes) noexcept;
+    // Moves tail_ over bytes of the front buffer; small steps are published together.
+    void advance(uint64_t bytes) noexcept {
+        tail_ += bytes;
+        if (tail_ - tail_published_ >= publish_step_ || tail_ == head_seen_) publish_tail();
+    }
     void owned_progress(Buffer *buffer, uint64_t bytes) noexcept;
 
     PipeControl *control_ = nullptr;
@@ -168,11 +200,16 @@ class Pipe {
     alignas(128) uint64_t head_ = 0;
     uint64_t tail_seen_ = 0;
     Buffer *write_ = nullptr;
+    unsigned char *write_at_ = nullptr; // where head_ is in memory, and the room there before anything must be looked up
+    uint64_t write_left_ = 0;
     // the consumer's own
     alignas(128) uint64_t tail_ = 0;
     uint64_t tail_published_ = 0;
     uint64_t head_seen_ = 0;
+    uint64_t publish_step_ = 0;
     Buffer *read_ = nullptr;
+    const unsigned char *read_at_ = nullptr; // the same for tail_ and the bytes there
+    uint64_t read_left_ = 0;
     bool gathering_ = false; // owned_lock_ is held between gather() and consume()
     std::unique_ptr<unsigned char[]> assembled_; // peek() over an edge
     size_t assembled_bytes_ = 0;

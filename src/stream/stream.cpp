@@ -27,7 +27,12 @@ Ref<Stream> Stream::make(Context &context, Ref<Duplex> duplex, int side, Ref<Car
         s.in_.set_reader_waker(&s);
         s.out_.set_writer_waker(&s);
     }
+    if (s.carrier_ && !s.duplex_->shared()) {
+        s.read_.set_unusual(Direction::SOCKET, true);
+        s.write_.set_unusual(Direction::SOCKET, true);
+    }
     s.duplex_->set_side(side, &s);
+    if (s.duplex_->is_ended()) s.ended();
     return stream;
 }
 
@@ -61,6 +66,8 @@ Stream::~Stream() {
 void Stream::close_now() noexcept {
     if (closed_.load(std::memory_order_seq_cst) == 0) finish();
     if (closed_.exchange(1, std::memory_order_seq_cst) != 0) return;
+    read_.set_unusual(Direction::OVER, true);
+    write_.set_unusual(Direction::OVER, true);
     interrupt(MUSTER_STREAM_READ | MUSTER_STREAM_WRITE);
     if (try_take(read_, Direction::PUMP)) {
         drop_operations(read_, MUSTER_E_CLOSED);
@@ -109,6 +116,7 @@ Status Stream::finish() noexcept {
     if (duplex_->is_ended()) return duplex_->ending().status;
     if (write_.lent) return MUSTER_E_BUSY;
     finish_wanted_.store(1, std::memory_order_seq_cst);
+    write_.set_unusual(Direction::OVER, true);
     if (!try_take(write_, Direction::FINISH)) return MUSTER_OK; // its holder does it
     finish_held();
     give(write_);
@@ -165,6 +173,8 @@ void Stream::context_closed() noexcept {
 }
 
 void Stream::ended() noexcept {
+    read_.set_unusual(Direction::OVER, true);
+    write_.set_unusual(Direction::OVER, true);
     interrupt(MUSTER_STREAM_READ | MUSTER_STREAM_WRITE);
     if (read_.waiting_operations.load(std::memory_order_seq_cst) != 0 ||
         write_.waiting_operations.load(std::memory_order_seq_cst) != 0)

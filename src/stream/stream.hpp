@@ -41,6 +41,13 @@ struct Direction {
     enum : uint32_t { TELL = 1, PUMP = 2, FINISH = 4 }; // what whoever met a held lock wants done afterwards
     DirectionLock lock;
     std::atomic<uint32_t> later{0};
+    // Why the long way must be taken; relaxed: whoever changes the stream at the same moment comes before or after.
+    enum : uint32_t { OVER = 1, LENT = 2, OPERATIONS = 4, SOCKET = 8 };
+    std::atomic<uint32_t> unusual{0};
+    void set_unusual(uint32_t bit, bool on) noexcept {
+        if (on) unusual.fetch_or(bit, std::memory_order_relaxed);
+        else unusual.fetch_and(~bit, std::memory_order_relaxed);
+    }
     std::atomic<uint32_t> cancels{0}; // raised by cancel(): waits begun before it end
     std::atomic<uint32_t> waiting_operations{0};
     bool lent = false; // a reservation or a peek is out
@@ -68,6 +75,25 @@ class Stream final : public Object, private Waker, private Side, private Source 
     Duplex &duplex() noexcept { return *duplex_; }
     int side() const noexcept { return side_; }
 
+    // The quick ways: the usual thread, nothing unusual about the stream, room or bytes at hand. False or 0: ask the
+    // long way; nothing was done.
+    bool write_quickly(const void *data, size_t size) noexcept {
+        if (write_.unusual.load(std::memory_order_relaxed) != 0 || !write_.lock.enter_by_bias()) return false;
+        const bool done = !out_.reader_gone() && out_.push_quickly(data, size);
+        if (done) {
+            wrote_since_wait_ = true;
+            count(write_, size, context_->counters.bytes_out);
+        }
+        give(write_);
+        return done;
+    }
+    size_t read_quickly(void *data, size_t min, size_t size) noexcept {
+        if (read_.unusual.load(std::memory_order_relaxed) != 0 || !read_.lock.enter_by_bias()) return 0;
+        const size_t got = in_.pull_quickly(data, min, size);
+        if (got != 0) count(read_, got, context_->counters.bytes_in);
+        give(read_);
+        return got;
+    }
     Status write(const void *data, size_t size, Deadline &deadline, size_t &moved) noexcept;
     Status write_owned(const void *data, size_t size, Queue &queue, uint64_t tag);
     Status reserve(size_t min, Deadline &deadline, void *&data, size_t &size);
@@ -107,7 +133,10 @@ class Stream final : public Object, private Waker, private Side, private Source 
     Status take(Direction &d, Deadline &deadline, uint32_t cancels) noexcept;
     Status take_slowly(Direction &d, Deadline &deadline, uint32_t cancels) noexcept;
     bool try_take(Direction &d, uint32_t later) noexcept;
-    void give(Direction &d) noexcept;
+    void give(Direction &d) noexcept {
+        if (!d.lock.unlock()) release(); // host_release() met us holding it, and left its share of the stream to us
+        else if (d.later.load(std::memory_order_seq_cst) != 0) [[unlikely]] do_later(d);
+    }
     void take_from_everyone(Direction &d) noexcept;
     void do_later(Direction &d) noexcept;
     void interrupt(uint32_t directions) noexcept;
@@ -124,7 +153,13 @@ class Stream final : public Object, private Waker, private Side, private Source 
     Status over_reading() noexcept;
     Status over_writing() noexcept;
     Status broken() noexcept;
-    void count(Direction &d, size_t bytes, std::atomic<uint64_t> &total) noexcept;
+    static void count(Direction &d, size_t bytes, std::atomic<uint64_t> &total) noexcept {
+        if (bytes == 0) return;
+        d.calls.add(1);
+        d.bytes.add(bytes);
+        // The context's figures are shared by all streams: told in large steps.
+        if ((d.unreported += bytes) >= 65536) total.fetch_add(std::exchange(d.unreported, 0), std::memory_order_relaxed);
+    }
     size_t piece() const noexcept { return in_.window() / 8 < 65536 ? in_.window() / 8 : 65536; }
     // stream_operation.cpp
     void pump() noexcept;

@@ -74,6 +74,11 @@ muster_status muster_stream_pair(muster_context *context, const muster_stream_co
 
 muster_status muster_stream_write(muster_stream *stream, const void *data, size_t size_bytes, int64_t timeout_ns,
                                   size_t *out_bytes) {
+    if (stream != nullptr && data != nullptr && !unwrap(stream)->forked() &&
+        unwrap(stream)->write_quickly(data, size_bytes)) {
+        if (out_bytes != nullptr) *out_bytes = size_bytes;
+        return MUSTER_OK;
+    }
     size_t moved = 0;
     const Status status = enter(stream, data != nullptr || size_bytes == 0, [&](Stream &s) {
         Deadline deadline(timeout_ns);
@@ -111,6 +116,12 @@ muster_status muster_stream_flush(muster_stream *stream, int64_t timeout_ns) {
 muster_status muster_stream_read(muster_stream *stream, void *out_data, size_t capacity_bytes, int64_t timeout_ns,
                                  size_t *out_bytes) {
     size_t moved = 0;
+    if (stream != nullptr && out_data != nullptr && capacity_bytes != 0 && !unwrap(stream)->forked())
+        moved = unwrap(stream)->read_quickly(out_data, 1, capacity_bytes);
+    if (moved != 0) {
+        if (out_bytes != nullptr) *out_bytes = moved;
+        return MUSTER_OK;
+    }
     const Status status = enter(stream, out_data != nullptr && capacity_bytes != 0, [&](Stream &s) {
         Deadline deadline(timeout_ns);
         return s.read(out_data, 1, capacity_bytes, deadline, moved);
@@ -122,6 +133,12 @@ muster_status muster_stream_read(muster_stream *stream, void *out_data, size_t c
 muster_status muster_stream_read_into(muster_stream *stream, void *out_data, size_t size_bytes, uint32_t flags,
                                       int64_t timeout_ns, size_t *out_bytes) {
     size_t moved = 0;
+    if (stream != nullptr && out_data != nullptr && size_bytes != 0 && flags == 0 && !unwrap(stream)->forked())
+        moved = unwrap(stream)->read_quickly(out_data, size_bytes, size_bytes);
+    if (moved != 0) {
+        if (out_bytes != nullptr) *out_bytes = moved;
+        return MUSTER_OK;
+    }
     const bool arguments_hold = (out_data != nullptr || size_bytes == 0) && (flags & ~MUSTER_STREAM_HUGE_PAGES) == 0;
     const Status status = enter(stream, arguments_hold, [&](Stream &s) -> Status {
         if (size_bytes == 0) return MUSTER_OK;

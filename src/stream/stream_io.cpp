@@ -22,14 +22,6 @@ class Asks final : public Interrupted {
 };
 } // namespace
 
-void Stream::count(Direction &d, size_t bytes, std::atomic<uint64_t> &total) noexcept {
-    if (bytes == 0) return;
-    d.calls.add(1);
-    d.bytes.add(bytes);
-    // The context's figures are shared by all streams: told in large steps.
-    if ((d.unreported += bytes) >= 65536) total.fetch_add(std::exchange(d.unreported, 0), std::memory_order_relaxed);
-}
-
 // The peer, through shared memory or a socket, did what no Muster does.
 Status Stream::broken() noexcept {
     Ending e;
@@ -217,6 +209,7 @@ Status Stream::reserve(size_t min, Deadline &deadline, void *&data, size_t &size
                 }
                 data = room;
                 write_.lent = true;
+                write_.set_unusual(Direction::LENT, true);
                 write_.lent_bytes = size;
                 break;
             }
@@ -241,6 +234,7 @@ Status Stream::commit(size_t size) noexcept {
         status = MUSTER_E_ARG;
     } else {
         write_.lent = false;
+        write_.set_unusual(Direction::LENT, false);
         wrote_since_wait_ = true;
         if (duplex_->is_ended()) {
             status = duplex_->ending().status;
@@ -301,6 +295,7 @@ Status Stream::peek(size_t min, Deadline &deadline, const void *&data, size_t &s
             if (status == MUSTER_OK) {
                 data = bytes;
                 read_.lent = true;
+                read_.set_unusual(Direction::LENT, true);
                 read_.lent_bytes = size;
                 break;
             }
@@ -332,6 +327,7 @@ Status Stream::consume(size_t size) noexcept {
         status = MUSTER_E_ARG;
     } else {
         read_.lent = false;
+        read_.set_unusual(Direction::LENT, false);
         in_.consume(size);
         in_.publish_tail();
         count(read_, size, context_->counters.bytes_in);

@@ -57,6 +57,7 @@ Status Stream::pump_reads() noexcept {
         read_.waiting_operations.fetch_sub(1, std::memory_order_seq_cst);
         ended.complete(status);
     }
+    read_.set_unusual(Direction::OPERATIONS, false);
     return MUSTER_OK;
 }
 
@@ -87,6 +88,7 @@ Status Stream::pump_writes() noexcept {
         write_.waiting_operations.fetch_sub(1, std::memory_order_seq_cst);
         ended.complete(status);
     }
+    write_.set_unusual(Direction::OPERATIONS, false);
     if (finish_wanted_.load(std::memory_order_seq_cst)) out_.finish();
     if (closed_.load(std::memory_order_seq_cst)) {
         carrier_closed();
@@ -144,6 +146,7 @@ Status Stream::read_begin(void *data, size_t size, Queue &queue, uint64_t tag) {
     op.tag = tag;
     op.kind = MUSTER_DONE_READ;
     read_.operations->push_back(std::move(op));
+    read_.set_unusual(Direction::OPERATIONS, true);
     read_.waiting_operations.fetch_add(1, std::memory_order_seq_cst);
     pump_reads();
     give(read_);
@@ -176,6 +179,7 @@ Status Stream::write_owned(const void *data, size_t size, Queue &queue, uint64_t
     } else if (duplex_->shared()) {
         if (write_.operations == nullptr) write_.operations = new std::deque<StreamOperation>;
         write_.operations->push_back(std::move(op));
+        write_.set_unusual(Direction::OPERATIONS, true);
         write_.waiting_operations.fetch_add(1, std::memory_order_seq_cst);
         pump_writes();
     } else {
@@ -200,6 +204,7 @@ void Stream::drop_operations(Direction &d, Status status) noexcept {
         d.waiting_operations.fetch_sub(1, std::memory_order_seq_cst);
         ended.complete(status);
     }
+    d.set_unusual(Direction::OPERATIONS, false);
 }
 
 Status Stream::cancel(uint32_t directions) noexcept {

@@ -50,11 +50,6 @@ Status Stream::take_slowly(Direction &d, Deadline &deadline, uint32_t cancels) n
     }
 }
 
-void Stream::give(Direction &d) noexcept {
-    if (!d.lock.unlock()) release(); // host_release() met us holding it, and left the host's share of the stream to us
-    else if (d.later.load(std::memory_order_seq_cst) != 0) do_later(d);
-}
-
 void Stream::do_later(Direction &d) noexcept {
     const Ref<Stream> alive(this);
     const uint32_t wishes = d.later.exchange(0, std::memory_order_seq_cst);
