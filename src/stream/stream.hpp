@@ -78,7 +78,8 @@ class Stream final : public Object, private Waker, private Side, private Source 
     // The quick ways: the usual thread, nothing unusual about the stream, room or bytes at hand. False or 0: ask the
     // long way; nothing was done.
     bool write_quickly(const void *data, size_t size) noexcept {
-        if (write_.unusual.load(std::memory_order_relaxed) != 0 || !write_.lock.enter_by_bias()) return false;
+        if (size > DirectionLock::longest || write_.unusual.load(std::memory_order_relaxed) != 0) return false;
+        if (!write_.lock.enter_by_bias()) return false;
         const bool done = !out_.reader_gone() && out_.push_quickly(data, size);
         if (done) {
             wrote_since_wait_ = true;
@@ -88,7 +89,8 @@ class Stream final : public Object, private Waker, private Side, private Source 
         return done;
     }
     size_t read_quickly(void *data, size_t min, size_t size) noexcept {
-        if (read_.unusual.load(std::memory_order_relaxed) != 0 || !read_.lock.enter_by_bias()) return 0;
+        if (size > DirectionLock::longest || read_.unusual.load(std::memory_order_relaxed) != 0) return 0;
+        if (!read_.lock.enter_by_bias()) return 0;
         const size_t got = in_.pull_quickly(data, min, size);
         if (got != 0) count(read_, got, context_->counters.bytes_in);
         give(read_);
@@ -134,9 +136,9 @@ class Stream final : public Object, private Waker, private Side, private Source 
     Status take_slowly(Direction &d, Deadline &deadline, uint32_t cancels) noexcept;
     bool try_take(Direction &d, uint32_t later) noexcept;
     void give(Direction &d) noexcept {
-        if (!d.lock.unlock()) release(); // host_release() met us holding it, and left its share of the stream to us
-        else if (d.later.load(std::memory_order_seq_cst) != 0) [[unlikely]] do_later(d);
+        if (!d.lock.unlock()) [[unlikely]] give_contended(d);
     }
+    void give_contended(Direction &d) noexcept;
     void take_from_everyone(Direction &d) noexcept;
     void do_later(Direction &d) noexcept;
     void interrupt(uint32_t directions) noexcept;

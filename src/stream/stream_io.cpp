@@ -49,6 +49,7 @@ Status Stream::read(void *data, size_t min, size_t capacity, Deadline &deadline,
     moved = 0;
     const uint32_t cancels = read_.cancels.load(std::memory_order_seq_cst);
     if (const Status status = take(read_, deadline, cancels); status != MUSTER_OK) return status;
+    if (capacity > DirectionLock::longest) read_.lock.settle();
     auto *to = static_cast<unsigned char *>(data);
     const Asks interrupt([&] { return interrupted(read_, cancels); });
     Status status = MUSTER_OK;
@@ -138,6 +139,7 @@ Status Stream::write(const void *data, size_t size, Deadline &deadline, size_t &
     moved = 0;
     const uint32_t cancels = write_.cancels.load(std::memory_order_seq_cst);
     if (const Status status = take(write_, deadline, cancels); status != MUSTER_OK) return status;
+    if (size > DirectionLock::longest) write_.lock.settle();
     const auto *from = static_cast<const unsigned char *>(data);
     const Asks interrupt([&] { return interrupted(write_, cancels); });
     Status status = write_.lent ? MUSTER_E_BUSY : MUSTER_OK;

@@ -27,6 +27,7 @@ void StreamOperation::complete(Status status) noexcept {
 // Fills the reads begun, in order. OK: none is left. AGAIN: the first one waits for bytes, and is parked. Holder of the
 // lock.
 Status Stream::pump_reads() noexcept {
+    read_.lock.settle();
     while (!read_.operations->empty()) {
         StreamOperation &op = read_.operations->front();
         const bool finished = in_.finished();
@@ -63,6 +64,7 @@ Status Stream::pump_reads() noexcept {
 
 // Copies buffers handed over into the ring of a shared-memory stream. OK: none is left. AGAIN: the ring is full, parked.
 Status Stream::pump_writes() noexcept {
+    write_.lock.settle();
     while (!write_.operations->empty()) {
         StreamOperation &op = write_.operations->front();
         Status status = duplex_->is_ended() ? duplex_->ending().status : MUSTER_OK;

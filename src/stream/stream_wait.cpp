@@ -25,10 +25,18 @@ constexpr uint32_t sleeps_between_trials = 64;
 
 // Takes the lock without waiting, or leaves a wish with whoever holds it: he does it in do_later().
 bool Stream::try_take(Direction &d, uint32_t later) noexcept {
-    if (d.lock.try_lock()) return true;
-    // The wish first, then another look: either we get the lock or its holder, on giving it back, sees the wish.
-    d.later.fetch_or(later, std::memory_order_seq_cst);
-    return d.lock.try_lock();
+    while (!d.lock.try_lock()) {
+        d.later.fetch_or(later, std::memory_order_seq_cst); // first the wish, then the mark that makes the holder look
+        if (d.lock.mark()) return false;
+    }
+    return true;
+}
+
+// Somebody waits, or has left a wish, or released the stream: all of them may free it once the lock is free.
+void Stream::give_contended(Direction &d) noexcept {
+    const Ref<Stream> alive(this);
+    if (!d.lock.unlock_contended()) release(); // host_release() left the host's share of the stream to us
+    else do_later(d);
 }
 
 Status Stream::take(Direction &d, Deadline &deadline, uint32_t cancels) noexcept {
@@ -51,7 +59,7 @@ Status Stream::take_slowly(Direction &d, Deadline &deadline, uint32_t cancels) n
 }
 
 void Stream::do_later(Direction &d) noexcept {
-    const Ref<Stream> alive(this);
+    // seq_cst: after the unlock; whoever found the lock held or marked has left his wish before.
     const uint32_t wishes = d.later.exchange(0, std::memory_order_seq_cst);
     if (wishes & Direction::FINISH) finish();
     if (wishes & Direction::PUMP) post_pump();
