@@ -2,8 +2,9 @@
 /** @file
  * The stream: a duplex byte stream with half-close, abort and back-pressure by bytes.
  *
- * A stream comes from muster_transport_dial(), from a listener, or as one of two ends from muster_stream_pair(). Its two
- * directions are independent. Each is used by one thread at a time; a second thread waits its turn within its timeout.
+ * A stream comes from muster_transport_dial(), from a listener, or as one of two ends from muster_stream_pair(). Its
+ * two directions are independent. Each is used by one thread at a time; a second thread waits its turn within its
+ * timeout.
  *
  * Calls that take a `timeout_ns` look once with 0 and wait without end with -1; every one reports `out_bytes`, whatever
  * its status. What arrived before the peer ended, aborted or died stays readable before that status shows.
@@ -51,20 +52,20 @@ typedef struct muster_stream_config {
 
 /** Figures of a stream since its start. */
 typedef struct muster_stream_stats {
-    uint64_t bytes_in;         /**< Bytes read by the host. */
-    uint64_t bytes_out;        /**< Bytes accepted from the host. */
-    uint64_t buffered_in;      /**< Bytes waiting to be read now. */
-    uint64_t buffered_out;     /**< Bytes not yet handed on now. */
-    uint64_t reads;            /**< Read calls that moved bytes. */
-    uint64_t writes;           /**< Write calls that moved bytes. */
-    uint64_t waits;            /**< Times a thread went to sleep on this stream. */
-    uint64_t wakeups;          /**< Times this end woke the other. */
-    uint64_t spins_won;        /**< Waits that ended while spinning. */
-    uint64_t spins_lost;       /**< Spins that ended in sleep. */
-    uint64_t caller_io;        /**< System calls for this stream made by the host's own threads. */
-    uint64_t loop_io;          /**< System calls for this stream made by the progress engine. */
-    uint64_t last_heard_ns;    /**< CLOCK_MONOTONIC of the last sign of the peer, 0 if the transport has none. */
-    uint64_t reserved[3];      /**< Zero. */
+    uint64_t bytes_in;      /**< Bytes read by the host. */
+    uint64_t bytes_out;     /**< Bytes accepted from the host. */
+    uint64_t buffered_in;   /**< Bytes waiting to be read now. */
+    uint64_t buffered_out;  /**< Bytes not yet handed on now. */
+    uint64_t reads;         /**< Read calls that moved bytes. */
+    uint64_t writes;        /**< Write calls that moved bytes. */
+    uint64_t waits;         /**< Times a thread went to sleep on this stream. */
+    uint64_t wakeups;       /**< Times this end woke the other. */
+    uint64_t spins_won;     /**< Waits that ended while spinning. */
+    uint64_t spins_lost;    /**< Spins that ended in sleep. */
+    uint64_t caller_io;     /**< System calls for this stream made by the host's own threads. */
+    uint64_t loop_io;       /**< System calls for this stream made by the progress engine. */
+    uint64_t last_heard_ns; /**< CLOCK_MONOTONIC of the last sign of the peer, 0 if the transport has none. */
+    uint64_t reserved[3];   /**< Zero. */
 } muster_stream_stats;
 
 /** Makes two connected ends in this process: what is written to one is read from the other.
@@ -83,8 +84,7 @@ typedef struct muster_stream_stats {
  * @retval MUSTER_E_FORKED The context belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_stream_pair(muster_context *context, const muster_stream_config *config,
-                                            muster_stream **out_first, muster_stream **out_second,
-                                            muster_error *error);
+                                            muster_stream **out_first, muster_stream **out_second, muster_error *error);
 
 /** Writes bytes; returns when all were accepted (copied or sent), not when the peer has read them.
  * @param[in]  stream      Stream to write to.
@@ -116,7 +116,8 @@ MUSTER_API muster_status muster_stream_write(muster_stream *stream, const void *
  * @param[in] tag         Returned in muster_completion::tag.
  * @retval MUSTER_OK         Taken; the release will come, perhaps it has already.
  * @retval MUSTER_AGAIN      No slot in the queue, or 64 buffers wait already; nothing taken.
- * @retval MUSTER_E_ARG      No stream or queue, no data with a size above 0, or a queue of another context; nothing taken.
+ * @retval MUSTER_E_ARG      No stream or queue, no data with a size above 0, or a queue of another context; nothing
+ * taken.
  * @retval MUSTER_E_CLOSED   Taken, and released with this status: writing is finished.
  * @retval MUSTER_E_PEER     Taken, and released with this status: the peer is gone.
  * @retval MUSTER_E_ABORTED  Taken, and released with this status: the stream was aborted.
@@ -358,8 +359,7 @@ MUSTER_API muster_status muster_stream_reason(muster_stream *stream, uint64_t *o
  * @retval MUSTER_E_LIMIT  The room is too small; nothing written, the length is told.
  * @retval MUSTER_E_FORKED The stream belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
-MUSTER_API muster_status muster_stream_peer(muster_stream *stream, char *out_text, size_t capacity,
-                                            size_t *out_bytes);
+MUSTER_API muster_status muster_stream_peer(muster_stream *stream, char *out_text, size_t capacity, size_t *out_bytes);
 
 /** Ends this process when the peer of this stream is gone: SIGTERM to itself from a library thread, then SIGKILL.
  * For workers, whose computing threads cannot notice. The only place where Muster sends its own process a signal.

@@ -35,9 +35,9 @@ class Carrier : public Object {
         (void)data, (void)size;
         return {MUSTER_AGAIN, 0};
     }
-    // The same, but waits up to the deadline until all is sent (reading credits meanwhile), so that the bytes of a large
-    // write go from the caller's memory into the system call. OK with fewer bytes: the deadline passed, or something
-    // happened (end, interrupt): look again. AGAIN: not this way now.
+    // The same, but waits up to the deadline until all is sent (reading credits meanwhile), so that the bytes of a
+    // large write go from the caller's memory into the system call. OK with fewer bytes: the deadline passed, or
+    // something happened (end, interrupt): look again. AGAIN: not this way now.
     virtual Moved send(const void *data, size_t size, Deadline &deadline, const Interrupted &interrupted) noexcept {
         (void)deadline, (void)interrupted;
         return send_now(data, size);
@@ -67,7 +67,8 @@ class Carrier : public Object {
         return false;
     }
     virtual void unwatch(Queue &queue, Source &source) noexcept { (void)queue, (void)source; }
-    // The descriptor given by watch() turned ready: which ::muster_stream_event to tell now (0: none, e.g. a heartbeat).
+    // The descriptor given by watch() turned ready: which ::muster_stream_event to tell now (0: none, e.g. a
+    // heartbeat).
     virtual uint32_t fd_ready(uint32_t epoll_events) noexcept {
         (void)epoll_events;
         return 0;

@@ -27,7 +27,9 @@ Ref<Duplex> Duplex::make_private(uint64_t window) {
     return d;
 }
 
-size_t Duplex::shared_bytes(uint64_t window) noexcept { return page + 2 * window; }
+size_t Duplex::shared_bytes(uint64_t window) noexcept {
+    return page + 2 * window;
+}
 
 Result<Ref<Duplex>> Duplex::make_shared(void *mapping, uint64_t window, int own, int own_event, int peer_event,
                                         bool fresh) {

@@ -31,8 +31,8 @@ class Side {
 class Duplex final : public Object {
   public:
     static Ref<Duplex> make_private(uint64_t window);
-    // Both pipes in one shared mapping of `shared_bytes(window)`; side `own` is this process. Takes over the mapping and
-    // both eventfds (own: the peer writes it to wake us; peer: we write it).
+    // Both pipes in one shared mapping of `shared_bytes(window)`; side `own` is this process. Takes over the mapping
+    // and both eventfds (own: the peer writes it to wake us; peer: we write it).
     static size_t shared_bytes(uint64_t window) noexcept;
     // `fresh`: this process made the mapping and lays it out; else E_PROTOCOL if the layout is not ours.
     static Result<Ref<Duplex>> make_shared(void *mapping, uint64_t window, int own, int own_event, int peer_event,

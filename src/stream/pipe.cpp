@@ -11,7 +11,9 @@ namespace muster {
 namespace {
 constexpr uint64_t first_ring_bytes = 4096;
 constexpr std::align_val_t ring_alignment{128};
-void free_ring(unsigned char *data) noexcept { ::operator delete(data, ring_alignment); }
+void free_ring(unsigned char *data) noexcept {
+    ::operator delete(data, ring_alignment);
+}
 constexpr int most_owned = 64;
 // Large writes are published in pieces so that copying in and copying out overlap.
 constexpr uint64_t piece_bytes = 64 * 1024;
@@ -80,18 +82,24 @@ uint64_t Pipe::free_of_window(uint64_t head, uint64_t tail) const noexcept {
     return buffered < window_ ? window_ - buffered : 0;
 }
 
-// ---- parking ---------------------------------------------------------------------------------------------------------
+// ---- parking
+// ---------------------------------------------------------------------------------------------------------
 
 bool Pipe::wake(Park &park, int fd, Waker *&waker, WakeFn fn) noexcept {
     // seq_cst: one of many wakers takes the sleeper's flag down and owes it the wake-up.
     switch (park.state.exchange(Park::AWAKE, std::memory_order_seq_cst)) {
-    case Park::FUTEX: futex_wake(park.state, 1, shared_); return true;
-    case Park::FD: break;
-    default: return false;
+    case Park::FUTEX:
+        futex_wake(park.state, 1, shared_);
+        return true;
+    case Park::FD:
+        break;
+    default:
+        return false;
     }
     if (fd >= 0) {
         const uint64_t one = 1;
-        [[maybe_unused]] const ssize_t written = ::write(fd, &one, sizeof one); // full counter: the edge is there already
+        [[maybe_unused]] const ssize_t written =
+            ::write(fd, &one, sizeof one); // full counter: the edge is there already
         return true;
     }
     const std::lock_guard guard(waker_lock_);
@@ -155,7 +163,8 @@ void Pipe::set_writer_waker(Waker *waker) noexcept {
     writer_waker_ = waker;
 }
 
-// ---- producer --------------------------------------------------------------------------------------------------------
+// ---- producer
+// --------------------------------------------------------------------------------------------------------
 
 bool Pipe::load_tail() noexcept {
     const uint64_t tail = control_->tail.load(std::memory_order_acquire); // pairs with publish_tail(): the room is free
@@ -171,8 +180,9 @@ uint64_t Pipe::ring_room() const noexcept {
     return write_->capacity - (head_ - from);
 }
 
-// Puts a larger ring (or, after a handed-over buffer, any ring) behind the last buffer. False: at full size, or no memory.
-// What the chain holds stays within the window, so it is short: a few rings, and one after each handed-over buffer.
+// Puts a larger ring (or, after a handed-over buffer, any ring) behind the last buffer. False: at full size, or no
+// memory. What the chain holds stays within the window, so it is short: a few rings, and one after each handed-over
+// buffer.
 bool Pipe::grow(uint64_t want) noexcept {
     if (shared_) return false;
     uint64_t capacity = first_ring_bytes;
@@ -278,10 +288,12 @@ void Pipe::finish() noexcept {
     wake_reader_if(UINT64_MAX);
 }
 
-// ---- consumer --------------------------------------------------------------------------------------------------------
+// ---- consumer
+// --------------------------------------------------------------------------------------------------------
 
 bool Pipe::load_head() noexcept {
-    const uint64_t head = control_->head.load(std::memory_order_acquire); // pairs with publish_head(): the bytes are there
+    const uint64_t head =
+        control_->head.load(std::memory_order_acquire);  // pairs with publish_head(): the bytes are there
     if (shared_ && head - tail_ > window_) return false; // hostile or broken peer
     head_seen_ = head;
     return true;
@@ -292,7 +304,8 @@ size_t Pipe::readable() noexcept {
     return head_seen_ - tail_;
 }
 
-// The buffer that holds tail_; frees those left behind. Call after load_head(): a byte seen there was put behind `next`.
+// The buffer that holds tail_; frees those left behind. Call after load_head(): a byte seen there was put behind
+// `next`.
 Pipe::Buffer *Pipe::front() noexcept {
     for (;;) {
         Buffer *next = read_->next.load(std::memory_order_acquire); // pairs with grow(), push_owned()
@@ -446,7 +459,8 @@ Status Pipe::peek(size_t min, const unsigned char *&data, size_t &size) {
     // Over an edge, or out of a handed-over buffer (which its owner may take back any time): show a copy.
     iovec spans[most_owned + 16];
     int count;
-    if (const Status status = gather(spans, most_owned + 16, std::max<size_t>(min, 4096), count); status < 0) return status;
+    if (const Status status = gather(spans, most_owned + 16, std::max<size_t>(min, 4096), count); status < 0)
+        return status;
     size_t have = 0;
     for (int i = 0; i < count; i++) have += spans[i].iov_len;
     if (have > assembled_bytes_) {

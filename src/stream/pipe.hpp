@@ -2,9 +2,9 @@
 #pragma once
 // One direction of a stream: a single-producer single-consumer byte pipe with parking places for both sides.
 //
-// Inside one process the bytes lie in a chain of buffers: a ring that starts small and is replaced by a larger one under
-// load, and buffers the host handed over (no copy). Between processes they lie in one ring of fixed size in shared
-// memory, and everything read from there is checked as hostile.
+// Inside one process the bytes lie in a chain of buffers: a ring that starts small and is replaced by a larger one
+// under load, and buffers the host handed over (no copy). Between processes they lie in one ring of fixed size in
+// shared memory, and everything read from there is checked as hostile.
 //
 // Parking (the protocol a relacy model checks, tests/unit/test_pipe_model.cpp): whoever finds nothing to do writes its
 // wish into `need`, stores FUTEX or FD into `state`, and looks again; whoever moves the index looks at `state`
@@ -31,12 +31,12 @@ struct Park {
 
 // The shared part of a pipe; lives on the heap, or at a fixed place of a shared mapping. Layout version 1.
 struct PipeControl {
-    alignas(128) std::atomic<uint64_t> head{0}; // bytes ever published; written by the producer
-    alignas(128) std::atomic<uint64_t> tail{0}; // bytes ever taken; written by the consumer
-    alignas(128) Park reader;                   // the consumer sleeps here
-    alignas(128) Park writer;                   // the producer sleeps here
-    alignas(128) std::atomic<uint32_t> finished{0};    // the producer will publish no more
-    std::atomic<uint32_t> reader_gone{0};              // the consumer will take no more
+    alignas(128) std::atomic<uint64_t> head{0};     // bytes ever published; written by the producer
+    alignas(128) std::atomic<uint64_t> tail{0};     // bytes ever taken; written by the consumer
+    alignas(128) Park reader;                       // the consumer sleeps here
+    alignas(128) Park writer;                       // the producer sleeps here
+    alignas(128) std::atomic<uint32_t> finished{0}; // the producer will publish no more
+    std::atomic<uint32_t> reader_gone{0};           // the consumer will take no more
 };
 static_assert(sizeof(PipeControl) == 640);
 
@@ -107,11 +107,12 @@ class Pipe {
     void commit(size_t size) noexcept; // of the last reserve()
     // Private pipes only: appends a buffer without copying. False: 64 wait already, nothing taken.
     bool push_owned(Owned &owned);
-    void finish() noexcept;                 // no more bytes; wakes the reader
+    void finish() noexcept; // no more bytes; wakes the reader
     bool reader_gone() const noexcept { return control_->reader_gone.load(std::memory_order_seq_cst) != 0; }
     // Everything ever pushed was taken and published as taken.
     bool drained() noexcept { return head_ == control_->tail.load(std::memory_order_acquire); }
-    // Parks the producer until `need` bytes of the window are free. False: they are (or the reader is gone), not parked.
+    // Parks the producer until `need` bytes of the window are free. False: they are (or the reader is gone), not
+    // parked.
     bool park_writer(uint32_t state, size_t need) noexcept;
 
     // --- consumer ---------------------------------------------------------------------------------------------------
@@ -136,12 +137,12 @@ class Pipe {
     Status gather(iovec *spans, int max, size_t limit, int &count) noexcept;
     void consume(size_t size) noexcept; // takes the first bytes of what peek() or gather() showed
     bool finished() const noexcept { return control_->finished.load(std::memory_order_seq_cst) != 0; }
-    size_t readable() noexcept;         // bytes there now (an upper bound while buffers are being taken back)
+    size_t readable() noexcept; // bytes there now (an upper bound while buffers are being taken back)
     // Parks the consumer until `need` bytes are there. False: they are (or it is finished), not parked.
     bool park_reader(uint32_t state, size_t need) noexcept;
-    void drop_reader() noexcept;        // will take no more; handed-over buffers end with MUSTER_E_PEER
+    void drop_reader() noexcept;                      // will take no more; handed-over buffers end with MUSTER_E_PEER
     uint64_t taken() const noexcept { return tail_; } // bytes ever taken, by the consumer's own count
-    void publish_tail() noexcept;       // what was taken becomes room for the producer
+    void publish_tail() noexcept;                     // what was taken becomes room for the producer
 
     // --- any thread -------------------------------------------------------------------------------------------------
     // Ends every handed-over buffer that is not wholly taken, with this status. A reader in the middle of one then gets
@@ -200,7 +201,8 @@ class Pipe {
     alignas(128) uint64_t head_ = 0;
     uint64_t tail_seen_ = 0;
     Buffer *write_ = nullptr;
-    unsigned char *write_at_ = nullptr; // where head_ is in memory, and the room there before anything must be looked up
+    unsigned char *write_at_ =
+        nullptr; // where head_ is in memory, and the room there before anything must be looked up
     uint64_t write_left_ = 0;
     // the consumer's own
     alignas(128) uint64_t tail_ = 0;
@@ -210,7 +212,7 @@ class Pipe {
     Buffer *read_ = nullptr;
     const unsigned char *read_at_ = nullptr; // the same for tail_ and the bytes there
     uint64_t read_left_ = 0;
-    bool gathering_ = false; // owned_lock_ is held between gather() and consume()
+    bool gathering_ = false;                     // owned_lock_ is held between gather() and consume()
     std::unique_ptr<unsigned char[]> assembled_; // peek() over an edge
     size_t assembled_bytes_ = 0;
 };

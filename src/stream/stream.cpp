@@ -148,9 +148,12 @@ Status Stream::close(Deadline &deadline) noexcept {
     finish();
     Status status = MUSTER_OK;
     while (status == MUSTER_OK && !drained()) {
-        if (write_.cancels.load(std::memory_order_seq_cst) != cancels) status = MUSTER_E_CANCELED;
-        else if (deadline.look_once()) status = MUSTER_AGAIN;
-        else if (deadline.passed()) status = MUSTER_TIMEOUT;
+        if (write_.cancels.load(std::memory_order_seq_cst) != cancels)
+            status = MUSTER_E_CANCELED;
+        else if (deadline.look_once())
+            status = MUSTER_AGAIN;
+        else if (deadline.passed())
+            status = MUSTER_TIMEOUT;
         else if ((status = take(write_, deadline, cancels)) == MUSTER_OK) {
             if (!drained()) status = await_room(out_.window(), deadline, cancels);
             if (status == MUSTER_TIMEOUT) status = MUSTER_OK;
@@ -158,8 +161,10 @@ Status Stream::close(Deadline &deadline) noexcept {
         }
     }
     const Ending ending = duplex_->is_ended() ? duplex_->ending() : Ending();
-    if (ending.status != MUSTER_OK && status == MUSTER_OK) status = ending.status;
-    else if (status == MUSTER_OK && !out_.drained()) status = MUSTER_E_PEER; // its reader left before the end
+    if (ending.status != MUSTER_OK && status == MUSTER_OK)
+        status = ending.status;
+    else if (status == MUSTER_OK && !out_.drained())
+        status = MUSTER_E_PEER; // its reader left before the end
     close_now();
     return status;
 }
@@ -185,7 +190,9 @@ void Stream::ended() noexcept {
     if (grace >= 0 && closed_.load(std::memory_order_seq_cst) == 0) end_self(*context_, grace);
 }
 
-void Stream::peer_events(uint32_t events) noexcept { tell(events); }
+void Stream::peer_events(uint32_t events) noexcept {
+    tell(events);
+}
 
 Status Stream::reason(uint64_t *out_reason, muster_error *error) noexcept {
     const Ending e = duplex_->is_ended() ? duplex_->ending() : Ending();
@@ -227,8 +234,8 @@ void Stream::stats(muster_stream_stats &out) noexcept {
     out.reads = read_.calls.get();
     out.writes = write_.calls.get();
     out.waits = read_.waits.get() + write_.waits.get();
-    out.wakeups = out_.wakeups_of_reader.load(std::memory_order_relaxed) +
-                  in_.wakeups_of_writer.load(std::memory_order_relaxed);
+    out.wakeups =
+        out_.wakeups_of_reader.load(std::memory_order_relaxed) + in_.wakeups_of_writer.load(std::memory_order_relaxed);
     out.spins_won = read_.spins_won.get();
     out.spins_lost = read_.spins_lost.get();
     out.caller_io = io.caller_io;

@@ -45,8 +45,10 @@ struct Direction {
     enum : uint32_t { OVER = 1, LENT = 2, OPERATIONS = 4, SOCKET = 8 };
     std::atomic<uint32_t> unusual{0};
     void set_unusual(uint32_t bit, bool on) noexcept {
-        if (on) unusual.fetch_or(bit, std::memory_order_relaxed);
-        else unusual.fetch_and(~bit, std::memory_order_relaxed);
+        if (on)
+            unusual.fetch_or(bit, std::memory_order_relaxed);
+        else
+            unusual.fetch_and(~bit, std::memory_order_relaxed);
     }
     std::atomic<uint32_t> cancels{0}; // raised by cancel(): waits begun before it end
     std::atomic<uint32_t> waiting_operations{0};
@@ -136,7 +138,8 @@ class Stream final : public Object, private Waker, private Side, private Source 
     Status take_slowly(Direction &d, Deadline &deadline, uint32_t cancels) noexcept;
     bool try_take(Direction &d, uint32_t later) noexcept;
     void give(Direction &d) noexcept {
-        if (!d.lock.unlock()) [[unlikely]] give_contended(d);
+        if (!d.lock.unlock()) [[unlikely]]
+            give_contended(d);
     }
     void give_contended(Direction &d) noexcept;
     void take_from_everyone(Direction &d) noexcept;
@@ -160,7 +163,8 @@ class Stream final : public Object, private Waker, private Side, private Source 
         d.calls.add(1);
         d.bytes.add(bytes);
         // The context's figures are shared by all streams: told in large steps.
-        if ((d.unreported += bytes) >= 65536) total.fetch_add(std::exchange(d.unreported, 0), std::memory_order_relaxed);
+        if ((d.unreported += bytes) >= 65536)
+            total.fetch_add(std::exchange(d.unreported, 0), std::memory_order_relaxed);
     }
     size_t piece() const noexcept { return in_.window() / 8 < 65536 ? in_.window() / 8 : 65536; }
     // stream_operation.cpp
@@ -203,7 +207,11 @@ class Stream final : public Object, private Waker, private Side, private Source 
     Stream *next_ = nullptr, *previous_ = nullptr; // StreamsOfContext
 };
 
-inline Stream *unwrap(muster_stream *handle) noexcept { return reinterpret_cast<Stream *>(handle); }
-inline muster_stream *wrap(Stream *object) noexcept { return reinterpret_cast<muster_stream *>(object); }
+inline Stream *unwrap(muster_stream *handle) noexcept {
+    return reinterpret_cast<Stream *>(handle);
+}
+inline muster_stream *wrap(Stream *object) noexcept {
+    return reinterpret_cast<muster_stream *>(object);
+}
 
 } // namespace muster

@@ -46,8 +46,8 @@ constexpr uint32_t all_events = MUSTER_STREAM_READABLE | MUSTER_STREAM_WRITABLE 
 
 extern "C" {
 
-muster_status muster_stream_pair(muster_context *context, const muster_stream_config *config,
-                                 muster_stream **out_first, muster_stream **out_second, muster_error *error) {
+muster_status muster_stream_pair(muster_context *context, const muster_stream_config *config, muster_stream **out_first,
+                                 muster_stream **out_second, muster_error *error) {
     if (out_first != nullptr) *out_first = nullptr;
     if (out_second != nullptr) *out_second = nullptr;
     return boundary(error, [&]() -> Result<void> {
@@ -58,8 +58,7 @@ muster_status muster_stream_pair(muster_context *context, const muster_stream_co
         if (c.closed()) return Error::from_status(MUSTER_E_CLOSED);
         muster_stream_config settings{};
         if (auto read = read_config(config, settings, "muster_stream_config"); !read) return read;
-        if (settings.flags != 0)
-            return Error::make(MUSTER_E_ARG, "stream pair: flags %#x are unknown", settings.flags);
+        if (settings.flags != 0) return Error::make(MUSTER_E_ARG, "stream pair: flags %#x are unknown", settings.flags);
         const uint64_t window = settings.window_bytes != 0 ? settings.window_bytes : c.settings.window_bytes;
         if (!std::has_single_bit(window) || window < 4096 || window > (uint64_t{1} << 30))
             return Error::make(MUSTER_E_ARG, "stream pair: window_bytes %llu is not a power of two from 4 KiB to 1 GiB",
@@ -88,8 +87,8 @@ muster_status muster_stream_write(muster_stream *stream, const void *data, size_
     return status;
 }
 
-muster_status muster_stream_write_owned(muster_stream *stream, const void *data, size_t size_bytes,
-                                        muster_queue *queue, uint64_t tag) {
+muster_status muster_stream_write_owned(muster_stream *stream, const void *data, size_t size_bytes, muster_queue *queue,
+                                        uint64_t tag) {
     return enter(stream, (data != nullptr || size_bytes == 0) && same_context(stream, queue),
                  [&](Stream &s) { return s.write_owned(data, size_bytes, *unwrap(queue), tag); });
 }

@@ -39,7 +39,8 @@ Status Stream::over_reading() noexcept {
 }
 
 Status Stream::over_writing() noexcept {
-    if (closed_.load(std::memory_order_seq_cst) || finish_wanted_.load(std::memory_order_seq_cst)) return MUSTER_E_CLOSED;
+    if (closed_.load(std::memory_order_seq_cst) || finish_wanted_.load(std::memory_order_seq_cst))
+        return MUSTER_E_CLOSED;
     if (duplex_->is_ended()) return duplex_->ending().status;
     if (out_.reader_gone()) return MUSTER_E_PEER;
     return MUSTER_OK;
@@ -157,8 +158,10 @@ Status Stream::write(const void *data, size_t size, Deadline &deadline, size_t &
                 moved += sent.bytes;
                 if (moved == size) break;
                 if (inside && sent.status == MUSTER_OK) {
-                    if (deadline.passed()) status = MUSTER_TIMEOUT;
-                    else if (write_.cancels.load(std::memory_order_seq_cst) != cancels) status = MUSTER_E_CANCELED;
+                    if (deadline.passed())
+                        status = MUSTER_TIMEOUT;
+                    else if (write_.cancels.load(std::memory_order_seq_cst) != cancels)
+                        status = MUSTER_E_CANCELED;
                     continue;
                 }
             }
@@ -218,10 +221,14 @@ Status Stream::reserve(size_t min, Deadline &deadline, void *&data, size_t &size
         }
         if (status < 0) break;
         status = MUSTER_OK;
-        if (write_.cancels.load(std::memory_order_seq_cst) != cancels) status = MUSTER_E_CANCELED;
-        else if (deadline.look_once()) status = arm(MUSTER_STREAM_WRITABLE) ? MUSTER_AGAIN : MUSTER_OK;
-        else if (deadline.passed()) status = MUSTER_TIMEOUT;
-        else if ((status = await_room(min, deadline, cancels)) == MUSTER_TIMEOUT) status = MUSTER_OK;
+        if (write_.cancels.load(std::memory_order_seq_cst) != cancels)
+            status = MUSTER_E_CANCELED;
+        else if (deadline.look_once())
+            status = arm(MUSTER_STREAM_WRITABLE) ? MUSTER_AGAIN : MUSTER_OK;
+        else if (deadline.passed())
+            status = MUSTER_TIMEOUT;
+        else if ((status = await_room(min, deadline, cancels)) == MUSTER_TIMEOUT)
+            status = MUSTER_OK;
     }
     give(write_);
     return status;
@@ -242,7 +249,8 @@ Status Stream::commit(size_t size) noexcept {
             status = duplex_->ending().status;
         } else if (!bounce_.empty()) {
             size_t moved = 0;
-            status = out_.push(bounce_.data(), size, moved); // room for it was there at reserve(), and nobody wrote since
+            status =
+                out_.push(bounce_.data(), size, moved); // room for it was there at reserve(), and nobody wrote since
             bounce_.clear();
         } else {
             out_.commit(size);
@@ -267,10 +275,14 @@ Status Stream::flush(Deadline &deadline) noexcept {
         if (status == MUSTER_OK && (!carrier_ || duplex_->shared() || carrier_->flush())) break;
         if (status < 0) break;
         status = MUSTER_OK;
-        if (write_.cancels.load(std::memory_order_seq_cst) != cancels) status = MUSTER_E_CANCELED;
-        else if (deadline.look_once()) status = MUSTER_AGAIN;
-        else if (deadline.passed()) status = MUSTER_TIMEOUT;
-        else if ((status = await_room(out_.window(), deadline, cancels)) == MUSTER_TIMEOUT) status = MUSTER_OK;
+        if (write_.cancels.load(std::memory_order_seq_cst) != cancels)
+            status = MUSTER_E_CANCELED;
+        else if (deadline.look_once())
+            status = MUSTER_AGAIN;
+        else if (deadline.passed())
+            status = MUSTER_TIMEOUT;
+        else if ((status = await_room(out_.window(), deadline, cancels)) == MUSTER_TIMEOUT)
+            status = MUSTER_OK;
     }
     give(write_);
     return status;
@@ -304,17 +316,23 @@ Status Stream::peek(size_t min, Deadline &deadline, const void *&data, size_t &s
         }
         if (status < 0) break;
         status = MUSTER_OK;
-        if (finished) status = MUSTER_E_END;
-        else if (over < 0) status = over;
-        else if (read_.cancels.load(std::memory_order_seq_cst) != cancels) status = MUSTER_E_CANCELED;
+        if (finished)
+            status = MUSTER_E_END;
+        else if (over < 0)
+            status = over;
+        else if (read_.cancels.load(std::memory_order_seq_cst) != cancels)
+            status = MUSTER_E_CANCELED;
         if (status != MUSTER_OK) break;
         if (carrier_ && !duplex_->shared()) {
             carrier_->taken();
             carrier_->engage();
         }
-        if (deadline.look_once()) status = arm(MUSTER_STREAM_READABLE) ? MUSTER_AGAIN : MUSTER_OK;
-        else if (deadline.passed()) status = MUSTER_TIMEOUT;
-        else if ((status = await_bytes(min, deadline, cancels)) == MUSTER_TIMEOUT) status = MUSTER_OK;
+        if (deadline.look_once())
+            status = arm(MUSTER_STREAM_READABLE) ? MUSTER_AGAIN : MUSTER_OK;
+        else if (deadline.passed())
+            status = MUSTER_TIMEOUT;
+        else if ((status = await_bytes(min, deadline, cancels)) == MUSTER_TIMEOUT)
+            status = MUSTER_OK;
     }
     give(read_);
     return status;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Operations with a completion: reads begun by the host, and (over shared memory) buffers handed over. Whoever holds the
-// direction moves them on: the submitter at once, a thread that waits in the same direction, or the engine.
+// Operations with a completion: reads begun by the host, and (over shared memory) buffers handed over. Whoever holds
+// the direction moves them on: the submitter at once, a thread that waits in the same direction, or the engine.
 #include "stream/stream.hpp"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace muster {
 namespace {
 constexpr size_t most_operations = 64;
 constexpr size_t cancel_piece = 256 * 1024; // what muster_stream_cancel() may have to wait for
-}
+} // namespace
 
 void StreamOperation::complete(Status status) noexcept {
     Entry e;
@@ -33,7 +33,9 @@ Status Stream::pump_reads() noexcept {
         const bool finished = in_.finished();
         const Status over = over_reading();
         size_t got = 0;
-        Status status = over == MUSTER_E_CLOSED ? over : in_.pull(op.data + op.done, std::min(op.size - op.done, cancel_piece), got);
+        Status status = over == MUSTER_E_CLOSED
+                            ? over
+                            : in_.pull(op.data + op.done, std::min(op.size - op.done, cancel_piece), got);
         if (status == MUSTER_E_PROTOCOL) status = broken();
         op.done += got;
         count(read_, got, context_->counters.bytes_in);
@@ -43,8 +45,10 @@ Status Stream::pump_reads() noexcept {
                 read_.later.fetch_or(Direction::PUMP, std::memory_order_seq_cst); // somebody wants in: after him
                 return MUSTER_AGAIN;
             }
-            if (finished) status = MUSTER_E_END;
-            else if (over < 0) status = over;
+            if (finished)
+                status = MUSTER_E_END;
+            else if (over < 0)
+                status = over;
             else {
                 if (carrier_ && !duplex_->shared()) carrier_->taken(), carrier_->engage();
                 if (duplex_->shared()) watch_event_fd();
@@ -62,7 +66,8 @@ Status Stream::pump_reads() noexcept {
     return MUSTER_OK;
 }
 
-// Copies buffers handed over into the ring of a shared-memory stream. OK: none is left. AGAIN: the ring is full, parked.
+// Copies buffers handed over into the ring of a shared-memory stream. OK: none is left. AGAIN: the ring is full,
+// parked.
 Status Stream::pump_writes() noexcept {
     write_.lock.settle();
     while (!write_.operations->empty()) {
@@ -222,8 +227,8 @@ Status Stream::cancel(uint32_t directions) noexcept {
     if (directions & MUSTER_STREAM_WRITE) {
         take_from_everyone(write_);
         if (!write_.lock.orphaned()) {
-            in_the_middle = write_.operations != nullptr && !write_.operations->empty() &&
-                            write_.operations->front().done != 0;
+            in_the_middle =
+                write_.operations != nullptr && !write_.operations->empty() && write_.operations->front().done != 0;
             drop_operations(write_, MUSTER_E_CANCELED);
             if (!duplex_->shared()) in_the_middle |= out_.take_back_owned(MUSTER_E_CANCELED);
             give(write_);

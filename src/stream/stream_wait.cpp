@@ -21,7 +21,8 @@ constexpr uint32_t shortest_spin = 32;
 constexpr uint32_t sleeps_between_trials = 64;
 } // namespace
 
-// ---- the lock of a direction -----------------------------------------------------------------------------------------
+// ---- the lock of a direction
+// -----------------------------------------------------------------------------------------
 
 // Takes the lock without waiting, or leaves a wish with whoever holds it: he does it in do_later().
 bool Stream::try_take(Direction &d, uint32_t later) noexcept {
@@ -35,8 +36,10 @@ bool Stream::try_take(Direction &d, uint32_t later) noexcept {
 // Somebody waits, or has left a wish, or released the stream: all of them may free it once the lock is free.
 void Stream::give_contended(Direction &d) noexcept {
     const Ref<Stream> alive(this);
-    if (!d.lock.unlock_contended()) release(); // host_release() left the host's share of the stream to us
-    else do_later(d);
+    if (!d.lock.unlock_contended())
+        release(); // host_release() left the host's share of the stream to us
+    else
+        do_later(d);
 }
 
 Status Stream::take(Direction &d, Deadline &deadline, uint32_t cancels) noexcept {
@@ -95,7 +98,8 @@ bool Stream::interrupted(const Direction &d, uint32_t cancels) const noexcept {
            duplex_->is_ended();
 }
 
-// ---- waiting ---------------------------------------------------------------------------------------------------------
+// ---- waiting
+// ---------------------------------------------------------------------------------------------------------
 
 // OK: look again (bytes, room, or an interrupt). `park_as(state)` parks in the pipe; false: there is something already.
 template <class ParkFn>
@@ -140,16 +144,18 @@ Status Stream::await_bytes(size_t need, Deadline &deadline, uint32_t cancels) no
             d.spin /= 2;
         }
     }
-    return sleep(d, in_.control().reader, [&](uint32_t state) { return in_.park_reader(state, need); }, deadline,
-                 cancels);
+    return sleep(
+        d, in_.control().reader, [&](uint32_t state) { return in_.park_reader(state, need); }, deadline, cancels);
 }
 
 Status Stream::await_room(size_t need, Deadline &deadline, uint32_t cancels) noexcept {
-    return sleep(write_, out_.control().writer, [&](uint32_t state) { return out_.park_writer(state, need); }, deadline,
-                 cancels);
+    return sleep(
+        write_, out_.control().writer, [&](uint32_t state) { return out_.park_writer(state, need); }, deadline,
+        cancels);
 }
 
-// ---- watching --------------------------------------------------------------------------------------------------------
+// ---- watching
+// --------------------------------------------------------------------------------------------------------
 
 // The host got AGAIN: the next change is to be told. False: there is something already, look again. Holder of the lock.
 bool Stream::arm(uint32_t event) noexcept {

@@ -34,8 +34,10 @@ void StreamsOfContext::remove(Stream &stream) noexcept {
     const bool watched = stream.event_fd_watched_.load(std::memory_order_seq_cst) != 0;
     {
         const std::lock_guard guard(lock_);
-        if (stream.previous_ != nullptr) stream.previous_->next_ = stream.next_;
-        else if (first_ == &stream) first_ = stream.next_;
+        if (stream.previous_ != nullptr)
+            stream.previous_->next_ = stream.next_;
+        else if (first_ == &stream)
+            first_ = stream.next_;
         if (stream.next_ != nullptr) stream.next_->previous_ = stream.previous_;
         if (!watched) return;
         const auto it = watches_.find(&stream);

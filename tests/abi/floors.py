@@ -40,6 +40,8 @@ def complaints(name):
     outside = name.startswith(OUTSIDE)
     if found and not outside:
         room = found.group(1)
+        if name == "include/muster/muster.h":  # everything in one include
+            return
         if room not in FLOOR:
             yield f"{name}: {room} is no room of the house; name it in tests/abi/floors.py and in the design"
             return

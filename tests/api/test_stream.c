@@ -35,7 +35,9 @@ static void drop(fixture *f) {
     muster_context_release(f->context);
 }
 
-static unsigned char pattern(uint64_t position) { return (unsigned char)(position * 2654435761u >> 13); }
+static unsigned char pattern(uint64_t position) {
+    return (unsigned char)(position * 2654435761u >> 13);
+}
 
 static void fill(unsigned char *data, size_t size, uint64_t from) {
     for (size_t i = 0; i < size; i++) data[i] = pattern(from + i);
@@ -264,7 +266,8 @@ static void run_sizes(uint32_t flags) {
             fixture f;
             make(&f, flags, i % 2 ? 4096 : 0);
             const size_t least = pieces[i] < pieces[j] ? pieces[i] : pieces[j];
-            mover m = {.stream = f.a, .total = least < 64 ? 20000 : 4 << 20, .piece = pieces[i], .timeout_ns = 10 * SECOND};
+            mover m = {
+                .stream = f.a, .total = least < 64 ? 20000 : 4 << 20, .piece = pieces[i], .timeout_ns = 10 * SECOND};
             pthread_t thread;
             pthread_create(&thread, NULL, write_all, &m);
             read_all(f.b, m.total, pieces[j]);
@@ -440,8 +443,8 @@ static void wait_until_asleep(muster_stream *stream) {
 
 static void test_cancel_abort_release_and_finish_end_a_sleeping_read(void **state) {
     (void)state;
-    static const muster_status expected[] = {MUSTER_E_CANCELED, MUSTER_E_ABORTED, MUSTER_E_CLOSED, MUSTER_E_END,
-                                             MUSTER_E_END, MUSTER_E_CLOSED};
+    static const muster_status expected[] = {MUSTER_E_CANCELED, MUSTER_E_ABORTED, MUSTER_E_CLOSED,
+                                             MUSTER_E_END,      MUSTER_E_END,     MUSTER_E_CLOSED};
     for (uint32_t flags = 0; flags < 2; flags++)
         for (int way = 0; way < 6; way++) {
             fixture f;

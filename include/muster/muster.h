@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/** @file
+ * Everything a host needs in one include. Authors of plug-ins take plugin.h alone. */
+#ifndef MUSTER_MUSTER_H
+#define MUSTER_MUSTER_H
+
+#include <muster/base.h>
+#include <muster/context.h>
+#include <muster/process.h>
+#include <muster/queue.h>
+#include <muster/serve.h>
+#include <muster/stream.h>
+#include <muster/transport.h>
+
+#endif
