@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: MIT
+# Dialling and listening by address.
+
+transport_config(greeting::String, window::Int, retry::Real) = LowLevel.muster_transport_config(
+    sizeof(LowLevel.muster_transport_config), 0, isempty(greeting) ? C_NULL : Ptr{Cvoid}(pointer(greeting)),
+    sizeof(greeting), window, 0, 0, seconds_ns(retry))
+
+"""
+    Muster.dial(address; timeout = 60, greeting = "", window = 0, retry = 0) -> MusterStream
+
+Connects to `tcp://host:port`, `unix:///path`, `shm://name`, or whatever a plug-in serves; returns when both sides have
+proved the secret. `greeting` is shown to the other side; `retry`: seconds to keep trying while nobody listens there yet.
+"""
+function dial(address::AbstractString; timeout::Real = 60, greeting::AbstractString = "", window::Integer = 0,
+              retry::Real = 0)
+    return dial_address(String(address), Float64(timeout), String(greeting), Int(window), Float64(retry))
+end
+
+function dial_address(text::String, timeout::Float64, hello::String, window::Int, retry::Float64)::MusterStream
+    e = running()
+    operation = Operation()
+    tag = remember(e, operation)
+    detail = blank_error()
+    status = GC.@preserve hello LowLevel.muster_transport_dial_begin(e.context, text, sizeof(text),
+        Ref(transport_config(hello, window, retry)), max(1, seconds_ns(timeout)), e.queue, tag, detail)
+    if status != LowLevel.MUSTER_OK
+        forget(e, tag)
+        check(status, detail, "dial $text")
+    end
+    try
+        wait(operation)
+    catch
+        forget(e, tag) # interrupted: a stream that comes later is released by the engine
+        rethrow()
+    end
+    if operation.status != LowLevel.MUSTER_OK
+        throw(to_exception(operation.status, operation.detail, "dial $text"))
+    end
+    return MusterStream(convert(Ptr{LowLevel.muster_stream}, operation.object))
+end
+
+"""
+    Muster.Listener
+
+Made by [`Muster.listen`](@ref). `accept(listener)` gives the next connection, `Muster.address(listener)` the address
+that peers dial, `close(listener)` ends it.
+"""
+mutable struct Listener
+    handle::Ptr{LowLevel.muster_listener}
+    tag::UInt64
+    weak::WeakRef
+    changed::Lock
+    readable::Bool
+    waiting::Int
+    open::Bool
+    function Listener(handle)
+        l = new(handle, 0, WeakRef(), Lock(), false, 0, true)
+        l.weak = WeakRef(l)
+        e = running()
+        l.tag = remember(e, l.weak)
+        finalizer(release, l)
+        check(LowLevel.muster_listener_watch(handle, e.queue, l.tag), "watch a listener")
+        return l
+    end
+end
+
+release(l::Listener) = LowLevel.muster_listener_release(l.handle)
+
+"""
+    Muster.listen(address; window = 0) -> Listener
+
+Listens at an address; with `tcp://127.0.0.1:0` the kernel chooses the port. Options follow as in
+`tcp://0.0.0.0:4100?advertise=node7`.
+"""
+listen(address::AbstractString; window::Integer = 0) = listen_at(String(address), Int(window))
+
+function listen_at(text::String, window::Int)::Listener
+    e = running()
+    detail = blank_error()
+    handle = Ref{Ptr{LowLevel.muster_listener}}(C_NULL)
+    check(LowLevel.muster_transport_listen(e.context, text, sizeof(text), Ref(transport_config("", window, 0.0)), handle,
+        detail), detail, "listen at $text")
+    return Listener(handle[])
+end
+
+function became_ready(l::Listener, events::UInt32)
+    lock(l.changed)
+    l.readable = true
+    notify(l.changed)
+    unlock(l.changed)
+    return nothing
+end
+
+Base.isopen(l::Listener) = l.open
+Base.show(io::IO, l::Listener) = print(io, "Muster.Listener(", address(l), l.open ? "" : ", closed", ")")
+
+"""
+    Muster.address(listener) -> String
+
+The address a peer dials to get here: the real port, the advertised host.
+"""
+address(l::Listener) = text_of((p, n, size) -> LowLevel.muster_listener_address(l.handle, p, n, size), "name a listener")
+
+"""
+    accept(listener::Muster.Listener) -> MusterStream
+
+Waits for the next connection that has proved the secret.
+"""
+function Sockets.accept(l::Listener)
+    e = running()
+    stream = Ref{Ptr{LowLevel.muster_stream}}(C_NULL)
+    detail = blank_error()
+    while l.open
+        l.readable = false
+        status = LowLevel.muster_listener_accept(l.handle, 0, stream, detail)
+        status == LowLevel.MUSTER_OK && return MusterStream(stream[])
+        status == LowLevel.MUSTER_AGAIN || check(status, detail, "accept")
+        lock(l.changed)
+        try
+            l.waiting += 1
+            l.waiting == 1 && hold(e, l.tag, l)
+            while l.open && !l.readable
+                wait(l.changed)
+            end
+        finally
+            l.waiting -= 1
+            l.waiting == 0 && hold(e, l.tag, l.weak)
+            unlock(l.changed)
+        end
+    end
+    throw(MusterError(LowLevel.MUSTER_E_CLOSED, "accept"))
+end
+
+"""
+    Muster.greeting(stream) -> String
+
+What the other side sent as its greeting.
+"""
+function greeting(s::MusterStream)
+    size = Ref{Csize_t}(0)
+    check(LowLevel.muster_transport_greeting(s.handle, C_NULL, 0, size), "read a greeting")
+    bytes = Vector{UInt8}(undef, size[])
+    isempty(bytes) ||
+        check(LowLevel.muster_transport_greeting(s.handle, bytes, length(bytes), size), "read a greeting")
+    return String(bytes)
+end
+
+function Base.close(l::Listener)
+    l.open || return nothing
+    lock(l.changed)
+    l.open = false
+    notify(l.changed)
+    unlock(l.changed)
+    LowLevel.muster_listener_watch(l.handle, C_NULL, 0)
+    e = engine[]
+    e === nothing || forget(e, l.tag)
+    LowLevel.muster_listener_close(l.handle)
+    return nothing
+end

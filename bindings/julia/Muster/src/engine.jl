@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: MIT
+# One context and one completion queue per process, and the one place where Julia's event loop meets the queue's
+# descriptor: a poll handle whose callback drains the queue and wakes the tasks concerned. Julia's loop never blocks in
+# Muster, and no library thread ever runs Julia code.
+
+const Lock = Base.ThreadSynchronizer # a condition with its own spin lock: safe from the callback and from every task
+
+# Something a completion ends: a connection being made, a buffer lent to the library.
+mutable struct Operation
+    changed::Lock
+    done::Bool
+    status::Int32
+    detail::Detail
+    object::Ptr{Cvoid}
+    bytes::UInt64
+    keep::Any # what must not be collected before the completion came
+    Operation(keep = nothing) = new(Lock(), false, 0, blank_error(), C_NULL, 0, keep)
+end
+
+mutable struct Engine
+    context::Ptr{LowLevel.muster_context}
+    queue::Ptr{LowLevel.muster_queue}
+    descriptor::Cint
+    poll::Ptr{Cvoid}
+    # Targets by tag: a stream or listener is held weakly, unless a task waits on it; an operation is held until done.
+    targets::Vector{Any}
+    generations::Vector{UInt32}
+    free::Vector{Int}
+    lock::Threads.SpinLock # guards the three above
+    entry::Base.RefValue{LowLevel.muster_completion}
+    detail::Detail
+end
+
+const engine = Ref{Union{Nothing, Engine}}(nothing)
+const wake_callback = Ref{Ptr{Cvoid}}(C_NULL)
+const settings = Dict{Symbol, Any}()
+const setting_names = (:secret, :seal, :upgrade, :heartbeat, :silent, :dead, :window)
+
+"""
+    Muster.configure!(; secret, seal, upgrade, heartbeat, silent, dead, window)
+
+Settings of this process's context; must come before its first use (the first manager, dial or listen).
+`secret`: bytes or text shared by the job, at least 16 bytes; left out: `MUSTER_SECRET_FILE`, `MUSTER_SECRET` or a
+random one. `seal`: `:always`, `:never` or `:offhost` (links that leave the host; the default). `upgrade`: may links to
+the same host move to shared memory (default true). `heartbeat`, `silent`, `dead`: seconds. `window`: bytes buffered per
+direction of a stream, a power of two.
+"""
+function configure!(; options...)
+    engine[] === nothing || throw(ArgumentError("Muster.configure! must come before the first use of Muster"))
+    for (name, value) in options
+        name in setting_names ||
+            throw(ArgumentError("unknown setting $name; there are $(join(setting_names, ", "))"))
+        name === :secret && (value = Vector{UInt8}(value isa AbstractString ? codeunits(value) : value))
+        name === :window && (value = Int(value))
+        name === :seal && !(value in (:always, :never, :offhost)) &&
+            throw(ArgumentError("seal is :always, :never or :offhost, not $value"))
+        settings[name] = value
+    end
+    return nothing
+end
+
+seconds_ns(x::Real)::Int64 = x < 0 ? -1 : round(Int64, Float64(x) * 1e9)
+seconds_setting(name::Symbol)::Int64 = seconds_ns(get(settings, name, 0)::Real)
+
+function context_flags()::UInt32
+    seal = get(settings, :seal, :offhost)::Symbol
+    flags = seal === :never ? LowLevel.MUSTER_CONTEXT_NO_SEAL :
+            seal === :always ? LowLevel.MUSTER_CONTEXT_SEAL_ALWAYS : UInt32(0)
+    get(settings, :upgrade, true)::Bool || (flags |= LowLevel.MUSTER_CONTEXT_NO_UPGRADE)
+    return flags
+end
+
+# Structs of the C surface are written by position where it counts: keyword constructors take long to compile.
+context_config(secret::Vector{UInt8}) = LowLevel.muster_context_config(
+    sizeof(LowLevel.muster_context_config), context_flags(), isempty(secret) ? C_NULL : Ptr{Cvoid}(pointer(secret)),
+    length(secret), 0, 0, 0, seconds_setting(:heartbeat), seconds_setting(:silent), seconds_setting(:dead),
+    get(settings, :window, 0)::Int)
+
+# The process's engine, started at the first call.
+@inline function running()::Engine
+    e = engine[]
+    return e === nothing ? start_engine() : e
+end
+
+@noinline function start_engine()
+    secret = get(settings, :secret, UInt8[])::Vector{UInt8}
+    detail = blank_error()
+    context = Ref{Ptr{LowLevel.muster_context}}(C_NULL)
+    GC.@preserve secret begin
+        check(LowLevel.muster_context_create(Ref(context_config(secret)), context, detail), detail, "start Muster")
+    end
+    queue = Ref{Ptr{LowLevel.muster_queue}}(C_NULL)
+    check(LowLevel.muster_queue_create(context[], C_NULL, queue, detail), detail, "make a queue")
+    descriptor = Ref{Int32}(-1)
+    check(LowLevel.muster_queue_fd(queue[], descriptor), "get the queue's descriptor")
+    e = Engine(context[], queue[], descriptor[], C_NULL, Any[], UInt32[], Int[], Threads.SpinLock(),
+        zeroed(LowLevel.muster_completion), blank_error())
+    engine[] = e
+    watch_descriptor(e)
+    atexit(leave)
+    return e
+end
+
+const UV_READABLE = Cint(1)
+
+# As FileWatching.FDWatcher does, but watching all the time: it stops and starts again around every wait, which costs
+# two system calls and a task switch per message.
+function watch_descriptor(e::Engine)
+    handle = Libc.malloc(Base._sizeof_uv_poll)
+    Base.disassociate_julia_struct(handle)
+    Base.iolock_begin()
+    status = ccall(:uv_poll_init, Cint, (Ptr{Cvoid}, Ptr{Cvoid}, RawFD), Base.eventloop(), handle, RawFD(e.descriptor))
+    if status == 0
+        status = ccall(:uv_poll_start, Cint, (Ptr{Cvoid}, Cint, Ptr{Cvoid}), handle, UV_READABLE, wake_callback[])
+    else
+        Libc.free(handle)
+    end
+    Base.iolock_end()
+    status == 0 || throw(Base._UVError("watch Muster's queue", status))
+    e.poll = handle
+    return nothing
+end
+
+# Runs inside Julia's event loop, on a thread of Julia.
+function on_wake(handle::Ptr{Cvoid}, status::Cint, events::Cint)
+    e = engine[]
+    e === nothing && return nothing
+    try
+        drain(e)
+    catch problem
+        # An exception must not leave a callback of the event loop.
+        Base.invokelatest(showerror, stderr, problem, catch_backtrace())
+    end
+    return nothing
+end
+
+function drain(e::Engine)
+    while LowLevel.muster_queue_next(e.queue, 0, e.entry, e.detail) == LowLevel.MUSTER_OK
+        entry = e.entry[]
+        target = find(e, entry.tag)
+        if entry.kind == LowLevel.MUSTER_EVENT_READY
+            target === nothing || became_ready(target, entry.events)
+        elseif target isa Operation
+            finished(target, entry, e.detail)
+            forget(e, entry.tag)
+        elseif entry.kind == LowLevel.MUSTER_DONE_DIAL && entry.object != C_NULL
+            LowLevel.muster_stream_release(convert(Ptr{LowLevel.muster_stream}, entry.object)) # nobody waits for it
+        end
+    end
+    return nothing
+end
+
+function finished(operation::Operation, entry, detail)
+    lock(operation.changed)
+    operation.status = entry.status
+    entry.status < 0 && (operation.detail[] = detail[])
+    operation.object = entry.object
+    operation.bytes = entry.bytes
+    operation.done = true
+    operation.keep = nothing
+    notify(operation.changed)
+    unlock(operation.changed)
+    return nothing
+end
+
+function Base.wait(operation::Operation)
+    lock(operation.changed)
+    try
+        while !operation.done
+            wait(operation.changed)
+        end
+    finally
+        unlock(operation.changed)
+    end
+    return operation
+end
+
+# Tags: the place in `targets`, with a generation above it, so that a late entry finds nobody instead of a stranger.
+function remember(e::Engine, target)::UInt64
+    lock(e.lock)
+    try
+        if isempty(e.free)
+            push!(e.targets, nothing)
+            push!(e.generations, 0)
+            push!(e.free, length(e.targets))
+        end
+        place = pop!(e.free)
+        e.targets[place] = target
+        return UInt64(e.generations[place]) << 32 | UInt64(place)
+    finally
+        unlock(e.lock)
+    end
+end
+
+place_of(tag::UInt64) = Int(tag & 0xffffffff)
+
+function forget(e::Engine, tag::UInt64)
+    lock(e.lock)
+    place = place_of(tag)
+    if e.generations[place] == tag >> 32
+        e.generations[place] += 0x00000001
+        e.targets[place] = nothing
+        push!(e.free, place)
+    end
+    unlock(e.lock)
+    return nothing
+end
+
+function find(e::Engine, tag::UInt64)
+    lock(e.lock)
+    place = place_of(tag)
+    target = nothing
+    if 0 < place <= length(e.targets) && e.generations[place] == tag >> 32
+        target = e.targets[place]
+        target isa WeakRef && (target = target.value)
+    end
+    unlock(e.lock)
+    return target
+end
+
+# While a task waits on an object, the object is held: the two would otherwise be collected together.
+function hold(e::Engine, tag::UInt64, target)
+    lock(e.lock)
+    place = place_of(tag)
+    e.generations[place] == tag >> 32 && (e.targets[place] = target)
+    unlock(e.lock)
+    return nothing
+end
+
+"""
+    Muster.secret() -> Vector{UInt8}
+
+The secret of this process's context, to be handed to a process that shall connect; never on a command line.
+"""
+function secret()
+    e = running()
+    size = Ref{Csize_t}(0)
+    check(LowLevel.muster_context_secret(e.context, C_NULL, 0, size), "read the secret")
+    bytes = Vector{UInt8}(undef, size[])
+    check(LowLevel.muster_context_secret(e.context, bytes, length(bytes), size), "read the secret")
+    return bytes
+end
+
+# At exit: workers are told through their streams, then what was written gets up to two seconds to leave. Distributed's
+# own hook does the first part, but runs after this one if it was set up earlier.
+function leave()
+    e = engine[]
+    e === nothing && return nothing
+    if myid() == 1 && nprocs() > 1
+        Distributed.terminate_all_workers()
+    end
+    engine[] = nothing
+    if e.poll != C_NULL
+        ccall(:uv_poll_stop, Cint, (Ptr{Cvoid},), e.poll)
+        ccall(:jl_close_uv, Cvoid, (Ptr{Cvoid},), e.poll)
+        e.poll = C_NULL
+    end
+    LowLevel.muster_context_close(e.context, 2_000_000_000)
+    return nothing
+end

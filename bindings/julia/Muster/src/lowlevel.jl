@@ -1,0 +1,666 @@
+# SPDX-License-Identifier: MIT
+# Written by bindings/julia/generate from include/muster/*.h; do not edit.
+#
+# The C surface as it is: constants, structs, and one Julia function per C function. Addresses are looked up by load!(),
+# which Muster.__init__ calls: nothing of the loaded library is kept in a precompiled image.
+module LowLevel
+
+import Libdl
+
+# Result of a call: 0, a positive "not now", or a negative failure; see ::muster_status_value.
+const muster_status = Int32
+
+# muster_status_value: The values of a ::muster_status.
+const MUSTER_OK = Int32(0)
+const MUSTER_AGAIN = Int32(1)
+const MUSTER_TIMEOUT = Int32(2)
+const MUSTER_E_ARG = Int32(-1)
+const MUSTER_E_ABI = Int32(-2)
+const MUSTER_E_NOMEM = Int32(-3)
+const MUSTER_E_LIMIT = Int32(-4)
+const MUSTER_E_CLOSED = Int32(-5)
+const MUSTER_E_CANCELED = Int32(-6)
+const MUSTER_E_FORKED = Int32(-7)
+const MUSTER_E_WOULD_DEADLOCK = Int32(-8)
+const MUSTER_E_UNSUPPORTED = Int32(-9)
+const MUSTER_E_EXISTS = Int32(-10)
+const MUSTER_E_NOT_FOUND = Int32(-11)
+const MUSTER_E_STALE = Int32(-12)
+const MUSTER_E_BUSY = Int32(-13)
+const MUSTER_E_PERMISSION = Int32(-14)
+const MUSTER_E_AUTH = Int32(-15)
+const MUSTER_E_PROTOCOL = Int32(-16)
+const MUSTER_E_ADDRESS = Int32(-17)
+const MUSTER_E_UNREACHABLE = Int32(-18)
+const MUSTER_E_PEER = Int32(-19)
+const MUSTER_E_ABORTED = Int32(-20)
+const MUSTER_E_END = Int32(-21)
+const MUSTER_E_SYSTEM = Int32(-22)
+const MUSTER_E_PLUGIN = Int32(-23)
+const MUSTER_E_INTERNAL = Int32(-24)
+
+# muster_context_flag: Flags of muster_context_config::flags.
+const MUSTER_CONTEXT_EXTERNAL = UInt32(1)
+const MUSTER_CONTEXT_NO_SEAL = UInt32(2)
+const MUSTER_CONTEXT_SEAL_ALWAYS = UInt32(4)
+const MUSTER_CONTEXT_NO_UPGRADE = UInt32(8)
+
+# muster_log_level: Least severity of a log record.
+const MUSTER_LOG_OFF = UInt32(0)
+const MUSTER_LOG_ERROR = UInt32(1)
+const MUSTER_LOG_WARN = UInt32(2)
+const MUSTER_LOG_INFO = UInt32(3)
+const MUSTER_LOG_DEBUG = UInt32(4)
+
+# muster_process_exit_kind: How a process ended; fields of muster_process_exit::kind.
+const MUSTER_PROCESS_EXITED = Int32(1)
+const MUSTER_PROCESS_KILLED = Int32(2)
+const MUSTER_PROCESS_UNKNOWN = Int32(3)
+
+# muster_completion_kind: What a completion tells; the value of muster_completion::kind.
+const MUSTER_DONE_READ = Int32(1)
+const MUSTER_DONE_RELEASED = Int32(2)
+const MUSTER_DONE_DIAL = Int32(3)
+const MUSTER_DONE_EXIT = Int32(4)
+const MUSTER_DONE_USER = Int32(5)
+const MUSTER_EVENT_READY = Int32(16)
+const MUSTER_EVENT_LOG = Int32(17)
+const MUSTER_REQUEST_OPEN = Int32(32)
+const MUSTER_REQUEST_LISTEN = Int32(33)
+const MUSTER_REQUEST_CLOSE = Int32(34)
+const MUSTER_REQUEST_CANCEL = Int32(35)
+
+# muster_transport_flag: Flags of muster_transport_ops::flags.
+const MUSTER_TRANSPORT_ANY_THREAD = UInt32(1)
+const MUSTER_TRANSPORT_LOCAL = UInt32(2)
+
+# muster_stream_event: What a stream can be ready for, or has met; bits of muster_completion::events.
+const MUSTER_STREAM_READABLE = UInt32(1)
+const MUSTER_STREAM_WRITABLE = UInt32(2)
+const MUSTER_STREAM_PEER_SILENT = UInt32(4)
+const MUSTER_STREAM_PEER_BACK = UInt32(8)
+const MUSTER_STREAM_ENDED = UInt32(16)
+
+# muster_stream_direction: Directions, for muster_stream_cancel().
+const MUSTER_STREAM_READ = UInt32(1)
+const MUSTER_STREAM_WRITE = UInt32(2)
+
+# muster_stream_read_flag: Flags of muster_stream_read_into() and muster_stream_read_begin().
+const MUSTER_STREAM_HUGE_PAGES = UInt32(1)
+
+struct muster_context end
+struct muster_queue end
+struct muster_process end
+struct muster_stream end
+struct muster_listener end
+
+# Why a call failed; caller-owned, 256 bytes, no pointers.
+struct muster_error # 256 bytes
+    status::muster_status
+    os_errno::Int32
+    provider_code::Int64
+    rank::UInt32
+    message_bytes::UInt32
+    message::NTuple{232, UInt8}
+end
+
+# How to start a context; all zero means the defaults named here.
+struct muster_context_config # 72 bytes
+    struct_size::UInt32
+    flags::UInt32
+    secret::Ptr{Cvoid}
+    secret_bytes::UInt64
+    secret_fd_plus_one::Int32
+    max_unauthenticated::UInt32
+    handshake_timeout_ns::Int64
+    heartbeat_ns::Int64
+    silent_ns::Int64
+    dead_ns::Int64
+    window_bytes::UInt64
+end
+muster_context_config(; flags = 0, secret = C_NULL, secret_bytes = 0, secret_fd_plus_one = 0, max_unauthenticated = 0, handshake_timeout_ns = 0, heartbeat_ns = 0, silent_ns = 0, dead_ns = 0, window_bytes = 0) =
+    muster_context_config(sizeof(muster_context_config), flags, secret, secret_bytes, secret_fd_plus_one, max_unauthenticated, handshake_timeout_ns, heartbeat_ns, silent_ns, dead_ns, window_bytes)
+
+# Figures of a context since its start.
+struct muster_context_stats # 128 bytes
+    loop_wakeups::UInt64
+    mailbox_posts::UInt64
+    streams_open::UInt64
+    streams_made::UInt64
+    handshakes_ok::UInt64
+    handshakes_failed::UInt64
+    bytes_in::UInt64
+    bytes_out::UInt64
+    upgrades::UInt64
+    reserved::NTuple{7, UInt64}
+end
+
+# Gives one descriptor of this process a number in the child.
+struct muster_process_fd # 8 bytes
+    parent_fd::Int32
+    child_fd::Int32
+end
+
+# What to start.
+struct muster_process_config # 48 bytes
+    struct_size::UInt32
+    flags::UInt32
+    argv::Ptr{Ptr{UInt8}}
+    envp::Ptr{Ptr{UInt8}}
+    directory::Ptr{UInt8}
+    fds::Ptr{muster_process_fd}
+    fd_count::UInt64
+end
+muster_process_config(; flags = 0, argv = C_NULL, envp = C_NULL, directory = C_NULL, fds = C_NULL, fd_count = 0) =
+    muster_process_config(sizeof(muster_process_config), flags, argv, envp, directory, fds, fd_count)
+
+# How a process ended.
+struct muster_process_exit # 8 bytes
+    kind::Int32
+    value::Int32
+end
+
+# One entry taken off a queue; 64 bytes.
+struct muster_completion # 64 bytes
+    kind::Int32
+    status::muster_status
+    tag::UInt64
+    object::Ptr{Cvoid}
+    bytes::UInt64
+    request::UInt64
+    events::UInt32
+    reserved::NTuple{5, UInt32}
+end
+
+# How to make a queue; all zero means the defaults named here.
+struct muster_queue_config # 16 bytes
+    struct_size::UInt32
+    flags::UInt32
+    capacity::UInt32
+    reserved::UInt32
+end
+muster_queue_config(; flags = 0, capacity = 0, reserved = 0) =
+    muster_queue_config(sizeof(muster_queue_config), flags, capacity, reserved)
+
+# Figures of a queue since its start.
+struct muster_queue_stats # 64 bytes
+    depth::UInt64
+    outstanding::UInt64
+    taken::UInt64
+    wakeups::UInt64
+    log_dropped::UInt64
+    reserved::NTuple{3, UInt64}
+end
+
+# What a host-served transport does, as callbacks; run by muster_queue_dispatch() on the thread that calls it, no lock held.
+struct muster_transport_ops # 48 bytes
+    struct_size::UInt32
+    flags::UInt32
+    open::Ptr{Cvoid}
+    listen::Ptr{Cvoid}
+    close::Ptr{Cvoid}
+    cancel::Ptr{Cvoid}
+    destroy::Ptr{Cvoid}
+end
+muster_transport_ops(; flags = 0, open = C_NULL, listen = C_NULL, close = C_NULL, cancel = C_NULL, destroy = C_NULL) =
+    muster_transport_ops(sizeof(muster_transport_ops), flags, open, listen, close, cancel, destroy)
+
+# How to make a pair; all zero means the defaults named here.
+struct muster_stream_config # 16 bytes
+    struct_size::UInt32
+    flags::UInt32
+    window_bytes::UInt64
+end
+muster_stream_config(; flags = 0, window_bytes = 0) =
+    muster_stream_config(sizeof(muster_stream_config), flags, window_bytes)
+
+# Figures of a stream since its start.
+struct muster_stream_stats # 128 bytes
+    bytes_in::UInt64
+    bytes_out::UInt64
+    buffered_in::UInt64
+    buffered_out::UInt64
+    reads::UInt64
+    writes::UInt64
+    waits::UInt64
+    wakeups::UInt64
+    spins_won::UInt64
+    spins_lost::UInt64
+    caller_io::UInt64
+    loop_io::UInt64
+    last_heard_ns::UInt64
+    reserved::NTuple{3, UInt64}
+end
+
+# How to dial or listen; all zero means the defaults named here.
+struct muster_transport_config # 48 bytes
+    struct_size::UInt32
+    flags::UInt32
+    greeting::Ptr{Cvoid}
+    greeting_bytes::UInt64
+    window_bytes::UInt64
+    backlog::UInt32
+    reserved::UInt32
+    retry_ns::Int64
+end
+muster_transport_config(; flags = 0, greeting = C_NULL, greeting_bytes = 0, window_bytes = 0, backlog = 0, reserved = 0, retry_ns = 0) =
+    muster_transport_config(sizeof(muster_transport_config), flags, greeting, greeting_bytes, window_bytes, backlog, reserved, retry_ns)
+
+const functions = Pair{Symbol, Base.RefValue{Ptr{Cvoid}}}[]
+
+# Names a status, for logs: "MUSTER_E_PEER".
+const at_muster_status_name = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_status_name => at_muster_status_name)
+@inline muster_status_name(status) =
+    ccall(at_muster_status_name[], Ptr{UInt8}, (muster_status,), status)
+
+# Describes a status in a few words: "the peer died or the way to it broke".
+const at_muster_status_text = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_status_text => at_muster_status_text)
+@inline muster_status_text(status) =
+    ccall(at_muster_status_text[], Ptr{UInt8}, (muster_status,), status)
+
+# Tells the version of the loaded library.
+const at_muster_version = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_version => at_muster_version)
+@inline muster_version(out_major, out_minor, out_patch) =
+    ccall(at_muster_version[], Ptr{UInt8}, (Ptr{UInt32}, Ptr{UInt32}, Ptr{UInt32}), out_major, out_minor, out_patch)
+
+# Prepares a growing struct: zeroes it and writes its size into the first field.
+const at_muster_config_init = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_config_init => at_muster_config_init)
+@inline muster_config_init(config, struct_size) =
+    ccall(at_muster_config_init[], muster_status, (Ptr{Cvoid}, UInt32), config, struct_size)
+
+# Starts a context: one progress engine and everything made from it.
+const at_muster_context_create = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_context_create => at_muster_context_create)
+@inline muster_context_create(config, out_context, error) =
+    ccall(at_muster_context_create[], muster_status, (Ptr{muster_context_config}, Ptr{Ptr{muster_context}}, Ptr{muster_error}), config, out_context, error)
+
+# Ends a context in order: no new work, streams are closed, listeners stop, the thread ends.
+const at_muster_context_close = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_context_close => at_muster_context_close)
+@inline muster_context_close(context, timeout_ns) =
+    ccall(at_muster_context_close[], muster_status, (Ptr{muster_context}, Int64), context, timeout_ns)
+
+# Gives up one reference; the context ends with the last object made from it.
+const at_muster_context_release = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_context_release => at_muster_context_release)
+@inline muster_context_release(context) =
+    ccall(at_muster_context_release[], Cvoid, (Ptr{muster_context},), context)
+
+# Gives the descriptor to poll in external mode.
+const at_muster_context_fd = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_context_fd => at_muster_context_fd)
+@inline muster_context_fd(context, out_fd) =
+    ccall(at_muster_context_fd[], muster_status, (Ptr{muster_context}, Ptr{Int32}), context, out_fd)
+
+# Drives an external context: serves what is due, then waits for more up to the time given.
+const at_muster_context_progress = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_context_progress => at_muster_context_progress)
+@inline muster_context_progress(context, timeout_ns) =
+    ccall(at_muster_context_progress[], muster_status, (Ptr{muster_context}, Int64), context, timeout_ns)
+
+# Copies the secret of the context, to be handed to a worker over a descriptor (never on a command line).
+const at_muster_context_secret = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_context_secret => at_muster_context_secret)
+@inline muster_context_secret(context, out_secret, capacity, out_bytes) =
+    ccall(at_muster_context_secret[], muster_status, (Ptr{muster_context}, Ptr{Cvoid}, Csize_t, Ptr{Csize_t}), context, out_secret, capacity, out_bytes)
+
+# Sends log records to a queue as ::MUSTER_EVENT_LOG; their text comes in the error argument of muster_queue_next().
+const at_muster_context_log = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_context_log => at_muster_context_log)
+@inline muster_context_log(context, level, queue, tag) =
+    ccall(at_muster_context_log[], muster_status, (Ptr{muster_context}, Int32, Ptr{muster_queue}, UInt64), context, level, queue, tag)
+
+# Reads the figures of a context.
+const at_muster_context_get_stats = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_context_get_stats => at_muster_context_get_stats)
+@inline muster_context_get_stats(context, out_stats) =
+    ccall(at_muster_context_get_stats[], muster_status, (Ptr{muster_context}, Ptr{muster_context_stats}), context, out_stats)
+
+# Starts a program.
+const at_muster_process_spawn = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_process_spawn => at_muster_process_spawn)
+@inline muster_process_spawn(context, config, out_process, error) =
+    ccall(at_muster_process_spawn[], muster_status, (Ptr{muster_context}, Ptr{muster_process_config}, Ptr{Ptr{muster_process}}, Ptr{muster_error}), context, config, out_process, error)
+
+# Tells the process id.
+const at_muster_process_pid = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_process_pid => at_muster_process_pid)
+@inline muster_process_pid(process) =
+    ccall(at_muster_process_pid[], Int32, (Ptr{muster_process},), process)
+
+# Waits for the end of a process.
+const at_muster_process_wait = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_process_wait => at_muster_process_wait)
+@inline muster_process_wait(process, timeout_ns, out_exit) =
+    ccall(at_muster_process_wait[], muster_status, (Ptr{muster_process}, Int64, Ptr{muster_process_exit}), process, timeout_ns, out_exit)
+
+# Asks for ::MUSTER_DONE_EXIT when the process ends; one watch per process.
+const at_muster_process_watch = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_process_watch => at_muster_process_watch)
+@inline muster_process_watch(process, queue, tag) =
+    ccall(at_muster_process_watch[], muster_status, (Ptr{muster_process}, Ptr{muster_queue}, UInt64), process, queue, tag)
+
+# Sends a signal to the process and its whole group.
+const at_muster_process_kill = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_process_kill => at_muster_process_kill)
+@inline muster_process_kill(process, signal) =
+    ccall(at_muster_process_kill[], muster_status, (Ptr{muster_process}, Int32), process, signal)
+
+# Gives up one reference; the child goes on, and is still reaped when it ends.
+const at_muster_process_release = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_process_release => at_muster_process_release)
+@inline muster_process_release(process) =
+    ccall(at_muster_process_release[], Cvoid, (Ptr{muster_process},), process)
+
+# Ends this process when another one is gone (the local master that started it, say): SIGTERM to itself from a library thread, then SIGKILL.
+const at_muster_process_exit_with = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_process_exit_with => at_muster_process_exit_with)
+@inline muster_process_exit_with(context, pid, grace_ns, error) =
+    ccall(at_muster_process_exit_with[], muster_status, (Ptr{muster_context}, Int32, Int64, Ptr{muster_error}), context, pid, grace_ns, error)
+
+# Makes a completion queue.
+const at_muster_queue_create = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_queue_create => at_muster_queue_create)
+@inline muster_queue_create(context, config, out_queue, error) =
+    ccall(at_muster_queue_create[], muster_status, (Ptr{muster_context}, Ptr{muster_queue_config}, Ptr{Ptr{muster_queue}}, Ptr{muster_error}), context, config, out_queue, error)
+
+# Takes the oldest entry off a queue.
+const at_muster_queue_next = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_queue_next => at_muster_queue_next)
+@inline muster_queue_next(queue, timeout_ns, out, error) =
+    ccall(at_muster_queue_next[], muster_status, (Ptr{muster_queue}, Int64, Ptr{muster_completion}, Ptr{muster_error}), queue, timeout_ns, out, error)
+
+# Takes entries off a queue and runs callbacks for them on this thread: requests go to the table their transport was registered with, everything else to the handler.
+const at_muster_queue_dispatch = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_queue_dispatch => at_muster_queue_dispatch)
+@inline muster_queue_dispatch(queue, timeout_ns, handler, user, out_count) =
+    ccall(at_muster_queue_dispatch[], muster_status, (Ptr{muster_queue}, Int64, Ptr{Cvoid}, Ptr{Cvoid}, Ptr{UInt64}), queue, timeout_ns, handler, user, out_count)
+
+# Ends the wait of every thread that is inside muster_queue_next() or muster_queue_dispatch() now.
+const at_muster_queue_cancel = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_queue_cancel => at_muster_queue_cancel)
+@inline muster_queue_cancel(queue) =
+    ccall(at_muster_queue_cancel[], muster_status, (Ptr{muster_queue},), queue)
+
+# Puts an entry of the caller's own onto a queue, for instance to wake a waiter with a message.
+const at_muster_queue_post = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_queue_post => at_muster_queue_post)
+@inline muster_queue_post(queue, tag, value) =
+    ccall(at_muster_queue_post[], muster_status, (Ptr{muster_queue}, UInt64, UInt64), queue, tag, value)
+
+# Gives a descriptor that polls readable while the queue may hold something.
+const at_muster_queue_fd = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_queue_fd => at_muster_queue_fd)
+@inline muster_queue_fd(queue, out_fd) =
+    ccall(at_muster_queue_fd[], muster_status, (Ptr{muster_queue}, Ptr{Int32}), queue, out_fd)
+
+# Asks for a wake-up when a queue turns from empty to non-empty.
+const at_muster_queue_set_wake = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_queue_set_wake => at_muster_queue_set_wake)
+@inline muster_queue_set_wake(queue, wake, user) =
+    ccall(at_muster_queue_set_wake[], muster_status, (Ptr{muster_queue}, Ptr{Cvoid}, Ptr{Cvoid}), queue, wake, user)
+
+# Closes a queue: nothing new is accepted, what is there can still be taken, waiters return.
+const at_muster_queue_close = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_queue_close => at_muster_queue_close)
+@inline muster_queue_close(queue) =
+    ccall(at_muster_queue_close[], muster_status, (Ptr{muster_queue},), queue)
+
+# Gives up one reference.
+const at_muster_queue_release = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_queue_release => at_muster_queue_release)
+@inline muster_queue_release(queue) =
+    ccall(at_muster_queue_release[], Cvoid, (Ptr{muster_queue},), queue)
+
+# Reads the figures of a queue.
+const at_muster_queue_get_stats = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_queue_get_stats => at_muster_queue_get_stats)
+@inline muster_queue_get_stats(queue, out_stats) =
+    ccall(at_muster_queue_get_stats[], muster_status, (Ptr{muster_queue}, Ptr{muster_queue_stats}), queue, out_stats)
+
+# Adds a host-served transport for one URL scheme, in this context only.
+const at_muster_transport_serve = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_transport_serve => at_muster_transport_serve)
+@inline muster_transport_serve(context, scheme, scheme_bytes, requests, error) =
+    ccall(at_muster_transport_serve[], muster_status, (Ptr{muster_context}, Ptr{UInt8}, Csize_t, Ptr{muster_queue}, Ptr{muster_error}), context, scheme, scheme_bytes, requests, error)
+
+# Adds a host-served transport whose requests run callbacks, inside muster_queue_dispatch().
+const at_muster_transport_serve_ops = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_transport_serve_ops => at_muster_transport_serve_ops)
+@inline muster_transport_serve_ops(context, scheme, scheme_bytes, ops, self, requests, error) =
+    ccall(at_muster_transport_serve_ops[], muster_status, (Ptr{muster_context}, Ptr{UInt8}, Csize_t, Ptr{muster_transport_ops}, Ptr{Cvoid}, Ptr{muster_queue}, Ptr{muster_error}), context, scheme, scheme_bytes, ops, self, requests, error)
+
+# Takes a host-served transport back: dialling and listening fail from now on, unanswered requests fail with ::MUSTER_E_CLOSED, listeners close; connections go on until they end.
+const at_muster_transport_withdraw = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_transport_withdraw => at_muster_transport_withdraw)
+@inline muster_transport_withdraw(context, scheme, scheme_bytes) =
+    ccall(at_muster_transport_withdraw[], muster_status, (Ptr{muster_context}, Ptr{UInt8}, Csize_t), context, scheme, scheme_bytes)
+
+# Gives the address an OPEN or LISTEN request is about, options of the library's own taken out.
+const at_muster_request_address = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_request_address => at_muster_request_address)
+@inline muster_request_address(requests, request, out_text, capacity, out_bytes) =
+    ccall(at_muster_request_address[], muster_status, (Ptr{muster_queue}, UInt64, Ptr{UInt8}, Csize_t, Ptr{Csize_t}), requests, request, out_text, capacity, out_bytes)
+
+# Answers an OPEN request: the host is connected.
+const at_muster_request_stream = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_request_stream => at_muster_request_stream)
+@inline muster_request_stream(requests, request, out_pump, error) =
+    ccall(at_muster_request_stream[], muster_status, (Ptr{muster_queue}, UInt64, Ptr{Ptr{muster_stream}}, Ptr{muster_error}), requests, request, out_pump, error)
+
+# Answers a LISTEN request: the host listens.
+const at_muster_request_listening = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_request_listening => at_muster_request_listening)
+@inline muster_request_listening(requests, request, address, address_bytes, error) =
+    ccall(at_muster_request_listening[], muster_status, (Ptr{muster_queue}, UInt64, Ptr{UInt8}, Csize_t, Ptr{muster_error}), requests, request, address, address_bytes, error)
+
+# Answers an OPEN or LISTEN request: it cannot be done.
+const at_muster_request_fail = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_request_fail => at_muster_request_fail)
+@inline muster_request_fail(requests, request, status, text, text_bytes) =
+    ccall(at_muster_request_fail[], muster_status, (Ptr{muster_queue}, UInt64, muster_status, Ptr{UInt8}, Csize_t), requests, request, status, text, text_bytes)
+
+# Announces a connection that came in on a host-served listener.
+const at_muster_transport_incoming = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_transport_incoming => at_muster_transport_incoming)
+@inline muster_transport_incoming(requests, listen_request, peer, peer_bytes, out_request, out_pump, error) =
+    ccall(at_muster_transport_incoming[], muster_status, (Ptr{muster_queue}, UInt64, Ptr{UInt8}, Csize_t, Ptr{UInt64}, Ptr{Ptr{muster_stream}}, Ptr{muster_error}), requests, listen_request, peer, peer_bytes, out_request, out_pump, error)
+
+# Makes two connected ends in this process: what is written to one is read from the other.
+const at_muster_stream_pair = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_stream_pair => at_muster_stream_pair)
+@inline muster_stream_pair(context, config, out_first, out_second, error) =
+    ccall(at_muster_stream_pair[], muster_status, (Ptr{muster_context}, Ptr{muster_stream_config}, Ptr{Ptr{muster_stream}}, Ptr{Ptr{muster_stream}}, Ptr{muster_error}), context, config, out_first, out_second, error)
+
+# Writes bytes; returns when all were accepted (copied or sent), not when the peer has read them.
+const at_muster_stream_write = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_stream_write => at_muster_stream_write)
+@inline muster_stream_write(stream, data, size_bytes, timeout_ns, out_bytes) =
+    ccall(at_muster_stream_write[], muster_status, (Ptr{muster_stream}, Ptr{Cvoid}, Csize_t, Int64, Ptr{Csize_t}), stream, data, size_bytes, timeout_ns, out_bytes)
+
+# Hands a buffer over without copying it; it stays the library's until ::MUSTER_DONE_RELEASED is taken off the queue, exactly once, with the bytes sent and how it ended: also on failure, abort and cancel.
+const at_muster_stream_write_owned = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_stream_write_owned => at_muster_stream_write_owned)
+@inline muster_stream_write_owned(stream, data, size_bytes, queue, tag) =
+    ccall(at_muster_stream_write_owned[], muster_status, (Ptr{muster_stream}, Ptr{Cvoid}, Csize_t, Ptr{muster_queue}, UInt64), stream, data, size_bytes, queue, tag)
+
+# Reserves room inside the outgoing buffer, to be filled in place and handed on by muster_stream_commit().
+const at_muster_stream_reserve = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_stream_reserve => at_muster_stream_reserve)
+@inline muster_stream_reserve(stream, min_bytes, timeout_ns, out_data, out_bytes) =
+    ccall(at_muster_stream_reserve[], muster_status, (Ptr{muster_stream}, Csize_t, Int64, Ptr{Ptr{Cvoid}}, Ptr{Csize_t}), stream, min_bytes, timeout_ns, out_data, out_bytes)
+
+# Hands on the first bytes of a reservation.
+const at_muster_stream_commit = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_stream_commit => at_muster_stream_commit)
+@inline muster_stream_commit(stream, size_bytes) =
+    ccall(at_muster_stream_commit[], muster_status, (Ptr{muster_stream}, Csize_t), stream, size_bytes)
+
+# Waits until every byte accepted so far has left this process (for shared memory and pairs: can be read by the peer).
+const at_muster_stream_flush = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_stream_flush => at_muster_stream_flush)
+@inline muster_stream_flush(stream, timeout_ns) =
+    ccall(at_muster_stream_flush[], muster_status, (Ptr{muster_stream}, Int64), stream, timeout_ns)
+
+# Reads what is there, at least one byte.
+const at_muster_stream_read = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_stream_read => at_muster_stream_read)
+@inline muster_stream_read(stream, out_data, capacity_bytes, timeout_ns, out_bytes) =
+    ccall(at_muster_stream_read[], muster_status, (Ptr{muster_stream}, Ptr{Cvoid}, Csize_t, Int64, Ptr{Csize_t}), stream, out_data, capacity_bytes, timeout_ns, out_bytes)
+
+# Reads exactly so many bytes, straight into the caller's memory without a stage in between.
+const at_muster_stream_read_into = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_stream_read_into => at_muster_stream_read_into)
+@inline muster_stream_read_into(stream, out_data, size_bytes, flags, timeout_ns, out_bytes) =
+    ccall(at_muster_stream_read_into[], muster_status, (Ptr{muster_stream}, Ptr{Cvoid}, Csize_t, UInt32, Int64, Ptr{Csize_t}), stream, out_data, size_bytes, flags, timeout_ns, out_bytes)
+
+# Begins to read exactly so many bytes; the engine fills the caller's memory, and ::MUSTER_DONE_READ comes with the count and how it ended.
+const at_muster_stream_read_begin = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_stream_read_begin => at_muster_stream_read_begin)
+@inline muster_stream_read_begin(stream, out_data, size_bytes, flags, queue, tag) =
+    ccall(at_muster_stream_read_begin[], muster_status, (Ptr{muster_stream}, Ptr{Cvoid}, Csize_t, UInt32, Ptr{muster_queue}, UInt64), stream, out_data, size_bytes, flags, queue, tag)
+
+# Shows bytes where they lie, without taking them.
+const at_muster_stream_peek = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_stream_peek => at_muster_stream_peek)
+@inline muster_stream_peek(stream, min_bytes, timeout_ns, out_data, out_bytes) =
+    ccall(at_muster_stream_peek[], muster_status, (Ptr{muster_stream}, Csize_t, Int64, Ptr{Ptr{Cvoid}}, Ptr{Csize_t}), stream, min_bytes, timeout_ns, out_data, out_bytes)
+
+# Takes the first bytes of what muster_stream_peek() showed.
+const at_muster_stream_consume = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_stream_consume => at_muster_stream_consume)
+@inline muster_stream_consume(stream, size_bytes) =
+    ccall(at_muster_stream_consume[], muster_status, (Ptr{muster_stream}, Csize_t), stream, size_bytes)
+
+# Finishes writing (half-close): the peer reads everything and then ::MUSTER_E_END; this side can still read.
+const at_muster_stream_finish = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_stream_finish => at_muster_stream_finish)
+@inline muster_stream_finish(stream) =
+    ccall(at_muster_stream_finish[], muster_status, (Ptr{muster_stream},), stream)
+
+# Ends both directions at once and tells the peer why; bytes on their way may be lost, which both sides are told.
+const at_muster_stream_abort = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_stream_abort => at_muster_stream_abort)
+@inline muster_stream_abort(stream, reason, text, text_bytes) =
+    ccall(at_muster_stream_abort[], muster_status, (Ptr{muster_stream}, UInt64, Ptr{UInt8}, Csize_t), stream, reason, text, text_bytes)
+
+# Closes in order: finishes writing, waits until the peer's side has taken everything, then ends.
+const at_muster_stream_close = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_stream_close => at_muster_stream_close)
+@inline muster_stream_close(stream, timeout_ns) =
+    ccall(at_muster_stream_close[], muster_status, (Ptr{muster_stream}, Int64), stream, timeout_ns)
+
+# Gives up one reference; with the last one the stream closes as by muster_stream_close() with no wait.
+const at_muster_stream_release = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_stream_release => at_muster_stream_release)
+@inline muster_stream_release(stream) =
+    ccall(at_muster_stream_release[], Cvoid, (Ptr{muster_stream},), stream)
+
+# Ends the waits and operations under way in one or both directions with ::MUSTER_E_CANCELED.
+const at_muster_stream_cancel = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_stream_cancel => at_muster_stream_cancel)
+@inline muster_stream_cancel(stream, directions) =
+    ccall(at_muster_stream_cancel[], muster_status, (Ptr{muster_stream}, UInt32), stream, directions)
+
+# Watches a stream: ::MUSTER_EVENT_READY appears in the queue when it becomes ready for what is wanted.
+const at_muster_stream_watch = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_stream_watch => at_muster_stream_watch)
+@inline muster_stream_watch(stream, interest, queue, tag) =
+    ccall(at_muster_stream_watch[], muster_status, (Ptr{muster_stream}, UInt32, Ptr{muster_queue}, UInt64), stream, interest, queue, tag)
+
+# Tells why a stream ended.
+const at_muster_stream_reason = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_stream_reason => at_muster_stream_reason)
+@inline muster_stream_reason(stream, out_reason, error) =
+    ccall(at_muster_stream_reason[], muster_status, (Ptr{muster_stream}, Ptr{UInt64}, Ptr{muster_error}), stream, out_reason, error)
+
+# Names the peer: the address text that was dialled or that the connection came from.
+const at_muster_stream_peer = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_stream_peer => at_muster_stream_peer)
+@inline muster_stream_peer(stream, out_text, capacity, out_bytes) =
+    ccall(at_muster_stream_peer[], muster_status, (Ptr{muster_stream}, Ptr{UInt8}, Csize_t, Ptr{Csize_t}), stream, out_text, capacity, out_bytes)
+
+# Ends this process when the peer of this stream is gone: SIGTERM to itself from a library thread, then SIGKILL.
+const at_muster_stream_exit_with_peer = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_stream_exit_with_peer => at_muster_stream_exit_with_peer)
+@inline muster_stream_exit_with_peer(stream, grace_ns) =
+    ccall(at_muster_stream_exit_with_peer[], muster_status, (Ptr{muster_stream}, Int64), stream, grace_ns)
+
+# Reads the figures of a stream.
+const at_muster_stream_get_stats = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_stream_get_stats => at_muster_stream_get_stats)
+@inline muster_stream_get_stats(stream, out_stats) =
+    ccall(at_muster_stream_get_stats[], muster_status, (Ptr{muster_stream}, Ptr{muster_stream_stats}), stream, out_stats)
+
+# Connects to an address; returns when both sides have proved the secret.
+const at_muster_transport_dial = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_transport_dial => at_muster_transport_dial)
+@inline muster_transport_dial(context, address, address_bytes, config, timeout_ns, out_stream, error) =
+    ccall(at_muster_transport_dial[], muster_status, (Ptr{muster_context}, Ptr{UInt8}, Csize_t, Ptr{muster_transport_config}, Int64, Ptr{Ptr{muster_stream}}, Ptr{muster_error}), context, address, address_bytes, config, timeout_ns, out_stream, error)
+
+# Begins to connect; ::MUSTER_DONE_DIAL comes with the stream, or with the status and detail of its failure.
+const at_muster_transport_dial_begin = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_transport_dial_begin => at_muster_transport_dial_begin)
+@inline muster_transport_dial_begin(context, address, address_bytes, config, timeout_ns, queue, tag, error) =
+    ccall(at_muster_transport_dial_begin[], muster_status, (Ptr{muster_context}, Ptr{UInt8}, Csize_t, Ptr{muster_transport_config}, Int64, Ptr{muster_queue}, UInt64, Ptr{muster_error}), context, address, address_bytes, config, timeout_ns, queue, tag, error)
+
+# Listens at an address.
+const at_muster_transport_listen = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_transport_listen => at_muster_transport_listen)
+@inline muster_transport_listen(context, address, address_bytes, config, out_listener, error) =
+    ccall(at_muster_transport_listen[], muster_status, (Ptr{muster_context}, Ptr{UInt8}, Csize_t, Ptr{muster_transport_config}, Ptr{Ptr{muster_listener}}, Ptr{muster_error}), context, address, address_bytes, config, out_listener, error)
+
+# Takes the next connection that has proved the secret.
+const at_muster_listener_accept = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_listener_accept => at_muster_listener_accept)
+@inline muster_listener_accept(listener, timeout_ns, out_stream, error) =
+    ccall(at_muster_listener_accept[], muster_status, (Ptr{muster_listener}, Int64, Ptr{Ptr{muster_stream}}, Ptr{muster_error}), listener, timeout_ns, out_stream, error)
+
+# Watches a listener: ::MUSTER_EVENT_READY with ::MUSTER_STREAM_READABLE appears when a connection can be taken, armed when the watch is set and again whenever accept answers ::MUSTER_AGAIN.
+const at_muster_listener_watch = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_listener_watch => at_muster_listener_watch)
+@inline muster_listener_watch(listener, queue, tag) =
+    ccall(at_muster_listener_watch[], muster_status, (Ptr{muster_listener}, Ptr{muster_queue}, UInt64), listener, queue, tag)
+
+# Gives the address a peer dials to get here: the real port, the advertised host.
+const at_muster_listener_address = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_listener_address => at_muster_listener_address)
+@inline muster_listener_address(listener, out_text, capacity, out_bytes) =
+    ccall(at_muster_listener_address[], muster_status, (Ptr{muster_listener}, Ptr{UInt8}, Csize_t, Ptr{Csize_t}), listener, out_text, capacity, out_bytes)
+
+# Ends the waits inside muster_listener_accept() now.
+const at_muster_listener_cancel = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_listener_cancel => at_muster_listener_cancel)
+@inline muster_listener_cancel(listener) =
+    ccall(at_muster_listener_cancel[], muster_status, (Ptr{muster_listener},), listener)
+
+# Stops listening; connections nobody took are refused, its socket file is removed.
+const at_muster_listener_close = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_listener_close => at_muster_listener_close)
+@inline muster_listener_close(listener) =
+    ccall(at_muster_listener_close[], muster_status, (Ptr{muster_listener},), listener)
+
+# Gives up one reference; with the last one the listener closes.
+const at_muster_listener_release = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_listener_release => at_muster_listener_release)
+@inline muster_listener_release(listener) =
+    ccall(at_muster_listener_release[], Cvoid, (Ptr{muster_listener},), listener)
+
+# Gives what the other side sent as its greeting.
+const at_muster_transport_greeting = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_transport_greeting => at_muster_transport_greeting)
+@inline muster_transport_greeting(stream, out_data, capacity, out_bytes) =
+    ccall(at_muster_transport_greeting[], muster_status, (Ptr{muster_stream}, Ptr{Cvoid}, Csize_t, Ptr{Csize_t}), stream, out_data, capacity, out_bytes)
+
+"Looks up every function in an opened library; the first one that is missing ends it with an error naming it."
+function load!(handle::Ptr{Cvoid})
+    for (name, place) in functions
+        place[] = Libdl.dlsym(handle, name)
+    end
+end
+
+end # module

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: MIT
+# Waiting awake for a reply that is about to come.
+#
+# Parking costs a wake-up on each side (tens of microseconds); a reply to a small call often comes sooner. A reader that
+# finds nothing therefore looks again for a short while, giving every other task its turn, before it parks. Whether that
+# pays is learned per stream, from what the last waits cost; a stream that is quiet, or a machine with more to do than
+# processors, learns not to. Nothing is ever awake longer than AWAKE_NS, so an idle process uses no processor time.
+
+const AWAKE_NS = 50_000       # longest wait awake for the next message
+const LOOKS = 16              # looks at a stretch, when no other task wants the thread
+const STREAMING_NS = 200_000  # longest wait for the next piece of a large transfer
+const TRIAL_EVERY = 32        # waits between two trials once waiting awake has not paid
+
+mutable struct Patience
+    credit::Int # above 0: wait awake; otherwise it counts up to the next trial
+    Patience() = new(1)
+end
+
+@inline function try_awake(p::Patience)
+    p.credit > 0 && return true
+    p.credit += 1
+    return false
+end
+won(p::Patience) = (p.credit = min(p.credit + 1, 8); nothing)
+lost(p::Patience) = (p.credit = p.credit > 1 ? p.credit >> 1 : -TRIAL_EVERY; nothing)
+
+# May this task keep the thread for a moment, or does another one want it?
+@static if isdefined(Base, :workqueue_for)
+    @inline nothing_else_to_do() = isempty(Base.workqueue_for(Threads.threadid()))
+else
+    @inline nothing_else_to_do() = isempty(Base.Workqueue)
+end

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+# What a worker and its master compile before the first call goes through. Inferred ahead of time, here, it takes half a
+# second less per worker (measured with Julia 1.5.3). A signature that another version does not have is simply not kept.
+
+const Serializer = Distributed.ClusterSerializer{MusterStream}
+
+precompile(__init__, ())
+precompile(on_wake, (Ptr{Cvoid}, Cint, Cint))
+precompile(leave, ())
+
+# The worker's side.
+precompile(serve, ())
+precompile(serve, (Base.PipeEndpoint, Base.PipeEndpoint))
+precompile(serve_connections, (Listener,))
+precompile(release, (MusterStream,))
+precompile(release, (Listener,))
+
+# The master's side.
+precompile(Distributed.launch, (MusterManager, Dict{Symbol, Any}, Vector{WorkerConfig}, Condition))
+precompile(Distributed.connect, (MusterManager, Int, WorkerConfig))
+precompile(Distributed.manage, (MusterManager, Int, WorkerConfig, Symbol))
+precompile(Distributed.kill, (MusterManager, Int, WorkerConfig))
+precompile(Distributed.setup_launched_worker, (MusterManager, WorkerConfig, Vector{Int}))
+precompile(Distributed.create_worker, (MusterManager, WorkerConfig))
+precompile(Distributed.init_worker, (String, MusterManager))
+precompile(Distributed.addprocs, (MusterManager,))
+precompile(Tuple{Core.kwftype(typeof(addprocs)), NamedTuple{(:exeflags,), Tuple{Cmd}}, typeof(addprocs), MusterManager})
+precompile(Tuple{Core.kwftype(Type{MusterManager}), NamedTuple{(:transport,), Tuple{String}}, Type{MusterManager}, Int})
+
+# Messages.
+precompile(Distributed.process_messages, (MusterStream, MusterStream, Bool))
+precompile(Distributed.message_handler_loop, (MusterStream, MusterStream, Bool))
+precompile(Distributed.deserialize_hdr_raw, (MusterStream,))
+precompile(Distributed.serialize_hdr_raw, (MusterStream, Distributed.MsgHeader))
+precompile(Distributed.deserialize_msg, (Serializer,))
+for message in Distributed.msgtypes
+    precompile(Distributed.serialize_msg, (Serializer, message))
+    precompile(Distributed.handle_msg, (message, Distributed.MsgHeader, MusterStream, MusterStream, VersionNumber))
+end
+for kind in (DataType, Int, String, Symbol, Tuple{Int}, Vector{Int}, Vector{Any}, Function, Module, Vector{Tuple})
+    precompile(Serialization.serialize, (Serializer, kind))
+    precompile(Serialization.deserialize, (Serializer, Type{kind}))
+end
+precompile(Serialization.deserialize, (Serializer,))
+precompile(Serialization.deserialize, (Serializer, DataType))
+precompile(Serialization.deserialize_fillarray!, (Vector{Tuple}, Serializer))
+precompile(Serialization.deserialize_fillarray!, (Vector{Any}, Serializer))
+precompile(Serialization.handle_deserialize, (Serializer, Int32))
+precompile(Serialization.serialize_any, (Serializer, Any))
+precompile(Tuple{Type{Distributed.ClusterSerializer}, MusterStream})
+precompile(Tuple{Core.kwftype(Type{Distributed.Worker}), NamedTuple{(:version,), Tuple{VersionNumber}},
+    Type{Distributed.Worker}, Int, MusterStream, MusterStream, MusterManager})
+precompile(Tuple{Core.kwftype(Type{Distributed.Worker}), NamedTuple{(:config,), Tuple{WorkerConfig}},
+    Type{Distributed.Worker}, Int, MusterStream, MusterStream, MusterManager})
+for value in (MusterStream, MusterManager, Serializer)
+    precompile(setproperty!, (Distributed.Worker, Symbol, value))
+end
+precompile(convert, (Type{IO}, MusterStream))
+precompile(convert, (Type{ClusterManager}, MusterManager))
+precompile(convert, (Type{Distributed.ClusterSerializer}, Serializer))
+precompile(write, (MusterStream, String))
+precompile(write, (MusterStream, Vector{UInt8}))
+precompile(read!, (MusterStream, Vector{Int}))
+precompile(flush, (MusterStream,))
+precompile(close, (MusterStream,))

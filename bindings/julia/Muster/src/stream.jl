@@ -1,0 +1,399 @@
+# SPDX-License-Identifier: MIT
+# MusterStream: a Muster stream as a Julia IO.
+#
+# Small writes are gathered until flush, large ones go straight from the caller's memory; reads come straight into the
+# caller's memory. Every call into the library looks once and returns: a task that has to wait parks on a condition that
+# the engine's callback notifies. No library thread ever holds a pointer into an array of the caller, except for a
+# write that was interrupted in the middle: what was left of it is copied, and that copy is handed over.
+
+const GATHER_BYTES = 64 * 1024  # gathered before a flush; from here on writes and reads pass through
+const TURN_BYTES = 4 << 20      # moved at a stretch before other tasks get a turn
+
+"""
+    MusterStream <: IO
+
+A duplex byte stream made by [`Muster.dial`](@ref) or by `accept` on a [`Muster.Listener`](@ref). Writes are gathered
+until `flush` (or 64 KiB); reading ends with `EOFError` when the peer finished, and with the same when it died:
+[`Muster.reason`](@ref) tells which. One task reads and one writes at a time; `lock(stream)` is there to take turns.
+"""
+mutable struct MusterStream <: IO
+    handle::Ptr{LowLevel.muster_stream}
+    lock::ReentrantLock # Distributed of Julia 1.5 takes the field, later ones call lock(stream)
+    tag::UInt64
+    weak::WeakRef
+    changed::Lock       # guards the flags; notified by the engine's callback
+    readable::Bool
+    writable::Bool
+    waiting::Int
+    open::Bool
+    ended::Bool         # nothing more will be read
+    silent::Bool        # the peer has not been heard of for a while
+    input::Vector{UInt8}
+    next::Int           # input[next:last] waits to be read
+    last::Int
+    output::Vector{UInt8}
+    gathered::Int
+    moved::Base.RefValue{Csize_t}
+    patience::Patience
+
+    function MusterStream(handle::Ptr{LowLevel.muster_stream})
+        s = new(handle, ReentrantLock(), 0, WeakRef(), Lock(), false, false, 0, true, false, false,
+            Vector{UInt8}(undef, GATHER_BYTES), 1, 0, Vector{UInt8}(undef, GATHER_BYTES), 0, Ref{Csize_t}(0), Patience())
+        s.weak = WeakRef(s)
+        e = running()
+        s.tag = remember(e, s.weak)
+        finalizer(release, s)
+        check(LowLevel.muster_stream_watch(handle, LowLevel.MUSTER_STREAM_READABLE | LowLevel.MUSTER_STREAM_WRITABLE,
+            e.queue, s.tag), "watch a stream")
+        return s
+    end
+end
+
+# Finalizers only release: never wait, never switch tasks, take no lock another task may hold.
+release(s::MusterStream) = LowLevel.muster_stream_release(s.handle)
+
+Base.lock(s::MusterStream) = lock(s.lock)
+Base.unlock(s::MusterStream) = unlock(s.lock)
+Base.trylock(s::MusterStream) = trylock(s.lock)
+Base.islocked(s::MusterStream) = islocked(s.lock)
+Base.isopen(s::MusterStream) = s.open && !s.ended
+Base.isreadable(s::MusterStream) = isopen(s)
+Base.iswritable(s::MusterStream) = isopen(s)
+Base.bytesavailable(s::MusterStream) = s.last - s.next + 1
+Base.show(io::IO, s::MusterStream) =
+    print(io, "MusterStream(", peer(s), ", ", s.open ? (s.ended ? "ended" : "open") : "closed", ")")
+
+# Called by the engine.
+function became_ready(s::MusterStream, events::UInt32)
+    lock(s.changed)
+    if events & LowLevel.MUSTER_STREAM_ENDED != 0
+        events |= LowLevel.MUSTER_STREAM_READABLE | LowLevel.MUSTER_STREAM_WRITABLE
+    end
+    events & LowLevel.MUSTER_STREAM_READABLE != 0 && (s.readable = true)
+    events & LowLevel.MUSTER_STREAM_WRITABLE != 0 && (s.writable = true)
+    events & LowLevel.MUSTER_STREAM_PEER_SILENT != 0 && (s.silent = true)
+    events & LowLevel.MUSTER_STREAM_PEER_BACK != 0 && (s.silent = false)
+    notify(s.changed)
+    unlock(s.changed)
+    return nothing
+end
+
+# Parks the task until the flag is raised or the stream is closed here.
+@noinline function park(s::MusterStream, flag::Symbol)
+    e = running()
+    lock(s.changed)
+    try
+        s.waiting += 1
+        s.waiting == 1 && hold(e, s.tag, s)
+        while s.open && !getfield(s, flag)::Bool
+            wait(s.changed)
+        end
+    finally
+        s.waiting -= 1
+        s.waiting == 0 && hold(e, s.tag, s.weak)
+        unlock(s.changed)
+    end
+    return nothing
+end
+
+## Reading
+
+# Reads at least one byte into memory the caller keeps alive; 0 at the end of the stream.
+@noinline function read_some(s::MusterStream, p::Ptr{UInt8}, n::Int)::Int
+    if try_awake(s.patience)
+        count = read_awake(s, p, n)
+        count > 0 && return count
+    end
+    while s.open
+        s.readable = false
+        status = LowLevel.muster_stream_read(s.handle, p, n, 0, s.moved)
+        status == LowLevel.MUSTER_OK && return Int(s.moved[])
+        if status != LowLevel.MUSTER_AGAIN
+            s.ended = true
+            return 0
+        end
+        park(s, :readable)
+    end
+    return 0
+end
+
+# Looks again and again for a short while without arming the watch, so that the peer need not wake anybody. (A timeout
+# of 1 ns is over at once; with 0 the library would arm the watch.)
+@noinline function read_awake(s::MusterStream, p::Ptr{UInt8}, n::Int)::Int
+    until = time_ns() + AWAKE_NS
+    while s.open
+        for _ in 1:(nothing_else_to_do() ? LOOKS : 1)
+            status = LowLevel.muster_stream_read(s.handle, p, n, 1, s.moved)
+            if status == LowLevel.MUSTER_OK
+                won(s.patience)
+                return Int(s.moved[])
+            end
+            status == LowLevel.MUSTER_TIMEOUT || return 0
+        end
+        if time_ns() >= until
+            lost(s.patience)
+            return 0
+        end
+        yield()
+    end
+    return 0
+end
+
+@noinline function refill(s::MusterStream)
+    s.next, s.last = 1, 0
+    s.last = GC.@preserve s read_some(s, pointer(s.input), length(s.input))
+    return s.last > 0
+end
+
+function Base.eof(s::MusterStream)
+    s.next <= s.last && return false
+    return !refill(s)
+end
+
+@noinline function Base.read(s::MusterStream, ::Type{UInt8})
+    s.next > s.last && (refill(s) || throw(EOFError()))
+    @inbounds byte = s.input[s.next]
+    s.next += 1
+    return byte
+end
+
+# Up to n bytes; fewer only at the end of the stream.
+@noinline function read_up_to(s::MusterStream, p::Ptr{UInt8}, n::Int)::Int
+    done = min(n, s.last - s.next + 1)
+    if done > 0
+        GC.@preserve s unsafe_copyto!(p, pointer(s.input, s.next), done)
+        s.next += done
+    end
+    n - done >= GATHER_BYTES && return done + read_through(s, p + done, n - done)
+    while done < n
+        refill(s) || break
+        count = min(n - done, s.last)
+        GC.@preserve s unsafe_copyto!(p + done, pointer(s.input), count)
+        s.next += count
+        done += count
+    end
+    return done
+end
+
+# A large read, straight into the target. Fresh memory of that size is filled by page faults: huge pages save most.
+@noinline function read_through(s::MusterStream, p::Ptr{UInt8}, n::Int)::Int
+    done = 0
+    turn = TURN_BYTES
+    flags = LowLevel.MUSTER_STREAM_HUGE_PAGES
+    patient = true
+    while done < n && s.open
+        s.readable = false
+        wait_ns = patient && nothing_else_to_do() ? STREAMING_NS : 0
+        status = LowLevel.muster_stream_read_into(s.handle, p + done, min(n - done, TURN_BYTES), flags, wait_ns, s.moved)
+        done += Int(s.moved[])
+        flags = UInt32(0)
+        patient = true
+        if status == LowLevel.MUSTER_AGAIN
+            park(s, :readable)
+        elseif status == LowLevel.MUSTER_TIMEOUT
+            patient = s.moved[] > 0 # nothing at all in that time: park
+        elseif status != LowLevel.MUSTER_OK
+            s.ended = true
+            break
+        end
+        if done >= turn
+            yield()
+            turn = done + TURN_BYTES
+        end
+    end
+    return done
+end
+
+@noinline function Base.unsafe_read(s::MusterStream, p::Ptr{UInt8}, n::UInt)
+    count = Int(n)
+    if count <= s.last - s.next + 1
+        GC.@preserve s unsafe_copyto!(p, pointer(s.input, s.next), count)
+        s.next += count
+        return nothing
+    end
+    read_up_to(s, p, count) == count || throw(EOFError())
+    return nothing
+end
+
+function Base.readbytes!(s::MusterStream, b::AbstractVector{UInt8}, n = length(b))
+    length(b) < n && resize!(b, n)
+    return GC.@preserve b read_up_to(s, pointer(b), Int(n))
+end
+
+function Base.readavailable(s::MusterStream)
+    eof(s) && return UInt8[]
+    bytes = s.input[s.next:s.last]
+    s.next = s.last + 1
+    return bytes
+end
+
+## Writing
+
+# Not called directly: cold code is compiled only when it is needed, not with everything that could reach it.
+failed_write(s::MusterStream, status) = Base.invokelatest(throw_failed_write, s, status)
+function throw_failed_write(s::MusterStream, status)
+    s.open || throw(Base.IOError("write to a closed MusterStream", Base.UV_EPIPE))
+    why = status == LowLevel.MUSTER_E_PEER || status == LowLevel.MUSTER_E_ABORTED ? reason(s) : status_text(status)
+    throw(Base.IOError("write to $(peer(s)): $why", Base.UV_EPIPE))
+end
+
+# Writes it all from memory the caller keeps alive. An interrupt leaves the stream whole: the peer gets every byte.
+@noinline function write_all(s::MusterStream, p::Ptr{UInt8}, n::Int)
+    done = 0
+    turn = TURN_BYTES
+    patient = true
+    while true
+        s.open || failed_write(s, LowLevel.MUSTER_E_CLOSED)
+        s.writable = false
+        wait_ns = patient && nothing_else_to_do() ? STREAMING_NS : 0
+        status = LowLevel.muster_stream_write(s.handle, p + done, min(n - done, TURN_BYTES), wait_ns, s.moved)
+        done += Int(s.moved[])
+        done == n && status == LowLevel.MUSTER_OK && return nothing
+        status < 0 && failed_write(s, status)
+        patient = status != LowLevel.MUSTER_TIMEOUT || s.moved[] > 0
+        try
+            if status == LowLevel.MUSTER_AGAIN
+                park(s, :writable)
+            elseif done >= turn
+                yield()
+                turn = done + TURN_BYTES
+            end
+        catch
+            s.open && Base.invokelatest(hand_over, s, p + done, n - done)
+            rethrow()
+        end
+    end
+end
+
+# The rest of an interrupted write goes on as a copy of ours: the caller's memory may be collected any moment now.
+@noinline function hand_over(s::MusterStream, p::Ptr{UInt8}, n::Int)
+    e = running()
+    rest = Vector{UInt8}(undef, n)
+    GC.@preserve rest unsafe_copyto!(pointer(rest), p, n)
+    tag = remember(e, Operation(rest))
+    status = LowLevel.muster_stream_write_owned(s.handle, rest, n, e.queue, tag)
+    if status == LowLevel.MUSTER_AGAIN || status == LowLevel.MUSTER_E_NOMEM
+        # Nothing was taken: the stream can no longer be understood by the peer, who must be told.
+        forget(e, tag)
+        text = "a write was interrupted"
+        LowLevel.muster_stream_abort(s.handle, 0, text, sizeof(text))
+    end
+    return nothing
+end
+
+@noinline function push_out(s::MusterStream)
+    count = s.gathered
+    count == 0 && return nothing
+    s.gathered = 0
+    GC.@preserve s write_all(s, pointer(s.output), count)
+    return nothing
+end
+
+@noinline function Base.write(s::MusterStream, byte::UInt8)
+    s.gathered == GATHER_BYTES && push_out(s)
+    s.gathered += 1
+    @inbounds s.output[s.gathered] = byte
+    return 1
+end
+
+@noinline function Base.unsafe_write(s::MusterStream, p::Ptr{UInt8}, n::UInt)
+    count = Int(n)
+    if count > GATHER_BYTES - s.gathered
+        push_out(s)
+        if count >= GATHER_BYTES
+            write_all(s, p, count)
+            return count
+        end
+    end
+    GC.@preserve s unsafe_copyto!(pointer(s.output, s.gathered + 1), p, count)
+    s.gathered += count
+    return count
+end
+
+Base.flush(s::MusterStream) = push_out(s)
+
+"""
+    Muster.closewrite(stream)
+
+Half-close: the peer reads everything and then the end; this side can still read.
+"""
+function finish_writing(s::MusterStream)
+    push_out(s)
+    check(LowLevel.muster_stream_finish(s.handle), "finish a stream")
+end
+if isdefined(Base, :closewrite)
+    Base.closewrite(s::MusterStream) = finish_writing(s)
+else
+    const closewrite = finish_writing
+end
+
+## The end
+
+function Base.close(s::MusterStream)
+    s.open || return nothing
+    try
+        s.ended || push_out(s)
+    catch e
+        e isa Base.IOError || rethrow() # the peer is gone; nobody would read it
+    end
+    e = engine[]
+    lock(s.changed)
+    s.open = false
+    notify(s.changed)
+    unlock(s.changed)
+    LowLevel.muster_stream_watch(s.handle, 0, C_NULL, 0)
+    e === nothing || forget(e, s.tag)
+    LowLevel.muster_stream_close(s.handle, 0)
+    return nothing
+end
+
+"""
+    Muster.abort(stream, code = 0, text = "")
+
+Ends both directions at once and tells the peer why.
+"""
+function abort(s::MusterStream, code::Integer = 0, text::AbstractString = "")
+    sentence = String(text)
+    check(LowLevel.muster_stream_abort(s.handle, code, sentence, sizeof(sentence)), "abort a stream")
+    s.gathered = 0
+    return nothing
+end
+
+"""
+    Muster.reason(stream) -> String
+
+Why the stream ended: a sentence, empty while it has not.
+"""
+function reason(s::MusterStream)
+    detail = blank_error()
+    status = LowLevel.muster_stream_reason(s.handle, C_NULL, detail)
+    status == LowLevel.MUSTER_OK && return ""
+    return to_exception(status, detail[], "the stream ended").message
+end
+
+# A text of the library, asked for its size first.
+function text_of(ask, what)
+    size = Ref{Csize_t}(0)
+    check(ask(C_NULL, 0, size), what)
+    bytes = Vector{UInt8}(undef, size[] + 1)
+    check(ask(bytes, length(bytes), size), what)
+    return String(resize!(bytes, size[]))
+end
+
+"""
+    Muster.peer(stream) -> String
+
+The address that was dialled, or that the connection came from.
+"""
+peer(s::MusterStream) = text_of((p, n, size) -> LowLevel.muster_stream_peer(s.handle, p, n, size), "name a peer")
+
+"""
+    Muster.stats(stream)
+
+The stream's figures since its start, as the C struct `muster_stream_stats`.
+"""
+function stats(s::MusterStream)
+    out = Ref{LowLevel.muster_stream_stats}()
+    check(LowLevel.muster_stream_get_stats(s.handle, out), "read a stream's figures")
+    return out[]
+end

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+# The worker's side: a process started by a MusterManager reads its job from standard input, listens, prints where, and
+# serves. Nothing secret is ever on a command line or in the environment.
+
+const JOB_HEAD = "muster-worker 1"
+const READY_HEAD = "muster_worker:"
+const MASTER_GREETING = "master"
+const PEER_GREETING = "peer"
+const GRACE_NS = 2_000_000_000 # between SIGTERM and SIGKILL, once the master is gone
+
+# The job as lines of text, ended by a dot.
+function write_job(io::IO, job::Dict{String, String})
+    text = IOBuffer()
+    println(text, JOB_HEAD)
+    for (key, value) in job
+        '\n' in value && throw(ArgumentError("the worker's $key has a line break in it: $(repr(value))"))
+        println(text, key, '=', value)
+    end
+    println(text, '.')
+    write(io, take!(text))
+    flush(io)
+    return nothing
+end
+
+function read_job(io::IO)
+    head = readline(io)::String
+    head == JOB_HEAD || error("not started by a MusterManager of this version: $(repr(head)) instead of $JOB_HEAD")
+    job = Dict{String, String}()
+    while true
+        line = readline(io, keep = true)::String
+        endswith(line, '\n') || error("the worker's job ended in the middle")
+        line == ".\n" && return job
+        at = findfirst(isequal('='), line)
+        at === nothing && error("a line of the worker's job is not key=value")
+        job[line[1:prevind(line, at)]] = String(chomp(line[nextind(line, at):end]))
+    end
+end
+
+# tcp://auto:0 means the address this host is known by; peers are told the same.
+listening_address(text) = replace(text, "tcp://auto:" => string("tcp://", known_as(), ':'))
+
+function known_as()
+    ip = try
+        Sockets.getipaddr()
+    catch
+        return "127.0.0.1" # no network at all
+    end
+    return ip isa Sockets.IPv6 ? "[$ip]" : string(ip)
+end
+
+"""
+    Muster.serve(input = stdin, output = stdout)
+
+What a worker process runs: `julia -e 'using Muster; Muster.serve()'`. Does not return.
+"""
+function serve(input::IO = stdin, output::IO = stdout)
+    job = read_job(input)
+    close(input)
+    redirect_stderr(output)
+    Distributed.init_worker(job["cookie"], MusterManager())
+    settings[:secret] = hex2bytes(job["secret"])
+    settings[:upgrade] = job["upgrade"] == "yes"
+    settings[:window] = parse(Int, job["window"])
+    e = running()
+    if haskey(job, "master_pid")
+        detail = blank_error()
+        check(LowLevel.muster_process_exit_with(e.context, parse(Int, job["master_pid"]), GRACE_NS, detail), detail,
+            "watch the master")
+    end
+    listener = listen_at(listening_address(job["listen"]), 0)
+    write(output, string(READY_HEAD, address(listener), '\n'))
+    flush(output)
+    @async serve_connections(listener)
+    Distributed.check_master_connect()
+    while true
+        try
+            wait() # the work is done by other tasks
+        catch problem
+            problem isa InterruptException || rethrow() # nothing was being computed: nothing to interrupt
+        end
+    end
+end
+
+function serve_connections(listener::Listener)
+    while isopen(listener)
+        stream = Sockets.accept(listener)
+        if greeting(stream) == MASTER_GREETING
+            # A task that computes cannot notice that the master is gone; the library's thread does.
+            LowLevel.muster_stream_exit_with_peer(stream.handle, GRACE_NS)
+        end
+        Distributed.process_messages(stream, stream, true)
+    end
+end
