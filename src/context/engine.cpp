@@ -11,7 +11,7 @@ namespace muster {
 
 namespace {
 
-constexpr int most_batches = 16; // of posted tasks between two looks at the descriptors
+constexpr int most_tasks = 1024; // between two looks at the descriptors
 
 } // namespace
 
@@ -87,6 +87,9 @@ void Context::Engine::run() noexcept {
 }
 
 bool Context::Engine::post(Task *task) noexcept {
+    // On the loop thread nobody sleeps: the mailbox is emptied before the next wait. Elsewhere the task may carry the
+    // caller's own reference, and be gone before it is time to wake.
+    const Ref<Context> self(on_loop() ? nullptr : &context);
     Task *latest = mailbox.load(std::memory_order_relaxed);
     do {
         if (latest == closed_mark()) {
@@ -94,11 +97,10 @@ bool Context::Engine::post(Task *task) noexcept {
             return false;
         }
         task->next = latest;
-        // release: pairs with drain(); publishes the task. On failure nothing is read but the pointer.
+        // release: pairs with fetch_tasks(); publishes the task. On failure nothing is read but the pointer.
     } while (!mailbox.compare_exchange_weak(latest, task, std::memory_order_release, std::memory_order_relaxed));
     context.counters.mailbox_posts.fetch_add(1, std::memory_order_relaxed);
-    // The first of a burst wakes. On the loop thread nobody sleeps: the mailbox is emptied before the next wait.
-    if (latest == nullptr && !on_loop()) wake();
+    if (self && latest == nullptr) wake(); // the first of a burst
     return true;
 }
 
@@ -108,29 +110,32 @@ void Context::Engine::wake() noexcept {
     [[maybe_unused]] const ssize_t written = write(wake_fd.get(), &one, sizeof one);
 }
 
-void Context::Engine::run_tasks(Task *latest) noexcept {
-    Task *oldest = nullptr;
+void Context::Engine::fetch_tasks(Task *leave_behind) noexcept {
+    // acquire: pairs with post(); what the poster wrote is seen by the task.
+    Task *latest = mailbox.exchange(leave_behind, std::memory_order_acquire);
     while (latest != nullptr) {
-        Task *const next = latest->next;
-        latest->next = oldest;
-        oldest = latest;
-        latest = next;
-    }
-    while (oldest != nullptr) {
-        const std::unique_ptr<Task> task(oldest);
-        oldest = oldest->next;
-        task->run();
+        Task *const earlier = latest->next;
+        latest->next = todo;
+        todo = latest;
+        latest = earlier;
     }
 }
 
+void Context::Engine::run_task() noexcept {
+    const std::unique_ptr<Task> task(todo);
+    todo = todo->next;
+    task->run();
+}
+
 void Context::Engine::drain() noexcept {
-    for (int batch = 0; batch < most_batches; batch++) {
-        if (mailbox.load(std::memory_order_relaxed) == nullptr) return;
-        // acquire: pairs with post(); what the poster wrote is seen by the task.
-        Task *const latest = mailbox.exchange(nullptr, std::memory_order_acquire);
-        run_tasks(latest);
+    for (int done = 0; done < most_tasks; done++) {
+        if (todo == nullptr) {
+            if (mailbox.load(std::memory_order_relaxed) == nullptr) return;
+            fetch_tasks(nullptr);
+        }
+        run_task();
     }
-    if (mailbox.load(std::memory_order_relaxed) != nullptr) wake(); // tasks that post tasks: let others have a turn
+    if (has_tasks()) wake(); // more than a turn's worth: let others have a look
 }
 
 void Context::Engine::turned() noexcept {
@@ -175,8 +180,9 @@ ContextPart &Context::Engine::part(const void *key, std::unique_ptr<ContextPart>
 }
 
 void Context::Engine::begin_teardown() noexcept {
-    // acq_rel: takes the last tasks, as drain() does. Later posts are refused.
-    run_tasks(mailbox.exchange(closed_mark(), std::memory_order_acq_rel));
+    while (todo != nullptr) run_task();
+    fetch_tasks(closed_mark()); // later posts are refused
+    while (todo != nullptr) run_task();
     each_part([](ContextPart &part) { part.stop(); });
     close_handles();
 }

@@ -55,7 +55,9 @@ struct Context::Engine {
     void teardown() noexcept; // begin_teardown, then waits for the last handle
     void begin_teardown() noexcept;
     void end_teardown() noexcept;
-    void run_tasks(Task *latest) noexcept;
+    void fetch_tasks(Task *leave_behind) noexcept; // from the mailbox to todo, which is empty
+    void run_task() noexcept;                      // the first of todo
+    bool has_tasks() const noexcept { return todo != nullptr || mailbox.load(std::memory_order_relaxed) != nullptr; }
     template <class Visit>
     void each_part(const Visit &visit) noexcept; // latest first: a part may rest on earlier ones
     void close_handles() noexcept;
@@ -71,6 +73,7 @@ struct Context::Engine {
 
     // Tasks, latest first; `closed_mark` when nothing is taken any more.
     std::atomic<Task *> mailbox{nullptr};
+    Task *todo = nullptr; // fetched, oldest first; loop thread
     static Task *closed_mark() noexcept { return reinterpret_cast<Task *>(uintptr_t{1}); }
 
     Fd wake_fd;                       // lives as long as the context: a late poster may still write to it

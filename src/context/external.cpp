@@ -91,10 +91,10 @@ void Context::Engine::serve() noexcept {
         uv_run(&loop, UV_RUN_NOWAIT);
         if (ending) return teardown();
         // A backend timeout of 0 means registrations not yet with the kernel, or callbacks that are due.
-        if (mailbox.load(std::memory_order_relaxed) == nullptr && uv_backend_timeout(&loop) != 0) break;
+        if (!has_tasks() && uv_backend_timeout(&loop) != 0) break;
     }
     uv_update_time(&loop);
-    const int left_ms = mailbox.load(std::memory_order_relaxed) != nullptr ? 0 : uv_backend_timeout(&loop);
+    const int left_ms = has_tasks() ? 0 : uv_backend_timeout(&loop);
     itimerspec when{}; // all zero: off
     if (left_ms > 0)
         when.it_value = {left_ms / 1000, left_ms % 1000 * 1'000'000L};

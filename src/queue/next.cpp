@@ -47,20 +47,22 @@ int Queue::State::harvest(std::unique_lock<std::mutex> &hold, Deadline *deadline
     return n;
 }
 
+// The leader sleeps, and has something to find out. Whoever took an edge off the descriptors has to ask this, since it
+// may have been the leader's.
+bool Queue::State::leader_misses() const noexcept {
+    return leader && (holds_any() || closed || cancels != leader_cancels);
+}
+
 // A thread leaves next(): what it leaves behind must find someone else. Unlocks.
 void Queue::State::leave(bool harvested, bool blocking, std::unique_lock<std::mutex> &hold) noexcept {
     const bool more = holds_any();
     if (followers != 0 && (more || !leader)) followed.notify_one();
-    // An edge taken here may have told of more than what is taken along; and a host that polls as well as waits should
-    // find its descriptor readable although this thread never drained the queue.
-    const bool others = polled || leader;
-    bool bell = false;
-    if (more) {
-        bell = others && (harvested || (blocking && polled));
-        if (bell) armed = false;
-    } else if (blocking && polled) {
-        armed = true;
-    }
+    // A host that polls as well as waits finds its descriptor readable although this thread never drained the queue.
+    const bool bell = (harvested && (leader_misses() || (polled && (more || closed)))) || (blocking && polled && more);
+    if (more)
+        armed = armed && !bell;
+    else if (leader || (blocking && polled))
+        armed = true; // the edge that was meant for the sleeper may have been taken here
     hold.unlock();
     if (bell) ring();
 }
@@ -108,6 +110,7 @@ Status Queue::State::wait(Context &context, Deadline &deadline, Entry &out, bool
             break;
         } else if (!leader) {
             leader = true;
+            leader_cancels = cancels_seen;
             armed = true;
             int n;
             if (context.external()) {
@@ -122,6 +125,9 @@ Status Queue::State::wait(Context &context, Deadline &deadline, Entry &out, bool
             leader = false;
             harvested |= n > 0;
         } else {
+            armed = true; // as in leave()
+            if (harvested && leader_misses()) ring();
+            harvested = false;
             followers++;
             if (deadline.endless()) {
                 followed.wait(hold);

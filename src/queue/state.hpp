@@ -42,6 +42,7 @@ struct Queue::State {
     Take take(Entry &out, bool tabled_only) noexcept;
     void link(Source &source, uint32_t events) noexcept;
     void unlink(Source &source) noexcept;
+    bool leader_misses() const noexcept;
     bool disarm() noexcept { return std::exchange(armed, false); }     // true: ring after unlocking
     void show_to_pollers(std::unique_lock<std::mutex> &hold) noexcept; // arms, or rings when something is there
 
@@ -66,8 +67,8 @@ struct Queue::State {
     bool armed = true, leader = false, polled = false; // polled: the host has a descriptor or a wake function
     std::atomic<bool> closed{false}; // written under the lock; relaxed: readers outside only give an early answer
     uint32_t followers = 0;
-    uint64_t cancels = 0;
-    std::condition_variable followed, idle; // idle: nobody is inside on_fd() or end_operations() any more
+    uint64_t cancels = 0, leader_cancels = 0; // calls of cancel(), ever and known to the leader
+    std::condition_variable followed, idle;   // idle: nobody is inside on_fd() or end_operations() any more
 
     std::unordered_map<int, FdWatch> watches;
     uint32_t generation = 0;
