@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* Open MPI between the two ranks of mpirun -n 2. One way: windows of 64 non-blocking sends and receives. */
+#include "bench.h"
+
+#include <mpi.h>
+
+struct channel {
+    int peer;
+};
+static inline void channel_write(struct channel *c, const void *data, size_t size) {
+    MPI_Send(data, (int)size, MPI_BYTE, c->peer, 0, MPI_COMM_WORLD);
+}
+static inline void channel_read(struct channel *c, void *data, size_t size) {
+    MPI_Recv(data, (int)size, MPI_BYTE, c->peer, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+static inline size_t channel_read_some(struct channel *c, void *data, size_t most) {
+    channel_read(c, data, most);
+    return most;
+}
+
+#include "patterns.h"
+
+static void one_way(const struct options *o, int rank, struct channel *c) {
+    enum { window = 64 };
+    MPI_Request requests[window];
+    unsigned char *data = buffer(o->size);
+    const long counts[2] = {warm_up(o), o->count};
+    double begun = 0;
+    for (int run = 0; run < 2; run++) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        begun = now_us();
+        for (long i = 0; i < counts[run]; i += window) {
+            const int k = (int)(counts[run] - i < window ? counts[run] - i : window);
+            for (int j = 0; j < k; j++)
+                if (rank == 0)
+                    MPI_Isend(data, (int)o->size, MPI_BYTE, c->peer, 0, MPI_COMM_WORLD, &requests[j]);
+                else
+                    MPI_Irecv(data, (int)o->size, MPI_BYTE, c->peer, 0, MPI_COMM_WORLD, &requests[j]);
+            MPI_Waitall(k, requests, MPI_STATUSES_IGNORE);
+        }
+        if (rank == 0)
+            channel_read(c, data, 1);
+        else
+            channel_write(c, data, 1);
+    }
+    if (rank == 0) print_rate(o->size, o->count, now_us() - begun);
+}
+
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    const struct options o = read_options(argc, argv);
+    int rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    take_core(o.cores, rank);
+    struct channel c = {1 - rank};
+    if (o.what == WHAT_ONEWAY)
+        one_way(&o, rank, &c);
+    else if (rank == 0)
+        first_end(&o, &c, &c);
+    else
+        second_end(&o, &c, &c);
+    MPI_Finalize();
+    return 0;
+}
