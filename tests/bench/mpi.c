@@ -24,13 +24,12 @@ static void one_way(const struct options *o, int rank, struct channel *c) {
     enum { window = 64 };
     MPI_Request requests[window];
     unsigned char *data = buffer(o->size);
-    const long counts[2] = {warm_up(o), o->count};
-    double begun = 0;
-    for (int run = 0; run < 2; run++) {
-        MPI_Barrier(MPI_COMM_WORLD);
-        begun = now_us();
-        for (long i = 0; i < counts[run]; i += window) {
-            const int k = (int)(counts[run] - i < window ? counts[run] - i : window);
+    double times[rounds + 1];
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int round = 0; round <= rounds; round++) {
+        const double begun = now_us();
+        for (long i = 0; i < per_round(o); i += window) {
+            const int k = (int)(per_round(o) - i < window ? per_round(o) - i : window);
             for (int j = 0; j < k; j++)
                 if (rank == 0)
                     MPI_Isend(data, (int)o->size, MPI_BYTE, c->peer, 0, MPI_COMM_WORLD, &requests[j]);
@@ -42,8 +41,9 @@ static void one_way(const struct options *o, int rank, struct channel *c) {
             channel_read(c, data, 1);
         else
             channel_write(c, data, 1);
+        times[round] = now_us() - begun;
     }
-    if (rank == 0) print_rate(o->size, o->count, now_us() - begun);
+    if (rank == 0) print_rate(o->size, per_round(o), median(times + 1, rounds));
 }
 
 int main(int argc, char **argv) {

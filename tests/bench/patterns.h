@@ -18,7 +18,13 @@ static inline long warm_up(const struct options *o) {
     return o->count / 10 + 1;
 }
 
-/* Takes `bytes` off the channel: large messages as wholes into their place, small ones as they come. */
+/* One way goes in rounds, each ended by the byte back; the first warms up, the median of the others counts. */
+enum { rounds = 9 };
+static inline long per_round(const struct options *o) {
+    return o->count / rounds + 1;
+}
+
+/* Takes so many messages off the channel: large ones as wholes, small ones as they come. */
 static inline void take_all(const struct options *o, struct channel *in, unsigned char *to, size_t room, long count) {
     if (o->size > room / 4) {
         for (long i = 0; i < count; i++) channel_read(in, to, o->size);
@@ -34,9 +40,8 @@ static inline void second_end(const struct options *o, struct channel *out, stru
     const size_t room = o->size > (256u << 10) ? o->size : 256u << 10;
     unsigned char *data = buffer(room);
     if (o->what == WHAT_ONEWAY) {
-        const long counts[2] = {warm_up(o), o->count};
-        for (int i = 0; i < 2; i++) {
-            take_all(o, in, data, room, counts[i]);
+        for (int i = 0; i <= rounds; i++) {
+            take_all(o, in, data, room, per_round(o));
             channel_write(out, data, 1);
         }
     } else {
@@ -51,14 +56,14 @@ static inline void second_end(const struct options *o, struct channel *out, stru
 static inline void first_end(const struct options *o, struct channel *out, struct channel *in) {
     unsigned char *data = buffer(o->size);
     if (o->what == WHAT_ONEWAY) {
-        const long counts[2] = {warm_up(o), o->count};
-        double begun = 0;
-        for (int i = 0; i < 2; i++) {
-            begun = now_us();
-            for (long k = 0; k < counts[i]; k++) channel_write(out, data, o->size);
+        double times[rounds + 1];
+        for (int i = 0; i <= rounds; i++) {
+            const double begun = now_us();
+            for (long k = 0; k < per_round(o); k++) channel_write(out, data, o->size);
             channel_read(in, data, 1);
+            times[i] = now_us() - begun;
         }
-        print_rate(o->size, o->count, now_us() - begun);
+        print_rate(o->size, per_round(o), median(times + 1, rounds));
         return;
     }
     const long cold = warm_up(o) / bunch(o) + 1, bunches = o->count / bunch(o) + 1;

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <uv.h>
 
-enum { window = 4 << 20, read_room = 256 << 10 };
+enum { window = 4 << 20, read_room = 256 << 10, rounds = 9 };
 
 static struct {
     struct options o;
@@ -22,7 +22,7 @@ static struct {
     long sent, wanted; /* messages of this run */
     uint64_t got, on_the_way;
     double begun, *times;
-    long timed, cold;
+    long timed, cold, round;
 } end;
 
 static void check(int status, const char *where) {
@@ -58,20 +58,18 @@ static void pump(void) {
     while (end.sent < end.wanted && end.on_the_way < window) end.sent++, send_message(end.o.size);
 }
 
-static long warm(void) {
-    return end.o.count / 10 + 1;
-}
-
 static void first_got_bytes(void) {
     if (end.o.what == WHAT_ONEWAY) {
-        if (end.wanted == warm()) { /* the warm-up is over */
-            end.sent = 0, end.wanted = end.o.count;
-            end.begun = now_us();
-            pump();
-        } else {
-            print_rate(end.o.size, end.o.count, now_us() - end.begun);
+        const double now = now_us();
+        end.times[end.round] = now - end.begun;
+        if (end.round++ == rounds) {
+            print_rate(end.o.size, end.wanted, median(end.times + 1, rounds));
             uv_stop(&end.loop);
+            return;
         }
+        end.sent = 0;
+        end.begun = now_us();
+        pump();
         return;
     }
     for (; end.got >= end.o.size; end.got -= end.o.size) {
@@ -94,7 +92,7 @@ static void first_got_bytes(void) {
 static void second_got_bytes(void) {
     if (end.o.what == WHAT_ONEWAY) {
         if (end.got != (uint64_t)end.wanted * end.o.size) return;
-        end.got = 0, end.wanted = end.o.count;
+        end.got = 0;
         send_message(1);
         return;
     }
@@ -134,10 +132,10 @@ static void run(int fd, int first) {
     }
     check(uv_read_start(&end.link.stream, place, arrived), "uv_read_start");
     const long bunch = end.o.size <= 4096 ? 16 : 1;
-    end.cold = warm() / bunch + 1;
-    end.timed = end.o.count / bunch + 1;
+    end.cold = end.o.count / 10 / bunch + 1;
+    end.timed = end.o.what == WHAT_ONEWAY ? rounds + 1 : end.o.count / bunch + 1;
     end.times = malloc(sizeof *end.times * (size_t)end.timed);
-    end.wanted = warm();
+    end.wanted = end.o.count / rounds + 1;
     if (first) {
         end.begun = now_us();
         if (end.o.what == WHAT_ONEWAY)

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: MIT
+"""What is measured: groups of cases, each with Muster's program and those of its peers."""
+
+import collections
+import os
+
+# better: "low" or "high". value: which line of a program's output. muster: None for what is only told.
+Case = collections.namedtuple("Case", "group name metric unit better value muster peers")
+
+MB80 = 80_000_000
+SIZES = {64: "64 B", 65536: "64 KiB", 1 << 20: "1 MiB", MB80: "80 MB"}
+ONE, TWO = "one core", "two cores"
+
+MPI = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", "2",
+       "--mca", "pml", "ob1", "--mca", "btl", "self,vader"]
+NO_CMA = ["--mca", "btl_vader_single_copy_mechanism", "none"]
+
+
+def command(program, what, size=64, cores=TWO, **more):
+    line = [program, "--what", what, "--size", str(size), "--cores", cores.split()[0]]
+    for key, value in more.items():
+        line += [f"--{key}", value]
+    return line
+
+
+def latency(group, name, muster, peers):
+    return Case(group, name, "half round trip", "us", "low", "us", muster, peers)
+
+
+def wake_up(group, name, muster, peers):
+    return Case(group, name, "parked wake-up", "us", "low", "us", muster, peers)
+
+
+def throughput(group, name, muster, peers):
+    return Case(group, name, "throughput", "GB/s", "high", "gbps", muster, peers)
+
+
+def message_rate(group, name, muster, peers):
+    return Case(group, name, "message rate", "1/s", "high", "rate", muster, peers)
+
+
+def limits():
+    for over, name in (("memcpy", "memcpy from memory"), ("memcpy-cached", "memcpy within the cache")):
+        for size in (65536, MB80) if over == "memcpy" else (65536,):
+            yield throughput("limits", f"{name}, {SIZES[size]}", None,
+                             [("memcpy", command("limits", "oneway", size, over=over))])
+    for over in ("futex", "eventfd"):
+        for cores in (ONE, TWO):
+            yield wake_up("limits", f"{over} hand-over, {cores}", None,
+                          [(over, command("limits", "handover", cores=cores, over=over))])
+    yield Case("limits", "system call", "time", "us", "low", "us", None,
+               [("getppid", command("limits", "latency", over="syscall"))])
+
+
+def stream():
+    def ring(what, size, cores, mode):
+        return command("ring", what, size, cores, over="threads", mode=mode)
+
+    for size in (64, 65536, MB80):
+        measure = message_rate if size == 64 else throughput
+        peers = [(f"ring, {how}", ring("oneway", size, TWO, how)) for how in ("park", "spin", "hybrid")]
+        yield measure("stream", f"in-process {SIZES[size]}, {TWO}", command("pair", "oneway", size), peers)
+    yield latency("stream", f"in-process 64 B, spinning, {TWO}", command("pair", "latency"),
+                  [("ring, hybrid", ring("latency", 64, TWO, "hybrid")), ("ring, spin", ring("latency", 64, TWO, "spin"))])
+    for cores in (ONE, TWO):
+        yield wake_up("stream", f"in-process 64 B, {cores}", command("pair", "handover", cores=cores),
+                      [("futex hand-over", command("limits", "handover", cores=cores, over="futex")),
+                       ("ring, park", ring("handover", 64, cores, "park"))])
+
+
+def shm():
+    def link(*arguments):
+        return command("link", *arguments, over="shm")
+
+    def peers(what, size, cores, *names):
+        every = {
+            "Open MPI vader": MPI + command("mpi", what, size, cores),
+            "Open MPI vader without CMA": MPI + NO_CMA + command("mpi", what, size, cores),
+            "Unix socket": command("sockets", what, size, cores, over="unix"),
+            "ring, park": command("ring", what, size, cores, over="processes", mode="park"),
+            "ring, hybrid": command("ring", what, size, cores, over="processes", mode="hybrid"),
+        }
+        return [(name, every[name]) for name in names]
+
+    yield latency("shm", f"64 B, spinning, {TWO}", link("latency"),
+                  peers("latency", 64, TWO, "Open MPI vader", "Unix socket", "ring, hybrid"))
+    for cores in (ONE, TWO):
+        yield wake_up("shm", f"64 B, {cores}", link("handover", 64, cores),
+                      [("futex hand-over", command("limits", "handover", cores=cores, over="futex"))] +
+                      peers("handover", 64, cores, "Unix socket", "ring, park"))
+    yield message_rate("shm", f"64 B, {TWO}", link("oneway"),
+                       peers("oneway", 64, TWO, "Open MPI vader", "Open MPI vader without CMA", "Unix socket",
+                             "ring, park"))
+    for size in (65536, 1 << 20, MB80):
+        yield throughput("shm", f"{SIZES[size]}, {TWO}", link("oneway", size),
+                         peers("oneway", size, TWO, "Open MPI vader", "Open MPI vader without CMA", "Unix socket",
+                               "ring, park"))
+
+
+def socket_group(over):
+    def peers(what, size, cores):
+        return [(f"blocking {over} socket", command("sockets", what, size, cores, over=over)),
+                (f"libuv {over}", command("uv", what, size, cores, over=over))]
+
+    def link(what, size=64, cores=TWO, over=over):
+        return command("link", what, size, cores, over=over)
+
+    for cores in (ONE, TWO):
+        yield latency(over, f"64 B, {cores}", link("latency", 64, cores), peers("latency", 64, cores))
+    for size in (65536, 1 << 20, MB80):
+        yield throughput(over, f"{SIZES[size]}, {TWO}", link("oneway", size), peers("oneway", size, TWO))
+    yield message_rate(over, f"64 B, {TWO}", link("oneway"), peers("oneway", 64, TWO))
+    if over == "tcp":
+        # As dialled without options: both processes are of one user on one host, so the bytes go by shared memory.
+        upgraded = dict(over="tcp-upgraded")
+        yield latency(over, f"moved to shared memory, 64 B, {TWO}", link("latency", **upgraded), peers("latency", 64, TWO))
+        yield throughput(over, f"moved to shared memory, 80 MB, {TWO}", link("oneway", MB80, **upgraded),
+                         peers("oneway", MB80, TWO))
+        yield throughput(over, f"sealed, 80 MB, {TWO}", link("oneway", MB80, over="tcp-sealed"),
+                         peers("oneway", MB80, TWO))
+
+
+GROUPS = {
+    "limits": limits,
+    "stream": stream,
+    "shm": shm,
+    "tcp": lambda: socket_group("tcp"),
+    "unix": lambda: socket_group("unix"),
+}
+
+
+def programs_folder():
+    return os.path.join(os.environ["MUSTER_BUILD"], "tests", "bench")

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: MIT
+"""Runs the cases, Muster and its peers taking turns, and prints one row per figure; see tests/bench/run."""
+
+import argparse
+import glob
+import os
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+
+import cases
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+HEADER = ("group", "case", "metric", "unit", "muster", "peer", "peer value", "ratio", "target", "verdict")
+failed = []
+
+
+def say(text):
+    print(f"bench: {text}", file=sys.stderr, flush=True)
+
+
+def run(line, value, scale):
+    """One run of one program: the figure it was asked for, or None and a note that it failed."""
+    line = [cases.programs_folder() + "/" + word if word in PROGRAMS else word for word in line]
+    process = subprocess.Popen(line + ["--scale", str(scale)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               text=True, process_group=0)
+    try:
+        output, complaint = process.communicate(timeout=60)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        output, complaint = "", "still running after 60 s"
+    if process.returncode == 0:
+        for row in output.splitlines():
+            name, _, figure = row.partition("\t")
+            if name == value:
+                return float(figure)
+    failed.append(" ".join(line))
+    say(f"failed ({process.returncode}): {' '.join(line)}: {complaint.strip()[-300:]}")
+    return None
+
+
+PROGRAMS = ("pair", "link", "ring", "sockets", "uv", "mpi", "limits")
+missing = set()
+
+
+def there(line):
+    """Peers whose package is not installed were not built."""
+    for word in line:
+        if word in PROGRAMS:
+            if os.path.exists(os.path.join(cases.programs_folder(), word)) and shutil.which(line[0], path=os.pathsep.join(
+                    [cases.programs_folder(), os.environ["PATH"]])):
+                return True
+            if word not in missing:
+                missing.add(word)
+                say(f"left out: {word} was not built (cmake/packages bench)")
+            return False
+    return False
+
+
+def number(value):
+    return "-" if value is None else f"{value:.0f}" if value >= 1000 else f"{value:.3g}"
+
+
+def read_targets():
+    """(group, case, metric, peer) -> 'ratio >= 0.9' or 'value <= 2'."""
+    targets = {}
+    with open(os.path.join(HERE, "targets.tsv"), encoding="utf-8") as file:
+        for line in file:
+            if line.strip() and not line.startswith("#"):
+                group, case, metric, peer, target = line.rstrip("\n").split("\t")
+                targets[group, case, metric, peer] = target
+    return targets
+
+
+def verdict(target, value, ratio):
+    """A target is one comparison, or several joined by 'or'."""
+    for part in target.split(" or "):
+        what, how, bound = part.split()
+        figure = ratio if what == "ratio" else value
+        if figure is not None and (figure >= float(bound) if how == ">=" else figure <= float(bound)):
+            return "ok"
+    return "MISS"
+
+
+def print_row(row, targets):
+    """`row` holds the first eight columns; a peer's own target wins over one for every peer."""
+    target = targets.get((row[0], row[1], row[2], row[5]), "")
+    word = ""
+    if target:
+        figures = [float(row[i]) if row[i] not in ("", "-") else None for i in (4, 7)]
+        word = verdict(target, figures[0], figures[1])
+    print("\t".join(list(row) + [target, word]), flush=True)
+    return word
+
+
+def measure(case, repeats, scale, targets):
+    lines = ([("muster", case.muster)] if case.muster else []) + [p for p in case.peers if there(p[1])]
+    lines = [one for one in lines if there(one[1])]
+    figures = {name: [] for name, _ in lines}
+    for _ in range(repeats):
+        for name, line in lines:
+            figure = run(line, case.value, scale)
+            if figure is not None:
+                figures[name].append(figure)
+    middle = {name: statistics.median(values) if values else None for name, values in figures.items()}
+    mine = middle.get("muster")
+    words = []
+    for name, _ in case.peers:
+        if name not in middle:
+            continue
+        other, ratio = middle[name], None
+        if mine and other:
+            ratio = other / mine if case.better == "low" else mine / other
+        row = (case.group, case.name, case.metric, case.unit, number(mine), name, number(other), number(ratio))
+        words.append(print_row(row, targets))
+    return words
+
+
+def other_rows(group, smoke, repeats, targets):
+    """Groups with a program of their own, tests/bench/<group>/run: it prints the first eight columns."""
+    words = []
+    for program in glob.glob(os.path.join(HERE, group, "run")):
+        line = [program] + (["--smoke"] if smoke else ["--repeats", str(repeats)])
+        with subprocess.Popen(line, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
+            for text in process.stdout:
+                row = text.rstrip("\n").split("\t")
+                if len(row) == 8:
+                    words.append(print_row(row, targets))
+                else:
+                    say(text.rstrip("\n"))
+        if process.returncode == 77:
+            say(f"left out: {group}, see above")
+        elif process.returncode != 0:
+            failed.append(program)
+    return words
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("groups", nargs="*")
+    parser.add_argument("--smoke", action="store_true")
+    parser.add_argument("--repeats", type=int, default=5)
+    arguments = parser.parse_args()
+    smoke, repeats = arguments.smoke, 1 if arguments.smoke else arguments.repeats
+    targets = {} if smoke else read_targets()
+    print("\t".join(HEADER), flush=True)
+    words = []
+    for group in arguments.groups or [*cases.GROUPS, "julia"]:
+        if group in cases.GROUPS:
+            for case in cases.GROUPS[group]():
+                words += measure(case, repeats, 1 if smoke else 100, targets)
+        else:
+            words += other_rows(group, smoke, repeats, targets)
+    if targets:
+        say(f"{words.count('ok')} targets met, {words.count('MISS')} missed")
+    for line in failed:
+        say(f"FAILED {line}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: MIT
+# about: every benchmark program runs, shortly (tests/bench/run measures)
+# tier: full
+# parts: bench
+# presets: release
+# timeout: 300
+set -eu
+exec "$MUSTER_ROOT/tests/bench/run" --smoke --yes
