@@ -35,8 +35,6 @@ typedef struct muster_link muster_link;
 typedef struct muster_acceptor muster_acceptor;
 /** Opaque; the library's side of a fabric's endpoint. Good until stop is called. */
 typedef struct muster_endpoint muster_endpoint;
-/** Opaque; a question the plug-in answers later, exactly once. */
-typedef struct muster_ticket muster_ticket;
 /** Opaque; a watched descriptor, from muster_host::watch_fd. */
 typedef struct muster_watch muster_watch;
 /** Opaque; a running timer, from muster_host::start_timer. */
@@ -160,8 +158,8 @@ typedef struct muster_fabric_ops {
     void (*withdraw)(void *self, const char *authority, uint64_t authority_bytes);
 
     /** Finds the peer behind an authority. MUSTER_OK: it is *out_peer. MUSTER_AGAIN: muster_host::resolved will be
-     * called with the ticket, once, later. MUSTER_E_UNREACHABLE: nobody of that name. */
-    muster_status (*resolve)(void *self, const char *authority, uint64_t authority_bytes, muster_ticket *ticket,
+     * called with this question's number, once, later. MUSTER_E_UNREACHABLE: nobody of that name. */
+    muster_status (*resolve)(void *self, const char *authority, uint64_t authority_bytes, uint64_t question,
                              uint64_t *out_peer, muster_error *error);
 
     /** Sends one message, whole and in order with others to the same peer; copied or sent when it returns. MUSTER_OK,
@@ -183,7 +181,7 @@ typedef struct muster_fabric_ops {
     void (*forget)(void *self, uint64_t peer);
 } muster_fabric_ops;
 
-/** What the library does for plug-ins; given to `muster_plugin_v1`, good as long as the context. */
+/** What the library does for plug-ins; given to `muster_plugin_v1`, good until stop of the last scheme has returned. */
 typedef struct muster_host muster_host;
 
 /** Members of ::muster_host. The first argument is the table itself or an object made with it. */
@@ -258,8 +256,9 @@ struct muster_host {
      * delivered (MUSTER_E_END). The text says why; may be empty. After a failure nothing more may be delivered. */
     void (*lost)(muster_link *link, muster_status status, int32_t os_errno, const char *text, uint64_t text_bytes);
 
-    /** Fabric: answers a resolve that said MUSTER_AGAIN. Once per ticket. */
-    void (*resolved)(muster_ticket *ticket, muster_status status, uint64_t peer, const char *text, uint64_t text_bytes);
+    /** Fabric: answers a resolve that said MUSTER_AGAIN. Once per question. */
+    void (*resolved)(muster_endpoint *endpoint, uint64_t question, muster_status status, uint64_t peer,
+                     const char *text, uint64_t text_bytes);
 
     /** Fabric: a message came in, whole and in order. Borrowed for the call. All of it is taken: credits may go back to
      * the peer when it returns. */
@@ -287,7 +286,7 @@ struct muster_host {
 
 /** Type of the one function a plug-in exports, named `muster_plugin_v1`. Called once per context, on the thread that
  * needed the plug-in, which waits: the one place where a plug-in may take its time.
- * @param host   The host table; kept by the plug-in, good as long as the context.
+ * @param host   The host table; kept by the plug-in, good until stop of its last scheme has returned.
  * @param error  Filled when it declines: what is missing, and which package brings it.
  * @return ::MUSTER_OK, or a failure; what was registered before it is taken back. */
 typedef muster_status (*muster_plugin_v1_fn)(const muster_host *host, muster_error *error);

@@ -139,7 +139,17 @@ Status Queue::State::wait(Context &context, Deadline &deadline, Entry &out, bool
         }
     }
     leave(harvested, blocking, hold);
+    if (status == MUSTER_OK) {
+        taker.store(pthread_self(), std::memory_order_relaxed);
+        taker_known.store(true, std::memory_order_relaxed);
+    }
     return status;
+}
+
+bool Queue::taken_ever() const noexcept { return state_->taker_known.load(std::memory_order_relaxed); }
+
+bool Queue::taken_here() const noexcept {
+    return taken_ever() && pthread_equal(state_->taker.load(std::memory_order_relaxed), pthread_self());
 }
 
 Status Queue::next(Deadline &deadline, muster_completion *out, muster_error *error) noexcept {

@@ -7,6 +7,7 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <pthread.h>
 #include <unordered_map>
 
 namespace muster {
@@ -76,6 +77,8 @@ struct Queue::State {
     std::condition_variable ended;
 
     uint64_t taken = 0, log_dropped = 0;
+    std::atomic<pthread_t> taker{}; // of the last entry; relaxed: a thread looks for itself
+    std::atomic<bool> taker_known{false};
     std::atomic<uint64_t> rings{0}; // relaxed: a figure
 
     std::mutex wake_lock; // set_wake() and close(), one at a time; never taken with `lock` held

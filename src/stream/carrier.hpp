@@ -78,6 +78,8 @@ class Carrier : public Object {
     // The host has closed or released its stream: send what is still in the outgoing pipe (for up to 10 s), then go.
     // The carrier keeps itself alive meanwhile.
     virtual void closed() noexcept = 0;
+    // Would a wait on this stream end only by what the calling thread itself has to do?
+    virtual bool would_deadlock() const noexcept { return false; }
     // Counts for muster_stream_stats.
     struct Io {
         uint64_t caller_io, loop_io, last_heard_ns;

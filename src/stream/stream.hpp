@@ -10,6 +10,7 @@
 
 #include <deque>
 #include <mutex>
+#include <pthread.h>
 #include <string>
 
 namespace muster {
@@ -59,6 +60,16 @@ struct Direction {
     std::deque<StreamOperation> *operations = nullptr; // made at the first use
     Figure calls, bytes, waits, spins_won, spins_lost;
     uint64_t unreported = 0; // bytes not yet in the context's figures
+};
+
+// Which thread used a stream last: the host's end of a transport it serves itself. relaxed: a thread looks for itself.
+class StreamUser final : public Object {
+  public:
+    void note() noexcept { thread_.store(pthread_self(), std::memory_order_relaxed); }
+    bool here() const noexcept { return pthread_equal(thread_.load(std::memory_order_relaxed), pthread_self()); }
+
+  private:
+    std::atomic<pthread_t> thread_{};
 };
 
 // Any thread. The host's reference ends with host_release(); references inside (events, tasks, waiting threads) outlive
@@ -117,6 +128,7 @@ class Stream final : public Object, private Waker, private Side, private Source 
     Status exit_with_peer(int64_t grace_ns) noexcept;
     void stats(muster_stream_stats &out) noexcept;
     void host_release() noexcept; // muster_stream_release()
+    void set_user(Ref<StreamUser> user) noexcept { user_ = std::move(user); } // before the host has the stream
     // The context closes: ends the stream for good. True from drained() once nothing is on its way any more.
     void context_closed() noexcept;
     bool drained() noexcept;
@@ -182,6 +194,7 @@ class Stream final : public Object, private Waker, private Side, private Source 
     Ref<Duplex> duplex_;
     const int side_;
     Ref<Carrier> carrier_;
+    Ref<StreamUser> user_;
     Pipe &in_, &out_;
     std::string peer_, greeting_;
     std::atomic<uint32_t> closed_{0};        // this side: closed or released

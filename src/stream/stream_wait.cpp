@@ -43,6 +43,8 @@ void Stream::give_contended(Direction &d) noexcept {
 }
 
 Status Stream::take(Direction &d, Deadline &deadline, uint32_t cancels) noexcept {
+    if (user_) [[unlikely]]
+        user_->note();
     return d.lock.try_lock() ? MUSTER_OK : take_slowly(d, deadline, cancels);
 }
 
@@ -105,6 +107,7 @@ bool Stream::interrupted(const Direction &d, uint32_t cancels) const noexcept {
 template <class ParkFn>
 Status Stream::sleep(Direction &d, Park &park, ParkFn &&park_as, Deadline &deadline, uint32_t cancels) noexcept {
     if (context_->on_loop() && !context_->external()) return MUSTER_E_WOULD_DEADLOCK;
+    if (carrier_ && carrier_->would_deadlock()) return MUSTER_E_WOULD_DEADLOCK;
     d.waits.add(1);
     d.lock.settle();
     const Ref<Stream> alive(this);
