@@ -135,6 +135,7 @@ class Pipe {
     // Up to `max` spans of at most `limit` bytes in all, for writev. After it with count > 0, consume() must follow at
     // once (with 0 if nothing was sent): a handed-over buffer cannot be taken back in between.
     Status gather(iovec *spans, int max, size_t limit, int &count) noexcept;
+    bool shows_owned() const noexcept { return gathering_; } // gather() has shown bytes of a handed-over buffer
     void consume(size_t size) noexcept; // takes the first bytes of what peek() or gather() showed
     bool finished() const noexcept { return control_->finished.load(std::memory_order_seq_cst) != 0; }
     size_t readable() noexcept; // bytes there now (an upper bound while buffers are being taken back)

@@ -9,11 +9,11 @@ namespace muster {
 
 // Checks a header: everything a peer can say about length is bounded here.
 Status FrameReader::begin(const unsigned char *header) noexcept {
-    if (over_) return fail("bytes after the goodbye");
+    if (over_) return complain("bytes after the goodbye");
     const size_t overhead = opener_ ? seal_overhead_bytes : 0;
     const size_t length = get_u32(header + 4);
-    if (header[1] != 0 || header[2] != 0 || header[3] != 0) return fail("unknown flags in a frame");
-    if (length < overhead) return fail("a sealed frame without its proof");
+    if (header[1] != 0 || header[2] != 0 || header[3] != 0) return complain("unknown flags in a frame");
+    if (length < overhead) return complain("a sealed frame without its proof");
     const size_t size = length - overhead;
     bool fits = false;
     type_ = static_cast<FrameType>(header[0]);
@@ -33,11 +33,11 @@ Status FrameReader::begin(const unsigned char *header) noexcept {
         fits = size >= 8 && size <= frame_control_max;
         break;
     default:
-        return fail("a frame of unknown type");
+        return complain("a frame of unknown type");
     }
-    if (!fits) return fail("a frame of impossible length");
+    if (!fits) return complain("a frame of impossible length");
     if (finished_ && (type_ == FrameType::data || type_ == FrameType::finish))
-        return fail("data after the end of the data");
+        return complain("data after the end of the data");
     in_frame_ = true;
     have_ = 0;
     left_ = length;
@@ -61,7 +61,7 @@ Status FrameReader::dispatch(const unsigned char *payload, size_t size, FrameSin
         over_ = finished_ = true;
         return sink.on_goodbye();
     }
-    return fail("a frame of unknown type");
+    return complain("a frame of unknown type");
 }
 
 // Gathers one sealed frame; when whole, opens it in place.
@@ -81,14 +81,14 @@ Status FrameReader::sealed_piece(const unsigned char *&data, size_t &size, Frame
     if (left_ != 0) return MUSTER_OK;
     in_frame_ = false;
     have_ = 0;
-    if (!opener_->open(sealed_.get(), whole, header_)) return fail("a sealed frame that was changed on its way");
+    if (!opener_->open(sealed_.get(), whole, header_)) return complain("a sealed frame that was changed on its way");
     return dispatch(sealed_.get() + seal_lead_bytes, whole - seal_overhead_bytes, sink);
 }
 
 Status FrameReader::feed(const unsigned char *data, size_t size, FrameSink &sink) noexcept {
     while (size != 0) {
         if (opener_ && !opener_->ready()) {
-            if (!opener_->take_prefix(data, size)) return fail("a seal that cannot be opened");
+            if (!opener_->take_prefix(data, size)) return complain("a seal that cannot be opened");
             continue;
         }
         if (!in_frame_) {

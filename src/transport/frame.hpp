@@ -78,6 +78,10 @@ class FrameReader {
     // MUSTER_OK, MUSTER_E_PROTOCOL with why() set, or what the sink answered.
     Status feed(const unsigned char *data, size_t size, FrameSink &sink) noexcept;
     const char *why() const noexcept { return why_; }
+    Status complain(const char *why) noexcept { // for a sink that will not have it
+        why_ = why;
+        return MUSTER_E_PROTOCOL;
+    }
 
     // What the next bytes are: so many of an unsealed data frame's payload; 0: not within one.
     size_t data_left() const noexcept { return type_ == FrameType::data && !opener_ ? left_ : 0; }
@@ -86,10 +90,6 @@ class FrameReader {
     bool over() const noexcept { return over_; } // the goodbye was read
 
   private:
-    Status fail(const char *why) noexcept {
-        why_ = why;
-        return MUSTER_E_PROTOCOL;
-    }
     Status begin(const unsigned char *header) noexcept;
     Status sealed_piece(const unsigned char *&data, size_t &size, FrameSink &sink) noexcept;
     Status dispatch(const unsigned char *payload, size_t size, FrameSink &sink) noexcept;

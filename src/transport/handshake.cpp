@@ -328,6 +328,8 @@ Status Handshake::agree() {
         if (must && agreed_.pairing == Passing::no)
             return fail(Refusal::no_shared_memory, MUSTER_E_UNSUPPORTED,
                         "the other side cannot share memory with this process");
+        if (config_.admit && !config_.admit())
+            return fail(Refusal::limit, MUSTER_E_LIMIT, "more connections than accept() takes");
         make_proof();
     }
     // What the listener has chosen must be something this side can do.

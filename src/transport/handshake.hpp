@@ -76,6 +76,7 @@ struct HandshakeConfig {
     int64_t heartbeat_ns = 0;
     HostIdentity host;
     std::string greeting;
+    std::function<bool()> admit;            // listener: the dialer has proved itself; false: no place for it
     std::function<bool(PairOffer &)> offer; // listener with Passing::aside: makes the offer; false: cannot now
 };
 

@@ -8,7 +8,9 @@
 #include <muster/transport.h>
 
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 
 namespace muster {
 
@@ -19,33 +21,35 @@ struct TransportOptions {
     int64_t retry_ns = 0;
 };
 
-// A dial under way. The transport calls done() exactly once, on any thread, unless cancel() came first and returned
-// true. Held by whoever waits and by the transport.
+class ListenerCore; // transport/listener.hpp: takes the connections that have proved themselves
+
+// A dial under way; made by dial.hpp. Held by whoever waits and by the transport. Any thread.
 class Dial : public Object {
   public:
+    // The transport tells how it ended: once per Transport::dial(). A stream nobody waits for any more is dropped.
     virtual void done(Result<Ref<Stream>> result) noexcept = 0;
-    // Set by the transport if it can stop early (timeout, context closing). Called at most once, on any thread.
-    std::function<void()> on_cancel;
+    // What to run, once, on any thread, if the dial is not wanted any more (time, context closing); the transport need
+    // not call done() then. False: it is not wanted already, `stop` will not be run.
+    virtual bool stop_by(std::function<void()> stop) = 0;
+    virtual Context &context() noexcept = 0;
 };
-
-// What accept() takes from. The transport calls offer() for each connection that has proved itself.
-class ListenerCore; // transport/listener.hpp
 
 // The half of a listener a transport implements.
 class TransportListener : public Object {
   public:
     virtual std::string address() = 0; // what peers dial: real port, advertised host
-    virtual void close() noexcept = 0; // lets go of the socket before it returns (any thread but not the loop)
+    virtual void close() noexcept = 0; // lets go of the socket before it returns; any thread, more than once
 };
 
 class Transport : public Object {
   public:
-    // Begins to connect; must not block. May call dial->done() before it returns.
+    // Begins to connect; must not block. Loop thread. May call dial->done() before it returns.
     virtual void dial(const Address &address, const TransportOptions &options, Ref<Dial> dial) = 0;
+    // The calling thread of muster_transport_listen(). Connections go to core->offer().
     virtual Result<Ref<TransportListener>> listen(const Address &address, const TransportOptions &options,
                                                   Ref<ListenerCore> core) = 0;
-    // Threads that serve it: a blocking call on this queue's last reader would deadlock; NULL for built-ins.
-    virtual Queue *served_by() noexcept { return nullptr; }
+    // Is the calling thread the one that has to serve this transport? Then it must not wait for it.
+    virtual bool would_deadlock() noexcept { return false; }
 };
 
 // Schemes of one context. Any thread.
@@ -54,8 +58,21 @@ class Registry final : public ContextPart {
     static Registry &of(Context &context);
     // E_EXISTS if taken; built-in schemes are taken from the start.
     Result<void> add(const std::string &scheme, Ref<Transport> transport);
+    // Takes a scheme back; streams made by it live on. False: not known.
+    bool remove(const std::string &scheme);
     // Looks the scheme up; if unknown, asks the plug-in loader (src/plugin) to find and start one.
     Result<Ref<Transport>> find(const std::string &scheme);
+    Ref<Transport> known(const std::string &scheme); // without the loader; empty if there is none
+
+    explicit Registry(Context &context);
+
+  private:
+    Context &context_;
+    std::mutex lock_; // guards transports_; not held while a plug-in is loaded
+    std::map<std::string, Ref<Transport>> transports_;
 };
+
+// Finds the plug-in for a scheme and registers it; the plugin room defines it.
+Result<void> find_plugin(Context &context, const std::string &scheme);
 
 } // namespace muster

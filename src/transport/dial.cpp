@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+#include "transport/dial.hpp"
+
+#include <algorithm>
+
+namespace muster {
+
+namespace {
+constexpr int64_t first_pause_ns = 5'000'000, longest_pause_ns = 200'000'000;
+}
+
+HostDial::HostDial(Context &context, Ref<Transport> transport, Address address, TransportOptions options,
+                   int64_t timeout_ns)
+    : context_(&context), hub_(Hub::of(context)), transport_(std::move(transport)), address_(std::move(address)),
+      options_(std::move(options)), deadline_(timeout_ns), result_(Error()) {
+    if (!deadline_.endless()) deadline_.at(); // time runs from here
+    if (options_.retry_ns > 0) retry_until_ = Deadline(options_.retry_ns).at();
+}
+
+Result<Ref<HostDial>> HostDial::make(Context &context, std::string_view text, const TransportOptions &options,
+                                     int64_t timeout_ns) {
+    auto address = parse_address(text);
+    if (!address) return address.error();
+    auto transport = Registry::of(context).find(address->scheme);
+    if (!transport) return transport.error();
+    if (auto usable = Hub::of(context).usable(); !usable) return usable.error();
+    return make_ref<HostDial>(context, std::move(*transport), std::move(*address), options, timeout_ns);
+}
+
+bool HostDial::start() {
+    const Ref<HostDial> self(this);
+    return context_->post([self] {
+        self->closing_id_ = self->hub_.on_closing([self] { self->end(MUSTER_E_CANCELED, "the context was closed"); });
+        if (!self->deadline_.endless())
+            self->timer_id_ =
+                self->hub_.start_timer(self->deadline_.at(), [self] { self->end(MUSTER_TIMEOUT, "not in time"); });
+        self->attempt();
+    });
+}
+
+void HostDial::attempt() noexcept {
+    {
+        const std::lock_guard hold(lock_);
+        if (finished_) return;
+    }
+    try {
+        transport_->dial(address_, options_, Ref<Dial>(this));
+    } catch (const std::bad_alloc &) {
+        finish(Error::make(MUSTER_E_NOMEM, "dial %s: out of memory", address_.text.c_str()));
+    }
+}
+
+// While nobody listens there yet: another attempt after a pause that grows. False: the time for that is over.
+bool HostDial::retry_later(const Error &why) noexcept {
+    if (why.status != MUSTER_E_UNREACHABLE || retry_until_ == 0) return false;
+    const int64_t now = now_ns();
+    const int64_t pause = std::min(pause_ns_ == 0 ? first_pause_ns : pause_ns_ * 2, longest_pause_ns);
+    if (now + pause > retry_until_) return false;
+    pause_ns_ = pause;
+    {
+        const std::lock_guard hold(lock_);
+        stop_ = nullptr;
+        if (finished_) return true;
+    }
+    const Ref<HostDial> self(this);
+    return context_->post([self, at = now + pause] { self->hub_.start_timer(at, [self] { self->attempt(); }); });
+}
+
+void HostDial::done(Result<Ref<Stream>> result) noexcept {
+    if (!result && retry_later(result.error())) return;
+    finish(std::move(result));
+}
+
+void HostDial::finish(Result<Ref<Stream>> result) noexcept {
+    const Ref<HostDial> self(this);
+    std::function<void()> stop;
+    std::unique_lock hold(lock_);
+    if (finished_) return; // too late: the stream, if there is one, closes as `result` goes
+    finished_ = true;
+    stop.swap(stop_);
+    Ref<Queue> queue = std::move(queue_);
+    const uint64_t tag = tag_;
+    if (!queue) result_ = std::move(result);
+    hold.unlock();
+    if (queue) {
+        Entry entry;
+        entry.completion.kind = MUSTER_DONE_DIAL;
+        entry.completion.tag = tag;
+        if (result) {
+            entry.completion.object = wrap(result->get());
+            entry.object = std::move(*result);
+        } else {
+            entry.completion.status = result.error().status;
+            entry.error = result.error();
+        }
+        queue->complete(std::move(entry));
+    } else {
+        context_->notify(signal_);
+    }
+    const auto tidy = [self] {
+        self->hub_.forget_closing(self->closing_id_);
+        self->hub_.stop_timer(self->timer_id_);
+    };
+    if (context_->on_loop())
+        tidy();
+    else
+        context_->post(tidy);
+}
+
+void HostDial::end(Status status, const char *why) noexcept {
+    std::function<void()> stop;
+    {
+        const std::lock_guard hold(lock_);
+        if (finished_) return;
+        stop.swap(stop_);
+    }
+    finish(Error::make(status, "dial %s: %s", address_.text.c_str(), why));
+    if (stop) stop();
+}
+
+bool HostDial::stop_by(std::function<void()> stop) {
+    const std::lock_guard hold(lock_);
+    if (finished_) return false;
+    stop_ = std::move(stop);
+    return true;
+}
+
+Result<Ref<Stream>> HostDial::wait() {
+    if (transport_->would_deadlock())
+        return Error::make(MUSTER_E_WOULD_DEADLOCK, "dial %s: this thread has to serve the transport it would wait for",
+                           address_.text.c_str());
+    if (!start()) return Error::make(MUSTER_E_CLOSED, "dial %s: the context is closed", address_.text.c_str());
+    for (;;) {
+        const uint32_t seen = signal_.seen();
+        {
+            const std::lock_guard hold(lock_);
+            if (finished_) return std::move(result_);
+        }
+        const Status status = context_->sleep(signal_, seen, deadline_);
+        if (status == MUSTER_TIMEOUT) end(MUSTER_TIMEOUT, "not in time");
+        if (status < 0) end(status, "cannot wait here");
+    }
+}
+
+Result<void> HostDial::begin(Queue &queue, uint64_t tag) {
+    {
+        const std::lock_guard hold(lock_);
+        queue_ = Ref<Queue>(&queue);
+        tag_ = tag;
+    }
+    if (start()) return {};
+    const std::lock_guard hold(lock_);
+    queue_->unreserve();
+    queue_.reset();
+    finished_ = true;
+    return Error::make(MUSTER_E_CLOSED, "dial %s: the context is closed", address_.text.c_str());
+}
+
+} // namespace muster

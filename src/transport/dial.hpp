@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// A dial from the host's side: deadline, retries, cancelling, and who is told how it ended.
+#include "transport/hub.hpp"
+#include "transport/transport.hpp"
+
+#include <mutex>
+
+namespace muster {
+
+// Any thread.
+class HostDial final : public Dial {
+  public:
+    HostDial(Context &context, Ref<Transport> transport, Address address, TransportOptions options, int64_t timeout_ns);
+
+    static Result<Ref<HostDial>> make(Context &context, std::string_view address, const TransportOptions &options,
+                                      int64_t timeout_ns);
+    // muster_transport_dial: waits for the end.
+    Result<Ref<Stream>> wait();
+    // muster_transport_dial_begin: a slot of the queue is reserved.
+    Result<void> begin(Queue &queue, uint64_t tag);
+
+    void done(Result<Ref<Stream>> result) noexcept override;
+    bool stop_by(std::function<void()> stop) override;
+    Context &context() noexcept override { return *context_; }
+
+  private:
+    bool start();
+    void attempt() noexcept;                           // loop thread
+    void end(Status status, const char *why) noexcept; // from outside: time, context closing
+    void finish(Result<Ref<Stream>> result) noexcept;
+    bool retry_later(const Error &why) noexcept;
+
+    const Ref<Context> context_;
+    Hub &hub_;
+    const Ref<Transport> transport_;
+    const Address address_;
+    const TransportOptions options_;
+    Deadline deadline_;
+    int64_t retry_until_ = 0;
+    uint64_t closing_id_ = 0, timer_id_ = 0; // loop thread
+    int64_t pause_ns_ = 0;
+
+    Signal signal_;
+    std::mutex lock_; // guards the rest
+    bool finished_ = false;
+    Result<Ref<Stream>> result_;
+    std::function<void()> stop_;
+    Ref<Queue> queue_;
+    uint64_t tag_ = 0;
+};
+
+} // namespace muster

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT
+#include "transport/greeter.hpp"
+
+#include "transport/socket_link.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+namespace muster {
+
+Greeter::Greeter(Hub &hub, Fd fd, HandshakeConfig config, GreeterSetup setup, Done done)
+    : hub_(hub), context_(&hub.context()), fd_(std::move(fd)), handshake_(config), config_(std::move(config)),
+      setup_(std::move(setup)), done_(std::move(done)), since_(now_ns()) {}
+
+void Greeter::start() {
+    const Ref<Greeter> self(this);
+    const int64_t limit = hub_.context().settings.handshake_timeout_ns;
+    timer_ = hub_.start_timer(since_ + limit, [self, limit] {
+        self->fail(Error::make(MUSTER_E_PEER, "the other side did not prove itself within %lld ms",
+                               static_cast<long long>(limit / 1'000'000)));
+    });
+    closing_ = hub_.on_closing([self] { self->fail(Error::make(MUSTER_E_CANCELED, "the context was closed")); });
+    if (auto added = hub_.add(fd_.get(), EPOLLIN | EPOLLOUT | EPOLLRDHUP, *this); !added) return fail(added.error());
+    registered_ = true;
+    progress();
+}
+
+void Greeter::on_events(uint32_t) noexcept {
+    if (!fd_) return;
+    const Ref<Greeter> self(this);
+    try {
+        progress();
+    } catch (const std::bad_alloc &) {
+        fail(Error::make(MUSTER_E_NOMEM, "out of memory"));
+    }
+}
+
+// ---- moving on
+// -------------------------------------------------------------------------------------------------------
+
+void Greeter::progress() {
+    while (fd_) {
+        if (!send_output()) return;
+        if (status_ < 0) return fail(handshake_.error());
+        if (status_ == MUSTER_OK) return complete();
+        if (handshake_.want_send_segment() && !segment_sent_ && handshake_.agreement().pairing == Passing::here) {
+            if (!send_segment()) return;
+            continue;
+        }
+        if (handshake_.want_segment()) {
+            receive_segment_message();
+            if (handshake_.want_segment()) return;
+            continue;
+        }
+        if (receive() <= 0) return;
+    }
+}
+
+// True: nothing is left to be sent.
+bool Greeter::send_output() noexcept {
+    output_ += handshake_.take_output();
+    while (!output_.empty()) {
+        const ssize_t n = send(fd_.get(), output_.data(), output_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return false;
+        if (n < 0) {
+            // What the other side has said before it left may tell more than its leaving.
+            if (status_ < 0)
+                fail(handshake_.error());
+            else
+                output_.clear();
+            return fd_.get() >= 0;
+        }
+        output_.erase(0, static_cast<size_t>(n));
+    }
+    return true;
+}
+
+// One message at most, so that nothing behind the handshake is taken. Bytes received; 0 or less: not now, or over.
+ssize_t Greeter::receive() {
+    unsigned char buffer[4608];
+    const size_t wants = std::min(handshake_.wants(), sizeof buffer);
+    const ssize_t n = recv(fd_.get(), buffer, wants, MSG_DONTWAIT);
+    if (n < 0 && errno == EINTR) return 1;
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return 0;
+    if (n < 0) {
+        fail(Error::from_errno(errno, MUSTER_E_PEER, "the connection broke during the handshake"));
+        return -1;
+    }
+    if (n == 0) {
+        fail(Error::make(MUSTER_E_PEER, "the other side hung up during the handshake"));
+        return -1;
+    }
+    size_t used = 0;
+    status_ = handshake_.feed(buffer, static_cast<size_t>(n), used);
+    return n;
+}
+
+// ---- shared memory
+// ---------------------------------------------------------------------------------------------------
+
+bool Greeter::make_own_segment() noexcept {
+    const uint64_t window = handshake_.agreement().shared_window;
+    auto made = make_segment(Duplex::shared_bytes(window));
+    if (made) segment_ = std::move(*made);
+    return lay_out(made.error(), window, true);
+}
+
+bool Greeter::lay_out(const Error &why, uint64_t window, bool fresh) noexcept {
+    Error problem = why;
+    if (segment_.mapping != nullptr) {
+        auto made = segment_duplex(segment_, window, config_.dialer ? 0 : 1, fresh);
+        if (made) shared_ = std::move(*made);
+        problem = made.error();
+    }
+    if (!shared_) hub_.context().log(MUSTER_LOG_WARN, "%s: %s", setup_.what.c_str(), problem.message);
+    return static_cast<bool>(shared_);
+}
+
+// The listener, on a Unix socket. True: sent.
+bool Greeter::send_segment() noexcept {
+    if (!shared_ && !make_own_segment()) {
+        segment_sent_ = true;
+        output_ += Handshake::segment_message(0);
+        return true;
+    }
+    const ssize_t n =
+        muster::send_segment(fd_.get(), Handshake::segment_message(handshake_.agreement().shared_window), segment_);
+    if (n == -EAGAIN) return false;
+    segment_sent_ = true;
+    if (n < 0) {
+        fail(Error::from_errno(static_cast<int>(-n), MUSTER_E_PEER, "the connection broke during the handshake"));
+        return false;
+    }
+    // A Unix socket takes so few bytes whole.
+    return true;
+}
+
+void Greeter::send_segment_aside(Fd socket) noexcept {
+    if (!handshake_.want_send_segment() || std::exchange(segment_sent_, true) || !make_own_segment()) return;
+    muster::send_segment(socket.get(), Handshake::segment_message(handshake_.agreement().shared_window), segment_);
+}
+
+// The dialer: the message with the descriptors, or none.
+void Greeter::receive_segment_message() {
+    const int socket = aside_ ? aside_.get() : fd_.get();
+    while (segment_text_.size() < Handshake::segment_message_bytes()) {
+        unsigned char buffer[64];
+        const ssize_t n =
+            receive_segment(socket, buffer, Handshake::segment_message_bytes() - segment_text_.size(), fds_);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
+        if (n <= 0) {
+            if (!aside_) return fail(Error::make(MUSTER_E_PEER, "the other side hung up during the handshake"));
+            break; // it does not want to share after all
+        }
+        segment_text_.append(reinterpret_cast<char *>(buffer), static_cast<size_t>(n));
+    }
+    uint64_t window = 0;
+    const auto *text = reinterpret_cast<const unsigned char *>(segment_text_.data());
+    bool ok = segment_text_.size() == Handshake::segment_message_bytes() &&
+              Handshake::read_segment_message(text, window) && window == handshake_.agreement().shared_window;
+    if (ok) {
+        auto taken = take_segment(fds_, Duplex::shared_bytes(window));
+        if (taken) segment_ = std::move(*taken);
+        ok = lay_out(taken.error(), window, false);
+    }
+    if (aside_ && registered_) hub_.remove(aside_.get(), *this);
+    aside_.reset();
+    status_ = handshake_.paired(ok);
+}
+
+// ---- the end
+// ---------------------------------------------------------------------------------------------------------
+
+void Greeter::complete() {
+    const Agreement &agreed = handshake_.agreement();
+    Ref<Duplex> duplex;
+    const int side = agreed.paired && !config_.dialer ? 1 : 0;
+    if (agreed.paired) {
+        duplex = std::move(shared_);
+        if (!config_.shared) hub_.context().counters.upgrades.fetch_add(1, std::memory_order_relaxed);
+    } else {
+        duplex = Duplex::make_private(setup_.window);
+    }
+    hub_.context().counters.handshakes_ok.fetch_add(1, std::memory_order_relaxed);
+    if (std::exchange(registered_, false)) hub_.remove(fd_.get(), *this);
+    auto link = make_ref<SocketLink>(hub_, std::move(duplex), side, agreed, setup_.window, setup_.peer, std::move(fd_));
+    Ref<Stream> stream = link->make_stream(agreed.greeting);
+    link->begin();
+    hub_.context().log(MUSTER_LOG_INFO, "%s: linked%s%s", setup_.peer.c_str(), agreed.sealed ? ", sealed" : "",
+                       agreed.paired ? ", by shared memory" : "");
+    finish(std::move(stream));
+}
+
+void Greeter::fail(const Error &why) noexcept {
+    if (!done_) return;
+    Error full = Error::make(why.status, "%s: %s", setup_.what.c_str(), why.message);
+    full.os_errno = why.os_errno;
+    if (why.status != MUSTER_E_CANCELED) {
+        hub_.context().counters.handshakes_failed.fetch_add(1, std::memory_order_relaxed);
+        hub_.context().log(MUSTER_LOG_WARN, "%s", full.message);
+    }
+    finish(full);
+}
+
+void Greeter::refuse(Refusal why) noexcept {
+    handshake_.refuse(why);
+    output_ += handshake_.take_output();
+    [[maybe_unused]] const ssize_t n = send(fd_.get(), output_.data(), output_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    output_.clear();
+    fail(Error::make(MUSTER_E_LIMIT, "refused: too many that have not proved themselves"));
+}
+
+void Greeter::finish(Result<Ref<Stream>> result) noexcept {
+    const Ref<Greeter> self(this);
+    const Done done = std::exchange(done_, nullptr);
+    stop();
+    if (done) done(std::move(result));
+}
+
+void Greeter::stop() noexcept {
+    done_ = nullptr;
+    hub_.stop_timer(timer_);
+    hub_.forget_closing(closing_);
+    if (std::exchange(registered_, false)) {
+        if (aside_) hub_.remove(aside_.get(), *this);
+        hub_.remove(fd_.get(), *this);
+    }
+    aside_.reset();
+    fd_.reset();
+}
+
+} // namespace muster

@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: MIT
+// What a link sends and what it makes of what comes in.
+#include "transport/link.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace muster {
+
+namespace {
+constexpr size_t batch_bytes = 256 * 1024;
+// Frames made from the pipe. Small enough that the rest of one that was cut short is cheap to keep.
+constexpr size_t pipe_frame_bytes = 64 * 1024;
+constexpr int most_spans = 24, most_frames = batch_bytes / pipe_frame_bytes;
+} // namespace
+
+// ---- sending; tx lock held
+// -------------------------------------------------------------------------------------------
+
+// One system call's worth: the rest of a begun frame, control frames, new data frames.
+struct Link::Batch {
+    iovec spans[2 * most_spans + 2 * most_frames];
+    int count = 0;
+    size_t open_part = 0;
+    size_t frame_bytes[most_frames];
+    unsigned char headers[most_frames][frame_header_bytes];
+    int frames = 0;
+    bool owned = false; // some bytes lie in a buffer of the host, which it may take back
+    const iovec *pipe = nullptr;
+    int pipe_count = 0;
+
+    void add(const void *data, size_t size) noexcept { spans[count++] = {const_cast<void *>(data), size}; }
+    // Appends bytes of the pipe: `left` of them, after the first `skip`.
+    void copy_out(size_t skip, size_t left, std::vector<unsigned char> &to) const {
+        for (int s = 0; s < pipe_count && left != 0; s++) {
+            const auto *from = static_cast<const unsigned char *>(pipe[s].iov_base);
+            const size_t at = std::min(skip, pipe[s].iov_len), take = std::min(left, pipe[s].iov_len - at);
+            to.insert(to.end(), from + at, from + at + take);
+            skip -= at, left -= take;
+        }
+    }
+};
+
+void Link::kick() noexcept {
+    if (over()) return;
+    if (!wire_any_thread() && !hub_.context().on_loop()) return ask_turn();
+    tx_.wish();
+    while (tx_.try_lock()) {
+        tx_.looked();
+        pump();
+        if (!tx_.unlock()) return;
+    }
+}
+
+void Link::give_tx() noexcept {
+    if (tx_.unlock()) kick();
+}
+
+void Link::writable() noexcept {
+    kick();
+}
+
+bool Link::tx_idle() const noexcept {
+    return spill_.empty() && open_left_ == 0 && !sealed_ && !send_broken_ && !dropped_ &&
+           wants_.load(std::memory_order_seq_cst) == 0;
+}
+
+// What to make of the answer of wire_send().
+Link::Step Link::after_send(ssize_t n) noexcept {
+    if (n > 0) {
+        sent_.store(true, std::memory_order_relaxed);
+        return Step::sent;
+    }
+    if (n != -EAGAIN && n != 0) {
+        // The peer may have told why before it left: what it sent is read first, and its end is found there.
+        send_broken_ = true;
+        wire_read_soon();
+    }
+    return Step::stop;
+}
+
+Link::Step Link::send_spill() noexcept {
+    const iovec span{spill_.data() + spill_at_, spill_.size() - spill_at_};
+    const ssize_t n = wire_send(&span, 1);
+    if (n > 0) spill_at_ += static_cast<size_t>(n);
+    if (spill_at_ < spill_.size()) return after_send(n); // the next call finds out that the wire is full
+    spill_.clear();
+    if (spill_.capacity() > 4096) spill_.shrink_to_fit();
+    spill_at_ = 0;
+    if (held_ != 0) out_.consume(std::exchange(held_, 0));
+    return after_send(n);
+}
+
+void Link::add_frame(std::string &text, FrameType type, const void *payload, size_t size) {
+    unsigned char header[frame_header_bytes];
+    if (!sealed_) {
+        put_frame_header(header, type, size);
+        text.append(reinterpret_cast<char *>(header), sizeof header);
+        text.append(static_cast<const char *>(payload), size);
+        return;
+    }
+    put_frame_header(header, type, size + seal_overhead_bytes);
+    const size_t at = text.size();
+    text.append(reinterpret_cast<char *>(header), sizeof header);
+    text.append(seal_lead_bytes, '\0');
+    text.append(static_cast<const char *>(payload), size);
+    text.append(seal_overhead_bytes - seal_lead_bytes, '\0');
+    sealer_->seal(reinterpret_cast<unsigned char *>(text.data()) + at, size);
+}
+
+// The control frames that are wanted now.
+void Link::add_control(std::string &text) noexcept {
+    if (wants_.load(std::memory_order_seq_cst) == 0 || goodbye_sent_) return;
+    const uint32_t wants = wants_.exchange(0, std::memory_order_seq_cst);
+    if (wants & want_heartbeat) add_frame(text, FrameType::heartbeat, "", 0);
+    // acq_rel: pairs with grant(); what is owed is granted once.
+    const uint64_t owed = wants & want_credit ? credit_owed_.exchange(0, std::memory_order_acq_rel) : 0;
+    if (owed != 0) {
+        unsigned char payload[8];
+        put_u64(payload, owed);
+        add_frame(text, FrameType::credit, payload, sizeof payload);
+    }
+    if (wants & want_abort) {
+        const std::lock_guard hold(abort_lock_);
+        std::string payload(8, '\0');
+        put_u64(reinterpret_cast<unsigned char *>(payload.data()), abort_reason_);
+        payload += abort_text_.substr(0, frame_control_max - 8);
+        add_frame(text, FrameType::abort, payload.data(), payload.size());
+    }
+}
+
+// Frames that end this direction, once nothing is left before them. True: there is something to send.
+bool Link::at_end() noexcept {
+    if (goodbye_sent_) {
+        if (!done_sending_.load(std::memory_order_relaxed)) {
+            done_sending_.store(true, std::memory_order_release);
+            wire_finish();
+            if (peer_over_.load(std::memory_order_acquire)) ask_turn();
+        }
+        return false;
+    }
+    const bool given_up = aborting_.load(std::memory_order_seq_cst) || peer_over_.load(std::memory_order_seq_cst);
+    const bool closing = closing_.load(std::memory_order_seq_cst);
+    // Looked at before the bytes: what was finished was filled before.
+    const bool finished = !shared_ && (closing || out_.finished());
+    const bool empty = shared_ || dropped_ || out_.readable() == 0;
+    std::string text;
+    if (finished && empty && !finish_sent_ && !given_up) {
+        finish_sent_ = true;
+        add_frame(text, FrameType::finish, "", 0);
+    }
+    if (given_up || (closing && empty)) {
+        goodbye_sent_ = true;
+        add_frame(text, FrameType::goodbye, "", 0);
+    }
+    if (text.empty()) return false;
+    spill_.assign(text.begin(), text.end());
+    return true;
+}
+
+void Link::pump() noexcept {
+    for (;;) {
+        if (over() || send_broken_) return;
+        if (!spill_.empty()) {
+            unsent_.store(true, std::memory_order_release);
+            if (send_spill() == Step::stop) return;
+            continue;
+        }
+        const bool given_up = aborting_.load(std::memory_order_seq_cst) || peer_over_.load(std::memory_order_seq_cst);
+        if (given_up && !shared_ && !dropped_ && open_left_ == 0) {
+            out_.drop_reader();
+            dropped_ = true;
+        }
+        const Step step = sealed_ ? seal_batch() : send_batch();
+        if (step == Step::stop) return;
+        if (step == Step::sent) continue;
+        unsent_.store(false, std::memory_order_release);
+        if (at_end()) continue;
+        if (wants_.load(std::memory_order_seq_cst) != 0 && !goodbye_sent_) continue;
+        if (shared_ || dropped_ || finish_sent_) return;
+        if (out_.readable() != 0) { // no credit left
+            starved_.store(true, std::memory_order_seq_cst);
+            if (credit_.load(std::memory_order_seq_cst) == 0) return wire_read_soon();
+            starved_.store(false, std::memory_order_seq_cst);
+            continue;
+        }
+        if (out_.park_reader(Park::FD, 1)) return;
+    }
+}
+
+Link::Step Link::send_batch() noexcept {
+    Batch batch;
+    iovec pipe[most_spans];
+    std::string control;
+    size_t limit = 0;
+    if (!shared_ && !dropped_) {
+        const bool given_up = aborting_.load(std::memory_order_relaxed) || peer_over_.load(std::memory_order_relaxed);
+        const bool new_frames = !goodbye_sent_ && !given_up;
+        limit = open_left_;
+        // Control frames go between data frames: they get a gap soon. acquire: pairs with on_credit().
+        if (new_frames && (open_left_ == 0 || wants_.load(std::memory_order_relaxed) == 0))
+            limit += static_cast<size_t>(std::min<uint64_t>(credit_.load(std::memory_order_acquire), batch_bytes));
+    }
+    if (open_left_ == 0) add_control(control);
+    int count = 0;
+    if (limit != 0 && out_.gather(pipe, most_spans, limit, count) < 0) count = 0;
+    size_t bytes = 0;
+    for (int i = 0; i < count; i++) bytes += pipe[i].iov_len;
+    batch.owned = count != 0 && out_.shows_owned();
+    batch.open_part = std::min(open_left_, bytes);
+    int span = 0;
+    size_t offset = 0;
+    const auto put = [&](size_t size) { // the next bytes of the pipe
+        while (size != 0) {
+            const size_t k = std::min(size, pipe[span].iov_len - offset);
+            batch.add(static_cast<unsigned char *>(pipe[span].iov_base) + offset, k);
+            size -= k, offset += k;
+            if (offset == pipe[span].iov_len) span++, offset = 0;
+        }
+    };
+    put(batch.open_part);
+    if (!control.empty()) batch.add(control.data(), control.size());
+    size_t left = batch.open_part == open_left_ ? bytes - batch.open_part : 0;
+    // relaxed: lowered here alone, and before the peer can answer with a grant.
+    credit_.fetch_sub(left, std::memory_order_relaxed);
+    while (left != 0) {
+        const size_t k = std::min(left, pipe_frame_bytes);
+        put_frame_header(batch.headers[batch.frames], FrameType::data, k);
+        batch.add(batch.headers[batch.frames], frame_header_bytes);
+        batch.frame_bytes[batch.frames++] = k;
+        put(k);
+        left -= k;
+    }
+    if (batch.count == 0) return Step::nothing;
+    batch.pipe = pipe;
+    batch.pipe_count = count;
+    unsent_.store(true, std::memory_order_release);
+    const ssize_t n = wire_send(batch.spans, batch.count);
+    account(batch, n > 0 ? static_cast<size_t>(n) : 0, control);
+    return after_send(n);
+}
+
+// Takes what was sent out of the pipe, and keeps what a cut in the middle leaves.
+void Link::account(const Batch &batch, size_t sent, const std::string &control) noexcept {
+    size_t consumed = std::min(batch.open_part, sent);
+    sent -= consumed;
+    open_left_ -= consumed;
+    const size_t k = std::min(control.size(), sent);
+    sent -= k;
+    if (k < control.size()) spill_.assign(control.begin() + static_cast<std::ptrdiff_t>(k), control.end());
+    size_t position = batch.open_part; // in the bytes gathered
+    uint64_t not_begun = 0;
+    for (int i = 0; i < batch.frames; i++) {
+        const size_t length = batch.frame_bytes[i];
+        if (sent == 0) {
+            not_begun += length;
+            continue;
+        }
+        const size_t head = std::min(sent, frame_header_bytes);
+        const size_t done = std::min(sent - head, length);
+        sent -= head + done;
+        consumed += done;
+        if (head < frame_header_bytes) spill_.assign(batch.headers[i] + head, batch.headers[i] + frame_header_bytes);
+        if (done < length && !batch.owned) open_left_ = length - done;
+        if (done < length && batch.owned) { // the host may take its buffer back: the rest of this frame must be ours
+            batch.copy_out(position + done, length - done, spill_);
+            consumed += length - done - 1;
+            held_ = 1;
+        }
+        position += length;
+    }
+    credit_.fetch_add(not_begun, std::memory_order_relaxed);
+    if (batch.pipe_count != 0) out_.consume(consumed);
+}
+
+// Seals what is to be sent next into the spill.
+Link::Step Link::seal_batch() noexcept {
+    std::string text;
+    add_control(text);
+    uint64_t limit = 0;
+    if (!shared_ && !dropped_ && !goodbye_sent_ && !aborting_.load(std::memory_order_relaxed) &&
+        !peer_over_.load(std::memory_order_relaxed))
+        limit = std::min<uint64_t>(credit_.load(std::memory_order_acquire), pipe_frame_bytes);
+    iovec pipe[most_spans];
+    int count = 0;
+    if (limit != 0 && out_.gather(pipe, most_spans, static_cast<size_t>(limit), count) < 0) count = 0;
+    if (text.empty() && count == 0) return Step::nothing;
+    size_t bytes = 0;
+    for (int i = 0; i < count; i++) bytes += pipe[i].iov_len;
+    spill_.assign(text.begin(), text.end());
+    if (count != 0) {
+        const size_t at = spill_.size();
+        spill_.resize(at + frame_header_bytes + bytes + seal_overhead_bytes);
+        unsigned char *frame = spill_.data() + at;
+        put_frame_header(frame, FrameType::data, bytes + seal_overhead_bytes);
+        unsigned char *to = frame + frame_header_bytes + seal_lead_bytes;
+        for (int i = 0; i < count; i++) {
+            memcpy(to, pipe[i].iov_base, pipe[i].iov_len);
+            to += pipe[i].iov_len;
+        }
+        out_.consume(bytes - 1);
+        held_ = 1;
+        sealer_->seal(frame, bytes);
+        credit_.fetch_sub(bytes, std::memory_order_relaxed);
+    }
+    return Step::sent;
+}
+
+Carrier::Moved Link::send_now(const void *data, size_t size) noexcept {
+    (void)data, (void)size;
+    return {MUSTER_AGAIN, 0};
+}
+
+// ---- receiving; rx lock held
+// ------------------------------------------------------------------------------------------
+
+void Link::deliver(const unsigned char *data, size_t size) noexcept {
+    if (over()) return;
+    heard();
+    if (!rx_.try_lock()) return; // it is being ended
+    const Status status = reader_.feed(data, size, *this);
+    if (status < 0) fail_reading(status);
+    rx_.unlock();
+}
+
+Status Link::count_in(size_t size) noexcept {
+    // relaxed: written under the rx lock alone.
+    const uint64_t all = received_.load(std::memory_order_relaxed) + size;
+    received_.store(all, std::memory_order_relaxed);
+    // acquire: pairs with grant(). The peer learned of a grant after it was made.
+    return shared_ || all > granted_.load(std::memory_order_acquire) ? MUSTER_E_LIMIT : MUSTER_OK;
+}
+
+Status Link::on_data(const unsigned char *data, size_t size) noexcept {
+    if (count_in(size) < 0) return reader_.complain("more data than was allowed for");
+    if (in_.reader_gone()) return MUSTER_OK; // the host has closed: nobody wants it
+    size_t moved = 0;
+    if (in_.push(data, size, moved) < 0 || moved != size) return MUSTER_E_NOMEM;
+    return MUSTER_OK;
+}
+
+Status Link::on_credit(uint64_t bytes) noexcept {
+    const uint64_t before = credit_.load(std::memory_order_relaxed);
+    if (bytes == 0 || bytes > credit_most_ || before > credit_most_ - bytes)
+        return reader_.complain("more credit than its window");
+    credit_.fetch_add(bytes, std::memory_order_seq_cst); // pairs with pump(): it says starved, then looks at the credit
+    if (starved_.exchange(false, std::memory_order_seq_cst)) kick();
+    return MUSTER_OK;
+}
+
+Status Link::on_finish() noexcept {
+    if (!shared_) in_.finish();
+    return MUSTER_OK;
+}
+
+Status Link::on_abort(uint64_t reason, const char *text, size_t text_bytes) noexcept {
+    Ending e;
+    e.status = MUSTER_E_ABORTED;
+    e.reason = reason;
+    e.text = text_bytes == 0 ? "aborted by the peer" : "aborted by the peer: " + std::string(text, text_bytes);
+    for (char &c : e.text)
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '.';
+    peer_over_.store(true, std::memory_order_seq_cst);
+    duplex_->end(std::move(e));
+    ask_turn();
+    return MUSTER_OK;
+}
+
+Status Link::on_goodbye() noexcept {
+    peer_over_.store(true, std::memory_order_seq_cst);
+    if (!shared_) in_.finish();
+    Ending e;
+    e.status = MUSTER_E_PEER;
+    e.text = "the peer has closed the stream";
+    duplex_->end(std::move(e));
+    ask_turn();
+    return MUSTER_OK;
+}
+
+// ---- credit
+// ----------------------------------------------------------------------------------------------------------
+
+// The host has taken bytes in all: the peer may send as many more. Called by the reading host.
+void Link::grant(uint64_t consumed) noexcept {
+    const uint64_t granted = granted_.load(std::memory_order_relaxed);
+    const uint64_t more = consumed + window_ - granted;
+    if (more < window_ / 4) return;
+    granted_.store(granted + more, std::memory_order_release); // before the peer can learn of it; pairs with count_in()
+    credit_owed_.fetch_add(more, std::memory_order_acq_rel);
+    wants_.fetch_or(want_credit, std::memory_order_seq_cst);
+    kick();
+}
+
+void Link::taken() noexcept {
+    if (shared_ || over()) return;
+    // relaxed: the reading host is the only one who writes it.
+    grant(direct_.load(std::memory_order_relaxed) + in_.taken());
+}
+
+} // namespace muster

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// Memory shared by two processes: a memfd, filled before it is sealed against any change of size, and a doorbell each.
+#include "base/fd.hpp"
+#include "stream/duplex.hpp"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace muster {
+
+// Owns what it names. `events[i]` wakes side i; the dialer is side 0.
+struct Segment {
+    Fd memory, events[2];
+    void *mapping = nullptr;
+    size_t size = 0;
+
+    Segment() noexcept = default;
+    Segment(Segment &&other) noexcept;
+    Segment &operator=(Segment &&other) noexcept;
+    ~Segment();
+};
+
+constexpr int segment_descriptors = 3;
+
+Result<Segment> make_segment(size_t size) noexcept;
+// Checks what a peer has sent: the seals, the size, that the doorbells cannot block. Takes the descriptors over.
+Result<Segment> take_segment(Fd (&fds)[segment_descriptors], size_t size) noexcept;
+// The duplex of side `own` over its mapping, which is the duplex's from now on; the descriptors stay. `fresh`: this
+// process made the segment, and lays it out before it sends it.
+Result<Ref<Duplex>> segment_duplex(Segment &segment, uint64_t window, int own, bool fresh);
+
+// Sends bytes with the descriptors of a segment on a Unix socket: how many bytes, or -errno.
+ssize_t send_segment(int socket, const std::string &bytes, const Segment &segment) noexcept;
+// Receives bytes and, if some come along, the descriptors; too many or too few are closed. Like recv().
+ssize_t receive_segment(int socket, void *data, size_t size, Fd (&fds)[segment_descriptors]) noexcept;
+
+} // namespace muster

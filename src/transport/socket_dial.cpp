@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+#include "transport/socket_dial.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <sys/epoll.h>
+
+namespace muster {
+
+namespace {
+constexpr int64_t patience_ns = 2'000'000'000; // with one address while others are left
+constexpr int64_t full_pause_ns = 5'000'000;   // a Unix listener's backlog is full
+} // namespace
+
+Result<bool> yes_or_no(const Address &address, const char *option, bool otherwise) {
+    const std::string_view value = address.option(option);
+    if (value.empty() && address.options.count(option) == 0) return otherwise;
+    if (value == "yes") return true;
+    if (value == "no") return false;
+    return Error::make(MUSTER_E_ADDRESS, "address %s: option '%s' is neither yes nor no", address.text.c_str(), option);
+}
+
+Result<HandshakeConfig> greeting_for(Hub &hub, const Address &address, const TransportOptions &options, bool dialer) {
+    const ContextSettings &settings = hub.context().settings;
+    HandshakeConfig config;
+    config.dialer = dialer;
+    if (const std::string_view auth = address.option("auth"); auth == "none")
+        config.auth = false;
+    else if (address.options.count("auth") != 0)
+        return Error::make(MUSTER_E_ADDRESS, "address %s: option 'auth' can only be none", address.text.c_str());
+    config.secret = hub.secret;
+    if (settings.flags & MUSTER_CONTEXT_NO_SEAL) config.seal = SealWish::never;
+    if (settings.flags & MUSTER_CONTEXT_SEAL_ALWAYS) config.seal = SealWish::always;
+    if (address.options.count("seal") != 0) {
+        auto seal = yes_or_no(address, "seal", false);
+        if (!seal) return seal.error();
+        config.seal = *seal ? SealWish::always : SealWish::never;
+    }
+    auto upgrade = yes_or_no(address, "upgrade", (settings.flags & MUSTER_CONTEXT_NO_UPGRADE) == 0);
+    if (!upgrade) return upgrade.error();
+    config.upgrade = *upgrade && config.seal != SealWish::always;
+    config.external = hub.context().external();
+    config.window = options.window_bytes;
+    config.heartbeat_ns = settings.heartbeat_ns;
+    config.host = hub.host;
+    config.greeting = options.greeting;
+    return config;
+}
+
+SocketDial::SocketDial(Hub &hub, const Address &address, HandshakeConfig config, Ref<Dial> dial)
+    : hub_(hub), text_(address.text), config_(std::move(config)), dial_(std::move(dial)) {}
+
+bool SocketDial::wanted() {
+    const Ref<SocketDial> self(this);
+    // stop() belongs to the loop; whoever gives up may be any thread.
+    return dial_ && dial_->stop_by([self] {
+        if (!self->hub_.context().post([self] { self->stop(); })) self->dial_.reset();
+    });
+}
+
+void SocketDial::start(std::vector<SocketAddress> addresses) {
+    addresses_ = std::move(addresses);
+    if (!dial_) return;
+    try_next();
+}
+
+void SocketDial::stop() noexcept {
+    dial_.reset();
+    leave_socket();
+    if (const Ref<Greeter> greeter = std::move(greeter_); greeter) greeter->stop();
+}
+
+void SocketDial::leave_socket() noexcept {
+    hub_.stop_timer(std::exchange(timer_, 0));
+    if (std::exchange(registered_, false)) hub_.remove(fd_.get(), *this);
+    fd_.reset();
+}
+
+void SocketDial::fail(const Error &why) noexcept {
+    const Ref<SocketDial> self(this);
+    const Ref<Dial> dial = std::move(dial_);
+    leave_socket();
+    greeter_.reset();
+    if (!dial) return;
+    if (strncmp(why.message, "dial ", 5) == 0) return dial->done(why);
+    Error full = Error::make(why.status, "dial %s: %s", text_.c_str(), why.message);
+    full.os_errno = why.os_errno;
+    dial->done(full);
+}
+
+void SocketDial::try_next() {
+    const Ref<SocketDial> self(this);
+    while (dial_ && !fd_ && !greeter_ && !paused_) {
+        if (next_ >= addresses_.size()) {
+            Error why = Error::from_errno(last_errno_, MUSTER_OK, "dial %s", text_.c_str());
+            if (last_errno_ == ENOENT) why.status = MUSTER_E_UNREACHABLE;
+            return fail(why);
+        }
+        try_one(addresses_[next_++]);
+    }
+}
+
+void SocketDial::not_this_one(int why) {
+    last_errno_ = why;
+    leave_socket();
+}
+
+void SocketDial::try_one(const SocketAddress &address) {
+    auto fd = open_socket(address.family());
+    if (!fd) return not_this_one(fd.error().os_errno);
+    fd_ = std::move(*fd);
+    const Ref<SocketDial> self(this);
+    int rc;
+    do rc = connect(fd_.get(), address.get(), address.size);
+    while (rc != 0 && errno == EINTR);
+    if (rc == 0) return connected();
+    if (errno == EAGAIN) { // a Unix listener with a full backlog: nothing tells when there is room
+        fd_.reset();
+        next_--;
+        paused_ = true;
+        timer_ = hub_.start_timer(now_ns() + full_pause_ns, [self] {
+            self->paused_ = false;
+            self->try_next();
+        });
+        return;
+    }
+    if (errno != EINPROGRESS) return not_this_one(errno);
+    if (auto added = hub_.add(fd_.get(), EPOLLOUT, *this); !added) return not_this_one(added.error().os_errno);
+    registered_ = true;
+    if (next_ < addresses_.size())
+        timer_ = hub_.start_timer(now_ns() + patience_ns, [self] {
+            self->not_this_one(ETIMEDOUT);
+            self->try_next();
+        });
+}
+
+void SocketDial::on_events(uint32_t) noexcept {
+    if (!fd_ || !registered_) return;
+    const Ref<SocketDial> self(this);
+    int why = 0;
+    socklen_t size = sizeof why;
+    if (getsockopt(fd_.get(), SOL_SOCKET, SO_ERROR, &why, &size) != 0) why = errno;
+    const SocketAddress here = local_address(fd_.get()), there = peer_address(fd_.get());
+    if (why == 0 && there.size == 0) return; // not yet
+    // Dialling a free local port may meet itself.
+    if (why == 0 && there.size == here.size && memcmp(&here.storage, &there.storage, here.size) == 0)
+        why = ECONNREFUSED;
+    try {
+        if (why == 0) return connected();
+        not_this_one(why);
+        try_next();
+    } catch (const std::bad_alloc &) {
+        fail(Error::make(MUSTER_E_NOMEM, "out of memory"));
+    }
+}
+
+void SocketDial::connected() {
+    const Ref<SocketDial> self(this);
+    hub_.stop_timer(timer_);
+    if (std::exchange(registered_, false)) hub_.remove(fd_.get(), *this);
+    HandshakeConfig config = config_;
+    GreeterSetup setup;
+    setup.what = "dial " + text_;
+    setup.peer = text_;
+    setup.window = config.window;
+    config.local = stays_on_host(fd_.get());
+    if (peer_address(fd_.get()).family() == AF_UNIX) {
+        setup.unix_socket = true;
+        int32_t process = 0;
+        const uint32_t user = peer_user(fd_.get(), process);
+        config.passing = user == config.host.user ? Passing::here : Passing::no;
+        if (config.shared && config.passing == Passing::no)
+            return fail(Error::make(MUSTER_E_PERMISSION, "it belongs to a process of user %u", user));
+    }
+    greeter_ = make_ref<Greeter>(hub_, std::move(fd_), std::move(config), std::move(setup),
+                                 [self](Result<Ref<Stream>> result) {
+                                     if (!result) return self->fail(result.error());
+                                     self->greeter_.reset();
+                                     const Ref<Dial> dial = std::move(self->dial_);
+                                     if (dial) dial->done(std::move(result));
+                                 });
+    const Ref<Greeter> greeter = greeter_;
+    greeter->start();
+}
+
+} // namespace muster

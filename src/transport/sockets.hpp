@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// Socket addresses and the few system calls around them.
+#include "base/fd.hpp"
+#include "transport/address.hpp"
+
+#include <string>
+#include <sys/socket.h>
+#include <vector>
+
+namespace muster {
+
+// A value.
+struct SocketAddress {
+    sockaddr_storage storage{};
+    socklen_t size = 0;
+    const sockaddr *get() const noexcept { return reinterpret_cast<const sockaddr *>(&storage); }
+    sockaddr *get() noexcept { return reinterpret_cast<sockaddr *>(&storage); }
+    int family() const noexcept { return storage.ss_family; }
+};
+
+// A path, or "@name" for an abstract one; checked by parse_address().
+SocketAddress unix_socket_address(const std::string &path) noexcept;
+// IPv4 or IPv6 text. False: it is a name, to be looked up.
+bool numeric_address(const std::string &host, int port, SocketAddress &out) noexcept;
+// Looks a name up; may take long. A few addresses at most, in the order to be tried.
+Result<std::vector<SocketAddress>> look_up(const std::string &host, int port, bool to_listen);
+std::string host_of(const SocketAddress &address); // without the port
+int port_of(const SocketAddress &address) noexcept;
+std::string address_text(const SocketAddress &address); // "tcp://[::1]:4100"
+
+Result<Fd>
+open_socket(int family) noexcept; // stream, non-blocking, close-on-exec; without Nagle's delay where it has one
+SocketAddress local_address(int fd) noexcept;
+SocketAddress peer_address(int fd) noexcept;
+// Do the bytes of this connection stay on the host, as far as the socket can tell?
+bool stays_on_host(int fd) noexcept;
+// The user of the process at the other end of a Unix socket; UINT32_MAX if unknown.
+uint32_t peer_user(int fd, int32_t &process) noexcept;
+
+} // namespace muster

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+// tcp://host:port over IPv4 and IPv6.
+#include "transport/builtin.hpp"
+#include "transport/resolver.hpp"
+#include "transport/socket_dial.hpp"
+#include "transport/socket_listener.hpp"
+
+#include <climits>
+
+namespace muster {
+namespace {
+
+bool is_wildcard(const std::string &host) noexcept {
+    return host == "0.0.0.0" || host == "::";
+}
+
+// What peers dial: advertise= if given, else the host as written (or where the socket really is), with the real port.
+Result<std::string> told_address(const Address &address, const std::string &bound_as, int fd) {
+    const SocketAddress real = local_address(fd);
+    HostPort told{address.host, port_of(real)};
+    if (told.host.empty() || is_wildcard(told.host)) told.host = bound_as;
+    if (address.options.count("advertise") != 0) {
+        auto advertised = parse_host_port(address.option("advertise"), address.text);
+        if (!advertised) return advertised.error();
+        told.host = advertised->host;
+        if (advertised->port >= 0) told.port = advertised->port;
+    }
+    if (told.host.empty() || is_wildcard(told.host)) {
+        char name[HOST_NAME_MAX + 1] = "";
+        gethostname(name, sizeof name - 1);
+        told.host = name;
+    }
+    return "tcp://" + format_host_port(told.host, told.port);
+}
+
+class TcpTransport final : public Transport {
+  public:
+    void dial(const Address &address, const TransportOptions &options, Ref<Dial> dial) override {
+        Hub &hub = Hub::of(dial->context());
+        Result<HandshakeConfig> config = Error();
+        if (auto ok = check_options(address, {"upgrade", "seal", "auth"}); !ok)
+            config = ok.error();
+        else
+            config = greeting_for(hub, address, options, true);
+        if (config && address.port == 0)
+            config = Error::make(MUSTER_E_ADDRESS, "address %s: port 0 cannot be dialled", address.text.c_str());
+        if (config && address.host.empty())
+            config = Error::make(MUSTER_E_ADDRESS, "address %s: no host", address.text.c_str());
+        if (!config) return dial->done(config.error());
+        auto socket_dial = make_ref<SocketDial>(hub, address, std::move(*config), dial);
+        if (!socket_dial->wanted()) return;
+        Resolver::of(dial->context())
+            .look_up(address.host, address.port, [socket_dial](Result<std::vector<SocketAddress>> found) {
+                if (found)
+                    socket_dial->start(std::move(*found));
+                else
+                    socket_dial->fail(found.error());
+            });
+    }
+
+    Result<Ref<TransportListener>> listen(const Address &address, const TransportOptions &options,
+                                          Ref<ListenerCore> core) override {
+        if (auto ok = check_options(address, {"bind", "advertise", "upgrade", "seal", "auth"}); !ok) return ok.error();
+        Hub &hub = Hub::of(core->context());
+        auto config = greeting_for(hub, address, options, false);
+        if (!config) return config.error();
+        HostPort where{address.host, address.port};
+        if (address.options.count("bind") != 0) {
+            auto bind = parse_host_port(address.option("bind"), address.text);
+            if (!bind) return bind.error();
+            where.host = bind->host;
+            if (bind->port >= 0) where.port = bind->port;
+        }
+        if (where.host.empty()) where.host = "127.0.0.1"; // nobody from outside unless told so
+        auto addresses = look_up(where.host, where.port, true);
+        if (!addresses) {
+            Error why = Error::make(addresses.error().status, "listen at %s: %s", address.text.c_str(),
+                                    addresses.error().message);
+            why.os_errno = addresses.error().os_errno;
+            return why;
+        }
+        Error why;
+        for (const SocketAddress &one : *addresses) {
+            auto fd = open_listening(one);
+            if (!fd) {
+                why = Error::from_errno(fd.error().os_errno, MUSTER_OK, "listen at %s", address.text.c_str());
+                if (why.os_errno == EADDRINUSE) why.status = MUSTER_E_EXISTS;
+                if (why.os_errno == EADDRNOTAVAIL) why.status = MUSTER_E_NOT_FOUND;
+                continue;
+            }
+            auto told = told_address(address, where.host, fd->get());
+            if (!told) return told.error();
+            auto listener = make_ref<SocketListener>(hub, std::move(*fd), std::move(*told), std::move(core),
+                                                     std::move(*config), SocketFile{});
+            if (auto started = listener->start(); !started) return started.error();
+            return Ref<TransportListener>(std::move(listener));
+        }
+        return why;
+    }
+
+  private:
+    static Result<Fd> open_listening(const SocketAddress &address) {
+        auto fd = open_socket(address.family());
+        if (!fd) return fd;
+        const int one = 1;
+        setsockopt(fd->get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+        if (bind(fd->get(), address.get(), address.size) != 0 || ::listen(fd->get(), SOMAXCONN) != 0)
+            return Error::from_errno(errno, MUSTER_OK, "bind");
+        return fd;
+    }
+};
+
+} // namespace
+
+Ref<Transport> make_tcp_transport() {
+    return make_ref<TcpTransport>();
+}
+
+} // namespace muster
