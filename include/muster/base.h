@@ -31,43 +31,43 @@ typedef int32_t muster_status;
 
 /** The values of a ::muster_status. */
 enum muster_status_value {
-    MUSTER_OK = 0,              /**< Done. */
-    MUSTER_AGAIN = 1,           /**< Nothing (more) can be done now; what watches the object is re-armed. */
-    MUSTER_TIMEOUT = 2,         /**< The deadline passed; byte counts tell what was done before. */
-    MUSTER_E_ARG = -1,          /**< An argument is wrong; nothing changed. */
-    MUSTER_E_ABI = -2,          /**< A struct has non-zero fields newer than this library, or a size never released. */
-    MUSTER_E_NOMEM = -3,        /**< Memory, threads or address space ran out. */
-    MUSTER_E_LIMIT = -4,        /**< A limit was met: descriptors, a configured bound, a size. */
-    MUSTER_E_CLOSED = -5,       /**< This side closed the object; nothing more will come. */
-    MUSTER_E_CANCELED = -6,     /**< Cancelled from another thread. */
-    MUSTER_E_FORKED = -7,       /**< The handle belongs to the parent of this process. */
+    MUSTER_OK = 0,          /**< Done. */
+    MUSTER_AGAIN = 1,       /**< Nothing (more) can be done now; what watches the object is re-armed. */
+    MUSTER_TIMEOUT = 2,     /**< The deadline passed; byte counts tell what was done before. */
+    MUSTER_E_ARG = -1,      /**< An argument is wrong; nothing changed. */
+    MUSTER_E_ABI = -2,      /**< A struct has non-zero fields newer than this library, or a size never released. */
+    MUSTER_E_NOMEM = -3,    /**< Memory, threads or address space ran out. */
+    MUSTER_E_LIMIT = -4,    /**< A limit was met: descriptors, a configured bound, a size. */
+    MUSTER_E_CLOSED = -5,   /**< This side closed the object; nothing more will come. */
+    MUSTER_E_CANCELED = -6, /**< Cancelled from another thread. */
+    MUSTER_E_FORKED = -7,   /**< The handle belongs to the parent of this process. */
     MUSTER_E_WOULD_DEADLOCK = -8, /**< The wait could end only by what this same thread must do. */
-    MUSTER_E_UNSUPPORTED = -9,  /**< This object or build cannot do that. */
-    MUSTER_E_EXISTS = -10,      /**< The name is taken. */
-    MUSTER_E_NOT_FOUND = -11,   /**< No such thing: file, scheme, plug-in, name, process. */
-    MUSTER_E_STALE = -12,       /**< The id named something that is over. */
-    MUSTER_E_BUSY = -13,        /**< Someone else holds it in a way that cannot be waited for. */
-    MUSTER_E_PERMISSION = -14,  /**< The operating system refuses this user. */
-    MUSTER_E_AUTH = -15,        /**< The proof of the shared secret failed, on one side or the other. */
-    MUSTER_E_PROTOCOL = -16,    /**< The peer broke the protocol, or speaks no common version. */
-    MUSTER_E_ADDRESS = -17,     /**< The address text cannot be understood. */
-    MUSTER_E_UNREACHABLE = -18, /**< Nobody answers there: refused, no route, name unknown. */
-    MUSTER_E_PEER = -19,        /**< The peer died or the way to it broke. */
-    MUSTER_E_ABORTED = -20,     /**< The stream was aborted with a reason, here or by the peer. */
-    MUSTER_E_END = -21,         /**< Orderly end: the peer half-closed and everything was read. */
-    MUSTER_E_SYSTEM = -22,      /**< A system call failed; see muster_error::os_errno. */
-    MUSTER_E_PLUGIN = -23,      /**< A plug-in is missing, refused to start, or broke its contract. */
-    MUSTER_E_INTERNAL = -24     /**< A defect of the library; please report the text. */
+    MUSTER_E_UNSUPPORTED = -9,    /**< This object or build cannot do that. */
+    MUSTER_E_EXISTS = -10,        /**< The name is taken. */
+    MUSTER_E_NOT_FOUND = -11,     /**< No such thing: file, scheme, plug-in, name, process. */
+    MUSTER_E_STALE = -12,         /**< The id named something that is over. */
+    MUSTER_E_BUSY = -13,          /**< Someone else holds it in a way that cannot be waited for. */
+    MUSTER_E_PERMISSION = -14,    /**< The operating system refuses this user. */
+    MUSTER_E_AUTH = -15,          /**< The proof of the shared secret failed, on one side or the other. */
+    MUSTER_E_PROTOCOL = -16,      /**< The peer broke the protocol, or speaks no common version. */
+    MUSTER_E_ADDRESS = -17,       /**< The address text cannot be understood. */
+    MUSTER_E_UNREACHABLE = -18,   /**< Nobody answers there: refused, no route, name unknown. */
+    MUSTER_E_PEER = -19,          /**< The peer died or the way to it broke. */
+    MUSTER_E_ABORTED = -20,       /**< The stream was aborted with a reason, here or by the peer. */
+    MUSTER_E_END = -21,           /**< Orderly end: the peer half-closed and everything was read. */
+    MUSTER_E_SYSTEM = -22,        /**< A system call failed; see muster_error::os_errno. */
+    MUSTER_E_PLUGIN = -23,        /**< A plug-in is missing, refused to start, or broke its contract. */
+    MUSTER_E_INTERNAL = -24       /**< A defect of the library; please report the text. */
 };
 
 /** Why a call failed; caller-owned, 256 bytes, no pointers. Written only when the status is negative. */
 typedef struct muster_error {
     muster_status status;   /**< Same value the call returned. */
-    int32_t  os_errno;      /**< errno of the failing system call, or 0. */
-    int64_t  provider_code; /**< Code from a plug-in's own library (libzmq, MPI), or 0. */
+    int32_t os_errno;       /**< errno of the failing system call, or 0. */
+    int64_t provider_code;  /**< Code from a plug-in's own library (libzmq, MPI), or 0. */
     uint32_t rank;          /**< Rank at fault, or UINT32_MAX if local or unknown. */
     uint32_t message_bytes; /**< Length of the text, terminator not counted. */
-    char     message[232];  /**< UTF-8, NUL-terminated, cut at a character boundary. */
+    char message[232];      /**< UTF-8, NUL-terminated, cut at a character boundary. */
 } muster_error;
 
 /** Names a status, for logs: "MUSTER_E_PEER".

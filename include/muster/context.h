@@ -26,42 +26,42 @@ typedef struct muster_queue muster_queue;
 
 /** Flags of muster_context_config::flags. */
 enum muster_context_flag {
-    MUSTER_CONTEXT_EXTERNAL = 1,   /**< No progress thread: the host drives by muster_context_progress(). */
-    MUSTER_CONTEXT_NO_SEAL = 2,    /**< Do not encrypt links that leave the host (a trusted network). */
+    MUSTER_CONTEXT_EXTERNAL = 1,    /**< No progress thread: the host drives by muster_context_progress(). */
+    MUSTER_CONTEXT_NO_SEAL = 2,     /**< Do not encrypt links that leave the host (a trusted network). */
     MUSTER_CONTEXT_SEAL_ALWAYS = 4, /**< Encrypt links on this host, too. */
-    MUSTER_CONTEXT_NO_UPGRADE = 8  /**< Never move a same-host link to shared memory. */
+    MUSTER_CONTEXT_NO_UPGRADE = 8   /**< Never move a same-host link to shared memory. */
 };
 
 /** How to start a context; all zero means the defaults named here. */
 typedef struct muster_context_config {
-    uint32_t struct_size;          /**< sizeof(muster_context_config) of the caller. */
-    uint32_t flags;                /**< ::muster_context_flag values, or'ed. */
-    const void *secret;            /**< Shared secret of the job, 16 to 1024 bytes; copied. NULL: see secret_fd. */
-    uint64_t secret_bytes;         /**< Length of the secret. */
-    int32_t  secret_fd_plus_one;   /**< A descriptor to read the secret from to its end, plus 1; closed afterwards.
-                                        0: none, then MUSTER_SECRET_FILE names a file (not readable by others), then
-                                        MUSTER_SECRET holds the text; else a random one is made. */
-    uint32_t max_unauthenticated;  /**< Connections that have not proved the secret yet, per listener; 0: 64. */
-    int64_t  handshake_timeout_ns; /**< Time a new connection has to prove itself; 0: 10 s. */
-    int64_t  heartbeat_ns;         /**< Longest silence this side keeps on a link; 0: 1 s. */
-    int64_t  silent_ns;            /**< Silence after which ::MUSTER_STREAM_PEER_SILENT is raised; 0: 5 s. */
-    int64_t  dead_ns;              /**< Silence that counts as death; 0: 60 s, negative: never. */
-    uint64_t window_bytes;         /**< Most bytes buffered per direction of a stream, power of two, 4 KiB to 1 GiB;
-                                        0: 1 MiB. */
+    uint32_t struct_size;         /**< sizeof(muster_context_config) of the caller. */
+    uint32_t flags;               /**< ::muster_context_flag values, or'ed. */
+    const void *secret;           /**< Shared secret of the job, 16 to 1024 bytes; copied. NULL: see secret_fd. */
+    uint64_t secret_bytes;        /**< Length of the secret. */
+    int32_t secret_fd_plus_one;   /**< A descriptor to read the secret from to its end, plus 1; closed afterwards.
+                                       0: none, then MUSTER_SECRET_FILE names a file (not readable by others), then
+                                       MUSTER_SECRET holds the text; else a random one is made. */
+    uint32_t max_unauthenticated; /**< Connections that have not proved the secret yet, per listener; 0: 64. */
+    int64_t handshake_timeout_ns; /**< Time a new connection has to prove itself; 0: 10 s. */
+    int64_t heartbeat_ns;         /**< Longest silence this side keeps on a link; 0: 1 s. */
+    int64_t silent_ns;            /**< Silence after which ::MUSTER_STREAM_PEER_SILENT is raised; 0: 5 s. */
+    int64_t dead_ns;              /**< Silence that counts as death; 0: 60 s, negative: never. */
+    uint64_t window_bytes;        /**< Most bytes buffered per direction of a stream, power of two, 4 KiB to 1 GiB;
+                                       0: 1 MiB. */
 } muster_context_config;
 
 /** Figures of a context since its start. */
 typedef struct muster_context_stats {
-    uint64_t loop_wakeups;        /**< Times the engine woke up. */
-    uint64_t mailbox_posts;       /**< Tasks posted to the engine. */
-    uint64_t streams_open;        /**< Streams alive now. */
-    uint64_t streams_made;        /**< Streams ever made. */
-    uint64_t handshakes_ok;       /**< Connections that proved the secret. */
-    uint64_t handshakes_failed;   /**< Connections refused: wrong secret, time, limits, protocol. */
-    uint64_t bytes_in;            /**< Bytes of the host received, all streams. */
-    uint64_t bytes_out;           /**< Bytes of the host sent, all streams. */
-    uint64_t upgrades;            /**< Links moved to shared memory. */
-    uint64_t reserved[7];         /**< Zero. */
+    uint64_t loop_wakeups;      /**< Times the engine woke up. */
+    uint64_t mailbox_posts;     /**< Tasks posted to the engine. */
+    uint64_t streams_open;      /**< Streams alive now. */
+    uint64_t streams_made;      /**< Streams ever made. */
+    uint64_t handshakes_ok;     /**< Connections that proved the secret. */
+    uint64_t handshakes_failed; /**< Connections refused: wrong secret, time, limits, protocol. */
+    uint64_t bytes_in;          /**< Bytes of the host received, all streams. */
+    uint64_t bytes_out;         /**< Bytes of the host sent, all streams. */
+    uint64_t upgrades;          /**< Links moved to shared memory. */
+    uint64_t reserved[7];       /**< Zero. */
 } muster_context_stats;
 
 /** Starts a context: one progress engine and everything made from it.

@@ -82,8 +82,9 @@ typedef struct muster_connections_ops {
      * MUSTER_OK, or a failure, which fails every dial and listen of the scheme with the same error. */
     muster_status (*start)(void *self, muster_error *error);
 
-    /** Ends: the context has stopped, every connection and listener is closed. Called once if start succeeded, last of
-     * all. Watches and timers still running end by themselves. May be NULL. */
+    /** Ends: every connection and listener is closed, `self` is not used any more. Called once, last of all, for each
+     * scheme that was registered, also if it was never started. Watches and timers still running end by themselves. May
+     * be NULL. */
     void (*stop)(void *self);
 
     /** Begins to connect to an address (`scheme://...`, options of the library's own taken out). On MUSTER_OK the
@@ -144,8 +145,8 @@ typedef struct muster_fabric_ops {
      * be delivered from now on. MUSTER_OK, or a failure, which fails every dial and listen of the scheme. */
     muster_status (*start)(void *self, muster_endpoint *endpoint, muster_error *error);
 
-    /** Closes the endpoint: messages accepted are still sent if that needs no waiting. Called once if start succeeded,
-     * last of all. */
+    /** Closes the endpoint: messages accepted are still sent if that needs no waiting; `self` is not used any more.
+     * Called once, last of all, for each scheme that was registered, also if it was never started. */
     void (*stop)(void *self);
 
     /** Makes this process reachable by an authority (may be empty: any name will do), and writes the one peers dial to

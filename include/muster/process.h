@@ -25,11 +25,11 @@ typedef struct muster_process_fd {
 
 /** What to start. Strings are NUL-terminated here, as execve() wants them. */
 typedef struct muster_process_config {
-    uint32_t struct_size;         /**< sizeof(muster_process_config) of the caller. */
-    uint32_t flags;               /**< Zero. */
-    const char *const *argv;      /**< Program and arguments, NULL at the end; a name without '/' is looked up in PATH. */
-    const char *const *envp;      /**< Environment, NULL at the end; NULL means this process's own. */
-    const char *directory;        /**< Working directory of the child; NULL means this process's own. */
+    uint32_t struct_size;    /**< sizeof(muster_process_config) of the caller. */
+    uint32_t flags;          /**< Zero. */
+    const char *const *argv; /**< Program and arguments, NULL at the end; a name without '/' is looked up in PATH. */
+    const char *const *envp; /**< Environment, NULL at the end; NULL means this process's own. */
+    const char *directory;   /**< Working directory of the child; NULL means this process's own. */
     const muster_process_fd *fds; /**< Descriptors for the child. Those of 0, 1, 2 not named are /dev/null, this
                                        process's 1 and this process's 2. */
     uint64_t fd_count;            /**< How many, at most 64. */
@@ -37,9 +37,9 @@ typedef struct muster_process_config {
 
 /** How a process ended; fields of muster_process_exit::kind. */
 enum muster_process_exit_kind {
-    MUSTER_PROCESS_EXITED = 1,  /**< By exit(); value is the code. */
-    MUSTER_PROCESS_KILLED = 2,  /**< By a signal; value is its number. */
-    MUSTER_PROCESS_UNKNOWN = 3  /**< It is gone, but the host reaped it first or ignores SIGCHLD. */
+    MUSTER_PROCESS_EXITED = 1, /**< By exit(); value is the code. */
+    MUSTER_PROCESS_KILLED = 2, /**< By a signal; value is its number. */
+    MUSTER_PROCESS_UNKNOWN = 3 /**< It is gone, but the host reaped it first or ignores SIGCHLD. */
 };
 
 /** How a process ended. In ::MUSTER_DONE_EXIT, bytes holds kind << 32 | value. */

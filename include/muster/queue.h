@@ -22,25 +22,25 @@ extern "C" {
 
 /** What a completion tells; the value of muster_completion::kind. */
 enum muster_completion_kind {
-    MUSTER_DONE_READ = 1,      /**< muster_stream_read_begin() ended; the buffer is the caller's again. */
-    MUSTER_DONE_RELEASED = 2,  /**< muster_stream_write_owned() ended; the buffer is the caller's again. */
-    MUSTER_DONE_DIAL = 3,      /**< muster_transport_dial_begin() ended; object is the stream. */
-    MUSTER_DONE_EXIT = 4,      /**< A process ended; bytes holds the wait status, see process.h. */
-    MUSTER_DONE_USER = 5,      /**< muster_queue_post(); bytes holds the value posted. */
-    MUSTER_EVENT_READY = 16,   /**< A watched object is ready; events says for what. */
-    MUSTER_EVENT_LOG = 17,     /**< A log record; status holds the level, the error argument the text. */
-    MUSTER_REQUEST_OPEN = 32,  /**< Host-served transport: connect to the address; answer by request id. */
+    MUSTER_DONE_READ = 1,       /**< muster_stream_read_begin() ended; the buffer is the caller's again. */
+    MUSTER_DONE_RELEASED = 2,   /**< muster_stream_write_owned() ended; the buffer is the caller's again. */
+    MUSTER_DONE_DIAL = 3,       /**< muster_transport_dial_begin() ended; object is the stream. */
+    MUSTER_DONE_EXIT = 4,       /**< A process ended; bytes holds the wait status, see process.h. */
+    MUSTER_DONE_USER = 5,       /**< muster_queue_post(); bytes holds the value posted. */
+    MUSTER_EVENT_READY = 16,    /**< A watched object is ready; events says for what. */
+    MUSTER_EVENT_LOG = 17,      /**< A log record; status holds the level, the error argument the text. */
+    MUSTER_REQUEST_OPEN = 32,   /**< Host-served transport: connect to the address; answer by request id. */
     MUSTER_REQUEST_LISTEN = 33, /**< Host-served transport: listen at the address. */
-    MUSTER_REQUEST_CLOSE = 34, /**< Host-served transport: a connection or listener is over; no answer wanted. */
-    MUSTER_REQUEST_CANCEL = 35 /**< The request named by request is no longer wanted; answering it is harmless. */
+    MUSTER_REQUEST_CLOSE = 34,  /**< Host-served transport: a connection or listener is over; no answer wanted. */
+    MUSTER_REQUEST_CANCEL = 35  /**< The request named by request is no longer wanted; answering it is harmless. */
 };
 
 /** One entry taken off a queue; 64 bytes. */
 typedef struct muster_completion {
-    int32_t  kind;        /**< A ::muster_completion_kind value. */
+    int32_t kind;         /**< A ::muster_completion_kind value. */
     muster_status status; /**< How it ended; ::MUSTER_OK for events and requests. */
     uint64_t tag;         /**< The caller's own value, given with the operation or watch. */
-    void    *object;      /**< DIAL: the new muster_stream, owned by the caller. Otherwise NULL. */
+    void *object;         /**< DIAL: the new muster_stream, owned by the caller. Otherwise NULL. */
     uint64_t bytes;       /**< Bytes moved, or the value named at the kind. */
     uint64_t request;     /**< Id of a request, else 0. */
     uint32_t events;      /**< READY: ::muster_stream_event values, or'ed. */
@@ -57,12 +57,12 @@ typedef struct muster_queue_config {
 
 /** Figures of a queue since its start. */
 typedef struct muster_queue_stats {
-    uint64_t depth;        /**< Entries waiting now. */
-    uint64_t outstanding;  /**< Slots reserved by operations under way. */
-    uint64_t taken;        /**< Entries ever taken. */
-    uint64_t wakeups;      /**< Wake-ups sent to the host. */
-    uint64_t log_dropped;  /**< Log records dropped because the queue was full. */
-    uint64_t reserved[3];  /**< Zero. */
+    uint64_t depth;       /**< Entries waiting now. */
+    uint64_t outstanding; /**< Slots reserved by operations under way. */
+    uint64_t taken;       /**< Entries ever taken. */
+    uint64_t wakeups;     /**< Wake-ups sent to the host. */
+    uint64_t log_dropped; /**< Log records dropped because the queue was full. */
+    uint64_t reserved[3]; /**< Zero. */
 } muster_queue_stats;
 
 /** Makes a completion queue.
@@ -119,9 +119,10 @@ typedef void (*muster_queue_handler_fn)(void *user, const muster_completion *ent
  * @retval MUSTER_E_CLOSED   Closed and drained.
  * @retval MUSTER_E_CANCELED muster_queue_cancel() was called while this call waited.
  * @retval MUSTER_E_FORKED   The queue belongs to the parent process.
- * @threads{any; callbacks run on the calling thread only} @blocks{up to timeout_ns, and for the callbacks} @since 0.1 */
-MUSTER_API muster_status muster_queue_dispatch(muster_queue *queue, int64_t timeout_ns,
-                                               muster_queue_handler_fn handler, void *user, uint64_t *out_count);
+ * @threads{any; callbacks run on the calling thread only} @blocks{up to timeout_ns, and for the callbacks} @since 0.1
+ */
+MUSTER_API muster_status muster_queue_dispatch(muster_queue *queue, int64_t timeout_ns, muster_queue_handler_fn handler,
+                                               void *user, uint64_t *out_count);
 
 /** Ends the wait of every thread that is inside muster_queue_next() or muster_queue_dispatch() now.
  * @param[in] queue  Queue whose waiters return ::MUSTER_E_CANCELED.

@@ -10,9 +10,9 @@
  * | `shm://name` | shared memory between processes of one user on one host |
  * | `yours://...` | a loaded plug-in, see plugin.h, or a transport served by the host |
  *
- * Options follow as `?key=value&key=value`: `bind=ADDRESS` (listen here), `advertise=ADDRESS` (tell peers this instead),
- * `upgrade=no` (stay off shared memory), `seal=yes|no`, `auth=none` (no proof of the secret: must be written out).
- * An unknown key is ::MUSTER_E_ADDRESS.
+ * Options follow as `?key=value&key=value`: `bind=ADDRESS` (listen here), `advertise=ADDRESS` (tell peers this
+ * instead), `upgrade=no` (stay off shared memory), `seal=yes|no`, `auth=none` (no proof of the secret: must be written
+ * out). An unknown key is ::MUSTER_E_ADDRESS.
  *
  * Nobody gets in unasked: both sides prove the context's secret to each other before a byte of the host's goes through,
  * and links that leave the host are sealed with keys from that proof. A tcp link between two processes of one user on
@@ -31,14 +31,14 @@ typedef struct muster_listener muster_listener;
 
 /** How to dial or listen; all zero means the defaults named here. */
 typedef struct muster_transport_config {
-    uint32_t struct_size;     /**< sizeof(muster_transport_config) of the caller. */
-    uint32_t flags;           /**< Zero. */
-    const void *greeting;     /**< Up to 4096 bytes shown to the other side with the connection (who I am); copied. */
-    uint64_t greeting_bytes;  /**< Length of the greeting. */
-    uint64_t window_bytes;    /**< Most bytes buffered per direction; 0: the context's. */
-    uint32_t backlog;         /**< Listeners: proved connections waiting to be accepted; 0: 1024. */
-    uint32_t reserved;        /**< Zero. */
-    int64_t  retry_ns;        /**< Dialling: keep trying while nobody listens there yet, this long; 0: do not. */
+    uint32_t struct_size;    /**< sizeof(muster_transport_config) of the caller. */
+    uint32_t flags;          /**< Zero. */
+    const void *greeting;    /**< Up to 4096 bytes shown to the other side with the connection (who I am); copied. */
+    uint64_t greeting_bytes; /**< Length of the greeting. */
+    uint64_t window_bytes;   /**< Most bytes buffered per direction; 0: the context's. */
+    uint32_t backlog;        /**< Listeners: proved connections waiting to be accepted; 0: 1024. */
+    uint32_t reserved;       /**< Zero. */
+    int64_t retry_ns;        /**< Dialling: keep trying while nobody listens there yet, this long; 0: do not. */
 } muster_transport_config;
 
 /** Connects to an address; returns when both sides have proved the secret.
@@ -93,10 +93,9 @@ MUSTER_API muster_status muster_transport_dial(muster_context *context, const ch
  * @retval MUSTER_E_CLOSED    The context is closed.
  * @retval MUSTER_E_FORKED    The context belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
-MUSTER_API muster_status muster_transport_dial_begin(muster_context *context, const char *address,
-                                                     size_t address_bytes, const muster_transport_config *config,
-                                                     int64_t timeout_ns, muster_queue *queue, uint64_t tag,
-                                                     muster_error *error);
+MUSTER_API muster_status muster_transport_dial_begin(muster_context *context, const char *address, size_t address_bytes,
+                                                     const muster_transport_config *config, int64_t timeout_ns,
+                                                     muster_queue *queue, uint64_t tag, muster_error *error);
 
 /** Listens at an address.
  * @param[in]  context        Context its streams belong to.
@@ -120,8 +119,8 @@ MUSTER_API muster_status muster_transport_dial_begin(muster_context *context, co
  * @retval MUSTER_E_FORKED      The context belongs to the parent process.
  * @threads{any} @blocks{for a name lookup if bind or host is a name} @since 0.1 */
 MUSTER_API muster_status muster_transport_listen(muster_context *context, const char *address, size_t address_bytes,
-                                                 const muster_transport_config *config,
-                                                 muster_listener **out_listener, muster_error *error);
+                                                 const muster_transport_config *config, muster_listener **out_listener,
+                                                 muster_error *error);
 
 /** Takes the next connection that has proved the secret.
  * @param[in]  listener    Listener to ask.

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// What a session talks through: bytes in order to one other process, and the end of that. A plug-in's connection, a
+// fabric's peer, or the pump of a transport served by the host stand behind it.
+#include "base/object.hpp"
+#include "base/result.hpp"
+
+#include <cstddef>
+
+namespace muster {
+
+class SharedSegment;
+
+// Loop thread only. Bytes that come in are given to Session::deliver(); the session calls here from its own turn alone,
+// never from inside deliver(), writable() or lost().
+class Channel : public Object {
+  public:
+    // Bytes the next send() may be given, 0: none now; Session::writable() follows.
+    virtual size_t room() noexcept = 0;
+    // OK: all; AGAIN: `taken` of them, Session::writable() follows; else the channel is lost.
+    virtual Status send(const void *data, size_t size, size_t &taken) noexcept = 0;
+    // Begin of a turn: the place to fetch what came in, for channels that are not told by somebody else.
+    virtual void turn() noexcept {}
+    // deliver() took less than it was given, and takes more again.
+    virtual void resume() noexcept {}
+    // No more send().
+    virtual void finish() noexcept {}
+    virtual void proved() noexcept {}
+    virtual void paired(Ref<SharedSegment> segment, Status status) noexcept;
+    virtual bool can_pair() const noexcept { return false; }
+    // Any thread: is it the one that must carry the bytes a wait on this channel's streams is for?
+    virtual bool would_deadlock() const noexcept { return false; }
+    // The last call: in order (what was sent still arrives), or at once.
+    virtual void close(bool orderly) noexcept = 0;
+};
+
+} // namespace muster

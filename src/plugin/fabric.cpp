@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: MIT
+#include "plugin/fabric.hpp"
+
+#include "base/boundary.hpp"
+#include "transport/frame.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace muster {
+
+namespace {
+constexpr size_t head_bytes = 8;
+constexpr uint8_t head_mark = 0xB5;
+constexpr uint16_t head_version = 1;
+enum : uint8_t {
+    from_beginner = 1, // the sender began the session
+    without_proof = 2, // auth=none
+    first = 4,         // first message of the beginner
+    reset = 8,         // the sender knows nothing of that session (any more); nothing follows
+    known_flags = 15
+};
+constexpr int64_t tick_ns = 2'000'000'000;
+constexpr uint64_t most_credit = uint64_t{1} << 40;
+constexpr int64_t idle_ns = 10'000'000'000; // a session without streams ends after so long
+} // namespace
+
+// ---- the transport
+// ---------------------------------------------------------------------------------------------------
+
+Result<Ref<Fabric>> Fabric::make(Plugin &plugin, const std::string &scheme, const muster_fabric_ops &ops, void *self) {
+    const std::pair<bool, const char *> needed[] = {
+        {ops.start != nullptr, "start"},     {ops.stop != nullptr, "stop"}, {ops.publish != nullptr, "publish"},
+        {ops.resolve != nullptr, "resolve"}, {ops.send != nullptr, "send"}, {ops.forget != nullptr, "forget"},
+    };
+    for (const auto &[there, name] : needed)
+        if (!there) return Error::make(MUSTER_E_PLUGIN, "%s: %s:// has no %s", plugin.name(), scheme.c_str(), name);
+    if ((ops.flags & ~uint32_t{MUSTER_PLUGIN_LOCAL | MUSTER_PLUGIN_SEALS}) != 0)
+        return Error::make(MUSTER_E_ABI, "%s: %s:// has unknown flags %#x", plugin.name(), scheme.c_str(), ops.flags);
+    const uint64_t message_bytes = ops.message_bytes == 0 ? 256 * 1024 : ops.message_bytes;
+    if (message_bytes < 1024 || message_bytes > 1024 * 1024)
+        return Error::make(MUSTER_E_PLUGIN, "%s: %s:// has messages of %llu bytes, 1 KiB to 1 MiB are possible",
+                           plugin.name(), scheme.c_str(), static_cast<unsigned long long>(message_bytes));
+    if (ops.credit_bytes != 0 && ops.credit_bytes < message_bytes)
+        return Error::make(MUSTER_E_PLUGIN, "%s: %s:// gives %llu bytes of credit, less than one message",
+                           plugin.name(), scheme.c_str(), static_cast<unsigned long long>(ops.credit_bytes));
+    return Ref<Fabric>::adopt(new Fabric(plugin, scheme, ops, self));
+}
+
+Fabric::Fabric(Plugin &plugin, std::string scheme, const muster_fabric_ops &ops, void *self)
+    : plugin_(plugin), context_(plugin.context()), scheme_(std::move(scheme)), ops_(ops),
+      message_bytes_(ops.message_bytes == 0 ? 256 * 1024 : ops.message_bytes), self_(self) {}
+
+Result<void> Fabric::ensure_started() {
+    if (closing_ || state_ == State::stopped) return Error::make(MUSTER_E_CLOSED, "the context is closed");
+    if (state_ == State::failed) return why_not_;
+    if (state_ == State::started) return {};
+    Error error;
+    const Status status = ops_.start(self_, reinterpret_cast<muster_endpoint *>(this), &error);
+    if (status != MUSTER_OK) {
+        state_ = State::failed;
+        why_not_ = plugin_error(plugin_, error, status, "start", scheme_ + "://");
+        return why_not_;
+    }
+    state_ = State::started;
+    timer_ = std::make_unique<LoopTimer>(context_, [this] { tick(); });
+    timer_->start(tick_ns, tick_ns);
+    return {};
+}
+
+void Fabric::dial(const Address &address, const TransportOptions &options, Ref<Dial> dial) {
+    Result<SessionAddress> own = session_address(context_, address);
+    if (!own) return dial->done(own.error());
+    if (own->service.size() > 1024)
+        return dial->done(
+            Error::make(MUSTER_E_ADDRESS, "address %s: the service is longer than 1024 bytes", own->full.c_str()));
+    if (const Result<void> started = ensure_started(); !started) return dial->done(started.error());
+    const uint64_t question = next_question_++;
+    dialing_.emplace(question, Dialing{*own, options, std::move(dial)});
+    Error error;
+    uint64_t id = 0;
+    const Status status = ops_.resolve(self_, own->authority.data(), own->authority.size(), question, &id, &error);
+    if (status == MUSTER_AGAIN) return;
+    resolved(question, status, id, error.message, strnlen(error.message, sizeof error.message));
+}
+
+void Fabric::resolved(uint64_t question, Status status, uint64_t id, const char *text, size_t text_bytes) {
+    const auto found = dialing_.find(question);
+    if (found == dialing_.end())
+        return context_.log(MUSTER_LOG_ERROR, "%s answered a resolve that was over", plugin_.name());
+    const Dialing dialing = std::move(found->second);
+    dialing_.erase(found);
+    if (status == MUSTER_OK) return dial_peer(id, dialing);
+    Error error;
+    memcpy(error.message, text, std::min<size_t>(text_bytes, sizeof error.message - 1));
+    dialing.dial->done(plugin_error(plugin_, error, status, "dial", dialing.address.full));
+}
+
+void Fabric::dial_peer(uint64_t id, const Dialing &dialing) {
+    if (closing_) return dialing.dial->done(Error::make(MUSTER_E_CLOSED, "the context is closed"));
+    Peer &to = peer(id);
+    for (auto &[key, session] : to.sessions) {
+        if (!key.first || session->auth_ != dialing.address.auth || session->seal_ != dialing.address.seal ||
+            !session->session_->takes_streams())
+            continue;
+        return session->session_->open(dialing.address.service, dialing.options, dialing.dial);
+    }
+    SessionConfig config;
+    config.dialer = true;
+    config.auth = dialing.address.auth;
+    config.seal = dialing.address.seal;
+    config.local = (ops_.flags & (MUSTER_PLUGIN_LOCAL | MUSTER_PLUGIN_SEALS)) != 0;
+    config.peer = scheme_ + "://" + dialing.address.authority;
+    const SessionKey key{true, ++to.generation};
+    const auto session = make_ref<FabricSession>(*this, id, key, std::move(config));
+    to.sessions.emplace(key, session);
+    session->session_->open(dialing.address.service, dialing.options, dialing.dial);
+    session->session_->start();
+}
+
+Result<Ref<TransportListener>> Fabric::listen(const Address &address, const TransportOptions &options,
+                                              Ref<ListenerCore> core) {
+    Result<SessionAddress> own = session_address(context_, address);
+    if (!own) return own.error();
+    const auto listener = make_ref<FabricListener>(*this, *own, options, std::move(core));
+    const Result<void> done = run_on_loop(context_, [this, listener]() -> Result<void> {
+        const SessionAddress &wanted = listener->wanted_;
+        if (Result<void> started = ensure_started(); !started) return started;
+        if (wanted.service.size() > 1024)
+            return Error::make(MUSTER_E_ADDRESS, "address %s: the service is longer than 1024 bytes",
+                               wanted.full.c_str());
+        if (services_.count(wanted.service) != 0)
+            return Error::make(MUSTER_E_EXISTS, "listen %s: this process has such a service already",
+                               wanted.full.c_str());
+        char text[1024];
+        uint64_t text_bytes = 0;
+        Error error;
+        const Status status =
+            ops_.publish(self_, wanted.authority.data(), wanted.authority.size(), text, &text_bytes, &error);
+        if (status != MUSTER_OK) return plugin_error(plugin_, error, status, "listen", wanted.full);
+        listener->authority_.assign(text, std::min<uint64_t>(text_bytes, sizeof text));
+        listener->address_ = scheme_ + "://" + listener->authority_;
+        if (!wanted.service.empty()) listener->address_ += "/" + wanted.service;
+        if (!wanted.auth) listener->address_ += "?auth=none";
+        listener->open_ = true;
+        services_.emplace(wanted.service, listener);
+        return {};
+    });
+    if (!done) return done.error();
+    return Ref<TransportListener>(listener);
+}
+
+// ---- peers
+// -----------------------------------------------------------------------------------------------------------
+
+Fabric::Peer &Fabric::peer(uint64_t id) {
+    const auto [found, fresh] = peers_.try_emplace(id);
+    if (fresh) {
+        found->second.id = id;
+        found->second.credits = ops_.credit_bytes;
+        // Generations of an earlier acquaintance with the same number are not met again.
+        found->second.generation = static_cast<uint32_t>(now_ns() >> 20);
+    }
+    return found->second;
+}
+
+void Fabric::maybe_forget(uint64_t id) noexcept {
+    const auto found = peers_.find(id);
+    if (found == peers_.end() || !found->second.sessions.empty()) return;
+    peers_.erase(found);
+    ops_.forget(self_, id);
+}
+
+uint32_t Fabric::unproved() const noexcept {
+    uint32_t count = 0;
+    for (const auto &[id, peer] : peers_)
+        for (const auto &[key, session] : peer.sessions) count += !key.first && !session->session_->proved();
+    return count;
+}
+
+// Sessions that nobody has used for a while end.
+void Fabric::tick() noexcept {
+    const int64_t now = now_ns();
+    for (auto &[id, peer] : peers_)
+        for (auto &[key, session] : peer.sessions)
+            if (key.first && session->session_->stream_count() == 0 && now - session->session_->idle_since() > idle_ns)
+                session->session_->end_when_idle();
+}
+
+Status Fabric::send(Peer &peer, uint8_t flags, uint32_t generation, const void *data, size_t size) noexcept {
+    unsigned char head[head_bytes] = {head_mark, flags};
+    put_u16(head + 2, head_version);
+    put_u32(head + 4, generation);
+    const muster_span spans[2] = {{head, head_bytes}, {data, size}};
+    const Status status = ops_.send(self_, peer.id, spans, size == 0 ? 1 : 2);
+    if (status == MUSTER_OK && ops_.credit_bytes != 0)
+        peer.credits -= std::min<uint64_t>(peer.credits, head_bytes + size);
+    return status;
+}
+
+// Not from inside a function of the host table: the plug-in is not called while it calls.
+void Fabric::reset_later(uint64_t id, SessionKey key) {
+    context_.post([self = Ref<Fabric>(this), id, key] {
+        const auto found = self->peers_.find(id);
+        if (self->state_ != State::started || found == self->peers_.end()) return;
+        Peer &peer = found->second;
+        if (self->ops_.credit_bytes == 0 || peer.credits >= head_bytes)
+            self->send(peer, reset | (key.first ? from_beginner : 0), key.second, nullptr, 0);
+        self->maybe_forget(id);
+    });
+}
+
+// Which session a message is for; the first one of a stranger makes one.
+void Fabric::message(uint64_t id, const unsigned char *data, size_t size) {
+    Peer &from = peer(id);
+    if (size < head_bytes || data[0] != head_mark || (data[1] & ~known_flags) != 0 ||
+        get_u16(data + 2) != head_version) {
+        context_.log(MUSTER_LOG_WARN, "%s://: a message of peer %llu that is not Muster's", scheme_.c_str(),
+                     static_cast<unsigned long long>(id));
+        return context_.post([self = Ref<Fabric>(this), id] { self->maybe_forget(id); }), void();
+    }
+    const uint8_t flags = data[1];
+    const SessionKey key{(flags & from_beginner) == 0, get_u32(data + 4)};
+    auto found = from.sessions.find(key);
+    if (flags & reset) {
+        if (found != from.sessions.end())
+            found->second->session_->lost(Error::make(MUSTER_E_PEER, "%s: the peer has ended the connection",
+                                                      found->second->session_->peer().c_str()));
+        return;
+    }
+    if (found == from.sessions.end()) {
+        if (key.first || !(flags & first) || closing_ || services_.empty() ||
+            unproved() >= context_.settings.max_unauthenticated)
+            return reset_later(id, key);
+        const bool open_service = std::any_of(services_.begin(), services_.end(),
+                                              [](const auto &service) { return !service.second->wanted_.auth; });
+        SessionConfig config;
+        config.auth = !(flags & without_proof) || !open_service;
+        config.local = (ops_.flags & (MUSTER_PLUGIN_LOCAL | MUSTER_PLUGIN_SEALS)) != 0;
+        config.seal = services_.begin()->second->wanted_.seal;
+        config.peer = scheme_ + "://peer-" + std::to_string(id);
+        found = from.sessions.emplace(key, make_ref<FabricSession>(*this, id, key, std::move(config))).first;
+        found->second->session_->start();
+    }
+    const Ref<FabricSession> session = found->second;
+    session->session_->deliver(data + head_bytes, size - head_bytes, true);
+}
+
+// ---- the end
+// ---------------------------------------------------------------------------------------------------------
+
+bool Fabric::context_drained() noexcept {
+    return std::all_of(peers_.begin(), peers_.end(), [](const auto &peer) { return peer.second.sessions.empty(); });
+}
+
+void Fabric::context_closes() noexcept {
+    closing_ = true;
+    while (!services_.empty()) Ref<FabricListener>(services_.begin()->second)->withdraw();
+    for (auto &[ticket, dialing] : std::exchange(dialing_, {}))
+        dialing.dial->done(
+            Error::make(MUSTER_E_CLOSED, "dial %s: the context is closed", dialing.address.full.c_str()));
+    for (auto &[id, peer] : peers_)
+        for (auto &[key, session] : peer.sessions) session->session_->end_when_idle();
+}
+
+void Fabric::context_stops() noexcept {
+    if (state_ == State::stopped) return;
+    context_closes();
+    while (!peers_.empty()) {
+        Peer &peer = peers_.begin()->second;
+        if (peer.sessions.empty()) {
+            maybe_forget(peer.id);
+            continue;
+        }
+        const Ref<FabricSession> session = peer.sessions.begin()->second;
+        session->session_->end_now(Error::make(MUSTER_E_CLOSED, "the context is closed"));
+    }
+    timer_.reset();
+    state_ = State::stopped;
+    ops_.stop(self_);
+}
+
+// ---- a listener
+// ------------------------------------------------------------------------------------------------------
+
+FabricListener::FabricListener(Fabric &fabric, const SessionAddress &address, const TransportOptions &options,
+                               Ref<ListenerCore> core)
+    : fabric_(&fabric), wanted_(address), options_(options), core_(std::move(core)) {}
+
+void FabricListener::close() noexcept {
+    try {
+        const Result<void> done = run_on_loop(fabric_->context_, [this]() -> Result<void> {
+            withdraw();
+            return {};
+        });
+        if (!done) return;             // the loop has stopped, and took it along
+    } catch (const std::bad_alloc &) { // it goes with the context
+    }
+}
+
+void FabricListener::withdraw() noexcept {
+    if (!std::exchange(open_, false)) return;
+    const Ref<FabricListener> alive(this);
+    fabric_->services_.erase(wanted_.service);
+    if (fabric_->ops_.withdraw != nullptr) fabric_->ops_.withdraw(fabric_->self_, authority_.data(), authority_.size());
+}
+
+// ---- a session
+// -------------------------------------------------------------------------------------------------------
+
+FabricSession::FabricSession(Fabric &fabric, uint64_t peer, std::pair<bool, uint32_t> key, SessionConfig config)
+    : fabric_(&fabric), peer_(peer), key_(key), auth_(config.auth), seal_(config.seal) {
+    session_ = make_ref<Session>(fabric.context_, fabric.plugin_.plugins().pool, Ref<Channel>(this),
+                                 static_cast<SessionOwner &>(*this), std::move(config));
+}
+
+size_t FabricSession::room() noexcept {
+    const Fabric::Peer &peer = fabric_->peer(peer_);
+    if (peer.blocked) return 0;
+    const size_t most = fabric_->message_bytes_ - head_bytes;
+    if (fabric_->ops_.credit_bytes == 0) return most;
+    // Crumbs of credit are gathered first: small messages cost as much as large ones.
+    if (peer.credits < std::min<uint64_t>(fabric_->message_bytes_, 1024)) return 0;
+    return std::min<uint64_t>(most, peer.credits - head_bytes);
+}
+
+Status FabricSession::send(const void *data, size_t size, size_t &taken) noexcept {
+    Fabric::Peer &peer = fabric_->peer(peer_);
+    uint8_t flags = key_.first ? from_beginner : 0;
+    if (key_.first && !begun_) flags |= first;
+    if (key_.first && !auth_) flags |= without_proof;
+    const Status status = fabric_->send(peer, flags, key_.second, data, size);
+    if (status == MUSTER_OK) {
+        begun_ = true;
+        taken = size;
+    } else if (status == MUSTER_AGAIN) {
+        peer.blocked = true;
+    }
+    return status;
+}
+
+void FabricSession::proved() noexcept {
+    Fabric::Peer &peer = fabric_->peer(peer_);
+    if (std::exchange(peer.proved, true) || fabric_->ops_.proved == nullptr) return;
+    fabric_->ops_.proved(fabric_->self_, peer_);
+}
+
+void FabricSession::paired(Ref<SharedSegment> segment, Status status) noexcept {
+    Fabric::Peer &peer = fabric_->peer(peer_);
+    peer.segment = std::move(segment);
+    if (fabric_->ops_.paired != nullptr)
+        fabric_->ops_.paired(fabric_->self_, peer_, peer.segment ? &peer.segment->table() : nullptr, status);
+}
+
+void FabricSession::close(bool orderly) noexcept {
+    if (orderly || fabric_->state_ != Fabric::State::started) return;
+    Fabric::Peer &peer = fabric_->peer(peer_);
+    if (peer.blocked || (fabric_->ops_.credit_bytes != 0 && peer.credits < head_bytes)) return;
+    fabric_->send(peer, reset | (key_.first ? from_beginner : 0), key_.second, nullptr, 0);
+}
+
+SessionListener FabricSession::session_listener(Session &, std::string_view service) {
+    const auto found = fabric_->services_.find(std::string(service));
+    if (found == fabric_->services_.end()) return {};
+    const FabricListener &listener = *found->second;
+    if (listener.wanted_.auth != auth_) return {{}, 0, {}, MUSTER_E_AUTH, "auth=none must be written on both sides"};
+    return {listener.core_, listener.options_.window_bytes, listener.options_.greeting};
+}
+
+void FabricSession::session_over(Session &, const Error &why) {
+    const Ref<FabricSession> alive(this);
+    if (std::exchange(over_, true)) return;
+    fabric_->context_.log(MUSTER_LOG_INFO, "%s", why.message);
+    fabric_->peer(peer_).sessions.erase(key_);
+    session_.reset();
+    fabric_->maybe_forget(peer_);
+}
+
+// ---- the host table
+// --------------------------------------------------------------------------------------------------
+
+struct FabricHost {
+    static Fabric &of(muster_endpoint *endpoint) noexcept { return *reinterpret_cast<Fabric *>(endpoint); }
+
+    static void resolved(muster_endpoint *endpoint, uint64_t question, Status status, uint64_t peer, const char *text,
+                         uint64_t text_bytes) {
+        boundary([&]() -> Status {
+            of(endpoint).resolved(question, status == MUSTER_AGAIN ? MUSTER_E_PLUGIN : status, peer,
+                                  text != nullptr ? text : "", text != nullptr ? text_bytes : 0);
+            return MUSTER_OK;
+        });
+    }
+
+    static void message(muster_endpoint *endpoint, uint64_t peer, const void *data, uint64_t size_bytes) {
+        Fabric &fabric = of(endpoint);
+        if (fabric.state_ != Fabric::State::started) return;
+        boundary([&]() -> Status {
+            fabric.message(peer, static_cast<const unsigned char *>(data), size_bytes);
+            return MUSTER_OK;
+        });
+    }
+
+    static void each_session(Fabric &fabric, uint64_t id, const std::function<void(Fabric::Peer &, Session &)> &visit) {
+        for (auto &[number, peer] : fabric.peers_)
+            if (id == number || id == UINT64_MAX)
+                for (auto &[key, session] : peer.sessions) visit(peer, *session->session_);
+    }
+
+    static void credit(muster_endpoint *endpoint, uint64_t id, uint64_t bytes) {
+        const auto found = of(endpoint).peers_.find(id);
+        if (found == of(endpoint).peers_.end()) return;
+        found->second.credits = std::min(found->second.credits + std::min(bytes, most_credit), most_credit);
+        each_session(of(endpoint), id, [](Fabric::Peer &, Session &session) { session.writable(); });
+    }
+
+    static void ready(muster_endpoint *endpoint, uint64_t id) {
+        each_session(of(endpoint), id, [](Fabric::Peer &peer, Session &session) {
+            peer.blocked = false;
+            session.writable();
+        });
+    }
+
+    static void peer_lost(muster_endpoint *endpoint, uint64_t id, Status status, int32_t os_errno, const char *text,
+                          uint64_t text_bytes) {
+        if (id == UINT64_MAX) return;
+        each_session(of(endpoint), id, [&](Fabric::Peer &, Session &session) {
+            const int length = text != nullptr ? static_cast<int>(std::min<uint64_t>(text_bytes, 200)) : 0;
+            Error why = Error::make(status < 0 ? status : MUSTER_E_PEER, "%s: %.*s", session.peer().c_str(),
+                                    length != 0 ? length : 100, length != 0 ? text : "the peer is gone");
+            why.os_errno = os_errno;
+            session.lost(why);
+        });
+    }
+
+    static Status pair_peer(muster_endpoint *endpoint, uint64_t id, uint64_t size_bytes) {
+        Status status = MUSTER_E_AUTH;
+        each_session(of(endpoint), id, [&](Fabric::Peer &peer, Session &session) {
+            if (peer.segment)
+                status = MUSTER_E_BUSY;
+            else if (status == MUSTER_E_AUTH)
+                status = session.pair(size_bytes);
+        });
+        return id == UINT64_MAX ? MUSTER_E_ARG : status;
+    }
+};
+
+void Fabric::fill(muster_host &table) noexcept {
+    table.resolved = FabricHost::resolved;
+    table.message = FabricHost::message;
+    table.credit = FabricHost::credit;
+    table.ready = FabricHost::ready;
+    table.peer_lost = FabricHost::peer_lost;
+    table.pair_peer = FabricHost::pair_peer;
+}
+
+} // namespace muster

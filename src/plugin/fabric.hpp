@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// A scheme served by a fabric plug-in: one endpoint, numbered peers, a session with each of them in each direction it
+// was dialled, any number of streams in a session.
+//
+// Each message begins with 8 bytes: a mark, flags, the version (u16), and the generation (u32), which tells one session
+// with a peer from an earlier one. The bytes behind it belong to the session.
+#include "plugin/pairing.hpp"
+#include "plugin/plugin.hpp"
+#include "plugin/session.hpp"
+#include "plugin/session_address.hpp"
+
+#include <map>
+
+namespace muster {
+
+class FabricListener;
+class FabricSession;
+
+// listen() from any thread but the loop; everything else on the loop thread.
+class Fabric final : public Transport, public SessionTransport {
+  public:
+    static Result<Ref<Fabric>> make(Plugin &plugin, const std::string &scheme, const muster_fabric_ops &ops,
+                                    void *self);
+    static void fill(muster_host &table) noexcept; // the functions of the host table for fabrics
+
+    void dial(const Address &address, const TransportOptions &options, Ref<Dial> dial) override;
+    Result<Ref<TransportListener>> listen(const Address &address, const TransportOptions &options,
+                                          Ref<ListenerCore> core) override;
+
+  private:
+    friend class FabricListener;
+    friend class FabricSession;
+    friend struct FabricHost;
+    struct Dialing { // a dial that waits for its peer's number
+        SessionAddress address;
+        TransportOptions options;
+        Ref<Dial> dial;
+    };
+    using SessionKey = std::pair<bool, uint32_t>; // did this side begin it, generation
+    struct Peer {
+        uint64_t id = 0;
+        uint64_t credits = 0;
+        bool blocked = false, proved = false;
+        Ref<SharedSegment> segment;
+        uint32_t generation = 0; // of the last session begun here
+        std::map<SessionKey, Ref<FabricSession>> sessions;
+    };
+
+    Fabric(Plugin &plugin, std::string scheme, const muster_fabric_ops &ops, void *self);
+    Result<void> ensure_started();
+    void dial_peer(uint64_t id, const Dialing &dialing);
+    Peer &peer(uint64_t id);
+    void maybe_forget(uint64_t id) noexcept;
+    void tick() noexcept;
+    uint32_t unproved() const noexcept;
+    // host table
+    void message(uint64_t id, const unsigned char *data, size_t size);
+    void resolved(uint64_t question, Status status, uint64_t id, const char *text, size_t text_bytes);
+    void reset_later(uint64_t id, SessionKey key);
+    Status send(Peer &peer, uint8_t flags, uint32_t generation, const void *data, size_t size) noexcept;
+
+    void context_closes() noexcept override;
+    bool context_drained() noexcept override;
+    void context_stops() noexcept override;
+
+    Plugin &plugin_;
+    Context &context_;
+    const std::string scheme_;
+    const muster_fabric_ops ops_;
+    const uint64_t message_bytes_;
+    void *const self_;
+    enum class State { idle, started, failed, stopped } state_ = State::idle;
+    Error why_not_;
+    bool closing_ = false;
+    std::map<uint64_t, Peer> peers_;
+    std::map<std::string, Ref<FabricListener>> services_;
+    std::map<uint64_t, Dialing> dialing_; // by the number of the question
+    uint64_t next_question_ = 1;
+    std::unique_ptr<LoopTimer> timer_;
+};
+
+// A session with a peer, as its channel. Loop thread only.
+class FabricSession final : public Channel, private SessionOwner {
+  public:
+    FabricSession(Fabric &fabric, uint64_t peer, std::pair<bool, uint32_t> key, SessionConfig config);
+
+    size_t room() noexcept override;
+    Status send(const void *data, size_t size, size_t &taken) noexcept override;
+    void proved() noexcept override;
+    bool can_pair() const noexcept override { return fabric_->ops_.paired != nullptr; }
+    void paired(Ref<SharedSegment> segment, Status status) noexcept override;
+    void close(bool orderly) noexcept override;
+
+  private:
+    friend class Fabric;
+    friend struct FabricHost;
+    void session_proved(Session &) override {}
+    SessionListener session_listener(Session &session, std::string_view service) override;
+    void session_over(Session &session, const Error &why) override;
+
+    const Ref<Fabric> fabric_;
+    const uint64_t peer_;
+    const std::pair<bool, uint32_t> key_;
+    const bool auth_;
+    const SealWish seal_;
+    Ref<Session> session_;
+    bool begun_ = false; // the first message was sent
+    bool over_ = false;
+};
+
+// A service of this process. address() and close() from any thread.
+class FabricListener final : public TransportListener {
+  public:
+    FabricListener(Fabric &fabric, const SessionAddress &address, const TransportOptions &options,
+                   Ref<ListenerCore> core);
+    std::string address() override { return address_; } // written once, before the listener is given away
+    void close() noexcept override;
+
+  private:
+    friend class Fabric;
+    friend class FabricSession;
+    void withdraw() noexcept;
+
+    const Ref<Fabric> fabric_;
+    const SessionAddress wanted_;
+    const TransportOptions options_;
+    const Ref<ListenerCore> core_;
+    std::string address_, authority_;
+    bool open_ = false;
+};
+
+} // namespace muster

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// One plug-in in one context: its host table, its watches and timers, the schemes it has registered.
+#include "plugin/loop_watch.hpp"
+#include "plugin/plugins.hpp"
+
+#include <muster/plugin.h>
+
+#include <set>
+
+struct muster_watch;
+struct muster_timer;
+
+namespace muster {
+
+class Plugin final {
+  public:
+    Plugin(Context &context, Plugins &plugins, std::string path);
+    ~Plugin();
+    Plugin(const Plugin &) = delete;
+    Plugin &operator=(const Plugin &) = delete;
+
+    // Calls muster_plugin_v1 and registers what it has asked for, or nothing. The thread that loads; once.
+    Result<void> enter(muster_plugin_v1_fn entry);
+    void hand_over(bool end_at_once);
+    void disown();        // it declined: known by no path, serves no scheme
+    void stop() noexcept; // loop thread: ends watches and timers
+
+    const std::string &path() const noexcept { return path_; }
+    const char *name() const noexcept { return name_.c_str(); } // the file alone, for texts
+    Context &context() const noexcept { return context_; }
+    Plugins &plugins() const noexcept { return plugins_; }
+
+    static Plugin &of(const muster_host *host) noexcept { return *static_cast<Plugin *>(host->library); }
+
+  private:
+    friend struct HostFunctions; // what the table points to
+    friend struct ::muster_watch;
+    friend struct ::muster_timer;
+    Context &context_;
+    Plugins &plugins_;
+    std::string path_;
+    std::string name_;
+    muster_host table_{};
+    bool entering_ = false; // the loading thread is inside muster_plugin_v1
+    struct Scheme {
+        std::string name;
+        Ref<Transport> transport;
+        SessionTransport *session_transport;
+    };
+    std::vector<Scheme> schemes_;
+    std::set<muster_watch *> watches_; // loop thread only
+    std::set<muster_timer *> timers_;  // loop thread only
+};
+
+// What a plug-in reported, with what it was about, and never a success in disguise.
+Error plugin_error(const Plugin &plugin, const Error &error, Status status, const char *what,
+                   const std::string &address);
+
+} // namespace muster

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+#include "plugin/plugins.hpp"
+
+#include "plugin/plugin.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <unistd.h>
+
+namespace muster {
+
+namespace {
+
+// Plug-ins that come with Muster, and what they stand on.
+struct KnownPlugin {
+    const char *scheme, *package;
+};
+constexpr KnownPlugin known_plugins[] = {
+    {"zmq", "muster-transport-zmq, which needs libzmq5"},
+    {"mpi", "muster-transport-mpi, which needs libopenmpi3"},
+};
+
+// Debian's packages for libraries that plug-ins are linked with.
+struct KnownLibrary {
+    const char *file, *package;
+};
+constexpr KnownLibrary known_libraries[] = {
+    {"libzmq.so.5", "libzmq5"},       {"libmpi.so.40", "libopenmpi3"},           {"libcurl.so.4", "libcurl4"},
+    {"libstdc++.so.6", "libstdc++6"}, {"libluajit-5.1.so.2", "libluajit-5.1-2"},
+};
+
+const char *package_of_missing(const char *text) noexcept {
+    for (const KnownLibrary &library : known_libraries)
+        if (strstr(text, library.file) != nullptr && strstr(text, "cannot open shared object file") != nullptr)
+            return library.package;
+    return nullptr;
+}
+
+// <folder of libmuster.so>/muster/<major>, which follows an installed tree that was moved; then the one it was built
+// for.
+std::vector<std::string> search_folders() {
+    std::vector<std::string> folders;
+    const auto add = [&](std::string folder) {
+        if (!folder.empty() && std::find(folders.begin(), folders.end(), folder) == folders.end())
+            folders.push_back(std::move(folder));
+    };
+    if (const char *path = secure_getenv("MUSTER_PLUGIN_PATH")) {
+        const std::string text = path;
+        for (size_t at = 0; at <= text.size();) {
+            const size_t colon = std::min(text.find(':', at), text.size());
+            add(text.substr(at, colon - at));
+            at = colon + 1;
+        }
+    }
+    Dl_info own;
+    if (dladdr(reinterpret_cast<void *>(&muster_plugin_load), &own) != 0 && own.dli_fname != nullptr) {
+        const std::string file = own.dli_fname;
+        const size_t slash = file.rfind('/');
+        if (slash != std::string::npos) add(file.substr(0, slash) + "/muster/" + std::to_string(MUSTER_VERSION_MAJOR));
+    }
+    add(MUSTER_PLUGIN_DIR);
+    return folders;
+}
+
+int key_;
+
+} // namespace
+
+Plugins &Plugins::of(Context &context) {
+    return static_cast<Plugins &>(
+        context.part(&key_, [](Context &c) -> std::unique_ptr<ContextPart> { return std::make_unique<Plugins>(c); }));
+}
+
+Plugins::Plugins(Context &context) : context_(context) {}
+
+Plugins::~Plugins() = default;
+
+Result<void> Plugins::load(const std::string &path) {
+    const std::lock_guard hold(lock_);
+    return load_locked(path);
+}
+
+Result<void> Plugins::load_locked(const std::string &path) {
+    if (context_.closed()) return Error::make(MUSTER_E_CLOSED, "load plug-in %s: the context is closed", path.c_str());
+    char real[PATH_MAX];
+    if (realpath(path.c_str(), real) == nullptr)
+        return Error::from_errno(errno, errno == ENOENT || errno == ENOTDIR ? MUSTER_E_NOT_FOUND : MUSTER_OK,
+                                 "load plug-in %s", path.c_str());
+    for (const auto &plugin : plugins_)
+        if (plugin->path() == real) return {};
+    if (access(real, R_OK) != 0) return Error::from_errno(errno, MUSTER_OK, "load plug-in %s", real);
+    // Never unloaded: its threads and thread-local destructors may outlive every context.
+    void *file = dlopen(real, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (file == nullptr) {
+        const char *why = dlerror();
+        const char *package = package_of_missing(why != nullptr ? why : "");
+        return Error::make(MUSTER_E_PLUGIN, "load plug-in %s: %s%s%s", real, why != nullptr ? why : "unknown reason",
+                           package != nullptr ? "; package " : "", package != nullptr ? package : "");
+    }
+    const auto entry = reinterpret_cast<muster_plugin_v1_fn>(dlsym(file, "muster_plugin_v1"));
+    if (entry == nullptr)
+        return Error::make(MUSTER_E_PLUGIN, "load plug-in %s: it does not export muster_plugin_v1", real);
+    auto plugin = std::make_unique<Plugin>(context_, *this, real);
+    plugins_.reserve(plugins_.size() + 1);
+    if (const Result<void> entered = plugin->enter(entry); !entered) {
+        // It may have kept the table; what it knows stays where it is, but serves nothing.
+        plugins_.push_back(std::move(plugin));
+        plugins_.back()->disown();
+        return entered.error();
+    }
+    context_.log(MUSTER_LOG_INFO, "plug-in %s loaded", real);
+    plugins_.push_back(std::move(plugin));
+    plugins_.back()->hand_over(false);
+    return {};
+}
+
+Result<void> Plugins::provide(const std::string &scheme) {
+    const std::lock_guard hold(lock_);
+    const std::string name = "muster-" + scheme + ".so";
+    std::string searched;
+    for (const std::string &folder : search_folders()) {
+        const std::string path = folder + "/" + name;
+        if (access(path.c_str(), F_OK) == 0) return load_locked(path);
+        searched += (searched.empty() ? "" : ", ") + folder;
+    }
+    for (const KnownPlugin &known : known_plugins)
+        if (scheme == known.scheme)
+            return Error::make(MUSTER_E_PLUGIN, "transport %s: package %s, is not installed: no %s in %s",
+                               scheme.c_str(), known.package, name.c_str(), searched.c_str());
+    return Error::make(MUSTER_E_NOT_FOUND, "transport %s: not built in, and no %s in %s", scheme.c_str(), name.c_str(),
+                       searched.c_str());
+}
+
+void Plugins::add(Ref<Object> owner, SessionTransport &transport) {
+    for (const auto &[known, object] : transports_)
+        if (object == &transport) return;
+    transports_.emplace_back(std::move(owner), &transport);
+    if (stopped_) transport.context_stops();
+}
+
+void Plugins::close() noexcept {
+    for (const auto &[owner, transport] : transports_) transport->context_closes();
+}
+
+bool Plugins::drained() noexcept {
+    return std::all_of(transports_.begin(), transports_.end(), [](auto &t) { return t.second->context_drained(); });
+}
+
+void Plugins::stop() noexcept {
+    stopped_ = true;
+    for (size_t i = 0; i < transports_.size(); i++) transports_[i].second->context_stops();
+    transports_.clear();
+    const std::lock_guard hold(lock_);
+    for (const auto &plugin : plugins_) plugin->stop();
+}
+
+Result<void> find_plugin(Context &context, const std::string &scheme) {
+    return Plugins::of(context).provide(scheme);
+}
+
+} // namespace muster

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: MIT
+// Life and death of a session: the handshake, its turns on the loop, silence, the end.
+#include "plugin/session.hpp"
+
+#include "plugin/loop_watch.hpp"
+#include "plugin/pairing.hpp"
+
+#include <algorithm>
+
+namespace muster {
+
+namespace {
+constexpr int64_t linger_ns = 10'000'000'000; // what a closed stream still has to send may take so long
+constexpr int most_rounds = 8;                // segments sent per turn: other sessions have their turn, too
+} // namespace
+
+Session::Session(Context &context, SegmentPool &pool, Ref<Channel> channel, SessionOwner &owner, SessionConfig config)
+    : context_(context), pool_(pool), channel_(std::move(channel)), owner_(owner), config_(std::move(config)) {
+    heard_ns_ = said_ns_ = ticked_ns_ = started_ns_ = idle_since_ = now_ns();
+}
+
+Session::~Session() {
+    if (out_ != nullptr) std::free(out_);
+    if (in_ != nullptr) std::free(in_);
+}
+
+void Session::start() {
+    if (state_ != State::connecting) return;
+    started_ns_ = heard_ns_ = ticked_ns_ = now_ns();
+    timer_ = std::make_unique<LoopTimer>(context_, [this] { tick(); });
+    const int64_t beat = std::min(context_.settings.heartbeat_ns, context_.settings.handshake_timeout_ns);
+    timer_->start(beat, beat);
+    state_ = State::handshake;
+    handshake_ = std::make_unique<Handshake>(handshake_config());
+    raw_ = handshake_->take_output();
+    schedule();
+}
+
+HandshakeConfig Session::handshake_config() const {
+    const ContextSettings &settings = context_.settings;
+    HandshakeConfig config;
+    config.dialer = config_.dialer;
+    config.auth = config_.auth;
+    if (config_.auth) config.secret = secret_key(settings.secret.data(), settings.secret.size());
+    config.seal = config_.seal;
+    config.local = config_.local;
+    config.external = context_.external();
+    config.window = settings.window_bytes;
+    config.heartbeat_ns = settings.heartbeat_ns;
+    config.host = HostIdentity::own();
+    return config;
+}
+
+// The other side has proved the secret (or nobody asked for it).
+void Session::enter_open() {
+    state_ = State::open;
+    heard_ns_ = idle_since_ = now_ns();
+    context_.counters.handshakes_ok.fetch_add(1, std::memory_order_relaxed);
+    timer_->start(context_.settings.heartbeat_ns, context_.settings.heartbeat_ns);
+    proved_due_ = true; // the channel is told from our own turn
+    owner_.session_proved(*this);
+    schedule();
+}
+
+void Session::schedule() noexcept {
+    // seq_cst: whoever found it set did its work before; turn() clears it and then looks at that work.
+    if (scheduled_.exchange(true, std::memory_order_seq_cst)) return;
+    try {
+        if (!context_.post([self = Ref<Session>(this)] { self->turn(); })) drop_woken();
+    } catch (...) {
+        scheduled_.store(false, std::memory_order_seq_cst); // the next tick makes up for it
+    }
+}
+
+void Session::turn() noexcept {
+    scheduled_.store(false, std::memory_order_seq_cst);
+    take_woken();
+    if (state_ == State::over) return;
+    const Ref<Session> alive(this);
+    try {
+        channel_->turn();
+        if (lost_.status < 0) return end(lost_);
+        if (state_ == State::connecting) return;
+        tell_pairing();
+        if (std::exchange(proved_due_, false)) channel_->proved();
+        if (std::exchange(resume_due_, false)) {
+            turn_left_ = turn_bytes;
+            channel_->resume();
+        }
+        for (int round = 0; round < most_rounds; round++) {
+            if (!drain()) break;
+            if (lost_.status < 0) return end(lost_);
+            if (!stage()) break;
+            if (round == most_rounds - 1) schedule();
+        }
+        if (lost_.status < 0) return end(lost_);
+        if (refused_.status < 0 && out_ == nullptr && raw_.empty()) return end(refused_);
+        look_idle();
+    } catch (const std::exception &) {
+        end(Error::make(MUSTER_E_NOMEM, "%s: out of memory", config_.peer.c_str()));
+    }
+}
+
+// Single sessions leave with their stream, others when told to.
+void Session::look_idle() noexcept {
+    if (state_ == State::open && streams_.empty() && opening_.empty()) {
+        if (leave_when_idle_ || goodbye_got_) {
+            state_ = State::leaving;
+            put_control(SessionFrame::goodbye, 0, {});
+            schedule();
+        }
+    } else if (state_ == State::leaving && out_ == nullptr && control_.empty()) {
+        if (!std::exchange(channel_finished_, true)) channel_->finish();
+        state_ = State::over;
+        const Ref<Session> alive(this);
+        timer_.reset();
+        pairing_.reset();
+        channel_->close(true);
+        owner_.session_over(*this, Error::make(MUSTER_E_CLOSED, "%s: closed", config_.peer.c_str()));
+    }
+}
+
+void Session::end_when_idle() noexcept {
+    leave_when_idle_ = true;
+    if (state_ == State::connecting || state_ == State::handshake)
+        lost(Error::make(MUSTER_E_CLOSED, "%s: closed", config_.peer.c_str()));
+    schedule();
+}
+
+// Streams of the dialling side.
+void Session::open(std::string service, const TransportOptions &options, Ref<Dial> dial) {
+    const bool wanted = dial->stop_by([self = Ref<Session>(this), raw = dial.get()] {
+        try {
+            self->context_.post([self, raw] { self->cancel_open(raw); });
+        } catch (const std::bad_alloc &) { // it ends with its own answer
+        }
+    });
+    if (!wanted) {
+        if (config_.single) lost(Error::make(MUSTER_E_CANCELED, "dial %s: cancelled", config_.peer.c_str()));
+        return;
+    }
+    opening_.emplace(next_id_++, Opening{std::move(service), options, std::move(dial), false});
+    schedule();
+}
+
+void Session::cancel_open(const Dial *dial) noexcept {
+    const auto found =
+        std::find_if(opening_.begin(), opening_.end(), [&](auto &o) { return o.second.dial.get() == dial; });
+    if (found == opening_.end()) return;
+    const Ref<Dial> last = std::move(found->second.dial);
+    if (!found->second.sent) opening_.erase(found);
+    idle_since_ = now_ns();
+    if (config_.single) lost(Error::make(MUSTER_E_CANCELED, "dial %s: cancelled", config_.peer.c_str()));
+    schedule();
+}
+
+void Session::lost(const Error &why) noexcept {
+    if (lost_.status < 0 || state_ == State::over) return;
+    lost_ = why;
+    schedule();
+}
+
+void Session::fail(Status status, const char *what) noexcept {
+    lost(Error::make(status, "%s: %s", config_.peer.c_str(), what));
+}
+
+// The channel is no more, or may not be used any more: everybody is told, once.
+void Session::end(const Error &why) noexcept {
+    if (state_ == State::over) return;
+    const Ref<Session> alive(this);
+    if (state_ == State::handshake) context_.counters.handshakes_failed.fetch_add(1, std::memory_order_relaxed);
+    const bool orderly =
+        state_ == State::leaving || refused_.status < 0 || (why.status == MUSTER_E_END && streams_.empty());
+    state_ = State::over;
+    timer_.reset();
+    pairing_.reset();
+    Error told = why;
+    if (told.status == MUSTER_E_END)
+        told = Error::make(MUSTER_E_PEER, "%s: the connection ended without a goodbye", config_.peer.c_str());
+    for (auto &[id, opening] : opening_) {
+        const Ref<Dial> dial = std::move(opening.dial);
+        if (dial) dial->done(told);
+    }
+    opening_.clear();
+    ready_.clear();
+    settle(true);
+    while (!streams_.empty()) {
+        const Ref<SessionStream> stream = streams_.begin()->second;
+        streams_.erase(streams_.begin());
+        stream->detach();
+        const Status status =
+            told.status == MUSTER_E_CLOSED || told.status == MUSTER_E_PROTOCOL ? told.status : MUSTER_E_PEER;
+        stream->duplex_->end({status, 0, told.message, told.os_errno});
+    }
+    take_woken();
+    if (out_ != nullptr) pool_.give(std::exchange(out_, nullptr));
+    if (in_ != nullptr) pool_.give(std::exchange(in_, nullptr));
+    channel_->close(orderly);
+    owner_.session_over(*this, told);
+}
+
+// Once per heartbeat: say something if nothing was said, and notice who says nothing.
+void Session::tick() noexcept {
+    const Ref<Session> alive(this);
+    const ContextSettings &settings = context_.settings;
+    const int64_t now = now_ns();
+    // Were we stopped ourselves (a debugger, Ctrl-Z)? Then the peer's bytes wait to be read: its silence is ours.
+    const bool stalled = now - ticked_ns_ > 2 * settings.heartbeat_ns + 500'000'000;
+    ticked_ns_ = now;
+    if (state_ == State::connecting || state_ == State::handshake) {
+        if (now - started_ns_ > settings.handshake_timeout_ns)
+            fail(config_.dialer ? MUSTER_E_PEER : MUSTER_E_AUTH, "the handshake took too long");
+        return;
+    }
+    if (state_ == State::over) return;
+    if (stalled) heard_ns_ = now;
+    const int64_t silence = now - heard_ns_;
+    if (settings.dead_ns >= 0 && silence > settings.dead_ns) {
+        lost(Error::make(MUSTER_E_PEER, "%s: nothing was heard for %lld s", config_.peer.c_str(),
+                         static_cast<long long>(silence / 1'000'000'000)));
+        return;
+    }
+    if (silence > settings.silent_ns && !silent_) {
+        silent_ = true;
+        for (auto &[id, stream] : streams_) stream->duplex_->tell_peer_events(0, MUSTER_STREAM_PEER_SILENT);
+    }
+    for (auto it = streams_.begin(); it != streams_.end();) {
+        SessionStream &stream = *(it++)->second;
+        if (stream.closed_at_ != 0 && now - stream.closed_at_ > linger_ns) {
+            put_control(SessionFrame::abort, stream.id_,
+                        std::string(8, '\0') + "closed, and the rest was not taken in time");
+            stream.duplex_->end({MUSTER_E_PEER, 0, "the peer did not take what was left in time", 0});
+            remove(stream);
+        }
+    }
+    if (now - said_ns_ >= settings.heartbeat_ns - 1'000'000 && out_ == nullptr && control_.empty())
+        put_control(SessionFrame::heartbeat, 0, {});
+    schedule();
+}
+
+void Session::remove(SessionStream &stream) noexcept {
+    const auto found = streams_.find(stream.id_);
+    if (found == streams_.end() || found->second.get() != &stream) return;
+    const Ref<SessionStream> alive = std::move(found->second);
+    streams_.erase(found);
+    if (stream.queued_) ready_.erase(std::find(ready_.begin(), ready_.end(), &stream));
+    stream.queued_ = false;
+    stream.detach();
+    idle_since_ = now_ns();
+    if (config_.single) leave_when_idle_ = true;
+    schedule();
+}
+
+// The exchange is over, and its object with it.
+void Session::end_pairing(Ref<SharedSegment> segment, Status status, bool asked_here) noexcept {
+    if (segment || asked_here) { // a failure is told only to the side that asked
+        have_segment_ = static_cast<bool>(segment);
+        pairing_due_ = true;
+        pairing_segment_ = std::move(segment);
+        pairing_status_ = status;
+    }
+    pairing_.reset();
+    schedule();
+}
+
+void Session::tell_pairing() noexcept {
+    if (pairing_ && pairing_->early() < 0) end_pairing({}, pairing_->early(), true);
+    if (std::exchange(pairing_due_, false)) channel_->paired(std::move(pairing_segment_), pairing_status_);
+}
+
+Status Session::pair(size_t bytes) noexcept {
+    if (state_ != State::open) return MUSTER_E_AUTH;
+    if (bytes == 0 || bytes > size_t{1} << 30) return MUSTER_E_ARG;
+    if (pairing_ || pairing_due_ || have_segment_) return MUSTER_E_BUSY;
+    try {
+        pairing_ = Pairing::offer(*this, bytes);
+        return MUSTER_OK;
+    } catch (const std::bad_alloc &) {
+        return MUSTER_E_NOMEM;
+    }
+}
+
+} // namespace muster

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// The protocol inside a plug-in's or a host's transport: proof of the secret, then frames that carry any number of
+// streams over one channel, each with its own credits, half-close and abort, and a heartbeat for all.
+//
+// A frame is a header of 8 bytes (kind, stream in 24 bits, length in 32 bits, little-endian) and its payload. On a
+// sealed session the payload is encrypted and the header authenticated with it. Only the dialling side opens streams.
+#include "plugin/channel.hpp"
+#include "plugin/pool.hpp"
+#include "stream/stream.hpp"
+#include "transport/handshake.hpp"
+#include "transport/listener.hpp"
+#include "transport/seal.hpp"
+#include "transport/transport.hpp"
+
+#include <deque>
+#include <map>
+#include <string_view>
+#include <vector>
+
+namespace muster {
+
+class LoopTimer;
+class Pairing;
+class Session;
+
+enum class SessionFrame : uint8_t {
+    open = 1,   // u64 window, u16 length of the service, service, greeting
+    accept = 2, // u64 window, greeting
+    refuse = 3, // i32 status, text
+    data = 4,   // bytes of the host
+    credit = 5, // u64: so many more bytes may be sent
+    finish = 6, // no more data
+    abort = 7,  // u64 reason, text
+    gone = 8,   // the host closed its stream: nobody will read
+    heartbeat = 9,
+    goodbye = 10, // the last frame
+    pair_offer = 11,
+    pair_answer = 12
+};
+
+constexpr size_t session_header_bytes = 8;
+constexpr size_t session_data_max = SegmentPool::segment_bytes - 4096;
+constexpr size_t session_control_max = 8 + 2 + 1024 + 4096;
+constexpr uint32_t session_streams_max = 4096;
+constexpr uint32_t session_ids_max = (1 << 24) - 1;
+
+// One stream of a session: the carrier at side 1 of its duplex. What the loop thread alone uses has no comment.
+class SessionStream final : public Carrier, private Waker {
+  public:
+    SessionStream(Session &session, uint32_t id, uint64_t window);
+
+    bool flush() noexcept override;
+    void taken() noexcept override;
+    void abort(uint64_t reason, const char *text, size_t text_bytes) noexcept override;
+    void closed() noexcept override;
+    bool would_deadlock() const noexcept override;
+    Io io() const noexcept override;
+
+  private:
+    friend class Session;
+    void wake_reader() noexcept override;
+    void wake_writer() noexcept override {}
+    void attach() noexcept;
+    void detach() noexcept;
+    bool from_host_empty() const noexcept;
+    void drop_outgoing() noexcept;
+
+    const Ref<Session> session_;
+    const uint32_t id_;
+    const uint64_t window_;
+    const Ref<Duplex> duplex_;
+    Pipe &from_host_, &to_host_;
+
+    uint64_t credit_ = 0;     // bytes we may send
+    uint64_t granted_ = 0;    // bytes the peer may still send
+    uint64_t credited_ = 0;   // of what the host took: told to the peer
+    size_t staged_bytes_ = 0; // copied into the session's segment, still in the pipe
+    int64_t closed_at_ = 0;
+    bool queued_ = false; // in Session::ready_
+    bool attached_ = false, accept_due_ = false, finish_sent_ = false, finish_got_ = false, gone_sent_ = false;
+    bool peer_gone_ = false;
+    std::string greeting_; // goes out with ACCEPT
+
+    std::atomic<uint64_t> taken_{0};     // release by the reading thread, acquire by the loop: only a count
+    std::atomic<uint64_t> told_{0};      // relaxed: the reading thread's own
+    std::atomic<bool> held_back_{false}; // seq_cst: set by the loop before the pipe is emptied, read by flush()
+    std::atomic<bool> woken_{false};     // acq_rel: whoever sets it puts the stream on Session::woken_
+    std::atomic<bool> closed_{false};    // release by the host's thread, acquire by the loop
+    std::mutex abort_lock_;              // guards the next two
+    bool aborted_ = false;
+    std::string abort_payload_;
+    SessionStream *next_woken_ = nullptr; // Session::woken_
+};
+
+struct SessionConfig {
+    bool dialer = false;
+    bool auth = true;
+    SealWish seal = SealWish::off_host;
+    bool local = false;  // the bytes stay on the host, or are encrypted by other means
+    bool single = false; // one stream; the channel ends with it
+    std::string peer;    // for people and for muster_stream_peer()
+};
+
+// Whom a stream that comes in is for.
+struct SessionListener {
+    Ref<ListenerCore> core; // empty: nobody
+    uint64_t window = 0;
+    std::string greeting;
+    Status status = MUSTER_E_UNREACHABLE; // why nobody
+    const char *text = "nobody listens there";
+};
+
+// Whoever keeps the session. Called on the loop thread, from the session's turn or from deliver().
+class SessionOwner {
+  public:
+    virtual void session_proved(Session &session) = 0;
+    // Who listens under that name.
+    virtual SessionListener session_listener(Session &session, std::string_view service) = 0;
+    // The last call. The channel is closed already.
+    virtual void session_over(Session &session, const Error &why) = 0;
+
+  protected:
+    ~SessionOwner() = default;
+};
+
+// Loop thread only, but for schedule() and what its streams' hosts do.
+class Session final : public Object {
+  public:
+    // `owner` must stay until session_over().
+    Session(Context &context, SegmentPool &pool, Ref<Channel> channel, SessionOwner &owner, SessionConfig config);
+
+    void start(); // the channel is connected: begin the handshake
+
+    // From the channel.
+    size_t deliver(const void *data, size_t size, bool whole) noexcept; // `whole`: all of it is taken
+    void writable() noexcept { schedule(); }
+    void lost(const Error &why) noexcept;
+
+    // Begins a stream; answers the dial. `cancel_open` forgets it.
+    void open(std::string service, const TransportOptions &options, Ref<Dial> dial);
+    void cancel_open(const Dial *dial) noexcept;
+    void end_when_idle() noexcept; // says goodbye as soon as no stream is left
+    void end_now(const Error &why) noexcept {
+        end(why);
+    } // not from inside a function the channel's owner was called by
+    Status pair(size_t bytes) noexcept;
+
+    void schedule() noexcept; // any thread: a turn will come
+    bool proved() const noexcept { return state_ == State::open; }
+    bool takes_streams() const noexcept {
+        return state_ != State::leaving && state_ != State::over && lost_.status >= 0 && refused_.status >= 0 &&
+               !leave_when_idle_ && !goodbye_got_ && next_id_ < session_ids_max;
+    }
+    size_t stream_count() const noexcept { return streams_.size() + opening_.size(); }
+    int64_t idle_since() const noexcept { return idle_since_; }
+    const std::string &peer() const noexcept { return config_.peer; }
+    Context &context() const noexcept { return context_; }
+    Channel &channel() const noexcept { return *channel_; }
+    bool dialer() const noexcept { return config_.dialer; }
+
+  private:
+    friend class SessionStream;
+    friend class Pairing;
+    friend class Pairing;
+    static constexpr size_t turn_bytes = 4 * 1024 * 1024; // taken per turn of the loop: others have their turn, too
+    enum class State { connecting, handshake, open, leaving, over };
+    struct Opening { // a dial: OPEN is to be sent, or was sent and waits for its answer
+        std::string service;
+        TransportOptions options;
+        Ref<Dial> dial;
+        bool sent = false;
+    };
+
+    ~Session() override;
+
+    // session.cpp: turns, life and death
+    void turn() noexcept;
+    void tick() noexcept;
+    void fail(Status status, const char *what) noexcept;
+    void end(const Error &why) noexcept;
+    void remove(SessionStream &stream) noexcept;
+    void look_idle() noexcept;
+    void enter_open();
+    HandshakeConfig handshake_config() const;
+    void end_pairing(Ref<SharedSegment> segment, Status status, bool asked_here) noexcept;
+    void tell_pairing() noexcept;
+    // session_send.cpp
+    void wake(SessionStream &stream) noexcept; // any thread
+    void take_woken() noexcept;
+    void drop_woken() noexcept; // any thread, after the loop has stopped
+    void ready(SessionStream &stream);
+    bool stage();
+    bool stage_stream(SessionStream &stream);
+    bool stage_data(SessionStream &stream, bool closed);
+    bool put_open(uint32_t id, const Opening &opening);
+    bool put(SessionFrame kind, uint32_t stream, const iovec *spans, int count) noexcept;
+    bool put(SessionFrame kind, uint32_t stream, std::string_view payload = {}) noexcept;
+    void put_control(SessionFrame kind, uint32_t stream, std::string payload);
+    bool drain() noexcept; // true: all staged bytes are sent
+    void settle(bool sent) noexcept;
+    size_t space() const noexcept;
+    // session_receive.cpp
+    void take(const unsigned char *data, size_t size);
+    void take_handshake(const unsigned char *&data, size_t &size);
+    void take_payload(const unsigned char *&data, size_t &size);
+    void begin_frame() noexcept;
+    void frame(SessionFrame kind, uint32_t id, const unsigned char *payload, size_t size);
+    void data_piece(uint32_t id, const unsigned char *data, size_t size) noexcept;
+    void on_open(uint32_t id, const unsigned char *payload, size_t size);
+    void on_accept(uint32_t id, const unsigned char *payload, size_t size);
+    void on_refuse(uint32_t id, const unsigned char *payload, size_t size);
+    void on_abort(SessionStream &stream, const unsigned char *payload, size_t size);
+    void refuse(uint32_t id, Status status, std::string_view text);
+    void broken(const char *what) noexcept { fail(MUSTER_E_PROTOCOL, what); }
+    SessionStream *find(uint32_t id) noexcept;
+    Ref<SessionStream> add_stream(uint32_t id, uint64_t window, uint64_t credit);
+
+    Context &context_;
+    SegmentPool &pool_;
+    const Ref<Channel> channel_;
+    SessionOwner &owner_;
+    const SessionConfig config_;
+    State state_ = State::connecting;
+    Error refused_; // the handshake failed; what it still has to say goes out first
+    Error lost_;    // why the channel is no more; status OK: it is
+    bool leave_when_idle_ = false, goodbye_got_ = false, channel_finished_ = false;
+
+    std::unique_ptr<Handshake> handshake_;
+    std::unique_ptr<Sealer> sealer_;
+    std::unique_ptr<Opener> opener_;
+
+    std::map<uint32_t, Ref<SessionStream>> streams_;
+    std::map<uint32_t, Opening> opening_;
+    uint32_t next_id_ = 1; // dialling side: the next stream; other side: one above the highest seen
+
+    std::deque<SessionStream *> ready_;                    // have something to say; kept alive by streams_
+    std::deque<std::pair<uint32_t, std::string>> control_; // header word, payload
+
+    std::string raw_;              // goes out before any frame: the handshake, the prefix of the seal
+    unsigned char *out_ = nullptr; // a segment while there is something in it
+    size_t out_begin_ = 0, out_end_ = 0;
+    std::vector<Ref<SessionStream>> staged_; // streams with bytes in out_
+
+    unsigned char header_[session_header_bytes];
+    size_t header_have_ = 0;
+    unsigned char *in_ = nullptr; // a segment while a sealed or control frame is incomplete
+    size_t in_have_ = 0;
+    uint64_t payload_left_ = 0;
+    bool in_payload_ = false;
+
+    Signal sent_signal_; // raised when out_ was sent: a flush may be waiting
+
+    std::unique_ptr<LoopTimer> timer_;
+    int64_t started_ns_ = 0, heard_ns_ = 0, said_ns_ = 0, ticked_ns_ = 0, idle_since_ = 0;
+    bool silent_ = false, resume_due_ = false, proved_due_ = false;
+    int64_t turn_ns_ = 0; // of the loop turn turn_left_ belongs to
+    size_t turn_left_ = 0;
+    std::atomic<int64_t> heard_told_{0}; // relaxed: a figure for stats
+
+    std::unique_ptr<Pairing> pairing_;
+    bool pairing_due_ = false, have_segment_ = false;
+    Ref<SharedSegment> pairing_segment_; // to be told to the channel
+    Status pairing_status_ = MUSTER_OK;
+
+    std::atomic<bool> scheduled_{false};               // seq_cst: set by whoever posts the turn, cleared when it begins
+    std::atomic<SessionStream *> woken_list_{nullptr}; // release on push, acquire on taking: publishes next_woken_
+};
+
+} // namespace muster

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// What the library itself takes from the address of a transport that runs in sessions; the rest is the transport's.
+#include "context/context.hpp"
+#include "transport/address.hpp"
+#include "transport/handshake.hpp"
+
+#include <functional>
+
+namespace muster {
+
+// A value.
+struct SessionAddress {
+    std::string text;      // for the transport: without the options below
+    std::string full;      // as given, for people
+    std::string authority; // before the first '/', for fabrics
+    std::string service;   // after it
+    bool auth = true;
+    SealWish seal = SealWish::off_host;
+};
+
+// auth=none; seal=yes|no; upgrade=no (nothing to do: such transports share memory only if their plug-in asks for it).
+Result<SessionAddress> session_address(const Context &context, const Address &address);
+
+bool valid_scheme(std::string_view scheme) noexcept;
+
+// Runs on the loop thread and waits for it; MUSTER_E_CLOSED when the engine has stopped. Any thread but the loop.
+Result<void> run_on_loop(Context &context, std::function<Result<void>()> body);
+
+} // namespace muster

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: MIT
+// What goes out: streams with something to say take turns at filling a segment with frames, which the channel takes.
+#include "plugin/session.hpp"
+#include "transport/frame.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace muster {
+
+namespace {
+constexpr size_t shared_piece_bytes = 64 * 1024; // of each stream per round, when several have something to send
+
+uint32_t header_word(SessionFrame kind, uint32_t stream) noexcept {
+    return static_cast<uint8_t>(kind) | stream << 8;
+}
+} // namespace
+
+// ---- wishes of the hosts' threads
+// ------------------------------------------------------------------------------------
+
+void Session::wake(SessionStream &stream) noexcept {
+    // acq_rel: what the host's thread did before is seen by the turn that takes the mark down.
+    if (!stream.woken_.exchange(true, std::memory_order_acq_rel)) {
+        stream.retain(); // for the list
+        SessionStream *first = woken_list_.load(std::memory_order_relaxed);
+        do stream.next_woken_ = first;
+        while (
+            !woken_list_.compare_exchange_weak(first, &stream, std::memory_order_release, std::memory_order_relaxed));
+    }
+    schedule();
+}
+
+void Session::take_woken() noexcept {
+    // acquire: pairs with wake(); next_woken_ of each is there.
+    SessionStream *stream = woken_list_.exchange(nullptr, std::memory_order_acquire);
+    while (stream != nullptr) {
+        SessionStream *next = stream->next_woken_;
+        stream->woken_.exchange(false, std::memory_order_acq_rel); // before the look at what it wants
+        if (state_ != State::over && find(stream->id_) == stream) ready(*stream);
+        stream->release();
+        stream = next;
+    }
+}
+
+void Session::drop_woken() noexcept {
+    SessionStream *stream = woken_list_.exchange(nullptr, std::memory_order_acquire);
+    while (stream != nullptr) {
+        SessionStream *next = stream->next_woken_;
+        stream->woken_.store(false, std::memory_order_release);
+        stream->release();
+        stream = next;
+    }
+    scheduled_.store(false, std::memory_order_seq_cst); // those that come later are dropped likewise
+}
+
+void Session::ready(SessionStream &stream) {
+    if (stream.queued_) return;
+    ready_.push_back(&stream);
+    stream.queued_ = true;
+}
+
+// ---- the segment
+// -----------------------------------------------------------------------------------------------------
+
+size_t Session::space() const noexcept {
+    return SegmentPool::segment_bytes - out_end_;
+}
+
+// Writes one frame behind what is staged. False: it does not fit now.
+bool Session::put(SessionFrame kind, uint32_t stream, const iovec *spans, int count) noexcept {
+    size_t size = 0;
+    for (int i = 0; i < count; i++) size += spans[i].iov_len;
+    const size_t overhead = sealer_ ? seal_overhead_bytes : 0;
+    if (out_ == nullptr) {
+        out_ = static_cast<unsigned char *>(pool_.take());
+        if (out_ == nullptr) return false;
+        out_begin_ = out_end_ = 0;
+    }
+    if (space() < session_header_bytes + overhead + size) return false;
+    unsigned char *frame = out_ + out_end_;
+    put_u32(frame, header_word(kind, stream));
+    put_u32(frame + 4, static_cast<uint32_t>(size + overhead));
+    unsigned char *to = frame + session_header_bytes + (sealer_ ? seal_lead_bytes : 0);
+    for (int i = 0; i < count; to += spans[i++].iov_len) memcpy(to, spans[i].iov_base, spans[i].iov_len);
+    if (sealer_) sealer_->seal(frame, size);
+    out_end_ += session_header_bytes + overhead + size;
+    return true;
+}
+
+bool Session::put(SessionFrame kind, uint32_t stream, std::string_view payload) noexcept {
+    const iovec span{const_cast<char *>(payload.data()), payload.size()};
+    return put(kind, stream, &span, payload.empty() ? 0 : 1);
+}
+
+void Session::put_control(SessionFrame kind, uint32_t stream, std::string payload) {
+    control_.emplace_back(header_word(kind, stream), std::move(payload));
+}
+
+// Gives the channel what is staged. True: nothing is left.
+bool Session::drain() noexcept {
+    while (out_ != nullptr && out_begin_ != out_end_) {
+        const size_t size = std::min(channel_->room(), out_end_ - out_begin_);
+        size_t taken = 0;
+        const Status status = size == 0 ? MUSTER_AGAIN : channel_->send(out_ + out_begin_, size, taken);
+        if (status < 0) {
+            lost(Error::make(status, "%s: sending failed: %s", config_.peer.c_str(), muster_status_text(status)));
+            return false;
+        }
+        if (taken > size) {
+            fail(MUSTER_E_PLUGIN, "the transport says that it sent more than it was given");
+            return false;
+        }
+        if (taken != 0) said_ns_ = context_.loop_now_ns();
+        out_begin_ += taken;
+        if (taken < size || size == 0) {
+            settle(false);
+            return false;
+        }
+    }
+    if (out_ != nullptr) pool_.give(std::exchange(out_, nullptr));
+    settle(true);
+    return true;
+}
+
+// Bytes of a ring stay in the pipe until they are sent, so that a flush of the host waits for them. Handed-over buffers
+// are locked while they are looked at, so these are let go at once; held_back_ stands for them.
+void Session::settle(bool sent) noexcept {
+    for (const Ref<SessionStream> &stream : staged_) {
+        if (stream->staged_bytes_ != 0 && (sent || stream->from_host_.shows_owned()))
+            stream->from_host_.consume(std::exchange(stream->staged_bytes_, 0));
+        if (sent) stream->held_back_.store(false, std::memory_order_seq_cst);
+    }
+    if (!sent || staged_.empty()) return;
+    staged_.clear();
+    context_.notify(sent_signal_);
+}
+
+// ---- frames
+// ----------------------------------------------------------------------------------------------------------
+
+// Fills the segment. False: there is nothing to say.
+bool Session::stage() {
+    while (!raw_.empty()) { // bytes of the handshake, the prefix of the seal
+        if (out_ == nullptr && (out_ = static_cast<unsigned char *>(pool_.take())) == nullptr) return false;
+        out_begin_ = 0;
+        out_end_ = raw_.size();
+        memcpy(out_, raw_.data(), raw_.size());
+        raw_.clear();
+        return true;
+    }
+    if (state_ != State::open && state_ != State::leaving) return false;
+    for (; !control_.empty(); control_.pop_front()) {
+        const auto &[word, payload] = control_.front();
+        if (!put(static_cast<SessionFrame>(word & 255), word >> 8, payload)) return out_ != nullptr;
+    }
+    if (state_ == State::leaving) return out_ != nullptr;
+    for (auto &[id, opening] : opening_) {
+        if (opening.sent) continue;
+        if (!put_open(id, opening)) return out_ != nullptr;
+        opening.sent = true;
+    }
+    for (size_t left = ready_.size(); left != 0 && (out_ == nullptr || space() > 16 * 1024); left--) {
+        const Ref<SessionStream> stream(ready_.front());
+        ready_.pop_front();
+        stream->queued_ = false;
+        if (stage_stream(*stream)) ready(*stream);
+    }
+    return out_ != nullptr;
+}
+
+bool Session::put_open(uint32_t id, const Opening &opening) {
+    unsigned char head[10];
+    put_u64(head, opening.options.window_bytes);
+    put_u16(head + 8, static_cast<uint16_t>(opening.service.size()));
+    std::string payload(reinterpret_cast<char *>(head), sizeof head);
+    payload += opening.service;
+    payload += opening.options.greeting;
+    return put(SessionFrame::open, id, payload);
+}
+
+// Says what a stream has to say. True: it is to be asked again.
+bool Session::stage_stream(SessionStream &stream) {
+    unsigned char word[8];
+    if (stream.accept_due_) {
+        put_u64(word, stream.window_);
+        if (!put(SessionFrame::accept, stream.id_, std::string(reinterpret_cast<char *>(word), 8) + stream.greeting_))
+            return true;
+        stream.accept_due_ = false;
+    }
+    {
+        const std::lock_guard hold(stream.abort_lock_);
+        if (stream.aborted_) {
+            if (!put(SessionFrame::abort, stream.id_, stream.abort_payload_)) return true;
+            remove(stream);
+            return false;
+        }
+    }
+    const bool closed = stream.closed_.load(std::memory_order_acquire);
+    if (closed && stream.closed_at_ == 0) stream.closed_at_ = now_ns();
+    if (closed && !stream.gone_sent_) {
+        if (!stream.finish_got_ && !put(SessionFrame::gone, stream.id_)) return true;
+        stream.gone_sent_ = true;
+    }
+    const uint64_t taken = stream.taken_.load(std::memory_order_acquire);
+    if (!closed && !stream.finish_got_ && taken - stream.credited_ >= stream.window_ / 4) {
+        put_u64(word, taken - stream.credited_);
+        if (!put(SessionFrame::credit, stream.id_, {reinterpret_cast<char *>(word), 8})) return true;
+        stream.granted_ += taken - stream.credited_;
+        stream.credited_ = taken;
+    }
+    const bool more = stage_data(stream, closed);
+    if ((stream.finish_sent_ || stream.peer_gone_) && (stream.finish_got_ || stream.gone_sent_)) {
+        remove(stream);
+        return false;
+    }
+    return more;
+}
+
+bool Session::stage_data(SessionStream &stream, bool closed) {
+    if (stream.finish_sent_ || stream.peer_gone_) return false;
+    Pipe &pipe = stream.from_host_;
+    const bool finished = pipe.finished() || closed; // before the look for bytes: no more come after it
+    if (pipe.readable() == 0) {
+        if (!finished) return !pipe.park_reader(Park::FD, 1);
+        if (!put(SessionFrame::finish, stream.id_)) return true;
+        stream.finish_sent_ = true;
+        return false;
+    }
+    if (stream.credit_ == 0) return false; // comes back with the next credit
+    if (out_ != nullptr && space() < 16 * 1024) return true;
+    const size_t room = out_ == nullptr ? session_data_max : std::min(session_data_max, space() - 64);
+    const size_t limit = std::min<uint64_t>({stream.credit_, room, ready_.empty() ? room : shared_piece_bytes});
+    iovec spans[16];
+    int count = 0;
+    staged_.reserve(staged_.size() + 1);
+    stream.held_back_.store(true, std::memory_order_seq_cst); // before the pipe looks empty
+    const Status status = pipe.gather(spans, 16, limit, count);
+    if (status < 0) {
+        stream.held_back_.store(false, std::memory_order_seq_cst);
+        const std::string text = "a write was cancelled in the middle";
+        if (!put(SessionFrame::abort, stream.id_, std::string(8, '\0') + text)) return true;
+        stream.duplex_->end({MUSTER_E_ABORTED, 0, text, 0});
+        remove(stream);
+        return false;
+    }
+    size_t size = 0;
+    for (int i = 0; i < count; i++) size += spans[i].iov_len;
+    if (size == 0 || !put(SessionFrame::data, stream.id_, spans, count)) {
+        if (size != 0) pipe.consume(0);
+        stream.held_back_.store(false, std::memory_order_seq_cst);
+        return true;
+    }
+    stream.credit_ -= size;
+    stream.staged_bytes_ = size;
+    staged_.emplace_back(&stream);
+    return true;
+}
+
+} // namespace muster

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+#include "serve/pump.hpp"
+
+#include "serve/served.hpp"
+
+#include <algorithm>
+
+namespace muster {
+
+Pump::Pump(Served &transport, uint64_t request, Ref<ServedListener> listener, SessionConfig config)
+    : transport_(&transport), request_(request), listener_(std::move(listener)), peer_(config.peer),
+      unproved_(static_cast<bool>(listener_)) {
+    config.single = true;
+    config.local = transport.local();
+    session_ = make_ref<Session>(transport.context(), Plugins::of(transport.context()).pool, Ref<Channel>(this),
+                                 static_cast<SessionOwner &>(*this), std::move(config));
+}
+
+Ref<Stream> Pump::make_end(const Ref<Duplex> &duplex) {
+    Ref<Stream> end = Stream::make(transport_->context(), duplex, 1, Ref<Carrier>(), peer_, {});
+    end->set_user(user_);
+    return end;
+}
+
+void Pump::attach_later(Ref<Duplex> duplex) {
+    transport_->context().post([self = Ref<Pump>(this), duplex] { self->attach(duplex); });
+}
+
+void Pump::attach(Ref<Duplex> duplex) {
+    if (!session_) { // over before the host answered
+        duplex->end({MUSTER_E_CANCELED, 0, "the connection is no longer wanted", 0});
+        return;
+    }
+    duplex_ = std::move(duplex);
+    duplex_->incoming(0).set_reader_waker(this);
+    duplex_->outgoing(0).set_writer_waker(this);
+    duplex_->set_side(0, this);
+    session_->start();
+}
+
+// From any thread: the session is there until session_over(), which takes the wakers away first.
+void Pump::schedule() noexcept {
+    session_->schedule();
+}
+
+size_t Pump::room() noexcept {
+    return duplex_ && !full_ ? SegmentPool::segment_bytes : 0;
+}
+
+Status Pump::send(const void *data, size_t size, size_t &taken) noexcept {
+    Pipe &out = duplex_->outgoing(0);
+    for (;;) {
+        if (out.reader_gone()) return MUSTER_E_PEER;
+        size_t moved = 0;
+        const Status status = out.push(static_cast<const unsigned char *>(data) + taken, size - taken, moved);
+        taken += moved;
+        if (status < 0) return status;
+        if (taken == size) return MUSTER_OK;
+        // A quarter of the window at once: fewer wake-ups.
+        if (!out.park_writer(Park::FD, out.window() / 4)) continue;
+        full_ = true;
+        return MUSTER_AGAIN;
+    }
+}
+
+void Pump::turn() noexcept {
+    if (!duplex_) return;
+    full_ = false;
+    Pipe &in = duplex_->incoming(0);
+    for (;;) {
+        iovec span{};
+        int count = 0;
+        const bool finished = in.finished(); // before the look for bytes: no more come after it
+        if (const Status status = in.gather(&span, 1, SegmentPool::segment_bytes, count); status < 0)
+            return session_->lost(Error::make(MUSTER_E_PEER, "%s: a write to the pump was cancelled in the middle",
+                                              session_->peer().c_str()));
+        if (count == 0) {
+            const Ending ending = duplex_->ending();
+            if (ending.status < 0)
+                return session_->lost(
+                    Error::make(MUSTER_E_PEER, "%s: %s", session_->peer().c_str(), ending.text.c_str()));
+            if (finished) return session_->lost(Error::make(MUSTER_E_END, "%s: ended", session_->peer().c_str()));
+            if (in.park_reader(Park::FD, 1)) break;
+            continue;
+        }
+        const size_t taken = session_->deliver(span.iov_base, span.iov_len, false);
+        in.consume(taken);
+        if (taken < span.iov_len) return; // resume() comes
+    }
+    // The host reads no more of what goes out.
+    if (duplex_->outgoing(0).reader_gone())
+        session_->lost(Error::make(MUSTER_E_PEER, "%s: the pump was closed", session_->peer().c_str()));
+}
+
+void Pump::close(bool orderly) noexcept {
+    if (!duplex_) return;
+    duplex_->incoming(0).set_reader_waker(nullptr);
+    duplex_->outgoing(0).set_writer_waker(nullptr);
+    duplex_->set_side(0, nullptr);
+    if (orderly) {
+        duplex_->outgoing(0).finish();
+        duplex_->incoming(0).drop_reader();
+    } else {
+        duplex_->end({MUSTER_E_ABORTED, 0, "the connection has failed", 0});
+    }
+}
+
+void Pump::session_proved(Session &) {
+    if (std::exchange(unproved_, false)) listener_->proved_one();
+}
+
+SessionListener Pump::session_listener(Session &, std::string_view service) {
+    if (!listener_ || !service.empty()) return {};
+    return listener_->target();
+}
+
+void Pump::session_over(Session &, const Error &why) {
+    const Ref<Pump> alive(this);
+    if (std::exchange(unproved_, false)) listener_->proved_one();
+    transport_->context().log(MUSTER_LOG_INFO, "%s", why.message);
+    session_.reset();
+    transport_->over(request_);
+}
+
+} // namespace muster

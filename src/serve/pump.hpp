@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// A connection the host carries: what a session says goes into one end of a pair, whose other end the host pumps.
+#include "plugin/session.hpp"
+
+namespace muster {
+
+class Served;
+class ServedListener;
+
+// Loop thread only, but for the wake-ups.
+class Pump final : public Channel, private Waker, private Side, private SessionOwner {
+  public:
+    Pump(Served &transport, uint64_t request, Ref<ServedListener> listener, SessionConfig config);
+
+    // The host has its end: bytes flow now.
+    void attach(Ref<Duplex> duplex);
+    Session &session() noexcept { return *session_; }
+    uint64_t request() const noexcept { return request_; }
+
+    size_t room() noexcept override;
+    Status send(const void *data, size_t size, size_t &taken) noexcept override;
+    void turn() noexcept override;
+    void resume() noexcept override { session_->schedule(); }
+    void close(bool orderly) noexcept override;
+    bool would_deadlock() const noexcept override { return user_->here(); }
+
+    // The host's end of a new duplex; any thread. attach() makes the other one ours.
+    Ref<Stream> make_end(const Ref<Duplex> &duplex);
+    void attach_later(Ref<Duplex> duplex); // any thread
+    void fail(const Error &why) noexcept {
+        if (session_) session_->end_now(why);
+    }
+
+  private:
+    void wake_reader() noexcept override { schedule(); }
+    void wake_writer() noexcept override { schedule(); }
+    void ended() noexcept override { schedule(); }
+    void peer_events(uint32_t) noexcept override {}
+    void schedule() noexcept;
+    void session_proved(Session &session) override;
+    SessionListener session_listener(Session &session, std::string_view service) override;
+    void session_over(Session &session, const Error &why) override;
+
+    const Ref<Served> transport_;
+    const uint64_t request_;
+    const Ref<ServedListener> listener_; // of a connection that came in
+    const Ref<StreamUser> user_ = make_ref<StreamUser>();
+    const std::string peer_;
+    Ref<Session> session_;
+    Ref<Duplex> duplex_;
+    bool full_ = false, unproved_ = false;
+};
+
+} // namespace muster

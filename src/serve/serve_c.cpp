@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+#include "base/boundary.hpp"
+#include "base/config.hpp"
+#include "serve/served.hpp"
+
+#include <cstring>
+
+using namespace muster;
+
+namespace {
+
+Result<void> serve(muster_context *context, const char *scheme, size_t scheme_bytes, const muster_transport_ops *ops,
+                   void *self, muster_queue *requests) {
+    if (context == nullptr || requests == nullptr) return Error::make(MUSTER_E_ARG, "serve: no context or no queue");
+    Context &owner = *unwrap(context);
+    if (owner.forked()) return Error::from_status(MUSTER_E_FORKED);
+    if (scheme == nullptr || !valid_scheme({scheme, scheme_bytes}))
+        return Error::make(MUSTER_E_ARG, "serve: a scheme is 1 to 31 of a-z 0-9 + . -, a letter first");
+    if (&unwrap(requests)->context() != &owner)
+        return Error::make(MUSTER_E_ARG, "serve: the queue is of another context");
+    return Requests::of(owner).serve(owner, std::string(scheme, scheme_bytes),
+                                     make_ref<Served>(owner, *unwrap(requests), ops, self));
+}
+
+bool readable(const char *text, size_t bytes, size_t most) noexcept {
+    return bytes <= most && (text != nullptr || bytes == 0);
+}
+
+} // namespace
+
+extern "C" muster_status muster_transport_serve(muster_context *context, const char *scheme, size_t scheme_bytes,
+                                                muster_queue *requests, muster_error *error) {
+    return boundary(error, [&] { return serve(context, scheme, scheme_bytes, nullptr, nullptr, requests); });
+}
+
+extern "C" muster_status muster_transport_serve_ops(muster_context *context, const char *scheme, size_t scheme_bytes,
+                                                    const muster_transport_ops *ops, void *self, muster_queue *requests,
+                                                    muster_error *error) {
+    return boundary(error, [&]() -> Result<void> {
+        muster_transport_ops table;
+        if (Result<void> read = read_config(ops, table, "muster_transport_ops"); !read) return read;
+        constexpr uint32_t known = MUSTER_TRANSPORT_ANY_THREAD | MUSTER_TRANSPORT_LOCAL;
+        if (table.open == nullptr || (table.flags & ~known) != 0)
+            return Error::make(MUSTER_E_ARG, "serve: the table has no open, or unknown flags");
+        return serve(context, scheme, scheme_bytes, &table, self, requests);
+    });
+}
+
+extern "C" muster_status muster_transport_withdraw(muster_context *context, const char *scheme, size_t scheme_bytes) {
+    return boundary(nullptr, [&]() -> Result<void> {
+        if (context == nullptr || scheme == nullptr) return Error::from_status(MUSTER_E_ARG);
+        Context &owner = *unwrap(context);
+        if (owner.forked()) return Error::from_status(MUSTER_E_FORKED);
+        return Requests::of(owner).withdraw(owner, std::string(scheme, scheme_bytes));
+    });
+}
+
+extern "C" muster_status muster_request_address(muster_queue *requests, uint64_t request, char *out_text,
+                                                size_t capacity, size_t *out_bytes) {
+    return boundary(nullptr, [&]() -> Result<void> {
+        if (requests == nullptr || out_bytes == nullptr) return Error::from_status(MUSTER_E_ARG);
+        Queue &queue = *unwrap(requests);
+        if (queue.context().forked()) return Error::from_status(MUSTER_E_FORKED);
+        std::string text;
+        if (Result<void> found = Requests::of(queue.context()).address(queue, request, text); !found) return found;
+        *out_bytes = text.size();
+        if (out_text == nullptr) return {};
+        if (capacity <= text.size()) return Error::from_status(MUSTER_E_LIMIT);
+        memcpy(out_text, text.c_str(), text.size() + 1);
+        return {};
+    });
+}
+
+extern "C" muster_status muster_request_stream(muster_queue *requests, uint64_t request, muster_stream **out_pump,
+                                               muster_error *error) {
+    return boundary(error, [&]() -> Result<void> {
+        if (out_pump == nullptr) return Error::make(MUSTER_E_ARG, "answer: no place for the pump");
+        *out_pump = nullptr;
+        if (requests == nullptr) return Error::make(MUSTER_E_ARG, "answer: no queue");
+        Queue &queue = *unwrap(requests);
+        if (queue.context().forked()) return Error::from_status(MUSTER_E_FORKED);
+        Result<Ref<Stream>> end = Requests::of(queue.context()).stream(queue, request);
+        if (!end) return end.error();
+        *out_pump = wrap(end->detach());
+        return {};
+    });
+}
+
+extern "C" muster_status muster_request_listening(muster_queue *requests, uint64_t request, const char *address,
+                                                  size_t address_bytes, muster_error *error) {
+    return boundary(error, [&]() -> Result<void> {
+        if (requests == nullptr) return Error::make(MUSTER_E_ARG, "answer: no queue");
+        if (!readable(address, address_bytes, 4096))
+            return Error::make(MUSTER_E_ARG, "answer: an address above 4096 bytes");
+        Queue &queue = *unwrap(requests);
+        if (queue.context().forked()) return Error::from_status(MUSTER_E_FORKED);
+        const std::string_view text =
+            address == nullptr ? std::string_view() : std::string_view(address, address_bytes);
+        return Requests::of(queue.context()).listening(queue, request, text);
+    });
+}
+
+extern "C" muster_status muster_request_fail(muster_queue *requests, uint64_t request, muster_status status,
+                                             const char *text, size_t text_bytes) {
+    return boundary(nullptr, [&]() -> Result<void> {
+        if (requests == nullptr || status >= 0 || !readable(text, text_bytes, 200))
+            return Error::from_status(MUSTER_E_ARG);
+        Queue &queue = *unwrap(requests);
+        if (queue.context().forked()) return Error::from_status(MUSTER_E_FORKED);
+        const bool told = text != nullptr && text_bytes != 0;
+        return Requests::of(queue.context())
+            .fail(queue, request,
+                  Error::make(status, "%.*s", told ? static_cast<int>(text_bytes) : 200,
+                              told ? text : muster_status_text(status)));
+    });
+}
+
+extern "C" muster_status muster_transport_incoming(muster_queue *requests, uint64_t listen_request, const char *peer,
+                                                   size_t peer_bytes, uint64_t *out_request, muster_stream **out_pump,
+                                                   muster_error *error) {
+    return boundary(error, [&]() -> Result<void> {
+        if (out_pump == nullptr) return Error::make(MUSTER_E_ARG, "incoming: no place for the pump");
+        *out_pump = nullptr;
+        if (requests == nullptr || !readable(peer, peer_bytes, 200))
+            return Error::make(MUSTER_E_ARG, "incoming: no queue, or a text above 200 bytes");
+        Queue &queue = *unwrap(requests);
+        if (queue.context().forked()) return Error::from_status(MUSTER_E_FORKED);
+        uint64_t id = 0;
+        const std::string_view from = peer == nullptr ? std::string_view() : std::string_view(peer, peer_bytes);
+        Result<Ref<Stream>> end = Requests::of(queue.context()).incoming(queue, listen_request, from, id);
+        if (!end) return end.error();
+        if (out_request != nullptr) *out_request = id;
+        *out_pump = wrap(end->detach());
+        return {};
+    });
+}

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: MIT
+#include "serve/served.hpp"
+
+#include "transport/hub.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace muster {
+
+Served::Served(Context &context, Queue &queue, const muster_transport_ops *ops, void *self)
+    : context_(context), queue_(&queue), with_ops_(ops != nullptr), self_(self), registrant_(pthread_self()) {
+    if (ops != nullptr) ops_ = *ops;
+}
+
+bool Served::would_deadlock() noexcept {
+    if (with_ops_ && (ops_.flags & MUSTER_TRANSPORT_ANY_THREAD)) return false;
+    return queue_->taken_ever() ? queue_->taken_here() : pthread_equal(registrant_, pthread_self());
+}
+
+// Known to the context from its first use on; the loop ends it with the context.
+void Served::use() {
+    if (used_.exchange(true, std::memory_order_relaxed)) return;
+    context_.post([self = Ref<Served>(this)] { Plugins::of(self->context_).add(Ref<Object>(self.get()), *self); });
+}
+
+// ---- requests to the host
+// --------------------------------------------------------------------------------------------
+
+bool Served::reserve_two() noexcept {
+    if (!queue_->reserve()) return false;
+    if (queue_->reserve()) return true;
+    queue_->unreserve();
+    return false;
+}
+
+void Served::post(int32_t kind, uint64_t id) noexcept {
+    Entry entry;
+    entry.completion.kind = kind;
+    entry.completion.request = id;
+    if (!with_ops_) return queue_->complete(std::move(entry));
+    if (ops_.flags & MUSTER_TRANSPORT_ANY_THREAD) {
+        queue_->unreserve();
+        try {
+            context_.post([self = Ref<Served>(this), completion = entry.completion] { self->serve(completion); });
+        } catch (const std::bad_alloc &) {
+            context_.log(MUSTER_LOG_ERROR, "out of memory: a request was dropped");
+        }
+        return;
+    }
+    entry.table = this;
+    entry.table_owner = Ref<Object>(this);
+    queue_->complete(std::move(entry));
+}
+
+// A callback of the host's table, on the thread that dispatches.
+void Served::serve(const muster_completion &request) {
+    const uint64_t id = request.request;
+    std::string address;
+    if (request.kind == MUSTER_REQUEST_OPEN || request.kind == MUSTER_REQUEST_LISTEN) {
+        Requests &requests = Requests::of(context_);
+        const std::lock_guard hold(requests.lock_);
+        const auto found = requests.requests_.find(id);
+        if (found == requests.requests_.end()) return; // cancelled before the host heard of it
+        found->second.seen = true;
+        address = found->second.listener ? found->second.listener->wanted().text : found->second.text;
+    }
+    switch (request.kind) {
+    case MUSTER_REQUEST_OPEN:
+        return ops_.open(self_, id, address.data(), address.size());
+    case MUSTER_REQUEST_LISTEN:
+        return ops_.listen(self_, id, address.data(), address.size());
+    case MUSTER_REQUEST_CANCEL:
+        return ops_.cancel != nullptr ? ops_.cancel(self_, id) : void();
+    default:
+        if (id == 0) return ops_.destroy != nullptr ? ops_.destroy(self_) : void();
+        return ops_.close != nullptr ? ops_.close(self_, id) : void();
+    }
+}
+
+void Served::dial(const Address &address, const TransportOptions &options, Ref<Dial> dial) {
+    Result<SessionAddress> own = session_address(context_, address);
+    if (!own) return dial->done(own.error());
+    const char *text = own->full.c_str();
+    if (withdrawn_.load(std::memory_order_relaxed) || queue_->closed())
+        return dial->done(Error::make(MUSTER_E_CLOSED, "dial %s: nobody serves it any more", text));
+    if (!reserve_two()) return dial->done(Error::make(MUSTER_E_LIMIT, "dial %s: the queue of requests is full", text));
+    use();
+    SessionConfig config;
+    config.dialer = true;
+    config.auth = own->auth;
+    config.seal = own->seal;
+    config.peer = own->full;
+    Requests &requests = Requests::of(context_);
+    Ref<Pump> pump;
+    uint64_t id = 0;
+    {
+        const std::lock_guard hold(requests.lock_);
+        id = requests.next_++;
+        pump = make_ref<Pump>(*this, id, Ref<ServedListener>(), std::move(config));
+        Requests::Request request;
+        request.transport = Ref<Served>(this);
+        request.pump = pump;
+        request.text = own->text;
+        requests.requests_.emplace(id, std::move(request));
+    }
+    pump->session().open({}, options, std::move(dial));
+    post(MUSTER_REQUEST_OPEN, id);
+}
+
+Result<Ref<TransportListener>> Served::listen(const Address &address, const TransportOptions &options,
+                                              Ref<ListenerCore> core) {
+    Result<SessionAddress> own = session_address(context_, address);
+    if (!own) return own.error();
+    const char *text = own->full.c_str();
+    if (withdrawn_.load(std::memory_order_relaxed) || queue_->closed())
+        return Error::make(MUSTER_E_CLOSED, "listen %s: nobody serves it any more", text);
+    if (with_ops_ && ops_.listen == nullptr)
+        return Error::make(MUSTER_E_UNSUPPORTED, "listen %s: the host's transport cannot listen", text);
+    if (!reserve_two()) return Error::make(MUSTER_E_LIMIT, "listen %s: the queue of requests is full", text);
+    use();
+    Requests &requests = Requests::of(context_);
+    Ref<ServedListener> listener;
+    uint64_t id = 0;
+    {
+        const std::lock_guard hold(requests.lock_);
+        id = requests.next_++;
+        listener = make_ref<ServedListener>(*this, id, *own, options, std::move(core));
+        Requests::Request request;
+        request.transport = Ref<Served>(this);
+        request.listener = listener;
+        requests.requests_.emplace(id, std::move(request));
+    }
+    post(MUSTER_REQUEST_LISTEN, id);
+    return Ref<TransportListener>(listener);
+}
+
+// ---- the end
+// ---------------------------------------------------------------------------------------------------------
+
+void Served::over(uint64_t id) noexcept {
+    Requests &requests = Requests::of(context_);
+    Requests::Request request;
+    {
+        const std::lock_guard hold(requests.lock_);
+        const auto found = requests.requests_.find(id);
+        if (found == requests.requests_.end()) return;
+        request = std::move(found->second);
+        requests.requests_.erase(found);
+    }
+    const bool unheard = with_ops_ && !request.seen && request.state == Requests::State::waiting;
+    if (unheard)
+        queue_->unreserve();
+    else
+        post(request.state == Requests::State::waiting ? MUSTER_REQUEST_CANCEL : MUSTER_REQUEST_CLOSE, id);
+    last_word_if_over();
+}
+
+void Served::unused(uint64_t id) noexcept {
+    Requests &requests = Requests::of(context_);
+    Requests::Request request; // released without the lock
+    {
+        const std::lock_guard hold(requests.lock_);
+        const auto found = requests.requests_.find(id);
+        if (found == requests.requests_.end()) return;
+        request = std::move(found->second);
+        requests.requests_.erase(found);
+    }
+    queue_->unreserve();
+    last_word_if_over();
+}
+
+// After the last request of a transport that was taken back, its table is destroyed.
+void Served::last_word_if_over() noexcept {
+    if (!with_ops_ || !withdrawn_.load(std::memory_order_relaxed)) return;
+    Requests &requests = Requests::of(context_);
+    {
+        const std::lock_guard hold(requests.lock_);
+        for (const auto &[id, request] : requests.requests_)
+            if (request.transport.get() == this) return;
+        if (std::exchange(last_word_said_, true)) return;
+    }
+    post(MUSTER_REQUEST_CLOSE, 0);
+}
+
+// Unanswered requests fail, listeners close; connections go on.
+void Served::withdraw() noexcept {
+    if (withdrawn_.exchange(true, std::memory_order_relaxed)) return;
+    const Ref<Served> alive(this);
+    std::vector<Ref<Pump>> unanswered;
+    std::vector<Ref<ServedListener>> listeners;
+    Requests &requests = Requests::of(context_);
+    {
+        const std::lock_guard hold(requests.lock_);
+        for (const auto &[id, request] : requests.requests_) {
+            if (request.transport.get() != this) continue;
+            if (request.listener)
+                listeners.push_back(request.listener);
+            else if (request.state == Requests::State::waiting)
+                unanswered.push_back(request.pump);
+        }
+    }
+    const Error why = Error::make(MUSTER_E_CLOSED, "nobody serves the transport any more");
+    for (const Ref<Pump> &pump : unanswered) pump->fail(why);
+    for (const Ref<ServedListener> &listener : listeners) {
+        listener->fail(why);
+        listener->close();
+    }
+    last_word_if_over();
+}
+
+bool Served::context_drained() noexcept {
+    Requests &requests = Requests::of(context_);
+    const std::lock_guard hold(requests.lock_);
+    return std::none_of(requests.requests_.begin(), requests.requests_.end(),
+                        [this](const auto &r) { return r.second.transport.get() == this && r.second.pump; });
+}
+
+void Served::context_stops() noexcept {
+    withdraw();
+    for (;;) {
+        Ref<Pump> pump;
+        {
+            Requests &requests = Requests::of(context_);
+            const std::lock_guard hold(requests.lock_);
+            for (const auto &[id, request] : requests.requests_)
+                if (request.transport.get() == this && request.pump) pump = request.pump;
+        }
+        if (!pump) return;
+        pump->fail(Error::make(MUSTER_E_CLOSED, "the context is closed"));
+        over(pump->request()); // it may have ended by itself a moment ago
+    }
+}
+
+// ---- a listener
+// ------------------------------------------------------------------------------------------------------
+
+ServedListener::ServedListener(Served &transport, uint64_t request, const SessionAddress &address,
+                               const TransportOptions &options, Ref<ListenerCore> core)
+    : transport_(&transport), request_(request), wanted_(address), options_(options), core_(std::move(core)),
+      address_(address.full) {}
+
+std::string ServedListener::address() {
+    const std::lock_guard hold(lock_);
+    return address_;
+}
+
+void ServedListener::answer(std::string address) {
+    if (!wanted_.auth) address += address.find('?') == std::string::npos ? "?auth=none" : "&auth=none";
+    const std::lock_guard hold(lock_);
+    address_ = std::move(address);
+}
+
+SessionListener ServedListener::target() {
+    const std::lock_guard hold(lock_);
+    if (closed_) return {};
+    return {core_, options_.window_bytes, options_.greeting};
+}
+
+bool ServedListener::admit_one() noexcept {
+    if (unproved_.fetch_add(1, std::memory_order_relaxed) < transport_->context().settings.max_unauthenticated)
+        return true;
+    proved_one();
+    return false;
+}
+
+void ServedListener::close() noexcept {
+    const Ref<ServedListener> alive(this);
+    {
+        const std::lock_guard hold(lock_);
+        if (std::exchange(closed_, true)) return;
+    }
+    transport_->over(request_);
+}
+
+} // namespace muster

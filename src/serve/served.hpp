@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// Transports served by the host: dialling and listening become requests in a queue, answered by id.
+//
+// A request has a slot of the queue for itself and one for its last word (CLOSE or CANCEL), reserved when it is made,
+// so none of them is ever lost.
+#include "plugin/plugins.hpp"
+#include "plugin/session_address.hpp"
+#include "queue/queue.hpp"
+#include "serve/pump.hpp"
+
+#include <muster/serve.h>
+
+#include <map>
+
+namespace muster {
+
+// Any thread.
+class ServedListener final : public TransportListener {
+  public:
+    ServedListener(Served &transport, uint64_t request, const SessionAddress &address, const TransportOptions &options,
+                   Ref<ListenerCore> core);
+    std::string address() override;
+    void close() noexcept override;
+    void answer(std::string address);
+    void fail(const Error &why) noexcept { core_->fail(why); }
+    const SessionAddress &wanted() const noexcept { return wanted_; }
+    SessionListener target();
+    // Connections that came in and have not proved the secret yet.
+    bool admit_one() noexcept;
+    void proved_one() noexcept { unproved_.fetch_sub(1, std::memory_order_relaxed); }
+
+  private:
+    const Ref<Served> transport_;
+    const uint64_t request_;
+    const SessionAddress wanted_;
+    const TransportOptions options_;
+    const Ref<ListenerCore> core_;
+    std::atomic<uint32_t> unproved_{0}; // relaxed: a limit
+    std::mutex lock_;                   // guards the next two
+    std::string address_;
+    bool closed_ = false;
+};
+
+// The open requests of a context, by id, and who serves which scheme. Any thread.
+class Requests final : public ContextPart {
+  public:
+    static Requests &of(Context &context);
+    enum class State { waiting, answered };
+    struct Request {
+        Ref<Served> transport;
+        Ref<Pump> pump;               // OPEN, or a connection that came in
+        Ref<ServedListener> listener; // LISTEN
+        std::string text;             // OPEN: the address
+        State state = State::waiting;
+        bool seen = false; // the callback of it has run
+    };
+
+    // --- the host's answers ---
+    Result<void> address(Queue &queue, uint64_t id, std::string &out);
+    Result<Ref<Stream>> stream(Queue &queue, uint64_t id);
+    Result<void> listening(Queue &queue, uint64_t id, std::string_view address);
+    Result<void> fail(Queue &queue, uint64_t id, const Error &why);
+    Result<Ref<Stream>> incoming(Queue &queue, uint64_t listen_id, std::string_view peer, uint64_t &out_id);
+    Result<void> serve(Context &context, const std::string &scheme, Ref<Served> transport);
+    Result<void> withdraw(Context &context, const std::string &scheme);
+
+  private:
+    friend class Served;
+    Result<Request> find(Queue &queue, uint64_t id, bool open); // with lock_ held
+    std::mutex lock_;
+    std::map<uint64_t, Request> requests_;
+    std::map<std::string, Ref<Served>> served_;
+    uint64_t next_ = 1;
+};
+
+// One scheme. Any thread, unless a member says otherwise.
+class Served final : public Transport, private SessionTransport, private RequestTable {
+  public:
+    Served(Context &context, Queue &queue, const muster_transport_ops *ops, void *self); // NULL: requests are pulled
+    bool reserve_last_word() noexcept { return !with_ops_ || queue_->reserve(); }
+
+    void give_back_last_word() noexcept {
+        if (with_ops_) queue_->unreserve();
+    }
+
+    void dial(const Address &address, const TransportOptions &options, Ref<Dial> dial) override;
+    Result<Ref<TransportListener>> listen(const Address &address, const TransportOptions &options,
+                                          Ref<ListenerCore> core) override;
+    bool would_deadlock() noexcept override;
+
+    Context &context() const noexcept { return context_; }
+    Queue &queue() const noexcept { return *queue_; }
+    bool local() const noexcept { return with_ops_ && (ops_.flags & MUSTER_TRANSPORT_LOCAL); }
+    void withdraw() noexcept;          // loop thread
+    void over(uint64_t id) noexcept;   // a request has come to its end: its last word
+    void unused(uint64_t id) noexcept; // it ends without a last word
+
+  private:
+    void post(int32_t kind, uint64_t id) noexcept; // into a slot that was reserved
+    bool reserve_two() noexcept;
+    void last_word_if_over() noexcept;
+    void serve(const muster_completion &request) override;
+    void use();
+    // loop thread
+    void context_closes() noexcept override { withdraw(); }
+    bool context_drained() noexcept override;
+    void context_stops() noexcept override;
+
+    Context &context_;
+    const Ref<Queue> queue_;
+    muster_transport_ops ops_{};
+    const bool with_ops_;
+    void *const self_;
+    const pthread_t registrant_;
+    std::atomic<bool> withdrawn_{false}; // relaxed: an early answer; what it lets through ends as withdraw() finds it
+    std::atomic<bool> used_{false};      // relaxed: written under Requests' lock
+    bool last_word_said_ = false;        // under Requests' lock
+};
+
+} // namespace muster
