@@ -3,6 +3,8 @@
 #include "plugin/plugins.hpp"
 #include "plugin/session_address.hpp"
 
+#include <muster/plugin.h>
+
 #include <cstring>
 
 using namespace muster;

@@ -51,7 +51,8 @@ static muster_listener *listen_at(fixture *f) {
 static muster_stream *dial(fixture *f) {
     muster_stream *stream = NULL;
     muster_error error = {0};
-    if (muster_transport_dial(f->context, f->address, strlen(f->address), NULL, 5 * SECOND, &stream, &error) != MUSTER_OK)
+    if (muster_transport_dial(f->context, f->address, strlen(f->address), NULL, 5 * SECOND, &stream, &error) !=
+        MUSTER_OK)
         fail_msg("%s", error.message);
     return stream;
 }
