@@ -6,6 +6,24 @@ transport_config(greeting::String, window::Int, retry::Real) = LowLevel.muster_t
     sizeof(greeting), window, 0, 0, seconds_ns(retry))
 
 """
+    Muster.pair(; window = 0) -> (MusterStream, MusterStream)
+
+Two connected ends in this process: what is written to one is read from the other.
+"""
+function pair(; window::Integer = 0)
+    first, second = pair_handles(Int(window))
+    return MusterStream(first), MusterStream(second)
+end
+
+function pair_handles(window::Int)
+    first, second = Ref{Ptr{LowLevel.muster_stream}}(C_NULL), Ref{Ptr{LowLevel.muster_stream}}(C_NULL)
+    detail = blank_error()
+    config = LowLevel.muster_stream_config(sizeof(LowLevel.muster_stream_config), 0, window)
+    check(LowLevel.muster_stream_pair(running().context, Ref(config), first, second, detail), detail, "make a pair")
+    return first[], second[]
+end
+
+"""
     Muster.dial(address; timeout = 60, greeting = "", window = 0, retry = 0) -> MusterStream
 
 Connects to `tcp://host:port`, `unix:///path`, `shm://name`, or whatever a plug-in serves; returns when both sides have

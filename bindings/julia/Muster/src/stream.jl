@@ -215,9 +215,16 @@ end
     return nothing
 end
 
-function Base.readbytes!(s::MusterStream, b::AbstractVector{UInt8}, n = length(b))
-    length(b) < n && resize!(b, n)
-    return GC.@preserve b read_up_to(s, pointer(b), Int(n))
+# As for every IO: the array grows with what comes, and shrinks again to what came if it had to grow.
+function Base.readbytes!(s::MusterStream, b::Vector{UInt8}, n = length(b))
+    had = length(b)
+    done = GC.@preserve b read_up_to(s, pointer(b), min(had, Int(n)))
+    while done < n && !eof(s)
+        resize!(b, min(Int(n), max(2 * done, GATHER_BYTES)))
+        done += GC.@preserve b read_up_to(s, pointer(b, done + 1), length(b) - done)
+    end
+    length(b) > had && length(b) > done && resize!(b, max(had, done))
+    return done
 end
 
 function Base.readavailable(s::MusterStream)
@@ -368,7 +375,7 @@ function reason(s::MusterStream)
     detail = blank_error()
     status = LowLevel.muster_stream_reason(s.handle, C_NULL, detail)
     status == LowLevel.MUSTER_OK && return ""
-    return to_exception(status, detail[], "the stream ended").message
+    return to_exception(status, detail, "the stream ended").message
 end
 
 # A text of the library, asked for its size first.
