@@ -352,8 +352,13 @@ Status Pipe::pull(void *data, size_t size, size_t &moved) noexcept {
     auto *to = static_cast<unsigned char *>(data);
     while (moved < size) {
         if (head_seen_ == tail_) {
+            if (moved != 0) break; // what has come meanwhile is the next call's: no chase after the producer
             if (!load_head()) return MUSTER_E_PROTOCOL;
             if (head_seen_ == tail_) return MUSTER_OK;
+            if (head_seen_ - tail_ < little_bytes)
+                little_looks_ += little_looks_ < most_little_looks;
+            else
+                little_looks_ -= little_looks_ > 0;
         }
         Buffer *b = front();
         uint64_t k = std::min<uint64_t>(size - moved, head_seen_ - tail_);

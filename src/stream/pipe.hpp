@@ -129,6 +129,10 @@ class Pipe {
         advance(size);
         return size;
     }
+    // Look after look found only a little more: the consumer treads on the producer's heels, and every step of both
+    // waits for the other's cache line. Better let some bytes gather before the next look.
+    bool chasing() const noexcept { return little_looks_ == most_little_looks && head_seen_ == tail_; }
+    void chase_over() noexcept { little_looks_ = 0; } // the consumer has slept
     // Shows the next bytes, at least `min` of them. MUSTER_AGAIN: fewer are there. Never shows a handed-over buffer
     // itself, but a copy.
     Status peek(size_t min, const unsigned char *&data, size_t &size);
@@ -136,7 +140,7 @@ class Pipe {
     // once (with 0 if nothing was sent): a handed-over buffer cannot be taken back in between.
     Status gather(iovec *spans, int max, size_t limit, int &count) noexcept;
     bool shows_owned() const noexcept { return gathering_; } // gather() has shown bytes of a handed-over buffer
-    void consume(size_t size) noexcept; // takes the first bytes of what peek() or gather() showed
+    void consume(size_t size) noexcept;                      // takes the first bytes of what peek() or gather() showed
     bool finished() const noexcept { return control_->finished.load(std::memory_order_seq_cst) != 0; }
     size_t readable() noexcept; // bytes there now (an upper bound while buffers are being taken back)
     // Parks the consumer until `need` bytes are there. False: they are (or it is finished), not parked.
@@ -213,6 +217,9 @@ class Pipe {
     Buffer *read_ = nullptr;
     const unsigned char *read_at_ = nullptr; // the same for tail_ and the bytes there
     uint64_t read_left_ = 0;
+    static constexpr uint64_t little_bytes = 4096;
+    static constexpr uint32_t most_little_looks = 8;
+    uint32_t little_looks_ = 0;
     bool gathering_ = false;                     // owned_lock_ is held between gather() and consume()
     std::unique_ptr<unsigned char[]> assembled_; // peek() over an edge
     size_t assembled_bytes_ = 0;

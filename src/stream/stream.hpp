@@ -57,6 +57,7 @@ struct Direction {
     size_t lent_bytes = 0;
     uint32_t spin = 512; // turns of waiting awake that have paid so far
     uint32_t sleeps = 0;
+    uint32_t lull = 0, lulls = 0; // turns of looking away that have paid so far, and how often there was none
     std::deque<StreamOperation> *operations = nullptr; // made at the first use
     Figure calls, bytes, waits, spins_won, spins_lost;
     uint64_t unreported = 0; // bytes not yet in the context's figures
@@ -127,7 +128,7 @@ class Stream final : public Object, private Waker, private Side, private Source 
     Status reason(uint64_t *out_reason, muster_error *error) noexcept;
     Status exit_with_peer(int64_t grace_ns) noexcept;
     void stats(muster_stream_stats &out) noexcept;
-    void host_release() noexcept; // muster_stream_release()
+    void host_release() noexcept;                                             // muster_stream_release()
     void set_user(Ref<StreamUser> user) noexcept { user_ = std::move(user); } // before the host has the stream
     // The context closes: ends the stream for good. True from drained() once nothing is on its way any more.
     void context_closed() noexcept;
@@ -162,6 +163,9 @@ class Stream final : public Object, private Waker, private Side, private Source 
     Status await_room(size_t need, Deadline &deadline, uint32_t cancels) noexcept;
     template <class ParkFn>
     Status sleep(Direction &d, Park &park, ParkFn &&park_as, Deadline &deadline, uint32_t cancels) noexcept;
+    static void let_bytes_gather() noexcept;
+    template <class Ready>
+    bool look_away(Direction &d, Ready &&ready) noexcept;
     bool arm(uint32_t event) noexcept;
     void rearm(uint32_t event) noexcept;
     void tell(uint32_t events) noexcept;

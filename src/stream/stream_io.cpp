@@ -65,6 +65,7 @@ Status Stream::read(void *data, size_t min, size_t capacity, Deadline &deadline,
             break;
         }
         if (status == MUSTER_OK) {
+            if (in_.chasing() && !deadline.look_once() && !wrote_since_wait_) let_bytes_gather();
             size_t got = 0;
             status = in_.pull(to + moved, std::min(capacity - moved, cancel_piece), got);
             moved += got;

@@ -18,6 +18,8 @@ inline void pause_cpu() noexcept {
 }
 constexpr uint32_t longest_spin = 2048; // turns; about 20 to 60 us
 constexpr uint32_t shortest_spin = 32;
+constexpr uint32_t shortest_lull = 64; // turns: about 1.5 us
+constexpr uint32_t longest_lull = 256;
 constexpr uint32_t sleeps_between_trials = 64;
 } // namespace
 
@@ -109,6 +111,7 @@ Status Stream::sleep(Direction &d, Park &park, ParkFn &&park_as, Deadline &deadl
     if (context_->on_loop() && !context_->external()) return MUSTER_E_WOULD_DEADLOCK;
     if (carrier_ && carrier_->would_deadlock()) return MUSTER_E_WOULD_DEADLOCK;
     d.waits.add(1);
+    if (&d == &read_) in_.chase_over();
     d.lock.settle();
     const Ref<Stream> alive(this);
     Status status = MUSTER_OK;
@@ -126,6 +129,26 @@ Status Stream::sleep(Direction &d, Park &park, ParkFn &&park_as, Deadline &deadl
     park.state.store(Park::AWAKE, std::memory_order_seq_cst);
     rearm(&d == &read_ ? MUSTER_STREAM_READABLE : MUSTER_STREAM_WRITABLE);
     return status;
+}
+
+void Stream::let_bytes_gather() noexcept {
+    for (uint32_t k = 0; k < shortest_lull; k++) pause_cpu();
+}
+
+// One side has caught up with the other. Looking again and again would drag the cache lines of the busy one back and
+// forth, and sleeping costs it a system call; a short look elsewhere lets bytes (or room) gather. Kept up while it
+// pays.
+template <class Ready>
+bool Stream::look_away(Direction &d, Ready &&ready) noexcept {
+    if (d.lull < shortest_lull && ++d.lulls >= sleeps_between_trials) d.lull = shortest_lull, d.lulls = 0;
+    for (uint32_t i = 0; i < d.lull; i += shortest_lull) {
+        for (uint32_t k = 0; k < shortest_lull; k++) pause_cpu();
+        if (!ready()) continue;
+        d.lull = std::min(longest_lull, d.lull * 2);
+        return true;
+    }
+    d.lull /= 2;
+    return false;
 }
 
 Status Stream::await_bytes(size_t need, Deadline &deadline, uint32_t cancels) noexcept {
@@ -146,6 +169,8 @@ Status Stream::await_bytes(size_t need, Deadline &deadline, uint32_t cancels) no
             d.spins_lost.add(1);
             d.spin /= 2;
         }
+    } else if (look_away(d, [&] { return in_.readable() >= need || in_.finished(); })) {
+        return MUSTER_OK;
     }
     return sleep(
         d, in_.control().reader, [&](uint32_t state) { return in_.park_reader(state, need); }, deadline, cancels);
