@@ -178,7 +178,7 @@ typedef struct muster_fabric_ops {
 
     /** The library has nothing more to do with a peer: it was lost, or its last stream ended long ago, or it failed to
      * prove the secret. Free what was kept for it; a message that comes later makes it known anew. Called once per
-     * peer that was resolved or has sent. */
+     * peer that was resolved, has sent or was reported lost. */
     void (*forget)(void *self, uint64_t peer);
 } muster_fabric_ops;
 
@@ -261,8 +261,8 @@ struct muster_host {
     void (*resolved)(muster_endpoint *endpoint, uint64_t question, muster_status status, uint64_t peer,
                      const char *text, uint64_t text_bytes);
 
-    /** Fabric: a message came in, whole and in order. Borrowed for the call. All of it is taken: credits may go back to
-     * the peer when it returns. */
+    /** Fabric: a message came in, whole and in order. Borrowed for the call; each byte is read once, so it may lie in
+     * memory the peer can write. All of it is taken: credits may go back to the peer when it returns. */
     void (*message)(muster_endpoint *endpoint, uint64_t peer, const void *data, uint64_t size_bytes);
 
     /** Fabric: that many more bytes may be sent to the peer. */

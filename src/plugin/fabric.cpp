@@ -97,8 +97,11 @@ void Fabric::resolved(uint64_t question, Status status, uint64_t id, const char 
 }
 
 void Fabric::dial_peer(uint64_t id, const Dialing &dialing) {
-    if (closing_) return dialing.dial->done(Error::make(MUSTER_E_CLOSED, "the context is closed"));
     Peer &to = peer(id);
+    if (closing_) {
+        forget_later(id);
+        return dialing.dial->done(Error::make(MUSTER_E_CLOSED, "the context is closed"));
+    }
     for (auto &[key, session] : to.sessions) {
         if (!key.first || session->auth_ != dialing.address.auth || session->seal_ != dialing.address.seal ||
             !session->session_->takes_streams())
@@ -171,6 +174,13 @@ void Fabric::maybe_forget(uint64_t id) noexcept {
     ops_.forget(self_, id);
 }
 
+// Not from inside a function of the host table: the plug-in is not called while it calls.
+void Fabric::forget_later(uint64_t id) {
+    context_.post([self = Ref<Fabric>(this), id] {
+        if (self->state_ == State::started) self->maybe_forget(id);
+    });
+}
+
 uint32_t Fabric::unproved() const noexcept {
     uint32_t count = 0;
     for (const auto &[id, peer] : peers_)
@@ -213,14 +223,15 @@ void Fabric::reset_later(uint64_t id, SessionKey key) {
 // Which session a message is for; the first one of a stranger makes one.
 void Fabric::message(uint64_t id, const unsigned char *data, size_t size) {
     Peer &from = peer(id);
-    if (size < head_bytes || data[0] != head_mark || (data[1] & ~known_flags) != 0 ||
-        get_u16(data + 2) != head_version) {
+    unsigned char head[head_bytes] = {}; // a copy: the message may lie in memory the peer can write
+    if (size >= head_bytes) memcpy(head, data, head_bytes);
+    if (head[0] != head_mark || (head[1] & ~known_flags) != 0 || get_u16(head + 2) != head_version) {
         context_.log(MUSTER_LOG_WARN, "%s://: a message of peer %llu that is not Muster's", scheme_.c_str(),
                      static_cast<unsigned long long>(id));
-        return context_.post([self = Ref<Fabric>(this), id] { self->maybe_forget(id); }), void();
+        return forget_later(id);
     }
-    const uint8_t flags = data[1];
-    const SessionKey key{(flags & from_beginner) == 0, get_u32(data + 4)};
+    const uint8_t flags = head[1];
+    const SessionKey key{(flags & from_beginner) == 0, get_u32(head + 4)};
     auto found = from.sessions.find(key);
     if (flags & reset) {
         if (found != from.sessions.end())
@@ -423,6 +434,11 @@ struct FabricHost {
     static void peer_lost(muster_endpoint *endpoint, uint64_t id, Status status, int32_t os_errno, const char *text,
                           uint64_t text_bytes) {
         if (id == UINT64_MAX) return;
+        boundary([&]() -> Status {
+            of(endpoint).peer(id); // also one nobody has heard of: forget follows
+            of(endpoint).forget_later(id);
+            return MUSTER_OK;
+        });
         each_session(of(endpoint), id, [&](Fabric::Peer &, Session &session) {
             const int length = text != nullptr ? static_cast<int>(std::min<uint64_t>(text_bytes, 200)) : 0;
             Error why = Error::make(status < 0 ? status : MUSTER_E_PEER, "%s: %.*s", session.peer().c_str(),

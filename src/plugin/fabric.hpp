@@ -52,6 +52,7 @@ class Fabric final : public Transport, public SessionTransport {
     void dial_peer(uint64_t id, const Dialing &dialing);
     Peer &peer(uint64_t id);
     void maybe_forget(uint64_t id) noexcept;
+    void forget_later(uint64_t id);
     void tick() noexcept;
     uint32_t unproved() const noexcept;
     // host table

@@ -188,6 +188,7 @@ void Session::end(const Error &why) noexcept {
         const Ref<SessionStream> stream = streams_.begin()->second;
         streams_.erase(streams_.begin());
         stream->detach();
+        if (stream->done()) continue; // both directions had ended before
         const Status status =
             told.status == MUSTER_E_CLOSED || told.status == MUSTER_E_PROTOCOL ? told.status : MUSTER_E_PEER;
         stream->duplex_->end({status, 0, told.message, told.os_errno});

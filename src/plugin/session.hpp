@@ -65,6 +65,7 @@ class SessionStream final : public Carrier, private Waker {
     void detach() noexcept;
     bool from_host_empty() const noexcept;
     void drop_outgoing() noexcept;
+    bool done() const noexcept { return (finish_sent_ || peer_gone_) && (finish_got_ || gone_sent_); }
 
     const Ref<Session> session_;
     const uint32_t id_;

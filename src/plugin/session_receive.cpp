@@ -170,7 +170,8 @@ void Session::frame(SessionFrame kind, uint32_t id, const unsigned char *payload
         return size == 0 ? void() : broken("a heartbeat with contents");
     case SessionFrame::goodbye:
         goodbye_got_ = true;
-        if (!streams_.empty() || !opening_.empty())
+        if (!opening_.empty() ||
+            std::any_of(streams_.begin(), streams_.end(), [](auto &s) { return !s.second->done(); }))
             lost(Error::make(MUSTER_E_PEER, "%s: the peer closed", config_.peer.c_str()));
         return schedule();
     case SessionFrame::pair_offer:

@@ -210,7 +210,7 @@ bool Session::stage_stream(SessionStream &stream) {
         stream.credited_ = taken;
     }
     const bool more = stage_data(stream, closed);
-    if ((stream.finish_sent_ || stream.peer_gone_) && (stream.finish_got_ || stream.gone_sent_)) {
+    if (stream.done()) {
         remove(stream);
         return false;
     }
