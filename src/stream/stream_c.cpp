@@ -31,11 +31,11 @@ void advise_huge_pages(void *data, size_t size) noexcept {
     if (to > from + huge) madvise(reinterpret_cast<void *>(from), to - from, MADV_HUGEPAGE);
 }
 
-Status copy_text(const std::string &text, void *out, size_t capacity, size_t *out_bytes, size_t terminator) noexcept {
+Status copy_text(const std::string &text, void *out, size_t capacity, size_t *out_bytes) noexcept {
     *out_bytes = text.size();
     if (out == nullptr) return MUSTER_OK;
-    if (capacity < text.size() + terminator) return MUSTER_E_LIMIT;
-    memcpy(out, text.c_str(), text.size() + terminator);
+    if (capacity < text.size() + 1) return MUSTER_E_LIMIT;
+    memcpy(out, text.c_str(), text.size() + 1);
     return MUSTER_OK;
 }
 
@@ -212,12 +212,7 @@ muster_status muster_stream_reason(muster_stream *stream, uint64_t *out_reason, 
 
 muster_status muster_stream_peer(muster_stream *stream, char *out_text, size_t capacity, size_t *out_bytes) {
     return enter(stream, out_bytes != nullptr,
-                 [&](Stream &s) { return copy_text(s.peer(), out_text, capacity, out_bytes, 1); });
-}
-
-muster_status muster_transport_greeting(muster_stream *stream, void *out_data, size_t capacity, size_t *out_bytes) {
-    return enter(stream, out_bytes != nullptr,
-                 [&](Stream &s) { return copy_text(s.greeting(), out_data, capacity, out_bytes, 0); });
+                 [&](Stream &s) { return copy_text(s.peer(), out_text, capacity, out_bytes); });
 }
 
 muster_status muster_stream_exit_with_peer(muster_stream *stream, int64_t grace_ns) {

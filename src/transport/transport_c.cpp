@@ -165,4 +165,17 @@ void muster_listener_release(muster_listener *listener) {
     if (listener) unwrap(listener)->release();
 }
 
+muster_status muster_transport_greeting(muster_stream *stream, void *out_data, size_t capacity, size_t *out_bytes) {
+    return boundary([&] {
+        if (stream == nullptr || out_bytes == nullptr) return Status{MUSTER_E_ARG};
+        if (unwrap(stream)->forked()) return Status{MUSTER_E_FORKED};
+        const std::string &greeting = unwrap(stream)->greeting();
+        *out_bytes = greeting.size();
+        if (out_data == nullptr) return Status{MUSTER_OK};
+        if (capacity < greeting.size()) return Status{MUSTER_E_LIMIT};
+        memcpy(out_data, greeting.data(), greeting.size());
+        return Status{MUSTER_OK};
+    });
+}
+
 } // extern "C"
