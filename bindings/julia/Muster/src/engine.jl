@@ -249,6 +249,7 @@ function leave()
     if myid() == 1 && nprocs() > 1
         Distributed.terminate_all_workers()
     end
+    outlive_master()
     engine[] = nothing
     if e.poll != C_NULL
         ccall(:uv_poll_stop, Cint, (Ptr{Cvoid},), e.poll)

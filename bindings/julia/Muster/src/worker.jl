@@ -81,12 +81,22 @@ function serve(input::IO = stdin, output::IO = stdout)
     end
 end
 
+const master_stream = Ref{Union{Nothing, MusterStream}}(nothing)
+
+# On the way out the master's end may go first; that is no reason to be killed.
+function outlive_master()
+    stream = master_stream[]
+    stream === nothing || LowLevel.muster_stream_exit_with_peer(stream.handle, -1)
+    return nothing
+end
+
 function serve_connections(listener::Listener)
     while isopen(listener)
         stream = Sockets.accept(listener)
         if greeting(stream) == MASTER_GREETING
             # A task that computes cannot notice that the master is gone; the library's thread does.
             LowLevel.muster_stream_exit_with_peer(stream.handle, GRACE_NS)
+            master_stream[] = stream
         end
         Distributed.process_messages(stream, stream, true)
     end
