@@ -3,22 +3,25 @@
 // The lock of one direction of a stream: free of charge for the one thread that usually uses it.
 //
 // An uncontended mutex costs two locked instructions, as much as moving a small message. So the lock is *biased*: the
-// thread that held it last owns it, and enters by a plain store between two plain loads. Any other thread that wants it
-// takes the word first, then the bias: it announces a transfer, clears the owner, and has the kernel run a memory
-// barrier on every core of this process (membarrier(2), a few microseconds). After that the owner either is seen
-// inside, or will see that it is the owner no more. If it is inside, the other thread waits until it has left (which is
-// soon: a thread inside by bias never sleeps and copies at most `longest` bytes) or has accepted the transfer, which
-// gives it the word. After a few such changes the lock stays an ordinary futex mutex.
+// thread that held it last owns it, enters by a plain store between two plain loads, and leaves by a plain store. Any
+// other thread takes the word first, then the bias: it announces a transfer of the word, clears the owner, and has the
+// kernel run a memory barrier on every core of this process (membarrier(2), a few microseconds). After that the owner
+// either is seen inside, or will see that it is the owner no more. While it is inside, the other thread waits until it
+// has left, which is soon: a thread inside by bias never sleeps, and copies at most `longest` bytes; before more it
+// turns its hold into an ordinary one by settle(), which accepts the transfer. After four changes the lock stays an
+// ordinary futex mutex.
 //
-// The stream may be freed by another thread as soon as the lock is free, so giving it back ends with its last access:
-// one plain store, or one compare-exchange.
+// The stream may be freed by another thread as soon as the lock is free, so giving it back ends with its last access.
+// Whoever does not come in by bias keeps a reference to the stream meanwhile.
 //
+// tests/models/direction_lock.pml is this protocol for spin, store buffers included; change both together.
 // Biased locking: Kawachiya, Koseki, Onodera (OOPSLA 2002); the asymmetric barrier: Dice, Huang, Yang, "Asymmetric
 // Dekker Synchronization" (2001). Where the kernel refuses membarrier() there is no bias.
 #include "base/futex.hpp"
 
 #include <pthread.h>
 #include <sched.h>
+#include <utility>
 
 namespace muster {
 
@@ -32,23 +35,23 @@ class DirectionLock {
 
     // Only as the thread that usually has it; false otherwise.
     bool enter_by_bias() noexcept {
-        const pthread_t me = pthread_self();
-        if (owner_.load(std::memory_order_relaxed) != me) return false;
-        inside_.store(1, std::memory_order_relaxed);
+        const uintptr_t owner = owner_.load(std::memory_order_relaxed);
+        if ((owner & ~change_mask) != self()) return false;
+        std::atomic<uint32_t> &inside = inside_[owner & change_mask];
+        inside.store(1, std::memory_order_relaxed);
         // Only the compiler must keep the order here; the processor is made to by process_barrier() on the other side.
         std::atomic_signal_fence(std::memory_order_seq_cst);
-        if (owner_.load(std::memory_order_relaxed) == me) [[likely]] {
-            biased_ = true;
+        if (owner_.load(std::memory_order_relaxed) == owner) [[likely]] {
+            biased_ = &inside;
             return true;
         }
         // Taken away in between. Whoever does it may still wait for us: then the word is ours after all.
         const bool ours = transfer_.exchange(0, std::memory_order_seq_cst) != 0;
-        inside_.store(0, std::memory_order_release);
+        inside.store(0, std::memory_order_release);
         return ours;
     }
 
     bool try_lock() noexcept {
-        if (enter_by_bias()) return true;
         uint32_t state = FREE;
         // acquire: what the last holder did is seen; pairs with unlock().
         return word_.compare_exchange_strong(state, HELD, std::memory_order_seq_cst) && take_bias_away();
@@ -62,18 +65,14 @@ class DirectionLock {
 
     // True: given back. False: still held, and unlock_contended() is wanted.
     bool unlock() noexcept {
-        if (biased_) {
-            biased_ = false;
-            if (owner_.load(std::memory_order_relaxed) == pthread_self()) [[likely]] {
-                inside_.store(0, std::memory_order_release); // publishes this section; pairs with take_bias_away()
-                return true;
-            }
-            accept_transfer();
+        if (std::atomic<uint32_t> *inside = std::exchange(biased_, nullptr)) {
+            inside->store(0, std::memory_order_release); // publishes this section; pairs with take_bias_away()
+            return true;
         }
         uint32_t state = HELD;
         // relaxed: whoever takes the word after us sees the owner.
         if (changes_ < most_changes && word_.load(std::memory_order_relaxed) == HELD && process_barrier_works())
-            owner_.store(pthread_self(), std::memory_order_relaxed);
+            owner_.store(self() | changes_, std::memory_order_relaxed);
         // release: publishes this section to the next holder.
         return word_.compare_exchange_strong(state, FREE, std::memory_order_seq_cst);
     }
@@ -90,13 +89,15 @@ class DirectionLock {
 
     // The holder is about to sleep, or to be long: an ordinary hold from here on.
     void settle() noexcept {
-        if (!biased_) return;
-        biased_ = false;
+        std::atomic<uint32_t> *inside = std::exchange(biased_, nullptr);
+        if (inside == nullptr) return;
         uint32_t state = FREE;
-        if (word_.compare_exchange_strong(state, HELD, std::memory_order_seq_cst))
-            inside_.store(0, std::memory_order_release);
-        else
-            accept_transfer(); // somebody holds the word and waits for us to leave
+        if (!word_.compare_exchange_strong(state, HELD, std::memory_order_seq_cst)) {
+            // Somebody holds the word and waits for us to leave: accept it. He may not have cleared the owner yet.
+            while (transfer_.exchange(0, std::memory_order_seq_cst) == 0) sched_yield();
+            owner_.store(0, std::memory_order_seq_cst);
+        }
+        inside->store(0, std::memory_order_release);
     }
 
     // A wish was left for the holder: he is to look at it on giving the lock back. False: the lock is free, try again.
@@ -125,34 +126,36 @@ class DirectionLock {
     }
 
   private:
+    // An owner is a thread, and the number of the change that made it the owner: each has an `inside` of its own, so
+    // that a late store of a former owner hits nobody.
     static constexpr uint32_t most_changes = 4;
-
-    // Inside by bias, which somebody is taking away; he holds the word, and waits. Now it is ours.
-    void accept_transfer() noexcept {
-        while (transfer_.exchange(0, std::memory_order_seq_cst) == 0) sched_yield(); // he is about to announce it
-        inside_.store(0, std::memory_order_release);
-    }
+    static constexpr uintptr_t change_mask = most_changes - 1;
+    // glibc's pthread_t is the address of the thread's control block, aligned to 64 bytes.
+    static uintptr_t self() noexcept { return static_cast<uintptr_t>(pthread_self()); }
 
     // The word is ours. False: the owner was inside and has it now.
     bool take_bias_away() noexcept {
-        const pthread_t owner = owner_.load(std::memory_order_seq_cst);
-        if (owner == pthread_t{} || owner == pthread_self()) return true;
+        uintptr_t owner = owner_.load(std::memory_order_seq_cst);
+        if (owner == 0 || (owner & ~change_mask) == self()) return true;
+        std::atomic<uint32_t> &inside = inside_[owner & change_mask];
         changes_++;
-        transfer_.store(1, std::memory_order_seq_cst); // before the owner: who misses the one sees the other
-        owner_.store(pthread_t{}, std::memory_order_seq_cst);
+        transfer_.store(self(), std::memory_order_seq_cst);
+        // Unless settle() has accepted it already, and somebody is the owner anew.
+        owner_.compare_exchange_strong(owner, 0, std::memory_order_seq_cst);
         process_barrier();
         // acquire: pairs with unlock(); the owner's last section is seen.
-        while (inside_.load(std::memory_order_acquire) != 0 && transfer_.load(std::memory_order_seq_cst) != 0)
+        while (inside.load(std::memory_order_acquire) != 0 && transfer_.load(std::memory_order_seq_cst) == self())
             sched_yield();
-        return transfer_.exchange(0, std::memory_order_seq_cst) != 0;
+        uintptr_t mine = self();
+        return transfer_.compare_exchange_strong(mine, 0, std::memory_order_seq_cst);
     }
 
-    alignas(64) std::atomic<pthread_t> owner_{}; // who enters without asking; none at first
-    std::atomic<uint32_t> inside_{0};
-    std::atomic<uint32_t> transfer_{0};
+    alignas(64) std::atomic<uintptr_t> owner_{0}; // who enters without asking; none at first
+    std::atomic<uint32_t> *biased_ = nullptr;     // the holder's own: how it came in
+    std::atomic<uint32_t> inside_[most_changes] = {};
+    std::atomic<uintptr_t> transfer_{0}; // the word may pass to the owner; who offers it
     std::atomic<uint32_t> word_{FREE};
-    bool biased_ = false;  // the holder's own: how it came in
-    uint32_t changes_ = 0; // the holder's own
+    uint32_t changes_ = 0; // of whoever has the word
 };
 
 } // namespace muster

@@ -43,8 +43,18 @@ void Stream::pair(Context &context, uint64_t window, std::string name, Ref<Strea
     first = std::move(one);
 }
 
-Stream::~Stream() {
+// An orderly end needs a living stream: the last reference comes back once for it.
+void Stream::last_reference_gone() noexcept {
+    if (std::exchange(torn_down_, true)) {
+        delete this;
+        return;
+    }
+    retain();
     close_now();
+    release();
+}
+
+Stream::~Stream() {
     StreamsOfContext::of(*context_).remove(*this);
     context_->counters.streams_open.fetch_sub(1, std::memory_order_relaxed);
     context_->counters.bytes_in.fetch_add(read_.unreported, std::memory_order_relaxed);

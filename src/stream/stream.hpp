@@ -139,6 +139,7 @@ class Stream final : public Object, private Waker, private Side, private Source 
     Stream(Context &context, Ref<Duplex> duplex, int side, Ref<Carrier> carrier, std::string peer,
            std::string greeting);
     ~Stream() override;
+    void last_reference_gone() noexcept override;
     void wake_reader() noexcept override;
     void wake_writer() noexcept override;
     void ended() noexcept override;
@@ -219,6 +220,7 @@ class Stream final : public Object, private Waker, private Side, private Source 
     std::atomic<uint32_t> interest_{0};
     std::atomic<uint32_t> armed_{0}; // seq_cst: an armed event is told by exactly one thread
     bool carrier_watched_ = false;
+    bool torn_down_ = false;
 
     Direction read_, write_;
     Stream *next_ = nullptr, *previous_ = nullptr; // StreamsOfContext

@@ -28,6 +28,8 @@ constexpr uint32_t sleeps_between_trials = 64;
 
 // Takes the lock without waiting, or leaves a wish with whoever holds it: he does it in do_later().
 bool Stream::try_take(Direction &d, uint32_t later) noexcept {
+    if (d.lock.enter_by_bias()) return true;
+    const Ref<Stream> alive(this);
     while (!d.lock.try_lock()) {
         d.later.fetch_or(later, std::memory_order_seq_cst); // first the wish, then the mark that makes the holder look
         if (d.lock.mark()) return false;
@@ -47,16 +49,17 @@ void Stream::give_contended(Direction &d) noexcept {
 Status Stream::take(Direction &d, Deadline &deadline, uint32_t cancels) noexcept {
     if (user_) [[unlikely]]
         user_->note();
-    return d.lock.try_lock() ? MUSTER_OK : take_slowly(d, deadline, cancels);
+    return d.lock.enter_by_bias() ? MUSTER_OK : take_slowly(d, deadline, cancels);
 }
 
 Status Stream::take_slowly(Direction &d, Deadline &deadline, uint32_t cancels) noexcept {
+    const Ref<Stream> alive(this);
+    if (d.lock.try_lock()) return MUSTER_OK;
     if (deadline.look_once()) {
         if (try_take(d, Direction::TELL)) return MUSTER_OK;
         return d.lock.orphaned() ? MUSTER_E_CLOSED : MUSTER_AGAIN;
     }
     if (context_->on_loop() && !context_->external()) return MUSTER_E_WOULD_DEADLOCK;
-    const Ref<Stream> alive(this);
     for (;;) {
         if (d.lock.orphaned()) return MUSTER_E_CLOSED;
         if (d.cancels.load(std::memory_order_seq_cst) != cancels) return MUSTER_E_CANCELED;
