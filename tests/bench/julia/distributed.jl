@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: MIT
+# One repeat of one transport: prints "figure<TAB>value" lines.
+#   julia distributed.jl <builtin|shm|unix|tcp|tcp-upgrade> <workers> [smoke]
+# builtin is Distributed's own TCP. tcp keeps Muster on its sockets; tcp-upgrade is Muster's default, which moves links
+# between processes of one host to shared memory.
+using Distributed, Statistics
+
+const kind, count_, smoke = ARGS[1], parse(Int, ARGS[2]), length(ARGS) > 2
+empty!(ARGS)
+kind == "builtin" || @eval using Muster
+
+const flags = `--startup-file=no`
+start() = kind == "builtin" ? addprocs(count_; exeflags = flags) :
+          kind == "tcp" ? addprocs(MusterManager(count_; transport = "tcp", upgrade = false); exeflags = flags) :
+          kind == "tcp-upgrade" ? addprocs(MusterManager(count_; transport = "tcp"); exeflags = flags) :
+          addprocs(MusterManager(count_; transport = kind); exeflags = flags)
+
+say(figure, value) = (println(figure, '\t', value); flush(stdout))
+quick(n, m) = smoke ? m : n
+
+start() # compiles the master's side of it
+rmprocs(workers())
+say("addprocs", @elapsed(start()))
+const w = workers()
+
+@everywhere nop(x) = nothing
+@everywhere make(n) = ones(n)
+@everywhere len(a) = length(a)
+const N = 10^7 # Float64s: 80 MB
+
+function small_calls(p, n)
+    v = zeros(n)
+    for i in 1:n
+        v[i] = @elapsed remotecall_fetch(nop, p, 1)
+    end
+    return median(v)
+end
+small_calls(w[1], quick(500, 20))
+say("small", small_calls(w[1], quick(3000, 50)) * 1e6)
+
+# As a program calls that does something between two calls: everybody is asleep when the next one starts.
+function spaced_calls(p, n)
+    v = zeros(n)
+    for i in 1:n
+        sleep(0.002)
+        v[i] = @elapsed remotecall_fetch(nop, p, 1)
+    end
+    return median(v)
+end
+say("spaced", spaced_calls(w[1], quick(300, 10)) * 1e6)
+
+many() = @elapsed pmap(nop, 1:quick(10^4, 100))
+many()
+say("pmap", median([many() for _ in 1:quick(3, 1)]) * 1e3)
+
+one() = (GC.gc(); @elapsed remotecall_fetch(make, w[1], N))
+all_() = (GC.gc(); @elapsed @sync for p in w; @async remotecall_fetch(make, p, N); end)
+const payload = ones(N)
+send() = (GC.gc(); @elapsed @sync for p in w; @async remotecall_fetch(len, p, payload); end)
+for (name, f) in (("fetch_one", one), ("fetch_all", all_), ("send_all", send))
+    f()
+    say(name, median([f() for _ in 1:quick(5, 1)]) * 1e3)
+end
+
+relay(p, q, n) = remotecall_fetch((q, n) -> begin
+        t = time_ns()
+        for _ in 1:n
+            remotecall_fetch(nop, q, 1)
+        end
+        (time_ns() - t) / 1e3 / n
+    end, p, q, n)
+if count_ > 1
+    relay(w[1], w[2], quick(500, 20))
+    say("between", median([relay(w[1], w[2], quick(500, 20)) for _ in 1:quick(5, 1)]))
+end
+
+# Processor time of everybody while nothing is asked of them: clock ticks of user and system time.
+function ticks(pid)
+    words = split(split(read("/proc/$pid/stat", String), ") ")[end])
+    return parse(Int, words[12]) + parse(Int, words[13])
+end
+const everybody = [getpid(); [remotecall_fetch(getpid, p) for p in w]]
+all_ticks() = sum(ticks, everybody)
+GC.gc(); sleep(1)
+const before = all_ticks()
+sleep(quick(3, 1))
+say("idle", (all_ticks() - before) * 10 / quick(3, 1) / length(everybody))
+rmprocs(w)
