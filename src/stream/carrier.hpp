@@ -58,7 +58,8 @@ class Carrier : public Object {
     virtual void taken() noexcept {}
     // An asynchronous read waits and no thread of the host will call receive(): the engine is to receive now.
     virtual void engage() noexcept {}
-    // Starts what can be started; true when nothing is held back. Any thread.
+    // Starts what can be started; true when nothing is held back. Any thread. After a false the carrier calls
+    // Pipe::sent_all() of the outgoing pipe once it would be true: somebody may sleep until then.
     virtual bool flush() noexcept { return true; }
     // The host watches: let the queue's descriptor wake it directly instead of the engine, if the carrier can.
     // `source.on_fd` must end in `fd_ready()`.

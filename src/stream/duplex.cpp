@@ -68,18 +68,18 @@ Duplex::~Duplex() {
 }
 
 void Duplex::set_side(int side, Side *listener) noexcept {
-    const std::lock_guard guard(lock_);
+    const std::lock_guard guard(sides_lock_);
     sides_[side] = listener;
 }
 
 bool Duplex::end(Ending ending) noexcept {
+    const Status status = ending.status != MUSTER_OK ? ending.status : MUSTER_E_CLOSED;
     {
         const std::lock_guard guard(lock_);
-        if (ended_.load(std::memory_order_relaxed) != 0) return false;
+        if (ended_.load(std::memory_order_relaxed) != MUSTER_OK) return false;
         ending_ = std::move(ending);
-        ended_.store(1, std::memory_order_seq_cst); // before the unparks below; pairs with is_ended() after a park
+        ended_.store(status, std::memory_order_seq_cst); // before the unparks below; pairs with a look after a park
     }
-    const Status status = this->ending().status;
     for (int side = 0; side < 2; side++) {
         if (shared() && side != own_) continue; // the other side sleeps in another process
         incoming(side).unpark_reader();
@@ -87,19 +87,24 @@ bool Duplex::end(Ending ending) noexcept {
     }
     if (!shared())
         for (Pipe &pipe : pipes_) pipe.take_back_owned(status);
-    const std::lock_guard guard(lock_);
+    const std::lock_guard guard(sides_lock_);
     for (Side *side : sides_)
         if (side != nullptr) side->ended();
     return true;
 }
 
-Ending Duplex::ending() noexcept {
+bool Duplex::aborted_by(int side) noexcept {
+    const std::lock_guard guard(lock_);
+    return ending_.aborted_by == side;
+}
+
+Ending Duplex::ending() {
     const std::lock_guard guard(lock_);
     return ending_;
 }
 
 void Duplex::tell_peer_events(int side, uint32_t events) noexcept {
-    const std::lock_guard guard(lock_);
+    const std::lock_guard guard(sides_lock_);
     if (sides_[side] != nullptr) sides_[side]->peer_events(events);
 }
 

@@ -16,6 +16,7 @@ struct Ending {
     uint64_t reason = 0;
     std::string text; // one sentence naming the peer
     int os_errno = 0;
+    int aborted_by = -1; // the side whose host aborted
 };
 
 // Told of what is not bytes. One per side; called with no lock held that the callee could want.
@@ -47,17 +48,22 @@ class Duplex final : public Object {
     // Ends it for both sides, once: the first reason stays. Wakes every sleeper of this process. Any thread.
     bool end(Ending ending) noexcept;
     // seq_cst: a sleeper parks, then looks here; end() sets it, then looks for sleepers.
-    bool is_ended() const noexcept { return ended_.load(std::memory_order_seq_cst) != 0; }
-    Ending ending() noexcept;
+    Status ended_status() const noexcept { return ended_.load(std::memory_order_seq_cst); } // MUSTER_OK: it has not
+    bool is_ended() const noexcept { return ended_status() != MUSTER_OK; }
+    bool aborted_by(int side) noexcept;
+    Ending ending();
     void tell_peer_events(int side, uint32_t events) noexcept;
 
   private:
     Duplex() = default;
     ~Duplex() override;
     Pipe pipes_[2];
-    std::atomic<uint32_t> ended_{0}; // set after ending_ was written; pairs with is_ended()
-    std::mutex lock_;                // guards ending_ and sides_; held while a Side is called (they only raise or post)
+    std::atomic<Status> ended_{MUSTER_OK}; // set after ending_ was written; pairs with ended_status()
+    std::mutex lock_;                      // guards ending_
     Ending ending_;
+    // Guards sides_; held while one is called (they only raise or post). Recursive: the last reference to a stream may
+    // go in there, and its end takes the side out.
+    std::recursive_mutex sides_lock_;
     Side *sides_[2] = {nullptr, nullptr};
     void *mapping_ = nullptr;
     size_t mapping_bytes_ = 0;

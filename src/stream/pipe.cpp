@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstring>
 #include <new>
+#include <sched.h>
 
 namespace muster {
 
@@ -33,7 +34,9 @@ struct Pipe::Buffer {
     // handed-over buffers, under owned_lock_
     Owned owned;
     uint64_t owned_taken = 0;
+    bool shown = false; // peek() has copied from it
     bool revoked = false;
+    bool begun() const noexcept { return owned_taken != 0 || shown; }
     Buffer *owned_next = nullptr;
 
     unsigned char *at(uint64_t position) const noexcept {
@@ -63,13 +66,12 @@ void Pipe::init_private(uint64_t window) {
     read_ = write_ = new Buffer; // an empty ring: the first push grows it
 }
 
-void Pipe::init_shared(PipeControl *control, unsigned char *ring, uint64_t capacity) noexcept {
+void Pipe::init_shared(PipeControl *control, unsigned char *ring, uint64_t capacity) {
+    read_ = write_ = new Buffer;
     control_ = control;
     shared_ = true;
     window_ = capacity;
     publish_step_ = std::min(window_ / 8, piece_bytes / 4);
-    read_ = write_ = new (std::nothrow) Buffer;
-    if (read_ == nullptr) return;
     read_->data = ring;
     read_->capacity = capacity;
 }
@@ -105,6 +107,18 @@ bool Pipe::wake(Park &park, int fd, Waker *&waker, WakeFn fn) noexcept {
     const std::lock_guard guard(waker_lock_);
     if (waker != nullptr) (waker->*fn)();
     return true;
+}
+
+// Another process may have taken the flag down and died (or lied) before it woke us: there it is no proof.
+void Pipe::unpark(Park &park, int own_fd, Waker *&waker, WakeFn fn) noexcept {
+    if (!shared_) {
+        wake(park, own_fd, waker, fn);
+        return;
+    }
+    park.state.store(Park::AWAKE, std::memory_order_seq_cst); // before the wake-up; pairs with the look after a park
+    futex_wake(park.state, INT_MAX, true);
+    const uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = ::write(own_fd, &one, sizeof one);
 }
 
 // Called after the index moved with seq_cst: pairs with the store of `state` in park_reader().
@@ -151,6 +165,13 @@ bool Pipe::park_writer(uint32_t state, size_t need) noexcept {
     }
     wake_reader_if(UINT64_MAX);
     return true;
+}
+
+void Pipe::park_flusher(uint32_t state) noexcept {
+    Park &park = control_->writer;
+    park.need.store(UINT32_MAX, std::memory_order_relaxed);
+    park.state.store(state, std::memory_order_seq_cst); // pairs with publish_tail() and sent_all()
+    wake_reader_if(UINT64_MAX);
 }
 
 void Pipe::set_reader_waker(Waker *waker) noexcept {
@@ -202,6 +223,7 @@ bool Pipe::grow(uint64_t want) noexcept {
     b->data = data;
     b->capacity = capacity;
     b->base = head_;
+    write_left_ = 0;
     write_->end = head_;
     write_->next.store(b, std::memory_order_release);
     write_ = b;
@@ -210,7 +232,7 @@ bool Pipe::grow(uint64_t want) noexcept {
 
 // What push_quickly() may rely on until something else changes the end of the chain.
 void Pipe::know_write() noexcept {
-    write_left_ = write_->is_ring ? std::min(ring_room(), write_->contiguous(head_)) : 0;
+    write_left_ = write_->is_ring ? std::min(room(), write_->contiguous(head_)) : 0;
     if (write_left_ != 0) write_at_ = write_->at(head_);
 }
 
@@ -220,16 +242,16 @@ Status Pipe::push(const void *data, size_t size, size_t &moved) noexcept {
     const auto *from = static_cast<const unsigned char *>(data);
     while (moved < size) {
         const uint64_t left = size - moved;
-        uint64_t room = ring_room();
-        if (room < std::min(left, piece_bytes)) {
+        uint64_t fits = room();
+        if (fits < std::min(left, piece_bytes)) {
             if (!load_tail()) return MUSTER_E_PROTOCOL;
             const uint64_t free = free_of_window(head_, tail_seen_);
             if (free == 0) return MUSTER_OK;
-            if (ring_room() < left) grow(left);
-            room = std::min(ring_room(), free);
-            if (room == 0) return MUSTER_E_NOMEM; // the window has room, memory has not
+            if (ring_room() < left) grow(std::min(left, free));
+            fits = room();
+            if (fits == 0) return MUSTER_E_NOMEM; // the window has room, memory has not
         }
-        const uint64_t k = std::min({left, room, piece_bytes});
+        const uint64_t k = std::min({left, fits, piece_bytes});
         const uint64_t first = std::min(k, write_->contiguous(head_));
         memcpy(write_->at(head_), from + moved, first);
         if (k > first) memcpy(write_->data, from + moved + first, k - first);
@@ -245,9 +267,9 @@ Status Pipe::reserve(size_t min, unsigned char *&data, size_t &size) noexcept {
     const uint64_t free = free_of_window(head_, tail_seen_);
     if (free < min) return MUSTER_AGAIN;
     if (ring_room() < min) grow(min * 4);
-    const uint64_t room = std::min(ring_room(), free);
-    if (room < min) return MUSTER_E_NOMEM;
-    size = std::min(room, write_->contiguous(head_)); // may be less at the edge of the ring: see Stream::reserve()
+    const uint64_t fits = room();
+    if (fits < min) return MUSTER_E_NOMEM;
+    size = std::min(fits, write_->contiguous(head_)); // may be less at the edge of the ring: see Stream::reserve()
     data = write_->at(head_);
     return MUSTER_OK;
 }
@@ -257,9 +279,10 @@ void Pipe::commit(size_t size) noexcept {
     if (size != 0) publish_head(size);
 }
 
-bool Pipe::push_owned(Owned &owned) {
-    if (owned_waiting_.load(std::memory_order_relaxed) >= most_owned) return false;
-    auto b = std::make_unique<Buffer>();
+Status Pipe::push_owned(Owned &owned) noexcept {
+    if (owned_waiting_.load(std::memory_order_relaxed) >= most_owned) return MUSTER_AGAIN;
+    auto *b = new (std::nothrow) Buffer;
+    if (b == nullptr) return MUSTER_E_NOMEM;
     b->is_ring = false;
     b->base = head_;
     b->capacity = owned.size;
@@ -268,19 +291,25 @@ bool Pipe::push_owned(Owned &owned) {
     owned_waiting_.fetch_add(1, std::memory_order_relaxed);
     {
         const std::lock_guard guard(owned_lock_);
-        (owned_last_ != nullptr ? owned_last_->owned_next : owned_first_) = b.get();
-        owned_last_ = b.get();
+        (owned_last_ != nullptr ? owned_last_->owned_next : owned_first_) = b;
+        owned_last_ = b;
     }
     write_left_ = 0;
     write_->end = head_;
-    Buffer *raw = b.release();
-    const uint64_t bytes = raw->capacity;
+    const uint64_t bytes = b->capacity; // the buffer itself may be gone once it is linked and read
     owned_bytes_.fetch_add(bytes, std::memory_order_seq_cst);
-    write_->next.store(raw, std::memory_order_release);
-    write_ = raw;
+    write_->next.store(b, std::memory_order_release); // pairs with front(): publishes the buffer
+    write_ = b;
     publish_head(bytes);
     if (reader_gone()) take_back_owned(MUSTER_E_PEER); // it may have left before it could see this buffer
-    return true;
+    return MUSTER_OK;
+}
+
+bool Pipe::holds_owned_of(const Queue &queue) noexcept {
+    const std::lock_guard guard(owned_lock_);
+    for (const Buffer *b = owned_first_; b != nullptr; b = b->owned_next)
+        if (b->owned.queue.get() == &queue) return true;
+    return false;
 }
 
 void Pipe::finish() noexcept {
@@ -320,8 +349,10 @@ void Pipe::publish_tail() noexcept {
     tail_published_ = tail_;
     // seq_cst (so also release): the room is free; ordered before the look at the sleeper, pairs with park_writer().
     control_->tail.store(tail_, std::memory_order_seq_cst);
-    if (control_->writer.state.load(std::memory_order_seq_cst) != Park::AWAKE)
-        wake_writer_if(free_of_window(control_->head.load(std::memory_order_relaxed), tail_));
+    if (control_->writer.state.load(std::memory_order_seq_cst) == Park::AWAKE) return;
+    // relaxed: what the writer published before it parked is seen with its state.
+    const uint64_t head = control_->head.load(std::memory_order_relaxed);
+    wake_writer_if(head == tail_ ? UINT64_MAX : free_of_window(head, tail_)); // drained: whatever he waits for
 }
 
 // What pull_quickly() may rely on: these bytes are in the front ring, whatever the producer does.
@@ -333,6 +364,12 @@ void Pipe::know_read() noexcept {
     read_left_ = std::min(head_seen_ - tail_, b->contiguous(tail_));
     if (b->next.load(std::memory_order_acquire) != nullptr) read_left_ = std::min(read_left_, b->end - tail_);
     read_at_ = b->at(tail_);
+}
+
+// For the reader, who takes piece after piece: whoever takes buffers back comes in between.
+void Pipe::lock_owned() noexcept {
+    while (taking_back_.load(std::memory_order_relaxed) != 0) sched_yield();
+    owned_lock_.lock();
 }
 
 // Bytes of a handed-over buffer were taken; the last one gives it back. Under owned_lock_.
@@ -369,9 +406,10 @@ Status Pipe::pull(void *data, size_t size, size_t &moved) noexcept {
             memcpy(to + moved, b->at(tail_), first);
             if (k > first) memcpy(to + moved + first, b->data, k - first);
         } else {
-            const std::lock_guard guard(owned_lock_);
+            lock_owned();
+            const std::lock_guard guard(owned_lock_, std::adopt_lock);
             if (b->revoked) {
-                if (b->owned_taken != 0) return MUSTER_E_ABORTED;
+                if (b->begun()) return MUSTER_E_ABORTED;
                 owned_bytes_.fetch_sub(b->capacity, std::memory_order_seq_cst);
                 advance(b->capacity); // never begun: it was not there
                 continue;
@@ -399,11 +437,11 @@ Status Pipe::gather(iovec *spans, int max, size_t limit, int &count) noexcept {
             b = next;
             continue;
         }
-        if (!b->is_ring && !gathering_) owned_lock_.lock(), gathering_ = true;
+        if (!b->is_ring && !gathering_) lock_owned(), gathering_ = true;
         if (!b->is_ring && b->revoked) {
             if (count != 0) break; // what is before it goes first
             owned_lock_.unlock(), gathering_ = false;
-            if (b->owned_taken != 0) return MUSTER_E_ABORTED;
+            if (b->begun()) return MUSTER_E_ABORTED;
             owned_bytes_.fetch_sub(b->capacity, std::memory_order_seq_cst);
             advance(b->capacity);
             at = tail_;
@@ -423,8 +461,8 @@ Status Pipe::gather(iovec *spans, int max, size_t limit, int &count) noexcept {
 }
 
 void Pipe::consume(size_t size) noexcept {
-    const bool locked = std::exchange(gathering_, false);
     read_left_ = 0;
+    const bool locked = std::exchange(gathering_, false);
     uint64_t left = size;
     while (left != 0) {
         Buffer *b = front();
@@ -432,28 +470,37 @@ void Pipe::consume(size_t size) noexcept {
         uint64_t k = left;
         if (b->is_ring) {
             if (next != nullptr) k = std::min(k, b->end - tail_);
+            left -= k;
         } else {
-            if (!locked) owned_lock_.lock();
-            k = std::min(k, b->base + b->capacity - tail_);
-            owned_progress(b, k);
+            if (!locked) lock_owned();
+            if (b->revoked && !b->begun()) { // peek() did not show it
+                k = b->capacity;
+                owned_bytes_.fetch_sub(k, std::memory_order_seq_cst);
+            } else {
+                k = std::min(k, b->base + b->capacity - tail_);
+                owned_progress(b, k);
+                left -= k;
+            }
             if (!locked) owned_lock_.unlock();
         }
-        left -= k;
         advance(k);
     }
     if (locked) owned_lock_.unlock();
 }
 
-Status Pipe::peek(size_t min, const unsigned char *&data, size_t &size) {
+Status Pipe::peek(size_t min, const unsigned char *&data, size_t &size) noexcept {
     read_left_ = 0;
+    hidden_ = 0;
+    size = 0;
     if (!load_head()) return MUSTER_E_PROTOCOL;
-    if (head_seen_ - tail_ < min) {
-        size = head_seen_ - tail_;
+    const uint64_t there = head_seen_ - tail_;
+    if (there < min) {
+        size = there;
         return MUSTER_AGAIN;
     }
     Buffer *b = front();
     if (b->is_ring) {
-        uint64_t k = std::min(head_seen_ - tail_, b->contiguous(tail_));
+        uint64_t k = std::min(there, b->contiguous(tail_));
         if (b->next.load(std::memory_order_acquire) != nullptr) k = std::min(k, b->end - tail_);
         if (k >= min) {
             data = b->at(tail_);
@@ -462,29 +509,41 @@ Status Pipe::peek(size_t min, const unsigned char *&data, size_t &size) {
         }
     }
     // Over an edge, or out of a handed-over buffer (which its owner may take back any time): show a copy.
-    iovec spans[most_owned + 16];
-    int count;
-    if (const Status status = gather(spans, most_owned + 16, std::max<size_t>(min, 4096), count); status < 0)
-        return status;
-    size_t have = 0;
-    for (int i = 0; i < count; i++) have += spans[i].iov_len;
-    if (have > assembled_bytes_) {
-        unsigned char *grown = new (std::nothrow) unsigned char[have];
-        if (grown == nullptr) {
-            consume(0);
-            return MUSTER_E_NOMEM;
-        }
+    const uint64_t want = std::min(there, std::max<uint64_t>(min, 4096));
+    if (want > assembled_bytes_) {
+        unsigned char *grown = new (std::nothrow) unsigned char[want];
+        if (grown == nullptr) return MUSTER_E_NOMEM;
         assembled_.reset(grown);
-        assembled_bytes_ = have;
+        assembled_bytes_ = want;
     }
-    size_t at = 0;
-    for (int i = 0; i < count; i++) {
-        memcpy(assembled_.get() + at, spans[i].iov_base, spans[i].iov_len);
-        at += spans[i].iov_len;
+    uint64_t at = tail_;
+    while (at != head_seen_ && size < want) {
+        Buffer *next = b->next.load(std::memory_order_acquire);
+        if (next != nullptr && at == b->end) {
+            b = next;
+            continue;
+        }
+        uint64_t k = std::min({want - size, head_seen_ - at, b->contiguous(at)});
+        if (b->is_ring) {
+            if (next != nullptr) k = std::min(k, b->end - at);
+            memcpy(assembled_.get() + size, b->at(at), k);
+        } else {
+            lock_owned();
+            const std::lock_guard guard(owned_lock_, std::adopt_lock);
+            if (b->revoked) {
+                if (b->begun()) return MUSTER_E_ABORTED;
+                hidden_ += b->capacity; // as if it were not there
+                at += b->capacity;
+                continue;
+            }
+            k = std::min(k, owned_piece_bytes);
+            memcpy(assembled_.get() + size, b->at(at), k);
+            b->shown = true;
+        }
+        at += k;
+        size += k;
     }
-    consume(0);
-    size = have;
-    if (have < min) return MUSTER_AGAIN;
+    if (size < min) return MUSTER_AGAIN;
     data = assembled_.get();
     return MUSTER_OK;
 }
@@ -495,16 +554,25 @@ void Pipe::drop_reader() noexcept {
     take_back_owned(MUSTER_E_PEER);
 }
 
-bool Pipe::take_back_owned(Status status) noexcept {
+bool Pipe::take_back_owned(Status status, const Queue *queue) noexcept {
     bool begun = false;
+    taking_back_.fetch_add(1, std::memory_order_relaxed);
     const std::lock_guard guard(owned_lock_);
-    for (Buffer *b = std::exchange(owned_first_, nullptr); b != nullptr; b = b->owned_next) {
+    taking_back_.fetch_sub(1, std::memory_order_relaxed);
+    Buffer **link = &owned_first_;
+    owned_last_ = nullptr;
+    while (Buffer *b = *link) {
+        if (queue != nullptr && b->owned.queue.get() != queue) {
+            owned_last_ = b;
+            link = &b->owned_next;
+            continue;
+        }
+        *link = b->owned_next;
         b->revoked = true;
-        begun |= b->owned_taken != 0;
+        begun |= b->begun();
         owned_waiting_.fetch_sub(1, std::memory_order_relaxed);
         b->owned.release(b->owned_taken, status);
     }
-    owned_last_ = nullptr;
     return begun;
 }
 

@@ -13,6 +13,7 @@
 #include "base/result.hpp"
 #include "queue/queue.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstring>
@@ -79,7 +80,7 @@ class Pipe {
     // In-process: buffers on the heap, from 4 KiB up to `window` bytes (a power of two).
     void init_private(uint64_t window);
     // Shared memory: `control` and `ring` inside a mapping that outlives the pipe; capacity is a power of two.
-    void init_shared(PipeControl *control, unsigned char *ring, uint64_t capacity) noexcept;
+    void init_shared(PipeControl *control, unsigned char *ring, uint64_t capacity);
     bool shared() const noexcept { return shared_; }
     uint64_t window() const noexcept { return window_; }
     PipeControl &control() noexcept { return *control_; }
@@ -105,15 +106,24 @@ class Pipe {
     // Contiguous room of at least `min` bytes, at most a quarter of the window. MUSTER_AGAIN: none now.
     Status reserve(size_t min, unsigned char *&data, size_t &size) noexcept;
     void commit(size_t size) noexcept; // of the last reserve()
-    // Private pipes only: appends a buffer without copying. False: 64 wait already, nothing taken.
-    bool push_owned(Owned &owned);
-    void finish() noexcept; // no more bytes; wakes the reader
+    // Private pipes only: appends a buffer without copying. AGAIN: 64 wait already. E_NOMEM. Then nothing was taken.
+    Status push_owned(Owned &owned) noexcept;
+    bool holds_owned_of(const Queue &queue) noexcept; // any thread
+    void finish() noexcept;                           // no more bytes; wakes the reader
     bool reader_gone() const noexcept { return control_->reader_gone.load(std::memory_order_seq_cst) != 0; }
-    // Everything ever pushed was taken and published as taken.
-    bool drained() noexcept { return head_ == control_->tail.load(std::memory_order_acquire); }
+    // Everything ever pushed was taken and published as taken. Any thread.
+    bool drained() const noexcept {
+        // acquire: the tail first, since it never passes the head: equal then means equal now.
+        const uint64_t tail = control_->tail.load(std::memory_order_acquire);
+        return control_->head.load(std::memory_order_acquire) == tail;
+    }
     // Parks the producer until `need` bytes of the window are free. False: they are (or the reader is gone), not
     // parked.
     bool park_writer(uint32_t state, size_t need) noexcept;
+    // Parks the producer until the pipe is drained, or a carrier says so by sent_all(). The caller looks afterwards.
+    void park_flusher(uint32_t state) noexcept;
+    // Any thread, after a change (seq_cst) of what a flusher looks at.
+    void sent_all() noexcept { wake_writer_if(UINT64_MAX); }
 
     // --- consumer ---------------------------------------------------------------------------------------------------
     // Copies out what is there, up to `size`. MUSTER_OK (also with 0 moved: empty), E_PROTOCOL, E_ABORTED (a buffer was
@@ -135,7 +145,9 @@ class Pipe {
     void chase_over() noexcept { little_looks_ = 0; } // the consumer has slept
     // Shows the next bytes, at least `min` of them. MUSTER_AGAIN: fewer are there. Never shows a handed-over buffer
     // itself, but a copy.
-    Status peek(size_t min, const unsigned char *&data, size_t &size);
+    Status peek(size_t min, const unsigned char *&data, size_t &size) noexcept;
+    // Bytes that the last peek(), which said AGAIN, met and did not count: of buffers taken back.
+    size_t hidden() const noexcept { return hidden_; }
     // Up to `max` spans of at most `limit` bytes in all, for writev. After it with count > 0, consume() must follow at
     // once (with 0 if nothing was sent): a handed-over buffer cannot be taken back in between.
     Status gather(iovec *spans, int max, size_t limit, int &count) noexcept;
@@ -150,12 +162,13 @@ class Pipe {
     void publish_tail() noexcept;                     // what was taken becomes room for the producer
 
     // --- any thread -------------------------------------------------------------------------------------------------
-    // Ends every handed-over buffer that is not wholly taken, with this status. A reader in the middle of one then gets
-    // MUSTER_E_ABORTED; one that had not begun it never sees it. True: a reader had begun one.
-    bool take_back_owned(Status status) noexcept;
-    // Ends a park of one side without a reason from the other (cancel, abort).
-    void unpark_reader() noexcept { wake(control_->reader, reader_fd_, reader_waker_, &Waker::wake_reader); }
-    void unpark_writer() noexcept { wake(control_->writer, writer_fd_, writer_waker_, &Waker::wake_writer); }
+    // Ends every handed-over buffer (of this queue; NULL: of all) that is not wholly taken, with this status. A reader
+    // in the middle of one then gets MUSTER_E_ABORTED; one that had not begun it never sees it. True: a reader had
+    // begun one.
+    bool take_back_owned(Status status, const Queue *queue = nullptr) noexcept;
+    // Ends a park of this process's side without a reason from the other (cancel, abort).
+    void unpark_reader() noexcept { unpark(control_->reader, reader_fd_, reader_waker_, &Waker::wake_reader); }
+    void unpark_writer() noexcept { unpark(control_->writer, writer_fd_, writer_waker_, &Waker::wake_writer); }
 
     // relaxed figures: wake-ups sent by the producer, by the consumer
     std::atomic<uint64_t> wakeups_of_reader{0}, wakeups_of_writer{0};
@@ -164,12 +177,14 @@ class Pipe {
     struct Buffer;
     using WakeFn = void (Waker::*)() noexcept;
     bool wake(Park &park, int fd, Waker *&waker, WakeFn fn) noexcept;
+    void unpark(Park &park, int own_fd, Waker *&waker, WakeFn fn) noexcept;
     void wake_reader_if(uint64_t have) noexcept;
     void wake_writer_if(uint64_t have) noexcept;
     uint64_t free_of_window(uint64_t head, uint64_t tail) const noexcept;
     bool load_head() noexcept; // refreshes head_seen_; false: impossible value
     bool load_tail() noexcept; // refreshes tail_seen_; false: impossible value
     uint64_t ring_room() const noexcept;
+    uint64_t room() const noexcept { return std::min(ring_room(), free_of_window(head_, tail_seen_)); }
     bool grow(uint64_t want) noexcept;
     void publish_head(uint64_t bytes) noexcept {
         head_ += bytes;
@@ -187,16 +202,20 @@ class Pipe {
         if (tail_ - tail_published_ >= publish_step_ || tail_ == head_seen_) publish_tail();
     }
     void owned_progress(Buffer *buffer, uint64_t bytes) noexcept;
+    void lock_owned() noexcept;
 
     PipeControl *control_ = nullptr;
     std::unique_ptr<PipeControl> own_control_;
     bool shared_ = false;
     int reader_fd_ = -1, writer_fd_ = -1;
     uint64_t window_ = 0;
-    std::mutex waker_lock_; // held while a waker runs
+    // Held while a waker runs. Recursive: the last reference to a stream may go in there, and its end takes the waker
+    // out.
+    std::recursive_mutex waker_lock_;
     Waker *reader_waker_ = nullptr, *writer_waker_ = nullptr;
-    std::mutex owned_lock_; // held while bytes of a handed-over buffer are used
-    std::atomic<uint32_t> owned_waiting_{0};
+    std::mutex owned_lock_;                  // held while bytes of a handed-over buffer are used
+    std::atomic<uint32_t> taking_back_{0};   // relaxed: a reader that uses piece after piece lets them in between
+    std::atomic<uint32_t> owned_waiting_{0}; // relaxed: a bound, not a guard
     // Bytes of handed-over buffers between head and tail: they do not count against the window. seq_cst: raised before
     // the head that covers them, lowered before the tail that passes them.
     std::atomic<uint64_t> owned_bytes_{0};
@@ -223,6 +242,7 @@ class Pipe {
     bool gathering_ = false;                     // owned_lock_ is held between gather() and consume()
     std::unique_ptr<unsigned char[]> assembled_; // peek() over an edge
     size_t assembled_bytes_ = 0;
+    size_t hidden_ = 0;
 };
 
 } // namespace muster

@@ -22,7 +22,7 @@ Ref<Stream> Stream::make(Context &context, Ref<Duplex> duplex, int side, Ref<Car
     Stream &s = *stream;
     context.counters.streams_made.fetch_add(1, std::memory_order_relaxed);
     context.counters.streams_open.fetch_add(1, std::memory_order_relaxed);
-    StreamsOfContext::of(context).add(s);
+    const bool in_time = StreamsOfContext::of(context).add(s);
     if (!s.duplex_->shared()) {
         s.in_.set_reader_waker(&s);
         s.out_.set_writer_waker(&s);
@@ -33,6 +33,7 @@ Ref<Stream> Stream::make(Context &context, Ref<Duplex> duplex, int side, Ref<Car
     }
     s.duplex_->set_side(side, &s);
     if (s.duplex_->is_ended()) s.ended();
+    if (!in_time) s.context_closed();
     return stream;
 }
 
@@ -67,6 +68,8 @@ Stream::~Stream() {
     }
     drop_operations(read_, MUSTER_E_CLOSED);
     drop_operations(write_, MUSTER_E_CLOSED);
+    for (const auto &at : at_queues_) at->queue().delist(*at);
+    if (!out_.finished()) out_.finish();
     carrier_closed();
     delete read_.operations;
     delete write_.operations;
@@ -74,15 +77,11 @@ Stream::~Stream() {
 
 // The end of the host's side, once: what was accepted goes on its way, nothing more is read.
 void Stream::close_now() noexcept {
-    if (closed_.load(std::memory_order_seq_cst) == 0) finish();
+    if (closed_.load(std::memory_order_seq_cst) == 0) want_finish();
     if (closed_.exchange(1, std::memory_order_seq_cst) != 0) return;
     read_.set_unusual(Direction::OVER, true);
-    write_.set_unusual(Direction::OVER, true);
     interrupt(MUSTER_STREAM_READ | MUSTER_STREAM_WRITE);
-    if (try_take(read_, Direction::PUMP)) {
-        drop_operations(read_, MUSTER_E_CLOSED);
-        give(read_);
-    }
+    drop_operations(read_, MUSTER_E_CLOSED);
     in_.drop_reader();
     if (write_.waiting_operations.load(std::memory_order_seq_cst) == 0) carrier_closed();
 }
@@ -113,7 +112,7 @@ void Stream::host_release() noexcept {
 
 // The holder of the write direction ends it.
 void Stream::finish_held() noexcept {
-    if (write_.operations != nullptr && !write_.operations->empty()) {
+    if (write_.waiting_operations.load(std::memory_order_seq_cst) != 0) {
         pump_writes(); // finishes when the last one is through
         return;
     }
@@ -121,15 +120,23 @@ void Stream::finish_held() noexcept {
     if (carrier_ && !duplex_->shared()) carrier_->flush();
 }
 
-Status Stream::finish() noexcept {
-    if (closed_.load(std::memory_order_seq_cst)) return MUSTER_E_CLOSED;
-    if (duplex_->is_ended()) return duplex_->ending().status;
-    if (write_.lent) return MUSTER_E_BUSY;
-    finish_wanted_.store(1, std::memory_order_seq_cst);
+// This side writes no more. A write that waits in another thread ends; whoever holds the direction finishes the pipe.
+void Stream::want_finish() noexcept {
+    finish_wanted_.store(1, std::memory_order_seq_cst); // before the wake-up; pairs with the look after a park
     write_.set_unusual(Direction::OVER, true);
-    if (!try_take(write_, Direction::FINISH)) return MUSTER_OK; // its holder does it
+    if (!try_take(write_, Direction::FINISH)) {
+        interrupt(MUSTER_STREAM_WRITE);
+        return;
+    }
     finish_held();
     give(write_);
+}
+
+Status Stream::finish() noexcept {
+    if (closed_.load(std::memory_order_seq_cst)) return MUSTER_E_CLOSED;
+    if (const Status status = duplex_->ended_status(); status != MUSTER_OK) return status;
+    if (write_.lent.load(std::memory_order_relaxed)) return MUSTER_E_BUSY;
+    want_finish();
     return MUSTER_OK;
 }
 
@@ -139,8 +146,8 @@ Status Stream::abort(uint64_t reason, std::string_view text) {
     e.status = MUSTER_E_ABORTED;
     e.reason = reason;
     e.text = text.empty() ? "aborted" : std::string(text);
-    aborted_here_.store(1, std::memory_order_relaxed);
-    if (!duplex_->end(e)) return MUSTER_OK;
+    e.aborted_by = side_;
+    if (!duplex_->end(std::move(e))) return MUSTER_OK;
     if (carrier_) carrier_->abort(reason, text.data(), text.size());
     return MUSTER_OK;
 }
@@ -155,7 +162,7 @@ Status Stream::close(Deadline &deadline) noexcept {
     if (closed_.load(std::memory_order_seq_cst)) return MUSTER_OK;
     const Ref<Stream> alive(this);
     const uint32_t cancels = write_.cancels.load(std::memory_order_seq_cst);
-    finish();
+    want_finish();
     Status status = MUSTER_OK;
     while (status == MUSTER_OK && !drained()) {
         if (write_.cancels.load(std::memory_order_seq_cst) != cancels)
@@ -165,14 +172,14 @@ Status Stream::close(Deadline &deadline) noexcept {
         else if (deadline.passed())
             status = MUSTER_TIMEOUT;
         else if ((status = take(write_, deadline, cancels)) == MUSTER_OK) {
-            if (!drained()) status = await_room(out_.window(), deadline, cancels);
+            if (write_.waiting_operations.load(std::memory_order_seq_cst) != 0) pump_writes();
+            status = await_flush(true, deadline, cancels);
             if (status == MUSTER_TIMEOUT) status = MUSTER_OK;
             give(write_);
         }
     }
-    const Ending ending = duplex_->is_ended() ? duplex_->ending() : Ending();
-    if (ending.status != MUSTER_OK && status == MUSTER_OK)
-        status = ending.status;
+    if (const Status ended = duplex_->ended_status(); ended != MUSTER_OK && status == MUSTER_OK)
+        status = ended;
     else if (status == MUSTER_OK && !out_.drained())
         status = MUSTER_E_PEER; // its reader left before the end
     close_now();
@@ -182,34 +189,41 @@ Status Stream::close(Deadline &deadline) noexcept {
 void Stream::context_closed() noexcept {
     Ending e;
     e.status = MUSTER_E_CLOSED;
-    e.text = "the context was closed";
+    try {
+        e.text = "the context was closed";
+    } catch (const std::bad_alloc &) { // the status alone, then
+    }
     duplex_->end(std::move(e));
+    // No engine moves them any more, and nobody else may come by.
+    drop_operations(read_, duplex_->ended_status());
+    drop_operations(write_, duplex_->ended_status());
     carrier_closed();
+    operations_done();
 }
 
 void Stream::ended() noexcept {
     read_.set_unusual(Direction::OVER, true);
     write_.set_unusual(Direction::OVER, true);
     interrupt(MUSTER_STREAM_READ | MUSTER_STREAM_WRITE);
-    if (read_.waiting_operations.load(std::memory_order_seq_cst) != 0 ||
-        write_.waiting_operations.load(std::memory_order_seq_cst) != 0)
-        post_pump();
     tell(MUSTER_STREAM_ENDED | MUSTER_STREAM_READABLE | MUSTER_STREAM_WRITABLE);
-    if (context_->external()) context_->notify(signal_);
     const int64_t grace = exit_grace_ns_.exchange(-1, std::memory_order_seq_cst);
     if (grace >= 0 && closed_.load(std::memory_order_seq_cst) == 0) end_self(*context_, grace);
+    if (read_.waiting_operations.load(std::memory_order_seq_cst) != 0 ||
+        write_.waiting_operations.load(std::memory_order_seq_cst) != 0)
+        post_pump(); // last: this stream may go there
 }
 
 void Stream::peer_events(uint32_t events) noexcept {
     tell(events);
 }
 
-Status Stream::reason(uint64_t *out_reason, muster_error *error) noexcept {
+Status Stream::reason(uint64_t *out_reason, muster_error *error) {
     const Ending e = duplex_->is_ended() ? duplex_->ending() : Ending();
+
     if (out_reason != nullptr) *out_reason = e.reason;
     Error detail;
     if (e.status != MUSTER_OK) {
-        const bool from_here = aborted_here_.load(std::memory_order_relaxed) != 0;
+        const bool from_here = e.aborted_by == side_;
         detail = Error::make(e.status, "%s%s%s", from_here ? "" : peer_.c_str(), from_here || peer_.empty() ? "" : ": ",
                              e.text.c_str());
         detail.os_errno = e.os_errno;

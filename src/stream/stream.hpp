@@ -9,9 +9,11 @@
 #include <muster/stream.h>
 
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <pthread.h>
 #include <string>
+#include <vector>
 
 namespace muster {
 
@@ -53,12 +55,13 @@ struct Direction {
     }
     std::atomic<uint32_t> cancels{0}; // raised by cancel(): waits begun before it end
     std::atomic<uint32_t> waiting_operations{0};
-    bool lent = false; // a reservation or a peek is out
+    std::atomic<bool> lent{false};   // a reservation or a peek is out; relaxed: finish() only looks whether to refuse
+    std::atomic<bool> asleep{false}; // the holder waits for the other side; relaxed: an advice not to queue behind it
     size_t lent_bytes = 0;
     uint32_t spin = 512; // turns of waiting awake that have paid so far
     uint32_t sleeps = 0;
     uint32_t lull = 0, lulls = 0; // turns of looking away that have paid so far, and how often there was none
-    std::deque<StreamOperation> *operations = nullptr; // made at the first use
+    std::deque<StreamOperation> *operations = nullptr; // made at the first use; changed under operations_lock_, too
     Figure calls, bytes, waits, spins_won, spins_lost;
     uint64_t unreported = 0; // bytes not yet in the context's figures
 };
@@ -71,6 +74,21 @@ class StreamUser final : public Object {
 
   private:
     std::atomic<pthread_t> thread_{};
+};
+
+class Stream;
+
+// Stands for a stream's operations at one queue. Made at the first one, kept until the stream ends.
+class StreamAtQueue final : public QueueUser {
+  public:
+    StreamAtQueue(Stream &stream, Queue &queue) noexcept : stream_(stream), queue_(&queue) {}
+    Queue &queue() const noexcept { return *queue_; }
+    void end_operations() noexcept override;
+    Object &owner() noexcept override;
+
+  private:
+    Stream &stream_;
+    const Ref<Queue> queue_;
 };
 
 // Any thread. The host's reference ends with host_release(); references inside (events, tasks, waiting threads) outlive
@@ -96,7 +114,7 @@ class Stream final : public Object, private Waker, private Side, private Source 
         if (!write_.lock.enter_by_bias()) return false;
         const bool done = !out_.reader_gone() && out_.push_quickly(data, size);
         if (done) {
-            wrote_since_wait_ = true;
+            wrote_since_wait_.store(true, std::memory_order_relaxed);
             count(write_, size, context_->counters.bytes_out);
         }
         give(write_);
@@ -125,7 +143,7 @@ class Stream final : public Object, private Waker, private Side, private Source 
     Status close(Deadline &deadline) noexcept;
     Status cancel(uint32_t directions) noexcept;
     Status watch(uint32_t interest, Queue *queue, uint64_t tag);
-    Status reason(uint64_t *out_reason, muster_error *error) noexcept;
+    Status reason(uint64_t *out_reason, muster_error *error);
     Status exit_with_peer(int64_t grace_ns) noexcept;
     void stats(muster_stream_stats &out) noexcept;
     void host_release() noexcept;                                             // muster_stream_release()
@@ -148,26 +166,32 @@ class Stream final : public Object, private Waker, private Side, private Source 
     Object &owner() noexcept override { return *this; }
 
     // stream_wait.cpp: locks, parking, arming
+    uint32_t event_of(const Direction &d) const noexcept {
+        return &d == &read_ ? MUSTER_STREAM_READABLE : MUSTER_STREAM_WRITABLE;
+    }
     Status take(Direction &d, Deadline &deadline, uint32_t cancels) noexcept;
     Status take_slowly(Direction &d, Deadline &deadline, uint32_t cancels) noexcept;
+    Status take_shortly(Direction &d, uint32_t cancels) noexcept;
+    Status take_back(Direction &d) noexcept;
     bool try_take(Direction &d, uint32_t later) noexcept;
     void give(Direction &d) noexcept {
         if (!d.lock.unlock()) [[unlikely]]
             give_contended(d);
     }
     void give_contended(Direction &d) noexcept;
-    void take_from_everyone(Direction &d) noexcept;
+    bool take_from_everyone(Direction &d) noexcept;
     void do_later(Direction &d) noexcept;
     void interrupt(uint32_t directions) noexcept;
     bool interrupted(const Direction &d, uint32_t cancels) const noexcept;
     Status await_bytes(size_t need, Deadline &deadline, uint32_t cancels) noexcept;
     Status await_room(size_t need, Deadline &deadline, uint32_t cancels) noexcept;
-    template <class ParkFn>
-    Status sleep(Direction &d, Park &park, ParkFn &&park_as, Deadline &deadline, uint32_t cancels) noexcept;
+    Status await_flush(bool drained, Deadline &deadline, uint32_t cancels) noexcept;
+    template <class ParkFn, class StopFn>
+    Status sleep(Direction &d, Park &park, ParkFn &&park_as, StopFn &&stop, Deadline &deadline) noexcept;
     static void let_bytes_gather() noexcept;
     template <class Ready>
     bool look_away(Direction &d, Ready &&ready) noexcept;
-    bool arm(uint32_t event) noexcept;
+    bool arm(uint32_t event, size_t need = 0) noexcept; // 0: any byte, or room for a small message
     void rearm(uint32_t event) noexcept;
     void tell(uint32_t events) noexcept;
     void watch_event_fd() noexcept;
@@ -189,10 +213,22 @@ class Stream final : public Object, private Waker, private Side, private Source 
     void post_pump() noexcept;
     Status pump_reads() noexcept;
     Status pump_writes() noexcept;
-    void drop_operations(Direction &d, Status status) noexcept;
+    bool step_read(StreamOperation &operation, Status &status) noexcept;
+    bool step_write(StreamOperation &operation, Status &status) noexcept;
+    template <class StepFn>
+    Status pump_operations(Direction &d, StepFn &&step) noexcept;
+    bool drop_operations(Direction &d, Status status, const Queue *queue = nullptr) noexcept;
+    void operations_done() noexcept;
+    bool enlist(Queue &queue);
+    bool has_operations(const Queue &queue) noexcept;
+    bool add_operation(Direction &d, StreamOperation &&op) noexcept;
+    void abort_in_the_middle() noexcept;
+    friend class StreamAtQueue;
+    void end_operations(const Queue &queue) noexcept;
     // stream.cpp
     void close_now() noexcept;
     void carrier_closed() noexcept;
+    void want_finish() noexcept;
     void finish_held() noexcept;
 
     Ref<Context> context_;
@@ -204,22 +240,29 @@ class Stream final : public Object, private Waker, private Side, private Source 
     std::string peer_, greeting_;
     std::atomic<uint32_t> closed_{0};        // this side: closed or released
     std::atomic<uint32_t> finish_wanted_{0}; // this side writes no more
-    std::atomic<uint32_t> aborted_here_{0};
+
     std::atomic<uint32_t> carrier_told_closed_{0};
     std::atomic<uint32_t> lingers_{0}; // released by the host, kept alive by buffers handed over
     std::atomic<uint32_t> pump_posted_{0};
     std::atomic<uint32_t> event_fd_watched_{0};
     std::atomic<int64_t> exit_grace_ns_{-1};
-    bool wrote_since_wait_ = false; // a request-reply pattern: waiting awake may pay
+    std::atomic<bool> wrote_since_wait_{false}; // relaxed: a request-reply pattern, in which waiting awake may pay
     uint64_t taken_told_ = 0;
     std::string bounce_; // a reservation that would cross the edge of the ring
     Signal signal_;      // external contexts sleep here
 
-    std::mutex watch_lock_; // guards queue_ against watch() while an event is raised
+    // Held while bytes of an operation's buffer are moved, or operations are added or taken out: by the holder of the
+    // direction, or by whoever gives buffers back without it (the closing queue, the closing context).
+    std::mutex operations_lock_;
+    std::vector<std::unique_ptr<StreamAtQueue>> at_queues_; // under at_queues_lock_
+    std::mutex at_queues_lock_;
+
+    std::mutex watch_calls_; // one watch() at a time
+    std::mutex watch_lock_;  // guards queue_ against watch() while an event is raised
     Ref<Queue> queue_;
     std::atomic<uint32_t> interest_{0};
-    std::atomic<uint32_t> armed_{0}; // seq_cst: an armed event is told by exactly one thread
-    bool carrier_watched_ = false;
+    std::atomic<uint32_t> armed_{0};           // seq_cst: an armed event is told by exactly one thread
+    std::atomic<bool> carrier_watched_{false}; // relaxed: written under watch_calls_, before and after events can come
     bool torn_down_ = false;
 
     Direction read_, write_;

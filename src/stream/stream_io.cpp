@@ -26,7 +26,10 @@ class Asks final : public Interrupted {
 Status Stream::broken() noexcept {
     Ending e;
     e.status = MUSTER_E_PEER;
-    e.text = peer_ + ": impossible positions in shared memory";
+    try {
+        e.text = "impossible positions in shared memory";
+    } catch (const std::bad_alloc &) { // the status alone, then
+    }
     duplex_->end(std::move(e));
     return MUSTER_E_PEER;
 }
@@ -34,14 +37,13 @@ Status Stream::broken() noexcept {
 // Why nothing more can be read, once the pipe is empty; OK if it can.
 Status Stream::over_reading() noexcept {
     if (closed_.load(std::memory_order_seq_cst)) return MUSTER_E_CLOSED;
-    if (duplex_->is_ended()) return duplex_->ending().status;
-    return MUSTER_OK;
+    return duplex_->ended_status();
 }
 
 Status Stream::over_writing() noexcept {
     if (closed_.load(std::memory_order_seq_cst) || finish_wanted_.load(std::memory_order_seq_cst))
         return MUSTER_E_CLOSED;
-    if (duplex_->is_ended()) return duplex_->ending().status;
+    if (const Status status = duplex_->ended_status(); status != MUSTER_OK) return status;
     if (out_.reader_gone()) return MUSTER_E_PEER;
     return MUSTER_OK;
 }
@@ -54,22 +56,24 @@ Status Stream::read(void *data, size_t min, size_t capacity, Deadline &deadline,
     auto *to = static_cast<unsigned char *>(data);
     const Asks interrupt([&] { return interrupted(read_, cancels); });
     Status status = MUSTER_OK;
-    if (read_.lent) status = MUSTER_E_BUSY;
+    if (read_.lent.load(std::memory_order_relaxed)) status = MUSTER_E_BUSY;
     while (status == MUSTER_OK) {
-        if (read_.operations != nullptr && !read_.operations->empty()) status = pump_reads(); // they come first
+        if (read_.waiting_operations.load(std::memory_order_seq_cst) != 0) status = pump_reads(); // they come first
         // What ends a stream is looked at before its bytes: all bytes come before their end.
         const bool finished = in_.finished();
         const Status over = over_reading();
-        if (over == MUSTER_E_CLOSED || (over < 0 && aborted_here_.load(std::memory_order_relaxed))) {
+        if (over == MUSTER_E_CLOSED || (over < 0 && duplex_->aborted_by(side_))) {
             status = over;
             break;
         }
         if (status == MUSTER_OK) {
-            if (in_.chasing() && !deadline.look_once() && !wrote_since_wait_) let_bytes_gather();
+            if (in_.chasing() && !deadline.look_once() && !wrote_since_wait_.load(std::memory_order_relaxed))
+                let_bytes_gather();
             size_t got = 0;
             status = in_.pull(to + moved, std::min(capacity - moved, cancel_piece), got);
             moved += got;
             if (status == MUSTER_E_PROTOCOL) status = broken();
+            if (status == MUSTER_E_ABORTED && duplex_->is_ended()) status = duplex_->ended_status();
             if (status < 0 || moved >= min) break;
             if (got != 0) {
                 if (read_.cancels.load(std::memory_order_seq_cst) != cancels) status = MUSTER_E_CANCELED;
@@ -96,8 +100,12 @@ Status Stream::read(void *data, size_t min, size_t capacity, Deadline &deadline,
             // An external context is driven by whoever waits: only look, and wait inside the engine.
             Deadline look(0);
             const bool inside = !deadline.look_once() && !context_->external();
-            const Carrier::Moved got = carrier_->receive(to + moved, capacity - moved, inside ? deadline : look,
-                                                         interrupt, std::exchange(wrote_since_wait_, false));
+            const bool spin = wrote_since_wait_.load(std::memory_order_relaxed);
+            wrote_since_wait_.store(false, std::memory_order_relaxed);
+            read_.asleep.store(inside, std::memory_order_relaxed);
+            const Carrier::Moved got =
+                carrier_->receive(to + moved, capacity - moved, inside ? deadline : look, interrupt, spin);
+            read_.asleep.store(false, std::memory_order_relaxed);
             moved += got.bytes;
             if (moved >= min) break;
             if (got.status == MUSTER_OK) {
@@ -143,19 +151,22 @@ Status Stream::write(const void *data, size_t size, Deadline &deadline, size_t &
     if (const Status status = take(write_, deadline, cancels); status != MUSTER_OK) return status;
     if (size > DirectionLock::longest) write_.lock.settle();
     const auto *from = static_cast<const unsigned char *>(data);
-    const Asks interrupt([&] { return interrupted(write_, cancels); });
-    Status status = write_.lent ? MUSTER_E_BUSY : MUSTER_OK;
-    wrote_since_wait_ = true;
+    const Asks interrupt(
+        [&] { return interrupted(write_, cancels) || finish_wanted_.load(std::memory_order_seq_cst) != 0; });
+    Status status = write_.lent.load(std::memory_order_relaxed) ? MUSTER_E_BUSY : MUSTER_OK;
+    wrote_since_wait_.store(true, std::memory_order_relaxed);
     while (status == MUSTER_OK) {
         if ((status = over_writing()) != MUSTER_OK) break;
         if (moved == size) break;
-        if (write_.operations != nullptr && !write_.operations->empty()) status = pump_writes(); // they come first
+        if (write_.waiting_operations.load(std::memory_order_seq_cst) != 0) status = pump_writes(); // they come first
         if (status == MUSTER_OK) {
             if (carrier_ && !duplex_->shared() && out_.drained()) {
                 const bool inside = !deadline.look_once() && !context_->external();
                 write_.lock.settle();
+                write_.asleep.store(inside, std::memory_order_relaxed);
                 const Carrier::Moved sent = inside ? carrier_->send(from + moved, size - moved, deadline, interrupt)
                                                    : carrier_->send_now(from + moved, size - moved);
+                write_.asleep.store(false, std::memory_order_relaxed);
                 moved += sent.bytes;
                 if (moved == size) break;
                 if (inside && sent.status == MUSTER_OK) {
@@ -199,22 +210,27 @@ Status Stream::reserve(size_t min, Deadline &deadline, void *&data, size_t &size
     if (min == 0 || min > out_.window() / 4) return MUSTER_E_ARG;
     const uint32_t cancels = write_.cancels.load(std::memory_order_seq_cst);
     if (const Status status = take(write_, deadline, cancels); status != MUSTER_OK) return status;
-    Status status = write_.lent ? MUSTER_E_BUSY : MUSTER_OK;
+    Status status = write_.lent.load(std::memory_order_relaxed) ? MUSTER_E_BUSY : MUSTER_OK;
     while (status == MUSTER_OK) {
         if ((status = over_writing()) != MUSTER_OK) break;
-        if (write_.operations != nullptr && !write_.operations->empty()) status = pump_writes();
+        if (write_.waiting_operations.load(std::memory_order_seq_cst) != 0) status = pump_writes();
         if (status == MUSTER_OK) {
             unsigned char *room = nullptr;
             status = out_.reserve(min, room, size);
             if (status == MUSTER_E_PROTOCOL) status = broken();
             if (status == MUSTER_OK) {
                 if (size < min) { // the room goes around the edge of the ring: fill a copy, commit() writes it
-                    bounce_.resize(min);
+                    try {
+                        bounce_.resize(min);
+                    } catch (const std::bad_alloc &) {
+                        status = MUSTER_E_NOMEM;
+                        break;
+                    }
                     room = reinterpret_cast<unsigned char *>(bounce_.data());
                     size = min;
                 }
                 data = room;
-                write_.lent = true;
+                write_.lent.store(true, std::memory_order_relaxed);
                 write_.set_unusual(Direction::LENT, true);
                 write_.lent_bytes = size;
                 break;
@@ -225,7 +241,7 @@ Status Stream::reserve(size_t min, Deadline &deadline, void *&data, size_t &size
         if (write_.cancels.load(std::memory_order_seq_cst) != cancels)
             status = MUSTER_E_CANCELED;
         else if (deadline.look_once())
-            status = arm(MUSTER_STREAM_WRITABLE) ? MUSTER_AGAIN : MUSTER_OK;
+            status = arm(MUSTER_STREAM_WRITABLE, min) ? MUSTER_AGAIN : MUSTER_OK;
         else if (deadline.passed())
             status = MUSTER_TIMEOUT;
         else if ((status = await_room(min, deadline, cancels)) == MUSTER_TIMEOUT)
@@ -236,26 +252,26 @@ Status Stream::reserve(size_t min, Deadline &deadline, void *&data, size_t &size
 }
 
 Status Stream::commit(size_t size) noexcept {
-    Deadline endless(-1);
-    if (const Status status = take(write_, endless, write_.cancels.load()); status != MUSTER_OK)
-        return status == MUSTER_E_CANCELED ? MUSTER_E_ARG : status;
+    if (const Status status = take_back(write_); status != MUSTER_OK) return status;
     Status status = MUSTER_OK;
-    if (!write_.lent || size > write_.lent_bytes) {
+    if (!write_.lent.load(std::memory_order_relaxed) || size > write_.lent_bytes) {
         status = MUSTER_E_ARG;
     } else {
-        write_.lent = false;
+        write_.lent.store(false, std::memory_order_relaxed);
         write_.set_unusual(Direction::LENT, false);
-        wrote_since_wait_ = true;
-        if (duplex_->is_ended()) {
-            status = duplex_->ending().status;
+        wrote_since_wait_.store(true, std::memory_order_relaxed);
+        status = over_writing();
+        if (status != MUSTER_OK) {
+            // nothing is handed on any more
         } else if (!bounce_.empty()) {
             size_t moved = 0;
-            status =
-                out_.push(bounce_.data(), size, moved); // room for it was there at reserve(), and nobody wrote since
-            bounce_.clear();
+            // Room for it was there at reserve(), and nobody wrote since.
+            status = out_.push(bounce_.data(), size, moved);
+            if (status == MUSTER_E_PROTOCOL) status = broken();
         } else {
             out_.commit(size);
         }
+        bounce_.clear();
         if (status == MUSTER_OK) count(write_, size, context_->counters.bytes_out);
     }
     give(write_);
@@ -267,11 +283,8 @@ Status Stream::flush(Deadline &deadline) noexcept {
     if (const Status status = take(write_, deadline, cancels); status != MUSTER_OK) return status;
     Status status = MUSTER_OK;
     while (status == MUSTER_OK) {
-        if (duplex_->is_ended()) {
-            status = duplex_->ending().status;
-            break;
-        }
-        if (write_.operations != nullptr && !write_.operations->empty()) status = pump_writes();
+        if ((status = duplex_->ended_status()) != MUSTER_OK) break;
+        if (write_.waiting_operations.load(std::memory_order_seq_cst) != 0) status = pump_writes();
         // What lies in the pipe can be read by the peer; only a carrier has a way to go with it.
         if (status == MUSTER_OK && (!carrier_ || duplex_->shared() || carrier_->flush())) break;
         if (status < 0) break;
@@ -282,7 +295,7 @@ Status Stream::flush(Deadline &deadline) noexcept {
             status = MUSTER_AGAIN;
         else if (deadline.passed())
             status = MUSTER_TIMEOUT;
-        else if ((status = await_room(out_.window(), deadline, cancels)) == MUSTER_TIMEOUT)
+        else if ((status = await_flush(false, deadline, cancels)) == MUSTER_TIMEOUT)
             status = MUSTER_OK;
     }
     give(write_);
@@ -294,22 +307,24 @@ Status Stream::peek(size_t min, Deadline &deadline, const void *&data, size_t &s
     if (min == 0 || min > in_.window() / 4) return MUSTER_E_ARG;
     const uint32_t cancels = read_.cancels.load(std::memory_order_seq_cst);
     if (const Status status = take(read_, deadline, cancels); status != MUSTER_OK) return status;
-    Status status = read_.lent ? MUSTER_E_BUSY : MUSTER_OK;
+    Status status = read_.lent.load(std::memory_order_relaxed) ? MUSTER_E_BUSY : MUSTER_OK;
     while (status == MUSTER_OK) {
-        if (read_.operations != nullptr && !read_.operations->empty()) status = pump_reads();
+        size_t more = min; // bytes in the pipe that would do
+        if (read_.waiting_operations.load(std::memory_order_seq_cst) != 0) status = pump_reads();
         const bool finished = in_.finished();
         const Status over = over_reading();
-        if (over == MUSTER_E_CLOSED || (over < 0 && aborted_here_.load(std::memory_order_relaxed))) {
+        if (over == MUSTER_E_CLOSED || (over < 0 && duplex_->aborted_by(side_))) {
             status = over;
             break;
         }
         if (status == MUSTER_OK) {
             const unsigned char *bytes = nullptr;
             status = in_.peek(min, bytes, size);
+            more = min + in_.hidden();
             if (status == MUSTER_E_PROTOCOL) status = broken();
             if (status == MUSTER_OK) {
                 data = bytes;
-                read_.lent = true;
+                read_.lent.store(true, std::memory_order_relaxed);
                 read_.set_unusual(Direction::LENT, true);
                 read_.lent_bytes = size;
                 break;
@@ -329,10 +344,10 @@ Status Stream::peek(size_t min, Deadline &deadline, const void *&data, size_t &s
             carrier_->engage();
         }
         if (deadline.look_once())
-            status = arm(MUSTER_STREAM_READABLE) ? MUSTER_AGAIN : MUSTER_OK;
+            status = arm(MUSTER_STREAM_READABLE, more) ? MUSTER_AGAIN : MUSTER_OK;
         else if (deadline.passed())
             status = MUSTER_TIMEOUT;
-        else if ((status = await_bytes(min, deadline, cancels)) == MUSTER_TIMEOUT)
+        else if ((status = await_bytes(more, deadline, cancels)) == MUSTER_TIMEOUT)
             status = MUSTER_OK;
     }
     give(read_);
@@ -340,14 +355,12 @@ Status Stream::peek(size_t min, Deadline &deadline, const void *&data, size_t &s
 }
 
 Status Stream::consume(size_t size) noexcept {
-    Deadline endless(-1);
-    if (const Status status = take(read_, endless, read_.cancels.load()); status != MUSTER_OK)
-        return status == MUSTER_E_CANCELED ? MUSTER_E_ARG : status;
+    if (const Status status = take_back(read_); status != MUSTER_OK) return status;
     Status status = MUSTER_OK;
-    if (!read_.lent || size > read_.lent_bytes) {
+    if (!read_.lent.load(std::memory_order_relaxed) || size > read_.lent_bytes) {
         status = MUSTER_E_ARG;
     } else {
-        read_.lent = false;
+        read_.lent.store(false, std::memory_order_relaxed);
         read_.set_unusual(Direction::LENT, false);
         in_.consume(size);
         in_.publish_tail();

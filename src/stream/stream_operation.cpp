@@ -24,84 +24,96 @@ void StreamOperation::complete(Status status) noexcept {
     queue.reset();
 }
 
-// Fills the reads begun, in order. OK: none is left. AGAIN: the first one waits for bytes, and is parked. Holder of the
-// lock.
-Status Stream::pump_reads() noexcept {
-    read_.lock.settle();
-    while (!read_.operations->empty()) {
-        StreamOperation &op = read_.operations->front();
-        const bool finished = in_.finished();
-        const Status over = over_reading();
-        size_t got = 0;
-        Status status = over == MUSTER_E_CLOSED
-                            ? over
-                            : in_.pull(op.data + op.done, std::min(op.size - op.done, cancel_piece), got);
-        if (status == MUSTER_E_PROTOCOL) status = broken();
-        op.done += got;
-        count(read_, got, context_->counters.bytes_in);
-        if (status == MUSTER_OK && op.done != op.size) {
-            if (got != 0) {
-                if (!read_.lock.awaited()) continue;
-                read_.later.fetch_or(Direction::PUMP, std::memory_order_seq_cst); // somebody wants in: after him
+// ---- moving them on ------------------------------------------------------------------------------------------------
+
+// In order. OK: none is left. AGAIN: the first one waits, and is parked, or somebody else wants the direction for a
+// moment. `step` moves a piece; true: the operation is over, with this status. Holder of the lock.
+template <class StepFn>
+Status Stream::pump_operations(Direction &d, StepFn &&step) noexcept {
+    d.lock.settle();
+    for (;;) {
+        StreamOperation over;
+        Status status = MUSTER_OK;
+        {
+            const std::lock_guard guard(operations_lock_);
+            if (d.operations->empty()) {
+                d.set_unusual(Direction::OPERATIONS, false);
+                return MUSTER_OK;
+            }
+            StreamOperation &first = d.operations->front();
+            if (!step(first, status)) {
+                if (status != MUSTER_OK) return status;
+                if (!d.lock.awaited()) continue;
+                d.later.fetch_or(Direction::PUMP, std::memory_order_seq_cst); // after him
                 return MUSTER_AGAIN;
             }
-            if (finished)
-                status = MUSTER_E_END;
-            else if (over < 0)
-                status = over;
-            else {
-                if (carrier_ && !duplex_->shared()) carrier_->taken(), carrier_->engage();
-                if (duplex_->shared()) watch_event_fd();
-                if (!in_.park_reader(Park::FD, std::clamp<size_t>(op.size - op.done, 1, piece()))) continue;
-                if (duplex_->is_ended() || closed_.load(std::memory_order_seq_cst)) continue;
-                return MUSTER_AGAIN;
-            }
+            over = std::move(first);
+            d.operations->pop_front();
+            d.waiting_operations.fetch_sub(1, std::memory_order_seq_cst);
         }
-        StreamOperation ended = std::move(op);
-        read_.operations->pop_front();
-        read_.waiting_operations.fetch_sub(1, std::memory_order_seq_cst);
-        ended.complete(status);
+        over.complete(status);
     }
-    read_.set_unusual(Direction::OPERATIONS, false);
+}
+
+bool Stream::step_read(StreamOperation &op, Status &status) noexcept {
+    const bool finished = in_.finished();
+    const Status over = over_reading();
+    size_t got = 0;
+    status =
+        over == MUSTER_E_CLOSED ? over : in_.pull(op.data + op.done, std::min(op.size - op.done, cancel_piece), got);
+    if (status == MUSTER_E_PROTOCOL) status = broken();
+    if (status == MUSTER_E_ABORTED && duplex_->is_ended()) status = duplex_->ended_status();
+    op.done += got;
+    count(read_, got, context_->counters.bytes_in);
+    if (status != MUSTER_OK || op.done == op.size) return true;
+    if (got != 0) return false;
+    if (finished || over < 0) {
+        status = finished ? MUSTER_E_END : over;
+        return true;
+    }
+    if (carrier_ && !duplex_->shared()) carrier_->taken(), carrier_->engage();
+    if (duplex_->shared()) watch_event_fd();
+    if (!in_.park_reader(Park::FD, std::clamp<size_t>(op.size - op.done, 1, piece()))) return false;
+    if (!duplex_->is_ended() && closed_.load(std::memory_order_seq_cst) == 0) status = MUSTER_AGAIN;
+    return false;
+}
+
+// Copies a buffer handed over into the ring of a shared-memory stream.
+bool Stream::step_write(StreamOperation &op, Status &status) noexcept {
+    status = duplex_->ended_status();
+    if (status == MUSTER_OK && out_.reader_gone()) status = MUSTER_E_PEER;
+    size_t got = 0;
+    if (status == MUSTER_OK) status = out_.push(op.data + op.done, std::min(op.size - op.done, cancel_piece), got);
+    if (status == MUSTER_E_PROTOCOL) status = broken();
+    op.done += got;
+    count(write_, got, context_->counters.bytes_out);
+    if (status != MUSTER_OK || op.done == op.size) return true;
+    if (got != 0) return false;
+    watch_event_fd();
+    if (!out_.park_writer(Park::FD, std::min<size_t>(op.size - op.done, out_.window() / 4))) return false;
+    if (!duplex_->is_ended()) status = MUSTER_AGAIN;
+    return false;
+}
+
+Status Stream::pump_reads() noexcept {
+    return pump_operations(read_, [this](StreamOperation &op, Status &status) { return step_read(op, status); });
+}
+
+Status Stream::pump_writes() noexcept {
+    const Status status =
+        pump_operations(write_, [this](StreamOperation &op, Status &status) { return step_write(op, status); });
+    if (status != MUSTER_OK) return status;
+    if (finish_wanted_.load(std::memory_order_seq_cst)) out_.finish();
+    operations_done();
     return MUSTER_OK;
 }
 
-// Copies buffers handed over into the ring of a shared-memory stream. OK: none is left. AGAIN: the ring is full,
-// parked.
-Status Stream::pump_writes() noexcept {
-    write_.lock.settle();
-    while (!write_.operations->empty()) {
-        StreamOperation &op = write_.operations->front();
-        Status status = duplex_->is_ended() ? duplex_->ending().status : MUSTER_OK;
-        if (status == MUSTER_OK && out_.reader_gone()) status = MUSTER_E_PEER;
-        size_t got = 0;
-        if (status == MUSTER_OK) status = out_.push(op.data + op.done, std::min(op.size - op.done, cancel_piece), got);
-        if (status == MUSTER_E_PROTOCOL) status = broken();
-        op.done += got;
-        count(write_, got, context_->counters.bytes_out);
-        if (status == MUSTER_OK && op.done != op.size) {
-            if (got != 0) {
-                if (!write_.lock.awaited()) continue;
-                write_.later.fetch_or(Direction::PUMP, std::memory_order_seq_cst);
-                return MUSTER_AGAIN;
-            }
-            watch_event_fd();
-            if (!out_.park_writer(Park::FD, std::min<size_t>(op.size - op.done, out_.window() / 4))) continue;
-            if (duplex_->is_ended()) continue;
-            return MUSTER_AGAIN;
-        }
-        StreamOperation ended = std::move(op);
-        write_.operations->pop_front();
-        write_.waiting_operations.fetch_sub(1, std::memory_order_seq_cst);
-        ended.complete(status);
-    }
-    write_.set_unusual(Direction::OPERATIONS, false);
-    if (finish_wanted_.load(std::memory_order_seq_cst)) out_.finish();
-    if (closed_.load(std::memory_order_seq_cst)) {
-        carrier_closed();
-        if (lingers_.exchange(0, std::memory_order_seq_cst) != 0) release(); // pump() holds another reference
-    }
-    return MUSTER_OK;
+// The last buffer handed over went through, or was given back: a stream that only lived for them goes.
+void Stream::operations_done() noexcept {
+    if (write_.waiting_operations.load(std::memory_order_seq_cst) != 0) return;
+    if (closed_.load(std::memory_order_seq_cst) == 0) return;
+    carrier_closed();
+    if (lingers_.exchange(0, std::memory_order_seq_cst) != 0) release(); // callers hold another reference
 }
 
 // The engine's turn (or anybody's): moves what waits on, unless somebody holds the direction; he is left a wish.
@@ -117,124 +129,211 @@ void Stream::pump() noexcept {
     }
 }
 
+// Never pumps here: the caller may hold locks of a pipe or a duplex. May let the last reference go.
 void Stream::post_pump() noexcept {
     if (pump_posted_.exchange(1, std::memory_order_seq_cst) != 0) return; // the task that comes will see our change
+    if (!try_retain()) return; // on its way out: its end gives back what waits
     struct Pump final : Task {
         Ref<Stream> stream;
-        explicit Pump(Stream *s) : stream(s) {}
+        explicit Pump(Ref<Stream> s) : stream(std::move(s)) {}
         void run() noexcept override {
             stream->pump_posted_.store(0, std::memory_order_seq_cst);
             stream->pump();
         }
     };
-    auto task = std::unique_ptr<Task>(new (std::nothrow) Pump(this));
-    if (task && context_->post(std::move(task))) return;
-    // No engine any more (or no memory): move what can be moved right here.
-    pump_posted_.store(0, std::memory_order_seq_cst);
-    pump();
+    Ref<Stream> alive = Ref<Stream>::adopt(this);
+    auto task = std::unique_ptr<Task>(new (std::nothrow) Pump(alive));
+    // No memory: the next event or call of the host moves them. No engine: context_closed() gives them back.
+    if (!task || !context_->post(std::move(task))) pump_posted_.store(0, std::memory_order_seq_cst);
+}
+
+// ---- submitting them -----------------------------------------------------------------------------------------------
+
+// The queue's close() is to end operations of this stream. False: it is closed. Queues without an operation are
+// forgotten.
+bool Stream::enlist(Queue &queue) {
+    const std::lock_guard guard(at_queues_lock_);
+    for (const auto &at : at_queues_)
+        if (&at->queue() == &queue) return !queue.closed();
+    for (auto it = at_queues_.begin(); it != at_queues_.end();) {
+        Queue &other = (*it)->queue();
+        if (has_operations(other)) {
+            ++it;
+        } else {
+            other.delist(**it);
+            it = at_queues_.erase(it);
+        }
+    }
+    at_queues_.push_back(std::make_unique<StreamAtQueue>(*this, queue));
+    if (queue.enlist(*at_queues_.back())) return true;
+    at_queues_.pop_back();
+    return false;
+}
+
+bool Stream::has_operations(const Queue &queue) noexcept {
+    const std::lock_guard guard(operations_lock_);
+    for (const Direction *d : {&read_, &write_})
+        if (d->operations != nullptr)
+            for (const StreamOperation &op : *d->operations)
+                if (op.queue.get() == &queue) return true;
+    return !duplex_->shared() && out_.holds_owned_of(queue);
+}
+
+// Holder of the lock.
+bool Stream::add_operation(Direction &d, StreamOperation &&op) noexcept {
+    try {
+        const std::lock_guard guard(operations_lock_);
+        if (d.operations == nullptr) d.operations = new std::deque<StreamOperation>;
+        d.operations->push_back(std::move(op));
+        d.set_unusual(Direction::OPERATIONS, true);
+        d.waiting_operations.fetch_add(1, std::memory_order_seq_cst);
+        return true;
+    } catch (const std::bad_alloc &) {
+        return false;
+    }
 }
 
 Status Stream::read_begin(void *data, size_t size, Queue &queue, uint64_t tag) {
+    const Ref<Stream> alive(this);
     if (closed_.load(std::memory_order_seq_cst)) return MUSTER_E_CLOSED;
-    Deadline endless(-1);
     const uint32_t cancels = read_.cancels.load(std::memory_order_seq_cst);
-    // A thread that waits for bytes holds the direction as long as it waits; it is asked to take the new read along.
     if (read_.waiting_operations.load(std::memory_order_seq_cst) >= most_operations) return MUSTER_AGAIN;
-    if (!queue.reserve()) return MUSTER_AGAIN;
-    if (const Status status = take(read_, endless, cancels); status != MUSTER_OK) {
-        queue.unreserve();
-        return status;
+    if (!enlist(queue) || !queue.reserve()) return MUSTER_AGAIN;
+    Status status = take_shortly(read_, cancels);
+    if (status == MUSTER_OK) {
+        StreamOperation op;
+        op.data = static_cast<unsigned char *>(data);
+        op.size = size;
+        op.queue = Ref<Queue>(&queue);
+        op.tag = tag;
+        op.kind = MUSTER_DONE_READ;
+        if (read_.lent.load(std::memory_order_relaxed))
+            status = MUSTER_E_BUSY;
+        else if (!add_operation(read_, std::move(op)))
+            status = MUSTER_E_NOMEM;
+        else
+            pump_reads();
+        give(read_);
     }
-    if (read_.operations == nullptr) read_.operations = new std::deque<StreamOperation>;
-    StreamOperation op;
-    op.data = static_cast<unsigned char *>(data);
-    op.size = size;
-    op.queue = Ref<Queue>(&queue);
-    op.tag = tag;
-    op.kind = MUSTER_DONE_READ;
-    read_.operations->push_back(std::move(op));
-    read_.set_unusual(Direction::OPERATIONS, true);
-    read_.waiting_operations.fetch_add(1, std::memory_order_seq_cst);
-    pump_reads();
-    give(read_);
-    return MUSTER_OK;
+    if (status != MUSTER_OK) queue.unreserve();
+    // The queue may have been closed before it could see this one.
+    else if (queue.closed())
+        end_operations(queue);
+    return status;
 }
 
 Status Stream::write_owned(const void *data, size_t size, Queue &queue, uint64_t tag) {
-    Deadline endless(-1);
+    const Ref<Stream> alive(this);
     const uint32_t cancels = write_.cancels.load(std::memory_order_seq_cst);
     if (write_.waiting_operations.load(std::memory_order_seq_cst) >= most_operations) return MUSTER_AGAIN;
-    if (!queue.reserve()) return MUSTER_AGAIN;
+    if (!enlist(queue) || !queue.reserve()) return MUSTER_AGAIN;
     StreamOperation op;
     op.data = static_cast<unsigned char *>(const_cast<void *>(data));
     op.size = size;
     op.queue = Ref<Queue>(&queue);
     op.tag = tag;
     op.kind = MUSTER_DONE_RELEASED;
-    Status status = take(write_, endless, cancels);
-    if (status != MUSTER_OK) { // closed or cancelled while waiting for the direction: taken, and given back
-        op.complete(status);
-        return status;
-    }
-    status = write_.lent ? MUSTER_E_BUSY : over_writing();
-    wrote_since_wait_ = true;
-    if (status == MUSTER_E_BUSY) {
-        op.queue.reset();
-        queue.unreserve();
-    } else if (status != MUSTER_OK || size == 0) {
-        op.complete(status);
-    } else if (duplex_->shared()) {
-        if (write_.operations == nullptr) write_.operations = new std::deque<StreamOperation>;
-        write_.operations->push_back(std::move(op));
-        write_.set_unusual(Direction::OPERATIONS, true);
-        write_.waiting_operations.fetch_add(1, std::memory_order_seq_cst);
-        pump_writes();
-    } else {
-        Owned owned{static_cast<const unsigned char *>(data), size, std::move(op.queue), tag};
-        count(write_, size, context_->counters.bytes_out);
-        if (!out_.push_owned(owned)) {
-            owned.queue.reset();
-            queue.unreserve();
-            status = MUSTER_AGAIN;
+    Status status = take_shortly(write_, cancels);
+    bool taken = status < 0 && status != MUSTER_E_WOULD_DEADLOCK; // closed or cancelled meanwhile: given back at once
+    if (status == MUSTER_OK) {
+        wrote_since_wait_.store(true, std::memory_order_relaxed);
+        status = write_.lent.load(std::memory_order_relaxed) ? MUSTER_E_BUSY : over_writing();
+        if (status != MUSTER_OK || size == 0) {
+            taken = status != MUSTER_E_BUSY;
+        } else if (duplex_->shared()) {
+            status = add_operation(write_, std::move(op)) ? MUSTER_OK : MUSTER_E_NOMEM;
+            if (status == MUSTER_OK) pump_writes();
+        } else {
+            Owned owned{static_cast<const unsigned char *>(data), size, op.queue, tag};
+            status = out_.push_owned(owned);
+            if (status == MUSTER_OK) {
+                op.queue.reset();
+                count(write_, size, context_->counters.bytes_out);
+                // It may have ended before it could see this buffer.
+                if (duplex_->is_ended()) out_.take_back_owned(duplex_->ended_status());
+            }
         }
+        give(write_);
     }
-    give(write_);
+    if (taken)
+        op.complete(status);
+    else if (status != MUSTER_OK)
+        queue.unreserve();
+    else if (queue.closed())
+        end_operations(queue);
     return status;
 }
 
-// Ends what waits in a direction. Holder of the lock.
-void Stream::drop_operations(Direction &d, Status status) noexcept {
-    if (d.operations == nullptr) return;
-    while (!d.operations->empty()) {
-        StreamOperation ended = std::move(d.operations->front());
-        d.operations->pop_front();
-        d.waiting_operations.fetch_sub(1, std::memory_order_seq_cst);
-        ended.complete(status);
+// ---- ending them ---------------------------------------------------------------------------------------------------
+
+// Gives back what waits in a direction (for one queue; NULL: for all). Any thread. True: one was in the middle.
+bool Stream::drop_operations(Direction &d, Status status, const Queue *queue) noexcept {
+    bool begun = false;
+    for (;;) {
+        StreamOperation over;
+        {
+            const std::lock_guard guard(operations_lock_);
+            if (d.operations == nullptr) return false;
+            auto it = d.operations->begin();
+            while (it != d.operations->end() && queue != nullptr && it->queue.get() != queue) ++it;
+            if (it == d.operations->end()) {
+                if (d.operations->empty()) d.set_unusual(Direction::OPERATIONS, false);
+                return begun;
+            }
+            over = std::move(*it);
+            d.operations->erase(it);
+            d.waiting_operations.fetch_sub(1, std::memory_order_seq_cst);
+        }
+        begun |= over.done != 0;
+        over.complete(status);
     }
-    d.set_unusual(Direction::OPERATIONS, false);
+}
+
+// The queue is closing: buffers of its operations are the host's again when this returns.
+void Stream::end_operations(const Queue &queue) noexcept {
+    drop_operations(read_, MUSTER_E_CANCELED, &queue);
+    bool in_the_middle = drop_operations(write_, MUSTER_E_CANCELED, &queue);
+    if (!duplex_->shared()) in_the_middle |= out_.take_back_owned(MUSTER_E_CANCELED, &queue);
+    if (in_the_middle) abort_in_the_middle();
+    if (write_.waiting_operations.load(std::memory_order_seq_cst) != 0) return;
+    if (finish_wanted_.load(std::memory_order_seq_cst)) want_finish();
+    operations_done();
+}
+
+void StreamAtQueue::end_operations() noexcept {
+    stream_.end_operations(*queue_);
+}
+
+Object &StreamAtQueue::owner() noexcept {
+    return stream_;
+}
+
+void Stream::abort_in_the_middle() noexcept {
+    try {
+        abort(0, "a buffer handed over was cancelled in the middle");
+    } catch (const std::bad_alloc &) {
+        Ending e;
+        e.status = MUSTER_E_ABORTED;
+        e.aborted_by = side_;
+        duplex_->end(std::move(e));
+    }
 }
 
 Status Stream::cancel(uint32_t directions) noexcept {
     const Ref<Stream> alive(this);
     bool in_the_middle = false;
     if (directions & MUSTER_STREAM_READ) {
-        take_from_everyone(read_);
-        if (!read_.lock.orphaned()) {
-            drop_operations(read_, MUSTER_E_CANCELED);
-            give(read_);
-        }
+        const bool held = take_from_everyone(read_);
+        drop_operations(read_, MUSTER_E_CANCELED);
+        if (held) give(read_);
     }
     if (directions & MUSTER_STREAM_WRITE) {
-        take_from_everyone(write_);
-        if (!write_.lock.orphaned()) {
-            in_the_middle =
-                write_.operations != nullptr && !write_.operations->empty() && write_.operations->front().done != 0;
-            drop_operations(write_, MUSTER_E_CANCELED);
-            if (!duplex_->shared()) in_the_middle |= out_.take_back_owned(MUSTER_E_CANCELED);
-            give(write_);
-        }
+        const bool held = take_from_everyone(write_);
+        in_the_middle = drop_operations(write_, MUSTER_E_CANCELED);
+        if (!duplex_->shared()) in_the_middle |= out_.take_back_owned(MUSTER_E_CANCELED);
+        if (held) give(write_);
     }
-    if (in_the_middle) return abort(0, "a buffer handed over was cancelled in the middle");
+    if (in_the_middle) abort_in_the_middle();
     return MUSTER_OK;
 }
 

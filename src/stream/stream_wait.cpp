@@ -40,10 +40,10 @@ bool Stream::try_take(Direction &d, uint32_t later) noexcept {
 // Somebody waits, or has left a wish, or released the stream: all of them may free it once the lock is free.
 void Stream::give_contended(Direction &d) noexcept {
     const Ref<Stream> alive(this);
-    if (!d.lock.unlock_contended())
-        release(); // host_release() left the host's share of the stream to us
-    else
-        do_later(d);
+    if (d.lock.unlock_contended()) return do_later(d);
+    // host_release() left the host's share of the stream to us; nobody else comes in, so a wish is ours to do.
+    if (d.later.exchange(0, std::memory_order_seq_cst) & Direction::FINISH) finish_held();
+    release();
 }
 
 Status Stream::take(Direction &d, Deadline &deadline, uint32_t cancels) noexcept {
@@ -56,6 +56,8 @@ Status Stream::take_slowly(Direction &d, Deadline &deadline, uint32_t cancels) n
     const Ref<Stream> alive(this);
     if (d.lock.try_lock()) return MUSTER_OK;
     if (deadline.look_once()) {
+        // The host gets AGAIN, so the watch is armed; first that, then the wish to be told by whoever is inside.
+        armed_.fetch_or(interest_.load(std::memory_order_relaxed) & event_of(d), std::memory_order_seq_cst);
         if (try_take(d, Direction::TELL)) return MUSTER_OK;
         return d.lock.orphaned() ? MUSTER_E_CLOSED : MUSTER_AGAIN;
     }
@@ -68,21 +70,44 @@ Status Stream::take_slowly(Direction &d, Deadline &deadline, uint32_t cancels) n
     }
 }
 
+// For calls without a timeout: waits while the holder moves bytes, not while it sleeps. AGAIN: it sleeps.
+Status Stream::take_shortly(Direction &d, uint32_t cancels) noexcept {
+    if (d.lock.try_lock()) return MUSTER_OK;
+    while (!d.asleep.load(std::memory_order_relaxed)) {
+        Deadline turn(1'000'000);
+        if (const Status status = take(d, turn, cancels); status != MUSTER_TIMEOUT) return status;
+    }
+    Deadline once(0);
+    return take(d, once, cancels);
+}
+
+// For whoever has borrowed room or bytes: nobody sleeps in the direction meanwhile, and no cancel sends him away.
+Status Stream::take_back(Direction &d) noexcept {
+    for (;;) {
+        Deadline endless(-1);
+        const Status status = take(d, endless, d.cancels.load(std::memory_order_seq_cst));
+        if (status != MUSTER_E_CANCELED) return status;
+    }
+}
+
 void Stream::do_later(Direction &d) noexcept {
     // seq_cst: after the unlock; whoever found the lock held or marked has left his wish before.
     const uint32_t wishes = d.later.exchange(0, std::memory_order_seq_cst);
-    if (wishes & Direction::FINISH) finish();
+    if (wishes & Direction::FINISH) want_finish();
     if (wishes & Direction::PUMP) post_pump();
-    if (wishes & Direction::TELL) tell(&d == &read_ ? MUSTER_STREAM_READABLE : MUSTER_STREAM_WRITABLE);
+    if (wishes & Direction::TELL) tell(event_of(d));
 }
 
-// Ends the waits of whoever holds the direction now until the lock is ours: a cancelling thread's way in.
-void Stream::take_from_everyone(Direction &d) noexcept {
+// Ends the waits of whoever holds the direction now until the lock is ours: a cancelling thread's way in. False: the
+// stream was released, nobody gets it any more.
+bool Stream::take_from_everyone(Direction &d) noexcept {
     for (;;) {
         const uint32_t cancels = d.cancels.fetch_add(1, std::memory_order_seq_cst) + 1;
         interrupt(&d == &read_ ? MUSTER_STREAM_READ : MUSTER_STREAM_WRITE);
         Deadline turn(10'000'000); // a thread that came after the interrupt is interrupted in the next turn
-        if (const Status status = take(d, turn, cancels); status == MUSTER_OK || status == MUSTER_E_CLOSED) return;
+        const Status status = take(d, turn, cancels);
+        if (status == MUSTER_OK) return true;
+        if (status == MUSTER_E_CLOSED || status == MUSTER_E_WOULD_DEADLOCK) return false;
     }
 }
 
@@ -109,8 +134,8 @@ bool Stream::interrupted(const Direction &d, uint32_t cancels) const noexcept {
 // ---------------------------------------------------------------------------------------------------------
 
 // OK: look again (bytes, room, or an interrupt). `park_as(state)` parks in the pipe; false: there is something already.
-template <class ParkFn>
-Status Stream::sleep(Direction &d, Park &park, ParkFn &&park_as, Deadline &deadline, uint32_t cancels) noexcept {
+template <class ParkFn, class StopFn>
+Status Stream::sleep(Direction &d, Park &park, ParkFn &&park_as, StopFn &&stop, Deadline &deadline) noexcept {
     if (context_->on_loop() && !context_->external()) return MUSTER_E_WOULD_DEADLOCK;
     if (carrier_ && carrier_->would_deadlock()) return MUSTER_E_WOULD_DEADLOCK;
     d.waits.add(1);
@@ -118,19 +143,21 @@ Status Stream::sleep(Direction &d, Park &park, ParkFn &&park_as, Deadline &deadl
     d.lock.settle();
     const Ref<Stream> alive(this);
     Status status = MUSTER_OK;
-    if (context_->external()) {
-        const uint32_t seen = signal_.seen();
-        if (duplex_->shared()) watch_event_fd();
-        if (!park_as(Park::FD)) return MUSTER_OK;
-        if (!interrupted(d, cancels)) status = context_->sleep(signal_, seen, deadline);
-    } else {
-        if (!park_as(Park::FUTEX)) return MUSTER_OK;
-        if (!interrupted(d, cancels) && futex_wait(park.state, Park::FUTEX, deadline, in_.shared()) == ETIMEDOUT)
-            status = MUSTER_TIMEOUT;
-    }
+    const uint32_t seen = signal_.seen();
+    if (context_->external() && duplex_->shared()) watch_event_fd();
+    d.asleep.store(true, std::memory_order_relaxed);
+    if (!park_as(context_->external() ? Park::FD : Park::FUTEX))
+        ; // no need to
+    else if (stop())
+        ; // seq_cst on both sides: parked, then looked; who interrupts sets, then unparks
+    else if (context_->external())
+        status = context_->sleep(signal_, seen, deadline);
+    else if (futex_wait(park.state, Park::FUTEX, deadline, in_.shared()) == ETIMEDOUT)
+        status = MUSTER_TIMEOUT;
+    d.asleep.store(false, std::memory_order_relaxed);
     // seq_cst: whoever wakes us after this does so for nothing, and knows it.
     park.state.store(Park::AWAKE, std::memory_order_seq_cst);
-    rearm(&d == &read_ ? MUSTER_STREAM_READABLE : MUSTER_STREAM_WRITABLE);
+    rearm(event_of(d)); // also when nothing slept: the parking place was used
     return status;
 }
 
@@ -156,8 +183,8 @@ bool Stream::look_away(Direction &d, Ready &&ready) noexcept {
 
 Status Stream::await_bytes(size_t need, Deadline &deadline, uint32_t cancels) noexcept {
     Direction &d = read_;
-    if (wrote_since_wait_ && need <= 4096) {
-        wrote_since_wait_ = false;
+    if (need <= 4096 && wrote_since_wait_.load(std::memory_order_relaxed)) {
+        wrote_since_wait_.store(false, std::memory_order_relaxed);
         if (d.spin < shortest_spin && ++d.sleeps >= sleeps_between_trials) d.spin = 4 * shortest_spin, d.sleeps = 0;
         const uint32_t turns = d.spin < shortest_spin ? 0 : d.spin;
         for (uint32_t i = 0; i < turns; i++) {
@@ -176,24 +203,40 @@ Status Stream::await_bytes(size_t need, Deadline &deadline, uint32_t cancels) no
         return MUSTER_OK;
     }
     return sleep(
-        d, in_.control().reader, [&](uint32_t state) { return in_.park_reader(state, need); }, deadline, cancels);
+        d, in_.control().reader, [&](uint32_t state) { return in_.park_reader(state, need); },
+        [&] { return interrupted(d, cancels); }, deadline);
 }
 
+// A wait for room ends when this side writes no more, too.
 Status Stream::await_room(size_t need, Deadline &deadline, uint32_t cancels) noexcept {
     return sleep(
-        write_, out_.control().writer, [&](uint32_t state) { return out_.park_writer(state, need); }, deadline,
-        cancels);
+        write_, out_.control().writer, [&](uint32_t state) { return out_.park_writer(state, need); },
+        [&] { return interrupted(write_, cancels) || finish_wanted_.load(std::memory_order_seq_cst) != 0; }, deadline);
+}
+
+// Waits until operations can go on, or until everything has left: for the peer's side (drained), or this process.
+Status Stream::await_flush(bool drained, Deadline &deadline, uint32_t cancels) noexcept {
+    const auto park_as = [&](uint32_t state) {
+        if (write_.waiting_operations.load(std::memory_order_seq_cst) != 0)
+            return out_.park_writer(state, out_.window() / 4);
+        out_.park_flusher(state);
+        const bool carried = !carrier_ || duplex_->shared() || carrier_->flush();
+        return !(carried && (!drained || out_.drained() || out_.reader_gone()));
+    };
+    return sleep(
+        write_, out_.control().writer, park_as, [&] { return interrupted(write_, cancels); }, deadline);
 }
 
 // ---- watching
 // --------------------------------------------------------------------------------------------------------
 
 // The host got AGAIN: the next change is to be told. False: there is something already, look again. Holder of the lock.
-bool Stream::arm(uint32_t event) noexcept {
+bool Stream::arm(uint32_t event, size_t need) noexcept {
     if (!(interest_.load(std::memory_order_relaxed) & event)) return true;
+    if (need == 0) need = event == MUSTER_STREAM_READABLE ? 1 : std::min<size_t>(piece(), 4096);
     armed_.fetch_or(event, std::memory_order_seq_cst);
-    const bool parked = event == MUSTER_STREAM_READABLE ? in_.park_reader(Park::FD, 1)
-                                                        : out_.park_writer(Park::FD, std::min<size_t>(piece(), 4096));
+    const bool parked =
+        event == MUSTER_STREAM_READABLE ? in_.park_reader(Park::FD, need) : out_.park_writer(Park::FD, need);
     if (parked && !duplex_->is_ended()) return true;
     armed_.fetch_and(~event, std::memory_order_seq_cst);
     return false;
@@ -218,21 +261,21 @@ void Stream::tell(uint32_t events) noexcept {
 }
 
 void Stream::wake_reader() noexcept {
-    if (read_.waiting_operations.load(std::memory_order_seq_cst) != 0) post_pump();
     tell(MUSTER_STREAM_READABLE);
     if (context_->external()) context_->notify(signal_);
+    if (read_.waiting_operations.load(std::memory_order_seq_cst) != 0) post_pump(); // last: this stream may go there
 }
 
 void Stream::wake_writer() noexcept {
-    if (write_.waiting_operations.load(std::memory_order_seq_cst) != 0) post_pump();
     tell(MUSTER_STREAM_WRITABLE);
     if (context_->external()) context_->notify(signal_);
+    if (write_.waiting_operations.load(std::memory_order_seq_cst) != 0) post_pump();
 }
 
 // A descriptor in the queue's epoll turned ready: our eventfd (shared memory), or the carrier's socket.
 uint32_t Stream::on_fd(uint32_t epoll_events) noexcept {
     const uint32_t interest = interest_.load(std::memory_order_relaxed);
-    if (carrier_watched_) {
+    if (carrier_watched_.load(std::memory_order_relaxed)) {
         const uint32_t events = carrier_->fd_ready(epoll_events);
         const uint32_t told = armed_.fetch_and(~events, std::memory_order_seq_cst) & events;
         return told | (events & ~interest & MUSTER_STREAM_ENDED);
@@ -246,6 +289,7 @@ uint32_t Stream::on_fd(uint32_t epoll_events) noexcept {
 
 Status Stream::watch(uint32_t interest, Queue *queue, uint64_t tag) {
     if (closed_.load(std::memory_order_relaxed) && interest != 0) return MUSTER_E_CLOSED;
+    const std::lock_guard one_at_a_time(watch_calls_);
     Ref<Queue> old;
     {
         const std::lock_guard guard(watch_lock_);
@@ -255,10 +299,11 @@ Status Stream::watch(uint32_t interest, Queue *queue, uint64_t tag) {
         armed_.store(0, std::memory_order_seq_cst);
     }
     if (old) {
-        if (carrier_watched_) carrier_->unwatch(*old, *this);
+        const bool watched = carrier_watched_.load(std::memory_order_relaxed);
+        if (watched) carrier_->unwatch(*old, *this);
         if (duplex_->shared()) old->remove_fd(*this, duplex_->own_event());
-        carrier_watched_ = false;
         old->detach(*this);
+        carrier_watched_.store(false, std::memory_order_relaxed);
     }
     if (interest == 0) return MUSTER_OK;
     queue->attach(*this, tag);
@@ -268,7 +313,8 @@ Status Stream::watch(uint32_t interest, Queue *queue, uint64_t tag) {
             return added.status();
         }
     } else if (carrier_) {
-        carrier_watched_ = carrier_->watch(*queue, *this);
+        carrier_watched_.store(true, std::memory_order_relaxed); // an event may come before watch() returns
+        if (!carrier_->watch(*queue, *this)) carrier_watched_.store(false, std::memory_order_relaxed);
     }
     {
         const std::lock_guard guard(watch_lock_);
@@ -283,7 +329,7 @@ Status Stream::watch(uint32_t interest, Queue *queue, uint64_t tag) {
             if (!try_take(d, Direction::TELL)) continue;
         }
         // A socket's bytes may lie in the kernel: only a read finds out.
-        const bool ask = carrier_watched_ && event == MUSTER_STREAM_READABLE;
+        const bool ask = carrier_watched_.load(std::memory_order_relaxed) && event == MUSTER_STREAM_READABLE;
         if (ask || !arm(event)) {
             armed_.fetch_or(event, std::memory_order_seq_cst);
             tell(event);

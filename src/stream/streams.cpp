@@ -23,11 +23,12 @@ StreamsOfContext &StreamsOfContext::of(Context &context) {
         &key, [](Context &c) -> std::unique_ptr<ContextPart> { return std::make_unique<StreamsOfContext>(c); }));
 }
 
-void StreamsOfContext::add(Stream &stream) noexcept {
+bool StreamsOfContext::add(Stream &stream) noexcept {
     const std::lock_guard guard(lock_);
     stream.next_ = first_;
     if (first_ != nullptr) first_->previous_ = &stream;
     first_ = &stream;
+    return !stopped_;
 }
 
 void StreamsOfContext::remove(Stream &stream) noexcept {
@@ -119,6 +120,7 @@ void StreamsOfContext::stop() noexcept {
     std::vector<Watch *> watches;
     {
         const std::lock_guard guard(lock_);
+        stopped_ = true;
         for (Stream *s = first_; s != nullptr; s = s->next_)
             if (s->try_retain()) alive.push_back(Ref<Stream>::adopt(s));
         for (auto &[stream, watch] : watches_) watches.push_back(watch), watch->stream = nullptr;

@@ -15,7 +15,7 @@ class StreamsOfContext final : public ContextPart {
   public:
     static StreamsOfContext &of(Context &context);
     explicit StreamsOfContext(Context &context) : context_(context) {}
-    void add(Stream &stream) noexcept;
+    bool add(Stream &stream) noexcept; // false: added, but the context has ended the others already
     void remove(Stream &stream) noexcept;
     // From now on the engine calls wake_reader() and wake_writer() of the stream when its eventfd is written.
     void watch_event_fd(Stream &stream);
@@ -28,6 +28,7 @@ class StreamsOfContext final : public ContextPart {
     Context &context_;
     std::mutex lock_;
     Stream *first_ = nullptr;
+    bool stopped_ = false;
     std::unordered_map<Stream *, Watch *> watches_; // loop thread
 };
 

@@ -161,7 +161,7 @@ void Link::abort(uint64_t reason, const char *text, size_t text_bytes) noexcept 
 }
 
 bool Link::unsent() const noexcept {
-    if (unsent_.load(std::memory_order_acquire)) return true;
+    if (unsent_.load(std::memory_order_seq_cst)) return true;
     // acquire: both are published by their owners.
     PipeControl &c = out_.control();
     return !shared_ && c.tail.load(std::memory_order_acquire) != c.head.load(std::memory_order_acquire);

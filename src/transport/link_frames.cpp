@@ -175,7 +175,8 @@ void Link::pump() noexcept {
         const Step step = sealed_ ? seal_batch() : send_batch();
         if (step == Step::stop) return;
         if (step == Step::sent) continue;
-        unsent_.store(false, std::memory_order_release);
+        unsent_.store(false, std::memory_order_seq_cst); // pairs with unsent(), asked by a flusher once he is parked
+        if (!shared_) out_.sent_all();
         if (at_end()) continue;
         if (wants_.load(std::memory_order_seq_cst) != 0 && !goodbye_sent_) continue;
         if (shared_ || dropped_ || finish_sent_) return;
