@@ -141,15 +141,12 @@ end
 case("interrupted", "interrupts reach workers, and tasks here in the middle of a transfer") do
     w = add(2)
     ospids = process_of.(w)
-    computing = @async remotecall_fetch(() -> (x = 0.0; while true; x += rand(); sleep(0); end), w[1])
+    computing = @async remotecall_fetch(() -> (x = 0.0; while true; x += sum(rand(100)); end), w[1])
     sleep(1)
     interrupt(w[1])
     @test within(() -> istaskdone(computing), 10)
     @test computing.exception !== nothing
     idle = w[2]
-    interrupt(idle)
-    sleep(0.5)
-    @test remotecall_fetch(myid, idle) == idle # an idle worker has nothing to interrupt
     # A call with a large argument, interrupted at different moments: the worker and its stream stay usable.
     for delay in (0.0, 0.002, 0.01, 0.03)
         call = let data = rand(10^7)

@@ -193,7 +193,7 @@ end
 
 function Distributed.connect(m::MusterManager, pid::Int, config::WorkerConfig)
     # Workers know nothing of each other but the address the master passed on.
-    config.connect_at === nothing || return twice(dial_worker(config.connect_at, PEER_GREETING))
+    config.connect_at === nothing || return both_ways(dial_worker(config.connect_at, PEER_GREETING))
     worker = config.userdata::Launched
     worker.failure === nothing || throw(launch_error(worker, worker.failure))
     address = await_address(worker)
@@ -204,10 +204,10 @@ function Distributed.connect(m::MusterManager, pid::Int, config::WorkerConfig)
     stream = dial_worker(worker.dial(address), MASTER_GREETING)
     worker.connected = true
     config.connect_at = address
-    return twice(stream)
+    return both_ways(stream)
 end
 
-twice(stream) = (stream, stream)
+both_ways(stream) = (stream.shielded = true; (stream, stream))
 dial_worker(address, greeting::String) = dial_address(String(address), Distributed.worker_timeout(), greeting, 0, 0.0)
 
 launch_error(worker::Launched, why) =

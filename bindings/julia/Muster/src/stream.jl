@@ -28,6 +28,8 @@ mutable struct MusterStream <: IO
     open::Bool
     ended::Bool         # nothing more will be read
     silent::Bool        # the peer has not been heard of for a while
+    shielded::Bool      # carries whole messages of Distributed: see wait_shielded and write_all
+    postponed::Any      # the interrupt that came in the middle of a message, thrown at its flush
     input::Vector{UInt8}
     next::Int           # input[next:last] waits to be read
     last::Int
@@ -37,8 +39,8 @@ mutable struct MusterStream <: IO
     patience::Patience
 
     function MusterStream(handle::Ptr{LowLevel.muster_stream})
-        s = new(handle, ReentrantLock(), 0, WeakRef(), Lock(), false, false, 0, true, false, false,
-            Vector{UInt8}(undef, GATHER_BYTES), 1, 0, Vector{UInt8}(undef, GATHER_BYTES), 0, Ref{Csize_t}(0), Patience())
+        s = new(handle, ReentrantLock(), 0, WeakRef(), Lock(), false, false, 0, true, false, false, false,
+            nothing, Vector{UInt8}(undef, GATHER_BYTES), 1, 0, Vector{UInt8}(undef, GATHER_BYTES), 0, Ref{Csize_t}(0), Patience())
         s.weak = WeakRef(s)
         e = running()
         s.tag = remember(e, s.weak)
@@ -86,12 +88,26 @@ end
         s.waiting += 1
         s.waiting == 1 && hold(e, s.tag, s)
         while s.open && !getfield(s, flag)::Bool
-            wait(s.changed)
+            s.shielded && flag === :readable ? wait_shielded(s.changed) : wait(s.changed)
         end
     finally
         s.waiting -= 1
         s.waiting == 0 && hold(e, s.tag, s.weak)
         unlock(s.changed)
+    end
+    return nothing
+end
+
+# Julia throws the exception of a SIGINT into whichever task ran last. When everybody waits that is often the task that
+# reads messages; it would take it for the death of the peer. On the master the interrupt goes to the main task instead;
+# on a worker nothing was being computed.
+function wait_shielded(changed::Lock)
+    try
+        wait(changed)
+    catch problem
+        problem isa InterruptException || rethrow()
+        main = Base.roottask
+        myid() == 1 && main !== current_task() && main.queue !== nothing && schedule(main, problem; error = true)
     end
     return nothing
 end
@@ -244,7 +260,9 @@ function throw_failed_write(s::MusterStream, status)
     throw(Base.IOError("write to $(peer(s)): $why", Base.UV_EPIPE))
 end
 
-# Writes it all from memory the caller keeps alive. An interrupt leaves the stream whole: the peer gets every byte.
+# Writes it all from memory the caller keeps alive. An interrupt leaves the stream whole: the peer gets every byte. In the
+# middle of one of Distributed's messages it has to wait for the end of the message, or the peer would take the next one
+# for the rest of it; a second interrupt does not wait.
 @noinline function write_all(s::MusterStream, p::Ptr{UInt8}, n::Int)
     done = 0
     turn = TURN_BYTES
@@ -265,9 +283,13 @@ end
                 yield()
                 turn = done + TURN_BYTES
             end
-        catch
-            s.open && Base.invokelatest(hand_over, s, p + done, n - done)
-            rethrow()
+        catch problem
+            if problem isa InterruptException && s.shielded && s.postponed === nothing
+                s.postponed = problem
+            else
+                s.open && Base.invokelatest(hand_over, s, p + done, n - done)
+                rethrow()
+            end
         end
     end
 end
@@ -317,7 +339,15 @@ end
     return count
 end
 
-Base.flush(s::MusterStream) = push_out(s)
+function Base.flush(s::MusterStream)
+    push_out(s)
+    if s.postponed !== nothing
+        problem = s.postponed
+        s.postponed = nothing
+        throw(problem)
+    end
+    return nothing
+end
 
 """
     Muster.closewrite(stream)

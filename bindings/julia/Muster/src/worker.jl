@@ -98,6 +98,7 @@ function serve_connections(listener::Listener)
             LowLevel.muster_stream_exit_with_peer(stream.handle, GRACE_NS)
             master_stream[] = stream
         end
+        stream.shielded = true
         Distributed.process_messages(stream, stream, true)
     end
 end
