@@ -383,6 +383,16 @@ void Pipe::owned_progress(Buffer *b, uint64_t bytes) noexcept {
     b->owned.release(b->capacity, MUSTER_OK);
 }
 
+void Pipe::note_look(uint64_t found) noexcept {
+    constexpr uint64_t crumbs = 512, little = 4096, plenty = 16384;
+    if (std::exchange(gathered_, false))
+        little_looks_ = found < crumbs ? 0 : little_looks_ - (found > plenty); // crumbs: the producer is not hurried
+    else if (found >= little)
+        little_looks_ -= little_looks_ > 0;
+    else
+        little_looks_ += little_looks_ < most_little_looks;
+}
+
 Status Pipe::pull(void *data, size_t size, size_t &moved) noexcept {
     moved = 0;
     read_left_ = 0;
@@ -392,10 +402,7 @@ Status Pipe::pull(void *data, size_t size, size_t &moved) noexcept {
             if (moved != 0) break; // what has come meanwhile is the next call's: no chase after the producer
             if (!load_head()) return MUSTER_E_PROTOCOL;
             if (head_seen_ == tail_) return MUSTER_OK;
-            if (head_seen_ - tail_ < little_bytes)
-                little_looks_ += little_looks_ < most_little_looks;
-            else
-                little_looks_ -= little_looks_ > 0;
+            note_look(head_seen_ - tail_);
         }
         Buffer *b = front();
         uint64_t k = std::min<uint64_t>(size - moved, head_seen_ - tail_);

@@ -142,6 +142,7 @@ class Pipe {
     // Look after look found only a little more: the consumer treads on the producer's heels, and every step of both
     // waits for the other's cache line. Better let some bytes gather before the next look.
     bool chasing() const noexcept { return little_looks_ == most_little_looks && head_seen_ == tail_; }
+    void gathered() noexcept { gathered_ = true; }    // the consumer has looked away
     void chase_over() noexcept { little_looks_ = 0; } // the consumer has slept
     // Shows the next bytes, at least `min` of them. MUSTER_AGAIN: fewer are there. Never shows a handed-over buffer
     // itself, but a copy.
@@ -236,9 +237,10 @@ class Pipe {
     Buffer *read_ = nullptr;
     const unsigned char *read_at_ = nullptr; // the same for tail_ and the bytes there
     uint64_t read_left_ = 0;
-    static constexpr uint64_t little_bytes = 4096;
     static constexpr uint32_t most_little_looks = 8;
     uint32_t little_looks_ = 0;
+    bool gathered_ = false;
+    void note_look(uint64_t found) noexcept;
     bool gathering_ = false;                     // owned_lock_ is held between gather() and consume()
     std::unique_ptr<unsigned char[]> assembled_; // peek() over an edge
     size_t assembled_bytes_ = 0;

@@ -188,7 +188,7 @@ class Stream final : public Object, private Waker, private Side, private Source 
     Status await_flush(bool drained, Deadline &deadline, uint32_t cancels) noexcept;
     template <class ParkFn, class StopFn>
     Status sleep(Direction &d, Park &park, ParkFn &&park_as, StopFn &&stop, Deadline &deadline) noexcept;
-    static void let_bytes_gather() noexcept;
+    void let_bytes_gather() noexcept;
     template <class Ready>
     bool look_away(Direction &d, Ready &&ready) noexcept;
     bool arm(uint32_t event, size_t need = 0) noexcept; // 0: any byte, or room for a small message

@@ -163,6 +163,7 @@ Status Stream::sleep(Direction &d, Park &park, ParkFn &&park_as, StopFn &&stop, 
 
 void Stream::let_bytes_gather() noexcept {
     for (uint32_t k = 0; k < shortest_lull; k++) pause_cpu();
+    in_.gathered();
 }
 
 // One side has caught up with the other. Looking again and again would drag the cache lines of the busy one back and

@@ -51,10 +51,10 @@ static inline double now_us(void) {
     return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
 }
 
-/* Messages that take some tenths of a second over most channels. */
+/* Messages that take a tenth of a second or a few over most channels. */
 static inline long usual_count(enum what what, size_t size) {
-    if (what != WHAT_ONEWAY) return size <= 4096 ? 40000 : size <= (128u << 10) ? 4000 : size <= (4u << 20) ? 400 : 8;
-    return size <= 4096 ? 1000000 : size <= (128u << 10) ? 30000 : size <= (4u << 20) ? 2000 : 24;
+    if (what != WHAT_ONEWAY) return size <= 4096 ? 16000 : size <= (128u << 10) ? 4000 : size <= (4u << 20) ? 400 : 8;
+    return size <= 4096 ? 900000 : size <= (128u << 10) ? 18000 : size <= (4u << 20) ? 1200 : 18;
 }
 
 /* --over X --mode X --what latency|oneway|handover --cores free|one|two --size BYTES --scale PERCENT */
