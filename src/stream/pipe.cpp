@@ -128,7 +128,7 @@ void Pipe::wake_reader_if(uint64_t have) noexcept {
     // relaxed: `need` was stored before the state that was just read.
     if (have < park.need.load(std::memory_order_relaxed)) return;
     if (wake(park, reader_fd_, reader_waker_, &Waker::wake_reader))
-        wakeups_of_reader.fetch_add(1, std::memory_order_relaxed);
+        wakeups_of_reader.store(wakeups_of_reader.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
 void Pipe::wake_writer_if(uint64_t have) noexcept {
@@ -136,7 +136,7 @@ void Pipe::wake_writer_if(uint64_t have) noexcept {
     if (park.state.load(std::memory_order_seq_cst) == Park::AWAKE) return;
     if (have < park.need.load(std::memory_order_relaxed)) return;
     if (wake(park, writer_fd_, writer_waker_, &Waker::wake_writer))
-        wakeups_of_writer.fetch_add(1, std::memory_order_relaxed);
+        wakeups_of_writer.store(wakeups_of_writer.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
 bool Pipe::park_reader(uint32_t state, size_t need) noexcept {

@@ -21,6 +21,7 @@ constexpr uint32_t shortest_spin = 32;
 constexpr uint32_t shortest_lull = 64; // turns: about 1.5 us
 constexpr uint32_t longest_lull = 256;
 constexpr uint32_t sleeps_between_trials = 64;
+constexpr uint32_t sleeps_between_lulls = 512;
 } // namespace
 
 // ---- the lock of a direction
@@ -171,7 +172,7 @@ void Stream::let_bytes_gather() noexcept {
 // pays.
 template <class Ready>
 bool Stream::look_away(Direction &d, Ready &&ready) noexcept {
-    if (d.lull < shortest_lull && ++d.lulls >= sleeps_between_trials) d.lull = shortest_lull, d.lulls = 0;
+    if (d.lull < shortest_lull && ++d.lulls >= sleeps_between_lulls) d.lull = shortest_lull, d.lulls = 0;
     for (uint32_t i = 0; i < d.lull; i += shortest_lull) {
         for (uint32_t k = 0; k < shortest_lull; k++) pause_cpu();
         if (!ready()) continue;
