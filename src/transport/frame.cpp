@@ -38,6 +38,7 @@ Status FrameReader::begin(const unsigned char *header) noexcept {
     if (!fits) return complain("a frame of impossible length");
     if (finished_ && (type_ == FrameType::data || type_ == FrameType::finish))
         return complain("data after the end of the data");
+    if (type_ == FrameType::data) last_data_ = size;
     in_frame_ = true;
     have_ = 0;
     left_ = length;

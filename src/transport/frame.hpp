@@ -85,9 +85,10 @@ class FrameReader {
 
     // What the next bytes are: so many of an unsealed data frame's payload; 0: not within one.
     size_t data_left() const noexcept { return type_ == FrameType::data && !opener_ ? left_ : 0; }
-    // True between two frames: the next byte is the first one of a header.
-    bool at_boundary() const noexcept { return left_ == 0 && have_ == 0; }
-    bool over() const noexcept { return over_; } // the goodbye was read
+    // So many of the next bytes belong to a header; 0: the next byte does not.
+    size_t header_left() const noexcept { return in_frame_ ? 0 : frame_header_bytes - have_; }
+    size_t last_data_length() const noexcept { return last_data_; } // of the latest data frame's payload
+    bool over() const noexcept { return over_; }                    // the goodbye was read
 
   private:
     Status begin(const unsigned char *header) noexcept;
@@ -101,6 +102,7 @@ class FrameReader {
     unsigned char control_[frame_control_max];
     size_t have_ = 0; // bytes of the header; within a control or sealed frame: of its payload
     size_t left_ = 0; // bytes of the payload still to come
+    size_t last_data_ = 0;
     bool in_frame_ = false;
     bool finished_ = false, over_ = false;
     FrameType type_ = FrameType::heartbeat;

@@ -13,7 +13,7 @@ namespace muster {
 
 namespace {
 constexpr int64_t idle_tick_ns = 10'000'000;
-constexpr size_t most_spare_events = 64;
+constexpr size_t most_spare_bells = 64;
 } // namespace
 
 struct Hub::Loop {
@@ -44,7 +44,7 @@ Hub::Hub(Context &context)
 }
 
 Hub::~Hub() {
-    for (int fd : events_) ::close(fd);
+    for (const Bell &bell : bells_) ::close(bell.epoll), ::close(bell.event);
 }
 
 Result<void> Hub::usable() const noexcept {
@@ -65,8 +65,7 @@ void Hub::begin() noexcept {
     arm_timer();
 }
 
-// ---- descriptors
-// -----------------------------------------------------------------------------------------------------
+// ---- descriptors ----------------------------------------------------------------------------------------------------
 
 Result<void> Hub::add(int fd, uint32_t epoll_events, Pollable &who) {
     epoll_event event{};
@@ -117,8 +116,7 @@ void Hub::serve_descriptors() noexcept {
     }
 }
 
-// ---- timers
-// ----------------------------------------------------------------------------------------------------------
+// ---- timers ---------------------------------------------------------------------------------------------------------
 
 uint64_t Hub::start_timer(int64_t at_ns, std::function<void()> due) {
     const uint64_t id = next_id_++;
@@ -155,8 +153,7 @@ void Hub::serve_timers() noexcept {
     arm_timer();
 }
 
-// ---- links
-// -----------------------------------------------------------------------------------------------------------
+// ---- links ----------------------------------------------------------------------------------------------------------
 
 void Hub::add_link(Ref<Link> link) {
     links_.push_back(std::move(link));
@@ -237,31 +234,37 @@ void Hub::idle_tick() noexcept {
     if (more) start_timer(now_ns() + idle_tick_ns, [this] { idle_tick(); });
 }
 
-Result<int> Hub::take_event() noexcept {
+Result<Bell> Hub::take_bell() noexcept {
     {
         const std::lock_guard hold(lock_);
-        if (!events_.empty()) {
-            const int fd = events_.back();
-            events_.pop_back();
-            return fd;
+        if (!bells_.empty()) {
+            const Bell bell = bells_.back();
+            bells_.pop_back();
+            return bell;
         }
     }
-    const int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (fd < 0) return Error::from_errno(errno, MUSTER_OK, "wait on a socket: eventfd");
-    return fd;
+    Fd epoll(epoll_create1(EPOLL_CLOEXEC)), event(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    epoll_event wanted{};
+    wanted.events = EPOLLIN | EPOLLET;
+    if (!epoll || !event || epoll_ctl(epoll.get(), EPOLL_CTL_ADD, event.get(), &wanted) != 0)
+        return Error::from_errno(errno, MUSTER_OK, "wait on a socket");
+    return Bell{epoll.detach(), event.detach()};
 }
 
-void Hub::give_event(int fd) noexcept {
-    if (fd < 0) return;
-    const std::lock_guard hold(lock_);
-    if (events_.size() < most_spare_events)
-        events_.push_back(fd);
-    else
-        ::close(fd);
+void Hub::give_bell(Bell bell) noexcept {
+    if (bell.event < 0) return;
+    {
+        const std::lock_guard hold(lock_);
+        if (bells_.size() < most_spare_bells) {
+            bells_.push_back(bell);
+            return;
+        }
+    }
+    ::close(bell.epoll);
+    ::close(bell.event);
 }
 
-// ---- the end
-// ---------------------------------------------------------------------------------------------------------
+// ---- the end --------------------------------------------------------------------------------------------------------
 
 uint64_t Hub::on_closing(std::function<void()> run) {
     const uint64_t id = next_id_++;

@@ -28,6 +28,11 @@ class Pollable {
     ~Pollable() = default;
 };
 
+// What a thread of the host sleeps on: an epoll that holds an eventfd, both edge-triggered. Descriptors; -1: none.
+struct Bell {
+    int epoll = -1, event = -1;
+};
+
 // Any thread, unless a member says otherwise.
 class Hub final : public ContextPart {
   public:
@@ -59,8 +64,8 @@ class Hub final : public ContextPart {
     // --- links: any thread ---
     void schedule(Link &link) noexcept;   // Link::turn() runs on the loop thread soon; calls merge
     void watch_over(Link &link) noexcept; // Link::idle_tick() runs on the loop thread every few ms until it says enough
-    Result<int> take_event() noexcept;    // an eventfd for a thread that waits on a socket
-    void give_event(int fd) noexcept;
+    Result<Bell> take_bell() noexcept;    // for a thread that waits on a socket
+    void give_bell(Bell bell) noexcept;   // with nothing but its own event in its epoll
 
     // What must be told when the context closes: returns an id for forget_closing(). Loop thread.
     uint64_t on_closing(std::function<void()> run);
@@ -92,7 +97,7 @@ class Hub final : public ContextPart {
     std::mutex lock_; // guards what follows, up to the next group
     std::vector<Object *> graveyard_;
     std::vector<Ref<Link>> scheduled_, watched_over_;
-    std::vector<int> events_;
+    std::vector<Bell> bells_;
     std::atomic<bool> sweeping_{false}, idle_ticking_{false};
 
     // loop thread

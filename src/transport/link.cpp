@@ -64,8 +64,7 @@ void Link::wake_reader() noexcept {
     ask_turn();
 }
 
-// ---- alive?
-// ----------------------------------------------------------------------------------------------------------
+// ---- alive? ---------------------------------------------------------------------------------------------------------
 
 void Link::tick(int64_t now, bool late) noexcept {
     if (over()) return;
@@ -102,8 +101,7 @@ Carrier::Io Link::io() const noexcept {
             static_cast<uint64_t>(last_heard_.load(std::memory_order_relaxed))};
 }
 
-// ---- the end
-// ---------------------------------------------------------------------------------------------------------
+// ---- the end --------------------------------------------------------------------------------------------------------
 
 void Link::fail(Status status, int os_errno, const char *why) noexcept {
     if (dead_.exchange(true, std::memory_order_seq_cst)) return;

@@ -30,7 +30,9 @@ class TryLock {
         held_.store(false, std::memory_order_seq_cst);
         return wish_.load(std::memory_order_seq_cst);
     }
-    void looked() noexcept { wish_.store(false, std::memory_order_seq_cst); } // by the holder, before it looks
+    void looked() noexcept { // by the holder, before it looks
+        if (wish_.load(std::memory_order_relaxed)) wish_.store(false, std::memory_order_seq_cst);
+    }
     bool held() const noexcept { return held_.load(std::memory_order_relaxed); }
 
   private:
@@ -60,7 +62,6 @@ class Link : public Carrier, private Waker, protected FrameSink {
     void stop() noexcept;                               // the engine ends: now
 
     // --- Carrier ---
-    Moved send_now(const void *data, size_t size) noexcept override;
     void taken() noexcept override;
     bool flush() noexcept override;
     void abort(uint64_t reason, const char *text, size_t text_bytes) noexcept override;
@@ -88,6 +89,8 @@ class Link : public Carrier, private Waker, protected FrameSink {
     void give_tx() noexcept;               // unlocks; looks again if somebody left a wish
     void pump() noexcept;                  // tx lock held
     bool tx_idle() const noexcept;         // tx lock held: nothing waits before the next byte of the host
+    void use_credit(uint64_t bytes) noexcept { credit_.fetch_sub(bytes, std::memory_order_relaxed); }
+    void return_credit(uint64_t bytes) noexcept { credit_.fetch_add(bytes, std::memory_order_relaxed); }
     uint64_t usable_credit() const noexcept { return credit_.load(std::memory_order_acquire); }
     void finalize() noexcept; // loop thread
     // FrameSink; rx lock held
@@ -116,12 +119,28 @@ class Link : public Carrier, private Waker, protected FrameSink {
     TryLock tx_;
     std::atomic<uint64_t> caller_io_{0}, loop_io_{0}; // relaxed: figures
 
+    // tx lock
+    std::unique_ptr<Sealer> sealer_;
+    std::vector<unsigned char> spill_; // bytes that go before anything else
+    size_t spill_at_ = 0;
+    size_t held_ = 0;      // of out_: to be consumed when the spill is sent, so that the pipe is not empty before
+    size_t open_left_ = 0; // payload of a begun frame that lies in the ring of out_
+    bool finish_sent_ = false, goodbye_sent_ = false, dropped_ = false, send_broken_ = false;
+    const bool sealed_;
+
+    std::atomic<uint64_t> credit_;         // bytes the peer takes; raised under rx, lowered under tx
+    std::atomic<uint64_t> credit_owed_{0}; // to be granted to the peer with the next frame
+    std::atomic<uint32_t> wants_{0};       // seq_cst: a want is set before kick()
+    std::atomic<bool> unsent_{false};      // spill or open frame: for flush()
+    std::atomic<bool> closing_{false}, aborting_{false}, peer_over_{false}, dead_{false}, done_sending_{false};
+    std::atomic<bool> heard_{true}, sent_{false};
+
   private:
     enum : uint32_t { want_heartbeat = 1, want_credit = 2, want_abort = 4 };
+    enum class Step { sent, nothing, stop };
     struct Batch;
     void wake_reader() noexcept override; // Waker: the host has put bytes into out_
     void wake_writer() noexcept override {}
-    enum class Step { sent, nothing, stop };
     Step send_spill() noexcept;
     Step send_batch() noexcept;
     Step seal_batch() noexcept;
@@ -134,22 +153,7 @@ class Link : public Carrier, private Waker, protected FrameSink {
     bool unsent() const noexcept;
     void ask_turn() noexcept;
 
-    // tx lock
-    std::unique_ptr<Sealer> sealer_;
-    std::vector<unsigned char> spill_; // bytes that go before anything else
-    size_t spill_at_ = 0;
-    size_t held_ = 0;      // of out_: to be consumed when the spill is sent, so that the pipe is not empty before
-    size_t open_left_ = 0; // payload of a begun frame that lies in the ring of out_
-    bool finish_sent_ = false, goodbye_sent_ = false, dropped_ = false, send_broken_ = false;
-    bool sealed_ = false;
-
-    std::atomic<uint64_t> credit_;         // bytes the peer takes; raised under rx, lowered under tx
-    std::atomic<uint64_t> credit_owed_{0}; // to be granted to the peer with the next frame
-    std::atomic<uint32_t> wants_{0};       // seq_cst: a want is set before kick()
-    std::atomic<bool> unsent_{false};      // spill or open frame: for flush()
-    std::atomic<bool> closing_{false}, aborting_{false}, peer_over_{false}, dead_{false}, done_sending_{false};
     std::atomic<bool> turn_asked_{false};
-    std::atomic<bool> heard_{true}, sent_{false};
     std::atomic<int64_t> last_heard_{0};
     std::mutex abort_lock_; // guards the reason
     uint64_t abort_reason_ = 0;

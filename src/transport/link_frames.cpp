@@ -15,8 +15,7 @@ constexpr size_t pipe_frame_bytes = 64 * 1024;
 constexpr int most_spans = 24, most_frames = batch_bytes / pipe_frame_bytes;
 } // namespace
 
-// ---- sending; tx lock held
-// -------------------------------------------------------------------------------------------
+// ---- sending; tx lock held ------------------------------------------------------------------------------------------
 
 // One system call's worth: the rest of a begun frame, control frames, new data frames.
 struct Link::Batch {
@@ -62,8 +61,9 @@ void Link::writable() noexcept {
 }
 
 bool Link::tx_idle() const noexcept {
-    return spill_.empty() && open_left_ == 0 && !sealed_ && !send_broken_ && !dropped_ &&
-           wants_.load(std::memory_order_seq_cst) == 0;
+    return spill_.empty() && open_left_ == 0 && !sealed_ && !shared_ && !send_broken_ && !dropped_ && !finish_sent_ &&
+           !goodbye_sent_ && wants_.load(std::memory_order_seq_cst) == 0 && !over() &&
+           !aborting_.load(std::memory_order_relaxed) && !peer_over_.load(std::memory_order_relaxed);
 }
 
 // What to make of the answer of wire_send().
@@ -308,13 +308,7 @@ Link::Step Link::seal_batch() noexcept {
     return Step::sent;
 }
 
-Carrier::Moved Link::send_now(const void *data, size_t size) noexcept {
-    (void)data, (void)size;
-    return {MUSTER_AGAIN, 0};
-}
-
-// ---- receiving; rx lock held
-// ------------------------------------------------------------------------------------------
+// ---- receiving; rx lock held ----------------------------------------------------------------------------------------
 
 void Link::deliver(const unsigned char *data, size_t size) noexcept {
     if (over()) return;
@@ -379,8 +373,7 @@ Status Link::on_goodbye() noexcept {
     return MUSTER_OK;
 }
 
-// ---- credit
-// ----------------------------------------------------------------------------------------------------------
+// ---- credit ---------------------------------------------------------------------------------------------------------
 
 // The host has taken bytes in all: the peer may send as many more. Called by the reading host.
 void Link::grant(uint64_t consumed) noexcept {

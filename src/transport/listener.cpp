@@ -129,8 +129,7 @@ bool ListenerCore::closed() noexcept {
     return closed_;
 }
 
-// ---- the handle
-// ------------------------------------------------------------------------------------------------------
+// ---- the handle -----------------------------------------------------------------------------------------------------
 
 Result<Ref<Listener>> Listener::open(Context &context, std::string_view text, const TransportOptions &options) {
     auto address = parse_address(text);
