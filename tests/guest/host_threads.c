@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT
+// ctest: quick timeout=120
+// Hosts with many threads: releasing what another uses, two contexts, wake functions detached while they are called.
+#include "live.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+static live l;
+
+typedef struct use {
+    muster_status (*wait)(void *object); // waits a little, inside the library
+    void (*release)(void *object);
+    void *object;
+    atomic_int inside;
+} use;
+
+static muster_status in_queue(void *object) {
+    muster_completion entry;
+    return muster_queue_next(object, 3 * MS, &entry, NULL);
+}
+
+static muster_status in_read(void *object) {
+    char byte;
+    size_t count;
+    return muster_stream_read(object, &byte, 1, 3 * MS, &count);
+}
+
+static muster_status in_accept(void *object) {
+    muster_stream *stream;
+    return muster_listener_accept(object, 3 * MS, &stream, NULL);
+}
+
+static muster_status in_wait(void *object) {
+    return muster_process_wait(object, 3 * MS, NULL);
+}
+
+static muster_status in_progress(void *object) {
+    return muster_context_progress(object, 3 * MS);
+}
+
+static void release_queue(void *object) {
+    muster_queue_release(object);
+}
+
+static void release_stream(void *object) {
+    muster_stream_release(object);
+}
+
+static void release_listener(void *object) {
+    muster_listener_release(object);
+}
+
+static void release_process(void *object) {
+    muster_process_release(object);
+}
+
+static void release_context(void *object) {
+    muster_context_release(object);
+}
+
+static void *wait_inside(void *argument) {
+    use *u = argument;
+    atomic_store(&u->inside, 1);
+    const muster_status status = u->wait(u->object);
+    return (void *)(intptr_t)status;
+}
+
+static void release_during(muster_status (*wait)(void *), void (*release)(void *), void *object) {
+    use u = {wait, release, object, 0};
+    pthread_t thread;
+    pthread_create(&thread, NULL, wait_inside, &u);
+    while (!atomic_load(&u.inside)) sched_yield();
+    usleep(500); // inside by now, as the host must see to
+    release(object);
+    void *status;
+    pthread_join(thread, &status);
+    // Time-out, or what the release itself brought about; the other end of a released stream reads its end.
+    const muster_status allowed[] = {MUSTER_TIMEOUT, MUSTER_OK, MUSTER_E_CLOSED, MUSTER_E_END};
+    int known = 0;
+    for (size_t i = 0; i < sizeof allowed / sizeof *allowed; i++) known |= (intptr_t)status == allowed[i];
+    if (!known) EXPECT((muster_status)(intptr_t)status, MUSTER_TIMEOUT);
+}
+
+static void release_while_in_use(void) {
+    for (uint32_t flags = 0; flags <= MUSTER_CONTEXT_EXTERNAL; flags += MUSTER_CONTEXT_EXTERNAL)
+        for (int round = 0; round < 5; round++) {
+            live_begin(&l, flags);
+            release_during(in_queue, release_queue, l.queue);
+            for (int i = 0; i < live_streams; i++) release_during(in_read, release_stream, l.streams[i]);
+            for (int i = 0; i < live_listeners; i++) release_during(in_accept, release_listener, l.listeners[i]);
+            muster_process_kill(l.process, SIGKILL);
+            release_during(in_wait, release_process, l.process);
+            close(l.queue_fd);
+            if (flags)
+                release_during(in_progress, release_context, l.context);
+            else
+                muster_context_release(l.context);
+        }
+}
+
+static void two_contexts(void) {
+    const char secret[] = "one secret for both of them";
+    muster_context *contexts[2];
+    for (int i = 0; i < 2; i++) {
+        muster_context_config config;
+        muster_config_init(&config, sizeof config);
+        config.secret = secret;
+        config.secret_bytes = sizeof secret;
+        config.flags = i ? MUSTER_CONTEXT_SEAL_ALWAYS : 0;
+        EXPECT(muster_context_create(&config, &contexts[i], NULL), MUSTER_OK);
+    }
+    const char *const schemes[] = {"tcp", "unix", "shm"};
+    for (int i = 0; i < 3; i++) {
+        char address[256];
+        size_t bytes;
+        muster_listener *listener;
+        muster_stream *here, *there;
+        muster_error error;
+        workout_address(schemes[i], address, sizeof address);
+        EXPECT(muster_transport_listen(contexts[0], address, strlen(address), NULL, &listener, NULL), MUSTER_OK);
+        EXPECT(muster_listener_address(listener, address, sizeof address, &bytes), MUSTER_OK);
+        if (muster_transport_dial(contexts[1], address, bytes, NULL, 20 * SECOND, &there, &error) != MUSTER_OK) {
+            fprintf(stderr, "%s: %s\n", schemes[i], error.message);
+            _exit(90);
+        }
+        EXPECT(muster_listener_accept(listener, 20 * SECOND, &here, NULL), MUSTER_OK);
+        workout_talk(&live_api, here, there);
+        muster_stream_release(here);
+        muster_stream_release(there);
+        muster_listener_release(listener);
+    }
+    // An inproc name belongs to its context.
+    muster_listener *listener;
+    muster_stream *stream;
+    EXPECT(muster_transport_listen(contexts[0], "inproc://here", 13, NULL, &listener, NULL), MUSTER_OK);
+    EXPECT(muster_transport_dial(contexts[1], "inproc://here", 13, NULL, SECOND, &stream, NULL), MUSTER_E_UNREACHABLE);
+    muster_listener_release(listener);
+    EXPECT(muster_context_close(contexts[0], 20 * SECOND), MUSTER_OK);
+    muster_context_release(contexts[0]);
+    muster_queue *queue; // the other one does not notice
+    muster_completion entry;
+    EXPECT(muster_queue_create(contexts[1], NULL, &queue, NULL), MUSTER_OK);
+    EXPECT(muster_queue_post(queue, 1, 1), MUSTER_OK);
+    EXPECT(muster_queue_next(queue, SECOND, &entry, NULL), MUSTER_OK);
+    muster_queue_release(queue);
+    EXPECT(muster_context_close(contexts[1], 20 * SECOND), MUSTER_OK);
+    muster_context_release(contexts[1]);
+}
+
+static void strangers_stay_out(void) {
+    muster_context *contexts[2]; // each made a secret of its own
+    for (int i = 0; i < 2; i++) EXPECT(muster_context_create(NULL, &contexts[i], NULL), MUSTER_OK);
+    const char *const schemes[] = {"tcp", "unix", "shm"};
+    for (int i = 0; i < 3; i++) {
+        char address[256];
+        size_t bytes;
+        muster_listener *listener;
+        muster_stream *stream;
+        workout_address(schemes[i], address, sizeof address);
+        EXPECT(muster_transport_listen(contexts[0], address, strlen(address), NULL, &listener, NULL), MUSTER_OK);
+        EXPECT(muster_listener_address(listener, address, sizeof address, &bytes), MUSTER_OK);
+        EXPECT(muster_transport_dial(contexts[1], address, bytes, NULL, 20 * SECOND, &stream, NULL), MUSTER_E_AUTH);
+        EXPECT(muster_listener_accept(listener, 0, &stream, NULL), MUSTER_AGAIN);
+        muster_listener_release(listener);
+    }
+    for (int i = 0; i < 2; i++) muster_context_release(contexts[i]);
+}
+
+// The user data of a wake function, freed (and filled) as soon as it is detached.
+typedef struct sleeper {
+    atomic_int inside;
+    uint64_t mark;
+} sleeper;
+
+enum { alive = 0x600d, dead = 0xdead };
+
+static int wake(void *user) {
+    sleeper *s = user;
+    atomic_fetch_add(&s->inside, 1);
+    if (s->mark != alive) {
+        fprintf(stderr, "a wake function was called after it was detached\n");
+        _exit(89);
+    }
+    atomic_fetch_sub(&s->inside, 1);
+    return 0;
+}
+
+static atomic_int stop;
+
+static void *keep_posting(void *queue) {
+    while (!atomic_load(&stop)) {
+        if (muster_queue_post(queue, 1, 1) != MUSTER_OK) sched_yield();
+        muster_completion entry;
+        while (muster_queue_next(queue, 0, &entry, NULL) == MUSTER_OK) {
+        }
+    }
+    return NULL;
+}
+
+static void wake_detached_while_called(void) {
+    muster_context *context;
+    muster_queue *queue;
+    EXPECT(muster_context_create(NULL, &context, NULL), MUSTER_OK);
+    EXPECT(muster_queue_create(context, NULL, &queue, NULL), MUSTER_OK);
+    pthread_t posters[2];
+    for (int i = 0; i < 2; i++) pthread_create(&posters[i], NULL, keep_posting, queue);
+    const int64_t end = guest_now_ns() + SECOND;
+    for (int round = 0; guest_now_ns() < end; round++) {
+        sleeper *s = malloc(sizeof *s);
+        *s = (sleeper){0, alive};
+        EXPECT(muster_queue_set_wake(queue, wake, s), MUSTER_OK);
+        if (round % 3 == 0) sched_yield();
+        EXPECT(muster_queue_set_wake(queue, NULL, NULL), MUSTER_OK);
+        CHECK(atomic_load(&s->inside) == 0);
+        s->mark = dead;
+        free(s);
+    }
+    atomic_store(&stop, 1);
+    for (int i = 0; i < 2; i++) pthread_join(posters[i], NULL);
+    EXPECT(muster_queue_close(queue), MUSTER_OK);
+    muster_queue_release(queue);
+    muster_context_release(context);
+}
+
+int main(void) {
+    guest_run("release while another thread is inside", release_while_in_use, 0, 1);
+    guest_run("two contexts in one process", two_contexts, 0, 3);
+    guest_run("two contexts with secrets of their own", strangers_stay_out, 0, 1);
+    guest_run("a wake function detached while it is called", wake_detached_while_called, 0, 1);
+    return guest_result();
+}
