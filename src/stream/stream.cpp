@@ -17,12 +17,13 @@ Stream::Stream(Context &context, Ref<Duplex> duplex, int side, Ref<Carrier> carr
 
 Ref<Stream> Stream::make(Context &context, Ref<Duplex> duplex, int side, Ref<Carrier> carrier, std::string peer,
                          std::string greeting) {
+    StreamsOfContext &streams = StreamsOfContext::of(context); // here it may fail, in the destructor it may not
     auto stream = Ref<Stream>::adopt(
         new Stream(context, std::move(duplex), side, std::move(carrier), std::move(peer), std::move(greeting)));
     Stream &s = *stream;
     context.counters.streams_made.fetch_add(1, std::memory_order_relaxed);
     context.counters.streams_open.fetch_add(1, std::memory_order_relaxed);
-    const bool in_time = StreamsOfContext::of(context).add(s);
+    const bool in_time = streams.add(s);
     if (!s.duplex_->shared()) {
         s.in_.set_reader_waker(&s);
         s.out_.set_writer_waker(&s);
