@@ -93,7 +93,12 @@ class Context final : public Object {
         struct Lambda final : Task {
             F body;
             explicit Lambda(F &&b) : body(std::move(b)) {}
-            void run() noexcept override { body(); }
+            void run() noexcept override {
+                try {
+                    body();
+                } catch (...) { // out of memory; a body that cannot be given up does without
+                }
+            }
         };
         return post(std::unique_ptr<Task>(new Lambda(std::move(body))));
     }

@@ -2,6 +2,7 @@
 #include "context/engine.hpp"
 
 #include "base/thread.hpp"
+#include "context/uv_memory.hpp"
 
 #include <algorithm>
 #include <sys/eventfd.h>
@@ -26,6 +27,7 @@ Context::Engine::~Engine() {
 }
 
 Result<void> Context::Engine::open() {
+    give_uv_a_reserve();
     wake_fd = Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!wake_fd) return Error::from_errno(errno, MUSTER_OK, "start a context: eventfd");
     // libuv 1.44 leaks its first descriptor when there is none for the second, so that there are is looked at before.

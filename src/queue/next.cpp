@@ -146,7 +146,9 @@ Status Queue::State::wait(Context &context, Deadline &deadline, Entry &out, bool
     return status;
 }
 
-bool Queue::taken_ever() const noexcept { return state_->taker_known.load(std::memory_order_relaxed); }
+bool Queue::taken_ever() const noexcept {
+    return state_->taker_known.load(std::memory_order_relaxed);
+}
 
 bool Queue::taken_here() const noexcept {
     return taken_ever() && pthread_equal(state_->taker.load(std::memory_order_relaxed), pthread_self());
@@ -215,7 +217,7 @@ Result<int> Queue::host_fd() noexcept {
     return fd;
 }
 
-Status Queue::set_wake(muster_wake_fn wake, void *user) noexcept {
+Status Queue::set_wake(muster_wake_fn wake, void *user) {
     State &s = *state_;
     const std::lock_guard one_at_a_time(s.wake_lock);
     if (!wake) {

@@ -103,7 +103,7 @@ class Queue final : public Object {
     Status dispatch(Deadline &deadline, muster_queue_handler_fn handler, void *user, uint64_t *out_count);
     void cancel() noexcept;
     Result<int> host_fd() noexcept; // dup of the epoll descriptor
-    Status set_wake(muster_wake_fn wake, void *user) noexcept;
+    Status set_wake(muster_wake_fn wake, void *user);
     void close() noexcept;
     void stats(muster_queue_stats &out) noexcept;
 
