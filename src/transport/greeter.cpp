@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "transport/greeter.hpp"
 
+#include "transport/pair_broker.hpp"
 #include "transport/socket_link.hpp"
+#include "transport/sockets.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -9,6 +11,10 @@
 #include <sys/socket.h>
 
 namespace muster {
+
+namespace {
+constexpr int64_t aside_patience_ns = 2'000'000'000; // then the link stays with its socket
+}
 
 Greeter::Greeter(Hub &hub, Fd fd, HandshakeConfig config, GreeterSetup setup, Done done)
     : hub_(hub), context_(&hub.context()), fd_(std::move(fd)), handshake_(config), config_(std::move(config)),
@@ -49,7 +55,8 @@ void Greeter::progress() {
             continue;
         }
         if (handshake_.want_segment()) {
-            receive_segment_message();
+            if (handshake_.agreement().pairing == Passing::aside && aside_timer_ == 0) fetch_aside();
+            if (handshake_.want_segment()) receive_segment_message();
             if (handshake_.want_segment()) return;
             continue;
         }
@@ -141,6 +148,34 @@ void Greeter::send_segment_aside(Fd socket) noexcept {
     muster::send_segment(socket.get(), Handshake::segment_message(handshake_.agreement().shared_window), segment_);
 }
 
+// The dialer, whose connection carries no descriptors: asks for them on the Unix socket it was told.
+void Greeter::fetch_aside() noexcept {
+    const Ref<Greeter> self(this);
+    const PairOffer &offer = handshake_.agreement().offer;
+    aside_timer_ = hub_.start_timer(now_ns() + aside_patience_ns, [self] {
+        if (!self->fd_ || !self->handshake_.want_segment()) return;
+        self->segment_taken(false);
+        self->on_events(0);
+    });
+    auto fd = open_socket(AF_UNIX);
+    const SocketAddress at = unix_socket_address(offer.name);
+    int32_t process = 0;
+    if (!fd || offer.name.empty() || offer.name[0] != '@' || connect(fd->get(), at.get(), at.size) != 0 ||
+        peer_user(fd->get(), process) != config_.host.user || !hub_.add(fd->get(), EPOLLIN | EPOLLRDHUP, *this))
+        return segment_taken(false);
+    aside_ = std::move(*fd);
+    // A fresh Unix socket takes so few bytes whole.
+    if (send(aside_.get(), offer.token.data(), offer.token.size(), MSG_DONTWAIT | MSG_NOSIGNAL) !=
+        static_cast<ssize_t>(offer.token.size()))
+        segment_taken(false);
+}
+
+void Greeter::segment_taken(bool ok) {
+    if (aside_) hub_.remove(aside_.get(), *this);
+    aside_.reset();
+    status_ = handshake_.paired(ok);
+}
+
 // The dialer: the message with the descriptors, or none.
 void Greeter::receive_segment_message() {
     const int socket = aside_ ? aside_.get() : fd_.get();
@@ -165,9 +200,7 @@ void Greeter::receive_segment_message() {
         if (taken) segment_ = std::move(*taken);
         ok = lay_out(taken.error(), window, false);
     }
-    if (aside_ && registered_) hub_.remove(aside_.get(), *this);
-    aside_.reset();
-    status_ = handshake_.paired(ok);
+    segment_taken(ok);
 }
 
 // ---- the end --------------------------------------------------------------------------------------------------------
@@ -177,6 +210,7 @@ void Greeter::complete() {
     Ref<Duplex> duplex;
     const int side = agreed.paired && !config_.dialer ? 1 : 0;
     if (agreed.paired) {
+        if (!shared_) return fail(Error::make(MUSTER_E_PROTOCOL, "the other side says it shares memory, and does not"));
         duplex = std::move(shared_);
         if (!config_.shared) hub_.context().counters.upgrades.fetch_add(1, std::memory_order_relaxed);
     } else {
@@ -221,12 +255,13 @@ void Greeter::finish(Result<Ref<Stream>> result) noexcept {
 void Greeter::stop() noexcept {
     done_ = nullptr;
     hub_.stop_timer(timer_);
+    hub_.stop_timer(aside_timer_);
     hub_.forget_closing(closing_);
-    if (std::exchange(registered_, false)) {
-        if (aside_) hub_.remove(aside_.get(), *this);
-        hub_.remove(fd_.get(), *this);
-    }
+    if (!config_.dialer && handshake_.agreement().pairing == Passing::aside)
+        PairBroker::of(hub_).withdraw(handshake_.agreement().offer);
+    if (aside_) hub_.remove(aside_.get(), *this);
     aside_.reset();
+    if (std::exchange(registered_, false)) hub_.remove(fd_.get(), *this);
     fd_.reset();
 }
 

@@ -35,7 +35,9 @@ class Greeter final : public Object, private Pollable {
     bool send_output() noexcept;
     bool send_segment() noexcept;
     ssize_t receive();
+    void fetch_aside() noexcept;
     void receive_segment_message();
+    void segment_taken(bool ok);
     void finish(Result<Ref<Stream>> result) noexcept;
     void fail(const Error &why) noexcept;
     void complete();
@@ -56,7 +58,7 @@ class Greeter final : public Object, private Pollable {
     std::string output_, segment_text_;
     Status status_ = MUSTER_AGAIN;
     bool registered_ = false, segment_sent_ = false;
-    uint64_t timer_ = 0, closing_ = 0;
+    uint64_t timer_ = 0, closing_ = 0, aside_timer_ = 0;
     int64_t since_ = 0;
 };
 

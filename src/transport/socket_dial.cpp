@@ -164,6 +164,7 @@ void SocketDial::connected() {
     setup.peer = text_;
     setup.window = config.window;
     config.local = stays_on_host(fd_.get());
+    if (config.local && config.upgrade) config.passing = Passing::aside;
     if (peer_address(fd_.get()).family() == AF_UNIX) {
         setup.unix_socket = true;
         int32_t process = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "transport/socket_listener.hpp"
 
+#include "transport/pair_broker.hpp"
 #include "transport/sockets.hpp"
 
 #include <cerrno>
@@ -91,6 +92,7 @@ void SocketListener::greet(Fd fd) {
         setup.peer = address_text(peer_address(fd.get()));
     }
     config.local = stays_on_host(fd.get());
+    if (!unix_socket && config.local && config.upgrade) config.passing = Passing::aside;
     setup.what = "accept " + setup.peer;
     if (!make_place()) {
         const std::string refusal = Handshake::refusal_message(Refusal::limit);
@@ -102,6 +104,10 @@ void SocketListener::greet(Fd fd) {
     }
     const auto admitted = std::make_shared<bool>(false);
     config.admit = [core = core_, admitted] { return *admitted = core->reserve(); };
+    const auto place_of = std::make_shared<Greeter *>(nullptr);
+    config.offer = [place_of, &hub = hub_](PairOffer &out) {
+        return *place_of != nullptr && PairBroker::of(hub).offer(**place_of, out);
+    };
     const auto place = greeting_.insert(greeting_.end(), Ref<Greeter>());
     *place = make_ref<Greeter>(hub_, std::move(fd), std::move(config), std::move(setup),
                                [self = Ref<SocketListener>(this), place, admitted](Result<Ref<Stream>> result) {
@@ -113,6 +119,7 @@ void SocketListener::greet(Fd fd) {
                                        self->core_->unreserve();
                                });
     const Ref<Greeter> greeter = *place;
+    *place_of = greeter.get();
     greeter->start();
 }
 

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,18 +40,32 @@ static const way ways[] = {
     {"tcp by name", "tcp://localhost:0?upgrade=no", "?upgrade=no", 0},
     {"tcp sealed", "tcp://127.0.0.1:0?seal=yes", "?seal=yes", 0},
     {"tcp upgraded", "tcp://127.0.0.1:0", "", 0},
-
+    {"tcp external", "tcp://127.0.0.1:0?upgrade=no", "?upgrade=no", MUSTER_CONTEXT_EXTERNAL},
     {"unix", "unix://%s/socket?upgrade=no", "?upgrade=no", 0},
     {"unix abstract", "unix://@muster-test-%d?upgrade=no", "?upgrade=no", 0},
     {"unix upgraded", "unix://%s/socket", "", 0},
     {"unix sealed", "unix://%s/socket?seal=yes", "?seal=yes", 0},
     {"shm", "shm://test-%d", "", 0},
-
+    {"shm external", "shm://test-%d", "", MUSTER_CONTEXT_EXTERNAL},
 };
 enum { way_count = sizeof ways / sizeof *ways };
 
+// Drives an external context, as a host's own loop would.
+typedef struct driver {
+    muster_context *context;
+    pthread_t thread;
+    atomic_int stop;
+} driver;
+
+static void *drive(void *arg) {
+    driver *d = arg;
+    while (!atomic_load(&d->stop)) muster_context_progress(d->context, 10 * MILLISECOND);
+    return NULL;
+}
+
 typedef struct pair {
     muster_context *server, *client;
+    driver drivers[2];
     muster_listener *listener;
     char address[512];
     muster_stream *near, *far; // dialled, accepted
@@ -82,34 +97,17 @@ static void listen_at(pair *p, const char *form, const muster_transport_config *
     assert_int_equal(strlen(p->address), bytes);
 }
 
-// Serves an external context while another thread waits.
-typedef struct driver {
-    muster_context *context;
-    pthread_t thread;
-    volatile int stop;
-} driver;
-
-static void *drive(void *arg) {
-    driver *d = arg;
-    while (!d->stop) muster_context_progress(d->context, 10 * MILLISECOND);
-    return NULL;
-}
-
 static void connect_pair(pair *p, const way *w) {
-    p->server = make_context(w->flags, SECRET);
-    p->client = make_context(w->flags, SECRET);
+    p->server = p->drivers[0].context = make_context(w->flags, SECRET);
+    p->client = p->drivers[1].context = make_context(w->flags, SECRET);
+    for (int i = 0; i < 2 && (w->flags & MUSTER_CONTEXT_EXTERNAL); i++)
+        assert_int_equal(pthread_create(&p->drivers[i].thread, NULL, drive, &p->drivers[i]), 0);
     listen_at(p, w->listen, NULL);
     strcat(p->address, w->dial_options);
-    driver d = {.context = p->server};
-    if (w->flags & MUSTER_CONTEXT_EXTERNAL) assert_int_equal(pthread_create(&d.thread, NULL, drive, &d), 0);
     muster_error error = {0};
     muster_status status =
         muster_transport_dial(p->client, p->address, strlen(p->address), NULL, 20 * SECOND, &p->near, &error);
     if (status != MUSTER_OK) fail_msg("%s: dial: %s %s", w->name, muster_status_name(status), error.message);
-    if (w->flags & MUSTER_CONTEXT_EXTERNAL) {
-        d.stop = 1;
-        pthread_join(d.thread, NULL);
-    }
     status = muster_listener_accept(p->listener, 20 * SECOND, &p->far, &error);
     if (status != MUSTER_OK) fail_msg("%s: accept: %s %s", w->name, muster_status_name(status), error.message);
 }
@@ -120,6 +118,11 @@ static void drop_pair(pair *p) {
     muster_listener_release(p->listener);
     muster_context_close(p->client, SECOND);
     muster_context_close(p->server, SECOND);
+    for (int i = 0; i < 2; i++) {
+        if (!p->drivers[i].thread) continue;
+        atomic_store(&p->drivers[i].stop, 1);
+        pthread_join(p->drivers[i].thread, NULL);
+    }
     muster_context_release(p->client);
     muster_context_release(p->server);
 }
@@ -150,6 +153,18 @@ static void test_a_word_goes_each_way(void **state) {
         assert_int_equal(muster_stream_write(p.far, "world", 5, SECOND, &bytes), MUSTER_OK);
         assert_int_equal(muster_stream_read_into(p.near, got, 5, 0, 5 * SECOND, &bytes), MUSTER_OK);
         assert_memory_equal(got, "world", 5);
+    });
+}
+
+static void test_same_host_links_move_to_shared_memory(void **state) {
+    (void)state;
+    EACH_WAY({
+        muster_context_stats stats[2];
+        muster_context_get_stats(p.client, &stats[0]);
+        muster_context_get_stats(p.server, &stats[1]);
+        const uint64_t wanted = strstr(w->name, "upgraded") != NULL;
+        if (stats[0].upgrades != wanted || stats[1].upgrades != wanted || stats[0].handshakes_ok != 1)
+            fail_msg("%s: %d and %d upgrades", w->name, (int)stats[0].upgrades, (int)stats[1].upgrades);
     });
 }
 
@@ -234,6 +249,7 @@ static int drop_folder(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_word_goes_each_way),
+        cmocka_unit_test(test_same_host_links_move_to_shared_memory),
         cmocka_unit_test(test_bytes_arrive_whole_and_in_order),
     };
     return cmocka_run_group_tests(tests, make_folder, drop_folder);
