@@ -95,8 +95,9 @@ class DirectionLock {
         if (!word_.compare_exchange_strong(state, HELD, std::memory_order_seq_cst)) {
             // Somebody holds the word and waits for us to leave: accept it. He may not have cleared the owner yet.
             while (transfer_.exchange(0, std::memory_order_seq_cst) == 0) sched_yield();
-            owner_.store(0, std::memory_order_seq_cst);
         }
+        // Nor does this thread come in a second time, when it sleeps by driving the engine.
+        owner_.store(0, std::memory_order_seq_cst);
         inside->store(0, std::memory_order_release);
     }
 

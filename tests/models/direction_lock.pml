@@ -15,6 +15,7 @@
  *   4  settle() leaves before it has the word
  *   6  settle() leaves the clearing of the owner to the other thread
  *   5  a slow thread clears an owner that came after the one it saw
+ *   7  settle() keeps the owner: a thread that sleeps by driving the engine comes in a second time
  */
 #ifndef MUTANT
 #define MUTANT 0
@@ -159,6 +160,9 @@ proctype user(byte me) {
                 }
                 if
                 :: got
+#if MUTANT != 7
+                   -> touch; owner = 0
+#endif
                 :: else -> /* accept_transfer: the word is ours; he may not have cleared the owner yet */
                    atomic { transfer != 0 -> drain(me); transfer = 0 }
 #if MUTANT != 6
@@ -167,6 +171,7 @@ proctype user(byte me) {
 #endif
                 fi;
                 touch;
+                assert(owner_of(owner) != me); /* it may sleep by driving the engine, and must not come in again there */
                 store[me]!slot_of(seen),0;
                 critical();
                 unlock_word(me)

@@ -98,7 +98,9 @@ inline Taken take(Queue &queue, int64_t timeout_ns) {
     return taken;
 }
 
-inline unsigned char pattern(uint64_t position) { return static_cast<unsigned char>((position * 2654435761u) >> 13); }
+inline unsigned char pattern(uint64_t position) {
+    return static_cast<unsigned char>((position * 2654435761u) >> 13);
+}
 inline void fill(unsigned char *data, size_t size, uint64_t from) {
     for (size_t i = 0; i < size; i++) data[i] = pattern(from + i);
 }
@@ -116,7 +118,8 @@ inline Status put(Stream &stream, const void *data, size_t size, int64_t timeout
     if (moved != nullptr) *moved = n;
     return status;
 }
-inline Status get(Stream &stream, void *data, size_t min, size_t capacity, int64_t timeout_ns, size_t *moved = nullptr) {
+inline Status get(Stream &stream, void *data, size_t min, size_t capacity, int64_t timeout_ns,
+                  size_t *moved = nullptr) {
     Deadline deadline(timeout_ns);
     size_t n = 0;
     const Status status = stream.read(data, min, capacity, deadline, n);
@@ -142,13 +145,31 @@ class Teller final : public Carrier {
     Ref<Duplex> other_;
 };
 
+// A seeded source of numbers; tests print the seed when they fail.
+class Random {
+  public:
+    explicit Random(uint64_t seed) : state_(seed * 2 + 1) {}
+    uint64_t next() {
+        state_ ^= state_ << 13, state_ ^= state_ >> 7, state_ ^= state_ << 17;
+        return state_ * 0x2545f4914f6cdd1d;
+    }
+    uint64_t below(uint64_t n) { return (next() >> 11) % n; }
+    bool one_in(uint64_t n) { return below(n) == 0; }
+    // Small numbers as often as large ones.
+    uint64_t of_any_size(uint64_t most) { return 1 + below(uint64_t{1} << below(65 - __builtin_clzll(most))) % most; }
+
+  private:
+    uint64_t state_;
+};
+
 // Two ends of one memfd, as two processes would have them: each with its own mapping, context and descriptors.
 struct SharedPair {
     Ref<Context> contexts[2];
     Ref<Queue> queues[2];
     Ref<Duplex> duplexes[2];
-    Ref<Stream> streams[2]; // reset() releases as the host does
+    Ref<Stream> streams[2];       // reset() releases as the host does
     unsigned char *spy = nullptr; // a third mapping, for what a hostile peer does
+    std::vector<unsigned char *> guards;
     size_t bytes = 0;
     uint64_t window = 0;
 
@@ -157,9 +178,14 @@ struct SharedPair {
         bytes = Duplex::shared_bytes(window);
         const int memory = memfd_create("muster-test", MFD_CLOEXEC);
         if (memory < 0 || ftruncate(memory, static_cast<off_t>(bytes)) != 0) ::abort();
+        // Each mapping between two pages that may not be touched.
         const auto map = [&] {
-            void *at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
-            if (at == MAP_FAILED) ::abort();
+            auto *around = static_cast<unsigned char *>(
+                mmap(nullptr, bytes + 8192, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+            void *at = mmap(around + 4096, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, memory, 0);
+            if (around == MAP_FAILED || at == MAP_FAILED) ::abort();
+            guards.push_back(around);
+            guards.push_back(around + 4096 + bytes);
             return at;
         };
         const int events[2] = {eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
@@ -189,6 +215,7 @@ struct SharedPair {
             contexts[i]->close(deadline);
         }
         munmap(spy, bytes);
+        for (unsigned char *guard : guards) munmap(guard, 4096);
     }
     // The pipe that side `reader` reads from, as it lies in the mapping (see Duplex::make_shared()).
     PipeControl &control(int reader) {

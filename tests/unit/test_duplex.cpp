@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Lives of streams in one process: what one thread does to a stream that another one is using, and what must come of it.
+// Lives of streams in one process: what one thread does to a stream that another one is using, and what must come of
+// it.
 #include "stream_fixture.hpp"
 
 using namespace muster;
@@ -7,7 +8,9 @@ using namespace muster::test;
 
 namespace {
 
-void sleep_ms(int n) { std::this_thread::sleep_for(std::chrono::milliseconds(n)); }
+void sleep_ms(int n) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(n));
+}
 
 // Waits until a thread sleeps in this direction of the stream.
 void until_asleep(PipeControl &control, bool reader) {
