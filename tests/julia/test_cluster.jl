@@ -14,6 +14,15 @@ case(f, name, text) = name in chosen ? (@testset "$text ($transport)" begin f() 
 
 within(f, seconds) = timedwait(f, Float64(seconds); pollint = 0.01) === :ok
 alive(pid) = isdir("/proc/$pid") && !occursin(") Z", read("/proc/$pid/stat", String))
+# Runs f on the worker and returns once it runs there: f's process answers nothing until it is over.
+function occupy(f, p)
+    sign = tempname()
+    task = @async remotecall_fetch((f, sign) -> (touch(sign); f()), p, f, sign)
+    within(() -> isfile(sign), 60) || error("worker $p did not begin")
+    sleep(0.1)
+    rm(sign)
+    return task
+end
 process_of(p) = Distributed.worker_from_id(p).config.ospid
 # The innermost of what addprocs or a task threw.
 function cause(e)
@@ -123,15 +132,13 @@ case("killed", "a dead worker is noticed at once, and removed") do
     # pmap goes on with the others if told to
     @test pmap(x -> 2x, 1:20; retry_delays = zeros(3)) == 2:2:40
     # killed in the middle of being removed, and while it computes
-    computing = remotecall(() -> (while true; end), w[2])
-    sleep(0.5)
+    computing = occupy(() -> (while true; end), w[2])
     removing = @async rmprocs(w[2])
     sleep(0.2)
     run(`kill -9 $(ospids[2])`)
     @test within(() -> istaskdone(removing), 5)
     # one that never listens again is killed by the manager
-    remote_do(() -> (while true; end), w[3])
-    sleep(0.5)
+    occupy(() -> (while true; end), w[3])
     removing = @async rmprocs(w[3])
     @test within(() -> istaskdone(removing), 15)
     @test within(() -> !any(alive, ospids), 5)
@@ -141,8 +148,7 @@ end
 case("interrupted", "interrupts reach workers, and tasks here in the middle of a transfer") do
     w = add(2)
     ospids = process_of.(w)
-    computing = @async remotecall_fetch(() -> (x = 0.0; while true; x += sum(rand(100)); end), w[1])
-    sleep(1)
+    computing = occupy(() -> (x = 0.0; while true; x += sum(rand(100)); end), w[1])
     interrupt(w[1])
     @test within(() -> istaskdone(computing), 10)
     @test computing.exception !== nothing

@@ -21,7 +21,7 @@ end
 alive(pid) = isdir("/proc/$pid") && !occursin(") Z", read("/proc/$pid/stat", String))
 
 @testset "workers do not outlive a killed master ($transport)" begin
-    master = open(`$(Base.julia_cmd()) --startup-file=no $(abspath(@__FILE__)) master`, "r")
+    master = open(`$(Base.julia_cmd()) --startup-file=no $(abspath(PROGRAM_FILE)) master`, "r")
     pids = parse.(Int, split(readline(master.out)))
     @test length(pids) == 3
     @test all(alive, pids)
