@@ -110,11 +110,11 @@ Result<int> Context::external_fd() noexcept {
     if (!external())
         return Error::make(MUSTER_E_UNSUPPORTED, "the context has a thread of its own; there is nothing to poll");
     if (closed()) return Error::make(MUSTER_E_CLOSED, "the context is closed");
-    return duplicate(engine_->outer.get(), "a context");
+    return duplicate(engine_->engine_fd(), "a context");
 }
 
 int Context::engine_fd() const noexcept {
-    return engine_->outer.get();
+    return engine_->engine_fd();
 }
 
 Status Context::close(Deadline &deadline) noexcept {

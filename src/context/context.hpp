@@ -88,7 +88,7 @@ class Context final : public Object {
     // stopped, the task was destroyed without being run. In a burst only the first post costs a wake-up.
     bool post(std::unique_ptr<Task> task) noexcept;
     template <class F>
-        requires std::is_invocable_v<F &>
+    requires std::is_invocable_v<F &>
     bool post(F body) { // convenience for lambdas; throws bad_alloc only
         struct Lambda final : Task {
             F body;
@@ -102,9 +102,9 @@ class Context final : public Object {
         };
         return post(std::unique_ptr<Task>(new Lambda(std::move(body))));
     }
-    bool on_loop() const noexcept;          // is this the thread that drives the engine right now?
-    uv_loop_t *loop() noexcept;             // loop thread only
-    int64_t loop_now_ns() const noexcept;   // CLOCK_MONOTONIC of this loop turn; loop thread only
+    bool on_loop() const noexcept;        // is this the thread that drives the engine right now?
+    uv_loop_t *loop() noexcept;           // loop thread only
+    int64_t loop_now_ns() const noexcept; // CLOCK_MONOTONIC of this loop turn; loop thread only
 
     // Sleeping and waking of host threads. sleep() returns MUSTER_OK when the sequence differs from `seen`,
     // MUSTER_TIMEOUT at the deadline, MUSTER_E_WOULD_DEADLOCK on the loop thread. In an external context the sleeper
@@ -118,8 +118,8 @@ class Context final : public Object {
     // External contexts: waits until `fd` is readable, driving the engine meanwhile (or waiting for whoever does).
     // MUSTER_OK may come early; MUSTER_TIMEOUT; MUSTER_E_WOULD_DEADLOCK on the loop thread.
     Status wait_fd(int fd, Deadline &deadline) noexcept;
-    Result<int> external_fd() noexcept;           // a dup for the host
-    int engine_fd() const noexcept;               // the epoll descriptor itself; external contexts, for nested polls
+    Result<int> external_fd() noexcept; // a dup for the host
+    int engine_fd() const noexcept;     // the epoll descriptor itself; external contexts, for nested polls
     Status close(Deadline &deadline) noexcept;
 
     // The part of a room in this context, made by `make` at the first call. `key` is the address of a static of that
@@ -140,7 +140,11 @@ class Context final : public Object {
     std::unique_ptr<Engine> engine_;
 };
 
-inline Context *unwrap(muster_context *handle) noexcept { return reinterpret_cast<Context *>(handle); }
-inline muster_context *wrap(Context *object) noexcept { return reinterpret_cast<muster_context *>(object); }
+inline Context *unwrap(muster_context *handle) noexcept {
+    return reinterpret_cast<Context *>(handle);
+}
+inline muster_context *wrap(Context *object) noexcept {
+    return reinterpret_cast<muster_context *>(object);
+}
 
 } // namespace muster

@@ -47,6 +47,7 @@ struct Context::Engine {
     bool take_baton() noexcept;
     void pass_baton() noexcept;
     void serve() noexcept; // what is due, baton held
+    int engine_fd() const noexcept { return uv_backend_fd(&loop); }
 
     // --- loop thread ---
     void run() noexcept;      // the thread's body
@@ -92,8 +93,9 @@ struct Context::Engine {
     std::recursive_mutex parts_lock; // recursive: making a part may ask for another one
     std::vector<std::pair<const void *, std::unique_ptr<ContextPart>>> parts;
 
-    // External contexts: `outer` (what the host polls) watches the loop's descriptor and a timer.
-    Fd outer, timer, baton_fd;
+    // External contexts: the host polls the loop's descriptor; a timer in the loop makes it readable in time.
+    Fd timer, baton_fd;
+    uv_poll_t timer_watch{};
     std::mutex baton_lock;
     bool driving = false;                // under baton_lock
     std::atomic<uint32_t> word{0};       // futex of threads that wait for the baton or a notify; see await()

@@ -6,7 +6,6 @@
 #include "base/thread.hpp"
 
 #include <poll.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
 
@@ -44,14 +43,13 @@ void silence(int fd) noexcept {
 } // namespace
 
 Result<void> Context::Engine::open_external() {
-    outer = Fd(epoll_create1(EPOLL_CLOEXEC));
     timer = Fd(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
     baton_fd = Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    epoll_event event{};
-    event.events = EPOLLIN;
-    if (!outer || !timer || !baton_fd || epoll_ctl(outer.get(), EPOLL_CTL_ADD, timer.get(), &event) != 0 ||
-        epoll_ctl(outer.get(), EPOLL_CTL_ADD, uv_backend_fd(&loop), &event) != 0)
-        return Error::from_errno(errno, MUSTER_OK, "start an external context: descriptors");
+    if (!timer || !baton_fd) return Error::from_errno(errno, MUSTER_OK, "start an external context: descriptors");
+    int rc = uv_poll_init(&loop, &timer_watch, timer.get());
+    // Nothing to do when it fires: serve() sets it anew after each turn, which makes it quiet.
+    if (rc == 0) rc = uv_poll_start(&timer_watch, UV_READABLE, [](uv_poll_t *, int, int) {});
+    if (rc < 0) return Error::from_errno(-rc, MUSTER_OK, "start an external context: watch its timer");
     if (take_baton()) { // hands the first registrations to the kernel
         serve();
         pass_baton();
@@ -113,7 +111,7 @@ Status Context::Engine::await(const Done &done, int fd, Deadline &deadline) noex
         if (!stopped.load(std::memory_order_acquire) && take_baton()) {
             Status status = MUSTER_AGAIN;
             while (status == MUSTER_AGAIN && !stopped.load(std::memory_order_acquire)) {
-                pollfd fds[2] = {{outer.get(), POLLIN, 0}, {fd, POLLIN, 0}};
+                pollfd fds[2] = {{engine_fd(), POLLIN, 0}, {fd, POLLIN, 0}};
                 polling.store(true, std::memory_order_seq_cst);
                 const bool now = done();
                 const int ready = now ? 0 : wait_readable(fds, count, deadline);
@@ -169,7 +167,7 @@ Status Context::Engine::progress(Deadline &deadline) noexcept {
     }
     Status status = MUSTER_E_CLOSED;
     if (!stopped.load(std::memory_order_acquire)) {
-        pollfd one{outer.get(), POLLIN, 0};
+        pollfd one{engine_fd(), POLLIN, 0};
         polling.store(true, std::memory_order_seq_cst);
         const int ready = wait_readable(&one, 1, deadline);
         polling.store(false, std::memory_order_relaxed);

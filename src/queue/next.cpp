@@ -220,21 +220,14 @@ Result<int> Queue::host_fd() noexcept {
 Status Queue::set_wake(muster_wake_fn wake, void *user) {
     State &s = *state_;
     const std::lock_guard one_at_a_time(s.wake_lock);
-    if (!wake) {
-        if (!s.wake) return MUSTER_OK;
-        s.wake->set(nullptr, nullptr);
-        s.wake->stop(*context_);
-        s.wake.reset();
-        return MUSTER_OK;
-    }
+    if (!wake) return s.wake ? s.wake->set(nullptr, nullptr).status() : MUSTER_OK;
     if (closed()) return MUSTER_E_CLOSED;
     if (!s.wake) {
         auto made = WakeWatch::create(*context_, s.inner.get());
         if (!made) return made.error().status;
-        if (auto started = (*made)->start(*context_); !started) return started.error().status;
         s.wake = std::move(*made);
     }
-    s.wake->set(wake, user);
+    if (auto done = s.wake->set(wake, user); !done) return done.status();
     std::unique_lock hold(s.lock);
     s.show_to_pollers(hold);
     return MUSTER_OK;

@@ -45,7 +45,7 @@ void Queue::last_reference_gone() noexcept {
     if (context_->forked()) return; // locks and descriptors are shared with the parent or stale: left alone
     context_->leave_log(*this);
     if (state_->wake) { // nobody closed the queue
-        state_->wake->set(nullptr, nullptr);
+        (void)state_->wake->set(nullptr, nullptr);
         state_->wake->stop(*context_);
     }
     delete this;
@@ -204,7 +204,11 @@ void Queue::close() noexcept {
         s.ended.wait(hold, [&] { return s.ending == nullptr; });
     }
     s.ring(); // whoever sleeps or polls finds out
-    set_wake(nullptr, nullptr);
+    const std::lock_guard one_at_a_time(s.wake_lock);
+    if (!s.wake) return;
+    (void)s.wake->set(nullptr, nullptr);
+    s.wake->stop(*context_);
+    s.wake.reset();
 }
 
 void Queue::stats(muster_queue_stats &out) noexcept {

@@ -37,20 +37,25 @@ class WakeWatches final : public ContextPart {
     WakeWatch *first_ = nullptr;
 };
 
-Result<Ref<WakeWatch>> WakeWatch::create(Context &context, int inner_fd) {
+Result<Ref<WakeWatch>> WakeWatch::create(Context &context, int queue_fd) {
     WakeWatches::of(context); // made here, where it may fail
     Fd epoll(epoll_create1(EPOLL_CLOEXEC));
-    epoll_event event{};
-    event.events = EPOLLIN | EPOLLET;
-    if (!epoll || epoll_ctl(epoll.get(), EPOLL_CTL_ADD, inner_fd, &event) != 0)
-        return Error::from_errno(errno, MUSTER_OK, "watch a queue for its wake function");
-    return Ref<WakeWatch>::adopt(new WakeWatch(std::move(epoll)));
+    if (!epoll) return Error::from_errno(errno, MUSTER_OK, "watch a queue for its wake function");
+    auto watch = Ref<WakeWatch>::adopt(new WakeWatch(std::move(epoll), queue_fd));
+    if (auto started = watch->start(context); !started) return started.error();
+    return watch;
 }
 
-void WakeWatch::set(muster_wake_fn wake, void *user) noexcept {
+Result<void> WakeWatch::set(muster_wake_fn wake, void *user) noexcept {
     const std::lock_guard hold(lock_);
+    epoll_event event{};
+    event.events = EPOLLIN | EPOLLET;
+    if (wake && !wake_ && epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, queue_fd_, &event) != 0)
+        return Error::from_errno(errno, MUSTER_OK, "watch a queue for its wake function");
+    if (!wake && wake_) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, queue_fd_, nullptr);
     wake_ = wake;
     user_ = user;
+    return {};
 }
 
 Result<void> WakeWatch::start(Context &context) {

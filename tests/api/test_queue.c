@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <sys/epoll.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -258,6 +259,48 @@ static void test_wake_function_set_late_is_called_at_once(void **state) {
     tear_down(f);
 }
 
+static void test_setting_and_taking_wake_functions_is_cheap(void **state) {
+    fixture *f = set_up(state);
+    atomic_int count = 0;
+    for (int i = 0; i < 3000; i++) {
+        assert_int_equal(muster_queue_set_wake(f->queue, count_wake, &count), MUSTER_OK);
+        assert_int_equal(muster_queue_set_wake(f->queue, NULL, NULL), MUSTER_OK);
+    }
+    assert_int_equal(muster_queue_set_wake(f->queue, count_wake, &count), MUSTER_OK);
+    const int before = atomic_load(&count);
+    assert_int_equal(muster_queue_post(f->queue, 1, 0), MUSTER_OK);
+    wait_wake(f, &count, before + 1);
+    assert_int_equal(muster_queue_close(f->queue), MUSTER_OK);
+    tear_down(f);
+}
+
+// The system lets epoll descriptors watch each other only so deep; a host's loop and one around it must still fit.
+static void test_descriptors_fit_into_a_host_loop_inside_another(void **state) {
+    fixture *f = set_up(state);
+    atomic_int count = 0;
+    int32_t fds[2] = {-1, -1};
+    assert_int_equal(muster_queue_set_wake(f->queue, count_wake, &count), MUSTER_OK);
+    assert_int_equal(muster_queue_fd(f->queue, &fds[0]), MUSTER_OK);
+    if (f->flags) {
+        while (muster_context_progress(f->context, 0) == MUSTER_OK) {
+        }
+        assert_int_equal(muster_context_fd(f->context, &fds[1]), MUSTER_OK);
+    }
+    const int inside = epoll_create1(0), around = epoll_create1(0);
+    struct epoll_event event = {.events = EPOLLIN};
+    for (int i = 0; i < (f->flags ? 2 : 1); i++) assert_int_equal(epoll_ctl(inside, EPOLL_CTL_ADD, fds[i], &event), 0);
+    assert_int_equal(epoll_ctl(around, EPOLL_CTL_ADD, inside, &event), 0);
+    assert_int_equal(readable(around, 0), 0);
+    assert_int_equal(muster_queue_post(f->queue, 1, 0), MUSTER_OK);
+    assert_int_equal(readable(around, 10000), 1);
+    close(inside);
+    close(around);
+    for (int i = 0; i < 2; i++)
+        if (fds[i] >= 0) close(fds[i]);
+    assert_int_equal(muster_queue_close(f->queue), MUSTER_OK);
+    tear_down(f);
+}
+
 static void test_closed_queue_calls_no_wake_function(void **state) {
     fixture *f = set_up(state);
     atomic_int count = 0;
@@ -446,6 +489,8 @@ int main(void) {
         both(test_wakeups_merge),
         both(test_wake_function_is_called_once_per_drain),
         both(test_wake_function_set_late_is_called_at_once),
+        both(test_setting_and_taking_wake_functions_is_cheap),
+        both(test_descriptors_fit_into_a_host_loop_inside_another),
         both(test_closed_queue_calls_no_wake_function),
         both(test_closed_queue_can_still_be_drained),
         both(test_cancel_ends_every_wait),
