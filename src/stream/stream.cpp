@@ -179,7 +179,9 @@ Status Stream::close(Deadline &deadline) noexcept {
             give(write_);
         }
     }
-    if (const Status ended = duplex_->ended_status(); ended != MUSTER_OK && status == MUSTER_OK)
+    // A peer that closed in order before, and had taken everything, is no failure.
+    const bool both_closed = in_.finished() && out_.drained() && duplex_->ended_status() == MUSTER_E_PEER;
+    if (const Status ended = duplex_->ended_status(); ended != MUSTER_OK && status == MUSTER_OK && !both_closed)
         status = ended;
     else if (status == MUSTER_OK && !out_.drained())
         status = MUSTER_E_PEER; // its reader left before the end

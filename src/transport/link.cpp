@@ -183,6 +183,7 @@ bool Link::wind_down() noexcept {
         e.status = MUSTER_E_CLOSED;
         e.text = "the context was closed";
         duplex_->end(std::move(e));
+        if (shared_) out_.finish(); // the peer reads the rest from its own memory, then this
         closed();
     }
     return finalized_;

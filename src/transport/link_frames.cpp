@@ -72,12 +72,16 @@ Link::Step Link::after_send(ssize_t n) noexcept {
         sent_.store(true, std::memory_order_relaxed);
         return Step::sent;
     }
-    if (n != -EAGAIN && n != 0) {
-        // The peer may have told why before it left: what it sent is read first, and its end is found there.
-        send_broken_ = true;
-        wire_read_soon();
-    }
+    if (n != -EAGAIN && n != 0) sending_broke();
     return Step::stop;
+}
+
+// The peer may have told why before it left: what it sent is read first, and its end is found there.
+void Link::sending_broke() noexcept {
+    send_broken_ = true;
+    done_sending_.store(true, std::memory_order_release);
+    wire_read_soon();
+    ask_turn();
 }
 
 Link::Step Link::send_spill() noexcept {
@@ -363,8 +367,8 @@ Status Link::on_abort(uint64_t reason, const char *text, size_t text_bytes) noex
 }
 
 Status Link::on_goodbye() noexcept {
-    peer_over_.store(true, std::memory_order_seq_cst);
-    if (!shared_) in_.finish();
+    // After an abort there is no orderly end.
+    if (!peer_over_.exchange(true, std::memory_order_seq_cst) && !shared_) in_.finish();
     Ending e;
     e.status = MUSTER_E_PEER;
     e.text = "the peer has closed the stream";

@@ -14,6 +14,7 @@ namespace muster {
 namespace {
 constexpr size_t turn_bytes = 1024 * 1024; // received for one link before others have their turn
 constexpr size_t peep_bytes = 4096;        // received to find out what a watched socket became ready for
+constexpr uint32_t hang_up = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
 } // namespace
 
 SocketLink::SocketLink(Hub &hub, Ref<Duplex> duplex, int host_side, const Agreement &terms, uint64_t own_window,
@@ -66,14 +67,15 @@ void SocketLink::on_events(uint32_t epoll_events) noexcept {
         }
         writable();
     }
-    if (epoll_events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) read_some(hub_.staging(), Hub::staging_bytes);
+    const bool ends = (epoll_events & hang_up) != 0;
+    if ((epoll_events & EPOLLIN) != 0 || ends) read_some(hub_.staging(), Hub::staging_bytes, ends);
 }
 
-void SocketLink::read_some(unsigned char *staging, size_t size) noexcept {
+void SocketLink::read_some(unsigned char *staging, size_t size, bool to_the_end) noexcept {
     rx_.wish();
     while (rx_.try_lock()) {
         rx_.looked();
-        const Pulled pulled = pull(staging, size, turn_bytes);
+        const Pulled pulled = pull(staging, size, turn_bytes, to_the_end);
         const bool again = rx_.unlock();
         if (pulled == Pulled::enough) return wire_read_soon();
         if (!again) return;
@@ -92,8 +94,10 @@ bool SocketLink::took(ssize_t n, int why) noexcept {
     return false;
 }
 
-// Receives what is there into the pipe, about `most` bytes of it.
-SocketLink::Pulled SocketLink::pull(unsigned char *staging, size_t size, size_t most) noexcept {
+// Receives what is there into the pipe, about `most` bytes of it. A short answer of a stream socket says that it is
+// empty and what comes later raises another edge; only where the end has come already (`to_the_end`) it has to be
+// looked for.
+SocketLink::Pulled SocketLink::pull(unsigned char *staging, size_t size, size_t most, bool to_the_end) noexcept {
     Pulled pulled = Pulled::nothing;
     for (size_t all = 0; !over();) {
         if (all >= most) return Pulled::enough;
@@ -109,8 +113,7 @@ SocketLink::Pulled SocketLink::pull(unsigned char *staging, size_t size, size_t 
         }
         pulled = Pulled::some;
         all += static_cast<size_t>(n);
-        // A short answer of a stream socket says that it is empty; what comes later raises another edge.
-        if (static_cast<size_t>(n) < size) return pulled;
+        if (drained_ && !to_the_end) return pulled;
     }
     return pulled;
 }
@@ -125,7 +128,7 @@ void SocketLink::tick(int64_t now, bool late) noexcept {
     // Nobody of the host looks: what the peer says must be heard all the same, and its writers want their credit.
     if (!mine && !rx_.held()) {
         const uint64_t before = received_.load(std::memory_order_relaxed);
-        read_some(hub_.staging(), Hub::staging_bytes);
+        read_some(hub_.staging(), Hub::staging_bytes, true);
         if (received_.load(std::memory_order_relaxed) != before) wire_read_soon(); // until the host comes again
     }
     Link::tick(now, late);
@@ -142,7 +145,7 @@ bool SocketLink::idle_tick() noexcept {
     near_.store(false, std::memory_order_seq_cst);
     give_bell_in();
     if (!watched_.load(std::memory_order_seq_cst)) wire_read_soon();
-    if (rx_.unlock()) read_some(hub_.staging(), Hub::staging_bytes);
+    if (rx_.unlock()) read_some(hub_.staging(), Hub::staging_bytes, true);
     return false;
 }
 
@@ -171,7 +174,7 @@ void SocketLink::unwatch(Queue &queue, Source &source) noexcept {
     if (!over()) wire_read_soon();
 }
 
-uint32_t SocketLink::fd_ready(uint32_t) noexcept {
+uint32_t SocketLink::fd_ready(uint32_t epoll_events) noexcept {
     unsigned char staging[peep_bytes];
     visits_.fetch_add(1, std::memory_order_relaxed);
     if (!over()) {
@@ -186,7 +189,7 @@ uint32_t SocketLink::fd_ready(uint32_t) noexcept {
             rx_.looked();
             const uint64_t before = received_.load(std::memory_order_relaxed);
             // Heartbeats and credits are read away; the rest is left to the read that follows.
-            while (pull(staging, sizeof staging, sizeof staging) == Pulled::enough &&
+            while (pull(staging, sizeof staging, sizeof staging, (epoll_events & hang_up) != 0) == Pulled::enough &&
                    received_.load(std::memory_order_relaxed) == before) {
             }
             if (!rx_.unlock()) break;

@@ -49,9 +49,9 @@ class SocketLink final : public Link, private Pollable {
     ssize_t after_send_call(Call &&call) noexcept;
     void count_io() noexcept;
     void set_interest(bool in, bool out, bool again = false) noexcept;
-    void read_some(unsigned char *staging, size_t size) noexcept;
+    void read_some(unsigned char *staging, size_t size, bool to_the_end) noexcept;
     enum class Pulled { nothing, some, enough };
-    Pulled pull(unsigned char *staging, size_t size, size_t most) noexcept; // rx lock held
+    Pulled pull(unsigned char *staging, size_t size, size_t most, bool to_the_end) noexcept; // rx lock held
     bool took(ssize_t n, int why) noexcept; // what to make of an answer of recv(): true: bytes to be read
 
     // --- socket_link_direct.cpp: threads of the host ---
@@ -89,6 +89,7 @@ class SocketLink final : public Link, private Pollable {
     // rx lock
     Bell bell_in_;         // its epoll holds the socket
     bool drained_ = false; // the last answer of the socket left nothing in it: what comes raises an edge
+    bool hung_up_ = false; // the end has come, behind what is still there
     bool vain_ = false;    // the last look before a sleep found nothing
     uint32_t spin_turns_ = 0, spin_pause_ = 0, spins_lost_ = 0, sleeps_ = 0;
     // tx lock

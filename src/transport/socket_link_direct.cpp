@@ -196,7 +196,7 @@ Carrier::Moved SocketLink::receive(void *data, size_t capacity, Deadline &deadli
     const bool waits = may_block_ && !deadline.look_once();
     Status status = MUSTER_OK;
     // Where the last looks were in vain, the sleep comes first: it ends at once if there is something.
-    bool look = !waits || !drained_ || !vain_ || bell_in_.event < 0;
+    bool look = !waits || !drained_ || !vain_ || hung_up_ || bell_in_.event < 0;
     bool owned = false;
     for (;;) {
         const int got = look ? receive_once(target) : 0;
@@ -276,6 +276,7 @@ bool SocketLink::sleep_in(Deadline &deadline, const Interrupted &interrupted) no
         const int ms = left < 0 ? -1 : static_cast<int>(std::min<int64_t>((left + 999'999) / 1'000'000, INT_MAX));
         epoll_event event{};
         in_time = epoll_wait(bell_in_.epoll, &event, 1, ms) != 0;
+        if (event.events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) hung_up_ = true; // told once: look each time from now on
     }
     waiting_in_.store(false, std::memory_order_relaxed); // a late interrupt rings for nobody: the next sleep is short
     return in_time;
@@ -370,8 +371,7 @@ size_t SocketLink::send_frames(const unsigned char *data, size_t size, size_t &r
     if (n <= 0) {
         return_credit(planned);
         if (n != -EAGAIN && n != 0) {
-            send_broken_ = true;
-            wire_read_soon();
+            sending_broke();
         }
         return 0;
     }
@@ -449,8 +449,7 @@ Carrier::Moved SocketLink::send(const void *data, size_t size, Deadline &deadlin
                 continue;
             }
             if (n != -EAGAIN && n != 0) {
-                send_broken_ = true;
-                wire_read_soon();
+                sending_broke();
                 break;
             }
         }
@@ -487,7 +486,7 @@ SocketLink::Room SocketLink::await_room(bool starved, Deadline &deadline, const 
     if (!starved || usable_credit() == 0) in_time = sleep_out(reads, starved, deadline, interrupted);
     if (reads) {
         unsigned char staging[stage_bytes];
-        pull(staging, sizeof staging, sizeof staging);
+        pull(staging, sizeof staging, sizeof staging, true);
         leave_rx();
         stay_near();
     }
