@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: MIT
+# about: the Julia binding: generated part in step, layout, streams, cluster over shared memory
+# tier: full
+# parts: julia
+# presets: release
+# timeout: 600
+set -eu
+. "$MUSTER_ROOT/tests/julia/env.sh"
+"$MUSTER_ROOT/bindings/julia/generate" --check
+cd "$MUSTER_ROOT/tests/julia"
+run() { echo "-- $*"; timeout -k 10 400 "$julia" --startup-file=no "$@"; }
+run test_layout.jl "$MUSTER_ROOT/include"
+run test_stream.jl
+run test_precompile.jl
+MUSTER_TRANSPORT=shm run test_cluster.jl launch topology busy killed interrupted secret upgrade guest
+MUSTER_TRANSPORT=shm run test_master_killed.jl
