@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "stream/pipe.hpp"
 
+#include "stream/copy.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -393,7 +395,7 @@ void Pipe::note_look(uint64_t found) noexcept {
         little_looks_ += little_looks_ < most_little_looks;
 }
 
-Status Pipe::pull(void *data, size_t size, size_t &moved) noexcept {
+Status Pipe::pull(void *data, size_t size, size_t &moved, bool past_cache) noexcept {
     moved = 0;
     read_left_ = 0;
     auto *to = static_cast<unsigned char *>(data);
@@ -410,8 +412,8 @@ Status Pipe::pull(void *data, size_t size, size_t &moved) noexcept {
             if (b->next.load(std::memory_order_acquire) != nullptr) k = std::min(k, b->end - tail_);
             k = std::min(k, piece_bytes);
             const uint64_t first = std::min(k, b->contiguous(tail_));
-            memcpy(to + moved, b->at(tail_), first);
-            if (k > first) memcpy(to + moved + first, b->data, k - first);
+            copy_out(to + moved, b->at(tail_), first, past_cache);
+            if (k > first) copy_out(to + moved + first, b->data, k - first, past_cache);
         } else {
             lock_owned();
             const std::lock_guard guard(owned_lock_, std::adopt_lock);
@@ -422,7 +424,7 @@ Status Pipe::pull(void *data, size_t size, size_t &moved) noexcept {
                 continue;
             }
             k = std::min({k, b->contiguous(tail_), owned_piece_bytes});
-            memcpy(to + moved, b->at(tail_), k);
+            copy_out(to + moved, b->at(tail_), k, past_cache);
             owned_progress(b, k);
         }
         moved += k;

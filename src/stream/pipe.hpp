@@ -111,6 +111,9 @@ class Pipe {
     bool holds_owned_of(const Queue &queue) noexcept; // any thread
     void finish() noexcept;                           // no more bytes; wakes the reader
     bool reader_gone() const noexcept { return control_->reader_gone.load(std::memory_order_seq_cst) != 0; }
+    bool has_room(size_t need) noexcept { // by the window, or the reader is gone: what park_writer() asks
+        return free_of_window(head_, control_->tail.load(std::memory_order_acquire)) >= need || reader_gone();
+    }
     // Everything ever pushed was taken and published as taken. Any thread.
     bool drained() const noexcept {
         // acquire: the tail first, since it never passes the head: equal then means equal now.
@@ -128,7 +131,7 @@ class Pipe {
     // --- consumer ---------------------------------------------------------------------------------------------------
     // Copies out what is there, up to `size`. MUSTER_OK (also with 0 moved: empty), E_PROTOCOL, E_ABORTED (a buffer was
     // taken back in the middle).
-    Status pull(void *data, size_t size, size_t &moved) noexcept;
+    Status pull(void *data, size_t size, size_t &moved, bool past_cache = false) noexcept;
     // pull() of at least `min` bytes that are known to be there before the next edge. 0: nothing done.
     size_t pull_quickly(void *data, size_t min, size_t size) noexcept {
         if (min > read_left_) return 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Moving bytes: read, write, reserve and commit, peek and consume, flush.
+#include "stream/copy.hpp"
 #include "stream/stream.hpp"
 
 #include <algorithm>
@@ -54,6 +55,7 @@ Status Stream::read(void *data, size_t min, size_t capacity, Deadline &deadline,
     if (const Status status = take(read_, deadline, cancels); status != MUSTER_OK) return status;
     if (capacity > DirectionLock::longest) read_.lock.settle();
     auto *to = static_cast<unsigned char *>(data);
+    const bool past_cache = goes_past_cache(data, min);
     const Asks interrupt([&] { return interrupted(read_, cancels); });
     Status status = MUSTER_OK;
     if (read_.lent.load(std::memory_order_relaxed)) status = MUSTER_E_BUSY;
@@ -70,7 +72,7 @@ Status Stream::read(void *data, size_t min, size_t capacity, Deadline &deadline,
             if (in_.chasing() && !deadline.look_once() && !wrote_since_wait_.load(std::memory_order_relaxed))
                 let_bytes_gather();
             size_t got = 0;
-            status = in_.pull(to + moved, std::min(capacity - moved, cancel_piece), got);
+            status = in_.pull(to + moved, std::min(capacity - moved, cancel_piece), got, past_cache);
             moved += got;
             if (status == MUSTER_E_PROTOCOL) status = broken();
             if (status == MUSTER_E_ABORTED && duplex_->is_ended()) status = duplex_->ended_status();

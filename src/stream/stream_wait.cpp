@@ -211,6 +211,7 @@ Status Stream::await_bytes(size_t need, Deadline &deadline, uint32_t cancels) no
 
 // A wait for room ends when this side writes no more, too.
 Status Stream::await_room(size_t need, Deadline &deadline, uint32_t cancels) noexcept {
+    if (look_away(write_, [&] { return out_.has_room(need); })) return MUSTER_OK;
     return sleep(
         write_, out_.control().writer, [&](uint32_t state) { return out_.park_writer(state, need); },
         [&] { return interrupted(write_, cancels) || finish_wanted_.load(std::memory_order_seq_cst) != 0; }, deadline);
