@@ -89,9 +89,6 @@ Result<Ref<TransportListener>> Connections::listen(const Address &address, const
         listener->open_ = true;
         listeners_.push_back(listener);
         listener->address_.assign(text, std::min<uint64_t>(text_bytes, sizeof text));
-        if (!wanted.auth)
-            listener->address_ +=
-                std::string(1, listener->address_.find('?') == std::string::npos ? '?' : '&') + "auth=none";
         return {};
     });
     if (!done) return done.error();

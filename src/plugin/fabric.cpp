@@ -68,12 +68,19 @@ Result<void> Fabric::ensure_started() {
     return {};
 }
 
+Result<void> Fabric::check(const SessionAddress &address) {
+    if (address.service.size() > 1024)
+        return Error::make(MUSTER_E_ADDRESS, "address %s: the service is longer than 1024 bytes", address.full.c_str());
+    if (!address.foreign.empty())
+        return Error::make(MUSTER_E_ADDRESS, "address %s: unknown option %s", address.full.c_str(),
+                           address.foreign.c_str());
+    return {};
+}
+
 void Fabric::dial(const Address &address, const TransportOptions &options, Ref<Dial> dial) {
     Result<SessionAddress> own = session_address(context_, address);
     if (!own) return dial->done(own.error());
-    if (own->service.size() > 1024)
-        return dial->done(
-            Error::make(MUSTER_E_ADDRESS, "address %s: the service is longer than 1024 bytes", own->full.c_str()));
+    if (const Result<void> checked = check(*own); !checked) return dial->done(checked.error());
     if (const Result<void> started = ensure_started(); !started) return dial->done(started.error());
     const uint64_t question = next_question_++;
     dialing_.emplace(question, Dialing{*own, options, std::move(dial)});
@@ -125,13 +132,11 @@ Result<Ref<TransportListener>> Fabric::listen(const Address &address, const Tran
                                               Ref<ListenerCore> core) {
     Result<SessionAddress> own = session_address(context_, address);
     if (!own) return own.error();
+    if (const Result<void> checked = check(*own); !checked) return checked.error();
     const auto listener = make_ref<FabricListener>(*this, *own, options, std::move(core));
     const Result<void> done = run_on_loop(context_, [this, listener]() -> Result<void> {
         const SessionAddress &wanted = listener->wanted_;
         if (Result<void> started = ensure_started(); !started) return started;
-        if (wanted.service.size() > 1024)
-            return Error::make(MUSTER_E_ADDRESS, "address %s: the service is longer than 1024 bytes",
-                               wanted.full.c_str());
         if (services_.count(wanted.service) != 0)
             return Error::make(MUSTER_E_EXISTS, "listen %s: this process has such a service already",
                                wanted.full.c_str());
@@ -144,7 +149,6 @@ Result<Ref<TransportListener>> Fabric::listen(const Address &address, const Tran
         listener->authority_.assign(text, std::min<uint64_t>(text_bytes, sizeof text));
         listener->address_ = scheme_ + "://" + listener->authority_;
         if (!wanted.service.empty()) listener->address_ += "/" + wanted.service;
-        if (!wanted.auth) listener->address_ += "?auth=none";
         listener->open_ = true;
         services_.emplace(wanted.service, listener);
         return {};
@@ -210,6 +214,8 @@ Status Fabric::send(Peer &peer, uint8_t flags, uint32_t generation, const void *
 
 // Not from inside a function of the host table: the plug-in is not called while it calls.
 void Fabric::reset_later(uint64_t id, SessionKey key) {
+    context_.log(MUSTER_LOG_DEBUG, "%s://: peer %llu means session %u, which is not known", scheme_.c_str(),
+                 static_cast<unsigned long long>(id), key.second);
     context_.post([self = Ref<Fabric>(this), id, key] {
         const auto found = self->peers_.find(id);
         if (self->state_ != State::started || found == self->peers_.end()) return;

@@ -49,6 +49,7 @@ class Fabric final : public Transport, public SessionTransport {
 
     Fabric(Plugin &plugin, std::string scheme, const muster_fabric_ops &ops, void *self);
     Result<void> ensure_started();
+    static Result<void> check(const SessionAddress &address);
     void dial_peer(uint64_t id, const Dialing &dialing);
     Peer &peer(uint64_t id);
     void maybe_forget(uint64_t id) noexcept;

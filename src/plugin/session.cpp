@@ -81,7 +81,6 @@ void Session::turn() noexcept {
         channel_->turn();
         if (lost_.status < 0) return end(lost_);
         if (state_ == State::connecting) return;
-        tell_pairing();
         if (std::exchange(proved_due_, false)) channel_->proved();
         if (std::exchange(resume_due_, false)) {
             turn_left_ = turn_bytes;
@@ -95,6 +94,7 @@ void Session::turn() noexcept {
         }
         if (lost_.status < 0) return end(lost_);
         if (refused_.status < 0 && out_ == nullptr && raw_.empty()) return end(refused_);
+        tell_pairing();
         look_idle();
     } catch (const std::exception &) {
         end(Error::make(MUSTER_E_NOMEM, "%s: out of memory", config_.peer.c_str()));
@@ -165,8 +165,9 @@ void Session::fail(Status status, const char *what) noexcept {
 }
 
 // The channel is no more, or may not be used any more: everybody is told, once.
-void Session::end(const Error &why) noexcept {
+void Session::end(const Error &cause) noexcept {
     if (state_ == State::over) return;
+    const Error why = refused_.status < 0 ? refused_ : cause; // a refusal is followed by a hang-up
     const Ref<Session> alive(this);
     if (state_ == State::handshake) context_.counters.handshakes_failed.fetch_add(1, std::memory_order_relaxed);
     const bool orderly =
@@ -266,6 +267,9 @@ void Session::end_pairing(Ref<SharedSegment> segment, Status status, bool asked_
 
 void Session::tell_pairing() noexcept {
     if (pairing_ && pairing_->early() < 0) end_pairing({}, pairing_->early(), true);
+    // Not before our answer is on its way: a plug-in may send everything through the new memory from now on, and the
+    // peer looks there only when it has the answer.
+    if (out_ != nullptr || !control_.empty()) return;
     if (std::exchange(pairing_due_, false)) channel_->paired(std::move(pairing_segment_), pairing_status_);
 }
 

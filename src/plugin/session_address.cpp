@@ -48,6 +48,7 @@ Result<SessionAddress> session_address(const Context &context, const Address &ad
                                    key.c_str(), value.c_str());
             if (key == "seal") own.seal = value == "yes" ? SealWish::always : SealWish::never;
         } else {
+            if (own.foreign.empty()) own.foreign = key;
             own.text += separator + key + "=" + percent_encoded(value);
             separator = '&';
         }

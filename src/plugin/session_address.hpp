@@ -17,6 +17,7 @@ struct SessionAddress {
     std::string service;   // after it
     bool auth = true;
     SealWish seal = SealWish::off_host;
+    std::string foreign; // the first option that is not the library's own
 };
 
 // auth=none; seal=yes|no; upgrade=no (nothing to do: such transports share memory only if their plug-in asks for it).

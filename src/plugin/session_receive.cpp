@@ -44,7 +44,7 @@ size_t Session::deliver(const void *data, size_t size, bool whole) noexcept {
 }
 
 void Session::take(const unsigned char *data, size_t size) {
-    while (size != 0 && lost_.status >= 0) {
+    while (size != 0 && lost_.status >= 0 && refused_.status >= 0) {
         if (state_ == State::handshake) {
             take_handshake(data, size);
         } else if (state_ == State::leaving || state_ == State::over || goodbye_got_) {

@@ -150,6 +150,11 @@ bool Queue::taken_ever() const noexcept {
     return state_->taker_known.load(std::memory_order_relaxed);
 }
 
+bool Queue::awaited() const noexcept {
+    const std::lock_guard hold(state_->lock);
+    return state_->leader || state_->followers != 0;
+}
+
 bool Queue::taken_here() const noexcept {
     return taken_ever() && pthread_equal(state_->taker.load(std::memory_order_relaxed), pthread_self());
 }

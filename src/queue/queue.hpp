@@ -95,9 +95,11 @@ class Queue final : public Object {
     void modify_fd(Source &source, int fd, uint32_t epoll_events) noexcept; // also re-raises the edge if it is ready
     void remove_fd(Source &source, int fd) noexcept; // call before closing the fd
 
-    // Who took the last entry: a wait that this queue must end would be for ever on that thread.
+    // Who took the last entry, and does a thread wait for one now? A wait that this queue must end would be for ever on
+    // the thread that serves it.
     bool taken_ever() const noexcept;
     bool taken_here() const noexcept;
+    bool awaited() const noexcept;
 
     Status next(Deadline &deadline, muster_completion *out, muster_error *error) noexcept;
     Status dispatch(Deadline &deadline, muster_queue_handler_fn handler, void *user, uint64_t *out_count);

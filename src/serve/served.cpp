@@ -15,6 +15,7 @@ Served::Served(Context &context, Queue &queue, const muster_transport_ops *ops, 
 
 bool Served::would_deadlock() noexcept {
     if (with_ops_ && (ops_.flags & MUSTER_TRANSPORT_ANY_THREAD)) return false;
+    if (queue_->awaited()) return false; // another thread is about to serve
     return queue_->taken_ever() ? queue_->taken_here() : pthread_equal(registrant_, pthread_self());
 }
 
@@ -238,7 +239,7 @@ void Served::context_stops() noexcept {
 ServedListener::ServedListener(Served &transport, uint64_t request, const SessionAddress &address,
                                const TransportOptions &options, Ref<ListenerCore> core)
     : transport_(&transport), request_(request), wanted_(address), options_(options), core_(std::move(core)),
-      address_(address.full) {}
+      address_(address.text) {}
 
 std::string ServedListener::address() {
     const std::lock_guard hold(lock_);
@@ -246,7 +247,6 @@ std::string ServedListener::address() {
 }
 
 void ServedListener::answer(std::string address) {
-    if (!wanted_.auth) address += address.find('?') == std::string::npos ? "?auth=none" : "&auth=none";
     const std::lock_guard hold(lock_);
     address_ = std::move(address);
 }

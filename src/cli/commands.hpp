@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// The commands of `muster`; each gets the arguments behind its name and returns the exit status.
+#include <string>
+#include <vector>
+
+using Arguments = std::vector<std::string>;
+
+int check_command(const Arguments &arguments);
+int transport_check_command(const Arguments &arguments, const std::string &program);

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: MIT
+// Who gets in, and what is said to those who do not; addresses.
+#include "transport_check/harness.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+namespace check {
+
+namespace {
+
+const std::string other_secret = "a secret that nobody else has, 32+";
+
+void still_serves(World &world) {
+    const Stream stream = world.dial("source 100 51");
+    stream.read_sequence(100, 51);
+    stream.expect_end();
+}
+
+void wrong_secret_here(World &world) {
+    if (!world.peer.separate()) skip("both ends are in one process, and share its secret");
+    const Host stranger(world.options, other_secret);
+    muster_error error{};
+    const muster_status status = stranger.try_dial(world.peer.address(), error);
+    expect(status, MUSTER_E_AUTH, "dialling with another secret", &error);
+    CHECK(error.message[0] != '\0');
+    still_serves(world);
+}
+
+void wrong_secret_there(World &world) {
+    const std::unique_ptr<Peer> stranger = world.another(other_secret);
+    muster_error error{};
+    expect(world.host.try_dial(stranger->address(), error), MUSTER_E_AUTH, "dialling a listener with another secret",
+           &error);
+    still_serves(world);
+}
+
+std::string with_option(const std::string &address, const std::string &option) {
+    return address + (address.find('?') == std::string::npos ? "?" : "&") + option;
+}
+
+void no_proof_on_one_side(World &world) {
+    if (!world.peer.separate()) skip("both ends are in one process");
+    muster_error error{};
+    const muster_status status = world.host.try_dial(with_option(world.peer.address(), "auth=none"), error);
+    expect(status, MUSTER_E_AUTH, "dialling without proof", &error);
+    still_serves(world);
+}
+
+void no_proof_on_both_sides(World &world) {
+    if (!world.peer.separate()) skip("both ends are in one process");
+    const std::unique_ptr<Listener> open = world.host.listen(with_option(unique_address(world.options), "auth=none"));
+    const Host stranger(world.options, other_secret);
+    const std::string address = with_option(open->address(), "auth=none"); // both sides have to write it out
+    std::string trouble;
+    std::thread dialler([&] {
+        try {
+            const Stream stream = stranger.dial(address, "anybody");
+            stream.write_sequence(1000, 52);
+            stream.finish();
+            stream.expect_end();
+        } catch (const Failed &failed) {
+            trouble = failed.text;
+        }
+    });
+    try {
+        const Stream stream = open->accept();
+        CHECK(stream.greeting() == "anybody");
+        stream.read_sequence(1000, 52);
+        stream.finish();
+        stream.close();
+    } catch (const Failed &failed) {
+        dialler.join();
+        throw Failed{failed.text + "; " + trouble};
+    }
+    dialler.join();
+    if (!trouble.empty()) throw Failed{trouble};
+}
+
+// ---- raw bytes, where the address tells how to bring them there
+// ------------------------------------------------------
+
+int raw_connect(const std::string &address) {
+    int fd = -1;
+    if (address.starts_with("tcp://127.0.0.1:")) {
+        sockaddr_in where{};
+        where.sin_family = AF_INET;
+        where.sin_port = htons(static_cast<uint16_t>(std::stoi(address.substr(16))));
+        where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (connect(fd, reinterpret_cast<sockaddr *>(&where), sizeof where) != 0) fail("no raw connection");
+    } else if (address.starts_with("unix:///") || address.starts_with("served:///")) {
+        const std::string path = address.substr(address.find("///") + 2);
+        sockaddr_un where{};
+        where.sun_family = AF_UNIX;
+        memcpy(where.sun_path, path.c_str(), std::min(path.find('?'), path.size()));
+        fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (connect(fd, reinterpret_cast<sockaddr *>(&where), sizeof where) != 0) fail("no raw connection");
+    } else {
+        skip("no way to bring raw bytes to such an address from outside");
+    }
+    return fd;
+}
+
+uint64_t handshakes_failed(World &world) {
+    const Stream stream = world.dial("stats");
+    stream.number();
+    const uint64_t failed = stream.number();
+    stream.expect_end();
+    return failed;
+}
+
+// Sends bytes, and expects that the listener hangs up.
+void send_raw(World &world, const std::string &bytes, bool half_close) {
+    const int fd = raw_connect(world.peer.address());
+    if (!bytes.empty() && send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL) < 0) fail("no raw bytes sent");
+    if (half_close) shutdown(fd, SHUT_WR);
+    const int64_t until = now_ns() + patience;
+    for (;;) {
+        pollfd waiting{fd, POLLIN, 0};
+        char answer[256];
+        if (now_ns() > until || poll(&waiting, 1, static_cast<int>((until - now_ns()) / ms) + 1) <= 0) {
+            ::close(fd);
+            fail("the listener holds on to a connection that does not speak its language");
+        }
+        if (recv(fd, answer, sizeof answer, 0) <= 0) break;
+    }
+    ::close(fd);
+}
+
+void malformed_handshakes(World &world) {
+    if (!world.peer.separate()) skip("both ends are in one process");
+    const uint64_t before = handshakes_failed(world);
+    send_raw(world, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", false);
+    send_raw(world, std::string(100'000, '\0'), false);
+    send_raw(world, std::string(100'000, '\xff'), false);
+    std::string noise(70'000, '\0');
+    fill(reinterpret_cast<unsigned char *>(noise.data()), noise.size(), 0, 53);
+    send_raw(world, noise, false);
+    still_serves(world);
+    CHECK(handshakes_failed(world) >= before + 4);
+}
+
+void truncated_handshakes(World &world) {
+    if (!world.peer.separate()) skip("both ends are in one process");
+    // The beginning of a true one, by a connection that we take ourselves.
+    const uint64_t before = handshakes_failed(world);
+    send_raw(world, "", true);
+    // A first message as far as anybody knows it from outside: kind 1, then silence. The time limit ends it.
+    for (size_t length = 1; length <= 4; length++) send_raw(world, std::string("\1\0\1\0", length), false);
+    still_serves(world);
+    CHECK(handshakes_failed(world) >= before + 4);
+}
+
+// Strangers that say nothing take up places, but only for a while and only so many.
+void silent_strangers(World &world) {
+    if (!world.peer.separate()) skip("both ends are in one process");
+    std::vector<int> fds;
+    fds.reserve(150);
+    for (int i = 0; i < 150; i++) fds.push_back(raw_connect(world.peer.address()));
+    // Once their time is over there is room again.
+    const int64_t until = now_ns() + patience;
+    muster_status status = MUSTER_OK;
+    do {
+        muster_error error{};
+        status = world.host.try_dial(world.peer.address(), error, 3 * second);
+    } while (status != MUSTER_OK && now_ns() < until);
+    for (const int fd : fds) ::close(fd);
+    expect(status, MUSTER_OK, "dialling among silent strangers");
+    still_serves(world);
+}
+
+// ---- addresses
+// -------------------------------------------------------------------------------------------------------
+
+void nobody_listens(World &world) {
+    const std::string address = world.fresh_address();
+    muster_error error{};
+    const int64_t begin = now_ns();
+    expect(world.host.try_dial(address, error), MUSTER_E_UNREACHABLE, "dialling where nobody listens", &error);
+    CHECK(now_ns() - begin < 5 * second);
+    CHECK(error.message[0] != '\0');
+}
+
+void unknown_option(World &world) {
+    muster_error error{};
+    const std::string address = with_option(world.peer.address(), "no-such-option=1");
+    const muster_status status = world.host.try_dial(address, error);
+    CHECK(status == MUSTER_E_ADDRESS || status == MUSTER_E_UNREACHABLE || status == MUSTER_E_NOT_FOUND);
+    CHECK(error.message[0] != '\0');
+}
+
+// A name in use is told, by listen or (where the host serves) by accept; a closed listener leaves its address free.
+void address_in_use(World &world) {
+    std::unique_ptr<Listener> first = world.host.listen(unique_address(world.options));
+    const std::string address = first->address();
+    muster_listener *second_one = nullptr;
+    muster_error error{};
+    muster_status status =
+        muster_transport_listen(world.host.context(), address.data(), address.size(), nullptr, &second_one, &error);
+    if (status == MUSTER_OK) {
+        muster_stream *stream = nullptr;
+        status = muster_listener_accept(second_one, patience, &stream, &error);
+        muster_listener_release(second_one);
+    }
+    expect(status, MUSTER_E_EXISTS, "listening where somebody listens", &error);
+    expect(muster_listener_close(first->get()), MUSTER_OK, "closing a listener");
+    const std::unique_ptr<Listener> again = world.host.listen(address);
+    CHECK(again->address() == address);
+}
+
+// The waits of accept: in time, and by cancel and close from another thread.
+void accept_ends(World &world) {
+    const std::unique_ptr<Listener> listener = world.host.listen(unique_address(world.options));
+    muster_stream *stream = nullptr;
+    CHECK(muster_listener_accept(listener->get(), 0, &stream, nullptr) == MUSTER_AGAIN);
+    CHECK(muster_listener_accept(listener->get(), 20 * ms, &stream, nullptr) == MUSTER_TIMEOUT);
+    std::atomic<int> got{-1000};
+    std::thread waiter([&] { got = muster_listener_accept(listener->get(), patience, &stream, nullptr); });
+    while (got == -1000) {
+        muster_listener_cancel(listener->get());
+        std::this_thread::yield();
+    }
+    waiter.join();
+    CHECK(got == MUSTER_E_CANCELED);
+    CHECK(muster_listener_close(listener->get()) == MUSTER_OK);
+    CHECK(muster_listener_accept(listener->get(), patience, &stream, nullptr) == MUSTER_E_CLOSED);
+}
+
+} // namespace
+
+const std::vector<Case> secret_cases = {
+    {"secret: a dialler with another one is refused", wrong_secret_here},
+    {"secret: a listener with another one is refused", wrong_secret_there},
+    {"secret: auth=none on one side is refused", no_proof_on_one_side},
+    {"secret: auth=none on both sides lets anybody in", no_proof_on_both_sides},
+    {"handshake: malformed ones are hung up on", malformed_handshakes},
+    {"handshake: truncated ones are hung up on", truncated_handshakes},
+    {"handshake: silent strangers do not keep others out for long", silent_strangers},
+    {"address: nobody listens", nobody_listens},
+    {"address: an unknown option is told", unknown_option},
+    {"address: in use, and free again after close", address_in_use},
+    {"accept: ends in time, by cancel and by close", accept_ends},
+};
+
+} // namespace check

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: MIT
+#include "transport_check/harness.hpp"
+
+#include "transport_check/carriage.hpp"
+
+#include <cstdarg>
+#include <cstring>
+#include <ctime>
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+namespace check {
+
+void fail(const char *format, ...) {
+    char text[512];
+    va_list values;
+    va_start(values, format);
+    vsnprintf(text, sizeof text, format, values);
+    va_end(values);
+    throw Failed{text};
+}
+
+void skip(const std::string &why) {
+    throw Skipped{why};
+}
+
+std::string name_of(muster_status status) {
+    return muster_status_name(status);
+}
+
+void expect(muster_status got, muster_status wanted, const char *what, const muster_error *error) {
+    if (got == wanted) return;
+    fail("%s: %s instead of %s%s%s", what, name_of(got).c_str(), name_of(wanted).c_str(),
+         error != nullptr && error->message[0] != '\0' ? ": " : "", error != nullptr ? error->message : "");
+}
+
+int64_t now_ns() {
+    timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return int64_t{t.tv_sec} * second + t.tv_nsec;
+}
+
+// ---- a context
+// -------------------------------------------------------------------------------------------------------
+
+Host::Host(const Options &options, const std::string &secret) {
+    muster_context_config config{};
+    config.struct_size = sizeof config;
+    config.secret = secret.data();
+    config.secret_bytes = secret.size();
+    config.heartbeat_ns = options.heartbeat_ns;
+    config.silent_ns = options.silent_ns;
+    config.dead_ns = options.dead_ns;
+    config.handshake_timeout_ns = 2 * second;
+    muster_error error{};
+    expect(muster_context_create(&config, &context_, &error), MUSTER_OK, "context", &error);
+    if (options.log) print_log();
+    if (!options.plugin.empty())
+        expect(muster_plugin_load(context_, options.plugin.data(), options.plugin.size(), &error), MUSTER_OK,
+               "loading the plug-in", &error);
+    if (options.address.starts_with("served://")) carriage_ = std::make_unique<Carriage>(context_, options.pulled);
+}
+
+Host::~Host() {
+    carriage_.reset();
+    muster_context_close(context_, second);
+    if (log_ != nullptr) {
+        muster_queue_close(log_);
+        logger_.join();
+        muster_queue_release(log_);
+    }
+    muster_context_release(context_);
+}
+
+void Host::print_log() {
+    expect(muster_queue_create(context_, nullptr, &log_, nullptr), MUSTER_OK, "queue");
+    expect(muster_context_log(context_, MUSTER_LOG_DEBUG, log_, 0), MUSTER_OK, "log");
+    logger_ = std::thread([this] {
+        muster_completion entry;
+        muster_error text{};
+        while (muster_queue_next(log_, -1, &entry, &text) == MUSTER_OK)
+            fprintf(stderr, "# %d: %s\n", getpid(), text.message);
+    });
+}
+
+void Host::close() {
+    expect(muster_context_close(context_, patience), MUSTER_OK, "closing the context");
+}
+
+std::unique_ptr<Listener> Host::listen(const std::string &address, const std::string &greeting) const {
+    muster_transport_config config{};
+    config.struct_size = sizeof config;
+    config.greeting = greeting.data();
+    config.greeting_bytes = greeting.size();
+    muster_listener *listener = nullptr;
+    muster_error error{};
+    expect(muster_transport_listen(context_, address.data(), address.size(), &config, &listener, &error), MUSTER_OK,
+           "listen", &error);
+    if (carriage_) carriage_->await_listeners(++listens_);
+    return std::make_unique<Listener>(listener);
+}
+
+Stream Host::dial(const std::string &address, const std::string &greeting, int64_t timeout) const {
+    muster_transport_config config{};
+    config.struct_size = sizeof config;
+    config.greeting = greeting.data();
+    config.greeting_bytes = greeting.size();
+    muster_stream *stream = nullptr;
+    muster_error error{};
+    expect(muster_transport_dial(context_, address.data(), address.size(), &config, timeout, &stream, &error),
+           MUSTER_OK, "dial", &error);
+    return Stream(stream);
+}
+
+muster_status Host::try_dial(const std::string &address, muster_error &error, int64_t timeout) const {
+    muster_stream *stream = nullptr;
+    memset(&error, 0, sizeof error);
+    const muster_status status =
+        muster_transport_dial(context_, address.data(), address.size(), nullptr, timeout, &stream, &error);
+    muster_stream_release(stream);
+    return status;
+}
+
+std::string Listener::address() const {
+    char text[4200];
+    size_t size = 0;
+    expect(muster_listener_address(listener_, text, sizeof text, &size), MUSTER_OK, "the listener's address");
+    return {text, size};
+}
+
+Stream Listener::accept(int64_t timeout) const {
+    muster_stream *stream = nullptr;
+    muster_error error{};
+    expect(muster_listener_accept(listener_, timeout, &stream, &error), MUSTER_OK, "accept", &error);
+    return Stream(stream);
+}
+
+// ---- the other side as a process of its own
+// --------------------------------------------------------------------------
+
+namespace {
+
+class Process final : public Peer {
+  public:
+    Process(const Host &host, const Options &options, const std::string &secret, const std::string &address) {
+        int secret_pipe[2], answer_pipe[2];
+        if (pipe2(secret_pipe, O_CLOEXEC) != 0 || pipe2(answer_pipe, O_CLOEXEC) != 0) fail("no pipe");
+        const std::string heartbeat = std::to_string(options.heartbeat_ns), silent = std::to_string(options.silent_ns),
+                          dead = std::to_string(options.dead_ns);
+        std::vector<const char *> arguments = {
+            options.program.c_str(), "transport-check", "--peer",       "3",      "--heartbeat",
+            heartbeat.c_str(),       "--silent",        silent.c_str(), "--dead", dead.c_str()};
+        if (options.pulled) arguments.push_back("--pulled");
+        if (options.log) arguments.push_back("--log");
+        if (!options.plugin.empty()) arguments.push_back(options.plugin.c_str());
+        arguments.push_back(address.c_str());
+        arguments.push_back(nullptr);
+        const muster_process_fd fds[] = {{secret_pipe[0], 3}, {answer_pipe[1], 1}};
+        muster_process_config config{};
+        config.struct_size = sizeof config;
+        config.argv = arguments.data();
+        config.fds = fds;
+        config.fd_count = 2;
+        muster_error error{};
+        const muster_status status = muster_process_spawn(host.context(), &config, &process_, &error);
+        ::close(secret_pipe[0]);
+        ::close(answer_pipe[1]);
+        answers_ = answer_pipe[0];
+        if (status == MUSTER_OK && ::write(secret_pipe[1], secret.data(), secret.size()) < 0) fail("no secret written");
+        ::close(secret_pipe[1]);
+        expect(status, MUSTER_OK, "starting the peer", &error);
+        // "listening ADDRESS" or "failed TEXT"
+        std::string line;
+        const int64_t until = now_ns() + patience;
+        for (char c = 0; c != '\n';) {
+            pollfd waiting{answers_, POLLIN, 0};
+            const auto left = static_cast<int>((until - now_ns()) / ms);
+            if (left <= 0 || poll(&waiting, 1, left) <= 0) fail("the peer process says nothing");
+            if (::read(answers_, &c, 1) != 1) fail("the peer process ended: %s", line.c_str());
+            if (c != '\n') line += c;
+        }
+        if (!line.starts_with("listening ")) fail("the peer process: %s", line.c_str());
+        address_ = line.substr(10);
+    }
+    ~Process() override {
+        if (process_ != nullptr) {
+            muster_process_kill(process_, SIGKILL);
+            muster_process_exit how;
+            muster_process_wait(process_, patience, &how);
+            muster_process_release(process_);
+        }
+        ::close(answers_);
+    }
+    std::string address() const override { return address_; }
+    void signal(int number) override {
+        expect(muster_process_kill(process_, number), MUSTER_OK, "signalling the peer");
+    }
+    bool separate() const override { return true; }
+
+  private:
+    muster_process *process_ = nullptr;
+    int answers_ = -1;
+    std::string address_;
+};
+
+class InThread final : public Peer {
+  public:
+    InThread(const Host &host, const std::string &address) : listener_(host.listen(address)) {
+        address_ = listener_->address();
+        thread_ = std::thread([this, &host] { serve(host, *listener_); });
+    }
+    ~InThread() override {
+        muster_listener_close(listener_->get());
+        thread_.join();
+    }
+    std::string address() const override { return address_; }
+    void signal(int) override { skip("both ends are in one process"); }
+    bool separate() const override { return false; }
+
+  private:
+    std::unique_ptr<Listener> listener_;
+    std::string address_;
+    std::thread thread_;
+};
+
+} // namespace
+
+std::unique_ptr<Peer> start_process(const Host &host, const Options &options, const std::string &secret,
+                                    const std::string &address) {
+    return std::make_unique<Process>(host, options, secret, address);
+}
+
+std::unique_ptr<Peer> start_thread(const Host &host, const std::string &address) {
+    return std::make_unique<InThread>(host, address);
+}
+
+std::string unique_address(const Options &options) {
+    static std::atomic<unsigned> count{0};
+    std::string address = options.address;
+    for (size_t at = address.find('@'); at != std::string::npos; at = address.find('@', at + 1))
+        address.replace(at, 1, "check-" + std::to_string(getpid()) + "-" + std::to_string(count++));
+    return address;
+}
+
+std::unique_ptr<Peer> World::another(const std::string &with_secret) const {
+    if (!peer.separate()) skip("both ends are in one process");
+    return start_process(host, options, with_secret, unique_address(options));
+}
+
+std::string World::fresh_address() const {
+    // Somebody listens there for a moment, then nobody does.
+    const std::unique_ptr<Listener> listener = host.listen(unique_address(options));
+    const std::string address = listener->address();
+    expect(muster_listener_close(listener->get()), MUSTER_OK, "closing a listener");
+    return address;
+}
+
+} // namespace check
