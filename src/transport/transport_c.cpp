@@ -117,7 +117,8 @@ muster_status muster_listener_accept(muster_listener *listener, int64_t timeout_
         Deadline deadline(timeout_ns);
         Ref<Stream> stream;
         Error why;
-        const Status status = unwrap(listener)->accept(deadline, stream, why);
+        const Ref<Listener> self(unwrap(listener)); // another thread may release it meanwhile
+        const Status status = self->accept(deadline, stream, why);
         if (status < 0) return why;
         *out_stream = wrap(stream.detach());
         return Result<void>::positive(status);

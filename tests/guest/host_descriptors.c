@@ -191,6 +191,10 @@ int main(void) {
     guest_run("every descriptor is closed by exec", every_descriptor_is_cloexec, 0, 1);
     guest_run("a host's own child inherits nothing", a_hosts_child_inherits_nothing, 0, 1);
     guest_run("nothing is left behind", nothing_is_left_behind, 0, 1);
+#if defined(__SANITIZE_ADDRESS__)
+    printf("skipped descriptors running out: the sanitizer's own checks need some\n");
+#else
     guest_run("descriptors running out is a status", descriptors_run_out, 0, 1);
+#endif
     return guest_result();
 }
