@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: MIT
 # What Distributed's own suite does not ask of a transport, over the one named in MUSTER_TRANSPORT (default shm).
 #   julia test_cluster.jl [case]...         without a name, all of them
-# cases: launch topology busy killed interrupted secret upgrade guest large many
+# cases: launch ssh served topology busy killed interrupted secret upgrade guest large many
 using Test, Distributed, Muster
 
 const transport = get(ENV, "MUSTER_TRANSPORT", "shm")
 manager(n; options...) = MusterManager(n; transport = transport, upgrade = transport != "tcp", options...)
 const flags = `--startup-file=no`
 add(n; transport_options = (), options...) = addprocs(manager(n; transport_options...); exeflags = flags, options...)
-const chosen = isempty(ARGS) ? split("launch topology busy killed interrupted secret upgrade guest large many") : copy(ARGS)
+const chosen = isempty(ARGS) ? split("launch ssh served topology busy killed interrupted secret upgrade guest large many") : copy(ARGS)
 empty!(ARGS)
-case(f, name, text) = name in chosen ? (@testset "$text ($transport)" begin f() end) : nothing
+# (invokelatest: a case that was not chosen is not compiled either.)
+case(f, name, text) = name in chosen ? (@testset "$text ($transport)" begin Base.invokelatest(f) end) : nothing
 
 within(f, seconds) = timedwait(f, Float64(seconds); pollint = 0.01) === :ok
 alive(pid) = isdir("/proc/$pid") && !occursin(") Z", read("/proc/$pid/stat", String))
@@ -70,6 +71,68 @@ case("launch", "workers get what addprocs was told, and failures say why") do
         end
         @test time() - started < 20
     end
+end
+
+# A stand-in for ssh that runs the command on this host, as sshd would: through a shell, its words joined by blanks.
+const stand_in = """
+    #!/bin/sh
+    echo "\$@" >>"\$FAKE_SSH_LOG"
+    while [ \$# -gt 0 ]; do
+        case \$1 in -o | -p | -i | -O | -L) shift 2 ;; -*) shift ;; *) break ;; esac
+    done
+    [ "\$1" != nobody@nowhere ] || { echo "ssh: could not resolve nowhere" >&2; exit 255; }
+    shift
+    [ \$# -gt 0 ] || exit 0
+    exec sh -c "\$*"
+    """
+
+case("ssh", "workers on other machines, by ssh (a stand-in that stays here)") do
+    transport == "tcp" || transport == "shm" || return
+    mktempdir() do folder
+        write(joinpath(folder, "ssh"), stand_in)
+        chmod(joinpath(folder, "ssh"), 0o700)
+        log = joinpath(folder, "log")
+        inside = mkpath(joinpath(folder, "it's a \$HOME \"folder\""))
+        withenv("PATH" => folder * ":" * ENV["PATH"], "FAKE_SSH_LOG" => log) do
+            m = MusterManager([("somebody@node1:2222", 2), "node2 127.0.0.1"]; transport = "tcp", upgrade = false)
+            w = addprocs(m; exeflags = flags, dir = inside, sshflags = `-i key`, env = ["MUSTER_TEST" => "it's \$HOME"],
+                         shell_command = `sh -c`)
+            @test length(w) == 3
+            @test all(p -> remotecall_fetch(pwd, p) == realpath(inside), w)
+            @test remotecall_fetch(() -> ENV["MUSTER_TEST"], w[1]) == "it's \$HOME"
+            @test remotecall_fetch(q -> remotecall_fetch(myid, q), w[1], w[3]) == w[3]
+            seen = read(log, String)
+            @test count("somebody@node1", seen) == 2 && count("-p 2222", seen) == 2 && count("-i key", seen) == 3
+            @test !occursin(bytes2hex(Muster.secret()), seen) && !occursin(strip(Distributed.cluster_cookie()), seen)
+            hosts = Dict(p => Distributed.worker_from_id(p).config.host for p in w)
+            @test sort(collect(values(hosts))) == ["node2", "somebody@node1", "somebody@node1"]
+            busy = first(p for p in w if hosts[p] != "node2")
+            computing = occupy(() -> (x = 0.0; while true; x += sum(rand(100)); end), busy)
+            interrupt(busy)
+            @test within(() -> istaskdone(computing), 10)
+            @test occursin("kill -INT", read(log, String))
+            rmprocs(intersect(w, workers()))
+
+            w = addprocs(MusterManager([("node3", :auto)]); exeflags = flags, shell_command = `sh -c`)
+            @test length(w) == Sys.CPU_THREADS
+            rmprocs(w)
+
+            e = try addprocs(MusterManager(["nobody@nowhere"])); nothing catch e; cause(e) end
+            @test e isa Distributed.LaunchWorkerError
+            @test occursin("could not resolve nowhere", sprint(showerror, e)) && occursin("nobody@nowhere", sprint(showerror, e))
+        end
+    end
+    @test Muster.parse_machine("user@[::1]:22 10.0.0.1:9000") == (target = "user@::1", port = 22, bind = "10.0.0.1:9000")
+    for bad in ("", "a b c", "host:99999", "host:x")
+        @test_throws ArgumentError Muster.parse_machine(bad)
+    end
+end
+
+case("served", "a transport written in Julia carries a cluster") do
+    example = normpath(joinpath(@__DIR__, "..", "..", "examples", "julia", "transport.jl"))
+    said = read(`$(Base.julia_cmd()) --startup-file=no $example`, String)
+    @test occursin("CARRIED BY JULIA", said)
+    @test occursin("8 MB there and back unharmed: true", said)
 end
 
 case("topology", "all three topologies, lazily or not") do

@@ -25,13 +25,16 @@ include("engine.jl")
 include("patience.jl")
 include("stream.jl")
 include("connect.jl")
+include("served.jl")
 include("worker.jl")
 include("manager.jl")
 include("ssh.jl")
 function __init__()
     load_library()
+    requests_callback[] = @cfunction(on_requests, Cvoid, (Ptr{Cvoid}, Cint, Cint))
     wake_callback[] = @cfunction(on_wake, Cvoid, (Ptr{Cvoid}, Cint, Cint))
     engine[] = nothing
+    requests[] = nothing
 end
 
 include("precompile.jl")

@@ -90,7 +90,8 @@ release(l::Listener) = LowLevel.muster_listener_release(l.handle)
 Listens at an address; with `tcp://127.0.0.1:0` the kernel chooses the port. Options follow as in
 `tcp://0.0.0.0:4100?advertise=node7`.
 """
-listen(address::AbstractString; window::Integer = 0) = listen_at(String(address), Int(window))
+listen(address::AbstractString; window::Integer = 0) =
+    listening_served(() -> listen_at(String(address), Int(window)), String(address))
 
 function listen_at(text::String, window::Int)::Listener
     e = running()

@@ -96,7 +96,7 @@ end
     e = Engine(context[], queue[], descriptor[], C_NULL, Any[], UInt32[], Int[], Threads.SpinLock(),
         zeroed(LowLevel.muster_completion), blank_error())
     engine[] = e
-    watch_descriptor(e)
+    e.poll = watch_descriptor(e.descriptor, wake_callback[])
     atexit(leave)
     return e
 end
@@ -105,19 +105,25 @@ const UV_READABLE = Cint(1)
 
 # As FileWatching.FDWatcher does, but watching all the time: it stops and starts again around every wait, which costs
 # two system calls and a task switch per message.
-function watch_descriptor(e::Engine)
+function watch_descriptor(descriptor::Cint, callback::Ptr{Cvoid})::Ptr{Cvoid}
     handle = Libc.malloc(Base._sizeof_uv_poll)
     Base.disassociate_julia_struct(handle)
     Base.iolock_begin()
-    status = ccall(:uv_poll_init, Cint, (Ptr{Cvoid}, Ptr{Cvoid}, RawFD), Base.eventloop(), handle, RawFD(e.descriptor))
+    status = ccall(:uv_poll_init, Cint, (Ptr{Cvoid}, Ptr{Cvoid}, RawFD), Base.eventloop(), handle, RawFD(descriptor))
     if status == 0
-        status = ccall(:uv_poll_start, Cint, (Ptr{Cvoid}, Cint, Ptr{Cvoid}), handle, UV_READABLE, wake_callback[])
+        status = ccall(:uv_poll_start, Cint, (Ptr{Cvoid}, Cint, Ptr{Cvoid}), handle, UV_READABLE, callback)
     else
         Libc.free(handle)
     end
     Base.iolock_end()
     status == 0 || throw(Base._UVError("watch Muster's queue", status))
-    e.poll = handle
+    return handle
+end
+
+function unwatch_descriptor(handle::Ptr{Cvoid})
+    handle == C_NULL && return nothing
+    ccall(:uv_poll_stop, Cint, (Ptr{Cvoid},), handle)
+    ccall(:jl_close_uv, Cvoid, (Ptr{Cvoid},), handle)
     return nothing
 end
 
@@ -251,11 +257,9 @@ function leave()
     end
     outlive_master()
     engine[] = nothing
-    if e.poll != C_NULL
-        ccall(:uv_poll_stop, Cint, (Ptr{Cvoid},), e.poll)
-        ccall(:jl_close_uv, Cvoid, (Ptr{Cvoid},), e.poll)
-        e.poll = C_NULL
-    end
+    unwatch_descriptor(e.poll)
+    requests[] === nothing || unwatch_descriptor(requests[].poll)
+    requests[] = nothing
     LowLevel.muster_context_close(e.context, 2_000_000_000)
     return nothing
 end

@@ -11,6 +11,8 @@ For `addprocs`: `addprocs(MusterManager(4; transport = "shm"))`.
   worker's number, `"mine://{}"`.
 - `upgrade`: may tcp links between processes of one host move to shared memory (default `true`).
 - `window`: bytes buffered per direction of a link, a power of two (default 1 MiB).
+- `setup`: Julia code as text, run on a worker before it listens: `include` of a file that serves a transport of its own,
+  see [`Muster.transport!`](@ref).
 - `kill_after`: seconds a worker gets to leave when it is removed, before it is killed (default 10).
 - `ident`, `connect_idents`: functions of a worker's number, for `topology = :custom`.
 
@@ -30,20 +32,21 @@ struct MusterManager <: ClusterManager
     transport::String
     upgrade::Bool
     window::Int
+    setup::String
     kill_after::Float64
     ident::Any
     connect_idents::Any
 end
 
 function MusterManager(count::Integer = 0; transport::AbstractString = "shm", upgrade::Bool = true, window::Integer = 0,
-                       kill_after::Real = 10, ident = nothing, connect_idents = nothing)
+                       setup::AbstractString = "", kill_after::Real = 10, ident = nothing, connect_idents = nothing)
     count >= 0 || throw(ArgumentError("a number of workers cannot be negative: $count"))
     check_transport(transport, true)
-    return MusterManager(count, [], transport, upgrade, window, kill_after, ident, connect_idents)
+    return MusterManager(count, [], transport, upgrade, window, setup, kill_after, ident, connect_idents)
 end
 
 function MusterManager(machines::AbstractVector; transport::AbstractString = "tcp", upgrade::Bool = true,
-                       window::Integer = 0, kill_after::Real = 10, ident = nothing, connect_idents = nothing)
+                       window::Integer = 0, setup::AbstractString = "", kill_after::Real = 10, ident = nothing, connect_idents = nothing)
     isempty(machines) && throw(ArgumentError("no machines given"))
     check_transport(transport, false)
     list = Tuple{String, Any}[m isa Tuple ? (String(m[1]), m[2]) : (String(m), 1) for m in machines]
@@ -51,7 +54,7 @@ function MusterManager(machines::AbstractVector; transport::AbstractString = "tc
         count === :auto || (count isa Integer && count >= 1) ||
             throw(ArgumentError("a machine's count is a number from 1 or :auto, not $count for $machine"))
     end
-    return MusterManager(0, list, transport, upgrade, window, kill_after, ident, connect_idents)
+    return MusterManager(0, list, transport, upgrade, window, setup, kill_after, ident, connect_idents)
 end
 
 function check_transport(transport, local_)
@@ -113,7 +116,8 @@ with_defaults(m, params) = merge(Distributed.default_addprocs_params(m), params)
 
 job_of(m::MusterManager, address::String) = Dict{String, String}(
     "cookie" => String(strip(Distributed.cluster_cookie())), "secret" => bytes2hex(secret()), "listen" => address,
-    "upgrade" => m.upgrade ? "yes" : "no", "window" => string(m.window))
+    "upgrade" => m.upgrade ? "yes" : "no", "window" => string(m.window),
+    "setup" => bytes2hex(codeunits(m.setup)))
 
 # A worker finds packages (this one first of all) where its master does.
 function environment(params)

@@ -12,17 +12,21 @@ const STREAMING_NS = 200_000  # longest wait for the next piece of a large trans
 const TRIAL_EVERY = 32        # waits between two trials once waiting awake has not paid
 
 mutable struct Patience
-    credit::Int # above 0: wait awake; otherwise it counts up to the next trial
-    Patience() = new(1)
+    credit::Int    # above 0: wait awake; otherwise it counts up to the next trial
+    hopeless::Bool # what this stream waits for is done by this very thread: it must never wait inside the library
+    Patience() = new(1, false)
 end
 
 @inline function try_awake(p::Patience)
+    p.hopeless && return false
     p.credit > 0 && return true
     p.credit += 1
     return false
 end
 won(p::Patience) = (p.credit = min(p.credit + 1, 8); nothing)
 lost(p::Patience) = (p.credit = p.credit > 1 ? p.credit >> 1 : -TRIAL_EVERY; nothing)
+
+@inline may_wait(p::Patience) = !p.hopeless && nothing_else_to_do()
 
 # May this task keep the thread for a moment, or does another one want it?
 @static if isdefined(Base, :workqueue_for)

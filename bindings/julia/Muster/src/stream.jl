@@ -144,7 +144,10 @@ end
                 won(s.patience)
                 return Int(s.moved[])
             end
-            status == LowLevel.MUSTER_TIMEOUT || return 0
+            if status != LowLevel.MUSTER_TIMEOUT
+                status == LowLevel.MUSTER_E_WOULD_DEADLOCK && (s.patience.hopeless = true)
+                return 0
+            end
         end
         if time_ns() >= until
             lost(s.patience)
@@ -199,7 +202,7 @@ end
     patient = true
     while done < n && s.open
         s.readable = false
-        wait_ns = patient && nothing_else_to_do() ? STREAMING_NS : 0
+        wait_ns = patient && may_wait(s.patience) ? STREAMING_NS : 0
         status = LowLevel.muster_stream_read_into(s.handle, p + done, min(n - done, TURN_BYTES), flags, wait_ns, s.moved)
         done += Int(s.moved[])
         flags = UInt32(0)
@@ -208,6 +211,8 @@ end
             park(s, :readable)
         elseif status == LowLevel.MUSTER_TIMEOUT
             patient = s.moved[] > 0 # nothing at all in that time: park
+        elseif status == LowLevel.MUSTER_E_WOULD_DEADLOCK
+            s.patience.hopeless = true
         elseif status != LowLevel.MUSTER_OK
             s.ended = true
             break
@@ -270,10 +275,14 @@ end
     while true
         s.open || failed_write(s, LowLevel.MUSTER_E_CLOSED)
         s.writable = false
-        wait_ns = patient && nothing_else_to_do() ? STREAMING_NS : 0
+        wait_ns = patient && may_wait(s.patience) ? STREAMING_NS : 0
         status = LowLevel.muster_stream_write(s.handle, p + done, min(n - done, TURN_BYTES), wait_ns, s.moved)
         done += Int(s.moved[])
         done == n && status == LowLevel.MUSTER_OK && return nothing
+        if status == LowLevel.MUSTER_E_WOULD_DEADLOCK
+            s.patience.hopeless = true
+            continue
+        end
         status < 0 && failed_write(s, status)
         patient = status != LowLevel.MUSTER_TIMEOUT || s.moved[] > 0
         try

@@ -67,7 +67,13 @@ function serve(input::IO = stdin, output::IO = stdout)
         check(LowLevel.muster_process_exit_with(e.context, parse(Int, job["master_pid"]), GRACE_NS, detail), detail,
             "watch the master")
     end
-    listener = listen_at(listening_address(job["listen"]), 0)
+    where_ = listening_address(job["listen"])
+    if isempty(job["setup"])
+        listener = listen_at(where_, 0)
+    else
+        include_string(Main, String(hex2bytes(job["setup"])), "setup")
+        listener = Base.invokelatest(listen, where_)
+    end
     write(output, string(READY_HEAD, address(listener), '\n'))
     flush(output)
     @async serve_connections(listener)
