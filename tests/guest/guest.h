@@ -13,13 +13,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#ifdef MUSTER_TSAN
-const char *__tsan_default_options(void);
-const char *__tsan_default_options(void) {
-    return "die_after_fork=0";
-} // children of a fork start threads here
-#endif
-
 #define MS INT64_C(1000000)
 #define SECOND INT64_C(1000000000)
 

@@ -7,6 +7,14 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#ifdef MUSTER_TSAN
+const char *__tsan_default_options(void);
+const char *__tsan_default_options(void) {
+    // Children of a fork start threads here, and hosts leave with threads that run.
+    return "die_after_fork=0:report_thread_leaks=0";
+}
+#endif
+
 void workout_find(workout_api *api, void *library) {
 #define X(name)                                                                                                        \
     *(void **)&api->name = dlsym(library, #name);                                                                      \
