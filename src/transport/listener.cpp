@@ -159,8 +159,7 @@ Status Listener::accept(Deadline &deadline, Ref<Stream> &out, Error &why) {
         why = Error::make(MUSTER_E_WOULD_DEADLOCK, "accept: this thread has to serve the transport it would wait for");
         return why.status;
     }
-    const Ref<ListenerCore> core = core_; // the host may release the handle while this waits
-    return core->accept(deadline, out, why);
+    return core_->accept(deadline, out, why);
 }
 
 void Listener::leave() noexcept {
