@@ -166,7 +166,7 @@ function main()
     same = true
     for (label, manager) in (("built-in TCP", nothing),
                              ("Muster tcp", MusterManager(workers_wanted; transport = "tcp", upgrade = false)),
-                             ("Muster unix", MusterManager(workers_wanted; transport = "unix")),
+                             ("Muster unix", MusterManager(workers_wanted; transport = "unix", upgrade = false)),
                              ("Muster shm", MusterManager(workers_wanted; transport = "shm")))
         counts, times = run_once(label, manager, batches, all_bytes)
         equal = counts == expected

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 # The managers distributed_suite.jl asks for, over the transport named in MUSTER_TRANSPORT: shm, unix, tcp.
-# (`tcp` stays on its sockets: with upgrades it would be the shm suite a second time.)
+# (tcp and unix stay on their sockets: with upgrades they would be the shm suite again.)
 using Muster
 
 const suite_transport = get(ENV, "MUSTER_TRANSPORT", "shm")
-suite_options() = (transport = suite_transport, upgrade = suite_transport != "tcp")
+suite_options() = (transport = suite_transport, upgrade = suite_transport == "shm")
 
 make_manager(np::Int) = MusterManager(np; suite_options()...)
 

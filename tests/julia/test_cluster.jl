@@ -5,7 +5,7 @@
 using Test, Distributed, Muster
 
 const transport = get(ENV, "MUSTER_TRANSPORT", "shm")
-manager(n; options...) = MusterManager(n; transport = transport, upgrade = transport != "tcp", options...)
+manager(n; options...) = MusterManager(n; transport = transport, upgrade = transport == "shm", options...)
 const flags = `--startup-file=no`
 add(n; transport_options = (), options...) = addprocs(manager(n; transport_options...); exeflags = flags, options...)
 const chosen = isempty(ARGS) ? split("launch ssh served topology busy killed interrupted secret upgrade guest large many") : copy(ARGS)

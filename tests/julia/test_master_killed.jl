@@ -7,7 +7,7 @@ const transport = get(ENV, "MUSTER_TRANSPORT", "shm")
 
 if ARGS == ["master"]
     empty!(ARGS)
-    w = addprocs(MusterManager(3; transport = transport, upgrade = transport != "tcp"); exeflags = `--startup-file=no`)
+    w = addprocs(MusterManager(3; transport = transport, upgrade = transport == "shm"); exeflags = `--startup-file=no`)
     remotecall_fetch(q -> remotecall_fetch(myid, q), w[1], w[2])
     pids = [remotecall_fetch(getpid, p) for p in w]
     remote_do(() -> (t = time(); while time() - t < 60; end), w[1])               # never yields

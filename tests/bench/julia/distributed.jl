@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 # One repeat of one transport: prints "figure<TAB>value" lines.
 #   julia distributed.jl <builtin|shm|unix|tcp|tcp-upgrade> <workers> [smoke]
-# builtin is Distributed's own TCP. tcp keeps Muster on its sockets; tcp-upgrade is Muster's default, which moves links
-# between processes of one host to shared memory.
+# builtin is Distributed's own TCP. tcp and unix keep Muster on its sockets; tcp-upgrade is Muster's default, which moves
+# links between processes of one host to shared memory.
 using Distributed, Statistics
 
 const kind, count_, smoke = ARGS[1], parse(Int, ARGS[2]), length(ARGS) > 2
@@ -11,7 +11,8 @@ kind == "builtin" || @eval using Muster
 
 const flags = `--startup-file=no`
 start() = kind == "builtin" ? addprocs(count_; exeflags = flags) :
-          kind == "tcp" ? addprocs(MusterManager(count_; transport = "tcp", upgrade = false); exeflags = flags) :
+          kind in ("tcp", "unix") ?
+          addprocs(MusterManager(count_; transport = kind, upgrade = false); exeflags = flags) :
           kind == "tcp-upgrade" ? addprocs(MusterManager(count_; transport = "tcp"); exeflags = flags) :
           addprocs(MusterManager(count_; transport = kind); exeflags = flags)
 
