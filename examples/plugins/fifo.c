@@ -58,7 +58,7 @@ static muster_status fail(muster_error *error, muster_status status, const char 
     int os_errno = status == MUSTER_E_ADDRESS ? 0 : errno;
     if (error != NULL) {
         error->os_errno = os_errno;
-        snprintf(error->message, sizeof error->message, "%s %s%s%s", what, path, os_errno != 0 ? ": " : "",
+        snprintf(error->message, sizeof error->message, "%s %.150s%s%.40s", what, path, os_errno != 0 ? ": " : "",
                  os_errno != 0 ? strerror(os_errno) : "");
     }
     return status;

@@ -326,8 +326,10 @@ def children_inherit_nothing():
     load()
     host = Host()
     streams = [host.connect(address) for address in addresses()]
-    before = set(subprocess.run(["ls", "/proc/self/fd"], close_fds=True, capture_output=True, text=True).stdout.split())
-    after = set(subprocess.run(["ls", "/proc/self/fd"], close_fds=False, capture_output=True, text=True).stdout.split())
+    # The descriptor by which the folder itself was listed is gone when each name is looked at.
+    listing = ["sh", "-c", 'for f in /proc/$$/fd/*; do [ -e "$f" ] && echo "${f##*/}"; done']
+    before = set(subprocess.run(listing, close_fds=True, capture_output=True, text=True).stdout.split())
+    after = set(subprocess.run(listing, close_fds=False, capture_output=True, text=True).stdout.split())
     for fd in after - before:  # what this program was itself started with may be there
         assert not os.path.exists(f"/proc/self/fd/{fd}") or os.get_inheritable(int(fd)), fd
     for pair in streams:
