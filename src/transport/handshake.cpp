@@ -2,6 +2,7 @@
 #include "transport/handshake.hpp"
 
 #include "transport/frame.hpp"
+#include "transport/handshake_details.hpp"
 
 #include <sodium.h>
 
@@ -16,22 +17,11 @@ constexpr unsigned char magic[8] = {0x93, 'M', 'u', 's', 't', 'e', 'r', '\n'};
 constexpr uint16_t version_min = 1, version_max = 1;
 constexpr size_t hello_bytes = 8 + 2 + 2 + 4 + 32 + 32;
 constexpr size_t proof_bytes = 32, tag_bytes = crypto_aead_chacha20poly1305_ietf_ABYTES;
-constexpr size_t details_min = 4 + 8 + 8 + 16 + 8 + 8 + 4 + 2 + 1 + 32 + 1;
-constexpr size_t offer_name_max = 100;
-constexpr size_t proof_max = proof_bytes + details_min + greeting_max_bytes + offer_name_max + tag_bytes;
+constexpr size_t proof_max = proof_bytes + HandshakeDetails::max_bytes + tag_bytes;
 constexpr size_t paired_bytes = 1 + 16;
 
 // In HELLO.
 enum : uint32_t { wish_auth = 1, wish_seal = 2, wish_no_seal = 4, wish_known = 7 };
-// In the details.
-enum : uint32_t {
-    flag_local = 1,
-    flag_external = 2,
-    flag_upgrade = 4,
-    flag_shared = 8,
-    flag_here = 16,
-    flag_aside = 32
-};
 
 // The longest body a message may have; 0: no such message.
 size_t longest(uint8_t type) noexcept {
@@ -219,61 +209,20 @@ SecretKey Handshake::derive(const char *label, bool with_all) const {
 }
 
 std::string Handshake::details() const {
-    unsigned char fixed[details_min - 34];
-    uint32_t flags = 0;
-    if (config_.local) flags |= flag_local;
-    if (config_.external) flags |= flag_external;
-    if (config_.upgrade) flags |= flag_upgrade;
-    if (config_.shared) flags |= flag_shared;
-    if (config_.passing == Passing::here) flags |= flag_here;
-    if (config_.passing == Passing::aside) flags |= flag_aside;
-    put_u32(fixed, flags);
-    put_u64(fixed + 4, config_.window);
-    put_u64(fixed + 12, static_cast<uint64_t>(config_.heartbeat_ns));
-    memcpy(fixed + 20, config_.host.boot.data(), 16);
-    put_u64(fixed + 36, config_.host.pid_namespace);
-    put_u64(fixed + 44, config_.host.net_namespace);
-    put_u32(fixed + 52, config_.host.user);
-    put_u16(fixed + 56, static_cast<uint16_t>(config_.greeting.size()));
-    std::string text(reinterpret_cast<char *>(fixed), sizeof fixed);
-    text += config_.greeting;
-    text += static_cast<char>(agreed_.pairing);
-    text += view(agreed_.offer.token);
-    text += static_cast<char>(agreed_.offer.name.size());
-    text += agreed_.offer.name;
-    return text;
-}
-
-bool Handshake::read_details(const std::string &text) {
-    if (text.size() < details_min) return false;
-    const auto *at = reinterpret_cast<const unsigned char *>(text.data());
-    peer_flags_ = get_u32(at);
-    agreed_.peer_window = get_u64(at + 4);
-    const uint64_t heartbeat = get_u64(at + 12);
-    memcpy(peer_host_.boot.data(), at + 20, 16);
-    peer_host_.pid_namespace = get_u64(at + 36);
-    peer_host_.net_namespace = get_u64(at + 44);
-    peer_host_.user = get_u32(at + 52);
-    const size_t greeting = get_u16(at + 56);
-    const uint64_t window = agreed_.peer_window;
-    if (window < 4096 || window > (uint64_t{1} << 30) || (window & (window - 1)) != 0) return false;
-    if (heartbeat > uint64_t{INT64_MAX} || greeting > greeting_max_bytes || text.size() < details_min + greeting)
-        return false;
-    agreed_.peer_heartbeat_ns = static_cast<int64_t>(heartbeat);
-    agreed_.peer_external = (peer_flags_ & flag_external) != 0;
-    agreed_.greeting = text.substr(58, greeting);
-    at += 58 + greeting;
-    const uint8_t pairing = at[0];
-    const size_t name = at[33];
-    if (pairing > static_cast<uint8_t>(Passing::aside) || name > offer_name_max ||
-        text.size() != details_min + greeting + name)
-        return false;
-    if (config_.dialer) {
-        agreed_.pairing = static_cast<Passing>(pairing);
-        memcpy(agreed_.offer.token.data(), at + 1, 32);
-        agreed_.offer.name.assign(reinterpret_cast<const char *>(at) + 34, name);
-    }
-    return true;
+    HandshakeDetails own;
+    own.local = config_.local;
+    own.external = config_.external;
+    own.upgrade = config_.upgrade;
+    own.shared = config_.shared;
+    own.here = config_.passing == Passing::here;
+    own.aside = config_.passing == Passing::aside;
+    own.window = config_.window;
+    own.heartbeat_ns = config_.heartbeat_ns;
+    own.host = config_.host;
+    own.greeting = config_.greeting;
+    own.pairing = agreed_.pairing;
+    own.offer = agreed_.offer;
+    return own.encode();
 }
 
 void Handshake::make_proof() {
@@ -300,15 +249,24 @@ Status Handshake::take_proof(const unsigned char *body, size_t size) {
                                                   body + proof_bytes, size - proof_bytes, proof.data(), proof.size(),
                                                   nonce, key.data()) != 0)
         return fail(Refusal::wrong_secret, MUSTER_E_AUTH, "the details of the other side were changed on their way");
-    if (!read_details(text))
+    HandshakeDetails theirs;
+    if (!theirs.decode(text))
         return fail(Refusal::protocol, MUSTER_E_PROTOCOL, "the details of the other side make no sense");
     proof_peer_.assign(reinterpret_cast<const char *>(body), size);
-    return agree();
+    return agree(std::move(theirs));
 }
 
 // Both sides come to the same conclusions from the same proved facts.
-Status Handshake::agree() {
-    agreed_.local = config_.local && (peer_flags_ & flag_local) != 0 && config_.host.same_kernel(peer_host_);
+Status Handshake::agree(HandshakeDetails theirs) {
+    agreed_.greeting = std::move(theirs.greeting);
+    agreed_.peer_window = theirs.window;
+    agreed_.peer_heartbeat_ns = theirs.heartbeat_ns;
+    agreed_.peer_external = theirs.external;
+    if (config_.dialer) {
+        agreed_.pairing = theirs.pairing;
+        agreed_.offer = std::move(theirs.offer);
+    }
+    agreed_.local = config_.local && theirs.local && config_.host.same_kernel(theirs.host);
     const bool always = config_.seal == SealWish::always || (peer_wishes_ & wish_seal) != 0;
     const bool own_never = config_.seal == SealWish::never, peer_never = (peer_wishes_ & wish_no_seal) != 0;
     if (!agreed_.local && !always && own_never != peer_never)
@@ -316,13 +274,12 @@ Status Handshake::agree() {
                     "the link leaves the host, and one side does not seal it: seal=no must be written on both sides");
     agreed_.sealed = always || (!agreed_.local && !own_never);
     agreed_.shared_window = std::min(config_.window, agreed_.peer_window);
-    const bool must = config_.shared || (peer_flags_ & flag_shared) != 0;
-    const bool like = must || (config_.upgrade && (peer_flags_ & flag_upgrade) != 0 && !agreed_.sealed);
+    const bool must = config_.shared || theirs.shared;
+    const bool like = must || (config_.upgrade && theirs.upgrade && !agreed_.sealed);
     if (!config_.dialer) {
-        uint32_t way = 0;
-        if (config_.passing == Passing::here) way = flag_here;
-        if (config_.passing == Passing::aside) way = flag_aside;
-        if (like && agreed_.local && config_.host.same_place(peer_host_) && (peer_flags_ & way) != 0 &&
+        const bool way =
+            (config_.passing == Passing::here && theirs.here) || (config_.passing == Passing::aside && theirs.aside);
+        if (like && agreed_.local && config_.host.same_place(theirs.host) && way &&
             (config_.passing == Passing::here || (config_.offer && config_.offer(agreed_.offer))))
             agreed_.pairing = config_.passing;
         if (must && agreed_.pairing == Passing::no)

@@ -95,6 +95,8 @@ struct Agreement {
     SecretKey key_out{}, key_in{};
 };
 
+struct HandshakeDetails;
+
 // One user at a time.
 class Handshake {
   public:
@@ -127,12 +129,11 @@ class Handshake {
     Status take_proof(const unsigned char *body, size_t size);
     Status take_paired(const unsigned char *body, size_t size);
     Status take_refusal(const unsigned char *body, size_t size);
-    Status agree();
+    Status agree(HandshakeDetails theirs);
     Status fail(Refusal why, Status status, const char *text);
     void make_hello();
     void make_proof();
     std::string details() const;
-    bool read_details(const std::string &text);
     void send(uint8_t type, const void *body, size_t size, std::string *transcript);
     void derive_keys();
     SecretKey derive(const char *label, bool with_all = false) const;
@@ -145,8 +146,7 @@ class Handshake {
     std::vector<unsigned char> in_;
     std::array<unsigned char, 32> private_{}, public_{};
     SecretKey root_{}, transcript_{}, all_{};
-    uint32_t peer_wishes_ = 0, peer_flags_ = 0;
-    HostIdentity peer_host_;
+    uint32_t peer_wishes_ = 0;
 };
 
 } // namespace muster

@@ -326,7 +326,7 @@ static void a_watched_stream_tells_of_each_message(const way *w, pair *p) {
     assert_int_equal(muster_queue_create(p->client, NULL, &queue, NULL), MUSTER_OK);
     assert_int_equal(muster_stream_watch(p->near, MUSTER_STREAM_READABLE, queue, 7), MUSTER_OK);
     for (int round = 0; round < 300; round++) {
-        char text[16];
+        char text[64];
         snprintf(text, sizeof text, "message %04d", round);
         put(p->far, text);
         size_t have = 0;
@@ -409,7 +409,7 @@ static void many_streams_at_once(const way *w, pair *p) {
         assert_int_equal(who, i);
     }
     for (int round = 0; round < 3; round++) {
-        char text[32];
+        char text[64];
         for (int i = 0; i < count; i++) {
             snprintf(text, sizeof text, "round %d of %d", round, i);
             put(near[i], text);

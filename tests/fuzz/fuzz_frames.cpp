@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+// The frames of a link, sealed and not: cut into pieces in any way, they say the same; whatever they say is bounded.
+#include "input.hpp"
+
+#include "transport/frame.hpp"
+#include "transport/handshake.hpp"
+
+#include <string>
+#include <vector>
+
+using namespace muster;
+
+namespace {
+
+// Writes down what it is told.
+class Notes final : public FrameSink {
+  public:
+    std::string data, events;
+    Status on_data(const unsigned char *bytes, size_t size) noexcept override {
+        FUZZ_CHECK(size >= 1 && size <= frame_data_max);
+        FUZZ_CHECK(!over);
+        data.append(reinterpret_cast<const char *>(bytes), size);
+        return MUSTER_OK;
+    }
+    Status on_credit(uint64_t bytes) noexcept override {
+        events += "credit " + std::to_string(bytes) + " after " + std::to_string(data.size()) + "\n";
+        return MUSTER_OK;
+    }
+    Status on_finish() noexcept override {
+        FUZZ_CHECK(!over);
+        over = true;
+        events += "finish\n";
+        return MUSTER_OK;
+    }
+    Status on_abort(uint64_t reason, const char *text, size_t size) noexcept override {
+        FUZZ_CHECK(size <= 200);
+        events += "abort " + std::to_string(reason) + std::string(text, size) + "\n";
+        return MUSTER_OK;
+    }
+    Status on_goodbye() noexcept override {
+        over = true;
+        events += "goodbye\n";
+        return MUSTER_OK;
+    }
+    bool over = false;
+};
+
+Status read_in_pieces(const uint8_t *data, size_t size, size_t piece, Notes &notes, const SecretKey *key) {
+    FrameReader reader;
+    if (key != nullptr) reader.set_opener(std::make_unique<Opener>(key->data()));
+    Status status = MUSTER_OK;
+    for (size_t at = 0; at < size && status == MUSTER_OK;) {
+        const size_t k = std::min(size - at, piece);
+        // A copy of its own size, so that reading past it is seen.
+        const std::vector<unsigned char> copy(data + at, data + at + k);
+        status = reader.feed(copy.data(), copy.size(), notes);
+        at += k;
+    }
+    if (status < 0) FUZZ_CHECK(status == MUSTER_E_PROTOCOL && reader.why()[0] != '\0');
+    return status;
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    static const bool started = start_crypto();
+    FUZZ_CHECK(started);
+    Input in(data, size);
+    const uint8_t mode = in.byte();
+    const size_t piece = 1 + in.byte();
+    size_t left;
+    const uint8_t *bytes = in.take(in.left(), left);
+    Notes whole, pieces;
+    if ((mode & 1) == 0) {
+        const Status one = read_in_pieces(bytes, left, SIZE_MAX, whole, nullptr);
+        const Status other = read_in_pieces(bytes, left, piece, pieces, nullptr);
+        FUZZ_CHECK(one == other && whole.data == pieces.data && whole.events == pieces.events);
+        return 0;
+    }
+    // Sealed by an honest peer, then changed at one place: everything before that arrives, nothing after.
+    const SecretKey key = secret_key("seal", 4);
+    Sealer sealer(key.data());
+    std::string stream(reinterpret_cast<const char *>(sealer.prefix()), seal_prefix_bytes), plain;
+    for (size_t at = 0; at < left;) {
+        const size_t k = std::min<size_t>(left - at, 1 + bytes[at]);
+        std::vector<unsigned char> frame(frame_header_bytes + k + seal_overhead_bytes);
+        put_frame_header(frame.data(), FrameType::data, k + seal_overhead_bytes);
+        memcpy(frame.data() + frame_header_bytes + seal_lead_bytes, bytes + at, k);
+        sealer.seal(frame.data(), k);
+        stream.append(reinterpret_cast<const char *>(frame.data()), frame.size());
+        plain.append(reinterpret_cast<const char *>(bytes + at), k);
+        at += k;
+    }
+    const auto *sealed = reinterpret_cast<const uint8_t *>(stream.data());
+    FUZZ_CHECK(read_in_pieces(sealed, stream.size(), piece, whole, &key) == MUSTER_OK && whole.data == plain);
+    if (left == 0) return 0;
+    stream[(mode >> 1) * size_t{131} % stream.size()] ^= 0x40;
+    const Status status = read_in_pieces(sealed, stream.size(), piece, pieces, &key);
+    FUZZ_CHECK(plain.compare(0, pieces.data.size(), pieces.data) == 0);
+    FUZZ_CHECK(status < 0 || pieces.data.size() < plain.size()); // refused, or still waiting for the rest
+    return 0;
+}
