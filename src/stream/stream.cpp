@@ -70,7 +70,7 @@ Stream::~Stream() {
     drop_operations(read_, MUSTER_E_CLOSED);
     drop_operations(write_, MUSTER_E_CLOSED);
     for (const auto &at : at_queues_) at->queue().delist(*at);
-    if (!out_.finished()) out_.finish();
+    if (!out_.finished()) finish_pipe();
     carrier_closed();
     delete read_.operations;
     delete write_.operations;
@@ -111,13 +111,18 @@ void Stream::host_release() noexcept {
     release();
 }
 
+// After an abort there is none: the peer would take it for an end in order.
+void Stream::finish_pipe() noexcept {
+    if (duplex_->ended_status() != MUSTER_E_ABORTED) out_.finish();
+}
+
 // The holder of the write direction ends it.
 void Stream::finish_held() noexcept {
     if (write_.waiting_operations.load(std::memory_order_seq_cst) != 0) {
         pump_writes(); // finishes when the last one is through
         return;
     }
-    out_.finish();
+    finish_pipe();
     if (carrier_ && !duplex_->shared()) carrier_->flush();
 }
 

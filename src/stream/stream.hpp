@@ -230,6 +230,7 @@ class Stream final : public Object, private Waker, private Side, private Source 
     void carrier_closed() noexcept;
     void want_finish() noexcept;
     void finish_held() noexcept;
+    void finish_pipe() noexcept;
 
     Ref<Context> context_;
     Ref<Duplex> duplex_;

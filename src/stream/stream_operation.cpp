@@ -103,7 +103,7 @@ Status Stream::pump_writes() noexcept {
     const Status status =
         pump_operations(write_, [this](StreamOperation &op, Status &status) { return step_write(op, status); });
     if (status != MUSTER_OK) return status;
-    if (finish_wanted_.load(std::memory_order_seq_cst)) out_.finish();
+    if (finish_wanted_.load(std::memory_order_seq_cst)) finish_pipe();
     operations_done();
     return MUSTER_OK;
 }
