@@ -2,6 +2,7 @@
 #include "commands.hpp"
 #include "transport_check/harness.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
@@ -16,12 +17,14 @@ constexpr char help[] =
     "\n"
     "  <plug-in>           a file, muster-<scheme>.so; an address of its scheme follows unless `<scheme>://@` will do\n"
     "  <address>           where to listen; each @ in it becomes a name of this run: tcp://127.0.0.1:0, "
-    "unix:///tmp/@,\n"
-    "                      shm://@, inproc://@, served:///tmp/@ (a transport this program serves itself)\n"
+    "unix:///@\n"
+    "                      (a file in TMPDIR), shm://@, inproc://@, served:///@ (a transport this program serves "
+    "itself)\n"
     "  --max-bytes <n>     largest transfer, with k, m or g behind it; default 64m, with --long 4g\n"
     "  --long              large transfers, longer waits\n"
     "  --only <text>       the cases whose name contains it\n"
     "  --pulled            served://: pull the requests instead of dispatching them\n"
+    "  --patience <n>      every time is n times as long, for slow machines and instrumented builds\n"
     "  --log               print the library's log records of both processes to stderr\n"
     "  --list              the names of the cases\n";
 
@@ -73,12 +76,8 @@ int transport_check_command(const Arguments &arguments, const std::string &progr
             options.only = arguments[++i];
         else if (word == "--max-bytes" && more)
             options.max_bytes = size_of(arguments[++i]), size_given = true;
-        else if (word == "--heartbeat" && more)
-            options.heartbeat_ns = std::stoll(arguments[++i]);
-        else if (word == "--silent" && more)
-            options.silent_ns = std::stoll(arguments[++i]);
-        else if (word == "--dead" && more)
-            options.dead_ns = std::stoll(arguments[++i]);
+        else if (word == "--patience" && more)
+            options.slowdown = std::max(1ll, std::stoll(arguments[++i]));
         else if (word == "--peer" && more)
             peer_fd = std::stoi(arguments[++i]);
         else if (word.starts_with("--"))
@@ -98,6 +97,10 @@ int transport_check_command(const Arguments &arguments, const std::string &progr
             return wrong("no scheme can be seen in the name of the file, give an address: ", options.plugin);
         options.address = options.plugin.substr(name + 7, end - name - 7) + "://@";
     }
+    options.heartbeat_ns *= options.slowdown;
+    options.silent_ns *= options.slowdown;
+    options.dead_ns *= options.slowdown;
+    check::patience *= options.slowdown;
     if (options.address.empty()) return wrong("what is to be checked?", "");
     if (peer_fd >= 0) return check::peer_main(options, peer_fd);
     return check::run_all(options);

@@ -8,6 +8,7 @@
 #include <ctime>
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace check {
@@ -52,7 +53,7 @@ Host::Host(const Options &options, const std::string &secret) {
     config.heartbeat_ns = options.heartbeat_ns;
     config.silent_ns = options.silent_ns;
     config.dead_ns = options.dead_ns;
-    config.handshake_timeout_ns = 2 * second;
+    config.handshake_timeout_ns = 2 * second * options.slowdown;
     muster_error error{};
     expect(muster_context_create(&config, &context_, &error), MUSTER_OK, "context", &error);
     if (options.log) print_log();
@@ -146,11 +147,9 @@ class Process final : public Peer {
     Process(const Host &host, const Options &options, const std::string &secret, const std::string &address) {
         int secret_pipe[2], answer_pipe[2];
         if (pipe2(secret_pipe, O_CLOEXEC) != 0 || pipe2(answer_pipe, O_CLOEXEC) != 0) fail("no pipe");
-        const std::string heartbeat = std::to_string(options.heartbeat_ns), silent = std::to_string(options.silent_ns),
-                          dead = std::to_string(options.dead_ns);
-        std::vector<const char *> arguments = {
-            options.program.c_str(), "transport-check", "--peer",       "3",      "--heartbeat",
-            heartbeat.c_str(),       "--silent",        silent.c_str(), "--dead", dead.c_str()};
+        const std::string slowdown = std::to_string(options.slowdown);
+        std::vector<const char *> arguments = {options.program.c_str(), "transport-check", "--peer", "3", "--patience",
+                                               slowdown.c_str()};
         if (options.pulled) arguments.push_back("--pulled");
         if (options.log) arguments.push_back("--log");
         if (!options.plugin.empty()) arguments.push_back(options.plugin.c_str());
@@ -238,6 +237,10 @@ std::unique_ptr<Peer> start_thread(const Host &host, const std::string &address)
 std::string unique_address(const Options &options) {
     static std::atomic<unsigned> count{0};
     std::string address = options.address;
+    if (const size_t at = address.find("///@"); at != std::string::npos) {
+        const char *tmp = getenv("TMPDIR");
+        address.replace(at, 3, std::string("//") + (tmp != nullptr ? tmp : "/tmp") + "/");
+    }
     for (size_t at = address.find('@'); at != std::string::npos; at = address.find('@', at + 1))
         address.replace(at, 1, "check-" + std::to_string(getpid()) + "-" + std::to_string(count++));
     return address;

@@ -21,7 +21,8 @@ namespace check {
 
 constexpr int64_t ms = 1'000'000;
 constexpr int64_t second = 1'000 * ms;
-constexpr int64_t patience = 20 * second; // for what should come at once on an idle machine
+// For what should come at once on an idle machine.
+inline int64_t patience = 20 * second;
 
 // What a case ends with when a promise was not kept, or cannot be looked at here.
 struct Failed {
@@ -109,11 +110,12 @@ struct Options {
     std::string only;    // part of the names of the cases to run
     uint64_t max_bytes = 64 << 20;
     bool long_cases = false;
-    bool log = false;    // print the library's log records to stderr
-    bool pulled = false; // served:// by pulling requests instead of callbacks
-    int64_t heartbeat_ns = 200 * ms;
-    int64_t silent_ns = 800 * ms;
-    int64_t dead_ns = 6 * second;
+    bool log = false;     // print the library's log records to stderr
+    bool pulled = false;  // served:// by pulling requests instead of callbacks
+    int64_t slowdown = 1; // of this machine or build: every time is multiplied
+    int64_t heartbeat_ns = 300 * ms;
+    int64_t silent_ns = 1200 * ms;
+    int64_t dead_ns = 4 * second;
     std::string program; // this one, to be started again
 };
 

@@ -2,8 +2,9 @@
 // The other side: does with each stream what its greeting asks for.
 #include "transport_check/harness.hpp"
 
-#include <csignal>
-#include <cstring>
+#include <chrono>
+#include <condition_variable>
+#include <set>
 #include <sstream>
 #include <unistd.h>
 
@@ -48,6 +49,25 @@ void verify(const Stream &stream, uint64_t size, uint64_t sequence) {
     stream.finish();
 }
 
+// Streams that wait for a word of another stream.
+class Gates {
+  public:
+    void open(uint64_t gate) {
+        const std::lock_guard hold(lock_);
+        open_.insert(gate);
+        opened_.notify_all();
+    }
+    void pass(uint64_t gate) {
+        std::unique_lock hold(lock_);
+        opened_.wait_for(hold, std::chrono::nanoseconds(patience), [&] { return open_.count(gate) != 0; });
+    }
+
+  private:
+    std::mutex lock_;
+    std::condition_variable opened_;
+    std::set<uint64_t> open_;
+} gates;
+
 void handle(const Host &host, Stream stream) {
     std::istringstream words(stream.greeting());
     std::string what;
@@ -66,6 +86,12 @@ void handle(const Host &host, Stream stream) {
         } else if (what == "after-end") { // answers only to a half-close
             stream.expect_end();
             stream.write_sequence(a, b);
+            stream.finish();
+        } else if (what == "gated") { // reads nothing until the gate is opened
+            gates.pass(a);
+            sink(stream);
+        } else if (what == "open") { // the gate
+            gates.open(a);
             stream.finish();
         } else if (what == "sleep") { // milliseconds, then all
             usleep(static_cast<useconds_t>(a * 1000));

@@ -66,7 +66,7 @@ int run_all(const Options &options) {
                                                : start_process(host, options, secret, address);
         printf("# the peer listens at %s\n", peer->address().c_str());
         World world{options, host, *peer, secret};
-        Watchdog watchdog((options.long_cases ? 600 : 120) * second);
+        Watchdog watchdog((options.long_cases ? 600 : 90) * second * options.slowdown);
         for (const std::vector<Case> *cases : {&byte_cases, &ending_cases, &peer_cases, &secret_cases}) {
             for (const Case &one : *cases) {
                 if (!options.only.empty() && strstr(one.name, options.only.c_str()) == nullptr) continue;
