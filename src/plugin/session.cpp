@@ -11,6 +11,7 @@ namespace muster {
 
 namespace {
 constexpr int64_t linger_ns = 10'000'000'000; // what a closed stream still has to send may take so long
+constexpr int64_t drain_ns = 2'000'000'000;   // what a peer that is gone had sent may take so long to come in
 constexpr int most_rounds = 8;                // segments sent per turn: other sessions have their turn, too
 } // namespace
 
@@ -216,6 +217,7 @@ void Session::tick() noexcept {
     }
     if (state_ == State::over) return;
     if (stalled) heard_ns_ = now;
+    if (send_failed_.status < 0 && now - send_failed_ns_ > drain_ns) return lost(send_failed_);
     const int64_t silence = now - heard_ns_;
     if (settings.dead_ns >= 0 && silence > settings.dead_ns) {
         lost(Error::make(MUSTER_E_PEER, "%s: nothing was heard for %lld s", config_.peer.c_str(),

@@ -198,6 +198,7 @@ class Session final : public Object {
     bool put(SessionFrame kind, uint32_t stream, const iovec *spans, int count) noexcept;
     bool put(SessionFrame kind, uint32_t stream, std::string_view payload = {}) noexcept;
     void put_control(SessionFrame kind, uint32_t stream, std::string payload);
+    void send_failed(Status status) noexcept;
     bool drain() noexcept; // true: all staged bytes are sent
     void settle(bool sent) noexcept;
     size_t space() const noexcept;
@@ -223,8 +224,10 @@ class Session final : public Object {
     SessionOwner &owner_;
     const SessionConfig config_;
     State state_ = State::connecting;
-    Error refused_; // the handshake failed; what it still has to say goes out first
-    Error lost_;    // why the channel is no more; status OK: it is
+    Error refused_;     // the handshake failed; what it still has to say goes out first
+    Error send_failed_; // nothing can be sent any more; receiving goes on for a moment
+    int64_t send_failed_ns_ = 0;
+    Error lost_; // why the channel is no more; status OK: it is
     bool leave_when_idle_ = false, goodbye_got_ = false, channel_finished_ = false;
 
     std::unique_ptr<Handshake> handshake_;

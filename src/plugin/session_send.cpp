@@ -99,13 +99,13 @@ void Session::put_control(SessionFrame kind, uint32_t stream, std::string payloa
 
 // Gives the channel what is staged. True: nothing is left.
 bool Session::drain() noexcept {
-    while (out_ != nullptr && out_begin_ != out_end_) {
+    while (out_ != nullptr && out_begin_ != out_end_ && send_failed_.status >= 0) {
         const size_t size = std::min(channel_->room(), out_end_ - out_begin_);
         size_t taken = 0;
         const Status status = size == 0 ? MUSTER_AGAIN : channel_->send(out_ + out_begin_, size, taken);
         if (status < 0) {
-            lost(Error::make(status, "%s: sending failed: %s", config_.peer.c_str(), muster_status_text(status)));
-            return false;
+            send_failed(status);
+            break;
         }
         if (taken > size) {
             fail(MUSTER_E_PLUGIN, "the transport says that it sent more than it was given");
@@ -119,8 +119,20 @@ bool Session::drain() noexcept {
         }
     }
     if (out_ != nullptr) pool_.give(std::exchange(out_, nullptr));
-    settle(true);
+    settle(send_failed_.status >= 0);
     return true;
+}
+
+// Nothing goes out any more; but what the peer sent before it went may still come in, and the channel's own end tells
+// when that is over. tick() does not wait for it for long.
+void Session::send_failed(Status status) noexcept {
+    send_failed_ = Error::make(status, "%s: sending failed: %s", config_.peer.c_str(), muster_status_text(status));
+    send_failed_ns_ = now_ns();
+    if (state_ != State::open) return lost(send_failed_);
+    for (const Ref<SessionStream> &stream : staged_) {
+        if (stream->from_host_.shows_owned()) stream->from_host_.consume(0); // unlocks it; nothing of it was sent
+        stream->staged_bytes_ = 0;
+    }
 }
 
 // Bytes of a ring stay in the pipe until they are sent, so that a flush of the host waits for them. Handed-over buffers
@@ -218,7 +230,7 @@ bool Session::stage_stream(SessionStream &stream) {
 }
 
 bool Session::stage_data(SessionStream &stream, bool closed) {
-    if (stream.finish_sent_ || stream.peer_gone_) return false;
+    if (stream.finish_sent_ || stream.peer_gone_ || send_failed_.status < 0) return false;
     Pipe &pipe = stream.from_host_;
     const bool finished = pipe.finished() || closed; // before the look for bytes: no more come after it
     if (pipe.readable() == 0) {

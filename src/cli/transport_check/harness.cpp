@@ -194,6 +194,15 @@ class Process final : public Peer {
     std::string address() const override { return address_; }
     void signal(int number) override {
         expect(muster_process_kill(process_, number), MUSTER_OK, "signalling the peer");
+        if (number != SIGSTOP) return;
+        // Its threads stop one by one; the kernel tells its parent when the last one has.
+        siginfo_t how{};
+        const int64_t until = now_ns() + patience;
+        while (how.si_pid == 0 && now_ns() < until) {
+            if (waitid(P_PID, static_cast<id_t>(muster_process_pid(process_)), &how, WSTOPPED | WNOHANG | WNOWAIT) != 0)
+                return; // somebody else reaps here: then it is only very likely that it has stopped
+            std::this_thread::yield();
+        }
     }
     bool separate() const override { return true; }
 
