@@ -17,7 +17,8 @@ struct Error : muster_error {
     // `text` says what, where, with what value, in lower case and without a stop at the end.
     [[gnu::format(printf, 2, 3)]] static Error make(Status status, const char *format, ...) noexcept;
     // Same, for a failed system call: appends ": <strerror>" and maps the errno to a status where `status` is OK.
-    [[gnu::format(printf, 3, 4)]] static Error from_errno(int os_errno, Status status, const char *format, ...) noexcept;
+    [[gnu::format(printf, 3, 4)]] static Error from_errno(int os_errno, Status status, const char *format,
+                                                          ...) noexcept;
     static Error from_status(Status status) noexcept; // text = muster_status_text()
 };
 

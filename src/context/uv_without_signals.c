@@ -15,7 +15,9 @@ int uv__signal_loop_fork(uv_loop_t *loop) {
     return 0;
 }
 
-void uv__signal_loop_cleanup(uv_loop_t *loop) { (void)loop; }
+void uv__signal_loop_cleanup(uv_loop_t *loop) {
+    (void)loop;
+}
 
 /* uv_loop_init() makes one such handle, for SIGCHLD, and never starts it. */
 int uv_signal_init(uv_loop_t *loop, uv_signal_t *handle) {
@@ -42,4 +44,6 @@ int uv_signal_stop(uv_signal_t *handle) {
     return 0;
 }
 
-void uv__signal_close(uv_signal_t *handle) { (void)handle; }
+void uv__signal_close(uv_signal_t *handle) {
+    (void)handle;
+}

@@ -13,10 +13,10 @@ namespace muster {
 // One entry with its detail. A value.
 struct Entry {
     muster_completion completion{};
-    Error error;                  // when completion.status < 0, or a log text
-    Ref<Object> object;           // what completion.object points to; handed to the host, or released with the queue
+    Error error;        // when completion.status < 0, or a log text
+    Ref<Object> object; // what completion.object points to; handed to the host, or released with the queue
     class RequestTable *table = nullptr; // requests: who serves it by callbacks (muster_queue_dispatch); else NULL
-    Ref<Object> table_owner;      // keeps the table alive
+    Ref<Object> table_owner;             // keeps the table alive
 };
 
 // Runs a request by callbacks, on the thread that called muster_queue_dispatch(), no lock held.
@@ -33,8 +33,8 @@ class RequestTable {
 class Source {
   public:
     virtual ~Source() = default;
-    // The descriptor added by Queue::add_fd() became ready (EPOLLIN, EPOLLOUT, EPOLLHUP bits): say which READY events to
-    // tell, 0 for none. Runs inside muster_queue_next() on a host thread, with no queue lock held.
+    // The descriptor added by Queue::add_fd() became ready (EPOLLIN, EPOLLOUT, EPOLLHUP bits): say which READY events
+    // to tell, 0 for none. Runs inside muster_queue_next() on a host thread, with no queue lock held.
     virtual uint32_t on_fd(uint32_t epoll_events) noexcept {
         (void)epoll_events;
         return 0;
@@ -89,11 +89,12 @@ class Queue final : public Object {
     // Readiness. raise() from any thread, also before the host has taken the last one: bits merge.
     void attach(Source &source, uint64_t tag) noexcept;
     void raise(Source &source, uint32_t events) noexcept;
-    void detach(Source &source) noexcept; // after return no event of it will be taken; waits for an on_fd() in another thread
+    void detach(
+        Source &source) noexcept; // after return no event of it will be taken; waits for an on_fd() in another thread
     // Adds a descriptor (eventfd, socket) whose edges are the source's wake-ups. Call with the source attached.
     Result<void> add_fd(Source &source, int fd, uint32_t epoll_events) noexcept;
     void modify_fd(Source &source, int fd, uint32_t epoll_events) noexcept; // also re-raises the edge if it is ready
-    void remove_fd(Source &source, int fd) noexcept; // call before closing the fd
+    void remove_fd(Source &source, int fd) noexcept;                        // call before closing the fd
 
     // Who took the last entry, and does a thread wait for one now? A wait that this queue must end would be for ever on
     // the thread that serves it.
@@ -118,7 +119,11 @@ class Queue final : public Object {
     std::unique_ptr<State> state_;
 };
 
-inline Queue *unwrap(muster_queue *handle) noexcept { return reinterpret_cast<Queue *>(handle); }
-inline muster_queue *wrap(Queue *object) noexcept { return reinterpret_cast<muster_queue *>(object); }
+inline Queue *unwrap(muster_queue *handle) noexcept {
+    return reinterpret_cast<Queue *>(handle);
+}
+inline muster_queue *wrap(Queue *object) noexcept {
+    return reinterpret_cast<muster_queue *>(object);
+}
 
 } // namespace muster

@@ -425,7 +425,7 @@ static void test_child_of_a_fork_is_told(void **state) {
             wrong |= muster_queue_post(queue, 0, 0) != MUSTER_E_FORKED;
             muster_queue_release(queue);
             muster_context_release(context);
-#ifndef MUSTER_SANITIZED // their allocators and threads do not survive the fork of a process that has threads
+#ifndef MUSTER_SANITIZED         // their allocators and threads do not survive the fork of a process that has threads
             muster_context *own; // the child may start over
             wrong |= muster_context_create(NULL, &own, NULL) != MUSTER_OK;
             wrong |= muster_context_close(own, -1) != MUSTER_OK;

@@ -182,7 +182,9 @@ case("killed", "a dead worker is noticed at once, and removed") do
     @test remotecall_fetch(q -> remotecall_fetch(myid, q), w[2], w[1]) == w[1]
     waiting = @async remotecall_fetch(() -> sleep(1000), w[1])
     future = remotecall(() -> sleep(1000), w[1])
-    between = @async remotecall_fetch(q -> remotecall_fetch(() -> sleep(1000), q), w[2], w[1])
+    arrived = RemoteChannel(() -> Channel{Int}(1))
+    between = @async remotecall_fetch((q, c) -> remotecall_fetch(c -> (put!(c, 1); sleep(1000)), q, c), w[2], w[1], arrived)
+    @test take!(arrived) == 1 # the call is there, and waits for its answer
     sleep(1)
     run(`kill -9 $(ospids[1])`)
     @test within(() -> istaskdone(waiting), 3)
