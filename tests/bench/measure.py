@@ -124,7 +124,7 @@ def other_rows(group, smoke, repeats, targets):
     words = []
     for program in glob.glob(os.path.join(HERE, group, "run")):
         line = [program] + (["--smoke"] if smoke else ["--repeats", str(repeats)])
-        with subprocess.Popen(line, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
+        with subprocess.Popen(line, stdout=subprocess.PIPE, text=True, process_group=0) as process:
             for text in process.stdout:
                 row = text.rstrip("\n").split("\t")
                 if len(row) == 8:
