@@ -26,11 +26,38 @@ end
 won(p::Patience) = (p.credit = min(p.credit + 1, 8); nothing)
 lost(p::Patience) = (p.credit = p.credit > 1 ? p.credit >> 1 : -TRIAL_EVERY; nothing)
 
-@inline may_wait(p::Patience) = !p.hopeless && nothing_else_to_do()
-
 # May this task keep the thread for a moment, or does another one want it?
 @static if isdefined(Base, :workqueue_for)
     @inline nothing_else_to_do() = isempty(Base.workqueue_for(Threads.threadid()))
 else
     @inline nothing_else_to_do() = isempty(Base.Workqueue)
+end
+
+# The pace of a large transfer. While bytes move, nothing is armed and nobody needs waking. When none do, the only transfer
+# of the process waits inside the library for its next piece, for a moment; one of several lets the others have their turn.
+# Only when that does not help it parks.
+mutable struct Pace
+    idle::Int  # looks in a row that moved nothing
+    park::Bool # the last look armed the watch
+    Pace() = new(0, false)
+end
+
+const IDLE_LOOKS = 4
+const transfers = Ref(0) # under way in this process
+
+begin_transfer() = (transfers[] += 1; nothing)
+end_transfer() = (transfers[] -= 1; nothing)
+
+# How long the next look may wait; 1 ns is a look that arms nothing, 0 one that arms the watch.
+function wait_ns(pace::Pace, patience::Patience)::Int
+    pace.park = pace.idle >= IDLE_LOOKS || patience.hopeless
+    pace.park && return 0
+    return transfers[] == 1 && nothing_else_to_do() ? STREAMING_NS : 1
+end
+
+function take_turns(pace::Pace, moved::Int, done::Int, turn::Int)::Int
+    pace.idle = moved > 0 || pace.park ? 0 : pace.idle + 1
+    moved > 0 && done < turn && return turn
+    yield()
+    return done + TURN_BYTES
 end

@@ -199,28 +199,28 @@ end
     done = 0
     turn = TURN_BYTES
     flags = LowLevel.MUSTER_STREAM_HUGE_PAGES
-    patient = true
-    while done < n && s.open
-        s.readable = false
-        wait_ns = patient && may_wait(s.patience) ? STREAMING_NS : 0
-        status = LowLevel.muster_stream_read_into(s.handle, p + done, min(n - done, TURN_BYTES), flags, wait_ns, s.moved)
-        done += Int(s.moved[])
-        flags = UInt32(0)
-        patient = true
-        if status == LowLevel.MUSTER_AGAIN
-            park(s, :readable)
-        elseif status == LowLevel.MUSTER_TIMEOUT
-            patient = s.moved[] > 0 # nothing at all in that time: park
-        elseif status == LowLevel.MUSTER_E_WOULD_DEADLOCK
-            s.patience.hopeless = true
-        elseif status != LowLevel.MUSTER_OK
-            s.ended = true
-            break
+    pace = Pace()
+    begin_transfer()
+    try
+        while done < n && s.open
+            s.readable = false
+            status = LowLevel.muster_stream_read_into(s.handle, p + done, min(n - done, TURN_BYTES), flags,
+                wait_ns(pace, s.patience), s.moved)
+            flags = UInt32(0)
+            moved = Int(s.moved[])
+            done += moved
+            if status == LowLevel.MUSTER_AGAIN
+                moved == 0 && park(s, :readable)
+            elseif status == LowLevel.MUSTER_E_WOULD_DEADLOCK
+                s.patience.hopeless = true
+            elseif status < 0
+                s.ended = true
+                break
+            end
+            turn = take_turns(pace, moved, done, turn)
         end
-        if done >= turn
-            yield()
-            turn = done + TURN_BYTES
-        end
+    finally
+        end_transfer()
     end
     return done
 end
@@ -269,38 +269,45 @@ end
 # middle of one of Distributed's messages it has to wait for the end of the message, or the peer would take the next one
 # for the rest of it; a second interrupt does not wait.
 @noinline function write_all(s::MusterStream, p::Ptr{UInt8}, n::Int)
-    done = 0
+    # What fits goes at once; mostly that is all of it.
+    done = write_some(s, p, n, 1)
+    done == n && return nothing
     turn = TURN_BYTES
-    patient = true
-    while true
-        s.open || failed_write(s, LowLevel.MUSTER_E_CLOSED)
-        s.writable = false
-        wait_ns = patient && may_wait(s.patience) ? STREAMING_NS : 0
-        status = LowLevel.muster_stream_write(s.handle, p + done, min(n - done, TURN_BYTES), wait_ns, s.moved)
-        done += Int(s.moved[])
-        done == n && status == LowLevel.MUSTER_OK && return nothing
-        if status == LowLevel.MUSTER_E_WOULD_DEADLOCK
-            s.patience.hopeless = true
-            continue
-        end
-        status < 0 && failed_write(s, status)
-        patient = status != LowLevel.MUSTER_TIMEOUT || s.moved[] > 0
-        try
-            if status == LowLevel.MUSTER_AGAIN
-                park(s, :writable)
-            elseif done >= turn
-                yield()
-                turn = done + TURN_BYTES
-            end
-        catch problem
-            if problem isa InterruptException && s.shielded && s.postponed === nothing
-                s.postponed = problem
-            else
-                s.open && Base.invokelatest(hand_over, s, p + done, n - done)
-                rethrow()
+    pace = Pace()
+    begin_transfer()
+    try
+        while done < n
+            before = done
+            done += write_some(s, p + done, min(n - done, TURN_BYTES), wait_ns(pace, s.patience))
+            done == n && break
+            try
+                done == before && pace.park && park(s, :writable)
+                turn = take_turns(pace, done - before, done, turn)
+            catch problem
+                if problem isa InterruptException && s.shielded && s.postponed === nothing
+                    s.postponed = problem
+                else
+                    s.open && Base.invokelatest(hand_over, s, p + done, n - done)
+                    rethrow()
+                end
             end
         end
+    finally
+        end_transfer()
     end
+    return nothing
+end
+
+function write_some(s::MusterStream, p::Ptr{UInt8}, n::Int, wait_ns::Int)::Int
+    s.open || failed_write(s, LowLevel.MUSTER_E_CLOSED)
+    s.writable = false
+    status = LowLevel.muster_stream_write(s.handle, p, n, wait_ns, s.moved)
+    if status == LowLevel.MUSTER_E_WOULD_DEADLOCK
+        s.patience.hopeless = true
+    elseif status < 0
+        failed_write(s, status)
+    end
+    return Int(s.moved[])
 end
 
 # The rest of an interrupted write goes on as a copy of ours: the caller's memory may be collected any moment now.
