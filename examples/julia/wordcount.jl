@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Counts the words of this machine's documentation in parallel, over Distributed's own TCP and over Muster's transports.
 #
-#   julia wordcount.jl [folder]      folder: default /usr/share; examples/run julia sets everything up
+#   julia wordcount.jl [folder]...     folder: default /usr/share; examples/run julia sets everything up
 #
 # Four workers count the words of batches of files (pmap), then merge their counts among themselves: in each round every
 # other worker fetches its neighbour's table, worker to worker, until one holds them all. Every run must give the counts
@@ -9,9 +9,11 @@
 using Distributed, Printf
 using Muster
 
-const folder = isempty(ARGS) ? "/usr/share" : ARGS[1]
+# A machine with little installed has little to read: then Julia's own sources and the C headers help out.
+const folders = isempty(ARGS) ? ["/usr/share", normpath(joinpath(Sys.BINDIR, "..", "share")), "/usr/include"] : copy(ARGS)
 const workers_wanted = 4
 const enough = 40 << 20   # bytes of text; stop collecting there
+const least = 20_000_000  # below this the next folder is read, too
 const batch_bytes = 256 << 10
 
 # Text by its name, as it lies there: documentation, licences, changelogs, sources, data tables.
@@ -22,23 +24,28 @@ is_text(name) = lowercase(splitext(name)[2]) in kinds ||
     lowercase(name) in ("copyright", "readme", "changelog", "news", "authors", "license", "copying", "todo", "thanks")
 
 # Batches of about the same size, so that no worker waits long for the last one.
-function collect_batches(folder)
-    batches, batch, size, total, files = Vector{String}[], String[], 0, 0, 0
-    for (root, _, names) in walkdir(folder; onerror = _ -> nothing), name in names
-        path = joinpath(root, name)
-        is_text(name) && isfile(path) && !islink(path) || continue
-        bytes = filesize(path)
-        0 < bytes < 8 << 20 || continue
-        push!(batch, path)
-        size += bytes; total += bytes; files += 1
-        if size >= batch_bytes
-            push!(batches, batch)
-            batch, size = String[], 0
+function collect_batches(folders)
+    batches, batch, size, total, files, used = Vector{String}[], String[], 0, 0, 0, String[]
+    for folder in folders
+        total >= least && break
+        isdir(folder) || continue
+        push!(used, folder)
+        for (root, _, names) in walkdir(folder; onerror = _ -> nothing), name in names
+            total >= enough && break
+            path = joinpath(root, name)
+            is_text(name) && isfile(path) && !islink(path) || continue
+            bytes = filesize(path)
+            0 < bytes < 8 << 20 || continue
+            push!(batch, path)
+            size += bytes; total += bytes; files += 1
+            if size >= batch_bytes
+                push!(batches, batch)
+                batch, size = String[], 0
+            end
         end
-        total >= enough && break
     end
     isempty(batch) || push!(batches, batch)
-    return batches, files, total
+    return batches, files, total, used
 end
 
 # What every worker knows. `table` is the worker's own count.
@@ -146,11 +153,11 @@ function run_once(label, manager, batches, all_bytes)
 end
 
 function main()
-    batches, files, all_bytes = collect_batches(folder)
-    @printf("%d text files below %s, %.1f MB in %d batches, %d workers on %d CPU threads\n", files, folder, all_bytes / 1e6,
-        length(batches), workers_wanted, Sys.CPU_THREADS)
-    all_bytes == 0 && error("no text below $folder")
-    all_bytes >= 20_000_000 || println("(less than 20 MB: times say little)")
+    batches, files, all_bytes, used = collect_batches(folders)
+    all_bytes == 0 && error("no text below $(join(folders, ", "))")
+    @printf("%d text files below %s, %.1f MB in %d batches, %d workers on %d CPU threads\n", files, join(used, ", "),
+        all_bytes / 1e6, length(batches), workers_wanted, Sys.CPU_THREADS)
+    all_bytes >= least || println("(less than 20 MB: times say little)")
 
     foreach(count_batch, batches[1:min(end, 4)])
     clear_table()
