@@ -73,7 +73,9 @@ static int play(const char *role, const char *address) {
         for (size_t i = 0; i < sizeof data; i++) data[i] = (char)(i % 251);
         muster_stream_write(stream, data, sizeof data, 5 * SECOND, &bytes);
         muster_stream_release(stream);
-        return muster_context_close(context, 5 * SECOND) == MUSTER_OK ? 0 : 5;
+        const muster_status status = muster_context_close(context, 5 * SECOND);
+        muster_context_release(context);
+        return status == MUSTER_OK ? 0 : 5;
     } else if (strcmp(role, "exits") == 0) {
         muster_stream_write(stream, "hello", 5, SECOND, &bytes);
         exit(0);
