@@ -47,30 +47,18 @@ int Queue::State::harvest(std::unique_lock<std::mutex> &hold, Deadline *deadline
     return n;
 }
 
-// The leader sleeps, and has something to find out. Whoever took an edge off the descriptors has to ask this, since it
-// may have been the leader's.
-bool Queue::State::leader_misses() const noexcept {
-    return leader && (holds_any() || closed || cancels != leader_cancels);
-}
-
-// A thread leaves next(): what it leaves behind must find someone else. Unlocks.
-void Queue::State::leave(bool harvested, bool blocking, std::unique_lock<std::mutex> &hold) noexcept {
-    const bool more = holds_any();
-    if (followers != 0 && (more || !leader)) followed.notify_one();
-    // A host that polls as well as waits finds its descriptor readable although this thread never drained the queue.
-    const bool bell = (harvested && (leader_misses() || (polled && (more || closed)))) || (blocking && polled && more);
-    if (more)
-        armed = armed && !bell;
-    else if (leader || (blocking && polled))
-        armed = true; // the edge that was meant for the sleeper may have been taken here
+// Unlocks.
+void Queue::State::leave(bool harvested, std::unique_lock<std::mutex> &hold) noexcept {
+    const Parking::Leave wanted = parking.leave(holds_any(), harvested);
+    if (wanted.wake_follower) followed.notify_one();
     hold.unlock();
-    if (bell) ring();
+    if (wanted.ring) ring();
 }
 
 Status Queue::State::wait(Context &context, Deadline &deadline, Entry &out, bool tabled_only) noexcept {
     const bool blocking = !deadline.look_once();
     std::unique_lock hold(lock);
-    const uint64_t cancels_seen = cancels;
+    const uint64_t cancels_seen = parking.cancels;
     bool harvested = false, timed_out = false;
     Status status = MUSTER_AGAIN;
     for (;;) {
@@ -80,11 +68,11 @@ Status Queue::State::wait(Context &context, Deadline &deadline, Entry &out, bool
             status = got == Take::taken ? MUSTER_OK : MUSTER_E_UNSUPPORTED;
             break;
         }
-        if (closed) {
+        if (parking.closed) {
             status = MUSTER_E_CLOSED;
             break;
         }
-        if (cancels != cancels_seen) {
+        if (parking.cancels != cancels_seen) {
             status = MUSTER_E_CANCELED;
             break;
         }
@@ -99,8 +87,6 @@ Status Queue::State::wait(Context &context, Deadline &deadline, Entry &out, bool
                 context.progress(now);
                 hold.lock();
             }
-            // Armed before the look: a push after it rings, a push before it left an edge or an entry.
-            armed = true;
             if (harvest(hold, nullptr) > 0)
                 harvested = true;
             else if (!holds_any())
@@ -108,10 +94,8 @@ Status Queue::State::wait(Context &context, Deadline &deadline, Entry &out, bool
         } else if (context.on_loop()) {
             status = MUSTER_E_WOULD_DEADLOCK;
             break;
-        } else if (!leader) {
-            leader = true;
-            leader_cancels = cancels_seen;
-            armed = true;
+        } else if (!parking.leader) {
+            parking.lead(cancels_seen);
             int n;
             if (context.external()) {
                 hold.unlock();
@@ -122,23 +106,20 @@ Status Queue::State::wait(Context &context, Deadline &deadline, Entry &out, bool
                 n = harvest(hold, &deadline);
                 timed_out = n <= 0 && deadline.passed();
             }
-            leader = false;
+            parking.lead_no_more();
             harvested |= n > 0;
         } else {
-            armed = true; // as in leave()
-            if (harvested && leader_misses()) ring();
-            harvested = false;
-            followers++;
+            if (parking.follow(holds_any(), std::exchange(harvested, false))) ring();
             if (deadline.endless()) {
                 followed.wait(hold);
             } else {
                 const std::chrono::steady_clock::time_point at{std::chrono::nanoseconds(deadline.at())};
                 timed_out = followed.wait_until(hold, at) == std::cv_status::timeout;
             }
-            followers--;
+            parking.follow_no_more();
         }
     }
-    leave(harvested, blocking, hold);
+    leave(harvested, hold);
     if (status == MUSTER_OK) {
         taker.store(pthread_self(), std::memory_order_relaxed);
         taker_known.store(true, std::memory_order_relaxed);
@@ -152,7 +133,7 @@ bool Queue::taken_ever() const noexcept {
 
 bool Queue::awaited() const noexcept {
     const std::lock_guard hold(state_->lock);
-    return state_->leader || state_->followers != 0;
+    return state_->parking.leader || state_->parking.followers != 0;
 }
 
 bool Queue::taken_here() const noexcept {
@@ -196,18 +177,16 @@ void Queue::cancel() noexcept {
     bool bell;
     {
         const std::lock_guard hold(s.lock);
-        s.cancels++;
+        s.parking.cancels++;
         s.followed.notify_all();
-        bell = s.leader;
+        bell = s.parking.leader;
     }
     if (bell) s.ring();
 }
 
 // The host begins to poll: what is there shows, and what comes will.
 void Queue::State::show_to_pollers(std::unique_lock<std::mutex> &hold) noexcept {
-    polled = true;
-    const bool bell = holds_any() || closed;
-    armed = !bell;
+    const bool bell = parking.show(holds_any());
     hold.unlock();
     if (bell) ring();
 }

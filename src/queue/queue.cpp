@@ -102,7 +102,7 @@ void Queue::complete(Entry &&entry) noexcept {
         return; // `dropped` goes after `hold`: a destructor may come back here
     }
     s.push(std::move(entry));
-    const bool bell = s.disarm();
+    const bool bell = s.parking.pushed();
     hold.unlock();
     if (bell) s.ring();
 }
@@ -116,7 +116,7 @@ bool Queue::try_post(Entry &&entry) noexcept {
         return false;
     }
     s.push(std::move(entry));
-    const bool bell = s.disarm();
+    const bool bell = s.parking.pushed();
     hold.unlock();
     if (bell) s.ring();
     return true;
@@ -181,7 +181,7 @@ void Queue::close() noexcept {
     State &s = *state_;
     {
         std::unique_lock hold(s.lock);
-        s.closed = true;
+        s.closed = s.parking.closed = true;
         s.followed.notify_all();
         while (QueueUser *user = s.users) {
             s.users = user->next_;

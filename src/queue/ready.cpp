@@ -50,7 +50,7 @@ void Queue::raise(Source &source, uint32_t events) noexcept {
     std::unique_lock hold(s.lock);
     if (events == 0 || !source.attached_ || s.closed) return;
     s.link(source, events);
-    const bool bell = s.disarm();
+    const bool bell = s.parking.pushed();
     hold.unlock();
     if (bell) s.ring();
 }

@@ -2,6 +2,7 @@
 #pragma once
 // The inside of a queue. Private to this room.
 #include "base/fd.hpp"
+#include "queue/parking.hpp"
 #include "queue/queue.hpp"
 #include "queue/wake.hpp"
 
@@ -12,12 +13,7 @@
 
 namespace muster {
 
-// Everything is under `lock` unless it says otherwise.
-//
-// How a sleeper learns of an entry: `armed` is set by whoever found nothing and will sleep or poll; the push that finds
-// it set clears it and rings the bell (one write to an eventfd, whose edge makes `inner` readable). Pushes in between
-// cost no system call. Of the threads that sleep inside next(), one is the leader and waits on `inner`; the others
-// follow on a condition variable and are woken one by one, by whoever leaves.
+// Everything is under `lock` unless it says otherwise. How sleepers learn of entries: parking.hpp.
 struct Queue::State {
     struct Node {
         Entry entry;
@@ -43,8 +39,6 @@ struct Queue::State {
     Take take(Entry &out, bool tabled_only) noexcept;
     void link(Source &source, uint32_t events) noexcept;
     void unlink(Source &source) noexcept;
-    bool leader_misses() const noexcept;
-    bool disarm() noexcept { return std::exchange(armed, false); }     // true: ring after unlocking
     void show_to_pollers(std::unique_lock<std::mutex> &hold) noexcept; // arms, or rings when something is there
 
     // --- without ---
@@ -52,7 +46,7 @@ struct Queue::State {
     Status wait(Context &context, Deadline &deadline, Entry &out, bool tabled_only) noexcept;
     int harvest(std::unique_lock<std::mutex> &hold, Deadline *deadline) noexcept;
     void serve_fd(std::unique_lock<std::mutex> &hold, uint64_t key, uint32_t events) noexcept;
-    void leave(bool harvested, bool blocking, std::unique_lock<std::mutex> &hold) noexcept;
+    void leave(bool harvested, std::unique_lock<std::mutex> &hold) noexcept;
 
     std::mutex lock;
     Fd inner, bell; // set once
@@ -65,11 +59,9 @@ struct Queue::State {
     uint64_t order = 0; // of arrival, entries and ready sources together
     uint32_t taken_since_look = 0;
 
-    bool armed = true, leader = false, polled = false; // polled: the host has a descriptor or a wake function
-    std::atomic<bool> closed{false}; // written under the lock; relaxed: readers outside only give an early answer
-    uint32_t followers = 0;
-    uint64_t cancels = 0, leader_cancels = 0; // calls of cancel(), ever and known to the leader
-    std::condition_variable followed, idle;   // idle: nobody is inside on_fd() or end_operations() any more
+    Parking parking;
+    std::atomic<bool> closed{false}; // parking.closed for readers without the lock; relaxed: only an early answer
+    std::condition_variable followed, idle; // idle: nobody is inside on_fd() or end_operations() any more
 
     std::unordered_map<int, FdWatch> watches;
     uint32_t generation = 0;

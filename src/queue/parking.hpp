@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// Who sleeps on a queue, and who wakes whom. Only decisions: the queue carries them out, and
+// tests/unit/test_parking.cpp searches every order in which threads can make them.
+#include <cstdint>
+#include <utility>
+
+namespace muster {
+
+// A bell (an eventfd whose every write is an edge) makes the queue's epoll descriptor readable; whoever waits on that
+// descriptor takes the edge. Of the threads that sleep in next(), one is the leader and waits on the descriptor; the
+// others follow on a condition variable and are woken one by one, by whoever leaves. A host's own loop may poll the
+// descriptor, too.
+//
+// `armed` says that the next push has to ring; that push clears it, so those in between cost no system call. While the
+// queue is empty and someone leads or polls, it is armed, or an edge is on its way to a thread that will see to it.
+// Since an edge goes to one of several threads, perhaps not the one it was meant for, whoever took one makes good what
+// others miss by it.
+//
+// Under the queue's lock. `any`: the queue holds something.
+struct Parking {
+    bool armed = true;
+    bool leader = false; // a thread waits on the descriptor, or is about to
+    bool polled = false; // the host has the descriptor, or a wake function
+    bool closed = false;
+    uint32_t followers = 0;
+    uint64_t cancels = 0, leader_cancels = 0; // calls of cancel(), ever and known to the leader
+
+    // Something was put in. True: ring, after unlocking.
+    bool pushed() noexcept { return std::exchange(armed, false); }
+
+    // The leader sleeps and has something to find out.
+    bool leader_misses(bool any) const noexcept { return leader && (any || closed || cancels != leader_cancels); }
+
+    // A thread found nothing and will wait: as the leader, if there is none.
+    void lead(uint64_t cancels_seen) noexcept {
+        leader = true;
+        leader_cancels = cancels_seen;
+        armed = true;
+    }
+    void lead_no_more() noexcept { leader = false; }
+
+    // Or as a follower. True: ring, the leader may miss the edge this thread took.
+    bool follow(bool any, bool harvested) noexcept {
+        followers++;
+        return harvested && leader_misses(any);
+    }
+    void follow_no_more() noexcept { followers--; }
+
+    struct Leave {
+        bool wake_follower;
+        bool ring; // after unlocking
+    };
+    // A thread leaves next(), with what it took or without: what it leaves behind must find someone else.
+    Leave leave(bool any, bool harvested) noexcept {
+        // The edge it took may have been the leader's, or the poller's; so may the one that the last push rang for. (A
+        // host should drain what it polls, but another of its threads may come in between.)
+        if (!any && (leader || polled)) armed = true;
+        return {followers != 0 && (any || !leader), harvested && (leader_misses(any) || (polled && (any || closed)))};
+    }
+
+    // The host begins to poll: what is there shows, and what comes will. True: ring.
+    bool show(bool any) noexcept {
+        polled = true;
+        const bool now = any || closed;
+        armed = !now;
+        return now;
+    }
+};
+
+} // namespace muster
