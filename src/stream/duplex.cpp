@@ -75,8 +75,12 @@ void Duplex::set_side(int side, Side *listener) noexcept {
 bool Duplex::end(Ending ending) noexcept {
     const Status status = ending.status != MUSTER_OK ? ending.status : MUSTER_E_CLOSED;
     {
+        // First of all: who has seen the end in one call must see it in the next.
+        const std::lock_guard guard_sides(sides_lock_);
+        if (is_ended()) return false;
+        for (Side *side : sides_)
+            if (side != nullptr) side->about_to_end();
         const std::lock_guard guard(lock_);
-        if (ended_.load(std::memory_order_relaxed) != MUSTER_OK) return false;
         ending_ = std::move(ending);
         ended_.store(status, std::memory_order_seq_cst); // before the unparks below; pairs with a look after a park
     }

@@ -22,6 +22,7 @@ struct Ending {
 // Told of what is not bytes. One per side; called with no lock held that the callee could want.
 class Side {
   public:
+    virtual void about_to_end() noexcept {}                 // no more short cuts past ended_status()
     virtual void ended() noexcept = 0;                      // the duplex has ended; look at ending()
     virtual void peer_events(uint32_t events) noexcept = 0; // PEER_SILENT, PEER_BACK
   protected:

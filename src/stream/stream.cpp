@@ -209,9 +209,13 @@ void Stream::context_closed() noexcept {
     operations_done();
 }
 
-void Stream::ended() noexcept {
+void Stream::about_to_end() noexcept {
     read_.set_unusual(Direction::OVER, true);
     write_.set_unusual(Direction::OVER, true);
+}
+
+void Stream::ended() noexcept {
+    about_to_end(); // it may have ended before this side was known
     interrupt(MUSTER_STREAM_READ | MUSTER_STREAM_WRITE);
     tell(MUSTER_STREAM_ENDED | MUSTER_STREAM_READABLE | MUSTER_STREAM_WRITABLE);
     const int64_t grace = exit_grace_ns_.exchange(-1, std::memory_order_seq_cst);

@@ -44,7 +44,8 @@ struct Direction {
     enum : uint32_t { TELL = 1, PUMP = 2, FINISH = 4 }; // what whoever met a held lock wants done afterwards
     DirectionLock lock;
     std::atomic<uint32_t> later{0};
-    // Why the long way must be taken; relaxed: whoever changes the stream at the same moment comes before or after.
+    // Why the long way must be taken; relaxed: whoever changes the stream at the same moment comes before or after, and
+    // OVER is set before the end can be seen (Duplex::end).
     enum : uint32_t { OVER = 1, LENT = 2, OPERATIONS = 4, SOCKET = 8 };
     std::atomic<uint32_t> unusual{0};
     void set_unusual(uint32_t bit, bool on) noexcept {
@@ -160,6 +161,7 @@ class Stream final : public Object, private Waker, private Side, private Source 
     void last_reference_gone() noexcept override;
     void wake_reader() noexcept override;
     void wake_writer() noexcept override;
+    void about_to_end() noexcept override;
     void ended() noexcept override;
     void peer_events(uint32_t events) noexcept override;
     uint32_t on_fd(uint32_t epoll_events) noexcept override;

@@ -182,6 +182,30 @@ static void test_abort_carries_its_reason(void **state) {
     drop(&f);
 }
 
+static void *abort_it(void *stream) {
+    muster_stream_abort(stream, 1, NULL, 0);
+    return NULL;
+}
+
+static void test_who_has_seen_the_end_in_one_call_sees_it_in_the_next(void **state) {
+    (void)state;
+    for (int i = 0; i < 500; i++) {
+        fixture f;
+        make(&f, 0, 0);
+        char byte;
+        size_t size = 0;
+        for (int k = 0; k < 4; k++) put(f.b, "."), expect_bytes(f.a, "."); // short cuts are open
+        pthread_t other;
+        pthread_create(&other, NULL, abort_it, f.a);
+        muster_status status = MUSTER_AGAIN;
+        while (status == MUSTER_AGAIN) status = muster_stream_read(f.b, &byte, 1, 0, &size);
+        assert_int_equal(status, MUSTER_E_ABORTED);
+        assert_int_equal(muster_stream_write(f.b, ".", 1, 0, &size), MUSTER_E_ABORTED);
+        pthread_join(other, NULL);
+        drop(&f);
+    }
+}
+
 static void test_a_gone_reader_reaches_the_writer(void **state) {
     (void)state;
     fixture f;
@@ -574,6 +598,7 @@ int main(void) {
         cmocka_unit_test(test_back_pressure_counts_bytes),
         cmocka_unit_test(test_half_close_lets_everything_be_read_first),
         cmocka_unit_test(test_abort_carries_its_reason),
+        cmocka_unit_test(test_who_has_seen_the_end_in_one_call_sees_it_in_the_next),
         cmocka_unit_test(test_a_gone_reader_reaches_the_writer),
         cmocka_unit_test(test_reserve_and_peek_work_in_place_around_the_edge),
         cmocka_unit_test(test_every_size_arrives_whole_between_threads),
