@@ -4,8 +4,8 @@
 
 #include "base/futex.hpp"
 #include "base/thread.hpp"
+#include "base/uncancelled.hpp"
 
-#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
 
@@ -24,7 +24,7 @@ int wait_readable(pollfd *fds, nfds_t count, Deadline &deadline) noexcept {
             left = {ns / 1'000'000'000, ns % 1'000'000'000};
             limit = &left;
         }
-        const int n = ppoll(fds, count, limit, nullptr);
+        const int n = uncancelled::wait_poll(fds, count, limit);
         if (n >= 0) return n;
         if (errno != EINTR) return 0;
     }
@@ -32,12 +32,14 @@ int wait_readable(pollfd *fds, nfds_t count, Deadline &deadline) noexcept {
 
 void ring(int fd) noexcept {
     const uint64_t one = 1;
-    [[maybe_unused]] const ssize_t written = write(fd, &one, sizeof one); // fails only when it rings already
+    [[maybe_unused]] const ssize_t written =
+        uncancelled::write(fd, &one, sizeof one); // fails only when it rings already
 }
 
 void silence(int fd) noexcept {
     uint64_t count;
-    [[maybe_unused]] const ssize_t got = read(fd, &count, sizeof count); // fails only when another thread was faster
+    [[maybe_unused]] const ssize_t got =
+        uncancelled::read(fd, &count, sizeof count); // fails only when another thread was faster
 }
 
 } // namespace

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "process/process.hpp"
 
-#include <poll.h>
+#include "base/uncancelled.hpp"
+
 #include <sys/wait.h>
 
 namespace muster {
@@ -146,7 +147,7 @@ Status Process::wait(Deadline &deadline, muster_process_exit *out) noexcept {
             limit = {left / 1'000'000'000, left % 1'000'000'000};
             until = &limit;
         }
-        if (ppoll(&one, 1, until, nullptr) < 0 && errno != EINTR) return MUSTER_E_SYSTEM;
+        if (uncancelled::wait_poll(&one, 1, until) < 0 && errno != EINTR) return MUSTER_E_SYSTEM;
     }
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Taking from a queue: waiting, waking, dispatching.
+#include "base/uncancelled.hpp"
 #include "queue/state.hpp"
 
 #include <cerrno>
 #include <chrono>
-#include <sys/epoll.h>
 
 namespace muster {
 
@@ -15,14 +15,15 @@ constexpr uint32_t look_every = 64; // entries taken before the descriptors are 
 
 int wait_events(int fd, epoll_event *events, Deadline &deadline) noexcept {
     if (deadline.endless() || deadline.look_once())
-        return epoll_wait(fd, events, most_events, deadline.endless() ? -1 : 0);
+        return uncancelled::wait_epoll(fd, events, most_events, deadline.endless() ? -1 : 0);
     const int64_t left = deadline.left();
     const timespec limit{left / 1'000'000'000, left % 1'000'000'000};
-    const int n = epoll_pwait2(fd, events, most_events, &limit, nullptr);
+    const int n = uncancelled::wait_epoll(fd, events, most_events, limit);
     if (n >= 0 || errno != ENOSYS) return n;
     // Before Linux 5.11: milliseconds, rounded up; a day at most, the caller comes again.
     constexpr int64_t day_ms = 86'400'000;
-    return epoll_wait(fd, events, most_events, static_cast<int>(std::min((left + 999'999) / 1'000'000, day_ms)));
+    const auto ms = static_cast<int>(std::min((left + 999'999) / 1'000'000, day_ms));
+    return uncancelled::wait_epoll(fd, events, most_events, ms);
 }
 
 } // namespace
@@ -31,7 +32,7 @@ void Queue::State::ring() noexcept {
     const uint64_t one = 1;
     rings.fetch_add(1, std::memory_order_relaxed);
     // Nobody reads the counter: each write is an edge. It cannot fill in the life of a process.
-    [[maybe_unused]] const ssize_t written = write(bell.get(), &one, sizeof one);
+    [[maybe_unused]] const ssize_t written = uncancelled::write(bell.get(), &one, sizeof one);
 }
 
 // Takes the edges of the descriptors and serves those of sources. Returns how many there were.

@@ -3,24 +3,32 @@
 // threads.
 #include "transport/socket_link.hpp"
 
+#include "base/uncancelled.hpp"
+
 #include <muster/stream.h>
 
 #include <cerrno>
-#include <sys/epoll.h>
-#include <sys/socket.h>
 
 namespace muster {
 
 namespace {
 constexpr size_t turn_bytes = 1024 * 1024; // received for one link before others have their turn
-constexpr size_t peep_bytes = 4096;        // received to find out what a watched socket became ready for
+constexpr int unix_send_bytes = 512 * 1024;
+constexpr size_t peep_bytes = 4096; // received to find out what a watched socket became ready for
 constexpr uint32_t hang_up = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
 } // namespace
 
 SocketLink::SocketLink(Hub &hub, Ref<Duplex> duplex, int host_side, const Agreement &terms, uint64_t own_window,
                        std::string peer, Fd fd)
     : Link(hub, std::move(duplex), host_side, terms, own_window, std::move(peer)), fd_(std::move(fd)),
-      may_block_(!hub.context().external()) {}
+      may_block_(!hub.context().external()) {
+    // Fewer stops of a writer that is ahead of its reader. Tcp finds its own size; the kernel cuts what it does not
+    // allow.
+    int family = 0;
+    socklen_t size = sizeof family;
+    if (getsockopt(fd_.get(), SOL_SOCKET, SO_DOMAIN, &family, &size) == 0 && family == AF_UNIX)
+        setsockopt(fd_.get(), SOL_SOCKET, SO_SNDBUF, &unix_send_bytes, sizeof unix_send_bytes);
+}
 
 SocketLink::~SocketLink() {
     hub_.give_bell(bell_in_); // the socket is closed, and so out of its epoll
@@ -101,7 +109,7 @@ SocketLink::Pulled SocketLink::pull(unsigned char *staging, size_t size, size_t 
     Pulled pulled = Pulled::nothing;
     for (size_t all = 0; !over();) {
         if (all >= most) return Pulled::enough;
-        const ssize_t n = recv(fd_.get(), staging, size, MSG_DONTWAIT);
+        const ssize_t n = uncancelled::receive(fd_.get(), staging, size, MSG_DONTWAIT);
         const int why = errno;
         count_io();
         if (n < 0 && why == EINTR) continue;
@@ -219,22 +227,28 @@ ssize_t SocketLink::after_send_call(Call &&call) noexcept {
         count_io();
         if (n >= 0) return n;
         if (why == EINTR) continue;
-        if (why != EAGAIN && why != EWOULDBLOCK) return -why;
-        const std::lock_guard hold(interest_lock_);
-        set_interest(interest_in_, true, true);
-        return -EAGAIN;
+        return why == EWOULDBLOCK ? -EAGAIN : -why;
     }
 }
 
 ssize_t SocketLink::wire_send(const iovec *spans, int count) noexcept {
+    const ssize_t n = send_spans(spans, count);
+    if (n == -EAGAIN) {
+        const std::lock_guard hold(interest_lock_);
+        set_interest(interest_in_, true, true);
+    }
+    return n;
+}
+
+ssize_t SocketLink::send_spans(const iovec *spans, int count) noexcept {
     msghdr message{};
     message.msg_iov = const_cast<iovec *>(spans);
     message.msg_iovlen = static_cast<size_t>(count);
-    return after_send_call([&] { return sendmsg(fd_.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL); });
+    return after_send_call([&] { return uncancelled::send(fd_.get(), message, MSG_DONTWAIT | MSG_NOSIGNAL); });
 }
 
-ssize_t SocketLink::wire_send_bytes(const void *data, size_t size) noexcept {
-    return after_send_call([&] { return ::send(fd_.get(), data, size, MSG_DONTWAIT | MSG_NOSIGNAL); });
+ssize_t SocketLink::send_bytes(const void *data, size_t size) noexcept {
+    return after_send_call([&] { return uncancelled::send(fd_.get(), data, size, MSG_DONTWAIT | MSG_NOSIGNAL); });
 }
 
 void SocketLink::wire_finish() noexcept {

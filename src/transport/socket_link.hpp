@@ -44,7 +44,9 @@ class SocketLink final : public Link, private Pollable {
     void on_events(uint32_t epoll_events) noexcept override;
     Object &pollable_object() noexcept override { return *this; }
 
-    ssize_t wire_send_bytes(const void *data, size_t size) noexcept;
+    // Without asking the loop to go on where the socket is full: the caller waits, or leaves the rest to the pipe.
+    ssize_t send_spans(const iovec *spans, int count) noexcept;
+    ssize_t send_bytes(const void *data, size_t size) noexcept;
     template <class Call>
     ssize_t after_send_call(Call &&call) noexcept;
     void count_io() noexcept;

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT
 // System calls of the host's own threads: a read that waits sleeps on the socket, a write goes out from the caller's
 // memory, and no other thread has to be woken for either.
+#include "base/uncancelled.hpp"
 #include "transport/socket_link.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <cstring>
-#include <poll.h>
-#include <sys/epoll.h>
-#include <sys/socket.h>
 
 namespace muster {
 
@@ -141,12 +139,12 @@ int SocketLink::receive_once(Target &target) noexcept {
         Plan plan(reader_, target);
         ssize_t n;
         if (plan.count == 1) {
-            n = recv(fd_.get(), plan.spans[0].iov_base, plan.spans[0].iov_len, MSG_DONTWAIT);
+            n = uncancelled::receive(fd_.get(), plan.spans[0].iov_base, plan.spans[0].iov_len, MSG_DONTWAIT);
         } else {
             msghdr message{};
             message.msg_iov = plan.spans;
             message.msg_iovlen = static_cast<size_t>(plan.count);
-            n = recvmsg(fd_.get(), &message, MSG_DONTWAIT);
+            n = uncancelled::receive(fd_.get(), message, MSG_DONTWAIT);
         }
         const int why = errno;
         caller_io_.fetch_add(1, std::memory_order_relaxed);
@@ -263,7 +261,8 @@ bool SocketLink::sleep_in(Deadline &deadline, const Interrupted &interrupted) no
         }
         if (!bell) { // no descriptor: short sleeps instead of an interrupt
             pollfd one{fd_.get(), POLLIN, 0};
-            poll(&one, 1, 10);
+            timespec moment{0, 10'000'000};
+            uncancelled::wait_poll(&one, 1, &moment);
             return !deadline.passed();
         }
         bell_in_ = *bell;
@@ -275,7 +274,7 @@ bool SocketLink::sleep_in(Deadline &deadline, const Interrupted &interrupted) no
         const int64_t left = deadline.left();
         const int ms = left < 0 ? -1 : static_cast<int>(std::min<int64_t>((left + 999'999) / 1'000'000, INT_MAX));
         epoll_event event{};
-        in_time = epoll_wait(bell_in_.epoll, &event, 1, ms) != 0;
+        in_time = uncancelled::wait_epoll(bell_in_.epoll, &event, 1, ms) != 0;
         if (event.events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) hung_up_ = true; // told once: look each time from now on
     }
     waiting_in_.store(false, std::memory_order_relaxed); // a late interrupt rings for nobody: the next sleep is short
@@ -304,10 +303,10 @@ bool SocketLink::sleep_out(bool reads, bool starved, Deadline &deadline, const I
             left = {ns / 1'000'000'000, ns % 1'000'000'000};
             limit = &left;
         }
-        in_time = ppoll(both, 2, limit, nullptr) != 0;
+        in_time = uncancelled::wait_poll(both, 2, limit) != 0;
         if (both[1].revents != 0) {
             uint64_t count;
-            [[maybe_unused]] const ssize_t got = read(bell_out_.event, &count, sizeof count);
+            [[maybe_unused]] const ssize_t got = uncancelled::read(bell_out_.event, &count, sizeof count);
         }
     }
     waiting_out_.store(false, std::memory_order_relaxed);
@@ -318,9 +317,9 @@ void SocketLink::interrupt() noexcept {
     const uint64_t one = 1;
     [[maybe_unused]] ssize_t written;
     if (waiting_in_.load(std::memory_order_seq_cst))
-        written = write(event_in_.load(std::memory_order_seq_cst), &one, sizeof one);
+        written = uncancelled::write(event_in_.load(std::memory_order_seq_cst), &one, sizeof one);
     if (waiting_out_.load(std::memory_order_seq_cst))
-        written = write(event_out_.load(std::memory_order_seq_cst), &one, sizeof one);
+        written = uncancelled::write(event_out_.load(std::memory_order_seq_cst), &one, sizeof one);
 }
 
 // ---- sending --------------------------------------------------------------------------------------------------------
@@ -364,9 +363,9 @@ size_t SocketLink::send_frames(const unsigned char *data, size_t size, size_t &r
         unsigned char whole[frame_header_bytes + copied_bytes];
         memcpy(whole, headers[0], frame_header_bytes);
         memcpy(whole + frame_header_bytes, data, planned);
-        n = wire_send_bytes(whole, frame_header_bytes + planned);
+        n = send_bytes(whole, frame_header_bytes + planned);
     } else {
-        n = wire_send(spans, 2 * frames);
+        n = send_spans(spans, 2 * frames);
     }
     if (n <= 0) {
         return_credit(planned);
@@ -438,7 +437,7 @@ Carrier::Moved SocketLink::send(const void *data, size_t size, Deadline &deadlin
             iovec spans[2] = {{spill_.data() + spill_at_, spill_.size() - spill_at_},
                               {const_cast<unsigned char *>(from) + moved, rest}};
             const bool spilled = !spill_.empty();
-            const ssize_t n = wire_send(spilled ? spans : spans + 1, spilled ? 2 : 1);
+            const ssize_t n = send_spans(spilled ? spans : spans + 1, spilled ? 2 : 1);
             if (n > 0) {
                 const size_t head = spilled ? std::min(static_cast<size_t>(n), spans[0].iov_len) : 0;
                 spill_at_ += head;
