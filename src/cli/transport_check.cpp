@@ -59,7 +59,7 @@ int wrong(const char *why, const std::string &what) {
 int transport_check_command(const Arguments &arguments, const std::string &program) {
     check::Options options;
     options.program = program;
-    int peer_fd = -1;
+    int peer_fd = -1, parent = 0;
     bool size_given = false;
     for (size_t i = 0; i < arguments.size(); i++) {
         const std::string &word = arguments[i];
@@ -80,6 +80,8 @@ int transport_check_command(const Arguments &arguments, const std::string &progr
             options.slowdown = std::max(1ll, std::stoll(arguments[++i]));
         else if (word == "--peer" && more)
             peer_fd = std::stoi(arguments[++i]);
+        else if (word == "--parent" && more)
+            parent = std::stoi(arguments[++i]);
         else if (word.starts_with("--"))
             return wrong("no such option: ", word);
         else if (word.find("://") != std::string::npos)
@@ -102,6 +104,6 @@ int transport_check_command(const Arguments &arguments, const std::string &progr
     options.dead_ns *= options.slowdown;
     check::patience *= options.slowdown;
     if (options.address.empty()) return wrong("what is to be checked?", "");
-    if (peer_fd >= 0) return check::peer_main(options, peer_fd);
+    if (peer_fd >= 0) return check::peer_main(options, peer_fd, parent);
     return check::run_all(options);
 }

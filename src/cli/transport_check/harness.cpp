@@ -147,9 +147,10 @@ class Process final : public Peer {
     Process(const Host &host, const Options &options, const std::string &secret, const std::string &address) {
         int secret_pipe[2], answer_pipe[2];
         if (pipe2(secret_pipe, O_CLOEXEC) != 0 || pipe2(answer_pipe, O_CLOEXEC) != 0) fail("no pipe");
-        const std::string slowdown = std::to_string(options.slowdown);
-        std::vector<const char *> arguments = {options.program.c_str(), "transport-check", "--peer", "3", "--patience",
-                                               slowdown.c_str()};
+        const std::string slowdown = std::to_string(options.slowdown), parent = std::to_string(getpid());
+        std::vector<const char *> arguments = {
+            options.program.c_str(), "transport-check", "--peer",        "3", "--parent",
+            parent.c_str(),          "--patience",      slowdown.c_str()};
         if (options.pulled) arguments.push_back("--pulled");
         if (options.log) arguments.push_back("--log");
         if (!options.plugin.empty()) arguments.push_back(options.plugin.c_str());

@@ -148,7 +148,8 @@ class Host {
 
 // Serves streams that come in as their greeting asks; see peer.cpp. Ends when the listener is closed.
 void serve(const Host &host, const Listener &listener);
-int peer_main(const Options &options, int secret_fd); // the second process
+// The second process; the first is `parent`.
+int peer_main(const Options &options, int secret_fd, int parent);
 
 // What a case sees of the other process: where it listens, and how to stop or kill it.
 class Peer {
