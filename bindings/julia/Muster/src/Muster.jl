@@ -12,6 +12,8 @@ See [`MusterManager`](@ref), [`MusterStream`](@ref), [`Muster.dial`](@ref) and [
 module Muster
 
 using Distributed
+# Half the time to load it, and nothing that shows in a call: the work is done in the library and by inlining.
+isdefined(Base.Experimental, Symbol("@optlevel")) && @eval Base.Experimental.@optlevel 1
 import Libdl, Random, Serialization, Sockets
 
 export MusterManager, MusterStream, MusterError
@@ -31,7 +33,6 @@ include("manager.jl")
 include("ssh.jl")
 function __init__()
     load_library()
-    requests_callback[] = @cfunction(on_requests, Cvoid, (Ptr{Cvoid}, Cint, Cint))
     wake_callback[] = @cfunction(on_wake, Cvoid, (Ptr{Cvoid}, Cint, Cint))
     engine[] = nothing
     requests[] = nothing

@@ -23,7 +23,6 @@ mutable struct Requests
 end
 
 const requests = Ref{Union{Nothing, Requests}}(nothing)
-const requests_callback = Ref{Ptr{Cvoid}}(C_NULL)
 
 function serving_requests()
     r = requests[]
@@ -34,7 +33,7 @@ function serving_requests()
     check(LowLevel.muster_queue_create(e.context, C_NULL, queue, detail), detail, "make a queue for requests")
     descriptor = Ref{Int32}(-1)
     check(LowLevel.muster_queue_fd(queue[], descriptor), "get the descriptor of the requests")
-    requests[] = Requests(queue[], watch_descriptor(descriptor[], requests_callback[]), ServedTransport[])
+    requests[] = Requests(queue[], watch_descriptor(descriptor[], requests_callback()), ServedTransport[])
     return requests[]
 end
 
@@ -43,6 +42,9 @@ function on_requests(handle::Ptr{Cvoid}, status::Cint, events::Cint)
     r === nothing || LowLevel.muster_queue_dispatch(r.queue, 0, C_NULL, C_NULL, C_NULL)
     return nothing
 end
+
+# Made at the first use: most workers serve none, and compiling it takes its time.
+requests_callback() = @cfunction(on_requests, Cvoid, (Ptr{Cvoid}, Cint, Cint))
 
 served_by(self::Ptr{Cvoid}) = requests[].transports[Int(UInt(self))]
 
