@@ -34,17 +34,23 @@ end
 local Host, Stream = {}, {}
 Host.__index, Stream.__index = Host, Stream
 
--- secret_fd: a descriptor to read the secret of the job from; without it one is made.
+-- In a context that is there already.
+function Host.within(context)
+    local queue, fd = ffi.new('muster_queue *[1]'), ffi.new('int32_t[1]')
+    check(muster.muster_queue_create(context, nil, queue, err), 'queue')
+    check(muster.muster_queue_fd(queue[0], fd), 'descriptor of the queue')
+    return setmetatable({ context = context, queue = queue[0], queue_fd = fd[0], tags = 0, handlers = {}, waiting = {},
+        descriptors = {}, tasks = 0, connections = 0, turns = 0 }, Host)
+end
+
+-- With a context of its own. secret_fd: a descriptor to read the secret of the job from; without it one is made.
 function Host.new(secret_fd)
     local config = ffi.new('muster_context_config')
     config.struct_size = ffi.sizeof(config)
     config.secret_fd_plus_one = secret_fd and secret_fd + 1 or 0
-    local context, queue, fd = ffi.new('muster_context *[1]'), ffi.new('muster_queue *[1]'), ffi.new('int32_t[1]')
+    local context = ffi.new('muster_context *[1]')
     check(muster.muster_context_create(config, context, err), 'context')
-    check(muster.muster_queue_create(context[0], nil, queue, err), 'queue')
-    check(muster.muster_queue_fd(queue[0], fd), 'descriptor of the queue')
-    return setmetatable({ context = context[0], queue = queue[0], queue_fd = fd[0], tags = 0, handlers = {},
-        waiting = {}, descriptors = {}, tasks = 0, connections = 0, turns = 0 }, Host)
+    return Host.within(context[0])
 end
 
 function Host:secret()
@@ -138,10 +144,15 @@ function Host:run()
     end
 end
 
-function Host:close()
-    muster.muster_context_close(self.context, second)
+-- Gives back what within() made.
+function Host:leave()
     C.close(self.queue_fd)
     muster.muster_queue_release(self.queue)
+end
+
+function Host:close()
+    muster.muster_context_close(self.context, second)
+    self:leave()
     muster.muster_context_release(self.context)
 end
 
@@ -264,4 +275,4 @@ function Host:exit_of(process)
     return nil, value
 end
 
-return { new = Host.new, library = muster, check = check }
+return { new = Host.new, within = Host.within, library = muster, check = check }

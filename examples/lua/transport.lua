@@ -160,7 +160,7 @@ end
 
 local function socket_at(path, act)
     local address = ffi.new('lua_sockaddr_un', AF_UNIX)
-    if #path == 0 or #path >= 108 then return nil, muster.MUSTER_E_ADDRESS, 'a path of 1 to 107 bytes is needed' end
+    if #path == 0 or #path >= 108 then return nil, muster.MUSTER_E_ADDRESS, 'a path of 1 to 107 bytes is needed, and no options' end
     ffi.copy(address.path, path)
     local fd = C.socket(AF_UNIX, bit.bor(SOCK_STREAM, SOCK_NONBLOCK, SOCK_CLOEXEC), 0)
     if fd >= 0 and act(fd, address, ffi.sizeof(address)) == 0 then return fd end
@@ -181,9 +181,17 @@ local function serve(host)
     local doors = {}
     local text = ffi.new('char[4200]')
 
+    -- The path; none if there is something behind it: this transport knows no options.
     local function path_of(request)
         if muster.muster_request_address(host.queue, request, text, 4200, moved) ~= muster.MUSTER_OK then return '' end
-        return ffi.string(text, moved[0]):match('^lua://([^?]*)') or ''
+        return ffi.string(text, moved[0]):match('^lua://([^?]*)$') or ''
+    end
+
+    local function close_door(key)
+        host:unwatch(doors[key].fd)
+        C.close(doors[key].fd)
+        C.unlink(doors[key].path)
+        doors[key] = nil
     end
 
     function host:serve(kind, request)
@@ -203,12 +211,11 @@ local function serve(host)
             if not fd then return muster.muster_request_fail(host.queue, request, status, why, #why) end
             doors[key] = setmetatable({ host = host, fd = fd, path = path, request = request }, Door)
             host:watch(fd, doors[key])
-            muster.muster_request_listening(host.queue, request, nil, 0, nil)
+            if muster.muster_request_listening(host.queue, request, nil, 0, nil) ~= muster.MUSTER_OK then
+                close_door(key) -- no longer wanted
+            end
         elseif kind == muster.MUSTER_REQUEST_CLOSE and doors[key] then
-            host:unwatch(doors[key].fd)
-            C.close(doors[key].fd)
-            C.unlink(doors[key].path)
-            doors[key] = nil
+            close_door(key)
         end -- the end of a connection shows in its pump, too
     end
 

@@ -24,6 +24,9 @@ constexpr char help[] =
     "  --long              large transfers, longer waits\n"
     "  --only <text>       the cases whose name contains it\n"
     "  --pulled            served://: pull the requests instead of dispatching them\n"
+    "  --serve <file>      a shared object that serves the scheme in each context: it exports\n"
+    "                      void *muster_serve_begin(muster_context *, muster_error *), NULL: it cannot, and\n"
+    "                      void muster_serve_end(void *), which returns when its threads have ended\n"
     "  --patience <n>      every time is n times as long, for slow machines and instrumented builds\n"
     "  --log               print the library's log records of both processes to stderr\n"
     "  --list              the names of the cases\n";
@@ -72,6 +75,8 @@ int transport_check_command(const Arguments &arguments, const std::string &progr
             options.log = true;
         else if (word == "--pulled")
             options.pulled = true;
+        else if (word == "--serve" && more)
+            options.servant = arguments[++i];
         else if (word == "--only" && more)
             options.only = arguments[++i];
         else if (word == "--max-bytes" && more)

@@ -2,6 +2,7 @@
 #include "transport_check/harness.hpp"
 
 #include "transport_check/carriage.hpp"
+#include "transport_check/servant.hpp"
 
 #include <cstdarg>
 #include <cstring>
@@ -60,11 +61,13 @@ Host::Host(const Options &options, const std::string &secret) {
     if (!options.plugin.empty())
         expect(muster_plugin_load(context_, options.plugin.data(), options.plugin.size(), &error), MUSTER_OK,
                "loading the plug-in", &error);
+    if (!options.servant.empty()) servant_ = std::make_unique<Servant>(options.servant, context_);
     if (options.address.starts_with("served://")) carriage_ = std::make_unique<Carriage>(context_, options.pulled);
 }
 
 Host::~Host() {
     carriage_.reset();
+    servant_.reset();
     muster_context_close(context_, second);
     if (log_ != nullptr) {
         muster_queue_close(log_);
@@ -107,6 +110,7 @@ Stream Host::dial(const std::string &address, const std::string &greeting, int64
     config.struct_size = sizeof config;
     config.greeting = greeting.data();
     config.greeting_bytes = greeting.size();
+    if (servant_) config.retry_ns = timeout; // nobody but it knows when it listens
     muster_stream *stream = nullptr;
     muster_error error{};
     expect(muster_transport_dial(context_, address.data(), address.size(), &config, timeout, &stream, &error),
@@ -121,6 +125,21 @@ muster_status Host::try_dial(const std::string &address, muster_error &error, in
         muster_transport_dial(context_, address.data(), address.size(), nullptr, timeout, &stream, &error);
     muster_stream_release(stream);
     return status;
+}
+
+// A servant's listener is there some time after muster_transport_listen(); the other process cannot say when. With
+// another secret the answer is a refusal, but an answer.
+void Host::await_listener(const std::string &address) const {
+    if (!servant_) return;
+    muster_transport_config config{};
+    config.struct_size = sizeof config;
+    config.retry_ns = patience;
+    muster_stream *stream = nullptr;
+    muster_error error{};
+    const muster_status status =
+        muster_transport_dial(context_, address.data(), address.size(), &config, patience, &stream, &error);
+    muster_stream_release(stream);
+    if (status != MUSTER_E_AUTH) expect(status, MUSTER_OK, "the first dial", &error);
 }
 
 std::string Listener::address() const {
@@ -153,6 +172,10 @@ class Process final : public Peer {
             parent.c_str(),          "--patience",      slowdown.c_str()};
         if (options.pulled) arguments.push_back("--pulled");
         if (options.log) arguments.push_back("--log");
+        if (!options.servant.empty()) {
+            arguments.push_back("--serve");
+            arguments.push_back(options.servant.c_str());
+        }
         if (!options.plugin.empty()) arguments.push_back(options.plugin.c_str());
         arguments.push_back(address.c_str());
         arguments.push_back(nullptr);
@@ -182,6 +205,7 @@ class Process final : public Peer {
         }
         if (!line.starts_with("listening ")) fail("the peer process: %s", line.c_str());
         address_ = line.substr(10);
+        host.await_listener(address_);
     }
     ~Process() override {
         if (process_ != nullptr) {

@@ -106,6 +106,7 @@ class Listener {
 
 struct Options {
     std::string plugin;  // a file to load, or empty
+    std::string servant; // a file that serves the scheme, or empty
     std::string address; // what to listen at, '@' stands for something unique
     std::string only;    // part of the names of the cases to run
     uint64_t max_bytes = 64 << 20;
@@ -120,6 +121,7 @@ struct Options {
 };
 
 class Carriage; // serves served://
+class Servant;  // serves a scheme from outside
 
 // A context with everything the address needs.
 class Host {
@@ -132,12 +134,14 @@ class Host {
     std::unique_ptr<Listener> listen(const std::string &address, const std::string &greeting = "the listener") const;
     Stream dial(const std::string &address, const std::string &greeting, int64_t timeout = patience) const;
     muster_status try_dial(const std::string &address, muster_error &error, int64_t timeout = patience) const;
-    void close(); // expects that everything could be delivered
+    void await_listener(const std::string &address) const; // of another process
+    void close();                                          // expects that everything could be delivered
 
   private:
     void print_log();
     muster_context *context_ = nullptr;
     std::unique_ptr<Carriage> carriage_;
+    std::unique_ptr<Servant> servant_;
     muster_queue *log_ = nullptr;
     std::thread logger_;
     mutable std::atomic<unsigned> listens_{0};
