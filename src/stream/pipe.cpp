@@ -81,7 +81,7 @@ void Pipe::init_shared(PipeControl *control, unsigned char *ring, uint64_t capac
 // Room by the window; what lies in handed-over buffers is the host's own memory and does not count.
 uint64_t Pipe::free_of_window(uint64_t head, uint64_t tail) const noexcept {
     const uint64_t between = head - tail;
-    const uint64_t owned = owned_bytes_.load(std::memory_order_seq_cst);
+    const uint64_t owned = owned_bytes_.load(std::memory_order_relaxed);
     const uint64_t buffered = between > owned ? between - owned : 0;
     return buffered < window_ ? window_ - buffered : 0;
 }
@@ -148,7 +148,7 @@ bool Pipe::park_reader(uint32_t state, size_t need) noexcept {
     park.state.store(state, std::memory_order_seq_cst); // pairs with wake_reader_if(): one of us sees the other
     const uint64_t head = control_->head.load(std::memory_order_seq_cst);
     if (head - tail_ >= need || finished()) {
-        park.state.store(Park::AWAKE, std::memory_order_seq_cst);
+        park.state.store(Park::AWAKE, std::memory_order_relaxed); // as in Park::sleep()
         return false;
     }
     // Both sides asleep, each waiting for more than the other may give, would be for ever: let the writer look.
@@ -162,7 +162,7 @@ bool Pipe::park_writer(uint32_t state, size_t need) noexcept {
     park.state.store(state, std::memory_order_seq_cst); // pairs with wake_writer_if()
     const uint64_t tail = control_->tail.load(std::memory_order_seq_cst);
     if (free_of_window(head_, tail) >= need || reader_gone()) {
-        park.state.store(Park::AWAKE, std::memory_order_seq_cst);
+        park.state.store(Park::AWAKE, std::memory_order_relaxed); // as in Park::sleep()
         return false;
     }
     wake_reader_if(UINT64_MAX);
@@ -251,7 +251,9 @@ Status Pipe::push(const void *data, size_t size, size_t &moved) noexcept {
             if (free == 0) return MUSTER_OK;
             if (ring_room() < left) grow(std::min(left, free));
             fits = room();
-            if (fits == 0) return MUSTER_E_NOMEM; // the window has room, memory has not
+            // The window had room, memory has not; or the reader of a handed-over buffer has taken some, which counts
+            // for less room until its tail is seen.
+            if (fits == 0) return ring_room() == 0 ? MUSTER_E_NOMEM : MUSTER_OK;
         }
         const uint64_t k = std::min({left, fits, piece_bytes});
         const uint64_t first = std::min(k, write_->contiguous(head_));
@@ -270,7 +272,7 @@ Status Pipe::reserve(size_t min, unsigned char *&data, size_t &size) noexcept {
     if (free < min) return MUSTER_AGAIN;
     if (ring_room() < min) grow(min * 4);
     const uint64_t fits = room();
-    if (fits < min) return MUSTER_E_NOMEM;
+    if (fits < min) return ring_room() < min ? MUSTER_E_NOMEM : MUSTER_AGAIN; // as in push()
     size = std::min(fits, write_->contiguous(head_)); // may be less at the edge of the ring: see Stream::reserve()
     data = write_->at(head_);
     return MUSTER_OK;
@@ -299,7 +301,7 @@ Status Pipe::push_owned(Owned &owned) noexcept {
     write_left_ = 0;
     write_->end = head_;
     const uint64_t bytes = b->capacity; // the buffer itself may be gone once it is linked and read
-    owned_bytes_.fetch_add(bytes, std::memory_order_seq_cst);
+    owned_bytes_.fetch_add(bytes, std::memory_order_relaxed);
     write_->next.store(b, std::memory_order_release); // pairs with front(): publishes the buffer
     write_ = b;
     publish_head(bytes);
@@ -376,7 +378,7 @@ void Pipe::lock_owned() noexcept {
 
 // Bytes of a handed-over buffer were taken; the last one gives it back. Under owned_lock_.
 void Pipe::owned_progress(Buffer *b, uint64_t bytes) noexcept {
-    owned_bytes_.fetch_sub(bytes, std::memory_order_seq_cst);
+    owned_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
     b->owned_taken += bytes;
     if (b->revoked || b->owned_taken != b->capacity) return;
     owned_first_ = b->owned_next; // buffers are taken in order
@@ -419,7 +421,7 @@ Status Pipe::pull(void *data, size_t size, size_t &moved, bool past_cache) noexc
             const std::lock_guard guard(owned_lock_, std::adopt_lock);
             if (b->revoked) {
                 if (b->begun()) return MUSTER_E_ABORTED;
-                owned_bytes_.fetch_sub(b->capacity, std::memory_order_seq_cst);
+                owned_bytes_.fetch_sub(b->capacity, std::memory_order_relaxed);
                 advance(b->capacity); // never begun: it was not there
                 continue;
             }
@@ -451,7 +453,7 @@ Status Pipe::gather(iovec *spans, int max, size_t limit, int &count) noexcept {
             if (count != 0) break; // what is before it goes first
             owned_lock_.unlock(), gathering_ = false;
             if (b->begun()) return MUSTER_E_ABORTED;
-            owned_bytes_.fetch_sub(b->capacity, std::memory_order_seq_cst);
+            owned_bytes_.fetch_sub(b->capacity, std::memory_order_relaxed);
             advance(b->capacity);
             at = tail_;
             b = head_seen_ == tail_ ? nullptr : front();
@@ -484,7 +486,7 @@ void Pipe::consume(size_t size) noexcept {
             if (!locked) lock_owned();
             if (b->revoked && !b->begun()) { // peek() did not show it
                 k = b->capacity;
-                owned_bytes_.fetch_sub(k, std::memory_order_seq_cst);
+                owned_bytes_.fetch_sub(k, std::memory_order_relaxed);
             } else {
                 k = std::min(k, b->base + b->capacity - tail_);
                 owned_progress(b, k);

@@ -6,9 +6,10 @@
 // under load, and buffers the host handed over (no copy). Between processes they lie in one ring of fixed size in
 // shared memory, and everything read from there is checked as hostile.
 //
-// Parking (the protocol a relacy model checks, tests/unit/test_pipe_model.cpp): whoever finds nothing to do writes its
-// wish into `need`, stores FUTEX or FD into `state`, and looks again; whoever moves the index looks at `state`
-// afterwards. Both pairs are sequentially consistent (Dekker): at least one side sees the other.
+// Parking: whoever finds nothing to do writes its wish into `need`, stores FUTEX or FD into `state`, and looks again;
+// whoever moves the index looks at `state` afterwards. Both pairs are sequentially consistent (Dekker): at least one
+// side sees the other. tests/models/relacy runs these very files over relacy, and shows for each memory order what
+// breaks without it.
 #include "base/futex.hpp"
 #include "base/result.hpp"
 #include "queue/queue.hpp"
@@ -28,6 +29,17 @@ struct Park {
     enum : uint32_t { AWAKE = 0, FUTEX = 1, FD = 2 };
     std::atomic<uint32_t> state{AWAKE}; // also the futex word
     std::atomic<uint32_t> need{1};      // wake only when so many bytes (or so much room) are there
+
+    // One sleep here. `park_as(how)` parks (false: there is something already), `stop()` looks for another reason not
+    // to sleep, `wait()` sleeps.
+    template <class ParkAs, class Stop, class Wait>
+    Status sleep(uint32_t how, ParkAs &&park_as, Stop &&stop, Wait &&wait) noexcept {
+        Status status = MUSTER_OK;
+        // seq_cst on both sides: parked, then looked; who interrupts sets, then unparks.
+        if (park_as(how) && !stop()) status = wait();
+        state.store(AWAKE, std::memory_order_relaxed); // whoever still sees us parked finds out by his exchange
+        return status;
+    }
 };
 
 // The shared part of a pipe; lives on the heap, or at a fixed place of a shared mapping. Layout version 1.
@@ -116,9 +128,10 @@ class Pipe {
     }
     // Everything ever pushed was taken and published as taken. Any thread.
     bool drained() const noexcept {
-        // acquire: the tail first, since it never passes the head: equal then means equal now.
-        const uint64_t tail = control_->tail.load(std::memory_order_acquire);
-        return control_->head.load(std::memory_order_acquire) == tail;
+        // seq_cst: a flusher parks, then looks here; pairs with publish_tail(). The tail first, since it never passes
+        // the head: equal then means equal now. relaxed: the head seen is at least as new as that tail.
+        const uint64_t tail = control_->tail.load(std::memory_order_seq_cst);
+        return control_->head.load(std::memory_order_relaxed) == tail;
     }
     // Parks the producer until `need` bytes of the window are free. False: they are (or the reader is gone), not
     // parked.
@@ -220,8 +233,8 @@ class Pipe {
     std::mutex owned_lock_;                  // held while bytes of a handed-over buffer are used
     std::atomic<uint32_t> taking_back_{0};   // relaxed: a reader that uses piece after piece lets them in between
     std::atomic<uint32_t> owned_waiting_{0}; // relaxed: a bound, not a guard
-    // Bytes of handed-over buffers between head and tail: they do not count against the window. seq_cst: raised before
-    // the head that covers them, lowered before the tail that passes them.
+    // Bytes of handed-over buffers between head and tail: they do not count against the window. relaxed: raised before
+    // the head that covers them, lowered before the tail that passes them, and seen with those.
     std::atomic<uint64_t> owned_bytes_{0};
     Buffer *owned_first_ = nullptr, *owned_last_ = nullptr; // under owned_lock_
 

@@ -143,21 +143,14 @@ Status Stream::sleep(Direction &d, Park &park, ParkFn &&park_as, StopFn &&stop, 
     if (&d == &read_) in_.chase_over();
     d.lock.settle();
     const Ref<Stream> alive(this);
-    Status status = MUSTER_OK;
     const uint32_t seen = signal_.seen();
     if (context_->external() && duplex_->shared()) watch_event_fd();
     d.asleep.store(true, std::memory_order_relaxed);
-    if (!park_as(context_->external() ? Park::FD : Park::FUTEX))
-        ; // no need to
-    else if (stop())
-        ; // seq_cst on both sides: parked, then looked; who interrupts sets, then unparks
-    else if (context_->external())
-        status = context_->sleep(signal_, seen, deadline);
-    else if (futex_wait(park.state, Park::FUTEX, deadline, in_.shared()) == ETIMEDOUT)
-        status = MUSTER_TIMEOUT;
+    const Status status = park.sleep(context_->external() ? Park::FD : Park::FUTEX, park_as, stop, [&]() -> Status {
+        if (context_->external()) return context_->sleep(signal_, seen, deadline);
+        return futex_wait(park.state, Park::FUTEX, deadline, in_.shared()) == ETIMEDOUT ? MUSTER_TIMEOUT : MUSTER_OK;
+    });
     d.asleep.store(false, std::memory_order_relaxed);
-    // seq_cst: whoever wakes us after this does so for nothing, and knows it.
-    park.state.store(Park::AWAKE, std::memory_order_seq_cst);
     rearm(event_of(d)); // also when nothing slept: the parking place was used
     return status;
 }
