@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-# about: the lock of a stream's direction, as a model with store buffers, searched wholly by spin
+# about: a direction's lock, as a model searched wholly by spin; the pipe's own sources and memory orders over relacy
 # tier: full
 # parts: model
-# timeout: 300
+# timeout: 600
 set -eu
 command -v spin >/dev/null || { echo "spin is not installed"; exit 77; }
+echo '#include <relacy/relacy.hpp>' | c++ -w -fsyntax-only -x c++ - 2>/dev/null || { echo "relacy is not installed"; exit 77; }
 exec "$MUSTER_ROOT/tests/models/run"
