@@ -43,8 +43,8 @@ bool Context::closed() const noexcept {
     return engine_->closing.load(std::memory_order_relaxed);
 }
 
-bool Context::post(std::unique_ptr<Task> task) noexcept {
-    return engine_->post(task.release());
+bool Context::post(Posted &work) noexcept {
+    return engine_->post(&work);
 }
 
 bool Context::on_loop() const noexcept {

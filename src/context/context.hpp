@@ -21,11 +21,28 @@ namespace muster {
 
 class Queue;
 
-// Work for the loop thread. Allocated once by the poster, linked, run, destroyed there.
-struct Task {
+// What the mailbox holds: work for the loop thread.
+struct Posted {
+    virtual void run_posted() noexcept = 0;    // on the loop thread
+    virtual void refuse_posted() noexcept = 0; // in place of it: the engine has stopped
+    Posted *next = nullptr;
+
+  protected:
+    ~Posted() = default;
+};
+
+// Allocated once by the poster, linked, run, destroyed there. (Part of an object, and so never out of memory:
+// errand.hpp)
+struct Task : Posted {
     virtual ~Task() = default;
     virtual void run() noexcept = 0;
-    Task *next = nullptr;
+
+  private:
+    void run_posted() noexcept final {
+        run();
+        delete this;
+    }
+    void refuse_posted() noexcept final { delete this; }
 };
 
 // What a room keeps per context (the registry of transports, the list of links). Registries live in a context, not in
@@ -39,6 +56,9 @@ struct ContextPart {
     virtual bool drained() noexcept { return true; }
     // The loop is about to end: let go of every uv handle (uv_close); they get their close callbacks. Loop thread.
     virtual void stop() noexcept {}
+
+    const void *key = nullptr; // these two belong to the engine
+    ContextPart *earlier = nullptr;
 };
 
 // Where a thread of the host sleeps until something changes: notify() raises the sequence, sleepers compare it.
@@ -85,8 +105,9 @@ class Context final : public Object {
     bool closed() const noexcept; // close() has begun: makers of new objects answer MUSTER_E_CLOSED
 
     // Runs the task on the loop thread, after the caller has returned from whatever it is in. False: the engine has
-    // stopped, the task was destroyed without being run. In a burst only the first post costs a wake-up.
-    bool post(std::unique_ptr<Task> task) noexcept;
+    // stopped, the work was refused. In a burst only the first post costs a wake-up.
+    bool post(Posted &work) noexcept;
+    bool post(std::unique_ptr<Task> task) noexcept { return post(static_cast<Posted &>(*task.release())); }
     template <class F>
     requires std::is_invocable_v<F &>
     bool post(F body) { // convenience for lambdas; throws bad_alloc only

@@ -23,7 +23,7 @@ Context::Engine::~Engine() {
         }
         uv_loop_close(&loop);
     }
-    while (!parts.empty()) parts.pop_back(); // latest first
+    while (latest_part != nullptr) delete std::exchange(latest_part, latest_part->earlier);
 }
 
 Result<void> Context::Engine::open() {
@@ -88,19 +88,19 @@ void Context::Engine::run() noexcept {
     if (gone.fetch_or(engine_gone, std::memory_order_acq_rel) & references_gone) delete &context;
 }
 
-bool Context::Engine::post(Task *task) noexcept {
+bool Context::Engine::post(Posted *work) noexcept {
     // On the loop thread nobody sleeps: the mailbox is emptied before the next wait. Elsewhere the task may carry the
     // caller's own reference, and be gone before it is time to wake.
     const Ref<Context> self(on_loop() ? nullptr : &context);
-    Task *latest = mailbox.load(std::memory_order_relaxed);
+    Posted *latest = mailbox.load(std::memory_order_relaxed);
     do {
         if (latest == closed_mark()) {
-            delete task;
+            work->refuse_posted();
             return false;
         }
-        task->next = latest;
+        work->next = latest;
         // release: pairs with fetch_tasks(); publishes the task. On failure nothing is read but the pointer.
-    } while (!mailbox.compare_exchange_weak(latest, task, std::memory_order_release, std::memory_order_relaxed));
+    } while (!mailbox.compare_exchange_weak(latest, work, std::memory_order_release, std::memory_order_relaxed));
     context.counters.mailbox_posts.fetch_add(1, std::memory_order_relaxed);
     if (self && latest == nullptr) wake(); // the first of a burst
     return true;
@@ -112,11 +112,11 @@ void Context::Engine::wake() noexcept {
     [[maybe_unused]] const ssize_t written = write(wake_fd.get(), &one, sizeof one);
 }
 
-void Context::Engine::fetch_tasks(Task *leave_behind) noexcept {
+void Context::Engine::fetch_tasks(Posted *leave_behind) noexcept {
     // acquire: pairs with post(); what the poster wrote is seen by the task.
-    Task *latest = mailbox.exchange(leave_behind, std::memory_order_acquire);
+    Posted *latest = mailbox.exchange(leave_behind, std::memory_order_acquire);
     while (latest != nullptr) {
-        Task *const earlier = latest->next;
+        Posted *const earlier = latest->next;
         latest->next = todo;
         todo = latest;
         latest = earlier;
@@ -124,9 +124,9 @@ void Context::Engine::fetch_tasks(Task *leave_behind) noexcept {
 }
 
 void Context::Engine::run_task() noexcept {
-    const std::unique_ptr<Task> task(todo);
-    todo = todo->next;
-    task->run();
+    Posted *const work = todo;
+    todo = work->next;
+    work->run_posted();
 }
 
 void Context::Engine::drain() noexcept {
@@ -174,11 +174,12 @@ void Context::Engine::ask_close(int64_t at) noexcept {
 
 ContextPart &Context::Engine::part(const void *key, std::unique_ptr<ContextPart> (*make)(Context &)) {
     const std::lock_guard hold(parts_lock);
-    for (auto &[known, part] : parts)
-        if (known == key) return *part;
-    std::unique_ptr<ContextPart> made = make(context);
-    parts.emplace_back(key, std::move(made));
-    return *parts.back().second;
+    for (ContextPart *part = latest_part; part != nullptr; part = part->earlier)
+        if (part->key == key) return *part;
+    ContextPart *const made = make(context).release();
+    made->key = key;
+    made->earlier = latest_part; // by now: it may have asked for others while it was made
+    return *(latest_part = made);
 }
 
 void Context::Engine::begin_teardown() noexcept {

@@ -30,7 +30,7 @@ struct Context::Engine {
     Result<void> open();
     Result<void> start();         // the thread
     Result<void> open_external(); // or none
-    bool post(Task *task) noexcept;
+    bool post(Posted *work) noexcept;
     void wake() noexcept;
     bool on_loop() const noexcept { return pthread_equal(driver.load(std::memory_order_relaxed), pthread_self()); }
     ContextPart &part(const void *key, std::unique_ptr<ContextPart> (*make)(Context &));
@@ -56,8 +56,8 @@ struct Context::Engine {
     void teardown() noexcept; // begin_teardown, then waits for the last handle
     void begin_teardown() noexcept;
     void end_teardown() noexcept;
-    void fetch_tasks(Task *leave_behind) noexcept; // from the mailbox to todo, which is empty
-    void run_task() noexcept;                      // the first of todo
+    void fetch_tasks(Posted *leave_behind) noexcept; // from the mailbox to todo, which is empty
+    void run_task() noexcept;                        // the first of todo
     bool has_tasks() const noexcept { return todo != nullptr || mailbox.load(std::memory_order_relaxed) != nullptr; }
     template <class Visit>
     void each_part(const Visit &visit) noexcept; // latest first: a part may rest on earlier ones
@@ -73,9 +73,9 @@ struct Context::Engine {
     int64_t turn_now = 0; // CLOCK_MONOTONIC of this turn, 0 until someone asks
 
     // Tasks, latest first; `closed_mark` when nothing is taken any more.
-    std::atomic<Task *> mailbox{nullptr};
-    Task *todo = nullptr; // fetched, oldest first; loop thread
-    static Task *closed_mark() noexcept { return reinterpret_cast<Task *>(uintptr_t{1}); }
+    std::atomic<Posted *> mailbox{nullptr};
+    Posted *todo = nullptr; // fetched, oldest first; loop thread
+    static Posted *closed_mark() noexcept { return reinterpret_cast<Posted *>(uintptr_t{1}); }
 
     Fd wake_fd;                       // lives as long as the context: a late poster may still write to it
     std::atomic<pthread_t> driver{};  // relaxed: a thread asks only whether it is itself, and wrote that itself
@@ -91,7 +91,7 @@ struct Context::Engine {
     std::atomic<uint32_t> gone{0};
 
     std::recursive_mutex parts_lock; // recursive: making a part may ask for another one
-    std::vector<std::pair<const void *, std::unique_ptr<ContextPart>>> parts;
+    ContextPart *latest_part = nullptr;
 
     // External contexts: the host polls the loop's descriptor; a timer in the loop makes it readable in time.
     Fd timer, baton_fd;
@@ -105,20 +105,15 @@ struct Context::Engine {
     LogTarget log;
 };
 
-// Parts are only ever added, so an index is a place to go on from without the lock.
+// Parts are only ever added, in front: what lies behind one never changes.
 template <class Visit>
 void Context::Engine::each_part(const Visit &visit) noexcept {
-    size_t left = SIZE_MAX;
-    for (;;) {
-        ContextPart *part;
-        {
-            const std::lock_guard hold(parts_lock);
-            left = std::min(left, parts.size());
-            if (left == 0) return;
-            part = parts[--left].second.get();
-        }
-        visit(*part);
+    ContextPart *part;
+    {
+        const std::lock_guard hold(parts_lock);
+        part = latest_part;
     }
+    for (; part != nullptr; part = part->earlier) visit(*part);
 }
 
 } // namespace muster
