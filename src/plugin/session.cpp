@@ -25,15 +25,19 @@ Session::~Session() {
     if (in_ != nullptr) std::free(in_);
 }
 
-void Session::start() {
+void Session::start() noexcept {
     if (state_ != State::connecting) return;
     started_ns_ = heard_ns_ = ticked_ns_ = now_ns();
-    timer_ = std::make_unique<LoopTimer>(context_, [this] { tick(); });
     const int64_t beat = std::min(context_.settings.heartbeat_ns, context_.settings.handshake_timeout_ns);
+    try {
+        handshake_ = std::make_unique<Handshake>(handshake_config());
+        raw_ = handshake_->take_output();
+        timer_ = std::make_unique<LoopTimer>(context_, [this] { tick(); });
+    } catch (const std::bad_alloc &) {
+        return fail(MUSTER_E_NOMEM, "out of memory");
+    }
     timer_->start(beat, beat);
     state_ = State::handshake;
-    handshake_ = std::make_unique<Handshake>(handshake_config());
-    raw_ = handshake_->take_output();
     schedule();
 }
 
@@ -63,18 +67,7 @@ void Session::enter_open() {
     schedule();
 }
 
-void Session::schedule() noexcept {
-    // seq_cst: whoever found it set did its work before; turn() clears it and then looks at that work.
-    if (scheduled_.exchange(true, std::memory_order_seq_cst)) return;
-    try {
-        if (!context_.post([self = Ref<Session>(this)] { self->turn(); })) drop_woken();
-    } catch (...) {
-        scheduled_.store(false, std::memory_order_seq_cst); // the next tick makes up for it
-    }
-}
-
 void Session::turn() noexcept {
-    scheduled_.store(false, std::memory_order_seq_cst);
     take_woken();
     if (state_ == State::over) return;
     const Ref<Session> alive(this);
@@ -97,7 +90,7 @@ void Session::turn() noexcept {
         if (refused_.status < 0 && out_ == nullptr && raw_.empty()) return end(refused_);
         tell_pairing();
         look_idle();
-    } catch (const std::exception &) {
+    } catch (const std::bad_alloc &) {
         end(Error::make(MUSTER_E_NOMEM, "%s: out of memory", config_.peer.c_str()));
     }
 }
@@ -107,10 +100,10 @@ void Session::look_idle() noexcept {
     if (state_ == State::open && streams_.empty() && opening_.empty()) {
         if (leave_when_idle_ || goodbye_got_) {
             state_ = State::leaving;
-            put_control(SessionFrame::goodbye, 0, {});
+            goodbye_due_ = true;
             schedule();
         }
-    } else if (state_ == State::leaving && out_ == nullptr && control_.empty()) {
+    } else if (state_ == State::leaving && out_ == nullptr && control_.empty() && !goodbye_due_) {
         if (!std::exchange(channel_finished_, true)) channel_->finish();
         state_ = State::over;
         const Ref<Session> alive(this);
@@ -130,26 +123,23 @@ void Session::end_when_idle() noexcept {
 
 // Streams of the dialling side.
 void Session::open(std::string service, const TransportOptions &options, Ref<Dial> dial) {
-    const bool wanted = dial->stop_by([self = Ref<Session>(this), raw = dial.get()] {
-        try {
-            self->context_.post([self, raw] { self->cancel_open(raw); });
-        } catch (const std::bad_alloc &) { // it ends with its own answer
-        }
-    });
-    if (!wanted) {
-        if (config_.single) lost(Error::make(MUSTER_E_CANCELED, "dial %s: cancelled", config_.peer.c_str()));
+    const auto opening = make_ref<Opening>(*this, std::move(service), options, std::move(dial));
+    opening_.emplace(next_id_, opening);
+    if (opening->dial->stop_by(Ref<Attempt>(opening))) {
+        next_id_++;
+        schedule();
         return;
     }
-    opening_.emplace(next_id_++, Opening{std::move(service), options, std::move(dial), false});
-    schedule();
+    opening_.erase(next_id_);
+    if (config_.single) lost(Error::make(MUSTER_E_CANCELED, "dial %s: cancelled", config_.peer.c_str()));
 }
 
-void Session::cancel_open(const Dial *dial) noexcept {
+void Session::cancel(Opening &opening) noexcept {
     const auto found =
-        std::find_if(opening_.begin(), opening_.end(), [&](auto &o) { return o.second.dial.get() == dial; });
+        std::find_if(opening_.begin(), opening_.end(), [&](auto &o) { return o.second.get() == &opening; });
     if (found == opening_.end()) return;
-    const Ref<Dial> last = std::move(found->second.dial);
-    if (!found->second.sent) opening_.erase(found);
+    const Ref<Dial> last = std::move(opening.dial);
+    if (!opening.sent) opening_.erase(found); // the caller holds it
     idle_since_ = now_ns();
     if (config_.single) lost(Error::make(MUSTER_E_CANCELED, "dial %s: cancelled", config_.peer.c_str()));
     schedule();
@@ -179,12 +169,15 @@ void Session::end(const Error &cause) noexcept {
     Error told = why;
     if (told.status == MUSTER_E_END)
         told = Error::make(MUSTER_E_PEER, "%s: the connection ended without a goodbye", config_.peer.c_str());
-    for (auto &[id, opening] : opening_) {
-        const Ref<Dial> dial = std::move(opening.dial);
+    while (!opening_.empty()) {
+        const Ref<Opening> opening = std::move(opening_.begin()->second);
+        opening_.erase(opening_.begin());
+        const Ref<Dial> dial = std::move(opening->dial);
         if (dial) dial->done(told);
     }
-    opening_.clear();
-    ready_.clear();
+    while (ready_.pop_front() != nullptr) {
+    }
+    ready_count_ = 0;
     settle(true);
     while (!streams_.empty()) {
         const Ref<SessionStream> stream = streams_.begin()->second;
@@ -193,7 +186,9 @@ void Session::end(const Error &cause) noexcept {
         if (stream->done()) continue; // both directions had ended before
         const Status status =
             told.status == MUSTER_E_CLOSED || told.status == MUSTER_E_PROTOCOL ? told.status : MUSTER_E_PEER;
-        stream->duplex_->end({status, 0, told.message, told.os_errno});
+        Error last = told;
+        last.status = status;
+        stream->duplex_->end(last);
     }
     take_woken();
     if (out_ != nullptr) pool_.give(std::exchange(out_, nullptr));
@@ -231,14 +226,14 @@ void Session::tick() noexcept {
     for (auto it = streams_.begin(); it != streams_.end();) {
         SessionStream &stream = *(it++)->second;
         if (stream.closed_at_ != 0 && now - stream.closed_at_ > linger_ns) {
-            put_control(SessionFrame::abort, stream.id_,
-                        std::string(8, '\0') + "closed, and the rest was not taken in time");
-            stream.duplex_->end({MUSTER_E_PEER, 0, "the peer did not take what was left in time", 0});
+            put_control(SessionFrame::abort, stream.id_, session_no_reason,
+                        "closed, and the rest was not taken in time");
+            stream.duplex_->end(Error::make(MUSTER_E_PEER, "the peer did not take what was left in time"));
             remove(stream);
         }
     }
     if (now - said_ns_ >= settings.heartbeat_ns - 1'000'000 && out_ == nullptr && control_.empty())
-        put_control(SessionFrame::heartbeat, 0, {});
+        heartbeat_due_ = true;
     schedule();
 }
 
@@ -247,8 +242,7 @@ void Session::remove(SessionStream &stream) noexcept {
     if (found == streams_.end() || found->second.get() != &stream) return;
     const Ref<SessionStream> alive = std::move(found->second);
     streams_.erase(found);
-    if (stream.queued_) ready_.erase(std::find(ready_.begin(), ready_.end(), &stream));
-    stream.queued_ = false;
+    if (ready_.holds(stream)) ready_.remove(stream), ready_count_--;
     stream.detach();
     idle_since_ = now_ns();
     if (config_.single) leave_when_idle_ = true;

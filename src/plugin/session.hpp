@@ -42,11 +42,12 @@ enum class SessionFrame : uint8_t {
 constexpr size_t session_header_bytes = 8;
 constexpr size_t session_data_max = SegmentPool::segment_bytes - 4096;
 constexpr size_t session_control_max = 8 + 2 + 1024 + 4096;
+constexpr std::string_view session_no_reason{"\0\0\0\0\0\0\0\0", 8}; // of an abort
 constexpr uint32_t session_streams_max = 4096;
 constexpr uint32_t session_ids_max = (1 << 24) - 1;
 
 // One stream of a session: the carrier at side 1 of its duplex. What the loop thread alone uses has no comment.
-class SessionStream final : public Carrier, private Waker {
+class SessionStream final : public Carrier, public Listed<SessionStream>, private Waker {
   public:
     SessionStream(Session &session, uint32_t id, uint64_t window);
 
@@ -78,7 +79,6 @@ class SessionStream final : public Carrier, private Waker {
     uint64_t credited_ = 0;   // of what the host took: told to the peer
     size_t staged_bytes_ = 0; // copied into the session's segment, still in the pipe
     int64_t closed_at_ = 0;
-    bool queued_ = false; // in Session::ready_
     bool attached_ = false, accept_due_ = false, finish_sent_ = false, finish_got_ = false, gone_sent_ = false;
     bool peer_gone_ = false;
     std::string greeting_; // goes out with ACCEPT
@@ -125,29 +125,31 @@ class SessionOwner {
     ~SessionOwner() = default;
 };
 
-// Loop thread only, but for schedule() and what its streams' hosts do.
+// Loop thread only, but for schedule() and what its streams' hosts do. Without memory for what it has to say or to take
+// a session fails; what ends it needs none.
 class Session final : public Object {
   public:
     // `owner` must stay until session_over().
     Session(Context &context, SegmentPool &pool, Ref<Channel> channel, SessionOwner &owner, SessionConfig config);
 
-    void start(); // the channel is connected: begin the handshake
+    void start() noexcept; // the channel is connected: begin the handshake
 
     // From the channel.
     size_t deliver(const void *data, size_t size, bool whole) noexcept; // `whole`: all of it is taken
     void writable() noexcept { schedule(); }
     void lost(const Error &why) noexcept;
 
-    // Begins a stream; answers the dial. `cancel_open` forgets it.
+    // Begins a stream; answers the dial. What it throws has left nothing behind.
     void open(std::string service, const TransportOptions &options, Ref<Dial> dial);
-    void cancel_open(const Dial *dial) noexcept;
     void end_when_idle() noexcept; // says goodbye as soon as no stream is left
     void end_now(const Error &why) noexcept {
         end(why);
     } // not from inside a function the channel's owner was called by
     Status pair(size_t bytes) noexcept;
 
-    void schedule() noexcept; // any thread: a turn will come
+    void schedule() noexcept { // any thread: a turn will come
+        if (!turn_.post(context_)) drop_woken();
+    }
     bool proved() const noexcept { return state_ == State::open; }
     bool takes_streams() const noexcept {
         return state_ != State::leaving && state_ != State::over && lost_.status >= 0 && refused_.status >= 0 &&
@@ -163,21 +165,16 @@ class Session final : public Object {
   private:
     friend class SessionStream;
     friend class Pairing;
-    friend class Pairing;
     static constexpr size_t turn_bytes = 4 * 1024 * 1024; // taken per turn of the loop: others have their turn, too
     enum class State { connecting, handshake, open, leaving, over };
-    struct Opening { // a dial: OPEN is to be sent, or was sent and waits for its answer
-        std::string service;
-        TransportOptions options;
-        Ref<Dial> dial;
-        bool sent = false;
-    };
+    class Opening;
 
     ~Session() override;
 
     // session.cpp: turns, life and death
     void turn() noexcept;
     void tick() noexcept;
+    void cancel(Opening &opening) noexcept;
     void fail(Status status, const char *what) noexcept;
     void end(const Error &why) noexcept;
     void remove(SessionStream &stream) noexcept;
@@ -190,17 +187,18 @@ class Session final : public Object {
     void wake(SessionStream &stream) noexcept; // any thread
     void take_woken() noexcept;
     void drop_woken() noexcept; // any thread, after the loop has stopped
-    void ready(SessionStream &stream);
+    void ready(SessionStream &stream) noexcept;
     bool stage();
     bool stage_stream(SessionStream &stream);
     bool stage_data(SessionStream &stream, bool closed);
     bool put_open(uint32_t id, const Opening &opening);
     bool put(SessionFrame kind, uint32_t stream, const iovec *spans, int count) noexcept;
     bool put(SessionFrame kind, uint32_t stream, std::string_view payload = {}) noexcept;
-    void put_control(SessionFrame kind, uint32_t stream, std::string payload);
+    void put_control(SessionFrame kind, uint32_t stream, std::string_view head, std::string_view rest = {}) noexcept;
     void send_failed(Status status) noexcept;
     bool drain() noexcept; // true: all staged bytes are sent
     void settle(bool sent) noexcept;
+    bool have_out() noexcept;
     size_t space() const noexcept;
     // session_receive.cpp
     void take(const unsigned char *data, size_t size);
@@ -213,7 +211,7 @@ class Session final : public Object {
     void on_accept(uint32_t id, const unsigned char *payload, size_t size);
     void on_refuse(uint32_t id, const unsigned char *payload, size_t size);
     void on_abort(SessionStream &stream, const unsigned char *payload, size_t size);
-    void refuse(uint32_t id, Status status, std::string_view text);
+    void refuse(uint32_t id, Status status, std::string_view text) noexcept;
     void broken(const char *what) noexcept { fail(MUSTER_E_PROTOCOL, what); }
     SessionStream *find(uint32_t id) noexcept;
     Ref<SessionStream> add_stream(uint32_t id, uint64_t window, uint64_t credit);
@@ -235,11 +233,13 @@ class Session final : public Object {
     std::unique_ptr<Opener> opener_;
 
     std::map<uint32_t, Ref<SessionStream>> streams_;
-    std::map<uint32_t, Opening> opening_;
+    std::map<uint32_t, Ref<Opening>> opening_;
     uint32_t next_id_ = 1; // dialling side: the next stream; other side: one above the highest seen
 
-    std::deque<SessionStream *> ready_;                    // have something to say; kept alive by streams_
+    List<SessionStream> ready_; // have something to say; kept alive by streams_
+    size_t ready_count_ = 0;
     std::deque<std::pair<uint32_t, std::string>> control_; // header word, payload
+    bool heartbeat_due_ = false, goodbye_due_ = false;
 
     std::string raw_;              // goes out before any frame: the handshake, the prefix of the seal
     unsigned char *out_ = nullptr; // a segment while there is something in it
@@ -267,8 +267,26 @@ class Session final : public Object {
     Ref<SharedSegment> pairing_segment_; // to be told to the channel
     Status pairing_status_ = MUSTER_OK;
 
-    std::atomic<bool> scheduled_{false};               // seq_cst: set by whoever posts the turn, cleared when it begins
+    Errand<Session, &Session::turn> turn_{*this};
     std::atomic<SessionStream *> woken_list_{nullptr}; // release on push, acquire on taking: publishes next_woken_
+};
+
+// A dial: OPEN is to be sent, or was sent and waits for its answer.
+class Session::Opening final : public Attempt {
+  public:
+    Opening(Session &session, std::string service, const TransportOptions &options, Ref<Dial> dial)
+        : service(std::move(service)), options(options), dial(std::move(dial)), session_(&session) {}
+    void stop() noexcept override { cancel_.post(session_->context_); } // refused: the session has ended
+
+    const std::string service;
+    const TransportOptions options;
+    Ref<Dial> dial; // these two: loop thread; no dial: cancelled
+    bool sent = false;
+
+  private:
+    void cancel() noexcept { session_->cancel(*this); }
+    const Ref<Session> session_;
+    Errand<Opening, &Opening::cancel> cancel_{*this};
 };
 
 } // namespace muster

@@ -215,9 +215,10 @@ void Session::frame(SessionFrame kind, uint32_t id, const unsigned char *payload
 
 void Session::on_abort(SessionStream &stream, const unsigned char *payload, size_t size) {
     if (size < 8 || size > 8 + text_max) return broken("an impossible abort");
-    const std::string text(reinterpret_cast<const char *>(payload) + 8, size - 8);
-    stream.duplex_->end({MUSTER_E_ABORTED, get_u64(payload),
-                         config_.peer + " aborted the stream" + (text.empty() ? "" : ": " + text), 0});
+    const Error why =
+        Error::make(MUSTER_E_ABORTED, "%s aborted the stream%s%.*s", config_.peer.c_str(), size == 8 ? "" : ": ",
+                    static_cast<int>(size - 8), reinterpret_cast<const char *>(payload) + 8);
+    stream.duplex_->end({why, get_u64(payload)});
     remove(stream);
 }
 
@@ -231,11 +232,10 @@ Ref<SessionStream> Session::add_stream(uint32_t id, uint64_t window, uint64_t cr
     return stream;
 }
 
-void Session::refuse(uint32_t id, Status status, std::string_view text) {
+void Session::refuse(uint32_t id, Status status, std::string_view text) noexcept {
     unsigned char word[4];
     put_u32(word, static_cast<uint32_t>(status));
-    put_control(SessionFrame::refuse, id,
-                std::string(reinterpret_cast<char *>(word), 4) + std::string(text.substr(0, text_max)));
+    put_control(SessionFrame::refuse, id, {reinterpret_cast<char *>(word), 4}, text.substr(0, text_max));
     if (control_.size() > session_streams_max) fail(MUSTER_E_LIMIT, "the peer asks more than it listens");
     schedule();
 }
@@ -254,37 +254,46 @@ void Session::on_open(uint32_t id, const unsigned char *payload, size_t size) {
     const SessionListener listener = owner_.session_listener(*this, service);
     if (!listener.core) return refuse(id, listener.status, listener.text);
     if (!listener.core->reserve()) return refuse(id, MUSTER_E_LIMIT, "the listener takes no more");
+    struct Place { // given back if memory ends before there is a stream
+        ListenerCore *core;
+        ~Place() {
+            if (core != nullptr) core->unreserve();
+        }
+    } place{listener.core.get()};
     const Ref<SessionStream> stream = add_stream(id, listener.window, get_u64(payload));
     stream->greeting_ = listener.greeting;
     stream->accept_due_ = true;
     Ref<Stream> made = Stream::make(context_, stream->duplex_, 0, Ref<Carrier>(stream), config_.peer, greeting);
     schedule();
+    place.core = nullptr;
     listener.core->offer(std::move(made));
 }
 
 void Session::on_accept(uint32_t id, const unsigned char *payload, size_t size) {
     const auto found = opening_.find(id);
-    if (found == opening_.end() || !found->second.sent) return broken("an answer nobody asked for");
+    if (found == opening_.end() || !found->second->sent) return broken("an answer nobody asked for");
     if (size < 8 || size - 8 > greeting_max_bytes || !valid_window(get_u64(payload)))
         return broken("an answer with an impossible window");
-    const Opening opening = std::move(found->second);
-    opening_.erase(found);
-    if (!opening.dial) { // cancelled meanwhile
-        put_control(SessionFrame::abort, id, std::string(8, '\0') + "the dial was cancelled");
+    const Ref<Opening> opening = found->second;
+    if (!opening->dial) { // cancelled meanwhile
+        opening_.erase(found);
+        put_control(SessionFrame::abort, id, session_no_reason, "the dial was cancelled");
         idle_since_ = now_ns();
         return schedule();
     }
-    const Ref<SessionStream> stream = add_stream(id, opening.options.window_bytes, get_u64(payload));
+    const Ref<SessionStream> stream = add_stream(id, opening->options.window_bytes, get_u64(payload));
     const std::string greeting(reinterpret_cast<const char *>(payload) + 8, size - 8);
+    auto made = Stream::make(context_, stream->duplex_, 0, Ref<Carrier>(stream), config_.peer, greeting);
+    opening_.erase(found); // not before: as long as it is there, the end of the session is told to the dial
     schedule();
-    opening.dial->done(Stream::make(context_, stream->duplex_, 0, Ref<Carrier>(stream), config_.peer, greeting));
+    opening->dial->done(std::move(made));
 }
 
 void Session::on_refuse(uint32_t id, const unsigned char *payload, size_t size) {
     const auto found = opening_.find(id);
-    if (found == opening_.end() || !found->second.sent) return broken("a refusal nobody asked for");
+    if (found == opening_.end() || !found->second->sent) return broken("a refusal nobody asked for");
     if (size < 4 || size > 4 + text_max) return broken("an impossible refusal");
-    const Ref<Dial> dial = std::move(found->second.dial);
+    const Ref<Dial> dial = std::move(found->second->dial);
     opening_.erase(found);
     idle_since_ = now_ns();
     if (config_.single) leave_when_idle_ = true;

@@ -51,13 +51,12 @@ void Session::drop_woken() noexcept {
         stream->release();
         stream = next;
     }
-    scheduled_.store(false, std::memory_order_seq_cst); // those that come later are dropped likewise
 }
 
-void Session::ready(SessionStream &stream) {
-    if (stream.queued_) return;
-    ready_.push_back(&stream);
-    stream.queued_ = true;
+void Session::ready(SessionStream &stream) noexcept {
+    if (ready_.holds(stream)) return;
+    ready_.push_back(stream);
+    ready_count_++;
 }
 
 // ---- the segment
@@ -67,16 +66,21 @@ size_t Session::space() const noexcept {
     return SegmentPool::segment_bytes - out_end_;
 }
 
+// A segment to write into.
+bool Session::have_out() noexcept {
+    if (out_ != nullptr) return true;
+    out_ = static_cast<unsigned char *>(pool_.take());
+    out_begin_ = out_end_ = 0;
+    if (out_ == nullptr) fail(MUSTER_E_NOMEM, "out of memory");
+    return out_ != nullptr;
+}
+
 // Writes one frame behind what is staged. False: it does not fit now.
 bool Session::put(SessionFrame kind, uint32_t stream, const iovec *spans, int count) noexcept {
     size_t size = 0;
     for (int i = 0; i < count; i++) size += spans[i].iov_len;
     const size_t overhead = sealer_ ? seal_overhead_bytes : 0;
-    if (out_ == nullptr) {
-        out_ = static_cast<unsigned char *>(pool_.take());
-        if (out_ == nullptr) return false;
-        out_begin_ = out_end_ = 0;
-    }
+    if (!have_out()) return false;
     if (space() < session_header_bytes + overhead + size) return false;
     unsigned char *frame = out_ + out_end_;
     put_u32(frame, header_word(kind, stream));
@@ -93,8 +97,15 @@ bool Session::put(SessionFrame kind, uint32_t stream, std::string_view payload) 
     return put(kind, stream, &span, payload.empty() ? 0 : 1);
 }
 
-void Session::put_control(SessionFrame kind, uint32_t stream, std::string payload) {
-    control_.emplace_back(header_word(kind, stream), std::move(payload));
+void Session::put_control(SessionFrame kind, uint32_t stream, std::string_view head, std::string_view rest) noexcept {
+    try {
+        std::string payload;
+        payload.reserve(head.size() + rest.size());
+        payload.append(head).append(rest);
+        control_.emplace_back(header_word(kind, stream), std::move(payload));
+    } catch (const std::bad_alloc &) {
+        fail(MUSTER_E_NOMEM, "out of memory");
+    }
 }
 
 // Gives the channel what is staged. True: nothing is left.
@@ -154,7 +165,7 @@ void Session::settle(bool sent) noexcept {
 // Fills the segment. False: there is nothing to say.
 bool Session::stage() {
     while (!raw_.empty()) { // bytes of the handshake, the prefix of the seal
-        if (out_ == nullptr && (out_ = static_cast<unsigned char *>(pool_.take())) == nullptr) return false;
+        if (!have_out()) return false;
         out_begin_ = 0;
         out_end_ = raw_.size();
         memcpy(out_, raw_.data(), raw_.size());
@@ -166,16 +177,18 @@ bool Session::stage() {
         const auto &[word, payload] = control_.front();
         if (!put(static_cast<SessionFrame>(word & 255), word >> 8, payload)) return out_ != nullptr;
     }
+    if (heartbeat_due_ && put(SessionFrame::heartbeat, 0)) heartbeat_due_ = false;
+    if (goodbye_due_ && put(SessionFrame::goodbye, 0)) goodbye_due_ = false;
     if (state_ == State::leaving) return out_ != nullptr;
     for (auto &[id, opening] : opening_) {
-        if (opening.sent) continue;
-        if (!put_open(id, opening)) return out_ != nullptr;
-        opening.sent = true;
+        if (opening->sent) continue;
+        if (!put_open(id, *opening)) return out_ != nullptr;
+        opening->sent = true;
     }
-    for (size_t left = ready_.size(); left != 0 && (out_ == nullptr || space() > 16 * 1024); left--) {
-        const Ref<SessionStream> stream(ready_.front());
-        ready_.pop_front();
-        stream->queued_ = false;
+    for (size_t left = ready_count_; left != 0 && (out_ == nullptr || space() > 16 * 1024); left--) {
+        const Ref<SessionStream> stream(ready_.first());
+        ready_.remove(*stream);
+        ready_count_--;
         if (stage_stream(*stream)) ready(*stream);
     }
     return out_ != nullptr;
@@ -250,9 +263,9 @@ bool Session::stage_data(SessionStream &stream, bool closed) {
     const Status status = pipe.gather(spans, 16, limit, count);
     if (status < 0) {
         stream.held_back_.store(false, std::memory_order_seq_cst);
-        const std::string text = "a write was cancelled in the middle";
+        constexpr const char *text = "a write was cancelled in the middle";
         if (!put(SessionFrame::abort, stream.id_, std::string(8, '\0') + text)) return true;
-        stream.duplex_->end({MUSTER_E_ABORTED, 0, text, 0});
+        stream.duplex_->end(Error::make(MUSTER_E_ABORTED, "%s", text));
         remove(stream);
         return false;
     }

@@ -28,7 +28,7 @@ void Pump::attach_later(Ref<Duplex> duplex) {
 
 void Pump::attach(Ref<Duplex> duplex) {
     if (!session_) { // over before the host answered
-        duplex->end({MUSTER_E_CANCELED, 0, "the connection is no longer wanted", 0});
+        duplex->end(Error::make(MUSTER_E_CANCELED, "the connection is no longer wanted"));
         return;
     }
     duplex_ = std::move(duplex);
@@ -75,10 +75,9 @@ void Pump::turn() noexcept {
             return session_->lost(Error::make(MUSTER_E_PEER, "%s: a write to the pump was cancelled in the middle",
                                               session_->peer().c_str()));
         if (count == 0) {
-            const Ending ending = duplex_->ending();
-            if (ending.status < 0)
+            if (duplex_->is_ended())
                 return session_->lost(
-                    Error::make(MUSTER_E_PEER, "%s: %s", session_->peer().c_str(), ending.text.c_str()));
+                    Error::make(MUSTER_E_PEER, "%s: %s", session_->peer().c_str(), duplex_->ending().why.message));
             if (finished) return session_->lost(Error::make(MUSTER_E_END, "%s: ended", session_->peer().c_str()));
             if (in.park_reader(Park::FD, 1)) break;
             continue;
@@ -101,7 +100,7 @@ void Pump::close(bool orderly) noexcept {
         duplex_->outgoing(0).finish();
         duplex_->incoming(0).drop_reader();
     } else {
-        duplex_->end({MUSTER_E_ABORTED, 0, "the connection has failed", 0});
+        duplex_->end(Error::make(MUSTER_E_ABORTED, "the connection has failed"));
     }
 }
 

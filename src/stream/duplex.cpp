@@ -18,6 +18,10 @@ struct SharedHeader {
 };
 constexpr char shared_magic[8] = {'M', 'u', 's', 't', 'e', 'r', 'S', 'M'};
 constexpr size_t page = 4096;
+
+Error no_memory() noexcept {
+    return Error::make(MUSTER_E_NOMEM, "no memory for a stream");
+}
 } // namespace
 
 Ref<Duplex> Duplex::make_private(uint64_t window) {
@@ -32,8 +36,14 @@ size_t Duplex::shared_bytes(uint64_t window) noexcept {
 }
 
 Result<Ref<Duplex>> Duplex::make_shared(void *mapping, uint64_t window, int own, int own_event, int peer_event,
-                                        bool fresh) {
-    auto d = Ref<Duplex>::adopt(new Duplex);
+                                        bool fresh) noexcept {
+    auto d = Ref<Duplex>::adopt(new (std::nothrow) Duplex);
+    if (!d) {
+        munmap(mapping, shared_bytes(window));
+        ::close(own_event);
+        ::close(peer_event);
+        return no_memory();
+    }
     d->mapping_ = mapping;
     d->mapping_bytes_ = shared_bytes(window);
     d->own_ = own;
@@ -53,8 +63,9 @@ Result<Ref<Duplex>> Duplex::make_shared(void *mapping, uint64_t window, int own,
         return Error::make(MUSTER_E_PROTOCOL, "shared memory of the peer has another layout");
     }
     for (int i = 0; i < 2; i++)
-        d->pipes_[i].init_shared(reinterpret_cast<PipeControl *>(bytes + 1024 * (i + 1)), bytes + page + i * window,
-                                 window);
+        if (!d->pipes_[i].init_shared(reinterpret_cast<PipeControl *>(bytes + 1024 * (i + 1)),
+                                      bytes + page + i * window, window))
+            return no_memory();
     d->incoming(own).set_fds(own_event, peer_event);
     d->outgoing(own).set_fds(peer_event, own_event);
     return d;
@@ -72,8 +83,8 @@ void Duplex::set_side(int side, Side *listener) noexcept {
     sides_[side] = listener;
 }
 
-bool Duplex::end(Ending ending) noexcept {
-    const Status status = ending.status != MUSTER_OK ? ending.status : MUSTER_E_CLOSED;
+bool Duplex::end(const Ending &ending) noexcept {
+    const Status status = ending.why.status != MUSTER_OK ? ending.why.status : MUSTER_E_CLOSED;
     {
         // First of all: who has seen the end in one call must see it in the next.
         const std::lock_guard guard_sides(sides_lock_);
@@ -81,7 +92,7 @@ bool Duplex::end(Ending ending) noexcept {
         for (Side *side : sides_)
             if (side != nullptr) side->about_to_end();
         const std::lock_guard guard(lock_);
-        ending_ = std::move(ending);
+        ending_ = ending;
         ended_.store(status, std::memory_order_seq_cst); // before the unparks below; pairs with a look after a park
     }
     for (int side = 0; side < 2; side++) {
@@ -102,7 +113,7 @@ bool Duplex::aborted_by(int side) noexcept {
     return ending_.aborted_by == side;
 }
 
-Ending Duplex::ending() {
+Ending Duplex::ending() noexcept {
     const std::lock_guard guard(lock_);
     return ending_;
 }

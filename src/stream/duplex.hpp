@@ -6,17 +6,18 @@
 #include "stream/pipe.hpp"
 
 #include <mutex>
-#include <string>
 
 namespace muster {
 
-// Why a stream is over. status: MUSTER_OK (it is not), E_PEER, E_ABORTED, E_PROTOCOL, E_CLOSED.
+// Why a stream is over. A value; allocates nothing.
 struct Ending {
-    Status status = MUSTER_OK;
-    uint64_t reason = 0;
-    std::string text; // one sentence naming the peer
-    int os_errno = 0;
+    Error why;           // status: MUSTER_OK (it is not), E_PEER, E_ABORTED, E_PROTOCOL, E_CLOSED
+    uint64_t reason = 0; // of an abort
     int aborted_by = -1; // the side whose host aborted
+
+    Ending() noexcept = default;
+    Ending(const Error &why, uint64_t reason = 0, int aborted_by = -1) noexcept
+        : why(why), reason(reason), aborted_by(aborted_by) {}
 };
 
 // Told of what is not bytes. One per side; called with no lock held that the callee could want.
@@ -34,11 +35,11 @@ class Duplex final : public Object {
   public:
     static Ref<Duplex> make_private(uint64_t window);
     // Both pipes in one shared mapping of `shared_bytes(window)`; side `own` is this process. Takes over the mapping
-    // and both eventfds (own: the peer writes it to wake us; peer: we write it).
+    // and both eventfds (own: the peer writes it to wake us; peer: we write it), also when it fails.
     static size_t shared_bytes(uint64_t window) noexcept;
     // `fresh`: this process made the mapping and lays it out; else E_PROTOCOL if the layout is not ours.
     static Result<Ref<Duplex>> make_shared(void *mapping, uint64_t window, int own, int own_event, int peer_event,
-                                           bool fresh);
+                                           bool fresh) noexcept;
 
     Pipe &incoming(int side) noexcept { return pipes_[side]; }
     Pipe &outgoing(int side) noexcept { return pipes_[1 - side]; }
@@ -47,12 +48,12 @@ class Duplex final : public Object {
 
     void set_side(int side, Side *listener) noexcept; // NULL: returns when no call to the old one is running
     // Ends it for both sides, once: the first reason stays. Wakes every sleeper of this process. Any thread.
-    bool end(Ending ending) noexcept;
+    bool end(const Ending &ending) noexcept;
     // seq_cst: a sleeper parks, then looks here; end() sets it, then looks for sleepers.
     Status ended_status() const noexcept { return ended_.load(std::memory_order_seq_cst); } // MUSTER_OK: it has not
     bool is_ended() const noexcept { return ended_status() != MUSTER_OK; }
     bool aborted_by(int side) noexcept;
-    Ending ending();
+    Ending ending() noexcept;
     void tell_peer_events(int side, uint32_t events) noexcept;
 
   private:

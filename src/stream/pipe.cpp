@@ -68,14 +68,16 @@ void Pipe::init_private(uint64_t window) {
     read_ = write_ = new Buffer; // an empty ring: the first push grows it
 }
 
-void Pipe::init_shared(PipeControl *control, unsigned char *ring, uint64_t capacity) {
-    read_ = write_ = new Buffer;
+bool Pipe::init_shared(PipeControl *control, unsigned char *ring, uint64_t capacity) noexcept {
+    read_ = write_ = new (std::nothrow) Buffer;
+    if (read_ == nullptr) return false;
     control_ = control;
     shared_ = true;
     window_ = capacity;
     publish_step_ = std::min(window_ / 8, piece_bytes / 4);
     read_->data = ring;
     read_->capacity = capacity;
+    return true;
 }
 
 // Room by the window; what lies in handed-over buffers is the host's own memory and does not count.

@@ -91,8 +91,9 @@ class Pipe {
 
     // In-process: buffers on the heap, from 4 KiB up to `window` bytes (a power of two).
     void init_private(uint64_t window);
-    // Shared memory: `control` and `ring` inside a mapping that outlives the pipe; capacity is a power of two.
-    void init_shared(PipeControl *control, unsigned char *ring, uint64_t capacity);
+    // Shared memory: `control` and `ring` inside a mapping that outlives the pipe; capacity is a power of two. False:
+    // no memory for what is ours alone.
+    bool init_shared(PipeControl *control, unsigned char *ring, uint64_t capacity) noexcept;
     bool shared() const noexcept { return shared_; }
     uint64_t window() const noexcept { return window_; }
     PipeControl &control() noexcept { return *control_; }

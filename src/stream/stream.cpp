@@ -18,9 +18,12 @@ Stream::Stream(Context &context, Ref<Duplex> duplex, int side, Ref<Carrier> carr
 Ref<Stream> Stream::make(Context &context, Ref<Duplex> duplex, int side, Ref<Carrier> carrier, std::string peer,
                          std::string greeting) {
     StreamsOfContext &streams = StreamsOfContext::of(context); // here it may fail, in the destructor it may not
+    Ref<EventFdWatch> watch;
+    if (duplex->shared()) watch = make_ref<EventFdWatch>(streams);
     auto stream = Ref<Stream>::adopt(
         new Stream(context, std::move(duplex), side, std::move(carrier), std::move(peer), std::move(greeting)));
     Stream &s = *stream;
+    s.event_fd_watch_ = std::move(watch);
     context.counters.streams_made.fetch_add(1, std::memory_order_relaxed);
     context.counters.streams_open.fetch_add(1, std::memory_order_relaxed);
     const bool in_time = streams.add(s);
@@ -58,6 +61,7 @@ void Stream::last_reference_gone() noexcept {
 
 Stream::~Stream() {
     StreamsOfContext::of(*context_).remove(*this);
+    if (event_fd_watch_) event_fd_watch_->end();
     context_->counters.streams_open.fetch_sub(1, std::memory_order_relaxed);
     context_->counters.bytes_in.fetch_add(read_.unreported, std::memory_order_relaxed);
     context_->counters.bytes_out.fetch_add(write_.unreported, std::memory_order_relaxed);
@@ -146,14 +150,11 @@ Status Stream::finish() noexcept {
     return MUSTER_OK;
 }
 
-Status Stream::abort(uint64_t reason, std::string_view text) {
+Status Stream::abort(uint64_t reason, std::string_view text) noexcept {
     if (closed_.load(std::memory_order_seq_cst)) return MUSTER_OK;
-    Ending e;
-    e.status = MUSTER_E_ABORTED;
-    e.reason = reason;
-    e.text = text.empty() ? "aborted" : std::string(text);
-    e.aborted_by = side_;
-    if (!duplex_->end(std::move(e))) return MUSTER_OK;
+    const std::string_view told = text.empty() ? "aborted" : text;
+    const Error why = Error::make(MUSTER_E_ABORTED, "%.*s", static_cast<int>(told.size()), told.data());
+    if (!duplex_->end({why, reason, side_})) return MUSTER_OK;
     if (carrier_) carrier_->abort(reason, text.data(), text.size());
     return MUSTER_OK;
 }
@@ -195,13 +196,7 @@ Status Stream::close(Deadline &deadline) noexcept {
 }
 
 void Stream::context_closed() noexcept {
-    Ending e;
-    e.status = MUSTER_E_CLOSED;
-    try {
-        e.text = "the context was closed";
-    } catch (const std::bad_alloc &) { // the status alone, then
-    }
-    duplex_->end(std::move(e));
+    duplex_->end(Error::make(MUSTER_E_CLOSED, "the context was closed"));
     // No engine moves them any more, and nobody else may come by.
     drop_operations(read_, duplex_->ended_status());
     drop_operations(write_, duplex_->ended_status());
@@ -229,16 +224,15 @@ void Stream::peer_events(uint32_t events) noexcept {
     tell(events);
 }
 
-Status Stream::reason(uint64_t *out_reason, muster_error *error) {
+Status Stream::reason(uint64_t *out_reason, muster_error *error) noexcept {
     const Ending e = duplex_->is_ended() ? duplex_->ending() : Ending();
-
     if (out_reason != nullptr) *out_reason = e.reason;
     Error detail;
-    if (e.status != MUSTER_OK) {
+    if (e.why.status != MUSTER_OK) {
         const bool from_here = e.aborted_by == side_;
-        detail = Error::make(e.status, "%s%s%s", from_here ? "" : peer_.c_str(), from_here || peer_.empty() ? "" : ": ",
-                             e.text.c_str());
-        detail.os_errno = e.os_errno;
+        detail = Error::make(e.why.status, "%s%s%s", from_here ? "" : peer_.c_str(),
+                             from_here || peer_.empty() ? "" : ": ", e.why.message);
+        detail.os_errno = e.why.os_errno;
     } else if (closed_.load(std::memory_order_seq_cst)) {
         detail = Error::make(MUSTER_E_CLOSED, "%s: closed on this side", peer_.c_str());
     }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // The host's end of a duplex: waiting, deadlines, cancel, watches, asynchronous operations.
-#include "context/context.hpp"
+#include "base/list.hpp"
+#include "context/errand.hpp"
 #include "stream/carrier.hpp"
 #include "stream/direction_lock.hpp"
 #include "stream/duplex.hpp"
@@ -77,6 +78,7 @@ class StreamUser final : public Object {
     std::atomic<pthread_t> thread_{};
 };
 
+class EventFdWatch; // stream/streams.hpp
 class Stream;
 
 // Stands for a stream's operations at one queue. Made at the first one, kept until the stream ends.
@@ -94,7 +96,7 @@ class StreamAtQueue final : public QueueUser {
 
 // Any thread. The host's reference ends with host_release(); references inside (events, tasks, waiting threads) outlive
 // it shortly.
-class Stream final : public Object, private Waker, private Side, private Source {
+class Stream final : public Object, public Listed<Stream>, private Waker, private Side, private Source {
   public:
     // A stream on `side` of a duplex whose other side is a carrier (none: another stream).
     static Ref<Stream> make(Context &context, Ref<Duplex> duplex, int side, Ref<Carrier> carrier, std::string peer,
@@ -140,11 +142,11 @@ class Stream final : public Object, private Waker, private Side, private Source 
     Status peek(size_t min, Deadline &deadline, const void *&data, size_t &size);
     Status consume(size_t size) noexcept;
     Status finish() noexcept;
-    Status abort(uint64_t reason, std::string_view text);
+    Status abort(uint64_t reason, std::string_view text) noexcept;
     Status close(Deadline &deadline) noexcept;
     Status cancel(uint32_t directions) noexcept;
     Status watch(uint32_t interest, Queue *queue, uint64_t tag);
-    Status reason(uint64_t *out_reason, muster_error *error);
+    Status reason(uint64_t *out_reason, muster_error *error) noexcept;
     Status exit_with_peer(int64_t grace_ns) noexcept;
     void stats(muster_stream_stats &out) noexcept;
     void host_release() noexcept;                                             // muster_stream_release()
@@ -155,6 +157,7 @@ class Stream final : public Object, private Waker, private Side, private Source 
 
   private:
     friend class StreamsOfContext;
+    friend class EventFdWatch;
     Stream(Context &context, Ref<Duplex> duplex, int side, Ref<Carrier> carrier, std::string peer,
            std::string greeting);
     ~Stream() override;
@@ -212,7 +215,8 @@ class Stream final : public Object, private Waker, private Side, private Source 
     size_t piece() const noexcept { return in_.window() / 8 < 65536 ? in_.window() / 8 : 65536; }
     // stream_operation.cpp
     void pump() noexcept;
-    void post_pump() noexcept;
+    // Never pumps here: the caller may hold locks of a pipe or a duplex. May let the last reference go.
+    void post_pump() noexcept { pump_errand_.post(*context_); }
     Status pump_reads() noexcept;
     Status pump_writes() noexcept;
     bool step_read(StreamOperation &operation, Status &status) noexcept;
@@ -224,7 +228,6 @@ class Stream final : public Object, private Waker, private Side, private Source 
     bool enlist(Queue &queue);
     bool has_operations(const Queue &queue) noexcept;
     bool add_operation(Direction &d, StreamOperation &&op) noexcept;
-    void abort_in_the_middle() noexcept;
     friend class StreamAtQueue;
     void end_operations(const Queue &queue) noexcept;
     // stream.cpp
@@ -246,8 +249,8 @@ class Stream final : public Object, private Waker, private Side, private Source 
 
     std::atomic<uint32_t> carrier_told_closed_{0};
     std::atomic<uint32_t> lingers_{0}; // released by the host, kept alive by buffers handed over
-    std::atomic<uint32_t> pump_posted_{0};
-    std::atomic<uint32_t> event_fd_watched_{0};
+    Errand<Stream, &Stream::pump> pump_errand_{*this};
+    Ref<EventFdWatch> event_fd_watch_; // of shared memory
     std::atomic<int64_t> exit_grace_ns_{-1};
     std::atomic<bool> wrote_since_wait_{false}; // relaxed: a request-reply pattern, in which waiting awake may pay
     uint64_t taken_told_ = 0;
@@ -269,7 +272,6 @@ class Stream final : public Object, private Waker, private Side, private Source 
     bool torn_down_ = false;
 
     Direction read_, write_;
-    Stream *next_ = nullptr, *previous_ = nullptr; // StreamsOfContext
 };
 
 inline Stream *unwrap(muster_stream *handle) noexcept {

@@ -25,13 +25,7 @@ class Asks final : public Interrupted {
 
 // The peer, through shared memory or a socket, did what no Muster does.
 Status Stream::broken() noexcept {
-    Ending e;
-    e.status = MUSTER_E_PEER;
-    try {
-        e.text = "impossible positions in shared memory";
-    } catch (const std::bad_alloc &) { // the status alone, then
-    }
-    duplex_->end(std::move(e));
+    duplex_->end(Error::make(MUSTER_E_PEER, "impossible positions in shared memory"));
     return MUSTER_E_PEER;
 }
 

@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 namespace muster {
 
 namespace {
 constexpr size_t most_operations = 64;
 constexpr size_t cancel_piece = 256 * 1024; // what muster_stream_cancel() may have to wait for
+constexpr const char *cancelled_in_the_middle = "a buffer handed over was cancelled in the middle";
 } // namespace
 
 void StreamOperation::complete(Status status) noexcept {
@@ -127,24 +127,6 @@ void Stream::pump() noexcept {
         pump_writes();
         give(write_);
     }
-}
-
-// Never pumps here: the caller may hold locks of a pipe or a duplex. May let the last reference go.
-void Stream::post_pump() noexcept {
-    if (pump_posted_.exchange(1, std::memory_order_seq_cst) != 0) return; // the task that comes will see our change
-    if (!try_retain()) return; // on its way out: its end gives back what waits
-    struct Pump final : Task {
-        Ref<Stream> stream;
-        explicit Pump(Ref<Stream> s) : stream(std::move(s)) {}
-        void run() noexcept override {
-            stream->pump_posted_.store(0, std::memory_order_seq_cst);
-            stream->pump();
-        }
-    };
-    Ref<Stream> alive = Ref<Stream>::adopt(this);
-    auto task = std::unique_ptr<Task>(new (std::nothrow) Pump(alive));
-    // No memory: the next event or call of the host moves them. No engine: context_closed() gives them back.
-    if (!task || !context_->post(std::move(task))) pump_posted_.store(0, std::memory_order_seq_cst);
 }
 
 // ---- submitting them -----------------------------------------------------------------------------------------------
@@ -294,7 +276,7 @@ void Stream::end_operations(const Queue &queue) noexcept {
     drop_operations(read_, MUSTER_E_CANCELED, &queue);
     bool in_the_middle = drop_operations(write_, MUSTER_E_CANCELED, &queue);
     if (!duplex_->shared()) in_the_middle |= out_.take_back_owned(MUSTER_E_CANCELED, &queue);
-    if (in_the_middle) abort_in_the_middle();
+    if (in_the_middle) abort(0, cancelled_in_the_middle);
     if (write_.waiting_operations.load(std::memory_order_seq_cst) != 0) return;
     if (finish_wanted_.load(std::memory_order_seq_cst)) want_finish();
     operations_done();
@@ -306,17 +288,6 @@ void StreamAtQueue::end_operations() noexcept {
 
 Object &StreamAtQueue::owner() noexcept {
     return stream_;
-}
-
-void Stream::abort_in_the_middle() noexcept {
-    try {
-        abort(0, "a buffer handed over was cancelled in the middle");
-    } catch (const std::bad_alloc &) {
-        Ending e;
-        e.status = MUSTER_E_ABORTED;
-        e.aborted_by = side_;
-        duplex_->end(std::move(e));
-    }
 }
 
 Status Stream::cancel(uint32_t directions) noexcept {
@@ -333,7 +304,7 @@ Status Stream::cancel(uint32_t directions) noexcept {
         if (!duplex_->shared()) in_the_middle |= out_.take_back_owned(MUSTER_E_CANCELED);
         if (held) give(write_);
     }
-    if (in_the_middle) abort_in_the_middle();
+    if (in_the_middle) abort(0, cancelled_in_the_middle);
     return MUSTER_OK;
 }
 

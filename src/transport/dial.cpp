@@ -27,15 +27,10 @@ Result<Ref<HostDial>> HostDial::make(Context &context, std::string_view text, co
     return make_ref<HostDial>(context, std::move(*transport), std::move(*address), options, timeout_ns);
 }
 
-bool HostDial::start() {
-    const Ref<HostDial> self(this);
-    return context_->post([self] {
-        self->closing_id_ = self->hub_.on_closing([self] { self->end(MUSTER_E_CANCELED, "the context was closed"); });
-        if (!self->deadline_.endless())
-            self->timer_id_ =
-                self->hub_.start_timer(self->deadline_.at(), [self] { self->end(MUSTER_TIMEOUT, "not in time"); });
-        self->attempt();
-    });
+void HostDial::start() noexcept {
+    hub_.on_closing(closing_);
+    if (!deadline_.endless()) hub_.start_timer(limit_, deadline_.at());
+    attempt();
 }
 
 void HostDial::attempt() noexcept {
@@ -43,10 +38,11 @@ void HostDial::attempt() noexcept {
         const std::lock_guard hold(lock_);
         if (finished_) return;
     }
+    if (auto usable = hub_.usable(); !usable) return finish(usable.error());
     try {
         transport_->dial(address_, options_, Ref<Dial>(this));
     } catch (const std::bad_alloc &) {
-        finish(Error::make(MUSTER_E_NOMEM, "dial %s: out of memory", address_.text.c_str()));
+        end(MUSTER_E_NOMEM, "out of memory");
     }
 }
 
@@ -57,13 +53,18 @@ bool HostDial::retry_later(const Error &why) noexcept {
     const int64_t pause = std::min(pause_ns_ == 0 ? first_pause_ns : pause_ns_ * 2, longest_pause_ns);
     if (now + pause > retry_until_) return false;
     pause_ns_ = pause;
+    Ref<Attempt> over; // goes without the lock
     {
         const std::lock_guard hold(lock_);
-        stop_ = nullptr;
+        over = std::move(attempt_);
         if (finished_) return true;
     }
-    const Ref<HostDial> self(this);
-    return context_->post([self, at = now + pause] { self->hub_.start_timer(at, [self] { self->attempt(); }); });
+    retry_at_ = now + pause;
+    return pause_.post(*context_);
+}
+
+void HostDial::pause() noexcept {
+    hub_.start_timer(retry_, retry_at_);
 }
 
 void HostDial::done(Result<Ref<Stream>> result) noexcept {
@@ -73,11 +74,10 @@ void HostDial::done(Result<Ref<Stream>> result) noexcept {
 
 void HostDial::finish(Result<Ref<Stream>> result) noexcept {
     const Ref<HostDial> self(this);
-    std::function<void()> stop;
     std::unique_lock hold(lock_);
     if (finished_) return; // too late: the stream, if there is one, closes as `result` goes
     finished_ = true;
-    stop.swap(stop_);
+    const Ref<Attempt> over = std::move(attempt_); // goes without the lock
     Ref<Queue> queue = std::move(queue_);
     const uint64_t tag = tag_;
     if (!queue) result_ = std::move(result);
@@ -97,31 +97,33 @@ void HostDial::finish(Result<Ref<Stream>> result) noexcept {
     } else {
         context_->notify(signal_);
     }
-    const auto tidy = [self] {
-        self->hub_.forget_closing(self->closing_id_);
-        self->hub_.stop_timer(self->timer_id_);
-    };
     if (context_->on_loop())
         tidy();
     else
-        context_->post(tidy);
+        tidy_.post(*context_);
+}
+
+void HostDial::tidy() noexcept {
+    hub_.forget_closing(closing_);
+    hub_.stop_timer(limit_);
+    hub_.stop_timer(retry_);
 }
 
 void HostDial::end(Status status, const char *why) noexcept {
-    std::function<void()> stop;
+    Ref<Attempt> attempt;
     {
         const std::lock_guard hold(lock_);
         if (finished_) return;
-        stop.swap(stop_);
+        attempt = std::move(attempt_);
     }
     finish(Error::make(status, "dial %s: %s", address_.text.c_str(), why));
-    if (stop) stop();
+    if (attempt) attempt->stop();
 }
 
-bool HostDial::stop_by(std::function<void()> stop) {
+bool HostDial::stop_by(Ref<Attempt> attempt) noexcept {
     const std::lock_guard hold(lock_);
     if (finished_) return false;
-    stop_ = std::move(stop);
+    attempt_ = std::move(attempt);
     return true;
 }
 
@@ -129,7 +131,8 @@ Result<Ref<Stream>> HostDial::wait() {
     if (transport_->would_deadlock())
         return Error::make(MUSTER_E_WOULD_DEADLOCK, "dial %s: this thread has to serve the transport it would wait for",
                            address_.text.c_str());
-    if (!start()) return Error::make(MUSTER_E_CLOSED, "dial %s: the context is closed", address_.text.c_str());
+    if (!start_.post(*context_))
+        return Error::make(MUSTER_E_CLOSED, "dial %s: the context is closed", address_.text.c_str());
     for (;;) {
         const uint32_t seen = signal_.seen();
         {
@@ -148,7 +151,7 @@ Result<void> HostDial::begin(Queue &queue, uint64_t tag) {
         queue_ = Ref<Queue>(&queue);
         tag_ = tag;
     }
-    if (start()) return {};
+    if (start_.post(*context_)) return {};
     const std::lock_guard hold(lock_);
     queue_->unreserve();
     queue_.reset();

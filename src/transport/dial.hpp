@@ -21,13 +21,17 @@ class HostDial final : public Dial {
     Result<void> begin(Queue &queue, uint64_t tag);
 
     void done(Result<Ref<Stream>> result) noexcept override;
-    bool stop_by(std::function<void()> stop) override;
+    bool stop_by(Ref<Attempt> attempt) noexcept override;
     Context &context() noexcept override { return *context_; }
 
   private:
-    bool start();
-    void attempt() noexcept;                           // loop thread
-    void end(Status status, const char *why) noexcept; // from outside: time, context closing
+    void start() noexcept;   // loop thread
+    void attempt() noexcept; // loop thread
+    void pause() noexcept;   // loop thread: the next attempt comes at retry_at_
+    void tidy() noexcept;    // loop thread
+    void too_late() noexcept { end(MUSTER_TIMEOUT, "not in time"); }
+    void context_closes() noexcept { end(MUSTER_E_CANCELED, "the context was closed"); }
+    void end(Status status, const char *why) noexcept; // from outside
     void finish(Result<Ref<Stream>> result) noexcept;
     bool retry_later(const Error &why) noexcept;
 
@@ -38,14 +42,19 @@ class HostDial final : public Dial {
     const TransportOptions options_;
     Deadline deadline_;
     int64_t retry_until_ = 0;
-    uint64_t closing_id_ = 0, timer_id_ = 0; // loop thread
-    int64_t pause_ns_ = 0;
+    int64_t pause_ns_ = 0, retry_at_ = 0; // of whoever ends an attempt
+    Errand<HostDial, &HostDial::start> start_{*this};
+    Errand<HostDial, &HostDial::pause> pause_{*this};
+    Errand<HostDial, &HostDial::tidy> tidy_{*this};
+    Timer<HostDial, &HostDial::too_late> limit_{*this};
+    Timer<HostDial, &HostDial::attempt> retry_{*this};
+    Closing<HostDial, &HostDial::context_closes> closing_{*this};
 
     Signal signal_;
     std::mutex lock_; // guards the rest
     bool finished_ = false;
     Result<Ref<Stream>> result_;
-    std::function<void()> stop_;
+    Ref<Attempt> attempt_;
     Ref<Queue> queue_;
     uint64_t tag_ = 0;
 };

@@ -14,39 +14,55 @@ namespace muster {
 
 namespace {
 constexpr int64_t aside_patience_ns = 2'000'000'000; // then the link stays with its socket
+constexpr int64_t linger_ns = 1'000'000'000;         // for a refusal to be read
+constexpr size_t most_drained = 64 * 1024;           // of what a refused side still says
+} // namespace
+
+Greeter::Greeter(Hub &hub, Fd fd, HandshakeConfig config, GreeterSetup setup, GreeterOwner &owner)
+    : hub_(hub), context_(&hub.context()), fd_(std::move(fd)), owner_(&owner), owner_alive_(&owner.greeter_owner()),
+      config_(ask_here(std::move(config))), handshake_(config_), setup_(std::move(setup)), since_(now_ns()) {}
+
+HandshakeConfig Greeter::ask_here(HandshakeConfig config) {
+    if (config.dialer) return config;
+    config.admit = [this] { return admitted_ = owner_->admit(); };
+    config.offer = [this](PairOffer &out) { return PairBroker::of(hub_).offer(*this, out); };
+    return config;
 }
 
-Greeter::Greeter(Hub &hub, Fd fd, HandshakeConfig config, GreeterSetup setup, Done done)
-    : hub_(hub), context_(&hub.context()), fd_(std::move(fd)), handshake_(config), config_(std::move(config)),
-      setup_(std::move(setup)), done_(std::move(done)), since_(now_ns()) {}
-
-void Greeter::start() {
-    const Ref<Greeter> self(this);
-    const int64_t limit = hub_.context().settings.handshake_timeout_ns;
-    timer_ = hub_.start_timer(since_ + limit, [self, limit] {
-        self->fail(Error::make(MUSTER_E_PEER, "the other side did not prove itself within %lld ms",
-                               static_cast<long long>(limit / 1'000'000)));
-    });
-    closing_ = hub_.on_closing([self] { self->fail(Error::make(MUSTER_E_CANCELED, "the context was closed")); });
+void Greeter::start() noexcept {
+    hub_.start_timer(limit_, since_ + hub_.context().settings.handshake_timeout_ns);
+    hub_.on_closing(closing_);
     if (auto added = hub_.add(fd_.get(), EPOLLIN | EPOLLOUT | EPOLLRDHUP, *this); !added) return fail(added.error());
     registered_ = true;
-    progress();
+    on_events(0);
 }
 
-void Greeter::on_events(uint32_t) noexcept {
-    if (!fd_) return;
+// Without memory this connection ends, and no other.
+template <class Step>
+void Greeter::guarded(Step &&step) noexcept {
     const Ref<Greeter> self(this);
     try {
-        progress();
+        step();
     } catch (const std::bad_alloc &) {
         fail(Error::make(MUSTER_E_NOMEM, "out of memory"));
     }
+}
+
+void Greeter::on_events(uint32_t) noexcept {
+    guarded([this] { progress(); });
+}
+
+void Greeter::too_late() noexcept {
+    const int64_t limit = hub_.context().settings.handshake_timeout_ns;
+    fail(Error::make(MUSTER_E_PEER, "the other side did not prove itself within %lld ms",
+                     static_cast<long long>(limit / 1'000'000)));
 }
 
 // ---- moving on ------------------------------------------------------------------------------------------------------
 
 void Greeter::progress() {
     while (fd_) {
+        if (lingers()) return drain();
         if (!send_output()) return;
         if (status_ < 0) return fail(handshake_.error());
         if (status_ == MUSTER_OK) return complete();
@@ -55,7 +71,7 @@ void Greeter::progress() {
             continue;
         }
         if (handshake_.want_segment()) {
-            if (handshake_.agreement().pairing == Passing::aside && aside_timer_ == 0) fetch_aside();
+            if (handshake_.agreement().pairing == Passing::aside && !std::exchange(asked_aside_, true)) fetch_aside();
             if (handshake_.want_segment()) receive_segment_message();
             if (handshake_.want_segment()) return;
             continue;
@@ -65,8 +81,9 @@ void Greeter::progress() {
 }
 
 // True: nothing is left to be sent.
-bool Greeter::send_output() noexcept {
+bool Greeter::send_output() {
     output_ += handshake_.take_output();
+    if (status_ < 0 && !config_.dialer && !output_.empty()) refuses_ = true;
     while (!output_.empty()) {
         const ssize_t n = send(fd_.get(), output_.data(), output_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
         if (n < 0 && errno == EINTR) continue;
@@ -125,7 +142,7 @@ bool Greeter::lay_out(const Error &why, uint64_t window, bool fresh) noexcept {
 }
 
 // The listener, on a Unix socket. True: sent.
-bool Greeter::send_segment() noexcept {
+bool Greeter::send_segment() {
     if (!shared_ && !make_own_segment()) {
         segment_sent_ = true;
         output_ += Handshake::segment_message(0);
@@ -149,14 +166,9 @@ void Greeter::send_segment_aside(Fd socket) noexcept {
 }
 
 // The dialer, whose connection carries no descriptors: asks for them on the Unix socket it was told.
-void Greeter::fetch_aside() noexcept {
-    const Ref<Greeter> self(this);
+void Greeter::fetch_aside() {
     const PairOffer &offer = handshake_.agreement().offer;
-    aside_timer_ = hub_.start_timer(now_ns() + aside_patience_ns, [self] {
-        if (!self->fd_ || !self->handshake_.want_segment()) return;
-        self->segment_taken(false);
-        self->on_events(0);
-    });
+    hub_.start_timer(aside_limit_, now_ns() + aside_patience_ns);
     auto fd = open_socket(AF_UNIX);
     const SocketAddress at = unix_socket_address(offer.name);
     int32_t process = 0;
@@ -168,6 +180,14 @@ void Greeter::fetch_aside() noexcept {
     if (send(aside_.get(), offer.token.data(), offer.token.size(), MSG_DONTWAIT | MSG_NOSIGNAL) !=
         static_cast<ssize_t>(offer.token.size()))
         segment_taken(false);
+}
+
+void Greeter::aside_too_late() noexcept {
+    if (!fd_ || !handshake_.want_segment()) return;
+    guarded([this] {
+        segment_taken(false);
+        progress();
+    });
 }
 
 void Greeter::segment_taken(bool ok) {
@@ -212,50 +232,74 @@ void Greeter::complete() {
     if (agreed.paired) {
         if (!shared_) return fail(Error::make(MUSTER_E_PROTOCOL, "the other side says it shares memory, and does not"));
         duplex = std::move(shared_);
-        if (!config_.shared) hub_.context().counters.upgrades.fetch_add(1, std::memory_order_relaxed);
     } else {
         duplex = Duplex::make_private(setup_.window);
     }
-    hub_.context().counters.handshakes_ok.fetch_add(1, std::memory_order_relaxed);
     if (std::exchange(registered_, false)) hub_.remove(fd_.get(), *this);
     auto link = make_ref<SocketLink>(hub_, std::move(duplex), side, agreed, setup_.window, setup_.peer, std::move(fd_));
     Ref<Stream> stream = link->make_stream(agreed.greeting);
     link->begin();
+    ContextCounters &counters = hub_.context().counters;
+    counters.handshakes_ok.fetch_add(1, std::memory_order_relaxed);
+    if (agreed.paired && !config_.shared) counters.upgrades.fetch_add(1, std::memory_order_relaxed);
     hub_.context().log(MUSTER_LOG_INFO, "%s: linked%s%s", setup_.peer.c_str(), agreed.sealed ? ", sealed" : "",
                        agreed.paired ? ", by shared memory" : "");
     finish(std::move(stream));
 }
 
 void Greeter::fail(const Error &why) noexcept {
-    if (!done_) return;
+    if (owner_ == nullptr) return;
+    if (lingers()) return finish(why_not_);
     Error full = Error::make(why.status, "%s: %s", setup_.what.c_str(), why.message);
     full.os_errno = why.os_errno;
     if (why.status != MUSTER_E_CANCELED) {
         hub_.context().counters.handshakes_failed.fetch_add(1, std::memory_order_relaxed);
         hub_.context().log(MUSTER_LOG_WARN, "%s", full.message);
     }
-    finish(full);
+    if (!refuses_ || !output_.empty()) return finish(full);
+    why_not_ = full;
+    linger();
+}
+
+// Bytes that nobody has read when a socket is closed make the kernel reset the connection, and that takes the refusal
+// away from the other side, which may not have read it yet. So they are read until it hangs up.
+void Greeter::linger() noexcept {
+    shutdown(fd_.get(), SHUT_WR);
+    hub_.start_timer(limit_, now_ns() + linger_ns);
+    drain();
+}
+
+void Greeter::drain() noexcept {
+    unsigned char buffer[4096];
+    for (;;) {
+        const ssize_t n = recv(fd_.get(), buffer, sizeof buffer, MSG_DONTWAIT);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
+        if (n > 0) drained_ += static_cast<size_t>(n);
+        if (n <= 0 || drained_ > most_drained) return finish(why_not_);
+    }
 }
 
 void Greeter::refuse(Refusal why) noexcept {
-    handshake_.refuse(why);
-    output_ += handshake_.take_output();
-    [[maybe_unused]] const ssize_t n = send(fd_.get(), output_.data(), output_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-    output_.clear();
+    const std::string text = Handshake::refusal_message(why); // so short that it needs no memory
+    if (output_.empty() && !lingers()) [[maybe_unused]]
+        const ssize_t n = send(fd_.get(), text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
     fail(Error::make(MUSTER_E_LIMIT, "refused: too many that have not proved themselves"));
 }
 
 void Greeter::finish(Result<Ref<Stream>> result) noexcept {
     const Ref<Greeter> self(this);
-    const Done done = std::exchange(done_, nullptr);
+    GreeterOwner *const owner = std::exchange(owner_, nullptr);
+    const Ref<Object> alive = std::move(owner_alive_);
     stop();
-    if (done) done(std::move(result));
+    if (owner != nullptr) owner->greeted(*this, std::move(result));
 }
 
 void Greeter::stop() noexcept {
-    done_ = nullptr;
-    hub_.stop_timer(timer_);
-    hub_.stop_timer(aside_timer_);
+    owner_ = nullptr;
+    const Ref<Object> alive = std::move(owner_alive_); // callers hold a reference to this
+    hub_.stop_timer(limit_);
+    hub_.stop_timer(aside_limit_);
     hub_.forget_closing(closing_);
     if (!config_.dialer && handshake_.agreement().pairing == Passing::aside)
         PairBroker::of(hub_).withdraw(handshake_.agreement().offer);

@@ -5,9 +5,21 @@
 #include "transport/segment.hpp"
 #include "transport/transport.hpp"
 
-#include <functional>
-
 namespace muster {
+
+class Greeter;
+
+// Whoever has the socket greeted. Loop thread.
+class GreeterOwner {
+  public:
+    // A listener: the dialer has proved itself. False: there is no place for it. May throw bad_alloc.
+    virtual bool admit() { return true; }
+    virtual void greeted(Greeter &greeter, Result<Ref<Stream>> result) noexcept = 0; // the last call
+    virtual Object &greeter_owner() noexcept = 0;                                    // kept alive until then
+
+  protected:
+    ~GreeterOwner() = default;
+};
 
 struct GreeterSetup {
     std::string what; // for errors: "dial tcp://n3:4100"
@@ -17,48 +29,62 @@ struct GreeterSetup {
 };
 
 // Loop thread only.
-class Greeter final : public Object, private Pollable {
+class Greeter final : public Object, public Listed<Greeter>, private Pollable {
   public:
-    using Done = std::function<void(Result<Ref<Stream>>)>;
-    Greeter(Hub &hub, Fd fd, HandshakeConfig config, GreeterSetup setup, Done done);
-    void start();
-    void stop() noexcept; // not wanted any more; done is not called
+    Greeter(Hub &hub, Fd fd, HandshakeConfig config, GreeterSetup setup, GreeterOwner &owner);
+    void start() noexcept;
+    void stop() noexcept; // not wanted any more; greeted() does not follow
     int64_t since() const noexcept { return since_; }
-    void refuse(Refusal why) noexcept; // says so, if that needs no waiting, and ends
+    bool admitted() const noexcept { return admitted_; }          // admit() was asked and said yes
+    bool lingers() const noexcept { return why_not_.status < 0; } // it has failed, and waits for its refusal to be read
+    void refuse(Refusal why) noexcept;                            // says so, if that needs no waiting, and ends
     // The other process has come for its segment, on another socket.
     void send_segment_aside(Fd socket) noexcept;
 
   private:
     void on_events(uint32_t epoll_events) noexcept override;
     Object &pollable_object() noexcept override { return *this; }
+    HandshakeConfig ask_here(HandshakeConfig config);
+    template <class Step>
+    void guarded(Step &&step) noexcept;
     void progress();
-    bool send_output() noexcept;
-    bool send_segment() noexcept;
+    bool send_output();
+    bool send_segment();
     ssize_t receive();
-    void fetch_aside() noexcept;
+    void fetch_aside();
     void receive_segment_message();
     void segment_taken(bool ok);
     void finish(Result<Ref<Stream>> result) noexcept;
     void fail(const Error &why) noexcept;
+    void linger() noexcept;
+    void drain() noexcept;
     void complete();
     bool make_own_segment() noexcept;
     bool lay_out(const Error &why, uint64_t window, bool fresh) noexcept;
+    void too_late() noexcept;
+    void context_closes() noexcept { fail(Error::make(MUSTER_E_CANCELED, "the context was closed")); }
+    void aside_too_late() noexcept;
 
     Hub &hub_;
     const Ref<Context> context_;
     Fd fd_;
-    Handshake handshake_;
+    GreeterOwner *owner_; // until it was told
+    Ref<Object> owner_alive_;
     const HandshakeConfig config_;
+    Handshake handshake_;
     const GreeterSetup setup_;
-    Done done_;
     Segment segment_;
     Ref<Duplex> shared_; // over the segment
     Fd fds_[segment_descriptors];
     Fd aside_; // where the segment is fetched from, when not from fd_
     std::string output_, segment_text_;
     Status status_ = MUSTER_AGAIN;
-    bool registered_ = false, segment_sent_ = false;
-    uint64_t timer_ = 0, closing_ = 0, aside_timer_ = 0;
+    Error why_not_; // once it lingers
+    size_t drained_ = 0;
+    bool registered_ = false, segment_sent_ = false, asked_aside_ = false, admitted_ = false, refuses_ = false;
+    Timer<Greeter, &Greeter::too_late> limit_{*this};
+    Timer<Greeter, &Greeter::aside_too_late> aside_limit_{*this};
+    Closing<Greeter, &Greeter::context_closes> closing_{*this};
     int64_t since_ = 0;
 };
 

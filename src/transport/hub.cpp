@@ -13,13 +13,12 @@ namespace muster {
 
 namespace {
 constexpr int64_t idle_tick_ns = 10'000'000;
-constexpr size_t most_spare_bells = 64;
 } // namespace
 
 struct Hub::Loop {
-    uv_poll_t poll;
-    uv_timer_t timer;
-    int open = 2;
+    uv_poll_t poll{};
+    uv_timer_t timer{};
+    int open = 0; // handles
 };
 
 Hub &Hub::of(Context &context) {
@@ -36,19 +35,22 @@ Hub::Hub(Context &context)
     epoll_ = Fd(epoll_create1(EPOLL_CLOEXEC));
     if (!epoll_) broken_ = Error::from_errno(errno, MUSTER_OK, "start the transports: epoll");
     staging_.reset(new unsigned char[staging_bytes]);
+    loop_ = std::make_unique<Loop>();
     const ContextSettings &s = context.settings;
     tick_ns_ = std::min(s.heartbeat_ns / 2, s.silent_ns / 4);
     if (s.dead_ns > 0) tick_ns_ = std::min(tick_ns_, s.dead_ns / 4);
     tick_ns_ = std::max<int64_t>(tick_ns_, 2'000'000);
-    if (epoll_) context.post([this] { begin(); });
+    if (epoll_) begin_.post(context);
 }
 
 Hub::~Hub() {
-    for (const Bell &bell : bells_) ::close(bell.epoll), ::close(bell.event);
+    for (size_t i = 0; i < bell_count_; i++) ::close(bells_[i].epoll), ::close(bells_[i].event);
 }
 
 Result<void> Hub::usable() const noexcept {
     if (broken_.status < 0) return broken_;
+    if (const int why = blind_.load(std::memory_order_relaxed); why != 0)
+        return Error::from_errno(why, MUSTER_OK, "start the transports");
     // relaxed: what begins a moment later is ended by stop().
     if (closing_.load(std::memory_order_relaxed) || context_.closed())
         return Error::make(MUSTER_E_CLOSED, "the context is closed");
@@ -56,18 +58,23 @@ Result<void> Hub::usable() const noexcept {
 }
 
 void Hub::begin() noexcept {
-    loop_ = new Loop;
     loop_->poll.data = loop_->timer.data = this;
     uv_timer_init(context_.loop(), &loop_->timer);
-    if (uv_poll_init(context_.loop(), &loop_->poll, epoll_.get()) == 0)
-        uv_poll_start(&loop_->poll, UV_READABLE,
-                      [](uv_poll_t *handle, int, int) { static_cast<Hub *>(handle->data)->serve_descriptors(); });
+    loop_->open = 1;
+    begun_ = true;
+    int rc = uv_poll_init(context_.loop(), &loop_->poll, epoll_.get());
+    if (rc == 0) {
+        loop_->open = 2;
+        rc = uv_poll_start(&loop_->poll, UV_READABLE,
+                           [](uv_poll_t *handle, int, int) { static_cast<Hub *>(handle->data)->serve_descriptors(); });
+    }
+    if (rc != 0) blind_.store(-rc, std::memory_order_relaxed);
     arm_timer();
 }
 
 // ---- descriptors ----------------------------------------------------------------------------------------------------
 
-Result<void> Hub::add(int fd, uint32_t epoll_events, Pollable &who) {
+Result<void> Hub::add(int fd, uint32_t epoll_events, Pollable &who) noexcept {
     epoll_event event{};
     event.events = epoll_events | EPOLLET;
     event.data.ptr = &who;
@@ -90,21 +97,25 @@ void Hub::remove(int fd, Pollable &who) noexcept {
     // The loop may hold an event of it already: it lives on until that turn is over.
     {
         const std::lock_guard hold(lock_);
-        graveyard_.push_back(&who.pollable_object());
+        if (who.removed_++ == 0) who.next_removed_ = std::exchange(removed_, &who);
     }
-    if (sweeping_.exchange(true, std::memory_order_acq_rel)) return;
-    if (!context_.post([this] { sweep(); })) sweep();
+    if (!sweep_.post(context_)) sweep();
 }
 
 void Hub::sweep() noexcept {
-    // acq_rel: pairs with remove(); what was buried before it saw `true` is in the list by now.
-    sweeping_.exchange(false, std::memory_order_acq_rel);
-    std::vector<Object *> gone;
-    {
-        const std::lock_guard hold(lock_);
-        gone.swap(graveyard_);
+    for (;;) {
+        Object *object;
+        uint32_t times;
+        {
+            const std::lock_guard hold(lock_);
+            if (removed_ == nullptr) return;
+            Pollable &gone = *removed_;
+            removed_ = gone.next_removed_;
+            object = &gone.pollable_object();
+            times = std::exchange(gone.removed_, 0);
+        }
+        while (times-- != 0) object->release();
     }
-    for (Object *object : gone) object->release();
 }
 
 void Hub::serve_descriptors() noexcept {
@@ -118,24 +129,14 @@ void Hub::serve_descriptors() noexcept {
 
 // ---- timers ---------------------------------------------------------------------------------------------------------
 
-uint64_t Hub::start_timer(int64_t at_ns, std::function<void()> due) {
-    const uint64_t id = next_id_++;
-    timers_.emplace(std::make_pair(at_ns, id), std::move(due));
-    timer_at_[id] = at_ns;
-    if (timers_.begin()->first.second == id) arm_timer();
-    return id;
-}
-
-void Hub::stop_timer(uint64_t id) noexcept {
-    const auto found = timer_at_.find(id);
-    if (found == timer_at_.end()) return;
-    timers_.erase({found->second, id});
-    timer_at_.erase(found);
+void Hub::start_timer(TimerNode &timer, int64_t at_ns) noexcept {
+    if (stopped_) return;
+    if (timers_.start(timer, at_ns)) arm_timer();
 }
 
 void Hub::arm_timer() noexcept {
-    if (loop_ == nullptr || stopped_ || timers_.empty()) return;
-    const int64_t left = timers_.begin()->first.first - now_ns();
+    if (!begun_ || stopped_ || timers_.empty()) return;
+    const int64_t left = timers_.next_ns() - now_ns();
     uv_update_time(context_.loop());
     uv_timer_start(
         &loop_->timer, [](uv_timer_t *handle) { static_cast<Hub *>(handle->data)->serve_timers(); },
@@ -143,105 +144,76 @@ void Hub::arm_timer() noexcept {
 }
 
 void Hub::serve_timers() noexcept {
-    const int64_t now = now_ns();
-    while (!timers_.empty() && timers_.begin()->first.first <= now) {
-        auto due = std::move(timers_.begin()->second);
-        timer_at_.erase(timers_.begin()->first.second);
-        timers_.erase(timers_.begin());
-        due();
-    }
+    timers_.serve(now_ns());
     arm_timer();
 }
 
 // ---- links ----------------------------------------------------------------------------------------------------------
 
-void Hub::add_link(Ref<Link> link) {
-    links_.push_back(std::move(link));
-    start_ticking();
+void Hub::add_link(Link &link) noexcept {
+    link.retain();
+    links_.push_back(link);
+    if (ticks_.running()) return;
+    last_tick_ = now_ns();
+    start_timer(ticks_, last_tick_ + tick_ns_);
 }
 
 void Hub::remove_link(Link &link) noexcept {
-    const auto found = std::find_if(links_.begin(), links_.end(), [&](const Ref<Link> &l) { return l.get() == &link; });
-    if (found == links_.end()) return;
-    const Ref<Link> last = std::move(*found); // may be the last reference: gone after the list is whole again
-    *found = std::move(links_.back());
-    links_.pop_back();
-}
-
-void Hub::start_ticking() {
-    if (std::exchange(ticking_, true)) return;
-    last_tick_ = now_ns();
-    start_timer(last_tick_ + tick_ns_, [this] { tick(); });
+    if (!links_.holds(link)) return;
+    links_.remove(link);
+    link.release(); // may be the last reference
 }
 
 void Hub::tick() noexcept {
     const int64_t now = now_ns();
     // A process that was stopped, or a host that did not drive its engine, has no right to call others silent.
     const bool late = now - std::exchange(last_tick_, now) > 4 * tick_ns_;
-    const std::vector<Ref<Link>> links = links_;
-    for (const Ref<Link> &link : links) link->tick(now, late);
-    if (links_.empty() || stopped_) {
-        ticking_ = false;
-        return;
-    }
-    start_timer(now + tick_ns_, [this] { tick(); });
-}
-
-void Hub::schedule(Link &link) noexcept {
-    bool first;
-    {
-        const std::lock_guard hold(lock_);
-        first = scheduled_.empty();
-        scheduled_.emplace_back(&link);
-    }
-    if (first) context_.post([this] { serve_scheduled(); });
-}
-
-void Hub::serve_scheduled() noexcept {
-    std::vector<Ref<Link>> links;
-    {
-        const std::lock_guard hold(lock_);
-        links.swap(scheduled_);
-    }
-    for (const Ref<Link> &link : links) link->turn();
+    for (Ref<Link> link(links_.begin_walk()); link; link = Ref<Link>(links_.next())) link->tick(now, late);
+    if (!links_.empty()) start_timer(ticks_, now + tick_ns_);
 }
 
 void Hub::watch_over(Link &link) noexcept {
     {
         const std::lock_guard hold(lock_);
-        watched_over_.emplace_back(&link);
+        if (near_over_) return;
+        link.retain();
+        near_.push_back(link);
     }
     // acq_rel: pairs with idle_tick(), which looks at the list once more after it has taken the flag down.
-    if (idle_ticking_.exchange(true, std::memory_order_acq_rel)) return;
-    context_.post([this] { start_timer(now_ns() + idle_tick_ns, [this] { idle_tick(); }); });
+    if (!idle_ticking_.exchange(true, std::memory_order_acq_rel)) start_idle_ticks_.post(context_);
+}
+
+void Hub::start_idle_ticks() noexcept {
+    start_timer(idle_ticks_, now_ns() + idle_tick_ns);
 }
 
 void Hub::idle_tick() noexcept {
-    std::vector<Ref<Link>> links;
+    List<Link, NearLinks> now, later;
     {
         const std::lock_guard hold(lock_);
-        links.swap(watched_over_);
+        now.swap(near_);
     }
-    const auto calm = std::remove_if(links.begin(), links.end(), [](const Ref<Link> &l) { return !l->idle_tick(); });
-    links.erase(calm, links.end());
-    bool more;
+    while (Link *const link = now.pop_front()) {
+        if (link->idle_tick())
+            later.push_back(*link);
+        else
+            link->release();
+    }
     {
         const std::lock_guard hold(lock_);
-        watched_over_.insert(watched_over_.end(), links.begin(), links.end());
-        more = !watched_over_.empty() && !stopped_;
-        if (!more) idle_ticking_.store(false, std::memory_order_release);
+        while (Link *const link = later.pop_front()) near_.push_back(*link);
+        if (near_.empty()) {
+            idle_ticking_.store(false, std::memory_order_release);
+            return;
+        }
     }
-    if (more) start_timer(now_ns() + idle_tick_ns, [this] { idle_tick(); });
+    start_idle_ticks();
 }
 
 Result<Bell> Hub::take_bell() noexcept {
     {
         const std::lock_guard hold(lock_);
-        if (!bells_.empty()) {
-            const Bell bell = bells_.back();
-            bells_.pop_back();
-            return bell;
-        }
+        if (bell_count_ != 0) return bells_[--bell_count_];
     }
     Fd epoll(epoll_create1(EPOLL_CLOEXEC)), event(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     epoll_event wanted{};
@@ -255,8 +227,8 @@ void Hub::give_bell(Bell bell) noexcept {
     if (bell.event < 0) return;
     {
         const std::lock_guard hold(lock_);
-        if (bells_.size() < most_spare_bells) {
-            bells_.push_back(bell);
+        if (bell_count_ < most_spare_bells) {
+            bells_[bell_count_++] = bell;
             return;
         }
     }
@@ -266,57 +238,54 @@ void Hub::give_bell(Bell bell) noexcept {
 
 // ---- the end --------------------------------------------------------------------------------------------------------
 
-uint64_t Hub::on_closing(std::function<void()> run) {
-    const uint64_t id = next_id_++;
-    closers_.emplace(id, std::move(run));
-    return id;
+void Hub::on_closing(ClosingNode &who) noexcept {
+    if (who.keep()) closing_list_.push_back(who);
 }
 
-void Hub::forget_closing(uint64_t id) noexcept {
-    closers_.erase(id);
+void Hub::forget_closing(ClosingNode &who) noexcept {
+    if (!closing_list_.holds(who)) return;
+    closing_list_.remove(who);
+    who.let_go();
 }
 
 void Hub::close() noexcept {
     closing_.store(true, std::memory_order_relaxed);
-    while (!closers_.empty()) {
-        auto run = std::move(closers_.begin()->second);
-        closers_.erase(closers_.begin());
-        run();
+    while (ClosingNode *const who = closing_list_.pop_front()) {
+        who->call();
+        who->let_go();
     }
 }
 
 bool Hub::drained() noexcept {
-    const std::vector<Ref<Link>> links = links_;
     bool all = true;
-    for (const Ref<Link> &link : links) all = link->wind_down() && all;
+    for (Ref<Link> link(links_.begin_walk()); link; link = Ref<Link>(links_.next())) all = link->wind_down() && all;
     return all;
 }
 
 void Hub::stop() noexcept {
     close();
+    for (Ref<Link> link(links_.first()); link; link = Ref<Link>(links_.first())) {
+        link->stop();
+        remove_link(*link);
+    }
     stopped_ = true;
-    std::vector<Ref<Link>> links;
-    links.swap(links_);
-    for (const Ref<Link> &link : links) link->stop();
-    links.clear();
+    timers_.stop_all();
+    List<Link, NearLinks> near;
     {
         const std::lock_guard hold(lock_);
-        links.swap(scheduled_);
-        links.insert(links.end(), watched_over_.begin(), watched_over_.end());
-        watched_over_.clear();
+        near.swap(near_);
+        near_over_ = true;
     }
-    links.clear();
-    timers_.clear();
-    timer_at_.clear();
-    if (loop_ != nullptr) {
+    while (Link *const link = near.pop_front()) link->release();
+    if (begun_) {
+        Loop *const loop = loop_.release();
         const auto closed = [](uv_handle_t *handle) {
             auto *loop = static_cast<Loop *>(handle->data);
             if (--loop->open == 0) delete loop;
         };
-        loop_->poll.data = loop_->timer.data = loop_;
-        uv_close(reinterpret_cast<uv_handle_t *>(&loop_->poll), closed);
-        uv_close(reinterpret_cast<uv_handle_t *>(&loop_->timer), closed);
-        loop_ = nullptr;
+        loop->poll.data = loop->timer.data = loop;
+        if (loop->open == 2) uv_close(reinterpret_cast<uv_handle_t *>(&loop->poll), closed);
+        uv_close(reinterpret_cast<uv_handle_t *>(&loop->timer), closed);
     }
     sweep();
 }

@@ -2,16 +2,18 @@
 #pragma once
 // What all links, listeners and handshakes of a context share: one epoll inside the engine's loop, timers, the list of
 // links with their heartbeats, limits, and what the handshake needs to know.
+//
+// What these hang on the hub is part of themselves (tasks, timers, places in lists): while memory has run out links
+// still end, and whoever waits is told.
 #include "base/fd.hpp"
-#include "context/context.hpp"
+#include "base/list.hpp"
+#include "context/errand.hpp"
 #include "transport/handshake.hpp"
+#include "transport/timers.hpp"
 
 #include <atomic>
-#include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
-#include <vector>
 
 namespace muster {
 
@@ -26,7 +28,29 @@ class Pollable {
 
   protected:
     ~Pollable() = default;
+
+  private:
+    friend class Hub;
+    Pollable *next_removed_ = nullptr; // under the hub's lock
+    uint32_t removed_ = 0;             // remove() since the last sweep; under the hub's lock
 };
+
+// Something that must hear of it when the context closes. Keeps its object while it is in the hub's list.
+class ClosingNode : private Call, public Listed<ClosingNode> {
+  protected:
+    ClosingNode() noexcept = default;
+    ~ClosingNode() = default;
+
+  private:
+    friend class Hub;
+};
+
+// Closing<HostDial, &HostDial::context_closes> closing_{*this};
+template <class Owner, void (Owner::*Closes)() noexcept>
+using Closing = Bound<Owner, Closes, ClosingNode>;
+
+struct AllLinks;  // the list every link is in
+struct NearLinks; // the list of those that are watched over
 
 // What a thread of the host sleeps on: an epoll that holds an eventfd, both edge-triggered. Descriptors; -1: none.
 struct Bell {
@@ -47,29 +71,28 @@ class Hub final : public ContextPart {
     Result<void> usable() const noexcept;
 
     // --- descriptors ---
-    Result<void> add(int fd, uint32_t epoll_events, Pollable &who);
+    Result<void> add(int fd, uint32_t epoll_events, Pollable &who) noexcept;
     void modify(int fd, uint32_t epoll_events, Pollable &who) noexcept; // tells again what is ready
     void remove(int fd, Pollable &who) noexcept;                        // before the descriptor is closed
 
     // --- timers: loop thread ---
-    uint64_t start_timer(int64_t at_ns, std::function<void()> due);
-    void stop_timer(uint64_t id) noexcept; // unknown ids are ignored
+    void start_timer(TimerNode &timer, int64_t at_ns) noexcept; // anew, if it is running; not once the engine ends
+    void stop_timer(TimerNode &timer) noexcept { timers_.stop(timer); }
 
     // --- links: loop thread ---
-    void add_link(Ref<Link> link);
+    void add_link(Link &link) noexcept; // kept until remove_link()
     void remove_link(Link &link) noexcept;
     unsigned char *staging() noexcept { return staging_.get(); } // for receiving on the loop thread
     static constexpr size_t staging_bytes = 256 * 1024;
 
     // --- links: any thread ---
-    void schedule(Link &link) noexcept;   // Link::turn() runs on the loop thread soon; calls merge
     void watch_over(Link &link) noexcept; // Link::idle_tick() runs on the loop thread every few ms until it says enough
     Result<Bell> take_bell() noexcept;    // for a thread that waits on a socket
     void give_bell(Bell bell) noexcept;   // with nothing but its own event in its epoll
 
-    // What must be told when the context closes: returns an id for forget_closing(). Loop thread.
-    uint64_t on_closing(std::function<void()> run);
-    void forget_closing(uint64_t id) noexcept;
+    // --- the end: loop thread ---
+    void on_closing(ClosingNode &who) noexcept;
+    void forget_closing(ClosingNode &who) noexcept; // nothing happens if it is not in the list
 
     // ContextPart
     void close() noexcept override;
@@ -81,32 +104,38 @@ class Hub final : public ContextPart {
     void begin() noexcept;
     void serve_descriptors() noexcept;
     void serve_timers() noexcept;
-    void serve_scheduled() noexcept;
     void arm_timer() noexcept;
     void sweep() noexcept;
     void tick() noexcept;
     void idle_tick() noexcept;
-    void start_ticking();
+    void start_idle_ticks() noexcept;
 
     Context &context_;
     Error broken_;
+    std::atomic<int> blind_{0}; // why the loop cannot look at the descriptors; relaxed: dials look again on the loop
     Fd epoll_;
-    Loop *loop_ = nullptr; // freed by libuv's close callbacks
+    std::unique_ptr<Loop> loop_; // goes with libuv's close callbacks
     std::atomic<bool> closing_{false};
+    Errand<Hub, &Hub::begin> begin_{*this};
+    Errand<Hub, &Hub::sweep> sweep_{*this};
+    Errand<Hub, &Hub::start_idle_ticks> start_idle_ticks_{*this};
+    std::atomic<bool> idle_ticking_{false};
 
     std::mutex lock_; // guards what follows, up to the next group
-    std::vector<Object *> graveyard_;
-    std::vector<Ref<Link>> scheduled_, watched_over_;
-    std::vector<Bell> bells_;
-    std::atomic<bool> sweeping_{false}, idle_ticking_{false};
+    Pollable *removed_ = nullptr;
+    List<Link, NearLinks> near_;
+    bool near_over_ = false; // the engine ends: nobody comes in
+    static constexpr size_t most_spare_bells = 64;
+    Bell bells_[most_spare_bells];
+    size_t bell_count_ = 0;
 
     // loop thread
-    std::map<std::pair<int64_t, uint64_t>, std::function<void()>> timers_;
-    std::map<uint64_t, int64_t> timer_at_;
-    std::map<uint64_t, std::function<void()>> closers_;
-    std::vector<Ref<Link>> links_;
-    uint64_t next_id_ = 1;
-    bool ticking_ = false, stopped_ = false;
+    Timers timers_;
+    Timer<Hub, &Hub::tick> ticks_{*this};
+    Timer<Hub, &Hub::idle_tick> idle_ticks_{*this};
+    List<ClosingNode> closing_list_;
+    List<Link, AllLinks> links_;
+    bool begun_ = false, stopped_ = false;
     int64_t tick_ns_ = 0, last_tick_ = 0;
     std::unique_ptr<unsigned char[]> staging_;
 };

@@ -37,11 +37,12 @@ class InprocTransport final : public Transport {
         }
         if (!listener)
             return dial->done(Error::make(MUSTER_E_UNREACHABLE, "dial %s: nobody listens there", address.text.c_str()));
-        if (!listener->core->reserve())
-            return dial->done(Error::make(MUSTER_E_LIMIT, "dial %s: the listener takes no more", address.text.c_str()));
+        // The place comes last: it is given back by nobody but offer().
         auto duplex = Duplex::make_private(std::min(options.window_bytes, listener->options.window_bytes));
         auto near = Stream::make(dial->context(), duplex, 0, {}, address.text, listener->options.greeting);
         auto far = Stream::make(dial->context(), duplex, 1, {}, listener->address(), options.greeting);
+        if (!listener->core->reserve())
+            return dial->done(Error::make(MUSTER_E_LIMIT, "dial %s: the listener takes no more", address.text.c_str()));
         dial->context().counters.handshakes_ok.fetch_add(1, std::memory_order_relaxed);
         listener->core->offer(std::move(far));
         dial->done(std::move(near));

@@ -5,6 +5,7 @@
 #include "stream/stream.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <sched.h>
 
 namespace muster {
@@ -25,7 +26,7 @@ Link::Link(Hub &hub, Ref<Duplex> duplex, int host_side, const Agreement &terms, 
                    : std::max(hub.context().settings.dead_ns, 4 * std::min(terms.peer_heartbeat_ns, INT64_MAX / 8))) {
     if (!terms.sealed) return;
     sealer_ = std::make_unique<Sealer>(terms.key_out.data());
-    spill_.assign(sealer_->prefix(), sealer_->prefix() + seal_prefix_bytes);
+    spill_.add(sealer_->prefix(), seal_prefix_bytes);
     reader_.set_opener(std::make_unique<Opener>(terms.key_in.data()));
 }
 
@@ -35,23 +36,17 @@ Ref<Stream> Link::make_stream(std::string greeting) {
     return Stream::make(hub_.context(), duplex_, host_side_, Ref<Carrier>(this), peer_, std::move(greeting));
 }
 
-void Link::begin() {
+void Link::begin() noexcept {
     last_sent_ = now_ns();
     last_heard_.store(last_sent_, std::memory_order_relaxed);
-    hub_.add_link(Ref<Link>(this));
+    hub_.add_link(*this);
     if (!shared_) out_.set_reader_waker(this);
     begun_ = true;
     wire_start();
     kick(); // parks on the pipe
 }
 
-void Link::ask_turn() noexcept {
-    // acq_rel: pairs with turn(); what was wished for before is seen there.
-    if (!turn_asked_.exchange(true, std::memory_order_acq_rel)) hub_.schedule(*this);
-}
-
 void Link::turn() noexcept {
-    turn_asked_.exchange(false, std::memory_order_acq_rel);
     if (over()) return finalize();
     kick();
     if (done_sending_.load(std::memory_order_acquire) && peer_over_.load(std::memory_order_acquire)) {
@@ -105,16 +100,9 @@ Carrier::Io Link::io() const noexcept {
 
 void Link::fail(Status status, int os_errno, const char *why) noexcept {
     if (dead_.exchange(true, std::memory_order_seq_cst)) return;
-    Ending e;
-    e.status = status;
-    e.text = why;
-    e.os_errno = os_errno;
-    if (os_errno != 0) {
-        char text[96];
-        e.text += std::string(": ") + strerror_r(os_errno, text, sizeof text);
-    }
-    hub_.context().log(MUSTER_LOG_INFO, "%s: %s", peer_.c_str(), e.text.c_str());
-    duplex_->end(std::move(e));
+    const Error full = os_errno != 0 ? Error::from_errno(os_errno, status, "%s", why) : Error::make(status, "%s", why);
+    hub_.context().log(MUSTER_LOG_INFO, "%s: %s", peer_.c_str(), full.message);
+    duplex_->end(full);
     wire_shut();
     ask_turn();
 }
@@ -149,7 +137,8 @@ void Link::abort(uint64_t reason, const char *text, size_t text_bytes) noexcept 
     {
         const std::lock_guard hold(abort_lock_);
         abort_reason_ = reason;
-        abort_text_.assign(text, text_bytes);
+        abort_text_bytes_ = std::min(text_bytes, sizeof abort_text_);
+        if (abort_text_bytes_ != 0) memcpy(abort_text_, text, abort_text_bytes_);
     }
     aborting_.store(true, std::memory_order_seq_cst);
     wants_.fetch_or(want_abort, std::memory_order_seq_cst);
@@ -179,10 +168,7 @@ bool Link::wind_down() noexcept {
     }
     kick();
     if (!unsent() && !closing_.load(std::memory_order_relaxed)) {
-        Ending e;
-        e.status = MUSTER_E_CLOSED;
-        e.text = "the context was closed";
-        duplex_->end(std::move(e));
+        duplex_->end(Error::make(MUSTER_E_CLOSED, "the context was closed"));
         if (shared_) out_.finish(); // the peer reads the rest from its own memory, then this
         closed();
     }
@@ -191,10 +177,7 @@ bool Link::wind_down() noexcept {
 
 void Link::stop() noexcept {
     if (!over()) {
-        Ending e;
-        e.status = MUSTER_E_CLOSED;
-        e.text = "the context was closed";
-        duplex_->end(std::move(e));
+        duplex_->end(Error::make(MUSTER_E_CLOSED, "the context was closed"));
         if (unsent())
             abort(0, "the other side ended before all was sent", 40);
         else
@@ -214,8 +197,7 @@ void Link::finalize() noexcept {
     const bool rx = rx_.try_lock(), tx = rx && tx_.try_lock();
     if (!tx) {
         if (rx) rx_.unlock();
-        const Ref<Link> alive(this);
-        hub_.start_timer(now_ns() + 1'000'000, [alive] { alive->finalize(); });
+        hub_.start_timer(finalize_again_, now_ns() + 1'000'000);
         return;
     }
     finalized_ = true; // both locks are kept: nobody comes in again
@@ -225,6 +207,7 @@ void Link::finalize() noexcept {
     }
     wire_close();
     const Ref<Context> last = std::move(context_); // may be the context's last reference: after the list was changed
+    hub_.stop_timer(finalize_again_);              // callers hold another reference
     if (begun_) hub_.remove_link(*this);
 }
 

@@ -9,11 +9,11 @@
 #include "stream/duplex.hpp"
 #include "transport/frame.hpp"
 #include "transport/hub.hpp"
+#include "transport/spill.hpp"
 
 #include <atomic>
 #include <mutex>
 #include <string>
-#include <vector>
 
 namespace muster {
 
@@ -40,12 +40,16 @@ class TryLock {
 };
 
 // Any thread unless a member says otherwise.
-class Link : public Carrier, private Waker, protected FrameSink {
+class Link : public Carrier,
+             public Listed<Link, AllLinks>,
+             public Listed<Link, NearLinks>,
+             private Waker,
+             protected FrameSink {
   public:
     // `host_side`: of the duplex, where the host's stream stands.
     Link(Hub &hub, Ref<Duplex> duplex, int host_side, const Agreement &terms, uint64_t own_window, std::string peer);
     ~Link() override;
-    void begin(); // loop thread, once: from now on bytes flow
+    void begin() noexcept; // loop thread, once: from now on bytes flow
     const std::string &peer() const noexcept { return peer_; }
     Ref<Stream> make_stream(std::string greeting); // the host's end; once, before begin()
 
@@ -55,7 +59,6 @@ class Link : public Carrier, private Waker, protected FrameSink {
     void lost(int os_errno, const char *why) noexcept;             // nothing more will come; everything was delivered
 
     // --- the hub: loop thread ---
-    void turn() noexcept;                               // after schedule()
     virtual void tick(int64_t now, bool late) noexcept; // now and then: heartbeats, silence
     virtual bool idle_tick() noexcept { return false; } // after watch_over(); false: enough
     bool wind_down() noexcept;                          // the context closes: true when all is sent and over
@@ -122,8 +125,7 @@ class Link : public Carrier, private Waker, protected FrameSink {
 
     // tx lock
     std::unique_ptr<Sealer> sealer_;
-    std::vector<unsigned char> spill_; // bytes that go before anything else
-    size_t spill_at_ = 0;
+    Spill spill_;
     size_t held_ = 0;      // of out_: to be consumed when the spill is sent, so that the pipe is not empty before
     size_t open_left_ = 0; // payload of a begun frame that lies in the ring of out_
     bool finish_sent_ = false, goodbye_sent_ = false, dropped_ = false, send_broken_ = false;
@@ -140,25 +142,29 @@ class Link : public Carrier, private Waker, protected FrameSink {
     enum : uint32_t { want_heartbeat = 1, want_credit = 2, want_abort = 4 };
     enum class Step { sent, nothing, stop };
     struct Batch;
+    struct Control;
     void wake_reader() noexcept override; // Waker: the host has put bytes into out_
     void wake_writer() noexcept override {}
     Step send_spill() noexcept;
     Step send_batch() noexcept;
     Step seal_batch() noexcept;
-    void add_control(std::string &text) noexcept;
-    void add_frame(std::string &text, FrameType type, const void *payload, size_t size);
-    void account(const Batch &batch, size_t sent, const std::string &control) noexcept;
+    void add_control(Control &control) noexcept;
+    void add_frame(Control &control, FrameType type, const void *payload = "", size_t size = 0) noexcept;
+    void account(const Batch &batch, size_t sent, const Control &control) noexcept;
     Step after_send(ssize_t n) noexcept;
     bool at_end() noexcept;
     void grant(uint64_t consumed) noexcept;
     bool unsent() const noexcept;
-    void ask_turn() noexcept;
+    void turn() noexcept; // loop thread
+    void ask_turn() noexcept { turn_.post(hub_.context()); }
 
-    std::atomic<bool> turn_asked_{false};
+    Errand<Link, &Link::turn> turn_{*this};
+    Timer<Link, &Link::finalize> finalize_again_{*this}; // loop thread
     std::atomic<int64_t> last_heard_{0};
     std::mutex abort_lock_; // guards the reason
     uint64_t abort_reason_ = 0;
-    std::string abort_text_;
+    size_t abort_text_bytes_ = 0;
+    char abort_text_[frame_control_max - 8];
     const uint64_t credit_most_; // the peer's window
     const bool peer_external_;
     const int64_t silent_ns_, dead_ns_;

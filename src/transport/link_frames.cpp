@@ -30,15 +30,23 @@ struct Link::Batch {
     int pipe_count = 0;
 
     void add(const void *data, size_t size) noexcept { spans[count++] = {const_cast<void *>(data), size}; }
-    // Appends bytes of the pipe: `left` of them, after the first `skip`.
-    void copy_out(size_t skip, size_t left, std::vector<unsigned char> &to) const {
+    // Copies bytes of the pipe: `left` of them, after the first `skip`.
+    void copy_out(size_t skip, size_t left, unsigned char *to) const noexcept {
         for (int s = 0; s < pipe_count && left != 0; s++) {
             const auto *from = static_cast<const unsigned char *>(pipe[s].iov_base);
             const size_t at = std::min(skip, pipe[s].iov_len), take = std::min(left, pipe[s].iov_len - at);
-            to.insert(to.end(), from + at, from + at + take);
-            skip -= at, left -= take;
+            memcpy(to, from + at, take);
+            to += take, skip -= at, left -= take;
         }
     }
+};
+
+// Control frames on their way into a system call or the spill: one of each kind at most.
+struct Link::Control {
+    static constexpr size_t kinds = 3; // a heartbeat, a credit, an abort; or the two that end a direction
+    unsigned char bytes[kinds * (frame_header_bytes + seal_overhead_bytes) + 8 + frame_control_max];
+    size_t size = 0;
+    static_assert(sizeof bytes < Spill::always - 128);
 };
 
 void Link::kick() noexcept {
@@ -85,52 +93,40 @@ void Link::sending_broke() noexcept {
 }
 
 Link::Step Link::send_spill() noexcept {
-    const iovec span{spill_.data() + spill_at_, spill_.size() - spill_at_};
+    const iovec span{spill_.data(), spill_.size()};
     const ssize_t n = wire_send(&span, 1);
-    if (n > 0) spill_at_ += static_cast<size_t>(n);
-    if (spill_at_ < spill_.size()) return after_send(n); // the next call finds out that the wire is full
-    spill_.clear();
-    if (spill_.capacity() > 4096) spill_.shrink_to_fit();
-    spill_at_ = 0;
+    if (n > 0) spill_.took(static_cast<size_t>(n));
+    if (!spill_.empty()) return after_send(n); // the next call finds out that the wire is full
     if (held_ != 0) out_.consume(std::exchange(held_, 0));
     return after_send(n);
 }
 
-void Link::add_frame(std::string &text, FrameType type, const void *payload, size_t size) {
-    unsigned char header[frame_header_bytes];
-    if (!sealed_) {
-        put_frame_header(header, type, size);
-        text.append(reinterpret_cast<char *>(header), sizeof header);
-        text.append(static_cast<const char *>(payload), size);
-        return;
-    }
-    put_frame_header(header, type, size + seal_overhead_bytes);
-    const size_t at = text.size();
-    text.append(reinterpret_cast<char *>(header), sizeof header);
-    text.append(seal_lead_bytes, '\0');
-    text.append(static_cast<const char *>(payload), size);
-    text.append(seal_overhead_bytes - seal_lead_bytes, '\0');
-    sealer_->seal(reinterpret_cast<unsigned char *>(text.data()) + at, size);
+void Link::add_frame(Control &control, FrameType type, const void *payload, size_t size) noexcept {
+    unsigned char *const frame = control.bytes + control.size;
+    put_frame_header(frame, type, sealed_ ? size + seal_overhead_bytes : size);
+    memcpy(frame + frame_header_bytes + (sealed_ ? seal_lead_bytes : 0), payload, size);
+    if (sealed_) sealer_->seal(frame, size);
+    control.size += frame_header_bytes + size + (sealed_ ? seal_overhead_bytes : 0);
 }
 
 // The control frames that are wanted now.
-void Link::add_control(std::string &text) noexcept {
+void Link::add_control(Control &control) noexcept {
     if (wants_.load(std::memory_order_seq_cst) == 0 || goodbye_sent_) return;
     const uint32_t wants = wants_.exchange(0, std::memory_order_seq_cst);
-    if (wants & want_heartbeat) add_frame(text, FrameType::heartbeat, "", 0);
+    if (wants & want_heartbeat) add_frame(control, FrameType::heartbeat);
     // acq_rel: pairs with grant(); what is owed is granted once.
     const uint64_t owed = wants & want_credit ? credit_owed_.exchange(0, std::memory_order_acq_rel) : 0;
     if (owed != 0) {
         unsigned char payload[8];
         put_u64(payload, owed);
-        add_frame(text, FrameType::credit, payload, sizeof payload);
+        add_frame(control, FrameType::credit, payload, sizeof payload);
     }
     if (wants & want_abort) {
         const std::lock_guard hold(abort_lock_);
-        std::string payload(8, '\0');
-        put_u64(reinterpret_cast<unsigned char *>(payload.data()), abort_reason_);
-        payload += abort_text_.substr(0, frame_control_max - 8);
-        add_frame(text, FrameType::abort, payload.data(), payload.size());
+        unsigned char payload[frame_control_max];
+        put_u64(payload, abort_reason_);
+        memcpy(payload + 8, abort_text_, abort_text_bytes_);
+        add_frame(control, FrameType::abort, payload, 8 + abort_text_bytes_);
     }
 }
 
@@ -149,18 +145,17 @@ bool Link::at_end() noexcept {
     // Looked at before the bytes: what was finished was filled before.
     const bool finished = !shared_ && (closing || out_.finished());
     const bool empty = shared_ || dropped_ || out_.readable() == 0;
-    std::string text;
+    Control control;
     if (finished && empty && !finish_sent_ && !given_up) {
         finish_sent_ = true;
-        add_frame(text, FrameType::finish, "", 0);
+        add_frame(control, FrameType::finish);
     }
     if (given_up || (closing && empty)) {
         goodbye_sent_ = true;
-        add_frame(text, FrameType::goodbye, "", 0);
+        add_frame(control, FrameType::goodbye);
     }
-    if (text.empty()) return false;
-    spill_.assign(text.begin(), text.end());
-    return true;
+    spill_.add(control.bytes, control.size);
+    return control.size != 0;
 }
 
 void Link::pump() noexcept {
@@ -197,7 +192,7 @@ void Link::pump() noexcept {
 Link::Step Link::send_batch() noexcept {
     Batch batch;
     iovec pipe[most_spans];
-    std::string control;
+    Control control;
     size_t limit = 0;
     if (!shared_ && !dropped_) {
         const bool given_up = aborting_.load(std::memory_order_relaxed) || peer_over_.load(std::memory_order_relaxed);
@@ -225,7 +220,7 @@ Link::Step Link::send_batch() noexcept {
         }
     };
     put(batch.open_part);
-    if (!control.empty()) batch.add(control.data(), control.size());
+    if (control.size != 0) batch.add(control.bytes, control.size);
     size_t left = batch.open_part == open_left_ ? bytes - batch.open_part : 0;
     // relaxed: lowered here alone, and before the peer can answer with a grant.
     credit_.fetch_sub(left, std::memory_order_relaxed);
@@ -247,13 +242,13 @@ Link::Step Link::send_batch() noexcept {
 }
 
 // Takes what was sent out of the pipe, and keeps what a cut in the middle leaves.
-void Link::account(const Batch &batch, size_t sent, const std::string &control) noexcept {
+void Link::account(const Batch &batch, size_t sent, const Control &control) noexcept {
     size_t consumed = std::min(batch.open_part, sent);
     sent -= consumed;
     open_left_ -= consumed;
-    const size_t k = std::min(control.size(), sent);
+    const size_t k = std::min(control.size, sent);
     sent -= k;
-    if (k < control.size()) spill_.assign(control.begin() + static_cast<std::ptrdiff_t>(k), control.end());
+    spill_.add(control.bytes + k, control.size - k);
     size_t position = batch.open_part; // in the bytes gathered
     uint64_t not_begun = 0;
     for (int i = 0; i < batch.frames; i++) {
@@ -266,11 +261,16 @@ void Link::account(const Batch &batch, size_t sent, const std::string &control) 
         const size_t done = std::min(sent - head, length);
         sent -= head + done;
         consumed += done;
-        if (head < frame_header_bytes) spill_.assign(batch.headers[i] + head, batch.headers[i] + frame_header_bytes);
-        if (done < length && !batch.owned) open_left_ = length - done;
-        if (done < length && batch.owned) { // the host may take its buffer back: the rest of this frame must be ours
-            batch.copy_out(position + done, length - done, spill_);
-            consumed += length - done - 1;
+        spill_.add(batch.headers[i] + head, frame_header_bytes - head);
+        const size_t rest = length - done;
+        if (rest != 0 && !batch.owned) open_left_ = rest;
+        if (rest != 0 && batch.owned) { // the host may take its buffer back: the rest of this frame must be ours
+            if (spill_.room(rest) < rest) {
+                fail(MUSTER_E_PEER, 0, "no memory for what goes out");
+                break;
+            }
+            batch.copy_out(position + done, rest, spill_.add(rest));
+            consumed += rest - 1;
             held_ = 1;
         }
         position += length;
@@ -279,10 +279,10 @@ void Link::account(const Batch &batch, size_t sent, const std::string &control) 
     if (batch.pipe_count != 0) out_.consume(consumed);
 }
 
-// Seals what is to be sent next into the spill.
+// Seals what is to be sent next into the spill: as much as there is memory for.
 Link::Step Link::seal_batch() noexcept {
-    std::string text;
-    add_control(text);
+    Control control;
+    add_control(control);
     uint64_t limit = 0;
     if (!shared_ && !dropped_ && !goodbye_sent_ && !aborting_.load(std::memory_order_relaxed) &&
         !peer_over_.load(std::memory_order_relaxed))
@@ -290,25 +290,25 @@ Link::Step Link::seal_batch() noexcept {
     iovec pipe[most_spans];
     int count = 0;
     if (limit != 0 && out_.gather(pipe, most_spans, static_cast<size_t>(limit), count) < 0) count = 0;
-    if (text.empty() && count == 0) return Step::nothing;
+    if (control.size == 0 && count == 0) return Step::nothing;
+    spill_.add(control.bytes, control.size);
+    if (count == 0) return Step::sent;
     size_t bytes = 0;
     for (int i = 0; i < count; i++) bytes += pipe[i].iov_len;
-    spill_.assign(text.begin(), text.end());
-    if (count != 0) {
-        const size_t at = spill_.size();
-        spill_.resize(at + frame_header_bytes + bytes + seal_overhead_bytes);
-        unsigned char *frame = spill_.data() + at;
-        put_frame_header(frame, FrameType::data, bytes + seal_overhead_bytes);
-        unsigned char *to = frame + frame_header_bytes + seal_lead_bytes;
-        for (int i = 0; i < count; i++) {
-            memcpy(to, pipe[i].iov_base, pipe[i].iov_len);
-            to += pipe[i].iov_len;
-        }
-        out_.consume(bytes - 1);
-        held_ = 1;
-        sealer_->seal(frame, bytes);
-        credit_.fetch_sub(bytes, std::memory_order_relaxed);
+    constexpr size_t around = frame_header_bytes + seal_overhead_bytes;
+    bytes = std::min(bytes, spill_.room(around + bytes) - around);
+    unsigned char *const frame = spill_.add(around + bytes);
+    put_frame_header(frame, FrameType::data, bytes + seal_overhead_bytes);
+    unsigned char *to = frame + frame_header_bytes + seal_lead_bytes;
+    for (size_t i = 0, left = bytes; left != 0; i++) {
+        const size_t k = std::min(left, pipe[i].iov_len);
+        memcpy(to, pipe[i].iov_base, k);
+        to += k, left -= k;
     }
+    out_.consume(bytes - 1);
+    held_ = 1;
+    sealer_->seal(frame, bytes);
+    credit_.fetch_sub(bytes, std::memory_order_relaxed);
     return Step::sent;
 }
 
@@ -354,14 +354,13 @@ Status Link::on_finish() noexcept {
 }
 
 Status Link::on_abort(uint64_t reason, const char *text, size_t text_bytes) noexcept {
-    Ending e;
-    e.status = MUSTER_E_ABORTED;
-    e.reason = reason;
-    e.text = text_bytes == 0 ? "aborted by the peer" : "aborted by the peer: " + std::string(text, text_bytes);
-    for (char &c : e.text)
-        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '.';
+    char printable[frame_control_max];
+    for (size_t i = 0; i < text_bytes; i++)
+        printable[i] = static_cast<unsigned char>(text[i]) < 0x20 || text[i] == 0x7f ? '.' : text[i];
+    const Error why = Error::make(MUSTER_E_ABORTED, "aborted by the peer%s%.*s", text_bytes == 0 ? "" : ": ",
+                                  static_cast<int>(text_bytes), printable);
     peer_over_.store(true, std::memory_order_seq_cst);
-    duplex_->end(std::move(e));
+    duplex_->end({why, reason});
     ask_turn();
     return MUSTER_OK;
 }
@@ -369,10 +368,7 @@ Status Link::on_abort(uint64_t reason, const char *text, size_t text_bytes) noex
 Status Link::on_goodbye() noexcept {
     // After an abort there is no orderly end.
     if (!peer_over_.exchange(true, std::memory_order_seq_cst) && !shared_) in_.finish();
-    Ending e;
-    e.status = MUSTER_E_PEER;
-    e.text = "the peer has closed the stream";
-    duplex_->end(std::move(e));
+    duplex_->end(Error::make(MUSTER_E_PEER, "the peer has closed the stream"));
     ask_turn();
     return MUSTER_OK;
 }

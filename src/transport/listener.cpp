@@ -1,24 +1,22 @@
 // SPDX-License-Identifier: MIT
 #include "transport/listener.hpp"
 
-#include "transport/hub.hpp"
-
 namespace muster {
 
 ListenerCore::~ListenerCore() {
     if (queue_) queue_->detach(*this);
 }
 
-bool ListenerCore::reserve() noexcept {
+bool ListenerCore::reserve() {
     const std::lock_guard hold(lock_);
-    if (closed_ || failed_.status < 0 || waiting_.size() + reserved_ >= backlog_) return false;
-    reserved_++;
+    if (closed_ || failed_.status < 0 || waiting_.size() + reserved_.size() >= backlog_) return false;
+    reserved_.emplace_back();
     return true;
 }
 
 void ListenerCore::unreserve() noexcept {
     const std::lock_guard hold(lock_);
-    reserved_--;
+    reserved_.pop_back();
 }
 
 // Tells waiters and the watch; the lock is given back first.
@@ -31,12 +29,13 @@ void ListenerCore::changed(std::unique_lock<std::mutex> &hold) noexcept {
 
 void ListenerCore::offer(Ref<Stream> stream) noexcept {
     std::unique_lock hold(lock_);
-    reserved_--;
     if (closed_) {
+        reserved_.pop_back();
         hold.unlock(); // the stream closes without the lock
         return;
     }
-    waiting_.push_back(std::move(stream));
+    reserved_.back() = std::move(stream);
+    waiting_.splice(waiting_.end(), reserved_, std::prev(reserved_.end()));
     changed(hold);
 }
 
@@ -117,7 +116,7 @@ void ListenerCore::cancel() noexcept {
 }
 
 void ListenerCore::close() noexcept {
-    std::deque<Ref<Stream>> refused; // closed without the lock
+    std::list<Ref<Stream>> refused; // closed without the lock
     std::unique_lock hold(lock_);
     closed_ = true;
     refused.swap(waiting_);
@@ -136,53 +135,44 @@ Result<Ref<Listener>> Listener::open(Context &context, std::string_view text, co
     if (!address) return address.error();
     auto transport = Registry::of(context).find(address->scheme);
     if (!transport) return transport.error();
-    Hub &hub = Hub::of(context);
-    if (auto usable = hub.usable(); !usable) return usable.error();
-    auto core = make_ref<ListenerCore>(context, options.backlog);
-    auto listener = (*transport)->listen(*address, options, core);
+    // All that may fail for want of memory comes before the socket.
+    auto open = make_ref<OpenListener>(context, options);
+    auto opened = make_ref<Listener>(open);
+    if (auto usable = open->hub.usable(); !usable) return usable.error();
+    auto listener = (*transport)->listen(*address, options, open->core);
     if (!listener) return listener.error();
-    auto opened = make_ref<Listener>(std::move(core), std::move(*transport), std::move(*listener));
-    const auto end = [core = opened->core_, listener = opened->listener_] {
-        core->close();
-        listener->close();
-    };
-    if (!context.post([&hub, end, id = opened->closing_id_] { *id = hub.on_closing(end); })) {
-        end();
-        return Error::make(MUSTER_E_CLOSED, "listen at %.*s: the context is closed", static_cast<int>(text.size()),
-                           text.data());
-    }
-    return opened;
+    open->transport = std::move(*transport);
+    open->listener = std::move(*listener);
+    if (open->enter()) return opened;
+    open->close();
+    return Error::make(MUSTER_E_CLOSED, "listen at %.*s: the context is closed", static_cast<int>(text.size()),
+                       text.data());
 }
 
-Status Listener::accept(Deadline &deadline, Ref<Stream> &out, Error &why) {
-    if (!deadline.look_once() && transport_->would_deadlock()) {
+void OpenListener::close() noexcept {
+    end();
+    leave_.post(hub.context());
+}
+
+void OpenListener::close_soon() noexcept {
+    if (!close_.post(hub.context())) end();
+}
+
+Status Listener::accept(Deadline &deadline, Ref<Stream> &out, Error &why) noexcept {
+    if (!deadline.look_once() && open_->transport->would_deadlock()) {
         why = Error::make(MUSTER_E_WOULD_DEADLOCK, "accept: this thread has to serve the transport it would wait for");
         return why.status;
     }
-    return core_->accept(deadline, out, why);
-}
-
-void Listener::leave() noexcept {
-    context().post([&hub = Hub::of(context()), id = closing_id_] { hub.forget_closing(*id); });
-}
-
-void Listener::close() noexcept {
-    core_->close();
-    listener_->close();
-    leave();
+    return open_->core->accept(deadline, out, why);
 }
 
 void Listener::last_reference_gone() noexcept {
     if (context().forked()) return;
-    // A finalizer must not wait while a socket is let go of.
-    const Ref<Context> context(&core_->context());
-    core_->watch(nullptr, 0);
-    const auto end = [core = core_, listener = listener_] {
-        core->close();
-        listener->close();
-    };
-    if (!context->post(end)) end();
-    leave();
+    const Ref<Context> context(&open_->core->context());
+    if (open_->listener) { // else the host never had it
+        open_->core->watch(nullptr, 0);
+        open_->close_soon(); // a finalizer must not wait while a socket is let go of
+    }
     delete this;
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // Connections between the moment they have proved themselves and the moment the host takes them.
+#include "transport/hub.hpp"
 #include "transport/transport.hpp"
 
-#include <deque>
-#include <memory>
+#include <list>
 #include <mutex>
 
 namespace muster {
@@ -15,8 +15,9 @@ class ListenerCore final : public Object, private Source {
     ListenerCore(Context &context, uint32_t backlog) : context_(&context), backlog_(backlog) {}
 
     Context &context() const noexcept { return *context_; }
-    // A place in the backlog, before both sides have agreed; then exactly one of offer() and unreserve().
-    bool reserve() noexcept;
+    // A place in the backlog, before both sides have agreed; then exactly one of offer() and unreserve(). False: there
+    // is none. Throws bad_alloc; what follows needs no memory.
+    bool reserve();
     void unreserve() noexcept;
     void offer(Ref<Stream> stream) noexcept; // into a place reserved; dropped when the listener was closed meanwhile
     // The transport can listen no more; waiting and later accepts fail with this.
@@ -36,37 +37,63 @@ class ListenerCore final : public Object, private Source {
     const Ref<Context> context_;
     const uint32_t backlog_;
     Signal signal_;
-    std::mutex lock_; // guards the rest
-    std::deque<Ref<Stream>> waiting_;
-    uint32_t reserved_ = 0;
+    std::mutex lock_;                           // guards the rest
+    std::list<Ref<Stream>> waiting_, reserved_; // the latter empty places
     uint32_t cancels_ = 0;
     Error failed_;
     bool closed_ = false, armed_ = false;
     Ref<Queue> queue_;
 };
 
+// What listens: held by the host's handle, and by the hub until it is closed.
+class OpenListener final : public Object {
+  public:
+    OpenListener(Context &context, const TransportOptions &options)
+        : hub(Hub::of(context)), core(make_ref<ListenerCore>(context, options.backlog)) {}
+
+    Hub &hub;
+    const Ref<ListenerCore> core;
+    Ref<Transport> transport; // these two are written before anybody else has it
+    Ref<TransportListener> listener;
+
+    bool enter() noexcept { return enter_.post(hub.context()); } // false: the engine has stopped
+    void close() noexcept;                                       // any thread, may wait
+    void close_soon() noexcept;                                  // any thread, does not wait
+
+  private:
+    void end() noexcept {
+        core->close();
+        listener->close();
+    }
+    void enter_here() noexcept { hub.on_closing(closing_); } // these three: loop thread
+    void leave_here() noexcept { hub.forget_closing(closing_); }
+    void close_here() noexcept {
+        end();
+        leave_here();
+    }
+    Errand<OpenListener, &OpenListener::enter_here> enter_{*this};
+    Errand<OpenListener, &OpenListener::leave_here> leave_{*this};
+    Errand<OpenListener, &OpenListener::close_here> close_{*this};
+    Closing<OpenListener, &OpenListener::end> closing_{*this};
+};
+
 // The handle of the host. Any thread.
 class Listener final : public Object {
   public:
-    Listener(Ref<ListenerCore> core, Ref<Transport> transport, Ref<TransportListener> listener)
-        : core_(std::move(core)), transport_(std::move(transport)), listener_(std::move(listener)) {}
+    explicit Listener(Ref<OpenListener> open) noexcept : open_(std::move(open)) {}
 
     static Result<Ref<Listener>> open(Context &context, std::string_view address, const TransportOptions &options);
-    Context &context() const noexcept { return core_->context(); }
-    Status accept(Deadline &deadline, Ref<Stream> &out, Error &why);
-    Status watch(Queue *queue, uint64_t tag) { return core_->watch(queue, tag); }
-    std::string address() { return listener_->address(); }
-    void cancel() noexcept { core_->cancel(); }
-    void close() noexcept;
+    Context &context() const noexcept { return open_->core->context(); }
+    Status accept(Deadline &deadline, Ref<Stream> &out, Error &why) noexcept;
+    Status watch(Queue *queue, uint64_t tag) { return open_->core->watch(queue, tag); }
+    std::string address() { return open_->listener->address(); }
+    void cancel() noexcept { open_->core->cancel(); }
+    void close() noexcept { open_->close(); }
 
   private:
     void last_reference_gone() noexcept override;
-    void leave() noexcept; // the list of what ends with the context
 
-    const Ref<ListenerCore> core_;
-    const Ref<Transport> transport_;
-    const Ref<TransportListener> listener_;
-    const std::shared_ptr<uint64_t> closing_id_ = std::make_shared<uint64_t>(0); // loop thread
+    const Ref<OpenListener> open_;
 };
 
 inline Listener *unwrap(muster_listener *handle) noexcept {

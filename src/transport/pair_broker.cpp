@@ -6,6 +6,7 @@
 #include <sodium.h>
 
 #include <cerrno>
+#include <new>
 #include <sys/epoll.h>
 
 namespace muster {
@@ -19,11 +20,10 @@ constexpr int64_t patience_ns = 2'000'000'000;
 class PairBroker::Visitor final : public Object, private Pollable {
   public:
     Visitor(PairBroker &broker, Fd fd) : broker_(broker), fd_(std::move(fd)) { broker_.visitors_++; }
-    void start() {
-        const Ref<Visitor> self(this);
+    void start() noexcept {
         if (!broker_.hub_.add(fd_.get(), EPOLLIN | EPOLLRDHUP, *this)) return leave();
         registered_ = true;
-        timer_ = broker_.hub_.start_timer(now_ns() + patience_ns, [self] { self->leave(); });
+        broker_.hub_.start_timer(patience_, now_ns() + patience_ns);
         on_events(EPOLLIN);
     }
 
@@ -46,11 +46,11 @@ class PairBroker::Visitor final : public Object, private Pollable {
     }
 
     void unregister() noexcept {
-        broker_.hub_.stop_timer(timer_);
+        broker_.hub_.stop_timer(patience_);
         if (std::exchange(registered_, false)) broker_.hub_.remove(fd_.get(), *this);
     }
 
-    void leave() noexcept {
+    void leave() noexcept { // callers hold a reference
         unregister();
         fd_.reset();
     }
@@ -59,7 +59,7 @@ class PairBroker::Visitor final : public Object, private Pollable {
     Fd fd_;
     Token token_{};
     size_t have_ = 0;
-    uint64_t timer_ = 0;
+    Timer<Visitor, &Visitor::leave> patience_{*this};
     bool registered_ = false;
 };
 
@@ -103,7 +103,8 @@ void PairBroker::on_events(uint32_t) noexcept {
         if (!fd) return; // without descriptors nobody is paired: his patience ends, and he stays with tcp
         int32_t process = 0;
         if (peer_user(fd.get(), process) != hub_.host.user || visitors_ >= most_visitors) continue;
-        make_ref<Visitor>(*this, std::move(fd))->start();
+        // Without memory he hears the hang-up, and stays with tcp.
+        if (auto *visitor = new (std::nothrow) Visitor(*this, std::move(fd))) Ref<Visitor>::adopt(visitor)->start();
     }
 }
 

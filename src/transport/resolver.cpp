@@ -17,50 +17,67 @@ Resolver &Resolver::of(Context &context) {
         context.part(&key, [](Context &c) -> std::unique_ptr<ContextPart> { return std::make_unique<Resolver>(c); }));
 }
 
+// A question on its way: through the list of those that wait, a thread, and the mailbox.
+struct Resolver::Job final : Task, Listed<Resolver::Job> {
+    Job(Resolver &resolver, const std::string &host, int port, Found found)
+        : resolver(resolver), host(host), port(port), found(std::move(found)), result(Error()) {}
+
+    void look() noexcept {
+        try {
+            result = muster::look_up(host, port, false);
+        } catch (const std::bad_alloc &) {
+            result = Error::make(MUSTER_E_NOMEM, "look up %s: out of memory", host.c_str());
+        }
+    }
+    void run() noexcept override { resolver.answer(*this); }
+
+    Resolver &resolver;
+    const std::string host;
+    const int port;
+    const Found found;
+    Result<std::vector<SocketAddress>> result;
+    Ref<Context> context; // of the thread
+};
+
+Resolver::~Resolver() {
+    while (Job *const job = waiting_.pop_front()) delete job;
+}
+
 void Resolver::look_up(const std::string &host, int port, Found found) {
     std::vector<SocketAddress> numeric(1);
     if (numeric_address(host, port, numeric[0])) return found(std::move(numeric));
-    Job job{host, port, std::move(found)};
-    if (running_ >= most_threads)
-        waiting_.push_back(std::move(job));
-    else
-        start(std::move(job));
+    auto job = std::make_unique<Job>(*this, host, port, std::move(found));
+    if (running_ < most_threads) return start(std::move(job));
+    waiting_.push_back(*job.release());
 }
 
-void Resolver::start(Job job) {
-    struct Work {
-        Ref<Context> context;
-        Resolver *resolver;
-        Job job;
-    };
-    auto work = std::make_unique<Work>(Work{Ref<Context>(&context_), this, std::move(job)});
+void Resolver::start(std::unique_ptr<Job> job) noexcept {
     running_++;
+    job->context = Ref<Context>(&context_);
     const int rc = start_thread(
         [](void *given) -> void * {
             prctl(PR_SET_NAME, "muster-resolve");
-            std::unique_ptr<Work> w(static_cast<Work *>(given));
-            auto result = muster::look_up(w->job.host, w->job.port, false);
-            Context &context = *w->context;
+            std::unique_ptr<Job> job(static_cast<Job *>(given));
+            job->look();
             // The job ends on the loop thread, where what it holds belongs; the thread's own reference goes here.
-            auto shared = std::make_shared<Job>(std::move(w->job));
-            context.post([resolver = w->resolver, shared, result = std::move(result)] {
-                resolver->running_--;
-                if (!resolver->waiting_.empty()) {
-                    Job next = std::move(resolver->waiting_.front());
-                    resolver->waiting_.pop_front();
-                    resolver->start(std::move(next));
-                }
-                shared->found(result);
-            });
+            const Ref<Context> context = std::move(job->context);
+            context->post(std::unique_ptr<Task>(std::move(job)));
             return nullptr;
         },
-        work.get());
+        job.get());
     if (rc == 0) {
-        work.release();
+        job.release();
         return;
     }
+    job->context.reset(); // the dial holds another
+    job->result = Error::from_errno(rc, MUSTER_E_NOMEM, "look up %s: thread", job->host.c_str());
+    answer(*job);
+}
+
+void Resolver::answer(Job &job) noexcept {
     running_--;
-    work->job.found(Error::from_errno(rc, MUSTER_E_NOMEM, "look up %s: thread", work->job.host.c_str()));
+    if (Job *const next = waiting_.pop_front()) start(std::unique_ptr<Job>(next));
+    job.found(std::move(job.result));
 }
 
 } // namespace muster

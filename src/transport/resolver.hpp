@@ -2,35 +2,34 @@
 #pragma once
 // Names are looked up on short-lived threads of our own: libc offers nothing that does not block, and libuv's thread
 // pool would be shared with everything else. A few at a time; nobody waits for one that hangs.
+#include "base/list.hpp"
 #include "context/context.hpp"
 #include "transport/sockets.hpp"
 
-#include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
+#include <vector>
 
 namespace muster {
 
-using Found = std::function<void(Result<std::vector<SocketAddress>>)>;
+using Found = std::function<void(Result<std::vector<SocketAddress>>)>; // throws nothing
 
 // Loop thread; the answers come there, too.
 class Resolver final : public ContextPart {
   public:
     static Resolver &of(Context &context);
-    explicit Resolver(Context &context) : context_(context) {}
+    explicit Resolver(Context &context) noexcept : context_(context) {}
+    ~Resolver() override;
     // `found` runs once, unless the engine has stopped by then.
     void look_up(const std::string &host, int port, Found found);
 
   private:
-    struct Job {
-        std::string host;
-        int port;
-        Found found;
-    };
-    void start(Job job);
+    struct Job;
+    void start(std::unique_ptr<Job> job) noexcept;
+    void answer(Job &job) noexcept;
+
     Context &context_;
-    std::deque<Job> waiting_;
+    List<Job> waiting_;
     int running_ = 0;
 };
 

@@ -22,7 +22,7 @@ struct Sealer::State {
     crypto_secretstream_xchacha20poly1305_state stream;
 };
 
-Sealer::Sealer(const unsigned char *key) noexcept : state_(new State) {
+Sealer::Sealer(const unsigned char *key) : state_(new State) {
     crypto_secretstream_xchacha20poly1305_init_push(&state_->stream, prefix_, key);
 }
 
@@ -41,7 +41,7 @@ struct Opener::State {
     crypto_secretstream_xchacha20poly1305_state stream;
 };
 
-Opener::Opener(const unsigned char *key) noexcept : state_(new State) {
+Opener::Opener(const unsigned char *key) : state_(new State) {
     memcpy(key_, key, sizeof key_);
 }
 

@@ -19,7 +19,7 @@ bool start_crypto() noexcept;
 // One user at a time.
 class Sealer {
   public:
-    explicit Sealer(const unsigned char *key) noexcept;
+    explicit Sealer(const unsigned char *key);
     ~Sealer();
     const unsigned char *prefix() const noexcept { return prefix_; }
     // `frame`: header (8), one free byte, `size` bytes of payload, 16 free bytes. Seals in place.
@@ -34,7 +34,7 @@ class Sealer {
 // One user at a time.
 class Opener {
   public:
-    explicit Opener(const unsigned char *key) noexcept;
+    explicit Opener(const unsigned char *key);
     ~Opener();
     bool ready() const noexcept { return prefix_have_ == seal_prefix_bytes; }
     // Takes bytes of the prefix off the front of what came in. False: it is no prefix.

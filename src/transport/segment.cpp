@@ -75,7 +75,7 @@ Result<Segment> take_segment(Fd (&fds)[segment_descriptors], size_t size) noexce
     return s;
 }
 
-Result<Ref<Duplex>> segment_duplex(Segment &segment, uint64_t window, int own, bool fresh) {
+Result<Ref<Duplex>> segment_duplex(Segment &segment, uint64_t window, int own, bool fresh) noexcept {
     auto own_event = duplicate(segment.events[own].get(), "a doorbell");
     if (!own_event) return own_event.error();
     auto peer_event = duplicate(segment.events[1 - own].get(), "a doorbell");

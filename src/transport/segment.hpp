@@ -29,7 +29,7 @@ Result<Segment> make_segment(size_t size) noexcept;
 Result<Segment> take_segment(Fd (&fds)[segment_descriptors], size_t size) noexcept;
 // The duplex of side `own` over its mapping, which is the duplex's from now on; the descriptors stay. `fresh`: this
 // process made the segment, and lays it out before it sends it.
-Result<Ref<Duplex>> segment_duplex(Segment &segment, uint64_t window, int own, bool fresh);
+Result<Ref<Duplex>> segment_duplex(Segment &segment, uint64_t window, int own, bool fresh) noexcept;
 
 // Sends bytes with the descriptors of a segment on a Unix socket: how many bytes, or -errno.
 ssize_t send_segment(int socket, const std::string &bytes, const Segment &segment) noexcept;

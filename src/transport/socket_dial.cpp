@@ -50,28 +50,40 @@ Result<HandshakeConfig> greeting_for(Hub &hub, const Address &address, const Tra
 SocketDial::SocketDial(Hub &hub, const Address &address, HandshakeConfig config, Ref<Dial> dial)
     : hub_(hub), text_(address.text), config_(std::move(config)), dial_(std::move(dial)) {}
 
-bool SocketDial::wanted() {
+bool SocketDial::wanted() noexcept {
+    return dial_ && dial_->stop_by(Ref<Attempt>(this));
+}
+
+// Without memory this dial fails.
+template <class Step>
+void SocketDial::guarded(Step &&step) noexcept {
     const Ref<SocketDial> self(this);
-    // stop() belongs to the loop; whoever gives up may be any thread.
-    return dial_ && dial_->stop_by([self] {
-        if (!self->hub_.context().post([self] { self->stop(); })) self->dial_.reset();
-    });
+    try {
+        step();
+    } catch (const std::bad_alloc &) {
+        fail(Error::make(MUSTER_E_NOMEM, "out of memory"));
+    }
 }
 
-void SocketDial::start(std::vector<SocketAddress> addresses) {
+void SocketDial::start(std::vector<SocketAddress> addresses) noexcept {
     addresses_ = std::move(addresses);
-    if (!dial_) return;
-    try_next();
+    guarded([this] { try_next(); });
 }
 
+// It belongs to the loop; whoever gives up may be any thread.
 void SocketDial::stop() noexcept {
+    if (!stop_.post(hub_.context())) dial_.reset();
+}
+
+void SocketDial::stop_here() noexcept {
     dial_.reset();
     leave_socket();
     if (const Ref<Greeter> greeter = std::move(greeter_); greeter) greeter->stop();
 }
 
 void SocketDial::leave_socket() noexcept {
-    hub_.stop_timer(std::exchange(timer_, 0));
+    hub_.stop_timer(timer_);
+    paused_ = false;
     if (std::exchange(registered_, false)) hub_.remove(fd_.get(), *this);
     fd_.reset();
 }
@@ -80,7 +92,7 @@ void SocketDial::fail(const Error &why) noexcept {
     const Ref<SocketDial> self(this);
     const Ref<Dial> dial = std::move(dial_);
     leave_socket();
-    greeter_.reset();
+    if (const Ref<Greeter> greeter = std::move(greeter_); greeter) greeter->stop();
     if (!dial) return;
     if (strncmp(why.message, "dial ", 5) == 0) return dial->done(why);
     Error full = Error::make(why.status, "dial %s: %s", text_.c_str(), why.message);
@@ -89,7 +101,6 @@ void SocketDial::fail(const Error &why) noexcept {
 }
 
 void SocketDial::try_next() {
-    const Ref<SocketDial> self(this);
     while (dial_ && !fd_ && !greeter_ && !paused_) {
         if (next_ >= addresses_.size()) {
             Error why = Error::from_errno(last_errno_, MUSTER_OK, "dial %s", text_.c_str());
@@ -100,7 +111,12 @@ void SocketDial::try_next() {
     }
 }
 
-void SocketDial::not_this_one(int why) {
+void SocketDial::next_turn() noexcept {
+    if (!std::exchange(paused_, false)) not_this_one(ETIMEDOUT);
+    guarded([this] { try_next(); });
+}
+
+void SocketDial::not_this_one(int why) noexcept {
     last_errno_ = why;
     leave_socket();
 }
@@ -109,7 +125,6 @@ void SocketDial::try_one(const SocketAddress &address) {
     auto fd = open_socket(address.family());
     if (!fd) return not_this_one(fd.error().os_errno);
     fd_ = std::move(*fd);
-    const Ref<SocketDial> self(this);
     int rc;
     do rc = connect(fd_.get(), address.get(), address.size);
     while (rc != 0 && errno == EINTR);
@@ -118,20 +133,13 @@ void SocketDial::try_one(const SocketAddress &address) {
         fd_.reset();
         next_--;
         paused_ = true;
-        timer_ = hub_.start_timer(now_ns() + full_pause_ns, [self] {
-            self->paused_ = false;
-            self->try_next();
-        });
+        hub_.start_timer(timer_, now_ns() + full_pause_ns);
         return;
     }
     if (errno != EINPROGRESS) return not_this_one(errno);
     if (auto added = hub_.add(fd_.get(), EPOLLOUT, *this); !added) return not_this_one(added.error().os_errno);
     registered_ = true;
-    if (next_ < addresses_.size())
-        timer_ = hub_.start_timer(now_ns() + patience_ns, [self] {
-            self->not_this_one(ETIMEDOUT);
-            self->try_next();
-        });
+    if (next_ < addresses_.size()) hub_.start_timer(timer_, now_ns() + patience_ns);
 }
 
 void SocketDial::on_events(uint32_t) noexcept {
@@ -145,17 +153,14 @@ void SocketDial::on_events(uint32_t) noexcept {
     // Dialling a free local port may meet itself.
     if (why == 0 && there.size == here.size && memcmp(&here.storage, &there.storage, here.size) == 0)
         why = ECONNREFUSED;
-    try {
+    guarded([&] {
         if (why == 0) return connected();
         not_this_one(why);
         try_next();
-    } catch (const std::bad_alloc &) {
-        fail(Error::make(MUSTER_E_NOMEM, "out of memory"));
-    }
+    });
 }
 
 void SocketDial::connected() {
-    const Ref<SocketDial> self(this);
     hub_.stop_timer(timer_);
     if (std::exchange(registered_, false)) hub_.remove(fd_.get(), *this);
     HandshakeConfig config = config_;
@@ -174,14 +179,16 @@ void SocketDial::connected() {
             return fail(Error::make(MUSTER_E_PERMISSION, "it belongs to a process of user %u", user));
     }
     greeter_ = make_ref<Greeter>(hub_, std::move(fd_), std::move(config), std::move(setup),
-                                 [self](Result<Ref<Stream>> result) {
-                                     if (!result) return self->fail(result.error());
-                                     self->greeter_.reset();
-                                     const Ref<Dial> dial = std::move(self->dial_);
-                                     if (dial) dial->done(std::move(result));
-                                 });
+                                 static_cast<GreeterOwner &>(*this));
     const Ref<Greeter> greeter = greeter_;
     greeter->start();
+}
+
+void SocketDial::greeted(Greeter &, Result<Ref<Stream>> result) noexcept {
+    if (!result) return fail(result.error());
+    greeter_.reset();
+    const Ref<Dial> dial = std::move(dial_);
+    if (dial) dial->done(std::move(result));
 }
 
 } // namespace muster

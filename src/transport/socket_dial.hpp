@@ -12,22 +12,28 @@ Result<HandshakeConfig> greeting_for(Hub &hub, const Address &address, const Tra
 // yes or no. E_ADDRESS: neither.
 Result<bool> yes_or_no(const Address &address, const char *option, bool otherwise);
 
-// Loop thread only.
-class SocketDial final : public Object, private Pollable {
+// Loop thread only, but for stop().
+class SocketDial final : public Attempt, private Pollable, private GreeterOwner {
   public:
     SocketDial(Hub &hub, const Address &address, HandshakeConfig config, Ref<Dial> dial);
-    void start(std::vector<SocketAddress> addresses); // tried in this order
+    bool wanted() noexcept;                                    // false: nobody waits any more
+    void start(std::vector<SocketAddress> addresses) noexcept; // tried in this order
     void fail(const Error &why) noexcept;
-    bool wanted(); // false: nobody waits any more
+    void stop() noexcept override;
 
   private:
     void on_events(uint32_t epoll_events) noexcept override;
     Object &pollable_object() noexcept override { return *this; }
+    void greeted(Greeter &greeter, Result<Ref<Stream>> result) noexcept override;
+    Object &greeter_owner() noexcept override { return *this; }
+    template <class Step>
+    void guarded(Step &&step) noexcept;
     void try_next();
     void try_one(const SocketAddress &address);
     void connected();
-    void not_this_one(int why);
-    void stop() noexcept;
+    void not_this_one(int why) noexcept;
+    void next_turn() noexcept; // of an address, or of one that had no room
+    void stop_here() noexcept;
     void leave_socket() noexcept;
 
     Hub &hub_;
@@ -38,7 +44,8 @@ class SocketDial final : public Object, private Pollable {
     size_t next_ = 0;
     Fd fd_;
     bool registered_ = false, paused_ = false;
-    uint64_t timer_ = 0;
+    Timer<SocketDial, &SocketDial::next_turn> timer_{*this};
+    Errand<SocketDial, &SocketDial::stop_here> stop_{*this};
     int last_errno_ = 0;
     Ref<Greeter> greeter_;
 };

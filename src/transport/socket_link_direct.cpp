@@ -380,7 +380,7 @@ size_t SocketLink::send_frames(const unsigned char *data, size_t size, size_t &r
         const size_t head = std::min(sent, frame_header_bytes), k = spans[2 * i + 1].iov_len;
         const size_t done = std::min(sent - head, k);
         sent -= head + done;
-        if (head < frame_header_bytes) spill_.assign(headers[i] + head, headers[i] + frame_header_bytes);
+        spill_.add(headers[i] + head, frame_header_bytes - head);
         moved += done;
         planned -= k;
         rest = k - done;
@@ -434,14 +434,12 @@ Carrier::Moved SocketLink::send(const void *data, size_t size, Deadline &deadlin
             moved += k;
             if (k != 0) continue;
         } else {
-            iovec spans[2] = {{spill_.data() + spill_at_, spill_.size() - spill_at_},
-                              {const_cast<unsigned char *>(from) + moved, rest}};
+            iovec spans[2] = {{spill_.data(), spill_.size()}, {const_cast<unsigned char *>(from) + moved, rest}};
             const bool spilled = !spill_.empty();
             const ssize_t n = send_spans(spilled ? spans : spans + 1, spilled ? 2 : 1);
             if (n > 0) {
                 const size_t head = spilled ? std::min(static_cast<size_t>(n), spans[0].iov_len) : 0;
-                spill_at_ += head;
-                if (spilled && spill_at_ == spill_.size()) spill_.clear(), spill_at_ = 0;
+                if (spilled) spill_.took(head);
                 moved += static_cast<size_t>(n) - head;
                 rest -= static_cast<size_t>(n) - head;
                 sent_.store(true, std::memory_order_relaxed);

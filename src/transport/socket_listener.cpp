@@ -21,7 +21,7 @@ SocketListener::SocketListener(Hub &hub, Fd fd, std::string address, Ref<Listene
     : hub_(hub), address_(std::move(address)), core_(std::move(core)), config_(std::move(greeting)),
       file_(std::move(file)), fd_(std::move(fd)) {}
 
-Result<void> SocketListener::start() {
+Result<void> SocketListener::start() noexcept {
     return hub_.add(fd_.get(), EPOLLIN, *this);
 }
 
@@ -52,11 +52,7 @@ void SocketListener::accept_some() noexcept {
         if (why == EMFILE || why == ENFILE || why == ENOBUFS || why == ENOMEM) {
             hub_.context().log(MUSTER_LOG_ERROR, "%s: %s", address_.c_str(),
                                Error::from_errno(why, MUSTER_OK, "cannot accept a connection").message);
-            if (!std::exchange(pausing_, true))
-                hub_.start_timer(now_ns() + pause_ns, [self] {
-                    self->pausing_ = false;
-                    self->accept_some();
-                });
+            hub_.start_timer(pause_, now_ns() + pause_ns);
             return;
         }
         // Others concern one connection that is gone already.
@@ -65,11 +61,22 @@ void SocketListener::accept_some() noexcept {
 
 // Room for one more that has not proved itself. False: they are all fresh, the new one has to go.
 bool SocketListener::make_place() noexcept {
-    if (greeting_.size() < hub_.context().settings.max_unauthenticated) return true;
-    const Ref<Greeter> oldest = greeting_.front();
-    if (now_ns() - oldest->since() < patience_ns) return false;
-    oldest->refuse(Refusal::limit); // leaves the list
+    if (greeting_count_ < hub_.context().settings.max_unauthenticated) return true;
+    Greeter *one = greeting_.begin_walk();
+    while (one != nullptr && !one->lingers()) one = greeting_.next();
+    if (one == nullptr && now_ns() - greeting_.first()->since() >= patience_ns) one = greeting_.first();
+    if (one == nullptr) return false;
+    one->refuse(Refusal::limit); // leaves the list
     return true;
+}
+
+// What it has said so far is read away, so that closing the socket does not take the refusal back.
+void SocketListener::refuse(int fd) noexcept {
+    unsigned char buffer[1024];
+    [[maybe_unused]] ssize_t n = recv(fd, buffer, sizeof buffer, MSG_DONTWAIT);
+    const std::string refusal = Handshake::refusal_message(Refusal::limit); // so short that it needs no memory
+    n = send(fd, refusal.data(), refusal.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    hub_.context().counters.handshakes_failed.fetch_add(1, std::memory_order_relaxed);
 }
 
 void SocketListener::greet(Fd fd) {
@@ -95,32 +102,36 @@ void SocketListener::greet(Fd fd) {
     if (!unix_socket && config.local && config.upgrade) config.passing = Passing::aside;
     setup.what = "accept " + setup.peer;
     if (!make_place()) {
-        const std::string refusal = Handshake::refusal_message(Refusal::limit);
-        [[maybe_unused]] const ssize_t n = send(fd.get(), refusal.data(), refusal.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-        hub_.context().counters.handshakes_failed.fetch_add(1, std::memory_order_relaxed);
+        refuse(fd.get());
         hub_.context().log(MUSTER_LOG_WARN, "%s: refused: too many that have not proved themselves",
                            setup.what.c_str());
         return;
     }
-    const auto admitted = std::make_shared<bool>(false);
-    config.admit = [core = core_, admitted] { return *admitted = core->reserve(); };
-    const auto place_of = std::make_shared<Greeter *>(nullptr);
-    config.offer = [place_of, &hub = hub_](PairOffer &out) {
-        return *place_of != nullptr && PairBroker::of(hub).offer(**place_of, out);
-    };
-    const auto place = greeting_.insert(greeting_.end(), Ref<Greeter>());
-    *place = make_ref<Greeter>(hub_, std::move(fd), std::move(config), std::move(setup),
-                               [self = Ref<SocketListener>(this), place, admitted](Result<Ref<Stream>> result) {
-                                   const Ref<Greeter> last = std::move(*place);
-                                   self->greeting_.erase(place);
-                                   if (result)
-                                       self->core_->offer(std::move(*result));
-                                   else if (*admitted)
-                                       self->core_->unreserve();
-                               });
-    const Ref<Greeter> greeter = *place;
-    *place_of = greeter.get();
+    const auto greeter =
+        make_ref<Greeter>(hub_, std::move(fd), std::move(config), std::move(setup), static_cast<GreeterOwner &>(*this));
+    greeter->retain(); // for the list
+    greeting_.push_back(*greeter);
+    greeting_count_++;
     greeter->start();
+}
+
+void SocketListener::greeted(Greeter &greeter, Result<Ref<Stream>> result) noexcept {
+    greeting_.remove(greeter);
+    greeting_count_--;
+    if (result)
+        core_->offer(std::move(*result));
+    else if (greeter.admitted())
+        core_->unreserve();
+    greeter.release();
+}
+
+void SocketListener::drop_greeters() noexcept {
+    while (Greeter *const greeter = greeting_.pop_front()) {
+        greeting_count_--;
+        if (greeter->admitted()) core_->unreserve();
+        greeter->stop();
+        greeter->release();
+    }
 }
 
 void SocketListener::close() noexcept {
@@ -136,14 +147,7 @@ void SocketListener::close() noexcept {
         fd_.reset();
     }
     // Those in the middle of proving themselves are dropped.
-    const Ref<SocketListener> self(this);
-    hub_.context().post([self] {
-        while (!self->greeting_.empty()) {
-            const Ref<Greeter> last = std::move(self->greeting_.front());
-            self->greeting_.pop_front();
-            last->stop();
-        }
-    });
+    drop_greeters_.post(hub_.context());
 }
 
 } // namespace muster

@@ -4,7 +4,6 @@
 #include "transport/greeter.hpp"
 #include "transport/listener.hpp"
 
-#include <list>
 #include <mutex>
 
 namespace muster {
@@ -16,21 +15,26 @@ struct SocketFile {
 };
 
 // Any thread, unless a member says otherwise.
-class SocketListener final : public TransportListener, private Pollable {
+class SocketListener final : public TransportListener, private Pollable, private GreeterOwner {
   public:
     // `greeting` has everything but what depends on the connection.
     SocketListener(Hub &hub, Fd fd, std::string address, Ref<ListenerCore> core, HandshakeConfig greeting,
                    SocketFile file);
-    Result<void> start();
+    Result<void> start() noexcept;
     std::string address() override { return address_; }
     void close() noexcept override;
 
   private:
     void on_events(uint32_t epoll_events) noexcept override;
     Object &pollable_object() noexcept override { return *this; }
+    bool admit() override { return core_->reserve(); }
+    void greeted(Greeter &greeter, Result<Ref<Stream>> result) noexcept override;
+    Object &greeter_owner() noexcept override { return *this; }
     void accept_some() noexcept;
     void greet(Fd fd);
     bool make_place() noexcept;
+    void drop_greeters() noexcept; // loop thread
+    void refuse(int fd) noexcept;
 
     Hub &hub_;
     const std::string address_;
@@ -40,8 +44,10 @@ class SocketListener final : public TransportListener, private Pollable {
     std::mutex lock_; // guards fd_: close() waits for an accept() under way
     Fd fd_;
     // loop thread
-    std::list<Ref<Greeter>> greeting_; // oldest first
-    bool pausing_ = false;
+    List<Greeter> greeting_; // oldest first; holds a reference to each
+    uint32_t greeting_count_ = 0;
+    Timer<SocketListener, &SocketListener::accept_some> pause_{*this};
+    Errand<SocketListener, &SocketListener::drop_greeters> drop_greeters_{*this};
 };
 
 } // namespace muster

@@ -50,7 +50,7 @@ SocketAddress unix_socket_address(const std::string &path) noexcept {
     return out;
 }
 
-bool numeric_address(const std::string &host, int port, SocketAddress &out) noexcept {
+bool numeric_address(const std::string &host, int port, SocketAddress &out) {
     out = {};
     auto &in = reinterpret_cast<sockaddr_in &>(out.storage);
     if (inet_pton(AF_INET, host.c_str(), &in.sin_addr) == 1) {

@@ -22,7 +22,7 @@ struct SocketAddress {
 // A path, or "@name" for an abstract one; checked by parse_address().
 SocketAddress unix_socket_address(const std::string &path) noexcept;
 // IPv4 or IPv6 text. False: it is a name, to be looked up.
-bool numeric_address(const std::string &host, int port, SocketAddress &out) noexcept;
+bool numeric_address(const std::string &host, int port, SocketAddress &out);
 // Looks a name up; may take long. A few addresses at most, in the order to be tried.
 Result<std::vector<SocketAddress>> look_up(const std::string &host, int port, bool to_listen);
 std::string host_of(const SocketAddress &address); // without the port

@@ -7,7 +7,6 @@
 
 #include <muster/transport.h>
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -23,14 +22,20 @@ struct TransportOptions {
 
 class ListenerCore; // transport/listener.hpp: takes the connections that have proved themselves
 
+// What a transport does for one dial until it calls Dial::done().
+class Attempt : public Object {
+  public:
+    // The dial is not wanted any more (time, context closing); done() need not be called then. Any thread, once.
+    virtual void stop() noexcept = 0;
+};
+
 // A dial under way; made by dial.hpp. Held by whoever waits and by the transport. Any thread.
 class Dial : public Object {
   public:
     // The transport tells how it ended: once per Transport::dial(). A stream nobody waits for any more is dropped.
     virtual void done(Result<Ref<Stream>> result) noexcept = 0;
-    // What to run, once, on any thread, if the dial is not wanted any more (time, context closing); the transport need
-    // not call done() then. False: it is not wanted already, `stop` will not be run.
-    virtual bool stop_by(std::function<void()> stop) = 0;
+    // Who is to be stopped if the dial is not wanted any more. False: it is not wanted already.
+    virtual bool stop_by(Ref<Attempt> attempt) noexcept = 0;
     virtual Context &context() noexcept = 0;
 };
 
@@ -43,7 +48,8 @@ class TransportListener : public Object {
 
 class Transport : public Object {
   public:
-    // Begins to connect; must not block. Loop thread. May call dial->done() before it returns.
+    // Begins to connect; must not block. Loop thread. May call dial->done() before it returns. What it throws, the dial
+    // is told.
     virtual void dial(const Address &address, const TransportOptions &options, Ref<Dial> dial) = 0;
     // The calling thread of muster_transport_listen(). Connections go to core->offer().
     virtual Result<Ref<TransportListener>> listen(const Address &address, const TransportOptions &options,

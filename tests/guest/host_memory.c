@@ -232,20 +232,23 @@ static int ends(long n, int only_once) {
 
 int main(int argc, char **argv) {
     transports = argc > 1 && strcmp(argv[1], "transports") == 0;
-    if (argc == 5) { // one case: guest_memory transports|core <allocation> <once> <flags>
+    if (argc == 5) { // one case: guest_memory core|transports <allocation> <once> <flags>
         first_failure = atol(argv[2]);
         once = atoi(argv[3]);
         flags = (uint32_t)atoi(argv[4]);
         use();
         return 0;
     }
+    const long step =
+        argc == 3 ? atol(argv[2]) : 1; // guest_memory core|transports [<step>]: each so many-th allocation
     for (int only_once = 1; only_once >= 0; only_once--)
         for (flags = 0; flags <= MUSTER_CONTEXT_EXTERNAL; flags += MUSTER_CONTEXT_EXTERNAL) {
             long n = 0;
-            while (guest_failures < 10 && !ends(n, only_once)) n++;
+            while (guest_failures < 10 && !ends(n, only_once)) n += step;
             CHECK(n > 25 || guest_failures); // else the trap was not set
-            printf("%s  %ld points of failure, %s, %s\n", guest_failures ? "FAILED" : "ok    ", n,
-                   only_once ? "once" : "from there on", flags ? "external" : "threaded");
+            printf("%s  %s %ld points of failure, %ld at a time, %s, %s\n", guest_failures ? "FAILED" : "ok    ",
+                   transports ? "transports:" : "core:", n, step, only_once ? "once" : "from there on",
+                   flags ? "external" : "threaded");
         }
     return guest_result();
 }

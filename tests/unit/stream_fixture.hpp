@@ -132,11 +132,7 @@ class Teller final : public Carrier {
   public:
     explicit Teller(Ref<Duplex> other) : other_(std::move(other)) {}
     void abort(uint64_t reason, const char *text, size_t text_bytes) noexcept override {
-        Ending e;
-        e.status = MUSTER_E_ABORTED;
-        e.reason = reason;
-        e.text.assign(text, text_bytes);
-        other_->end(std::move(e));
+        other_->end({Error::make(MUSTER_E_ABORTED, "%.*s", static_cast<int>(text_bytes), text), reason});
     }
     void closed() noexcept override { closed_count++; }
     std::atomic<int> closed_count{0};

@@ -486,9 +486,7 @@ void test_a_sleeper_whose_flag_was_taken_down_is_woken_by_the_end(void **) {
             park.state.store(Park::AWAKE);
             const int64_t before = now_ns();
             if (round < 2) {
-                Ending e;
-                e.status = MUSTER_E_PEER;
-                p.duplexes[0]->end(std::move(e));
+                p.duplexes[0]->end(Error::from_status(MUSTER_E_PEER));
             } else {
                 p.streams[0]->cancel(MUSTER_STREAM_READ | MUSTER_STREAM_WRITE);
             }
