@@ -96,6 +96,7 @@ MUSTER_API muster_status muster_stream_pair(muster_context *context, const muste
  * @retval MUSTER_AGAIN      The timeout was 0 and not all fitted; a watch for ::MUSTER_STREAM_WRITABLE is armed again.
  * @retval MUSTER_TIMEOUT    The time passed before all were accepted.
  * @retval MUSTER_E_ARG      No stream, or no data with a size above 0.
+ * @retval MUSTER_E_NOMEM    No memory for more; out_bytes were accepted.
  * @retval MUSTER_E_CLOSED   This side finished writing or closed the stream.
  * @retval MUSTER_E_PEER     The peer died or the way to it broke; muster_stream_reason() tells more.
  * @retval MUSTER_E_ABORTED  The stream was aborted; muster_stream_reason() tells why.
@@ -138,6 +139,7 @@ MUSTER_API muster_status muster_stream_write_owned(muster_stream *stream, const 
  * @retval MUSTER_TIMEOUT    No room in time.
  * @retval MUSTER_E_ARG      No stream or place, or min_bytes out of range.
  * @retval MUSTER_E_BUSY     A reservation is already out.
+ * @retval MUSTER_E_NOMEM    No memory.
  * @retval MUSTER_E_CLOSED   This side finished writing or closed the stream.
  * @retval MUSTER_E_PEER     The peer died or the way to it broke.
  * @retval MUSTER_E_ABORTED  The stream was aborted.
@@ -245,6 +247,7 @@ MUSTER_API muster_status muster_stream_read_begin(muster_stream *stream, void *o
  * @retval MUSTER_E_ARG      No stream or place, or min_bytes out of range.
  * @retval MUSTER_E_BUSY     Bytes are already shown.
  * @retval MUSTER_E_END      The peer finished writing before that many; what is left can be read.
+ * @retval MUSTER_E_NOMEM    No memory.
  * @retval MUSTER_E_CLOSED   This side closed the stream.
  * @retval MUSTER_E_PEER     The peer died before that many; what is left can be read.
  * @retval MUSTER_E_ABORTED  The stream was aborted.

@@ -62,6 +62,7 @@ typedef struct muster_transport_config {
  * @retval MUSTER_E_PROTOCOL    The other side does not speak Muster, or no common version.
  * @retval MUSTER_E_PEER        The connection broke during the handshake.
  * @retval MUSTER_E_LIMIT       No descriptor left, or the other side takes no more.
+ * @retval MUSTER_E_UNSUPPORTED One side must have shared memory (shm), and the other cannot or will not share it.
  * @retval MUSTER_E_NOMEM       No memory.
  * @retval MUSTER_E_SYSTEM      Another failure of the system; see muster_error::os_errno.
  * @retval MUSTER_E_CLOSED      The context is closed.
@@ -113,6 +114,7 @@ MUSTER_API muster_status muster_transport_dial_begin(muster_context *context, co
  * @retval MUSTER_E_EXISTS      The address is in use.
  * @retval MUSTER_E_PERMISSION  The system refuses this user, or the socket's folder is open to others.
  * @retval MUSTER_E_LIMIT       No descriptor left.
+ * @retval MUSTER_E_UNSUPPORTED The transport is served by a host that cannot listen.
  * @retval MUSTER_E_NOMEM       No memory.
  * @retval MUSTER_E_SYSTEM      Another failure of the system; see muster_error::os_errno.
  * @retval MUSTER_E_CLOSED      The context is closed.
@@ -159,6 +161,7 @@ MUSTER_API muster_status muster_listener_watch(muster_listener *listener, muster
  * @retval MUSTER_OK       Given (or only measured).
  * @retval MUSTER_E_ARG    No listener, or no place for the length.
  * @retval MUSTER_E_LIMIT  The room is too small; nothing written, the length is told.
+ * @retval MUSTER_E_NOMEM  No memory.
  * @retval MUSTER_E_FORKED The listener belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_listener_address(muster_listener *listener, char *out_text, size_t capacity,
