@@ -53,6 +53,12 @@ void Connections::dial(const Address &address, const TransportOptions &options, 
     config.seal = own->seal;
     config.peer = own->full;
     const Ref<ConnectionLink> link = make_link(std::move(config));
+    try { // all that may fail for want of memory comes before the connection
+        link->session_->open({}, options, std::move(dial));
+    } catch (const std::bad_alloc &) {
+        link->session_->end_now(Error::make(MUSTER_E_NOMEM, "dial %s: out of memory", own->full.c_str()));
+        throw;
+    }
     Error error;
     const Status status = ops_.dial(self_, own->text.data(), own->text.size(),
                                     reinterpret_cast<muster_link *>(link.get()), &link->connection_, &error);
@@ -60,15 +66,19 @@ void Connections::dial(const Address &address, const TransportOptions &options, 
         link->connection_ = nullptr;
         link->session_->lost(plugin_error(plugin_, error, status, "dial", own->full));
     }
-    link->session_->open({}, options, std::move(dial));
 }
 
 Ref<ConnectionLink> Connections::make_link(SessionConfig config) {
     config.single = true;
     config.local = (ops_.flags & (MUSTER_PLUGIN_LOCAL | MUSTER_PLUGIN_SEALS)) != 0;
-    const auto link = make_ref<ConnectionLink>(*this, std::move(config));
-    links_.push_back(link);
-    return link;
+    links_.emplace_back(); // the place first: once made, a link and its session hold each other
+    try {
+        links_.back() = make_ref<ConnectionLink>(*this, std::move(config));
+    } catch (const std::bad_alloc &) {
+        links_.pop_back();
+        throw;
+    }
+    return links_.back();
 }
 
 Result<Ref<TransportListener>> Connections::listen(const Address &address, const TransportOptions &options,
@@ -98,7 +108,7 @@ Result<Ref<TransportListener>> Connections::listen(const Address &address, const
 void Connections::context_closes() noexcept {
     closing_ = true;
     for (const Ref<ConnectionListener> &listener : std::exchange(listeners_, {})) listener->unlisten();
-    for (const Ref<ConnectionLink> &link : std::vector<Ref<ConnectionLink>>(links_)) link->session_->end_when_idle();
+    for (const Ref<ConnectionLink> &link : links_) link->session_->end_when_idle(); // they leave in their own turns
 }
 
 void Connections::context_stops() noexcept {
@@ -118,14 +128,11 @@ ConnectionListener::ConnectionListener(Connections &transport, const SessionAddr
     : transport_(&transport), wanted_(address), options_(options), core_(std::move(core)) {}
 
 void ConnectionListener::close() noexcept {
-    try {
-        const Result<void> done = run_on_loop(transport_->context_, [this]() -> Result<void> {
-            unlisten();
-            return {};
-        });
-        if (!done) return;             // the loop has stopped, and took it along
-    } catch (const std::bad_alloc &) { // it goes with the context
-    }
+    const Result<void> done = run_on_loop(transport_->context_, [this]() -> Result<void> {
+        unlisten();
+        return {};
+    });
+    if (!done) return; // the loop has stopped, and took it along
 }
 
 void ConnectionListener::unlisten() noexcept {

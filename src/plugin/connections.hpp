@@ -29,6 +29,7 @@ class Connections final : public Transport, public SessionTransport {
     Connections(Plugin &plugin, std::string scheme, const muster_connections_ops &ops, void *self);
     Result<void> ensure_started();
     Ref<ConnectionLink> make_link(SessionConfig config);
+    Object &transport_object() noexcept override { return *this; }
     void context_closes() noexcept override;
     bool context_drained() noexcept override { return links_.empty(); }
     void context_stops() noexcept override;

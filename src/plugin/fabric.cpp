@@ -97,7 +97,14 @@ void Fabric::resolved(uint64_t question, Status status, uint64_t id, const char 
         return context_.log(MUSTER_LOG_ERROR, "%s answered a resolve that was over", plugin_.name());
     const Dialing dialing = std::move(found->second);
     dialing_.erase(found);
-    if (status == MUSTER_OK) return dial_peer(id, dialing);
+    if (status == MUSTER_OK) {
+        try {
+            return dial_peer(id, dialing);
+        } catch (const std::bad_alloc &) {
+            return dialing.dial->done(
+                Error::make(MUSTER_E_NOMEM, "dial %s: out of memory", dialing.address.full.c_str()));
+        }
+    }
     Error error;
     memcpy(error.message, text, std::min<size_t>(text_bytes, sizeof error.message - 1));
     dialing.dial->done(plugin_error(plugin_, error, status, "dial", dialing.address.full));
@@ -122,9 +129,13 @@ void Fabric::dial_peer(uint64_t id, const Dialing &dialing) {
     config.local = (ops_.flags & (MUSTER_PLUGIN_LOCAL | MUSTER_PLUGIN_SEALS)) != 0;
     config.peer = scheme_ + "://" + dialing.address.authority;
     const SessionKey key{true, ++to.generation};
-    const auto session = make_ref<FabricSession>(*this, id, key, std::move(config));
-    to.sessions.emplace(key, session);
-    session->session_->open(dialing.address.service, dialing.options, dialing.dial);
+    const Ref<FabricSession> session = add_session(to, key, std::move(config));
+    try {
+        session->session_->open(dialing.address.service, dialing.options, dialing.dial);
+    } catch (const std::bad_alloc &) {
+        session->session_->lost(Error::make(MUSTER_E_NOMEM, "%s: out of memory", session->session_->peer().c_str()));
+        throw;
+    }
     session->session_->start();
 }
 
@@ -169,6 +180,17 @@ Fabric::Peer &Fabric::peer(uint64_t id) {
         found->second.generation = static_cast<uint32_t>(now_ns() >> 20);
     }
     return found->second;
+}
+
+// The place first: once made, a session and its channel hold each other.
+Ref<FabricSession> Fabric::add_session(Peer &peer, SessionKey key, SessionConfig config) {
+    const auto place = peer.sessions.emplace(key, Ref<FabricSession>()).first;
+    try {
+        return place->second = make_ref<FabricSession>(*this, peer.id, key, std::move(config));
+    } catch (const std::bad_alloc &) {
+        peer.sessions.erase(place);
+        throw;
+    }
 }
 
 void Fabric::maybe_forget(uint64_t id) noexcept {
@@ -256,8 +278,8 @@ void Fabric::message(uint64_t id, const unsigned char *data, size_t size) {
         config.local = (ops_.flags & (MUSTER_PLUGIN_LOCAL | MUSTER_PLUGIN_SEALS)) != 0;
         config.seal = services_.begin()->second->wanted_.seal;
         config.peer = scheme_ + "://peer-" + std::to_string(id);
-        found = from.sessions.emplace(key, make_ref<FabricSession>(*this, id, key, std::move(config))).first;
-        found->second->session_->start();
+        add_session(from, key, std::move(config))->session_->start();
+        found = from.sessions.find(key);
     }
     const Ref<FabricSession> session = found->second;
     session->session_->deliver(data + head_bytes, size - head_bytes, true);
@@ -305,14 +327,11 @@ FabricListener::FabricListener(Fabric &fabric, const SessionAddress &address, co
     : fabric_(&fabric), wanted_(address), options_(options), core_(std::move(core)) {}
 
 void FabricListener::close() noexcept {
-    try {
-        const Result<void> done = run_on_loop(fabric_->context_, [this]() -> Result<void> {
-            withdraw();
-            return {};
-        });
-        if (!done) return;             // the loop has stopped, and took it along
-    } catch (const std::bad_alloc &) { // it goes with the context
-    }
+    const Result<void> done = run_on_loop(fabric_->context_, [this]() -> Result<void> {
+        withdraw();
+        return {};
+    });
+    if (!done) return; // the loop has stopped, and took it along
 }
 
 void FabricListener::withdraw() noexcept {
@@ -417,7 +436,8 @@ struct FabricHost {
         });
     }
 
-    static void each_session(Fabric &fabric, uint64_t id, const std::function<void(Fabric::Peer &, Session &)> &visit) {
+    template <class Visit>
+    static void each_session(Fabric &fabric, uint64_t id, const Visit &visit) noexcept {
         for (auto &[number, peer] : fabric.peers_)
             if (id == number || id == UINT64_MAX)
                 for (auto &[key, session] : peer.sessions) visit(peer, *session->session_);

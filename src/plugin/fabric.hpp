@@ -52,6 +52,7 @@ class Fabric final : public Transport, public SessionTransport {
     static Result<void> check(const SessionAddress &address);
     void dial_peer(uint64_t id, const Dialing &dialing);
     Peer &peer(uint64_t id);
+    Ref<FabricSession> add_session(Peer &peer, SessionKey key, SessionConfig config);
     void maybe_forget(uint64_t id) noexcept;
     void forget_later(uint64_t id);
     void tick() noexcept;
@@ -62,6 +63,7 @@ class Fabric final : public Transport, public SessionTransport {
     void reset_later(uint64_t id, SessionKey key);
     Status send(Peer &peer, uint8_t flags, uint32_t generation, const void *data, size_t size) noexcept;
 
+    Object &transport_object() noexcept override { return *this; }
     void context_closes() noexcept override;
     bool context_drained() noexcept override;
     void context_stops() noexcept override;

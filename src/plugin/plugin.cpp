@@ -221,18 +221,11 @@ Result<void> Plugin::enter(muster_plugin_v1_fn entry) {
 }
 
 // From now on the context ends its transports: at its own end, or at once if they were not registered after all.
-void Plugin::hand_over(bool end_at_once) {
-    for (const Scheme &scheme : schemes_)
-        context_.post(
-            [this, owner = Ref<Object>(scheme.transport.get()), transport = scheme.session_transport, end_at_once] {
-                if (end_at_once)
-                    transport->context_stops();
-                else
-                    plugins_.add(owner, *transport);
-            });
+void Plugin::hand_over(bool end_at_once) noexcept {
+    for (const Scheme &scheme : schemes_) scheme.session_transport->enter(context_, end_at_once);
 }
 
-void Plugin::disown() {
+void Plugin::disown() noexcept {
     path_.clear();
     hand_over(true);
     schemes_.clear();

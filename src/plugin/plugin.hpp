@@ -22,9 +22,9 @@ class Plugin final {
 
     // Calls muster_plugin_v1 and registers what it has asked for, or nothing. The thread that loads; once.
     Result<void> enter(muster_plugin_v1_fn entry);
-    void hand_over(bool end_at_once);
-    void disown();        // it declined: known by no path, serves no scheme
-    void stop() noexcept; // loop thread: ends watches and timers
+    void hand_over(bool end_at_once) noexcept;
+    void disown() noexcept; // it declined: known by no path, serves no scheme
+    void stop() noexcept;   // loop thread: ends watches and timers
 
     const std::string &path() const noexcept { return path_; }
     const char *name() const noexcept { return name_.c_str(); } // the file alone, for texts

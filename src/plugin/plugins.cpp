@@ -135,25 +135,43 @@ Result<void> Plugins::provide(const std::string &scheme) {
                        searched.c_str());
 }
 
-void Plugins::add(Ref<Object> owner, SessionTransport &transport) {
-    for (const auto &[known, object] : transports_)
-        if (object == &transport) return;
-    transports_.emplace_back(std::move(owner), &transport);
-    if (stopped_) transport.context_stops();
+void SessionTransport::enter(Context &context, bool end_at_once) noexcept {
+    context_ = &context;
+    end_at_once_ = end_at_once;
+    entering_.post(context);
+}
+
+void SessionTransport::enter_here() noexcept {
+    if (end_at_once_)
+        context_stops();
+    else
+        Plugins::of(*context_).add(*this);
+}
+
+void Plugins::add(SessionTransport &transport) noexcept {
+    if (transports_.holds(transport)) return;
+    if (stopped_) return transport.context_stops();
+    transport.transport_object().retain();
+    transports_.push_back(transport);
 }
 
 void Plugins::close() noexcept {
-    for (const auto &[owner, transport] : transports_) transport->context_closes();
+    for (SessionTransport *t = transports_.begin_walk(); t != nullptr; t = transports_.next()) t->context_closes();
 }
 
 bool Plugins::drained() noexcept {
-    return std::all_of(transports_.begin(), transports_.end(), [](auto &t) { return t.second->context_drained(); });
+    bool all = true;
+    for (SessionTransport *t = transports_.begin_walk(); t != nullptr; t = transports_.next())
+        all = t->context_drained() && all;
+    return all;
 }
 
 void Plugins::stop() noexcept {
     stopped_ = true;
-    for (size_t i = 0; i < transports_.size(); i++) transports_[i].second->context_stops();
-    transports_.clear();
+    while (SessionTransport *const transport = transports_.pop_front()) {
+        transport->context_stops();
+        transport->transport_object().release();
+    }
     const std::lock_guard hold(lock_);
     for (const auto &plugin : plugins_) plugin->stop();
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // The plug-ins of one context: finding and loading their files, and the end of everything they carry.
-#include "context/context.hpp"
+#include "base/list.hpp"
+#include "context/errand.hpp"
 #include "plugin/pool.hpp"
 #include "transport/transport.hpp"
 
@@ -14,15 +15,36 @@ namespace muster {
 class Plugin;
 
 // A transport whose streams run in sessions: of a plug-in, or served by the host. What it does at the end of a context.
-// Loop thread only.
-class SessionTransport {
+// Loop thread only, unless a member says otherwise.
+class SessionTransport : public Listed<SessionTransport> {
   public:
     virtual void context_closes() noexcept = 0; // no new work; sessions leave as their streams end
     virtual bool context_drained() noexcept = 0;
     virtual void context_stops() noexcept = 0; // end everything now
+    virtual Object &transport_object() noexcept = 0;
+
+    // Any thread: from now on the context ends it with itself, or at once. Plugins::of(context) was made before.
+    void enter(Context &context, bool end_at_once) noexcept;
 
   protected:
+    SessionTransport() noexcept = default;
     ~SessionTransport() = default;
+
+  private:
+    class Entering final : public ErrandNode {
+      public:
+        explicit Entering(SessionTransport &transport) noexcept : transport_(transport) {}
+
+      private:
+        bool keep() noexcept override { return transport_.transport_object().try_retain(); }
+        void let_go() noexcept override { transport_.transport_object().release(); }
+        void call() noexcept override { transport_.enter_here(); }
+        SessionTransport &transport_;
+    };
+    void enter_here() noexcept;
+    Entering entering_{*this};
+    Context *context_ = nullptr; // these two are written before it is posted
+    bool end_at_once_ = false;
 };
 
 // Any thread, unless a member says otherwise.
@@ -37,9 +59,11 @@ class Plugins final : public ContextPart {
     // Finds, loads and starts the plug-in for a scheme that the registry does not know.
     Result<void> provide(const std::string &scheme);
 
+    Signal called; // whoever waits in call_on_loop()
+
     // Loop thread only. A transport is known from its first use on.
     SegmentPool pool;
-    void add(Ref<Object> owner, SessionTransport &transport);
+    void add(SessionTransport &transport) noexcept;
 
     void close() noexcept override;
     bool drained() noexcept override;
@@ -51,8 +75,8 @@ class Plugins final : public ContextPart {
     Context &context_;
     std::mutex lock_; // one load at a time; guards plugins_
     std::vector<std::unique_ptr<Plugin>> plugins_;
-    std::vector<std::pair<Ref<Object>, SessionTransport *>> transports_; // loop thread only
-    bool stopped_ = false;                                               // loop thread only
+    List<SessionTransport> transports_; // each with a reference; loop thread only
+    bool stopped_ = false;              // loop thread only
 };
 
 } // namespace muster

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "plugin/session_address.hpp"
 
+#include "plugin/plugins.hpp"
+
 #include <algorithm>
 #include <cctype>
 #include <cstring>
@@ -66,33 +68,46 @@ bool valid_scheme(std::string_view scheme) noexcept {
            std::all_of(scheme.begin(), scheme.end(), known);
 }
 
-Result<void> run_on_loop(Context &context, std::function<Result<void>()> body) {
-    struct Call final : Object {
-        std::function<Result<void>()> body;
+Result<void> call_on_loop(Context &context, Result<void> (*run)(void *body), void *body) noexcept {
+    // Lies on the stack of the caller, who waits until `done` is set: after that the loop touches it no more.
+    struct OnLoop final : Posted {
+        Result<void> (*run)(void *);
+        void *body;
+        Signal *signal;
+        Context *context;
         Result<void> result;
-        Signal signal;
         std::atomic<bool> done{false}; // release after result is written; pairs with the waiting thread
-    };
-    if (context.on_loop()) return body();
-    const auto call = make_ref<Call>();
-    call->body = std::move(body);
-    const Ref<Context> alive(&context);
-    const bool posted = context.post([&context, call] {
-        try {
-            call->result = call->body();
-        } catch (const std::bad_alloc &) {
-            call->result = Error::make(MUSTER_E_NOMEM, "out of memory");
+        void call() noexcept {
+            try {
+                result = run(body);
+            } catch (const std::bad_alloc &) {
+                result = Error::make(MUSTER_E_NOMEM, "out of memory");
+            }
         }
-        call->done.store(true, std::memory_order_release);
-        context.notify(call->signal);
-    });
-    if (!posted) return Error::make(MUSTER_E_CLOSED, "the context is closed");
+        void run_posted() noexcept override {
+            call();
+            Context &in = *context;
+            Signal &waited_on = *signal;
+            done.store(true, std::memory_order_release);
+            in.notify(waited_on);
+        }
+        void refuse_posted() noexcept override {}
+    } task;
+    task.run = run;
+    task.body = body;
+    if (context.on_loop()) {
+        task.call();
+        return task.result;
+    }
+    const Ref<Context> alive(&context);
+    task.context = &context;
+    task.signal = &Plugins::of(context).called;
+    if (!context.post(task)) return Error::make(MUSTER_E_CLOSED, "the context is closed");
     for (;;) {
-        const uint32_t seen = call->signal.seen();
-        if (call->done.load(std::memory_order_acquire)) return call->result;
+        const uint32_t seen = task.signal->seen();
+        if (task.done.load(std::memory_order_acquire)) return task.result;
         Deadline endless(-1);
-        if (const Status status = context.sleep(call->signal, seen, endless); status < 0)
-            return Error::from_status(status);
+        (void)context.sleep(*task.signal, seen, endless); // refuses the loop thread alone, which is not here
     }
 }
 

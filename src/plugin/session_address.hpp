@@ -5,8 +5,6 @@
 #include "transport/address.hpp"
 #include "transport/handshake.hpp"
 
-#include <functional>
-
 namespace muster {
 
 // A value.
@@ -25,7 +23,12 @@ Result<SessionAddress> session_address(const Context &context, const Address &ad
 
 bool valid_scheme(std::string_view scheme) noexcept;
 
-// Runs on the loop thread and waits for it; MUSTER_E_CLOSED when the engine has stopped. Any thread but the loop.
-Result<void> run_on_loop(Context &context, std::function<Result<void>()> body);
+// Runs on the loop thread and waits for it; MUSTER_E_CLOSED when the engine has stopped. Needs no memory of its own.
+Result<void> call_on_loop(Context &context, Result<void> (*run)(void *body), void *body) noexcept;
+template <class Body>
+Result<void> run_on_loop(Context &context, Body body) noexcept {
+    return call_on_loop(
+        context, [](void *self) -> Result<void> { return (*static_cast<Body *>(self))(); }, &body);
+}
 
 } // namespace muster

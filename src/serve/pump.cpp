@@ -22,11 +22,24 @@ Ref<Stream> Pump::make_end(const Ref<Duplex> &duplex) {
     return end;
 }
 
-void Pump::attach_later(Ref<Duplex> duplex) {
-    transport_->context().post([self = Ref<Pump>(this), duplex] { self->attach(duplex); });
+void Pump::attach_later(Ref<Duplex> duplex) noexcept {
+    given_ = std::move(duplex);
+    answered_.post(transport_->context());
 }
 
-void Pump::attach(Ref<Duplex> duplex) {
+void Pump::fail_later(const Error &why) noexcept {
+    refused_ = why;
+    answered_.post(transport_->context());
+}
+
+void Pump::take_answer() noexcept {
+    if (given_)
+        attach(std::move(given_));
+    else
+        fail(refused_);
+}
+
+void Pump::attach(Ref<Duplex> duplex) noexcept {
     if (!session_) { // over before the host answered
         duplex->end(Error::make(MUSTER_E_CANCELED, "the connection is no longer wanted"));
         return;

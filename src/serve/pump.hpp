@@ -14,7 +14,7 @@ class Pump final : public Channel, private Waker, private Side, private SessionO
     Pump(Served &transport, uint64_t request, Ref<ServedListener> listener, SessionConfig config);
 
     // The host has its end: bytes flow now.
-    void attach(Ref<Duplex> duplex);
+    void attach(Ref<Duplex> duplex) noexcept;
     Session &session() noexcept { return *session_; }
     uint64_t request() const noexcept { return request_; }
 
@@ -27,7 +27,9 @@ class Pump final : public Channel, private Waker, private Side, private SessionO
 
     // The host's end of a new duplex; any thread. attach() makes the other one ours.
     Ref<Stream> make_end(const Ref<Duplex> &duplex);
-    void attach_later(Ref<Duplex> duplex); // any thread
+    // The host's answer, once. Any thread; the slot of the request says that there is no other answer.
+    void attach_later(Ref<Duplex> duplex) noexcept;
+    void fail_later(const Error &why) noexcept;
     void fail(const Error &why) noexcept {
         if (session_) session_->end_now(why);
     }
@@ -42,8 +44,13 @@ class Pump final : public Channel, private Waker, private Side, private SessionO
     SessionListener session_listener(Session &session, std::string_view service) override;
     void session_over(Session &session, const Error &why) override;
 
+    void take_answer() noexcept; // loop thread
+
     const Ref<Served> transport_;
     const uint64_t request_;
+    Errand<Pump, &Pump::take_answer> answered_{*this};
+    Ref<Duplex> given_; // these two are written before the errand is posted
+    Error refused_;
     const Ref<ServedListener> listener_; // of a connection that came in
     const Ref<StreamUser> user_ = make_ref<StreamUser>();
     const std::string peer_;

@@ -36,7 +36,7 @@ Result<void> Requests::withdraw(Context &context, const std::string &scheme) {
         served_.erase(found);
     }
     Registry::of(context).remove(scheme);
-    context.post([gone] { gone->withdraw(); });
+    gone->withdraw_soon();
     return {};
 }
 
@@ -116,7 +116,7 @@ Result<void> Requests::fail(Queue &queue, uint64_t id, const Error &why) {
         transport->unused(id);
     } else {
         transport->unused(id);
-        queue.context().post([pump = request.pump, why] { pump->fail(why); });
+        request.pump->fail_later(why);
     }
     return {};
 }

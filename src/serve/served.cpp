@@ -4,13 +4,13 @@
 #include "transport/hub.hpp"
 
 #include <algorithm>
-#include <vector>
 
 namespace muster {
 
 Served::Served(Context &context, Queue &queue, const muster_transport_ops *ops, void *self)
     : context_(context), queue_(&queue), with_ops_(ops != nullptr), self_(self), registrant_(pthread_self()) {
     if (ops != nullptr) ops_ = *ops;
+    Plugins::of(context); // made here, where it may fail
 }
 
 bool Served::would_deadlock() noexcept {
@@ -20,9 +20,8 @@ bool Served::would_deadlock() noexcept {
 }
 
 // Known to the context from its first use on; the loop ends it with the context.
-void Served::use() {
-    if (used_.exchange(true, std::memory_order_relaxed)) return;
-    context_.post([self = Ref<Served>(this)] { Plugins::of(self->context_).add(Ref<Object>(self.get()), *self); });
+void Served::use() noexcept {
+    if (!used_.exchange(true, std::memory_order_relaxed)) enter(context_, false);
 }
 
 // ---- requests to the host
@@ -188,22 +187,23 @@ void Served::last_word_if_over() noexcept {
 void Served::withdraw() noexcept {
     if (withdrawn_.exchange(true, std::memory_order_relaxed)) return;
     const Ref<Served> alive(this);
-    std::vector<Ref<Pump>> unanswered;
-    std::vector<Ref<ServedListener>> listeners;
-    Requests &requests = Requests::of(context_);
-    {
-        const std::lock_guard hold(requests.lock_);
-        for (const auto &[id, request] : requests.requests_) {
-            if (request.transport.get() != this) continue;
-            if (request.listener)
-                listeners.push_back(request.listener);
-            else if (request.state == Requests::State::waiting)
-                unanswered.push_back(request.pump);
-        }
-    }
     const Error why = Error::make(MUSTER_E_CLOSED, "nobody serves the transport any more");
-    for (const Ref<Pump> &pump : unanswered) pump->fail(why);
-    for (const Ref<ServedListener> &listener : listeners) {
+    Requests &requests = Requests::of(context_);
+    for (uint64_t last = 0;;) { // one after the other: they leave the table meanwhile
+        Ref<Pump> unanswered;
+        Ref<ServedListener> listener;
+        {
+            const std::lock_guard hold(requests.lock_);
+            const auto found = requests.requests_.upper_bound(last);
+            if (found == requests.requests_.end()) break;
+            last = found->first;
+            const Requests::Request &request = found->second;
+            if (request.transport.get() != this) continue;
+            listener = request.listener;
+            if (!listener && request.state == Requests::State::waiting) unanswered = request.pump;
+        }
+        if (unanswered) unanswered->fail(why);
+        if (!listener) continue;
         listener->fail(why);
         listener->close();
     }

@@ -92,7 +92,8 @@ class Served final : public Transport, private SessionTransport, private Request
     Context &context() const noexcept { return context_; }
     Queue &queue() const noexcept { return *queue_; }
     bool local() const noexcept { return with_ops_ && (ops_.flags & MUSTER_TRANSPORT_LOCAL); }
-    void withdraw() noexcept;          // loop thread
+    void withdraw() noexcept; // loop thread
+    void withdraw_soon() noexcept { withdraw_.post(context_); }
     void over(uint64_t id) noexcept;   // a request has come to its end: its last word
     void unused(uint64_t id) noexcept; // it ends without a last word
 
@@ -101,8 +102,9 @@ class Served final : public Transport, private SessionTransport, private Request
     bool reserve_two() noexcept;
     void last_word_if_over() noexcept;
     void serve(const muster_completion &request) override;
-    void use();
+    void use() noexcept;
     // loop thread
+    Object &transport_object() noexcept override { return *this; }
     void context_closes() noexcept override { withdraw(); }
     bool context_drained() noexcept override;
     void context_stops() noexcept override;
@@ -116,6 +118,7 @@ class Served final : public Transport, private SessionTransport, private Request
     std::atomic<bool> withdrawn_{false}; // relaxed: an early answer; what it lets through ends as withdraw() finds it
     std::atomic<bool> used_{false};      // relaxed: written under Requests' lock
     bool last_word_said_ = false;        // under Requests' lock
+    Errand<Served, &Served::withdraw> withdraw_{*this};
 };
 
 } // namespace muster
