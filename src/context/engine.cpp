@@ -54,7 +54,7 @@ Result<void> Context::Engine::open() {
         engine.turn_now = 0; // the wait comes now
     });
     uv_check_start(&after_wait, [](uv_check_t *handle) { static_cast<Engine *>(handle->loop->data)->turned(); });
-    int rc = uv_poll_init(&loop, &wake_watch, wake_fd.get());
+    int rc = prepare_poll(&loop, &wake_watch, wake_fd.get());
     if (rc == 0)
         rc = uv_poll_start(&wake_watch, UV_READABLE, [](uv_poll_t *handle, int, int) {
             auto &engine = *static_cast<Engine *>(handle->loop->data);

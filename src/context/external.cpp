@@ -5,6 +5,7 @@
 #include "base/futex.hpp"
 #include "base/thread.hpp"
 #include "base/uncancelled.hpp"
+#include "context/uv_memory.hpp"
 
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
@@ -48,7 +49,7 @@ Result<void> Context::Engine::open_external() {
     timer = Fd(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
     baton_fd = Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!timer || !baton_fd) return Error::from_errno(errno, MUSTER_OK, "start an external context: descriptors");
-    int rc = uv_poll_init(&loop, &timer_watch, timer.get());
+    int rc = prepare_poll(&loop, &timer_watch, timer.get());
     // Nothing to do when it fires: serve() sets it anew after each turn, which makes it quiet.
     if (rc == 0) rc = uv_poll_start(&timer_watch, UV_READABLE, [](uv_poll_t *, int, int) {});
     if (rc < 0) return Error::from_errno(-rc, MUSTER_OK, "start an external context: watch its timer");

@@ -2,6 +2,7 @@
 #include "context/uv_memory.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <malloc.h>
@@ -14,7 +15,9 @@ namespace muster {
 namespace {
 
 // libuv (1.44 at least) reports a failed malloc(), but aborts the process when the list of a loop's descriptors cannot
-// grow: the one thing it uses realloc() for. So that realloc() gets a reserve, which costs nothing until it is touched.
+// grow: the one thing it uses realloc() for. prepare_poll() makes the list grow where a failure can be told; but a
+// loop's first descriptor comes inside uv_loop_init(). So that realloc() gets a reserve, which costs nothing until it
+// is touched.
 constexpr size_t slot_count = 16, slot_bytes = 64 << 10; // descriptors up to 8190 in 16 loops
 alignas(64) unsigned char reserve[slot_count][slot_bytes];
 constinit std::mutex lock;
@@ -65,6 +68,24 @@ void *resize(void *memory, size_t size) noexcept {
 void give_uv_a_reserve() noexcept {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, [] { uv_replace_allocator(std::malloc, resize, std::calloc, give_back); });
+}
+
+// As libuv does it, but for the abort: a power of two, less two places at the end that are libuv's own.
+int prepare_poll(uv_loop_t *loop, uv_poll_t *poll, int fd) noexcept {
+    const auto needed = static_cast<unsigned>(fd) + 1;
+    const unsigned before = loop->nwatchers;
+    if (needed > before) {
+        const unsigned count = std::bit_ceil(needed + 2) - 2;
+        const bool had_one = loop->watchers != nullptr;
+        auto *const list = static_cast<uv__io_t **>(resize(loop->watchers, (count + 2) * sizeof(uv__io_t *)));
+        if (list == nullptr) return UV_ENOMEM;
+        uv__io_t *const own[2] = {had_one ? list[before] : nullptr, had_one ? list[before + 1] : nullptr};
+        std::fill(list + before, list + count, nullptr);
+        std::copy(own, own + 2, list + count);
+        loop->watchers = list;
+        loop->nwatchers = count;
+    }
+    return uv_poll_init(loop, poll, fd);
 }
 
 } // namespace muster

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "plugin/loop_watch.hpp"
 
+#include "context/uv_memory.hpp"
+
 #include <uv.h>
 
 namespace muster {
@@ -38,7 +40,7 @@ struct LoopPoll::Handle {
 Result<std::unique_ptr<LoopPoll>> LoopPoll::make(Context &context, int fd, std::function<void(int)> ready) {
     auto handle = std::make_unique<Handle>();
     handle->ready = std::move(ready);
-    if (const int rc = uv_poll_init(context.loop(), &handle->poll, fd); rc != 0)
+    if (const int rc = prepare_poll(context.loop(), &handle->poll, fd); rc != 0)
         return Error::from_errno(-rc, rc == UV_EEXIST ? MUSTER_E_EXISTS : MUSTER_OK, "watch descriptor %d", fd);
     handle->poll.data = handle.get();
     return std::unique_ptr<LoopPoll>(new LoopPoll(handle.release()));

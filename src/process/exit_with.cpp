@@ -2,6 +2,8 @@
 // A worker's end when its master is gone.
 #include "process/process.hpp"
 
+#include "context/uv_memory.hpp"
+
 #include <csignal>
 
 namespace muster {
@@ -24,7 +26,7 @@ struct Master {
         grace.data = watch.data = this;
         open_handles = 1;
         if (!pidfd) return gone();                                       // it had ended before it could be watched
-        if (uv_poll_init(loop, &watch, pidfd.get()) != 0) return gone(); // blind: end rather than run on unwatched
+        if (prepare_poll(loop, &watch, pidfd.get()) != 0) return gone(); // blind: end rather than run on unwatched
         open_handles = 2;
         uv_poll_start(&watch, UV_READABLE, [](uv_poll_t *handle, int, int) {
             uv_poll_stop(handle);

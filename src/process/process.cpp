@@ -2,6 +2,7 @@
 #include "process/process.hpp"
 
 #include "base/uncancelled.hpp"
+#include "context/uv_memory.hpp"
 
 #include <sys/wait.h>
 
@@ -99,7 +100,7 @@ void Process::tell(Status status) noexcept {
 }
 
 void Process::begin_watch() noexcept {
-    const int rc = uv_poll_init(context_->loop(), &handle_, pidfd_.get());
+    const int rc = prepare_poll(context_->loop(), &handle_, pidfd_.get());
     if (rc != 0) {
         context_->log(MUSTER_LOG_ERROR, "watch process %d: %s", static_cast<int>(pid_), uv_strerror(rc));
         {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "queue/wake.hpp"
 
+#include "context/uv_memory.hpp"
+
 #include <cerrno>
 #include <sys/epoll.h>
 
@@ -60,7 +62,7 @@ Result<void> WakeWatch::set(muster_wake_fn wake, void *user) noexcept {
 
 Result<void> WakeWatch::start(Context &context) {
     const bool posted = context.post([self = Ref<WakeWatch>(this), &context]() mutable {
-        const int rc = uv_poll_init(context.loop(), &self->handle_, self->epoll_.get());
+        const int rc = prepare_poll(context.loop(), &self->handle_, self->epoll_.get());
         if (rc != 0) {
             context.log(MUSTER_LOG_ERROR, "watch a queue for its wake function: %s", uv_strerror(rc));
             return;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "stream/streams.hpp"
 
+#include "context/uv_memory.hpp"
+
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -79,7 +81,7 @@ void EventFdWatch::open() noexcept {
     const Ref<Stream> alive = stream();
     if (!alive) return;
     fd_ = fcntl(alive->duplex().own_event(), F_DUPFD_CLOEXEC, 0);
-    if (fd_ < 0 || uv_poll_init(part_.context_.loop(), &poll_, fd_) != 0) {
+    if (fd_ < 0 || prepare_poll(part_.context_.loop(), &poll_, fd_) != 0) {
         if (fd_ >= 0) ::close(fd_);
         alive->duplex().end(Error::make(MUSTER_E_LIMIT, "no descriptor left to watch it"));
         return;

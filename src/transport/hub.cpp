@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "transport/hub.hpp"
 
+#include "context/uv_memory.hpp"
 #include "transport/link.hpp"
 
 #include <algorithm>
@@ -62,7 +63,7 @@ void Hub::begin() noexcept {
     uv_timer_init(context_.loop(), &loop_->timer);
     loop_->open = 1;
     begun_ = true;
-    int rc = uv_poll_init(context_.loop(), &loop_->poll, epoll_.get());
+    int rc = prepare_poll(context_.loop(), &loop_->poll, epoll_.get());
     if (rc == 0) {
         loop_->open = 2;
         rc = uv_poll_start(&loop_->poll, UV_READABLE,
