@@ -117,7 +117,7 @@ void Stream::host_release() noexcept {
 
 // After an abort there is none: the peer would take it for an end in order.
 void Stream::finish_pipe() noexcept {
-    if (duplex_->ended_status() != MUSTER_E_ABORTED) out_.finish();
+    if (duplex_->ended_status() != MUSTER_E_ABORTED && !torn_.load(std::memory_order_seq_cst)) out_.finish();
 }
 
 // The holder of the write direction ends it.

@@ -246,6 +246,8 @@ class Stream final : public Object, public Listed<Stream>, private Waker, privat
     std::string peer_, greeting_;
     std::atomic<uint32_t> closed_{0};        // this side: closed or released
     std::atomic<uint32_t> finish_wanted_{0}; // this side writes no more
+    // A buffer handed over was given back when half of it was copied: nothing may come behind it. The abort follows.
+    std::atomic<bool> torn_{false};
 
     std::atomic<uint32_t> carrier_told_closed_{0};
     std::atomic<uint32_t> lingers_{0}; // released by the host, kept alive by buffers handed over

@@ -39,6 +39,7 @@ Status Stream::over_writing() noexcept {
     if (closed_.load(std::memory_order_seq_cst) || finish_wanted_.load(std::memory_order_seq_cst))
         return MUSTER_E_CLOSED;
     if (const Status status = duplex_->ended_status(); status != MUSTER_OK) return status;
+    if (torn_.load(std::memory_order_seq_cst)) return MUSTER_E_ABORTED;
     if (out_.reader_gone()) return MUSTER_E_PEER;
     return MUSTER_OK;
 }

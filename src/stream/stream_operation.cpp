@@ -81,6 +81,7 @@ bool Stream::step_read(StreamOperation &op, Status &status) noexcept {
 // Copies a buffer handed over into the ring of a shared-memory stream.
 bool Stream::step_write(StreamOperation &op, Status &status) noexcept {
     status = duplex_->ended_status();
+    if (status == MUSTER_OK && torn_.load(std::memory_order_seq_cst)) status = MUSTER_E_ABORTED;
     if (status == MUSTER_OK && out_.reader_gone()) status = MUSTER_E_PEER;
     size_t got = 0;
     if (status == MUSTER_OK) status = out_.push(op.data + op.done, std::min(op.size - op.done, cancel_piece), got);
@@ -264,6 +265,10 @@ bool Stream::drop_operations(Direction &d, Status status, const Queue *queue) no
             }
             over = std::move(*it);
             d.operations->erase(it);
+            if (&d == &write_ && over.done != 0) { // before anybody finds nothing in his way
+                d.set_unusual(Direction::OVER, true);
+                torn_.store(true, std::memory_order_seq_cst);
+            }
             d.waiting_operations.fetch_sub(1, std::memory_order_seq_cst);
         }
         begun |= over.done != 0;

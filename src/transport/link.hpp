@@ -128,7 +128,7 @@ class Link : public Carrier,
     Spill spill_;
     size_t held_ = 0;      // of out_: to be consumed when the spill is sent, so that the pipe is not empty before
     size_t open_left_ = 0; // payload of a begun frame that lies in the ring of out_
-    bool finish_sent_ = false, goodbye_sent_ = false, dropped_ = false, send_broken_ = false;
+    bool finish_sent_ = false, goodbye_sent_ = false, abort_sent_ = false, dropped_ = false, send_broken_ = false;
     const bool sealed_;
 
     std::atomic<uint64_t> credit_;         // bytes the peer takes; raised under rx, lowered under tx

@@ -127,6 +127,7 @@ void Link::add_control(Control &control) noexcept {
         put_u64(payload, abort_reason_);
         memcpy(payload + 8, abort_text_, abort_text_bytes_);
         add_frame(control, FrameType::abort, payload, 8 + abort_text_bytes_);
+        abort_sent_ = true;
     }
 }
 
@@ -140,7 +141,10 @@ bool Link::at_end() noexcept {
         }
         return false;
     }
-    const bool given_up = aborting_.load(std::memory_order_seq_cst) || peer_over_.load(std::memory_order_seq_cst);
+    const bool aborting = aborting_.load(std::memory_order_seq_cst);
+    if (aborting && !abort_sent_)
+        return false; // abort() is about to ask for the frame: a goodbye alone is an end in order
+    const bool given_up = aborting || peer_over_.load(std::memory_order_seq_cst);
     const bool closing = closing_.load(std::memory_order_seq_cst);
     // Looked at before the bytes: what was finished was filled before.
     const bool finished = !shared_ && (closing || out_.finished());
