@@ -70,7 +70,7 @@ static void test_ten_thousand_pairs(void **state) {
     muster_context_release(context);
     assert_int_equal(idle.descriptors, 0);
     assert_int_equal(used.descriptors, 0);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !defined(MUSTER_SANITIZED)
     assert_true(idle.resident_bytes / pair_count < 6 * 1024);
     assert_true(used.resident_bytes / pair_count < 16 * 1024);
 #endif
