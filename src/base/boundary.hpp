@@ -2,6 +2,7 @@
 #pragma once
 // Every extern "C" body is one call of boundary(): nothing thrown inside Muster leaves it.
 #include "base/result.hpp"
+#include "base/uncancelled.hpp"
 
 #include <new>
 #include <type_traits>
@@ -17,6 +18,7 @@ inline Status report(muster_error *to, const Error &from) noexcept {
 // Cold calls: the body returns Result<void>.
 template <class Body>
 Status boundary(muster_error *error, Body &&body) noexcept {
+    const Uncancelled guard;
     try {
         return report(error, body().error());
     } catch (const std::bad_alloc &) {
@@ -28,7 +30,7 @@ Status boundary(muster_error *error, Body &&body) noexcept {
     }
 }
 
-// Hot calls: the body returns a plain Status.
+// Hot calls: the body returns a plain Status, and meets no cancellation point or guards itself.
 template <class Body>
 Status boundary(Body &&body) noexcept {
     try {

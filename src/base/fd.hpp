@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include "base/result.hpp"
+#include "base/uncancelled.hpp"
 
 #include <cerrno>
 #include <fcntl.h>
@@ -29,7 +30,7 @@ class Fd {
     void reset() noexcept { // keeps errno: it is often called on the way out of a failure
         if (fd_ < 0) return;
         const int saved = errno;
-        ::close(std::exchange(fd_, -1));
+        uncancelled::close(std::exchange(fd_, -1));
         errno = saved;
     }
 

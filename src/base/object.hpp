@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // Reference counting for everything a handle points to.
+#include "base/uncancelled.hpp"
+
 #include <atomic>
 #include <cstdint>
 #include <utility>
@@ -19,7 +21,9 @@ class Object {
 
     // acq_rel: the last owner sees what every earlier owner did before letting go.
     void release() noexcept {
-        if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) last_reference_gone();
+        if (refs_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+        const Uncancelled guard;
+        last_reference_gone();
     }
 
     // For lookups that race with the last release: false when the object is already going.

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The system calls of a host's thread on its way through a stream or queue, which must be no cancellation points: what
-// pthread_cancel() unwinds there are frames of this library, and bytes half moved. The C library's own are, and cost
-// two locked instructions more each in a process with threads. Results and errno as theirs.
+// A host's thread inside the library meets no cancellation point: what pthread_cancel() would unwind are frames of this
+// library, and bytes half moved. On the ways of bytes and completions that is so by these system calls (the C library's
+// own are points, and cost two locked instructions more each in a process with threads), elsewhere by Uncancelled.
+// Results and errno as the C library's.
 #include <ctime>
 #include <poll.h>
+#include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace muster::uncancelled {
@@ -32,6 +35,15 @@ inline ssize_t read(int fd, void *data, size_t size) noexcept {
     return syscall(SYS_read, fd, data, size);
 }
 
+// Never again after EINTR: Linux has closed it by then.
+inline void close(int fd) noexcept {
+    syscall(SYS_close, fd);
+}
+
+inline int wait_id(idtype_t type, id_t id, siginfo_t *out, int options) noexcept {
+    return static_cast<int>(syscall(SYS_waitid, type, id, out, options, nullptr));
+}
+
 inline int wait_epoll(int epoll, epoll_event *events, int most, int timeout_ms) noexcept {
     return static_cast<int>(syscall(SYS_epoll_pwait, epoll, events, most, timeout_ms, nullptr, 0));
 }
@@ -46,3 +58,19 @@ inline int wait_poll(pollfd *fds, nfds_t count, timespec *left) noexcept {
 }
 
 } // namespace muster::uncancelled
+
+namespace muster {
+
+// A cancellation of this thread waits until the end of the block.
+class Uncancelled {
+  public:
+    Uncancelled() noexcept { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+    Uncancelled(const Uncancelled &) = delete;
+    Uncancelled &operator=(const Uncancelled &) = delete;
+    ~Uncancelled() { pthread_setcancelstate(before_, nullptr); } // no point itself when the type is deferred
+
+  private:
+    int before_ = PTHREAD_CANCEL_ENABLE;
+};
+
+} // namespace muster

@@ -23,6 +23,7 @@ extern "C" muster_status muster_context_create(const muster_context_config *conf
 
 extern "C" muster_status muster_context_close(muster_context *context, int64_t timeout_ns) {
     return boundary([&] {
+        const Uncancelled guard;
         if (!context) return Status{MUSTER_E_ARG};
         if (unwrap(context)->forked()) return Status{MUSTER_E_FORKED};
         Deadline deadline(timeout_ns);
@@ -36,6 +37,7 @@ extern "C" void muster_context_release(muster_context *context) {
 
 extern "C" muster_status muster_context_fd(muster_context *context, int32_t *out_fd) {
     return boundary([&] {
+        const Uncancelled guard;
         if (!context || !out_fd) return Status{MUSTER_E_ARG};
         if (unwrap(context)->forked()) return Status{MUSTER_E_FORKED};
         auto fd = unwrap(context)->external_fd();
@@ -46,6 +48,7 @@ extern "C" muster_status muster_context_fd(muster_context *context, int32_t *out
 
 extern "C" muster_status muster_context_progress(muster_context *context, int64_t timeout_ns) {
     return boundary([&] {
+        const Uncancelled guard;
         if (!context) return Status{MUSTER_E_ARG};
         if (unwrap(context)->forked()) return Status{MUSTER_E_FORKED};
         Deadline deadline(timeout_ns);

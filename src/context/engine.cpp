@@ -2,6 +2,7 @@
 #include "context/engine.hpp"
 
 #include "base/thread.hpp"
+#include "base/uncancelled.hpp"
 #include "context/uv_memory.hpp"
 
 #include <algorithm>
@@ -109,7 +110,7 @@ bool Context::Engine::post(Posted *work) noexcept {
 void Context::Engine::wake() noexcept {
     const uint64_t one = 1;
     // Can fail only when the counter is full, and then the loop is awake.
-    [[maybe_unused]] const ssize_t written = write(wake_fd.get(), &one, sizeof one);
+    [[maybe_unused]] const ssize_t written = uncancelled::write(wake_fd.get(), &one, sizeof one);
 }
 
 void Context::Engine::fetch_tasks(Posted *leave_behind) noexcept {

@@ -98,6 +98,7 @@ struct Context::Engine {
     uv_poll_t timer_watch{};
     std::mutex baton_lock;
     bool driving = false;                // under baton_lock
+    int drivers_cancel_state = 0;        // what pthread_setcancelstate() is to restore; the driver's
     std::atomic<uint32_t> word{0};       // futex of threads that wait for the baton or a notify; see await()
     std::atomic<uint32_t> fd_waiters{0}; // those that wait in poll() for baton_fd
     std::atomic<bool> polling{false};    // the driver sleeps, or is about to

@@ -66,16 +66,21 @@ bool Context::Engine::take_baton() noexcept {
     if (driving) return false;
     driving = true;
     driver.store(pthread_self(), std::memory_order_relaxed);
+    // libuv's system calls are cancellation points, and so may be those of a task: none while this thread drives.
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &drivers_cancel_state);
     return true;
 }
 
 void Context::Engine::pass_baton() noexcept {
+    int cancel_state;
     {
         const std::lock_guard hold(baton_lock);
+        cancel_state = drivers_cancel_state;
         driving = false;
         driver.store(pthread_t{}, std::memory_order_relaxed);
     }
     notify();
+    pthread_setcancelstate(cancel_state, nullptr);
 }
 
 // seq_cst on `word`, `fd_waiters` and `polling`: a waiter announces itself and then looks, a notifier changes and then

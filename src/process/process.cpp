@@ -71,7 +71,7 @@ bool Process::look() noexcept {
     if (over_) return true;
     siginfo_t info{};
     // P_PIDFD never means another process, whatever became of the number.
-    const int rc = waitid(P_PIDFD, static_cast<id_t>(pidfd_.get()), &info, WEXITED | WNOHANG);
+    const int rc = uncancelled::wait_id(P_PIDFD, static_cast<id_t>(pidfd_.get()), &info, WEXITED | WNOHANG);
     if (rc == 0 && info.si_pid == 0) return false;
     if (rc == 0)
         exit_ = {info.si_code == CLD_EXITED ? MUSTER_PROCESS_EXITED : MUSTER_PROCESS_KILLED, info.si_status};

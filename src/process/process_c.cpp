@@ -13,6 +13,7 @@ Status inside(muster_process *process, Body &&body) noexcept {
     if (!process) return MUSTER_E_ARG;
     if (unwrap(process)->forked()) return MUSTER_E_FORKED;
     return boundary([&] {
+        const Uncancelled guard;
         const Ref<Process> self(unwrap(process));
         return body(*self);
     });

@@ -111,6 +111,7 @@ Status Queue::State::wait(Context &context, Deadline &deadline, Entry &out, bool
             harvested |= n > 0;
         } else {
             if (parking.follow(holds_any(), std::exchange(harvested, false))) ring();
+            const Uncancelled guard;
             if (deadline.endless()) {
                 followed.wait(hold);
             } else {

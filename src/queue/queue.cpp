@@ -154,6 +154,7 @@ Queue::State::Take Queue::State::take(Entry &out, bool tabled_only) noexcept {
 
 bool Queue::enlist(QueueUser &user) noexcept {
     State &s = *state_;
+    const Uncancelled guard;
     std::unique_lock hold(s.lock);
     s.ended.wait(hold, [&] { return s.ending != &user; });
     if (s.closed) return false;
@@ -168,6 +169,7 @@ bool Queue::enlist(QueueUser &user) noexcept {
 
 void Queue::delist(QueueUser &user) noexcept {
     State &s = *state_;
+    const Uncancelled guard;
     std::unique_lock hold(s.lock);
     s.ended.wait(hold, [&] { return s.ending != &user; });
     if (!user.enlisted_) return;
@@ -179,6 +181,7 @@ void Queue::delist(QueueUser &user) noexcept {
 
 void Queue::close() noexcept {
     State &s = *state_;
+    const Uncancelled guard;
     {
         std::unique_lock hold(s.lock);
         s.closed = s.parking.closed = true;

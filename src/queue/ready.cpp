@@ -68,6 +68,7 @@ void Queue::detach(Source &source) noexcept {
         epoll_ctl(s.inner.get(), EPOLL_CTL_DEL, it->first, nullptr);
         it = s.watches.erase(it);
     }
+    const Uncancelled guard;
     s.idle.wait(hold, [&] { return source.busy_ == 0; });
     s.unlink(source); // that on_fd() may have told something
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "queue/wake.hpp"
 
+#include "base/uncancelled.hpp"
 #include "context/uv_memory.hpp"
 
 #include <cerrno>
@@ -79,7 +80,7 @@ Result<void> WakeWatch::start(Context &context) {
 
 void WakeWatch::ready() noexcept {
     epoll_event event;
-    if (epoll_wait(epoll_.get(), &event, 1, 0) <= 0) return; // takes the edge
+    if (uncancelled::wait_epoll(epoll_.get(), &event, 1, 0) <= 0) return; // takes the edge
     const std::lock_guard hold(lock_);
     if (wake_) wake_(user_);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "stream/pipe.hpp"
 
+#include "base/uncancelled.hpp"
 #include "stream/copy.hpp"
 
 #include <algorithm>
@@ -104,8 +105,8 @@ bool Pipe::wake(Park &park, int fd, Waker *&waker, WakeFn fn) noexcept {
     }
     if (fd >= 0) {
         const uint64_t one = 1;
-        [[maybe_unused]] const ssize_t written =
-            ::write(fd, &one, sizeof one); // full counter: the edge is there already
+        // Fails when the counter is full, and then the edge is there already.
+        [[maybe_unused]] const ssize_t written = uncancelled::write(fd, &one, sizeof one);
         return true;
     }
     const std::lock_guard guard(waker_lock_);
@@ -122,7 +123,7 @@ void Pipe::unpark(Park &park, int own_fd, Waker *&waker, WakeFn fn) noexcept {
     park.state.store(Park::AWAKE, std::memory_order_seq_cst); // before the wake-up; pairs with the look after a park
     futex_wake(park.state, INT_MAX, true);
     const uint64_t one = 1;
-    [[maybe_unused]] const ssize_t written = ::write(own_fd, &one, sizeof one);
+    [[maybe_unused]] const ssize_t written = uncancelled::write(own_fd, &one, sizeof one);
 }
 
 // Called after the index moved with seq_cst: pairs with the store of `state` in park_reader().

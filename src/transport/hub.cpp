@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "transport/hub.hpp"
 
+#include "base/uncancelled.hpp"
 #include "context/uv_memory.hpp"
 #include "transport/link.hpp"
 
@@ -233,8 +234,8 @@ void Hub::give_bell(Bell bell) noexcept {
             return;
         }
     }
-    ::close(bell.epoll);
-    ::close(bell.event);
+    uncancelled::close(bell.epoll);
+    uncancelled::close(bell.event);
 }
 
 // ---- the end --------------------------------------------------------------------------------------------------------

@@ -127,6 +127,7 @@ muster_status muster_listener_accept(muster_listener *listener, int64_t timeout_
 
 muster_status muster_listener_watch(muster_listener *listener, muster_queue *queue, uint64_t tag) {
     return boundary([&] {
+        const Uncancelled guard;
         if (const Status status = check_listener(listener); status < 0) return status;
         if (queue && &unwrap(queue)->context() != &unwrap(listener)->context()) return Status{MUSTER_E_ARG};
         return unwrap(listener)->watch(unwrap(queue), tag);
@@ -135,6 +136,7 @@ muster_status muster_listener_watch(muster_listener *listener, muster_queue *que
 
 muster_status muster_listener_address(muster_listener *listener, char *out_text, size_t capacity, size_t *out_bytes) {
     return boundary([&] {
+        const Uncancelled guard;
         if (const Status status = check_listener(listener); status < 0) return status;
         if (!out_bytes) return Status{MUSTER_E_ARG};
         const std::string text = unwrap(listener)->address();
@@ -148,6 +150,7 @@ muster_status muster_listener_address(muster_listener *listener, char *out_text,
 
 muster_status muster_listener_cancel(muster_listener *listener) {
     return boundary([&] {
+        const Uncancelled guard;
         if (const Status status = check_listener(listener); status < 0) return status;
         unwrap(listener)->cancel();
         return Status{MUSTER_OK};
@@ -156,6 +159,7 @@ muster_status muster_listener_cancel(muster_listener *listener) {
 
 muster_status muster_listener_close(muster_listener *listener) {
     return boundary([&] {
+        const Uncancelled guard;
         if (const Status status = check_listener(listener); status < 0) return status;
         unwrap(listener)->close();
         return Status{MUSTER_OK};
@@ -168,6 +172,7 @@ void muster_listener_release(muster_listener *listener) {
 
 muster_status muster_transport_greeting(muster_stream *stream, void *out_data, size_t capacity, size_t *out_bytes) {
     return boundary([&] {
+        const Uncancelled guard;
         if (stream == nullptr || out_bytes == nullptr) return Status{MUSTER_E_ARG};
         if (unwrap(stream)->forked()) return Status{MUSTER_E_FORKED};
         const std::string &greeting = unwrap(stream)->greeting();

@@ -12,7 +12,8 @@ typedef struct use {
     muster_status (*wait)(void *object); // waits a little, inside the library
     void (*release)(void *object);
     void *object;
-    atomic_int inside;
+    atomic_int inside;  // its thread's number, once it is about to enter
+    atomic_int outside; // it came back
 } use;
 
 static muster_status in_queue(void *object) {
@@ -71,17 +72,32 @@ static void release_context(void *object) {
 
 static void *wait_inside(void *argument) {
     use *u = argument;
-    atomic_store(&u->inside, 1);
+    atomic_store(&u->inside, gettid());
     const muster_status status = u->wait(u->object);
+    atomic_store(&u->outside, 1);
     return (void *)(intptr_t)status;
 }
 
+// The system says so: having begun is not being inside, a busy machine may stop a thread on the last line before.
+static void until_asleep_inside(use *u) {
+    char path[64], line[512];
+    while (!atomic_load(&u->inside)) sched_yield();
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", atomic_load(&u->inside));
+    while (!atomic_load(&u->outside)) {
+        FILE *stat = fopen(path, "r");
+        const char *name_end = stat && fgets(line, sizeof line, stat) ? strrchr(line, ')') : NULL;
+        const int asleep = name_end && name_end[2] == 'S';
+        if (stat) fclose(stat);
+        if (asleep) return;
+        sched_yield();
+    }
+}
+
 static void release_during(muster_status (*wait)(void *), void (*release)(void *), void *object) {
-    use u = {wait, release, object, 0};
+    use u = {wait, release, object, 0, 0};
     pthread_t thread;
     pthread_create(&thread, NULL, wait_inside, &u);
-    while (!atomic_load(&u.inside)) sched_yield();
-    usleep(500); // inside by now, as the host must see to
+    until_asleep_inside(&u);
     release(object);
     void *status;
     pthread_join(thread, &status);
@@ -104,6 +120,66 @@ static void release_while_in_use(void) {
             close(l.queue_fd);
             release_during(flags && round % 2 ? in_progress : in_dial, release_context, l.context);
         }
+}
+
+static void *cancelled_inside(void *argument) {
+    wait_inside(argument);
+    while (pause() == -1) {
+    } // a point of the host's own, where the cancellation is due
+    return NULL;
+}
+
+// No frame of the library is unwound: the call comes back, and the thread ends at its next point of its own.
+static void cancel_during(muster_status (*wait)(void *), void *object) {
+    use u = {wait, NULL, object, 0, 0};
+    pthread_t thread;
+    pthread_create(&thread, NULL, cancelled_inside, &u);
+    until_asleep_inside(&u);
+    pthread_cancel(thread);
+    void *end;
+    pthread_join(thread, &end);
+    CHECK(end == PTHREAD_CANCELED);
+    CHECK(atomic_load(&u.outside));
+}
+
+static void threads_cancelled_while_inside(void) {
+    for (uint32_t flags = 0; flags <= MUSTER_CONTEXT_EXTERNAL; flags += MUSTER_CONTEXT_EXTERNAL) {
+        live_begin(&l, flags);
+        cancel_during(in_queue, l.queue);
+        for (int i = 0; i < live_streams; i++) cancel_during(in_read, l.streams[i]);
+        for (int i = 0; i < live_listeners; i++) cancel_during(in_accept, l.listeners[i]);
+        cancel_during(in_wait, l.process);
+        live_talk(&l);
+        live_end(&l);
+    }
+}
+
+// With a cancellation due from the start, the first cancellation point of any call would end the thread there.
+static void *cancelled_before(void *flags) {
+    pthread_cancel(pthread_self());
+    live_begin(&l, *(uint32_t *)flags);
+    live_talk(&l);
+    EXPECT(in_dial(l.context), MUSTER_TIMEOUT);
+    for (int i = 0; i < live_listeners; i++) EXPECT(in_accept(l.listeners[i]), MUSTER_TIMEOUT);
+    EXPECT(muster_process_kill(l.process, SIGKILL), MUSTER_OK);
+    EXPECT(muster_process_wait(l.process, SECOND, NULL), MUSTER_OK);
+    live_end(&l);
+    *(uint32_t *)flags = UINT32_MAX;
+    while (pause() == -1) {
+    }
+    return NULL;
+}
+
+static void threads_cancelled_before(void) {
+    for (uint32_t flags = 0; flags <= MUSTER_CONTEXT_EXTERNAL; flags += MUSTER_CONTEXT_EXTERNAL) {
+        uint32_t given = flags;
+        pthread_t thread;
+        void *end;
+        pthread_create(&thread, NULL, cancelled_before, &given);
+        pthread_join(thread, &end);
+        CHECK(end == PTHREAD_CANCELED);
+        CHECK(given == UINT32_MAX); // it got through every call
+    }
 }
 
 static void two_contexts(void) {
@@ -232,6 +308,8 @@ static void wake_detached_while_called(void) {
 
 int main(void) {
     guest_run("release while another thread is inside", release_while_in_use, 0, 1);
+    guest_run("threads cancelled while inside", threads_cancelled_while_inside, 0, 1);
+    guest_run("threads cancelled before they enter", threads_cancelled_before, 0, 1);
     guest_run("two contexts in one process", two_contexts, 0, 3);
     guest_run("two contexts with secrets of their own", strangers_stay_out, 0, 1);
     guest_run("a wake function detached while it is called", wake_detached_while_called, 0, 1);

@@ -6,6 +6,8 @@
 #include "guest.h"
 #include "workout.h"
 
+#include <pthread.h>
+
 static const workout_api live_api = {
 #define X(name) .name = name,
     WORKOUT_FUNCTIONS(X)
@@ -58,7 +60,10 @@ static inline void live_talk(const live *l) {
 }
 
 static inline void live_end(live *l) {
+    int cancel_state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     close(l->queue_fd);
+    pthread_setcancelstate(cancel_state, NULL);
     muster_process_kill(l->process, SIGKILL);
     EXPECT(muster_process_wait(l->process, 20 * SECOND, NULL), MUSTER_OK);
     muster_process_release(l->process);

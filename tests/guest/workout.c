@@ -66,7 +66,10 @@ void workout_connect(const workout_api *api, muster_context *context, const char
     pthread_t dialler;
     CHECK(pthread_create(&dialler, NULL, dial, &d) == 0);
     const muster_status accepted = api->muster_listener_accept(listener, 20 * SECOND, out_accepted, &error);
+    int cancel_state; // the caller may be cancelled; that is for the library to meet, not for this join
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     pthread_join(dialler, NULL);
+    pthread_setcancelstate(cancel_state, NULL);
     if (d.status != MUSTER_OK || accepted != MUSTER_OK) {
         fprintf(stderr, "%s: dial %d %s, accept %d\n", address, d.status, d.error.message, accepted);
         _exit(98);

@@ -20,7 +20,7 @@ REPLACED = [
     (r"::operator new\(capacity, ring_alignment, std::nothrow\)", "model::make_bytes(capacity)"),
     (r"::operator delete\(data, ring_alignment\)", "model::end_bytes(data)"),
     (r"\bnew \(std::nothrow\)", "new"),  # relacy knows the plain one
-    (r"::write\(", "model::write("),
+    (r"uncancelled::write\(", "model::write("),
     (r"\bsched_yield\(\)", "model::yield()"),
     (r"first_ring_bytes = 4096", "first_ring_bytes = 2"),
     (r"std::(min|max)\((?!\{)", r"std::\1<uint64_t>("),  # a model::var among its arguments
