@@ -86,6 +86,7 @@ MUSTER_API muster_status muster_transport_serve(muster_context *context, const c
  * @retval MUSTER_E_ABI     The table has non-zero fields newer than this library.
  * @retval MUSTER_E_EXISTS  Scheme taken.
  * @retval MUSTER_E_NOMEM   No memory.
+ * @retval MUSTER_E_LIMIT   The queue has no slot left for the last word to the table.
  * @retval MUSTER_E_CLOSED  The context or the queue is closed.
  * @retval MUSTER_E_FORKED  The context belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */

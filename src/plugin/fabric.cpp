@@ -113,7 +113,7 @@ void Fabric::resolved(uint64_t question, Status status, uint64_t id, const char 
 void Fabric::dial_peer(uint64_t id, const Dialing &dialing) {
     Peer &to = peer(id);
     if (closing_) {
-        forget_later(id);
+        tidy_later(to);
         return dialing.dial->done(Error::make(MUSTER_E_CLOSED, "the context is closed"));
     }
     for (auto &[key, session] : to.sessions) {
@@ -154,14 +154,20 @@ Result<Ref<TransportListener>> Fabric::listen(const Address &address, const Tran
         char text[1024];
         uint64_t text_bytes = 0;
         Error error;
+        // Nothing after publish() needs memory.
+        listener->authority_.reserve(sizeof text);
+        listener->address_.reserve(scheme_.size() + 3 + sizeof text + 1 + wanted.service.size());
+        const auto place = services_.emplace(wanted.service, listener).first;
         const Status status =
             ops_.publish(self_, wanted.authority.data(), wanted.authority.size(), text, &text_bytes, &error);
-        if (status != MUSTER_OK) return plugin_error(plugin_, error, status, "listen", wanted.full);
+        if (status != MUSTER_OK) {
+            services_.erase(place);
+            return plugin_error(plugin_, error, status, "listen", wanted.full);
+        }
         listener->authority_.assign(text, std::min<uint64_t>(text_bytes, sizeof text));
-        listener->address_ = scheme_ + "://" + listener->authority_;
-        if (!wanted.service.empty()) listener->address_ += "/" + wanted.service;
+        listener->address_.append(scheme_).append("://").append(listener->authority_);
+        if (!wanted.service.empty()) listener->address_.append("/").append(wanted.service);
         listener->open_ = true;
-        services_.emplace(wanted.service, listener);
         return {};
     });
     if (!done) return done.error();
@@ -196,15 +202,25 @@ Ref<FabricSession> Fabric::add_session(Peer &peer, SessionKey key, SessionConfig
 void Fabric::maybe_forget(uint64_t id) noexcept {
     const auto found = peers_.find(id);
     if (found == peers_.end() || !found->second.sessions.empty()) return;
+    if (tidy_list_.holds(found->second)) tidy_list_.remove(found->second);
     peers_.erase(found);
     ops_.forget(self_, id);
 }
 
 // Not from inside a function of the host table: the plug-in is not called while it calls.
-void Fabric::forget_later(uint64_t id) {
-    context_.post([self = Ref<Fabric>(this), id] {
-        if (self->state_ == State::started) self->maybe_forget(id);
-    });
+void Fabric::tidy_later(Peer &peer) noexcept {
+    if (!tidy_list_.holds(peer)) tidy_list_.push_back(peer);
+    tidy_.post(context_);
+}
+
+void Fabric::tidy() noexcept {
+    if (state_ != State::started) return; // nobody is left
+    while (Peer *const peer = tidy_list_.pop_front()) {
+        const uint8_t flags = reset | (peer->reset_key.first ? from_beginner : 0);
+        if (std::exchange(peer->reset_due, false) && (ops_.credit_bytes == 0 || peer->credits >= head_bytes))
+            send(*peer, flags, peer->reset_key.second, nullptr, 0);
+        maybe_forget(peer->id);
+    }
 }
 
 uint32_t Fabric::unproved() const noexcept {
@@ -234,18 +250,12 @@ Status Fabric::send(Peer &peer, uint8_t flags, uint32_t generation, const void *
     return status;
 }
 
-// Not from inside a function of the host table: the plug-in is not called while it calls.
-void Fabric::reset_later(uint64_t id, SessionKey key) {
+void Fabric::reset_later(Peer &peer, SessionKey key) noexcept {
     context_.log(MUSTER_LOG_DEBUG, "%s://: peer %llu means session %u, which is not known", scheme_.c_str(),
-                 static_cast<unsigned long long>(id), key.second);
-    context_.post([self = Ref<Fabric>(this), id, key] {
-        const auto found = self->peers_.find(id);
-        if (self->state_ != State::started || found == self->peers_.end()) return;
-        Peer &peer = found->second;
-        if (self->ops_.credit_bytes == 0 || peer.credits >= head_bytes)
-            self->send(peer, reset | (key.first ? from_beginner : 0), key.second, nullptr, 0);
-        self->maybe_forget(id);
-    });
+                 static_cast<unsigned long long>(peer.id), key.second);
+    peer.reset_due = true;
+    peer.reset_key = key;
+    tidy_later(peer);
 }
 
 // Which session a message is for; the first one of a stranger makes one.
@@ -256,7 +266,7 @@ void Fabric::message(uint64_t id, const unsigned char *data, size_t size) {
     if (head[0] != head_mark || (head[1] & ~known_flags) != 0 || get_u16(head + 2) != head_version) {
         context_.log(MUSTER_LOG_WARN, "%s://: a message of peer %llu that is not Muster's", scheme_.c_str(),
                      static_cast<unsigned long long>(id));
-        return forget_later(id);
+        return tidy_later(from);
     }
     const uint8_t flags = head[1];
     const SessionKey key{(flags & from_beginner) == 0, get_u32(head + 4)};
@@ -270,7 +280,7 @@ void Fabric::message(uint64_t id, const unsigned char *data, size_t size) {
     if (found == from.sessions.end()) {
         if (key.first || !(flags & first) || closing_ || services_.empty() ||
             unproved() >= context_.settings.max_unauthenticated)
-            return reset_later(id, key);
+            return reset_later(from, key);
         const bool open_service = std::any_of(services_.begin(), services_.end(),
                                               [](const auto &service) { return !service.second->wanted_.auth; });
         SessionConfig config;
@@ -461,8 +471,7 @@ struct FabricHost {
                           uint64_t text_bytes) {
         if (id == UINT64_MAX) return;
         boundary([&]() -> Status {
-            of(endpoint).peer(id); // also one nobody has heard of: forget follows
-            of(endpoint).forget_later(id);
+            of(endpoint).tidy_later(of(endpoint).peer(id)); // also one nobody has heard of: forget follows
             return MUSTER_OK;
         });
         each_session(of(endpoint), id, [&](Fabric::Peer &, Session &session) {

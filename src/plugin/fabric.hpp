@@ -38,13 +38,15 @@ class Fabric final : public Transport, public SessionTransport {
         Ref<Dial> dial;
     };
     using SessionKey = std::pair<bool, uint32_t>; // did this side begin it, generation
-    struct Peer {
+    struct Peer : Listed<Peer> {                  // in tidy_list_
         uint64_t id = 0;
         uint64_t credits = 0;
         bool blocked = false, proved = false;
         Ref<SharedSegment> segment;
         uint32_t generation = 0; // of the last session begun here
         std::map<SessionKey, Ref<FabricSession>> sessions;
+        bool reset_due = false; // one at a time: a session it does not know is asked for again and again
+        SessionKey reset_key;
     };
 
     Fabric(Plugin &plugin, std::string scheme, const muster_fabric_ops &ops, void *self);
@@ -54,13 +56,14 @@ class Fabric final : public Transport, public SessionTransport {
     Peer &peer(uint64_t id);
     Ref<FabricSession> add_session(Peer &peer, SessionKey key, SessionConfig config);
     void maybe_forget(uint64_t id) noexcept;
-    void forget_later(uint64_t id);
+    void tidy_later(Peer &peer) noexcept;
+    void tidy() noexcept;
     void tick() noexcept;
     uint32_t unproved() const noexcept;
     // host table
     void message(uint64_t id, const unsigned char *data, size_t size);
     void resolved(uint64_t question, Status status, uint64_t id, const char *text, size_t text_bytes);
-    void reset_later(uint64_t id, SessionKey key);
+    void reset_later(Peer &peer, SessionKey key) noexcept;
     Status send(Peer &peer, uint8_t flags, uint32_t generation, const void *data, size_t size) noexcept;
 
     Object &transport_object() noexcept override { return *this; }
@@ -78,6 +81,8 @@ class Fabric final : public Transport, public SessionTransport {
     Error why_not_;
     bool closing_ = false;
     std::map<uint64_t, Peer> peers_;
+    List<Peer> tidy_list_; // to be told of a reset, or forgotten
+    Errand<Fabric, &Fabric::tidy> tidy_{*this};
     std::map<std::string, Ref<FabricListener>> services_;
     std::map<uint64_t, Dialing> dialing_; // by the number of the question
     uint64_t next_question_ = 1;

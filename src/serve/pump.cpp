@@ -7,9 +7,9 @@
 
 namespace muster {
 
-Pump::Pump(Served &transport, uint64_t request, Ref<ServedListener> listener, SessionConfig config)
+Pump::Pump(Served &transport, uint64_t request, Ref<ServedListener> listener, std::string wanted, SessionConfig config)
     : transport_(&transport), request_(request), listener_(std::move(listener)), peer_(config.peer),
-      unproved_(static_cast<bool>(listener_)) {
+      wanted_(std::move(wanted)), unproved_(static_cast<bool>(listener_)) {
     config.single = true;
     config.local = transport.local();
     session_ = make_ref<Session>(transport.context(), Plugins::of(transport.context()).pool, Ref<Channel>(this),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // A connection the host carries: what a session says goes into one end of a pair, whose other end the host pumps.
+#include "base/list.hpp"
 #include "plugin/session.hpp"
 
 namespace muster {
@@ -8,15 +9,29 @@ namespace muster {
 class Served;
 class ServedListener;
 
+// What the host is to hear of a request on the loop's thread. Part of what the request is about, so that saying it
+// needs no memory.
+struct Notice : Listed<Notice> {
+    int32_t kind = 0;
+    uint64_t request = 0;
+    Ref<Object> owner; // while it is in a list; none for the transport's own
+};
+
+struct Notices {
+    Notice first, last;
+};
+
 // Loop thread only, but for the wake-ups.
 class Pump final : public Channel, private Waker, private Side, private SessionOwner {
   public:
-    Pump(Served &transport, uint64_t request, Ref<ServedListener> listener, SessionConfig config);
+    Pump(Served &transport, uint64_t request, Ref<ServedListener> listener, std::string wanted, SessionConfig config);
 
     // The host has its end: bytes flow now.
     void attach(Ref<Duplex> duplex) noexcept;
     Session &session() noexcept { return *session_; }
     uint64_t request() const noexcept { return request_; }
+    const std::string &wanted() const noexcept { return wanted_; } // the address, of a dial
+    Notices &notices() noexcept { return notices_; }
 
     size_t room() noexcept override;
     Status send(const void *data, size_t size, size_t &taken) noexcept override;
@@ -53,7 +68,8 @@ class Pump final : public Channel, private Waker, private Side, private SessionO
     Error refused_;
     const Ref<ServedListener> listener_; // of a connection that came in
     const Ref<StreamUser> user_ = make_ref<StreamUser>();
-    const std::string peer_;
+    const std::string peer_, wanted_;
+    Notices notices_; // under the transport's lock of notices
     Ref<Session> session_;
     Ref<Duplex> duplex_;
     bool full_ = false, unproved_ = false;

@@ -15,13 +15,26 @@ Result<void> Requests::serve(Context &context, const std::string &scheme, Ref<Se
     if (transport->queue().closed())
         return Error::make(MUSTER_E_CLOSED, "serve %s://: the queue is closed", scheme.c_str());
     if (!transport->reserve_last_word())
-        return Error::make(MUSTER_E_CLOSED, "serve %s://: the queue has no slot", scheme.c_str());
-    if (Result<void> added = Registry::of(context).add(scheme, Ref<Transport>(transport)); !added) {
-        transport->give_back_last_word();
-        return added;
-    }
+        return Error::make(MUSTER_E_LIMIT, "serve %s://: the queue has no slot left", scheme.c_str());
+    struct Reserved {
+        Served *transport;
+        ~Reserved() {
+            if (transport != nullptr) transport->give_back_last_word();
+        }
+    } reserved{transport.get()};
     const std::lock_guard hold(lock_);
-    served_.emplace(scheme, std::move(transport));
+    const auto [place, fresh] = served_.emplace(scheme, Ref<Served>());
+    try {
+        if (Result<void> added = Registry::of(context).add(scheme, Ref<Transport>(transport)); !added) {
+            if (fresh) served_.erase(place);
+            return added;
+        }
+    } catch (...) {
+        if (fresh) served_.erase(place);
+        throw;
+    }
+    place->second = std::move(transport);
+    reserved.transport = nullptr;
     return {};
 }
 
@@ -54,7 +67,7 @@ Result<void> Requests::address(Queue &queue, uint64_t id, std::string &out) {
     const std::lock_guard hold(lock_);
     Result<Request> request = find(queue, id, true);
     if (!request) return request.error();
-    out = request->listener ? request->listener->wanted().text : request->text;
+    out = request->listener ? request->listener->wanted().text : request->pump->wanted();
     return {};
 }
 
@@ -136,27 +149,29 @@ Result<Ref<Stream>> Requests::incoming(Queue &queue, uint64_t listen_id, std::st
     ServedListener &listener = *listening.listener;
     if (!listener.admit_one())
         return Error::make(MUSTER_E_LIMIT, "too many connections that have not proved the secret");
-    if (!queue.reserve()) {
-        listener.proved_one();
-        return Error::make(MUSTER_E_LIMIT, "the queue has no slot left");
-    }
+    struct Admitted {
+        ServedListener *listener;
+        ~Admitted() {
+            if (listener != nullptr) listener->proved_one();
+        }
+    } admitted{&listener};
+    if (!queue.reserve()) return Error::make(MUSTER_E_LIMIT, "the queue has no slot left");
+    RequestMade made(*listening.transport, 1);
     SessionConfig config;
     config.auth = listener.wanted().auth;
     config.seal = listener.wanted().seal;
     config.peer = peer.empty() ? listener.address() : std::string(peer);
+    out_id = made.enter();
     Ref<Pump> pump;
-    {
-        const std::lock_guard hold(lock_);
-        out_id = next_++;
-        pump = make_ref<Pump>(*listening.transport, out_id, listening.listener, std::move(config));
-        Request request;
-        request.transport = listening.transport;
-        request.pump = pump;
+    made.fill([&](Request &request) {
         request.state = State::answered;
-        requests_.emplace(out_id, std::move(request));
-    }
+        pump = make_ref<Pump>(*listening.transport, out_id, listening.listener, std::string(), std::move(config));
+        request.pump = pump;
+    });
+    admitted.listener = nullptr; // the pump's now
     const Ref<Duplex> duplex = Duplex::make_private(context.settings.window_bytes);
     Ref<Stream> end = pump->make_end(duplex);
+    made.keep();
     pump->attach_later(duplex);
     return end;
 }

@@ -34,42 +34,75 @@ bool Served::reserve_two() noexcept {
     return false;
 }
 
-void Served::post(int32_t kind, uint64_t id) noexcept {
+void Served::post_first(int32_t kind, uint64_t id, const Requests::Request &request) noexcept {
+    if (request.listener) return post(kind, id, request.listener->notices().first, Ref<Object>(request.listener));
+    post(kind, id, request.pump->notices().first, Ref<Object>(request.pump));
+}
+
+void Served::post_last(int32_t kind, uint64_t id, const Requests::Request &request) noexcept {
+    if (request.listener) return post(kind, id, request.listener->notices().last, Ref<Object>(request.listener));
+    post(kind, id, request.pump->notices().last, Ref<Object>(request.pump));
+}
+
+void Served::post(int32_t kind, uint64_t id, Notice &notice, Ref<Object> owner) noexcept {
+    if (with_ops_ && (ops_.flags & MUSTER_TRANSPORT_ANY_THREAD)) {
+        queue_->unreserve();
+        {
+            const std::lock_guard hold(notices_lock_);
+            if (stopped_) return;
+            notice.kind = kind;
+            notice.request = id;
+            notice.owner = std::move(owner);
+            notices_.push_back(notice);
+        }
+        serve_notices_.post(context_); // refused: context_stops() lets go of them
+        return;
+    }
     Entry entry;
     entry.completion.kind = kind;
     entry.completion.request = id;
-    if (!with_ops_) return queue_->complete(std::move(entry));
-    if (ops_.flags & MUSTER_TRANSPORT_ANY_THREAD) {
-        queue_->unreserve();
-        try {
-            context_.post([self = Ref<Served>(this), completion = entry.completion] { self->serve(completion); });
-        } catch (const std::bad_alloc &) {
-            context_.log(MUSTER_LOG_ERROR, "out of memory: a request was dropped");
-        }
-        return;
+    if (with_ops_) {
+        entry.table = this;
+        entry.table_owner = Ref<Object>(this);
     }
-    entry.table = this;
-    entry.table_owner = Ref<Object>(this);
     queue_->complete(std::move(entry));
+}
+
+void Served::serve_notices() noexcept {
+    for (;;) {
+        muster_completion request{};
+        Ref<Object> owner;
+        {
+            const std::lock_guard hold(notices_lock_);
+            Notice *const notice = notices_.pop_front();
+            if (notice == nullptr) return;
+            request.kind = notice->kind;
+            request.request = notice->request;
+            owner = std::move(notice->owner);
+        }
+        serve(request);
+    }
 }
 
 // A callback of the host's table, on the thread that dispatches.
 void Served::serve(const muster_completion &request) {
     const uint64_t id = request.request;
-    std::string address;
+    Ref<Pump> pump;
+    Ref<ServedListener> listener;
     if (request.kind == MUSTER_REQUEST_OPEN || request.kind == MUSTER_REQUEST_LISTEN) {
         Requests &requests = Requests::of(context_);
         const std::lock_guard hold(requests.lock_);
         const auto found = requests.requests_.find(id);
         if (found == requests.requests_.end()) return; // cancelled before the host heard of it
         found->second.seen = true;
-        address = found->second.listener ? found->second.listener->wanted().text : found->second.text;
+        pump = found->second.pump;
+        listener = found->second.listener;
     }
     switch (request.kind) {
     case MUSTER_REQUEST_OPEN:
-        return ops_.open(self_, id, address.data(), address.size());
+        return ops_.open(self_, id, pump->wanted().data(), pump->wanted().size());
     case MUSTER_REQUEST_LISTEN:
-        return ops_.listen(self_, id, address.data(), address.size());
+        return ops_.listen(self_, id, listener->wanted().text.data(), listener->wanted().text.size());
     case MUSTER_REQUEST_CANCEL:
         return ops_.cancel != nullptr ? ops_.cancel(self_, id) : void();
     default:
@@ -85,27 +118,22 @@ void Served::dial(const Address &address, const TransportOptions &options, Ref<D
     if (withdrawn_.load(std::memory_order_relaxed) || queue_->closed())
         return dial->done(Error::make(MUSTER_E_CLOSED, "dial %s: nobody serves it any more", text));
     if (!reserve_two()) return dial->done(Error::make(MUSTER_E_LIMIT, "dial %s: the queue of requests is full", text));
+    RequestMade made(*this, 2);
     use();
     SessionConfig config;
     config.dialer = true;
     config.auth = own->auth;
     config.seal = own->seal;
     config.peer = own->full;
-    Requests &requests = Requests::of(context_);
-    Ref<Pump> pump;
-    uint64_t id = 0;
-    {
-        const std::lock_guard hold(requests.lock_);
-        id = requests.next_++;
-        pump = make_ref<Pump>(*this, id, Ref<ServedListener>(), std::move(config));
-        Requests::Request request;
-        request.transport = Ref<Served>(this);
-        request.pump = pump;
-        request.text = own->text;
-        requests.requests_.emplace(id, std::move(request));
-    }
-    pump->session().open({}, options, std::move(dial));
-    post(MUSTER_REQUEST_OPEN, id);
+    const uint64_t id = made.enter();
+    Requests::Request line;
+    made.fill([&](Requests::Request &request) {
+        request.pump = make_ref<Pump>(*this, id, Ref<ServedListener>(), std::move(own->text), std::move(config));
+        line = request;
+    });
+    line.pump->session().open({}, options, std::move(dial));
+    made.keep();
+    post_first(MUSTER_REQUEST_OPEN, id, line);
 }
 
 Result<Ref<TransportListener>> Served::listen(const Address &address, const TransportOptions &options,
@@ -118,21 +146,44 @@ Result<Ref<TransportListener>> Served::listen(const Address &address, const Tran
     if (with_ops_ && ops_.listen == nullptr)
         return Error::make(MUSTER_E_UNSUPPORTED, "listen %s: the host's transport cannot listen", text);
     if (!reserve_two()) return Error::make(MUSTER_E_LIMIT, "listen %s: the queue of requests is full", text);
+    RequestMade made(*this, 2);
     use();
-    Requests &requests = Requests::of(context_);
-    Ref<ServedListener> listener;
-    uint64_t id = 0;
+    const uint64_t id = made.enter();
+    Requests::Request line;
+    made.fill([&](Requests::Request &request) {
+        request.listener = make_ref<ServedListener>(*this, id, *own, options, std::move(core));
+        line = request;
+    });
+    made.keep();
+    post_first(MUSTER_REQUEST_LISTEN, id, line);
+    return Ref<TransportListener>(line.listener);
+}
+
+uint64_t RequestMade::enter() {
+    Requests &requests = Requests::of(transport_.context());
+    const std::lock_guard hold(requests.lock_);
+    Requests::Request request;
+    request.transport = Ref<Served>(&transport_);
+    requests.requests_.emplace(requests.next_, std::move(request));
+    return id_ = requests.next_++;
+}
+
+RequestMade::~RequestMade() {
+    if (slots_ == 0) return;
+    Requests &requests = Requests::of(transport_.context());
+    Requests::Request request; // released without the lock
     {
         const std::lock_guard hold(requests.lock_);
-        id = requests.next_++;
-        listener = make_ref<ServedListener>(*this, id, *own, options, std::move(core));
-        Requests::Request request;
-        request.transport = Ref<Served>(this);
-        request.listener = listener;
-        requests.requests_.emplace(id, std::move(request));
+        const auto found = requests.requests_.find(id_);
+        if (found != requests.requests_.end()) {
+            request = std::move(found->second);
+            requests.requests_.erase(found);
+        }
     }
-    post(MUSTER_REQUEST_LISTEN, id);
-    return Ref<TransportListener>(listener);
+    for (int i = 0; i < slots_; i++) transport_.queue().unreserve();
+    // A pump and its session hold each other until the session ends.
+    if (request.pump) request.pump->fail_later(Error::make(MUSTER_E_NOMEM, "out of memory"));
+    if (id_ != 0) transport_.line_gone();
 }
 
 // ---- the end
@@ -152,8 +203,9 @@ void Served::over(uint64_t id) noexcept {
     if (unheard)
         queue_->unreserve();
     else
-        post(request.state == Requests::State::waiting ? MUSTER_REQUEST_CANCEL : MUSTER_REQUEST_CLOSE, id);
-    last_word_if_over();
+        post_last(request.state == Requests::State::waiting ? MUSTER_REQUEST_CANCEL : MUSTER_REQUEST_CLOSE, id,
+                  request);
+    line_gone();
 }
 
 void Served::unused(uint64_t id) noexcept {
@@ -167,11 +219,11 @@ void Served::unused(uint64_t id) noexcept {
         requests.requests_.erase(found);
     }
     queue_->unreserve();
-    last_word_if_over();
+    line_gone();
 }
 
 // After the last request of a transport that was taken back, its table is destroyed.
-void Served::last_word_if_over() noexcept {
+void Served::line_gone() noexcept {
     if (!with_ops_ || !withdrawn_.load(std::memory_order_relaxed)) return;
     Requests &requests = Requests::of(context_);
     {
@@ -180,7 +232,7 @@ void Served::last_word_if_over() noexcept {
             if (request.transport.get() == this) return;
         if (std::exchange(last_word_said_, true)) return;
     }
-    post(MUSTER_REQUEST_CLOSE, 0);
+    post(MUSTER_REQUEST_CLOSE, 0, destroy_notice_, {}); // the errand keeps this
 }
 
 // Unanswered requests fail, listeners close; connections go on.
@@ -207,7 +259,7 @@ void Served::withdraw() noexcept {
         listener->fail(why);
         listener->close();
     }
-    last_word_if_over();
+    line_gone();
 }
 
 bool Served::context_drained() noexcept {
@@ -227,10 +279,13 @@ void Served::context_stops() noexcept {
             for (const auto &[id, request] : requests.requests_)
                 if (request.transport.get() == this && request.pump) pump = request.pump;
         }
-        if (!pump) return;
+        if (!pump) break;
         pump->fail(Error::make(MUSTER_E_CLOSED, "the context is closed"));
         over(pump->request()); // it may have ended by itself a moment ago
     }
+    serve_notices();
+    const std::lock_guard hold(notices_lock_);
+    stopped_ = true;
 }
 
 // ---- a listener

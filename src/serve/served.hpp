@@ -3,7 +3,7 @@
 // Transports served by the host: dialling and listening become requests in a queue, answered by id.
 //
 // A request has a slot of the queue for itself and one for its last word (CLOSE or CANCEL), reserved when it is made,
-// so none of them is ever lost.
+// so none of them is ever lost. Where the host takes calls on any thread they are notices for the loop instead.
 #include "plugin/plugins.hpp"
 #include "plugin/session_address.hpp"
 #include "queue/queue.hpp"
@@ -29,6 +29,7 @@ class ServedListener final : public TransportListener {
     // Connections that came in and have not proved the secret yet.
     bool admit_one() noexcept;
     void proved_one() noexcept { unproved_.fetch_sub(1, std::memory_order_relaxed); }
+    Notices &notices() noexcept { return notices_; }
 
   private:
     const Ref<Served> transport_;
@@ -37,6 +38,7 @@ class ServedListener final : public TransportListener {
     const TransportOptions options_;
     const Ref<ListenerCore> core_;
     std::atomic<uint32_t> unproved_{0}; // relaxed: a limit
+    Notices notices_;                   // under the transport's lock of notices
     std::mutex lock_;                   // guards the next two
     std::string address_;
     bool closed_ = false;
@@ -51,7 +53,6 @@ class Requests final : public ContextPart {
         Ref<Served> transport;
         Ref<Pump> pump;               // OPEN, or a connection that came in
         Ref<ServedListener> listener; // LISTEN
-        std::string text;             // OPEN: the address
         State state = State::waiting;
         bool seen = false; // the callback of it has run
     };
@@ -67,6 +68,7 @@ class Requests final : public ContextPart {
 
   private:
     friend class Served;
+    friend class RequestMade;
     Result<Request> find(Queue &queue, uint64_t id, bool open); // with lock_ held
     std::mutex lock_;
     std::map<uint64_t, Request> requests_;
@@ -96,11 +98,15 @@ class Served final : public Transport, private SessionTransport, private Request
     void withdraw_soon() noexcept { withdraw_.post(context_); }
     void over(uint64_t id) noexcept;   // a request has come to its end: its last word
     void unused(uint64_t id) noexcept; // it ends without a last word
+    void line_gone() noexcept;         // one of the table
+    bool reserve_two() noexcept;
 
   private:
-    void post(int32_t kind, uint64_t id) noexcept; // into a slot that was reserved
-    bool reserve_two() noexcept;
-    void last_word_if_over() noexcept;
+    // The first word of a request, its last one, and the transport's own; into a slot that was reserved.
+    void post_first(int32_t kind, uint64_t id, const Requests::Request &request) noexcept;
+    void post_last(int32_t kind, uint64_t id, const Requests::Request &request) noexcept;
+    void post(int32_t kind, uint64_t id, Notice &notice, Ref<Object> owner) noexcept;
+    void serve_notices() noexcept; // loop thread
     void serve(const muster_completion &request) override;
     void use() noexcept;
     // loop thread
@@ -119,6 +125,35 @@ class Served final : public Transport, private SessionTransport, private Request
     std::atomic<bool> used_{false};      // relaxed: written under Requests' lock
     bool last_word_said_ = false;        // under Requests' lock
     Errand<Served, &Served::withdraw> withdraw_{*this};
+    Errand<Served, &Served::serve_notices> serve_notices_{*this};
+    std::mutex notices_lock_; // guards what follows; a leaf
+    List<Notice> notices_;
+    Notice destroy_notice_;
+    bool stopped_ = false; // nothing is said any more
+};
+
+// A request that is being made: slots of the queue that were reserved and a line of the table, given back unless it
+// comes about. Any thread.
+class RequestMade {
+  public:
+    RequestMade(Served &transport, int slots) noexcept : transport_(transport), slots_(slots) {}
+    RequestMade(const RequestMade &) = delete;
+    RequestMade &operator=(const RequestMade &) = delete;
+    ~RequestMade();
+    uint64_t enter(); // into the table
+    // The line is filled with `fill(Request &)` under the table's lock.
+    template <class Fill>
+    void fill(Fill &&fill) {
+        Requests &requests = Requests::of(transport_.context());
+        const std::lock_guard hold(requests.lock_);
+        fill(requests.requests_.find(id_)->second);
+    }
+    void keep() noexcept { slots_ = 0; }
+
+  private:
+    Served &transport_;
+    int slots_;
+    uint64_t id_ = 0;
 };
 
 } // namespace muster

@@ -4,6 +4,7 @@
 // point on. Calls give a status; nothing crashes or hangs. The program also exports a C++ run-time that must not be
 // used: exceptions inside the library stay inside, whatever the host brings along.
 #include "guest.h"
+#include "relay.h"
 #include "workout.h"
 
 #include <pthread.h>
@@ -147,14 +148,35 @@ static void connect_over(muster_context *context, const char *scheme, pthread_at
 
 static long first_failure;
 static uint32_t flags;
-static int transports; // as well as the rooms below them
+enum { core, transports, served };
+static int what; // the rooms below the transports; the built-in ones as well; transports this program serves
+static relay_kind kind;
+
+static pthread_attr_t attributes;
+
+// The thread is the host's: its memory is not what this is about.
+static void start_thread(void *(*run)(void *), void *argument) {
+    pthread_t thread;
+    const long kept = atomic_exchange(&countdown, -1);
+    CHECK(pthread_create(&thread, &attributes, run, argument) == 0);
+    CHECK(pthread_detach(thread) == 0);
+    atomic_store(&countdown, kept);
+}
+
+static void serve_and_connect(muster_context *context) {
+    muster_status status;
+    relay *r = relay_begin(context, kind, start_thread, &status);
+    if (!done(status, NULL)) return;
+    connect_over(context, "relay", &attributes);
+    relay_end(r);
+}
 
 static int wake(void *user) {
     (void)user;
     return 0;
 }
 
-static void use_with(uint32_t flags, pthread_attr_t *attributes) {
+static void use_with(uint32_t flags) {
     muster_error error = {0};
     muster_context_config config;
     muster_config_init(&config, sizeof config);
@@ -187,7 +209,8 @@ static void use_with(uint32_t flags, pthread_attr_t *attributes) {
         muster_stream_release(other);
     }
     const char *const schemes[] = {"inproc", "tcp", "unix", "shm"};
-    for (int i = 0; i < 4 && transports; i++) connect_over(context, schemes[i], attributes);
+    for (int i = 0; i < 4 && what == transports; i++) connect_over(context, schemes[i], &attributes);
+    if (what == served) serve_and_connect(context);
     if (queue) {
         muster_completion entry;
         while (muster_queue_next(queue, 0, &entry, &error) == MUSTER_OK) {
@@ -200,14 +223,13 @@ static void use_with(uint32_t flags, pthread_attr_t *attributes) {
 }
 
 static void use(void) {
-    pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     atomic_store(&countdown, first_failure);
-    use_with(flags, &attributes);
+    use_with(flags);
     atomic_store(&countdown, -1);
     // With memory again all is well.
     if (atomic_load(&failures) == 0) _exit(1); // beyond the last allocation
-    use_with(flags, &attributes);
+    use_with(flags);
 }
 
 static int ends(long n, int only_once) {
@@ -231,24 +253,27 @@ static int ends(long n, int only_once) {
 }
 
 int main(int argc, char **argv) {
-    transports = argc > 1 && strcmp(argv[1], "transports") == 0;
-    if (argc == 5) { // one case: guest_memory core|transports <allocation> <once> <flags>
+    const char *const names[] = {"core", "transports", "dispatched", "any_thread", "pulled"};
+    int name = 0;
+    for (int i = 0; i < 5; i++)
+        if (argc > 1 && strcmp(argv[1], names[i]) == 0) name = i;
+    what = name < served ? name : served;
+    kind = (relay_kind)(name - what);
+    if (argc == 5) { // one case: guest_memory <what> <allocation> <once> <flags>
         first_failure = atol(argv[2]);
         once = atoi(argv[3]);
         flags = (uint32_t)atoi(argv[4]);
         use();
         return 0;
     }
-    const long step =
-        argc == 3 ? atol(argv[2]) : 1; // guest_memory core|transports [<step>]: each so many-th allocation
+    const long step = argc == 3 ? atol(argv[2]) : 1; // guest_memory <what> [<step>]: each so many-th allocation
     for (int only_once = 1; only_once >= 0; only_once--)
         for (flags = 0; flags <= MUSTER_CONTEXT_EXTERNAL; flags += MUSTER_CONTEXT_EXTERNAL) {
             long n = 0;
             while (guest_failures < 10 && !ends(n, only_once)) n += step;
             CHECK(n > 25 || guest_failures); // else the trap was not set
-            printf("%s  %s %ld points of failure, %ld at a time, %s, %s\n", guest_failures ? "FAILED" : "ok    ",
-                   transports ? "transports:" : "core:", n, step, only_once ? "once" : "from there on",
-                   flags ? "external" : "threaded");
+            printf("%s  %s: %ld points of failure, %ld at a time, %s, %s\n", guest_failures ? "FAILED" : "ok    ",
+                   names[name], n, step, only_once ? "once" : "from there on", flags ? "external" : "threaded");
         }
     return guest_result();
 }
