@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -129,6 +130,10 @@ static muster_status start(wire *w) {
 /* The thread that serves also registers: so the library knows who must not wait for the transport. */
 static void *serve(void *user) {
     wire *w = user;
+    sigset_t broken_pipe; /* a write to a descriptor whose far end is gone is to fail, not to end the program */
+    sigemptyset(&broken_pipe);
+    sigaddset(&broken_pipe, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &broken_pipe, NULL);
     w->status = start(w);
     sem_post(&w->started);
     while (w->status == MUSTER_OK && !w->ended) {

@@ -38,15 +38,18 @@ struct LoopPoll::Handle {
 };
 
 Result<std::unique_ptr<LoopPoll>> LoopPoll::make(Context &context, int fd, std::function<void(int)> ready) {
+    auto watch = std::unique_ptr<LoopPoll>(new LoopPoll);
     auto handle = std::make_unique<Handle>();
     handle->ready = std::move(ready);
     if (const int rc = prepare_poll(context.loop(), &handle->poll, fd); rc != 0)
         return Error::from_errno(-rc, rc == UV_EEXIST ? MUSTER_E_EXISTS : MUSTER_OK, "watch descriptor %d", fd);
     handle->poll.data = handle.get();
-    return std::unique_ptr<LoopPoll>(new LoopPoll(handle.release()));
+    watch->handle_ = handle.release(); // the loop knows it now
+    return watch;
 }
 
 LoopPoll::~LoopPoll() {
+    if (handle_ == nullptr) return;
     uv_poll_stop(&handle_->poll);
     uv_close(reinterpret_cast<uv_handle_t *>(&handle_->poll),
              [](uv_handle_t *handle) { delete static_cast<Handle *>(handle->data); });

@@ -35,8 +35,8 @@ class LoopPoll {
 
   private:
     struct Handle;
-    explicit LoopPoll(Handle *handle) noexcept : handle_(handle) {}
-    Handle *handle_;
+    LoopPoll() noexcept = default;
+    Handle *handle_ = nullptr;
 };
 
 } // namespace muster

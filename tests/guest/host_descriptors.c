@@ -117,7 +117,8 @@ static void use_what_can_be_had(int allowed) {
     char marks[most];
     open_descriptors(marks);
     int end = 0; // the first number beyond so many free ones
-    for (int left = allowed; left > 0 || marks[end]; end++) left -= !marks[end];
+    for (int left = allowed; marks[end] || left-- > 0; end++) {
+    }
     struct rlimit before, limit;
     getrlimit(RLIMIT_NOFILE, &before);
     limit = before;
