@@ -354,10 +354,17 @@ static void accept_one(listener *l, const char *name) {
     if (name[0] == '\0' || memchr(name, '\0', NAME_BYTES) == NULL || strspn(name, letters) != strlen(name)) return;
     join(in_path, l->folder, name, ".up");
     join(out_path, l->folder, name, ".down");
+    /* First the descriptors: closing them again is how the dialler hears that nothing comes of it. */
+    int in = open(in_path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+    int out = in < 0 ? -1 : open(out_path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
     connection *c = make_connection(p);
-    if (c == NULL) return;
-    c->in = open(in_path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
-    c->out = c->in < 0 ? -1 : open(out_path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+    if (c == NULL) {
+        if (in >= 0) close(in);
+        if (out >= 0) close(out);
+        return;
+    }
+    c->in = in;
+    c->out = out;
     struct stat in_stat, out_stat;
     snprintf(peer, sizeof peer, "fifo://%.200s#%.32s", l->folder, name);
     c->up = 1;

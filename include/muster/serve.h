@@ -61,7 +61,7 @@ typedef struct muster_transport_ops {
  * @param[in]  context       Where it becomes known.
  * @param[in]  scheme        Lower-case ASCII, 1 to 31 bytes, no terminator needed.
  * @param[in]  scheme_bytes  Length of the scheme.
- * @param[in]  requests      Queue the host serves, of the same context; kept alive by the transport.
+ * @param[in]  requests      Queue the host serves, of the same context; releasing it takes the transport back.
  * @param[out] error         Detail on failure, or NULL.
  * @retval MUSTER_OK        Usable in addresses.
  * @retval MUSTER_E_ARG     No context or queue, a queue of another context, or no scheme of that form.
@@ -79,7 +79,7 @@ MUSTER_API muster_status muster_transport_serve(muster_context *context, const c
  * @param[in]  scheme_bytes  Length of the scheme.
  * @param[in]  ops           The callbacks; the table is copied.
  * @param[in]  self          Passed to each of them; the host's own until destroy.
- * @param[in]  requests      Queue that is dispatched, of the same context; kept alive by the transport.
+ * @param[in]  requests      Queue that is dispatched, of the same context; releasing it takes the transport back.
  * @param[out] error         Detail on failure, or NULL.
  * @retval MUSTER_OK        Usable in addresses.
  * @retval MUSTER_E_ARG     Something is missing, a queue of another context, or no scheme of that form.
@@ -95,7 +95,9 @@ MUSTER_API muster_status muster_transport_serve_ops(muster_context *context, con
                                                     muster_error *error);
 
 /** Takes a host-served transport back: dialling and listening fail from now on, unanswered requests fail with
- * ::MUSTER_E_CLOSED, listeners close; connections go on until they end. Its table is then destroyed by dispatch.
+ * ::MUSTER_E_CLOSED, listeners close; connections go on until they end. Its table is then destroyed by dispatch, so keep
+ * dispatching until that has come. Releasing the queue takes the transport back, too, but then no callback of the table
+ * runs any more, destroy neither, unless it has ::MUSTER_TRANSPORT_ANY_THREAD.
  * @param[in] context       Where it was added.
  * @param[in] scheme        Its scheme.
  * @param[in] scheme_bytes  Length of the scheme.

@@ -92,12 +92,16 @@ Result<Ref<TransportListener>> Connections::listen(const Address &address, const
         Error error;
         char text[4096];
         uint64_t text_bytes = 0;
+        listener->address_.reserve(sizeof text); // nothing after the plug-in listens needs memory
+        listeners_.push_back(listener);
         const Status status = ops_.listen(self_, wanted.text.data(), wanted.text.size(),
                                           reinterpret_cast<muster_acceptor *>(listener.get()), &listener->listener_,
                                           text, &text_bytes, &error);
-        if (status != MUSTER_OK) return plugin_error(plugin_, error, status, "listen", wanted.full);
+        if (status != MUSTER_OK) {
+            listeners_.pop_back();
+            return plugin_error(plugin_, error, status, "listen", wanted.full);
+        }
         listener->open_ = true;
-        listeners_.push_back(listener);
         listener->address_.assign(text, std::min<uint64_t>(text_bytes, sizeof text));
         return {};
     });

@@ -203,6 +203,8 @@ void Fabric::maybe_forget(uint64_t id) noexcept {
     const auto found = peers_.find(id);
     if (found == peers_.end() || !found->second.sessions.empty()) return;
     if (tidy_list_.holds(found->second)) tidy_list_.remove(found->second);
+    // Its descriptors are closed after the plug-in has stopped watching them: their numbers may be others' at once.
+    const Ref<SharedSegment> segment = std::move(found->second.segment);
     peers_.erase(found);
     ops_.forget(self_, id);
 }
@@ -277,22 +279,30 @@ void Fabric::message(uint64_t id, const unsigned char *data, size_t size) {
                                                       found->second->session_->peer().c_str()));
         return;
     }
-    if (found == from.sessions.end()) {
-        if (key.first || !(flags & first) || closing_ || services_.empty() ||
-            unproved() >= context_.settings.max_unauthenticated)
-            return reset_later(from, key);
-        const bool open_service = std::any_of(services_.begin(), services_.end(),
-                                              [](const auto &service) { return !service.second->wanted_.auth; });
-        SessionConfig config;
-        config.auth = !(flags & without_proof) || !open_service;
-        config.local = (ops_.flags & (MUSTER_PLUGIN_LOCAL | MUSTER_PLUGIN_SEALS)) != 0;
-        config.seal = services_.begin()->second->wanted_.seal;
-        config.peer = scheme_ + "://peer-" + std::to_string(id);
-        add_session(from, key, std::move(config))->session_->start();
-        found = from.sessions.find(key);
+    Ref<FabricSession> session;
+    try {
+        session = found != from.sessions.end() ? found->second : meet(from, key, flags);
+    } catch (const std::bad_alloc &) {
     }
-    const Ref<FabricSession> session = found->second;
+    if (!session) return reset_later(from, key); // also for want of memory: the dialler need not wait for its time-out
     session->session_->deliver(data + head_bytes, size - head_bytes, true);
+}
+
+// A session that the peer begins; none if it may not.
+Ref<FabricSession> Fabric::meet(Peer &from, SessionKey key, uint8_t flags) {
+    if (key.first || !(flags & first) || closing_ || services_.empty() ||
+        unproved() >= context_.settings.max_unauthenticated)
+        return {};
+    const bool open_service = std::any_of(services_.begin(), services_.end(),
+                                          [](const auto &service) { return !service.second->wanted_.auth; });
+    SessionConfig config;
+    config.auth = !(flags & without_proof) || !open_service;
+    config.local = (ops_.flags & (MUSTER_PLUGIN_LOCAL | MUSTER_PLUGIN_SEALS)) != 0;
+    config.seal = services_.begin()->second->wanted_.seal;
+    config.peer = scheme_ + "://peer-" + std::to_string(from.id);
+    Ref<FabricSession> session = add_session(from, key, std::move(config));
+    session->session_->start();
+    return session;
 }
 
 // ---- the end

@@ -54,6 +54,7 @@ class Fabric final : public Transport, public SessionTransport {
     static Result<void> check(const SessionAddress &address);
     void dial_peer(uint64_t id, const Dialing &dialing);
     Peer &peer(uint64_t id);
+    Ref<FabricSession> meet(Peer &from, SessionKey key, uint8_t flags);
     Ref<FabricSession> add_session(Peer &peer, SessionKey key, SessionConfig config);
     void maybe_forget(uint64_t id) noexcept;
     void tidy_later(Peer &peer) noexcept;

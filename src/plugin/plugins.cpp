@@ -155,6 +155,16 @@ void Plugins::add(SessionTransport &transport) noexcept {
     transports_.push_back(transport);
 }
 
+void SessionTransport::leave() noexcept {
+    if (context_ != nullptr) Plugins::of(*context_).remove(*this);
+}
+
+void Plugins::remove(SessionTransport &transport) noexcept {
+    if (!transports_.holds(transport)) return;
+    transports_.remove(transport);
+    transport.transport_object().release();
+}
+
 void Plugins::close() noexcept {
     for (SessionTransport *t = transports_.begin_walk(); t != nullptr; t = transports_.next()) t->context_closes();
 }

@@ -25,6 +25,8 @@ class SessionTransport : public Listed<SessionTransport> {
 
     // Any thread: from now on the context ends it with itself, or at once. Plugins::of(context) was made before.
     void enter(Context &context, bool end_at_once) noexcept;
+    // Loop thread: nothing is left that the context would have to end.
+    void leave() noexcept;
 
   protected:
     SessionTransport() noexcept = default;
@@ -64,6 +66,7 @@ class Plugins final : public ContextPart {
     // Loop thread only. A transport is known from its first use on.
     SegmentPool pool;
     void add(SessionTransport &transport) noexcept;
+    void remove(SessionTransport &transport) noexcept;
 
     void close() noexcept override;
     bool drained() noexcept override;

@@ -97,7 +97,7 @@ void Queue::complete(Entry &&entry) noexcept {
     Entry dropped;
     std::unique_lock hold(s.lock);
     s.reserved--;
-    if (s.closed) {
+    if (s.closed || (s.abandoned && entry.table)) {
         dropped = std::move(entry);
         return; // `dropped` goes after `hold`: a destructor may come back here
     }
@@ -177,6 +177,44 @@ void Queue::delist(QueueUser &user) noexcept {
     (user.prev_ ? user.prev_->next_ : s.users) = user.next_;
     if (user.next_) user.next_->prev_ = user.prev_;
     user.next_ = user.prev_ = nullptr;
+}
+
+void Queue::set_server(QueueServer &server) noexcept {
+    server_.store(&server, std::memory_order_release);
+}
+
+Queue::State::Node *Queue::State::take_tabled() noexcept {
+    Node *taken_out = nullptr;
+    last = nullptr;
+    for (Node **at = &first; *at != nullptr;) {
+        Node *const node = *at;
+        if (!node->entry.table) {
+            last = node;
+            at = &node->next;
+            continue;
+        }
+        *at = node->next;
+        node->next = taken_out;
+        taken_out = node;
+        depth--;
+    }
+    return taken_out;
+}
+
+// A transport that is served holds the queue, the queue the context, and the context the transport: so it is taken back
+// here, and callbacks that nobody can dispatch any more are dropped.
+void Queue::host_release() noexcept {
+    QueueServer *const server = server_.load(std::memory_order_acquire);
+    if (server == nullptr || context_->forked()) return release();
+    server->queue_released(*this);
+    State::Node *dropped;
+    {
+        const std::lock_guard hold(state_->lock);
+        state_->abandoned = true;
+        dropped = state_->take_tabled();
+    }
+    while (dropped != nullptr) delete std::exchange(dropped, dropped->next);
+    release();
 }
 
 void Queue::close() noexcept {

@@ -67,6 +67,17 @@ class QueueUser {
     QueueUser *next_ = nullptr, *prev_ = nullptr;
 };
 
+class Queue;
+
+// Whose requests come through a queue. It hears when the host lets go of the queue: nobody can take them then.
+class QueueServer {
+  public:
+    virtual void queue_released(Queue &queue) noexcept = 0; // any thread, no queue lock held
+
+  protected:
+    ~QueueServer() = default;
+};
+
 // Any thread.
 class Queue final : public Object {
   public:
@@ -108,6 +119,8 @@ class Queue final : public Object {
     Result<int> host_fd() noexcept; // dup of the epoll descriptor
     Status set_wake(muster_wake_fn wake, void *user);
     void close() noexcept;
+    void host_release() noexcept;                  // the host's reference
+    void set_server(QueueServer &server) noexcept; // a part of the context, and always the same one
     void stats(muster_queue_stats &out) noexcept;
 
   private:
@@ -117,6 +130,7 @@ class Queue final : public Object {
     void last_reference_gone() noexcept override;
     Ref<Context> context_;
     std::unique_ptr<State> state_;
+    std::atomic<QueueServer *> server_{nullptr}; // release, acquire: publishes nothing but itself
 };
 
 inline Queue *unwrap(muster_queue *handle) noexcept {

@@ -102,7 +102,7 @@ extern "C" muster_status muster_queue_close(muster_queue *queue) {
 }
 
 extern "C" void muster_queue_release(muster_queue *queue) {
-    if (queue) unwrap(queue)->release();
+    if (queue) unwrap(queue)->host_release();
 }
 
 extern "C" muster_status muster_queue_get_stats(muster_queue *queue, muster_queue_stats *out_stats) {

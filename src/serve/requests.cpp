@@ -2,6 +2,8 @@
 // The host's answers.
 #include "serve/served.hpp"
 
+#include <algorithm>
+
 namespace muster {
 
 Requests &Requests::of(Context &context) {
@@ -33,24 +35,42 @@ Result<void> Requests::serve(Context &context, const std::string &scheme, Ref<Se
         if (fresh) served_.erase(place);
         throw;
     }
+    transport->queue().set_server(*this);
     place->second = std::move(transport);
     reserved.transport = nullptr;
     return {};
 }
 
-Result<void> Requests::withdraw(Context &context, const std::string &scheme) {
-    Ref<Served> gone;
+Result<void> Requests::withdraw(const std::string &scheme) {
+    ServedLine gone;
     {
         const std::lock_guard hold(lock_);
-        const auto found = served_.find(scheme);
-        if (found == served_.end())
-            return Error::make(MUSTER_E_NOT_FOUND, "withdraw %s://: the host serves no such transport", scheme.c_str());
-        gone = std::move(found->second);
-        served_.erase(found);
+        gone = served_.extract(scheme);
     }
-    Registry::of(context).remove(scheme);
-    gone->withdraw_soon();
+    if (!gone)
+        return Error::make(MUSTER_E_NOT_FOUND, "withdraw %s://: the host serves no such transport", scheme.c_str());
+    withdraw(std::move(gone));
     return {};
+}
+
+void Requests::withdraw(ServedLine line) noexcept {
+    Served &transport = *line.mapped();
+    Registry::of(transport.context()).remove(line.key());
+    transport.withdraw_soon();
+}
+
+void Requests::queue_released(Queue &queue) noexcept {
+    for (;;) {
+        ServedLine gone;
+        {
+            const std::lock_guard hold(lock_);
+            const auto found = std::find_if(served_.begin(), served_.end(),
+                                            [&](const auto &line) { return &line.second->queue() == &queue; });
+            if (found == served_.end()) return;
+            gone = served_.extract(found);
+        }
+        withdraw(std::move(gone));
+    }
 }
 
 // A copy of an open request of this queue.

@@ -51,7 +51,7 @@ extern "C" muster_status muster_transport_withdraw(muster_context *context, cons
         if (context == nullptr || scheme == nullptr) return Error::from_status(MUSTER_E_ARG);
         Context &owner = *unwrap(context);
         if (owner.forked()) return Error::from_status(MUSTER_E_FORKED);
-        return Requests::of(owner).withdraw(owner, std::string(scheme, scheme_bytes));
+        return Requests::of(owner).withdraw(std::string(scheme, scheme_bytes));
     });
 }
 

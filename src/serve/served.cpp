@@ -119,13 +119,13 @@ void Served::dial(const Address &address, const TransportOptions &options, Ref<D
         return dial->done(Error::make(MUSTER_E_CLOSED, "dial %s: nobody serves it any more", text));
     if (!reserve_two()) return dial->done(Error::make(MUSTER_E_LIMIT, "dial %s: the queue of requests is full", text));
     RequestMade made(*this, 2);
-    use();
     SessionConfig config;
     config.dialer = true;
     config.auth = own->auth;
     config.seal = own->seal;
     config.peer = own->full;
     const uint64_t id = made.enter();
+    use();
     Requests::Request line;
     made.fill([&](Requests::Request &request) {
         request.pump = make_ref<Pump>(*this, id, Ref<ServedListener>(), std::move(own->text), std::move(config));
@@ -149,6 +149,7 @@ Result<Ref<TransportListener>> Served::listen(const Address &address, const Tran
     RequestMade made(*this, 2);
     use();
     const uint64_t id = made.enter();
+    use();
     Requests::Request line;
     made.fill([&](Requests::Request &request) {
         request.listener = make_ref<ServedListener>(*this, id, *own, options, std::move(core));
@@ -222,17 +223,33 @@ void Served::unused(uint64_t id) noexcept {
     line_gone();
 }
 
-// After the last request of a transport that was taken back, its table is destroyed.
+bool Served::any_line() noexcept {
+    for (const auto &[id, request] : Requests::of(context_).requests_)
+        if (request.transport.get() == this) return true;
+    return false;
+}
+
+// After the last request of a transport that was taken back, its table is destroyed, and the context lets go of it.
 void Served::line_gone() noexcept {
-    if (!with_ops_ || !withdrawn_.load(std::memory_order_relaxed)) return;
-    Requests &requests = Requests::of(context_);
+    if (!withdrawn_.load(std::memory_order_relaxed)) return;
+    bool last_word;
     {
-        const std::lock_guard hold(requests.lock_);
-        for (const auto &[id, request] : requests.requests_)
-            if (request.transport.get() == this) return;
-        if (std::exchange(last_word_said_, true)) return;
+        const std::lock_guard hold(Requests::of(context_).lock_);
+        if (any_line()) return;
+        last_word = with_ops_ && !std::exchange(last_word_said_, true);
     }
-    post(MUSTER_REQUEST_CLOSE, 0, destroy_notice_, {}); // the errand keeps this
+    if (last_word) post(MUSTER_REQUEST_CLOSE, 0, destroy_notice_, {}); // the errand keeps this
+    leave_.post(context_);
+}
+
+// A dial that found it still served enters its line first, and then sees to it that the context knows the transport.
+void Served::leave_if_over() noexcept {
+    {
+        const std::lock_guard hold(Requests::of(context_).lock_);
+        if (any_line()) return;
+        used_.store(false, std::memory_order_relaxed);
+    }
+    leave();
 }
 
 // Unanswered requests fail, listeners close; connections go on.

@@ -45,7 +45,7 @@ class ServedListener final : public TransportListener {
 };
 
 // The open requests of a context, by id, and who serves which scheme. Any thread.
-class Requests final : public ContextPart {
+class Requests final : public ContextPart, private QueueServer {
   public:
     static Requests &of(Context &context);
     enum class State { waiting, answered };
@@ -64,12 +64,15 @@ class Requests final : public ContextPart {
     Result<void> fail(Queue &queue, uint64_t id, const Error &why);
     Result<Ref<Stream>> incoming(Queue &queue, uint64_t listen_id, std::string_view peer, uint64_t &out_id);
     Result<void> serve(Context &context, const std::string &scheme, Ref<Served> transport);
-    Result<void> withdraw(Context &context, const std::string &scheme);
+    Result<void> withdraw(const std::string &scheme);
 
   private:
     friend class Served;
     friend class RequestMade;
     Result<Request> find(Queue &queue, uint64_t id, bool open); // with lock_ held
+    using ServedLine = std::map<std::string, Ref<Served>>::node_type;
+    void withdraw(ServedLine line) noexcept; // taken out of the table
+    void queue_released(Queue &queue) noexcept override;
     std::mutex lock_;
     std::map<uint64_t, Request> requests_;
     std::map<std::string, Ref<Served>> served_;
@@ -107,6 +110,8 @@ class Served final : public Transport, private SessionTransport, private Request
     void post_last(int32_t kind, uint64_t id, const Requests::Request &request) noexcept;
     void post(int32_t kind, uint64_t id, Notice &notice, Ref<Object> owner) noexcept;
     void serve_notices() noexcept; // loop thread
+    void leave_if_over() noexcept; // loop thread
+    bool any_line() noexcept;      // in the table; with Requests' lock held
     void serve(const muster_completion &request) override;
     void use() noexcept;
     // loop thread
@@ -122,10 +127,11 @@ class Served final : public Transport, private SessionTransport, private Request
     void *const self_;
     const pthread_t registrant_;
     std::atomic<bool> withdrawn_{false}; // relaxed: an early answer; what it lets through ends as withdraw() finds it
-    std::atomic<bool> used_{false};      // relaxed: written under Requests' lock
+    std::atomic<bool> used_{false};      // relaxed: see leave_if_over()
     bool last_word_said_ = false;        // under Requests' lock
     Errand<Served, &Served::withdraw> withdraw_{*this};
     Errand<Served, &Served::serve_notices> serve_notices_{*this};
+    Errand<Served, &Served::leave_if_over> leave_{*this};
     std::mutex notices_lock_; // guards what follows; a leaf
     List<Notice> notices_;
     Notice destroy_notice_;
