@@ -95,9 +95,9 @@ MUSTER_API muster_status muster_transport_serve_ops(muster_context *context, con
                                                     muster_error *error);
 
 /** Takes a host-served transport back: dialling and listening fail from now on, unanswered requests fail with
- * ::MUSTER_E_CLOSED, listeners close; connections go on until they end. Its table is then destroyed by dispatch, so keep
- * dispatching until that has come. Releasing the queue takes the transport back, too, but then no callback of the table
- * runs any more, destroy neither, unless it has ::MUSTER_TRANSPORT_ANY_THREAD.
+ * ::MUSTER_E_CLOSED, listeners close; connections go on until they end. Its table is then destroyed by dispatch, so
+ * keep dispatching until that has come. Releasing the queue takes the transport back, too, but then no callback of the
+ * table runs any more, destroy neither, unless it has ::MUSTER_TRANSPORT_ANY_THREAD.
  * @param[in] context       Where it was added.
  * @param[in] scheme        Its scheme.
  * @param[in] scheme_bytes  Length of the scheme.

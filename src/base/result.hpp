@@ -12,7 +12,10 @@ using Status = muster_status;
 
 // A failure with its sentence. A value: copies freely, allocates nothing.
 struct Error : muster_error {
-    Error() noexcept : muster_error{} { rank = UINT32_MAX; }
+    Error() noexcept : muster_error{} {
+        status = MUSTER_OK;
+        rank = UINT32_MAX;
+    }
 
     // `text` says what, where, with what value, in lower case and without a stop at the end.
     [[gnu::format(printf, 2, 3)]] static Error make(Status status, const char *format, ...) noexcept;

@@ -88,6 +88,8 @@ Result<Ref<SharedSegment>> SharedSegment::take(Fd memory, size_t bytes, Fd own, 
         new SharedSegment(std::move(memory), data, bytes, std::move(own), std::move(peer), 1));
 }
 
+// By value, as those that keep it want it.
+// NOLINTNEXTLINE(performance-unnecessary-value-param)
 void Channel::paired(Ref<SharedSegment> segment, Status status) noexcept {
     (void)segment, (void)status;
 }
@@ -128,7 +130,8 @@ std::unique_ptr<Pairing> Pairing::offer(Session &session, size_t bytes) {
     char name[name_bytes];
     static constexpr char digits[] = "0123456789abcdef";
     for (char &c : name) c = digits[randombytes_uniform(16)];
-    memcpy(name, "muster-pair-", 12);
+    static constexpr char prefix[] = {'m', 'u', 's', 't', 'e', 'r', '-', 'p', 'a', 'i', 'r', '-'};
+    memcpy(name, prefix, sizeof prefix); // bytes of an abstract name: no terminator
     randombytes_buf(pairing->token_.data(), pairing->token_.size());
     auto segment = SharedSegment::make(bytes);
     Fd listener(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));

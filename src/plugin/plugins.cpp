@@ -123,9 +123,10 @@ Result<void> Plugins::provide(const std::string &scheme) {
     const std::string name = "muster-" + scheme + ".so";
     std::string searched;
     for (const std::string &folder : search_folders()) {
-        const std::string path = folder + "/" + name;
+        std::string path = folder;
+        path.append("/").append(name);
         if (access(path.c_str(), F_OK) == 0) return load_locked(path);
-        searched += (searched.empty() ? "" : ", ") + folder;
+        searched.append(searched.empty() ? "" : ", ").append(folder);
     }
     for (const KnownPlugin &known : known_plugins)
         if (scheme == known.scheme)

@@ -285,7 +285,6 @@ Status Stream::flush(Deadline &deadline) noexcept {
         // What lies in the pipe can be read by the peer; only a carrier has a way to go with it.
         if (status == MUSTER_OK && (!carrier_ || duplex_->shared() || carrier_->flush())) break;
         if (status < 0) break;
-        status = MUSTER_OK;
         if (write_.cancels.load(std::memory_order_seq_cst) != cancels)
             status = MUSTER_E_CANCELED;
         else if (deadline.look_once())

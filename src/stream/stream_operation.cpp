@@ -224,7 +224,9 @@ Status Stream::write_owned(const void *data, size_t size, Queue &queue, uint64_t
         if (status != MUSTER_OK || size == 0) {
             taken = status != MUSTER_E_BUSY;
         } else if (duplex_->shared()) {
-            status = add_operation(write_, std::move(op)) ? MUSTER_OK : MUSTER_E_NOMEM;
+            // `taken` is false, so nothing looks at `op` any more.
+            status =
+                add_operation(write_, std::move(op)) ? MUSTER_OK : MUSTER_E_NOMEM; // NOLINT(bugprone-use-after-move)
             if (status == MUSTER_OK) pump_writes();
         } else {
             Owned owned{static_cast<const unsigned char *>(data), size, op.queue, tag};
@@ -239,7 +241,7 @@ Status Stream::write_owned(const void *data, size_t size, Queue &queue, uint64_t
         give(write_);
     }
     if (taken)
-        op.complete(status);
+        op.complete(status); // NOLINT(bugprone-use-after-move): not taken where it was moved
     else if (status != MUSTER_OK)
         queue.unreserve();
     else if (queue.closed())

@@ -80,9 +80,12 @@ void HostDial::finish(Result<Ref<Stream>> result) noexcept {
     const Ref<Attempt> over = std::move(attempt_); // goes without the lock
     Ref<Queue> queue = std::move(queue_);
     const uint64_t tag = tag_;
-    if (!queue) result_ = std::move(result);
-    hold.unlock();
-    if (queue) {
+    if (!queue) {
+        result_ = std::move(result);
+        hold.unlock();
+        context_->notify(signal_);
+    } else {
+        hold.unlock();
         Entry entry;
         entry.completion.kind = MUSTER_DONE_DIAL;
         entry.completion.tag = tag;
@@ -94,8 +97,6 @@ void HostDial::finish(Result<Ref<Stream>> result) noexcept {
             entry.error = result.error();
         }
         queue->complete(std::move(entry));
-    } else {
-        context_->notify(signal_);
     }
     if (context_->on_loop())
         tidy();

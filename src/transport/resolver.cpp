@@ -66,7 +66,7 @@ void Resolver::start(std::unique_ptr<Job> job) noexcept {
         },
         job.get());
     if (rc == 0) {
-        job.release();
+        (void)job.release(); // the thread's now
         return;
     }
     job->context.reset(); // the dial holds another

@@ -101,9 +101,11 @@ void many_streams(World &world) {
     constexpr int count = 64;
     const uint64_t size = std::clamp<uint64_t>(world.options.max_bytes / count, 100'000, 4 << 20);
     std::vector<Stream> streams;
+    streams.reserve(count);
     for (int i = 0; i < count; i++) streams.push_back(world.dial("echo"));
     std::vector<std::string> troubles(count);
     std::vector<std::thread> threads;
+    threads.reserve(count);
     for (int i = 0; i < count; i++) {
         threads.emplace_back([&, i] {
             try {

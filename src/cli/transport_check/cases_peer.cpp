@@ -129,9 +129,12 @@ void killed_while_reading(World &world) {
 
 void killed_under_many(World &world) {
     const std::unique_ptr<Peer> victim = world.another(world.secret);
+    constexpr int count = 8;
     std::vector<Stream> streams;
-    for (int i = 0; i < 8; i++) streams.push_back(world.host.dial(victim->address(), "echo"));
+    streams.reserve(count);
+    for (int i = 0; i < count; i++) streams.push_back(world.host.dial(victim->address(), "echo"));
     std::vector<std::thread> readers;
+    readers.reserve(count);
     std::atomic<int> told{0};
     for (const Stream &stream : streams)
         readers.emplace_back([&] {

@@ -288,7 +288,7 @@ std::unique_ptr<Peer> World::another(const std::string &with_secret) const {
 std::string World::fresh_address() const {
     // Somebody listens there for a moment, then nobody does.
     const std::unique_ptr<Listener> listener = host.listen(unique_address(options));
-    const std::string address = listener->address();
+    std::string address = listener->address();
     expect(muster_listener_close(listener->get()), MUSTER_OK, "closing a listener");
     return address;
 }
