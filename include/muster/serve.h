@@ -180,7 +180,7 @@ MUSTER_API muster_status muster_request_fail(muster_queue *requests, uint64_t re
  * @retval MUSTER_E_STALE  No such listener, or it was closed.
  * @retval MUSTER_E_LIMIT  Too many connections that have not proved the secret yet, or the queue has no slot left.
  * @retval MUSTER_E_NOMEM  No memory.
- * @retval MUSTER_E_CLOSED The context is closed.
+ * @retval MUSTER_E_CLOSED The context is closed, or the transport was taken back.
  * @retval MUSTER_E_FORKED The queue belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_transport_incoming(muster_queue *requests, uint64_t listen_request, const char *peer,

@@ -181,13 +181,13 @@ Result<Ref<Stream>> Requests::incoming(Queue &queue, uint64_t listen_id, std::st
     config.auth = listener.wanted().auth;
     config.seal = listener.wanted().seal;
     config.peer = peer.empty() ? listener.address() : std::string(peer);
-    out_id = made.enter();
     Ref<Pump> pump;
-    made.fill([&](Request &request) {
+    out_id = made.enter([&](Request &request, uint64_t number) {
         request.state = State::answered;
-        pump = make_ref<Pump>(*listening.transport, out_id, listening.listener, std::string(), std::move(config));
+        pump = make_ref<Pump>(*listening.transport, number, listening.listener, std::string(), std::move(config));
         request.pump = pump;
     });
+    if (out_id == 0) return Error::make(MUSTER_E_CLOSED, "the transport was taken back");
     admitted.listener = nullptr; // the pump's now
     const Ref<Duplex> duplex = Duplex::make_private(context.settings.window_bytes);
     Ref<Stream> end = pump->make_end(duplex);

@@ -124,13 +124,13 @@ void Served::dial(const Address &address, const TransportOptions &options, Ref<D
     config.auth = own->auth;
     config.seal = own->seal;
     config.peer = own->full;
-    const uint64_t id = made.enter();
-    use();
     Requests::Request line;
-    made.fill([&](Requests::Request &request) {
-        request.pump = make_ref<Pump>(*this, id, Ref<ServedListener>(), std::move(own->text), std::move(config));
+    const uint64_t id = made.enter([&](Requests::Request &request, uint64_t number) {
+        request.pump = make_ref<Pump>(*this, number, Ref<ServedListener>(), std::move(own->text), std::move(config));
         line = request;
     });
+    if (id == 0) return dial->done(Error::make(MUSTER_E_CLOSED, "dial %s: nobody serves it any more", text));
+    use();
     line.pump->session().open({}, options, std::move(dial));
     made.keep();
     post_first(MUSTER_REQUEST_OPEN, id, line);
@@ -148,25 +148,16 @@ Result<Ref<TransportListener>> Served::listen(const Address &address, const Tran
     if (!reserve_two()) return Error::make(MUSTER_E_LIMIT, "listen %s: the queue of requests is full", text);
     RequestMade made(*this, 2);
     use();
-    const uint64_t id = made.enter();
-    use();
     Requests::Request line;
-    made.fill([&](Requests::Request &request) {
-        request.listener = make_ref<ServedListener>(*this, id, *own, options, std::move(core));
+    const uint64_t id = made.enter([&](Requests::Request &request, uint64_t number) {
+        request.listener = make_ref<ServedListener>(*this, number, *own, options, std::move(core));
         line = request;
     });
+    if (id == 0) return Error::make(MUSTER_E_CLOSED, "listen %s: nobody serves it any more", text);
+    use();
     made.keep();
     post_first(MUSTER_REQUEST_LISTEN, id, line);
     return Ref<TransportListener>(line.listener);
-}
-
-uint64_t RequestMade::enter() {
-    Requests &requests = Requests::of(transport_.context());
-    const std::lock_guard hold(requests.lock_);
-    Requests::Request request;
-    request.transport = Ref<Served>(&transport_);
-    requests.requests_.emplace(requests.next_, std::move(request));
-    return id_ = requests.next_++;
 }
 
 RequestMade::~RequestMade() {

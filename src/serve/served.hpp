@@ -96,6 +96,7 @@ class Served final : public Transport, private SessionTransport, private Request
 
     Context &context() const noexcept { return context_; }
     Queue &queue() const noexcept { return *queue_; }
+    bool withdrawn() const noexcept { return withdrawn_.load(std::memory_order_relaxed); }
     bool local() const noexcept { return with_ops_ && (ops_.flags & MUSTER_TRANSPORT_LOCAL); }
     void withdraw() noexcept; // loop thread
     void withdraw_soon() noexcept { withdraw_.post(context_); }
@@ -126,7 +127,7 @@ class Served final : public Transport, private SessionTransport, private Request
     const bool with_ops_;
     void *const self_;
     const pthread_t registrant_;
-    std::atomic<bool> withdrawn_{false}; // relaxed: an early answer; what it lets through ends as withdraw() finds it
+    std::atomic<bool> withdrawn_{false}; // relaxed: an early answer; RequestMade::enter() is the place that counts
     std::atomic<bool> used_{false};      // relaxed: see leave_if_over()
     bool last_word_said_ = false;        // under Requests' lock
     Errand<Served, &Served::withdraw> withdraw_{*this};
@@ -146,13 +147,18 @@ class RequestMade {
     RequestMade(const RequestMade &) = delete;
     RequestMade &operator=(const RequestMade &) = delete;
     ~RequestMade();
-    uint64_t enter(); // into the table
-    // The line is filled with `fill(Request &)` under the table's lock.
+    // Its number; the line is what `fill(Request &, number)` makes of it. 0: the transport was withdrawn. Looked at
+    // under the lock, since withdraw() says so first and then walks the table: it finds every line that is let in.
     template <class Fill>
-    void fill(Fill &&fill) {
+    uint64_t enter(Fill &&fill) {
         Requests &requests = Requests::of(transport_.context());
         const std::lock_guard hold(requests.lock_);
-        fill(requests.requests_.find(id_)->second);
+        if (transport_.withdrawn()) return 0;
+        const auto line = requests.requests_.emplace(requests.next_, Requests::Request()).first;
+        id_ = requests.next_++;
+        line->second.transport = Ref<Served>(&transport_);
+        fill(line->second, id_);
+        return id_;
     }
     void keep() noexcept { slots_ = 0; }
 
