@@ -156,6 +156,7 @@ Status Queue::dispatch(Deadline &deadline, muster_queue_handler_fn handler, void
     uint64_t count = 0;
     Deadline now(0);
     Status status;
+    const Uncancelled guard; // the callbacks' own points would unwind us as well
     for (;;) {
         Entry entry;
         status = state_->wait(*context_, count == 0 ? deadline : now, entry, handler == nullptr);

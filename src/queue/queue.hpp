@@ -130,7 +130,7 @@ class Queue final : public Object {
     void last_reference_gone() noexcept override;
     Ref<Context> context_;
     std::unique_ptr<State> state_;
-    std::atomic<QueueServer *> server_{nullptr}; // release, acquire: publishes nothing but itself
+    std::atomic<QueueServer *> server_{nullptr}; // release, acquire: the server behind it
 };
 
 inline Queue *unwrap(muster_queue *handle) noexcept {

@@ -10,7 +10,6 @@ static live l;
 
 typedef struct use {
     muster_status (*wait)(void *object); // waits a little, inside the library
-    void (*release)(void *object);
     void *object;
     atomic_int inside;  // its thread's number, once it is about to enter
     atomic_int outside; // it came back
@@ -93,11 +92,16 @@ static void until_asleep_inside(use *u) {
     }
 }
 
-static void release_during(muster_status (*wait)(void *), void (*release)(void *), void *object) {
-    use u = {wait, release, object, 0, 0};
+static pthread_t start_inside(void *(*run)(void *), use *u) {
     pthread_t thread;
-    pthread_create(&thread, NULL, wait_inside, &u);
-    until_asleep_inside(&u);
+    CHECK(pthread_create(&thread, NULL, run, u) == 0);
+    until_asleep_inside(u);
+    return thread;
+}
+
+static void release_during(muster_status (*wait)(void *), void (*release)(void *), void *object) {
+    use u = {wait, object, 0, 0};
+    const pthread_t thread = start_inside(wait_inside, &u);
     release(object);
     void *status;
     pthread_join(thread, &status);
@@ -131,10 +135,8 @@ static void *cancelled_inside(void *argument) {
 
 // No frame of the library is unwound: the call comes back, and the thread ends at its next point of its own.
 static void cancel_during(muster_status (*wait)(void *), void *object) {
-    use u = {wait, NULL, object, 0, 0};
-    pthread_t thread;
-    pthread_create(&thread, NULL, cancelled_inside, &u);
-    until_asleep_inside(&u);
+    use u = {wait, object, 0, 0};
+    const pthread_t thread = start_inside(cancelled_inside, &u);
     pthread_cancel(thread);
     void *end;
     pthread_join(thread, &end);
@@ -154,12 +156,19 @@ static void threads_cancelled_while_inside(void) {
     }
 }
 
+static void at_a_point(void *user, const muster_completion *entry, const muster_error *error) {
+    (void)user, (void)entry, (void)error;
+    pthread_testcancel();
+}
+
 // With a cancellation due from the start, the first cancellation point of any call would end the thread there.
 static void *cancelled_before(void *flags) {
     pthread_cancel(pthread_self());
     live_begin(&l, *(uint32_t *)flags);
     live_talk(&l);
     EXPECT(in_dial(l.context), MUSTER_TIMEOUT);
+    EXPECT(muster_queue_post(l.queue, 1, 1), MUSTER_OK);
+    EXPECT(muster_queue_dispatch(l.queue, SECOND, at_a_point, NULL, NULL), MUSTER_OK);
     for (int i = 0; i < live_listeners; i++) EXPECT(in_accept(l.listeners[i]), MUSTER_TIMEOUT);
     EXPECT(muster_process_kill(l.process, SIGKILL), MUSTER_OK);
     EXPECT(muster_process_wait(l.process, SECOND, NULL), MUSTER_OK);
