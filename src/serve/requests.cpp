@@ -24,19 +24,12 @@ Result<void> Requests::serve(Context &context, const std::string &scheme, Ref<Se
             if (transport != nullptr) transport->give_back_last_word();
         }
     } reserved{transport.get()};
+    std::map<std::string, Ref<Served>> line; // made before anybody can find the scheme
+    line.emplace(scheme, transport);
     const std::lock_guard hold(lock_);
-    const auto [place, fresh] = served_.emplace(scheme, Ref<Served>());
-    try {
-        if (Result<void> added = Registry::of(context).add(scheme, Ref<Transport>(transport)); !added) {
-            if (fresh) served_.erase(place);
-            return added;
-        }
-    } catch (...) {
-        if (fresh) served_.erase(place);
-        throw;
-    }
+    if (Result<void> added = Registry::of(context).add(scheme, Ref<Transport>(transport)); !added) return added;
     transport->queue().set_server(*this);
-    place->second = std::move(transport);
+    served_.insert(line.extract(line.begin()));
     reserved.transport = nullptr;
     return {};
 }

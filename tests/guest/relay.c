@@ -26,11 +26,28 @@ struct relay {
     relay_kind kind;
     void (*start_thread)(void *(*run)(void *), void *argument);
     atomic_ullong listening; // the request; 0: nobody listens
-    atomic_int threads;      // alive
     atomic_int ended;
+    pthread_mutex_t lock; // guards what follows
+    pthread_cond_t changed;
+    int threads; // alive
+    int destroyed;
     atomic_int used;
     connection connections[most_ways];
 };
+
+static void begin_thread(relay *r, void *(*run)(void *), void *argument) {
+    pthread_mutex_lock(&r->lock);
+    r->threads++;
+    pthread_mutex_unlock(&r->lock);
+    r->start_thread(run, argument);
+}
+
+static void end_thread(relay *r) {
+    pthread_mutex_lock(&r->lock);
+    r->threads--;
+    pthread_cond_signal(&r->changed);
+    pthread_mutex_unlock(&r->lock);
+}
 
 static void *move(void *argument) {
     way *w = argument;
@@ -52,7 +69,7 @@ static void *move(void *argument) {
         muster_stream_release(w->from);
         muster_stream_release(w->to);
     }
-    atomic_fetch_sub(&r->threads, 1);
+    end_thread(r);
     return NULL;
 }
 
@@ -78,10 +95,7 @@ static void open_connection(relay *r, uint64_t request) {
     atomic_store(&c->ends_left, 2);
     c->ways[0] = (way){r, dialled, accepted, &c->ends_left};
     c->ways[1] = (way){r, accepted, dialled, &c->ends_left};
-    for (int i = 0; i < 2; i++) {
-        atomic_fetch_add(&r->threads, 1);
-        r->start_thread(move, &c->ways[i]);
-    }
+    for (int i = 0; i < 2; i++) begin_thread(r, move, &c->ways[i]);
 }
 
 static void listen_for(relay *r, uint64_t request) {
@@ -113,7 +127,12 @@ static void on_close(void *self, uint64_t request) {
 }
 
 static void on_destroy(void *self) {
-    atomic_store(&((relay *)self)->ended, 1);
+    relay *r = self;
+    atomic_store(&r->ended, 1);
+    pthread_mutex_lock(&r->lock);
+    r->destroyed = 1;
+    pthread_cond_signal(&r->changed);
+    pthread_mutex_unlock(&r->lock);
 }
 
 static void ignore(void *user, const muster_completion *entry, const muster_error *error) {
@@ -138,7 +157,7 @@ static void *serve(void *argument) {
         else
             muster_queue_dispatch(r->queue, 10 * MS, ignore, r, NULL);
     }
-    atomic_fetch_sub(&r->threads, 1);
+    end_thread(r);
     return NULL;
 }
 
@@ -150,6 +169,8 @@ relay *relay_begin(muster_context *context, relay_kind kind, void (*start_thread
     r->context = context;
     r->kind = kind;
     r->start_thread = start_thread;
+    pthread_mutex_init(&r->lock, NULL);
+    pthread_cond_init(&r->changed, NULL);
     *status = muster_queue_create(context, NULL, &r->queue, NULL);
     if (*status != MUSTER_OK) return NULL;
     const muster_transport_ops ops = {.struct_size = sizeof ops,
@@ -166,8 +187,7 @@ relay *relay_begin(muster_context *context, relay_kind kind, void (*start_thread
         muster_queue_release(r->queue);
         return NULL;
     }
-    atomic_fetch_add(&r->threads, 1);
-    start_thread(serve, r);
+    begin_thread(r, serve, r);
     return r;
 }
 
@@ -177,7 +197,9 @@ void relay_end(relay *r) {
     }
     EXPECT(status, MUSTER_OK);
     // The last word is always said, whatever ran out: destroy(), where there are callbacks.
-    if (r->kind == relay_pulled) atomic_store(&r->ended, 1);
-    while (atomic_load(&r->threads) != 0 || !atomic_load(&r->ended)) usleep(200);
+    if (r->kind == relay_pulled) on_destroy(r);
+    pthread_mutex_lock(&r->lock); // alarm() is the deadline
+    while (r->threads != 0 || !r->destroyed) pthread_cond_wait(&r->changed, &r->lock);
+    pthread_mutex_unlock(&r->lock);
     muster_queue_release(r->queue);
 }
