@@ -4,7 +4,6 @@
 #include "transport_failure.h"
 
 // ---- addresses and arguments
-// -----------------------------------------------------------------------------------------
 
 static void test_bad_addresses_are_told_apart(void **state) {
     (void)state;

@@ -3,13 +3,28 @@
 // ctest: quick timeout=120
 #include "transport_failure.h"
 
-// -----------------------------------------------------------------------------------------
+#include "../asleep.h"
+
+typedef struct acceptor {
+    muster_listener *listener;
+    pthread_t thread;
+    atomic_int number, over;
+} acceptor;
 
 static void *accept_one(void *arg) {
+    acceptor *a = arg;
     muster_stream *stream = NULL;
-    const muster_status status = muster_listener_accept(arg, 20 * SECOND, &stream, NULL);
+    atomic_store(&a->number, gettid());
+    const muster_status status = muster_listener_accept(a->listener, 20 * SECOND, &stream, NULL);
+    atomic_store(&a->over, 1);
     if (stream) muster_stream_release(stream);
     return (void *)(intptr_t)status;
+}
+
+static void start_accepting(acceptor *a) {
+    assert_int_equal(pthread_create(&a->thread, NULL, accept_one, a), 0);
+    while (!atomic_load(&a->number)) sched_yield();
+    until_asleep(atomic_load(&a->number), &a->over);
 }
 
 static void test_accept_can_be_cancelled_and_closed(void **state) {
@@ -20,9 +35,8 @@ static void test_accept_can_be_cancelled_and_closed(void **state) {
         muster_stream *stream;
         assert_int_equal(muster_listener_accept(listener, 0, &stream, NULL), MUSTER_AGAIN);
         assert_int_equal(muster_listener_accept(listener, 10 * MILLISECOND, &stream, NULL), MUSTER_TIMEOUT);
-        pthread_t thread;
-        assert_int_equal(pthread_create(&thread, NULL, accept_one, listener), 0);
-        usleep(30000);
+        acceptor waiting = {.listener = listener};
+        start_accepting(&waiting);
         if (closing) assert_int_equal(muster_listener_close(listener), MUSTER_OK);
         void *result = NULL;
         for (;;) {
@@ -32,7 +46,7 @@ static void test_accept_can_be_cancelled_and_closed(void **state) {
             soon.tv_sec += closing ? 10 : 0;
             soon.tv_nsec += 5000000;
             if (soon.tv_nsec >= 1000000000) soon.tv_nsec -= 1000000000, soon.tv_sec++;
-            if (pthread_timedjoin_np(thread, &result, &soon) == 0) break;
+            if (pthread_timedjoin_np(waiting.thread, &result, &soon) == 0) break;
             assert_false(closing);
         }
         assert_int_equal((intptr_t)result, closing ? MUSTER_E_CLOSED : MUSTER_E_CANCELED);
@@ -81,9 +95,16 @@ static void test_a_watched_listener_tells_of_connections(void **state) {
     muster_queue_release(queue);
 }
 
+typedef struct closing {
+    muster_context *context;
+    int fd; // where the dials arrive
+} closing;
+
 static void *close_context(void *arg) {
-    usleep(100000);
-    muster_context_close(arg, SECOND);
+    const closing *c = arg;
+    const int callers[2] = {accept(c->fd, NULL, NULL), accept(c->fd, NULL, NULL)}; // both dials are under way
+    muster_context_close(c->context, SECOND);
+    for (int i = 0; i < 2; i++) close(callers[i]);
     return NULL;
 }
 
@@ -97,13 +118,15 @@ static void test_closing_the_context_ends_dials_and_accepts(void **state) {
     assert_int_equal(muster_queue_create(brief, NULL, &queue, NULL), MUSTER_OK);
     assert_int_equal(muster_transport_listen(brief, "tcp://:0", 8, NULL, &listener, NULL), MUSTER_OK);
     assert_int_equal(muster_transport_dial_begin(brief, address, strlen(address), NULL, -1, queue, 3, NULL), MUSTER_OK);
-    pthread_t closer, acceptor;
-    assert_int_equal(pthread_create(&closer, NULL, close_context, brief), 0);
-    assert_int_equal(pthread_create(&acceptor, NULL, accept_one, listener), 0);
+    acceptor waiting = {.listener = listener};
+    start_accepting(&waiting);
+    closing end = {brief, fd};
+    pthread_t closer;
+    assert_int_equal(pthread_create(&closer, NULL, close_context, &end), 0);
     assert_int_equal(dial(brief, address, -1, message), MUSTER_E_CANCELED);
     pthread_join(closer, NULL);
     void *result;
-    pthread_join(acceptor, &result);
+    pthread_join(waiting.thread, &result);
     assert_int_equal((intptr_t)result, MUSTER_E_CLOSED);
     muster_completion entry;
     assert_int_equal(muster_queue_next(queue, 5 * SECOND, &entry, NULL), MUSTER_OK);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // ctest: quick timeout=120
 // Hosts with many threads: releasing what another uses, two contexts, wake functions detached while they are called.
+#include "../asleep.h"
 #include "live.h"
 
 #include <pthread.h>
@@ -77,25 +78,11 @@ static void *wait_inside(void *argument) {
     return (void *)(intptr_t)status;
 }
 
-// The system says so: having begun is not being inside, a busy machine may stop a thread on the last line before.
-static void until_asleep_inside(use *u) {
-    char path[64], line[512];
-    while (!atomic_load(&u->inside)) sched_yield();
-    snprintf(path, sizeof path, "/proc/self/task/%d/stat", atomic_load(&u->inside));
-    while (!atomic_load(&u->outside)) {
-        FILE *stat = fopen(path, "r");
-        const char *name_end = stat && fgets(line, sizeof line, stat) ? strrchr(line, ')') : NULL;
-        const int asleep = name_end && name_end[2] == 'S';
-        if (stat) fclose(stat);
-        if (asleep) return;
-        sched_yield();
-    }
-}
-
 static pthread_t start_inside(void *(*run)(void *), use *u) {
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, run, u) == 0);
-    until_asleep_inside(u);
+    while (!atomic_load(&u->inside)) sched_yield();
+    until_asleep(atomic_load(&u->inside), &u->outside);
     return thread;
 }
 
