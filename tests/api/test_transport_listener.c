@@ -3,7 +3,7 @@
 // ctest: quick timeout=120
 #include "transport_failure.h"
 
-#include "../asleep.h"
+#include "asleep.h"
 
 typedef struct acceptor {
     muster_listener *listener;

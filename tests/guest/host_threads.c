@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // ctest: quick timeout=120
 // Hosts with many threads: releasing what another uses, two contexts, wake functions detached while they are called.
-#include "../asleep.h"
+#include "asleep.h"
 #include "live.h"
 
 #include <pthread.h>
