@@ -165,8 +165,27 @@ bool Stream::drained() noexcept {
            (!carrier_ || duplex_->shared() || carrier_->flush());
 }
 
+// How the close stands, without waiting. OK: everything has left.
+Status Stream::closing_status() noexcept {
+    if (!drained()) return MUSTER_AGAIN;
+    // A peer that closed in order before, and had taken everything, is no failure.
+    const bool both_closed = in_.finished() && out_.drained() && duplex_->ended_status() == MUSTER_E_PEER;
+    if (const Status ended = duplex_->ended_status(); ended != MUSTER_OK && !both_closed) return ended;
+    return out_.drained() ? MUSTER_OK : MUSTER_E_PEER; // or its reader left before the end
+}
+
+// Asked again after it was closed: how it ended then, or how what was on its way has fared since.
+Status Stream::close_again() noexcept {
+    Status status = close_status_.load(std::memory_order_seq_cst);
+    if (status != MUSTER_AGAIN) return status;
+    const Ref<Stream> alive(this);
+    status = closing_status();
+    if (status != MUSTER_AGAIN) close_status_.store(status, std::memory_order_seq_cst);
+    return status;
+}
+
 Status Stream::close(Deadline &deadline) noexcept {
-    if (closed_.load(std::memory_order_seq_cst)) return MUSTER_OK;
+    if (closed_.load(std::memory_order_seq_cst)) return close_again();
     const Ref<Stream> alive(this);
     const uint32_t cancels = write_.cancels.load(std::memory_order_seq_cst);
     want_finish();
@@ -185,12 +204,9 @@ Status Stream::close(Deadline &deadline) noexcept {
             give(write_);
         }
     }
-    // A peer that closed in order before, and had taken everything, is no failure.
-    const bool both_closed = in_.finished() && out_.drained() && duplex_->ended_status() == MUSTER_E_PEER;
-    if (const Status ended = duplex_->ended_status(); ended != MUSTER_OK && status == MUSTER_OK && !both_closed)
-        status = ended;
-    else if (status == MUSTER_OK && !out_.drained())
-        status = MUSTER_E_PEER; // its reader left before the end
+    if (status == MUSTER_OK) status = closing_status();
+    const bool known = status == MUSTER_OK || status == MUSTER_E_PEER || duplex_->is_ended();
+    close_status_.store(known ? status : MUSTER_AGAIN, std::memory_order_seq_cst); // before anybody sees it closed
     close_now();
     return status;
 }
@@ -214,7 +230,7 @@ void Stream::ended() noexcept {
     interrupt(MUSTER_STREAM_READ | MUSTER_STREAM_WRITE);
     tell(MUSTER_STREAM_ENDED | MUSTER_STREAM_READABLE | MUSTER_STREAM_WRITABLE);
     const int64_t grace = exit_grace_ns_.exchange(-1, std::memory_order_seq_cst);
-    if (grace >= 0 && closed_.load(std::memory_order_seq_cst) == 0) end_self(*context_, grace);
+    if (grace >= 0 && peer_is_gone()) end_self(*context_, grace);
     if (read_.waiting_operations.load(std::memory_order_seq_cst) != 0 ||
         write_.waiting_operations.load(std::memory_order_seq_cst) != 0)
         post_pump(); // last: this stream may go there
@@ -240,11 +256,18 @@ Status Stream::reason(uint64_t *out_reason, muster_error *error) noexcept {
     return detail.status;
 }
 
+// An end made on this side (close, abort, the context's close) says nothing about the peer.
+bool Stream::peer_is_gone() noexcept {
+    if (closed_.load(std::memory_order_seq_cst) != 0 || !duplex_->is_ended()) return false;
+    const Ending e = duplex_->ending();
+    return e.aborted_by != side_ && e.why.status != MUSTER_E_CLOSED;
+}
+
 Status Stream::exit_with_peer(int64_t grace_ns) noexcept {
     if (context_->external() || !carrier_) return MUSTER_E_UNSUPPORTED;
     exit_grace_ns_.store(grace_ns, std::memory_order_seq_cst);
     // It may have ended before anybody asked.
-    if (grace_ns >= 0 && duplex_->is_ended() && exit_grace_ns_.exchange(-1, std::memory_order_seq_cst) >= 0)
+    if (grace_ns >= 0 && peer_is_gone() && exit_grace_ns_.exchange(-1, std::memory_order_seq_cst) >= 0)
         end_self(*context_, grace_ns);
     return MUSTER_OK;
 }

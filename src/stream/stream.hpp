@@ -170,6 +170,9 @@ class Stream final : public Object, public Listed<Stream>, private Waker, privat
     uint32_t on_fd(uint32_t epoll_events) noexcept override;
     Object &owner() noexcept override { return *this; }
 
+    Status closing_status() noexcept;
+    Status close_again() noexcept;
+    bool peer_is_gone() noexcept;
     // stream_wait.cpp: locks, parking, arming
     uint32_t event_of(const Direction &d) const noexcept {
         return &d == &read_ ? MUSTER_STREAM_READABLE : MUSTER_STREAM_WRITABLE;
@@ -244,8 +247,9 @@ class Stream final : public Object, public Listed<Stream>, private Waker, privat
     Ref<StreamUser> user_;
     Pipe &in_, &out_;
     std::string peer_, greeting_;
-    std::atomic<uint32_t> closed_{0};        // this side: closed or released
-    std::atomic<uint32_t> finish_wanted_{0}; // this side writes no more
+    std::atomic<uint32_t> closed_{0};                // this side: closed or released
+    std::atomic<Status> close_status_{MUSTER_AGAIN}; // of the first close(); AGAIN: look how it fares
+    std::atomic<uint32_t> finish_wanted_{0};         // this side writes no more
     // A buffer handed over was given back when half of it was copied: nothing may come behind it. The abort follows.
     std::atomic<bool> torn_{false};
 

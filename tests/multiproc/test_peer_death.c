@@ -87,6 +87,11 @@ static int play(const char *role, const char *address) {
         muster_stream_write(stream, "ready", 5, SECOND, &bytes);
         compute(60 * SECOND);
         return 7;
+    } else if (strcmp(role, "aborts-its-own") == 0 || strcmp(role, "closes-its-context") == 0) {
+        if (muster_stream_exit_with_peer(stream, 500 * MILLISECOND) != MUSTER_OK) return 6;
+        muster_stream_write(stream, "ready", 5, SECOND, &bytes);
+        if (role[0] == 'a') muster_stream_abort(stream, 1, NULL, 0);
+        return muster_context_close(context, 5 * SECOND) == MUSTER_OK ? 0 : 5; // a signal would come before it returns
     } else if (strcmp(role, "is-a-master") == 0) {
         // Listens for a worker of its own, tells its address, and is killed.
         muster_listener *listener;
@@ -312,6 +317,19 @@ static void test_exit_without_a_word_is_a_death(void **state) {
         }
 }
 
+static void test_an_end_made_here_is_not_the_peers(void **state) {
+    (void)state;
+    const char *const roles[] = {"aborts-its-own", "closes-its-context"};
+    for (int way = 0; way < way_count; way++)
+        for (int i = 0; i < 2; i++) {
+            scene s = open_scene(way, roles[i], 0);
+            expect(&s, "ready");
+            assert_true(read_more(&s, 10 * SECOND) < 0); // it has ended there, before anything ends here
+            const int code = end_scene(&s);
+            if (code != 0) fail_msg("%s, %s: %d", ways[way][0], roles[i], code);
+        }
+}
+
 static void test_a_busy_worker_goes_with_its_master(void **state) {
     (void)state;
     scene master = open_scene(0, "is-a-master", 0);
@@ -341,6 +359,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_a_peer_that_computes_is_not_silent),
         cmocka_unit_test(test_a_peer_that_leaves_in_order_has_said_everything),
         cmocka_unit_test(test_exit_without_a_word_is_a_death),
+        cmocka_unit_test(test_an_end_made_here_is_not_the_peers),
         cmocka_unit_test(test_a_busy_worker_goes_with_its_master),
     };
     if (getenv("ONLY")) cmocka_set_test_filter(getenv("ONLY"));
