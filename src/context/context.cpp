@@ -113,6 +113,10 @@ Result<int> Context::external_fd() noexcept {
     return duplicate(engine_->engine_fd(), "a context");
 }
 
+int Context::end_fd() const noexcept {
+    return engine_->end_fd.get();
+}
+
 int Context::engine_fd() const noexcept {
     return engine_->engine_fd();
 }

@@ -140,6 +140,7 @@ class Context final : public Object {
     // MUSTER_OK may come early; MUSTER_TIMEOUT; MUSTER_E_WOULD_DEADLOCK on the loop thread.
     Status wait_fd(int fd, Deadline &deadline) noexcept;
     Result<int> external_fd() noexcept; // a dup for the host
+    int end_fd() const noexcept;        // an eventfd, readable once the engine has stopped and everything is ended
     int engine_fd() const noexcept;     // the epoll descriptor itself; external contexts, for nested polls
     Status close(Deadline &deadline) noexcept;
 

@@ -30,7 +30,8 @@ Context::Engine::~Engine() {
 Result<void> Context::Engine::open() {
     give_uv_a_reserve();
     wake_fd = Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    if (!wake_fd) return Error::from_errno(errno, MUSTER_OK, "start a context: eventfd");
+    end_fd = Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!wake_fd || !end_fd) return Error::from_errno(errno, MUSTER_OK, "start a context: eventfd");
     // libuv 1.44 leaks its first descriptor when there is none for the second, so that there are is looked at before.
     Fd spare[4];
     for (Fd &fd : spare) {
@@ -205,6 +206,8 @@ void Context::Engine::end_teardown() noexcept {
     has_loop = false;
     driver.store(pthread_t{}, std::memory_order_relaxed);
     stopped.store(true, std::memory_order_release);
+    const uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = uncancelled::write(end_fd.get(), &one, sizeof one);
     context.notify(stop_signal);
 }
 

@@ -77,6 +77,7 @@ struct Context::Engine {
     Posted *todo = nullptr; // fetched, oldest first; loop thread
     static Posted *closed_mark() noexcept { return reinterpret_cast<Posted *>(uintptr_t{1}); }
 
+    Fd end_fd;                        // written once, at the very end; see Context::end_fd()
     Fd wake_fd;                       // lives as long as the context: a late poster may still write to it
     std::atomic<pthread_t> driver{};  // relaxed: a thread asks only whether it is itself, and wrote that itself
     std::atomic<bool> closing{false}; // release by the closer, acquire by turned(): publishes close_at

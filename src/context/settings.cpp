@@ -4,6 +4,7 @@
 #include "base/config.hpp"
 #include "base/fd.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -15,6 +16,7 @@ namespace muster {
 namespace {
 
 constexpr size_t least_secret = 16, most_secret = 1024, made_secret = 32;
+constexpr int64_t longest_ns = INT64_MAX / 8; // 36 years; sums with it do not overflow
 constexpr uint32_t all_flags =
     MUSTER_CONTEXT_EXTERNAL | MUSTER_CONTEXT_NO_SEAL | MUSTER_CONTEXT_SEAL_ALWAYS | MUSTER_CONTEXT_NO_UPGRADE;
 
@@ -128,10 +130,11 @@ Result<void> read_settings(const muster_context_config *given, ContextSettings &
 
     settings.flags = config.flags;
     if (config.max_unauthenticated) settings.max_unauthenticated = config.max_unauthenticated;
-    if (config.handshake_timeout_ns) settings.handshake_timeout_ns = config.handshake_timeout_ns;
-    if (config.heartbeat_ns) settings.heartbeat_ns = config.heartbeat_ns;
-    if (config.silent_ns) settings.silent_ns = config.silent_ns;
-    if (config.dead_ns) settings.dead_ns = config.dead_ns;
+    const auto limited = [](int64_t ns) { return std::min(ns, longest_ns); };
+    if (config.handshake_timeout_ns) settings.handshake_timeout_ns = limited(config.handshake_timeout_ns);
+    if (config.heartbeat_ns) settings.heartbeat_ns = limited(config.heartbeat_ns);
+    if (config.silent_ns) settings.silent_ns = limited(config.silent_ns);
+    if (config.dead_ns) settings.dead_ns = limited(config.dead_ns);
     if (config.window_bytes) settings.window_bytes = config.window_bytes;
     return find_secret(config, settings.secret);
 }

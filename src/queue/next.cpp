@@ -12,6 +12,7 @@ namespace {
 
 constexpr int most_events = 64;
 constexpr uint32_t look_every = 64; // entries taken before the descriptors are asked again
+constexpr int most_looks = 8;       // of a call that does not wait, while edges come that tell nothing
 
 int wait_events(int fd, epoll_event *events, Deadline &deadline) noexcept {
     if (deadline.endless() || deadline.look_once())
@@ -43,8 +44,15 @@ int Queue::State::harvest(std::unique_lock<std::mutex> &hold, Deadline *deadline
     const int n = wait_events(inner.get(), events, deadline ? *deadline : now);
     hold.lock();
     taken_since_look = 0;
-    for (int i = 0; i < n; i++)
-        if (events[i].data.u64 != UINT64_MAX) serve_fd(hold, events[i].data.u64, events[i].events);
+    for (int i = 0; i < n; i++) {
+        if (events[i].data.u64 == bell_key) continue;
+        if (events[i].data.u64 == end_key) { // the engine: whoever waits takes what is left, and then hears of it
+            parking.closed = true;
+            followed.notify_all();
+        } else {
+            serve_fd(hold, events[i].data.u64, events[i].events);
+        }
+    }
     return n;
 }
 
@@ -61,6 +69,7 @@ Status Queue::State::wait(Context &context, Deadline &deadline, Entry &out, bool
     std::unique_lock hold(lock);
     const uint64_t cancels_seen = parking.cancels;
     bool harvested = false, timed_out = false;
+    int looks = 0;
     Status status = MUSTER_AGAIN;
     for (;;) {
         if (taken_since_look >= look_every) harvested |= harvest(hold, nullptr) > 0;
@@ -88,9 +97,9 @@ Status Queue::State::wait(Context &context, Deadline &deadline, Entry &out, bool
                 context.progress(now);
                 hold.lock();
             }
-            if (harvest(hold, nullptr) > 0)
+            if (harvest(hold, nullptr) > 0 && ++looks < most_looks)
                 harvested = true;
-            else if (!holds_any())
+            else if (!holds_any() && !parking.closed)
                 break;
         } else if (context.on_loop()) {
             status = MUSTER_E_WOULD_DEADLOCK;
@@ -100,12 +109,12 @@ Status Queue::State::wait(Context &context, Deadline &deadline, Entry &out, bool
             int n;
             if (context.external()) {
                 hold.unlock();
-                timed_out = context.wait_fd(inner.get(), deadline) == MUSTER_TIMEOUT;
+                timed_out = context.wait_fd(inner.get(), deadline) == MUSTER_TIMEOUT || deadline.passed();
                 hold.lock();
                 n = harvest(hold, nullptr);
             } else {
                 n = harvest(hold, &deadline);
-                timed_out = n <= 0 && deadline.passed();
+                timed_out = deadline.passed(); // however many edges came that told nothing
             }
             parking.lead_no_more();
             harvested |= n > 0;
@@ -148,7 +157,7 @@ Status Queue::next(Deadline &deadline, muster_completion *out, muster_error *err
     if (status != MUSTER_OK) return status;
     *out = entry.completion;
     entry.object.detach(); // the host's now
-    if (error && (out->status < 0 || out->kind == MUSTER_EVENT_LOG)) *error = entry.error;
+    if (error && (out->status != MUSTER_OK || out->kind == MUSTER_EVENT_LOG)) *error = entry.error;
     return MUSTER_OK;
 }
 

@@ -19,14 +19,16 @@ Queue::State::~State() {
         while (list) delete std::exchange(list, list->next);
 }
 
-Result<void> Queue::State::open(uint32_t most) {
+Result<void> Queue::State::open(const Context &context, uint32_t most) {
     capacity = most;
     inner = Fd(epoll_create1(EPOLL_CLOEXEC));
     bell = Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    epoll_event event{};
-    event.events = EPOLLIN | EPOLLET;
-    event.data.u64 = UINT64_MAX;
-    if (!inner || !bell || epoll_ctl(inner.get(), EPOLL_CTL_ADD, bell.get(), &event) != 0)
+    epoll_event bell_event{}, end_event{};
+    bell_event.events = end_event.events = EPOLLIN | EPOLLET;
+    bell_event.data.u64 = bell_key;
+    end_event.data.u64 = end_key;
+    if (!inner || !bell || epoll_ctl(inner.get(), EPOLL_CTL_ADD, bell.get(), &bell_event) != 0 ||
+        epoll_ctl(inner.get(), EPOLL_CTL_ADD, context.end_fd(), &end_event) != 0)
         return Error::from_errno(errno, MUSTER_OK, "make a queue: descriptors");
     return {};
 }
@@ -37,7 +39,7 @@ Queue::~Queue() = default;
 
 Result<Ref<Queue>> Queue::create(Context &context, uint32_t capacity) {
     auto state = std::make_unique<State>();
-    if (auto done = state->open(capacity); !done) return done.error();
+    if (auto done = state->open(context, capacity); !done) return done.error();
     return Ref<Queue>::adopt(new Queue(context, std::move(state)));
 }
 

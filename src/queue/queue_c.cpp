@@ -117,7 +117,7 @@ extern "C" muster_status muster_context_log(muster_context *context, int32_t lev
     if (!context || level < MUSTER_LOG_OFF || level > MUSTER_LOG_DEBUG) return MUSTER_E_ARG;
     if (unwrap(context)->forked()) return MUSTER_E_FORKED;
     if (queue && &unwrap(queue)->context() != unwrap(context)) return MUSTER_E_ARG; // it could outlive this context
-    if (unwrap(context)->closed()) return MUSTER_E_CLOSED;
+    if (unwrap(context)->closed() || (queue && unwrap(queue)->closed())) return MUSTER_E_CLOSED;
     unwrap(context)->set_log(level, queue ? unwrap(queue) : nullptr, tag);
     return MUSTER_OK;
 }

@@ -25,12 +25,14 @@ struct Queue::State {
         uint32_t generation; // tells an event of this watch from one of an earlier owner of the number
     };
     enum class Take { none, taken, refused };
+    // In the place of a descriptor and its generation; no descriptor is so high.
+    static constexpr uint64_t bell_key = UINT64_MAX, end_key = UINT64_MAX - 1;
 
     State() = default;
     State(const State &) = delete;
     State &operator=(const State &) = delete;
     ~State();
-    Result<void> open(uint32_t capacity);
+    Result<void> open(const Context &context, uint32_t capacity);
 
     // --- with the lock held ---
     bool holds_any() const noexcept { return first != nullptr || ready_first != nullptr; }

@@ -71,7 +71,7 @@ bool Stream::step_read(StreamOperation &op, Status &status) noexcept {
         status = finished ? MUSTER_E_END : over;
         return true;
     }
-    if (carrier_ && !duplex_->shared()) carrier_->taken(), carrier_->engage();
+    if (carrier_ && !duplex_->shared()) in_.publish_tail(), carrier_->taken(), carrier_->engage();
     if (duplex_->shared()) watch_event_fd();
     if (!in_.park_reader(Park::FD, std::clamp<size_t>(op.size - op.done, 1, piece()))) return false;
     if (!duplex_->is_ended() && closed_.load(std::memory_order_seq_cst) == 0) status = MUSTER_AGAIN;
@@ -181,7 +181,8 @@ Status Stream::read_begin(void *data, size_t size, Queue &queue, uint64_t tag) {
     if (closed_.load(std::memory_order_seq_cst)) return MUSTER_E_CLOSED;
     const uint32_t cancels = read_.cancels.load(std::memory_order_seq_cst);
     if (read_.waiting_operations.load(std::memory_order_seq_cst) >= most_operations) return MUSTER_AGAIN;
-    if (!enlist(queue) || !queue.reserve()) return MUSTER_AGAIN;
+    if (!enlist(queue)) return MUSTER_E_CLOSED;
+    if (!queue.reserve()) return queue.closed() ? MUSTER_E_CLOSED : MUSTER_AGAIN;
     Status status = take_shortly(read_, cancels);
     if (status == MUSTER_OK) {
         StreamOperation op;
@@ -209,7 +210,8 @@ Status Stream::write_owned(const void *data, size_t size, Queue &queue, uint64_t
     const Ref<Stream> alive(this);
     const uint32_t cancels = write_.cancels.load(std::memory_order_seq_cst);
     if (write_.waiting_operations.load(std::memory_order_seq_cst) >= most_operations) return MUSTER_AGAIN;
-    if (!enlist(queue) || !queue.reserve()) return MUSTER_AGAIN;
+    if (!enlist(queue)) return MUSTER_E_CLOSED;
+    if (!queue.reserve()) return queue.closed() ? MUSTER_E_CLOSED : MUSTER_AGAIN;
     StreamOperation op;
     op.data = static_cast<unsigned char *>(const_cast<void *>(data));
     op.size = size;

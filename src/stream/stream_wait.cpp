@@ -284,7 +284,7 @@ uint32_t Stream::on_fd(uint32_t epoll_events) noexcept {
 }
 
 Status Stream::watch(uint32_t interest, Queue *queue, uint64_t tag) {
-    if (closed_.load(std::memory_order_relaxed) && interest != 0) return MUSTER_E_CLOSED;
+    if (interest != 0 && (closed_.load(std::memory_order_relaxed) || queue->closed())) return MUSTER_E_CLOSED;
     const std::lock_guard one_at_a_time(watch_calls_);
     Ref<Queue> old;
     {

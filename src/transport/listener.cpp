@@ -93,7 +93,7 @@ Status ListenerCore::watch(Queue *queue, uint64_t tag) {
     Ref<Queue> old;
     {
         const std::lock_guard hold(lock_);
-        if (closed_ && queue != nullptr) return MUSTER_E_CLOSED;
+        if (queue != nullptr && (closed_ || queue->closed())) return MUSTER_E_CLOSED;
         old = std::move(queue_);
         queue_ = Ref<Queue>();
         armed_ = false;

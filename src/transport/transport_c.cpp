@@ -85,7 +85,10 @@ muster_status muster_transport_dial_begin(muster_context *context, const char *a
             return Error::make(MUSTER_E_ARG, "the queue belongs to another context");
         auto dial = make_dial(context, address, address_bytes, config, timeout_ns);
         if (!dial) return dial.error();
-        if (!unwrap(queue)->reserve()) return Result<void>::positive(MUSTER_AGAIN);
+        if (!unwrap(queue)->reserve()) {
+            if (unwrap(queue)->closed()) return Error::make(MUSTER_E_CLOSED, "the queue is closed");
+            return Result<void>::positive(MUSTER_AGAIN);
+        }
         return (*dial)->begin(*unwrap(queue), tag);
     });
 }

@@ -403,6 +403,41 @@ static void test_close_ends_every_wait(void **state) {
     tear_down(f);
 }
 
+static muster_context *context_to_close;
+
+static muster_status close_the_context(muster_queue *queue) {
+    (void)queue;
+    return muster_context_close(context_to_close, 0);
+}
+
+static void test_closing_the_context_ends_every_wait(void **state) {
+    fixture *f = set_up(state);
+    context_to_close = f->context;
+    expect_all_end(f, close_the_context, MUSTER_E_CLOSED);
+    tear_down(f);
+}
+
+// What came before the context closed is taken first, and the host may still post.
+static void test_a_queue_outlives_its_context_until_it_is_drained(void **state) {
+    fixture *f = set_up(state);
+    muster_completion entry;
+    int32_t fd;
+    assert_int_equal(muster_queue_fd(f->queue, &fd), MUSTER_OK);
+    assert_int_equal(muster_queue_post(f->queue, 1, 0), MUSTER_OK);
+    assert_int_equal(muster_context_close(f->context, -1), MUSTER_OK);
+    assert_int_equal(muster_queue_post(f->queue, 2, 0), MUSTER_OK);
+    struct pollfd one = {fd, POLLIN, 0};
+    assert_int_equal(poll(&one, 1, 0), 1);
+    for (uint64_t tag = 1; tag <= 2; tag++) {
+        assert_int_equal(muster_queue_next(f->queue, -1, &entry, NULL), MUSTER_OK);
+        assert_int_equal(entry.tag, tag);
+    }
+    assert_int_equal(muster_queue_next(f->queue, -1, &entry, NULL), MUSTER_E_CLOSED);
+    assert_int_equal(muster_queue_next(f->queue, 0, &entry, NULL), MUSTER_E_CLOSED);
+    close(fd);
+    tear_down(f);
+}
+
 typedef struct collected {
     muster_queue *queue;
     uint64_t tags[16];
@@ -516,6 +551,8 @@ int main(void) {
         both(test_closed_queue_can_still_be_drained),
         both(test_cancel_ends_every_wait),
         both(test_close_ends_every_wait),
+        both(test_closing_the_context_ends_every_wait),
+        both(test_a_queue_outlives_its_context_until_it_is_drained),
         both(test_dispatch_drains_through_the_handler),
         both(test_dispatch_without_handler_leaves_entries_alone),
         both(test_dispatch_ends_with_a_closed_queue),

@@ -543,15 +543,36 @@ static void test_close_waits_for_the_reader_and_says_what_happened(void **state)
     assert_int_equal(muster_stream_write(f.a, "x", 1, 0, &size), MUSTER_E_CLOSED);
     assert_int_equal(muster_stream_read(f.a, &c, 1, 0, &size), MUSTER_E_CLOSED);
     assert_int_equal(muster_stream_watch(f.a, MUSTER_STREAM_READABLE, f.queue, 0), MUSTER_E_CLOSED);
+    assert_int_equal(muster_stream_close(f.a, -1), MUSTER_AGAIN); // asked again: the rest is still on its way
     expect_bytes(f.b, "slow");
     assert_int_equal(muster_stream_read(f.b, &c, 1, SECOND, &size), MUSTER_E_END);
+    assert_int_equal(muster_stream_close(f.a, 0), MUSTER_OK);
     drop(&f);
     make(&f, 0, 0);
     put(f.a, "slow");
     assert_int_equal(muster_stream_close(f.a, 20000000), MUSTER_TIMEOUT);
+    muster_stream_close(f.b, 0); // nobody reads it any more
+    assert_int_equal(muster_stream_close(f.a, 0), MUSTER_E_PEER);
+    assert_int_equal(muster_stream_close(f.a, 0), MUSTER_E_PEER);
     drop(&f);
     make(&f, 0, 0);
     assert_int_equal(muster_stream_close(f.a, -1), MUSTER_OK);
+    muster_stream_abort(f.b, 1, NULL, 0);
+    assert_int_equal(muster_stream_close(f.a, -1), MUSTER_OK);
+    drop(&f);
+}
+
+static void test_a_closed_queue_takes_nothing_on(void **state) {
+    (void)state;
+    fixture f;
+    make(&f, 0, 0);
+    char c;
+    assert_int_equal(muster_queue_close(f.queue), MUSTER_OK);
+    assert_int_equal(muster_stream_read_begin(f.a, &c, 1, 0, f.queue, 1), MUSTER_E_CLOSED);
+    assert_int_equal(muster_stream_write_owned(f.a, "x", 1, f.queue, 1), MUSTER_E_CLOSED);
+    assert_int_equal(muster_stream_watch(f.a, MUSTER_STREAM_READABLE, f.queue, 1), MUSTER_E_CLOSED);
+    put(f.a, "still good");
+    expect_bytes(f.b, "still good");
     drop(&f);
 }
 
@@ -611,6 +632,7 @@ int main(void) {
         cmocka_unit_test(test_cancel_abort_release_and_finish_end_a_sleeping_read),
         cmocka_unit_test(test_a_watch_tells_once_and_again_after_again),
         cmocka_unit_test(test_close_waits_for_the_reader_and_says_what_happened),
+        cmocka_unit_test(test_a_closed_queue_takes_nothing_on),
         cmocka_unit_test(test_deadlines_hold),
         cmocka_unit_test(test_two_readers_share_without_loss),
     };
