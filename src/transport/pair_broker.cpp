@@ -13,6 +13,7 @@ namespace muster {
 
 namespace {
 constexpr int most_visitors = 256;
+constexpr int most_per_turn = 64; // accepted in a row: others have their turn, too
 constexpr int64_t patience_ns = 2'000'000'000;
 } // namespace
 
@@ -97,7 +98,8 @@ void PairBroker::withdraw(const PairOffer &offer) noexcept {
 }
 
 void PairBroker::on_events(uint32_t) noexcept {
-    while (fd_) {
+    for (int accepted = 0; fd_; accepted++) {
+        if (accepted == most_per_turn) return hub_.modify(fd_.get(), EPOLLIN, *this); // another edge if there are more
         Fd fd(accept4(fd_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
         if (!fd && errno != EAGAIN && errno != EMFILE && errno != ENFILE && errno != ENOMEM) continue;
         if (!fd) return; // without descriptors nobody is paired: his patience ends, and he stays with tcp

@@ -15,6 +15,7 @@ namespace {
 constexpr size_t turn_bytes = 1024 * 1024; // received for one link before others have their turn
 constexpr int unix_send_bytes = 512 * 1024;
 constexpr size_t peep_bytes = 4096; // received to find out what a watched socket became ready for
+constexpr int most_peeps = 16;      // in a row, where only frames come that are not for the host
 constexpr uint32_t hang_up = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
 } // namespace
 
@@ -193,14 +194,19 @@ uint32_t SocketLink::fd_ready(uint32_t epoll_events) noexcept {
             if (mine) set_interest(false, interest_out_); // the host looks again
         }
         rx_.wish();
+        int peeps = 0;
         while (rx_.try_lock()) {
             rx_.looked();
             const uint64_t before = received_.load(std::memory_order_relaxed);
             // Heartbeats and credits are read away; the rest is left to the read that follows.
             while (pull(staging, sizeof staging, sizeof staging, (epoll_events & hang_up) != 0) == Pulled::enough &&
-                   received_.load(std::memory_order_relaxed) == before) {
+                   received_.load(std::memory_order_relaxed) == before && ++peeps < most_peeps) {
             }
             if (!rx_.unlock()) break;
+        }
+        if (peeps >= most_peeps) { // there is more: another edge, after the host has had its turn
+            const std::lock_guard hold(watch_lock_);
+            if (queue_ != nullptr) queue_->modify_fd(*source_, fd_.get(), EPOLLIN | EPOLLRDHUP);
         }
     }
     uint32_t events = 0;

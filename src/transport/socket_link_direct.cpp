@@ -203,7 +203,12 @@ Carrier::Moved SocketLink::receive(void *data, size_t capacity, Deadline &deadli
             status = MUSTER_TIMEOUT;
             break;
         }
-        if (got > 0) continue;
+        if (got > 0) { // frames with nothing for the host: however many come, they do not prolong the wait
+            if (interrupted.now()) break;
+            if (!deadline.passed()) continue;
+            status = MUSTER_TIMEOUT;
+            break;
+        }
         if (!std::exchange(owned, true)) {
             vain_ = true;
             const std::lock_guard hold(interest_lock_);
@@ -487,7 +492,7 @@ SocketLink::Room SocketLink::await_room(bool starved, Deadline &deadline, const 
         leave_rx();
         stay_near();
     }
-    return in_time ? Room::yes : Room::no;
+    return in_time && !deadline.passed() ? Room::yes : Room::no; // frames that bring no room do not prolong the wait
 }
 
 } // namespace muster

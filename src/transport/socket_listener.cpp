@@ -14,6 +14,7 @@ namespace {
 // A connection that has not proved itself for so long makes place for a newer one.
 constexpr int64_t patience_ns = 1'000'000'000;
 constexpr int64_t pause_ns = 100'000'000; // without descriptors
+constexpr int most_per_turn = 64;         // accepted in a row: others have their turn, too
 } // namespace
 
 SocketListener::SocketListener(Hub &hub, Fd fd, std::string address, Ref<ListenerCore> core, HandshakeConfig greeting,
@@ -31,12 +32,14 @@ void SocketListener::on_events(uint32_t) noexcept {
 
 void SocketListener::accept_some() noexcept {
     const Ref<SocketListener> self(this);
-    for (;;) {
+    for (int accepted = 0;; accepted++) {
         Fd fd;
         int why = 0;
         {
             const std::lock_guard hold(lock_);
             if (!fd_) return;
+            if (accepted == most_per_turn)
+                return hub_.modify(fd_.get(), EPOLLIN, *this); // another edge if there are more
             fd = Fd(accept4(fd_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
             why = errno;
         }

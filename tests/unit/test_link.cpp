@@ -283,6 +283,77 @@ void test_hang_ups_are_told_after_what_came_before(void **) {
         }
 }
 
+// Frames that bring the host nothing, without end: they do not prolong a wait, and a cancel gets through. The host has
+// waited just before, so that it is the one who receives them.
+struct Flood {
+    Wire wire{4096};
+    std::atomic<bool> begun{false}, over{false};
+    std::thread peer{[this] {
+        std::string text;
+        for (int i = 0; i < 4096; i++) text += frame(FrameType::heartbeat);
+        while (!begun.load()) std::this_thread::yield();
+        while (!over.load()) wire.send(text);
+    }};
+    char buffer[64];
+    size_t moved = 0;
+    Status read(int64_t timeout_ns) { return read_some(*wire.stream, buffer, sizeof buffer, timeout_ns, moved); }
+    void begin() {
+        assert_int_equal(read(ms), MUSTER_TIMEOUT);
+        begun.store(true);
+    }
+    void end() {
+        over.store(true);
+        shutdown(wire.peer.get(), SHUT_RDWR);
+        peer.join();
+    }
+};
+
+void test_a_flood_of_heartbeats_prolongs_no_read(void **) {
+    Flood flood;
+    flood.begin();
+    const int64_t from = now_ns();
+    assert_int_equal(flood.read(50 * ms), MUSTER_TIMEOUT);
+    assert_true(now_ns() - from < 2'000 * ms); // not at the first gap between two of them
+    flood.end();
+}
+
+void test_a_flood_of_heartbeats_prolongs_no_write(void **) {
+    Flood flood;
+    const std::string much(8192, 'x'); // twice the credit
+    flood.begin();
+    const int64_t from = now_ns();
+    Deadline soon(50 * ms);
+    assert_int_equal(flood.wire.stream->write(much.data(), much.size(), soon, flood.moved), MUSTER_TIMEOUT);
+    assert_true(now_ns() - from < 2'000 * ms);
+    flood.end();
+}
+
+void test_a_flood_of_heartbeats_lets_a_cancel_through(void **) {
+    Flood flood;
+    flood.begin();
+    std::atomic<Status> status{MUSTER_OK};
+    std::thread reader([&] { status.store(flood.read(60'000 * ms)); });
+    while (status.load() == MUSTER_OK) flood.wire.stream->cancel(MUSTER_STREAM_READ);
+    reader.join();
+    assert_int_equal(status.load(), MUSTER_E_CANCELED);
+    flood.end();
+}
+
+void test_a_flood_of_heartbeats_lets_a_queue_go_on(void **) {
+    Flood flood;
+    Ref<Queue> queue = std::move(*Queue::create(*flood.wire.context, 16));
+    assert_int_equal(flood.wire.stream->watch(MUSTER_STREAM_READABLE, queue.get(), 1), MUSTER_OK);
+    flood.begun.store(true);
+    for (int i = 0; i < 20; i++) {
+        muster_completion entry;
+        Deadline wait(i % 2 == 0 ? 0 : 5 * ms);
+        if (queue->next(wait, &entry, nullptr) == MUSTER_OK) assert_int_equal(flood.read(0), MUSTER_AGAIN);
+    }
+    flood.end();
+    flood.wire.stream->watch(0, nullptr, 0);
+    queue->close();
+}
+
 // ---- what goes out
 // ---------------------------------------------------------------------------------------------------
 
@@ -481,6 +552,10 @@ int main() {
         cmocka_unit_test(test_a_peer_that_breaks_the_protocol_is_cut_off),
         cmocka_unit_test(test_more_data_than_allowed_is_refused_and_what_was_allowed_stays),
         cmocka_unit_test(test_hang_ups_are_told_after_what_came_before),
+        cmocka_unit_test(test_a_flood_of_heartbeats_prolongs_no_read),
+        cmocka_unit_test(test_a_flood_of_heartbeats_prolongs_no_write),
+        cmocka_unit_test(test_a_flood_of_heartbeats_lets_a_cancel_through),
+        cmocka_unit_test(test_a_flood_of_heartbeats_lets_a_queue_go_on),
         cmocka_unit_test(test_writes_of_any_shape_become_frames_within_the_credit),
         cmocka_unit_test(test_an_abort_in_the_middle_keeps_the_frames_whole),
         cmocka_unit_test(test_silence_is_told_and_then_taken_for_death),
