@@ -170,6 +170,7 @@ void Greeter::fetch_aside() {
     const PairOffer &offer = handshake_.agreement().offer;
     hub_.start_timer(aside_limit_, now_ns() + aside_patience_ns);
     auto fd = open_socket(AF_UNIX);
+    if (fd) take_descriptors(fd->get(), true);
     const SocketAddress at = unix_socket_address(offer.name);
     int32_t process = 0;
     if (!fd || offer.name.empty() || offer.name[0] != '@' || connect(fd->get(), at.get(), at.size) != 0 ||
@@ -236,6 +237,7 @@ void Greeter::complete() {
         duplex = Duplex::make_private(setup_.window);
     }
     if (std::exchange(registered_, false)) hub_.remove(fd_.get(), *this);
+    if (setup_.unix_socket) take_descriptors(fd_.get(), false);
     auto link = make_ref<SocketLink>(hub_, std::move(duplex), side, agreed, setup_.window, setup_.peer, std::move(fd_));
     Ref<Stream> stream = link->make_stream(agreed.greeting);
     link->begin();

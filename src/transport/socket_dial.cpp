@@ -125,6 +125,7 @@ void SocketDial::try_one(const SocketAddress &address) {
     auto fd = open_socket(address.family());
     if (!fd) return not_this_one(fd.error().os_errno);
     fd_ = std::move(*fd);
+    if (address.family() == AF_UNIX) take_descriptors(fd_.get(), true); // those of the shared memory
     int rc;
     do rc = connect(fd_.get(), address.get(), address.size);
     while (rc != 0 && errno == EINTR);

@@ -126,8 +126,17 @@ Result<Fd> open_socket(int family) noexcept {
     Fd fd(socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (!fd) return Error::from_errno(errno, MUSTER_OK, "socket");
     const int one = 1;
-    if (family != AF_UNIX) setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    if (family == AF_UNIX)
+        take_descriptors(fd.get(), false);
+    else
+        setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     return fd;
+}
+
+void take_descriptors(int fd, bool wanted) noexcept {
+    constexpr int so_passrights = 83; // SO_PASSRIGHTS
+    const int value = wanted;
+    setsockopt(fd, SOL_SOCKET, so_passrights, &value, sizeof value);
 }
 
 SocketAddress local_address(int fd) noexcept {

@@ -29,8 +29,12 @@ std::string host_of(const SocketAddress &address); // without the port
 int port_of(const SocketAddress &address) noexcept;
 std::string address_text(const SocketAddress &address); // "tcp://[::1]:4100"
 
-Result<Fd>
-open_socket(int family) noexcept; // stream, non-blocking, close-on-exec; without Nagle's delay where it has one
+// Stream, non-blocking, close-on-exec; without Nagle's delay where it has one, and taking no descriptors.
+Result<Fd> open_socket(int family) noexcept;
+// May the other end of a Unix socket (for a listening one: of those it accepts) send descriptors? One that was never
+// received is closed with the last byte before it, by whoever takes that, and may make him linger (SO_LINGER).
+// Without effect before Linux 6.16.
+void take_descriptors(int fd, bool wanted) noexcept;
 SocketAddress local_address(int fd) noexcept;
 SocketAddress peer_address(int fd) noexcept;
 // Do the bytes of this connection stay on the host, as far as the socket can tell?
