@@ -95,9 +95,13 @@ muster_status muster_stream_write_owned(muster_stream *stream, const void *data,
 
 muster_status muster_stream_reserve(muster_stream *stream, size_t min_bytes, int64_t timeout_ns, void **out_data,
                                     size_t *out_bytes) {
+    if (out_bytes != nullptr) *out_bytes = 0;
     return enter(stream, out_data != nullptr && out_bytes != nullptr, [&](Stream &s) {
         Deadline deadline(timeout_ns);
-        return s.reserve(min_bytes, deadline, *out_data, *out_bytes);
+        size_t room = 0;
+        const Status status = s.reserve(min_bytes, deadline, *out_data, room);
+        if (status == MUSTER_OK) *out_bytes = room;
+        return status;
     });
 }
 

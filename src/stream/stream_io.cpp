@@ -92,6 +92,7 @@ Status Stream::read(void *data, size_t min, size_t capacity, Deadline &deadline,
             break;
         }
         if (carrier_ && !duplex_->shared() && read_.waiting_operations.load(std::memory_order_relaxed) == 0) {
+            in_.publish_tail();
             carrier_->taken();
             read_.lock.settle();
             // An external context is driven by whoever waits: only look, and wait inside the engine.
@@ -336,6 +337,7 @@ Status Stream::peek(size_t min, Deadline &deadline, const void *&data, size_t &s
             status = MUSTER_E_CANCELED;
         if (status != MUSTER_OK) break;
         if (carrier_ && !duplex_->shared()) {
+            in_.publish_tail(); // first the room, then the leave to fill it
             carrier_->taken();
             carrier_->engage();
         }

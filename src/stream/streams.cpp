@@ -80,7 +80,7 @@ Ref<Stream> EventFdWatch::stream() noexcept {
 void EventFdWatch::open() noexcept {
     const Ref<Stream> alive = stream();
     if (!alive) return;
-    fd_ = fcntl(alive->duplex().own_event(), F_DUPFD_CLOEXEC, 0);
+    fd_ = fcntl(alive->duplex().own_event(), F_DUPFD_CLOEXEC, 3);
     if (fd_ < 0 || prepare_poll(part_.context_.loop(), &poll_, fd_) != 0) {
         if (fd_ >= 0) ::close(fd_);
         alive->duplex().end(Error::make(MUSTER_E_LIMIT, "no descriptor left to watch it"));
