@@ -160,7 +160,8 @@ static void test_a_dial_ends_in_time(void **state) {
     (void)state;
     char address[64], message[256];
     const int fd = silent_socket(address);
-    assert_int_equal(dial(context, address, 80 * MILLISECOND, NULL), MUSTER_TIMEOUT);
+    assert_int_equal(dial(context, address, 80 * MILLISECOND, message), MUSTER_TIMEOUT);
+    assert_says(message, "not in time");
     // The context's own limit on handshakes is 500 ms.
     assert_int_equal(dial(context, address, -1, message), MUSTER_E_PEER);
     assert_says(message, "did not prove itself within 500 ms");
