@@ -63,6 +63,14 @@ for (name, f) in (("fetch_one", one), ("fetch_all", all_), ("send_all", send))
     say(name, median([f() for _ in 1:quick(5, 1)]) * 1e3)
 end
 
+# The least that any transport leaves: the array is filled in one place and copied to fresh memory in another.
+if kind == "builtin"
+    for (name, f) in (("made_copied", () -> copy(make(N))), ("copied", () -> copy(payload)))
+        f()
+        say(name, median([(GC.gc(); @elapsed f()) for _ in 1:quick(5, 1)]) * 1e3)
+    end
+end
+
 relay(p, q, n) = remotecall_fetch((q, n) -> begin
         t = time_ns()
         for _ in 1:n
