@@ -4,6 +4,7 @@
 
 #include "context/uv_memory.hpp"
 
+#include <algorithm>
 #include <csignal>
 
 namespace muster {
@@ -11,6 +12,7 @@ namespace muster {
 namespace {
 
 constexpr int64_t default_grace_ns = 2'000'000'000;
+constexpr int64_t longest_grace_ns = INT64_MAX / 8; // 36 years
 
 // One watched master. Loop thread only; ends with the loop.
 struct Master {
@@ -83,7 +85,7 @@ Result<void> exit_with(Context &context, pid_t pid, int64_t grace_ns) {
     if (grace_ns < 0) return Error::make(MUSTER_E_ARG, "grace_ns is %lld", static_cast<long long>(grace_ns));
     Masters &masters = Masters::of(context);
     auto master = std::make_unique<Master>();
-    master->grace_ns = grace_ns ? grace_ns : default_grace_ns;
+    master->grace_ns = grace_ns ? std::min(grace_ns, longest_grace_ns) : default_grace_ns;
     master->pidfd = Fd(open_pidfd(pid));
     if (!master->pidfd && errno != ESRCH) {
         const Status status = errno == EINVAL ? MUSTER_E_ARG : errno == EMFILE ? MUSTER_E_LIMIT : MUSTER_E_SYSTEM;
