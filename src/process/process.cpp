@@ -137,10 +137,10 @@ Status Process::wait(Deadline &deadline, muster_process_exit *out) noexcept {
         }
         if (deadline.look_once()) return MUSTER_AGAIN;
         if (deadline.passed()) return MUSTER_TIMEOUT;
-        if (context_->external() && !context_->closed()) {
-            context_->wait_fd(pidfd_.get(), deadline);
+        // On the thread that drives the engine already (a callback), it waits for the process alone.
+        if (context_->external() && !context_->closed() &&
+            context_->wait_fd(pidfd_.get(), deadline) != MUSTER_E_WOULD_DEADLOCK)
             continue;
-        }
         pollfd one{pidfd_.get(), POLLIN, 0};
         timespec limit{}, *until = nullptr;
         if (!deadline.endless()) {
