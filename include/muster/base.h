@@ -38,7 +38,7 @@ enum muster_status_value {
     MUSTER_E_ABI = -2,      /**< A struct has non-zero fields newer than this library, or a size never released. */
     MUSTER_E_NOMEM = -3,    /**< Memory, threads or address space ran out. */
     MUSTER_E_LIMIT = -4,    /**< A limit was met: descriptors, a configured bound, a size. */
-    MUSTER_E_CLOSED = -5,   /**< This side closed the object; nothing more will come. */
+    MUSTER_E_CLOSED = -5,   /**< This side closed it, or its context; nothing more will come. */
     MUSTER_E_CANCELED = -6, /**< Cancelled from another thread. */
     MUSTER_E_FORKED = -7,   /**< The handle belongs to the parent of this process. */
     MUSTER_E_WOULD_DEADLOCK = -8, /**< The wait could end only by what this same thread must do. */
@@ -52,7 +52,7 @@ enum muster_status_value {
     MUSTER_E_PROTOCOL = -16,      /**< The peer broke the protocol, or speaks no common version. */
     MUSTER_E_ADDRESS = -17,       /**< The address text cannot be understood. */
     MUSTER_E_UNREACHABLE = -18,   /**< Nobody answers there: refused, no route, name unknown. */
-    MUSTER_E_PEER = -19,          /**< The peer died or the way to it broke. */
+    MUSTER_E_PEER = -19,          /**< The peer closed or died, or the way to it broke. */
     MUSTER_E_ABORTED = -20,       /**< The stream was aborted with a reason, here or by the peer. */
     MUSTER_E_END = -21,           /**< Orderly end: the peer half-closed and everything was read. */
     MUSTER_E_SYSTEM = -22,        /**< A system call failed; see muster_error::os_errno. */
@@ -60,7 +60,8 @@ enum muster_status_value {
     MUSTER_E_INTERNAL = -24       /**< A defect of the library; please report the text. */
 };
 
-/** Why a call failed; caller-owned, 256 bytes, no pointers. Written only when the status is negative. */
+/** Why a call failed; caller-owned, 256 bytes, no pointers. Written when the status is negative, and by a dial that is
+ * not in time (::MUSTER_TIMEOUT). */
 typedef struct muster_error {
     muster_status status;   /**< Same value the call returned. */
     int32_t os_errno;       /**< errno of the failing system call, or 0. */

@@ -5,9 +5,14 @@
  * A context owns its loop, its secret, its registry of transports and its limits. Nothing is shared between two
  * contexts of a process, so two of them make the cheapest cluster test there is.
  *
- * By default the context runs one progress thread. It never calls the host, blocks every asynchronous signal, and may
- * be abandoned at exit. With ::MUSTER_CONTEXT_EXTERNAL there is no thread: the host polls one descriptor and calls
- * muster_context_progress(); calls that wait drive the engine themselves.
+ * By default the context runs one progress thread, which blocks every asynchronous signal and may be abandoned at exit.
+ * With ::MUSTER_CONTEXT_EXTERNAL there is none: the host polls one descriptor and calls muster_context_progress();
+ * calls that wait drive the engine themselves. In both, dialling a host by name starts a short-lived thread
+ * `muster-resolve`, at most 8 at a time; an external context that is released meanwhile ends on one more thread.
+ *
+ * What the engine runs of the host's, on its thread or on the one that drives it: wake functions, and the callbacks of
+ * ::MUSTER_TRANSPORT_ANY_THREAD. All else of the host runs in muster_queue_dispatch(). A call that would wait inside a
+ * callback of the engine's answers ::MUSTER_E_WOULD_DEADLOCK.
  *
  * After fork() every handle answers ::MUSTER_E_FORKED in the child; the parent goes on undisturbed. */
 #ifndef MUSTER_CONTEXT_H
@@ -32,7 +37,8 @@ enum muster_context_flag {
     MUSTER_CONTEXT_NO_UPGRADE = 8   /**< Never move a same-host link to shared memory. */
 };
 
-/** How to start a context; all zero means the defaults named here. */
+/** How to start a context; all zero means the defaults named here. Times above 36 years count as 36 years.
+ * A peer tells its heartbeat when a link begins; one above an hour counts as an hour. */
 typedef struct muster_context_config {
     uint32_t struct_size;         /**< sizeof(muster_context_config) of the caller. */
     uint32_t flags;               /**< ::muster_context_flag values, or'ed. */
@@ -40,17 +46,21 @@ typedef struct muster_context_config {
     uint64_t secret_bytes;        /**< Length of the secret. */
     int32_t secret_fd_plus_one;   /**< A descriptor to read the secret from to its end, plus 1; closed afterwards.
                                        0: none, then MUSTER_SECRET_FILE names a file (not readable by others), then
-                                       MUSTER_SECRET holds the text; else a random one is made. */
+                                       MUSTER_SECRET holds the text; else a random one is made. A newline at
+                                       the end of a descriptor's or file's text (printable ASCII) is no part of it. */
     uint32_t max_unauthenticated; /**< Connections that have not proved the secret yet, per listener; 0: 64. */
     int64_t handshake_timeout_ns; /**< Time a new connection has to prove itself; 0: 10 s. */
     int64_t heartbeat_ns;         /**< Longest silence this side keeps on a link; 0: 1 s. */
-    int64_t silent_ns;            /**< Silence after which ::MUSTER_STREAM_PEER_SILENT is raised; 0: 5 s. */
-    int64_t dead_ns;              /**< Silence that counts as death; 0: 60 s, negative: never. */
+    int64_t silent_ns;            /**< Silence after which ::MUSTER_STREAM_PEER_SILENT is raised; 0: 5 s. Not before 3
+                                       heartbeats of the peer. */
+    int64_t dead_ns;              /**< Silence that counts as death; 0: 60 s, negative: never. Not before 4 heartbeats
+                                       of the peer, and never if its context is external: it beats only while its
+                                       host drives it. */
     uint64_t window_bytes;        /**< Most bytes buffered per direction of a stream, power of two, 4 KiB to 1 GiB;
                                        0: 1 MiB. */
 } muster_context_config;
 
-/** Figures of a context since its start. */
+/** Figures of a context since its start. Streams tell their bytes in steps of 64 KiB, and the rest when freed. */
 typedef struct muster_context_stats {
     uint64_t loop_wakeups;      /**< Times the engine woke up. */
     uint64_t mailbox_posts;     /**< Tasks posted to the engine. */
@@ -58,8 +68,8 @@ typedef struct muster_context_stats {
     uint64_t streams_made;      /**< Streams ever made. */
     uint64_t handshakes_ok;     /**< Connections that proved the secret. */
     uint64_t handshakes_failed; /**< Connections refused: wrong secret, time, limits, protocol. */
-    uint64_t bytes_in;          /**< Bytes of the host received, all streams. */
-    uint64_t bytes_out;         /**< Bytes of the host sent, all streams. */
+    uint64_t bytes_in;          /**< Bytes the host has read, all streams. */
+    uint64_t bytes_out;         /**< Bytes accepted from the host, all streams. */
     uint64_t upgrades;          /**< Links moved to shared memory. */
     uint64_t reserved[7];       /**< Zero. */
 } muster_context_stats;
@@ -80,18 +90,24 @@ MUSTER_API muster_status muster_context_create(const muster_context_config *conf
                                                muster_error *error);
 
 /** Ends a context in order: no new work, streams are closed, listeners stop, the thread ends.
- * Streams still open when the time is over are aborted. Later calls on its objects answer ::MUSTER_E_CLOSED.
+ * Streams still open when the time is over are aborted. Later calls that make something in it, accept, drive it, or
+ * move bytes of streams that were not over before answer ::MUSTER_E_CLOSED. Queues stay usable until what lies in them
+ * was taken; then muster_queue_next() and muster_queue_dispatch() answer it, also to a thread that waits there. Calls
+ * that only ask, cancel or release, and those that wait for or signal a process, go on as before.
  * @param[in] context     Context to end; the reference stays the caller's.
  * @param[in] timeout_ns  Longest wait for bytes on their way; 0 does not wait, -1 has no end.
- * @retval MUSTER_OK       Everything was delivered and ended.
+ * @retval MUSTER_OK       Everything has left, as for muster_stream_close(), and is ended.
  * @retval MUSTER_TIMEOUT  Ended; some streams had to be aborted.
  * @retval MUSTER_E_ARG    No context.
+ * @retval MUSTER_E_WOULD_DEADLOCK  Called inside a callback of the engine's.
  * @retval MUSTER_E_FORKED The context belongs to the parent process.
  * @threads{any} @blocks{up to timeout_ns, and until the engine has stopped} @since 0.1 */
 MUSTER_API muster_status muster_context_close(muster_context *context, int64_t timeout_ns);
 
-/** Gives up one reference; the context ends with the last object made from it. Never waits and never
- * runs user code on this thread, so finalizers may call it; see muster_context_close() for an orderly end.
+/** Gives up one reference; the context ends with the last object made from it. Never waits, so finalizers may call it;
+ * see muster_context_close() for an orderly end. Runs no code of others on this thread, with one exception: a
+ * release, of whatever object, that ends an external context runs what ends its plug-ins and its tables of
+ * ::MUSTER_TRANSPORT_ANY_THREAD.
  * @param[in] context  What to release; NULL has no effect.
  * @threads{any, finalizers included} @blocks{no} @since 0.1 */
 MUSTER_API void muster_context_release(muster_context *context);
@@ -116,7 +132,7 @@ MUSTER_API muster_status muster_context_fd(muster_context *context, int32_t *out
  * @retval MUSTER_AGAIN          There was nothing to do, and the timeout was 0.
  * @retval MUSTER_TIMEOUT        Nothing came up in time.
  * @retval MUSTER_E_ARG          No context.
- * @retval MUSTER_E_BUSY         Another thread is driving it, and the timeout was 0.
+ * @retval MUSTER_E_BUSY         Another thread is driving it, and the timeout was 0; or this one is, inside a callback.
  * @retval MUSTER_E_UNSUPPORTED  The context has a thread of its own.
  * @retval MUSTER_E_CLOSED       The context is closed.
  * @retval MUSTER_E_FORKED       The context belongs to the parent process.
@@ -152,8 +168,8 @@ enum muster_log_level {
  * @param[in] queue    Where they go; NULL turns logging off.
  * @param[in] tag      Returned in muster_completion::tag.
  * @retval MUSTER_OK       Set.
- * @retval MUSTER_E_ARG    No context, or an unknown level.
- * @retval MUSTER_E_CLOSED The context is closed.
+ * @retval MUSTER_E_ARG    No context, an unknown level, or a queue of another context.
+ * @retval MUSTER_E_CLOSED The context or the queue is closed.
  * @retval MUSTER_E_FORKED The context belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_context_log(muster_context *context, int32_t level, muster_queue *queue, uint64_t tag);
