@@ -5,8 +5,9 @@
  * Three kinds of things come off a queue: *completions* of operations (their slot is reserved when the operation is
  * submitted, so none is ever lost), *readiness* of watched objects (one coalesced bit per object, never dropped), and
  * *requests* to the host (open this connection of your transport), each with an id that is answered by a call, now or
- * later. Muster never calls the host on a library thread: either the host pulls with muster_queue_next(), or it calls
- * muster_queue_dispatch(), which runs the host's callback tables on the calling thread.
+ * later. Either the host pulls with muster_queue_next(), or it calls muster_queue_dispatch(), which runs the host's
+ * callback tables on the calling thread. On a library thread Muster calls the host only where it asked for that: the
+ * wake function, and tables with ::MUSTER_TRANSPORT_ANY_THREAD.
  *
  * A host waits in one of three ways: inside muster_queue_next() with a timeout; by polling the descriptor of
  * muster_queue_fd() in its own event loop; or by a wake function. Wake-ups merge, so drain until ::MUSTER_AGAIN, which
@@ -24,8 +25,8 @@ extern "C" {
 enum muster_completion_kind {
     MUSTER_DONE_READ = 1,       /**< muster_stream_read_begin() ended; the buffer is the caller's again. */
     MUSTER_DONE_RELEASED = 2,   /**< muster_stream_write_owned() ended; the buffer is the caller's again. */
-    MUSTER_DONE_DIAL = 3,       /**< muster_transport_dial_begin() ended; object is the stream. */
-    MUSTER_DONE_EXIT = 4,       /**< A process ended; bytes holds the wait status, see process.h. */
+    MUSTER_DONE_DIAL = 3,       /**< muster_transport_dial_begin() ended; object is the stream if the status is OK. */
+    MUSTER_DONE_EXIT = 4,       /**< A process ended; bytes holds how, see muster_process_watch(). */
     MUSTER_DONE_USER = 5,       /**< muster_queue_post(); bytes holds the value posted. */
     MUSTER_EVENT_READY = 16,    /**< A watched object is ready; events says for what. */
     MUSTER_EVENT_LOG = 17,      /**< A log record; status holds the level, the error argument the text. */
@@ -38,9 +39,9 @@ enum muster_completion_kind {
 /** One entry taken off a queue; 64 bytes. */
 typedef struct muster_completion {
     int32_t kind;         /**< A ::muster_completion_kind value. */
-    muster_status status; /**< How it ended; ::MUSTER_OK for events and requests. */
+    muster_status status; /**< How it ended, of a dial also ::MUSTER_TIMEOUT; ::MUSTER_OK for requests and READY. */
     uint64_t tag;         /**< The caller's own value, given with the operation or watch. */
-    void *object;         /**< DIAL: the new muster_stream, owned by the caller. Otherwise NULL. */
+    void *object;         /**< DIAL with ::MUSTER_OK: the new muster_stream, owned by the caller. Otherwise NULL. */
     uint64_t bytes;       /**< Bytes moved, or the value named at the kind. */
     uint64_t request;     /**< Id of a request, else 0. */
     uint32_t events;      /**< READY: ::muster_stream_event values, or'ed. */
@@ -51,7 +52,7 @@ typedef struct muster_completion {
 typedef struct muster_queue_config {
     uint32_t struct_size; /**< sizeof(muster_queue_config) of the caller. */
     uint32_t flags;       /**< Zero. */
-    uint32_t capacity;    /**< Operations that may be outstanding or waiting to be taken; 0: 65536. */
+    uint32_t capacity;    /**< Operations that may be outstanding or waiting to be taken, at most 2^24; 0: 65536. */
     uint32_t reserved;    /**< Zero. */
 } muster_queue_config;
 
@@ -86,12 +87,13 @@ MUSTER_API muster_status muster_queue_create(muster_context *context, const must
  * @param[in]  queue       Queue to read.
  * @param[in]  timeout_ns  Longest wait in nanoseconds; 0 looks once, -1 has no end.
  * @param[out] out         Filled on ::MUSTER_OK; an object inside is then the caller's.
- * @param[out] error       Detail of an entry whose own status is negative, and the text of a log record; or NULL.
+ * @param[out] error       Detail of an entry that did not end with ::MUSTER_OK, and the text of a log record; or NULL.
  * @retval MUSTER_OK         One taken; its own status is in the entry.
  * @retval MUSTER_AGAIN      Empty, armed again, and the timeout was 0.
  * @retval MUSTER_TIMEOUT    Nothing came in time.
  * @retval MUSTER_E_ARG      No queue or no place.
- * @retval MUSTER_E_CLOSED   Closed and drained; nothing will come.
+ * @retval MUSTER_E_CLOSED   The queue or its context is closed, and everything was taken; nothing will come.
+ * @retval MUSTER_E_WOULD_DEADLOCK  Called inside a callback of the engine's, with a timeout.
  * @retval MUSTER_E_CANCELED muster_queue_cancel() was called while this call waited.
  * @retval MUSTER_E_FORKED   The queue belongs to the parent process.
  * @threads{any; each entry goes to one caller} @blocks{up to timeout_ns} @since 0.1 */
@@ -116,7 +118,8 @@ typedef void (*muster_queue_handler_fn)(void *user, const muster_completion *ent
  * @retval MUSTER_TIMEOUT    Nothing came in time.
  * @retval MUSTER_E_ARG      No queue.
  * @retval MUSTER_E_UNSUPPORTED  The next entry needs a handler and none was given.
- * @retval MUSTER_E_CLOSED   Closed and drained.
+ * @retval MUSTER_E_CLOSED   The queue or its context is closed, and everything was taken.
+ * @retval MUSTER_E_WOULD_DEADLOCK  Called inside a callback of the engine's, with a timeout.
  * @retval MUSTER_E_CANCELED muster_queue_cancel() was called while this call waited.
  * @retval MUSTER_E_FORKED   The queue belongs to the parent process.
  * @threads{any; callbacks run on the calling thread only} @blocks{up to timeout_ns, and for the callbacks} @since 0.1
@@ -170,13 +173,17 @@ typedef int (*muster_wake_fn)(void *user);
  * @param[in] user   Passed on; borrowed until replaced.
  * @retval MUSTER_OK       Watching.
  * @retval MUSTER_E_ARG    No queue.
- * @retval MUSTER_E_CLOSED The queue is closed (NULL is still accepted).
+ * @retval MUSTER_E_NOMEM  No memory.
+ * @retval MUSTER_E_LIMIT  No descriptor left.
+ * @retval MUSTER_E_CLOSED The queue or its context is closed (NULL is still accepted).
  * @retval MUSTER_E_FORKED The queue belongs to the parent process.
  * @threads{any, not from inside wake} @blocks{until a running wake has returned} @since 0.1 */
 MUSTER_API muster_status muster_queue_set_wake(muster_queue *queue, muster_wake_fn wake, void *user);
 
 /** Closes a queue: nothing new is accepted, what is there can still be taken, waiters return. Operations under way end
- * without an entry; their buffers are the caller's when this returns.
+ * without an entry, those of streams as by muster_stream_cancel(): their buffers are the caller's when this returns.
+ * Nobody tells how many bytes a begun read had got; they lie in its buffer, and the next read goes on behind them.
+ *
  * A queue with a wake function must be closed; for one that is polled, muster_queue_release() is enough.
  * @param[in] queue  Queue to close.
  * @retval MUSTER_OK       Closed; the wake function will not be called again.
