@@ -42,7 +42,7 @@ enum muster_process_exit_kind {
     MUSTER_PROCESS_UNKNOWN = 3 /**< It is gone, but the host reaped it first or ignores SIGCHLD. */
 };
 
-/** How a process ended. In ::MUSTER_DONE_EXIT, bytes holds kind << 32 | value. */
+/** How a process ended. */
 typedef struct muster_process_exit {
     int32_t kind;  /**< A ::muster_process_exit_kind value. */
     int32_t value; /**< Exit code, signal number, or 0. */
@@ -73,7 +73,8 @@ MUSTER_API muster_status muster_process_spawn(muster_context *context, const mus
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API int32_t muster_process_pid(const muster_process *process);
 
-/** Waits for the end of a process.
+/** Waits for the end of a process; in an external context the call drives the engine while it waits. Inside a
+ * callback of that engine, where it cannot, it looks again and again without sleep: use a timeout of 0 there.
  * @param[in]  process     Process to wait for.
  * @param[in]  timeout_ns  Longest wait; 0 looks once, -1 has no end.
  * @param[out] out_exit    How it ended; or NULL.
@@ -87,7 +88,9 @@ MUSTER_API int32_t muster_process_pid(const muster_process *process);
 MUSTER_API muster_status muster_process_wait(muster_process *process, int64_t timeout_ns,
                                              muster_process_exit *out_exit);
 
-/** Asks for ::MUSTER_DONE_EXIT when the process ends; one watch per process.
+/** Asks for ::MUSTER_DONE_EXIT when the process ends; one watch per process. Its bytes hold kind << 32 | value of
+ * muster_process_exit. If it can be watched no longer, it comes with bytes 0 and its status tells: ::MUSTER_E_CLOSED,
+ * the context was closed first; ::MUSTER_E_SYSTEM, the system refuses.
  * @param[in] process  Process to watch.
  * @param[in] queue    Where the completion appears, once.
  * @param[in] tag      Returned in muster_completion::tag.
@@ -123,8 +126,9 @@ MUSTER_API void muster_process_release(muster_process *process);
  * @param[in]  grace_ns  Time between SIGTERM and SIGKILL; 0: 2 s.
  * @param[out] error     Detail on failure, or NULL.
  * @retval MUSTER_OK             Watching. If it had ended already, the end comes now.
- * @retval MUSTER_E_ARG          No context, or an impossible pid.
+ * @retval MUSTER_E_ARG          No context, a negative grace, or a pid that is impossible or this process's own.
  * @retval MUSTER_E_UNSUPPORTED  The context has no thread of its own.
+ * @retval MUSTER_E_NOMEM        No memory.
  * @retval MUSTER_E_LIMIT        No descriptor left.
  * @retval MUSTER_E_SYSTEM       It cannot be watched.
  * @retval MUSTER_E_CLOSED       The context is closed.
