@@ -9,6 +9,11 @@
  * Calls that take a `timeout_ns` look once with 0 and wait without end with -1; every one reports `out_bytes`, whatever
  * its status. What arrived before the peer ended, aborted or died stays readable before that status shows.
  *
+ * What ended a stream is answered by every call that would move its bytes: ::MUSTER_E_PEER, ::MUSTER_E_ABORTED,
+ * ::MUSTER_E_CLOSED after muster_context_close(); and, seldom, ::MUSTER_E_PROTOCOL (the peer broke the protocol of a
+ * plug-in's or host-served transport), ::MUSTER_E_LIMIT (shared memory, and no descriptor was left to wait with) or
+ * ::MUSTER_E_CANCELED (a pump that nobody wants, see muster_request_stream()).
+ *
  * Written bytes travel at once: muster_stream_flush() is needed only after muster_stream_commit(), or to wait until
  * everything has left this process. Small writes are gathered while an earlier one is still on its way. */
 #ifndef MUSTER_STREAM_H
@@ -29,7 +34,7 @@ enum muster_stream_event {
     MUSTER_STREAM_WRITABLE = 2,    /**< Bytes can be written, or writing fails, without waiting. */
     MUSTER_STREAM_PEER_SILENT = 4, /**< Nothing was heard of the peer for silent_ns; it may be stopped or cut off. */
     MUSTER_STREAM_PEER_BACK = 8,   /**< The silent peer was heard again. */
-    MUSTER_STREAM_ENDED = 16       /**< The peer is gone or the stream was aborted; reads and writes tell the reason. */
+    MUSTER_STREAM_ENDED = 16 /**< Both directions are over; reads and writes tell why. See muster_stream_reason(). */
 };
 
 /** Directions, for muster_stream_cancel(). */
@@ -100,7 +105,7 @@ MUSTER_API muster_status muster_stream_pair(muster_context *context, const muste
  * @retval MUSTER_E_NOMEM    No memory for more; out_bytes were accepted.
  * @retval MUSTER_E_BUSY     A reservation is out.
  * @retval MUSTER_E_CLOSED   This side finished writing or closed the stream.
- * @retval MUSTER_E_PEER     The peer died or the way to it broke; muster_stream_reason() tells more.
+ * @retval MUSTER_E_PEER     The peer closed or died, or the way to it broke; muster_stream_reason() tells more.
  * @retval MUSTER_E_ABORTED  The stream was aborted; muster_stream_reason() tells why.
  * @retval MUSTER_E_CANCELED muster_stream_cancel() was called meanwhile.
  * @retval MUSTER_E_WOULD_DEADLOCK  The wait could end only by a request this thread must serve.
@@ -123,11 +128,13 @@ MUSTER_API muster_status muster_stream_write(muster_stream *stream, const void *
  * @retval MUSTER_E_ARG      No stream or queue, no data with a size above 0, or a queue of another context; nothing
  * taken.
  * @retval MUSTER_E_BUSY     A reservation is out; nothing taken.
- * @retval MUSTER_E_CLOSED   Taken, and released with this status: writing is finished.
+ * @retval MUSTER_E_CLOSED   Taken, and released with this status: writing is finished. Nothing taken if it is the queue
+ * that is closed.
  * @retval MUSTER_E_PEER     Taken, and released with this status: the peer is gone.
  * @retval MUSTER_E_ABORTED  Taken, and released with this status: the stream was aborted.
  * @retval MUSTER_E_CANCELED Taken, and released with this status: muster_stream_cancel() was called meanwhile.
  * @retval MUSTER_E_NOMEM    Nothing taken.
+ * @retval MUSTER_E_WOULD_DEADLOCK  A callback of the engine's met another thread in this direction; nothing taken.
  * @retval MUSTER_E_FORKED   Nothing taken: the stream belongs to the parent process.
  * @threads{any; one at a time per direction} @blocks{while another thread moves bytes in this direction} @since 0.1 */
 MUSTER_API muster_status muster_stream_write_owned(muster_stream *stream, const void *data, size_t size_bytes,
@@ -146,9 +153,10 @@ MUSTER_API muster_status muster_stream_write_owned(muster_stream *stream, const 
  * @retval MUSTER_E_BUSY     A reservation is already out.
  * @retval MUSTER_E_NOMEM    No memory.
  * @retval MUSTER_E_CLOSED   This side finished writing or closed the stream.
- * @retval MUSTER_E_PEER     The peer died or the way to it broke.
+ * @retval MUSTER_E_PEER     The peer closed or died, or the way to it broke.
  * @retval MUSTER_E_ABORTED  The stream was aborted.
  * @retval MUSTER_E_CANCELED muster_stream_cancel() was called meanwhile.
+ * @retval MUSTER_E_WOULD_DEADLOCK  The wait could end only by a request this thread must serve.
  * @retval MUSTER_E_FORKED   The stream belongs to the parent process.
  * @threads{any; one at a time per direction, others wait within their timeout} @blocks{up to timeout_ns} @since 0.1 */
 MUSTER_API muster_status muster_stream_reserve(muster_stream *stream, size_t min_bytes, int64_t timeout_ns,
@@ -159,8 +167,10 @@ MUSTER_API muster_status muster_stream_reserve(muster_stream *stream, size_t min
  * @param[in] size_bytes  Bytes filled in, 0 up to the size reserved; 0 gives the reservation back.
  * @retval MUSTER_OK        Handed on.
  * @retval MUSTER_E_ARG     No stream, no reservation, or more than was reserved.
- * @retval MUSTER_E_PEER    The peer died meanwhile; nothing was handed on.
+ * @retval MUSTER_E_CLOSED  This side closed the stream meanwhile; nothing was handed on.
+ * @retval MUSTER_E_PEER    The peer closed or died meanwhile; nothing was handed on.
  * @retval MUSTER_E_ABORTED The stream was aborted meanwhile; nothing was handed on.
+ * @retval MUSTER_E_WOULD_DEADLOCK  A callback of the engine's met another thread in this direction; ask again.
  * @retval MUSTER_E_FORKED  The stream belongs to the parent process.
  * @threads{the one that reserved} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_stream_commit(muster_stream *stream, size_t size_bytes);
@@ -172,9 +182,11 @@ MUSTER_API muster_status muster_stream_commit(muster_stream *stream, size_t size
  * @retval MUSTER_AGAIN      Bytes are still held back, and the timeout was 0.
  * @retval MUSTER_TIMEOUT    Bytes are still held back.
  * @retval MUSTER_E_ARG      No stream.
- * @retval MUSTER_E_PEER     The peer died or the way to it broke.
+ * @retval MUSTER_E_CLOSED   The context is closed.
+ * @retval MUSTER_E_PEER     The peer closed or died, or the way to it broke.
  * @retval MUSTER_E_ABORTED  The stream was aborted.
  * @retval MUSTER_E_CANCELED muster_stream_cancel() was called meanwhile.
+ * @retval MUSTER_E_WOULD_DEADLOCK  The wait could end only by a request this thread must serve.
  * @retval MUSTER_E_FORKED   The stream belongs to the parent process.
  * @threads{any; one at a time per direction, others wait within their timeout} @blocks{up to timeout_ns} @since 0.1 */
 MUSTER_API muster_status muster_stream_flush(muster_stream *stream, int64_t timeout_ns);
@@ -239,7 +251,8 @@ MUSTER_API muster_status muster_stream_read_into(muster_stream *stream, void *ou
  * @retval MUSTER_E_BUSY   Bytes are shown by muster_stream_peek(); not begun.
  * @retval MUSTER_E_CANCELED muster_stream_cancel() was called meanwhile; not begun.
  * @retval MUSTER_E_NOMEM  Not begun.
- * @retval MUSTER_E_CLOSED This side closed the stream; not begun.
+ * @retval MUSTER_E_CLOSED This side closed the stream, or the queue is closed; not begun.
+ * @retval MUSTER_E_WOULD_DEADLOCK  A callback of the engine's met another thread in this direction; not begun.
  * @retval MUSTER_E_FORKED The stream belongs to the parent process.
  * @threads{any; one at a time per direction} @blocks{while another thread moves bytes in this direction} @since 0.1 */
 MUSTER_API muster_status muster_stream_read_begin(muster_stream *stream, void *out_data, size_t size_bytes,
@@ -262,6 +275,7 @@ MUSTER_API muster_status muster_stream_read_begin(muster_stream *stream, void *o
  * @retval MUSTER_E_PEER     The peer died before that many; what is left can be read.
  * @retval MUSTER_E_ABORTED  The stream was aborted.
  * @retval MUSTER_E_CANCELED muster_stream_cancel() was called meanwhile.
+ * @retval MUSTER_E_WOULD_DEADLOCK  The wait could end only by a request this thread must serve.
  * @retval MUSTER_E_FORKED   The stream belongs to the parent process.
  * @threads{any; one at a time per direction, others wait within their timeout} @blocks{up to timeout_ns} @since 0.1 */
 MUSTER_API muster_status muster_stream_peek(muster_stream *stream, size_t min_bytes, int64_t timeout_ns,
@@ -272,6 +286,7 @@ MUSTER_API muster_status muster_stream_peek(muster_stream *stream, size_t min_by
  * @param[in] size_bytes  How many, 0 up to the number shown.
  * @retval MUSTER_OK       Taken; nothing is shown any more.
  * @retval MUSTER_E_ARG    No stream, nothing shown, or more than was shown.
+ * @retval MUSTER_E_WOULD_DEADLOCK  A callback of the engine's met another thread in this direction; ask again.
  * @retval MUSTER_E_FORKED The stream belongs to the parent process.
  * @threads{the one that peeked} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_stream_consume(muster_stream *stream, size_t size_bytes);
@@ -294,21 +309,26 @@ MUSTER_API muster_status muster_stream_finish(muster_stream *stream);
  * @param[in] text          A sentence for people, or NULL.
  * @param[in] text_bytes    Its length, at most 200 bytes.
  * @retval MUSTER_OK       Aborted, or it was over before.
- * @retval MUSTER_E_ARG    No stream, or the text is too long.
+ * @retval MUSTER_E_ARG    No stream, or a text that is too long, or NULL with a length.
  * @retval MUSTER_E_FORKED The stream belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_stream_abort(muster_stream *stream, uint64_t reason, const char *text,
                                              size_t text_bytes);
 
-/** Closes in order: finishes writing, waits until the peer's side has taken everything, then ends.
+/** Closes in order: finishes writing, waits until everything has left, then ends. Bytes of a socket have left when
+ * the kernel has taken them, those of a plug-in when the plug-in has, of a host-served transport when they lie in the
+ * pump; over shared memory, inproc and pairs when the peer has read them. Asked again it does not wait: it tells how it
+ * stands.
  * @param[in] stream      Stream to close; the reference stays the caller's.
  * @param[in] timeout_ns  Longest wait; when it is over the rest is sent behind the caller's back, up to 10 s more.
- * @retval MUSTER_OK        Everything was handed to the peer's side.
- * @retval MUSTER_AGAIN     Closed; the rest is being sent, and the timeout was 0.
+ * @retval MUSTER_OK        Closed, and everything has left.
+ * @retval MUSTER_AGAIN     Closed; the rest is being sent, and the timeout was 0, or it had been closed before.
  * @retval MUSTER_TIMEOUT   Closed; the rest is being sent.
  * @retval MUSTER_E_ARG     No stream.
+ * @retval MUSTER_E_CLOSED  Closed; the context was closed before, bytes may be lost.
  * @retval MUSTER_E_PEER    Closed; the peer was gone, bytes may be lost.
  * @retval MUSTER_E_ABORTED Closed; it had been aborted.
+ * @retval MUSTER_E_WOULD_DEADLOCK  Closed; the rest is being sent, but this thread must not wait for it.
  * @retval MUSTER_E_CANCELED Closed; the wait was cancelled, the rest is being sent.
  * @retval MUSTER_E_FORKED  The stream belongs to the parent process.
  * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
@@ -321,8 +341,9 @@ MUSTER_API muster_status muster_stream_close(muster_stream *stream, int64_t time
 MUSTER_API void muster_stream_release(muster_stream *stream);
 
 /** Ends the waits and operations under way in one or both directions with ::MUSTER_E_CANCELED.
- * When it returns no library thread will touch their buffers again. The stream stays usable; what was accepted of a
- * cancelled write_owned is told by its completion, and a peer in the middle of that buffer is told by an abort.
+ * When it returns no library thread will touch their buffers again; what was moved is told by their completions. The
+ * stream stays usable, unless a buffer of muster_stream_write_owned() was taken in part: then both sides find it
+ * aborted.
  * @param[in] stream      Stream whose operations end.
  * @param[in] directions  ::muster_stream_direction values, or'ed.
  * @retval MUSTER_OK       Nothing is under way any more.
@@ -343,21 +364,23 @@ MUSTER_API muster_status muster_stream_cancel(muster_stream *stream, uint32_t di
  * @retval MUSTER_E_ARG    No stream or queue, unknown bits, or a queue of another context.
  * @retval MUSTER_E_NOMEM  No memory.
  * @retval MUSTER_E_LIMIT  No descriptor left.
- * @retval MUSTER_E_CLOSED This side closed the stream.
+ * @retval MUSTER_E_CLOSED This side closed the stream, or the queue is closed.
  * @retval MUSTER_E_FORKED The stream belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_stream_watch(muster_stream *stream, uint32_t interest, muster_queue *queue,
                                              uint64_t tag);
 
-/** Tells why a stream ended.
+/** Tells why a stream ended. A peer that closed in order ends it with ::MUSTER_E_PEER, "the peer has closed the
+ * stream". Not so between the two ends of a pair or of inproc, which share one memory: there it is still ::MUSTER_OK
+ * without ::MUSTER_STREAM_ENDED, while reading gives ::MUSTER_E_END and writing ::MUSTER_E_PEER.
  * @param[in]  stream      Stream to ask.
  * @param[out] out_reason  The code given to muster_stream_abort() by whoever aborted, 0 otherwise; or NULL.
  * @param[out] error       Filled with the status and a sentence: who, and why; or NULL.
  * @retval MUSTER_OK        It has not ended.
  * @retval MUSTER_E_ARG     No stream.
- * @retval MUSTER_E_PEER    The peer died or the way to it broke.
+ * @retval MUSTER_E_PEER    The peer closed or died, or the way to it broke.
  * @retval MUSTER_E_ABORTED It was aborted.
- * @retval MUSTER_E_CLOSED  This side closed it.
+ * @retval MUSTER_E_CLOSED  This side closed it, or the context.
  * @retval MUSTER_E_FORKED  The stream belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_stream_reason(muster_stream *stream, uint64_t *out_reason, muster_error *error);
@@ -374,13 +397,14 @@ MUSTER_API muster_status muster_stream_reason(muster_stream *stream, uint64_t *o
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_stream_peer(muster_stream *stream, char *out_text, size_t capacity, size_t *out_bytes);
 
-/** Ends this process when the peer of this stream is gone: SIGTERM to itself from a library thread, then SIGKILL.
- * For workers, whose computing threads cannot notice. The only place where Muster sends its own process a signal.
+/** Ends this process when the peer of this stream, or the way to it, is gone: SIGTERM to itself from a library thread,
+ * then SIGKILL. For workers, whose computing threads cannot notice. An end made here (close, abort, the context's
+ * close) does not count. This and muster_process_exit_with() are the only places where Muster signals its own process.
  * @param[in] stream    Stream to the master.
- * @param[in] grace_ns  Time between SIGTERM and SIGKILL; negative takes it back.
+ * @param[in] grace_ns  Time between SIGTERM and SIGKILL, 0: none; negative takes it back.
  * @retval MUSTER_OK             Set.
  * @retval MUSTER_E_ARG          No stream.
- * @retval MUSTER_E_UNSUPPORTED  The context has no thread of its own, or the stream is a pair.
+ * @retval MUSTER_E_UNSUPPORTED  The context has no thread of its own, or the other end is in it, too (a pair, inproc).
  * @retval MUSTER_E_FORKED       The stream belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_stream_exit_with_peer(muster_stream *stream, int64_t grace_ns);
