@@ -117,13 +117,15 @@ MUSTER_API muster_status muster_transport_withdraw(muster_context *context, cons
  * @retval MUSTER_OK       Given (or only measured).
  * @retval MUSTER_E_ARG    No queue, or no place for the length.
  * @retval MUSTER_E_LIMIT  The room is too small; nothing written, the length is told.
+ * @retval MUSTER_E_NOMEM  No memory.
  * @retval MUSTER_E_STALE  No such request, or it was answered or cancelled.
  * @retval MUSTER_E_FORKED The queue belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_request_address(muster_queue *requests, uint64_t request, char *out_text,
                                                 size_t capacity, size_t *out_bytes);
 
-/** Answers an OPEN request: the host is connected. The dial completes when the other side has proved the secret.
+/** Answers an OPEN request: the host is connected. The dial completes when the other side has proved the secret. If the
+ * dial ends at this very moment, the calls of the pump answer ::MUSTER_E_CANCELED.
  * @param[in]  requests  Queue the request came from.
  * @param[in]  request   Its id. From now on it names the connection, for ::MUSTER_REQUEST_CLOSE.
  * @param[out] out_pump  Far end of the stream, for the host to pump; the caller owns one reference.
@@ -147,6 +149,7 @@ MUSTER_API muster_status muster_request_stream(muster_queue *requests, uint64_t 
  * @retval MUSTER_OK        Answered.
  * @retval MUSTER_E_ARG     No queue, a text that is too long, or not a LISTEN request.
  * @retval MUSTER_E_ADDRESS The text is no address of that scheme.
+ * @retval MUSTER_E_NOMEM   No memory; the request is still open.
  * @retval MUSTER_E_STALE   No such request, or it was answered or cancelled.
  * @retval MUSTER_E_FORKED  The queue belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */

@@ -16,7 +16,10 @@
  *
  * Nobody gets in unasked: both sides prove the context's secret to each other before a byte of the host's goes through,
  * and links that leave the host are sealed with keys from that proof. A tcp link between two processes of one user on
- * one host moves its bytes to shared memory unless told otherwise. */
+ * one host moves its bytes to shared memory unless told otherwise.
+ *
+ * A plug-in, or a host that serves a transport, may fail a dial or a listener with any negative status, which is passed
+ * on with its text. A plug-in that is loaded for an address may also give what muster_plugin_find() does. */
 #ifndef MUSTER_TRANSPORT_H
 #define MUSTER_TRANSPORT_H
 
@@ -35,7 +38,8 @@ typedef struct muster_transport_config {
     uint32_t flags;          /**< Zero. */
     const void *greeting;    /**< Up to 4096 bytes shown to the other side with the connection (who I am); copied. */
     uint64_t greeting_bytes; /**< Length of the greeting. */
-    uint64_t window_bytes;   /**< Most bytes buffered per direction; 0: the context's. */
+    uint64_t window_bytes;   /**< Most bytes buffered per direction, power of two, 4 KiB to 1 GiB; 0: the context's.
+                                  Over shared memory and inproc the smaller one of both sides counts. */
     uint32_t backlog;        /**< Listeners: proved connections waiting to be accepted; 0: 1024. */
     uint32_t reserved;       /**< Zero. */
     int64_t retry_ns;        /**< Dialling: keep trying while nobody listens there yet, this long; 0: do not. */
@@ -50,9 +54,9 @@ typedef struct muster_transport_config {
  * @param[out] out_stream     The stream; the caller owns one reference.
  * @param[out] error          Detail on failure, or NULL.
  * @retval MUSTER_OK            Connected.
- * @retval MUSTER_TIMEOUT       Not in time; nothing is left behind.
+ * @retval MUSTER_TIMEOUT       Not in time; nothing is left behind, and the error is filled.
  * @retval MUSTER_E_ARG         A value is missing or out of range; the text names it.
- * @retval MUSTER_E_ABI         The config has non-zero fields newer than this library.
+ * @retval MUSTER_E_ABI         The config has newer non-zero fields, or a plug-in's tables do not fit this library.
  * @retval MUSTER_E_ADDRESS     The address cannot be understood; the text says where.
  * @retval MUSTER_E_NOT_FOUND   No transport of that scheme.
  * @retval MUSTER_E_PLUGIN      The plug-in for that scheme cannot be loaded; the text names it and its package.
@@ -69,12 +73,13 @@ typedef struct muster_transport_config {
  * @retval MUSTER_E_CANCELED    The context was closed meanwhile.
  * @retval MUSTER_E_WOULD_DEADLOCK  The transport is served by a host that waits right here.
  * @retval MUSTER_E_FORKED      The context belongs to the parent process.
- * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
+ * @threads{any} @blocks{up to timeout_ns, and before that while a plug-in is loaded} @since 0.1 */
 MUSTER_API muster_status muster_transport_dial(muster_context *context, const char *address, size_t address_bytes,
                                                const muster_transport_config *config, int64_t timeout_ns,
                                                muster_stream **out_stream, muster_error *error);
 
-/** Begins to connect; ::MUSTER_DONE_DIAL comes with the stream, or with the status and detail of its failure.
+/** Begins to connect; ::MUSTER_DONE_DIAL comes with the stream, or without one with the status and detail of its
+ * failure. One that is not in time has ::MUSTER_TIMEOUT, which is positive: look for ::MUSTER_OK or at the object.
  * @param[in]  context        Context the stream belongs to.
  * @param[in]  address        Where to; copied.
  * @param[in]  address_bytes  Length of the text, at most 4096.
@@ -86,19 +91,22 @@ MUSTER_API muster_status muster_transport_dial(muster_context *context, const ch
  * @retval MUSTER_OK          Begun; the completion will come.
  * @retval MUSTER_AGAIN       No slot in the queue.
  * @retval MUSTER_E_ARG       A value is missing or out of range; the text names it.
- * @retval MUSTER_E_ABI       The config has non-zero fields newer than this library.
+ * @retval MUSTER_E_ABI       The config has newer non-zero fields, or a plug-in's tables do not fit this library.
  * @retval MUSTER_E_ADDRESS   The address cannot be understood; the text says where.
  * @retval MUSTER_E_NOT_FOUND No transport of that scheme.
  * @retval MUSTER_E_PLUGIN    The plug-in for that scheme cannot be loaded.
  * @retval MUSTER_E_NOMEM     No memory.
- * @retval MUSTER_E_CLOSED    The context is closed.
+ * @retval MUSTER_E_LIMIT     No descriptor left.
+ * @retval MUSTER_E_SYSTEM    The transports cannot be started.
+ * @retval MUSTER_E_CLOSED    The context or the queue is closed.
  * @retval MUSTER_E_FORKED    The context belongs to the parent process.
- * @threads{any} @blocks{no} @since 0.1 */
+ * @threads{any} @blocks{while a plug-in is loaded} @since 0.1 */
 MUSTER_API muster_status muster_transport_dial_begin(muster_context *context, const char *address, size_t address_bytes,
                                                      const muster_transport_config *config, int64_t timeout_ns,
                                                      muster_queue *queue, uint64_t tag, muster_error *error);
 
-/** Listens at an address.
+/** Listens at an address. At unix:///folder/name a missing folder is made with mode 0700 (that one, not those above it)
+ * and stays when the socket goes.
  * @param[in]  context        Context its streams belong to.
  * @param[in]  address        Where; text, no terminator needed.
  * @param[in]  address_bytes  Length of the text, at most 4096.
@@ -107,7 +115,7 @@ MUSTER_API muster_status muster_transport_dial_begin(muster_context *context, co
  * @param[out] error          Detail on failure, or NULL.
  * @retval MUSTER_OK            Listening.
  * @retval MUSTER_E_ARG         A value is missing or out of range; the text names it.
- * @retval MUSTER_E_ABI         The config has non-zero fields newer than this library.
+ * @retval MUSTER_E_ABI         The config has newer non-zero fields, or a plug-in's tables do not fit this library.
  * @retval MUSTER_E_ADDRESS     The address cannot be understood; the text says where.
  * @retval MUSTER_E_NOT_FOUND   No transport of that scheme, or no such host or folder.
  * @retval MUSTER_E_PLUGIN      The plug-in for that scheme cannot be loaded.
@@ -119,12 +127,13 @@ MUSTER_API muster_status muster_transport_dial_begin(muster_context *context, co
  * @retval MUSTER_E_SYSTEM      Another failure of the system; see muster_error::os_errno.
  * @retval MUSTER_E_CLOSED      The context is closed.
  * @retval MUSTER_E_FORKED      The context belongs to the parent process.
- * @threads{any} @blocks{for a name lookup if bind or host is a name} @since 0.1 */
+ * @threads{any} @blocks{for a name lookup if bind or host is a name, while a plug-in is loaded and until it has
+ * answered, up to 100 ms for the lock of a unix socket's folder} @since 0.1 */
 MUSTER_API muster_status muster_transport_listen(muster_context *context, const char *address, size_t address_bytes,
                                                  const muster_transport_config *config, muster_listener **out_listener,
                                                  muster_error *error);
 
-/** Takes the next connection that has proved the secret.
+/** Takes the next connection that has proved the secret. A served listener that failed answers with its host's status.
  * @param[in]  listener    Listener to ask.
  * @param[in]  timeout_ns  Longest wait; 0 looks once, -1 has no end.
  * @param[out] out_stream  The stream; the caller owns one reference.
@@ -148,12 +157,13 @@ MUSTER_API muster_status muster_listener_accept(muster_listener *listener, int64
  * @param[in] tag       Returned in muster_completion::tag.
  * @retval MUSTER_OK       Watched.
  * @retval MUSTER_E_ARG    No listener, or a queue of another context.
- * @retval MUSTER_E_CLOSED The listener is closed.
+ * @retval MUSTER_E_CLOSED The listener or the queue is closed.
  * @retval MUSTER_E_FORKED The listener belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_listener_watch(muster_listener *listener, muster_queue *queue, uint64_t tag);
 
-/** Gives the address a peer dials to get here: the real port, the advertised host.
+/** Gives the address a peer dials to get here: the real port, the advertised host. Options of the library's, such as
+ * auth=none or seal=no, are not in it: the peer adds those it needs.
  * @param[in]  listener    Listener to ask.
  * @param[out] out_text    Where the text goes, NUL-terminated; NULL to learn the size only.
  * @param[in]  capacity    Room there, the terminator included.
