@@ -5,11 +5,13 @@
  * For hosts there are two functions: muster_plugin_load() takes a file, muster_plugin_find() looks for the one that
  * serves a scheme. Dialling or listening does the latter by itself. The plug-in for `mine://` is a file
  * `muster-mine.so`, looked for in each folder of MUSTER_PLUGIN_PATH (not in set-uid programs), then in
- * `<libdir>/muster/<major>/`. It is loaded once, into one context at a time, and never unloaded.
+ * `<libdir>/muster/<major>/`. The file is loaded into the process once and never unloaded; each context makes its own
+ * use of it.
  *
  * For authors: a plug-in links to nothing of Muster. It exports one function, ::muster_plugin_v1_fn by type and
- * `muster_plugin_v1` by name, which is called once per context with the host table and registers schemes. Every struct
- * begins with `struct_size`; it grows at its end, and a reader looks at the size before it touches a member.
+ * `muster_plugin_v1` by name, which is called once per context with the host table and registers schemes. Two contexts
+ * may call it, and its operations, at the same time: what is static in it needs care. Every struct begins with
+ * `struct_size`; it grows at its end, and a reader looks at the size before it touches a member.
  *
  * There are two shapes. A *connections* plug-in makes byte connections: dial, listen, send, deliver. A *fabric* plug-in
  * has one endpoint per process and sends whole messages to numbered peers, like MPI or a star. Either way the library
@@ -200,8 +202,8 @@ struct muster_host {
                             uint64_t key_bytes);
 
     /** Registers a scheme (lower case, 1 to 31 bytes) served by connections. Only inside `muster_plugin_v1`. MUSTER_OK,
-     * MUSTER_E_EXISTS, MUSTER_E_ARG, or MUSTER_E_ABI when a table is too small or too new; the error names both sizes.
-     */
+     * MUSTER_E_EXISTS, MUSTER_E_ARG, MUSTER_E_NOMEM; MUSTER_E_PLUGIN when the table lacks an operation or holds an
+     * impossible size; MUSTER_E_ABI when it is too small or too new, or has unknown flags. The error says which. */
     muster_status (*add_connections)(const muster_host *host, const char *scheme, uint64_t scheme_bytes,
                                      const muster_connections_ops *ops, void *self, muster_error *error);
 
@@ -210,7 +212,8 @@ struct muster_host {
                                 const muster_fabric_ops *ops, void *self, muster_error *error);
 
     /** Watches a descriptor, level-triggered: `ready` runs on the loop thread with ::muster_plugin_event bits. One
-     * watch per descriptor. MUSTER_OK, MUSTER_E_LIMIT, MUSTER_E_SYSTEM. */
+     * watch per descriptor. MUSTER_OK, MUSTER_E_EXISTS: watched already, MUSTER_E_ARG: no descriptor,
+     * MUSTER_E_PERMISSION: a file that cannot be watched, MUSTER_E_NOMEM, MUSTER_E_LIMIT, MUSTER_E_SYSTEM. */
     muster_status (*watch_fd)(const muster_host *host, int32_t fd, uint32_t events,
                               void (*ready)(void *user, uint32_t events), void *user, muster_watch **out_watch);
 
@@ -220,16 +223,16 @@ struct muster_host {
     /** Ends a watch; `ready` is not called any more. Before the descriptor is closed. NULL has no effect. */
     void (*unwatch_fd)(muster_watch *watch);
 
-    /** Calls `due` on the loop thread after a time, and again after each repeat_ns if that is above 0. MUSTER_OK or
-     * MUSTER_E_NOMEM. A timer that does not repeat still has to be stopped. */
+    /** Calls `due` on the loop thread after a time, and again after each repeat_ns if that is above 0. MUSTER_OK,
+     * MUSTER_E_ARG or MUSTER_E_NOMEM. A timer that does not repeat still has to be stopped. */
     muster_status (*start_timer)(const muster_host *host, int64_t after_ns, int64_t repeat_ns, void (*due)(void *user),
                                  void *user, muster_timer **out_timer);
 
     /** Stops and frees a timer; also from inside `due`. NULL has no effect. */
     void (*stop_timer)(muster_timer *timer);
 
-    /** Runs a function on the loop thread soon: how threads of the plug-in's own hand over what they have. MUSTER_OK,
-     * or MUSTER_E_CLOSED: the context has stopped and it will not be run. Any thread. */
+    /** Runs a function on the loop thread soon: how threads of the plug-in's own hand over what they have. MUSTER_OK;
+     * else it will not be run: MUSTER_E_CLOSED (the context has stopped), MUSTER_E_NOMEM, MUSTER_E_ARG. Any thread. */
     muster_status (*post)(const muster_host *host, void (*run)(void *user), void *user);
 
     /** Takes a segment of 256 KiB from the context's pool, for receiving and staging; NULL when memory ran out. */
@@ -239,7 +242,8 @@ struct muster_host {
     void (*give_segment)(const muster_host *host, void *segment);
 
     /** Connections: a connection came in on a listener. `peer` says where from, for people. On MUSTER_OK *out_link is
-     * its library side. MUSTER_E_LIMIT: too many that have not proved the secret yet; the plug-in drops it. */
+     * its library side; else the plug-in drops it. MUSTER_E_LIMIT: too many that have not proved the secret yet.
+     * MUSTER_E_CLOSED: nobody listens any more. MUSTER_E_ARG, MUSTER_E_NOMEM. */
     muster_status (*accepted)(muster_acceptor *acceptor, void *connection, const char *peer, uint64_t peer_bytes,
                               muster_link **out_link);
 
@@ -278,7 +282,7 @@ struct muster_host {
 
     /** Connections: asks for memory shared with the peer, if it is on this host; paired answers on both sides, here
      * exactly once. One at a time per connection, at most 1 GiB. MUSTER_OK: asked. MUSTER_E_BUSY: asked or paired
-     * already. MUSTER_E_AUTH: not proved yet. MUSTER_E_ARG: size. */
+     * already. MUSTER_E_AUTH: not proved yet. MUSTER_E_ARG: size. MUSTER_E_NOMEM. */
     muster_status (*pair)(muster_link *link, uint64_t size_bytes);
 
     /** Fabric: as pair, with a peer. */
@@ -289,7 +293,8 @@ struct muster_host {
  * needed the plug-in, which waits: the one place where a plug-in may take its time.
  * @param host   The host table; kept by the plug-in, good until stop of its last scheme has returned.
  * @param error  Filled when it declines: what is missing, and which package brings it.
- * @return ::MUSTER_OK, or a failure; what was registered before it is taken back. */
+ * @return ::MUSTER_OK, or a failure: what was registered before it is taken back, and a negative status is passed on to
+ * who needed the plug-in. */
 typedef muster_status (*muster_plugin_v1_fn)(const muster_host *host, muster_error *error);
 
 /** Loads a plug-in from a file and registers its schemes in one context. Loading it again into the same context does
@@ -302,7 +307,8 @@ typedef muster_status (*muster_plugin_v1_fn)(const muster_host *host, muster_err
  * @retval MUSTER_E_ARG         No context or path, or it is too long.
  * @retval MUSTER_E_NOT_FOUND   No such file.
  * @retval MUSTER_E_PERMISSION  The file cannot be read by this user.
- * @retval MUSTER_E_PLUGIN      It cannot be loaded, lacks the symbol, or declines; the text tells what it lacks.
+ * @retval MUSTER_E_PLUGIN      It cannot be loaded, lacks the symbol, or declines without a negative status of its own,
+ *                              which would be given instead; the text tells what it lacks.
  * @retval MUSTER_E_ABI         Its tables and this library's do not fit together.
  * @retval MUSTER_E_EXISTS      A scheme of it is taken.
  * @retval MUSTER_E_NOMEM       No memory.
@@ -320,9 +326,9 @@ MUSTER_API muster_status muster_plugin_load(muster_context *context, const char 
  * @retval MUSTER_OK            The scheme can be used.
  * @retval MUSTER_E_ARG         No context, or no scheme of that form.
  * @retval MUSTER_E_NOT_FOUND   No such transport and no plug-in for it.
- * @retval MUSTER_E_PLUGIN      A known plug-in is not installed, cannot be loaded, or declines; the text tells what it
- *                              lacks.
+ * @retval MUSTER_E_PLUGIN      A known plug-in is not installed, or as for muster_plugin_load(); the text tells more.
  * @retval MUSTER_E_ABI         The plug-in's tables and this library's do not fit together.
+ * @retval MUSTER_E_EXISTS      Another scheme of the plug-in is taken.
  * @retval MUSTER_E_PERMISSION  The file cannot be read by this user.
  * @retval MUSTER_E_NOMEM       No memory.
  * @retval MUSTER_E_CLOSED      The context is closed.
