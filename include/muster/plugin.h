@@ -242,7 +242,8 @@ struct muster_host {
     void (*give_segment)(const muster_host *host, void *segment);
 
     /** Connections: a connection came in on a listener. `peer` says where from, for people. On MUSTER_OK *out_link is
-     * its library side; else the plug-in drops it. MUSTER_E_LIMIT: too many that have not proved the secret yet.
+     * its library side; else the plug-in drops it. MUSTER_E_LIMIT: too many that have not proved the secret or not
+     * opened their stream yet; there is muster_context_config::handshake_timeout_ns for each of the two.
      * MUSTER_E_CLOSED: nobody listens any more. MUSTER_E_ARG, MUSTER_E_NOMEM. */
     muster_status (*accepted)(muster_acceptor *acceptor, void *connection, const char *peer, uint64_t peer_bytes,
                               muster_link **out_link);
