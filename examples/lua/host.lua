@@ -108,9 +108,10 @@ function Host:drain()
             local tag = tonumber(entry.tag)
             local handler, tasks = self.handlers[tag], self.waiting[tag]
             self.waiting[tag] = nil
+            local why = entry.status ~= muster.MUSTER_OK and ffi.string(err.message)
             if handler then handler() end
             for _, task in ipairs(tasks or {}) do
-                self:resume(task, entry.status, entry.object, entry.bytes, entry.status < 0 and ffi.string(err.message))
+                self:resume(task, entry.status, entry.object, entry.bytes, why)
             end
         end
     end
@@ -176,7 +177,7 @@ function Host:dial(address, greeting, retry_ns)
     local begun = muster.muster_transport_dial_begin(self.context, address, #address, config, limit, self.queue, tag, err)
     check(begun, 'dial ' .. address)
     local status, object, _, why = self:wait(tag)
-    if status < 0 then return nil, status, why end
+    if status ~= muster.MUSTER_OK then return nil, status, why end -- MUSTER_TIMEOUT is positive
     return stream_of(self, ffi.cast('muster_stream *', object))
 end
 
