@@ -46,8 +46,9 @@ typedef struct muster_context_config {
     uint64_t secret_bytes;        /**< Length of the secret. */
     int32_t secret_fd_plus_one;   /**< A descriptor to read the secret from to its end, plus 1; closed afterwards.
                                        0: none, then MUSTER_SECRET_FILE names a file (not readable by others), then
-                                       MUSTER_SECRET holds the text; else a random one is made. A newline at
-                                       the end of a descriptor's or file's text (printable ASCII) is no part of it. */
+                                       MUSTER_SECRET holds the text; else a random one is made. The
+                                       newline that ends a file of printable ASCII is no part of it; what comes
+                                       through a descriptor is taken as it is. */
     uint32_t max_unauthenticated; /**< Connections that have not proved the secret yet, per listener; 0: 64. */
     int64_t handshake_timeout_ns; /**< Time a new connection has to prove itself; 0: 10 s. */
     int64_t heartbeat_ns;         /**< Longest silence this side keeps on a link; 0: 1 s. */

@@ -73,8 +73,7 @@ MUSTER_API muster_status muster_process_spawn(muster_context *context, const mus
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API int32_t muster_process_pid(const muster_process *process);
 
-/** Waits for the end of a process; in an external context the call drives the engine while it waits. Inside a
- * callback of that engine, where it cannot, it looks again and again without sleep: use a timeout of 0 there.
+/** Waits for the end of a process; in an external context the call drives the engine while it waits.
  * @param[in]  process     Process to wait for.
  * @param[in]  timeout_ns  Longest wait; 0 looks once, -1 has no end.
  * @param[out] out_exit    How it ended; or NULL.
@@ -96,7 +95,7 @@ MUSTER_API muster_status muster_process_wait(muster_process *process, int64_t ti
  * @param[in] tag      Returned in muster_completion::tag.
  * @retval MUSTER_OK       The completion will come, at once if it has ended already.
  * @retval MUSTER_AGAIN    No slot in the queue.
- * @retval MUSTER_E_ARG    No process or queue.
+ * @retval MUSTER_E_ARG    No process or queue, or a queue of another context.
  * @retval MUSTER_E_BUSY   It is watched already.
  * @retval MUSTER_E_CLOSED The context or queue is closed.
  * @retval MUSTER_E_FORKED The process belongs to the parent of this one.

@@ -14,6 +14,7 @@ class Process final : public Object {
   public:
     static Result<Ref<Process>> spawn(Context &context, const muster_process_config &config);
 
+    Context &context() const noexcept { return *context_; }
     bool forked() const noexcept { return context_->forked(); }
     pid_t pid() const noexcept { return pid_; }
     Status wait(Deadline &deadline, muster_process_exit *out) noexcept;

@@ -52,7 +52,10 @@ extern "C" muster_status muster_process_wait(muster_process *process, int64_t ti
 }
 
 extern "C" muster_status muster_process_watch(muster_process *process, muster_queue *queue, uint64_t tag) {
-    return inside(process, [&](Process &self) { return queue ? self.watch(*unwrap(queue), tag) : MUSTER_E_ARG; });
+    return inside(process, [&](Process &self) {
+        if (!queue || &unwrap(queue)->context() != &self.context()) return Status{MUSTER_E_ARG};
+        return self.watch(*unwrap(queue), tag);
+    });
 }
 
 extern "C" muster_status muster_process_kill(muster_process *process, int32_t signal) {
