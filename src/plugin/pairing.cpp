@@ -5,6 +5,7 @@
 #include "plugin/session.hpp"
 #include "transport/frame.hpp"
 #include "transport/hub.hpp"
+#include "transport/segment.hpp"
 
 #include <cstring>
 #include <fcntl.h>
@@ -13,7 +14,6 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <uv.h>
@@ -71,17 +71,8 @@ Result<Ref<SharedSegment>> SharedSegment::make(size_t bytes) {
 }
 
 Result<Ref<SharedSegment>> SharedSegment::take(Fd memory, size_t bytes, Fd own, Fd peer) {
-    struct stat file {};
-    if (fstat(memory.get(), &file) != 0 || static_cast<size_t>(file.st_size) != bytes ||
-        (fcntl(memory.get(), F_GET_SEALS) & wanted_seals) != wanted_seals)
-        return Error::make(MUSTER_E_PROTOCOL, "share memory: what the peer passed is no sealed memory of %zu bytes",
-                           bytes);
-    uint64_t count;
-    for (const int fd : {own.get(), peer.get()}) {
-        fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-        if (read(fd, &count, sizeof count) != -1 || errno != EAGAIN)
-            return Error::make(MUSTER_E_PROTOCOL, "share memory: what the peer passed is no fresh eventfd");
-    }
+    if (const Result<void> good = check_shared_memory(memory.get(), bytes); !good) return good.error();
+    if (const Result<void> good = check_doorbells(own.get(), peer.get()); !good) return good.error();
     void *data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0);
     if (data == MAP_FAILED) return Error::from_errno(errno, MUSTER_E_NOMEM, "share memory: map %zu bytes", bytes);
     return Ref<SharedSegment>::adopt(
@@ -255,29 +246,16 @@ void Pairing::hand_over() {
 }
 
 void Pairing::fetch() {
-    int fds[3] = {-1, -1, -1};
+    Fd fds[segment_descriptors];
     char mark = 0;
-    iovec span{&mark, 1};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof fds)] = {};
-    msghdr message{};
-    message.msg_iov = &span;
-    message.msg_iovlen = 1;
-    message.msg_control = control;
-    message.msg_controllen = sizeof control;
-    const ssize_t got = recvmsg(connection_.get(), &message, MSG_CMSG_CLOEXEC);
+    const ssize_t got = receive_segment(connection_.get(), &mark, 1, fds);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    const cmsghdr *head = got == 1 ? CMSG_FIRSTHDR(&message) : nullptr;
     Status status = MUSTER_E_PROTOCOL;
     Ref<SharedSegment> segment;
-    if (head != nullptr && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS) {
-        const size_t count = std::min<size_t>((head->cmsg_len - CMSG_LEN(0)) / sizeof(int), 3);
-        memcpy(fds, CMSG_DATA(head), count * sizeof(int));
-        Fd memory(fds[0]), own(fds[1]), peer(fds[2]);
-        if (count == 3) {
-            auto taken = SharedSegment::take(std::move(memory), bytes_, std::move(own), std::move(peer));
-            status = taken ? MUSTER_OK : taken.error().status;
-            if (taken) segment = std::move(*taken);
-        }
+    if (got == 1 && fds[0]) {
+        auto taken = SharedSegment::take(std::move(fds[0]), bytes_, std::move(fds[1]), std::move(fds[2]));
+        status = taken ? MUSTER_OK : taken.error().status;
+        if (taken) segment = std::move(*taken);
     }
     unsigned char word[4];
     put_u32(word, static_cast<uint32_t>(status));

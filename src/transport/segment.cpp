@@ -2,6 +2,7 @@
 #include "transport/segment.hpp"
 
 #include <cstring>
+#include <string_view>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -11,6 +12,48 @@ namespace muster {
 
 namespace {
 constexpr int wanted_seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+
+// By its name. A kernel that does not tell names is no reason to refuse: what it does when it is rung tells nearly as
+// much.
+bool called_eventfd(int fd) noexcept {
+    char path[40], name[64];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    const ssize_t n = readlink(path, name, sizeof name);
+    return n < 0 || std::string_view(name, static_cast<size_t>(n)) == "anon_inode:[eventfd]";
+}
+} // namespace
+
+Result<void> check_shared_memory(int memory, size_t size) noexcept {
+    struct stat about {};
+    const int seals = fcntl(memory, F_GET_SEALS); // -1 for what cannot be sealed: all bits are set in that, too
+    if (seals < 0 || (seals & wanted_seals) != wanted_seals)
+        return Error::make(MUSTER_E_PROTOCOL, "the shared memory of the peer is not sealed");
+    if (fstat(memory, &about) != 0 || about.st_size != static_cast<off_t>(size) ||
+        static_cast<uint64_t>(about.st_blocks) * 512 < size)
+        return Error::make(MUSTER_E_PROTOCOL, "the shared memory of the peer has another size");
+    return {};
+}
+
+Result<void> check_doorbells(int one, int other) noexcept {
+    const int bells[] = {one, other};
+    const uint64_t rung = 2; // a semaphore would give one of the two
+    bool good = true;
+    for (const int bell : bells) {
+        struct stat kind {};
+        const int flags = fcntl(bell, F_GETFL);
+        // An anonymous inode: neither a pipe, nor a socket, nor a file.
+        good = good && flags >= 0 && fstat(bell, &kind) == 0 && (kind.st_mode & S_IFMT) == 0 && called_eventfd(bell) &&
+               fcntl(bell, F_SETFL, flags | O_NONBLOCK) == 0;
+    }
+    for (const int bell : bells)
+        good = good && uncancelled::write(bell, &rung, sizeof rung) == static_cast<ssize_t>(sizeof rung);
+    for (const int bell : bells) {
+        uint64_t count = 0;
+        good = good && uncancelled::read(bell, &count, sizeof count) == static_cast<ssize_t>(sizeof count) &&
+               count == rung;
+    }
+    if (!good) return Error::make(MUSTER_E_PROTOCOL, "the doorbell of the peer is none");
+    return {};
 }
 
 Segment::Segment(Segment &&other) noexcept
@@ -55,20 +98,8 @@ Result<Segment> take_segment(Fd (&fds)[segment_descriptors], size_t size) noexce
     s.memory = std::move(fds[0]);
     s.events[0] = std::move(fds[1]);
     s.events[1] = std::move(fds[2]);
-    struct stat about {};
-    const int seals = fcntl(s.memory.get(), F_GET_SEALS);
-    if (seals < 0 || (seals & wanted_seals) != wanted_seals)
-        return Error::make(MUSTER_E_PROTOCOL, "the shared memory of the peer is not sealed");
-    if (fstat(s.memory.get(), &about) != 0 || about.st_size != static_cast<off_t>(size) ||
-        static_cast<uint64_t>(about.st_blocks) * 512 < size)
-        return Error::make(MUSTER_E_PROTOCOL, "the shared memory of the peer has another size");
-    for (Fd &event : s.events) {
-        struct stat kind {};
-        // Neither a pipe that could fill up nor a file: an anonymous inode that can be written without waiting.
-        if (fstat(event.get(), &kind) != 0 || (kind.st_mode & S_IFMT) != 0 ||
-            fcntl(event.get(), F_SETFL, O_NONBLOCK) != 0)
-            return Error::make(MUSTER_E_PROTOCOL, "the doorbell of the peer is none");
-    }
+    if (const Result<void> memory = check_shared_memory(s.memory.get(), size); !memory) return memory.error();
+    if (const Result<void> bells = check_doorbells(s.events[0].get(), s.events[1].get()); !bells) return bells.error();
     void *mapping = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, s.memory.get(), 0);
     if (mapping == MAP_FAILED) return Error::from_errno(errno, MUSTER_E_NOMEM, "map %zu shared bytes", size);
     s.mapping = mapping;
@@ -114,18 +145,20 @@ ssize_t receive_segment(int socket, void *data, size_t size, Fd (&fds)[segment_d
     message.msg_controllen = sizeof control;
     const ssize_t n = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     if (n < 0) return n;
+    Fd got[segment_descriptors];
+    size_t count = 0;
     for (cmsghdr *head = CMSG_FIRSTHDR(&message); head != nullptr; head = CMSG_NXTHDR(&message, head)) {
         if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS) continue;
-        const size_t count = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-        for (size_t i = 0; i < count; i++) {
+        const size_t here = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (size_t i = 0; i < here; i++, count++) {
             int fd;
             memcpy(&fd, CMSG_DATA(head) + i * sizeof fd, sizeof fd);
-            if (i < segment_descriptors)
-                fds[i] = Fd(fd);
-            else
-                ::close(fd);
+            Fd owned(fd);
+            if (count < segment_descriptors) got[count] = std::move(owned);
         }
     }
+    if (count != segment_descriptors || (message.msg_flags & MSG_CTRUNC) != 0) return n;
+    for (size_t i = 0; i < segment_descriptors; i++) fds[i] = std::move(got[i]);
     return n;
 }
 
