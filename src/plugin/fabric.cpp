@@ -401,8 +401,18 @@ void FabricSession::proved() noexcept {
     fabric_->ops_.proved(fabric_->self_, peer_);
 }
 
+// One segment for each peer, whichever session brought it: none through a second one while there is one, or will be.
+bool FabricSession::can_pair() const noexcept {
+    const Fabric::Peer &peer = fabric_->peer(peer_);
+    return fabric_->ops_.paired != nullptr && !peer.segment &&
+           std::none_of(peer.sessions.begin(), peer.sessions.end(), [this](const auto &other) {
+               return other.second.get() != this && other.second->session_->pairing();
+           });
+}
+
 void FabricSession::paired(Ref<SharedSegment> segment, Status status) noexcept {
     Fabric::Peer &peer = fabric_->peer(peer_);
+    if (peer.segment) return; // in use
     peer.segment = std::move(segment);
     if (fabric_->ops_.paired != nullptr)
         fabric_->ops_.paired(fabric_->self_, peer_, peer.segment ? &peer.segment->table() : nullptr, status);
@@ -496,10 +506,10 @@ struct FabricHost {
     static Status pair_peer(muster_endpoint *endpoint, uint64_t id, uint64_t size_bytes) {
         Status status = MUSTER_E_AUTH;
         each_session(of(endpoint), id, [&](Fabric::Peer &peer, Session &session) {
-            if (peer.segment)
-                status = MUSTER_E_BUSY;
-            else if (status == MUSTER_E_AUTH)
-                status = session.pair(size_bytes);
+            if (peer.segment || session.pairing()) status = MUSTER_E_BUSY;
+        });
+        each_session(of(endpoint), id, [&](Fabric::Peer &, Session &session) {
+            if (status == MUSTER_E_AUTH) status = session.pair(size_bytes);
         });
         return id == UINT64_MAX ? MUSTER_E_ARG : status;
     }

@@ -98,7 +98,7 @@ class FabricSession final : public Channel, private SessionOwner {
     size_t room() noexcept override;
     Status send(const void *data, size_t size, size_t &taken) noexcept override;
     void proved() noexcept override;
-    bool can_pair() const noexcept override { return fabric_->ops_.paired != nullptr; }
+    bool can_pair() const noexcept override;
     void paired(Ref<SharedSegment> segment, Status status) noexcept override;
     void close(bool orderly) noexcept override;
 

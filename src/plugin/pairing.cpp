@@ -185,6 +185,8 @@ bool Pairing::take_offer(Session &session, std::unique_ptr<Pairing> &current, co
     host.user = get_u32(payload + 32);
     if (!session.channel().can_pair() || !Hub::of(session.context()).host.same_place(host))
         return decline(MUSTER_E_UNSUPPORTED);
+    // What is in use, or about to be told to the plug-in, stays.
+    if (session.have_segment_ || session.pairing_due_) return decline(MUSTER_E_BUSY);
     if (current) {
         // Both asked at once: the dialling side's offer stands.
         if (!current->asked_here_ || session.dialer()) return decline(MUSTER_E_BUSY);

@@ -272,7 +272,7 @@ void Session::tell_pairing() noexcept {
 Status Session::pair(size_t bytes) noexcept {
     if (state_ != State::open) return MUSTER_E_AUTH;
     if (bytes == 0 || bytes > size_t{1} << 30) return MUSTER_E_ARG;
-    if (pairing_ || pairing_due_ || have_segment_) return MUSTER_E_BUSY;
+    if (pairing()) return MUSTER_E_BUSY;
     try {
         pairing_ = Pairing::offer(*this, bytes);
         return MUSTER_OK;
