@@ -86,6 +86,7 @@ void Session::turn() noexcept {
             if (!stage()) break;
             if (round == most_rounds - 1) schedule();
         }
+        settle(false); // between turns anybody may take handed-over buffers back
         if (lost_.status < 0) return end(lost_);
         if (refused_.status < 0 && out_ == nullptr && raw_.empty()) return end(refused_);
         tell_pairing();

@@ -20,6 +20,7 @@ bool valid_window(uint64_t window) noexcept {
 
 size_t Session::deliver(const void *data, size_t size, bool whole) noexcept {
     if (state_ == State::over || lost_.status < 0) return size;
+    settle(false); // a plug-in may deliver while it sends: an abort that comes in takes handed-over buffers back
     if (const int64_t now = context_.loop_now_ns(); turn_ns_ != now) turn_ns_ = now, turn_left_ = turn_bytes;
     const size_t taken = whole ? size : std::min(size, turn_left_);
     turn_left_ -= std::min(taken, turn_left_);
