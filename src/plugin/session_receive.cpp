@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What comes in: the handshake, then frames. Everything a peer can say is checked here; a wrong word ends the session.
+#include "base/text.hpp"
 #include "plugin/pairing.hpp"
 #include "plugin/session.hpp"
 #include "transport/frame.hpp"
@@ -216,9 +217,11 @@ void Session::frame(SessionFrame kind, uint32_t id, const unsigned char *payload
 
 void Session::on_abort(SessionStream &stream, const unsigned char *payload, size_t size) {
     if (size < 8 || size > 8 + text_max) return broken("an impossible abort");
-    const Error why =
-        Error::make(MUSTER_E_ABORTED, "%s aborted the stream%s%.*s", config_.peer.c_str(), size == 8 ? "" : ": ",
-                    static_cast<int>(size - 8), reinterpret_cast<const char *>(payload) + 8);
+    char text[text_max];
+    memcpy(text, payload + 8, size - 8);
+    make_printable(text, size - 8);
+    const Error why = Error::make(MUSTER_E_ABORTED, "%s aborted the stream%s%.*s", config_.peer.c_str(),
+                                  size == 8 ? "" : ": ", static_cast<int>(size - 8), text);
     stream.duplex_->end({why, get_u64(payload)});
     remove(stream);
 }
@@ -301,7 +304,7 @@ void Session::on_refuse(uint32_t id, const unsigned char *payload, size_t size) 
     schedule();
     if (!dial) return;
     const auto status = static_cast<int32_t>(get_u32(payload));
-    const std::string text(reinterpret_cast<const char *>(payload) + 4, size - 4);
+    const std::string text = printable({reinterpret_cast<const char *>(payload) + 4, size - 4});
     const bool known = status == MUSTER_E_UNREACHABLE || status == MUSTER_E_LIMIT || status == MUSTER_E_AUTH;
     dial->done(Error::make(known ? status : MUSTER_E_UNREACHABLE, "dial %s: %s", config_.peer.c_str(), text.c_str()));
 }
