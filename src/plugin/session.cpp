@@ -215,12 +215,12 @@ void Session::tick() noexcept {
     if (stalled) heard_ns_ = now;
     if (send_failed_.status < 0 && now - send_failed_ns_ > drain_ns) return lost(send_failed_);
     const int64_t silence = now - heard_ns_;
-    if (settings.dead_ns >= 0 && silence > settings.dead_ns) {
+    if (patience_.dead_ns >= 0 && silence > patience_.dead_ns) {
         lost(Error::make(MUSTER_E_PEER, "%s: nothing was heard for %lld s", config_.peer.c_str(),
                          static_cast<long long>(silence / 1'000'000'000)));
         return;
     }
-    if (silence > settings.silent_ns && !silent_) {
+    if (silence > patience_.silent_ns && !silent_) {
         silent_ = true;
         for (auto &[id, stream] : streams_) stream->duplex_->tell_peer_events(0, MUSTER_STREAM_PEER_SILENT);
     }

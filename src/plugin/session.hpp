@@ -10,6 +10,7 @@
 #include "stream/stream.hpp"
 #include "transport/handshake.hpp"
 #include "transport/listener.hpp"
+#include "transport/patience.hpp"
 #include "transport/seal.hpp"
 #include "transport/transport.hpp"
 
@@ -260,6 +261,11 @@ class Session final : public Object {
 
     std::unique_ptr<LoopTimer> timer_;
     int64_t started_ns_ = 0, heard_ns_ = 0, said_ns_ = 0, ticked_ns_ = 0, idle_since_ = 0;
+    int64_t leaving_ns_ = 0;   // since when it is leaving
+    bool first_due_ = false;   // a session of one stream that came in: the stream is to be opened
+    int64_t first_due_ns_ = 0; // since then
+    bool gave_up_ = false;     // the peer has had its time to let go
+    Patience patience_;
     bool silent_ = false, resume_due_ = false, proved_due_ = false;
     int64_t turn_ns_ = 0; // of the loop turn turn_left_ belongs to
     size_t turn_left_ = 0;

@@ -83,6 +83,7 @@ void Session::take_handshake(const unsigned char *&data, size_t &size) {
         opener_ = std::make_unique<Opener>(agreed.key_in.data());
         raw_.append(reinterpret_cast<const char *>(sealer_->prefix()), seal_prefix_bytes);
     }
+    patience_ = Patience(context_.settings, agreed);
     handshake_.reset();
     enter_open();
 }

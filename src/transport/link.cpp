@@ -3,6 +3,7 @@
 #include "transport/link.hpp"
 
 #include "stream/stream.hpp"
+#include "transport/patience.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -19,11 +20,8 @@ Link::Link(Hub &hub, Ref<Duplex> duplex, int host_side, const Agreement &terms, 
       out_(duplex_->outgoing(host_side)), shared_(duplex_->shared()), host_side_(host_side), peer_(std::move(peer)),
       window_(own_window), granted_(own_window), sealed_(terms.sealed), credit_(terms.peer_window),
       credit_most_(terms.peer_window), peer_external_(terms.peer_external),
-      // A peer that beats slower than this side expects is not silent yet.
-      silent_ns_(std::max(hub.context().settings.silent_ns, 3 * std::min(terms.peer_heartbeat_ns, INT64_MAX / 8))),
-      dead_ns_(hub.context().settings.dead_ns < 0
-                   ? -1
-                   : std::max(hub.context().settings.dead_ns, 4 * std::min(terms.peer_heartbeat_ns, INT64_MAX / 8))) {
+      silent_ns_(Patience(hub.context().settings, terms).silent_ns),
+      dead_ns_(Patience(hub.context().settings, terms).dead_ns) {
     if (!terms.sealed) return;
     sealer_ = std::make_unique<Sealer>(terms.key_out.data());
     spill_.add(sealer_->prefix(), seal_prefix_bytes);
