@@ -63,8 +63,21 @@ void Session::enter_open() {
     context_.counters.handshakes_ok.fetch_add(1, std::memory_order_relaxed);
     timer_->start(context_.settings.heartbeat_ns, context_.settings.heartbeat_ns);
     proved_due_ = true; // the channel is told from our own turn
-    owner_.session_proved(*this);
     schedule();
+    if (config_.single && !config_.dialer) { // until the stream is opened it is one of those that prove themselves
+        first_due_ = true;
+        first_due_ns_ = heard_ns_;
+        const int64_t beat = std::min(heartbeat, context_.settings.handshake_timeout_ns);
+        return timer_->start(beat, beat);
+    }
+    timer_->start(heartbeat, heartbeat);
+    owner_.session_proved(*this);
+}
+
+void Session::accepted_first() noexcept {
+    if (!std::exchange(first_due_, false)) return;
+    timer_->start(context_.settings.heartbeat_ns, context_.settings.heartbeat_ns);
+    owner_.session_proved(*this);
 }
 
 void Session::turn() noexcept {
@@ -101,6 +114,7 @@ void Session::look_idle() noexcept {
     if (state_ == State::open && streams_.empty() && opening_.empty()) {
         if (leave_when_idle_ || goodbye_got_) {
             state_ = State::leaving;
+            leaving_ns_ = now_ns();
             goodbye_due_ = true;
             schedule();
         }
@@ -140,7 +154,12 @@ void Session::cancel(Opening &opening) noexcept {
         std::find_if(opening_.begin(), opening_.end(), [&](auto &o) { return o.second.get() == &opening; });
     if (found == opening_.end()) return;
     const Ref<Dial> last = std::move(opening.dial);
-    if (!opening.sent) opening_.erase(found); // the caller holds it
+    if (!opening.sent) { // the caller holds it
+        opening_.erase(found);
+    } else {
+        found->second = Ref<Opening>();
+        if (++unanswered_ > session_streams_max) fail(MUSTER_E_PEER, "the peer answers no dial");
+    }
     idle_since_ = now_ns();
     if (config_.single) lost(Error::make(MUSTER_E_CANCELED, "dial %s: cancelled", config_.peer.c_str()));
     schedule();
@@ -156,14 +175,18 @@ void Session::fail(Status status, const char *what) noexcept {
     lost(Error::make(status, "%s: %s", config_.peer.c_str(), what));
 }
 
+void Session::broken(const char *what) noexcept {
+    lost(Error::make(MUSTER_E_PROTOCOL, "%s: broke the protocol: %s", config_.peer.c_str(), what));
+}
+
 // The channel is no more, or may not be used any more: everybody is told, once.
 void Session::end(const Error &cause) noexcept {
     if (state_ == State::over) return;
     const Error why = refused_.status < 0 ? refused_ : cause; // a refusal is followed by a hang-up
     const Ref<Session> alive(this);
     if (state_ == State::handshake) context_.counters.handshakes_failed.fetch_add(1, std::memory_order_relaxed);
-    const bool orderly =
-        state_ == State::leaving || refused_.status < 0 || (why.status == MUSTER_E_END && streams_.empty());
+    const bool orderly = !gave_up_ && (state_ == State::leaving || refused_.status < 0 ||
+                                       (why.status == MUSTER_E_END && streams_.empty()));
     state_ = State::over;
     timer_.reset();
     pairing_.reset();
@@ -173,6 +196,7 @@ void Session::end(const Error &cause) noexcept {
     while (!opening_.empty()) {
         const Ref<Opening> opening = std::move(opening_.begin()->second);
         opening_.erase(opening_.begin());
+        if (!opening) continue;
         const Ref<Dial> dial = std::move(opening->dial);
         if (dial) dial->done(told);
     }
@@ -212,7 +236,13 @@ void Session::tick() noexcept {
         return;
     }
     if (state_ == State::over) return;
-    if (stalled) heard_ns_ = now;
+    if (stalled) heard_ns_ = leaving_ns_ = first_due_ns_ = now;
+    if (state_ == State::leaving && now - leaving_ns_ > linger_ns) {
+        gave_up_ = true;
+        return fail(MUSTER_E_PEER, "the peer did not take the goodbye in time");
+    }
+    if (first_due_ && now - first_due_ns_ > settings.handshake_timeout_ns)
+        return fail(MUSTER_E_PEER, "the peer did not open its stream in time");
     if (send_failed_.status < 0 && now - send_failed_ns_ > drain_ns) return lost(send_failed_);
     const int64_t silence = now - heard_ns_;
     if (patience_.dead_ns >= 0 && silence > patience_.dead_ns) {

@@ -45,6 +45,7 @@ constexpr size_t session_data_max = SegmentPool::segment_bytes - 4096;
 constexpr size_t session_control_max = 8 + 2 + 1024 + 4096;
 constexpr std::string_view session_no_reason{"\0\0\0\0\0\0\0\0", 8}; // of an abort
 constexpr uint32_t session_streams_max = 4096;
+constexpr size_t session_waiting_max = size_t{2} * session_streams_max; // frames for a peer that does not read
 constexpr uint32_t session_ids_max = (1 << 24) - 1;
 
 // One stream of a session: the carrier at side 1 of its duplex. What the loop thread alone uses has no comment.
@@ -116,6 +117,7 @@ struct SessionListener {
 // Whoever keeps the session. Called on the loop thread, from the session's turn or from deliver().
 class SessionOwner {
   public:
+    // The other side has proved the secret; on a session of one stream that came in, it has opened the stream, too.
     virtual void session_proved(Session &session) = 0;
     // Who listens under that name.
     virtual SessionListener session_listener(Session &session, std::string_view service) = 0;
@@ -216,7 +218,8 @@ class Session final : public Object {
     void on_refuse(uint32_t id, const unsigned char *payload, size_t size);
     void on_abort(SessionStream &stream, const unsigned char *payload, size_t size);
     void refuse(uint32_t id, Status status, std::string_view text) noexcept;
-    void broken(const char *what) noexcept { fail(MUSTER_E_PROTOCOL, what); }
+    void broken(const char *what) noexcept;
+    void accepted_first() noexcept;
     SessionStream *find(uint32_t id) noexcept;
     Ref<SessionStream> add_stream(uint32_t id, uint64_t window, uint64_t credit);
 
@@ -237,8 +240,9 @@ class Session final : public Object {
     std::unique_ptr<Opener> opener_;
 
     std::map<uint32_t, Ref<SessionStream>> streams_;
-    std::map<uint32_t, Ref<Opening>> opening_;
-    uint32_t next_id_ = 1; // dialling side: the next stream; other side: one above the highest seen
+    std::map<uint32_t, Ref<Opening>> opening_; // empty: cancelled, and not answered yet
+    size_t unanswered_ = 0;                    // the empty ones
+    uint32_t next_id_ = 1;                     // dialling side: the next stream; other side: one above the highest seen
 
     List<SessionStream> ready_; // have something to say; kept alive by streams_
     size_t ready_count_ = 0;
@@ -289,7 +293,7 @@ class Session::Opening final : public Attempt {
 
     const std::string service;
     const TransportOptions options;
-    Ref<Dial> dial; // these two: loop thread; no dial: cancelled
+    Ref<Dial> dial; // these two: loop thread
     bool sent = false;
 
   private:

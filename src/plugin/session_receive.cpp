@@ -241,7 +241,6 @@ void Session::refuse(uint32_t id, Status status, std::string_view text) noexcept
     unsigned char word[4];
     put_u32(word, static_cast<uint32_t>(status));
     put_control(SessionFrame::refuse, id, {reinterpret_cast<char *>(word), 4}, text.substr(0, text_max));
-    if (control_.size() > session_streams_max) fail(MUSTER_E_LIMIT, "the peer asks more than it listens");
     schedule();
 }
 
@@ -252,6 +251,7 @@ void Session::on_open(uint32_t id, const unsigned char *payload, size_t size) {
     if (service_bytes > 1024 || size < 10 + service_bytes || size - 10 - service_bytes > greeting_max_bytes)
         return broken("a stream opened with an impossible name");
     next_id_ = id + 1;
+    idle_since_ = now_ns();
     const char *text = reinterpret_cast<const char *>(payload) + 10;
     const std::string service(text, service_bytes), greeting(text + service_bytes, size - 10 - service_bytes);
     if (streams_.size() >= session_streams_max)
@@ -271,16 +271,17 @@ void Session::on_open(uint32_t id, const unsigned char *payload, size_t size) {
     Ref<Stream> made = Stream::make(context_, stream->duplex_, 0, Ref<Carrier>(stream), config_.peer, greeting);
     schedule();
     place.core = nullptr;
+    accepted_first();
     listener.core->offer(std::move(made));
 }
 
 void Session::on_accept(uint32_t id, const unsigned char *payload, size_t size) {
     const auto found = opening_.find(id);
-    if (found == opening_.end() || !found->second->sent) return broken("an answer nobody asked for");
+    if (found == opening_.end() || (found->second && !found->second->sent)) return broken("an answer nobody asked for");
     if (size < 8 || size - 8 > greeting_max_bytes || !valid_window(get_u64(payload)))
         return broken("an answer with an impossible window");
     const Ref<Opening> opening = found->second;
-    if (!opening->dial) { // cancelled meanwhile
+    if (!opening) { // cancelled meanwhile
         opening_.erase(found);
         put_control(SessionFrame::abort, id, session_no_reason, "the dial was cancelled");
         idle_since_ = now_ns();
@@ -296,18 +297,20 @@ void Session::on_accept(uint32_t id, const unsigned char *payload, size_t size) 
 
 void Session::on_refuse(uint32_t id, const unsigned char *payload, size_t size) {
     const auto found = opening_.find(id);
-    if (found == opening_.end() || !found->second->sent) return broken("a refusal nobody asked for");
+    if (found == opening_.end() || (found->second && !found->second->sent)) return broken("a refusal nobody asked for");
     if (size < 4 || size > 4 + text_max) return broken("an impossible refusal");
-    const Ref<Dial> dial = std::move(found->second->dial);
+    const Ref<Opening> opening = std::move(found->second);
     opening_.erase(found);
+    if (!opening) unanswered_--;
     idle_since_ = now_ns();
     if (config_.single) leave_when_idle_ = true;
     schedule();
-    if (!dial) return;
+    if (!opening) return;
     const auto status = static_cast<int32_t>(get_u32(payload));
     const std::string text = printable({reinterpret_cast<const char *>(payload) + 4, size - 4});
     const bool known = status == MUSTER_E_UNREACHABLE || status == MUSTER_E_LIMIT || status == MUSTER_E_AUTH;
-    dial->done(Error::make(known ? status : MUSTER_E_UNREACHABLE, "dial %s: %s", config_.peer.c_str(), text.c_str()));
+    opening->dial->done(
+        Error::make(known ? status : MUSTER_E_UNREACHABLE, "dial %s: %s", config_.peer.c_str(), text.c_str()));
 }
 
 } // namespace muster

@@ -98,6 +98,8 @@ bool Session::put(SessionFrame kind, uint32_t stream, std::string_view payload) 
 }
 
 void Session::put_control(SessionFrame kind, uint32_t stream, std::string_view head, std::string_view rest) noexcept {
+    if (control_.size() >= session_waiting_max)
+        return fail(MUSTER_E_LIMIT, "the peer does not read what it makes us say");
     try {
         std::string payload;
         payload.reserve(head.size() + rest.size());
@@ -181,7 +183,7 @@ bool Session::stage() {
     if (goodbye_due_ && put(SessionFrame::goodbye, 0)) goodbye_due_ = false;
     if (state_ == State::leaving) return out_ != nullptr;
     for (auto &[id, opening] : opening_) {
-        if (opening->sent) continue;
+        if (!opening || opening->sent) continue;
         if (!put_open(id, *opening)) return out_ != nullptr;
         opening->sent = true;
     }
