@@ -61,7 +61,7 @@ void Session::enter_open() {
     state_ = State::open;
     heard_ns_ = idle_since_ = now_ns();
     context_.counters.handshakes_ok.fetch_add(1, std::memory_order_relaxed);
-    timer_->start(context_.settings.heartbeat_ns, context_.settings.heartbeat_ns);
+    const int64_t heartbeat = context_.settings.heartbeat_ns;
     proved_due_ = true; // the channel is told from our own turn
     schedule();
     if (config_.single && !config_.dialer) { // until the stream is opened it is one of those that prove themselves
@@ -208,11 +208,9 @@ void Session::end(const Error &cause) noexcept {
         const Ref<SessionStream> stream = streams_.begin()->second;
         streams_.erase(streams_.begin());
         stream->detach();
-        if (stream->done()) continue; // both directions had ended before
-        const Status status =
-            told.status == MUSTER_E_CLOSED || told.status == MUSTER_E_PROTOCOL ? told.status : MUSTER_E_PEER;
+        if (stream->done() && told.status == MUSTER_E_CLOSED) continue; // both directions had ended before
         Error last = told;
-        last.status = status;
+        if (last.status != MUSTER_E_CLOSED) last.status = MUSTER_E_PEER;
         stream->duplex_->end(last);
     }
     take_woken();

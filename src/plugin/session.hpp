@@ -68,7 +68,10 @@ class SessionStream final : public Carrier, public Listed<SessionStream>, privat
     void detach() noexcept;
     bool from_host_empty() const noexcept;
     void drop_outgoing() noexcept;
+    void peer_closed() noexcept;
     bool done() const noexcept { return (finish_sent_ || peer_gone_) && (finish_got_ || gone_sent_); }
+    // Nothing is left to say, not even that a host has closed.
+    bool over() const noexcept { return done() && (gone_sent_ || peer_gone_); }
 
     const Ref<Session> session_;
     const uint32_t id_;

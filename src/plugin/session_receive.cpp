@@ -176,6 +176,12 @@ void Session::frame(SessionFrame kind, uint32_t id, const unsigned char *payload
         if (!opening_.empty() ||
             std::any_of(streams_.begin(), streams_.end(), [](auto &s) { return !s.second->done(); }))
             lost(Error::make(MUSTER_E_PEER, "%s: the peer closed", config_.peer.c_str()));
+        else
+            while (!streams_.empty()) {
+                SessionStream &closed = *streams_.begin()->second;
+                closed.peer_closed();
+                remove(closed);
+            }
         return schedule();
     case SessionFrame::pair_offer:
     case SessionFrame::pair_answer:
@@ -212,6 +218,7 @@ void Session::frame(SessionFrame kind, uint32_t id, const unsigned char *payload
         stream->drop_outgoing();
         break;
     }
+    if (stream->finish_got_ && stream->peer_gone_) stream->peer_closed();
     ready(*stream);
     schedule();
 }
@@ -283,6 +290,7 @@ void Session::on_accept(uint32_t id, const unsigned char *payload, size_t size) 
     const Ref<Opening> opening = found->second;
     if (!opening) { // cancelled meanwhile
         opening_.erase(found);
+        unanswered_--;
         put_control(SessionFrame::abort, id, session_no_reason, "the dial was cancelled");
         idle_since_ = now_ns();
         return schedule();

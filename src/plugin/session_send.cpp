@@ -226,7 +226,8 @@ bool Session::stage_stream(SessionStream &stream) {
     const bool closed = stream.closed_.load(std::memory_order_acquire);
     if (closed && stream.closed_at_ == 0) stream.closed_at_ = now_ns();
     if (closed && !stream.gone_sent_) {
-        if (!stream.finish_got_ && !put(SessionFrame::gone, stream.id_)) return true;
+        // Also behind a finish of the peer, whose host waits for the end; but not where that has closed, too.
+        if (!(stream.finish_got_ && stream.peer_gone_) && !put(SessionFrame::gone, stream.id_)) return true;
         stream.gone_sent_ = true;
     }
     const uint64_t taken = stream.taken_.load(std::memory_order_acquire);
@@ -237,7 +238,7 @@ bool Session::stage_stream(SessionStream &stream) {
         stream.credited_ = taken;
     }
     const bool more = stage_data(stream, closed);
-    if (stream.done()) {
+    if (stream.over()) {
         remove(stream);
         return false;
     }

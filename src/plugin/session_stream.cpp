@@ -88,4 +88,9 @@ void SessionStream::drop_outgoing() noexcept {
     from_host_.drop_reader();
 }
 
+// Both directions are over on its side: the bytes and their end are in the pipe already.
+void SessionStream::peer_closed() noexcept {
+    duplex_->end(Error::make(MUSTER_E_PEER, "the peer has closed the stream"));
+}
+
 } // namespace muster
