@@ -23,6 +23,9 @@ enum : uint8_t {
 constexpr int64_t tick_ns = 2'000'000'000;
 constexpr uint64_t most_credit = uint64_t{1} << 40;
 constexpr int64_t idle_ns = 10'000'000'000; // a session without streams ends after so long
+// One that the peer began a while later, unless the peer has ended it: it may be about to open a stream.
+constexpr int64_t idle_other_ns = 3 * idle_ns;
+constexpr long sessions_max = 64; // that a peer may have begun at a time
 } // namespace
 
 // ---- the transport
@@ -236,9 +239,12 @@ uint32_t Fabric::unproved() const noexcept {
 void Fabric::tick() noexcept {
     const int64_t now = now_ns();
     for (auto &[id, peer] : peers_)
-        for (auto &[key, session] : peer.sessions)
-            if (key.first && session->session_->stream_count() == 0 && now - session->session_->idle_since() > idle_ns)
-                session->session_->end_when_idle();
+        for (auto &[key, fabric_session] : peer.sessions) {
+            Session &session = *fabric_session->session_;
+            if (session.proved() && session.stream_count() == 0 &&
+                now - session.idle_since() > (key.first ? idle_ns : idle_other_ns))
+                session.end_when_idle();
+        }
 }
 
 Status Fabric::send(Peer &peer, uint8_t flags, uint32_t generation, const void *data, size_t size) noexcept {
@@ -277,6 +283,8 @@ void Fabric::message(uint64_t id, const unsigned char *data, size_t size) {
         if (found != from.sessions.end())
             found->second->session_->lost(Error::make(MUSTER_E_PEER, "%s: the peer has ended the connection",
                                                       found->second->session_->peer().c_str()));
+        else
+            tidy_later(from); // it may be unknown altogether
         return;
     }
     Ref<FabricSession> session;
@@ -293,6 +301,9 @@ Ref<FabricSession> Fabric::meet(Peer &from, SessionKey key, uint8_t flags) {
     if (key.first || !(flags & first) || closing_ || services_.empty() ||
         unproved() >= context_.settings.max_unauthenticated)
         return {};
+    const auto begun = std::count_if(from.sessions.begin(), from.sessions.end(),
+                                     [](const auto &session) { return !session.first.first; });
+    if (begun >= sessions_max) return {};
     const bool open_service = std::any_of(services_.begin(), services_.end(),
                                           [](const auto &service) { return !service.second->wanted_.auth; });
     SessionConfig config;
