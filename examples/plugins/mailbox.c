@@ -26,6 +26,7 @@
 #define MESSAGE_BYTES (64 * 1024)
 #define CREDIT_BYTES (512 * 1024)
 #define RING_BYTES ((uint32_t)2 * CREDIT_BYTES) /* a power of two */
+#define TURN_BYTES RING_BYTES /* taken from a ring before others have their turn: all that is there at a time */
 #define SOCKET_BYTES (1024 * 1024)
 #define NAME_BYTES 64
 
@@ -165,10 +166,14 @@ static void ring_bell(int fd) {
  * peer can still change it. */
 static void read_ring(peer *p) {
     const muster_host *host = p->box->host;
-    for (;;) {
+    for (uint32_t begin = p->tail;;) {
         /* acquire: pairs with the writer's release; the bytes before head are there. */
         uint32_t there = atomic_load_explicit(&p->in->head, memory_order_acquire) - p->tail;
         if (there == 0) break;
+        if (p->tail - begin >= TURN_BYTES) { /* a writer as fast as we are: the rest when the loop comes by again */
+            ring_bell(p->bell);
+            break;
+        }
         uint32_t size = 0;
         if (there > RING_BYTES || there < sizeof size) {
             lose(p, 0, "the peer's ring makes no sense");
