@@ -10,7 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -92,9 +95,72 @@ static void test_bytes_go_both_ways(void **state) {
     drop(&f);
 }
 
+// A watch hears of it when the other side closes, whether this side has finished before or not.
+static void test_a_close_ends_the_other_side(void **state) {
+    (void)state;
+    for (int finished = 0; finished < 2; finished++) {
+        fixture f;
+        make(&f, NULL, 0);
+        muster_listener *listener = listen_at(&f);
+        muster_stream *a = dial(&f), *b = accept_on(listener);
+        muster_queue *queue = NULL;
+        assert_int_equal(muster_queue_create(f.context, NULL, &queue, NULL), MUSTER_OK);
+        assert_int_equal(muster_stream_watch(a, MUSTER_STREAM_ENDED, queue, 3), MUSTER_OK);
+        char text[16];
+        size_t size = 0;
+        if (finished) {
+            assert_int_equal(muster_stream_finish(a), MUSTER_OK);
+            assert_int_equal(muster_stream_read(b, text, 16, 5 * SECOND, &size), MUSTER_E_END);
+        }
+        assert_int_equal(muster_stream_write(b, "last", 4, SECOND, &size), MUSTER_OK);
+        assert_int_equal(muster_stream_close(b, 5 * SECOND), MUSTER_OK);
+        muster_completion ended = {0};
+        assert_int_equal(muster_queue_next(queue, 5 * SECOND, &ended, NULL), MUSTER_OK);
+        assert_int_equal(ended.tag, 3);
+        assert_int_equal(muster_stream_read(a, text, 16, 5 * SECOND, &size), MUSTER_OK);
+        assert_int_equal(size, 4);
+        assert_int_equal(muster_stream_read(a, text, 16, 5 * SECOND, &size), MUSTER_E_END);
+        assert_int_equal(muster_stream_close(a, 5 * SECOND), MUSTER_OK);
+        muster_stream_release(a);
+        muster_stream_release(b);
+        muster_queue_release(queue);
+        assert_int_equal(muster_listener_close(listener), MUSTER_OK);
+        muster_listener_release(listener);
+        drop(&f);
+    }
+}
+
+// It never was in a session: nothing of it is kept.
+static void test_a_stranger_who_says_a_reset_is_forgotten(void **state) {
+    (void)state;
+    fixture f;
+    make(&f, NULL, 0);
+    snprintf(f.address, sizeof f.address, "mailbox://t%ld", (long)getpid());
+    muster_listener *listener = listen_at(&f);
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const char *tmp = getenv("TMPDIR");
+    snprintf(address.sun_path, sizeof address.sun_path, "%s/muster-mailbox-%ld/t%ld", tmp != NULL ? tmp : "/tmp",
+             (long)geteuid(), (long)getpid());
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof address), 0);
+    // A message of the plug-in's, and in it the library's: its mark, the flag, version 1, some generation.
+    const unsigned char packet[16] = {1, 0, 0, 0, 0, 0, 0, 0, 0xb5, 8, 1, 0, 77};
+    assert_int_equal(send(fd, packet, sizeof packet, MSG_NOSIGNAL), sizeof packet);
+    const struct timeval limit = {.tv_sec = 5};
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    char text[16];
+    assert_int_equal(recv(fd, text, sizeof text, 0), 0); // the plug-in was told to forget, and has hung up
+    close(fd);
+    assert_int_equal(muster_listener_close(listener), MUSTER_OK);
+    muster_listener_release(listener);
+    drop(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bytes_go_both_ways),
+        cmocka_unit_test(test_a_close_ends_the_other_side),
+        cmocka_unit_test(test_a_stranger_who_says_a_reset_is_forgotten),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
