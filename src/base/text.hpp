@@ -2,7 +2,6 @@
 #pragma once
 // Text of a peer, before it reaches people: messages are UTF-8, and nothing in them moves a terminal's cursor.
 #include <cstddef>
-#include <string>
 #include <string_view>
 
 namespace muster {
@@ -32,12 +31,6 @@ inline void make_printable(char *text, size_t size) noexcept {
         if (k == 0) text[i] = '.';
         i += k == 0 ? 1 : k;
     }
-}
-
-inline std::string printable(std::string_view text) {
-    std::string copy(text);
-    make_printable(copy.data(), copy.size());
-    return copy;
 }
 
 } // namespace muster

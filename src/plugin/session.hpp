@@ -152,9 +152,8 @@ class Session final : public Object {
         end(why);
     } // not from inside a function the channel's owner was called by
     Status pair(size_t bytes) noexcept;
-    bool pairing() const noexcept {
-        return pairing_ != nullptr || pairing_due_ || have_segment_;
-    } // shares memory, or will
+    // Shares memory, or is about to.
+    bool pairing() const noexcept { return pairing_ != nullptr || pairing_due_ || have_segment_; }
 
     void schedule() noexcept { // any thread: a turn will come
         if (!turn_.post(context_)) drop_woken();

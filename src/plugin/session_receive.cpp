@@ -314,11 +314,14 @@ void Session::on_refuse(uint32_t id, const unsigned char *payload, size_t size) 
     if (config_.single) leave_when_idle_ = true;
     schedule();
     if (!opening) return;
+    const Ref<Dial> dial = std::move(opening->dial);
     const auto status = static_cast<int32_t>(get_u32(payload));
-    const std::string text = printable({reinterpret_cast<const char *>(payload) + 4, size - 4});
+    char text[text_max];
+    memcpy(text, payload + 4, size - 4);
+    make_printable(text, size - 4);
     const bool known = status == MUSTER_E_UNREACHABLE || status == MUSTER_E_LIMIT || status == MUSTER_E_AUTH;
-    opening->dial->done(
-        Error::make(known ? status : MUSTER_E_UNREACHABLE, "dial %s: %s", config_.peer.c_str(), text.c_str()));
+    dial->done(Error::make(known ? status : MUSTER_E_UNREACHABLE, "dial %s: %.*s", config_.peer.c_str(),
+                           static_cast<int>(size - 4), text));
 }
 
 } // namespace muster
