@@ -286,7 +286,7 @@ struct muster_host {
      * already. MUSTER_E_AUTH: not proved yet. MUSTER_E_ARG: size. MUSTER_E_NOMEM. */
     muster_status (*pair)(muster_link *link, uint64_t size_bytes);
 
-    /** Fabric: as pair, with a peer. */
+    /** Fabric: as pair, with a peer: one segment for all that is between the two. */
     muster_status (*pair_peer)(muster_endpoint *endpoint, uint64_t peer, uint64_t size_bytes);
 };
 

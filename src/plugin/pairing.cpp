@@ -6,6 +6,7 @@
 #include "transport/frame.hpp"
 #include "transport/hub.hpp"
 #include "transport/segment.hpp"
+#include "transport/sockets.hpp"
 
 #include <cstring>
 #include <fcntl.h>
@@ -128,6 +129,7 @@ std::unique_ptr<Pairing> Pairing::offer(Session &session, size_t bytes) {
     Fd listener(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     socklen_t length = 0;
     const sockaddr_un address = abstract_address(name, length);
+    if (listener) take_descriptors(listener.get(), false);
     if (!segment || !listener || bind(listener.get(), reinterpret_cast<const sockaddr *>(&address), length) != 0 ||
         listen(listener.get(), 4) != 0) {
         pairing->finish_soon(segment ? MUSTER_E_LIMIT : segment.error().status);

@@ -19,8 +19,7 @@ Link::Link(Hub &hub, Ref<Duplex> duplex, int host_side, const Agreement &terms, 
     : hub_(hub), context_(&hub.context()), duplex_(std::move(duplex)), in_(duplex_->incoming(host_side)),
       out_(duplex_->outgoing(host_side)), shared_(duplex_->shared()), host_side_(host_side), peer_(std::move(peer)),
       window_(own_window), granted_(own_window), sealed_(terms.sealed), credit_(terms.peer_window),
-      credit_most_(terms.peer_window), peer_external_(terms.peer_external),
-      silent_ns_(Patience(hub.context().settings, terms).silent_ns),
+      credit_most_(terms.peer_window), silent_ns_(Patience(hub.context().settings, terms).silent_ns),
       dead_ns_(Patience(hub.context().settings, terms).dead_ns) {
     if (!terms.sealed) return;
     sealer_ = std::make_unique<Sealer>(terms.key_out.data());
@@ -81,7 +80,7 @@ void Link::tick(int64_t now, bool late) noexcept {
                            static_cast<long long>(quiet / 1'000'000));
         duplex_->tell_peer_events(host_side_, MUSTER_STREAM_PEER_SILENT);
     }
-    if (dead_ns_ >= 0 && !peer_external_ && quiet >= dead_ns_) {
+    if (dead_ns_ >= 0 && quiet >= dead_ns_) {
         char why[80];
         snprintf(why, sizeof why, "nothing was heard of the peer for %lld ms",
                  static_cast<long long>(quiet / 1'000'000));

@@ -166,7 +166,6 @@ class Link : public Carrier,
     size_t abort_text_bytes_ = 0;
     char abort_text_[frame_control_max - 8];
     const uint64_t credit_most_; // the peer's window
-    const bool peer_external_;
     const int64_t silent_ns_, dead_ns_;
 
     // loop thread

@@ -2,6 +2,8 @@
 // What a link sends and what it makes of what comes in.
 #include "transport/link.hpp"
 
+#include "base/text.hpp"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -359,8 +361,8 @@ Status Link::on_finish() noexcept {
 
 Status Link::on_abort(uint64_t reason, const char *text, size_t text_bytes) noexcept {
     char printable[frame_control_max];
-    for (size_t i = 0; i < text_bytes; i++)
-        printable[i] = static_cast<unsigned char>(text[i]) < 0x20 || text[i] == 0x7f ? '.' : text[i];
+    if (text_bytes != 0) memcpy(printable, text, text_bytes);
+    make_printable(printable, text_bytes);
     const Error why = Error::make(MUSTER_E_ABORTED, "aborted by the peer%s%.*s", text_bytes == 0 ? "" : ": ",
                                   static_cast<int>(text_bytes), printable);
     peer_over_.store(true, std::memory_order_seq_cst);
