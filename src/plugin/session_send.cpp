@@ -268,7 +268,7 @@ bool Session::stage_data(SessionStream &stream, bool closed) {
         stream.held_back_.store(false, std::memory_order_seq_cst);
         constexpr const char *text = "a write was cancelled in the middle";
         if (!put(SessionFrame::abort, stream.id_, std::string(8, '\0') + text)) return true;
-        stream.duplex_->end(Error::make(MUSTER_E_ABORTED, "%s", text));
+        stream.duplex_->end({Error::make(MUSTER_E_ABORTED, "%s", text), 0, 0}); // by the host, side 0
         remove(stream);
         return false;
     }

@@ -165,9 +165,8 @@ bool Stream::drained() noexcept {
            (!carrier_ || duplex_->shared() || carrier_->flush());
 }
 
-// How the close stands, without waiting. OK: everything has left.
+// How a close went, once drained() has been true (which may change again: a heartbeat goes out). OK: all has left.
 Status Stream::closing_status() noexcept {
-    if (!drained()) return MUSTER_AGAIN;
     // A peer that closed in order before, and had taken everything, is no failure.
     const bool both_closed = in_.finished() && out_.drained() && duplex_->ended_status() == MUSTER_E_PEER;
     if (const Status ended = duplex_->ended_status(); ended != MUSTER_OK && !both_closed) return ended;
@@ -179,8 +178,9 @@ Status Stream::close_again() noexcept {
     Status status = close_status_.load(std::memory_order_seq_cst);
     if (status != MUSTER_AGAIN) return status;
     const Ref<Stream> alive(this);
+    if (!drained()) return MUSTER_AGAIN;
     status = closing_status();
-    if (status != MUSTER_AGAIN) close_status_.store(status, std::memory_order_seq_cst);
+    close_status_.store(status, std::memory_order_seq_cst);
     return status;
 }
 
@@ -204,8 +204,8 @@ Status Stream::close(Deadline &deadline) noexcept {
             give(write_);
         }
     }
-    if (status == MUSTER_OK) status = closing_status();
-    const bool known = status == MUSTER_OK || status == MUSTER_E_PEER || duplex_->is_ended();
+    const bool known = status == MUSTER_OK; // otherwise the wait ended, and not what it waited for
+    if (known) status = closing_status();
     close_status_.store(known ? status : MUSTER_AGAIN, std::memory_order_seq_cst); // before anybody sees it closed
     close_now();
     return status;
