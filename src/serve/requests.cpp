@@ -31,6 +31,7 @@ Result<void> Requests::serve(Context &context, const std::string &scheme, Ref<Se
     transport->queue().set_server(*this);
     served_.insert(line.extract(line.begin()));
     reserved.transport = nullptr;
+    transport->use(); // the end of the context is its end, too, also if nobody ever dials
     return {};
 }
 

@@ -19,7 +19,7 @@ bool Served::would_deadlock() noexcept {
     return queue_->taken_ever() ? queue_->taken_here() : pthread_equal(registrant_, pthread_self());
 }
 
-// Known to the context from its first use on; the loop ends it with the context.
+// Known to the context, also again after it was taken back in the middle of a dial: the loop ends it with the context.
 void Served::use() noexcept {
     if (!used_.exchange(true, std::memory_order_relaxed)) enter(context_, false);
 }

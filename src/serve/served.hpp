@@ -104,6 +104,7 @@ class Served final : public Transport, private SessionTransport, private Request
     void unused(uint64_t id) noexcept; // it ends without a last word
     void line_gone() noexcept;         // one of the table
     bool reserve_two() noexcept;
+    void use() noexcept;
 
   private:
     // The first word of a request, its last one, and the transport's own; into a slot that was reserved.
@@ -114,7 +115,6 @@ class Served final : public Transport, private SessionTransport, private Request
     void leave_if_over() noexcept; // loop thread
     bool any_line() noexcept;      // in the table; with Requests' lock held
     void serve(const muster_completion &request) override;
-    void use() noexcept;
     // loop thread
     Object &transport_object() noexcept override { return *this; }
     void context_closes() noexcept override { withdraw(); }

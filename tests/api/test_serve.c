@@ -134,6 +134,16 @@ static void test_ids_of_nobody_are_stale(void **state) {
     assert_int_equal(muster_transport_incoming(queue, 77, NULL, 0, &id, &stream, NULL), MUSTER_E_STALE);
 }
 
+static void test_the_end_of_the_context_destroys_what_was_never_dialled(void **state) {
+    (void)state;
+    uint64_t count;
+    assert_int_equal(serve(0), MUSTER_OK);
+    assert_int_equal(muster_context_close(context, -1), MUSTER_OK);
+    assert_int_equal(muster_queue_dispatch(queue, 0, ignore, NULL, &count), MUSTER_OK);
+    assert_int_equal(atomic_load(&destroyed), 1);
+    assert_int_equal(muster_queue_dispatch(queue, -1, ignore, NULL, &count), MUSTER_E_CLOSED);
+}
+
 static void test_a_request_ends_with_its_dial(void **state) {
     (void)state;
     muster_completion entry;
@@ -201,6 +211,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_who_may_serve, begin, end),
         cmocka_unit_test_setup_teardown(test_ids_of_nobody_are_stale, begin, end),
+        cmocka_unit_test_setup_teardown(test_the_end_of_the_context_destroys_what_was_never_dialled, begin, end),
         cmocka_unit_test_setup_teardown(test_a_request_ends_with_its_dial, begin, end),
         cmocka_unit_test_setup_teardown(test_withdrawn_is_destroyed_by_dispatch, begin, end),
         cmocka_unit_test_setup_teardown(test_releasing_is_enough, begin, end),
