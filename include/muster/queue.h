@@ -92,7 +92,8 @@ MUSTER_API muster_status muster_queue_create(muster_context *context, const must
  * @retval MUSTER_AGAIN      Empty, armed again, and the timeout was 0.
  * @retval MUSTER_TIMEOUT    Nothing came in time.
  * @retval MUSTER_E_ARG      No queue or no place.
- * @retval MUSTER_E_CLOSED   The queue or its context is closed, and everything was taken; nothing will come.
+ * @retval MUSTER_E_CLOSED   The queue or its context is closed, and everything was taken; nothing will come but
+ *                           what another thread inside a call of Muster is just completing.
  * @retval MUSTER_E_WOULD_DEADLOCK  Called inside a callback of the engine's, with a timeout.
  * @retval MUSTER_E_CANCELED muster_queue_cancel() was called while this call waited.
  * @retval MUSTER_E_FORKED   The queue belongs to the parent process.

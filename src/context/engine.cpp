@@ -38,7 +38,7 @@ Result<void> Context::Engine::open() {
         fd = Fd(fcntl(wake_fd.get(), F_DUPFD_CLOEXEC, 3));
         if (!fd)
             return Error::from_errno(errno, MUSTER_OK, "start a context: it needs %zu descriptors",
-                                     1 + std::size(spare));
+                                     2 + std::size(spare));
     }
     for (Fd &fd : spare) fd.reset();
 
@@ -205,9 +205,9 @@ void Context::Engine::end_teardown() noexcept {
     uv_loop_close(&loop);
     has_loop = false;
     driver.store(pthread_t{}, std::memory_order_relaxed);
-    stopped.store(true, std::memory_order_release);
     const uint64_t one = 1;
     [[maybe_unused]] const ssize_t written = uncancelled::write(end_fd.get(), &one, sizeof one);
+    stopped.store(true, std::memory_order_release); // last: who returns from a close finds the queues at their end
     context.notify(stop_signal);
 }
 
