@@ -91,7 +91,10 @@ static int play(const char *role, const char *address) {
         if (muster_stream_exit_with_peer(stream, 500 * MILLISECOND) != MUSTER_OK) return 6;
         muster_stream_write(stream, "ready", 5, SECOND, &bytes);
         if (role[0] == 'a') muster_stream_abort(stream, 1, NULL, 0);
-        return muster_context_close(context, 5 * SECOND) == MUSTER_OK ? 0 : 5; // a signal would come before it returns
+        const muster_status status = muster_context_close(context, 5 * SECOND); // a signal would come before it returns
+        muster_stream_release(stream);
+        muster_context_release(context);
+        return status == MUSTER_OK ? 0 : 5;
     } else if (strcmp(role, "is-a-master") == 0) {
         // Listens for a worker of its own, tells its address, and is killed.
         muster_listener *listener;
