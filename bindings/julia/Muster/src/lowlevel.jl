@@ -332,7 +332,7 @@ push!(functions, :muster_process_pid => at_muster_process_pid)
 @inline muster_process_pid(process) =
     ccall(at_muster_process_pid[], Int32, (Ptr{muster_process},), process)
 
-# Waits for the end of a process.
+# Waits for the end of a process; in an external context the call drives the engine while it waits.
 const at_muster_process_wait = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_process_wait => at_muster_process_wait)
 @inline muster_process_wait(process, timeout_ns, out_exit) =
@@ -548,7 +548,7 @@ push!(functions, :muster_stream_abort => at_muster_stream_abort)
 @inline muster_stream_abort(stream, reason, text, text_bytes) =
     ccall(at_muster_stream_abort[], muster_status, (Ptr{muster_stream}, UInt64, Ptr{UInt8}, Csize_t), stream, reason, text, text_bytes)
 
-# Closes in order: finishes writing, waits until the peer's side has taken everything, then ends.
+# Closes in order: finishes writing, waits until everything has left, then ends.
 const at_muster_stream_close = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_stream_close => at_muster_stream_close)
 @inline muster_stream_close(stream, timeout_ns) =
@@ -584,7 +584,7 @@ push!(functions, :muster_stream_peer => at_muster_stream_peer)
 @inline muster_stream_peer(stream, out_text, capacity, out_bytes) =
     ccall(at_muster_stream_peer[], muster_status, (Ptr{muster_stream}, Ptr{UInt8}, Csize_t, Ptr{Csize_t}), stream, out_text, capacity, out_bytes)
 
-# Ends this process when the peer of this stream is gone: SIGTERM to itself from a library thread, then SIGKILL.
+# Ends this process when the peer of this stream, or the way to it, is gone: SIGTERM to itself from a library thread, then SIGKILL.
 const at_muster_stream_exit_with_peer = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_stream_exit_with_peer => at_muster_stream_exit_with_peer)
 @inline muster_stream_exit_with_peer(stream, grace_ns) =
@@ -602,7 +602,7 @@ push!(functions, :muster_transport_dial => at_muster_transport_dial)
 @inline muster_transport_dial(context, address, address_bytes, config, timeout_ns, out_stream, error) =
     ccall(at_muster_transport_dial[], muster_status, (Ptr{muster_context}, Ptr{UInt8}, Csize_t, Ptr{muster_transport_config}, Int64, Ptr{Ptr{muster_stream}}, Ptr{muster_error}), context, address, address_bytes, config, timeout_ns, out_stream, error)
 
-# Begins to connect; ::MUSTER_DONE_DIAL comes with the stream, or with the status and detail of its failure.
+# Begins to connect; ::MUSTER_DONE_DIAL comes with the stream, or without one with the status and detail of its failure.
 const at_muster_transport_dial_begin = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_transport_dial_begin => at_muster_transport_dial_begin)
 @inline muster_transport_dial_begin(context, address, address_bytes, config, timeout_ns, queue, tag, error) =
