@@ -10,7 +10,9 @@
 #include "transport/hub.hpp"
 #include "transport/segment.hpp"
 
+#include <condition_variable>
 #include <dirent.h>
+#include <mutex>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -142,7 +144,6 @@ class World final : private SessionOwner {
                 if (const std::string bytes = peer.take_output(); !bytes.empty()) deliver(bytes);
                 ready = status == MUSTER_OK && session->proved();
             });
-            if (!ready.load()) usleep(1000);
         }
     }
     ~World() {
@@ -158,12 +159,19 @@ class World final : private SessionOwner {
 
     template <class F>
     void on_loop(F &&body) {
-        std::atomic<bool> done{false};
+        bool done = false;
         context->post([&] {
             body();
+            const std::lock_guard hold(lock_);
             done = true;
+            changed_.notify_all();
         });
-        while (!done.load()) usleep(100);
+        std::unique_lock hold(lock_);
+        changed_.wait(hold, [&] { return done; });
+    }
+    // Until the session has had its turns for what was said: they were posted before these.
+    void settle() {
+        for (int i = 0; i < 4; i++) on_loop([] {});
     }
     void deliver(const std::string &bytes) {
         if (session) session->deliver(bytes.data(), bytes.size(), true);
@@ -234,6 +242,8 @@ class World final : private SessionOwner {
     Error why;
 
   private:
+    std::mutex lock_;
+    std::condition_variable changed_;
     void session_proved(Session &) override { proved++; }
     SessionListener session_listener(Session &, std::string_view) override {
         SessionListener found;
@@ -260,7 +270,7 @@ void test_a_peer_that_closes_in_order_ends_the_stream(void **) {
                 f.expect(w.heard(SessionFrame::finish, 1), "our finish is told");
             }
             w.say(frame(SessionFrame::data, 1, "rest") + frame(SessionFrame::finish, 1));
-            usleep(20'000);
+            w.settle();
             f.expect(!w.stream->duplex().is_ended(), "a finish alone is no end");
             w.say(frame(SessionFrame::gone, 1));
             f.expect(w.soon([&] { return w.stream->duplex().is_ended(); }), "ended");
@@ -428,7 +438,7 @@ void test_dials_nobody_answers_are_limited(void **) {
         f.expect(w.heard(SessionFrame::abort, 1), "a late answer is declined");
         f.expect(w.soon([&] { return w.session->stream_count() == 0; }), "answered");
         dial_some(session_streams_max);
-        usleep(50'000);
+        w.settle();
         f.expect(!w.is_over(), "so many may be unanswered");
         dial_some(1);
         f.expect(w.soon([&] { return w.over; }), "one more may not");
@@ -608,7 +618,7 @@ void test_offers_of_memory(void **) {
         f.expect_status(offer(w, {memory.get(), one.get(), other.get()}), MUSTER_OK, "three");
         f.expect(w.soon([&] { return w.channel->pairings == 1 && w.channel->segment; }), "paired");
         f.expect_status(offer(w, {memory.get(), one.get(), other.get()}), MUSTER_E_BUSY, "a second time");
-        usleep(20'000);
+        w.settle();
         f.expect(w.soon([&] { return w.channel->pairings == 1 && w.channel->segment && !w.over; }), "the first stays");
     });
 }
