@@ -436,11 +436,12 @@ static muster_status op_send(void *self, uint64_t id, const muster_span *spans, 
 /* ---- names --------------------------------------------------------------------------------------------------------
  */
 
-static muster_status op_publish(void *self, const char *authority, uint64_t authority_bytes, char *out_authority,
-                                uint64_t *out_authority_bytes, muster_error *error) {
+static muster_status op_publish(void *self, const char *authority, uint64_t authority_bytes, uint64_t question,
+                                char *out_authority, uint64_t *out_authority_bytes, muster_error *error) {
     mailbox *box = self;
     char name[NAME_BYTES] = {0};
     struct sockaddr_un address;
+    (void)question; /* answered at once */
     if (authority_bytes == 0)
         snprintf(name, sizeof name, "p%ld", (long)getpid());
     else if (valid_name(authority, authority_bytes))

@@ -64,7 +64,13 @@ typedef struct muster_segment {
 enum muster_plugin_flag {
     MUSTER_PLUGIN_LOCAL =
         1, /**< Bytes never leave this host: they are not sealed unless the context or address says so. */
-    MUSTER_PLUGIN_SEALS = 2 /**< Encrypts by itself with keys from muster_host::derive: not sealed a second time. */
+    MUSTER_PLUGIN_SEALS = 2, /**< Encrypts by itself with keys from muster_host::derive: not sealed a second time. */
+    MUSTER_PLUGIN_OPTIONS =
+        4, /**< Fabric: options of an address that are not the library's own are passed on behind the authority, as
+                `authority?key=value&key=value`; without the flag they are refused. */
+    MUSTER_PLUGIN_INTRODUCES = 8 /**< Fabric: a stream between two processes of one user on one host is a link of shared
+                                      memory, which the two make when they have met over the fabric, unless one of
+                                      them says `upgrade=no`; one that cannot be made goes over the fabric. */
 };
 
 /** What a descriptor is watched for, and what it has become. */
@@ -152,10 +158,11 @@ typedef struct muster_fabric_ops {
     void (*stop)(void *self);
 
     /** Makes this process reachable by an authority (may be empty: any name will do), and writes the one peers dial to
-     * out_authority (capacity 1024 bytes) with its length. Called for each listener. MUSTER_E_EXISTS: taken by another
-     * process. */
-    muster_status (*publish)(void *self, const char *authority, uint64_t authority_bytes, char *out_authority,
-                             uint64_t *out_authority_bytes, muster_error *error);
+     * out_authority (capacity 1024 bytes) with its length. Called for each listener. MUSTER_AGAIN:
+     * muster_host::published will be called with this question's number, once, later. MUSTER_E_EXISTS: taken by
+     * another process. MUSTER_E_UNREACHABLE: whoever keeps the names cannot be asked now. */
+    muster_status (*publish)(void *self, const char *authority, uint64_t authority_bytes, uint64_t question,
+                             char *out_authority, uint64_t *out_authority_bytes, muster_error *error);
 
     /** A listener made reachable by publish is closed; authority is the text publish wrote. May be NULL. */
     void (*withdraw)(void *self, const char *authority, uint64_t authority_bytes);
@@ -182,6 +189,15 @@ typedef struct muster_fabric_ops {
      * prove the secret. Free what was kept for it; a message that comes later makes it known anew. Called once per
      * peer that was resolved, has sent or was reported lost. */
     void (*forget)(void *self, uint64_t peer);
+
+    uint64_t headroom_bytes; /**< For send_segment: bytes in front of each message that the plug-in may write to, at
+                                  most 4096. */
+
+    /** As send, without a copy: the message is size_bytes at offset_bytes, at least headroom_bytes, of a segment, which
+     * becomes the plug-in's on MUSTER_OK; it goes back with muster_host::give_segment when it was sent. The bytes
+     * behind the message are the plug-in's then, too. Messages that do not end their segment still come by send. May be
+     * NULL: all come by send. */
+    muster_status (*send_segment)(void *self, uint64_t peer, void *segment, uint64_t offset_bytes, uint64_t size_bytes);
 } muster_fabric_ops;
 
 /** What the library does for plug-ins; given to `muster_plugin_v1`, good until stop of the last scheme has returned. */
@@ -235,10 +251,11 @@ struct muster_host {
      * else it will not be run: MUSTER_E_CLOSED (the context has stopped), MUSTER_E_NOMEM, MUSTER_E_ARG. Any thread. */
     muster_status (*post)(const muster_host *host, void (*run)(void *user), void *user);
 
-    /** Takes a segment of 256 KiB from the context's pool, for receiving and staging; NULL when memory ran out. */
+    /** Takes a segment of 256 KiB from the context's pool, for receiving and staging; NULL when memory ran out. Any
+     * thread. */
     void *(*take_segment)(const muster_host *host);
 
-    /** Gives a segment back. NULL has no effect. */
+    /** Gives a segment back. NULL has no effect. Any thread. */
     void (*give_segment)(const muster_host *host, void *segment);
 
     /** Connections: a connection came in on a listener. `peer` says where from, for people. On MUSTER_OK *out_link is
@@ -288,6 +305,15 @@ struct muster_host {
 
     /** Fabric: as pair, with a peer: one segment for all that is between the two. */
     muster_status (*pair_peer)(muster_endpoint *endpoint, uint64_t peer, uint64_t size_bytes);
+
+    /** Fabric: answers a publish that said MUSTER_AGAIN, with the authority peers dial, at most 1024 bytes, or with a
+     * negative status and why. Once per question. When nobody waits any more, withdraw follows. */
+    void (*published)(muster_endpoint *endpoint, uint64_t question, muster_status status, const char *text,
+                      uint64_t text_bytes);
+
+    /** Fabric: what is special about the way to a peer, MUSTER_PLUGIN_LOCAL and MUSTER_PLUGIN_SEALS or'ed, where it is
+     * not what muster_fabric_ops::flags says of all. Before the peer's first message is delivered or it is resolved. */
+    void (*peer_flags)(muster_endpoint *endpoint, uint64_t peer, uint32_t flags);
 };
 
 /** Type of the one function a plug-in exports, named `muster_plugin_v1`. Called once per context, on the thread that

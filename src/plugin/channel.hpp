@@ -19,6 +19,14 @@ class Channel : public Object {
     virtual size_t room() noexcept = 0;
     // OK: all; AGAIN: `taken` of them, Session::writable() follows; else the channel is lost.
     virtual Status send(const void *data, size_t size, size_t &taken) noexcept = 0;
+    // Bytes in front of what is sent that the channel may write to; the same all the time.
+    virtual size_t headroom() const noexcept { return 0; }
+    // Takes a whole segment, of which `size` bytes at `offset` are to be sent. OK: it is the channel's. AGAIN: as
+    // send(), nothing was taken. UNSUPPORTED: send() must be asked.
+    virtual Status send_segment(void *segment, size_t offset, size_t size) noexcept {
+        (void)segment, (void)offset, (void)size;
+        return MUSTER_E_UNSUPPORTED;
+    }
     // Begin of a turn: the place to fetch what came in, for channels that are not told by somebody else.
     virtual void turn() noexcept {}
     // deliver() took less than it was given, and takes more again.

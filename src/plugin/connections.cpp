@@ -70,7 +70,8 @@ void Connections::dial(const Address &address, const TransportOptions &options, 
 
 Ref<ConnectionLink> Connections::make_link(SessionConfig config) {
     config.single = true;
-    config.local = (ops_.flags & (MUSTER_PLUGIN_LOCAL | MUSTER_PLUGIN_SEALS)) != 0;
+    config.local = (ops_.flags & MUSTER_PLUGIN_LOCAL) != 0;
+    config.covered = (ops_.flags & MUSTER_PLUGIN_SEALS) != 0;
     links_.emplace_back(); // the place first: once made, a link and its session hold each other
     try {
         links_.back() = make_ref<ConnectionLink>(*this, std::move(config));

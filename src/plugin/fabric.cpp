@@ -20,12 +20,22 @@ enum : uint8_t {
     reset = 8,         // the sender knows nothing of that session (any more); nothing follows
     known_flags = 15
 };
+constexpr uint32_t known_fabric_flags =
+    MUSTER_PLUGIN_LOCAL | MUSTER_PLUGIN_SEALS | MUSTER_PLUGIN_OPTIONS | MUSTER_PLUGIN_INTRODUCES;
+constexpr size_t headroom_max = 4096;
 constexpr int64_t tick_ns = 2'000'000'000;
 constexpr uint64_t most_credit = uint64_t{1} << 40;
 constexpr int64_t idle_ns = 10'000'000'000; // a session without streams ends after so long
 // One that the peer began a while later, unless the peer has ended it: it may be about to open a stream.
 constexpr int64_t idle_other_ns = 3 * idle_ns;
 constexpr long sessions_max = 64; // that a peer may have begun at a time
+
+void put_head(unsigned char *to, uint8_t flags, uint32_t generation) noexcept {
+    to[0] = head_mark;
+    to[1] = flags;
+    put_u16(to + 2, head_version);
+    put_u32(to + 4, generation);
+}
 } // namespace
 
 // ---- the transport
@@ -38,7 +48,7 @@ Result<Ref<Fabric>> Fabric::make(Plugin &plugin, const std::string &scheme, cons
     };
     for (const auto &[there, name] : needed)
         if (!there) return Error::make(MUSTER_E_PLUGIN, "%s: %s:// has no %s", plugin.name(), scheme.c_str(), name);
-    if ((ops.flags & ~uint32_t{MUSTER_PLUGIN_LOCAL | MUSTER_PLUGIN_SEALS}) != 0)
+    if ((ops.flags & ~uint32_t{known_fabric_flags}) != 0)
         return Error::make(MUSTER_E_ABI, "%s: %s:// has unknown flags %#x", plugin.name(), scheme.c_str(), ops.flags);
     const uint64_t message_bytes = ops.message_bytes == 0 ? 256 * 1024 : ops.message_bytes;
     if (message_bytes < 1024 || message_bytes > 1024 * 1024)
@@ -47,6 +57,10 @@ Result<Ref<Fabric>> Fabric::make(Plugin &plugin, const std::string &scheme, cons
     if (ops.credit_bytes != 0 && ops.credit_bytes < message_bytes)
         return Error::make(MUSTER_E_PLUGIN, "%s: %s:// gives %llu bytes of credit, less than one message",
                            plugin.name(), scheme.c_str(), static_cast<unsigned long long>(ops.credit_bytes));
+    if (ops.headroom_bytes > headroom_max)
+        return Error::make(MUSTER_E_PLUGIN, "%s: %s:// wants %llu bytes in front of a message, at most %zu",
+                           plugin.name(), scheme.c_str(), static_cast<unsigned long long>(ops.headroom_bytes),
+                           headroom_max);
     return Ref<Fabric>::adopt(new Fabric(plugin, scheme, ops, self));
 }
 
@@ -71,25 +85,41 @@ Result<void> Fabric::ensure_started() {
     return {};
 }
 
-Result<void> Fabric::check(const SessionAddress &address) {
+Result<void> Fabric::check(const SessionAddress &address, bool listening) const {
     if (address.service.size() > 1024)
         return Error::make(MUSTER_E_ADDRESS, "address %s: the service is longer than 1024 bytes", address.full.c_str());
-    if (!address.foreign.empty())
+    if (!listening && !address.direct.empty() && address.direct != "no")
+        return Error::make(MUSTER_E_ADDRESS, "address %s: direct is no for a dial, an address only for a listener",
+                           address.full.c_str());
+    if (!address.foreign.empty() && (ops_.flags & MUSTER_PLUGIN_OPTIONS) == 0)
         return Error::make(MUSTER_E_ADDRESS, "address %s: unknown option %s", address.full.c_str(),
                            address.foreign.c_str());
     return {};
 }
 
+std::string Fabric::authority(const SessionAddress &address) const {
+    return address.foreign_options.empty() ? address.authority : address.authority + "?" + address.foreign_options;
+}
+
+// What is known of a peer before the session.
+SessionConfig Fabric::config_for(const Peer &peer) const {
+    SessionConfig config;
+    config.local = (peer.flags & MUSTER_PLUGIN_LOCAL) != 0;
+    config.covered = (peer.flags & MUSTER_PLUGIN_SEALS) != 0;
+    return config;
+}
+
 void Fabric::dial(const Address &address, const TransportOptions &options, Ref<Dial> dial) {
-    Result<SessionAddress> own = session_address(context_, address);
+    Result<SessionAddress> own = session_address(context_, address, introduces());
     if (!own) return dial->done(own.error());
-    if (const Result<void> checked = check(*own); !checked) return dial->done(checked.error());
+    if (const Result<void> checked = check(*own, false); !checked) return dial->done(checked.error());
     if (const Result<void> started = ensure_started(); !started) return dial->done(started.error());
     const uint64_t question = next_question_++;
     dialing_.emplace(question, Dialing{*own, options, std::move(dial)});
     Error error;
     uint64_t id = 0;
-    const Status status = ops_.resolve(self_, own->authority.data(), own->authority.size(), question, &id, &error);
+    const std::string name = authority(*own);
+    const Status status = ops_.resolve(self_, name.data(), name.size(), question, &id, &error);
     if (status == MUSTER_AGAIN) return;
     resolved(question, status, id, error.message, strnlen(error.message, sizeof error.message));
 }
@@ -119,62 +149,29 @@ void Fabric::dial_peer(uint64_t id, const Dialing &dialing) {
         tidy_later(to);
         return dialing.dial->done(Error::make(MUSTER_E_CLOSED, "the context is closed"));
     }
+    const bool upgrade = introduces() && dialing.address.upgrade;
+    const bool elsewhere = upgrade || (introduces() && dialing.address.direct != "no");
     for (auto &[key, session] : to.sessions) {
         if (!key.first || session->auth_ != dialing.address.auth || session->seal_ != dialing.address.seal ||
-            !session->session_->takes_streams())
+            session->upgrade_ != upgrade || !session->session_->takes_streams())
             continue;
-        return session->session_->open(dialing.address.service, dialing.options, dialing.dial);
+        return session->session_->open(dialing.address.service, dialing.options, dialing.dial, elsewhere);
     }
-    SessionConfig config;
+    SessionConfig config = config_for(to);
     config.dialer = true;
+    config.upgrade = upgrade;
     config.auth = dialing.address.auth;
     config.seal = dialing.address.seal;
-    config.local = (ops_.flags & (MUSTER_PLUGIN_LOCAL | MUSTER_PLUGIN_SEALS)) != 0;
     config.peer = scheme_ + "://" + dialing.address.authority;
     const SessionKey key{true, ++to.generation};
     const Ref<FabricSession> session = add_session(to, key, std::move(config));
     try {
-        session->session_->open(dialing.address.service, dialing.options, dialing.dial);
+        session->session_->open(dialing.address.service, dialing.options, dialing.dial, elsewhere);
     } catch (const std::bad_alloc &) {
         session->session_->lost(Error::make(MUSTER_E_NOMEM, "%s: out of memory", session->session_->peer().c_str()));
         throw;
     }
     session->session_->start();
-}
-
-Result<Ref<TransportListener>> Fabric::listen(const Address &address, const TransportOptions &options,
-                                              Ref<ListenerCore> core) {
-    Result<SessionAddress> own = session_address(context_, address);
-    if (!own) return own.error();
-    if (const Result<void> checked = check(*own); !checked) return checked.error();
-    const auto listener = make_ref<FabricListener>(*this, *own, options, std::move(core));
-    const Result<void> done = run_on_loop(context_, [this, listener]() -> Result<void> {
-        const SessionAddress &wanted = listener->wanted_;
-        if (Result<void> started = ensure_started(); !started) return started;
-        if (services_.count(wanted.service) != 0)
-            return Error::make(MUSTER_E_EXISTS, "listen %s: this process has such a service already",
-                               wanted.full.c_str());
-        char text[1024];
-        uint64_t text_bytes = 0;
-        Error error;
-        // Nothing after publish() needs memory.
-        listener->authority_.reserve(sizeof text);
-        listener->address_.reserve(scheme_.size() + 3 + sizeof text + 1 + wanted.service.size());
-        const auto place = services_.emplace(wanted.service, listener).first;
-        const Status status =
-            ops_.publish(self_, wanted.authority.data(), wanted.authority.size(), text, &text_bytes, &error);
-        if (status != MUSTER_OK) {
-            services_.erase(place);
-            return plugin_error(plugin_, error, status, "listen", wanted.full);
-        }
-        listener->authority_.assign(text, std::min<uint64_t>(text_bytes, sizeof text));
-        listener->address_.append(scheme_).append("://").append(listener->authority_);
-        if (!wanted.service.empty()) listener->address_.append("/").append(wanted.service);
-        listener->open_ = true;
-        return {};
-    });
-    if (!done) return done.error();
-    return Ref<TransportListener>(listener);
 }
 
 // ---- peers
@@ -184,6 +181,7 @@ Fabric::Peer &Fabric::peer(uint64_t id) {
     const auto [found, fresh] = peers_.try_emplace(id);
     if (fresh) {
         found->second.id = id;
+        found->second.flags = ops_.flags;
         found->second.credits = ops_.credit_bytes;
         // Generations of an earlier acquaintance with the same number are not met again.
         found->second.generation = static_cast<uint32_t>(now_ns() >> 20);
@@ -220,6 +218,8 @@ void Fabric::tidy_later(Peer &peer) noexcept {
 
 void Fabric::tidy() noexcept {
     if (state_ != State::started) return; // nobody is left
+    for (const std::string &name : std::exchange(withdrawn_, {}))
+        if (ops_.withdraw != nullptr) ops_.withdraw(self_, name.data(), name.size());
     while (Peer *const peer = tidy_list_.pop_front()) {
         const uint8_t flags = reset | (peer->reset_key.first ? from_beginner : 0);
         if (std::exchange(peer->reset_due, false) && (ops_.credit_bytes == 0 || peer->credits >= head_bytes))
@@ -248,14 +248,16 @@ void Fabric::tick() noexcept {
 }
 
 Status Fabric::send(Peer &peer, uint8_t flags, uint32_t generation, const void *data, size_t size) noexcept {
-    unsigned char head[head_bytes] = {head_mark, flags};
-    put_u16(head + 2, head_version);
-    put_u32(head + 4, generation);
+    unsigned char head[head_bytes];
+    put_head(head, flags, generation);
     const muster_span spans[2] = {{head, head_bytes}, {data, size}};
     const Status status = ops_.send(self_, peer.id, spans, size == 0 ? 1 : 2);
-    if (status == MUSTER_OK && ops_.credit_bytes != 0)
-        peer.credits -= std::min<uint64_t>(peer.credits, head_bytes + size);
+    if (status == MUSTER_OK) charge(peer, head_bytes + size);
     return status;
+}
+
+void Fabric::charge(Peer &peer, uint64_t bytes) const noexcept {
+    if (ops_.credit_bytes != 0) peer.credits -= std::min(peer.credits, bytes);
 }
 
 void Fabric::reset_later(Peer &peer, SessionKey key) noexcept {
@@ -306,9 +308,12 @@ Ref<FabricSession> Fabric::meet(Peer &from, SessionKey key, uint8_t flags) {
     if (begun >= sessions_max) return {};
     const bool open_service = std::any_of(services_.begin(), services_.end(),
                                           [](const auto &service) { return !service.second->wanted_.auth; });
-    SessionConfig config;
+    SessionConfig config = config_for(from);
     config.auth = !(flags & without_proof) || !open_service;
-    config.local = (ops_.flags & (MUSTER_PLUGIN_LOCAL | MUSTER_PLUGIN_SEALS)) != 0;
+    config.upgrade = introduces() && (context_.settings.flags & MUSTER_CONTEXT_NO_UPGRADE) == 0;
+    config.direct = std::any_of(services_.begin(), services_.end(), [](const auto &service) {
+        return !service.second->wanted_.direct.empty() && service.second->wanted_.direct != "no";
+    });
     config.seal = services_.begin()->second->wanted_.seal;
     config.peer = scheme_ + "://peer-" + std::to_string(from.id);
     Ref<FabricSession> session = add_session(from, key, std::move(config));
@@ -329,6 +334,8 @@ void Fabric::context_closes() noexcept {
     for (auto &[ticket, dialing] : std::exchange(dialing_, {}))
         dialing.dial->done(
             Error::make(MUSTER_E_CLOSED, "dial %s: the context is closed", dialing.address.full.c_str()));
+    for (auto &[question, publishing] : std::exchange(publishing_, {}))
+        end_publishing(*publishing, Error::make(MUSTER_E_CLOSED, "the context is closed"));
     for (auto &[id, peer] : peers_)
         for (auto &[key, session] : peer.sessions) session->session_->end_when_idle();
 }
@@ -350,33 +357,11 @@ void Fabric::context_stops() noexcept {
     ops_.stop(self_);
 }
 
-// ---- a listener
-// ------------------------------------------------------------------------------------------------------
-
-FabricListener::FabricListener(Fabric &fabric, const SessionAddress &address, const TransportOptions &options,
-                               Ref<ListenerCore> core)
-    : fabric_(&fabric), wanted_(address), options_(options), core_(std::move(core)) {}
-
-void FabricListener::close() noexcept {
-    const Result<void> done = run_on_loop(fabric_->context_, [this]() -> Result<void> {
-        withdraw();
-        return {};
-    });
-    if (!done) return; // the loop has stopped, and took it along
-}
-
-void FabricListener::withdraw() noexcept {
-    if (!std::exchange(open_, false)) return;
-    const Ref<FabricListener> alive(this);
-    fabric_->services_.erase(wanted_.service);
-    if (fabric_->ops_.withdraw != nullptr) fabric_->ops_.withdraw(fabric_->self_, authority_.data(), authority_.size());
-}
-
 // ---- a session
 // -------------------------------------------------------------------------------------------------------
 
 FabricSession::FabricSession(Fabric &fabric, uint64_t peer, std::pair<bool, uint32_t> key, SessionConfig config)
-    : fabric_(&fabric), peer_(peer), key_(key), auth_(config.auth), seal_(config.seal) {
+    : fabric_(&fabric), peer_(peer), key_(key), auth_(config.auth), seal_(config.seal), upgrade_(config.upgrade) {
     session_ = make_ref<Session>(fabric.context_, fabric.plugin_.plugins().pool, Ref<Channel>(this),
                                  static_cast<SessionOwner &>(*this), std::move(config));
 }
@@ -391,18 +376,37 @@ size_t FabricSession::room() noexcept {
     return std::min<uint64_t>(most, peer.credits - head_bytes);
 }
 
-Status FabricSession::send(const void *data, size_t size, size_t &taken) noexcept {
-    Fabric::Peer &peer = fabric_->peer(peer_);
+uint8_t FabricSession::flags() const noexcept {
     uint8_t flags = key_.first ? from_beginner : 0;
     if (key_.first && !begun_) flags |= first;
     if (key_.first && !auth_) flags |= without_proof;
-    const Status status = fabric_->send(peer, flags, key_.second, data, size);
-    if (status == MUSTER_OK) {
-        begun_ = true;
-        taken = size;
-    } else if (status == MUSTER_AGAIN) {
-        peer.blocked = true;
-    }
+    return flags;
+}
+
+void FabricSession::sent(Status status) noexcept {
+    if (status == MUSTER_OK) begun_ = true;
+    if (status == MUSTER_AGAIN) fabric_->peer(peer_).blocked = true;
+}
+
+Status FabricSession::send(const void *data, size_t size, size_t &taken) noexcept {
+    const Status status = fabric_->send(fabric_->peer(peer_), flags(), key_.second, data, size);
+    if (status == MUSTER_OK) taken = size;
+    sent(status);
+    return status;
+}
+
+size_t FabricSession::headroom() const noexcept {
+    return fabric_->ops_.send_segment == nullptr ? 0 : fabric_->ops_.headroom_bytes + head_bytes;
+}
+
+Status FabricSession::send_segment(void *segment, size_t offset, size_t size) noexcept {
+    if (fabric_->ops_.send_segment == nullptr) return MUSTER_E_UNSUPPORTED;
+    Fabric::Peer &peer = fabric_->peer(peer_);
+    put_head(static_cast<unsigned char *>(segment) + offset - head_bytes, flags(), key_.second);
+    const Status status =
+        fabric_->ops_.send_segment(fabric_->self_, peer_, segment, offset - head_bytes, head_bytes + size);
+    if (status == MUSTER_OK) fabric_->charge(peer, head_bytes + size);
+    sent(status);
     return status;
 }
 
@@ -444,6 +448,12 @@ SessionListener FabricSession::session_listener(Session &, std::string_view serv
     return {listener.core_, listener.options_.window_bytes, listener.options_.greeting};
 }
 
+std::string FabricSession::session_elsewhere(Session &session, std::string_view service) {
+    const auto found = fabric_->services_.find(std::string(service));
+    if (found == fabric_->services_.end() || found->second->wanted_.auth != auth_) return {};
+    return found->second->elsewhere(session.near());
+}
+
 void FabricSession::session_over(Session &, const Error &why) {
     const Ref<FabricSession> alive(this);
     if (std::exchange(over_, true)) return;
@@ -464,6 +474,22 @@ struct FabricHost {
         boundary([&]() -> Status {
             of(endpoint).resolved(question, status == MUSTER_AGAIN ? MUSTER_E_PLUGIN : status, peer,
                                   text != nullptr ? text : "", text != nullptr ? text_bytes : 0);
+            return MUSTER_OK;
+        });
+    }
+
+    static void published(muster_endpoint *endpoint, uint64_t question, Status status, const char *text,
+                          uint64_t text_bytes) {
+        boundary([&]() -> Status {
+            of(endpoint).published(question, status == MUSTER_AGAIN ? MUSTER_E_PLUGIN : status,
+                                   text != nullptr ? text : "", text != nullptr ? text_bytes : 0);
+            return MUSTER_OK;
+        });
+    }
+
+    static void peer_flags(muster_endpoint *endpoint, uint64_t id, uint32_t flags) {
+        boundary([&]() -> Status {
+            of(endpoint).peer(id).flags = flags;
             return MUSTER_OK;
         });
     }
@@ -528,6 +554,8 @@ struct FabricHost {
 
 void Fabric::fill(muster_host &table) noexcept {
     table.resolved = FabricHost::resolved;
+    table.published = FabricHost::published;
+    table.peer_flags = FabricHost::peer_flags;
     table.message = FabricHost::message;
     table.credit = FabricHost::credit;
     table.ready = FabricHost::ready;

@@ -32,6 +32,13 @@ class Fabric final : public Transport, public SessionTransport {
     friend class FabricListener;
     friend class FabricSession;
     friend struct FabricHost;
+    struct Publishing : Object { // a listener whose authority is asked for
+        Signal answered;
+        // loop thread, but for the thread that waits, after `over`
+        Result<void> result;
+        Ref<FabricListener> listener;  // empty: nobody waits any more
+        std::atomic<bool> over{false}; // release after result is written; pairs with the waiting thread
+    };
     struct Dialing { // a dial that waits for its peer's number
         SessionAddress address;
         TransportOptions options;
@@ -42,6 +49,7 @@ class Fabric final : public Transport, public SessionTransport {
         uint64_t id = 0;
         uint64_t credits = 0;
         bool blocked = false, proved = false;
+        uint32_t flags = 0; // MUSTER_PLUGIN_LOCAL, MUSTER_PLUGIN_SEALS
         Ref<SharedSegment> segment;
         uint32_t generation = 0; // of the last session begun here
         std::map<SessionKey, Ref<FabricSession>> sessions;
@@ -51,7 +59,13 @@ class Fabric final : public Transport, public SessionTransport {
 
     Fabric(Plugin &plugin, std::string scheme, const muster_fabric_ops &ops, void *self);
     Result<void> ensure_started();
-    static Result<void> check(const SessionAddress &address);
+    Result<void> check(const SessionAddress &address, bool listening) const;
+    std::string authority(const SessionAddress &address) const; // as the plug-in gets it
+    Result<void> publish(const Ref<FabricListener> &listener);
+    void begin_publishing(const Ref<FabricListener> &listener, const Ref<Publishing> &publishing);
+    void end_publishing(Publishing &publishing, Result<void> result) noexcept;
+    void published(uint64_t question, Status status, const char *text, size_t text_bytes);
+    SessionConfig config_for(const Peer &peer) const;
     void dial_peer(uint64_t id, const Dialing &dialing);
     Peer &peer(uint64_t id);
     Ref<FabricSession> meet(Peer &from, SessionKey key, uint8_t flags);
@@ -66,6 +80,8 @@ class Fabric final : public Transport, public SessionTransport {
     void resolved(uint64_t question, Status status, uint64_t id, const char *text, size_t text_bytes);
     void reset_later(Peer &peer, SessionKey key) noexcept;
     Status send(Peer &peer, uint8_t flags, uint32_t generation, const void *data, size_t size) noexcept;
+    void charge(Peer &peer, uint64_t bytes) const noexcept;
+    bool introduces() const noexcept { return (ops_.flags & MUSTER_PLUGIN_INTRODUCES) != 0; }
 
     Object &transport_object() noexcept override { return *this; }
     void context_closes() noexcept override;
@@ -85,7 +101,9 @@ class Fabric final : public Transport, public SessionTransport {
     List<Peer> tidy_list_; // to be told of a reset, or forgotten
     Errand<Fabric, &Fabric::tidy> tidy_{*this};
     std::map<std::string, Ref<FabricListener>> services_;
-    std::map<uint64_t, Dialing> dialing_; // by the number of the question
+    std::map<uint64_t, Dialing> dialing_; // these two by the number of the question
+    std::map<uint64_t, Ref<Publishing>> publishing_;
+    std::vector<std::string> withdrawn_; // authorities published for nobody
     uint64_t next_question_ = 1;
     std::unique_ptr<LoopTimer> timer_;
 };
@@ -96,7 +114,9 @@ class FabricSession final : public Channel, private SessionOwner {
     FabricSession(Fabric &fabric, uint64_t peer, std::pair<bool, uint32_t> key, SessionConfig config);
 
     size_t room() noexcept override;
+    size_t headroom() const noexcept override;
     Status send(const void *data, size_t size, size_t &taken) noexcept override;
+    Status send_segment(void *segment, size_t offset, size_t size) noexcept override;
     void proved() noexcept override;
     bool can_pair() const noexcept override;
     void paired(Ref<SharedSegment> segment, Status status) noexcept override;
@@ -107,13 +127,17 @@ class FabricSession final : public Channel, private SessionOwner {
     friend struct FabricHost;
     void session_proved(Session &) override {}
     SessionListener session_listener(Session &session, std::string_view service) override;
+    std::string session_elsewhere(Session &session, std::string_view service) override;
     void session_over(Session &session, const Error &why) override;
+    uint8_t flags() const noexcept;
+    void sent(Status status) noexcept;
 
     const Ref<Fabric> fabric_;
     const uint64_t peer_;
     const std::pair<bool, uint32_t> key_;
     const bool auth_;
     const SealWish seal_;
+    const bool upgrade_;
     Ref<Session> session_;
     bool begun_ = false; // the first message was sent
     bool over_ = false;
@@ -131,6 +155,7 @@ class FabricListener final : public TransportListener {
     friend class Fabric;
     friend class FabricSession;
     void withdraw() noexcept;
+    std::string elsewhere(bool near);
 
     const Ref<Fabric> fabric_;
     const SessionAddress wanted_;
@@ -138,6 +163,9 @@ class FabricListener final : public TransportListener {
     const Ref<ListenerCore> core_;
     std::string address_, authority_;
     bool open_ = false;
+    // Where streams to it can be had without the fabric; made when first asked for. Loop thread.
+    Ref<TransportListener> shared_, direct_;
+    bool shared_tried_ = false, direct_tried_ = false;
 };
 
 } // namespace muster

@@ -3,11 +3,11 @@
 // Segments of 256 KiB for receiving and staging, kept for reuse: a fresh one costs 64 page faults.
 #include <cstddef>
 #include <cstdlib>
-#include <vector>
+#include <mutex>
 
 namespace muster {
 
-// Loop thread only.
+// Any thread.
 class SegmentPool {
   public:
     static constexpr size_t segment_bytes = 256 * 1024;
@@ -17,28 +17,30 @@ class SegmentPool {
     SegmentPool(const SegmentPool &) = delete;
     SegmentPool &operator=(const SegmentPool &) = delete;
     ~SegmentPool() {
-        for (void *segment : free_) std::free(segment);
+        while (count_ != 0) std::free(free_[--count_]);
     }
     void *take() noexcept {
-        if (free_.empty()) return std::aligned_alloc(4096, segment_bytes);
-        void *segment = free_.back();
-        free_.pop_back();
-        return segment;
+        {
+            const std::lock_guard hold(lock_);
+            if (count_ != 0) return free_[--count_];
+        }
+        return std::aligned_alloc(4096, segment_bytes);
     }
     void give(void *segment) noexcept {
-        if (segment == nullptr) return;
-        try {
-            if (free_.size() < most_kept) {
-                free_.push_back(segment);
+        {
+            const std::lock_guard hold(lock_);
+            if (segment != nullptr && count_ < most_kept) {
+                free_[count_++] = segment;
                 return;
             }
-        } catch (...) { // no room to remember it: let it go
         }
         std::free(segment);
     }
 
   private:
-    std::vector<void *> free_;
+    std::mutex lock_; // guards the rest
+    size_t count_ = 0;
+    void *free_[most_kept];
 };
 
 } // namespace muster

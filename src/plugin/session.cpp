@@ -16,7 +16,8 @@ constexpr int most_rounds = 8;                // segments sent per turn: other s
 } // namespace
 
 Session::Session(Context &context, SegmentPool &pool, Ref<Channel> channel, SessionOwner &owner, SessionConfig config)
-    : context_(context), pool_(pool), channel_(std::move(channel)), owner_(owner), config_(std::move(config)) {
+    : context_(context), pool_(pool), channel_(std::move(channel)), owner_(owner), config_(std::move(config)),
+      headroom_(channel_->headroom()) {
     heard_ns_ = said_ns_ = ticked_ns_ = started_ns_ = idle_since_ = now_ns();
 }
 
@@ -49,6 +50,9 @@ HandshakeConfig Session::handshake_config() const {
     if (config_.auth) config.secret = secret_key(settings.secret.data(), settings.secret.size());
     config.seal = config_.seal;
     config.local = config_.local;
+    config.covered = config_.covered;
+    config.upgrade = config_.upgrade;
+    config.direct = config_.direct;
     config.external = context_.external();
     config.window = settings.window_bytes;
     config.heartbeat_ns = settings.heartbeat_ns;
@@ -137,8 +141,9 @@ void Session::end_when_idle() noexcept {
 }
 
 // Streams of the dialling side.
-void Session::open(std::string service, const TransportOptions &options, Ref<Dial> dial) {
+void Session::open(std::string service, const TransportOptions &options, Ref<Dial> dial, bool elsewhere) {
     const auto opening = make_ref<Opening>(*this, std::move(service), options, std::move(dial));
+    opening->elsewhere = elsewhere;
     opening_.emplace(next_id_, opening);
     if (opening->dial->stop_by(Ref<Attempt>(opening))) {
         next_id_++;
@@ -154,7 +159,9 @@ void Session::cancel(Opening &opening) noexcept {
         std::find_if(opening_.begin(), opening_.end(), [&](auto &o) { return o.second.get() == &opening; });
     if (found == opening_.end()) return;
     const Ref<Dial> last = std::move(opening.dial);
-    if (!opening.sent) { // the caller holds it
+    if (const Ref<Introduction> introduction = std::move(opening.introduction)) introduction->stop();
+    const bool unanswered = opening.step == Opening::Step::asking || opening.step == Opening::Step::open;
+    if (!unanswered) { // the caller holds it
         opening_.erase(found);
     } else {
         found->second = Ref<Opening>();
@@ -197,6 +204,7 @@ void Session::end(const Error &cause) noexcept {
         const Ref<Opening> opening = std::move(opening_.begin()->second);
         opening_.erase(opening_.begin());
         if (!opening) continue;
+        if (const Ref<Introduction> introduction = std::move(opening->introduction)) introduction->stop();
         const Ref<Dial> dial = std::move(opening->dial);
         if (dial) dial->done(told);
     }

@@ -6,6 +6,7 @@
 // A frame is a header of 8 bytes (kind, stream in 24 bits, length in 32 bits, little-endian) and its payload. On a
 // sealed session the payload is encrypted and the header authenticated with it. Only the dialling side opens streams.
 #include "plugin/channel.hpp"
+#include "plugin/introduction.hpp"
 #include "plugin/pool.hpp"
 #include "stream/stream.hpp"
 #include "transport/handshake.hpp"
@@ -37,12 +38,15 @@ enum class SessionFrame : uint8_t {
     heartbeat = 9,
     goodbye = 10, // the last frame
     pair_offer = 11,
-    pair_answer = 12
+    pair_answer = 12,
+    where = 13, // service: where else can a stream to it be had?
+    here = 14   // addresses, a newline between them; none: nowhere
 };
 
 constexpr size_t session_header_bytes = 8;
 constexpr size_t session_data_max = SegmentPool::segment_bytes - 4096;
 constexpr size_t session_control_max = 8 + 2 + 1024 + 4096;
+constexpr size_t session_elsewhere_max = 2048;
 constexpr std::string_view session_no_reason{"\0\0\0\0\0\0\0\0", 8}; // of an abort
 constexpr uint32_t session_streams_max = 4096;
 constexpr size_t session_waiting_max = size_t{2} * session_streams_max; // frames for a peer that does not read
@@ -103,9 +107,12 @@ struct SessionConfig {
     bool dialer = false;
     bool auth = true;
     SealWish seal = SealWish::off_host;
-    bool local = false;  // the bytes stay on the host, or are encrypted by other means
-    bool single = false; // one stream; the channel ends with it
-    std::string peer;    // for people and for muster_stream_peer()
+    bool local = false;   // the bytes stay on the host
+    bool covered = false; // they are encrypted by other means
+    bool upgrade = false; // streams may be had by other ways: shared memory
+    bool direct = false;  // or by the addresses of listeners
+    bool single = false;  // one stream; the channel ends with it
+    std::string peer;     // for people and for muster_stream_peer()
 };
 
 // Whom a stream that comes in is for.
@@ -124,6 +131,11 @@ class SessionOwner {
     virtual void session_proved(Session &session) = 0;
     // Who listens under that name.
     virtual SessionListener session_listener(Session &session, std::string_view service) = 0;
+    // Where else a stream to that service can be had: addresses, a newline between them.
+    virtual std::string session_elsewhere(Session &session, std::string_view service) {
+        (void)session, (void)service;
+        return {};
+    }
     // The last call. The channel is closed already.
     virtual void session_over(Session &session, const Error &why) = 0;
 
@@ -146,11 +158,13 @@ class Session final : public Object {
     void lost(const Error &why) noexcept;
 
     // Begins a stream; answers the dial. What it throws has left nothing behind.
-    void open(std::string service, const TransportOptions &options, Ref<Dial> dial);
+    void open(std::string service, const TransportOptions &options, Ref<Dial> dial, bool elsewhere = false);
     void end_when_idle() noexcept; // says goodbye as soon as no stream is left
     void end_now(const Error &why) noexcept {
         end(why);
     } // not from inside a function the channel's owner was called by
+    // How an introduction ended; from it.
+    void introduced(uint32_t id, Result<Ref<Stream>> result) noexcept;
     Status pair(size_t bytes) noexcept;
     // Shares memory, or is about to.
     bool pairing() const noexcept { return pairing_ != nullptr || pairing_due_ || have_segment_; }
@@ -159,6 +173,7 @@ class Session final : public Object {
         if (!turn_.post(context_)) drop_woken();
     }
     bool proved() const noexcept { return state_ == State::open; }
+    bool near() const noexcept { return near_; } // both sides would share memory, and can
     bool takes_streams() const noexcept {
         return state_ != State::leaving && state_ != State::over && lost_.status >= 0 && refused_.status >= 0 &&
                !leave_when_idle_ && !goodbye_got_ && next_id_ < session_ids_max;
@@ -199,7 +214,7 @@ class Session final : public Object {
     bool stage();
     bool stage_stream(SessionStream &stream);
     bool stage_data(SessionStream &stream, bool closed);
-    bool put_open(uint32_t id, const Opening &opening);
+    bool put_open(uint32_t id, Opening &opening);
     bool put(SessionFrame kind, uint32_t stream, const iovec *spans, int count) noexcept;
     bool put(SessionFrame kind, uint32_t stream, std::string_view payload = {}) noexcept;
     void put_control(SessionFrame kind, uint32_t stream, std::string_view head, std::string_view rest = {}) noexcept;
@@ -218,6 +233,8 @@ class Session final : public Object {
     void on_open(uint32_t id, const unsigned char *payload, size_t size);
     void on_accept(uint32_t id, const unsigned char *payload, size_t size);
     void on_refuse(uint32_t id, const unsigned char *payload, size_t size);
+    void on_where(uint32_t id, const unsigned char *payload, size_t size);
+    void on_here(uint32_t id, const unsigned char *payload, size_t size);
     void on_abort(SessionStream &stream, const unsigned char *payload, size_t size);
     void refuse(uint32_t id, Status status, std::string_view text) noexcept;
     void broken(const char *what) noexcept;
@@ -252,6 +269,7 @@ class Session final : public Object {
     bool heartbeat_due_ = false, goodbye_due_ = false;
 
     std::string raw_;              // goes out before any frame: the handshake, the prefix of the seal
+    const size_t headroom_;        // of the channel
     unsigned char *out_ = nullptr; // a segment while there is something in it
     size_t out_begin_ = 0, out_end_ = 0;
     std::vector<Ref<SessionStream>> staged_; // streams with bytes in out_
@@ -283,10 +301,11 @@ class Session final : public Object {
     Status pairing_status_ = MUSTER_OK;
 
     Errand<Session, &Session::turn> turn_{*this};
+    bool near_ = false, peer_direct_ = false;          // it is worth while to ask where else a stream can be had
     std::atomic<SessionStream *> woken_list_{nullptr}; // release on push, acquire on taking: publishes next_woken_
 };
 
-// A dial: OPEN is to be sent, or was sent and waits for its answer.
+// A dial: what it has to say is to be sent, or was sent and waits for its answer.
 class Session::Opening final : public Attempt {
   public:
     Opening(Session &session, std::string service, const TransportOptions &options, Ref<Dial> dial)
@@ -295,8 +314,12 @@ class Session::Opening final : public Attempt {
 
     const std::string service;
     const TransportOptions options;
-    Ref<Dial> dial; // these two: loop thread
-    bool sent = false;
+    // loop thread
+    Ref<Dial> dial;
+    // asking: where else? meeting: it is tried there. open: OPEN was sent.
+    enum class Step : uint8_t { begin, asking, meeting, here, open } step = Step::begin;
+    Ref<Introduction> introduction;
+    bool elsewhere = false; // the dial allows it
 
   private:
     void cancel() noexcept { session_->cancel(*this); }

@@ -31,11 +31,12 @@ std::string percent_encoded(const std::string &text) {
 }
 } // namespace
 
-Result<SessionAddress> session_address(const Context &context, const Address &address) {
+Result<SessionAddress> session_address(const Context &context, const Address &address, bool introduces) {
     SessionAddress own;
     own.full = address.text;
     if (context.settings.flags & MUSTER_CONTEXT_SEAL_ALWAYS) own.seal = SealWish::always;
     if (context.settings.flags & MUSTER_CONTEXT_NO_SEAL) own.seal = SealWish::never;
+    own.upgrade = (context.settings.flags & MUSTER_CONTEXT_NO_UPGRADE) == 0;
     own.text = address.scheme + "://" + address.path;
     char separator = '?';
     for (const auto &[key, value] : address.options) {
@@ -49,12 +50,19 @@ Result<SessionAddress> session_address(const Context &context, const Address &ad
                 return Error::make(MUSTER_E_ADDRESS, "address %s: %s is yes or no, not %s", own.full.c_str(),
                                    key.c_str(), value.c_str());
             if (key == "seal") own.seal = value == "yes" ? SealWish::always : SealWish::never;
+            if (key == "upgrade") own.upgrade = value == "yes";
+        } else if (key == "direct" && introduces) {
+            own.direct = value;
         } else {
             if (own.foreign.empty()) own.foreign = key;
-            own.text += separator + key + "=" + percent_encoded(value);
+            const std::string option = key + "=" + percent_encoded(value);
+            if (!own.foreign_options.empty()) own.foreign_options += '&';
+            own.foreign_options += option;
+            own.text += separator + option;
             separator = '&';
         }
     }
+    if (own.seal == SealWish::always) own.upgrade = false;
     const size_t slash = address.path.find('/');
     own.authority = address.path.substr(0, slash);
     if (slash != std::string::npos) own.service = address.path.substr(slash + 1);

@@ -15,11 +15,15 @@ struct SessionAddress {
     std::string service;   // after it
     bool auth = true;
     SealWish seal = SealWish::off_host;
-    std::string foreign; // the first option that is not the library's own
+    bool upgrade = true;
+    std::string direct;          // as written
+    std::string foreign;         // the first option that is not the library's own
+    std::string foreign_options; // all of them: key=value&key=value
 };
 
-// auth=none; seal=yes|no; upgrade=no (nothing to do: such transports share memory only if their plug-in asks for it).
-Result<SessionAddress> session_address(const Context &context, const Address &address);
+// auth=none; seal=yes|no; upgrade=no; where peers are introduced to each other direct=ADDRESS|no, too. Elsewhere
+// upgrade=no has nothing to do.
+Result<SessionAddress> session_address(const Context &context, const Address &address, bool introduces = false);
 
 bool valid_scheme(std::string_view scheme) noexcept;
 

@@ -84,6 +84,8 @@ void Session::take_handshake(const unsigned char *&data, size_t &size) {
         raw_.append(reinterpret_cast<const char *>(sealer_->prefix()), seal_prefix_bytes);
     }
     patience_ = Patience(context_.settings, agreed);
+    near_ = agreed.near;
+    peer_direct_ = agreed.peer_direct;
     handshake_.reset();
     enter_open();
 }
@@ -169,6 +171,10 @@ void Session::frame(SessionFrame kind, uint32_t id, const unsigned char *payload
         return on_accept(id, payload, size);
     case SessionFrame::refuse:
         return on_refuse(id, payload, size);
+    case SessionFrame::where:
+        return on_where(id, payload, size);
+    case SessionFrame::here:
+        return on_here(id, payload, size);
     case SessionFrame::heartbeat:
         return size == 0 ? void() : broken("a heartbeat with contents");
     case SessionFrame::goodbye:
@@ -282,9 +288,58 @@ void Session::on_open(uint32_t id, const unsigned char *payload, size_t size) {
     listener.core->offer(std::move(made));
 }
 
+// The dialling side asks before it opens; the number is taken only then.
+void Session::on_where(uint32_t id, const unsigned char *payload, size_t size) {
+    if (config_.dialer || id == 0) return broken("a question out of turn");
+    if (size > 1024) return broken("a question about an impossible name");
+    idle_since_ = now_ns();
+    const std::string service(reinterpret_cast<const char *>(payload), size);
+    put_control(SessionFrame::here, id, owner_.session_elsewhere(*this, service));
+    schedule();
+}
+
+void Session::on_here(uint32_t id, const unsigned char *payload, size_t size) {
+    const auto found = opening_.find(id);
+    if (found == opening_.end() || (found->second && found->second->step != Opening::Step::asking))
+        return broken("an introduction nobody asked for");
+    if (size > session_elsewhere_max) return broken("an introduction to impossible addresses");
+    idle_since_ = now_ns();
+    const Ref<Opening> opening = found->second;
+    if (!opening) { // cancelled meanwhile
+        opening_.erase(found);
+        unanswered_--;
+        return schedule();
+    }
+    opening->step = Opening::Step::meeting;
+    opening->introduction =
+        make_ref<Introduction>(*this, id, opening->options, std::string(reinterpret_cast<const char *>(payload), size));
+    opening->introduction->start();
+}
+
+void Session::introduced(uint32_t id, Result<Ref<Stream>> result) noexcept {
+    const auto found = opening_.find(id);
+    if (found == opening_.end() || !found->second || found->second->step != Opening::Step::meeting) return;
+    const Ref<Opening> opening = found->second;
+    const Ref<Introduction> over = std::move(opening->introduction);
+    schedule();
+    if (!result) {
+        opening->step = Opening::Step::here; // over the channel, then; numbers are opened in order
+        auto node = opening_.extract(found);
+        node.key() = next_id_++;
+        opening_.insert(std::move(node));
+        return;
+    }
+    opening_.erase(found);
+    idle_since_ = now_ns();
+    context_.counters.upgrades.fetch_add(1, std::memory_order_relaxed);
+    const Ref<Dial> dial = std::move(opening->dial);
+    if (dial) dial->done(std::move(result));
+}
+
 void Session::on_accept(uint32_t id, const unsigned char *payload, size_t size) {
     const auto found = opening_.find(id);
-    if (found == opening_.end() || (found->second && !found->second->sent)) return broken("an answer nobody asked for");
+    if (found == opening_.end() || (found->second && found->second->step != Opening::Step::open))
+        return broken("an answer nobody asked for");
     if (size < 8 || size - 8 > greeting_max_bytes || !valid_window(get_u64(payload)))
         return broken("an answer with an impossible window");
     const Ref<Opening> opening = found->second;
@@ -305,7 +360,8 @@ void Session::on_accept(uint32_t id, const unsigned char *payload, size_t size) 
 
 void Session::on_refuse(uint32_t id, const unsigned char *payload, size_t size) {
     const auto found = opening_.find(id);
-    if (found == opening_.end() || (found->second && !found->second->sent)) return broken("a refusal nobody asked for");
+    if (found == opening_.end() || (found->second && found->second->step != Opening::Step::open))
+        return broken("a refusal nobody asked for");
     if (size < 4 || size > 4 + text_max) return broken("an impossible refusal");
     const Ref<Opening> opening = std::move(found->second);
     opening_.erase(found);

@@ -70,7 +70,7 @@ size_t Session::space() const noexcept {
 bool Session::have_out() noexcept {
     if (out_ != nullptr) return true;
     out_ = static_cast<unsigned char *>(pool_.take());
-    out_begin_ = out_end_ = 0;
+    out_begin_ = out_end_ = headroom_;
     if (out_ == nullptr) fail(MUSTER_E_NOMEM, "out of memory");
     return out_ != nullptr;
 }
@@ -113,9 +113,14 @@ void Session::put_control(SessionFrame kind, uint32_t stream, std::string_view h
 // Gives the channel what is staged. True: nothing is left.
 bool Session::drain() noexcept {
     while (out_ != nullptr && out_begin_ != out_end_ && send_failed_.status >= 0) {
-        const size_t size = std::min(channel_->room(), out_end_ - out_begin_);
+        const size_t room = channel_->room(), size = std::min(room, out_end_ - out_begin_);
         size_t taken = 0;
-        const Status status = size == 0 ? MUSTER_AGAIN : channel_->send(out_ + out_begin_, size, taken);
+        Status status = size == 0 ? MUSTER_AGAIN : MUSTER_E_UNSUPPORTED;
+        if (size != 0 && size == out_end_ - out_begin_) {
+            status = channel_->send_segment(out_, out_begin_, size);
+            if (status == MUSTER_OK) out_ = nullptr, taken = size;
+        }
+        if (status == MUSTER_E_UNSUPPORTED) status = channel_->send(out_ + out_begin_, size, taken);
         if (status < 0) {
             send_failed(status);
             break;
@@ -168,9 +173,9 @@ void Session::settle(bool sent) noexcept {
 bool Session::stage() {
     while (!raw_.empty()) { // bytes of the handshake, the prefix of the seal
         if (!have_out()) return false;
-        out_begin_ = 0;
-        out_end_ = raw_.size();
-        memcpy(out_, raw_.data(), raw_.size());
+        out_begin_ = headroom_;
+        out_end_ = headroom_ + raw_.size();
+        memcpy(out_ + out_begin_, raw_.data(), raw_.size());
         raw_.clear();
         return true;
     }
@@ -183,9 +188,8 @@ bool Session::stage() {
     if (goodbye_due_ && put(SessionFrame::goodbye, 0)) goodbye_due_ = false;
     if (state_ == State::leaving) return out_ != nullptr;
     for (auto &[id, opening] : opening_) {
-        if (!opening || opening->sent) continue;
+        if (!opening || (opening->step != Opening::Step::begin && opening->step != Opening::Step::here)) continue;
         if (!put_open(id, *opening)) return out_ != nullptr;
-        opening->sent = true;
     }
     for (size_t left = ready_count_; left != 0 && (out_ == nullptr || space() > 16 * 1024); left--) {
         const Ref<SessionStream> stream(ready_.first());
@@ -196,14 +200,21 @@ bool Session::stage() {
     return out_ != nullptr;
 }
 
-bool Session::put_open(uint32_t id, const Opening &opening) {
+bool Session::put_open(uint32_t id, Opening &opening) {
+    if (opening.step == Opening::Step::begin && opening.elsewhere && (near_ || peer_direct_)) {
+        if (!put(SessionFrame::where, id, opening.service)) return false;
+        opening.step = Opening::Step::asking;
+        return true;
+    }
     unsigned char head[10];
     put_u64(head, opening.options.window_bytes);
     put_u16(head + 8, static_cast<uint16_t>(opening.service.size()));
     std::string payload(reinterpret_cast<char *>(head), sizeof head);
     payload += opening.service;
     payload += opening.options.greeting;
-    return put(SessionFrame::open, id, payload);
+    if (!put(SessionFrame::open, id, payload)) return false;
+    opening.step = Opening::Step::open;
+    return true;
 }
 
 // Says what a stream has to say. True: it is to be asked again.
@@ -257,7 +268,7 @@ bool Session::stage_data(SessionStream &stream, bool closed) {
     }
     if (stream.credit_ == 0) return false; // comes back with the next credit
     if (out_ != nullptr && space() < 16 * 1024) return true;
-    const size_t room = out_ == nullptr ? session_data_max : std::min(session_data_max, space() - 64);
+    const size_t room = out_ == nullptr ? session_data_max - headroom_ : std::min(session_data_max, space() - 64);
     const size_t limit = std::min<uint64_t>({stream.credit_, room, ready_.empty() ? room : shared_piece_bytes});
     iovec spans[16];
     int count = 0;

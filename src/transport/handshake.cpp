@@ -211,6 +211,8 @@ SecretKey Handshake::derive(const char *label, bool with_all) const {
 std::string Handshake::details() const {
     HandshakeDetails own;
     own.local = config_.local;
+    own.covered = config_.covered;
+    own.direct = config_.direct;
     own.external = config_.external;
     own.upgrade = config_.upgrade;
     own.shared = config_.shared;
@@ -269,10 +271,13 @@ Status Handshake::agree(HandshakeDetails theirs) {
     agreed_.local = config_.local && theirs.local && config_.host.same_kernel(theirs.host);
     const bool always = config_.seal == SealWish::always || (peer_wishes_ & wish_seal) != 0;
     const bool own_never = config_.seal == SealWish::never, peer_never = (peer_wishes_ & wish_no_seal) != 0;
-    if (!agreed_.local && !always && own_never != peer_never)
+    const bool safe = agreed_.local || (config_.covered && theirs.covered);
+    if (!safe && !always && own_never != peer_never)
         return fail(Refusal::seal_differs, MUSTER_E_PROTOCOL,
                     "the link leaves the host, and one side does not seal it: seal=no must be written on both sides");
-    agreed_.sealed = always || (!agreed_.local && !own_never);
+    agreed_.sealed = always || (!safe && !own_never);
+    agreed_.near = config_.upgrade && theirs.upgrade && config_.host.same_place(theirs.host);
+    agreed_.peer_direct = theirs.direct;
     agreed_.shared_window = std::min(config_.window, agreed_.peer_window);
     const bool must = config_.shared || theirs.shared;
     const bool like = must || (config_.upgrade && theirs.upgrade && !agreed_.sealed);

@@ -67,7 +67,9 @@ struct HandshakeConfig {
     bool auth = true;
     SecretKey secret{};
     SealWish seal = SealWish::off_host;
-    bool local = false;    // this end sees that the bytes stay on the host (or are encrypted by other means)
+    bool local = false;    // this end sees that the bytes stay on the host
+    bool covered = false;  // this end sees that they are encrypted by other means
+    bool direct = false;   // streams may be had by other ways than this link
     bool external = false; // no thread of its own: silence does not mean death
     bool upgrade = false;  // would move to shared memory
     bool shared = false;   // must move to shared memory
@@ -88,6 +90,8 @@ struct Agreement {
     bool peer_external = false;
     bool local = false; // on one host, as far as both can tell
     bool sealed = false;
+    bool near = false; // both would move to shared memory, and are where that can be
+    bool peer_direct = false;
     Passing pairing = Passing::no; // shared memory is to be passed this way
     PairOffer offer;
     uint64_t shared_window = 0;

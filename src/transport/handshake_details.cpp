@@ -14,7 +14,9 @@ enum : uint32_t {
     flag_upgrade = 4,
     flag_shared = 8,
     flag_here = 16,
-    flag_aside = 32
+    flag_aside = 32,
+    flag_covered = 64,
+    flag_direct = 128
 };
 } // namespace
 
@@ -22,7 +24,8 @@ std::string HandshakeDetails::encode() const {
     unsigned char fixed[fixed_bytes];
     const uint32_t flags = (local ? uint32_t{flag_local} : 0) | (external ? uint32_t{flag_external} : 0) |
                            (upgrade ? uint32_t{flag_upgrade} : 0) | (shared ? uint32_t{flag_shared} : 0) |
-                           (here ? uint32_t{flag_here} : 0) | (aside ? uint32_t{flag_aside} : 0);
+                           (here ? uint32_t{flag_here} : 0) | (aside ? uint32_t{flag_aside} : 0) |
+                           (covered ? uint32_t{flag_covered} : 0) | (direct ? uint32_t{flag_direct} : 0);
     put_u32(fixed, flags);
     put_u64(fixed + 4, window);
     put_u64(fixed + 12, static_cast<uint64_t>(heartbeat_ns));
@@ -50,6 +53,8 @@ bool HandshakeDetails::decode(std::string_view text) {
     shared = (flags & flag_shared) != 0;
     here = (flags & flag_here) != 0;
     aside = (flags & flag_aside) != 0;
+    covered = (flags & flag_covered) != 0;
+    direct = (flags & flag_direct) != 0;
     window = get_u64(at + 4);
     if (window < 4096 || window > (uint64_t{1} << 30) || (window & (window - 1)) != 0) return false;
     const uint64_t heartbeat = get_u64(at + 12);

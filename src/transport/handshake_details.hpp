@@ -9,7 +9,8 @@ namespace muster {
 
 // A value.
 struct HandshakeDetails {
-    bool local = false, external = false, upgrade = false, shared = false, here = false, aside = false;
+    bool local = false, external = false, upgrade = false, shared = false, here = false, aside = false, covered = false,
+         direct = false;
     uint64_t window = 0;
     int64_t heartbeat_ns = 0;
     HostIdentity host;

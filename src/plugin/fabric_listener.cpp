@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+// Listening over a fabric: the authority is asked for, now or later, and streams may be had without the fabric, too.
+#include "plugin/fabric.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <sodium.h>
+
+namespace muster {
+
+namespace {
+constexpr int64_t first_pause_ns = 5'000'000, longest_pause_ns = 200'000'000;
+constexpr size_t authority_max = 1024;
+} // namespace
+
+// Waits on the calling thread for what the plug-in answers; while whoever keeps the names cannot be asked and there is
+// time for it, asks again.
+Result<Ref<TransportListener>> Fabric::listen(const Address &address, const TransportOptions &options,
+                                              Ref<ListenerCore> core) {
+    Result<SessionAddress> own = session_address(context_, address, introduces());
+    if (!own) return own.error();
+    if (const Result<void> checked = check(*own, true); !checked) return checked.error();
+    const auto listener = make_ref<FabricListener>(*this, *own, options, std::move(core));
+    Deadline until(options.retry_ns);
+    for (int64_t pause = first_pause_ns;; pause = std::min(pause * 2, longest_pause_ns)) {
+        const Result<void> done = publish(listener);
+        if (done) return Ref<TransportListener>(listener);
+        if (done.status() != MUSTER_E_UNREACHABLE || options.retry_ns == 0 || until.left() <= pause)
+            return done.error();
+        Signal nobody;
+        Deadline shortly(pause);
+        if (const Status status = context_.sleep(nobody, nobody.seen(), shortly); status < 0) return done.error();
+    }
+}
+
+Result<void> Fabric::publish(const Ref<FabricListener> &listener) {
+    const auto publishing = make_ref<Publishing>();
+    const Result<void> begun = run_on_loop(context_, [&]() -> Result<void> {
+        begin_publishing(listener, publishing);
+        return {};
+    });
+    if (!begun) return begun;
+    Deadline endless(-1); // the plug-in answers, or the context closes
+    for (;;) {
+        const uint32_t seen = publishing->answered.seen();
+        // acquire: pairs with end_publishing(); the result is there.
+        if (publishing->over.load(std::memory_order_acquire)) return publishing->result;
+        if (const Status status = context_.sleep(publishing->answered, seen, endless); status < 0) {
+            // The loop thread cannot wait for itself.
+            if (const Ref<FabricListener> nobody = std::move(publishing->listener))
+                services_.erase(listener->wanted_.service);
+            return Error::make(status, "listen %s: this thread has to serve the transport it would wait for",
+                               listener->wanted_.full.c_str());
+        }
+    }
+}
+
+void Fabric::begin_publishing(const Ref<FabricListener> &listener, const Ref<Publishing> &publishing) {
+    const SessionAddress &wanted = listener->wanted_;
+    if (Result<void> started = ensure_started(); !started) return end_publishing(*publishing, started);
+    if (services_.count(wanted.service) != 0)
+        return end_publishing(
+            *publishing,
+            Error::make(MUSTER_E_EXISTS, "listen %s: this process has such a service already", wanted.full.c_str()));
+    // Nothing after publish() needs memory.
+    char text[authority_max];
+    listener->authority_.reserve(sizeof text);
+    listener->address_.reserve(scheme_.size() + 3 + sizeof text + 1 + wanted.service.size());
+    const std::string name = authority(wanted);
+    const uint64_t question = next_question_++;
+    publishing_.emplace(question, publishing);
+    services_.emplace(wanted.service, listener);
+    publishing->listener = listener;
+    uint64_t text_bytes = 0;
+    Error error;
+    const Status status = ops_.publish(self_, name.data(), name.size(), question, text, &text_bytes, &error);
+    if (status == MUSTER_AGAIN) return;
+    if (status == MUSTER_OK)
+        published(question, status, text, std::min<uint64_t>(text_bytes, sizeof text));
+    else
+        published(question, status, error.message, strnlen(error.message, sizeof error.message));
+}
+
+void Fabric::published(uint64_t question, Status status, const char *text, size_t text_bytes) {
+    const auto found = publishing_.find(question);
+    if (found == publishing_.end())
+        return context_.log(MUSTER_LOG_ERROR, "%s answered a publish that was over", plugin_.name());
+    const Ref<Publishing> publishing = std::move(found->second);
+    publishing_.erase(found);
+    const Ref<FabricListener> listener = publishing->listener;
+    if (status != MUSTER_OK) {
+        Error error;
+        memcpy(error.message, text, std::min<size_t>(text_bytes, sizeof error.message - 1));
+        if (listener) error = plugin_error(plugin_, error, status, "listen", listener->wanted_.full);
+        error.status = std::min(error.status, -1);
+        return end_publishing(*publishing, error);
+    }
+    if (!listener) { // nobody waits any more
+        withdrawn_.emplace_back(text, std::min(text_bytes, authority_max));
+        tidy_.post(context_);
+        return end_publishing(*publishing, {});
+    }
+    listener->authority_.assign(text, std::min(text_bytes, authority_max));
+    listener->address_.append(scheme_).append("://").append(listener->authority_);
+    if (!listener->wanted_.service.empty()) listener->address_.append("/").append(listener->wanted_.service);
+    listener->open_ = true;
+    end_publishing(*publishing, {});
+}
+
+void Fabric::end_publishing(Publishing &publishing, Result<void> result) noexcept {
+    const Ref<FabricListener> listener = std::move(publishing.listener);
+    if (listener && !listener->open_) services_.erase(listener->wanted_.service);
+    publishing.result = result;
+    // release: pairs with the waiting thread.
+    publishing.over.store(true, std::memory_order_release);
+    context_.notify(publishing.answered);
+}
+
+// ---- a listener
+// ------------------------------------------------------------------------------------------------------
+
+FabricListener::FabricListener(Fabric &fabric, const SessionAddress &address, const TransportOptions &options,
+                               Ref<ListenerCore> core)
+    : fabric_(&fabric), wanted_(address), options_(options), core_(std::move(core)) {}
+
+void FabricListener::close() noexcept {
+    const Result<void> done = run_on_loop(fabric_->context_, [this]() -> Result<void> {
+        withdraw();
+        return {};
+    });
+    if (!done) return; // the loop has stopped, and took it along
+}
+
+void FabricListener::withdraw() noexcept {
+    if (!std::exchange(open_, false)) return;
+    const Ref<FabricListener> alive(this);
+    for (Ref<TransportListener> *const other : {&shared_, &direct_})
+        if (const Ref<TransportListener> gone = std::move(*other)) gone->close();
+    fabric_->services_.erase(wanted_.service);
+    if (fabric_->ops_.withdraw != nullptr) fabric_->ops_.withdraw(fabric_->self_, authority_.data(), authority_.size());
+}
+
+// Streams that come in there go the same way as those over the fabric. What cannot be had is left out.
+std::string FabricListener::elsewhere(bool near) {
+    const auto listen = [&](Ref<TransportListener> &listener, bool &tried, const std::string &text) {
+        if (std::exchange(tried, true)) return;
+        auto address = parse_address(text + (wanted_.auth ? "" : "?auth=none"));
+        const Ref<Transport> transport =
+            address ? Registry::of(fabric_->context_).known(address->scheme) : Ref<Transport>();
+        auto made =
+            transport ? transport->listen(*address, options_, core_) : Result<Ref<TransportListener>>(address.error());
+        if (made) listener = std::move(*made);
+        if (!made) fabric_->context_.log(MUSTER_LOG_WARN, "%s: %s", address_.c_str(), made.error().message);
+    };
+    std::string places;
+    if (near && wanted_.upgrade) {
+        unsigned char random[16];
+        char name[2 * sizeof random + 1];
+        randombytes_buf(random, sizeof random);
+        sodium_bin2hex(name, sizeof name, random, sizeof random);
+        listen(shared_, shared_tried_, std::string("shm://") + name);
+        if (shared_) places += shared_->address() + (wanted_.auth ? "" : "?auth=none");
+    }
+    if (!near && !wanted_.direct.empty() && wanted_.direct != "no") {
+        listen(direct_, direct_tried_, "tcp://" + wanted_.direct);
+        if (direct_) places += direct_->address() + (wanted_.auth ? "" : "?auth=none");
+    }
+    return places.size() <= session_elsewhere_max ? places : "";
+}
+
+} // namespace muster

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+#include "plugin/introduction.hpp"
+
+#include "plugin/loop_watch.hpp"
+#include "plugin/session.hpp"
+
+namespace muster {
+
+namespace {
+constexpr int64_t patience_ns = 3'000'000'000; // for each address: packets to it may vanish
+}
+
+Introduction::Introduction(Session &session, uint32_t id, const TransportOptions &options, std::string addresses)
+    : context_(session.context()), session_(&session), id_(id), options_(options), addresses_(std::move(addresses)),
+      result_(Error()) {
+    options_.retry_ns = 0;
+}
+
+Introduction::~Introduction() = default;
+
+void Introduction::next() noexcept {
+    const Ref<Introduction> alive(this);
+    try {
+        while (!addresses_.empty()) {
+            const size_t end = std::min(addresses_.find('\n'), addresses_.size());
+            const std::string text = addresses_.substr(0, end);
+            addresses_.erase(0, end + 1);
+            auto address = parse_address(text);
+            if (!address || (address->scheme != "shm" && address->scheme != "tcp")) continue;
+            const Ref<Transport> transport = Registry::of(context_).known(address->scheme);
+            if (!timer_)
+                timer_ =
+                    std::make_unique<LoopTimer>(context_, [this] { done(Error::make(MUSTER_TIMEOUT, "not in time")); });
+            timer_->start(patience_ns, 0);
+            {
+                const std::lock_guard hold(lock_);
+                trying_ = true;
+            }
+            return transport->dial(*address, options_, Ref<Dial>(this));
+        }
+    } catch (const std::bad_alloc &) {
+        return done(Error::make(MUSTER_E_NOMEM, "out of memory"));
+    }
+    if (const Ref<Session> session = std::move(session_)) {
+        timer_.reset();
+        session->introduced(id_, Error::make(MUSTER_E_UNREACHABLE, "nowhere"));
+    }
+}
+
+void Introduction::done(Result<Ref<Stream>> result) noexcept {
+    Ref<Attempt> over; // goes without the lock
+    {
+        const std::lock_guard hold(lock_);
+        if (!std::exchange(trying_, false)) return; // too late: the stream, if there is one, closes as `result` goes
+        over = std::move(attempt_);
+        result_ = std::move(result);
+    }
+    if (over && result_.error().status == MUSTER_TIMEOUT) over->stop();
+    settle_.post(context_);
+}
+
+bool Introduction::stop_by(Ref<Attempt> attempt) noexcept {
+    const std::lock_guard hold(lock_);
+    if (!trying_) return false;
+    attempt_ = std::move(attempt);
+    return true;
+}
+
+void Introduction::settle() noexcept {
+    const Ref<Session> session = session_;
+    if (!session) return;
+    Result<Ref<Stream>> result{Error()};
+    {
+        const std::lock_guard hold(lock_);
+        if (trying_) return;
+        result = std::exchange(result_, Result<Ref<Stream>>(Error()));
+    }
+    if (!result) return next();
+    session_.reset();
+    timer_.reset();
+    session->introduced(id_, std::move(result));
+}
+
+void Introduction::stop() noexcept {
+    session_.reset();
+    timer_.reset();
+    Ref<Attempt> attempt;
+    {
+        const std::lock_guard hold(lock_);
+        trying_ = false;
+        attempt = std::move(attempt_);
+    }
+    if (attempt) attempt->stop();
+}
+
+} // namespace muster

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// Two processes that have met over a fabric may have a stream between them by a better way: shared memory, a connection
+// of their own. The accepting side says where; the dialling side tries it here, and if nothing works the stream goes
+// over the fabric after all.
+#include "context/errand.hpp"
+#include "transport/transport.hpp"
+
+#include <mutex>
+
+namespace muster {
+
+class LoopTimer;
+class Session;
+
+// Tries addresses one after the other; Session::introduced() tells how it ended, once, on the loop thread, unless it
+// was stopped. done() and stop_by() from any thread, the rest on the loop thread.
+class Introduction final : public Dial {
+  public:
+    // `addresses`: shm:// and tcp://, a newline between them; others are passed over.
+    Introduction(Session &session, uint32_t id, const TransportOptions &options, std::string addresses);
+    ~Introduction() override;
+    void start() noexcept { next(); }
+    void stop() noexcept;
+    void done(Result<Ref<Stream>> result) noexcept override;
+    bool stop_by(Ref<Attempt> attempt) noexcept override;
+    Context &context() noexcept override { return context_; }
+
+  private:
+    void next() noexcept;
+    void settle() noexcept;
+
+    Context &context_;
+    Ref<Session> session_; // empty: over
+    const uint32_t id_;
+    TransportOptions options_;
+    std::string addresses_; // those not tried yet
+    std::unique_ptr<LoopTimer> timer_;
+    Errand<Introduction, &Introduction::settle> settle_{*this};
+    std::mutex lock_; // guards the rest
+    bool trying_ = false;
+    Ref<Attempt> attempt_;
+    Result<Ref<Stream>> result_;
+};
+
+} // namespace muster
