@@ -5,6 +5,7 @@
 #define MUSTER_MUSTER_H
 
 #include <muster/base.h>
+#include <muster/broker.h>
 #include <muster/context.h>
 #include <muster/process.h>
 #include <muster/queue.h>

@@ -25,6 +25,7 @@
 #ifndef MUSTER_PLUGIN_H
 #define MUSTER_PLUGIN_H
 
+#include <muster/broker.h>
 #include <muster/transport.h>
 
 #ifdef __cplusplus
@@ -138,6 +139,25 @@ typedef struct muster_connections_ops {
     void (*abort)(void *connection);
 } muster_connections_ops;
 
+/** What a plug-in does whose fabric hangs on a broker: muster_broker_open() and the rest of broker.h. Unlike all else these
+ * run on the threads of their callers, any number at a time for different brokers, one at a time for one. */
+typedef struct muster_broker_ops {
+    uint32_t struct_size; /**< sizeof(muster_broker_ops) of the plug-in. */
+    uint32_t reserved;    /**< Zero. */
+
+    /** Starts a broker. `self` is the fabric's, which need not be started, and is not stopped before the broker is
+     * closed. Writes the authority members use to out_authority (capacity 1024 bytes) with its length. */
+    muster_status (*open)(void *self, const char *authority, uint64_t authority_bytes,
+                          const muster_broker_config *config, void **out_broker, char *out_authority,
+                          uint64_t *out_authority_bytes, muster_error *error);
+
+    /** Reads its figures. */
+    void (*stats)(void *broker, muster_broker_stats *out_stats);
+
+    /** Stops it, waiting for so many nanoseconds at most for what is on its way, and frees it. Called once. */
+    void (*close)(void *broker, int64_t timeout_ns);
+} muster_broker_ops;
+
 /** What a fabric plug-in does. Registered by muster_host::add_fabric; the table must outlive the process.
  * A peer is a number of the plug-in's choosing for one incarnation of one process: when a process dies and another
  * takes its place or name, that one is another number. Addresses are `scheme://authority/service?options`: the
@@ -198,6 +218,8 @@ typedef struct muster_fabric_ops {
      * behind the message are the plug-in's then, too. Messages that do not end their segment still come by send. May be
      * NULL: all come by send. */
     muster_status (*send_segment)(void *self, uint64_t peer, void *segment, uint64_t offset_bytes, uint64_t size_bytes);
+
+    const muster_broker_ops *broker; /**< The broker of this fabric; NULL: it has none. */
 } muster_fabric_ops;
 
 /** What the library does for plug-ins; given to `muster_plugin_v1`, good until stop of the last scheme has returned. */

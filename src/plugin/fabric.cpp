@@ -61,6 +61,10 @@ Result<Ref<Fabric>> Fabric::make(Plugin &plugin, const std::string &scheme, cons
         return Error::make(MUSTER_E_PLUGIN, "%s: %s:// wants %llu bytes in front of a message, at most %zu",
                            plugin.name(), scheme.c_str(), static_cast<unsigned long long>(ops.headroom_bytes),
                            headroom_max);
+    if (ops.broker != nullptr && (ops.broker->struct_size != sizeof(muster_broker_ops) || ops.broker->open == nullptr ||
+                                  ops.broker->stats == nullptr || ops.broker->close == nullptr))
+        return Error::make(MUSTER_E_PLUGIN, "%s: the broker of %s:// lacks an operation", plugin.name(),
+                           scheme.c_str());
     return Ref<Fabric>::adopt(new Fabric(plugin, scheme, ops, self));
 }
 

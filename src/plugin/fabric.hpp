@@ -83,6 +83,11 @@ class Fabric final : public Transport, public SessionTransport {
     void charge(Peer &peer, uint64_t bytes) const noexcept;
     bool introduces() const noexcept { return (ops_.flags & MUSTER_PLUGIN_INTRODUCES) != 0; }
 
+    const muster_broker_ops *broker(void *&self) noexcept override {
+        self = self_;
+        return ops_.broker;
+    }
+
     Object &transport_object() noexcept override { return *this; }
     void context_closes() noexcept override;
     bool context_drained() noexcept override;

@@ -5,7 +5,7 @@
 #include "stream/stream.hpp"
 #include "transport/address.hpp"
 
-#include <muster/transport.h>
+#include <muster/plugin.h>
 
 #include <map>
 #include <memory>
@@ -54,6 +54,11 @@ class Transport : public Object {
     // The calling thread of muster_transport_listen(). Connections go to core->offer().
     virtual Result<Ref<TransportListener>> listen(const Address &address, const TransportOptions &options,
                                                   Ref<ListenerCore> core) = 0;
+    // The transport's broker, if it has one, and what its functions are called with.
+    virtual const muster_broker_ops *broker(void *&self) noexcept {
+        self = nullptr;
+        return nullptr;
+    }
     // Is the calling thread the one that has to serve this transport? Then it must not wait for it.
     virtual bool would_deadlock() noexcept { return false; }
 };

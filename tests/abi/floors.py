@@ -14,7 +14,7 @@ HOUSE = [
     "process",
     "epoch atomic",
     "stream",
-    "transport plugin serve",
+    "transport plugin serve broker",
     "am message socket poller",
     "store",
     "rendezvous agent",

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/** @file
+ * Brokers: the middle of a star. Members connect to it and to nobody else, and reach each other through it.
+ *
+ * A broker needs a transport that has one; of ours that is `zmq://`. `muster broker` runs one as a program of its own;
+ * here it runs on threads of its own inside this process. Members find it at its address: they listen at
+ * `zmq://name@host:8100/` and dial `zmq://name@host:8100/`, from other contexts and processes or from this one.
+ *
+ * A broker keeps no bytes for anybody but what is on its way: for each pair of members at most the window. It takes part
+ * in no stream, and does not look into them. It proves the context's secret to each member, and each member to it, and
+ * encrypts (CURVE) with keys derived from the secret, unless told otherwise.
+ *
+ * Brokers make a tree: one with a parent is a member of that, and what its own members do not know is looked for there. */
+#ifndef MUSTER_BROKER_H
+#define MUSTER_BROKER_H
+
+#include <muster/context.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Opaque; made by muster_broker_open(). */
+typedef struct muster_broker muster_broker;
+
+/** Flags of muster_broker_config::flags. */
+enum muster_broker_flag {
+    MUSTER_BROKER_OPEN = 1,    /**< Lets everybody in, without proof and without CURVE. Members say `curve=no`. */
+    MUSTER_BROKER_NO_CURVE = 2 /**< Does not encrypt; members say `curve=no`. The secret is proved all the same. */
+};
+
+/** How to run a broker; all zero means the defaults named here. */
+typedef struct muster_broker_config {
+    uint32_t struct_size;  /**< sizeof(muster_broker_config) of the caller. */
+    uint32_t flags;        /**< ::muster_broker_flag values, or'ed. */
+    const char *parent;    /**< Address of the broker above, `zmq://host:8100/`; NULL: there is none. */
+    uint64_t parent_bytes; /**< Length of that text. */
+    uint64_t window_bytes; /**< Most bytes on their way from one member to one other, 64 KiB to 1 GiB; 0: 2 MiB. The same
+                                for all brokers of a tree. */
+    uint32_t max_members;  /**< Members of this broker at a time; 0: 65536. */
+    uint32_t reserved;     /**< Zero. */
+} muster_broker_config;
+
+/** Figures of a broker. */
+typedef struct muster_broker_stats {
+    uint64_t members;       /**< Processes that are in now. */
+    uint64_t brokers;       /**< Brokers below it now. */
+    uint64_t has_parent;    /**< 1: connected to the broker above. */
+    uint64_t names;         /**< Names taken now; known to the broker at the top alone. */
+    uint64_t pairs;         /**< Pairs of members that have talked, and of which both are in; counted from each side. */
+    uint64_t messages;      /**< Messages of members passed on, since the start. */
+    uint64_t bytes;         /**< Bytes in them. */
+    uint64_t queued_bytes;  /**< Most bytes that can be on their way now: sent, and not said to be taken. */
+    uint64_t connections;   /**< Connections now, those that are not members yet included. */
+    uint64_t refused;       /**< Connections not let in, or thrown out for breaking the protocol. */
+    uint64_t lost;          /**< Members and brokers that went without a word. */
+    uint64_t reserved[5];   /**< Zero. */
+} muster_broker_stats;
+
+/** Starts a broker on threads of its own; they end with it, and at the latest with the context.
+ * @param[in]  context        Its secret is what members prove; its log gets the broker's records.
+ * @param[in]  address        Where to listen: `zmq://127.0.0.1:8100/`; port 0 listens anywhere. A host of several
+ *                            addresses listens on the one named; `zmq://0.0.0.0:8100/` on all.
+ * @param[in]  address_bytes  Length of the text, at most 4096.
+ * @param[in]  config         Options; copied. NULL means all defaults.
+ * @param[out] out_broker     The broker; the caller owns one reference.
+ * @param[out] error          Detail on failure, or NULL.
+ * @retval MUSTER_OK             It listens.
+ * @retval MUSTER_E_ARG          No context, address or place for the broker, or a value out of range.
+ * @retval MUSTER_E_ABI          The config has non-zero fields newer than this library.
+ * @retval MUSTER_E_ADDRESS      The address, or the parent's, is none of this kind.
+ * @retval MUSTER_E_EXISTS       The port is taken.
+ * @retval MUSTER_E_PERMISSION   The port may not be taken by this user.
+ * @retval MUSTER_E_UNREACHABLE  This host has no such address.
+ * @retval MUSTER_E_UNSUPPORTED  The transport has no broker.
+ * @retval MUSTER_E_LIMIT        Threads or descriptors ran out.
+ * @retval MUSTER_E_NOMEM        No memory.
+ * @retval MUSTER_E_CLOSED       The context is closed.
+ * @retval MUSTER_E_FORKED       The context belongs to the parent process.
+ * @retval MUSTER_E_SYSTEM       Another failure of the system, in the error.
+ * @retval MUSTER_E_PLUGIN       The plug-in cannot be loaded, or failed; other negative statuses of muster_plugin_find()
+ *                               and of the plug-in are passed on.
+ * @threads{any} @blocks{while the plug-in is loaded, and for the lookup of a name} @since 0.1 */
+MUSTER_API muster_status muster_broker_open(muster_context *context, const char *address, size_t address_bytes,
+                                            const muster_broker_config *config, muster_broker **out_broker,
+                                            muster_error *error);
+
+/** Gives the address members use: the real port, `zmq://127.0.0.1:8100/`. They put their name in front: `name@`.
+ * @param[in]  broker     Broker to ask.
+ * @param[out] out_text   Where the text goes, NUL-terminated; NULL to learn the size only.
+ * @param[in]  capacity   Room there, the terminator included.
+ * @param[out] out_bytes  Length of the text, terminator not counted.
+ * @retval MUSTER_OK        Written, or its size was.
+ * @retval MUSTER_E_ARG     No broker or no place for the size.
+ * @retval MUSTER_E_LIMIT   The room is too small; out_bytes tells what is needed.
+ * @retval MUSTER_E_FORKED  The context belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_broker_address(muster_broker *broker, char *out_text, size_t capacity,
+                                               size_t *out_bytes);
+
+/** Reads the figures of a broker; of a closed one those of its end.
+ * @param[in]  broker     Broker to ask.
+ * @param[out] out_stats  Filled.
+ * @retval MUSTER_OK        Filled.
+ * @retval MUSTER_E_ARG     No broker or no place.
+ * @retval MUSTER_E_FORKED  The context belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_broker_get_stats(muster_broker *broker, muster_broker_stats *out_stats);
+
+/** Stops a broker. Its members lose their connections, and are told; what was passed to libzmq for them still goes out
+ * if they take it within the time given.
+ * @param[in] broker      Broker to stop; the reference stays the caller's.
+ * @param[in] timeout_ns  Longest wait for that; 0 drops it, -1 means 10 s.
+ * @retval MUSTER_OK        It has stopped; also if it had before.
+ * @retval MUSTER_E_ARG     No broker.
+ * @retval MUSTER_E_FORKED  The context belongs to the parent process.
+ * @threads{any} @blocks{up to timeout_ns, and until its threads have ended} @since 0.1 */
+MUSTER_API muster_status muster_broker_close(muster_broker *broker, int64_t timeout_ns);
+
+/** Gives up one reference; with the last one the broker is stopped, at once and not by this thread.
+ * @param[in] broker  What to release; NULL has no effect.
+ * @threads{any, finalizers included} @blocks{no} @since 0.1 */
+MUSTER_API void muster_broker_release(muster_broker *broker);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

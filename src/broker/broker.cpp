@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+#include "broker/broker.hpp"
+
+#include "transport/hub.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace muster {
+
+namespace {
+constexpr size_t authority_max = 1024;
+}
+
+Brokers &Brokers::of(Context &context) {
+    static const char key = 0;
+    Hub::of(context); // what it rests on is made before, and told later
+    Registry::of(context);
+    return static_cast<Brokers &>(
+        context.part(&key, [](Context &) -> std::unique_ptr<ContextPart> { return std::make_unique<Brokers>(); }));
+}
+
+bool Brokers::add(OpenBroker &broker) noexcept {
+    const std::lock_guard hold(lock_);
+    if (stopped_) return false;
+    broker.retain();
+    list_.push_back(broker);
+    return true;
+}
+
+void Brokers::remove(OpenBroker &broker) noexcept {
+    {
+        const std::lock_guard hold(lock_);
+        if (!list_.holds(broker)) return;
+        list_.remove(broker);
+    }
+    broker.release();
+}
+
+void Brokers::stop() noexcept {
+    for (;;) {
+        Ref<OpenBroker> broker;
+        {
+            const std::lock_guard hold(lock_);
+            stopped_ = true;
+            if (list_.empty()) return;
+            broker = Ref<OpenBroker>(list_.first());
+        }
+        broker->close(0);
+    }
+}
+
+Result<void> OpenBroker::open(const Address &address, const muster_broker_config &config) {
+    void *self = nullptr;
+    ops_ = transport_->broker(self);
+    if (ops_ == nullptr)
+        return Error::make(MUSTER_E_UNSUPPORTED, "broker %s: %s:// has no broker", address.text.c_str(),
+                           address.scheme.c_str());
+    const size_t slash = address.path.find('/');
+    if ((slash != std::string::npos && slash + 1 != address.path.size()) || !address.options.empty())
+        return Error::make(MUSTER_E_ADDRESS, "broker %s: nothing comes behind host and port", address.text.c_str());
+    const std::string authority = address.path.substr(0, slash);
+    char text[authority_max];
+    uint64_t text_bytes = 0;
+    Error why;
+    void *broker = nullptr;
+    const Status status = ops_->open(self, authority.data(), authority.size(), &config, &broker, text, &text_bytes, &why);
+    if (status != MUSTER_OK) {
+        const size_t length = strnlen(why.message, sizeof why.message);
+        Error told = Error::make(status < 0 ? status : MUSTER_E_PLUGIN, "broker %s: %.*s", address.text.c_str(),
+                                 length != 0 ? static_cast<int>(length) : 200,
+                                 length != 0 ? why.message : muster_status_text(status));
+        told.os_errno = why.os_errno;
+        told.provider_code = why.provider_code;
+        return told;
+    }
+    broker_ = broker;
+    address_ = address.scheme + "://" + std::string(text, std::min<uint64_t>(text_bytes, sizeof text)) + "/";
+    return {};
+}
+
+void OpenBroker::stats(muster_broker_stats &out) noexcept {
+    const std::lock_guard hold(lock_);
+    if (broker_ != nullptr) ops_->stats(broker_, &last_);
+    out = last_;
+}
+
+void OpenBroker::close(int64_t timeout_ns) noexcept {
+    {
+        const std::lock_guard hold(lock_);
+        if (void *const broker = std::exchange(broker_, nullptr)) {
+            ops_->stats(broker, &last_);
+            ops_->close(broker, timeout_ns);
+        }
+    }
+    Brokers::of(context_).remove(*this);
+}
+
+Result<Ref<Broker>> Broker::open(Context &context, std::string_view text, const muster_broker_config &config) {
+    auto address = parse_address(text);
+    if (!address) return address.error();
+    auto transport = Registry::of(context).find(address->scheme);
+    if (!transport) return transport.error();
+    Brokers &brokers = Brokers::of(context);
+    auto open = make_ref<OpenBroker>(context, std::move(*transport));
+    auto broker = make_ref<Broker>(context, open);
+    if (auto opened = open->open(*address, config); !opened) return opened.error();
+    if (brokers.add(*open)) return broker;
+    open->close(0);
+    return Error::make(MUSTER_E_CLOSED, "broker %s: the context is closed", address->text.c_str());
+}
+
+void Broker::last_reference_gone() noexcept {
+    if (context_->forked()) return;
+    const Ref<Context> alive(context_);
+    open_->close_soon();
+    delete this;
+}
+
+} // namespace muster

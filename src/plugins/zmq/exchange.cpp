@@ -1,0 +1,541 @@
+// SPDX-License-Identifier: MIT
+#include "exchange.hpp"
+
+#include <muster/context.h>
+
+#include <algorithm>
+
+namespace star {
+
+namespace {
+
+constexpr int64_t greeting_ns = 10'000'000'000; // a stranger has so long to become a member
+
+std::string_view payload_of(const Parcel &parcel) noexcept {
+    return {reinterpret_cast<const char *>(parcel.data) + head_bytes, parcel.size - head_bytes};
+}
+
+const unsigned char *bytes(std::string_view text) noexcept {
+    return reinterpret_cast<const unsigned char *>(text.data());
+}
+
+template <size_t size>
+std::string_view view(const std::array<unsigned char, size> &array) noexcept {
+    return {reinterpret_cast<const char *>(array.data()), array.size()};
+}
+
+std::string u64_text(uint64_t value) {
+    unsigned char word[8];
+    put_u64(word, value);
+    return {reinterpret_cast<char *>(word), sizeof word};
+}
+
+std::string number(uint64_t value) {
+    char text[17];
+    snprintf(text, sizeof text, "%llx", static_cast<unsigned long long>(value));
+    return text;
+}
+
+} // namespace
+
+Exchange::Exchange(Outlet &outlet, ExchangeConfig config) : outlet_(outlet), config_(std::move(config)) {}
+
+void Exchange::say(Route route, Kind kind, uint32_t word, uint64_t to, uint64_t from, std::string_view payload) {
+    outlet_.send(route, Head{kind, word, to, from}, payload);
+}
+
+Exchange::Node *Exchange::local(uint64_t id) noexcept {
+    const auto found = members_.find(id);
+    return found == members_.end() ? nullptr : found->second;
+}
+
+Route Exchange::route_of(uint32_t prefix) const noexcept {
+    const auto found = prefixes_.find(prefix);
+    if (found != prefixes_.end()) return found->second;
+    return parent_ ? parent_route : 0;
+}
+
+uint64_t Exchange::make_id() noexcept {
+    return uint64_t{config_.prefix} << 32 | next_id_++;
+}
+
+// ---- who comes in
+// ----------------------------------------------------------------------------------------------------
+
+void Exchange::message(Route route, Parcel &parcel, int64_t now_ns) {
+    now_ns_ = now_ns;
+    Head head;
+    const bool sound = get_head(parcel.data, parcel.size, head);
+    if (route == parent_route) {
+        if (sound && parent_) from_broker(route, nullptr, head, parcel);
+        return;
+    }
+    auto found = nodes_.find(route);
+    if (found == nodes_.end()) {
+        if (!sound || head.kind != Kind::hello) {
+            outlet_.log(MUSTER_LOG_WARN, "a connection that does not talk as a member does");
+            stats_.refused++;
+            return;
+        }
+        found = nodes_.emplace(route, std::make_unique<Node>()).first;
+        found->second->route = route;
+        found->second->since_ns = found->second->tokens_ns = now_ns;
+    }
+    Node &node = *found->second;
+    if (node.state == State::banned) return;
+    if (!sound) return ban(node, "it sends what is no message of a star");
+    switch (node.state) {
+    case State::stranger:
+        return head.kind == Kind::hello ? hello(node, head, payload_of(parcel)) : ban(node, "it does not greet");
+    case State::proving:
+        return head.kind == Kind::proof ? proof(node, payload_of(parcel)) : ban(node, "it does not prove itself");
+    case State::member:
+        return from_member(node, head, parcel, now_ns);
+    default:
+        return from_broker(route, &node, head, parcel);
+    }
+}
+
+void Exchange::hello(Node &node, const Head &, std::string_view payload) {
+    if (payload.size() != 1 + nonce_bytes || static_cast<unsigned char>(payload[0]) > 1)
+        return ban(node, "it greets in an unknown way");
+    node.broker = payload[0] == 1;
+    memcpy(node.theirs.data(), payload.data() + 1, nonce_bytes);
+    node.ours = make_nonce();
+    node.state = State::proving;
+    std::string reply(1, static_cast<char>(config_.open));
+    reply += view(node.ours);
+    reply += view(config_.open ? Proof{} : config_.proof(true, node.theirs, node.ours));
+    say(node.route, Kind::welcome, 0, 0, 0, reply);
+}
+
+void Exchange::proof(Node &node, std::string_view payload) {
+    if (payload.size() != proof_bytes + (node.broker ? 4 : 0)) return ban(node, "its proof has an impossible length");
+    if (!config_.open && !equal(bytes(payload), config_.proof(false, node.theirs, node.ours).data(), proof_bytes))
+        return refuse(node, MUSTER_E_AUTH, "it has another secret");
+    if (node.broker) return welcome_broker(node, get_u32(bytes(payload) + proof_bytes));
+    if (members_.size() >= config_.members_max)
+        return refuse(node, MUSTER_E_LIMIT, "the broker has as many members as it may have");
+    welcome_member(node);
+}
+
+void Exchange::welcome_member(Node &node) {
+    node.state = State::member;
+    node.id = make_id();
+    members_.emplace(node.id, &node);
+    say(node.route, Kind::ready, 0, node.id, 0, u64_text(config_.window));
+}
+
+void Exchange::welcome_broker(Node &node, uint32_t prefix) {
+    if (prefix == 0 || prefix == config_.prefix || prefixes_.count(prefix) != 0)
+        return refuse(node, MUSTER_E_EXISTS, "a broker of that number is there already");
+    node.state = State::broker;
+    node.id = uint64_t{prefix} << 32;
+    attach(node, prefix);
+    say(node.route, Kind::ready, 0, node.id, 0, u64_text(config_.window));
+    outlet_.log(MUSTER_LOG_INFO, "broker " + number(prefix) + " has come in below");
+}
+
+void Exchange::refuse(Node &node, muster_status status, const std::string &why) {
+    say(node.route, Kind::refused, static_cast<uint32_t>(status), 0, 0, why);
+    node.state = State::banned;
+    stats_.refused++;
+    outlet_.log(MUSTER_LOG_WARN, "a connection is refused: " + why);
+}
+
+// Nothing of it is taken any more. libzmq has no way to hang up on one of many.
+void Exchange::ban(Node &node, const std::string &why) {
+    if (node.state == State::member) remove_member(node, "it broke the protocol: " + why);
+    if (node.state == State::broker)
+        for (const uint32_t prefix : std::exchange(node.prefixes, {})) detach(node.route, node, prefix);
+    refuse(node, MUSTER_E_PROTOCOL, why);
+}
+
+bool Exchange::spend(Node &node, int64_t now_ns) {
+    const double passed = static_cast<double>(now_ns - node.tokens_ns) / 1e9;
+    node.tokens = std::min(tokens_max, node.tokens + passed * tokens_per_s);
+    node.tokens_ns = now_ns;
+    if (node.tokens < 1) return false;
+    node.tokens -= 1;
+    return true;
+}
+
+void Exchange::tick(int64_t now_ns) {
+    for (auto it = nodes_.begin(); it != nodes_.end();) {
+        Node &node = *(it++)->second;
+        const bool early = node.state == State::stranger || node.state == State::proving;
+        if (early && now_ns - node.since_ns > greeting_ns) refuse(node, MUSTER_E_AUTH, "the greeting took too long");
+    }
+}
+
+// ---- members
+// ---------------------------------------------------------------------------------------------------------
+
+void Exchange::from_member(Node &node, const Head &head, Parcel &parcel, int64_t now_ns) {
+    if (head.kind != Kind::bye && head.from != node.id) return ban(node, "it speaks for another");
+    switch (head.kind) {
+    case Kind::data:
+        return data(node, head, parcel);
+    case Kind::group:
+        return group(&node, node.route, head, parcel);
+    case Kind::credit:
+        if (!spend(node, now_ns) && head.word < 1024) return ban(node, "it gives credit in crumbs");
+        return route_on(head, parcel, node.route);
+    case Kind::part: {
+        const auto pair = node.pairs.find(head.to);
+        if (pair != node.pairs.end() && pair->second.out == 0) node.pairs.erase(pair);
+        return;
+    }
+    case Kind::bye:
+        remove_member(node, "it has left");
+        node.state = State::banned;
+        node.left = true;
+        return;
+    default:
+        break;
+    }
+    const std::string name(payload_of(parcel));
+    if (!spend(node, now_ns)) return ban(node, "it asks without end");
+    if (!valid_name(name)) return ban(node, "it names what cannot be a name");
+    switch (head.kind) {
+    case Kind::claim:
+        if (node.names.count(name) == 0 && node.names.size() >= names_max)
+            return say_answer(node.route, head, {MUSTER_E_LIMIT, name, "one member has no more than 64 names"});
+        return parent_ ? say(parent_route, Kind::claim, head.word, 0, node.id, name) : claim(head, node.route, name);
+    case Kind::release:
+        if (node.names.erase(name) == 0) return;
+        return parent_ ? say(parent_route, Kind::release, 0, 0, node.id, name) : release(node.id, name);
+    case Kind::find:
+        return parent_ ? say(parent_route, Kind::find, head.word, 0, node.id, name) : find(head, node.route, name);
+    default:
+        return ban(node, "it says what only brokers say");
+    }
+}
+
+void Exchange::data(Node &from, const Head &head, Parcel &parcel) {
+    if (parcel.size > head_bytes + message_max) return ban(from, "it sends more in one message than it may");
+    if (from.pairs.size() >= pairs_max && from.pairs.count(head.to) == 0)
+        return ban(from, "it talks to more others than it may");
+    Node *const to = local(head.to);
+    if (to == nullptr && (prefix_of(head.to) == config_.prefix || route_of(prefix_of(head.to)) == 0)) {
+        if (!spend(from, now_ns_)) return ban(from, "it talks to nobody without end");
+        return tell_lost(head.to, from.id, "there is no such member");
+    }
+    Pair &pair = from.pairs[head.to];
+    const uint64_t charge = cost(parcel.size);
+    if (pair.out != 0 && pair.out + charge > config_.window) return ban(from, "it sends more than it has credit for");
+    pair.out += charge;
+    queued_ += charge;
+    stats_.messages++;
+    stats_.bytes += parcel.size - head_bytes;
+    if (to != nullptr) {
+        deliver(*to, head, parcel);
+        return;
+    }
+    outlet_.forward(route_of(prefix_of(head.to)), parcel);
+}
+
+// To a member of this broker.
+bool Exchange::deliver(Node &to, const Head &head, Parcel &parcel) {
+    to.pairs[head.from]; // it is to hear of that one's end
+    return outlet_.forward(to.route, parcel);
+}
+
+void Exchange::credited(const Head &head) {
+    Node *const sender = local(head.to);
+    if (sender == nullptr) return;
+    const auto pair = sender->pairs.find(head.from);
+    if (pair == sender->pairs.end()) return;
+    const uint64_t bytes = std::min<uint64_t>(pair->second.out, head.word);
+    pair->second.out -= bytes;
+    queued_ -= bytes;
+}
+
+// What is between members goes on to whom it is for.
+void Exchange::route_on(const Head &head, Parcel &parcel, Route came_from) {
+    Node *const to = local(head.to);
+    if (head.kind == Kind::credit) credited(head);
+    if (to != nullptr) {
+        if (head.kind == Kind::data) {
+            stats_.messages++;
+            stats_.bytes += parcel.size - head_bytes;
+            deliver(*to, head, parcel);
+        } else {
+            if (head.kind == Kind::lost) {
+                const auto pair = to->pairs.find(head.from);
+                if (pair != to->pairs.end()) {
+                    queued_ -= pair->second.out;
+                    to->pairs.erase(pair);
+                }
+            }
+            outlet_.forward(to->route, parcel);
+        }
+        return;
+    }
+    const uint32_t prefix = prefix_of(head.to);
+    const Route next = prefix == config_.prefix ? 0 : route_of(prefix);
+    if (next == 0 || next == came_from) {
+        if (head.kind == Kind::data) tell_lost(head.to, head.from, "there is no such member");
+        return;
+    }
+    outlet_.forward(next, parcel);
+}
+
+// One message for many. Each broker gives it to those of its own and once to each neighbour that others hang on.
+void Exchange::group(Node *from, Route came_from, const Head &head, Parcel &parcel) {
+    const std::string_view payload = payload_of(parcel);
+    const size_t count = head.word, list = count * 8;
+    const bool sound = count != 0 && count <= group_max && payload.size() >= list && payload.size() - list <= message_max;
+    if (!sound) return from != nullptr ? ban(*from, "it sends to an impossible group") : void();
+    const uint64_t charge = cost(head_bytes + payload.size() - list);
+    std::vector<Route> next;
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t id = get_u64(bytes(payload) + 8 * i);
+        Node *const to = local(id);
+        const Route beyond = to != nullptr || prefix_of(id) == config_.prefix ? 0 : route_of(prefix_of(id));
+        if (from != nullptr && (to != nullptr || beyond != 0)) {
+            if (from->pairs.size() >= pairs_max && from->pairs.count(id) == 0)
+                return ban(*from, "it talks to more others than it may");
+            Pair &pair = from->pairs[id];
+            if (pair.out != 0 && pair.out + charge > config_.window)
+                return ban(*from, "it sends more than it has credit for");
+            pair.out += charge;
+            queued_ += charge;
+        }
+        if (to != nullptr) {
+            to->pairs[head.from];
+            outlet_.forward_copy(to->route, parcel);
+            stats_.messages++;
+            stats_.bytes += payload.size() - list;
+        } else if (beyond != 0 && beyond != came_from) {
+            if (std::find(next.begin(), next.end(), beyond) == next.end()) next.push_back(beyond);
+        } else if (beyond == 0) {
+            tell_lost(id, head.from, "there is no such member");
+        }
+    }
+    for (const Route route : next) outlet_.forward_copy(route, parcel);
+}
+
+// ---- names
+// -----------------------------------------------------------------------------------------------------------
+
+void Exchange::say_answer(Route route, const Head &question, const Answer &answer, uint64_t found) {
+    say(route, Kind::answer, question.word, question.from, found, answer.encode());
+    if (answer.status == MUSTER_OK) note_claim(question.from, found, answer.name);
+}
+
+// A member of this broker has got a name it claimed: it is claimed again if the broker above changes.
+void Exchange::note_claim(uint64_t asked, uint64_t owner, const std::string &name) {
+    Node *const member = asked == owner ? local(asked) : nullptr;
+    if (member != nullptr && member->names.size() < names_max) member->names.insert(name);
+}
+
+void Exchange::claim(const Head &head, Route route, const std::string &name) {
+    const auto [place, fresh] = names_.emplace(name, head.from);
+    if (!fresh && place->second != head.from)
+        return say_answer(route, head, {MUSTER_E_EXISTS, name, "another process has the name " + name});
+    owners_[head.from].insert(name);
+    say_answer(route, head, {MUSTER_OK, name, {}}, head.from);
+}
+
+void Exchange::find(const Head &head, Route route, const std::string &name) {
+    const auto found = names_.find(name);
+    if (found == names_.end())
+        return say_answer(route, head, {MUSTER_E_UNREACHABLE, name, "nobody is named " + name});
+    say_answer(route, head, {MUSTER_OK, name, {}}, found->second);
+}
+
+void Exchange::release(uint64_t owner, const std::string &name) {
+    const auto found = names_.find(name);
+    if (found == names_.end() || found->second != owner) return;
+    names_.erase(found);
+    const auto of_owner = owners_.find(owner);
+    of_owner->second.erase(name);
+    if (of_owner->second.empty()) owners_.erase(of_owner);
+}
+
+void Exchange::forsake(uint64_t owner) {
+    const auto found = owners_.find(owner);
+    if (found == owners_.end()) return;
+    for (const std::string &name : found->second) names_.erase(name);
+    owners_.erase(found);
+}
+
+// ---- ends
+// ------------------------------------------------------------------------------------------------------------
+
+void Exchange::tell_lost(uint64_t who, uint64_t to, const std::string &why) {
+    if (Node *const partner = local(to)) {
+        const auto pair = partner->pairs.find(who);
+        if (pair != partner->pairs.end()) {
+            queued_ -= pair->second.out;
+            partner->pairs.erase(pair);
+        }
+        return say(partner->route, Kind::lost, 0, to, who, why);
+    }
+    const Route next = prefix_of(to) == config_.prefix ? 0 : route_of(prefix_of(to));
+    if (next != 0) say(next, Kind::lost, 0, to, who, why);
+}
+
+void Exchange::remove_member(Node &node, const std::string &why) {
+    const uint64_t id = std::exchange(node.id, 0);
+    members_.erase(id);
+    for (const auto &[partner, pair] : std::exchange(node.pairs, {})) {
+        queued_ -= pair.out;
+        tell_lost(id, partner, why);
+    }
+    if (!node.names.empty()) parent_ ? say(parent_route, Kind::forsake, 0, 0, id) : forsake(id);
+    node.names.clear();
+}
+
+void Exchange::gone(Route route) {
+    const auto found = nodes_.find(route);
+    if (found == nodes_.end()) return;
+    Node &node = *found->second;
+    if (node.state == State::member) {
+        stats_.lost++;
+        remove_member(node, "the process is gone");
+    }
+    if (node.state == State::broker) {
+        stats_.lost++;
+        outlet_.log(MUSTER_LOG_WARN, "broker " + number(prefix_of(node.id)) + " below is gone");
+        for (const uint32_t prefix : std::exchange(node.prefixes, {})) detach(route, node, prefix);
+    }
+    nodes_.erase(found);
+}
+
+// ---- brokers
+// ---------------------------------------------------------------------------------------------------------
+
+void Exchange::attach(Node &node, uint32_t prefix) {
+    node.prefixes.insert(prefix);
+    prefixes_[prefix] = node.route;
+    if (parent_) say(parent_route, Kind::attach, prefix, 0, 0);
+}
+
+// A prefix is reached no more: those it matters to are told, here and beyond.
+void Exchange::detach(Route route, Node &node, uint32_t prefix) {
+    node.prefixes.erase(prefix);
+    const auto found = prefixes_.find(prefix);
+    if (found == prefixes_.end() || found->second != route) return;
+    prefixes_.erase(found);
+    unreachable(prefix, route);
+}
+
+void Exchange::unreachable(uint32_t prefix, Route except) {
+    for (const auto &[id, member] : members_) {
+        std::vector<uint64_t> partners;
+        for (const auto &[partner, pair] : member->pairs)
+            if (prefix_of(partner) == prefix) partners.push_back(partner);
+        for (const uint64_t partner : partners) tell_lost(partner, id, "its broker is gone");
+    }
+    if (!parent_) {
+        std::vector<uint64_t> owners;
+        for (const auto &[owner, names] : owners_)
+            if (prefix_of(owner) == prefix) owners.push_back(owner);
+        for (const uint64_t owner : owners) forsake(owner);
+    }
+    for (const auto &[route, node] : nodes_)
+        if (route != except && node->state == State::broker) say(route, Kind::detach, prefix, 0, 0);
+    if (parent_ && except != parent_route) say(parent_route, Kind::detach, prefix, 0, 0);
+}
+
+// What brokers say is believed: they have proved the secret, and run the same code.
+void Exchange::from_broker(Route route, Node *node, const Head &head, Parcel &parcel) {
+    switch (head.kind) {
+    case Kind::data:
+    case Kind::credit:
+    case Kind::lost:
+        return route_on(head, parcel, route);
+    case Kind::group:
+        return group(nullptr, route, head, parcel);
+    case Kind::answer: {
+        Node *const asked = local(head.to);
+        Answer answer;
+        if (asked != nullptr) {
+            if (answer.decode(payload_of(parcel)) && answer.status == MUSTER_OK)
+                note_claim(head.to, head.from, answer.name);
+            outlet_.forward(asked->route, parcel);
+        } else if (const Route next = prefix_of(head.to) == config_.prefix ? 0 : route_of(prefix_of(head.to));
+                   next != 0 && next != route) {
+            outlet_.forward(next, parcel);
+        }
+        return;
+    }
+    case Kind::detach:
+        if (node != nullptr) return detach(route, *node, head.word);
+        return head.word != 0 ? unreachable(head.word, parent_route) : beyond_gone("the broker above has lost its own");
+    default:
+        break;
+    }
+    if (node == nullptr) return;
+    const std::string name(payload_of(parcel));
+    switch (head.kind) {
+    case Kind::attach:
+        if (head.word == 0 || head.word == config_.prefix || prefixes_.count(head.word) != 0)
+            return ban(*node, "it brings a broker that is there already");
+        return attach(*node, head.word);
+    case Kind::claim:
+        if (!valid_name(name)) return;
+        return parent_ ? void(outlet_.forward(parent_route, parcel)) : claim(head, route, name);
+    case Kind::find:
+        if (!valid_name(name)) return;
+        return parent_ ? void(outlet_.forward(parent_route, parcel)) : find(head, route, name);
+    case Kind::release:
+        return parent_ ? void(outlet_.forward(parent_route, parcel)) : release(head.from, name);
+    case Kind::forsake:
+        return parent_ ? void(outlet_.forward(parent_route, parcel)) : forsake(head.from);
+    default:
+        return ban(*node, "it says what brokers do not say");
+    }
+}
+
+// What is here is told to the one above: prefixes and names. What only this one knew as a root is its business now.
+void Exchange::parent_up() {
+    parent_ = true;
+    for (const auto &[prefix, route] : prefixes_) say(parent_route, Kind::attach, prefix, 0, 0);
+    for (const auto &[owner, names] : owners_)
+        for (const std::string &name : names) say(parent_route, Kind::claim, 0, 0, owner, name);
+    names_.clear();
+    owners_.clear();
+    for (const auto &[id, member] : members_)
+        for (const std::string &name : member->names) say(parent_route, Kind::claim, 0, 0, id, name);
+}
+
+// Everything beyond it is gone; names of members here are found here until it is back.
+void Exchange::parent_down() {
+    if (!std::exchange(parent_, false)) return;
+    for (const auto &[id, member] : members_)
+        for (const std::string &name : member->names) {
+            names_.emplace(name, id);
+            owners_[id].insert(name);
+        }
+    beyond_gone("the broker above is gone");
+}
+
+// Whatever is reached through the broker above counts as lost.
+void Exchange::beyond_gone(const std::string &why) {
+    for (const auto &[id, member] : members_) {
+        std::vector<uint64_t> partners;
+        for (const auto &[partner, pair] : member->pairs)
+            if (prefix_of(partner) != config_.prefix && prefixes_.count(prefix_of(partner)) == 0)
+                partners.push_back(partner);
+        for (const uint64_t partner : partners) tell_lost(partner, id, why);
+    }
+    for (const auto &[route, node] : nodes_)
+        if (node->state == State::broker) say(route, Kind::detach, 0, 0, 0);
+}
+
+ExchangeStats Exchange::stats() const {
+    ExchangeStats stats = stats_;
+    stats.members = members_.size();
+    for (const auto &[route, node] : nodes_) {
+        stats.brokers += node->state == State::broker;
+        stats.pairs += node->pairs.size();
+    }
+    stats.names = names_.size();
+    stats.queued_bytes = queued_;
+    return stats;
+}
+
+} // namespace star

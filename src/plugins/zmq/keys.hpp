@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// What the members and brokers of a job derive from its secret: their CURVE keys, and the proofs of the greeting.
+//
+// CURVE (curvezmq.org) needs the broker's public key at its members, and the members' at the broker. Both key pairs come
+// from the secret, so whoever has it knows both, and nobody else can even begin to talk. The greeting then proves the
+// secret again, both ways: that covers stars without CURVE, and brokers with keys of their own.
+#include "wire.hpp"
+
+#include <muster/plugin.h>
+
+#include <array>
+
+namespace star {
+
+using Nonce = std::array<unsigned char, nonce_bytes>;
+using Proof = std::array<unsigned char, proof_bytes>;
+
+struct CurveKeys { // in Z85, 40 characters each; a value
+    std::string server_public, server_secret, client_public, client_secret;
+};
+
+// Any thread.
+class Keys {
+  public:
+    explicit Keys(const muster_host *host) noexcept : host_(host) {}
+    const CurveKeys &curve(); // made at the first use, which is not thread-safe
+    // What the broker (or the member) shows after both nonces are known.
+    Proof proof(bool of_broker, const Nonce &member, const Nonce &broker) const;
+
+  private:
+    const muster_host *const host_;
+    CurveKeys curve_;
+};
+
+Nonce make_nonce();
+uint64_t random_u64();
+bool equal(const unsigned char *a, const unsigned char *b, size_t size) noexcept; // in constant time
+
+} // namespace star

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+// zmq:// - a star of processes around a broker, as a fabric plug-in.
+#include "plugin.hpp"
+
+#include "broker.hpp"
+
+#include <ctime>
+#include <new>
+
+namespace star {
+
+int64_t now_ns() noexcept {
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+muster_status fail(muster_error *error, muster_status status, const std::string &text) noexcept {
+    if (error != nullptr) {
+        error->status = status;
+        snprintf(error->message, sizeof error->message, "%s", text.c_str());
+    }
+    return status;
+}
+
+Plugin::Plugin(const muster_host *host) : host_(host), keys_(host) {
+    char name[17];
+    snprintf(name, sizeof name, "%016llx", static_cast<unsigned long long>(random_u64()));
+    own_name_ = name;
+}
+
+// Sockets close with what they still have to send; that takes their linger at most.
+Plugin::~Plugin() {
+    stars_.clear();
+    if (zmq_ != nullptr)
+        while (zmq_ctx_term(zmq_) != 0 && zmq_errno() == EINTR) {
+        }
+}
+
+void Plugin::log(int32_t level, const std::string &text) const {
+    host_->log(host_, level, text.data(), text.size());
+}
+
+muster_status Plugin::start(muster_endpoint *endpoint, muster_error *error) {
+    endpoint_ = endpoint;
+    zmq_ = zmq_ctx_new();
+    if (zmq_ == nullptr) return fail(error, MUSTER_E_LIMIT, "libzmq has no context for us");
+    zmq_ctx_set(zmq_, ZMQ_MAX_SOCKETS, 65535);
+    return MUSTER_OK;
+}
+
+Star *Plugin::star(std::string_view authority, BrokerAddress &address, std::string &why) {
+    if (!BrokerAddress::parse(authority, address, why)) return nullptr;
+    std::unique_ptr<Star> &place = stars_[address.key()];
+    if (!place) place = std::make_unique<Star>(*this, address);
+    return place.get();
+}
+
+Star *Plugin::star_of(uint64_t peer) noexcept {
+    const auto found = owners_.find(peer);
+    return found == owners_.end() ? nullptr : found->second;
+}
+
+void Plugin::withdraw(std::string_view authority) {
+    BrokerAddress address;
+    std::string why;
+    if (!BrokerAddress::parse(authority, address, why)) return;
+    // What publish wrote does not tell how the broker is reached.
+    for (const auto &[key, star] : stars_)
+        if (star->address().place == address.place && star->has(address.name)) return star->release(address.name);
+}
+
+void Plugin::answer(bool claim, uint64_t question, muster_status status, uint64_t peer, const std::string &text) const {
+    if (status > 0) status = MUSTER_E_PROTOCOL;
+    if (claim)
+        host_->published(endpoint_, question, status, text.data(), text.size());
+    else
+        host_->resolved(endpoint_, question, status, peer, text.data(), text.size());
+}
+
+namespace {
+
+Plugin &of(void *self) noexcept {
+    return *static_cast<Plugin *>(self);
+}
+
+// Nothing is thrown into the library.
+template <class Body>
+muster_status guarded(Body body, muster_error *error = nullptr) noexcept {
+    try {
+        return body();
+    } catch (const std::exception &) {
+        return fail(error, MUSTER_E_NOMEM, "out of memory");
+    }
+}
+
+muster_status op_start(void *self, muster_endpoint *endpoint, muster_error *error) {
+    return guarded([&] { return of(self).start(endpoint, error); }, error);
+}
+
+void op_stop(void *self) {
+    delete &of(self);
+}
+
+muster_status op_publish(void *self, const char *authority, uint64_t authority_bytes, uint64_t question, char *,
+                         uint64_t *, muster_error *error) {
+    return guarded(
+        [&]() -> muster_status {
+            BrokerAddress address;
+            std::string why;
+            Star *const star = of(self).star({authority, authority_bytes}, address, why);
+            if (star == nullptr) return fail(error, MUSTER_E_ADDRESS, why);
+            star->claim(address.name.empty() ? of(self).own_name() : address.name, question);
+            return MUSTER_AGAIN;
+        },
+        error);
+}
+
+void op_withdraw(void *self, const char *authority, uint64_t authority_bytes) {
+    guarded([&]() -> muster_status {
+        of(self).withdraw({authority, authority_bytes});
+        return MUSTER_OK;
+    });
+}
+
+muster_status op_resolve(void *self, const char *authority, uint64_t authority_bytes, uint64_t question, uint64_t *,
+                         muster_error *error) {
+    return guarded(
+        [&]() -> muster_status {
+            BrokerAddress address;
+            std::string why;
+            Star *const star = of(self).star({authority, authority_bytes}, address, why);
+            if (star == nullptr) return fail(error, MUSTER_E_ADDRESS, why);
+            if (address.name.empty())
+                return fail(error, MUSTER_E_ADDRESS, "whom? zmq://name@" + address.place + "/ says it");
+            star->find(address.name, question);
+            return MUSTER_AGAIN;
+        },
+        error);
+}
+
+muster_status op_send(void *self, uint64_t peer, const muster_span *spans, uint32_t span_count) {
+    return guarded([&]() -> muster_status {
+        Star *const star = of(self).star_of(peer);
+        return star == nullptr ? MUSTER_E_PEER : star->send(peer, spans, span_count);
+    });
+}
+
+muster_status op_send_segment(void *self, uint64_t peer, void *segment, uint64_t offset_bytes, uint64_t size_bytes) {
+    return guarded([&]() -> muster_status {
+        Star *const star = of(self).star_of(peer);
+        return star == nullptr ? MUSTER_E_PEER : star->send_segment(peer, segment, offset_bytes, size_bytes);
+    });
+}
+
+void op_forget(void *self, uint64_t peer) {
+    guarded([&]() -> muster_status {
+        if (Star *const star = of(self).star_of(peer)) star->forget(peer);
+        return MUSTER_OK;
+    });
+}
+
+const muster_fabric_ops ops = {
+    .struct_size = sizeof ops,
+    .flags = MUSTER_PLUGIN_OPTIONS | MUSTER_PLUGIN_INTRODUCES,
+    .message_bytes = message_max,
+    .credit_bytes = 0, // the windows are kept here: a small message costs more than its bytes
+    .start = op_start,
+    .stop = op_stop,
+    .publish = op_publish,
+    .withdraw = op_withdraw,
+    .resolve = op_resolve,
+    .send = op_send,
+    .proved = nullptr,
+    .paired = nullptr,
+    .forget = op_forget,
+    .headroom_bytes = 128,
+    .send_segment = op_send_segment,
+    .broker = &broker_ops,
+};
+
+} // namespace
+} // namespace star
+
+extern "C" MUSTER_API muster_status muster_plugin_v1(const muster_host *host, muster_error *error) {
+    using namespace star;
+    if (host->struct_size < sizeof *host) return fail(error, MUSTER_E_ABI, "this library is older than the plug-in");
+    if (zmq_has("curve") == 0) return fail(error, MUSTER_E_UNSUPPORTED, "this libzmq was built without CURVE");
+    return guarded(
+        [&]() -> muster_status {
+            auto plugin = std::make_unique<Plugin>(host);
+            const muster_status status = host->add_fabric(host, "zmq", 3, &ops, plugin.get(), error);
+            if (status == MUSTER_OK) (void)plugin.release(); // stop frees it
+            return status;
+        },
+        error);
+}

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: MIT
+#include "star.hpp"
+
+#include "plugin.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace star {
+
+namespace {
+
+constexpr int64_t first_pause_ns = 20'000'000, longest_pause_ns = 2'000'000'000;
+constexpr int64_t tick_ns = 1'000'000'000;
+constexpr int64_t linger_ms = 2'000;
+// Smaller messages are copied: a segment is more than they are worth.
+constexpr size_t lend_min = 16 * 1024;
+
+// At the head of a segment that libzmq sends from.
+struct Lent {
+    const muster_host *host;
+    void *segment;
+};
+
+void give_back(void *, void *hint) {
+    const Lent lent = *static_cast<Lent *>(hint); // it lies in what is given back
+    lent.host->give_segment(lent.host, lent.segment);
+}
+
+} // namespace
+
+bool BrokerAddress::parse(std::string_view authority, BrokerAddress &out, std::string &why) {
+    const size_t question = authority.find('?');
+    if (question != std::string_view::npos) {
+        std::string_view options = authority.substr(question + 1);
+        authority = authority.substr(0, question);
+        while (!options.empty()) {
+            const std::string_view option = options.substr(0, options.find('&'));
+            options.remove_prefix(std::min(options.size(), option.size() + 1));
+            if (option == "curve=no" || option == "curve=yes")
+                out.curve = option == "curve=yes";
+            else
+                return why = "unknown option " + std::string(option), false;
+        }
+    }
+    const size_t at = authority.rfind('@');
+    if (at != std::string_view::npos) {
+        out.name = authority.substr(0, at);
+        if (!valid_name(out.name))
+            return why = "a name is 1 to 64 letters, digits, - _ and ., not " + printable(out.name), false;
+        authority = authority.substr(at + 1);
+    }
+    const size_t bracket = authority.rfind(']'), colon = authority.rfind(':');
+    std::string_view host = authority, port;
+    if (colon != std::string_view::npos && (bracket == std::string_view::npos || colon > bracket)) {
+        host = authority.substr(0, colon);
+        port = authority.substr(colon + 1);
+    }
+    uint32_t number = port.empty() ? default_port : 0;
+    for (const char c : port) number = c >= '0' && c <= '9' && number < 100'000 ? number * 10 + uint32_t(c - '0') : 100'000;
+    if (host.empty() || host.find_first_of(" @/*;") != std::string_view::npos)
+        return why = "no broker in it: zmq://[name@]host:port/", false;
+    if (number == 0 || number > 65535) return why = "no port: " + printable(port), false;
+    out.place = std::string(host) + ":" + std::to_string(number);
+    out.local = host == "localhost" || host == "[::1]" || host.substr(0, 4) == "127.";
+    return true;
+}
+
+Star::Star(Plugin &plugin, BrokerAddress address) : plugin_(plugin), address_(std::move(address)) {}
+
+Star::~Star() {
+    leave();
+    for (const auto &[id, peer] : peers_) plugin_.disown(id);
+}
+
+// ---- the connection
+// --------------------------------------------------------------------------------------------------
+
+void Star::connect() {
+    const muster_host *const host = plugin_.host();
+    host->stop_timer(std::exchange(retry_, nullptr));
+    if (uplink_) return;
+    UplinkConfig config;
+    config.endpoint = "tcp://" + address_.place;
+    if (address_.curve) config.curve = plugin_.keys().curve();
+    uplink_ = std::make_unique<Uplink>(plugin_.zmq(), std::move(config), plugin_.keys(), *this);
+    muster_status status = uplink_->open(now_ns());
+    const auto ready = [](void *self, uint32_t) { static_cast<Star *>(self)->look(); };
+    const auto due = [](void *self) { static_cast<Star *>(self)->tick(); };
+    if (status == MUSTER_OK) status = host->watch_fd(host, uplink_->fd(), MUSTER_PLUGIN_READABLE, ready, this, &watch_);
+    if (status == MUSTER_OK)
+        status = host->watch_fd(host, uplink_->monitor_fd(), MUSTER_PLUGIN_READABLE, ready, this, &monitor_watch_);
+    if (status == MUSTER_OK && timer_ == nullptr) status = host->start_timer(host, tick_ns, tick_ns, due, this, &timer_);
+    if (status != MUSTER_OK) up_lost(status, "no connection can be made");
+    look_soon(); // also tells of what up_lost() found
+}
+
+void Star::disconnect() {
+    const muster_host *const host = plugin_.host();
+    host->unwatch_fd(std::exchange(watch_, nullptr));
+    host->unwatch_fd(std::exchange(monitor_watch_, nullptr));
+    host->stop_timer(std::exchange(timer_, nullptr));
+    uplink_.reset();
+}
+
+void Star::leave() {
+    if (uplink_) {
+        if (uplink_->ready()) uplink_->send(Head{Kind::bye, 0, 0, 0});
+        uplink_->leave(linger_ms);
+    }
+    disconnect();
+    plugin_.host()->stop_timer(std::exchange(retry_, nullptr));
+}
+
+void Star::look_soon() {
+    if (std::exchange(look_posted_, true)) return;
+    const auto run = [](void *self) {
+        static_cast<Star *>(self)->look_posted_ = false;
+        static_cast<Star *>(self)->look();
+    };
+    if (plugin_.host()->post(plugin_.host(), run, this) != MUSTER_OK) look_posted_ = false;
+}
+
+void Star::look() {
+    if (uplink_ && uplink_->process() && !down_) look_soon();
+    if (!std::exchange(down_, false)) return;
+    // The broker is lost: now everybody is told, outside of the uplink.
+    disconnect();
+    const std::string why = "the broker at " + address_.place + ": " + down_why_;
+    const bool was_in = window_ != 0;
+    window_ = 0;
+    if (was_in) plugin_.log(MUSTER_LOG_WARN, why);
+    for (auto &[name, state] : names_) state.ours = false;
+    for (const auto &[number, asked] : std::exchange(asked_, {}))
+        if (asked.question != 0) plugin_.answer(asked.claim, asked.question, down_status_, 0, why);
+    for (const auto &[id, peer] : std::exchange(peers_, {})) {
+        if (!peer.known) {
+            plugin_.disown(id);
+            continue;
+        }
+        lost_.push_back(id); // it stays the library's until forget
+        plugin_.host()->peer_lost(plugin_.endpoint(), id, MUSTER_E_PEER, 0, why.data(), why.size());
+    }
+    if (!names_.empty()) retry_later();
+}
+
+void Star::retry_later() {
+    const muster_host *const host = plugin_.host();
+    if (retry_ != nullptr) return;
+    pause_ns_ = std::clamp(pause_ns_ * 2, first_pause_ns, longest_pause_ns);
+    // Many members lose their broker at the same moment; they need not come back at the same moment.
+    const int64_t spread = static_cast<int64_t>(random_u64() % static_cast<uint64_t>(pause_ns_ / 2));
+    const auto due = [](void *self) { static_cast<Star *>(self)->connect(); };
+    host->start_timer(host, pause_ns_ + spread, 0, due, this, &retry_);
+}
+
+void Star::tick() {
+    if (!uplink_) return;
+    uplink_->tick(now_ns());
+    if (down_) return look();
+    if (!uplink_->ready()) return;
+    for (const auto &[name, state] : names_) {
+        const bool pending = std::any_of(asked_.begin(), asked_.end(), [&name = name](const auto &asked) {
+            return asked.second.claim && asked.second.name == name;
+        });
+        if (!state.ours && !pending) ask({true, name, 0}); // somebody else had it when we came back
+    }
+}
+
+void Star::up_lost(muster_status status, const std::string &why) {
+    down_ = true;
+    down_status_ = status == MUSTER_E_PEER ? MUSTER_E_UNREACHABLE : status;
+    down_why_ = why;
+}
+
+void Star::up_ready(uint64_t, uint64_t window) {
+    window_ = std::max<uint64_t>(window, 1);
+    pause_ns_ = 0;
+    plugin_.log(MUSTER_LOG_INFO, "a member at " + address_.place);
+    for (auto &[number, asked] : asked_)
+        uplink_->send(Head{asked.claim ? Kind::claim : Kind::find, number, 0, uplink_->id()}, asked.name);
+    for (const auto &[name, state] : names_) {
+        const bool pending = std::any_of(asked_.begin(), asked_.end(), [&name = name](const auto &asked) {
+            return asked.second.claim && asked.second.name == name;
+        });
+        if (!pending) ask({true, name, 0});
+    }
+}
+
+// ---- names
+// -----------------------------------------------------------------------------------------------------------
+
+void Star::ask(const Asked &asked) {
+    const uint32_t number = next_asked_++;
+    asked_.emplace(number, asked);
+    if (uplink_ && uplink_->ready()) {
+        uplink_->send(Head{asked.claim ? Kind::claim : Kind::find, number, 0, uplink_->id()}, asked.name);
+        if (uplink_->readable()) look_soon();
+    } else {
+        connect();
+    }
+}
+
+void Star::find(const std::string &name, uint64_t question) {
+    ask({false, name, question});
+}
+
+void Star::claim(const std::string &name, uint64_t question) {
+    const auto found = names_.find(name);
+    if (found != names_.end() && found->second.ours) {
+        found->second.users++;
+        return plugin_.answer(true, question, MUSTER_OK, 0, address_.authority_of(name));
+    }
+    ask({true, name, question});
+}
+
+void Star::release(const std::string &name) {
+    const auto found = names_.find(name);
+    if (found == names_.end() || --found->second.users != 0) return;
+    names_.erase(found);
+    if (uplink_ && uplink_->ready()) uplink_->send(Head{Kind::release, 0, 0, uplink_->id()}, name);
+    if (uplink_ && uplink_->readable()) look_soon();
+}
+
+void Star::answered(const Head &head, std::string_view payload) {
+    Answer answer;
+    const auto found = asked_.find(head.word);
+    if (found == asked_.end() || !answer.decode(payload)) return;
+    const Asked asked = found->second;
+    asked_.erase(found);
+    if (!asked.claim) {
+        if (answer.status == MUSTER_OK) peer(head.from).known = true;
+        return plugin_.answer(false, asked.question, answer.status, head.from, printable(answer.text));
+    }
+    if (answer.status == MUSTER_OK) {
+        Name &name = names_[asked.name];
+        if (asked.question != 0) name.users++;
+        name.ours = name.users != 0;
+        if (!name.ours) { // withdrawn meanwhile
+            names_.erase(asked.name);
+            uplink_->send(Head{Kind::release, 0, 0, uplink_->id()}, asked.name);
+        }
+    } else if (asked.question == 0) {
+        plugin_.log(MUSTER_LOG_ERROR, "the name " + asked.name + " is lost: " + printable(answer.text));
+    }
+    if (asked.question == 0) return;
+    plugin_.answer(true, asked.question, answer.status, 0,
+                   answer.status == MUSTER_OK ? address_.authority_of(asked.name) : printable(answer.text));
+}
+
+// ---- bytes
+// -----------------------------------------------------------------------------------------------------------
+
+Star::Peer &Star::peer(uint64_t id) {
+    const auto [found, fresh] = peers_.try_emplace(id);
+    if (fresh) {
+        plugin_.own(id, *this);
+        const uint32_t flags = (address_.curve ? MUSTER_PLUGIN_SEALS : 0) | (address_.local ? MUSTER_PLUGIN_LOCAL : 0);
+        plugin_.host()->peer_flags(plugin_.endpoint(), id, flags);
+    }
+    return found->second;
+}
+
+bool Star::may_send(Peer &peer, size_t message_bytes) {
+    if (peer.out == 0 || peer.out + cost(message_bytes) <= window_) return true;
+    peer.blocked = true;
+    return false;
+}
+
+muster_status Star::sent(Peer &peer, Message &message, bool done) {
+    if (!done) return MUSTER_E_NOMEM;
+    const uint64_t charge = cost(message.size());
+    if (!uplink_->send(message)) return MUSTER_E_PEER;
+    peer.out += charge;
+    if (uplink_->readable()) look_soon();
+    return MUSTER_OK;
+}
+
+muster_status Star::send(uint64_t id, const muster_span *spans, uint32_t count) {
+    const auto found = peers_.find(id);
+    if (found == peers_.end() || !uplink_ || !uplink_->ready()) return MUSTER_E_PEER;
+    size_t size = head_bytes;
+    for (uint32_t i = 0; i < count; i++) size += spans[i].size_bytes;
+    if (!may_send(found->second, size)) return MUSTER_AGAIN;
+    Message message;
+    const bool made = message.make(size);
+    if (made) {
+        put_head(message.data(), Head{Kind::data, 0, id, uplink_->id()});
+        unsigned char *to = message.data() + head_bytes;
+        for (uint32_t i = 0; i < count; to += spans[i++].size_bytes) memcpy(to, spans[i].data, spans[i].size_bytes);
+    }
+    return sent(found->second, message, made);
+}
+
+muster_status Star::send_segment(uint64_t id, void *segment, size_t offset, size_t size) {
+    const auto found = peers_.find(id);
+    if (found == peers_.end() || !uplink_ || !uplink_->ready()) return MUSTER_E_PEER;
+    if (size < lend_min) return MUSTER_E_UNSUPPORTED;
+    if (!may_send(found->second, head_bytes + size)) return MUSTER_AGAIN;
+    auto *const start = static_cast<unsigned char *>(segment) + offset - head_bytes;
+    put_head(start, Head{Kind::data, 0, id, uplink_->id()});
+    Lent *const lent = new (segment) Lent{plugin_.host(), segment};
+    Message message;
+    return sent(found->second, message, message.lend(start, head_bytes + size, give_back, lent));
+}
+
+void Star::up_message(const Head &head, Message &message) {
+    const std::string_view payload(reinterpret_cast<char *>(message.data()) + head_bytes, message.size() - head_bytes);
+    const auto *bytes = reinterpret_cast<const unsigned char *>(payload.data());
+    switch (head.kind) {
+    case Kind::data:
+        return data(head.from, bytes, payload.size(), message.size());
+    case Kind::group: {
+        const size_t list = size_t{head.word} * 8;
+        if (payload.size() < list) return;
+        return data(head.from, bytes + list, payload.size() - list, message.size() - list);
+    }
+    case Kind::credit:
+        return credit(head.from, head.word);
+    case Kind::lost:
+        return lost(head.from, payload);
+    case Kind::answer:
+        return answered(head, payload);
+    default:
+        return; // of a later version
+    }
+}
+
+void Star::data(uint64_t from, const unsigned char *bytes, size_t size, size_t message_bytes) {
+    Peer &sender = peer(from);
+    sender.known = true;
+    sender.due += cost(message_bytes);
+    plugin_.host()->message(plugin_.endpoint(), from, bytes, size);
+    if (sender.due >= window_ / 4) give_credit(from, sender);
+}
+
+void Star::give_credit(uint64_t id, Peer &peer) {
+    if (peer.due == 0 || !uplink_ || !uplink_->ready()) return;
+    uplink_->send(Head{Kind::credit, static_cast<uint32_t>(peer.due), id, uplink_->id()});
+    peer.due = 0;
+}
+
+void Star::credit(uint64_t from, uint64_t bytes) {
+    const auto found = peers_.find(from);
+    if (found == peers_.end()) return;
+    Peer &to = found->second;
+    to.out -= std::min(to.out, bytes);
+    if (!to.known) return settle(from, to);
+    if (std::exchange(to.blocked, false)) plugin_.host()->ready(plugin_.endpoint(), from);
+}
+
+void Star::lost(uint64_t who, std::string_view text) {
+    const auto found = peers_.find(who);
+    if (found == peers_.end()) return;
+    const bool known = found->second.known;
+    peers_.erase(found);
+    if (!known) return plugin_.disown(who);
+    lost_.push_back(who);
+    const std::string why = printable(text);
+    plugin_.host()->peer_lost(plugin_.endpoint(), who, MUSTER_E_PEER, 0, why.data(), why.size());
+}
+
+void Star::forget(uint64_t id) {
+    const auto gone = std::find(lost_.begin(), lost_.end(), id);
+    if (gone != lost_.end()) {
+        lost_.erase(gone);
+        if (peers_.count(id) == 0) plugin_.disown(id);
+        return;
+    }
+    const auto found = peers_.find(id);
+    if (found == peers_.end()) return;
+    found->second.known = false;
+    give_credit(id, found->second);
+    settle(id, found->second);
+    if (uplink_ && uplink_->readable()) look_soon();
+}
+
+// What is still under way keeps the window right: the broker counts, too.
+void Star::settle(uint64_t id, Peer &peer) {
+    if (peer.known || peer.out != 0) return;
+    if (uplink_ && uplink_->ready()) uplink_->send(Head{Kind::part, 0, id, uplink_->id()});
+    peers_.erase(id);
+    plugin_.disown(id);
+}
+
+} // namespace star

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// What members and brokers of a star say to each other. Every message is one ZeroMQ frame: a head of 24 bytes,
+// little-endian, and a payload that depends on the kind:
+//   mark 0xB7, version 1, kind, 0 | word u32 | to u64 | from u64
+//
+// A member is a number: the prefix of its broker (random, another one each time a broker starts) in the upper 32 bits, a
+// count in the lower ones. A process that comes back is another number. Brokers of a tree send a message on by the
+// prefix of whom it is for, as it is.
+//
+// Credits: a member may have `window` bytes on their way to each other one, counted by cost(). Whoever takes messages
+// gives their cost back with `credit`. The sender's broker keeps count, too, and ends a member that sends more.
+#include <muster/base.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+namespace star {
+
+constexpr size_t head_bytes = 24;
+constexpr uint8_t head_mark = 0xB7, head_version = 1;
+constexpr uint64_t message_max = 256 * 1024; // payload of data
+constexpr size_t nonce_bytes = 16, proof_bytes = 32;
+constexpr size_t name_max = 64, text_max = 200;
+constexpr uint16_t default_port = 8100;
+
+enum class Kind : uint8_t {
+    // Before a member is one. member: role u8, nonce; broker: open u8, nonce, proof; member: proof, of a broker: prefix
+    hello = 1,
+    welcome = 2,
+    proof = 3,
+    ready = 4,   // to: the member's number; window u64
+    refused = 5, // word: status; text
+    bye = 6,     // the member leaves
+    // Names. word: number of the question, given back with the answer
+    claim = 7,    // name
+    release = 8,  // name
+    find = 9,     // name
+    answer = 10,  // from: the number found, or 0; status i32, length of the name u8, the name, text
+    forsake = 11, // brokers, upwards: everything that `from` has claimed is free
+    // Between members
+    data = 12,
+    credit = 13, // word: bytes of cost
+    part = 14,   // member to its broker: `to` is of no interest any more
+    lost = 15,   // `from` is gone; text
+    // Between brokers
+    attach = 16, // upwards, word: a prefix that is reached this way
+    detach = 17, // word: a prefix that is not reached any more
+    group = 18,  // data for many: word: their count; their numbers u64 each, then the payload
+};
+constexpr uint8_t last_kind = 18;
+
+struct Head { // a value
+    Kind kind = Kind::hello;
+    uint32_t word = 0;
+    uint64_t to = 0, from = 0;
+};
+
+inline void put_u32(unsigned char *to, uint32_t v) noexcept {
+    for (int i = 0; i < 4; i++) to[i] = static_cast<unsigned char>(v >> 8 * i);
+}
+inline void put_u64(unsigned char *to, uint64_t v) noexcept {
+    for (int i = 0; i < 8; i++) to[i] = static_cast<unsigned char>(v >> 8 * i);
+}
+inline uint32_t get_u32(const unsigned char *from) noexcept {
+    uint32_t v = 0;
+    for (int i = 0; i < 4; i++) v |= uint32_t{from[i]} << 8 * i;
+    return v;
+}
+inline uint64_t get_u64(const unsigned char *from) noexcept {
+    uint64_t v = 0;
+    for (int i = 0; i < 8; i++) v |= uint64_t{from[i]} << 8 * i;
+    return v;
+}
+
+inline void put_head(unsigned char *to, const Head &head) noexcept {
+    to[0] = head_mark;
+    to[1] = head_version;
+    to[2] = static_cast<uint8_t>(head.kind);
+    to[3] = 0;
+    put_u32(to + 4, head.word);
+    put_u64(to + 8, head.to);
+    put_u64(to + 16, head.from);
+}
+
+// False: it is none.
+inline bool get_head(const unsigned char *data, size_t size, Head &head) noexcept {
+    if (size < head_bytes || data[0] != head_mark || data[1] != head_version || data[2] == 0 || data[2] > last_kind ||
+        data[3] != 0)
+        return false;
+    head.kind = static_cast<Kind>(data[2]);
+    head.word = get_u32(data + 4);
+    head.to = get_u64(data + 8);
+    head.from = get_u64(data + 16);
+    return true;
+}
+
+// What a message counts against the window: small ones cost memory on their way that is not theirs.
+constexpr uint64_t cost(uint64_t message_bytes) noexcept {
+    return message_bytes + 256;
+}
+
+constexpr uint32_t prefix_of(uint64_t member) noexcept {
+    return static_cast<uint32_t>(member >> 32);
+}
+
+inline bool valid_name(std::string_view name) noexcept {
+    for (const char c : name)
+        if ((c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_' && c != '.')
+            return false;
+    return !name.empty() && name.size() <= name_max;
+}
+
+struct Answer { // a value
+    muster_status status = 0;
+    std::string name, text;
+
+    std::string encode() const {
+        unsigned char fixed[5];
+        put_u32(fixed, static_cast<uint32_t>(status));
+        fixed[4] = static_cast<unsigned char>(name.size());
+        return std::string(reinterpret_cast<char *>(fixed), sizeof fixed) + name + text;
+    }
+    bool decode(std::string_view payload) {
+        if (payload.size() < 5) return false;
+        const auto *at = reinterpret_cast<const unsigned char *>(payload.data());
+        status = static_cast<muster_status>(get_u32(at));
+        if (payload.size() < size_t{5} + at[4]) return false;
+        name = payload.substr(5, at[4]);
+        text = payload.substr(5 + name.size());
+        return true;
+    }
+};
+
+// Text of a stranger, for people.
+inline std::string printable(std::string_view text) {
+    std::string out(text.substr(0, text_max));
+    for (char &c : out)
+        if (c < ' ' || c > '~') c = '?';
+    return out;
+}
+
+} // namespace star
