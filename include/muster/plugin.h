@@ -178,7 +178,8 @@ typedef struct muster_fabric_ops {
     void (*stop)(void *self);
 
     /** Makes this process reachable by an authority (may be empty: any name will do), and writes the one peers dial to
-     * out_authority (capacity 1024 bytes) with its length. Called for each listener. MUSTER_AGAIN:
+     * out_authority (capacity 1024 bytes) with its length, behind a `?` with the options they need. Called for each
+     * listener. MUSTER_AGAIN:
      * muster_host::published will be called with this question's number, once, later. MUSTER_E_EXISTS: taken by
      * another process. MUSTER_E_UNREACHABLE: whoever keeps the names cannot be asked now. */
     muster_status (*publish)(void *self, const char *authority, uint64_t authority_bytes, uint64_t question,

@@ -101,8 +101,10 @@ void Fabric::published(uint64_t question, Status status, const char *text, size_
         return end_publishing(*publishing, {});
     }
     listener->authority_.assign(text, std::min(text_bytes, authority_max));
-    listener->address_.append(scheme_).append("://").append(listener->authority_);
+    const size_t options = std::min(listener->authority_.find('?'), listener->authority_.size());
+    listener->address_.append(scheme_).append("://").append(listener->authority_, 0, options);
     if (!listener->wanted_.service.empty()) listener->address_.append("/").append(listener->wanted_.service);
+    listener->address_.append(listener->authority_, options);
     listener->open_ = true;
     end_publishing(*publishing, {});
 }

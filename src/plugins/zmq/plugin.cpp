@@ -65,9 +65,8 @@ void Plugin::withdraw(std::string_view authority) {
     BrokerAddress address;
     std::string why;
     if (!BrokerAddress::parse(authority, address, why)) return;
-    // What publish wrote does not tell how the broker is reached.
-    for (const auto &[key, star] : stars_)
-        if (star->address().place == address.place && star->has(address.name)) return star->release(address.name);
+    const auto found = stars_.find(address.key());
+    if (found != stars_.end()) found->second->release(address.name);
 }
 
 void Plugin::answer(bool claim, uint64_t question, muster_status status, uint64_t peer, const std::string &text) const {

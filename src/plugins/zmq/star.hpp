@@ -21,7 +21,7 @@ struct BrokerAddress {
 
     static bool parse(std::string_view authority, BrokerAddress &out, std::string &why);
     std::string key() const { return place + (curve ? "" : "?curve=no"); }
-    std::string authority_of(const std::string &who) const { return who + "@" + place; }
+    std::string authority_of(const std::string &who) const { return who + "@" + key(); }
 };
 
 // Loop thread only.
@@ -36,7 +36,6 @@ class Star final : public UplinkOwner {
     void find(const std::string &name, uint64_t question);
     void claim(const std::string &name, uint64_t question);
     void release(const std::string &name);
-    bool has(const std::string &name) const noexcept { return names_.count(name) != 0; }
     muster_status send(uint64_t peer, const muster_span *spans, uint32_t count);
     muster_status send_segment(uint64_t peer, void *segment, size_t offset, size_t size);
     void forget(uint64_t peer);
