@@ -12,6 +12,7 @@ namespace {
 
 int usage(FILE *to) {
     fputs("usage: muster <command> [arguments]\n"
+          "  broker            the broker of a star; see muster broker --help\n"
           "  check             what works here, what is missing, and which package brings it\n"
           "  transport-check   the conformance suite for transports; see muster transport-check --help\n"
           "  version           the version of the library\n",
@@ -36,6 +37,7 @@ int main(int argc, char **argv) {
         if (arguments.empty()) return usage(stderr);
         const std::string command = arguments[0];
         arguments.erase(arguments.begin());
+        if (command == "broker") return broker_command(arguments);
         if (command == "check") return check_command(arguments);
         if (command == "transport-check") return transport_check_command(arguments, own_path());
         if (command == "version" || command == "--version") return puts(muster_version(nullptr, nullptr, nullptr)) < 0;

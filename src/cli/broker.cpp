@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: MIT
+// muster broker: the middle of a star, as a program of its own.
+#include "commands.hpp"
+
+#include <muster/broker.h>
+#include <muster/queue.h>
+
+#include <cerrno>
+#include <cinttypes>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <getopt.h>
+#include <optional>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+namespace {
+
+constexpr char help[] =
+    "usage: muster broker --listen <address> [options]\n"
+    "\n"
+    "Runs the broker of a star until SIGTERM or SIGINT. Members listen at zmq://name@host:port/ and dial that. When the\n"
+    "broker listens it prints one line, `listening zmq://host:port/`. Log records go to stderr.\n"
+    "\n"
+    "  --listen <address>     zmq://127.0.0.1:8100/ (or tcp://127.0.0.1:8100); port 0: any; 0.0.0.0: on all interfaces\n"
+    "  --secret-file <file>   the secret of the job, not readable by others; else MUSTER_SECRET_FILE, MUSTER_SECRET\n"
+    "  --open                 no secret: lets everybody in, without encryption (members say curve=no)\n"
+    "  --no-curve             the secret is proved, but nothing is encrypted (members say curve=no)\n"
+    "  --parent <address>     the broker above: what is not known here is looked for there\n"
+    "  --window <bytes>       most bytes on their way from one member to one other; k, m behind it; default 2m\n"
+    "  --max-members <n>      default 65536\n"
+    "  --ready-fd <n>         write the address and a newline to this descriptor, too, and close it\n"
+    "  --stats <seconds>      print a line of figures every so often; SIGUSR1 prints one at any time\n"
+    "  --log <level>          error, warn, info (default) or debug\n"
+    "Status 0: stopped by a signal. 1: it could not listen. 2: wrong arguments.\n";
+
+struct Options {
+    std::string listen, parent;
+    muster_broker_config config{};
+    int ready_fd = -1;
+    double stats_s = 0;
+    int32_t log_level = MUSTER_LOG_INFO;
+};
+
+int wrong(const std::string &why) {
+    fprintf(stderr, "muster broker: %s\n%s", why.c_str(), help);
+    return 2;
+}
+
+std::optional<uint64_t> size_of(const std::string &text) {
+    char *end = nullptr;
+    errno = 0;
+    const uint64_t number = strtoull(text.c_str(), &end, 10);
+    if (end == text.c_str() || errno != 0 || text[0] == '-') return {};
+    const std::string unit = end;
+    if (unit.empty()) return number;
+    if (unit == "k") return number << 10;
+    if (unit == "m") return number << 20;
+    return {};
+}
+
+std::string zmq_address(const std::string &text) {
+    return text.starts_with("tcp://") ? "zmq" + text.substr(3) : text;
+}
+
+// One option. What is wrong with it; empty: nothing.
+std::string take_option(int which, const std::string &value, Options &options) {
+    const std::optional<uint64_t> number = size_of(value);
+    const std::string bad = "it cannot be set to " + value;
+    switch (which) {
+    case 'l':
+        options.listen = zmq_address(value);
+        return {};
+    case 'p':
+        options.parent = zmq_address(value);
+        return {};
+    case 'f':
+        if (access(value.c_str(), R_OK) != 0) return value + ": " + strerror(errno);
+        setenv("MUSTER_SECRET_FILE", value.c_str(), 1);
+        return {};
+    case 'o':
+        options.config.flags |= MUSTER_BROKER_OPEN;
+        return {};
+    case 'n':
+        options.config.flags |= MUSTER_BROKER_NO_CURVE;
+        return {};
+    case 'w':
+        options.config.window_bytes = number.value_or(0);
+        return number ? "" : bad;
+    case 'm':
+        if (!number || *number > UINT32_MAX) return bad;
+        options.config.max_members = static_cast<uint32_t>(*number);
+        return {};
+    case 'r':
+        if (!number || *number > INT32_MAX) return bad;
+        options.ready_fd = static_cast<int>(*number);
+        return {};
+    case 's':
+        options.stats_s = strtod(value.c_str(), nullptr);
+        return options.stats_s >= 0.1 && options.stats_s <= 86400 ? "" : bad + ", only to 0.1 to 86400 seconds";
+    default: // --log
+        static const char *const levels[] = {"off", "error", "warn", "info", "debug"};
+        for (int32_t level = 0; level < 5; level++)
+            if (value == levels[level]) {
+                options.log_level = level;
+                return {};
+            }
+        return bad;
+    }
+}
+
+// What is wrong with the arguments; empty: nothing.
+std::string read_options(const Arguments &arguments, Options &options) {
+    static const option known[] = {
+        {"listen", required_argument, nullptr, 'l'},     {"parent", required_argument, nullptr, 'p'},
+        {"secret-file", required_argument, nullptr, 'f'}, {"open", no_argument, nullptr, 'o'},
+        {"no-curve", no_argument, nullptr, 'n'},         {"window", required_argument, nullptr, 'w'},
+        {"max-members", required_argument, nullptr, 'm'}, {"ready-fd", required_argument, nullptr, 'r'},
+        {"stats", required_argument, nullptr, 's'},      {"log", required_argument, nullptr, 'v'},
+        {nullptr, 0, nullptr, 0}};
+    std::vector<char *> words{const_cast<char *>("muster")};
+    for (const std::string &word : arguments) words.push_back(const_cast<char *>(word.c_str()));
+    words.push_back(nullptr);
+    const int count = static_cast<int>(words.size()) - 1;
+    options.config.struct_size = sizeof options.config;
+    opterr = 0;
+    for (int which, index = 0; (which = getopt_long(count, words.data(), ":", known, &index)) != -1;) {
+        if (which == '?') return "no such option: " + std::string(words[static_cast<size_t>(optind) - 1]);
+        if (which == ':') return "what is it set to: " + std::string(words[static_cast<size_t>(optind) - 1]);
+        const std::string why = take_option(which, optarg != nullptr ? optarg : "", options);
+        if (!why.empty()) return "--" + std::string(known[index].name) + ": " + why;
+    }
+    if (optind != count) return "what is this: " + std::string(words[static_cast<size_t>(optind)]);
+    if (options.listen.empty()) return "where is it to listen? --listen is missing";
+    const bool secret = getenv("MUSTER_SECRET_FILE") != nullptr || getenv("MUSTER_SECRET") != nullptr;
+    if (!secret && (options.config.flags & MUSTER_BROKER_OPEN) == 0)
+        return "no secret: --secret-file, MUSTER_SECRET_FILE or MUSTER_SECRET gives one, --open does without";
+    if (!options.parent.empty()) {
+        options.config.parent = options.parent.data();
+        options.config.parent_bytes = options.parent.size();
+    }
+    return {};
+}
+
+// Thousands of members are thousands of descriptors.
+void raise_limit() {
+    rlimit limit{};
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+double resident_mb() {
+    long pages = 0, resident = 0;
+    FILE *const file = fopen("/proc/self/statm", "re");
+    if (file == nullptr) return 0;
+    const bool read = fscanf(file, "%ld %ld", &pages, &resident) == 2;
+    fclose(file);
+    return read ? static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1e6 : 0;
+}
+
+void print_stats(muster_broker *broker) {
+    muster_broker_stats s;
+    if (muster_broker_get_stats(broker, &s) != MUSTER_OK) return;
+    printf("members %" PRIu64 " brokers %" PRIu64 " parent %s connections %" PRIu64 " names %" PRIu64 " pairs %" PRIu64
+           " messages %" PRIu64 " bytes %" PRIu64 " queued %" PRIu64 " refused %" PRIu64 " lost %" PRIu64 " rss_mb %.1f\n",
+           s.members, s.brokers, s.has_parent != 0 ? "yes" : "no", s.connections, s.names, s.pairs, s.messages, s.bytes,
+           s.queued_bytes, s.refused, s.lost, resident_mb());
+    fflush(stdout);
+}
+
+void print_log(muster_queue *queue) {
+    for (;;) {
+        muster_completion completion;
+        muster_error record;
+        if (muster_queue_next(queue, 0, &completion, &record) != MUSTER_OK) return;
+        fprintf(stderr, "muster broker: %s\n", record.message);
+    }
+}
+
+int failed(const muster_error &error) {
+    fprintf(stderr, "muster broker: %s\n", error.message);
+    return 1;
+}
+
+void tell_ready(const std::string &address, int ready_fd) {
+    printf("listening %s\n", address.c_str());
+    fflush(stdout);
+    if (ready_fd < 0) return;
+    const std::string line = address + "\n";
+    if (write(ready_fd, line.data(), line.size()) < 0)
+        fprintf(stderr, "muster broker: --ready-fd %d: %s\n", ready_fd, strerror(errno));
+    close(ready_fd);
+}
+
+// Until a signal asks to stop.
+void serve(muster_broker *broker, muster_queue *log, int log_fd, int signals, double stats_s) {
+    const int wait_ms = stats_s > 0 ? static_cast<int>(stats_s * 1000) : -1;
+    for (;;) {
+        pollfd fds[2] = {{signals, POLLIN, 0}, {log_fd, POLLIN, 0}};
+        const int ready = poll(fds, 2, wait_ms);
+        if (ready == 0) print_stats(broker);
+        print_log(log);
+        signalfd_siginfo signal{};
+        if (ready <= 0 || (fds[0].revents & POLLIN) == 0 || read(signals, &signal, sizeof signal) != sizeof signal)
+            continue;
+        if (signal.ssi_signo != SIGUSR1) return;
+        print_stats(broker);
+    }
+}
+
+} // namespace
+
+int broker_command(const Arguments &arguments) {
+    for (const std::string &word : arguments)
+        if (word == "--help" || word == "-h") return fputs(help, stdout) < 0;
+    Options options;
+    if (const std::string why = read_options(arguments, options); !why.empty()) return wrong(why);
+    raise_limit();
+    sigset_t wanted;
+    sigemptyset(&wanted);
+    for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) sigaddset(&wanted, number);
+    sigprocmask(SIG_BLOCK, &wanted, nullptr);
+    signal(SIGPIPE, SIG_IGN);
+    const int signals = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
+
+    muster_error error{};
+    muster_context *context = nullptr;
+    muster_queue *log = nullptr;
+    muster_broker *broker = nullptr;
+    int32_t log_fd = -1;
+    if (muster_context_create(nullptr, &context, &error) != MUSTER_OK) return failed(error);
+    if (muster_queue_create(context, nullptr, &log, &error) != MUSTER_OK) return failed(error);
+    muster_queue_fd(log, &log_fd);
+    muster_context_log(context, options.log_level, log, 0);
+    if (muster_broker_open(context, options.listen.data(), options.listen.size(), &options.config, &broker, &error) !=
+        MUSTER_OK)
+        return failed(error);
+    char address[2048];
+    size_t address_bytes = 0;
+    muster_broker_address(broker, address, sizeof address, &address_bytes);
+    tell_ready(address, options.ready_fd);
+    serve(broker, log, log_fd, signals, options.stats_s);
+    muster_broker_close(broker, 2'000'000'000);
+    print_stats(broker);
+    print_log(log);
+    muster_broker_release(broker);
+    muster_context_close(context, 0);
+    muster_queue_release(log);
+    muster_context_release(context);
+    close(log_fd);
+    return 0;
+}
