@@ -6,11 +6,12 @@
  * here it runs on threads of its own inside this process. Members find it at its address: they listen at
  * `zmq://name@host:8100/` and dial `zmq://name@host:8100/`, from other contexts and processes or from this one.
  *
- * A broker keeps no bytes for anybody but what is on its way: for each pair of members at most the window. It takes part
- * in no stream, and does not look into them. It proves the context's secret to each member, and each member to it, and
- * encrypts (CURVE) with keys derived from the secret, unless told otherwise.
+ * A broker keeps no bytes for anybody but what is on its way: for each pair of members at most the window. It takes
+ * part in no stream, and does not look into them. It proves the context's secret to each member, and each member to it,
+ * and encrypts (CURVE) with keys derived from the secret, unless told otherwise.
  *
- * Brokers make a tree: one with a parent is a member of that, and what its own members do not know is looked for there. */
+ * Brokers make a tree: one with a parent is a member of that, and what its own members do not know is looked for there.
+ */
 #ifndef MUSTER_BROKER_H
 #define MUSTER_BROKER_H
 
@@ -35,26 +36,26 @@ typedef struct muster_broker_config {
     uint32_t flags;        /**< ::muster_broker_flag values, or'ed. */
     const char *parent;    /**< Address of the broker above, `zmq://host:8100/`; NULL: there is none. */
     uint64_t parent_bytes; /**< Length of that text. */
-    uint64_t window_bytes; /**< Most bytes on their way from one member to one other, 64 KiB to 1 GiB; 0: 2 MiB. The same
-                                for all brokers of a tree. */
+    uint64_t window_bytes; /**< Most bytes on their way from one member to one other, 64 KiB to 1 GiB; 0: 2 MiB. The
+                              same for all brokers of a tree. */
     uint32_t max_members;  /**< Members of this broker at a time; 0: 65536. */
     uint32_t reserved;     /**< Zero. */
 } muster_broker_config;
 
 /** Figures of a broker. */
 typedef struct muster_broker_stats {
-    uint64_t members;       /**< Processes that are in now. */
-    uint64_t brokers;       /**< Brokers below it now. */
-    uint64_t has_parent;    /**< 1: connected to the broker above. */
-    uint64_t names;         /**< Names taken now; known to the broker at the top alone. */
-    uint64_t pairs;         /**< Pairs of members that have talked, and of which both are in; counted from each side. */
-    uint64_t messages;      /**< Messages of members passed on, since the start. */
-    uint64_t bytes;         /**< Bytes in them. */
-    uint64_t queued_bytes;  /**< Most bytes that can be on their way now: sent, and not said to be taken. */
-    uint64_t connections;   /**< Connections now, those that are not members yet included. */
-    uint64_t refused;       /**< Connections not let in, or thrown out for breaking the protocol. */
-    uint64_t lost;          /**< Members and brokers that went without a word. */
-    uint64_t reserved[5];   /**< Zero. */
+    uint64_t members;      /**< Processes that are in now. */
+    uint64_t brokers;      /**< Brokers below it now. */
+    uint64_t has_parent;   /**< 1: connected to the broker above. */
+    uint64_t names;        /**< Names taken now; known to the broker at the top alone. */
+    uint64_t pairs;        /**< Pairs of members that have talked, and of which both are in; counted from each side. */
+    uint64_t messages;     /**< Messages of members passed on, since the start. */
+    uint64_t bytes;        /**< Bytes in them. */
+    uint64_t queued_bytes; /**< Most bytes that can be on their way now: sent, and not said to be taken. */
+    uint64_t connections;  /**< Connections now, those that are not members yet included. */
+    uint64_t refused;      /**< Connections not let in, or thrown out for breaking the protocol. */
+    uint64_t lost;         /**< Members and brokers that went without a word. */
+    uint64_t reserved[5];  /**< Zero. */
 } muster_broker_stats;
 
 /** Starts a broker on threads of its own; they end with it, and at the latest with the context.
@@ -78,8 +79,8 @@ typedef struct muster_broker_stats {
  * @retval MUSTER_E_CLOSED       The context is closed.
  * @retval MUSTER_E_FORKED       The context belongs to the parent process.
  * @retval MUSTER_E_SYSTEM       Another failure of the system, in the error.
- * @retval MUSTER_E_PLUGIN       The plug-in cannot be loaded, or failed; other negative statuses of muster_plugin_find()
- *                               and of the plug-in are passed on.
+ * @retval MUSTER_E_PLUGIN       The plug-in cannot be loaded, or failed; other negative statuses of
+ * muster_plugin_find() and of the plug-in are passed on.
  * @threads{any} @blocks{while the plug-in is loaded, and for the lookup of a name} @since 0.1 */
 MUSTER_API muster_status muster_broker_open(muster_context *context, const char *address, size_t address_bytes,
                                             const muster_broker_config *config, muster_broker **out_broker,

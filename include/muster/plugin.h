@@ -139,8 +139,8 @@ typedef struct muster_connections_ops {
     void (*abort)(void *connection);
 } muster_connections_ops;
 
-/** What a plug-in does whose fabric hangs on a broker: muster_broker_open() and the rest of broker.h. Unlike all else these
- * run on the threads of their callers, any number at a time for different brokers, one at a time for one. */
+/** What a plug-in does whose fabric hangs on a broker: muster_broker_open() and the rest of broker.h. Unlike all else
+ * these run on the threads of their callers, any number at a time for different brokers, one at a time for one. */
 typedef struct muster_broker_ops {
     uint32_t struct_size; /**< sizeof(muster_broker_ops) of the plug-in. */
     uint32_t reserved;    /**< Zero. */

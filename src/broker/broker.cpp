@@ -64,7 +64,8 @@ Result<void> OpenBroker::open(const Address &address, const muster_broker_config
     uint64_t text_bytes = 0;
     Error why;
     void *broker = nullptr;
-    const Status status = ops_->open(self, authority.data(), authority.size(), &config, &broker, text, &text_bytes, &why);
+    const Status status =
+        ops_->open(self, authority.data(), authority.size(), &config, &broker, text, &text_bytes, &why);
     if (status != MUSTER_OK) {
         const size_t length = strnlen(why.message, sizeof why.message);
         Error told = Error::make(status < 0 ? status : MUSTER_E_PLUGIN, "broker %s: %.*s", address.text.c_str(),

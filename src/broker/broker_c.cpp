@@ -37,8 +37,7 @@ muster_status muster_broker_open(muster_context *context, const char *address, s
     if (out_broker) *out_broker = nullptr;
     return boundary(error, [&]() -> Result<void> {
         if (!context) return Error::make(MUSTER_E_ARG, "no context");
-        if (unwrap(context)->forked())
-            return Error::make(MUSTER_E_FORKED, "the context belongs to the parent process");
+        if (unwrap(context)->forked()) return Error::make(MUSTER_E_FORKED, "the context belongs to the parent process");
         if (!address) return Error::make(MUSTER_E_ARG, "no address");
         if (!out_broker) return Error::make(MUSTER_E_ARG, "no place for the broker");
         muster_broker_config read;

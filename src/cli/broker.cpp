@@ -23,10 +23,12 @@ namespace {
 constexpr char help[] =
     "usage: muster broker --listen <address> [options]\n"
     "\n"
-    "Runs the broker of a star until SIGTERM or SIGINT. Members listen at zmq://name@host:port/ and dial that. When the\n"
+    "Runs the broker of a star until SIGTERM or SIGINT. Members listen at zmq://name@host:port/ and dial that. When "
+    "the\n"
     "broker listens it prints one line, `listening zmq://host:port/`. Log records go to stderr.\n"
     "\n"
-    "  --listen <address>     zmq://127.0.0.1:8100/ (or tcp://127.0.0.1:8100); port 0: any; 0.0.0.0: on all interfaces\n"
+    "  --listen <address>     zmq://127.0.0.1:8100/ (or tcp://127.0.0.1:8100); port 0: any; 0.0.0.0: on all "
+    "interfaces\n"
     "  --secret-file <file>   the secret of the job, not readable by others; else MUSTER_SECRET_FILE, MUSTER_SECRET\n"
     "  --open                 no secret: lets everybody in, without encryption (members say curve=no)\n"
     "  --no-curve             the secret is proved, but nothing is encrypted (members say curve=no)\n"
@@ -115,13 +117,17 @@ std::string take_option(int which, const std::string &value, Options &options) {
 
 // What is wrong with the arguments; empty: nothing.
 std::string read_options(const Arguments &arguments, Options &options) {
-    static const option known[] = {
-        {"listen", required_argument, nullptr, 'l'},     {"parent", required_argument, nullptr, 'p'},
-        {"secret-file", required_argument, nullptr, 'f'}, {"open", no_argument, nullptr, 'o'},
-        {"no-curve", no_argument, nullptr, 'n'},         {"window", required_argument, nullptr, 'w'},
-        {"max-members", required_argument, nullptr, 'm'}, {"ready-fd", required_argument, nullptr, 'r'},
-        {"stats", required_argument, nullptr, 's'},      {"log", required_argument, nullptr, 'v'},
-        {nullptr, 0, nullptr, 0}};
+    static const option known[] = {{"listen", required_argument, nullptr, 'l'},
+                                   {"parent", required_argument, nullptr, 'p'},
+                                   {"secret-file", required_argument, nullptr, 'f'},
+                                   {"open", no_argument, nullptr, 'o'},
+                                   {"no-curve", no_argument, nullptr, 'n'},
+                                   {"window", required_argument, nullptr, 'w'},
+                                   {"max-members", required_argument, nullptr, 'm'},
+                                   {"ready-fd", required_argument, nullptr, 'r'},
+                                   {"stats", required_argument, nullptr, 's'},
+                                   {"log", required_argument, nullptr, 'v'},
+                                   {nullptr, 0, nullptr, 0}};
     std::vector<char *> words{const_cast<char *>("muster")};
     for (const std::string &word : arguments) words.push_back(const_cast<char *>(word.c_str()));
     words.push_back(nullptr);
@@ -167,7 +173,8 @@ void print_stats(muster_broker *broker) {
     muster_broker_stats s;
     if (muster_broker_get_stats(broker, &s) != MUSTER_OK) return;
     printf("members %" PRIu64 " brokers %" PRIu64 " parent %s connections %" PRIu64 " names %" PRIu64 " pairs %" PRIu64
-           " messages %" PRIu64 " bytes %" PRIu64 " queued %" PRIu64 " refused %" PRIu64 " lost %" PRIu64 " rss_mb %.1f\n",
+           " messages %" PRIu64 " bytes %" PRIu64 " queued %" PRIu64 " refused %" PRIu64 " lost %" PRIu64
+           " rss_mb %.1f\n",
            s.members, s.brokers, s.has_parent != 0 ? "yes" : "no", s.connections, s.names, s.pairs, s.messages, s.bytes,
            s.queued_bytes, s.refused, s.lost, resident_mb());
     fflush(stdout);

@@ -27,6 +27,8 @@ constexpr char help[] =
     "  --serve <file>      a shared object that serves the scheme in each context: it exports\n"
     "                      void *muster_serve_begin(muster_context *, muster_error *), NULL: it cannot, and\n"
     "                      void muster_serve_end(void *), which returns when its threads have ended\n"
+    "  --guarded           the transport itself lets nobody in without the secret (a broker with CURVE), whatever the\n"
+    "                      address says\n"
     "  --patience <n>      every time is n times as long, for slow machines and instrumented builds\n"
     "  --log               print the library's log records of both processes to stderr\n"
     "  --list              the names of the cases\n";
@@ -73,6 +75,8 @@ int transport_check_command(const Arguments &arguments, const std::string &progr
             options.long_cases = true;
         else if (word == "--log")
             options.log = true;
+        else if (word == "--guarded")
+            options.guarded = true;
         else if (word == "--pulled")
             options.pulled = true;
         else if (word == "--serve" && more)

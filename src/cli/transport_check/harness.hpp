@@ -112,6 +112,7 @@ struct Options {
     uint64_t max_bytes = 64 << 20;
     bool long_cases = false;
     bool log = false;     // print the library's log records to stderr
+    bool guarded = false; // the transport itself lets nobody in without the secret
     bool pulled = false;  // served:// by pulling requests instead of callbacks
     int64_t slowdown = 1; // of this machine or build: every time is multiplied
     int64_t heartbeat_ns = 300 * ms;

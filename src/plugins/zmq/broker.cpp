@@ -177,8 +177,8 @@ void Broker::stop(int64_t timeout_ns) {
     thread_.join();
 }
 
-// libzmq's descriptors tell of news, not of a state: after they were read everything is taken until there is nothing, and
-// sending may have read them, so members are looked at last of all before the thread sleeps.
+// libzmq's descriptors tell of news, not of a state: after they were read everything is taken until there is nothing,
+// and sending may have read them, so members are looked at last of all before the thread sleeps.
 void Broker::run() noexcept {
     pthread_setname_np(pthread_self(), "muster-broker");
     try {
@@ -190,6 +190,7 @@ void Broker::run() noexcept {
             if (parent_) more = parent_->process() || more;
             if (parent_lost_) drop_parent();
             more = serve_members() || more;
+            if (!more && !ending_.empty()) serve_ends();
             if (parent_ && parent_->readable()) more = true;
             const int64_t now = now_ns();
             if (now - ticked_ns_ >= tick_ns) tick();
@@ -255,7 +256,7 @@ bool Broker::serve_monitor() {
             if (found == by_fd_.end()) break;
             const Route route = found->second;
             by_fd_.erase(found);
-            exchange_->gone(route);
+            ending_.push_back(route);
             break;
         }
         default:
@@ -263,6 +264,22 @@ bool Broker::serve_monitor() {
         }
     }
     return true;
+}
+
+// libzmq knows a connection until its last message was read; only then is it gone for the exchange, too. What tells is
+// a message to it: an empty one, which nobody will see. The end of the end wakes the thread like any news.
+void Broker::serve_ends() {
+    std::erase_if(ending_, [this](Route route) {
+        Message name, nothing;
+        if (!name.make(route_bytes)) return false;
+        put_route(name.data(), route);
+        if (router_.send(name, true)) {
+            router_.send(nothing);
+            return false;
+        }
+        exchange_->gone(route);
+        return true;
+    });
 }
 
 // ZAP, RFC 27: is this CURVE key one of a member? Address parts, then an empty one, then the request.

@@ -29,6 +29,7 @@ class Broker final : public Outlet, public UplinkOwner {
     void run() noexcept;
     bool serve_members();
     bool serve_monitor();
+    void serve_ends();
     void serve_zap();
     void connect_parent();
     void drop_parent();
@@ -55,8 +56,9 @@ class Broker final : public Outlet, public UplinkOwner {
     UplinkConfig parent_config_;
     bool want_parent_ = false, parent_lost_ = false;
     int64_t parent_retry_ns_ = 0, parent_pause_ns_ = 0, ticked_ns_ = 0, stats_ns_ = 0;
-    std::string proved_client_;               // CURVE key of members, 32 bytes; empty: no CURVE
-    std::unordered_map<int, Route> by_fd_;    // connections that have talked
+    std::string proved_client_;            // CURVE key of members, 32 bytes; empty: no CURVE
+    std::unordered_map<int, Route> by_fd_; // connections that have talked
+    std::vector<Route> ending_;            // disconnected, but what came before that may not be read yet
     uint64_t connections_ = 0, strangers_ = 0;
     int epoll_ = -1, stop_event_ = -1;
     std::atomic<bool> stopping_{false}; // release by stop(), acquire by the thread

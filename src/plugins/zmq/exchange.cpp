@@ -285,7 +285,8 @@ void Exchange::route_on(const Head &head, Parcel &parcel, Route came_from) {
 void Exchange::group(Node *from, Route came_from, const Head &head, Parcel &parcel) {
     const std::string_view payload = payload_of(parcel);
     const size_t count = head.word, list = count * 8;
-    const bool sound = count != 0 && count <= group_max && payload.size() >= list && payload.size() - list <= message_max;
+    const bool sound =
+        count != 0 && count <= group_max && payload.size() >= list && payload.size() - list <= message_max;
     if (!sound) return from != nullptr ? ban(*from, "it sends to an impossible group") : void();
     const uint64_t charge = cost(head_bytes + payload.size() - list);
     std::vector<Route> next;
@@ -340,8 +341,7 @@ void Exchange::claim(const Head &head, Route route, const std::string &name) {
 
 void Exchange::find(const Head &head, Route route, const std::string &name) {
     const auto found = names_.find(name);
-    if (found == names_.end())
-        return say_answer(route, head, {MUSTER_E_UNREACHABLE, name, "nobody is named " + name});
+    if (found == names_.end()) return say_answer(route, head, {MUSTER_E_UNREACHABLE, name, "nobody is named " + name});
     say_answer(route, head, {MUSTER_OK, name, {}}, found->second);
 }
 

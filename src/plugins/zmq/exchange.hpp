@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// What a broker knows and decides: who is in, who has which name, who talks to whom, and how many bytes of each pair are
-// on their way. It has no socket and no clock, so tests and fuzzing can be its members.
+// What a broker knows and decides: who is in, who has which name, who talks to whom, and how many bytes of each pair
+// are on their way. It has no socket and no clock, so tests and fuzzing can be its members.
 #include "keys.hpp"
 #include "wire.hpp"
 
@@ -128,9 +128,9 @@ class Exchange {
     uint32_t next_id_ = 1;
     int64_t now_ns_ = 0;
     std::unordered_map<Route, std::unique_ptr<Node>> nodes_;
-    std::unordered_map<uint64_t, Node *> members_;      // of this broker
-    std::unordered_map<uint32_t, Route> prefixes_;      // of brokers below
-    std::unordered_map<std::string, uint64_t> names_;   // of the whole tree, where there is no broker above
+    std::unordered_map<uint64_t, Node *> members_;    // of this broker
+    std::unordered_map<uint32_t, Route> prefixes_;    // of brokers below
+    std::unordered_map<std::string, uint64_t> names_; // of the whole tree, where there is no broker above
     std::unordered_map<uint64_t, std::unordered_set<std::string>> owners_; // the same by owner
     ExchangeStats stats_;
     uint64_t queued_ = 0;

@@ -2,9 +2,9 @@
 #pragma once
 // What the members and brokers of a job derive from its secret: their CURVE keys, and the proofs of the greeting.
 //
-// CURVE (curvezmq.org) needs the broker's public key at its members, and the members' at the broker. Both key pairs come
-// from the secret, so whoever has it knows both, and nobody else can even begin to talk. The greeting then proves the
-// secret again, both ways: that covers stars without CURVE, and brokers with keys of their own.
+// CURVE (curvezmq.org) needs the broker's public key at its members, and the members' at the broker. Both key pairs
+// come from the secret, so whoever has it knows both, and nobody else can even begin to talk. The greeting then proves
+// the secret again, both ways: that covers stars without CURVE, and brokers with keys of their own.
 #include "wire.hpp"
 
 #include <muster/plugin.h>

@@ -57,7 +57,8 @@ bool BrokerAddress::parse(std::string_view authority, BrokerAddress &out, std::s
         port = authority.substr(colon + 1);
     }
     uint32_t number = port.empty() ? default_port : 0;
-    for (const char c : port) number = c >= '0' && c <= '9' && number < 100'000 ? number * 10 + uint32_t(c - '0') : 100'000;
+    for (const char c : port)
+        number = c >= '0' && c <= '9' && number < 100'000 ? number * 10 + uint32_t(c - '0') : 100'000;
     if (host.empty() || host.find_first_of(" @/*;") != std::string_view::npos)
         return why = "no broker in it: zmq://[name@]host:port/", false;
     if (number == 0 || number > 65535) return why = "no port: " + printable(port), false;
@@ -90,7 +91,8 @@ void Star::connect() {
     if (status == MUSTER_OK) status = host->watch_fd(host, uplink_->fd(), MUSTER_PLUGIN_READABLE, ready, this, &watch_);
     if (status == MUSTER_OK)
         status = host->watch_fd(host, uplink_->monitor_fd(), MUSTER_PLUGIN_READABLE, ready, this, &monitor_watch_);
-    if (status == MUSTER_OK && timer_ == nullptr) status = host->start_timer(host, tick_ns, tick_ns, due, this, &timer_);
+    if (status == MUSTER_OK && timer_ == nullptr)
+        status = host->start_timer(host, tick_ns, tick_ns, due, this, &timer_);
     if (status != MUSTER_OK) up_lost(status, "no connection can be made");
     look_soon(); // also tells of what up_lost() found
 }
@@ -100,14 +102,11 @@ void Star::disconnect() {
     host->unwatch_fd(std::exchange(watch_, nullptr));
     host->unwatch_fd(std::exchange(monitor_watch_, nullptr));
     host->stop_timer(std::exchange(timer_, nullptr));
+    if (uplink_ && uplink_->ready() && uplink_->send(Head{Kind::bye, 0, 0, 0})) uplink_->leave(linger_ms);
     uplink_.reset();
 }
 
 void Star::leave() {
-    if (uplink_) {
-        if (uplink_->ready()) uplink_->send(Head{Kind::bye, 0, 0, 0});
-        uplink_->leave(linger_ms);
-    }
     disconnect();
     plugin_.host()->stop_timer(std::exchange(retry_, nullptr));
 }

@@ -90,7 +90,7 @@ class Star final : public UplinkOwner {
     muster_status down_status_ = MUSTER_OK;
     std::string down_why_;
     std::unordered_map<uint64_t, Peer> peers_;
-    std::vector<uint64_t> lost_; // told to the library, not forgotten by it yet
+    std::vector<uint64_t> lost_;      // told to the library, not forgotten by it yet
     std::map<uint32_t, Asked> asked_; // by the number of the question
     uint32_t next_asked_ = 1;
     std::map<std::string, Name> names_;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // A connection to a broker, from its first packet to its end: of a member, or of a broker below. One DEALER for one
-// connection: libzmq's own reconnecting would keep bytes for a broker that does not know them any more, so whoever wants
-// another connection makes another uplink.
+// connection: libzmq's own reconnecting would keep bytes for a broker that does not know them any more, so whoever
+// wants another connection makes another uplink.
 #include "keys.hpp"
 #include "socket.hpp"
 
@@ -12,11 +12,11 @@
 
 namespace star {
 
-struct UplinkConfig { // a value
-    std::string endpoint;            // tcp://host:port
-    std::optional<CurveKeys> curve;  // none: no CURVE
-    bool broker = false;             // what we are
-    uint32_t prefix = 0;             // a broker's
+struct UplinkConfig {               // a value
+    std::string endpoint;           // tcp://host:port
+    std::optional<CurveKeys> curve; // none: no CURVE
+    bool broker = false;            // what we are
+    uint32_t prefix = 0;            // a broker's
 };
 
 // Told from inside process() and tick(), which the uplink survives.
@@ -46,7 +46,9 @@ class Uplink {
     bool process();
     void tick(int64_t now_ns); // from time to time: is it late?
     bool ready() const noexcept { return state_ == State::ready; }
-    bool readable() const noexcept { return socket_.readable(); } // look after send(): libzmq's descriptor has been emptied
+    bool readable() const noexcept {
+        return socket_.readable();
+    } // look after send(): libzmq's descriptor has been emptied
     uint64_t id() const noexcept { return id_; }
     bool send(Message &message) noexcept { return socket_.send(message); }
     bool send(const Head &head, std::string_view payload = {}) noexcept;

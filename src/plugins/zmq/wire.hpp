@@ -4,8 +4,8 @@
 // little-endian, and a payload that depends on the kind:
 //   mark 0xB7, version 1, kind, 0 | word u32 | to u64 | from u64
 //
-// A member is a number: the prefix of its broker (random, another one each time a broker starts) in the upper 32 bits, a
-// count in the lower ones. A process that comes back is another number. Brokers of a tree send a message on by the
+// A member is a number: the prefix of its broker (random, another one each time a broker starts) in the upper 32 bits,
+// a count in the lower ones. A process that comes back is another number. Brokers of a tree send a message on by the
 // prefix of whom it is for, as it is.
 //
 // Credits: a member may have `window` bytes on their way to each other one, counted by cost(). Whoever takes messages
