@@ -8,6 +8,7 @@
  * | `tcp://host:port`, `tcp://[::1]:port` | TCP over IPv4 and IPv6; port 0 listens anywhere; names are resolved |
  * | `unix:///path` | a Unix-domain socket; `unix://@name` an abstract one; its folder should be 0700 |
  * | `shm://name` | shared memory between processes of one user on one host |
+ * | `zmq://name@host:port/service` | a star around a broker, see broker.h; a plug-in that needs libzmq |
  * | `yours://...` | a loaded plug-in, see plugin.h, or a transport served by the host |
  *
  * Options follow as `?key=value&key=value`: `bind=ADDRESS` (listen here), `advertise=ADDRESS` (tell peers this
@@ -42,7 +43,8 @@ typedef struct muster_transport_config {
                                   Over shared memory and inproc the smaller one of both sides counts. */
     uint32_t backlog;        /**< Listeners: proved connections waiting to be accepted; 0: 1024. */
     uint32_t reserved;       /**< Zero. */
-    int64_t retry_ns;        /**< Dialling: keep trying while nobody listens there yet, this long; 0: do not. */
+    int64_t retry_ns;        /**< Keep trying this long, 0: do not. Dialling: while nobody listens there yet.
+                                  Listening: while whoever keeps the names, a broker, is not there yet. */
 } muster_transport_config;
 
 /** Connects to an address; returns when both sides have proved the secret.

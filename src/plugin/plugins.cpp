@@ -20,8 +20,8 @@ struct KnownPlugin {
     const char *scheme, *package;
 };
 constexpr KnownPlugin known_plugins[] = {
-    {"zmq", "muster-transport-zmq, which needs libzmq5"},
-    {"mpi", "muster-transport-mpi, which needs libopenmpi3"},
+    {"zmq", "libzmq5 (to build it, libzmq3-dev)"},
+    {"mpi", "libopenmpi3 (to build it, libopenmpi-dev)"},
 };
 
 // Debian's packages for libraries that plug-ins are linked with.
@@ -130,7 +130,8 @@ Result<void> Plugins::provide(const std::string &scheme) {
     }
     for (const KnownPlugin &known : known_plugins)
         if (scheme == known.scheme)
-            return Error::make(MUSTER_E_PLUGIN, "transport %s: package %s, is not installed: no %s in %s",
+            return Error::make(MUSTER_E_PLUGIN,
+                               "transport %s: its plug-in, which needs package %s, is not installed: no %s in %s",
                                scheme.c_str(), known.package, name.c_str(), searched.c_str());
     return Error::make(MUSTER_E_NOT_FOUND, "transport %s: not built in, and no %s in %s", scheme.c_str(), name.c_str(),
                        searched.c_str());

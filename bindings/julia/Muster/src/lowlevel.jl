@@ -39,6 +39,10 @@ const MUSTER_E_SYSTEM = Int32(-22)
 const MUSTER_E_PLUGIN = Int32(-23)
 const MUSTER_E_INTERNAL = Int32(-24)
 
+# muster_broker_flag: Flags of muster_broker_config::flags.
+const MUSTER_BROKER_OPEN = UInt32(1)
+const MUSTER_BROKER_NO_CURVE = UInt32(2)
+
 # muster_context_flag: Flags of muster_context_config::flags.
 const MUSTER_CONTEXT_EXTERNAL = UInt32(1)
 const MUSTER_CONTEXT_NO_SEAL = UInt32(2)
@@ -88,6 +92,7 @@ const MUSTER_STREAM_WRITE = UInt32(2)
 # muster_stream_read_flag: Flags of muster_stream_read_into() and muster_stream_read_begin().
 const MUSTER_STREAM_HUGE_PAGES = UInt32(1)
 
+struct muster_broker end
 struct muster_context end
 struct muster_queue end
 struct muster_process end
@@ -102,6 +107,35 @@ struct muster_error # 256 bytes
     rank::UInt32
     message_bytes::UInt32
     message::NTuple{232, UInt8}
+end
+
+# How to run a broker; all zero means the defaults named here.
+struct muster_broker_config # 40 bytes
+    struct_size::UInt32
+    flags::UInt32
+    parent::Ptr{UInt8}
+    parent_bytes::UInt64
+    window_bytes::UInt64
+    max_members::UInt32
+    reserved::UInt32
+end
+muster_broker_config(; flags = 0, parent = C_NULL, parent_bytes = 0, window_bytes = 0, max_members = 0, reserved = 0) =
+    muster_broker_config(sizeof(muster_broker_config), flags, parent, parent_bytes, window_bytes, max_members, reserved)
+
+# Figures of a broker.
+struct muster_broker_stats # 128 bytes
+    members::UInt64
+    brokers::UInt64
+    has_parent::UInt64
+    names::UInt64
+    pairs::UInt64
+    messages::UInt64
+    bytes::UInt64
+    queued_bytes::UInt64
+    connections::UInt64
+    refused::UInt64
+    lost::UInt64
+    reserved::NTuple{5, UInt64}
 end
 
 # How to start a context; all zero means the defaults named here.
@@ -271,6 +305,36 @@ const at_muster_config_init = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_config_init => at_muster_config_init)
 @inline muster_config_init(config, struct_size) =
     ccall(at_muster_config_init[], muster_status, (Ptr{Cvoid}, UInt32), config, struct_size)
+
+# Starts a broker on threads of its own; they end with it, and at the latest with the context.
+const at_muster_broker_open = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_broker_open => at_muster_broker_open)
+@inline muster_broker_open(context, address, address_bytes, config, out_broker, error) =
+    ccall(at_muster_broker_open[], muster_status, (Ptr{muster_context}, Ptr{UInt8}, Csize_t, Ptr{muster_broker_config}, Ptr{Ptr{muster_broker}}, Ptr{muster_error}), context, address, address_bytes, config, out_broker, error)
+
+# Gives the address members use: the real port, `zmq://127.0.0.1:8100/`.
+const at_muster_broker_address = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_broker_address => at_muster_broker_address)
+@inline muster_broker_address(broker, out_text, capacity, out_bytes) =
+    ccall(at_muster_broker_address[], muster_status, (Ptr{muster_broker}, Ptr{UInt8}, Csize_t, Ptr{Csize_t}), broker, out_text, capacity, out_bytes)
+
+# Reads the figures of a broker; of a closed one those of its end.
+const at_muster_broker_get_stats = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_broker_get_stats => at_muster_broker_get_stats)
+@inline muster_broker_get_stats(broker, out_stats) =
+    ccall(at_muster_broker_get_stats[], muster_status, (Ptr{muster_broker}, Ptr{muster_broker_stats}), broker, out_stats)
+
+# Stops a broker.
+const at_muster_broker_close = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_broker_close => at_muster_broker_close)
+@inline muster_broker_close(broker, timeout_ns) =
+    ccall(at_muster_broker_close[], muster_status, (Ptr{muster_broker}, Int64), broker, timeout_ns)
+
+# Gives up one reference; with the last one the broker is stopped, at once and not by this thread.
+const at_muster_broker_release = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_broker_release => at_muster_broker_release)
+@inline muster_broker_release(broker) =
+    ccall(at_muster_broker_release[], Cvoid, (Ptr{muster_broker},), broker)
 
 # Starts a context: one progress engine and everything made from it.
 const at_muster_context_create = Ref{Ptr{Cvoid}}(C_NULL)
