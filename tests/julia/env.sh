@@ -10,6 +10,7 @@ fi
 export JULIA_LOAD_PATH="$root/bindings/julia:@stdlib"
 export JULIA_DEPOT_PATH="$root/build/julia-depot"
 export MUSTER_LIBRARY=${MUSTER_LIBRARY:-$root/build/release/libmuster.so}
+export MUSTER_PLUGIN_PATH=${MUSTER_PLUGIN_PATH:-$(dirname "$MUSTER_LIBRARY")/plugins}
 suite_folder=$("$julia" --startup-file=no -e 'import Distributed; print(joinpath(dirname(dirname(pathof(Distributed))), "test"))')
 
 # Julia's own Distributed suite over one transport: run_suite <shm|unix|tcp>. Its pass mark was measured with 1.5.3; block

@@ -28,6 +28,7 @@ include("patience.jl")
 include("stream.jl")
 include("connect.jl")
 include("served.jl")
+include("star.jl")
 include("worker.jl")
 include("manager.jl")
 include("ssh.jl")
@@ -36,6 +37,7 @@ function __init__()
     wake_callback[] = @cfunction(on_wake, Cvoid, (Ptr{Cvoid}, Cint, Cint))
     engine[] = nothing
     requests[] = nothing
+    empty!(own_brokers)
 end
 
 include("precompile.jl")

@@ -85,15 +85,30 @@ end
 release(l::Listener) = LowLevel.muster_listener_release(l.handle)
 
 """
-    Muster.listen(address; window = 0) -> Listener
+    Muster.listen(address; window = 0, retry = 0) -> Listener
 
 Listens at an address; with `tcp://127.0.0.1:0` the kernel chooses the port. Options follow as in
-`tcp://0.0.0.0:4100?advertise=node7`.
+`tcp://0.0.0.0:4100?advertise=node7`. `retry`: seconds to keep trying while the broker of a star is not there yet.
 """
-listen(address::AbstractString; window::Integer = 0) =
-    listening_served(() -> listen_at(String(address), Int(window)), String(address))
+listen(address::AbstractString; window::Integer = 0, retry::Real = 0) =
+    listening_served(() -> listen_at(String(address), Int(window), Float64(retry)), String(address))
 
-function listen_at(text::String, window::Int)::Listener
+# (The library could wait as well, but it would hold up Julia's event loop.)
+function listen_at(text::String, window::Int, retry::Float64)::Listener
+    until = time() + retry
+    pause = 0.01
+    while true
+        try
+            return listen_now(text, window)
+        catch problem
+            problem isa MusterError && problem.status == LowLevel.MUSTER_E_UNREACHABLE && time() + pause < until || rethrow()
+        end
+        sleep(pause)
+        pause = min(2 * pause, 0.2)
+    end
+end
+
+function listen_now(text::String, window::Int)::Listener
     e = running()
     detail = blank_error()
     handle = Ref{Ptr{LowLevel.muster_listener}}(C_NULL)

@@ -260,6 +260,6 @@ function leave()
     unwatch_descriptor(e.poll)
     requests[] === nothing || unwatch_descriptor(requests[].poll)
     requests[] = nothing
-    LowLevel.muster_context_close(e.context, 2_000_000_000)
+    LowLevel.muster_context_close(e.context, 2_000_000_000) # brokers end last
     return nothing
 end

@@ -7,9 +7,9 @@
 
 For `addprocs`: `addprocs(MusterManager(4; transport = "shm"))`.
 
-- `transport`: `"shm"` (shared memory), `"unix"` (Unix-domain sockets), `"tcp"`, or an address with `{}` in place of the
-  worker's number, `"mine://{}"`.
-- `upgrade`: may tcp links between processes of one host move to shared memory (default `true`).
+- `transport`: `"shm"` (shared memory), `"unix"` (Unix-domain sockets), `"tcp"`, `"zmq"` (a star, see below), or an
+  address with `{}` in place of the worker's number, `"mine://{}"`.
+- `upgrade`: may tcp and zmq links between processes of one host move to shared memory (default `true`).
 - `window`: bytes buffered per direction of a link, a power of two (default 1 MiB).
 - `setup`: Julia code as text, run on a worker before it listens: `include` of a file that serves a transport of its own,
   see [`Muster.transport!`](@ref).
@@ -22,6 +22,14 @@ a tuple of one and a count (`:auto`: one per CPU thread there).
 `addprocs` takes the usual keywords with it: `dir`, `exename`, `exeflags`, `topology`, `lazy`, `enable_threaded_blas`,
 `env` (pairs of names and values for the worker's environment); and for machines `sshflags`, `tunnel`, `multiplex`,
 `max_parallel`, `shell_command` (default `sh -l -c`).
+
+In a star nobody dials anybody but the broker, and all streams go through it; those between processes of one user on one
+host move to shared memory unless `upgrade = false`. With `transport = "zmq"` this process runs the broker, on the loopback
+interface; `"zmq://node0:0/"` runs it at another address of this host, at any port, for workers elsewhere; and
+`"zmq://node0:8100/"` joins the one that runs there: `muster broker`, or [`Muster.broker`](@ref), with the same secret.
+Master and workers wait up to `JULIA_WORKER_TIMEOUT` for a broker that is not there yet. Options follow:
+`"zmq://node0:8100/?curve=no"` for a broker that does not encrypt. `"zmq://calc-{}@node0:8100/"` chooses the names of
+the workers in the star.
 
 The secret and the cookie go to a worker over its standard input. A worker ends when its master is gone, also one that is
 in the middle of a computation.
@@ -59,9 +67,15 @@ end
 
 function check_transport(transport, local_)
     transport == "tcp" && return nothing
+    if is_star(transport)
+        parse_star(transport)
+        local_ || transport != "zmq" || throw(ArgumentError("transport zmq stays on this host: " *
+            "give machines the broker's address, zmq://host:port/, or port 0 there to have one run here"))
+        return nothing
+    end
     occursin("://", transport) && occursin("{}", transport) && return nothing
     transport in ("shm", "unix") ||
-        throw(ArgumentError("unknown transport $(repr(transport)): there are tcp, unix, shm, or an address with {} in it"))
+        throw(ArgumentError("unknown transport $(repr(transport)): there are tcp, unix, shm, zmq, or an address with {} in it"))
     local_ || throw(ArgumentError("transport $transport does not reach other machines"))
     return nothing
 end
@@ -98,6 +112,7 @@ function worker_address(m::MusterManager, number::Int)
     m.transport == "tcp" && return "tcp://127.0.0.1:0" * (m.upgrade ? "" : "?upgrade=no")
     m.transport == "shm" && return "shm://muster-$(getpid())-$(Random.randstring(8))-$number"
     m.transport == "unix" && return unix_address(number)
+    is_star(m.transport) && return star_address(m, number)
     return replace(m.transport, "{}" => number)
 end
 
@@ -136,6 +151,7 @@ start_code(exename, exeflags) = `$exename $exeflags -e "using Distributed; impor
 
 function Distributed.launch(m::MusterManager, params::Dict, launched::Array, changed::Condition)
     params = with_defaults(m, params)
+    meet_broker(m)
     if isempty(m.machines)
         for _ in 1:m.count
             push!(launched, launch_here(m, params, next_number()))

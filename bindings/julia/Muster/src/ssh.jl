@@ -79,6 +79,7 @@ end
 
 # Where the worker listens: the address it is told to bind, else the one its host is known by; behind a tunnel, loopback.
 function remote_address(m::MusterManager, machine::Machine, params, number)
+    is_star(m.transport) && return star_address(m, number)
     m.transport == "tcp" || return replace(m.transport, "{}" => number)
     host = params[:tunnel] ? "127.0.0.1:0" : isempty(machine.bind) ? "auto:0" :
            occursin(':', machine.bind) ? machine.bind : machine.bind * ":0"
@@ -96,6 +97,8 @@ function remote_words(params)
     isempty(timeout) || push!(lines, "export JULIA_WORKER_TIMEOUT=$(quoted(timeout))")
     named = get(ENV, "MUSTER_LIBRARY", "")
     isempty(named) || push!(lines, "export MUSTER_LIBRARY=$(quoted(named))")
+    plugins = get(ENV, "MUSTER_PLUGIN_PATH", "")
+    isempty(plugins) || push!(lines, "export MUSTER_PLUGIN_PATH=$(quoted(plugins))")
     push!(lines, "exec " * join(map(quoted, start_code(params[:exename], params[:exeflags]).exec), ' '))
     return join(map(quoted, [params[:shell_command].exec; join(lines, " && ")]), ' ')
 end

@@ -69,12 +69,13 @@ function serve(input::IO = stdin, output::IO = stdout)
     end
     where_ = listening_address(job["listen"])
     if isempty(job["setup"])
-        listener = listen_at(where_, 0)
+        # Whoever started this process waits that long; the reason shall still reach it.
+        listener = listen_at(where_, 0, 0.8 * Distributed.worker_timeout())
     else
         include_string(Main, String(hex2bytes(job["setup"])), "setup")
         listener = Base.invokelatest(listen, where_)
     end
-    write(output, string(READY_HEAD, address(listener), '\n'))
+    write(output, string(READY_HEAD, dialled_at(address(listener), where_), '\n'))
     flush(output)
     @async serve_connections(listener)
     Distributed.check_master_connect()
