@@ -116,6 +116,11 @@ void Connections::context_closes() noexcept {
     for (const Ref<ConnectionLink> &link : links_) link->session_->end_when_idle(); // they leave in their own turns
 }
 
+bool Connections::context_drained() noexcept {
+    for (const Ref<ConnectionLink> &link : links_) link->session_->wind_down();
+    return links_.empty();
+}
+
 void Connections::context_stops() noexcept {
     if (state_ == State::stopped) return;
     context_closes();

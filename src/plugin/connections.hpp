@@ -31,7 +31,7 @@ class Connections final : public Transport, public SessionTransport {
     Ref<ConnectionLink> make_link(SessionConfig config);
     Object &transport_object() noexcept override { return *this; }
     void context_closes() noexcept override;
-    bool context_drained() noexcept override { return links_.empty(); }
+    bool context_drained() noexcept override;
     void context_stops() noexcept override;
 
     Plugin &plugin_;

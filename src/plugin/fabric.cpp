@@ -329,7 +329,12 @@ Ref<FabricSession> Fabric::meet(Peer &from, SessionKey key, uint8_t flags) {
 // ---------------------------------------------------------------------------------------------------------
 
 bool Fabric::context_drained() noexcept {
-    return std::all_of(peers_.begin(), peers_.end(), [](const auto &peer) { return peer.second.sessions.empty(); });
+    bool all = true;
+    for (auto &[id, peer] : peers_) {
+        for (auto &[key, session] : peer.sessions) session->session_->wind_down();
+        all = all && peer.sessions.empty();
+    }
+    return all;
 }
 
 void Fabric::context_closes() noexcept {

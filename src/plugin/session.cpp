@@ -140,6 +140,16 @@ void Session::end_when_idle() noexcept {
     schedule();
 }
 
+void Session::wind_down() noexcept {
+    for (auto &[id, stream] : streams_) {
+        if (stream->closed_.load(std::memory_order_relaxed) || !stream->from_host_empty() ||
+            stream->held_back_.load(std::memory_order_seq_cst))
+            continue;
+        stream->duplex_->end(Error::make(MUSTER_E_CLOSED, "the context was closed"));
+        stream->closed();
+    }
+}
+
 // Streams of the dialling side.
 void Session::open(std::string service, const TransportOptions &options, Ref<Dial> dial, bool elsewhere) {
     const auto opening = make_ref<Opening>(*this, std::move(service), options, std::move(dial));

@@ -160,6 +160,7 @@ class Session final : public Object {
     // Begins a stream; answers the dial. What it throws has left nothing behind.
     void open(std::string service, const TransportOptions &options, Ref<Dial> dial, bool elsewhere = false);
     void end_when_idle() noexcept; // says goodbye as soon as no stream is left
+    void wind_down() noexcept;     // the context closes: ends the streams that have nothing on its way any more
     void end_now(const Error &why) noexcept {
         end(why);
     } // not from inside a function the channel's owner was called by

@@ -48,6 +48,9 @@ class Pump final : public Channel, private Waker, private Side, private SessionO
     void fail(const Error &why) noexcept {
         if (session_) session_->end_now(why);
     }
+    void wind_down() noexcept {
+        if (session_) session_->wind_down();
+    }
 
   private:
     void wake_reader() noexcept override { schedule(); }

@@ -3,8 +3,6 @@
 
 #include "transport/hub.hpp"
 
-#include <algorithm>
-
 namespace muster {
 
 Served::Served(Context &context, Queue &queue, const muster_transport_ops *ops, void *self)
@@ -272,9 +270,20 @@ void Served::withdraw() noexcept {
 
 bool Served::context_drained() noexcept {
     Requests &requests = Requests::of(context_);
-    const std::lock_guard hold(requests.lock_);
-    return std::none_of(requests.requests_.begin(), requests.requests_.end(),
-                        [this](const auto &r) { return r.second.transport.get() == this && r.second.pump; });
+    bool all = true;
+    for (uint64_t last = 0;;) { // one after the other, without the lock
+        Ref<Pump> pump;
+        {
+            const std::lock_guard hold(requests.lock_);
+            const auto found = requests.requests_.upper_bound(last);
+            if (found == requests.requests_.end()) return all;
+            last = found->first;
+            if (found->second.transport.get() == this) pump = found->second.pump;
+        }
+        if (!pump) continue;
+        pump->wind_down();
+        all = false;
+    }
 }
 
 void Served::context_stops() noexcept {

@@ -183,6 +183,16 @@ void context_closes(World &world) {
     CHECK(status == MUSTER_E_CLOSED || status == MUSTER_E_END);
 }
 
+// Nobody has ended the stream, and nothing is on its way: that is no reason to wait.
+void context_closes_idle_streams(World &world) {
+    if (!world.peer.separate()) skip("both ends are in one process");
+    Host host(world.options, world.secret);
+    const Stream stream = host.dial(world.peer.address(), "echo");
+    stream.write_sequence(1000, 39);
+    stream.read_sequence(1000, 39);
+    host.close();
+}
+
 } // namespace
 
 const std::vector<Case> ending_cases = {
@@ -196,6 +206,7 @@ const std::vector<Case> ending_cases = {
     {"cancel: a write in mid-transfer tells the truth about its bytes", cancel_a_write},
     {"reconnect: each dial is a new stream", reconnect},
     {"context: closing it ends its streams in order", context_closes},
+    {"context: closing it does not wait for streams that rest", context_closes_idle_streams},
 };
 
 } // namespace check
