@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-# The managers distributed_suite.jl asks for, over the transport named in MUSTER_TRANSPORT: shm, unix, tcp.
-# (tcp and unix stay on their sockets: with upgrades they would be the shm suite again.)
+# The managers distributed_suite.jl asks for, over the transport named in MUSTER_TRANSPORT: shm, unix, tcp, zmq, zmq-upgrade.
+# (tcp, unix and zmq stay on their sockets: with upgrades they would nearly be the shm suite again.)
 using Muster
 
 const suite_transport = get(ENV, "MUSTER_TRANSPORT", "shm")
-suite_options() = (transport = suite_transport, upgrade = suite_transport == "shm")
+suite_options() = suite_transport == "zmq-upgrade" ? (transport = "zmq", upgrade = true) :
+                  (transport = suite_transport, upgrade = suite_transport == "shm")
 
 make_manager(np::Int) = MusterManager(np; suite_options()...)
 

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: MIT
+# about: Julia's own Distributed suite over Muster's star, every byte through the broker
+# tier: long
+# parts: julia
+# presets: release
+# timeout: 900
+set -eu
+. "$MUSTER_ROOT/tests/julia/env.sh"
+SUITE_TIMEOUT=840 run_suite zmq
