@@ -2,7 +2,6 @@
 """Runs the cases, Muster and its peers taking turns, and prints one row per figure; see tests/bench/run."""
 
 import argparse
-import glob
 import os
 import shutil
 import signal
@@ -119,22 +118,25 @@ def measure(case, repeats, scale, targets):
     return words
 
 
+# Groups with a program of their own, which prints the first eight columns.
+OTHER = {"julia": ["julia/run"], "julia-star": ["julia/run", "--star"]}
+
+
 def other_rows(group, smoke, repeats, targets):
-    """Groups with a program of their own, tests/bench/<group>/run: it prints the first eight columns."""
     words = []
-    for program in glob.glob(os.path.join(HERE, group, "run")):
-        line = [program] + (["--smoke"] if smoke else ["--repeats", str(repeats)])
-        with subprocess.Popen(line, stdout=subprocess.PIPE, text=True, process_group=0) as process:
-            for text in process.stdout:
-                row = text.rstrip("\n").split("\t")
-                if len(row) == 8:
-                    words.append(print_row(row, targets))
-                else:
-                    say(text.rstrip("\n"))
-        if process.returncode == 77:
-            say(f"left out: {group}, see above")
-        elif process.returncode != 0:
-            failed.append(program)
+    line = [os.path.join(HERE, OTHER[group][0])] + OTHER[group][1:]
+    with subprocess.Popen(line + (["--smoke"] if smoke else ["--repeats", str(repeats)]), stdout=subprocess.PIPE,
+                          text=True, process_group=0) as process:
+        for text in process.stdout:
+            row = text.rstrip("\n").split("\t")
+            if len(row) == 8:
+                words.append(print_row(row, targets))
+            else:
+                say(text.rstrip("\n"))
+    if process.returncode == 77:
+        say(f"left out: {group}, see above")
+    elif process.returncode != 0:
+        failed.append(" ".join(line))
     return words
 
 
@@ -148,7 +150,7 @@ def main():
     targets = {} if smoke else read_targets()
     print("\t".join(HEADER), flush=True)
     words = []
-    for group in arguments.groups or [*cases.GROUPS, "julia"]:
+    for group in arguments.groups or [*cases.GROUPS, *OTHER]:
         if group in cases.GROUPS:
             for case in cases.GROUPS[group]():
                 words += measure(case, repeats, 1 if smoke else 100, targets)

@@ -6,4 +6,4 @@
 # timeout: 900
 set -eu
 "$MUSTER_ROOT/tests/julia/get-julia" >/dev/null || { echo "no julia"; exit 77; }
-exec "$MUSTER_ROOT/tests/bench/run" --smoke --yes julia
+exec "$MUSTER_ROOT/tests/bench/run" --smoke --yes julia julia-star

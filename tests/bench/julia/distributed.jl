@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 # One repeat of one transport: prints "figure<TAB>value" lines.
-#   julia distributed.jl <builtin|shm|unix|tcp|tcp-upgrade> <workers> [smoke]
+#   julia distributed.jl <builtin|shm|unix|tcp|tcp-upgrade|star|star-through> <workers> [smoke]
 # builtin is Distributed's own TCP. tcp and unix keep Muster on its sockets; tcp-upgrade is Muster's default, which moves
-# links between processes of one host to shared memory.
+# links between processes of one host to shared memory. star is zmq://, with the broker in the master; star-through takes
+# every byte through that broker.
 using Distributed, Statistics
 
 const kind, count_, smoke = ARGS[1], parse(Int, ARGS[2]), length(ARGS) > 2
@@ -14,6 +15,8 @@ start() = kind == "builtin" ? addprocs(count_; exeflags = flags) :
           kind in ("tcp", "unix") ?
           addprocs(MusterManager(count_; transport = kind, upgrade = false); exeflags = flags) :
           kind == "tcp-upgrade" ? addprocs(MusterManager(count_; transport = "tcp"); exeflags = flags) :
+          kind in ("star", "star-through") ?
+          addprocs(MusterManager(count_; transport = "zmq", upgrade = kind == "star"); exeflags = flags) :
           addprocs(MusterManager(count_; transport = kind); exeflags = flags)
 
 say(figure, value) = (println(figure, '\t', value); flush(stdout))
