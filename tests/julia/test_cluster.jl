@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
-# What Distributed's own suite does not ask of a transport, over the one named in MUSTER_TRANSPORT (default shm).
+# What Distributed's own suite does not ask of a transport, over the one named in MUSTER_TRANSPORT: shm (default), unix, tcp,
+# zmq, and zmq-upgrade, where links of the star may move to shared memory.
 #   julia test_cluster.jl [case]...         without a name, all of them
 # cases: launch ssh served topology busy killed interrupted secret upgrade guest large many
 using Test, Distributed, Muster
 
 const transport = get(ENV, "MUSTER_TRANSPORT", "shm")
-manager(n; options...) = MusterManager(n; transport = transport, upgrade = transport == "shm", options...)
+const scheme = replace(transport, "-upgrade" => "")
+manager(n; options...) = MusterManager(n; transport = scheme, upgrade = transport in ("shm", "zmq-upgrade"), options...)
 const flags = `--startup-file=no`
 add(n; transport_options = (), options...) = addprocs(manager(n; transport_options...); exeflags = flags, options...)
 const chosen = isempty(ARGS) ? split("launch ssh served topology busy killed interrupted secret upgrade guest large many") : copy(ARGS)

@@ -57,10 +57,12 @@ struct BrokerProcess
     address::String
 end
 function start_broker(address = "zmq://127.0.0.1:0/"; secret = secret)
-    program = "import Muster; b = Muster.broker(ARGS[1]); println(Muster.address(b)); flush(stdout); read(stdin)"
-    command = setenv(`$(Base.julia_cmd()) --startup-file=no -e $program $address`, merge(Dict(ENV), Dict("MUSTER_SECRET" => secret)))
-    process = open(command, "r+")
-    return BrokerProcess(process, readline(process.out))
+    muster = joinpath(dirname(Muster.library()), "bin", "muster")
+    command = `setpriv --pdeathsig KILL $muster broker --listen $address --log warn`
+    process = open(setenv(command, merge(Dict(ENV), Dict("MUSTER_SECRET" => secret))), "r+")
+    said = readline(process.out)
+    startswith(said, "listening ") || error("no broker: $said")
+    return BrokerProcess(process, said[11:end])
 end
 function stop(b::BrokerProcess)
     kill(b.process, 9)

@@ -1,25 +1,28 @@
 # SPDX-License-Identifier: MIT
-# about: the Julia cluster over tcp and unix, an array over 2 GiB, 32 workers, interrupts under AddressSanitizer
+# about: the Julia cluster over tcp, unix and the star, an array over 2 GiB, 32 workers, interrupts under AddressSanitizer
 # tier: long
 # parts: julia
 # presets: release asan-ubsan
-# timeout: 2400
+# timeout: 3600
 set -eu
 . "$MUSTER_ROOT/tests/julia/env.sh"
 cd "$MUSTER_ROOT/tests/julia"
 export JULIA_WORKER_TIMEOUT=180 # machines have other work
 run() { echo "-- $*"; timeout -k 10 600 "$julia" --startup-file=no "$@"; }
-for transport in tcp unix; do
+for transport in tcp unix zmq zmq-upgrade; do
     export MUSTER_TRANSPORT=$transport
+    case $transport in zmq*) [ -e "$MUSTER_PLUGIN_PATH/muster-zmq.so" ] || continue ;; esac
     run test_cluster.jl launch topology busy killed interrupted secret guest
-    run test_master_killed.jl
+    [ $transport = zmq-upgrade ] || run test_master_killed.jl
 done
-for transport in shm tcp unix; do
+for transport in shm tcp unix zmq; do
+    case $transport in zmq*) [ -e "$MUSTER_PLUGIN_PATH/muster-zmq.so" ] || continue ;; esac
     export MUSTER_TRANSPORT=$transport
     run test_cluster.jl large
 done
 MUSTER_TRANSPORT=shm run test_cluster.jl many
 MUSTER_TRANSPORT=tcp run test_cluster.jl many
+[ ! -e "$MUSTER_PLUGIN_PATH/muster-zmq.so" ] || MUSTER_TRANSPORT=zmq run test_cluster.jl many
 
 # Tasks interrupted in the middle of transfers: does the library touch memory that Julia has taken back? The run-time must
 # leave SIGSEGV to Julia, which uses it; that it does not know the stacks of tasks is only a warning.

@@ -6,4 +6,5 @@
 # timeout: 900
 set -eu
 . "$MUSTER_ROOT/tests/julia/env.sh"
+[ -e "$MUSTER_PLUGIN_PATH/muster-zmq.so" ] || { echo "no muster-zmq.so: built without libzmq"; exit 77; }
 SUITE_TIMEOUT=840 run_suite zmq

@@ -79,7 +79,10 @@ end
 
 # Where the worker listens: the address it is told to bind, else the one its host is known by; behind a tunnel, loopback.
 function remote_address(m::MusterManager, machine::Machine, params, number)
-    is_star(m.transport) && return star_address(m, number)
+    if is_star(m.transport)
+        params[:tunnel] && throw(ArgumentError("no tunnel for a star: the worker dials the broker, whose address has to be in reach"))
+        return star_address(m, number)
+    end
     m.transport == "tcp" || return replace(m.transport, "{}" => number)
     host = params[:tunnel] ? "127.0.0.1:0" : isempty(machine.bind) ? "auto:0" :
            occursin(':', machine.bind) ? machine.bind : machine.bind * ":0"
