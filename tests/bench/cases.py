@@ -120,12 +120,41 @@ def socket_group(over):
                          peers("oneway", MB80, TWO))
 
 
+def star():
+    """Two members and the broker, three processes; the peers have as many."""
+    def member(over, what, size):
+        return command("star", what, size, TWO, over=over)
+
+    def plain(what, size, over="plain", mode="whole"):
+        return command("zmq_star", what, size, TWO, over=over, mode=mode)
+
+    def tcp(what, size, over="tcp"):
+        return command("sockets", what, size, TWO, over=over)
+
+    direct = ("direct tcp", tcp("oneway", MB80))
+    yield throughput("star", "moved to shared memory, 80 MB", member("introduced", "oneway", MB80), [direct])
+    for over, plain_over, curve in (("through-no-curve", "plain", ""), ("through", "curve", " with CURVE")):
+        def peers(what, size):
+            yield f"plain star{curve}", plain(what, size, plain_over)
+            if size == MB80:
+                yield f"plain star{curve}, 256 KiB segments", plain(what, size, plain_over, "segments")
+            if not curve:
+                yield "tcp relay", tcp(what, size, "tcp-relay")
+
+        case = f"through the broker{curve}"
+        yield throughput("star", f"{case}, 80 MB", member(over, "oneway", MB80), [*peers("oneway", MB80)] +
+                         ([] if curve else [direct]))
+        yield message_rate("star", f"{case}, 64 B", member(over, "oneway", 64), [*peers("oneway", 64)])
+        yield latency("star", f"{case}, 64 B", member(over, "latency", 64), [*peers("latency", 64)])
+
+
 GROUPS = {
     "limits": limits,
     "stream": stream,
     "shm": shm,
     "tcp": lambda: socket_group("tcp"),
     "unix": lambda: socket_group("unix"),
+    "star": star,
 }
 
 

@@ -41,7 +41,7 @@ def run(line, value, scale):
     return None
 
 
-PROGRAMS = ("pair", "link", "ring", "sockets", "uv", "mpi", "limits")
+PROGRAMS = ("pair", "link", "ring", "sockets", "uv", "mpi", "limits", "star", "zmq_star")
 missing = set()
 
 

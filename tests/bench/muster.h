@@ -14,20 +14,24 @@ struct channel {
 static inline void check(const char *where, muster_status status, const muster_error *error) {
     if (status != MUSTER_OK) die(where, error != NULL ? error->message : muster_status_name(status));
 }
+BENCH_NORETURN static inline void stream_failed(muster_stream *stream, const char *where, muster_status status) {
+    muster_error why;
+    die(where, muster_stream_reason(stream, NULL, &why) != MUSTER_OK ? why.message : muster_status_name(status));
+}
 static inline void channel_write(struct channel *c, const void *data, size_t size) {
     size_t moved;
     const muster_status status = muster_stream_write(c->stream, data, size, -1, &moved);
-    if (status != MUSTER_OK) check("write", status, NULL);
+    if (status != MUSTER_OK) stream_failed(c->stream, "write", status);
 }
 static inline void channel_read(struct channel *c, void *data, size_t size) {
     size_t moved;
     const muster_status status = muster_stream_read_into(c->stream, data, size, 0, -1, &moved);
-    if (status != MUSTER_OK) check("read", status, NULL);
+    if (status != MUSTER_OK) stream_failed(c->stream, "read", status);
 }
 static inline size_t channel_read_some(struct channel *c, void *data, size_t most) {
     size_t moved;
     const muster_status status = muster_stream_read(c->stream, data, most, -1, &moved);
-    if (status != MUSTER_OK) check("read", status, NULL);
+    if (status != MUSTER_OK) stream_failed(c->stream, "read", status);
     return moved;
 }
 

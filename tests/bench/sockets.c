@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Blocking sockets between two processes, one write per message:  --over tcp|unix */
+/* Blocking sockets between two processes, one write per message:  --over tcp|unix|tcp-relay
+ * tcp-relay: a third process stands between the two and copies what either says. */
 #include "bench.h"
 
 #include <arpa/inet.h>
@@ -46,6 +47,34 @@ static void tcp_pair(int pair[2]) {
     close(listener);
 }
 
+/* One direction of the relay. */
+struct way {
+    struct channel from, to;
+};
+
+static void *copy_way(void *argument) {
+    struct way *w = argument;
+    enum { room = 256 << 10 };
+    unsigned char *data = buffer(room);
+    for (;;) {
+        const ssize_t k = read(w->from.fd, data, room);
+        if (k <= 0) break;
+        channel_write(&w->to, data, (size_t)k);
+    }
+    shutdown(w->to.fd, SHUT_WR);
+    return NULL;
+}
+
+static void relay(void *argument) {
+    const int *pairs = argument;
+    struct way forth = {{pairs[1]}, {pairs[2]}}, back = {{pairs[2]}, {pairs[1]}};
+    pthread_t thread;
+    close(pairs[0]), close(pairs[3]);
+    if (pthread_create(&thread, NULL, copy_way, &back) != 0) die("pthread_create", "failed");
+    copy_way(&forth);
+    pthread_join(thread, NULL);
+}
+
 struct ends {
     struct options options;
     int pair[2];
@@ -61,9 +90,16 @@ static void second(void *argument) {
 
 int main(int argc, char **argv) {
     struct ends e = {.options = read_options(argc, argv)};
-    if (!strcmp(e.options.over, "tcp"))
+    pid_t between = 0;
+    if (!strcmp(e.options.over, "tcp")) {
         tcp_pair(e.pair);
-    else if (socketpair(AF_UNIX, SOCK_STREAM, 0, e.pair) != 0)
+    } else if (!strcmp(e.options.over, "tcp-relay")) {
+        int pairs[4];
+        tcp_pair(pairs), tcp_pair(pairs + 2);
+        between = start_process(relay, pairs);
+        close(pairs[1]), close(pairs[2]);
+        e.pair[0] = pairs[0], e.pair[1] = pairs[3];
+    } else if (socketpair(AF_UNIX, SOCK_STREAM, 0, e.pair) != 0)
         die_errno("socketpair");
     const pid_t child = start_process(second, &e);
     close(e.pair[1]);
@@ -72,5 +108,6 @@ int main(int argc, char **argv) {
     first_end(&e.options, &c, &c);
     close(e.pair[0]);
     join_process(child);
+    if (between != 0) join_process(between);
     return 0;
 }
