@@ -147,6 +147,21 @@ def star():
         yield message_rate("star", f"{case}, 64 B", member(over, "oneway", 64), [*peers("oneway", 64)])
         yield latency("star", f"{case}, 64 B", member(over, "latency", 64), [*peers("latency", 64)])
 
+    def load(mode, over="through-no-curve"):
+        return command("star_load", "latency", 64, TWO, over=over, mode=mode)
+
+    for whose, name in (("other", "of two others beside a bulk transfer"), ("same", "to the reader of a bulk transfer")):
+        for value, metric in (("us", "round trip"), ("us99", "round trip, p99")):
+            yield Case("star", f"64 B {name}", metric, "us", "low", value, load(f"fair-{whose}"),
+                       [("idle star", load(f"idle-{whose}"))])
+        for value, metric in (("segments", "delay"), ("segments99", "delay, p99")):
+            yield Case("star", f"64 B {name}", metric, "segments of 256 KiB", "low", value, load(f"fair-{whose}"), [])
+    for value, metric in (("mb", "growth of the broker's memory"), ("late_mb", "growth in the second half"),
+                          ("queued_mb", "bytes under way")):
+        yield Case("star", "a stopped reader, 8 senders", metric, "MB", "low", value, load("memory"), [])
+    for value, who in (("broker_ms", "the broker"), ("member_ms", "a member")):
+        yield Case("star", "100 idle streams", f"processor time of {who}", "ms/s", "low", value, load("streams", "through"), [])
+
 
 GROUPS = {
     "limits": limits,

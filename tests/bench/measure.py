@@ -41,7 +41,7 @@ def run(line, value, scale):
     return None
 
 
-PROGRAMS = ("pair", "link", "ring", "sockets", "uv", "mpi", "limits", "star", "zmq_star")
+PROGRAMS = ("pair", "link", "ring", "sockets", "uv", "mpi", "limits", "star", "star_load", "zmq_star")
 missing = set()
 
 
@@ -107,6 +107,8 @@ def measure(case, repeats, scale, targets):
     middle = {name: statistics.median(values) if values else None for name, values in figures.items()}
     mine = middle.get("muster")
     words = []
+    if not case.peers and lines:
+        words.append(print_row((case.group, case.name, case.metric, case.unit, number(mine), "-", "-", "-"), targets))
     for name, _ in case.peers:
         if name not in middle:
             continue

@@ -49,6 +49,7 @@ static void sender(void *argument) {
     for (int i = 0; i < streams_each; i++) streams[i] = star_dial(&l->star, c, "reader");
     enum { piece = 1 << 20 };
     const unsigned char *data = buffer(piece);
+    if (write(l->start[1], "!", 1) != 1) die_errno("write");
     for (int full = 0;; full = full < streams_each ? full + 1 : full) {
         for (int i = 0; i < streams_each; i++) {
             size_t moved = 0;
@@ -65,7 +66,6 @@ static void reader(void *argument) {
     muster_context *c = context();
     muster_listener *listener = star_listen(&l->star, c, "reader");
     for (int i = 0; i < senders * streams_each; i++) star_accept(listener);
-    if (write(l->start[1], "!", 1) != 1) die_errno("write");
     for (;;) pause();
 }
 static void memory(struct load *l) {
@@ -74,7 +74,8 @@ static void memory(struct load *l) {
     pid_t all[senders];
     for (int i = 0; i < senders; i++) all[i] = start_process(sender, l);
     char byte;
-    if (read(l->start[0], &byte, 1) != 1) die_errno("read");
+    for (int i = 0; i < senders; i++)
+        if (read(l->start[0], &byte, 1) != 1) die_errno("read");
     kill(sleeper, SIGSTOP);
     double most = 0, half = 0, second = 0, queued = 0;
     const int samples = 40;
