@@ -18,7 +18,7 @@ struct load {
     struct options options;
     struct star star;
     double seconds;
-    int start[2];            /* a byte for whoever waits for the start */
+    int there[2], start[2];  /* pipes: a byte from each who is ready, and one for each to begin */
     _Atomic uint64_t *taken; /* bytes of the bulk that B has read; shared */
 };
 
@@ -49,7 +49,8 @@ static void sender(void *argument) {
     for (int i = 0; i < streams_each; i++) streams[i] = star_dial(&l->star, c, "reader");
     enum { piece = 1 << 20 };
     const unsigned char *data = buffer(piece);
-    if (write(l->start[1], "!", 1) != 1) die_errno("write");
+    char byte;
+    if (write(l->there[1], "!", 1) != 1 || read(l->start[0], &byte, 1) != 1) die_errno("pipe");
     for (int full = 0;; full = full < streams_each ? full + 1 : full) {
         for (int i = 0; i < streams_each; i++) {
             size_t moved = 0;
@@ -75,8 +76,9 @@ static void memory(struct load *l) {
     for (int i = 0; i < senders; i++) all[i] = start_process(sender, l);
     char byte;
     for (int i = 0; i < senders; i++)
-        if (read(l->start[0], &byte, 1) != 1) die_errno("read");
+        if (read(l->there[0], &byte, 1) != 1) die_errno("read");
     kill(sleeper, SIGSTOP);
+    if (write(l->start[1], "!!!!!!!!", senders) != senders) die_errno("write");
     double most = 0, half = 0, second = 0, queued = 0;
     const int samples = 40;
     for (int i = 0; i < samples; i++) {
@@ -214,7 +216,7 @@ int main(int argc, char **argv) {
     const char *mode = l->options.mode;
     l->seconds = (double)l->options.count / 4000; /* 4 s at full scale */
     l->taken = mmap(NULL, sizeof *l->taken, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (l->taken == MAP_FAILED || pipe(l->start) != 0) die_errno("memory");
+    if (l->taken == MAP_FAILED || pipe(l->there) != 0 || pipe(l->start) != 0) die_errno("memory");
     star_begin(&l->star, l->options.over);
     if (!strcmp(mode, "memory"))
         memory(l);
