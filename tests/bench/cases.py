@@ -5,7 +5,8 @@ import collections
 import os
 
 # better: "low" or "high". value: which line of a program's output. muster: None for what is only told.
-Case = collections.namedtuple("Case", "group name metric unit better value muster peers")
+# scale: percent of the usual count of messages.
+Case = collections.namedtuple("Case", "group name metric unit better value muster peers scale", defaults=[100])
 
 MB80 = 80_000_000
 SIZES = {64: "64 B", 65536: "64 KiB", 1 << 20: "1 MiB", MB80: "80 MB"}
@@ -142,9 +143,10 @@ def star():
                 yield "tcp relay", tcp(what, size, "tcp-relay")
 
         case = f"through the broker{curve}"
-        yield throughput("star", f"{case}, 80 MB", member(over, "oneway", MB80), [*peers("oneway", MB80)] +
-                         ([] if curve else [direct]))
-        yield message_rate("star", f"{case}, 64 B", member(over, "oneway", 64), [*peers("oneway", 64)])
+        bulk = throughput("star", f"{case}, 80 MB", member(over, "oneway", MB80), [*peers("oneway", MB80)] +
+                          ([] if curve else [direct]))
+        yield bulk._replace(scale=40)
+        yield message_rate("star", f"{case}, 64 B", member(over, "oneway", 64), [*peers("oneway", 64)])._replace(scale=40 if curve else 100)
         yield latency("star", f"{case}, 64 B", member(over, "latency", 64), [*peers("latency", 64)])
 
     def load(mode, over="through-no-curve"):

@@ -101,7 +101,7 @@ def measure(case, repeats, scale, targets):
     figures = {name: [] for name, _ in lines}
     for _ in range(repeats):
         for name, line in lines:
-            figure = run(line, case.value, scale)
+            figure = run(line, case.value, max(1, case.scale * scale // 100))
             if figure is not None:
                 figures[name].append(figure)
     middle = {name: statistics.median(values) if values else None for name, values in figures.items()}
