@@ -241,11 +241,13 @@ int main(int argc, char **argv) {
     broker = look(s->star.broker), members = look_at_members(s);
     told("broker_kib", (broker.kib - broker0.kib) / n);
     told("member_kib", (members.kib - members0.kib) / n);
+    const uint64_t messages = star_stats(&s->star).messages;
     const struct timespec idle = {(time_t)(5 * s->idle_s), 100000000};
     nanosleep(&idle, NULL);
     const double seconds = (double)idle.tv_sec + 0.1;
     told("broker_idle_ms", (look(s->star.broker).processor_ms - broker.processor_ms) / seconds);
     told("members_idle_ms", (look_at_members(s).processor_ms - members.processor_ms) / seconds);
+    told("idle_messages", (double)(star_stats(&s->star).messages - messages) / seconds);
     told("members", (double)star_stats(&s->star).members);
 
     /* One to all. */
