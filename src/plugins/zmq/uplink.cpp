@@ -8,9 +8,13 @@ namespace star {
 void set_common(Socket &socket) {
     socket.set(ZMQ_RECONNECT_IVL, -1);
     socket.set(ZMQ_HANDSHAKE_IVL, 10'000);
-    // Hosts that vanish. Processes that are stopped are not dead: the streams' own heartbeats tell of those.
-    socket.set(ZMQ_HEARTBEAT_IVL, 15'000);
-    socket.set(ZMQ_HEARTBEAT_TIMEOUT, 60'000);
+    // Hosts that vanish: the kernel asks, for libzmq's own heartbeats look through the timers of all connections at
+    // each. Processes that are stopped are not dead: the streams' own heartbeats tell of those.
+    socket.set(ZMQ_TCP_KEEPALIVE, 1);
+    socket.set(ZMQ_TCP_KEEPALIVE_IDLE, 15);
+    socket.set(ZMQ_TCP_KEEPALIVE_INTVL, 15);
+    socket.set(ZMQ_TCP_KEEPALIVE_CNT, 3);
+    socket.set(ZMQ_TCP_MAXRT, 60'000);
     const int64_t most = static_cast<int64_t>(head_bytes + message_max + 4096 * 8);
     zmq_setsockopt(socket.get(), ZMQ_MAXMSGSIZE, &most, sizeof most);
 }
