@@ -7,6 +7,9 @@
 
 #include <muster/broker.h>
 
+/* Ten thousand members on two cores take their time. */
+static const int64_t patience_ns = 600000000000;
+
 struct star {
     const char *over;    /* introduced, through, through-no-curve */
     const char *options; /* of its members' addresses */
@@ -83,13 +86,13 @@ static inline muster_stream *star_dial(const struct star *s, muster_context *c, 
     const muster_transport_config config = {.struct_size = sizeof config, .retry_ns = 10000000000};
     muster_stream *stream;
     muster_error error;
-    check("dial", muster_transport_dial(c, address, (size_t)size, &config, 60000000000, &stream, &error), &error);
+    check("dial", muster_transport_dial(c, address, (size_t)size, &config, patience_ns, &stream, &error), &error);
     return stream;
 }
 static inline muster_stream *star_accept(muster_listener *listener) {
     muster_stream *stream;
     muster_error error;
-    check("accept", muster_listener_accept(listener, 60000000000, &stream, &error), &error);
+    check("accept", muster_listener_accept(listener, patience_ns, &stream, &error), &error);
     return stream;
 }
 static inline void star_leave(muster_context *c, muster_stream *stream) {
