@@ -226,10 +226,15 @@ typedef struct muster_fabric_ops {
 /** What the library does for plug-ins; given to `muster_plugin_v1`, good until stop of the last scheme has returned. */
 typedef struct muster_host muster_host;
 
+/** Flags of muster_host::flags. */
+enum muster_host_flag {
+    MUSTER_HOST_EXTERNAL = 1 /**< The context has no thread: its loop runs on whichever thread of the host's drives. */
+};
+
 /** Members of ::muster_host. The first argument is the table itself or an object made with it. */
 struct muster_host {
     uint32_t struct_size; /**< sizeof(muster_host) of the library: look before using a later member. */
-    uint32_t reserved;    /**< Zero. */
+    uint32_t flags;       /**< ::muster_host_flag values, or'ed. */
     void *library;        /**< The library's own. */
 
     /** Writes a log record; `level` is a ::muster_log_level value. Any thread. */

@@ -180,6 +180,7 @@ Error plugin_error(const Plugin &plugin, const Error &error, Status status, cons
 Plugin::Plugin(Context &context, Plugins &plugins, std::string path)
     : context_(context), plugins_(plugins), path_(std::move(path)), name_(path_.substr(path_.rfind('/') + 1)) {
     table_.struct_size = sizeof table_;
+    table_.flags = context.external() ? MUSTER_HOST_EXTERNAL : 0;
     table_.library = this;
     table_.log = HostFunctions::log;
     table_.derive = HostFunctions::derive;
