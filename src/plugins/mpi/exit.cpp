@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+#include "exit.hpp"
+
+#include "bell.hpp"
+#include "node.hpp"
+#include "vendor.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <mpi.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace mpi {
+
+namespace {
+Node *the_node;          // set once, before atexit()
+pid_t owner;             // a forked child has nothing to finalise
+int doors[2] = {-1, -1}; // rank 0: for this host and for others
+int line = -1;           // the others: to rank 0
+constexpr char here = 'E', go = 'G';
+constexpr size_t token_bytes = sizeof Card::token;
+
+bool write_all(int fd, const void *data, size_t bytes) {
+    const auto *at = static_cast<const char *>(data);
+    while (bytes != 0) {
+        const ssize_t sent = send(fd, at, bytes, MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR) continue;
+        if (sent <= 0) return false;
+        at += sent, bytes -= static_cast<size_t>(sent);
+    }
+    return true;
+}
+} // namespace
+
+void ExitBarrier::begin(Node &node) {
+    the_node = &node;
+    owner = getpid();
+    atexit(at_exit);
+}
+
+void ExitBarrier::open(Node &node) {
+    if (!node.ours_ || node.rank_ != 0) return;
+    const Where where = node.own_name("exit");
+    doors[0] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (doors[0] >= 0 && (bind(doors[0], &where.any, where.bytes) != 0 || listen(doors[0], node.size_) != 0)) {
+        ::close(doors[0]);
+        doors[0] = -1;
+    }
+}
+
+void ExitBarrier::everybody_is_known(Node &node) {
+    if (node.rank_ == 0) {
+        doors[1] = node.exit_socket_;
+        return;
+    }
+    const bool near = node.near(0);
+    for (const Where &where : node.reach_exit()) {
+        line = socket(where.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (line < 0) continue;
+        if (!near) tune_tcp(line);
+        unsigned char words[token_bytes + 1];
+        memcpy(words, node.card(0).token, token_bytes);
+        if (connect(line, &where.any, where.bytes) == 0 && write_all(line, words, token_bytes)) return;
+        ::close(line);
+        line = -1;
+    }
+}
+
+// True: all ranks are here.
+bool ExitBarrier::meet(Node &node) {
+    if (node.rank_ == 0) return gather(node);
+    char answer = 0;
+    if (line < 0 || !write_all(line, &here, 1)) return false;
+    ssize_t got = 0;
+    do got = recv(line, &answer, 1, 0);
+    while (got < 0 && errno == EINTR);
+    return got == 1 && answer == go;
+}
+
+bool ExitBarrier::gather(Node &node) {
+    struct Visitor {
+        unsigned char words[token_bytes + 1];
+        size_t have = 0;
+    };
+    std::vector<pollfd> fds;
+    std::vector<Visitor> visitors;
+    for (const int door : doors)
+        if (door >= 0) fds.push_back({door, POLLIN, 0}), visitors.emplace_back();
+    const size_t door_count = fds.size();
+    int arrived = 1;
+    while (arrived < node.size_) {
+        if (::poll(fds.data(), fds.size(), -1) < 0 && errno != EINTR) return false;
+        for (size_t i = 0, count = fds.size(); i < count; i++) {
+            if (fds[i].revents == 0) continue;
+            if (i < door_count) {
+                const int fd = accept4(fds[i].fd, nullptr, nullptr, SOCK_CLOEXEC);
+                if (fd >= 0 && same_user(fd))
+                    fds.push_back({fd, POLLIN, 0}), visitors.emplace_back();
+                else if (fd >= 0)
+                    ::close(fd);
+                continue;
+            }
+            Visitor &visitor = visitors[i];
+            const ssize_t got = recv(fds[i].fd, visitor.words + visitor.have, sizeof visitor.words - visitor.have, 0);
+            const bool known = visitor.have >= token_bytes;
+            if (got > 0) visitor.have += static_cast<size_t>(got);
+            if (visitor.have >= token_bytes && memcmp(visitor.words, node.own_token(), token_bytes) != 0) {
+                fds[i].fd = -1; // no rank
+                continue;
+            }
+            if (got <= 0 && known) return false; // it has died; the others see that nobody is here either
+            if (got <= 0 || visitor.have == sizeof visitor.words) {
+                if (got > 0) arrived += visitor.words[token_bytes] == here;
+                if (got > 0) fds[i].events = 0;
+                if (got <= 0) fds[i].fd = -1;
+            }
+        }
+    }
+    for (size_t i = door_count; i < fds.size(); i++)
+        if (fds[i].fd >= 0) write_all(fds[i].fd, &go, 1);
+    return true;
+}
+
+void ExitBarrier::at_exit() {
+    if (getpid() != owner) return;
+    Node &node = *the_node;
+    int finalised = 0;
+    MPI_Finalized(&finalised);
+    if (finalised) return;
+    const bool ready = node.ready(), well = node.trouble().empty();
+    // Nobody of ours calls MPI from here on. A thread that is stuck in it has the lock; then there is nothing to save.
+    if (!node.lock_.try_lock_for(std::chrono::seconds(2))) return;
+    node.fail("the process ends");
+    node.lock_.unlock();
+    const bool all_ours =
+        ready && std::all_of(node.cards_.begin(), node.cards_.end(), [](const Card &card) { return card.ours != 0; });
+    if (all_ours) {
+        const bool all_here = meet(node);
+        for (int *fd : {&doors[0], &doors[1], &line})
+            if (!all_here && *fd >= 0) ::close(*fd), *fd = -1;
+        if (!all_here || !well) return;
+    } else if (job_survives_deaths() || !well) {
+        return; // who is still alive cannot be known
+    }
+    MPI_Finalize();
+}
+
+} // namespace mpi

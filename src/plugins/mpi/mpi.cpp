@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+// mpi://rank/service - a fabric of the ranks of one MPI job.
+//
+// MPI moves the bytes. What MPI lacks comes from sockets beside it (bell.hpp): a descriptor to sleep on, and the news
+// of a death. Nothing here ever waits inside of MPI.
+//
+//   node.hpp      this process as a rank: initialising, a communicator of our own, the cards of all ranks
+//   exit.hpp      the end of an MPI that we began
+//   endpoint.hpp  one per context: links, transfers, sleep
+//   bell.hpp      the out-of-band link of two endpoints
+//
+// This file is the door: C on the outside, nothing thrown through it.
+#include "endpoint.hpp"
+#include "error.hpp"
+
+#include <cstring>
+#include <new>
+
+namespace {
+
+using mpi::Endpoint;
+using mpi::Node;
+using mpi::refuse;
+
+Endpoint &of(void *self) {
+    return *static_cast<Endpoint *>(self);
+}
+
+template <class F>
+muster_status guarded(muster_error *error, const F &body) {
+    try {
+        return body();
+    } catch (const std::exception &) {
+        return refuse(error, MUSTER_E_NOMEM, "out of memory");
+    }
+}
+
+muster_status start(void *self, muster_endpoint *endpoint, muster_error *error) {
+    return guarded(error, [&] { return of(self).start(endpoint, error); });
+}
+
+void stop(void *self) {
+    guarded(nullptr, [&] {
+        of(self).stop();
+        return MUSTER_OK;
+    });
+    delete static_cast<Endpoint *>(self);
+}
+
+muster_status publish(void *self, const char *authority, uint64_t authority_bytes, char *out_authority,
+                      uint64_t *out_authority_bytes, muster_error *error) {
+    return guarded(error, [&] {
+        std::string text;
+        const muster_status status = of(self).publish({authority, authority_bytes}, text, error);
+        if (status != MUSTER_OK) return status;
+        memcpy(out_authority, text.data(), text.size());
+        *out_authority_bytes = text.size();
+        return status;
+    });
+}
+
+void withdraw(void *self, const char *, uint64_t) {
+    of(self).withdraw();
+}
+
+muster_status resolve(void *self, const char *authority, uint64_t authority_bytes, uint64_t question,
+                      uint64_t *out_peer, muster_error *error) {
+    return guarded(error, [&] { return of(self).resolve({authority, authority_bytes}, question, *out_peer, error); });
+}
+
+muster_status send(void *self, uint64_t peer, const muster_span *spans, uint32_t span_count) {
+    return guarded(nullptr, [&] { return of(self).send(peer, spans, span_count); });
+}
+
+void forget(void *self, uint64_t peer) {
+    of(self).forget(peer);
+}
+
+const muster_fabric_ops table = {
+    .struct_size = sizeof table,
+    .flags = 0,
+    .message_bytes = mpi::message_bytes,
+    .credit_bytes = mpi::credit_bytes,
+    .start = start,
+    .stop = stop,
+    .publish = publish,
+    .withdraw = withdraw,
+    .resolve = resolve,
+    .send = send,
+    .proved = nullptr,
+    .paired = nullptr,
+    .forget = forget,
+};
+
+} // namespace
+
+extern "C" MUSTER_API muster_status muster_plugin_v1(const muster_host *host, muster_error *error);
+
+extern "C" muster_status muster_plugin_v1(const muster_host *host, muster_error *error) {
+    if (host->struct_size < sizeof *host)
+        return refuse(error, MUSTER_E_ABI, "this library's host table has %u bytes, muster-mpi.so needs %zu",
+                      host->struct_size, sizeof *host);
+    return guarded(error, [&]() -> muster_status {
+        Node *node = nullptr;
+        if (const muster_status status = Node::open(host, node, error); status != MUSTER_OK) return status;
+        auto *endpoint = new Endpoint(host, *node);
+        const muster_status status = host->add_fabric(host, "mpi", 3, &table, endpoint, error);
+        if (status != MUSTER_OK) delete endpoint; // nobody will stop it
+        return status;
+    });
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT
+#include "node.hpp"
+
+#include "endpoint.hpp"
+#include "error.hpp"
+#include "exit.hpp"
+#include "vendor.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <unistd.h>
+
+namespace mpi {
+
+namespace {
+std::mutex making;
+Node *the_node; // guarded by `making`; never destroyed: MPI may use its memory to the last moment
+} // namespace
+
+muster_status Node::open(const muster_host *host, Node *&out_node, muster_error *error) {
+    const std::lock_guard hold(making);
+    if (the_node == nullptr) {
+        Node *made = new Node;
+        const muster_status status = made->begin(host, error);
+        if (status != MUSTER_OK) {
+            if (!made->ours_) delete made; // else MPI is initialised, and somebody has to end it
+            return status;
+        }
+        the_node = made;
+    }
+    if (const std::string why = the_node->trouble(); !why.empty())
+        return refuse(error, MUSTER_E_CLOSED, "%s", why.c_str());
+    if (the_node->level_ < MPI_THREAD_MULTIPLE && !(host->flags & MUSTER_HOST_EXTERNAL))
+        return refuse(error, MUSTER_E_UNSUPPORTED,
+                      "MPI was initialised without MPI_THREAD_MULTIPLE: make the context with MUSTER_CONTEXT_EXTERNAL "
+                      "and drive it with the thread that calls MPI");
+    out_node = the_node;
+    return MUSTER_OK;
+}
+
+// MPI_Is_thread_main and MPI_Query_thread may be asked by any thread.
+bool Node::usable_here() {
+    int is_main = 1;
+    if (level_ < MPI_THREAD_SERIALIZED) MPI_Is_thread_main(&is_main);
+    return is_main != 0;
+}
+
+muster_status Node::begin(const muster_host *host, muster_error *error) {
+    bool initialised = false;
+    if (const muster_status status = look_at_mpi(initialised, error); status != MUSTER_OK) return status;
+    if (!initialised) {
+        if (const muster_status status = initialise(level_, error); status != MUSTER_OK) return status;
+        ours_ = true;
+        ExitBarrier::begin(*this); // whatever comes now: what we began, we end
+    } else {
+        MPI_Query_thread(&level_);
+    }
+    if (level_ < MPI_THREAD_MULTIPLE && !(host->flags & MUSTER_HOST_EXTERNAL))
+        return refuse(error, MUSTER_E_UNSUPPORTED,
+                      "MPI was initialised without MPI_THREAD_MULTIPLE: make the context with MUSTER_CONTEXT_EXTERNAL "
+                      "and drive it with the thread that calls MPI");
+    if (!usable_here())
+        return refuse(error, MUSTER_E_UNSUPPORTED,
+                      "MPI was initialised with MPI_THREAD_FUNNELED: only the thread that did so can load mpi:// and "
+                      "drive its context");
+    std::fill(std::begin(port_sockets_), std::end(port_sockets_), -1);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+    MPI_Comm_size(MPI_COMM_WORLD, &size_);
+    cards_.resize(static_cast<size_t>(size_));
+    make_card();
+    ExitBarrier::open(*this);
+    // When the host finalises MPI, this is told first of all; nothing of ours calls MPI afterwards.
+    int key = MPI_KEYVAL_INVALID;
+    if (MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, host_finalises, &key, nullptr) == MPI_SUCCESS)
+        MPI_Comm_set_attr(MPI_COMM_SELF, key, this);
+    const int code = MPI_Comm_idup(MPI_COMM_WORLD, &comm_, &request_);
+    if (code != MPI_SUCCESS)
+        return refuse(error, MUSTER_E_SYSTEM, "MPI_Comm_idup failed: %.150s", mpi_text(code).c_str());
+    return MUSTER_OK;
+}
+
+Node::Hold::Hold(Node &node)
+    // acquire: pairs with fail(). The host's finalise and our own take the lock first, so none begins meanwhile.
+    : lock_(node.lock_), usable_(!node.broken_.load(std::memory_order_acquire) && node.usable_here()) {}
+
+// Communicator, cards, ports: one after the other, none waited for.
+bool Node::advance() {
+    while (step_ != Step::ready) {
+        int done = 0;
+        const int code = MPI_Test(&request_, &done, MPI_STATUS_IGNORE);
+        if (code != MPI_SUCCESS) return fail("mpi: beginning failed: " + mpi_text(code)), false;
+        if (!done) return false;
+        const auto gather = [&](const void *from, void *to, size_t bytes) {
+            const int size = static_cast<int>(bytes);
+            return MPI_Iallgather(from, size, MPI_BYTE, to, size, MPI_BYTE, comm_, &request_);
+        };
+        int begun = MPI_SUCCESS;
+        switch (step_) {
+        case Step::dup:
+            MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
+            begun = gather(&card_, cards_.data(), sizeof card_);
+            step_ = Step::cards;
+            break;
+        case Step::cards:
+            if (!read_cards()) return false;
+            if (many_hosts_) {
+                make_ports();
+                all_ports_.resize(static_cast<size_t>(size_));
+                begun = gather(&ports_, all_ports_.data(), sizeof ports_);
+                step_ = Step::ports;
+                break;
+            }
+            [[fallthrough]];
+        default:
+            step_ = Step::ready;
+            if (ours_) ExitBarrier::everybody_is_known(*this);
+            ready_.store(true, std::memory_order_release); // publishes cards and ports; pairs with ready()
+        }
+        if (begun != MPI_SUCCESS) return fail("mpi: beginning failed: " + mpi_text(begun)), false;
+    }
+    return true;
+}
+
+bool Node::ready() const {
+    return ready_.load(std::memory_order_acquire); // pairs with advance()
+}
+
+std::string Node::trouble() const {
+    if (!broken_.load(std::memory_order_acquire)) return {}; // pairs with fail()
+    const std::lock_guard hold(numbers_);
+    return trouble_;
+}
+
+void Node::fail(const std::string &why) {
+    const std::lock_guard hold(numbers_);
+    if (broken_.load(std::memory_order_relaxed)) return;
+    trouble_ = why;
+    broken_.store(true, std::memory_order_release); // publishes the text; pairs with trouble() and Hold
+    for (Endpoint *endpoint : slots_)
+        if (endpoint != nullptr) endpoint->look_soon();
+}
+
+// The host's thread, inside of its MPI_Finalize; also ours, in the end.
+int Node::host_finalises(MPI_Comm, int, void *self, void *) {
+    Node &node = *static_cast<Node *>(self);
+    const std::lock_guard hold(node.lock_);
+    node.fail("MPI is finalised in this process");
+    return MPI_SUCCESS;
+}
+
+// ---- numbers
+// ---------------------------------------------------------------------------------------------------------
+
+int Node::take_slot(Endpoint *endpoint) {
+    const std::lock_guard hold(numbers_);
+    const auto free = std::find(std::begin(slots_), std::end(slots_), nullptr);
+    if (free == std::end(slots_)) return -1;
+    *free = endpoint;
+    return static_cast<int>(free - std::begin(slots_));
+}
+
+void Node::give_slot(int slot) {
+    const std::lock_guard hold(numbers_);
+    slots_[slot] = nullptr;
+}
+
+int Node::take_door(int wanted) {
+    const std::lock_guard hold(numbers_);
+    for (int door = 0; door < doors_max; door++) {
+        if (doors_[door] || (wanted >= 0 && door != wanted)) continue;
+        doors_[door] = true;
+        return door;
+    }
+    return -1;
+}
+
+void Node::give_door(int door) {
+    const std::lock_guard hold(numbers_);
+    doors_[door] = false;
+}
+
+// ---- what outlives a context
+// -----------------------------------------------------------------------------------------
+
+void Node::adopt(MPI_Request request, void *buffer) {
+    orphans_.push_back({request, buffer});
+}
+
+void Node::bury(void *buffer) {
+    buried_.push_back(buffer);
+}
+
+void Node::test_orphans() {
+    for (size_t i = 0; i < orphans_.size();) {
+        int done = 0;
+        if (MPI_Test(&orphans_[i].request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || !done) {
+            i++;
+            continue;
+        }
+        std::free(orphans_[i].buffer);
+        orphans_[i] = orphans_.back();
+        orphans_.pop_back();
+    }
+}
+
+} // namespace mpi

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: MIT
+// When the endpoint looks, and when it sleeps.
+//
+// Awake means: MPI is polled. After a spell in which nothing came the endpoint tells those who have rung that it sleeps
+// (Word::asleep with a count, see Link), and from then on costs nothing: its sockets wake it. The spell is short and
+// learns: one that ends just before the next message was too short.
+//
+// There may be unfinished business: a send that MPI has not finished, messages that were announced and have not come.
+// That needs both sides to poll, and a peer that is stopped does not. So after a longer spell without any progress the
+// peer is asked to answer (Word::ping), and this side sleeps until it does; the peer polls for a spell before and after
+// it answers. Two that are alive go on together, one whose peer is stopped sleeps, and a dead peer hangs up.
+#include "endpoint.hpp"
+#include "error.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <ctime>
+#include <sched.h>
+#include <unistd.h>
+#include <utility>
+
+namespace mpi {
+
+namespace {
+constexpr int64_t us = 1'000, ms = 1'000'000;
+constexpr int64_t spin_least = 2 * us, spin_most = 50 * us;
+constexpr int64_t busy_ns = 1 * ms;      // a spell with unfinished business
+constexpr int64_t boot_spin_ns = 2 * ms; // for the other ranks to load the plug-in; then at growing intervals
+constexpr int64_t boot_most_ns = 10 * ms;
+constexpr int64_t ebb_ns = 2 * ms;         // nothing more has come in from a dead peer
+constexpr int64_t ebb_known_ns = 100 * ms; // but more was announced
+constexpr int64_t ebb_orderly_ns = 2'000 * ms;
+constexpr int posts_per_burst = 32;
+constexpr int polls_when_driven = 16;
+} // namespace
+
+int64_t now_ns() {
+    timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
+}
+
+int64_t spin_for(const Node &node) {
+    if (const char *text = getenv("MUSTER_MPI_SPIN_US")) return std::clamp(atoll(text), 0ll, 1'000'000ll) * us;
+    return node.crowded() ? 0 : spin_most;
+}
+
+// ---- getting a turn
+// --------------------------------------------------------------------------------------------------
+
+void Endpoint::wake() {
+    last_ = now_ns();
+    if (awake_ || !started_) return;
+    awake_ = true;
+    if (slept_at_ != 0) // worth having waited for?
+        spin_ns_ = last_ - slept_at_ < spin_most_ns_ ? std::min(2 * spin_ns_, spin_most_ns_)
+                                                     : std::max(spin_ns_ / 2, std::min(spin_least, spin_most_ns_));
+    const uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = ::write(spin_fd_, &one, sizeof one);
+    burst_ = 0;
+    post_turn();
+}
+
+// Tasks run one after the other without a look at the descriptors; so only so many, then by way of the loop.
+void Endpoint::post_turn() {
+    if (external_ || posted_ || burst_ >= posts_per_burst) return;
+    burst_++;
+    posted_ = host_->post(host_, posted, this) == MUSTER_OK;
+}
+
+void Endpoint::posted(void *self) {
+    auto &endpoint = *static_cast<Endpoint *>(self);
+    endpoint.posted_ = false;
+    if (endpoint.started_ && endpoint.awake_) endpoint.turn();
+}
+
+void Endpoint::spun(void *self, uint32_t) {
+    auto &endpoint = *static_cast<Endpoint *>(self);
+    if (endpoint.posted_ || !endpoint.awake_) return;
+    endpoint.burst_ = 0;
+    endpoint.turn();
+}
+
+// Any thread.
+void Endpoint::look_soon() {
+    host_->post(host_, came_by, this);
+}
+
+void Endpoint::came_by(void *self) {
+    static_cast<Endpoint *>(self)->wake();
+}
+
+// ---- a turn
+// ----------------------------------------------------------------------------------------------------------
+
+void Endpoint::turn() {
+    dropped_.clear();
+    bool moved = false;
+    try {
+        moved = poll();
+        for (int i = 1; external_ && !moved && i < polls_when_driven; i++) moved = poll();
+    } catch (const std::exception &) {
+        give_up("out of memory");
+    }
+    after_poll(moved);
+}
+
+void Endpoint::give_up(const std::string &why) {
+    failed_ = true;
+    log(host_, MUSTER_LOG_ERROR, "%s", why.c_str());
+    lose_all(why);
+}
+
+bool Endpoint::poll() {
+    bool moved = false, became = false;
+    {
+        const Node::Hold mpi(node_);
+        if (failed_) return false;
+        if (mpi && !was_ready_) became = node_.advance();
+        if (mpi && (was_ready_ || became)) {
+            if (sends_ != 0) moved |= finish_sends();
+            moved |= take_messages();
+            if (!receiving_from_.empty()) moved |= finish_receives();
+        }
+        may_use_mpi_ = static_cast<bool>(mpi);
+    }
+    if (!may_use_mpi_) {
+        const std::string why = node_.trouble();
+        give_up(!why.empty() ? why
+                             : "MPI was initialised with MPI_THREAD_FUNNELED, and the context is driven by another "
+                               "thread than the one that did so");
+        return false;
+    }
+    if (became) became_ready();
+    if (moved) last_ = now_ns();
+    if (!receiving_from_.empty()) deliver();
+    return moved || became;
+}
+
+void Endpoint::after_poll(bool moved) {
+    const int64_t now = moved ? last_ : now_ns();
+    bool waits = false; // somebody has to be waited for
+    if (moved || now - last_ >= spin_ns_) {
+        for (auto &[id, link] : links_) {
+            if (link->full && link->sending.size() < 128) full_due_ = true;
+            if (link->state == Link::State::ebbing)
+                waits = true;
+            else if (now - last_ < busy_ns)
+                waits |= busy(*link);
+        }
+    }
+    if (full_due_) tell_room();
+    if (pong_due_) answer_pings();
+    if (waits && !failed_) ebb(now);
+    if (failed_) return sleep(now);
+    if (!was_ready_) {
+        if (now - last_ >= boot_spin_ns) return boot_later(now);
+    } else if (!waits && now - last_ >= spin_ns_) {
+        return sleep(now);
+    }
+    if (external_) return;
+    if (!moved) sched_yield(); // the host's thread, and other ranks, may share this core
+    post_turn();
+}
+
+void Endpoint::tell_room() {
+    full_due_ = false;
+    std::vector<uint64_t> ready;
+    for (auto &[id, link] : links_)
+        if (link->full && link->sending.size() < 128) ready.push_back(id), link->full = false;
+    for (const uint64_t id : ready) host_->ready(endpoint_, id);
+}
+
+void Endpoint::answer_pings() {
+    pong_due_ = false;
+    for (auto &[id, link] : links_)
+        if (std::exchange(link->pong_due, false)) link->bell.say(Word::pong, 0);
+}
+
+bool Endpoint::busy(const Link &link) const {
+    if (link.state != Link::State::open) return false;
+    return !link.sending.empty() || link.received < link.announced ||
+           std::find(receiving_from_.begin(), receiving_from_.end(), link.rank) != receiving_from_.end();
+}
+
+void Endpoint::sleep(int64_t now) {
+    for (auto &[id, link] : links_) {
+        if (link->state != Link::State::open) continue;
+        if (!std::exchange(link->sleep_told, true)) link->bell.say(Word::asleep, link->received);
+        if (!link->pinged && busy(*link)) {
+            link->pinged = true;
+            link->bell.say(Word::ping, 0);
+        }
+    }
+    awake_ = false;
+    slept_at_ = now;
+    uint64_t count;
+    [[maybe_unused]] const ssize_t got = ::read(spin_fd_, &count, sizeof count);
+}
+
+// Peers that are gone: what they had sent is in MPI's hands, and comes in without them as far as it comes in at all.
+void Endpoint::ebb(int64_t now) {
+    std::vector<Link *> over;
+    for (auto &[id, link] : links_) {
+        if (link->state != Link::State::ebbing) continue;
+        const int64_t quiet = now - link->heard_at;
+        if (link->said_goodbye ? link->received >= link->goodbye_at || quiet > ebb_orderly_ns
+                               : quiet > (link->received < link->announced ? ebb_known_ns : ebb_ns))
+            over.push_back(link.get());
+    }
+    for (Link *link : over)
+        lose(*link, "rank " + std::to_string(link->rank) + (link->said_goodbye ? " has left" : " is gone"));
+}
+
+// ---- until all ranks have loaded the plug-in
+// -----------------------------------------------------------------------
+
+// There is nothing to sleep on yet.
+void Endpoint::boot_later(int64_t now) {
+    sleep(now);
+    if (boot_timer_ != nullptr) return;
+    boot_wait_ns_ = std::clamp(2 * boot_wait_ns_, ms, boot_most_ns);
+    if (host_->start_timer(host_, boot_wait_ns_, 0, boot_due, this, &boot_timer_) != MUSTER_OK)
+        give_up("out of memory");
+}
+
+void Endpoint::boot_due(void *self) {
+    auto &endpoint = *static_cast<Endpoint *>(self);
+    endpoint.host_->stop_timer(std::exchange(endpoint.boot_timer_, nullptr));
+    if (!endpoint.started_ || endpoint.awake_) return;
+    endpoint.awake_ = true;
+    endpoint.turn(); // `last_` is long ago: it goes back to sleep at once, unless it is time
+}
+
+// ---- words
+// -----------------------------------------------------------------------------------------------------------
+
+void Link::heard(Word word, uint64_t value) {
+    switch (word) {
+    case Word::ring:
+        sleep_told = false;
+        announced = std::max(announced, value);
+        return endpoint.wake();
+    case Word::asleep:
+        if (value < sent)
+            bell.say(Word::ring, sent);
+        else
+            peer_asleep = true;
+        return;
+    case Word::ping:
+        pong_due = endpoint.pong_due_ = true;
+        return endpoint.wake();
+    case Word::pong:
+        pinged = false;
+        return endpoint.wake();
+    case Word::goodbye:
+        said_goodbye = true;
+        goodbye_at = value;
+        return;
+    case Word::count:
+        break;
+    }
+}
+
+} // namespace mpi

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT
+// Messages out and in. MPI keeps the order of messages between two ranks with one tag, so the order here is that of the
+// matched probes; a large one that is not complete holds back those behind it, of that rank alone.
+#include "endpoint.hpp"
+#include "error.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace mpi {
+
+namespace {
+constexpr size_t sending_most = 256; // requests per link; credits bound their bytes
+constexpr int matches_per_poll = 16;
+} // namespace
+
+// ---- out
+// -------------------------------------------------------------------------------------------------------------
+
+muster_status Endpoint::send(uint64_t peer, const muster_span *spans, uint32_t count) {
+    Link *const link = find(peer);
+    if (link == nullptr || link->state != Link::State::open || failed_) return MUSTER_E_PEER;
+    if (link->sending.size() >= sending_most) {
+        link->full = true;
+        return MUSTER_AGAIN;
+    }
+    return begin_send(*link, kind_data, spans, count) ? MUSTER_OK : MUSTER_E_PEER;
+}
+
+// False: MPI refuses; every link is lost soon.
+bool Endpoint::begin_send(Link &link, uint32_t kind, const muster_span *spans, uint32_t count) {
+    size_t size = head_bytes;
+    for (uint32_t i = 0; i < count; i++) size += spans[i].size_bytes;
+    Sending sending{MPI_REQUEST_NULL, buffers_.take(size)};
+    const Head head{head_mark, kind, link.remote_link};
+    unsigned char *to = sending.buffer.data;
+    memcpy(to, &head, head_bytes);
+    to += head_bytes;
+    for (uint32_t i = 0; i < count; to += spans[i++].size_bytes) memcpy(to, spans[i].data, spans[i].size_bytes);
+    int done = 0;
+    {
+        const Node::Hold mpi(node_);
+        int code = MPI_ERR_OTHER;
+        if (mpi)
+            code = MPI_Isend(sending.buffer.data, static_cast<int>(size), MPI_BYTE, link.rank,
+                             static_cast<int>(link.slot), node_.comm(), &sending.request);
+        if (mpi && code != MPI_SUCCESS) node_.fail("mpi: MPI_Isend failed: " + mpi_text(code));
+        if (code != MPI_SUCCESS) {
+            buffers_.give(sending.buffer);
+            wake();
+            return false;
+        }
+        // The last one has to leave, too: only behind others it is not looked at now.
+        if (link.sending.empty() && MPI_Test(&sending.request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) done = 0;
+    }
+    link.sent++;
+    if (done) {
+        buffers_.give(sending.buffer);
+    } else {
+        link.sending.push_back(sending);
+        sends_++;
+    }
+    if (link.peer_asleep) {
+        link.peer_asleep = false;
+        link.bell.say(Word::ring, link.sent);
+    }
+    wake();
+    return true;
+}
+
+bool Endpoint::finish_sends() {
+    bool moved = false;
+    for (auto &[id, link] : links_)
+        if (!link->sending.empty()) moved |= finish_sends(*link);
+    return moved;
+}
+
+bool Endpoint::finish_sends(Link &link) {
+    bool moved = false;
+    while (!link.sending.empty()) {
+        int done = 0;
+        const int code = MPI_Test(&link.sending.front().request, &done, MPI_STATUS_IGNORE);
+        if (code != MPI_SUCCESS) {
+            node_.fail("mpi: sending failed: " + mpi_text(code));
+            break;
+        }
+        if (!done) break;
+        buffers_.give(link.sending.front().buffer);
+        link.sending.pop_front();
+        sends_--;
+        moved = true;
+    }
+    return moved;
+}
+
+// ---- in
+// --------------------------------------------------------------------------------------------------------------
+
+bool Endpoint::take_messages() {
+    bool moved = false;
+    for (int round = 0; round < matches_per_poll; round++) {
+        int there = 0, size = 0;
+        MPI_Message message;
+        MPI_Status status;
+        int code = MPI_Improbe(MPI_ANY_SOURCE, slot_, node_.comm(), &there, &message, &status);
+        if (code == MPI_SUCCESS && !there) break;
+        if (code == MPI_SUCCESS) code = MPI_Get_count(&status, MPI_BYTE, &size);
+        if (code == MPI_SUCCESS) {
+            Receiving one{MPI_REQUEST_NULL, buffers_.take(static_cast<size_t>(size)), static_cast<size_t>(size), false};
+            code = MPI_Imrecv(one.buffer.data, size, MPI_BYTE, &message, &one.request);
+            int done = 0;
+            if (code == MPI_SUCCESS) code = MPI_Test(&one.request, &done, MPI_STATUS_IGNORE);
+            one.done = done != 0;
+            std::deque<Receiving> &queue = receiving_[status.MPI_SOURCE];
+            if (queue.empty()) receiving_from_.push_back(status.MPI_SOURCE);
+            queue.push_back(one);
+            moved = true;
+        }
+        if (code != MPI_SUCCESS) {
+            node_.fail("mpi: receiving failed: " + mpi_text(code));
+            break;
+        }
+    }
+    return moved;
+}
+
+bool Endpoint::finish_receives() {
+    bool moved = false;
+    for (const int rank : receiving_from_)
+        for (Receiving &one : receiving_[rank]) {
+            int done = one.done;
+            if (!done && MPI_Test(&one.request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+                node_.fail("mpi: receiving from rank " + std::to_string(rank) + " failed");
+            if (!done) break;
+            moved |= !one.done;
+            one.done = true;
+        }
+    return moved;
+}
+
+// Hands over what is complete, each rank's in order. Not with a Hold: the library may send while it takes.
+void Endpoint::deliver() {
+    for (size_t i = 0; i < receiving_from_.size();) {
+        std::deque<Receiving> &queue = receiving_[receiving_from_[i]];
+        while (!queue.empty() && queue.front().done) {
+            const Receiving one = queue.front();
+            queue.pop_front();
+            deliver_one(one.buffer.data, one.bytes);
+            buffers_.give(one.buffer);
+        }
+        if (!queue.empty()) {
+            i++;
+            continue;
+        }
+        receiving_from_[i] = receiving_from_.back();
+        receiving_from_.pop_back();
+    }
+}
+
+void Endpoint::deliver_one(const unsigned char *bytes, size_t size) {
+    Head head{};
+    if (size >= head_bytes) memcpy(&head, bytes, head_bytes);
+    Link *const link = head.mark == head_mark ? find(head.link) : nullptr;
+    if (link == nullptr || (link->state != Link::State::open && link->state != Link::State::ebbing))
+        return; // of a context that is no more, or of a peer that was given up
+    bytes += head_bytes;
+    size -= head_bytes;
+    link->received++;
+    link->heard_at = last_;
+    if (head.kind == kind_credit && size == sizeof(uint64_t)) {
+        uint64_t credit;
+        memcpy(&credit, bytes, sizeof credit);
+        host_->credit(endpoint_, link->id, credit);
+        return;
+    }
+    link->known = true;
+    host_->message(endpoint_, link->id, bytes, size);
+    link->credit_due += size;
+    if (link->credit_due < credit_bytes / 4 || link->state != Link::State::open) return;
+    const uint64_t credit = std::exchange(link->credit_due, 0);
+    const muster_span span{&credit, sizeof credit};
+    begin_send(*link, kind_credit, &span, 1);
+}
+
+// Requests that are not over stay with the node: MPI may still use the memory. What goes to or comes from a rank that
+// is gone is never looked at again.
+void Endpoint::abandon(Link &link) {
+    const bool gone = link.state == Link::State::lost && !link.said_goodbye;
+    const Node::Hold mpi(node_);
+    for (const Sending &one : link.sending) {
+        sends_--;
+        if (gone || !mpi)
+            node_.bury(one.buffer.data);
+        else
+            node_.adopt(one.request, one.buffer.data);
+    }
+    link.sending.clear();
+    if (!gone || std::any_of(links_.begin(), links_.end(), [&](const auto &other) {
+            return other.second->rank == link.rank && other.second->state == Link::State::open;
+        }))
+        return;
+    const auto found = receiving_.find(link.rank);
+    if (found == receiving_.end()) return;
+    for (const Receiving &one : found->second)
+        if (one.done)
+            buffers_.give(one.buffer);
+        else
+            node_.bury(one.buffer.data);
+    receiving_.erase(found);
+    receiving_from_.erase(std::remove(receiving_from_.begin(), receiving_from_.end(), link.rank),
+                          receiving_from_.end());
+}
+
+} // namespace mpi
