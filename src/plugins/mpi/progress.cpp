@@ -23,7 +23,7 @@ namespace mpi {
 
 namespace {
 constexpr int64_t us = 1'000, ms = 1'000'000;
-constexpr int64_t spin_least = 2 * us, spin_most = 50 * us;
+constexpr int64_t spin_least = 5 * us, spin_most = 50 * us, short_sleep = 200 * us;
 constexpr int64_t busy_ns = 1 * ms;      // a spell with unfinished business
 constexpr int64_t boot_spin_ns = 2 * ms; // for the other ranks to load the plug-in; then at growing intervals
 constexpr int64_t boot_most_ns = 10 * ms;
@@ -52,9 +52,9 @@ void Endpoint::wake() {
     last_ = now_ns();
     if (awake_ || !started_) return;
     awake_ = true;
-    if (slept_at_ != 0) // worth having waited for?
-        spin_ns_ = last_ - slept_at_ < spin_most_ns_ ? std::min(2 * spin_ns_, spin_most_ns_)
-                                                     : std::max(spin_ns_ / 2, std::min(spin_least, spin_most_ns_));
+    if (slept_at_ != 0) // would a longer spell have met it? (being woken is what most of so short a sleep went by with)
+        spin_ns_ = last_ - slept_at_ < short_sleep ? spin_most_ns_
+                                                   : std::max(spin_ns_ / 2, std::min(spin_least, spin_most_ns_));
     const uint64_t one = 1;
     [[maybe_unused]] const ssize_t written = ::write(spin_fd_, &one, sizeof one);
     burst_ = 0;
