@@ -12,7 +12,7 @@ namespace mpi {
 
 struct Buffer {
     unsigned char *data = nullptr;
-    size_t room = 0;
+    size_t room = 0; // 0: a segment of the library
 };
 
 struct Sending {

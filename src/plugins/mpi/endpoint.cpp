@@ -257,12 +257,21 @@ void Link::greeted(const Greeting &greeting) {
         return;
     }
     state = State::open;
+    endpoint.opened(*this);
     endpoint.answer(*this, MUSTER_OK, "");
+}
+
+// What stays on this host need not be sealed.
+void Endpoint::opened(Link &link) {
+    if (!node_.near(link.rank)) return;
+    link.known = true; // from this call on
+    host_->peer_flags(endpoint_, link.id, MUSTER_PLUGIN_LOCAL);
 }
 
 void Endpoint::greet_back(Link &link) {
     link.greeting_due = false;
     link.state = Link::State::open;
+    opened(link);
     link.bell.greet(greeting_to(link));
 }
 

@@ -20,7 +20,7 @@
 
 namespace mpi {
 
-constexpr uint64_t message_bytes = 256 * 1024; // what the library stages at a time
+constexpr uint64_t message_bytes = 256 * 1024 - 64; // with our head it fits what the library stages at a time
 constexpr uint64_t credit_bytes = 4 * 1024 * 1024;
 
 struct Head {
@@ -88,6 +88,7 @@ class Endpoint {
     void withdraw();
     muster_status resolve(const std::string &authority, uint64_t question, uint64_t &out_peer, muster_error *error);
     muster_status send(uint64_t peer, const muster_span *spans, uint32_t count);
+    muster_status send_segment(uint64_t peer, void *segment, uint64_t offset, uint64_t size);
     void forget(uint64_t peer);
 
     void look_soon(); // any thread: something about the node has changed
@@ -112,6 +113,7 @@ class Endpoint {
     Greeting greeting_to(const Link &link) const;
     void answer(Link &link, muster_status status, const char *text);
     void greet_back(Link &link);
+    void opened(Link &link);
     void became_ready();
     void lose(Link &link, const std::string &why);
     void drop(Link &link); // forgotten
@@ -119,7 +121,10 @@ class Endpoint {
     Link *find(uint64_t id);
 
     // transfer.cpp
+    muster_status room(uint64_t peer, Link *&link);
     bool begin_send(Link &link, uint32_t kind, const muster_span *spans, uint32_t count);
+    bool begin_send(Link &link, Sending sending, size_t offset, size_t size);
+    void give(const Buffer &buffer);
     bool finish_sends();
     bool finish_sends(Link &link);
     bool take_messages();

@@ -47,7 +47,7 @@ void stop(void *self) {
     delete static_cast<Endpoint *>(self);
 }
 
-muster_status publish(void *self, const char *authority, uint64_t authority_bytes, char *out_authority,
+muster_status publish(void *self, const char *authority, uint64_t authority_bytes, uint64_t, char *out_authority,
                       uint64_t *out_authority_bytes, muster_error *error) {
     return guarded(error, [&] {
         std::string text;
@@ -72,6 +72,10 @@ muster_status send(void *self, uint64_t peer, const muster_span *spans, uint32_t
     return guarded(nullptr, [&] { return of(self).send(peer, spans, span_count); });
 }
 
+muster_status send_segment(void *self, uint64_t peer, void *segment, uint64_t offset_bytes, uint64_t size_bytes) {
+    return guarded(nullptr, [&] { return of(self).send_segment(peer, segment, offset_bytes, size_bytes); });
+}
+
 void forget(void *self, uint64_t peer) {
     of(self).forget(peer);
 }
@@ -90,6 +94,8 @@ const muster_fabric_ops table = {
     .proved = nullptr,
     .paired = nullptr,
     .forget = forget,
+    .headroom_bytes = mpi::head_bytes,
+    .send_segment = send_segment,
 };
 
 } // namespace

@@ -18,45 +18,70 @@ constexpr int matches_per_poll = 16;
 // ---- out
 // -------------------------------------------------------------------------------------------------------------
 
-muster_status Endpoint::send(uint64_t peer, const muster_span *spans, uint32_t count) {
-    Link *const link = find(peer);
+muster_status Endpoint::room(uint64_t peer, Link *&link) {
+    link = find(peer);
     if (link == nullptr || link->state != Link::State::open || failed_) return MUSTER_E_PEER;
-    if (link->sending.size() >= sending_most) {
-        link->full = true;
-        return MUSTER_AGAIN;
-    }
+    if (link->sending.size() < sending_most) return MUSTER_OK;
+    link->full = true;
+    return MUSTER_AGAIN;
+}
+
+muster_status Endpoint::send(uint64_t peer, const muster_span *spans, uint32_t count) {
+    Link *link = nullptr;
+    if (const muster_status status = room(peer, link); status != MUSTER_OK) return status;
     return begin_send(*link, kind_data, spans, count) ? MUSTER_OK : MUSTER_E_PEER;
 }
 
-// False: MPI refuses; every link is lost soon.
+muster_status Endpoint::send_segment(uint64_t peer, void *segment, uint64_t offset, uint64_t size) {
+    Link *link = nullptr;
+    if (const muster_status status = room(peer, link); status != MUSTER_OK) return status;
+    const Head head{head_mark, kind_data, link->remote_link};
+    const Sending sending{MPI_REQUEST_NULL, {static_cast<unsigned char *>(segment), 0}};
+    memcpy(sending.buffer.data + offset - head_bytes, &head, head_bytes);
+    return begin_send(*link, sending, offset - head_bytes, head_bytes + size) ? MUSTER_OK : MUSTER_E_PEER;
+}
+
 bool Endpoint::begin_send(Link &link, uint32_t kind, const muster_span *spans, uint32_t count) {
     size_t size = head_bytes;
     for (uint32_t i = 0; i < count; i++) size += spans[i].size_bytes;
-    Sending sending{MPI_REQUEST_NULL, buffers_.take(size)};
+    const Sending sending{MPI_REQUEST_NULL, buffers_.take(size)};
     const Head head{head_mark, kind, link.remote_link};
     unsigned char *to = sending.buffer.data;
     memcpy(to, &head, head_bytes);
     to += head_bytes;
     for (uint32_t i = 0; i < count; to += spans[i++].size_bytes) memcpy(to, spans[i].data, spans[i].size_bytes);
+    if (begin_send(link, sending, 0, size)) return true;
+    buffers_.give(sending.buffer);
+    return false;
+}
+
+void Endpoint::give(const Buffer &buffer) {
+    if (buffer.room == 0)
+        host_->give_segment(host_, buffer.data);
+    else
+        buffers_.give(buffer);
+}
+
+// False: MPI refuses, and every link is lost soon; the buffer stays the caller's.
+bool Endpoint::begin_send(Link &link, Sending sending, size_t offset, size_t size) {
     int done = 0;
     {
         const Node::Hold mpi(node_);
         int code = MPI_ERR_OTHER;
         if (mpi)
-            code = MPI_Isend(sending.buffer.data, static_cast<int>(size), MPI_BYTE, link.rank,
+            code = MPI_Isend(sending.buffer.data + offset, static_cast<int>(size), MPI_BYTE, link.rank,
                              static_cast<int>(link.slot), node_.comm(), &sending.request);
         if (mpi && code != MPI_SUCCESS) node_.fail("mpi: MPI_Isend failed: " + mpi_text(code));
         if (code != MPI_SUCCESS) {
-            buffers_.give(sending.buffer);
             wake();
             return false;
         }
-        // The last one has to leave, too: only behind others it is not looked at now.
+        // Small ones are done at once. Behind others it is not looked at now.
         if (link.sending.empty() && MPI_Test(&sending.request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) done = 0;
     }
     link.sent++;
     if (done) {
-        buffers_.give(sending.buffer);
+        give(sending.buffer);
     } else {
         link.sending.push_back(sending);
         sends_++;
@@ -86,7 +111,7 @@ bool Endpoint::finish_sends(Link &link) {
             break;
         }
         if (!done) break;
-        buffers_.give(link.sending.front().buffer);
+        give(link.sending.front().buffer);
         link.sending.pop_front();
         sends_--;
         moved = true;
@@ -190,7 +215,7 @@ void Endpoint::abandon(Link &link) {
     const Node::Hold mpi(node_);
     for (const Sending &one : link.sending) {
         sends_--;
-        if (gone || !mpi)
+        if (gone || !mpi || one.buffer.room == 0) // a segment's way back is not there any more when it is done
             node_.bury(one.buffer.data);
         else
             node_.adopt(one.request, one.buffer.data);
