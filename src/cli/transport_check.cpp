@@ -29,6 +29,9 @@ constexpr char help[] =
     "                      void muster_serve_end(void *), which returns when its threads have ended\n"
     "  --guarded           the transport itself lets nobody in without the secret (a broker with CURVE), whatever the\n"
     "                      address says\n"
+    "  --ranks <folder>    run by every rank of a job, as in mpirun -n 8: one checks, the others are what it checks "
+    "against;\n"
+    "                      some are killed, so the launcher has to allow that; they meet in the (empty) folder\n"
     "  --patience <n>      every time is n times as long, for slow machines and instrumented builds\n"
     "  --log               print the library's log records of both processes to stderr\n"
     "  --list              the names of the cases\n";
@@ -81,6 +84,8 @@ int transport_check_command(const Arguments &arguments, const std::string &progr
             options.pulled = true;
         else if (word == "--serve" && more)
             options.servant = arguments[++i];
+        else if (word == "--ranks" && more)
+            options.ranks = arguments[++i];
         else if (word == "--only" && more)
             options.only = arguments[++i];
         else if (word == "--max-bytes" && more)
@@ -114,5 +119,6 @@ int transport_check_command(const Arguments &arguments, const std::string &progr
     check::patience *= options.slowdown;
     if (options.address.empty()) return wrong("what is to be checked?", "");
     if (peer_fd >= 0) return check::peer_main(options, peer_fd, parent);
+    if (!options.ranks.empty()) return check::run_rank(options);
     return check::run_all(options);
 }

@@ -2,6 +2,7 @@
 #include "transport_check/harness.hpp"
 
 #include "transport_check/carriage.hpp"
+#include "transport_check/ranks.hpp"
 #include "transport_check/servant.hpp"
 
 #include <cstdarg>
@@ -261,6 +262,7 @@ class InThread final : public Peer {
 
 std::unique_ptr<Peer> start_process(const Host &host, const Options &options, const std::string &secret,
                                     const std::string &address) {
+    if (options.pool != nullptr) return options.pool->start(secret, address);
     return std::make_unique<Process>(host, options, secret, address);
 }
 
@@ -271,7 +273,7 @@ std::unique_ptr<Peer> start_thread(const Host &host, const std::string &address)
 std::string unique_address(const Options &options) {
     static std::atomic<unsigned> count{0};
     std::string address = options.address;
-    if (const size_t at = address.find("///@"); at != std::string::npos) {
+    if (const size_t at = address.find("///@"); at != std::string::npos && options.ranks.empty()) {
         const char *tmp = getenv("TMPDIR");
         address.replace(at, 3, std::string("//") + (tmp != nullptr ? tmp : "/tmp") + "/");
     }

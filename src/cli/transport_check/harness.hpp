@@ -104,10 +104,13 @@ class Listener {
     muster_listener *listener_;
 };
 
+class RankPool; // the other ranks
+
 struct Options {
     std::string plugin;  // a file to load, or empty
     std::string servant; // a file that serves the scheme, or empty
     std::string address; // what to listen at, '@' stands for something unique
+    std::string ranks;   // a folder in which the ranks of a job meet: the other side is one of them
     std::string only;    // part of the names of the cases to run
     uint64_t max_bytes = 64 << 20;
     bool long_cases = false;
@@ -118,7 +121,8 @@ struct Options {
     int64_t heartbeat_ns = 300 * ms;
     int64_t silent_ns = 1200 * ms;
     int64_t dead_ns = 4 * second;
-    std::string program; // this one, to be started again
+    std::string program;      // this one, to be started again
+    RankPool *pool = nullptr; // with `ranks`
 };
 
 class Carriage; // serves served://
@@ -188,5 +192,6 @@ extern const std::vector<Case> byte_cases, ending_cases, peer_cases, secret_case
 
 std::string unique_address(const Options &options);
 int run_all(const Options &options);
+int run_rank(Options options); // one of them: the checker or a servant
 
 } // namespace check

@@ -7,9 +7,14 @@
 #include "vendor.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <pthread.h>
+#include <sched.h>
+#include <thread>
 #include <unistd.h>
 
 namespace mpi {
@@ -29,6 +34,7 @@ muster_status Node::open(const muster_host *host, Node *&out_node, muster_error 
             return status;
         }
         the_node = made;
+        made->wait_a_moment();
     }
     if (const std::string why = the_node->trouble(); !why.empty())
         return refuse(error, MUSTER_E_CLOSED, "%s", why.c_str());
@@ -38,6 +44,34 @@ muster_status Node::open(const muster_host *host, Node *&out_node, muster_error 
                       "and drive it with the thread that calls MPI");
     out_node = the_node;
     return MUSTER_OK;
+}
+
+// Ranks that all load the plug-in at their beginning are ready in a moment. Where others come later, somebody has to
+// call MPI for this one meanwhile, also if it goes on to do nothing with mpi://. A thread may, if any thread may; else
+// it is left to whoever drives a context that listens or has dialled.
+void Node::wait_a_moment() {
+    constexpr auto moment = std::chrono::milliseconds(250);
+    const auto until = std::chrono::steady_clock::now() + moment;
+    do {
+        const Hold mpi(*this);
+        if (!mpi || advance()) return;
+        sched_yield();
+    } while (std::chrono::steady_clock::now() < until);
+    if (level_ < MPI_THREAD_MULTIPLE) return;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); // the thread inherits it
+    try {
+        std::thread([this] {
+            for (auto wait = std::chrono::milliseconds(1);; wait = std::min(2 * wait, std::chrono::milliseconds(10))) {
+                std::this_thread::sleep_for(wait);
+                const Hold mpi(*this);
+                if (!mpi || advance()) return;
+            }
+        }).detach();
+    } catch (const std::exception &) { // no thread: then as soon as somebody dials or listens
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 // MPI_Is_thread_main and MPI_Query_thread may be asked by any thread.

@@ -104,6 +104,7 @@ class Node {
     friend class ExitBarrier;
     Node() = default;
     muster_status begin(const muster_host *host, muster_error *error);
+    void wait_a_moment();
     void make_card();
     bool read_cards();
     void make_ports();
