@@ -5,7 +5,7 @@
 
 #include "bench.h"
 
-#include <muster/transport.h>
+#include <muster/plugin.h>
 
 struct channel {
     muster_stream *stream;

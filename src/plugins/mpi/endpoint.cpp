@@ -125,7 +125,7 @@ muster_status Endpoint::publish(const std::string &authority, std::string &out_a
     }
     door_users_++;
     out_authority = std::to_string(node_.rank());
-    if (door_ != 0) out_authority += "." + std::to_string(door_);
+    if (door_ != 0) out_authority.append(".").append(std::to_string(door_));
     return MUSTER_OK;
 }
 

@@ -82,7 +82,7 @@ void forget(void *self, uint64_t peer) {
 
 const muster_fabric_ops table = {
     .struct_size = sizeof table,
-    .flags = 0,
+    .flags = MUSTER_PLUGIN_INTRODUCES,
     .message_bytes = mpi::message_bytes,
     .credit_bytes = mpi::credit_bytes,
     .start = start,

@@ -132,7 +132,9 @@ class Setting {
     bool mine_;
 };
 
-// Open MPI and UCX like to catch SIGSEGV; the host's runtime may live on it.
+// Open MPI and UCX like to catch SIGSEGV; the host's runtime may live on it. One handler stays where the host has none
+// of its own: MPICH's for SIGUSR1, by which its mpiexec tells of a rank's death under -disable-auto-cleanup (4.0 does),
+// and which would end the process otherwise.
 class Dispositions {
   public:
     Dispositions() {
@@ -142,6 +144,7 @@ class Dispositions {
     ~Dispositions() {
         for (int number = 1; number < NSIG; number++) {
             struct sigaction now {};
+            if (!open_mpi && number == SIGUSR1 && before_[number].sa_handler == SIG_DFL) continue;
             if (known_[number] && sigaction(number, nullptr, &now) == 0 &&
                 (now.sa_handler != before_[number].sa_handler || now.sa_flags != before_[number].sa_flags))
                 sigaction(number, &before_[number], nullptr);
