@@ -147,6 +147,11 @@ void Bell::ready(void *self, uint32_t events) {
     if (life == bell.life_ && (events & (MUSTER_PLUGIN_READABLE | MUSTER_PLUGIN_HANGUP))) bell.read();
 }
 
+void Bell::look() {
+    if (fd_ >= 0 && !connecting_) read();
+    if (fd_ >= 0 && !connecting_) read(); // a hang-up behind the last word
+}
+
 void Bell::read() {
     const unsigned life = life_;
     for (int round = 0; round < 16; round++) { // others have their turn, too

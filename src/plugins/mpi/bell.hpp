@@ -55,6 +55,7 @@ class Bell {
     void greet(const Greeting &greeting);
     void say(Word word, uint64_t value);
     bool everything_said() const { return out_.empty() && due_ == 0; }
+    void look(); // now, for what has come in
     void close();
 
   private:

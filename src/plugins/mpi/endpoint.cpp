@@ -142,11 +142,14 @@ muster_status Endpoint::resolve(const std::string &authority, uint64_t question,
     if (const std::string why = node_.trouble(); !why.empty()) return refuse(error, MUSTER_E_CLOSED, "%s", why.c_str());
     int rank = 0, door = 0;
     if (const muster_status status = parse(authority, rank, door, error); status != MUSTER_OK) return status;
-    for (auto &[id, link] : links_) {
-        if (link->rank != rank || link->door != door || !link->alive()) continue;
+    if (Link *const link = dialled(rank, door)) {
+        // It may have left, and somebody else may listen in its place: that is in the socket by now.
+        link->bell.look();
+    }
+    if (Link *const link = dialled(rank, door)) {
         if (link->state == Link::State::open) {
             link->known = true;
-            out_peer = id;
+            out_peer = link->id;
             return MUSTER_OK;
         }
         link->questions.push_back(question);
@@ -206,6 +209,12 @@ Link::Link(Endpoint &endpoint, uint64_t id) : endpoint(endpoint), id(id), bell(e
 Link *Endpoint::find(uint64_t id) {
     const auto found = links_.find(id);
     return found == links_.end() ? nullptr : found->second.get();
+}
+
+Link *Endpoint::dialled(int rank, int door) {
+    for (auto &[id, link] : links_)
+        if (link->rank == rank && link->door == door && link->alive()) return link.get();
+    return nullptr;
 }
 
 Greeting Endpoint::greeting_to(const Link &link) const {

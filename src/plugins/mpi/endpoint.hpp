@@ -45,7 +45,7 @@ struct Link final : Bell::Owner {
     void greeted(const Greeting &greeting) override;
     void heard(Word word, uint64_t value) override;
     void hung_up(int os_errno) override;
-    bool alive() const { return state == State::open || state == State::calling || state == State::visited; }
+    bool alive() const { return !said_goodbye && (state == State::open || state == State::calling); }
 
     Endpoint &endpoint;
     const uint64_t id;
@@ -119,6 +119,7 @@ class Endpoint {
     void drop(Link &link); // forgotten
     void lose_all(const std::string &why);
     Link *find(uint64_t id);
+    Link *dialled(int rank, int door);
 
     // transfer.cpp
     muster_status room(uint64_t peer, Link *&link);
@@ -139,6 +140,7 @@ class Endpoint {
     static void boot_due(void *self);
     static void came_by(void *self);
     void wake();
+    void begin_polling();
     void turn();
     bool poll();
     void after_poll(bool moved);

@@ -51,10 +51,14 @@ int64_t spin_for(const Node &node) {
 void Endpoint::wake() {
     last_ = now_ns();
     if (awake_ || !started_) return;
-    awake_ = true;
     if (slept_at_ != 0) // would a longer spell have met it? (being woken is what most of so short a sleep went by with)
         spin_ns_ = last_ - slept_at_ < short_sleep ? spin_most_ns_
                                                    : std::max(spin_ns_ / 2, std::min(spin_least, spin_most_ns_));
+    begin_polling();
+}
+
+void Endpoint::begin_polling() {
+    awake_ = true;
     const uint64_t one = 1;
     [[maybe_unused]] const ssize_t written = ::write(spin_fd_, &one, sizeof one);
     burst_ = 0;
@@ -227,9 +231,8 @@ void Endpoint::boot_later(int64_t now) {
 void Endpoint::boot_due(void *self) {
     auto &endpoint = *static_cast<Endpoint *>(self);
     endpoint.host_->stop_timer(std::exchange(endpoint.boot_timer_, nullptr));
-    if (!endpoint.started_ || endpoint.awake_) return;
-    endpoint.awake_ = true;
-    endpoint.turn(); // `last_` is long ago: it goes back to sleep at once, unless it is time
+    if (endpoint.started_ && !endpoint.awake_)
+        endpoint.begin_polling(); // `last_` is long ago: one look, unless it is time
 }
 
 // ---- words
