@@ -96,6 +96,7 @@ const muster_fabric_ops table = {
     .forget = forget,
     .headroom_bytes = mpi::head_bytes,
     .send_segment = send_segment,
+    .broker = nullptr,
 };
 
 } // namespace

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: MIT
+"""Python with nothing but ctypes, as one of two ranks: everything is loaded RTLD_LOCAL."""
+import ctypes
+import os
+
+muster = ctypes.CDLL(os.environ["MUSTER_LIBRARY"], mode=os.RTLD_LOCAL | os.RTLD_NOW)
+RANK = int(os.environ.get("OMPI_COMM_WORLD_RANK", os.environ.get("PMI_RANK", "-1")))
+SECOND = 1_000_000_000
+
+
+class Error(ctypes.Structure):
+    _fields_ = [("status", ctypes.c_int32), ("os_errno", ctypes.c_int32), ("provider_code", ctypes.c_int64),
+                ("rank", ctypes.c_uint32), ("message_bytes", ctypes.c_uint32), ("message", ctypes.c_char * 232)]
+
+
+class Config(ctypes.Structure):
+    _fields_ = [("struct_size", ctypes.c_uint32), ("flags", ctypes.c_uint32), ("secret", ctypes.c_char_p),
+                ("secret_bytes", ctypes.c_uint64), ("rest", ctypes.c_uint64 * 8)]
+
+
+def check(status, error=None):
+    if status != 0:
+        raise SystemExit(f"rank {RANK}: status {status} {error.message.decode() if error else ''}")
+
+
+error = Error()
+context, stream, listener = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+size = ctypes.c_size_t()
+config = Config(56, 0, b"a secret of two ranks", 21)  # the members up to handshake_timeout_ns and those after: zero
+check(muster.muster_context_create(ctypes.byref(config), ctypes.byref(context), ctypes.byref(error)), error)
+for options in (b"", b"?upgrade=no"):
+    if RANK == 0:
+        address = b"mpi:///python" + options
+        check(muster.muster_transport_listen(context, address, ctypes.c_size_t(len(address)), None,
+                                             ctypes.byref(listener), ctypes.byref(error)), error)
+        check(muster.muster_listener_accept(listener, ctypes.c_int64(30 * SECOND), ctypes.byref(stream),
+                                            ctypes.byref(error)), error)
+    else:
+        address = b"mpi://0/python" + options
+        for _ in range(3000):
+            status = muster.muster_transport_dial(context, address, ctypes.c_size_t(len(address)), None,
+                                                  ctypes.c_int64(30 * SECOND), ctypes.byref(stream), ctypes.byref(error))
+            if status == 0:
+                break
+            ctypes.CDLL(None).usleep(10000)  # it does not listen yet
+        check(status, error)
+    mine, theirs = (bytes((i * 7 + r) & 255 for i in range(300_000)) for r in (RANK, 1 - RANK))
+    buffer = ctypes.create_string_buffer(len(theirs))
+    check(muster.muster_stream_write(stream, mine, ctypes.c_size_t(len(mine)), ctypes.c_int64(30 * SECOND),
+                                     ctypes.byref(size)))
+    check(muster.muster_stream_read_into(stream, buffer, ctypes.c_size_t(len(theirs)), 0, ctypes.c_int64(30 * SECOND),
+                                         ctypes.byref(size)))
+    if buffer.raw != theirs:
+        raise SystemExit("other bytes than were sent")
+    check(muster.muster_stream_close(stream, ctypes.c_int64(30 * SECOND)))
+    muster.muster_stream_release(stream)
+    if RANK == 0:
+        muster.muster_listener_release(listener)
+check(muster.muster_context_close(context, ctypes.c_int64(30 * SECOND)))
+muster.muster_context_release(context)
