@@ -134,12 +134,17 @@ static void idle(void) {
     }
     EXPECT(muster_stream_read(stream, &byte, 1, SECOND / 5, &moved) == MUSTER_TIMEOUT); /* it comes to rest */
     const double before = processor_ms();
-    EXPECT(muster_stream_read(stream, &byte, 1, SECOND, &moved) == MUSTER_TIMEOUT);
-    const double used = processor_ms() - before;
-    if (used >= 5) fprintf(stderr, "rank %d: %.1f ms of processor time in one idle second\n", rank_of_job, used);
-    EXPECT(used < 5);
+    const int64_t begun = now();
+    if (rank_of_job == 0) /* until the other has had its second, which may have begun earlier or later */
+        EXPECT(muster_stream_read(stream, &byte, 1, PATIENCE, &moved) == MUSTER_OK);
+    else
+        EXPECT(muster_stream_read(stream, &byte, 1, SECOND, &moved) == MUSTER_TIMEOUT);
+    const double used = processor_ms() - before, seconds = (double)(now() - begun) / (double)SECOND;
+    if (used >= 5 * (1 + seconds))
+        fprintf(stderr, "rank %d: %.1f ms of processor time in %.1f idle seconds\n", rank_of_job, used, seconds);
+    EXPECT(used < 5 * (1 + seconds));
     put(stream, &byte, 1); /* and it wakes up */
-    get(stream, &byte, 1);
+    if (rank_of_job != 0) get(stream, &byte, 1);
     close_stream(stream);
     muster_listener_release(listener);
     close_context(context);
@@ -179,7 +184,8 @@ static void killed(void) {
         muster_error why = {0};
         EXPECT(muster_stream_reason(victim, NULL, &why) == MUSTER_E_PEER);
         if (options_of_addresses[0] != '\0') EXPECT(strstr(why.message, "rank 1") != NULL);
-        EXPECT(refused_dial(context, "mpi://1/pid", &why) == MUSTER_E_UNREACHABLE);
+        const muster_status again = refused_dial(context, "mpi://1/pid", &why);
+        EXPECT(again == MUSTER_E_UNREACHABLE || again == MUSTER_E_PEER); /* it may be about to die */
         put_sequence(other, 5000000, 77);
         EXPECT(get_number(other) == 77);
         muster_stream_release(victim);
