@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 
 static int ranks;
+static char service[32] = "echo";
 
 /* ---- everybody with everybody, also with themselves ----------------------------------------------------------------
  */
@@ -43,7 +44,7 @@ static void *write_all(void *argument) {
 }
 
 static void talk_with(muster_context *context, int rank, uint64_t size) {
-    struct writer w = {dial_rank(context, rank, "echo"), size, (uint64_t)(rank * 100 + rank_of_job)};
+    struct writer w = {dial_rank(context, rank, service), size, (uint64_t)(rank * 100 + rank_of_job)};
     pthread_t thread;
     EXPECT(pthread_create(&thread, NULL, write_all, &w) == 0);
     get_sequence(w.stream, size, w.sequence);
@@ -68,7 +69,9 @@ static void *serve_all(void *argument) {
 }
 
 static void everybody(muster_context *context, uint64_t size) {
-    muster_listener *listener = listen_at(context, "mpi:///echo");
+    char address[64];
+    snprintf(address, sizeof address, "mpi:///%s", service);
+    muster_listener *listener = listen_at(context, address);
     pthread_t server;
     EXPECT(pthread_create(&server, NULL, serve_all, listener) == 0);
     for (int i = 0; i < ranks; i++) talk_with(context, (rank_of_job + i) % ranks, size);
@@ -373,6 +376,7 @@ static void contexts(void) {
 /* Many contexts one after the other, in one job. */
 static void again(void) {
     for (int i = 0; i < 20; i++) {
+        snprintf(service, sizeof service, "echo-%d", i); /* who is ahead waits for the others */
         muster_context *context = new_context(0);
         everybody(context, 300000);
         close_context(context);

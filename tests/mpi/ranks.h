@@ -81,7 +81,14 @@ static inline muster_stream *dial(muster_context *context, const char *address) 
     snprintf(text, sizeof text, "%s%s", address, options_of_addresses);
     const muster_transport_config patient = {.struct_size = sizeof patient, .retry_ns = PATIENCE};
     muster_stream *made = NULL;
-    OK(muster_transport_dial(context, text, strlen(text), &patient, PATIENCE, &made, &error));
+    muster_error why = {0};
+    muster_status status;
+    const int64_t until = now() + PATIENCE;
+    do status = muster_transport_dial(context, text, strlen(text), &patient, PATIENCE, &made, &why);
+    while (status == MUSTER_E_PEER && now() < until); /* one that listened before, and was about to leave */
+    if (status != MUSTER_OK)
+        fprintf(stderr, "rank %d: %s: %s %s\n", rank_of_job, text, muster_status_name(status), why.message);
+    EXPECT(status == MUSTER_OK);
     return made;
 }
 

@@ -31,6 +31,7 @@ enum class Word : uint32_t {
     ping,    // something between us does not get on: poll for a while, and say so
     pong,    // I have polled
     goodbye, // I leave in order; so many messages I have sent
+    shut,    // nobody listens here any more: ask at my door again
     count
 };
 

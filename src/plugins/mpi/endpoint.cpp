@@ -135,6 +135,8 @@ void Endpoint::withdraw() {
     far_door_.close();
     node_.give_door(door_);
     door_ = -1;
+    for (auto &[id, link] : links_) // who dials again is refused at the door, not by a session that finds no listener
+        if (link->state == Link::State::open && link->door < 0) link->bell.say(Word::shut, 0);
 }
 
 muster_status Endpoint::resolve(const std::string &authority, uint64_t question, uint64_t &out_peer,

@@ -52,7 +52,7 @@ struct Link final : Bell::Owner {
     Bell bell;
     State state = State::calling;
     int rank = -1;
-    int door = -1;             // that was dialled; -1: it came to us
+    int door = -1;             // that was dialled, and leads to others; -1: none
     bool greeting_due = false; // when the node is ready
     uint32_t slot = 0;
     uint64_t remote_link = 0;

@@ -260,6 +260,9 @@ void Link::heard(Word word, uint64_t value) {
         said_goodbye = true;
         goodbye_at = value;
         return;
+    case Word::shut:
+        door = -1; // carries what it carries
+        return;
     case Word::count:
         break;
     }
