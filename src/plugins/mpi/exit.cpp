@@ -147,6 +147,7 @@ void ExitBarrier::at_exit() {
     } else if (job_survives_deaths() || !well) {
         return; // who is still alive cannot be known
     }
+    if (all_ours) node.empty_the_box();
     MPI_Finalize();
 }
 

@@ -99,6 +99,7 @@ class Node {
     void adopt(MPI_Request request, void *buffer); // with a Hold
     void bury(void *buffer);                       // with a Hold: kept for ever, a request to a dead rank may use it
     void test_orphans();                           // with a Hold
+    void empty_the_box();                          // at the end: takes what nobody will ask for
 
   private:
     friend class ExitBarrier;

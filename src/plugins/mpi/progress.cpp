@@ -125,6 +125,7 @@ bool Endpoint::poll() {
             if (sends_ != 0) moved |= finish_sends();
             moved |= take_messages();
             if (!receiving_from_.empty()) moved |= finish_receives();
+            if (became) node_.test_orphans(); // of contexts before this one
         }
         may_use_mpi_ = static_cast<bool>(mpi);
     }
