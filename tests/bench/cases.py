@@ -165,6 +165,30 @@ def star():
         yield Case("star", "100 idle streams", f"processor time of {who}", "ms/s", "low", value, load("streams", "through"), [])
 
 
+def mpi():
+    def muster(what, size, over, way="moved"):
+        return MPI + command("mpi_stream", what, size, over=over, mode=way)
+
+    def raw(what, size):
+        return [("Open MPI vader", MPI + command("mpi", what, size)),
+                ("Open MPI vader without CMA", MPI + NO_CMA + command("mpi", what, size))]
+
+    ways = (("host", "driven by the host"), ("thread", "with the context's thread"))
+    for way, name in (("moved", "moved to shared memory"), ("through", "through MPI")):
+        for over, how in ways:
+            yield latency("mpi", f"{name}, {how}, 64 B", muster("latency", 64, over, way), raw("latency", 64))
+        for over, how in ways:
+            yield message_rate("mpi", f"{name}, {how}, 64 B", muster("oneway", 64, over, way), raw("oneway", 64))
+        for size in (65536, 1 << 20, MB80):
+            for over, how in ways:
+                yield throughput("mpi", f"{name}, {how}, {SIZES[size]}", muster("oneway", size, over, way),
+                                 raw("oneway", size))
+        for over, how in ways:
+            yield Case("mpi", f"{name}, {how}, connected and idle", "processor time", "%", "low", "idle",
+                       muster("latency", 64, over, way + "-idle"),
+                       [("Open MPI vader", MPI + command("mpi", "latency", mode="idle"))])
+
+
 GROUPS = {
     "limits": limits,
     "stream": stream,
@@ -172,6 +196,7 @@ GROUPS = {
     "tcp": lambda: socket_group("tcp"),
     "unix": lambda: socket_group("unix"),
     "star": star,
+    "mpi": mpi,
 }
 
 

@@ -41,7 +41,7 @@ def run(line, value, scale):
     return None
 
 
-PROGRAMS = ("pair", "link", "ring", "sockets", "uv", "mpi", "limits", "star", "star_load", "zmq_star")
+PROGRAMS = ("pair", "link", "ring", "sockets", "uv", "mpi", "mpi_stream", "limits", "star", "star_load", "zmq_star")
 missing = set()
 
 

@@ -3,6 +3,7 @@
 #include "bench.h"
 
 #include <mpi.h>
+#include <sys/resource.h>
 
 struct channel {
     int peer;
@@ -61,6 +62,25 @@ int main(int argc, char **argv) {
         first_end(&o, &c, &c);
     else
         second_end(&o, &c, &c);
+    if (!strcmp(o.mode, "idle")) { /* what it costs to wait for a second */
+        char byte = 0;
+        struct rusage before, after;
+        const double begun = now_us();
+        getrusage(RUSAGE_SELF, &before);
+        if (rank == 0) {
+            channel_read(&c, &byte, 1);
+            getrusage(RUSAGE_SELF, &after);
+            const double used = (double)(after.ru_utime.tv_sec - before.ru_utime.tv_sec + after.ru_stime.tv_sec -
+                                         before.ru_stime.tv_sec) *
+                                    1e6 +
+                                (double)(after.ru_utime.tv_usec - before.ru_utime.tv_usec + after.ru_stime.tv_usec -
+                                         before.ru_stime.tv_usec);
+            printf("idle\t%.6g\n", used / (now_us() - begun) * 100);
+        } else {
+            sleep(1);
+            channel_write(&c, &byte, 1);
+        }
+    }
     MPI_Finalize();
     return 0;
 }

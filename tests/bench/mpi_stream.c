@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Muster over mpi:// between the two ranks of mpirun -n 2:  --over thread|host
+/* Muster over mpi:// between the two ranks of mpirun -n 2:  --over thread|host --mode moved|through
  * thread: the plug-in initialises MPI, the context's own thread calls it. host: this program has initialised MPI with
- * MPI_THREAD_FUNNELED, and its one thread drives the context. */
+ * MPI_THREAD_FUNNELED, and its one thread drives the context. moved: to shared memory, as by
+ * default; through: MPI; either with -idle: and then silent for a second. */
 #include "muster.h"
 
 #include <mpi.h>
@@ -33,14 +34,17 @@ int main(int argc, char **argv) {
     check("plug-in", muster_plugin_find(c, "mpi", 3, &error), &error);
     muster_stream *streams[2];
     muster_listener *listener = NULL;
+    char address[64];
+    const int size = snprintf(address, sizeof address, "mpi://%s/bench%s", rank == 0 ? "" : "0",
+                              !strncmp(o.mode, "through", 7) ? "?upgrade=no" : "");
     if (rank == 0) {
-        check("listen", muster_transport_listen(c, "mpi:///bench", 12, NULL, &listener, &error), &error);
+        check("listen", muster_transport_listen(c, address, (size_t)size, NULL, &listener, &error), &error);
         for (int i = 0; i < 2; i++)
             check("accept", muster_listener_accept(listener, 10000000000, &streams[i], &error), &error);
     } else {
         const muster_transport_config patient = {.struct_size = sizeof patient, .retry_ns = 10000000000};
         for (int i = 0; i < 2; i++)
-            check("dial", muster_transport_dial(c, "mpi://0/bench", 13, &patient, 10000000000, &streams[i], &error),
+            check("dial", muster_transport_dial(c, address, (size_t)size, &patient, 10000000000, &streams[i], &error),
                   &error);
     }
     struct channel first = {streams[0]}, second = {streams[o.what == WHAT_HANDOVER]};
@@ -48,7 +52,8 @@ int main(int argc, char **argv) {
         first_end(&o, &first, &second);
     else
         second_end(&o, &second, &first);
-    if (rank == 0) { /* and what it costs to be connected and silent */
+    if (strstr(o.mode, "idle") == NULL) {
+    } else if (rank == 0) { /* and what it costs to be connected and silent */
         const double before = processor_time(), begun = now_us();
         char byte;
         size_t moved;

@@ -237,6 +237,57 @@ static void killed_sender(void) {
     passed();
 }
 
+/* The sender dies while the receiver is stopped: what MPI has announced can never be fetched. */
+static void killed_unread(void) {
+    muster_context *context = new_context(0);
+    OK(muster_plugin_find(context, "mpi", 3, &error));
+    if (rank_of_job == 2) { /* holds the strings */
+        muster_listener *listener = listen_at(context, "mpi:///strings");
+        pid_t pids[2];
+        for (int i = 0; i < 2; i++) {
+            muster_stream *stream = accept_one(listener);
+            const uint64_t rank = get_number(stream);
+            pids[rank] = (pid_t)get_number(stream);
+            muster_stream_release(stream);
+        }
+        usleep(100000); /* so that they are in the middle of it; either way it has to come out well */
+        EXPECT(kill(pids[0], SIGSTOP) == 0);
+        usleep(100000);
+        EXPECT(kill(pids[1], SIGKILL) == 0 && kill(pids[0], SIGCONT) == 0);
+        muster_listener_release(listener);
+    } else {
+        muster_stream *strings = dial_rank(context, 2, "strings"), *stream;
+        muster_listener *listener = NULL;
+        if (rank_of_job == 0) {
+            listener = listen_at(context, "mpi:///in");
+            stream = accept_one(listener);
+        } else {
+            stream = dial_rank(context, 0, "in");
+        }
+        put_number(strings, (uint64_t)rank_of_job);
+        put_number(strings, (uint64_t)getpid());
+        if (rank_of_job == 1) put_sequence(stream, (uint64_t)1 << 40, 8); /* until it is killed */
+        unsigned char *piece = malloc(1 << 20), *wanted = malloc(1 << 20);
+        EXPECT(piece != NULL && wanted != NULL);
+        uint64_t at = 0;
+        muster_status status;
+        for (size_t moved = 0;; at += moved) {
+            status = muster_stream_read(stream, piece, 1 << 20, PATIENCE, &moved);
+            if (status != MUSTER_OK) break;
+            fill(wanted, moved, at, 8);
+            EXPECT(memcmp(piece, wanted, moved) == 0); /* a part of it perhaps, but nothing else */
+        }
+        EXPECT(status == MUSTER_E_PEER && at > 0);
+        free(piece), free(wanted);
+        muster_stream_release(stream);
+        muster_stream_release(strings);
+        muster_listener_release(listener);
+    }
+    muster_context_close(context, PATIENCE);
+    muster_context_release(context);
+    passed();
+}
+
 /* ---- a stopped receiver --------------------------------------------------------------------------------------------
  */
 
@@ -442,10 +493,19 @@ int main(int argc, char **argv) {
         const char *name;
         void (*run)(void);
     } scenarios[] = {
-        {"exchange", exchange}, {"signals", signals},     {"idle", idle},
-        {"late", late},         {"killed", killed},       {"killed_sender", killed_sender},
-        {"stopped", stopped},   {"bad_ranks", bad_ranks}, {"outside", outside},
-        {"contexts", contexts}, {"again", again},         {"early", early},
+        {"exchange", exchange},
+        {"signals", signals},
+        {"idle", idle},
+        {"late", late},
+        {"killed", killed},
+        {"killed_sender", killed_sender},
+        {"killed_unread", killed_unread},
+        {"stopped", stopped},
+        {"bad_ranks", bad_ranks},
+        {"outside", outside},
+        {"contexts", contexts},
+        {"again", again},
+        {"early", early},
         {"large", large},
     };
     rank_of_job = rank_by_environment();
