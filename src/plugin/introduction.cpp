@@ -11,8 +11,7 @@ constexpr int64_t patience_ns = 3'000'000'000; // for each address: packets to i
 }
 
 Introduction::Introduction(Session &session, uint32_t id, const TransportOptions &options, std::string addresses)
-    : context_(session.context()), session_(&session), id_(id), options_(options), addresses_(std::move(addresses)),
-      result_(Error()) {
+    : context_(session.context()), session_(&session), id_(id), options_(options), addresses_(std::move(addresses)) {
     options_.retry_ns = 0;
 }
 
@@ -53,9 +52,9 @@ void Introduction::done(Result<Ref<Stream>> result) noexcept {
         const std::lock_guard hold(lock_);
         if (!std::exchange(trying_, false)) return; // too late: the stream, if there is one, closes as `result` goes
         over = std::move(attempt_);
-        result_ = std::move(result);
+        if (result) stream_ = std::move(*result);
     }
-    if (over && result_.error().status == MUSTER_TIMEOUT) over->stop();
+    if (over && result.error().status == MUSTER_TIMEOUT) over->stop();
     settle_.post(context_);
 }
 
@@ -69,16 +68,16 @@ bool Introduction::stop_by(Ref<Attempt> attempt) noexcept {
 void Introduction::settle() noexcept {
     const Ref<Session> session = session_;
     if (!session) return;
-    Result<Ref<Stream>> result{Error()};
+    Ref<Stream> stream;
     {
         const std::lock_guard hold(lock_);
         if (trying_) return;
-        result = std::exchange(result_, Result<Ref<Stream>>(Error()));
+        stream = std::move(stream_);
     }
-    if (!result) return next();
+    if (!stream) return next();
     session_.reset();
     timer_.reset();
-    session->introduced(id_, std::move(result));
+    session->introduced(id_, std::move(stream));
 }
 
 void Introduction::stop() noexcept {

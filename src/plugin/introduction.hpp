@@ -40,7 +40,7 @@ class Introduction final : public Dial {
     std::mutex lock_; // guards the rest
     bool trying_ = false;
     Ref<Attempt> attempt_;
-    Result<Ref<Stream>> result_;
+    Ref<Stream> stream_;
 };
 
 } // namespace muster

@@ -15,7 +15,8 @@ namespace star {
 
 namespace {
 
-constexpr int most_messages = 64; // taken before others have their turn
+enum : uint32_t { monitor_news = 1, zap_news = 2, parent_news = 4 }; // whose descriptor is readable
+constexpr int most_messages = 64;                                    // taken before others have their turn
 constexpr int64_t tick_ns = 500'000'000, stats_every_ns = 100'000'000;
 constexpr int64_t first_pause_ns = 20'000'000, longest_pause_ns = 2'000'000'000;
 constexpr int64_t longest_linger_ms = 10'000;
@@ -133,8 +134,10 @@ muster_status Broker::open(std::string_view authority, const muster_broker_confi
     epoll_ = epoll_create1(EPOLL_CLOEXEC);
     stop_event_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (epoll_ < 0 || stop_event_ < 0) return fail(error, MUSTER_E_LIMIT, "descriptors ran out");
-    for (const int fd : {router_.fd(), monitor_.fd(), stop_event_}) watch(fd);
-    if (zap_) watch(zap_.fd());
+    watch(router_.fd(), 0);
+    watch(stop_event_, 0);
+    watch(monitor_.fd(), monitor_news);
+    if (zap_) watch(zap_.fd(), zap_news);
     publish_stats();
     const NoSignals quiet;
     try {
@@ -145,10 +148,10 @@ muster_status Broker::open(std::string_view authority, const muster_broker_confi
     return MUSTER_OK;
 }
 
-void Broker::watch(int fd) {
+void Broker::watch(int fd, uint32_t news) {
     epoll_event event{};
     event.events = EPOLLIN;
-    event.data.fd = fd;
+    event.data.u32 = news;
     epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event);
 }
 
@@ -183,11 +186,14 @@ void Broker::run() noexcept {
     pthread_setname_np(pthread_self(), "muster-broker");
     try {
         ticked_ns_ = now_ns();
+        // A descriptor of libzmq's tells nothing before it has been looked behind once.
+        news_ = monitor_news | zap_news;
         if (want_parent_) connect_parent();
         while (!stopping_.load(std::memory_order_acquire)) {
-            bool more = serve_monitor();
-            serve_zap();
-            if (parent_) more = parent_->process() || more;
+            if ((news_ & monitor_news) != 0 && serve_monitor()) fresh_news_ |= monitor_news;
+            bool more = false;
+            if (news_ & zap_news) serve_zap();
+            if (parent_) more = parent_->process((news_ & parent_news) != 0) || more;
             if (parent_lost_) drop_parent();
             more = serve_members() || more;
             if (!more && !ending_.empty()) serve_ends();
@@ -195,9 +201,12 @@ void Broker::run() noexcept {
             const int64_t now = now_ns();
             if (now - ticked_ns_ >= tick_ns) tick();
             if (now - stats_ns_ >= stats_every_ns) publish_stats();
-            if (more) continue;
-            epoll_event events[8];
-            epoll_wait(epoll_, events, 8, static_cast<int>(tick_ns / 1'000'000));
+            epoll_event ready[8];
+            const int count =
+                epoll_wait(epoll_, ready, 8, more || fresh_news_ != 0 ? 0 : static_cast<int>(tick_ns / 1'000'000));
+            // What was not emptied stays readable; only members are looked at without being asked.
+            news_ = std::exchange(fresh_news_, 0);
+            for (int i = 0; i < count; i++) news_ |= ready[i].data.u32;
         }
     } catch (const std::exception &failed) {
         log(MUSTER_LOG_ERROR, std::string("the broker ends: ") + failed.what());
@@ -326,8 +335,9 @@ void Broker::connect_parent() {
     parent_ = std::make_unique<Uplink>(zmq_, parent_config_, keys_, static_cast<UplinkOwner &>(*this));
     const muster_status status = parent_->open(now_ns());
     if (status == MUSTER_OK) {
-        watch(parent_->fd());
-        watch(parent_->monitor_fd());
+        watch(parent_->fd(), 0);
+        watch(parent_->monitor_fd(), parent_news);
+        fresh_news_ |= parent_news;
     } else {
         up_lost(status, "no connection can be made");
     }

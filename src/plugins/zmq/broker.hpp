@@ -33,7 +33,7 @@ class Broker final : public Outlet, public UplinkOwner {
     void serve_zap();
     void connect_parent();
     void drop_parent();
-    void watch(int fd);
+    void watch(int fd, uint32_t news);
     void publish_stats();
     void tick();
 
@@ -61,8 +61,9 @@ class Broker final : public Outlet, public UplinkOwner {
     std::vector<Route> ending_;            // disconnected, but what came before that may not be read yet
     uint64_t connections_ = 0, strangers_ = 0;
     int epoll_ = -1, stop_event_ = -1;
-    std::atomic<bool> stopping_{false}; // release by stop(), acquire by the thread
-    std::atomic<int> linger_ms_{0};     // relaxed: before stopping_
+    uint32_t news_ = 0, fresh_news_ = 0; // whose descriptors have been readable; the latter: at the next turn
+    std::atomic<bool> stopping_{false};  // release by stop(), acquire by the thread
+    std::atomic<int> linger_ms_{0};      // relaxed: before stopping_
     std::thread thread_;
     std::mutex stats_lock_; // guards the next
     muster_broker_stats stats_{};

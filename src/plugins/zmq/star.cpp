@@ -87,14 +87,19 @@ void Star::connect() {
     uplink_ = std::make_unique<Uplink>(plugin_.zmq(), std::move(config), plugin_.keys(), *this);
     muster_status status = uplink_->open(now_ns());
     const auto ready = [](void *self, uint32_t) { static_cast<Star *>(self)->look(); };
+    const auto happened = [](void *self, uint32_t) {
+        static_cast<Star *>(self)->events_ = true;
+        static_cast<Star *>(self)->look();
+    };
     const auto due = [](void *self) { static_cast<Star *>(self)->tick(); };
     if (status == MUSTER_OK) status = host->watch_fd(host, uplink_->fd(), MUSTER_PLUGIN_READABLE, ready, this, &watch_);
     if (status == MUSTER_OK)
-        status = host->watch_fd(host, uplink_->monitor_fd(), MUSTER_PLUGIN_READABLE, ready, this, &monitor_watch_);
+        status = host->watch_fd(host, uplink_->monitor_fd(), MUSTER_PLUGIN_READABLE, happened, this, &monitor_watch_);
     if (status == MUSTER_OK && timer_ == nullptr)
         status = host->start_timer(host, tick_ns, tick_ns, due, this, &timer_);
     if (status != MUSTER_OK) up_lost(status, "no connection can be made");
-    look_soon(); // also tells of what up_lost() found
+    events_ = true; // a descriptor of libzmq's tells nothing before it has been looked behind
+    look_soon();    // also tells of what up_lost() found
 }
 
 void Star::disconnect() {
@@ -121,7 +126,7 @@ void Star::look_soon() {
 }
 
 void Star::look() {
-    if (uplink_ && uplink_->process() && !down_) look_soon();
+    if (uplink_ && uplink_->process(std::exchange(events_, false)) && !down_) look_soon();
     if (!std::exchange(down_, false)) return;
     // The broker is lost: now everybody is told, outside of the uplink.
     disconnect();

@@ -87,6 +87,7 @@ class Star final : public UplinkOwner {
     int64_t pause_ns_ = 0;
     uint64_t window_ = 0;
     bool look_posted_ = false, down_ = false;
+    bool events_ = false; // the connection has news
     muster_status down_status_ = MUSTER_OK;
     std::string down_why_;
     std::unordered_map<uint64_t, Peer> peers_;

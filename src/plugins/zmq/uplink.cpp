@@ -64,17 +64,20 @@ void Uplink::leave(int64_t linger_ms) noexcept {
     state_ = State::lost;
 }
 
-bool Uplink::process() {
+bool Uplink::process(bool events) {
     Message message;
     int taken = 0;
     while (state_ != State::lost && taken < most_messages && socket_.receive(message)) {
         taken++;
         take(message);
     }
-    if (taken == most_messages) return state_ != State::lost; // what was received before the end comes before the end
-    Monitor::Event event;
-    while (state_ != State::lost && monitor_.next(event)) happened(event);
-    return state_ != State::lost && socket_.readable();
+    if (events && taken < most_messages) { // what was received before the end comes before the end
+        Monitor::Event event;
+        while (state_ != State::lost && monitor_.next(event)) happened(event);
+        while (state_ != State::lost && end_status_ != MUSTER_OK && socket_.receive(message)) take(message);
+        if (end_status_ != MUSTER_OK) lose(end_status_, end_why_);
+    }
+    return state_ != State::lost && (taken == most_messages || (taken != 0 && socket_.readable()));
 }
 
 void Uplink::tick(int64_t now_ns) {
@@ -88,6 +91,12 @@ void Uplink::lose(muster_status status, const std::string &why) {
     owner_.up_lost(status, why);
 }
 
+void Uplink::ended(muster_status status, const char *why) {
+    if (end_status_ != MUSTER_OK) return;
+    end_status_ = status;
+    end_why_ = why;
+}
+
 void Uplink::happened(const Monitor::Event &event) {
     switch (event.what) {
     case ZMQ_EVENT_CONNECTED:
@@ -96,13 +105,13 @@ void Uplink::happened(const Monitor::Event &event) {
     case ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL:
     case ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL:
     case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH:
-        return lose(MUSTER_E_AUTH, config_.curve ? "the broker has another secret, or does without CURVE"
-                                                 : "the broker insists on CURVE, or is none");
+        return ended(MUSTER_E_AUTH, config_.curve ? "the broker has another secret, or does without CURVE"
+                                                  : "the broker insists on CURVE, or is none");
     case ZMQ_EVENT_CLOSED:
     case ZMQ_EVENT_DISCONNECTED:
-        if (!connected_) return lose(MUSTER_E_UNREACHABLE, "nobody answers there");
-        return lose(state_ == State::ready ? MUSTER_E_PEER : MUSTER_E_UNREACHABLE,
-                    state_ == State::ready ? "the broker is gone" : "whoever answers there hangs up, and is no broker");
+        if (!connected_) return ended(MUSTER_E_UNREACHABLE, "nobody answers there");
+        if (state_ == State::ready) return ended(MUSTER_E_PEER, "the broker is gone");
+        return ended(MUSTER_E_UNREACHABLE, "whoever answers there hangs up, and is no broker");
     default:
         return;
     }

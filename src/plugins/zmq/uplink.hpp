@@ -42,8 +42,8 @@ class Uplink {
     muster_status open(int64_t now_ns);
     int fd() const noexcept { return socket_.fd(); }
     int monitor_fd() const noexcept { return monitor_.fd(); }
-    // Takes what has come in. True: there is more.
-    bool process();
+    // Takes what has come in; `events`: looks at monitor_fd()'s news, too. True: there is more.
+    bool process(bool events);
     void tick(int64_t now_ns); // from time to time: is it late?
     bool ready() const noexcept { return state_ == State::ready; }
     bool readable() const noexcept {
@@ -58,6 +58,7 @@ class Uplink {
     enum class State : uint8_t { closed, connecting, proving, ready, lost };
     void take(Message &message);
     void happened(const Monitor::Event &event);
+    void ended(muster_status status, const char *why);
     void lose(muster_status status, const std::string &why);
     void welcome(std::string_view payload);
 
@@ -68,6 +69,8 @@ class Uplink {
     State state_ = State::closed;
     bool connected_ = false;
     int64_t since_ns_ = 0;
+    muster_status end_status_ = MUSTER_OK; // the connection has ended; what came before that is taken first
+    const char *end_why_ = "";
     Nonce nonce_{};
     uint64_t id_ = 0;
     Socket socket_;
