@@ -514,9 +514,15 @@ struct FabricHost {
 
     template <class Visit>
     static void each_session(Fabric &fabric, uint64_t id, const Visit &visit) noexcept {
-        for (auto &[number, peer] : fabric.peers_)
-            if (id == number || id == UINT64_MAX)
-                for (auto &[key, session] : peer.sessions) visit(peer, *session->session_);
+        const auto visit_peer = [&](Fabric::Peer &peer) {
+            for (auto &[key, session] : peer.sessions) visit(peer, *session->session_);
+        };
+        if (id != UINT64_MAX) {
+            const auto found = fabric.peers_.find(id);
+            if (found != fabric.peers_.end()) visit_peer(found->second);
+            return;
+        }
+        for (auto &[number, peer] : fabric.peers_) visit_peer(peer);
     }
 
     static void credit(muster_endpoint *endpoint, uint64_t id, uint64_t bytes) {

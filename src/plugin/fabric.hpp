@@ -11,6 +11,7 @@
 #include "plugin/session_address.hpp"
 
 #include <map>
+#include <unordered_map>
 
 namespace muster {
 
@@ -102,7 +103,7 @@ class Fabric final : public Transport, public SessionTransport {
     enum class State { idle, started, failed, stopped } state_ = State::idle;
     Error why_not_;
     bool closing_ = false;
-    std::map<uint64_t, Peer> peers_;
+    std::unordered_map<uint64_t, Peer> peers_;
     List<Peer> tidy_list_; // to be told of a reset, or forgotten
     Errand<Fabric, &Fabric::tidy> tidy_{*this};
     std::map<std::string, Ref<FabricListener>> services_;

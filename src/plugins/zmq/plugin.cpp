@@ -4,8 +4,11 @@
 
 #include "broker.hpp"
 
+#include <cerrno>
 #include <ctime>
+#include <mutex>
 #include <new>
+#include <unistd.h>
 
 namespace star {
 
@@ -13,6 +16,29 @@ int64_t now_ns() noexcept {
     timespec now{};
     clock_gettime(CLOCK_MONOTONIC, &now);
     return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+// A child of fork() has none of its parent's threads: it makes a context of its own, and leaves the other one alone.
+std::shared_ptr<Zmq> Zmq::of_process() {
+    static std::mutex lock; // guards the rest
+    static std::weak_ptr<Zmq> shared;
+    static pid_t owner = 0;
+    const std::lock_guard hold(lock);
+    std::shared_ptr<Zmq> zmq = shared.lock();
+    if (zmq && owner == getpid()) return zmq;
+    zmq = std::make_shared<Zmq>();
+    zmq->context_ = zmq_ctx_new();
+    if (zmq->context_ == nullptr) return {};
+    zmq_ctx_set(zmq->context_, ZMQ_MAX_SOCKETS, 65535); // a table is made for them
+    shared = zmq;
+    owner = getpid();
+    return zmq;
+}
+
+Zmq::~Zmq() {
+    if (context_ != nullptr)
+        while (zmq_ctx_term(context_) != 0 && zmq_errno() == EINTR) {
+        }
 }
 
 muster_status fail(muster_error *error, muster_status status, const std::string &text) noexcept {
@@ -29,12 +55,8 @@ Plugin::Plugin(const muster_host *host) : host_(host), keys_(host) {
     own_name_ = name;
 }
 
-// Sockets close with what they still have to send; that takes their linger at most.
 Plugin::~Plugin() {
     stars_.clear();
-    if (zmq_ != nullptr)
-        while (zmq_ctx_term(zmq_) != 0 && zmq_errno() == EINTR) {
-        }
 }
 
 void Plugin::log(int32_t level, const std::string &text) const {
@@ -43,10 +65,8 @@ void Plugin::log(int32_t level, const std::string &text) const {
 
 muster_status Plugin::start(muster_endpoint *endpoint, muster_error *error) {
     endpoint_ = endpoint;
-    zmq_ = zmq_ctx_new();
-    if (zmq_ == nullptr) return fail(error, MUSTER_E_LIMIT, "libzmq has no context for us");
-    // Its tables take 12 bytes for each socket it may have; a star needs three.
-    zmq_ctx_set(zmq_, ZMQ_MAX_SOCKETS, 1023);
+    zmq_ = Zmq::of_process();
+    if (!zmq_) return fail(error, MUSTER_E_LIMIT, std::string("libzmq has no context for us: ") + zmq_strerror(errno));
     return MUSTER_OK;
 }
 

@@ -3,9 +3,23 @@
 // The plug-in in one context: its libzmq context, its stars, and whose peer is whose.
 #include "star.hpp"
 
+#include <memory>
+
 namespace star {
 
 int64_t now_ns() noexcept;
+
+// libzmq's context, with its threads: one for all members of a process. Any thread.
+class Zmq {
+  public:
+    static std::shared_ptr<Zmq> of_process(); // empty: errno tells
+    ~Zmq();                                   // with the last member; sockets still have their linger
+    void *get() const noexcept { return context_; }
+
+  private:
+    void *context_ = nullptr;
+};
+
 muster_status fail(muster_error *error, muster_status status, const std::string &text) noexcept;
 
 // Loop thread only, but for host().
@@ -18,7 +32,7 @@ class Plugin {
 
     const muster_host *host() const noexcept { return host_; }
     muster_endpoint *endpoint() const noexcept { return endpoint_; }
-    void *zmq() const noexcept { return zmq_; }
+    void *zmq() const noexcept { return zmq_->get(); }
     Keys &keys() noexcept { return keys_; }
     const std::string &own_name() const noexcept { return own_name_; } // where none was given
     void log(int32_t level, const std::string &text) const;
@@ -34,7 +48,7 @@ class Plugin {
   private:
     const muster_host *const host_;
     muster_endpoint *endpoint_ = nullptr;
-    void *zmq_ = nullptr;
+    std::shared_ptr<Zmq> zmq_;
     Keys keys_;
     std::string own_name_;
     std::map<std::string, std::unique_ptr<Star>> stars_;
