@@ -2,7 +2,7 @@
 # What Distributed's own suite does not ask of a transport, over the one named in MUSTER_TRANSPORT: shm (default), unix, tcp,
 # zmq, and zmq-upgrade, where links of the star may move to shared memory.
 #   julia test_cluster.jl [case]...         without a name, all of them
-# cases: launch ssh served topology busy killed interrupted secret upgrade guest large many
+# cases: launch ssh served topology busy dropped killed interrupted secret upgrade guest large many
 using Test, Distributed, Muster
 
 const transport = get(ENV, "MUSTER_TRANSPORT", "shm")
@@ -10,7 +10,7 @@ const scheme = replace(transport, "-upgrade" => "")
 manager(n; options...) = MusterManager(n; transport = scheme, upgrade = transport in ("shm", "zmq-upgrade"), options...)
 const flags = `--startup-file=no`
 add(n; transport_options = (), options...) = addprocs(manager(n; transport_options...); exeflags = flags, options...)
-const chosen = isempty(ARGS) ? split("launch ssh served topology busy killed interrupted secret upgrade guest large many") : copy(ARGS)
+const chosen = isempty(ARGS) ? split("launch ssh served topology busy dropped killed interrupted secret upgrade guest large many") : copy(ARGS)
 empty!(ARGS)
 # (invokelatest: a case that was not chosen is not compiled either.)
 case(f, name, text) = name in chosen ? (@testset "$text ($transport)" begin Base.invokelatest(f) end) : nothing
@@ -175,6 +175,28 @@ case("busy", "no call is lost while the worker computes for 5 s") do
     wait(sent)
     @test remotecall_fetch(seen, p) == 50_000
     rmprocs(p)
+end
+
+case("dropped", "a worker hears of dropped references, also if Distributed was in use before Muster was loaded") do
+    program = """
+        using Distributed
+        yield() # what Distributed has in the background begins, and knows no method of what is loaded from here on
+        using Muster
+        p = addprocs(MusterManager(1; transport = $(repr(scheme)), upgrade = false); exeflags = `--startup-file=no`)[1]
+        held(id) = remotecall_fetch(id -> haskey(Distributed.PGRP.refs, id), p, id)
+        future = remotecall(() -> 1, p)
+        id = Distributed.remoteref_id(future)
+        wait(remotecall(() -> 1, p))
+        print(held(id), ' ')
+        finalize(future)
+        timedwait(() -> isempty(Distributed.worker_from_id(p).del_msgs), 10.0; pollint = 0.01)
+        print(held(id))
+        rmprocs(p)
+        """
+    said = Pipe()
+    run(pipeline(`$(Base.julia_cmd()) --startup-file=no -e $program`, stdout = said, stderr = said))
+    close(said.in)
+    @test read(said, String) == "true false"
 end
 
 case("killed", "a dead worker is noticed at once, and removed") do

@@ -38,6 +38,24 @@ function __init__()
     engine[] = nothing
     requests[] = nothing
     empty!(own_brokers)
+    renew_gc_task()
+end
+
+# Distributed's task that tells workers of dropped references may have begun before this package was loaded (a REPL did
+# something, the package was being precompiled): then it knows no method of a MusterStream, and fails with the first
+# message. Another one takes its place; the old one is never woken again.
+function renew_gc_task()
+    isdefined(Distributed, :any_gc_flag) && isdefined(Distributed, :start_gc_msgs_task) || return nothing
+    ccall(:jl_generating_output, Cint, ()) == 0 || return nothing
+    flag = Distributed.any_gc_flag
+    flag isa Condition || lock(flag) # later versions have one that is locked
+    began = !isempty(flag.waitq)
+    while !isempty(flag.waitq)
+        popfirst!(flag.waitq)
+    end
+    flag isa Condition || unlock(flag)
+    began && Distributed.start_gc_msgs_task()
+    return nothing
 end
 
 include("precompile.jl")

@@ -5,6 +5,7 @@
 const Serializer = Distributed.ClusterSerializer{MusterStream}
 
 precompile(__init__, ())
+precompile(renew_gc_task, ())
 precompile(on_wake, (Ptr{Cvoid}, Cint, Cint))
 precompile(leave, ())
 
