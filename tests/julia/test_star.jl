@@ -2,12 +2,12 @@
 # What a star has to stand: names that begin alike, workers that compute, deaths of masters and brokers, late brokers. Both
 # with links that move to shared memory (introduced) and with every byte through the broker (upgrade=no).
 #   julia test_star.jl [case]...             without a name, all of them
-# cases: names busy later master_killed broker_killed slow missing    (names first: it counts from 1)
+# cases: names eleven busy later master_killed broker_killed slow missing
 # (With the argument "master" it is the master that is killed.)
 using Test, Distributed, Muster, Sockets
 
 const flags = `--startup-file=no`
-const cases = "names busy later master_killed broker_killed slow missing"
+const cases = "names eleven busy later master_killed broker_killed slow missing"
 const chosen = isempty(ARGS) ? split(cases) : copy(ARGS)
 empty!(ARGS)
 case(f, name, text) = name in chosen ? (@testset "star: $text" begin Base.invokelatest(f) end) : nothing
@@ -74,11 +74,14 @@ function free_port()
     return Int(port)
 end
 
-case("names", "1 and 10 are two workers, and each gets its own messages only") do
-    n = 11
-    w = add(n, "zmq://{}@127.0.0.1:0/"; upgrade = false)
-    names = [match(r"^zmq://(\d+)@", Distributed.worker_from_id(p).config.connect_at).captures[1] for p in w]
-    @test "1" in names && "10" in names && "11" in names
+# n workers with the numbers from `first` on as their names.
+function add_named(first, n)
+    Muster.launches[] = first - 1
+    return add(n, "zmq://{}@127.0.0.1:0/"; upgrade = false)
+end
+names_of(w) = [match(r"^zmq://(\d+)@", Distributed.worker_from_id(p).config.connect_at).captures[1] for p in w]
+
+function check_names(w)
     @everywhere const got = Tuple{Int, Int}[] # from whom, which one
     @everywhere note(from, i) = (push!(got, (from, i)); nothing)
     @everywhere told() = got
@@ -100,6 +103,18 @@ case("names", "1 and 10 are two workers, and each gets its own messages only") d
         @test sort(from_workers) == sort([(p, -q) for q in w if q != p])
     end
     rmprocs(w)
+end
+
+case("names", "1, 10 and 11 are three workers, and each gets its own messages only") do
+    w = [add_named(1, 1); add_named(10, 2)]
+    @test sort(names_of(w)) == ["1", "10", "11"]
+    check_names(w)
+end
+
+case("eleven", "11 workers, each gets its own messages only") do
+    w = add_named(1, 11)
+    @test sort(parse.(Int, names_of(w))) == 1:11
+    check_names(w)
 end
 
 case("busy", "no call is lost or overtaken while the worker computes for 5 s") do
@@ -238,9 +253,11 @@ case("missing", "what is missing or wrong is said in the library's words") do
         program = "using Distributed, Muster; try $call; println(:fine) catch e; println(sprint(showerror, e)) end"
         return readchomp(setenv(`$(Base.julia_cmd()) --startup-file=no -e $program`, merge(Dict(ENV), Dict(variables))))
     end
-    nowhere = said(("MUSTER_PLUGIN_PATH" => "/nowhere",), "addprocs(MusterManager(1; transport = \"zmq\"))")
-    @test occursin("package muster-transport-zmq, which needs libzmq5, is not installed", nowhere)
-    @test occursin("MUSTER_E_PLUGIN", nowhere)
+    if !isfile("/usr/local/lib/muster/0/muster-zmq.so") # where it is found in the end, if Muster is installed
+        nowhere = said(("MUSTER_PLUGIN_PATH" => "/nowhere",), "addprocs(MusterManager(1; transport = \"zmq\"))")
+        @test occursin("package muster-transport-zmq, which needs libzmq5, is not installed", nowhere)
+        @test occursin("MUSTER_E_PLUGIN", nowhere)
+    end
     mktempdir() do folder
         write(joinpath(folder, "muster-zmq.so"), "not a library")
         broken = said(("MUSTER_PLUGIN_PATH" => folder,), "addprocs(MusterManager(1; transport = \"zmq://127.0.0.1:8100/\"))")

@@ -21,6 +21,7 @@ for transport in shm tcp unix zmq; do
     run test_cluster.jl large
 done
 MUSTER_TRANSPORT=shm run test_cluster.jl many
+[ ! -e "$MUSTER_PLUGIN_PATH/muster-zmq.so" ] || run test_star.jl eleven later
 MUSTER_TRANSPORT=tcp run test_cluster.jl many
 [ ! -e "$MUSTER_PLUGIN_PATH/muster-zmq.so" ] || MUSTER_TRANSPORT=zmq run test_cluster.jl many
 
