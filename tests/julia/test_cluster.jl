@@ -119,6 +119,17 @@ case("ssh", "workers on other machines, by ssh (a stand-in that stays here)") do
             @test length(w) == Sys.CPU_THREADS
             rmprocs(w)
 
+            if isfile(joinpath(get(ENV, "MUSTER_PLUGIN_PATH", ""), "muster-zmq.so")) # in a star they all dial out
+                star = "zmq://127.0.0.1:0/?upgrade=no"
+                w = addprocs(MusterManager([("node4", 2)]; transport = star); exeflags = flags, shell_command = `sh -c`)
+                @test remotecall_fetch(q -> remotecall_fetch(myid, q), w[1], w[2]) == w[2]
+                @test all(p -> Distributed.worker_from_id(p).config.bind_addr == "node4", w)
+                @test occursin("MUSTER_PLUGIN_PATH", read(log, String))
+                rmprocs(w)
+                e = try addprocs(MusterManager(["node4"]; transport = star); tunnel = true); nothing catch e; cause(e) end
+                @test occursin("no tunnel for a star", sprint(showerror, e))
+            end
+
             e = try addprocs(MusterManager(["nobody@nowhere"])); nothing catch e; cause(e) end
             @test e isa Distributed.LaunchWorkerError
             @test occursin("could not resolve nowhere", sprint(showerror, e)) && occursin("nobody@nowhere", sprint(showerror, e))
