@@ -160,16 +160,43 @@ class Dispositions {
 
 } // namespace
 
+namespace {
+// UCX, where a libmpi is linked with it, catches SIGHUP as soon as it is loaded, which is before anybody of ours is
+// asked. True: it is there.
+bool forget_ucx_handlers() {
+    void *ucs = dlopen("libucs.so.0", RTLD_LAZY | RTLD_NOLOAD);
+    if (ucs == nullptr) return false;
+    dlclose(ucs);
+    for (int number = 1; number < NSIG; number++) {
+        struct sigaction now {};
+        Dl_info where{};
+        if (sigaction(number, nullptr, &now) != 0 || now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN) continue;
+        if (dladdr(reinterpret_cast<void *>(now.sa_handler), &where) == 0 || where.dli_fname == nullptr ||
+            strstr(where.dli_fname, "libucs.so") == nullptr)
+            continue;
+        struct sigaction none {};
+        none.sa_handler = SIG_DFL;
+        sigaction(number, &none, nullptr);
+    }
+    return true;
+}
+} // namespace
+
 muster_status initialise(int &out_level, muster_error *error) {
     // Open MPI loads components that find its symbols globally; versions before 3 leave that to whoever loads them.
     Dl_info where{};
     if (dladdr(reinterpret_cast<void *>(&MPI_Init_thread), &where) != 0 && where.dli_fname != nullptr)
         (void)dlopen(where.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD | RTLD_NODELETE); // stays open
+    const bool has_ucx = forget_ucx_handlers();
     const Dispositions dispositions;
-    const Setting opal("OMPI_MCA_opal_signal", ""), ucx("UCX_ERROR_SIGNALS", "");
+    const Setting opal("OMPI_MCA_opal_signal", "");
+    // Once UCX is loaded it has read that, and complains about the name.
+    const Setting ucx(has_ucx ? "UCX_WARN_UNUSED_ENV_VARS" : "UCX_ERROR_SIGNALS", has_ucx ? "n" : "");
     // Copying through shared pages instead of process_vm_readv: no process reads the memory of one that may be dying,
     // and 80 MB took two thirds of the time.
     const Setting copies("OMPI_MCA_btl_vader_single_copy_mechanism", "none");
+    // UCX ends the process where that fails (1.13: cma_ep.c).
+    const Setting no_cma("UCX_TLS", "^cma");
     const int code = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &out_level);
     if (code != MPI_SUCCESS)
         return refuse(error, MUSTER_E_SYSTEM, "MPI_Init_thread failed: %.150s", mpi_text(code).c_str());
