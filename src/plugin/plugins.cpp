@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
@@ -66,6 +67,30 @@ std::vector<std::string> search_folders() {
     return folders;
 }
 
+// Libraries that a plug-in is linked with may catch signals as soon as they are loaded (UCX does, SIGSEGV among them).
+// They are the host's.
+class Dispositions {
+  public:
+    Dispositions() noexcept {
+        for (int number = 1; number < NSIG; number++)
+            known_[number] = sigaction(number, nullptr, &before_[number]) == 0;
+    }
+    ~Dispositions() {
+        for (int number = 1; number < NSIG; number++) {
+            struct sigaction now {};
+            if (known_[number] && sigaction(number, nullptr, &now) == 0 &&
+                (now.sa_handler != before_[number].sa_handler || now.sa_flags != before_[number].sa_flags))
+                sigaction(number, &before_[number], nullptr);
+        }
+    }
+    Dispositions(const Dispositions &) = delete;
+    Dispositions &operator=(const Dispositions &) = delete;
+
+  private:
+    struct sigaction before_[NSIG] {};
+    bool known_[NSIG] = {};
+};
+
 int key_;
 
 } // namespace
@@ -94,7 +119,11 @@ Result<void> Plugins::load_locked(const std::string &path) {
         if (plugin->path() == real) return {};
     if (access(real, R_OK) != 0) return Error::from_errno(errno, MUSTER_OK, "load plug-in %s", real);
     // Never unloaded: its threads and thread-local destructors may outlive every context.
-    void *file = dlopen(real, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    void *file = nullptr;
+    {
+        const Dispositions dispositions;
+        file = dlopen(real, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    }
     if (file == nullptr) {
         const char *why = dlerror();
         const char *package = package_of_missing(why != nullptr ? why : "");

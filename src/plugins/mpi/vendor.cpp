@@ -161,24 +161,10 @@ class Dispositions {
 } // namespace
 
 namespace {
-// UCX, where a libmpi is linked with it, catches SIGHUP as soon as it is loaded, which is before anybody of ours is
-// asked. True: it is there.
-bool forget_ucx_handlers() {
-    void *ucs = dlopen("libucs.so.0", RTLD_LAZY | RTLD_NOLOAD);
-    if (ucs == nullptr) return false;
-    dlclose(ucs);
-    for (int number = 1; number < NSIG; number++) {
-        struct sigaction now {};
-        Dl_info where{};
-        if (sigaction(number, nullptr, &now) != 0 || now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN) continue;
-        if (dladdr(reinterpret_cast<void *>(now.sa_handler), &where) == 0 || where.dli_fname == nullptr ||
-            strstr(where.dli_fname, "libucs.so") == nullptr)
-            continue;
-        struct sigaction none {};
-        none.sa_handler = SIG_DFL;
-        sigaction(number, &none, nullptr);
-    }
-    return true;
+bool is_loaded(const char *library) {
+    void *found = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+    if (found != nullptr) dlclose(found);
+    return found != nullptr;
 }
 } // namespace
 
@@ -187,7 +173,7 @@ muster_status initialise(int &out_level, muster_error *error) {
     Dl_info where{};
     if (dladdr(reinterpret_cast<void *>(&MPI_Init_thread), &where) != 0 && where.dli_fname != nullptr)
         (void)dlopen(where.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD | RTLD_NODELETE); // stays open
-    const bool has_ucx = forget_ucx_handlers();
+    const bool has_ucx = is_loaded("libucs.so.0");                                           // with libmpich.so
     const Dispositions dispositions;
     const Setting opal("OMPI_MCA_opal_signal", "");
     // Once UCX is loaded it has read that, and complains about the name.
