@@ -18,6 +18,9 @@ install)
     cmake --install "$build" --prefix "$work/first" >/dev/null
     mv "$work/first" "$prefix"
     test -f "$prefix/include/muster/base.h"
+    for plugin in zmq mpi; do # what was built is installed, and there
+        test ! -f "$build/plugins/muster-$plugin.so" || test -f "$(libdir)/muster/${version%%.*}/muster-$plugin.so"
+    done
     if grep -rlF -e "$build" -e "$work" "$prefix" --include='*.cmake' --include='*.pc' --include='*.h'; then
         echo "these installed files name the build or the first prefix"
         exit 1
