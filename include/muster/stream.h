@@ -113,6 +113,34 @@ MUSTER_API muster_status muster_stream_pair(muster_context *context, const muste
 MUSTER_API muster_status muster_stream_write(muster_stream *stream, const void *data, size_t size_bytes,
                                              int64_t timeout_ns, size_t *out_bytes);
 
+/** Writes the same bytes to many streams: to each it is one muster_stream_write() of all of them, but the bytes are
+ * taken from memory once, piece by piece, and the slowest stream sets the pace of all. A stream that fails is left out
+ * from there on; the others go on.
+ * @param[in]  streams       The streams, of one context or of several; each once.
+ * @param[in]  count         How many, 1 to 65536.
+ * @param[in]  data          First byte; the caller's again when the call returns.
+ * @param[in]  size_bytes    How many; any size, 0 does nothing.
+ * @param[in]  timeout_ns    Longest wait for room on all of them together; 0 accepts what fits now.
+ * @param[out] out_statuses  Shape (count): what muster_stream_write() would have given for each; or NULL.
+ * @param[out] out_bytes     Shape (count): bytes each has accepted, always set; or NULL.
+ * @retval MUSTER_OK         All accepted by all.
+ * @retval MUSTER_AGAIN      The timeout was 0 and not all fitted; none has failed.
+ * @retval MUSTER_TIMEOUT    The time passed before all were accepted by all; none has failed.
+ * @retval MUSTER_E_ARG      No streams, one of them is NULL, a count out of range, or no data with a size above 0;
+ * nothing was written.
+ * @retval MUSTER_E_NOMEM    As the next, for want of memory.
+ * @retval MUSTER_E_BUSY     The first stream that failed has a reservation out.
+ * @retval MUSTER_E_CLOSED   The first stream that failed was finished or closed on this side.
+ * @retval MUSTER_E_PEER     The peer of the first stream that failed closed or died, or the way to it broke.
+ * @retval MUSTER_E_ABORTED  The first stream that failed was aborted.
+ * @retval MUSTER_E_CANCELED muster_stream_cancel() was called on the first stream that failed.
+ * @retval MUSTER_E_WOULD_DEADLOCK  The wait for the first stream that failed could end only by this thread.
+ * @retval MUSTER_E_FORKED   The first stream that failed belongs to the parent process.
+ * @threads{any; one at a time per direction, others wait within their timeout} @blocks{up to timeout_ns} @since 0.1 */
+MUSTER_API muster_status muster_stream_write_many(muster_stream *const *streams, uint32_t count, const void *data,
+                                                  size_t size_bytes, int64_t timeout_ns, muster_status *out_statuses,
+                                                  size_t *out_bytes);
+
 /** Hands a buffer over without copying it; it stays the library's until ::MUSTER_DONE_RELEASED is taken off the queue,
  * exactly once, with the bytes sent and how it ended: also on failure, abort and cancel.
  * Writes after it keep their order. Best above 64 KiB.

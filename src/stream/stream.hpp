@@ -280,6 +280,10 @@ class Stream final : public Object, public Listed<Stream>, private Waker, privat
     Direction read_, write_;
 };
 
+// muster_stream_write_many(). The arrays may be NULL. Throws bad_alloc before anything was written.
+Status write_many(muster_stream *const *streams, uint32_t count, const unsigned char *data, size_t size,
+                  Deadline &deadline, Status *out_statuses, size_t *out_bytes);
+
 inline Stream *unwrap(muster_stream *handle) noexcept {
     return reinterpret_cast<Stream *>(handle);
 }

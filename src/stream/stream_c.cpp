@@ -71,6 +71,21 @@ muster_status muster_stream_pair(muster_context *context, const muster_stream_co
     });
 }
 
+muster_status muster_stream_write_many(muster_stream *const *streams, uint32_t count, const void *data,
+                                       size_t size_bytes, int64_t timeout_ns, muster_status *out_statuses,
+                                       size_t *out_bytes) {
+    return boundary([&] {
+        const Uncancelled guard;
+        if (streams == nullptr || count == 0 || count > 65536 || (data == nullptr && size_bytes != 0))
+            return Status{MUSTER_E_ARG};
+        for (uint32_t i = 0; i < count; i++)
+            if (streams[i] == nullptr) return Status{MUSTER_E_ARG};
+        Deadline deadline(timeout_ns);
+        return write_many(streams, count, static_cast<const unsigned char *>(data), size_bytes, deadline, out_statuses,
+                          out_bytes);
+    });
+}
+
 muster_status muster_stream_write(muster_stream *stream, const void *data, size_t size_bytes, int64_t timeout_ns,
                                   size_t *out_bytes) {
     if (stream != nullptr && data != nullptr && !unwrap(stream)->forked() &&

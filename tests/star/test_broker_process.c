@@ -69,7 +69,7 @@ static muster_process_exit stop(program *p, int number) {
 
 static broker seen(const char *address) {
     broker b = {0};
-    snprintf(b.place, sizeof b.place, "%s", address + strlen("zmq://"));
+    snprintf(b.place, sizeof b.place, "%.120s", address + strlen("zmq://"));
     b.place[strcspn(b.place, "/")] = '\0';
     return b;
 }

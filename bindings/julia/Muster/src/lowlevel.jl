@@ -546,6 +546,12 @@ push!(functions, :muster_stream_write => at_muster_stream_write)
 @inline muster_stream_write(stream, data, size_bytes, timeout_ns, out_bytes) =
     ccall(at_muster_stream_write[], muster_status, (Ptr{muster_stream}, Ptr{Cvoid}, Csize_t, Int64, Ptr{Csize_t}), stream, data, size_bytes, timeout_ns, out_bytes)
 
+# Writes the same bytes to many streams: to each it is one muster_stream_write() of all of them, but the bytes are taken from memory once, piece by piece, and the slowest stream sets the pace of all.
+const at_muster_stream_write_many = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_stream_write_many => at_muster_stream_write_many)
+@inline muster_stream_write_many(streams, count, data, size_bytes, timeout_ns, out_statuses, out_bytes) =
+    ccall(at_muster_stream_write_many[], muster_status, (Ptr{Ptr{muster_stream}}, UInt32, Ptr{Cvoid}, Csize_t, Int64, Ptr{muster_status}, Ptr{Csize_t}), streams, count, data, size_bytes, timeout_ns, out_statuses, out_bytes)
+
 # Hands a buffer over without copying it; it stays the library's until ::MUSTER_DONE_RELEASED is taken off the queue, exactly once, with the bytes sent and how it ended: also on failure, abort and cancel.
 const at_muster_stream_write_owned = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_stream_write_owned => at_muster_stream_write_owned)

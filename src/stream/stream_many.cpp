@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// One block of bytes to many streams.
+#include "stream/stream.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace muster {
+
+namespace {
+// Taken from memory once and then, from the processor's own cache, as often as there are streams.
+constexpr size_t piece_bytes = 256 * 1024;
+
+struct Share { // of one stream
+    size_t bytes = 0;
+    Status status = MUSTER_OK;
+};
+
+// The next piece to one stream, or the rest of the piece to one that has fallen behind.
+void give(Stream &stream, Share &share, const unsigned char *data, size_t until, Deadline &deadline) noexcept {
+    if (share.status < 0 || share.bytes >= until) return;
+    size_t moved = 0;
+    share.status =
+        stream.forked() ? MUSTER_E_FORKED : stream.write(data + share.bytes, until - share.bytes, deadline, moved);
+    share.bytes += moved;
+}
+
+Status verdict(const std::vector<Share> &shares) noexcept {
+    Status slow = MUSTER_OK;
+    for (const Share &share : shares) {
+        if (share.status < 0) return share.status;
+        if (slow == MUSTER_OK) slow = share.status;
+    }
+    return slow;
+}
+} // namespace
+
+// In each round every stream is offered the piece without waiting, so that the fast ones have it before anybody waits
+// for a slow one.
+Status write_many(muster_stream *const *streams, uint32_t count, const unsigned char *data, size_t size,
+                  Deadline &deadline, Status *out_statuses, size_t *out_bytes) {
+    std::vector<Share> shares(count);
+    for (size_t at = 0; at < size;) {
+        at = std::min(size, at + piece_bytes);
+        Deadline look(0);
+        for (uint32_t i = 0; i < count; i++) give(*unwrap(streams[i]), shares[i], data, at, look);
+        if (deadline.look_once()) continue;
+        for (uint32_t i = 0; i < count; i++) give(*unwrap(streams[i]), shares[i], data, at, deadline);
+        if (deadline.passed()) break;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        Share &share = shares[i];
+        if (share.status >= 0)
+            share.status = share.bytes == size ? MUSTER_OK : deadline.look_once() ? MUSTER_AGAIN : MUSTER_TIMEOUT;
+        if (out_statuses != nullptr) out_statuses[i] = share.status;
+        if (out_bytes != nullptr) out_bytes[i] = share.bytes;
+    }
+    return verdict(shares);
+}
+
+} // namespace muster
