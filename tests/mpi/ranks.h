@@ -120,7 +120,11 @@ static inline void put(muster_stream *stream, const void *data, size_t size) {
 }
 static inline void get(muster_stream *stream, void *data, size_t size) {
     size_t moved = 0;
-    OK(muster_stream_read_into(stream, data, size, 0, PATIENCE, &moved));
+    const muster_status status = muster_stream_read_into(stream, data, size, 0, PATIENCE, &moved);
+    muster_error why = {0};
+    if (status != MUSTER_OK && muster_stream_reason(stream, NULL, &why) != MUSTER_OK)
+        fprintf(stderr, "rank %d: %s\n", rank_of_job, why.message);
+    OK(status);
     EXPECT(moved == size);
 }
 static inline uint64_t get_number(muster_stream *stream) {

@@ -44,8 +44,10 @@ muster_status Endpoint::start(muster_endpoint *endpoint, muster_error *error) {
 // Whatever was accepted and does not go at once is tried for a moment; then the others are told how much there was.
 void Endpoint::stop() {
     if (!started_) return;
-    constexpr int64_t moment_ns = 250'000'000;
-    for (const int64_t until = now_ns() + moment_ns; sends_ != 0 && !failed_ && now_ns() < until;) {
+    constexpr int64_t moment_ns = 1'000'000'000;
+    const int64_t until = now_ns() + moment_ns;
+    for (int round = 0; sends_ != 0 && !failed_ && now_ns() < until; round++) {
+        if (round % 64 == 0) look_at_bells(); // the receivers may be waiting for a sign that we poll
         const Node::Hold mpi(node_);
         if (!mpi) break;
         finish_sends();
@@ -71,6 +73,15 @@ void Endpoint::stop() {
     host_->stop_timer(boot_timer_);
     host_->unwatch_fd(spin_watch_);
     node_.give_slot(slot_);
+}
+
+void Endpoint::look_at_bells() {
+    std::vector<uint64_t> all;
+    for (const auto &[id, link] : links_)
+        if (link->state == Link::State::open) all.push_back(id);
+    for (const uint64_t id : all)
+        if (Link *const link = find(id)) link->bell.look();
+    answer_pings();
 }
 
 // ---- names

@@ -107,6 +107,7 @@ class Endpoint {
     };
 
     // endpoint.cpp
+    void look_at_bells();
     muster_status parse(const std::string &authority, int &rank, int &door, muster_error *error) const;
     muster_status call(int rank, int door, uint64_t question, muster_error *error);
     static void visited(void *self, int fd);
