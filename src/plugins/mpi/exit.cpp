@@ -12,8 +12,10 @@
 #include <cstring>
 #include <mpi.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <vector>
 
 namespace mpi {
 
@@ -22,7 +24,9 @@ Node *the_node;          // set once, before atexit()
 pid_t owner;             // a forked child has nothing to finalise
 int doors[2] = {-1, -1}; // rank 0: for this host and for others
 int line = -1;           // the others: to rank 0
-constexpr char here = 'E', go = 'G';
+std::vector<int> lines;  // rank 0: to the others, when all have come
+constexpr char here = 'E', go = 'G', done = 'D';
+constexpr int settle_ms = 10'000;
 constexpr size_t token_bytes = sizeof Card::token;
 
 bool write_all(int fd, const void *data, size_t bytes) {
@@ -34,6 +38,12 @@ bool write_all(int fd, const void *data, size_t bytes) {
         at += sent, bytes -= static_cast<size_t>(sent);
     }
     return true;
+}
+
+bool tell_all(char word) {
+    bool well = true;
+    for (const int fd : lines) well = write_all(fd, &word, 1) && well;
+    return well;
 }
 } // namespace
 
@@ -122,8 +132,36 @@ bool ExitBarrier::gather(Node &node) {
         }
     }
     for (size_t i = door_count; i < fds.size(); i++)
-        if (fds[i].fd >= 0) write_all(fds[i].fd, &go, 1);
-    return true;
+        if (fds[i].fd >= 0) lines.push_back(fds[i].fd);
+    return tell_all(go);
+}
+
+// Everybody is here and sends nothing new. True: all that was under way has arrived.
+bool ExitBarrier::settle(Node &node) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(settle_ms);
+    bool told = false, well = true;
+    size_t others = 0;
+    std::vector<pollfd> fds;
+    if (node.rank_ == 0)
+        for (const int fd : lines) fds.push_back({fd, POLLIN, 0});
+    else
+        fds.push_back({line, POLLIN, 0});
+    while (std::chrono::steady_clock::now() < until) {
+        const bool mine = node.empty_the_box();
+        if (mine && !told && node.rank_ != 0) told = write_all(line, &done, 1);
+        if (::poll(fds.data(), fds.size(), 0) > 0)
+            for (const pollfd &one : fds) {
+                char word = 0;
+                if (one.revents == 0) continue;
+                if (recv(one.fd, &word, 1, 0) != 1) well = false;
+                if (node.rank_ != 0 && word == go) return true;
+                others += word == done;
+            }
+        if (!well) return false;
+        if (node.rank_ == 0 && mine && others == lines.size()) return tell_all(go);
+        sched_yield();
+    }
+    return false;
 }
 
 void ExitBarrier::at_exit() {
@@ -140,14 +178,17 @@ void ExitBarrier::at_exit() {
     const bool all_ours =
         ready && std::all_of(node.cards_.begin(), node.cards_.end(), [](const Card &card) { return card.ours != 0; });
     if (all_ours) {
-        const bool all_here = meet(node);
-        for (int *fd : {&doors[0], &doors[1], &line})
-            if (!all_here && *fd >= 0) ::close(*fd), *fd = -1;
-        if (!all_here || !well) return;
+        if (!meet(node) || !well || !settle(node)) {
+            lines.push_back(line); // the others need not wait either
+            for (const int fd : lines)
+                if (fd >= 0) ::close(fd);
+            for (const int fd : doors)
+                if (fd >= 0) ::close(fd);
+            return;
+        }
     } else if (job_survives_deaths() || !well) {
         return; // who is still alive cannot be known
     }
-    if (all_ours) node.empty_the_box();
     MPI_Finalize();
 }
 

@@ -5,6 +5,9 @@
 // their own: each that still runs holds a line to rank 0, which the kernel cuts when it dies. When all have come,
 // everybody finalises; when one is gone, nobody does, and how mpirun takes that is what it does with a dead rank.
 //
+// Before that everybody takes in what nobody has asked for: MPI_Finalize may wait for a message to be received (MPICH's
+// does), and the context it was for may be gone.
+//
 // Host's thread in exit(), and whoever holds MPI before that.
 namespace mpi {
 
@@ -20,6 +23,7 @@ class ExitBarrier {
     static void at_exit();
     static bool meet(Node &node);
     static bool gather(Node &node);
+    static bool settle(Node &node);
 };
 
 } // namespace mpi

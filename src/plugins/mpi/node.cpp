@@ -240,7 +240,7 @@ void Node::test_orphans() {
 }
 
 // Farewells to contexts that were gone. Everybody has sent all it will.
-void Node::empty_the_box() {
+bool Node::empty_the_box() {
     for (int there = 1; there != 0;) {
         MPI_Message message;
         MPI_Status status;
@@ -253,6 +253,7 @@ void Node::empty_the_box() {
         orphans_.push_back({request, to});
     }
     test_orphans();
+    return orphans_.empty();
 }
 
 } // namespace mpi

@@ -94,12 +94,12 @@ class Node {
     // Sends that outlive their context: MPI may still read the bytes.
     struct Orphan {
         MPI_Request request;
-        void *buffer;
+        void *buffer; // NULL: not ours to free, and good for ever
     };
     void adopt(MPI_Request request, void *buffer); // with a Hold
     void bury(void *buffer);                       // with a Hold: kept for ever, a request to a dead rank may use it
     void test_orphans();                           // with a Hold
-    void empty_the_box();                          // at the end: takes what nobody will ask for
+    bool empty_the_box(); // at the end: takes what nobody will ask for; true: nothing of ours is under way
 
   private:
     friend class ExitBarrier;

@@ -215,10 +215,10 @@ void Endpoint::abandon(Link &link) {
     const Node::Hold mpi(node_);
     for (const Sending &one : link.sending) {
         sends_--;
-        if (gone || !mpi || one.buffer.room == 0) // a segment's way back is not there any more when it is done
+        if (gone || !mpi)
             node_.bury(one.buffer.data);
-        else
-            node_.adopt(one.request, one.buffer.data);
+        else // the way back of a segment of the library is not there any more when it is done
+            node_.adopt(one.request, one.buffer.room == 0 ? nullptr : one.buffer.data);
     }
     link.sending.clear();
     if (!gone || std::any_of(links_.begin(), links_.end(), [&](const auto &other) {

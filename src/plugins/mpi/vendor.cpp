@@ -181,8 +181,6 @@ muster_status initialise(int &out_level, muster_error *error) {
     // Copying through shared pages instead of process_vm_readv: no process reads the memory of one that may be dying,
     // and 80 MB took two thirds of the time.
     const Setting copies("OMPI_MCA_btl_vader_single_copy_mechanism", "none");
-    // UCX ends the process where that fails (1.13: cma_ep.c).
-    const Setting no_cma("UCX_TLS", "^cma");
     const int code = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &out_level);
     if (code != MPI_SUCCESS)
         return refuse(error, MUSTER_E_SYSTEM, "MPI_Init_thread failed: %.150s", mpi_text(code).c_str());
