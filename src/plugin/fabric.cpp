@@ -286,12 +286,12 @@ void Fabric::message(uint64_t id, const unsigned char *data, size_t size) {
     const SessionKey key{(flags & from_beginner) == 0, get_u32(head + 4)};
     auto found = from.sessions.find(key);
     if (flags & reset) {
-        if (found != from.sessions.end())
-            found->second->session_->lost(Error::make(MUSTER_E_PEER, "%s: the peer has ended the connection",
-                                                      found->second->session_->peer().c_str()));
-        else
-            tidy_later(from); // it may be unknown altogether
-        return;
+        if (found == from.sessions.end()) return tidy_later(from); // it may be unknown altogether
+        Session &session = *found->second->session_;
+        if (session.proved())
+            return session.lost(
+                Error::make(MUSTER_E_PEER, "%s: the peer has ended the connection", session.peer().c_str()));
+        return session.lost(Error::make(MUSTER_E_UNREACHABLE, "%s: nobody listens there now", session.peer().c_str()));
     }
     Ref<FabricSession> session;
     try {
