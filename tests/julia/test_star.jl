@@ -255,7 +255,7 @@ case("missing", "what is missing or wrong is said in the library's words") do
     end
     if !isfile("/usr/local/lib/muster/0/muster-zmq.so") # where it is found in the end, if Muster is installed
         nowhere = said(("MUSTER_PLUGIN_PATH" => "/nowhere",), "addprocs(MusterManager(1; transport = \"zmq\"))")
-        @test occursin("package muster-transport-zmq, which needs libzmq5, is not installed", nowhere)
+        @test occursin("its plug-in, which needs package libzmq5 (to build it, libzmq3-dev), is not installed", nowhere)
         @test occursin("MUSTER_E_PLUGIN", nowhere)
     end
     mktempdir() do folder
