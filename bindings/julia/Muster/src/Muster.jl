@@ -32,12 +32,15 @@ include("star.jl")
 include("worker.jl")
 include("manager.jl")
 include("ssh.jl")
+include("ranks.jl")
+include("mpi.jl")
 function __init__()
     load_library()
     wake_callback[] = @cfunction(on_wake, Cvoid, (Ptr{Cvoid}, Cint, Cint))
     engine[] = nothing
     requests[] = nothing
     empty!(own_brokers)
+    mpi_job[] = nothing
     renew_gc_task()
 end
 

@@ -255,6 +255,7 @@ function leave()
     if myid() == 1 && nprocs() > 1
         Distributed.terminate_all_workers()
     end
+    dismiss_ranks()
     outlive_master()
     engine[] = nothing
     unwatch_descriptor(e.poll)

@@ -6,6 +6,7 @@ const JOB_HEAD = "muster-worker 1"
 const READY_HEAD = "muster_worker:"
 const MASTER_GREETING = "master"
 const PEER_GREETING = "peer"
+const KEEPER_GREETING = "keeper"
 const GRACE_NS = 2_000_000_000 # between SIGTERM and SIGKILL, once the master is gone
 
 # The job as lines of text, ended by a dot.
@@ -79,6 +80,10 @@ function serve(input::IO = stdin, output::IO = stdout)
     flush(output)
     @async serve_connections(listener)
     Distributed.check_master_connect()
+    wait_for_ever()
+end
+
+function wait_for_ever()
     while true
         try
             wait() # the work is done by other tasks
@@ -89,18 +94,24 @@ function serve(input::IO = stdin, output::IO = stdout)
 end
 
 const master_stream = Ref{Union{Nothing, MusterStream}}(nothing)
+const keeper_stream = Ref{Union{Nothing, MusterStream}}(nothing) # of a rank of an MPI job: to rank 0, from the beginning on
 
 # On the way out the master's end may go first; that is no reason to be killed.
 function outlive_master()
-    stream = master_stream[]
-    stream === nothing || LowLevel.muster_stream_exit_with_peer(stream.handle, -1)
+    for stream in (master_stream[], keeper_stream[])
+        stream === nothing || LowLevel.muster_stream_exit_with_peer(stream.handle, -1)
+    end
     return nothing
 end
 
 function serve_connections(listener::Listener)
     while isopen(listener)
         stream = Sockets.accept(listener)
-        if greeting(stream) == MASTER_GREETING
+        said = greeting(stream)
+        if said == KEEPER_GREETING
+            @async serve_keeper(stream)
+            continue
+        elseif said == MASTER_GREETING
             # A task that computes cannot notice that the master is gone; the library's thread does.
             LowLevel.muster_stream_exit_with_peer(stream.handle, GRACE_NS)
             master_stream[] = stream

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: MIT
+# Ranks of an MPI job as workers, and their streams through MPI.
+
+"""
+    MPIManager(count; ident, connect_idents)
+
+For `addprocs`, on rank 0 of a job whose ranks have called [`Muster.start_mpi_main`](@ref)`(workers = 0)`: the next `count`
+ranks that are not workers yet become workers. `Muster.free_ranks()` tells how many there are. Of the keywords of
+`addprocs`, `dir`, `exename`, `exeflags` and `env` have no effect: these processes run already.
+"""
+struct MPIManager <: ClusterManager
+    count::Int
+    ident::Any
+    connect_idents::Any
+    function MPIManager(count::Integer; ident = nothing, connect_idents = nothing)
+        count >= 0 || throw(ArgumentError("a number of workers cannot be negative: $count"))
+        return new(count, ident, connect_idents)
+    end
+end
+
+Base.show(io::IO, m::MPIManager) = print(io, "MPIManager(", m.count, ')')
+
+const LEAVE = "leave"
+rank_address(rank) = "mpi://$rank/julia"
+
+# Rank 0's view of the job. A stream to every rank, from the beginning to the end: by it a rank that is no worker hears
+# that the job is over, and every rank that rank 0 is gone.
+mutable struct Job
+    ranks::Ranks
+    keepers::Dict{Int, MusterStream} # by rank
+    free::Vector{Int}
+end
+const mpi_job = Ref{Union{Nothing, Job}}(nothing)
+
+struct OfRank # kept in WorkerConfig.userdata, on rank 0
+    rank::Int
+    ospid::Int
+    here::Bool # its process id means something to this process
+end
+
+"""
+    Muster.start_mpi_main(; workers, upgrade = true, window = 0, addprocs_options...) -> MPIManager
+
+Runs Julia's `Distributed` on the ranks of an MPI job, over MPI. Every rank of `mpirun -n 5 julia script.jl` calls it, as
+early as it can. On rank 0 it returns when all others are workers, rank r with the id r+1; on the others it serves and does
+not return: they end with rank 0, or when they are removed.
+
+- `workers`: how many ranks become workers at once, from 1 on (default: all but rank 0). Others wait, without using a
+  processor, for `addprocs(Muster.MPIManager(n))`.
+- `upgrade`: may links between processes of one host move to shared memory (default `true`). `false`: every byte goes
+  through MPI.
+- `window`: bytes buffered per direction of a link, a power of two (default 1 MiB).
+- `topology`, `lazy`, `enable_threaded_blas`: as for `addprocs`.
+
+Options count on rank 0. MPI is initialised by the plug-in muster-mpi.so, or by the program before, with
+`MPI_THREAD_MULTIPLE`. The ranks prove a secret to each other. It is the one that `MUSTER_SECRET_FILE`, `MUSTER_SECRET` or
+[`Muster.configure!`](@ref) give to every rank; where none is given rank 0 makes one, and the others get it by MPI: then it
+is as well kept as messages of this MPI are. The cookie goes that way, too.
+
+[`Muster.stop_mpi_main`](@ref) ends the workers before rank 0 ends. Whether a job goes on when one of its ranks dies is for
+its launcher to say: `mpirun --enable-recovery` with Open MPI.
+"""
+function start_mpi_main(; workers::Union{Nothing, Integer} = nothing, upgrade::Bool = true, window::Integer = 0, options...)
+    mpi_job[] === nothing || error("Muster.start_mpi_main was called before")
+    myid() == 1 || error("Muster.start_mpi_main is for a process that is no worker yet")
+    Distributed.init_multi() # makes the cookie
+    ranks = meet_ranks(Dict("upgrade" => upgrade ? "yes" : "no", "window" => string(window),
+        "cookie" => String(strip(Distributed.cluster_cookie()))))
+    ranks.rank == 0 || serve_rank(ranks)
+    mpi_job[] = Job(ranks, Dict(), collect(1:length(ranks.cards) - 1))
+    keep_ranks(mpi_job[])
+    manager = MPIManager(workers === nothing ? length(mpi_job[].free) : workers)
+    manager.count > 0 && addprocs(manager; options...)
+    return manager
+end
+
+"""
+    Muster.stop_mpi_main(manager = nothing)
+
+On rank 0: removes the workers that are ranks of the job, and lets ranks that wait go. Their processes end when rank 0 ends,
+since all ranks leave MPI together. (Without it, the same happens when rank 0 exits.)
+"""
+function stop_mpi_main(::Union{Nothing, MPIManager} = nothing)
+    mine = [w.id for w in Distributed.PGRP.workers if w isa Distributed.Worker && is_rank(w)]
+    isempty(mine) || rmprocs(mine)
+    dismiss_ranks()
+    return nothing
+end
+is_rank(w) = isdefined(w, :config) && w.config.userdata isa OfRank
+
+"How many ranks of the job are not workers yet, nor were."
+free_ranks() = mpi_job[] === nothing ? 0 : length(still_there(mpi_job[]))
+
+## Rank 0
+
+function keep_ranks(j::Job)
+    @sync for rank in j.free
+        @async begin
+            stream = dial_address(rank_address(rank), Distributed.worker_timeout(), KEEPER_GREETING, 0, Distributed.worker_timeout())
+            j.keepers[rank] = stream
+            notice_end(j, rank, stream)
+        end
+    end
+end
+
+notice_end(j, rank, stream) = @async begin
+    eof(stream) # it never writes
+    delete!(j.keepers, rank)
+    close(stream)
+end
+
+still_there(j::Job) = filter!(rank -> haskey(j.keepers, rank), j.free)
+
+# What is written to them leaves before the context is closed.
+function dismiss_ranks()
+    j = mpi_job[]
+    j === nothing && return nothing
+    empty!(j.free)
+    for stream in collect(values(j.keepers))
+        try
+            write(stream, LEAVE, '\n')
+            flush(stream)
+        catch # it has gone already
+        end
+    end
+    return nothing
+end
+
+function Distributed.launch(m::MPIManager, params::Dict, launched::Array, changed::Condition)
+    j = mpi_job[]
+    j === nothing && throw(ArgumentError("no ranks to take: Muster.start_mpi_main comes first"))
+    free = still_there(j)
+    length(free) >= m.count || throw(ArgumentError("$(m.count) workers wanted, and $(length(free)) ranks of the job are free"))
+    me = card_of(j.ranks, 0)
+    for _ in 1:m.count
+        rank = popfirst!(free)
+        card = card_of(j.ranks, rank)
+        config = WorkerConfig()
+        here = card["host"] == me["host"]
+        config.userdata = OfRank(rank, parse(Int, card["ospid"]), here)
+        config.host = card["name"]
+        config.bind_addr = here ? Distributed.LPROC.bind_addr : card["ip"]
+        config.enable_threaded_blas = get(params, :enable_threaded_blas, false)
+        m.ident === nothing || (config.ident = m.ident(rank))
+        m.connect_idents === nothing || (config.connect_idents = collect(m.connect_idents(rank)))
+        push!(launched, config)
+    end
+    notify(changed)
+    return nothing
+end
+
+function Distributed.connect(m::MPIManager, pid::Int, config::WorkerConfig)
+    worker = config.userdata::OfRank # (workers have a MusterManager, which dials what is in connect_at)
+    address = rank_address(worker.rank)
+    stream = dial_worker(address, MASTER_GREETING)
+    config.connect_at = address
+    return both_ways(stream)
+end
+
+function Distributed.manage(m::MPIManager, id::Integer, config::WorkerConfig, op::Symbol)
+    op === :interrupt && interrupt_rank(id, config.userdata::OfRank, config.host)
+    return nothing
+end
+
+# On another host some other worker does it.
+function interrupt_rank(id, worker::OfRank, host)
+    if worker.here
+        ccall(:kill, Cint, (Cint, Cint), worker.ospid, Base.SIGINT)
+        return nothing
+    end
+    there = card_of(mpi_job[].ranks, worker.rank)["host"]
+    for other in Distributed.PGRP.workers
+        other isa Distributed.Worker && is_rank(other) && other.id != id || continue
+        card_of(mpi_job[].ranks, other.config.userdata.rank)["host"] == there || continue
+        Distributed.remote_do(interrupt_process, other.id, worker.ospid)
+        return nothing
+    end
+    @error "worker $id cannot be interrupted: no other worker is on $host to do it"
+    return nothing
+end
+interrupt_process(ospid) = (ccall(:kill, Cint, (Cint, Cint), ospid, Base.SIGINT); nothing)
+
+# Nobody is killed: that would end the whole job, where the launcher sees it.
+function Distributed.kill(m::MPIManager, pid::Int, config::WorkerConfig)
+    try
+        Distributed.remote_do(exit, pid)
+    catch problem
+        problem isa InterruptException && rethrow() # it was never connected, or is gone
+    end
+    return nothing
+end
+
+## The others
+
+function serve_rank(ranks::Ranks)
+    first = card_of(ranks, 0)
+    Distributed.init_worker(first["cookie"], MusterManager())
+    Distributed.LPROC.bind_addr = card_of(ranks, ranks.rank)["ip"]
+    listener = listen_at(rank_address("") * (first["upgrade"] == "yes" ? "" : "?upgrade=no"), 0, 0.0)
+    Timer(Distributed.worker_timeout()) do _
+        keeper_stream[] === nothing || return
+        println(stderr, "rank $(ranks.rank): nothing was heard of rank 0 within $(Distributed.worker_timeout()) s")
+        exit(1)
+    end
+    @async serve_connections(listener)
+    wait_for_ever()
+end
+
+# Rank 0 says that the job is over, or is gone.
+function serve_keeper(stream::MusterStream)
+    LowLevel.muster_stream_exit_with_peer(stream.handle, GRACE_NS)
+    keeper_stream[] = stream
+    said = readline(stream)
+    said == LEAVE || println(stderr, "rank 0 is gone")
+    exit(said == LEAVE ? 0 : 1)
+end

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: MIT
+# The ranks of an MPI job before there is anything between them: MPI is initialised (by the plug-in, unless the program
+# has), and each rank shows all others a card. The job's secret goes round this way, if nobody has given one.
+
+# What is called of MPI. Handles are addresses with Open MPI and numbers with MPICH: both go through as a word.
+struct MPILibrary
+    world::UInt
+    byte::UInt
+    handle::Ptr{Cvoid}
+end
+
+# The plug-in has loaded it.
+function mpi_library()
+    for path in Libdl.dllist()
+        occursin(r"^libmpi(ch)?\.so", basename(path)) || continue
+        handle = Libdl.dlopen(path, Libdl.RTLD_LAZY | Libdl.RTLD_NOLOAD)
+        Libdl.dlsym_e(handle, :MPI_Iallgather) == C_NULL && continue
+        world = Libdl.dlsym_e(handle, :ompi_mpi_comm_world)
+        world == C_NULL && return MPILibrary(0x44000000, 0x4c00010d, handle) # MPICH's ABI
+        return MPILibrary(UInt(world), UInt(Libdl.dlsym(handle, :ompi_mpi_byte)), handle)
+    end
+    error("the MPI that muster-mpi.so uses was not found among the loaded libraries")
+end
+
+mpi_check(status, call) = status == 0 ? nothing : error("$call failed with error $status")
+
+function world_number(mpi::MPILibrary, call::Symbol)
+    number = Ref{Cint}(-1)
+    mpi_check(ccall(Libdl.dlsym(mpi.handle, call), Cint, (UInt, Ref{Cint}), mpi.world, number), call)
+    return Int(number[])
+end
+
+const given_up = Any[] # buffers that MPI may still write to
+
+# Every rank's bytes, by rank; all give equally many. Other tasks go on meanwhile, and no processor is used.
+function gather_equal(mpi::MPILibrary, mine::Vector{UInt8}, until::Float64)
+    size = world_number(mpi, :MPI_Comm_size)
+    all = Vector{UInt8}(undef, size * length(mine))
+    request, done, status = Ref{UInt}(0), Ref{Cint}(0), zeros(UInt8, 64)
+    GC.@preserve mine all begin
+        mpi_check(ccall(Libdl.dlsym(mpi.handle, :MPI_Iallgather), Cint,
+            (Ptr{UInt8}, Cint, UInt, Ptr{UInt8}, Cint, UInt, UInt, Ref{UInt}),
+            mine, length(mine), mpi.byte, all, length(mine), mpi.byte, mpi.world, request), :MPI_Iallgather)
+        pause = 0.001
+        while true
+            mpi_check(ccall(Libdl.dlsym(mpi.handle, :MPI_Test), Cint, (Ref{UInt}, Ref{Cint}, Ptr{UInt8}),
+                request, done, status), :MPI_Test)
+            done[] == 0 || break
+            if time() > until
+                push!(given_up, (mine, all, request))
+                error("not all $size ranks of the job have come (JULIA_WORKER_TIMEOUT)")
+            end
+            sleep(pause)
+            pause = min(2 * pause, 0.01)
+        end
+    end
+    return [all[(i - 1) * length(mine) + 1:i * length(mine)] for i in 1:size]
+end
+
+function gather(mpi::MPILibrary, mine::Vector{UInt8}, until::Float64)
+    lengths = [only_int(bytes) for bytes in gather_equal(mpi, collect(reinterpret(UInt8, [Int64(length(mine))])), until)]
+    padded = vcat(mine, zeros(UInt8, maximum(lengths) - length(mine)))
+    return [bytes[1:n] for (bytes, n) in zip(gather_equal(mpi, padded, until), lengths)]
+end
+only_int(bytes) = Int(reinterpret(Int64, bytes)[1])
+
+function load_plugin(context, scheme::String)
+    detail = blank_error()
+    find = Libdl.dlsym(Libdl.dlopen(library(), Libdl.RTLD_NOW | Libdl.RTLD_NOLOAD), :muster_plugin_find)
+    check(ccall(find, Int32, (Ptr{Cvoid}, Ptr{UInt8}, Csize_t, Ref{LowLevel.muster_error}),
+        context, scheme, sizeof(scheme), detail), detail, "load the plug-in for $scheme")
+end
+
+# Where processes see each other's process ids: the boot, and the namespace.
+function host_identity()
+    part(read_it) = try read_it() catch; string(Random.RandomDevice() |> r -> rand(r, UInt64)) end
+    return part(() -> readchomp("/proc/sys/kernel/random/boot_id")) * ' ' * part(() -> readlink("/proc/self/ns/pid"))
+end
+
+secret_is_given() = haskey(settings, :secret) || !isempty(get(ENV, "MUSTER_SECRET_FILE", "")) ||
+                    !isempty(get(ENV, "MUSTER_SECRET", ""))
+
+struct Ranks
+    rank::Int
+    cards::Vector{Dict{String, String}} # of rank 0, 1, ...
+end
+card_of(ranks::Ranks, rank::Int) = ranks.cards[rank + 1]
+
+# All ranks call it once. `ours`: what rank 0 has to tell all others. Afterwards all have rank 0's secret.
+function meet_ranks(ours::Dict{String, String})::Ranks
+    until = time() + Distributed.worker_timeout()
+    given = secret_is_given()
+    early = engine[]
+    # MPI comes with the plug-in, the plug-in with a context, and a context has a secret: so the first one, where it is
+    # made for this, is not kept.
+    context = early === nothing ? passing_context() : early.context
+    load_plugin(context, "mpi")
+    mpi = mpi_library()
+    rank = world_number(mpi, :MPI_Comm_rank)
+    card = Dict("ospid" => string(getpid()), "host" => host_identity(), "name" => gethostname(), "ip" => known_as(),
+        "given" => given ? "yes" : "no")
+    if rank == 0
+        merge!(card, ours)
+        card["secret"] = ""
+        if !given
+            early === nothing && (settings[:secret] = rand(Random.RandomDevice(), UInt8, 32))
+            card["secret"] = bytes2hex(early === nothing ? settings[:secret] : secret())
+        end
+    end
+    text = IOBuffer()
+    write_job(text, card)
+    cards = [read_job(IOBuffer(bytes)) for bytes in gather(mpi, take!(text), until)]
+    if (cards[1]["given"] == "yes") != given
+        has, lacks = given ? (rank, 0) : (0, rank)
+        error("rank $has of the job was given a secret and rank $lacks was not: MUSTER_SECRET_FILE or MUSTER_SECRET has to " *
+              "be set for all of them or none (with Open MPI: mpirun -x MUSTER_SECRET_FILE)")
+    end
+    if rank != 0 && !given
+        early === nothing || error("this rank has used Muster before it knew the job's secret")
+        settings[:secret] = hex2bytes(cards[1]["secret"])
+    end
+    rank == 0 || (settings[:upgrade] = cards[1]["upgrade"] == "yes"; settings[:window] = parse(Int, cards[1]["window"]))
+    if early === nothing
+        rank == 0 && !haskey(settings, :upgrade) && (settings[:upgrade] = ours["upgrade"] == "yes")
+        load_plugin(running().context, "mpi")
+        LowLevel.muster_context_close(context, 0)
+        LowLevel.muster_context_release(context)
+    end
+    return Ranks(rank, cards)
+end
+
+function passing_context()
+    detail = blank_error()
+    context = Ref{Ptr{LowLevel.muster_context}}(C_NULL)
+    check(LowLevel.muster_context_create(Ref(context_config(get(settings, :secret, UInt8[])::Vector{UInt8})), context, detail),
+        detail, "start Muster")
+    return context[]
+end
