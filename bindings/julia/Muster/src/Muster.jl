@@ -16,7 +16,7 @@ using Distributed
 isdefined(Base.Experimental, Symbol("@optlevel")) && @eval Base.Experimental.@optlevel 1
 import Libdl, Random, Serialization, Sockets
 
-export MusterManager, MusterStream, MusterError
+export MusterManager, MPIManager, MusterStream, MusterError
 
 include("lowlevel.jl")
 using .LowLevel
@@ -30,10 +30,11 @@ include("connect.jl")
 include("served.jl")
 include("star.jl")
 include("worker.jl")
+include("ranks.jl")
 include("manager.jl")
 include("ssh.jl")
-include("ranks.jl")
 include("mpi.jl")
+include("mpiexec.jl")
 function __init__()
     load_library()
     wake_callback[] = @cfunction(on_wake, Cvoid, (Ptr{Cvoid}, Cint, Cint))

@@ -9,6 +9,8 @@ For `addprocs`: `addprocs(MusterManager(4; transport = "shm"))`.
 
 - `transport`: `"shm"` (shared memory), `"unix"` (Unix-domain sockets), `"tcp"`, `"zmq"` (a star, see below), or an
   address with `{}` in place of the worker's number, `"mine://{}"`.
+- `mpiexec`: `true`, or the command with options of its own (`` `mpiexec --hostfile hosts` ``): starts the workers as the
+  ranks of one MPI job, which may use MPI among themselves; this process stays outside. Their default transport is tcp.
 - `upgrade`: may tcp and zmq links between processes of one host move to shared memory (default `true`).
 - `window`: bytes buffered per direction of a link, a power of two (default 1 MiB).
 - `setup`: Julia code as text, run on a worker before it listens: `include` of a file that serves a transport of its own,
@@ -44,13 +46,16 @@ struct MusterManager <: ClusterManager
     kill_after::Float64
     ident::Any
     connect_idents::Any
+    mpiexec::Union{Nothing, Cmd}
 end
 
-function MusterManager(count::Integer = 0; transport::AbstractString = "shm", upgrade::Bool = true, window::Integer = 0,
+function MusterManager(count::Integer = 0; mpiexec::Union{Bool, Cmd} = false,
+                       transport::AbstractString = mpiexec === false ? "shm" : "tcp", upgrade::Bool = true, window::Integer = 0,
                        setup::AbstractString = "", kill_after::Real = 10, ident = nothing, connect_idents = nothing)
     count >= 0 || throw(ArgumentError("a number of workers cannot be negative: $count"))
     check_transport(transport, true)
-    return MusterManager(count, [], transport, upgrade, window, setup, kill_after, ident, connect_idents)
+    program = mpiexec === true ? `mpiexec` : mpiexec === false ? nothing : mpiexec
+    return MusterManager(count, [], transport, upgrade, window, setup, kill_after, ident, connect_idents, program)
 end
 
 function MusterManager(machines::AbstractVector; transport::AbstractString = "tcp", upgrade::Bool = true,
@@ -62,7 +67,7 @@ function MusterManager(machines::AbstractVector; transport::AbstractString = "tc
         count === :auto || (count isa Integer && count >= 1) ||
             throw(ArgumentError("a machine's count is a number from 1 or :auto, not $count for $machine"))
     end
-    return MusterManager(0, list, transport, upgrade, window, setup, kill_after, ident, connect_idents)
+    return MusterManager(0, list, transport, upgrade, window, setup, kill_after, ident, connect_idents, nothing)
 end
 
 function check_transport(transport, local_)
@@ -93,7 +98,9 @@ mutable struct Launched
     host::String          # for messages
     dial::Any             # function of the worker's address: what the master dials
     connected::Bool
-    Launched(number, host) = new(number, nothing, nothing, nothing, String[], host, identity, false)
+    address::String       # where it listens; empty: it will print it
+    place::Union{Nothing, Place} # of one that mpiexec has started
+    Launched(number, host) = new(number, nothing, nothing, nothing, String[], host, identity, false, "", nothing)
 end
 
 const launches = Ref(0)
@@ -152,7 +159,9 @@ start_code(exename, exeflags) = `$exename $exeflags -e "using Distributed; impor
 function Distributed.launch(m::MusterManager, params::Dict, launched::Array, changed::Condition)
     params = with_defaults(m, params)
     meet_broker(m)
-    if isempty(m.machines)
+    if m.mpiexec !== nothing
+        m.count == 0 || launch_by_mpiexec(m, params, launched, changed)
+    elseif isempty(m.machines)
         for _ in 1:m.count
             push!(launched, launch_here(m, params, next_number()))
             notify(changed)
@@ -216,11 +225,11 @@ function Distributed.connect(m::MusterManager, pid::Int, config::WorkerConfig)
     config.connect_at === nothing || return both_ways(dial_worker(config.connect_at, PEER_GREETING))
     worker = config.userdata::Launched
     worker.failure === nothing || throw(launch_error(worker, worker.failure))
-    address = await_address(worker)
+    address = isempty(worker.address) ? await_address(worker) : worker.address
     for line in worker.before
         println("      From worker $pid:\t$line")
     end
-    Distributed.redirect_worker_output(string(pid), worker.output)
+    worker.output === nothing || Distributed.redirect_worker_output(string(pid), worker.output)
     stream = dial_worker(worker.dial(address), MASTER_GREETING)
     worker.connected = true
     config.connect_at = address
@@ -271,7 +280,7 @@ function Distributed.manage(m::MusterManager, id::Integer, config::WorkerConfig,
     worker = config.userdata
     worker isa Launched || return nothing
     if op === :interrupt
-        interrupt_worker(worker, config)
+        worker.place === nothing ? interrupt_worker(worker, config) : interrupt_at(id, worker.place)
     elseif op === :deregister
         end_within(worker, m.kill_after)
     end

@@ -6,7 +6,7 @@
 
 For `addprocs`, on rank 0 of a job whose ranks have called [`Muster.start_mpi_main`](@ref)`(workers = 0)`: the next `count`
 ranks that are not workers yet become workers. `Muster.free_ranks()` tells how many there are. Of the keywords of
-`addprocs`, `dir`, `exename`, `exeflags` and `env` have no effect: these processes run already.
+`addprocs`, `exename` and `exeflags` have no effect: these processes run already.
 """
 struct MPIManager <: ClusterManager
     count::Int
@@ -34,9 +34,10 @@ const mpi_job = Ref{Union{Nothing, Job}}(nothing)
 
 struct OfRank # kept in WorkerConfig.userdata, on rank 0
     rank::Int
-    ospid::Int
-    here::Bool # its process id means something to this process
+    place::Place
+    dir::String # where it shall go; empty: it stays where it is
 end
+place_of(worker::OfRank) = worker.place
 
 """
     Muster.start_mpi_main(; workers, upgrade = true, window = 0, addprocs_options...) -> MPIManager
@@ -50,7 +51,7 @@ not return: they end with rank 0, or when they are removed.
 - `upgrade`: may links between processes of one host move to shared memory (default `true`). `false`: every byte goes
   through MPI.
 - `window`: bytes buffered per direction of a link, a power of two (default 1 MiB).
-- `topology`, `lazy`, `enable_threaded_blas`: as for `addprocs`.
+- `topology`, `lazy`, `dir`, `enable_threaded_blas`: as for `addprocs`.
 
 Options count on rank 0. MPI is initialised by the plug-in muster-mpi.so, or by the program before, with
 `MPI_THREAD_MULTIPLE`. The ranks prove a secret to each other. It is the one that `MUSTER_SECRET_FILE`, `MUSTER_SECRET` or
@@ -131,15 +132,13 @@ function Distributed.launch(m::MPIManager, params::Dict, launched::Array, change
     j === nothing && throw(ArgumentError("no ranks to take: Muster.start_mpi_main comes first"))
     free = still_there(j)
     length(free) >= m.count || throw(ArgumentError("$(m.count) workers wanted, and $(length(free)) ranks of the job are free"))
-    me = card_of(j.ranks, 0)
     for _ in 1:m.count
         rank = popfirst!(free)
         card = card_of(j.ranks, rank)
         config = WorkerConfig()
-        here = card["host"] == me["host"]
-        config.userdata = OfRank(rank, parse(Int, card["ospid"]), here)
-        config.host = card["name"]
-        config.bind_addr = here ? Distributed.LPROC.bind_addr : card["ip"]
+        dir = string(get(params, :dir, ""))
+        config.userdata = OfRank(rank, Place(card), dir == pwd() ? "" : abspath(dir))
+        tell_place!(config, Place(card))
         config.enable_threaded_blas = get(params, :enable_threaded_blas, false)
         m.ident === nothing || (config.ident = m.ident(rank))
         m.connect_idents === nothing || (config.connect_idents = collect(m.connect_idents(rank)))
@@ -152,33 +151,15 @@ end
 function Distributed.connect(m::MPIManager, pid::Int, config::WorkerConfig)
     worker = config.userdata::OfRank # (workers have a MusterManager, which dials what is in connect_at)
     address = rank_address(worker.rank)
-    stream = dial_worker(address, MASTER_GREETING)
+    stream = dial_worker(address, isempty(worker.dir) ? MASTER_GREETING : "$MASTER_GREETING $(worker.dir)")
     config.connect_at = address
     return both_ways(stream)
 end
 
 function Distributed.manage(m::MPIManager, id::Integer, config::WorkerConfig, op::Symbol)
-    op === :interrupt && interrupt_rank(id, config.userdata::OfRank, config.host)
+    op === :interrupt && interrupt_at(id, config.userdata.place)
     return nothing
 end
-
-# On another host some other worker does it.
-function interrupt_rank(id, worker::OfRank, host)
-    if worker.here
-        ccall(:kill, Cint, (Cint, Cint), worker.ospid, Base.SIGINT)
-        return nothing
-    end
-    there = card_of(mpi_job[].ranks, worker.rank)["host"]
-    for other in Distributed.PGRP.workers
-        other isa Distributed.Worker && is_rank(other) && other.id != id || continue
-        card_of(mpi_job[].ranks, other.config.userdata.rank)["host"] == there || continue
-        Distributed.remote_do(interrupt_process, other.id, worker.ospid)
-        return nothing
-    end
-    @error "worker $id cannot be interrupted: no other worker is on $host to do it"
-    return nothing
-end
-interrupt_process(ospid) = (ccall(:kill, Cint, (Cint, Cint), ospid, Base.SIGINT); nothing)
 
 # Nobody is killed: that would end the whole job, where the launcher sees it.
 function Distributed.kill(m::MPIManager, pid::Int, config::WorkerConfig)
@@ -194,6 +175,7 @@ end
 
 function serve_rank(ranks::Ranks)
     first = card_of(ranks, 0)
+    Base.exit_on_sigint(false) # as a script it would end, but an interrupt is meant for what is computed
     Distributed.init_worker(first["cookie"], MusterManager())
     Distributed.LPROC.bind_addr = card_of(ranks, ranks.rank)["ip"]
     listener = listen_at(rank_address("") * (first["upgrade"] == "yes" ? "" : "?upgrade=no"), 0, 0.0)

@@ -62,6 +62,12 @@ function gather(mpi::MPILibrary, mine::Vector{UInt8}, until::Float64)
     padded = vcat(mine, zeros(UInt8, maximum(lengths) - length(mine)))
     return [bytes[1:n] for (bytes, n) in zip(gather_equal(mpi, padded, until), lengths)]
 end
+function gather(mpi::MPILibrary, card::Dict{String, String}, until::Float64)
+    text = IOBuffer()
+    write_job(text, card)
+    return [read_job(IOBuffer(bytes)) for bytes in gather(mpi, take!(text), until)]
+end
+
 only_int(bytes) = Int(reinterpret(Int64, bytes)[1])
 
 function load_plugin(context, scheme::String)
@@ -73,9 +79,42 @@ end
 
 # Where processes see each other's process ids: the boot, and the namespace.
 function host_identity()
-    part(read_it) = try read_it() catch; string(Random.RandomDevice() |> r -> rand(r, UInt64)) end
-    return part(() -> readchomp("/proc/sys/kernel/random/boot_id")) * ' ' * part(() -> readlink("/proc/self/ns/pid"))
+    part(read_it) = try read_it() catch; gethostname() end
+    return part(() -> readchomp("/proc/sys/kernel/random/boot_id")) * '/' * part(() -> readlink("/proc/self/ns/pid"))
 end
+
+# Where a rank runs.
+struct Place
+    host::String # host_identity()
+    name::String
+    ip::String
+    ospid::Int
+end
+Place(card::Dict) = Place(card["host"], card["name"], card["ip"], parse(Int, card["ospid"]))
+place_card() = Dict("host" => host_identity(), "name" => gethostname(), "ip" => known_as(), "ospid" => string(getpid()))
+
+function tell_place!(config::WorkerConfig, place::Place)
+    config.host = place.name
+    config.bind_addr = place.host == host_identity() ? Distributed.LPROC.bind_addr : place.ip
+    return nothing
+end
+
+place_of(::Any) = nothing
+place_of(w::Distributed.Worker) = isdefined(w, :config) ? place_of(w.config.userdata) : nothing
+
+# A signal to a process of this host; on another one some other worker sends it.
+function interrupt_at(id, place::Place)
+    place.host == host_identity() && return interrupt_process(place.ospid)
+    for other in Distributed.PGRP.workers
+        there = place_of(other)
+        there !== nothing && other.id != id && there.host == place.host || continue
+        Distributed.remote_do(interrupt_process, other.id, place.ospid)
+        return nothing
+    end
+    @error "worker $id cannot be interrupted: no other worker is on $(place.name) to do it"
+    return nothing
+end
+interrupt_process(ospid) = (ccall(:kill, Cint, (Cint, Cint), ospid, Base.SIGINT); nothing)
 
 secret_is_given() = haskey(settings, :secret) || !isempty(get(ENV, "MUSTER_SECRET_FILE", "")) ||
                     !isempty(get(ENV, "MUSTER_SECRET", ""))
@@ -97,8 +136,8 @@ function meet_ranks(ours::Dict{String, String})::Ranks
     load_plugin(context, "mpi")
     mpi = mpi_library()
     rank = world_number(mpi, :MPI_Comm_rank)
-    card = Dict("ospid" => string(getpid()), "host" => host_identity(), "name" => gethostname(), "ip" => known_as(),
-        "given" => given ? "yes" : "no")
+    card = place_card()
+    card["given"] = given ? "yes" : "no"
     if rank == 0
         merge!(card, ours)
         card["secret"] = ""
@@ -107,9 +146,7 @@ function meet_ranks(ours::Dict{String, String})::Ranks
             card["secret"] = bytes2hex(early === nothing ? settings[:secret] : secret())
         end
     end
-    text = IOBuffer()
-    write_job(text, card)
-    cards = [read_job(IOBuffer(bytes)) for bytes in gather(mpi, take!(text), until)]
+    cards = gather(mpi, card, until)
     if (cards[1]["given"] == "yes") != given
         has, lacks = given ? (rank, 0) : (0, rank)
         error("rank $has of the job was given a secret and rank $lacks was not: MUSTER_SECRET_FILE or MUSTER_SECRET has to " *
@@ -122,9 +159,7 @@ function meet_ranks(ours::Dict{String, String})::Ranks
     rank == 0 || (settings[:upgrade] = cards[1]["upgrade"] == "yes"; settings[:window] = parse(Int, cards[1]["window"]))
     if early === nothing
         rank == 0 && !haskey(settings, :upgrade) && (settings[:upgrade] = ours["upgrade"] == "yes")
-        load_plugin(running().context, "mpi")
-        LowLevel.muster_context_close(context, 0)
-        LowLevel.muster_context_release(context)
+        take_over(context)
     end
     return Ranks(rank, cards)
 end
@@ -135,4 +170,11 @@ function passing_context()
     check(LowLevel.muster_context_create(Ref(context_config(get(settings, :secret, UInt8[])::Vector{UInt8})), context, detail),
         detail, "start Muster")
     return context[]
+end
+
+function take_over(context)
+    load_plugin(running().context, "mpi")
+    LowLevel.muster_context_close(context, 0)
+    LowLevel.muster_context_release(context)
+    return nothing
 end

@@ -91,7 +91,10 @@ end
 
 # The remote command line: a login shell, so that the user's paths are set, in the wanted folder. Values that a user of
 # that machine may see there; nothing secret.
-function remote_words(params)
+remote_words(params) = join(map(quoted, [params[:shell_command].exec; remote_script(params,
+    start_code(params[:exename], params[:exeflags]))]), ' ')
+
+function remote_script(params, command)
     lines = ["cd -- $(quoted(params[:dir]))"]
     for (name, value) in environment(params)
         push!(lines, "export $name=$(quoted(value))")
@@ -102,8 +105,8 @@ function remote_words(params)
     isempty(named) || push!(lines, "export MUSTER_LIBRARY=$(quoted(named))")
     plugins = get(ENV, "MUSTER_PLUGIN_PATH", "")
     isempty(plugins) || push!(lines, "export MUSTER_PLUGIN_PATH=$(quoted(plugins))")
-    push!(lines, "exec " * join(map(quoted, start_code(params[:exename], params[:exeflags]).exec), ' '))
-    return join(map(quoted, [params[:shell_command].exec; join(lines, " && ")]), ' ')
+    push!(lines, "exec " * join(map(quoted, command.exec), ' '))
+    return join(lines, " && ")
 end
 
 quoted(word) = "'" * replace(String(word), "'" => "'\\''") * "'"

@@ -58,6 +58,13 @@ function serve(input::IO = stdin, output::IO = stdout)
     job = read_job(input)
     close(input)
     redirect_stderr(output)
+    serve_job(job, job["listen"]) do address
+        write(output, string(READY_HEAD, address, '\n'))
+        flush(output)
+    end
+end
+
+function serve_job(tell, job, wanted)
     Distributed.init_worker(job["cookie"], MusterManager())
     settings[:secret] = hex2bytes(job["secret"])
     settings[:upgrade] = job["upgrade"] == "yes"
@@ -68,7 +75,7 @@ function serve(input::IO = stdin, output::IO = stdout)
         check(LowLevel.muster_process_exit_with(e.context, parse(Int, job["master_pid"]), GRACE_NS, detail), detail,
             "watch the master")
     end
-    where_ = listening_address(job["listen"])
+    where_ = listening_address(wanted)
     if isempty(job["setup"])
         # Whoever started this process waits that long; the reason shall still reach it.
         listener = listen_at(where_, 0, 0.8 * Distributed.worker_timeout())
@@ -76,8 +83,7 @@ function serve(input::IO = stdin, output::IO = stdout)
         include_string(Main, String(hex2bytes(job["setup"])), "setup")
         listener = Base.invokelatest(listen, where_)
     end
-    write(output, string(READY_HEAD, dialled_at(address(listener), where_), '\n'))
-    flush(output)
+    tell(dialled_at(address(listener), where_))
     @async serve_connections(listener)
     Distributed.check_master_connect()
     wait_for_ever()
@@ -111,7 +117,8 @@ function serve_connections(listener::Listener)
         if said == KEEPER_GREETING
             @async serve_keeper(stream)
             continue
-        elseif said == MASTER_GREETING
+        elseif startswith(said, MASTER_GREETING)
+            startswith(said, MASTER_GREETING * ' ') && cd(said[(sizeof(MASTER_GREETING) + 2):end])
             # A task that computes cannot notice that the master is gone; the library's thread does.
             LowLevel.muster_stream_exit_with_peer(stream.handle, GRACE_NS)
             master_stream[] = stream
