@@ -56,7 +56,7 @@ not return: they end with rank 0, or when they are removed.
 Options count on rank 0. MPI is initialised by the plug-in muster-mpi.so, or by the program before, with
 `MPI_THREAD_MULTIPLE`. The ranks prove a secret to each other. It is the one that `MUSTER_SECRET_FILE`, `MUSTER_SECRET` or
 [`Muster.configure!`](@ref) give to every rank; where none is given rank 0 makes one, and the others get it by MPI: then it
-is as well kept as messages of this MPI are. The cookie goes that way, too.
+is as well kept as messages of this MPI are.
 
 [`Muster.stop_mpi_main`](@ref) ends the workers before rank 0 ends. Whether a job goes on when one of its ranks dies is for
 its launcher to say: `mpirun --enable-recovery` with Open MPI.
@@ -65,8 +65,7 @@ function start_mpi_main(; workers::Union{Nothing, Integer} = nothing, upgrade::B
     mpi_job[] === nothing || error("Muster.start_mpi_main was called before")
     myid() == 1 || error("Muster.start_mpi_main is for a process that is no worker yet")
     Distributed.init_multi() # makes the cookie
-    ranks = meet_ranks(Dict("upgrade" => upgrade ? "yes" : "no", "window" => string(window),
-        "cookie" => String(strip(Distributed.cluster_cookie()))))
+    ranks = meet_ranks(Dict("upgrade" => upgrade ? "yes" : "no", "window" => string(window)))
     ranks.rank == 0 || serve_rank(ranks)
     mpi_job[] = Job(ranks, Dict(), collect(1:length(ranks.cards) - 1))
     keep_ranks(mpi_job[])
@@ -151,7 +150,7 @@ end
 function Distributed.connect(m::MPIManager, pid::Int, config::WorkerConfig)
     worker = config.userdata::OfRank # (workers have a MusterManager, which dials what is in connect_at)
     address = rank_address(worker.rank)
-    stream = dial_worker(address, isempty(worker.dir) ? MASTER_GREETING : "$MASTER_GREETING $(worker.dir)")
+    stream = dial_worker(address, join([MASTER_GREETING, strip(Distributed.cluster_cookie()), worker.dir], '\n'))
     config.connect_at = address
     return both_ways(stream)
 end
@@ -176,7 +175,7 @@ end
 function serve_rank(ranks::Ranks)
     first = card_of(ranks, 0)
     Base.exit_on_sigint(false) # as a script it would end, but an interrupt is meant for what is computed
-    Distributed.init_worker(first["cookie"], MusterManager())
+    Distributed.init_worker(Random.randstring(Distributed.HDR_COOKIE_LEN), MusterManager()) # rank 0 tells the real one
     Distributed.LPROC.bind_addr = card_of(ranks, ranks.rank)["ip"]
     listener = listen_at(rank_address("") * (first["upgrade"] == "yes" ? "" : "?upgrade=no"), 0, 0.0)
     Timer(Distributed.worker_timeout()) do _

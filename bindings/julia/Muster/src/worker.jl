@@ -110,6 +110,13 @@ function outlive_master()
     return nothing
 end
 
+# A rank of an MPI job waits for its master; what others find in their job, it hears from it.
+function become_worker(_, cookie, folder)
+    Distributed.cluster_cookie(String(cookie))
+    isempty(folder) || cd(folder)
+    return nothing
+end
+
 function serve_connections(listener::Listener)
     while isopen(listener)
         stream = Sockets.accept(listener)
@@ -118,7 +125,7 @@ function serve_connections(listener::Listener)
             @async serve_keeper(stream)
             continue
         elseif startswith(said, MASTER_GREETING)
-            startswith(said, MASTER_GREETING * ' ') && cd(said[(sizeof(MASTER_GREETING) + 2):end])
+            said == MASTER_GREETING || become_worker(split(said, '\n'; limit = 3)...)
             # A task that computes cannot notice that the master is gone; the library's thread does.
             LowLevel.muster_stream_exit_with_peer(stream.handle, GRACE_NS)
             master_stream[] = stream
