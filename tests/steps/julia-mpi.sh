@@ -28,3 +28,5 @@ ranks 0 introduced
 ranks 0 mpi
 # The killed one is all that mpirun has to tell.
 ranks 137 killed --enable-recovery
+echo "-- mpiexec launches"
+timeout -k 10 200 "$julia" --startup-file=no test_mpiexec.jl
