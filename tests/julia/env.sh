@@ -13,8 +13,8 @@ export MUSTER_LIBRARY=${MUSTER_LIBRARY:-$root/build/release/libmuster.so}
 export MUSTER_PLUGIN_PATH=${MUSTER_PLUGIN_PATH:-$(dirname "$MUSTER_LIBRARY")/plugins}
 suite_folder=$("$julia" --startup-file=no -e 'import Distributed; print(joinpath(dirname(dirname(pathof(Distributed))), "test"))')
 
-# Julia's own Distributed suite over one transport: run_suite <shm|unix|tcp|zmq|zmq-upgrade|mpi|mpi-upgrade>. Its pass mark was measured with 1.5.3; block
-# 1623 asks for the port of a TCPSocket.
+# Julia's own Distributed suite over one transport: run_suite <shm|unix|tcp|zmq|zmq-upgrade|mpi|mpi-upgrade>. Its pass mark was
+# measured with 1.5.3; block 1623 asks for the port of a TCPSocket.
 run_suite() {
     local log="$root/build/logs/julia-suite-$1.log" version
     version=$("$julia" --startup-file=no -e 'print(VERSION)')

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# The managers distributed_suite.jl asks for, over the transport named in MUSTER_TRANSPORT: shm, unix, tcp, zmq, zmq-upgrade, mpi, mpi-upgrade.
+# The managers distributed_suite.jl asks for, over the transport named in MUSTER_TRANSPORT: shm, unix, tcp, zmq,
+# zmq-upgrade, mpi, mpi-upgrade.
 # (tcp, unix, zmq and mpi do without upgrades: with them they would nearly be the shm suite again.)
 using Muster
 
