@@ -221,6 +221,14 @@ typedef struct muster_fabric_ops {
     muster_status (*send_segment)(void *self, uint64_t peer, void *segment, uint64_t offset_bytes, uint64_t size_bytes);
 
     const muster_broker_ops *broker; /**< The broker of this fabric; NULL: it has none. */
+
+    /** As send_segment, of one message to 1 to 256 different peers, for a fabric that can carry it once and give it to
+     * each, in order with others to the same peer; on the other side it comes by muster_host::message_to_many.
+     * offset_bytes is at least headroom_bytes + 8 * peer_count. MUSTER_AGAIN: nobody gets it, and muster_host::ready is
+     * called for one that was full. MUSTER_E_UNSUPPORTED: not for these together. After that, and any other failure,
+     * nobody gets it, and the library sends to each. May be NULL. */
+    muster_status (*send_many)(void *self, const uint64_t *peers, uint32_t peer_count, void *segment,
+                               uint64_t offset_bytes, uint64_t size_bytes);
 } muster_fabric_ops;
 
 /** What the library does for plug-ins; given to `muster_plugin_v1`, good until stop of the last scheme has returned. */
@@ -342,6 +350,11 @@ struct muster_host {
     /** Fabric: what is special about the way to a peer, MUSTER_PLUGIN_LOCAL and MUSTER_PLUGIN_SEALS or'ed, where it is
      * not what muster_fabric_ops::flags says of all. Before the peer's first message is delivered or it is resolved. */
     void (*peer_flags)(muster_endpoint *endpoint, uint64_t peer, uint32_t flags);
+
+    /** Fabric: as message, of one that was sent to many: this process is number `index`, from 0, of the `count` peers
+     * given to send_many. */
+    void (*message_to_many)(muster_endpoint *endpoint, uint64_t peer, const void *data, uint64_t size_bytes,
+                            uint32_t index, uint32_t count);
 };
 
 /** Type of the one function a plug-in exports, named `muster_plugin_v1`. Called once per context, on the thread that

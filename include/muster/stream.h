@@ -167,6 +167,36 @@ MUSTER_API muster_status muster_stream_write_many(muster_stream *const *streams,
 MUSTER_API muster_status muster_stream_write_owned(muster_stream *stream, const void *data, size_t size_bytes,
                                                    muster_queue *queue, uint64_t tag);
 
+/** Hands one buffer over to many streams: to each it is one muster_stream_write_owned() of all of it, with a release of
+ * its own. Where a transport can send one message to many peers (`zmq://`), a buffer of 16 KiB or more goes there once
+ * for up to 256 streams, and is given to each by the broker; the slowest of these sets the pace, and one that stands
+ * still for seconds is left behind.
+ * @param[in]  streams       The streams, of one context; each once.
+ * @param[in]  count         How many, 1 to 65536.
+ * @param[in]  data          First byte; unchanged until the last release. NULL if empty.
+ * @param[in]  size_bytes    Length.
+ * @param[in]  queue         Where the releases appear.
+ * @param[in]  tags          Shape (count): returned in muster_completion::tag; NULL: the place among the streams.
+ * @param[out] out_statuses  Shape (count): what muster_stream_write_owned() gave for each; or NULL. A release comes for
+ * those of which it says so.
+ * @retval MUSTER_OK         Taken by all; the releases will come.
+ * @retval MUSTER_E_ARG      No streams or queue, one of the streams is NULL or of another context, a count out of
+ * range, or no data with a size above 0; nothing taken.
+ * @retval MUSTER_E_NOMEM    Nothing taken by the first stream that failed, or by any, for want of memory.
+ * @retval MUSTER_E_FORKED   A stream belongs to the parent process; nothing taken.
+ * @retval MUSTER_AGAIN      The first stream that did not take it: no slot in the queue, or as
+ * muster_stream_write_owned().
+ * @retval MUSTER_E_BUSY     The first stream that did not take it has a reservation out.
+ * @retval MUSTER_E_CLOSED   The first stream that failed, or the queue, is closed.
+ * @retval MUSTER_E_PEER     The peer of the first stream that failed is gone.
+ * @retval MUSTER_E_ABORTED  The first stream that failed was aborted.
+ * @retval MUSTER_E_CANCELED muster_stream_cancel() was called on the first stream that failed.
+ * @retval MUSTER_E_WOULD_DEADLOCK  As muster_stream_write_owned(), of the first stream that failed.
+ * @threads{any; one at a time per direction} @blocks{while another thread moves bytes in this direction} @since 0.1 */
+MUSTER_API muster_status muster_stream_write_owned_many(muster_stream *const *streams, uint32_t count, const void *data,
+                                                        size_t size_bytes, muster_queue *queue, const uint64_t *tags,
+                                                        muster_status *out_statuses);
+
 /** Reserves room inside the outgoing buffer, to be filled in place and handed on by muster_stream_commit().
  * @param[in]  stream      Stream to write to.
  * @param[in]  min_bytes   Least room wanted, 1 to a quarter of window_bytes.

@@ -2,6 +2,8 @@
 #include "plugin/fabric.hpp"
 
 #include "base/boundary.hpp"
+#include "plugin/broadcast.hpp"
+#include "plugin/fabric_message.hpp"
 #include "transport/frame.hpp"
 
 #include <algorithm>
@@ -10,16 +12,6 @@
 namespace muster {
 
 namespace {
-constexpr size_t head_bytes = 8;
-constexpr uint8_t head_mark = 0xB5;
-constexpr uint16_t head_version = 1;
-enum : uint8_t {
-    from_beginner = 1, // the sender began the session
-    without_proof = 2, // auth=none
-    first = 4,         // first message of the beginner
-    reset = 8,         // the sender knows nothing of that session (any more); nothing follows
-    known_flags = 15
-};
 constexpr uint32_t known_fabric_flags =
     MUSTER_PLUGIN_LOCAL | MUSTER_PLUGIN_SEALS | MUSTER_PLUGIN_OPTIONS | MUSTER_PLUGIN_INTRODUCES;
 constexpr size_t headroom_max = 4096;
@@ -29,13 +21,6 @@ constexpr int64_t idle_ns = 10'000'000'000; // a session without streams ends af
 // One that the peer began a while later, unless the peer has ended it: it may be about to open a stream.
 constexpr int64_t idle_other_ns = 3 * idle_ns;
 constexpr long sessions_max = 64; // that a peer may have begun at a time
-
-void put_head(unsigned char *to, uint8_t flags, uint32_t generation) noexcept {
-    to[0] = head_mark;
-    to[1] = flags;
-    put_u16(to + 2, head_version);
-    put_u32(to + 4, generation);
-}
 } // namespace
 
 // ---- the transport
@@ -226,10 +211,14 @@ void Fabric::tidy() noexcept {
         if (ops_.withdraw != nullptr) ops_.withdraw(self_, name.data(), name.size());
     while (Peer *const peer = tidy_list_.pop_front()) {
         const uint8_t flags = reset | (peer->reset_key.first ? from_beginner : 0);
-        if (std::exchange(peer->reset_due, false) && (ops_.credit_bytes == 0 || peer->credits >= head_bytes))
+        if (std::exchange(peer->reset_due, false) && (ops_.credit_bytes == 0 || peer->credits >= fabric_head_bytes))
             send(*peer, flags, peer->reset_key.second, nullptr, 0);
         maybe_forget(peer->id);
     }
+}
+
+Ref<SharedPiece> Fabric::share(uint32_t count, const void *data, size_t size) {
+    return make_ref<Broadcast>(*this, count, data, size);
 }
 
 uint32_t Fabric::unproved() const noexcept {
@@ -252,11 +241,11 @@ void Fabric::tick() noexcept {
 }
 
 Status Fabric::send(Peer &peer, uint8_t flags, uint32_t generation, const void *data, size_t size) noexcept {
-    unsigned char head[head_bytes];
+    unsigned char head[fabric_head_bytes];
     put_head(head, flags, generation);
-    const muster_span spans[2] = {{head, head_bytes}, {data, size}};
+    const muster_span spans[2] = {{head, fabric_head_bytes}, {data, size}};
     const Status status = ops_.send(self_, peer.id, spans, size == 0 ? 1 : 2);
-    if (status == MUSTER_OK) charge(peer, head_bytes + size);
+    if (status == MUSTER_OK) charge(peer, fabric_head_bytes + size);
     return status;
 }
 
@@ -275,15 +264,10 @@ void Fabric::reset_later(Peer &peer, SessionKey key) noexcept {
 // Which session a message is for; the first one of a stranger makes one.
 void Fabric::message(uint64_t id, const unsigned char *data, size_t size) {
     Peer &from = peer(id);
-    unsigned char head[head_bytes] = {}; // a copy: the message may lie in memory the peer can write
-    if (size >= head_bytes) memcpy(head, data, head_bytes);
-    if (head[0] != head_mark || (head[1] & ~known_flags) != 0 || get_u16(head + 2) != head_version) {
-        context_.log(MUSTER_LOG_WARN, "%s://: a message of peer %llu that is not Muster's", scheme_.c_str(),
-                     static_cast<unsigned long long>(id));
-        return tidy_later(from);
-    }
-    const uint8_t flags = head[1];
-    const SessionKey key{(flags & from_beginner) == 0, get_u32(head + 4)};
+    FabricHead head;
+    if (!get_head(data, size, head) || (head.flags & to_many)) return strange(from);
+    const uint8_t flags = head.flags;
+    const SessionKey key{(flags & from_beginner) == 0, head.generation};
     auto found = from.sessions.find(key);
     if (flags & reset) {
         if (found == from.sessions.end()) return tidy_later(from); // it may be unknown altogether
@@ -299,7 +283,25 @@ void Fabric::message(uint64_t id, const unsigned char *data, size_t size) {
     } catch (const std::bad_alloc &) {
     }
     if (!session) return reset_later(from, key); // also for want of memory: the dialler need not wait for its time-out
-    session->session_->deliver(data + head_bytes, size - head_bytes, true);
+    session->session_->deliver(data + fabric_head_bytes, size - fabric_head_bytes, true);
+}
+
+void Fabric::strange(Peer &from) {
+    context_.log(MUSTER_LOG_WARN, "%s://: a message of peer %llu that is not Muster's", scheme_.c_str(),
+                 static_cast<unsigned long long>(from.id));
+    tidy_later(from);
+}
+
+void Fabric::message_to_many(uint64_t id, const unsigned char *data, size_t size, uint32_t index, uint32_t count) {
+    Peer &from = peer(id);
+    FabricHead head;
+    const size_t before = fabric_head_bytes + size_t{count} * share_bytes;
+    if (!get_head(data, size, head) || head.flags != to_many || index >= count || size <= before) return strange(from);
+    const FabricShare share = get_share(data + fabric_head_bytes + size_t{index} * share_bytes);
+    const SessionKey key{!share.from_beginner, share.generation};
+    const auto found = from.sessions.find(key);
+    if (found == from.sessions.end()) return reset_later(from, key);
+    Ref<Session>(found->second->session_)->deliver_to(share.stream, data + before, size - before);
 }
 
 // A session that the peer begins; none if it may not.
@@ -378,11 +380,11 @@ FabricSession::FabricSession(Fabric &fabric, uint64_t peer, std::pair<bool, uint
 size_t FabricSession::room() noexcept {
     const Fabric::Peer &peer = fabric_->peer(peer_);
     if (peer.blocked) return 0;
-    const size_t most = fabric_->message_bytes_ - head_bytes;
+    const size_t most = fabric_->message_bytes_ - fabric_head_bytes;
     if (fabric_->ops_.credit_bytes == 0) return most;
     // Crumbs of credit are gathered first: small messages cost as much as large ones.
     if (peer.credits < std::min<uint64_t>(fabric_->message_bytes_, 1024)) return 0;
-    return std::min<uint64_t>(most, peer.credits - head_bytes);
+    return std::min<uint64_t>(most, peer.credits - fabric_head_bytes);
 }
 
 uint8_t FabricSession::flags() const noexcept {
@@ -405,16 +407,16 @@ Status FabricSession::send(const void *data, size_t size, size_t &taken) noexcep
 }
 
 size_t FabricSession::headroom() const noexcept {
-    return fabric_->ops_.send_segment == nullptr ? 0 : fabric_->ops_.headroom_bytes + head_bytes;
+    return fabric_->ops_.send_segment == nullptr ? 0 : fabric_->ops_.headroom_bytes + fabric_head_bytes;
 }
 
 Status FabricSession::send_segment(void *segment, size_t offset, size_t size) noexcept {
     if (fabric_->ops_.send_segment == nullptr) return MUSTER_E_UNSUPPORTED;
     Fabric::Peer &peer = fabric_->peer(peer_);
-    put_head(static_cast<unsigned char *>(segment) + offset - head_bytes, flags(), key_.second);
-    const Status status =
-        fabric_->ops_.send_segment(fabric_->self_, peer_, segment, offset - head_bytes, head_bytes + size);
-    if (status == MUSTER_OK) fabric_->charge(peer, head_bytes + size);
+    put_head(static_cast<unsigned char *>(segment) + offset - fabric_head_bytes, flags(), key_.second);
+    const Status status = fabric_->ops_.send_segment(fabric_->self_, peer_, segment, offset - fabric_head_bytes,
+                                                     fabric_head_bytes + size);
+    if (status == MUSTER_OK) fabric_->charge(peer, fabric_head_bytes + size);
     sent(status);
     return status;
 }
@@ -445,8 +447,12 @@ void FabricSession::paired(Ref<SharedSegment> segment, Status status) noexcept {
 void FabricSession::close(bool orderly) noexcept {
     if (orderly || fabric_->state_ != Fabric::State::started) return;
     Fabric::Peer &peer = fabric_->peer(peer_);
-    if (peer.blocked || (fabric_->ops_.credit_bytes != 0 && peer.credits < head_bytes)) return;
+    if (peer.blocked || (fabric_->ops_.credit_bytes != 0 && peer.credits < fabric_head_bytes)) return;
     fabric_->send(peer, reset | (key_.first ? from_beginner : 0), key_.second, nullptr, 0);
+}
+
+Fan *FabricSession::fan() noexcept {
+    return fabric_->ops_.send_many != nullptr ? fabric_.get() : nullptr;
 }
 
 SessionListener FabricSession::session_listener(Session &, std::string_view service) {
@@ -512,6 +518,16 @@ struct FabricHost {
         });
     }
 
+    static void message_to_many(muster_endpoint *endpoint, uint64_t peer, const void *data, uint64_t size_bytes,
+                                uint32_t index, uint32_t count) {
+        Fabric &fabric = of(endpoint);
+        if (fabric.state_ != Fabric::State::started) return;
+        boundary([&]() -> Status {
+            fabric.message_to_many(peer, static_cast<const unsigned char *>(data), size_bytes, index, count);
+            return MUSTER_OK;
+        });
+    }
+
     template <class Visit>
     static void each_session(Fabric &fabric, uint64_t id, const Visit &visit) noexcept {
         const auto visit_peer = [&](Fabric::Peer &peer) {
@@ -572,6 +588,7 @@ void Fabric::fill(muster_host &table) noexcept {
     table.published = FabricHost::published;
     table.peer_flags = FabricHost::peer_flags;
     table.message = FabricHost::message;
+    table.message_to_many = FabricHost::message_to_many;
     table.credit = FabricHost::credit;
     table.ready = FabricHost::ready;
     table.peer_lost = FabricHost::peer_lost;

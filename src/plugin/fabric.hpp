@@ -4,7 +4,8 @@
 // was dialled, any number of streams in a session.
 //
 // Each message begins with 8 bytes: a mark, flags, the version (u16), and the generation (u32), which tells one session
-// with a peer from an earlier one. The bytes behind it belong to the session.
+// with a peer from an earlier one. The bytes behind it belong to the session. In one for many (broadcast.hpp) the
+// generation is 0, and 8 bytes for each follow: the generation and the stream whose bytes it brings.
 #include "plugin/pairing.hpp"
 #include "plugin/plugin.hpp"
 #include "plugin/session.hpp"
@@ -19,7 +20,7 @@ class FabricListener;
 class FabricSession;
 
 // listen() from any thread but the loop; everything else on the loop thread.
-class Fabric final : public Transport, public SessionTransport {
+class Fabric final : public Transport, public SessionTransport, public Fan {
   public:
     static Result<Ref<Fabric>> make(Plugin &plugin, const std::string &scheme, const muster_fabric_ops &ops,
                                     void *self);
@@ -29,7 +30,10 @@ class Fabric final : public Transport, public SessionTransport {
     Result<Ref<TransportListener>> listen(const Address &address, const TransportOptions &options,
                                           Ref<ListenerCore> core) override;
 
+    Ref<SharedPiece> share(uint32_t count, const void *data, size_t size) override;
+
   private:
+    friend class Broadcast;
     friend class FabricListener;
     friend class FabricSession;
     friend struct FabricHost;
@@ -78,8 +82,10 @@ class Fabric final : public Transport, public SessionTransport {
     uint32_t unproved() const noexcept;
     // host table
     void message(uint64_t id, const unsigned char *data, size_t size);
+    void message_to_many(uint64_t id, const unsigned char *data, size_t size, uint32_t index, uint32_t count);
     void resolved(uint64_t question, Status status, uint64_t id, const char *text, size_t text_bytes);
     void reset_later(Peer &peer, SessionKey key) noexcept;
+    void strange(Peer &from);
     Status send(Peer &peer, uint8_t flags, uint32_t generation, const void *data, size_t size) noexcept;
     void charge(Peer &peer, uint64_t bytes) const noexcept;
     bool introduces() const noexcept { return (ops_.flags & MUSTER_PLUGIN_INTRODUCES) != 0; }
@@ -126,9 +132,11 @@ class FabricSession final : public Channel, private SessionOwner {
     void proved() noexcept override;
     bool can_pair() const noexcept override;
     void paired(Ref<SharedSegment> segment, Status status) noexcept override;
+    Fan *fan() noexcept override;
     void close(bool orderly) noexcept override;
 
   private:
+    friend class Broadcast;
     friend class Fabric;
     friend struct FabricHost;
     void session_proved(Session &) override {}

@@ -2,6 +2,7 @@
 // Life and death of a session: the handshake, its turns on the loop, silence, the end.
 #include "plugin/session.hpp"
 
+#include "plugin/broadcast.hpp"
 #include "plugin/loop_watch.hpp"
 #include "plugin/pairing.hpp"
 
@@ -100,6 +101,7 @@ void Session::turn() noexcept {
         for (int round = 0; round < most_rounds; round++) {
             if (!drain()) break;
             if (lost_.status < 0) return end(lost_);
+            look_at_broadcasts();
             if (!stage()) break;
             if (round == most_rounds - 1) schedule();
         }
@@ -269,6 +271,10 @@ void Session::tick() noexcept {
     if (silence > patience_.silent_ns && !silent_) {
         silent_ = true;
         for (auto &[id, stream] : streams_) stream->duplex_->tell_peer_events(0, MUSTER_STREAM_PEER_SILENT);
+    }
+    for (size_t i = broadcasting_.size(); i-- != 0;) { // one leaves at most
+        const Ref<Broadcast> broadcast = broadcasting_[i]->broadcast_;
+        broadcast->tick(now);
     }
     for (auto it = streams_.begin(); it != streams_.end();) {
         SessionStream &stream = *(it++)->second;

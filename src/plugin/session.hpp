@@ -22,6 +22,7 @@
 
 namespace muster {
 
+class Broadcast;
 class LoopTimer;
 class Pairing;
 class Session;
@@ -63,8 +64,10 @@ class SessionStream final : public Carrier, public Listed<SessionStream>, privat
     void closed() noexcept override;
     bool would_deadlock() const noexcept override;
     Io io() const noexcept override;
+    Fan *fan() noexcept override;
 
   private:
+    friend class Broadcast;
     friend class Session;
     void wake_reader() noexcept override;
     void wake_writer() noexcept override {}
@@ -90,7 +93,8 @@ class SessionStream final : public Carrier, public Listed<SessionStream>, privat
     int64_t closed_at_ = 0;
     bool attached_ = false, accept_due_ = false, finish_sent_ = false, finish_got_ = false, gone_sent_ = false;
     bool peer_gone_ = false;
-    std::string greeting_; // goes out with ACCEPT
+    std::string greeting_;     // goes out with ACCEPT
+    Ref<Broadcast> broadcast_; // it waits in there for others
 
     std::atomic<uint64_t> taken_{0};     // release by the reading thread, acquire by the loop: only a count
     std::atomic<uint64_t> told_{0};      // relaxed: the reading thread's own
@@ -153,7 +157,8 @@ class Session final : public Object {
     void start() noexcept; // the channel is connected: begin the handshake
 
     // From the channel.
-    size_t deliver(const void *data, size_t size, bool whole) noexcept; // `whole`: all of it is taken
+    size_t deliver(const void *data, size_t size, bool whole) noexcept;       // `whole`: all of it is taken
+    void deliver_to(uint32_t stream, const void *data, size_t size) noexcept; // bytes of a stream, without a frame
     void writable() noexcept { schedule(); }
     void lost(const Error &why) noexcept;
 
@@ -187,6 +192,7 @@ class Session final : public Object {
     bool dialer() const noexcept { return config_.dialer; }
 
   private:
+    friend class Broadcast;
     friend class SessionStream;
     friend class Pairing;
     static constexpr size_t turn_bytes = 4 * 1024 * 1024; // taken per turn of the loop: others have their turn, too
@@ -215,6 +221,7 @@ class Session final : public Object {
     bool stage();
     bool stage_stream(SessionStream &stream);
     bool stage_data(SessionStream &stream, bool closed);
+    void look_at_broadcasts() noexcept;
     bool put_open(uint32_t id, Opening &opening);
     bool put(SessionFrame kind, uint32_t stream, const iovec *spans, int count) noexcept;
     bool put(SessionFrame kind, uint32_t stream, std::string_view payload = {}) noexcept;
@@ -225,6 +232,7 @@ class Session final : public Object {
     bool have_out() noexcept;
     size_t space() const noexcept;
     // session_receive.cpp
+    void heard() noexcept;
     void take(const unsigned char *data, size_t size);
     void take_handshake(const unsigned char *&data, size_t &size);
     void take_payload(const unsigned char *&data, size_t &size);
@@ -273,7 +281,8 @@ class Session final : public Object {
     const size_t headroom_;        // of the channel
     unsigned char *out_ = nullptr; // a segment while there is something in it
     size_t out_begin_ = 0, out_end_ = 0;
-    std::vector<Ref<SessionStream>> staged_; // streams with bytes in out_
+    std::vector<Ref<SessionStream>> staged_;    // streams with bytes in out_
+    std::vector<SessionStream *> broadcasting_; // streams that wait in a broadcast
 
     unsigned char header_[session_header_bytes];
     size_t header_have_ = 0;

@@ -25,14 +25,7 @@ size_t Session::deliver(const void *data, size_t size, bool whole) noexcept {
     if (const int64_t now = context_.loop_now_ns(); turn_ns_ != now) turn_ns_ = now, turn_left_ = turn_bytes;
     const size_t taken = whole ? size : std::min(size, turn_left_);
     turn_left_ -= std::min(taken, turn_left_);
-    if (taken != 0) {
-        heard_ns_ = turn_ns_;
-        heard_told_.store(heard_ns_, std::memory_order_relaxed);
-        if (silent_) {
-            silent_ = false;
-            for (auto &[id, stream] : streams_) stream->duplex_->tell_peer_events(0, MUSTER_STREAM_PEER_BACK);
-        }
-    }
+    if (taken != 0) heard();
     try {
         take(static_cast<const unsigned char *>(data), taken);
     } catch (const std::exception &) {
@@ -43,6 +36,23 @@ size_t Session::deliver(const void *data, size_t size, bool whole) noexcept {
         schedule();
     }
     return taken;
+}
+
+void Session::heard() noexcept {
+    heard_ns_ = context_.loop_now_ns();
+    heard_told_.store(heard_ns_, std::memory_order_relaxed);
+    if (!std::exchange(silent_, false)) return;
+    for (auto &[id, stream] : streams_) stream->duplex_->tell_peer_events(0, MUSTER_STREAM_PEER_BACK);
+}
+
+// The frame of what was sent to many was taken off by the fabric: whose it is stands in front of it.
+void Session::deliver_to(uint32_t stream, const void *data, size_t size) noexcept {
+    if (state_ == State::over || state_ == State::leaving || lost_.status < 0 || goodbye_got_) return;
+    if (state_ != State::open || opener_ || in_payload_ || header_have_ != 0 || size == 0)
+        return broken("bytes for many out of turn");
+    settle(false); // as in deliver()
+    heard();
+    data_piece(stream, static_cast<const unsigned char *>(data), size);
 }
 
 void Session::take(const unsigned char *data, size_t size) {

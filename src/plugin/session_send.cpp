@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What goes out: streams with something to say take turns at filling a segment with frames, which the channel takes.
+#include "plugin/broadcast.hpp"
 #include "plugin/session.hpp"
 #include "transport/frame.hpp"
 
@@ -266,6 +267,9 @@ bool Session::stage_data(SessionStream &stream, bool closed) {
         stream.finish_sent_ = true;
         return false;
     }
+    if (stream.broadcast_) return false; // comes back with its end
+    if (const Ref<SharedPiece> shared = pipe.shared_piece())
+        if (static_cast<Broadcast &>(*shared).join(stream)) return false;
     if (stream.credit_ == 0) return false; // comes back with the next credit
     if (out_ != nullptr && space() < 16 * 1024) return true;
     const size_t room = out_ == nullptr ? session_data_max - headroom_ : std::min(session_data_max, space() - 64);
@@ -294,6 +298,15 @@ bool Session::stage_data(SessionStream &stream, bool closed) {
     stream.staged_bytes_ = size;
     staged_.emplace_back(&stream);
     return true;
+}
+
+// Nothing of this session is on its way: what waits for that may go.
+void Session::look_at_broadcasts() noexcept {
+    for (size_t i = 0; i < broadcasting_.size();) {
+        SessionStream *const stream = broadcasting_[i];
+        Ref<Broadcast>(stream->broadcast_)->look();
+        if (i < broadcasting_.size() && broadcasting_[i] == stream) i++; // else it has left
+    }
 }
 
 } // namespace muster

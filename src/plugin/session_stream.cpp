@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // One stream of a session, as its host's threads see it.
+#include "plugin/broadcast.hpp"
 #include "plugin/session.hpp"
 #include "transport/frame.hpp"
 
@@ -16,6 +17,7 @@ void SessionStream::attach() noexcept {
 }
 
 void SessionStream::detach() noexcept {
+    if (broadcast_) broadcast_->leave(*this);
     from_host_.set_reader_waker(nullptr);
 }
 
@@ -76,6 +78,10 @@ bool SessionStream::would_deadlock() const noexcept {
     return session_->channel().would_deadlock();
 }
 
+Fan *SessionStream::fan() noexcept {
+    return session_->channel().fan();
+}
+
 Carrier::Io SessionStream::io() const noexcept {
     return {0, 0, static_cast<uint64_t>(session_->heard_told_.load(std::memory_order_relaxed))};
 }
@@ -84,6 +90,7 @@ Carrier::Io SessionStream::io() const noexcept {
 void SessionStream::drop_outgoing() noexcept {
     if (peer_gone_) return;
     peer_gone_ = true;
+    if (broadcast_) broadcast_->leave(*this);
     if (staged_bytes_ != 0) from_host_.consume(std::exchange(staged_bytes_, 0));
     from_host_.drop_reader();
 }

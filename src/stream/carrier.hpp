@@ -22,6 +22,20 @@ class Interrupted {
     ~Interrupted() = default;
 };
 
+class SharedPiece;
+
+// What several carriers hang on, where one block can be sent to all of them at once. Any thread.
+class Fan {
+  public:
+    static constexpr uint32_t most = 256;            // carriers at a time
+    static constexpr size_t least_bytes = 16 * 1024; // not worth it below
+    // To go with a block handed over to so many of them.
+    virtual Ref<SharedPiece> share(uint32_t count, const void *data, size_t size) = 0;
+
+  protected:
+    ~Fan() = default;
+};
+
 class Carrier : public Object {
   public:
     struct Moved {
@@ -79,6 +93,8 @@ class Carrier : public Object {
     // The host has closed or released its stream: send what is still in the outgoing pipe (for up to 10 s), then go.
     // The carrier keeps itself alive meanwhile.
     virtual void closed() noexcept = 0;
+    // The same one all the time; good as long as the carrier.
+    virtual Fan *fan() noexcept { return nullptr; }
     // Would a wait on this stream end only by what the calling thread itself has to do?
     virtual bool would_deadlock() const noexcept { return false; }
     // Counts for muster_stream_stats.

@@ -462,6 +462,7 @@ Status Pipe::gather(iovec *spans, int max, size_t limit, int &count) noexcept {
             b = head_seen_ == tail_ ? nullptr : front();
             continue;
         }
+        if (!b->is_ring && count != 0 && b->owned.shared) break; // it begins on its own
         uint64_t k = std::min({head_seen_ - at, b->contiguous(at), static_cast<uint64_t>(limit)});
         if (b->is_ring && next != nullptr) k = std::min(k, b->end - at);
         if (!b->is_ring) k = std::min(k, owned_piece_bytes);
@@ -500,6 +501,29 @@ void Pipe::consume(size_t size) noexcept {
         advance(k);
     }
     if (locked) owned_lock_.unlock();
+}
+
+Pipe::Buffer *Pipe::front_owned() noexcept {
+    read_left_ = 0;
+    if (!load_head() || head_seen_ == tail_) return nullptr;
+    Buffer *b = front();
+    return b->is_ring ? nullptr : b;
+}
+
+Ref<SharedPiece> Pipe::shared_piece() noexcept {
+    Buffer *b = front_owned();
+    if (b == nullptr) return {};
+    lock_owned();
+    const std::lock_guard guard(owned_lock_, std::adopt_lock);
+    return b->owned.shared;
+}
+
+void Pipe::part_shared_piece() noexcept {
+    Buffer *b = front_owned();
+    if (b == nullptr) return;
+    lock_owned();
+    const std::lock_guard guard(owned_lock_, std::adopt_lock);
+    b->owned.part();
 }
 
 Status Pipe::peek(size_t min, const unsigned char *&data, size_t &size) noexcept {

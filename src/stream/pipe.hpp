@@ -62,13 +62,22 @@ class Waker {
     ~Waker() = default;
 };
 
+// What the pieces of a block that was handed over to several pipes at once have in common. Any thread.
+class SharedPiece : public Object {
+  public:
+    // One of them was wholly taken or given back, or goes on without the others.
+    virtual void piece_over() noexcept = 0;
+};
+
 // A buffer handed over by the host: completed exactly once, with the bytes taken from it.
 struct Owned {
     const unsigned char *data = nullptr;
     size_t size = 0;
     Ref<Queue> queue; // a slot is reserved
     uint64_t tag = 0;
+    Ref<SharedPiece> shared = {}; // empty: it is the only one of its block
     void release(size_t taken, Status status) noexcept {
+        part();
         if (!queue) return;
         Entry e;
         e.completion.kind = MUSTER_DONE_RELEASED;
@@ -77,6 +86,9 @@ struct Owned {
         e.completion.bytes = taken;
         queue->complete(std::move(e));
         queue.reset();
+    }
+    void part() noexcept {
+        if (const Ref<SharedPiece> last = std::move(shared)) last->piece_over();
     }
 };
 
@@ -171,6 +183,9 @@ class Pipe {
     Status gather(iovec *spans, int max, size_t limit, int &count) noexcept;
     bool shows_owned() const noexcept { return gathering_; } // gather() has shown bytes of a handed-over buffer
     void consume(size_t size) noexcept;                      // takes the first bytes of what peek() or gather() showed
+    // The block of many pipes that the next byte is of, if any; and: take that byte's piece out of it.
+    Ref<SharedPiece> shared_piece() noexcept;
+    void part_shared_piece() noexcept;
     bool finished() const noexcept { return control_->finished.load(std::memory_order_seq_cst) != 0; }
     size_t readable() noexcept; // bytes there now (an upper bound while buffers are being taken back)
     // Parks the consumer until `need` bytes are there. False: they are (or it is finished), not parked.
@@ -214,6 +229,7 @@ class Pipe {
     void know_write() noexcept;
     void know_read() noexcept;
     Buffer *front() noexcept;
+    Buffer *front_owned() noexcept; // nullptr: the next byte lies in a ring, or there is none
     // Moves tail_ over bytes of the front buffer; small steps are published together.
     void advance(uint64_t bytes) noexcept {
         tail_ += bytes;

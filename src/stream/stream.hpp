@@ -132,7 +132,9 @@ class Stream final : public Object, public Listed<Stream>, private Waker, privat
         return got;
     }
     Status write(const void *data, size_t size, Deadline &deadline, size_t &moved) noexcept;
-    Status write_owned(const void *data, size_t size, Queue &queue, uint64_t tag);
+    // `shared`: what it has in common with pieces for others; hears of the end of this one only if it was OK.
+    Status write_owned(const void *data, size_t size, Queue &queue, uint64_t tag, Ref<SharedPiece> shared = {});
+    Fan *fan() noexcept { return carrier_ ? carrier_->fan() : nullptr; }
     Status reserve(size_t min, Deadline &deadline, void *&data, size_t &size);
     Status commit(size_t size) noexcept;
     Status flush(Deadline &deadline) noexcept;
@@ -283,6 +285,10 @@ class Stream final : public Object, public Listed<Stream>, private Waker, privat
 // muster_stream_write_many(). The arrays may be NULL. Throws bad_alloc before anything was written.
 Status write_many(muster_stream *const *streams, uint32_t count, const unsigned char *data, size_t size,
                   Deadline &deadline, Status *out_statuses, size_t *out_bytes);
+
+// muster_stream_write_owned_many(). Throws bad_alloc before anything was handed over.
+Status write_owned_many(muster_stream *const *streams, uint32_t count, const void *data, size_t size, Queue &queue,
+                        const uint64_t *tags, Status *out_statuses);
 
 inline Stream *unwrap(muster_stream *handle) noexcept {
     return reinterpret_cast<Stream *>(handle);

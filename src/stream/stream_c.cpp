@@ -108,6 +108,21 @@ muster_status muster_stream_write_owned(muster_stream *stream, const void *data,
                  [&](Stream &s) { return s.write_owned(data, size_bytes, *unwrap(queue), tag); });
 }
 
+muster_status muster_stream_write_owned_many(muster_stream *const *streams, uint32_t count, const void *data,
+                                             size_t size_bytes, muster_queue *queue, const uint64_t *tags,
+                                             muster_status *out_statuses) {
+    return boundary([&] {
+        const Uncancelled guard;
+        if (streams == nullptr || count == 0 || count > 65536 || (data == nullptr && size_bytes != 0))
+            return Status{MUSTER_E_ARG};
+        for (uint32_t i = 0; i < count; i++)
+            if (!same_context(streams[i], queue)) return Status{MUSTER_E_ARG};
+        for (uint32_t i = 0; i < count; i++)
+            if (unwrap(streams[i])->forked()) return Status{MUSTER_E_FORKED};
+        return write_owned_many(streams, count, data, size_bytes, *unwrap(queue), tags, out_statuses);
+    });
+}
+
 muster_status muster_stream_reserve(muster_stream *stream, size_t min_bytes, int64_t timeout_ns, void **out_data,
                                     size_t *out_bytes) {
     if (out_bytes != nullptr) *out_bytes = 0;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// One block of bytes to many streams.
+// One block of bytes to many streams: copied, or handed over.
 #include "stream/stream.hpp"
 
 #include <algorithm>
+#include <map>
 #include <vector>
 
 namespace muster {
@@ -56,6 +57,32 @@ Status write_many(muster_stream *const *streams, uint32_t count, const unsigned 
         if (out_bytes != nullptr) out_bytes[i] = share.bytes;
     }
     return verdict(shares);
+}
+
+// Streams that hang on one fan get pieces of one block; the others know nothing of each other.
+Status write_owned_many(muster_stream *const *streams, uint32_t count, const void *data, size_t size, Queue &queue,
+                        const uint64_t *tags, Status *out_statuses) {
+    std::vector<Ref<SharedPiece>> shared(count);
+    std::map<Fan *, std::vector<uint32_t>> fans;
+    if (size >= Fan::least_bytes)
+        for (uint32_t i = 0; i < count; i++)
+            if (Fan *const fan = unwrap(streams[i])->fan()) fans[fan].push_back(i);
+    for (const auto &[fan, members] : fans)
+        for (size_t first = 0; first < members.size(); first += Fan::most) {
+            const size_t end = std::min<size_t>(members.size(), first + Fan::most);
+            if (end - first < 2) break;
+            const Ref<SharedPiece> piece = fan->share(static_cast<uint32_t>(end - first), data, size);
+            for (size_t i = first; i < end; i++) shared[members[i]] = piece;
+        }
+    Status verdict = MUSTER_OK;
+    for (uint32_t i = 0; i < count; i++) {
+        const Status status =
+            unwrap(streams[i])->write_owned(data, size, queue, tags != nullptr ? tags[i] : i, shared[i]);
+        if (status != MUSTER_OK && shared[i]) shared[i]->piece_over();
+        if (out_statuses != nullptr) out_statuses[i] = status;
+        if (verdict == MUSTER_OK) verdict = status;
+    }
+    return verdict;
 }
 
 } // namespace muster

@@ -206,7 +206,7 @@ Status Stream::read_begin(void *data, size_t size, Queue &queue, uint64_t tag) {
     return status;
 }
 
-Status Stream::write_owned(const void *data, size_t size, Queue &queue, uint64_t tag) {
+Status Stream::write_owned(const void *data, size_t size, Queue &queue, uint64_t tag, Ref<SharedPiece> shared) {
     const Ref<Stream> alive(this);
     const uint32_t cancels = write_.cancels.load(std::memory_order_seq_cst);
     if (write_.waiting_operations.load(std::memory_order_seq_cst) >= most_operations) return MUSTER_AGAIN;
@@ -231,7 +231,7 @@ Status Stream::write_owned(const void *data, size_t size, Queue &queue, uint64_t
                 add_operation(write_, std::move(op)) ? MUSTER_OK : MUSTER_E_NOMEM; // NOLINT(bugprone-use-after-move)
             if (status == MUSTER_OK) pump_writes();
         } else {
-            Owned owned{static_cast<const unsigned char *>(data), size, op.queue, tag};
+            Owned owned{static_cast<const unsigned char *>(data), size, op.queue, tag, std::move(shared)};
             status = out_.push_owned(owned);
             if (status == MUSTER_OK) {
                 op.queue.reset();

@@ -97,6 +97,7 @@ const muster_fabric_ops table = {
     .headroom_bytes = mpi::head_bytes,
     .send_segment = send_segment,
     .broker = nullptr,
+    .send_many = nullptr,
 };
 
 } // namespace

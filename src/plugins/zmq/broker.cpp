@@ -410,6 +410,7 @@ void Broker::publish_stats() {
     stats_.pairs = now.pairs;
     stats_.messages = now.messages;
     stats_.bytes = now.bytes;
+    stats_.to_many = now.to_many;
     stats_.queued_bytes = now.queued_bytes;
     stats_.connections = connections_;
     stats_.refused = now.refused + strangers_;

@@ -289,6 +289,7 @@ void Exchange::group(Node *from, Route came_from, const Head &head, Parcel &parc
         count != 0 && count <= group_max && payload.size() >= list && payload.size() - list <= message_max;
     if (!sound) return from != nullptr ? ban(*from, "it sends to an impossible group") : void();
     const uint64_t charge = cost(head_bytes + payload.size() - list);
+    stats_.to_many += from != nullptr;
     std::vector<Route> next;
     for (size_t i = 0; i < count; i++) {
         const uint64_t id = get_u64(bytes(payload) + 8 * i);
@@ -303,11 +304,13 @@ void Exchange::group(Node *from, Route came_from, const Head &head, Parcel &parc
             pair.out += charge;
             queued_ += charge;
         }
+        if (to != nullptr || (from != nullptr && beyond != 0)) {
+            stats_.messages++;
+            stats_.bytes += payload.size() - list;
+        }
         if (to != nullptr) {
             to->pairs[head.from];
             outlet_.forward_copy(to->route, parcel);
-            stats_.messages++;
-            stats_.bytes += payload.size() - list;
         } else if (beyond != 0 && beyond != came_from) {
             if (std::find(next.begin(), next.end(), beyond) == next.end()) next.push_back(beyond);
         } else if (beyond == 0) {

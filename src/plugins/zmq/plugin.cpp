@@ -173,6 +173,14 @@ muster_status op_send_segment(void *self, uint64_t peer, void *segment, uint64_t
     });
 }
 
+muster_status op_send_many(void *self, const uint64_t *peers, uint32_t peer_count, void *segment, uint64_t offset_bytes,
+                           uint64_t size_bytes) {
+    return guarded([&]() -> muster_status {
+        Star *const star = of(self).star_of(peers[0]);
+        return star == nullptr ? MUSTER_E_PEER : star->send_many(peers, peer_count, segment, offset_bytes, size_bytes);
+    });
+}
+
 void op_forget(void *self, uint64_t peer) {
     guarded([&]() -> muster_status {
         if (Star *const star = of(self).star_of(peer)) star->forget(peer);
@@ -197,6 +205,7 @@ const muster_fabric_ops ops = {
     .headroom_bytes = 128,
     .send_segment = op_send_segment,
     .broker = &broker_ops,
+    .send_many = op_send_many,
 };
 
 } // namespace

@@ -303,9 +303,35 @@ muster_status Star::send_segment(uint64_t id, void *segment, size_t offset, size
     if (!may_send(found->second, head_bytes + size)) return MUSTER_AGAIN;
     auto *const start = static_cast<unsigned char *>(segment) + offset - head_bytes;
     put_head(start, Head{Kind::data, 0, id, uplink_->id()});
-    Lent *const lent = new (segment) Lent{plugin_.host(), segment};
     Message message;
-    return sent(found->second, message, message.lend(start, head_bytes + size, give_back, lent));
+    return sent(found->second, message, lend(message, plugin_.host(), segment, start, head_bytes + size));
+}
+
+bool Star::lend(Message &message, const muster_host *host, void *segment, void *start, size_t size) {
+    Lent *const lent = new (segment) Lent{host, segment};
+    return message.lend(start, size, give_back, lent);
+}
+
+// Each peer's window counts the message as if it were its alone.
+muster_status Star::send_many(const uint64_t *peers, uint32_t count, void *segment, size_t offset, size_t size) {
+    if (!uplink_ || !uplink_->ready()) return MUSTER_E_PEER;
+    bool full = false;
+    for (uint32_t i = 0; i < count; i++) {
+        const auto found = peers_.find(peers[i]);
+        if (found == peers_.end()) return MUSTER_E_UNSUPPORTED;
+        full = !may_send(found->second, head_bytes + size) || full;
+    }
+    if (full) return MUSTER_AGAIN;
+    const size_t list = size_t{count} * 8;
+    auto *const start = static_cast<unsigned char *>(segment) + offset - list - head_bytes;
+    put_head(start, Head{Kind::group, count, 0, uplink_->id()});
+    for (uint32_t i = 0; i < count; i++) put_u64(start + head_bytes + size_t{8} * i, peers[i]);
+    Message message;
+    if (!lend(message, plugin_.host(), segment, start, head_bytes + list + size)) return MUSTER_E_NOMEM;
+    if (!uplink_->send(message)) return MUSTER_E_PEER;
+    for (uint32_t i = 0; i < count; i++) peers_.find(peers[i])->second.out += cost(head_bytes + size);
+    if (uplink_->readable()) look_soon();
+    return MUSTER_OK;
 }
 
 void Star::up_message(const Head &head, Message &message) {
@@ -313,12 +339,9 @@ void Star::up_message(const Head &head, Message &message) {
     const auto *bytes = reinterpret_cast<const unsigned char *>(payload.data());
     switch (head.kind) {
     case Kind::data:
-        return data(head.from, bytes, payload.size(), message.size());
-    case Kind::group: {
-        const size_t list = size_t{head.word} * 8;
-        if (payload.size() < list) return;
-        return data(head.from, bytes + list, payload.size() - list, message.size() - list);
-    }
+        return data(head.from, bytes, payload.size());
+    case Kind::group:
+        return data_for_many(head, bytes, payload.size());
     case Kind::credit:
         return credit(head.from, head.word);
     case Kind::lost:
@@ -330,11 +353,27 @@ void Star::up_message(const Head &head, Message &message) {
     }
 }
 
-void Star::data(uint64_t from, const unsigned char *bytes, size_t size, size_t message_bytes) {
-    Peer &sender = peer(from);
-    sender.known = true;
-    sender.due += cost(message_bytes);
+void Star::data(uint64_t from, const unsigned char *bytes, size_t size) {
+    peer(from).known = true;
     plugin_.host()->message(plugin_.endpoint(), from, bytes, size);
+    taken(from, head_bytes + size);
+}
+
+void Star::data_for_many(const Head &head, const unsigned char *bytes, size_t size) {
+    const size_t list = size_t{head.word} * 8;
+    if (size < list) return;
+    uint32_t index = 0;
+    while (index < head.word && get_u64(bytes + size_t{8} * index) != uplink_->id()) index++;
+    if (index == head.word) return;
+    peer(head.from).known = true;
+    plugin_.host()->message_to_many(plugin_.endpoint(), head.from, bytes + list, size - list, index, head.word);
+    taken(head.from, head_bytes + size - list);
+}
+
+// Small steps are told together.
+void Star::taken(uint64_t from, size_t message_bytes) {
+    Peer &sender = peer(from);
+    sender.due += cost(message_bytes);
     if (sender.due >= window_ / 4) give_credit(from, sender);
 }
 

@@ -38,6 +38,8 @@ class Star final : public UplinkOwner {
     void release(const std::string &name);
     muster_status send(uint64_t peer, const muster_span *spans, uint32_t count);
     muster_status send_segment(uint64_t peer, void *segment, size_t offset, size_t size);
+    // To peers of this star; `offset` leaves room for the head and their numbers.
+    muster_status send_many(const uint64_t *peers, uint32_t count, void *segment, size_t offset, size_t size);
     void forget(uint64_t peer);
     void leave();
     const BrokerAddress &address() const noexcept { return address_; }
@@ -69,11 +71,14 @@ class Star final : public UplinkOwner {
     void tick();
     void ask(const Asked &asked);
     void answered(const Head &head, std::string_view payload);
-    void data(uint64_t from, const unsigned char *bytes, size_t size, size_t message_bytes);
+    void data(uint64_t from, const unsigned char *bytes, size_t size);
+    void data_for_many(const Head &head, const unsigned char *bytes, size_t size);
+    void taken(uint64_t from, size_t message_bytes);
     void credit(uint64_t from, uint64_t bytes);
     void lost(uint64_t who, std::string_view text);
     Peer &peer(uint64_t id);
     bool may_send(Peer &peer, size_t message_bytes);
+    static bool lend(Message &message, const muster_host *host, void *segment, void *start, size_t size);
     muster_status sent(Peer &peer, Message &message, bool done);
     void give_credit(uint64_t id, Peer &peer);
     void settle(uint64_t id, Peer &peer); // forgotten by the library, and nothing under way: is no more

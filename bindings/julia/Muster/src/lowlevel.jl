@@ -135,7 +135,8 @@ struct muster_broker_stats # 128 bytes
     connections::UInt64
     refused::UInt64
     lost::UInt64
-    reserved::NTuple{5, UInt64}
+    to_many::UInt64
+    reserved::NTuple{4, UInt64}
 end
 
 # How to start a context; all zero means the defaults named here.
@@ -557,6 +558,12 @@ const at_muster_stream_write_owned = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_stream_write_owned => at_muster_stream_write_owned)
 @inline muster_stream_write_owned(stream, data, size_bytes, queue, tag) =
     ccall(at_muster_stream_write_owned[], muster_status, (Ptr{muster_stream}, Ptr{Cvoid}, Csize_t, Ptr{muster_queue}, UInt64), stream, data, size_bytes, queue, tag)
+
+# Hands one buffer over to many streams: to each it is one muster_stream_write_owned() of all of it, with a release of its own.
+const at_muster_stream_write_owned_many = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_stream_write_owned_many => at_muster_stream_write_owned_many)
+@inline muster_stream_write_owned_many(streams, count, data, size_bytes, queue, tags, out_statuses) =
+    ccall(at_muster_stream_write_owned_many[], muster_status, (Ptr{Ptr{muster_stream}}, UInt32, Ptr{Cvoid}, Csize_t, Ptr{muster_queue}, Ptr{UInt64}, Ptr{muster_status}), streams, count, data, size_bytes, queue, tags, out_statuses)
 
 # Reserves room inside the outgoing buffer, to be filled in place and handed on by muster_stream_commit().
 const at_muster_stream_reserve = Ref{Ptr{Cvoid}}(C_NULL)
