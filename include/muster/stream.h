@@ -69,7 +69,9 @@ typedef struct muster_stream_stats {
     uint64_t caller_io;     /**< System calls for this stream made by the host's own threads. */
     uint64_t loop_io;       /**< System calls for this stream made by the progress engine. */
     uint64_t last_heard_ns; /**< CLOCK_MONOTONIC of the last sign of the peer, 0 if the transport has none. */
-    uint64_t reserved[3];   /**< Zero. */
+    uint64_t fan;           /**< Not 0: streams of this process with the same number are given one block at once by
+                                 muster_stream_write_owned_many(). */
+    uint64_t reserved[2];   /**< Zero. */
 } muster_stream_stats;
 
 /** Makes two connected ends in this process: what is written to one is read from the other.

@@ -294,6 +294,7 @@ void Stream::stats(muster_stream_stats &out) noexcept {
     out.caller_io = io.caller_io;
     out.loop_io = io.loop_io;
     out.last_heard_ns = io.last_heard_ns;
+    out.fan = reinterpret_cast<uintptr_t>(fan());
 }
 
 } // namespace muster

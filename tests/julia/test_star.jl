@@ -2,12 +2,12 @@
 # What a star has to stand: names that begin alike, workers that compute, deaths of masters and brokers, late brokers. Both
 # with links that move to shared memory (introduced) and with every byte through the broker (upgrade=no).
 #   julia test_star.jl [case]...             without a name, all of them
-# cases: names eleven busy later master_killed broker_killed slow missing
+# cases: names array eleven busy later master_killed broker_killed slow missing
 # (With the argument "master" it is the master that is killed.)
 using Test, Distributed, Muster, Sockets
 
 const flags = `--startup-file=no`
-const cases = "names eleven busy later master_killed broker_killed slow missing"
+const cases = "names array eleven busy later master_killed broker_killed slow missing"
 const chosen = isempty(ARGS) ? split(cases) : copy(ARGS)
 empty!(ARGS)
 case(f, name, text) = name in chosen ? (@testset "star: $text" begin Base.invokelatest(f) end) : nothing
@@ -115,6 +115,29 @@ case("eleven", "11 workers, each gets its own messages only") do
     w = add_named(1, 11)
     @test sort(parse.(Int, names_of(w))) == 1:11
     check_names(w)
+end
+
+case("array", "one array to all workers goes to the broker once, whatever becomes of one of them") do
+    w = add(4, "zmq"; upgrade = false)
+    star = first(values(Muster.own_brokers))
+    array = rand(3 * 10^6)
+    sums() = [@async remotecall_fetch(sum, p, array) for p in w]
+    before = Muster.stats(star).to_many
+    @test all(task -> fetch(task) == sum(array), sums())
+    @test within(() -> Muster.stats(star).to_many - before >= sizeof(array) / 2^18, 10)
+    # Different arrays, and more than one at a time.
+    tasks = [@async remotecall_fetch(sum, p, a) for a in (array, 2array, 3array) for p in w]
+    @test fetch.(tasks) == [sum(a) for a in (array, 2array, 3array) for p in w]
+    # One is stopped: the others are not kept waiting for it. Then it dies.
+    ospid = process_of(w[1])
+    run(`kill -STOP $ospid`)
+    tasks = sums()
+    @test within(() -> all(istaskdone, tasks[2:end]), 30)
+    @test all(task -> fetch(task) == sum(array), tasks[2:end])
+    run(`kill -KILL $ospid`)
+    @test within(() -> istaskdone(tasks[1]), 20)
+    @test outcome(tasks[1]) isa Union{ProcessExitedException, Base.IOError} # it was in the middle of its message
+    remove(w)
 end
 
 case("busy", "no call is lost or overtaken while the worker computes for 5 s") do

@@ -9,4 +9,4 @@ set -eu
 [ -e "$MUSTER_PLUGIN_PATH/muster-zmq.so" ] || { echo "no muster-zmq.so: built without libzmq"; exit 77; }
 cd "$MUSTER_ROOT/tests/julia"
 run() { echo "-- $*"; timeout -k 10 300 "$julia" --startup-file=no "$@"; }
-run test_star.jl names busy master_killed broker_killed slow missing
+run test_star.jl names array busy master_killed broker_killed slow missing

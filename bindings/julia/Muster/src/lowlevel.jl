@@ -264,7 +264,8 @@ struct muster_stream_stats # 128 bytes
     caller_io::UInt64
     loop_io::UInt64
     last_heard_ns::UInt64
-    reserved::NTuple{3, UInt64}
+    fan::UInt64
+    reserved::NTuple{2, UInt64}
 end
 
 # How to dial or listen; all zero means the defaults named here.

@@ -3,8 +3,9 @@
 #
 # Small writes are gathered until flush, large ones go straight from the caller's memory; reads come straight into the
 # caller's memory. Every call into the library looks once and returns: a task that has to wait parks on a condition that
-# the engine's callback notifies. No library thread ever holds a pointer into an array of the caller, except for a
-# write that was interrupted in the middle: what was left of it is copied, and that copy is handed over.
+# the engine's callback notifies. No library thread ever holds a pointer into an array of the caller, but for blocks that
+# several tasks write together (fan.jl), whose tasks wait for their release. What is left of a write that was
+# interrupted in the middle is copied, and that copy is handed over.
 
 const GATHER_BYTES = 64 * 1024  # gathered before a flush; from here on writes and reads pass through
 const TURN_BYTES = 4 << 20      # moved at a stretch before other tasks get a turn
@@ -346,6 +347,10 @@ end
     if count > GATHER_BYTES - s.gathered
         push_out(s)
         if count >= GATHER_BYTES
+            if count >= FAN_BYTES
+                number = fan_of(s)
+                number != 0 && write_together(s, number, p, count) && return count
+            end
             write_all(s, p, count)
             return count
         end
