@@ -120,13 +120,15 @@ def measure(case, repeats, scale, targets):
     return words
 
 
-# Groups with a program of their own, which prints the first eight columns.
-OTHER = {"julia": ["julia/run"], "julia-star": ["julia/run", "--star"]}
+# Groups with a program of their own, which prints the first eight columns. The last ones run only when they are named.
+OTHER = {group: ["julia/run", group] for group in ("julia", "julia-star", "julia-mpi")}
+WHEN_NAMED = {"scale": ["scale/run"]}
 
 
 def other_rows(group, smoke, repeats, targets):
     words = []
-    line = [os.path.join(HERE, OTHER[group][0])] + OTHER[group][1:]
+    program, *options = {**OTHER, **WHEN_NAMED}[group]
+    line = [os.path.join(HERE, program)] + options
     with subprocess.Popen(line + (["--smoke"] if smoke else ["--repeats", str(repeats)]), stdout=subprocess.PIPE,
                           text=True, process_group=0) as process:
         for text in process.stdout:

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 # One repeat of one transport: prints "figure<TAB>value" lines.
 #   julia distributed.jl <builtin|shm|unix|tcp|tcp-upgrade|star|star-through> <workers> [smoke]
+#   mpiexec -n <workers + 1> julia distributed.jl <mpi|mpi-only> <workers> [smoke]
 # builtin is Distributed's own TCP. tcp and unix keep Muster on its sockets; tcp-upgrade is Muster's default, which moves
 # links between processes of one host to shared memory. star is zmq://, with the broker in the master; star-through takes
-# every byte through that broker.
+# every byte through that broker. With mpi the ranks of a job are master and workers, from the start; mpi-only keeps every
+# byte in MPI, where mpi may move links to shared memory.
 using Distributed, Statistics
 
 const kind, count_, smoke = ARGS[1], parse(Int, ARGS[2]), length(ARGS) > 2
@@ -11,6 +13,7 @@ empty!(ARGS)
 kind == "builtin" || @eval using Muster
 
 const flags = `--startup-file=no`
+const among_ranks = kind in ("mpi", "mpi-only")
 start() = kind == "builtin" ? addprocs(count_; exeflags = flags) :
           kind in ("tcp", "unix") ?
           addprocs(MusterManager(count_; transport = kind, upgrade = false); exeflags = flags) :
@@ -22,9 +25,13 @@ start() = kind == "builtin" ? addprocs(count_; exeflags = flags) :
 say(figure, value) = (println(figure, '\t', value); flush(stdout))
 quick(n, m) = smoke ? m : n
 
-start() # compiles the master's side of it
-rmprocs(workers())
-say("addprocs", @elapsed(start()))
+if among_ranks
+    Muster.start_mpi_main(workers = count_, upgrade = kind == "mpi") # only rank 0 goes on
+else
+    start() # compiles the master's side of it
+    rmprocs(workers())
+    say("addprocs", @elapsed(start()))
+end
 const w = workers()
 
 @everywhere nop(x) = nothing
