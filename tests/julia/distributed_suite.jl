@@ -9,7 +9,7 @@
 #                 optional  make_topology_manager(np::Int) -> ClusterManager whose launch sets
 #                           wconfig.ident = i and wconfig.connect_idents = i+2:2:np
 #                 absent: the built-in LocalManager (TCP); that is the reference run.
-# env: SUITE_SKIP    comma separated line numbers of distributed_exec.jl top-level blocks to skip
+# env: SUITE_SKIP    top-level blocks of distributed_exec.jl to leave out: lines "<line number> <reason>"
 #      SUITE_TIMEOUT watchdog in seconds (default 900): prints the block it hangs in, exits 124
 #
 # How: testenv.jl only defines things unless `testenv_defined` exists, so this driver defines
@@ -22,7 +22,8 @@ module SuiteDriver
 using Test, Distributed
 const suite = abspath(ARGS[1])
 const manager_file = length(ARGS) > 1 ? abspath(ARGS[2]) : ""
-const skip = Set(parse.(Int, filter(!isempty, split(get(ENV, "SUITE_SKIP", ""), ','))))
+const skip = Dict(parse(Int, number) => reason
+    for (number, reason) in (split(text, ' '; limit = 2) for text in split(get(ENV, "SUITE_SKIP", ""), '\n'; keepempty = false)))
 const timeout = parse(Float64, get(ENV, "SUITE_TIMEOUT", "900"))
 const verbose = haskey(ENV, "SUITE_VERBOSE")
 const started = time()
@@ -31,7 +32,8 @@ const counts = Dict{Symbol,Int}()
 const problems = String[]
 const blocks = Ref(0)
 const through_custom = Ref(0)
-const by_own_manager = Ref(0)
+const by_own_manager = Dict{String, Int}() # how often, by name
+const left_out = String[]
 bump(k) = counts[k] = get(counts, k, 0) + 1
 
 mutable struct CountSet <: Test.AbstractTestSet end
@@ -54,8 +56,10 @@ function runfile(file)
             continue
         end
         current[] = "$(basename(file)):$line"
-        if basename(file) == "distributed_exec.jl" && line in skip
-            bump(:skipped_blocks); continue
+        if basename(file) == "distributed_exec.jl" && haskey(skip, line)
+            bump(:skipped_blocks)
+            push!(left_out, "$(current[]): $(skip[line])")
+            continue
         end
         if ex isa Expr && ex.head === :call && ex.args[1] === :include && ex.args[2] isa String
             runfile(joinpath(dirname(file), ex.args[2]))
@@ -90,7 +94,8 @@ function addprocs_suite(X; kw...)
         end
         return pids
     end
-    by_own_manager[] += 1  # ErrorSimulator, WorkerArgTester, RetainStdioTester: TCP by design
+    name = string(nameof(typeof(X))) # TCP by design
+    by_own_manager[name] = get(by_own_manager, name, 0) + 1
     return addprocs(X; extra..., kw...)
 end
 end # module
@@ -127,6 +132,8 @@ let t0 = time()
             " pass=", get(c, :pass, 0), " fail=", get(c, :fail, 0), " error=", get(c, :error, 0),
             " broken=", get(c, :broken, 0), " skipped_blocks=", get(c, :skipped_blocks, 0),
             " workers_via_custom=", SuiteDriver.through_custom[],
-            " addprocs_by_suite_managers=", SuiteDriver.by_own_manager[])
+            " addprocs_by_suite_managers=", sum(values(SuiteDriver.by_own_manager)))
+    foreach(text -> println("SUITE left out: ", text), SuiteDriver.left_out)
+    println("SUITE over its own managers' TCP: ", join(("$n x $name" for (name, n) in sort!(collect(SuiteDriver.by_own_manager))), ", "))
     exit(get(c, :fail, 0) + get(c, :error, 0) == 0 ? 0 : 1)
 end

@@ -14,8 +14,9 @@ export MUSTER_PLUGIN_PATH=${MUSTER_PLUGIN_PATH:-$(dirname "$MUSTER_LIBRARY")/plu
 suite_folder=$("$julia" --startup-file=no -e 'import Distributed; print(joinpath(dirname(dirname(pathof(Distributed))), "test"))')
 
 # Julia's own Distributed suite over one transport: run_suite <shm|unix|tcp|zmq|zmq-upgrade|mpi|mpi-upgrade>. Its pass mark was
-# measured with 1.5.3; block 1623 asks for the port of a TCPSocket.
+# measured with 1.5.3. It prints what it leaves out, and what it does with managers of its own whatever the transport is.
 run_suite() {
+    local without="1623 it asks a connection for its TCP port"
     local log="$root/build/logs/julia-suite-$1.log" version
     version=$("$julia" --startup-file=no -e 'print(VERSION)')
     mkdir -p "$root/build/logs"
@@ -27,7 +28,7 @@ run_suite() {
         others=(: -n 44 "$julia" --check-bounds=yes --startup-file=no --depwarn=error
             -e 'using Distributed; import Muster; Muster.start_mpi_main()')
     fi
-    MUSTER_TRANSPORT=$1 SUITE_SKIP=1623 SUITE_TIMEOUT=${SUITE_TIMEOUT:-540} "${start[@]}" --startup-file=no \
+    MUSTER_TRANSPORT=$1 SUITE_SKIP=$without SUITE_TIMEOUT=${SUITE_TIMEOUT:-540} "${start[@]}" --startup-file=no \
         "$root/tests/julia/distributed_suite.jl" "$suite_folder" "$root/tests/julia/suite_manager.jl" "${others[@]}" >"$log" 2>&1 || {
         tail -n 40 "$log"
         return 1

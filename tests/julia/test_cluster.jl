@@ -4,6 +4,7 @@
 #   julia test_cluster.jl [case]...         without a name, all of them
 # cases: launch ssh served topology busy dropped killed interrupted secret upgrade guest large many
 using Test, Distributed, Muster
+include("helpers.jl")
 
 const transport = get(ENV, "MUSTER_TRANSPORT", "shm")
 const scheme = replace(transport, "-upgrade" => "")
@@ -14,28 +15,6 @@ const chosen = isempty(ARGS) ? split("launch ssh served topology busy dropped ki
 empty!(ARGS)
 # (invokelatest: a case that was not chosen is not compiled either.)
 case(f, name, text) = name in chosen ? (@testset "$text ($transport)" begin Base.invokelatest(f) end) : nothing
-
-within(f, seconds) = timedwait(f, Float64(seconds); pollint = 0.01) === :ok
-alive(pid) = isdir("/proc/$pid") && !occursin(") Z", read("/proc/$pid/stat", String))
-# Runs f on the worker and returns once it runs there: f's process answers nothing until it is over.
-function occupy(f, p)
-    sign = tempname()
-    task = @async remotecall_fetch((f, sign) -> (touch(sign); f()), p, f, sign)
-    within(() -> isfile(sign), 60) || error("worker $p did not begin")
-    sleep(0.1)
-    rm(sign)
-    return task
-end
-process_of(p) = Distributed.worker_from_id(p).config.ospid
-# The innermost of what addprocs or a task threw.
-function cause(e)
-    while e isa CompositeException || e isa TaskFailedException || e isa CapturedException || e isa RemoteException
-        e = e isa CompositeException ? e.exceptions[1] :
-            e isa TaskFailedException ? (isdefined(e, :task) ? e.task.exception : e) :
-            e isa RemoteException ? e.captured : e.ex
-    end
-    return e
-end
 
 case("launch", "workers get what addprocs was told, and failures say why") do
     mktempdir() do folder

@@ -2,6 +2,7 @@
 # kill -9 of the master: its workers are gone within 5 s, one in the middle of a 60 s computation, too.
 #   julia test_master_killed.jl              (runs itself as the master, with the argument "master")
 using Test, Distributed, Muster
+include("helpers.jl")
 
 const transport = get(ENV, "MUSTER_TRANSPORT", "shm")
 
@@ -17,8 +18,6 @@ if ARGS == ["master"]
     flush(stdout)
     sleep(1000)
 end
-
-alive(pid) = isdir("/proc/$pid") && !occursin(") Z", read("/proc/$pid/stat", String))
 
 @testset "workers do not outlive a killed master ($transport)" begin
     master = open(`$(Base.julia_cmd()) --startup-file=no $(abspath(PROGRAM_FILE)) master`, "r")

@@ -2,12 +2,10 @@
 # Workers launched by ssh, with a real OpenSSH server: one of our own on a loopback port, with keys made here, for the
 # current user, in a folder that is removed. The rest of what the ssh manager does is in test_cluster.jl, case ssh.
 using Test, Distributed, Sockets, Muster
+include("helpers.jl")
 
 const flags = `--startup-file=no`
 ENV["JULIA_WORKER_TIMEOUT"] = "180" # a login, and a Julia that starts on a machine with other work
-within(f, seconds) = timedwait(f, Float64(seconds); pollint = 0.02) === :ok
-alive(pid) = isdir("/proc/$pid") && !occursin(") Z", read("/proc/$pid/stat", String))
-process_of(p) = Distributed.worker_from_id(p).config.ospid
 quoted(path) = "\"$path\"" # as the configuration files of ssh want it
 
 function free_port()
@@ -126,10 +124,7 @@ end
 
 function interrupt_and_remove(w, config)
     ospids = process_of.(w)
-    sign = tempname()
-    computing = @async remotecall_fetch(sign -> (touch(sign); x = 0.0; while true; x += sum(rand(100)); end), w[1], sign)
-    @test within(() -> isfile(sign), 60)
-    rm(sign)
+    computing = occupy(() -> (x = 0.0; while true; x += sum(rand(100)); end), w[1])
     interrupt(w[1])
     @test within(() -> istaskdone(computing), 20)
     # The connection that started a worker carries its output, no more than that.

@@ -5,6 +5,7 @@
 # cases: names array eleven busy later master_killed broker_killed slow missing
 # (With the argument "master" it is the master that is killed.)
 using Test, Distributed, Muster, Sockets
+include("helpers.jl")
 
 const flags = `--startup-file=no`
 const cases = "names array eleven busy later master_killed broker_killed slow missing"
@@ -12,31 +13,9 @@ const chosen = isempty(ARGS) ? split(cases) : copy(ARGS)
 empty!(ARGS)
 case(f, name, text) = name in chosen ? (@testset "star: $text" begin Base.invokelatest(f) end) : nothing
 
-within(f, seconds) = timedwait(f, Float64(seconds); pollint = 0.01) === :ok
-alive(pid) = isdir("/proc/$pid") && !occursin(") Z", read("/proc/$pid/stat", String))
-process_of(p) = Distributed.worker_from_id(p).config.ospid
 add(n, transport; upgrade = true, options...) =
     addprocs(MusterManager(n; transport = transport, upgrade = upgrade); exeflags = flags, options...)
 remove(w) = (left = intersect(w, workers()); isempty(left) || rmprocs(left))
-relayed(p, q) = remotecall_fetch(q -> remotecall_fetch(myid, q), p, q)
-# Runs f on the worker and returns once it runs there: f's process answers nothing until it is over.
-function occupy(f, p)
-    sign = tempname()
-    task = @async remotecall_fetch((f, sign) -> (touch(sign); f()), p, f, sign)
-    within(() -> isfile(sign), 60) || error("worker $p did not begin")
-    rm(sign)
-    return task
-end
-# The innermost of what addprocs or a task threw.
-function cause(e)
-    while e isa CompositeException || e isa TaskFailedException || e isa CapturedException || e isa RemoteException
-        e = e isa CompositeException ? e.exceptions[1] :
-            e isa TaskFailedException ? (isdefined(e, :task) ? e.task.exception : e) :
-            e isa RemoteException ? e.captured : e.ex
-    end
-    return e
-end
-outcome(task) = try fetch(task) catch e; cause(e) end
 
 if chosen == ["master"]
     w = add(2, ENV["STAR_TRANSPORT"]; upgrade = ENV["STAR_UPGRADE"] == "yes")

@@ -81,12 +81,13 @@ On rank 0: removes the workers that are ranks of the job, and lets ranks that wa
 since all ranks leave MPI together. (Without it, the same happens when rank 0 exits.)
 """
 function stop_mpi_main(::Union{Nothing, MPIManager} = nothing)
-    mine = [w.id for w in Distributed.PGRP.workers if w isa Distributed.Worker && is_rank(w)]
+    mine = [w.id for w in rank_workers()]
     isempty(mine) || rmprocs(mine)
     dismiss_ranks()
     return nothing
 end
-is_rank(w) = isdefined(w, :config) && w.config.userdata isa OfRank
+rank_workers() = filter(is_rank, Distributed.PGRP.workers)
+is_rank(w) = w isa Distributed.Worker && isdefined(w, :config) && w.config.userdata isa OfRank
 
 "How many ranks of the job are not workers yet, nor were."
 free_ranks() = mpi_job[] === nothing ? 0 : length(still_there(mpi_job[]))
@@ -111,7 +112,8 @@ end
 
 still_there(j::Job) = filter!(rank -> haskey(j.keepers, rank), j.free)
 
-# What is written to them leaves before the context is closed.
+# Returns when they have heard it: a rank whose stream to rank 0 ends before that is killed. Workers that could not be
+# removed, since they compute, are not waited for.
 function dismiss_ranks()
     j = mpi_job[]
     j === nothing && return nothing
@@ -123,6 +125,8 @@ function dismiss_ranks()
         catch # it has gone already
         end
     end
+    busy = [w.config.userdata.rank for w in rank_workers()]
+    timedwait(() -> all(in(busy), keys(j.keepers)), Float64(Distributed.worker_timeout()); pollint = 0.01)
     return nothing
 end
 
@@ -191,7 +195,11 @@ end
 function serve_keeper(stream::MusterStream)
     LowLevel.muster_stream_exit_with_peer(stream.handle, GRACE_NS)
     keeper_stream[] = stream
-    said = readline(stream)
-    said == LEAVE || println(stderr, "rank 0 is gone")
-    exit(said == LEAVE ? 0 : 1)
+    if readline(stream) == LEAVE
+        outlive_master() # at once: until the process has ended by itself may take a while
+        close(stream)    # rank 0 waits for this
+        exit(0)
+    end
+    println(stderr, "rank 0 is gone")
+    exit(1)
 end
