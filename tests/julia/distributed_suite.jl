@@ -22,8 +22,8 @@ module SuiteDriver
 using Test, Distributed
 const suite = abspath(ARGS[1])
 const manager_file = length(ARGS) > 1 ? abspath(ARGS[2]) : ""
-const skip = Dict(parse(Int, number) => reason
-    for (number, reason) in (split(text, ' '; limit = 2) for text in split(get(ENV, "SUITE_SKIP", ""), '\n'; keepempty = false)))
+skipped(text) = (words = split(text, ' '; limit = 2); parse(Int, words[1]) => words[2])
+const skip = Dict(skipped.(split(get(ENV, "SUITE_SKIP", ""), '\n'; keepempty = false)))
 const timeout = parse(Float64, get(ENV, "SUITE_TIMEOUT", "900"))
 const verbose = haskey(ENV, "SUITE_VERBOSE")
 const started = time()
@@ -134,6 +134,7 @@ let t0 = time()
             " workers_via_custom=", SuiteDriver.through_custom[],
             " addprocs_by_suite_managers=", sum(values(SuiteDriver.by_own_manager)))
     foreach(text -> println("SUITE left out: ", text), SuiteDriver.left_out)
-    println("SUITE over its own managers' TCP: ", join(("$n x $name" for (name, n) in sort!(collect(SuiteDriver.by_own_manager))), ", "))
+    own = sort!(collect(SuiteDriver.by_own_manager))
+    println("SUITE over its own managers' TCP: ", join(("$n x $name" for (name, n) in own), ", "))
     exit(get(c, :fail, 0) + get(c, :error, 0) == 0 ? 0 : 1)
 end

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# about: mpi:// with MPICH, the other family of MPI
+# about: mpi:// with MPICH, the other family of MPI, and Julia's Distributed on its ranks where there is a Julia
 # tier: full
 # parts: mpich
 # timeout: 1200
@@ -13,4 +13,13 @@ cmake --build build/mpich -j "$(nproc)" --target muster muster_cli plugin_mpi mp
 labels='^(quick|full)$'
 [ "$MUSTER_TIER" = long ] && labels='.'
 cd build/mpich
-exec ctest -R '^mpi\.' -L "$labels" --output-on-failure
+ctest -R '^mpi\.' -L "$labels" --output-on-failure
+"$MUSTER_ROOT/tests/julia/get-julia" >/dev/null 2>&1 || exit 0
+export MUSTER_LIBRARY=$PWD/libmuster.so MUSTER_PLUGIN_PATH=$PWD/plugins
+. "$MUSTER_ROOT/tests/julia/env.sh"
+cd "$MUSTER_ROOT/tests/julia"
+"$julia" --startup-file=no -e 'import Muster'
+for mode in introduced mpi some-secrets; do
+    echo "-- mpiexec of MPICH: $mode"
+    timeout -k 10 200 mpiexec.mpich -n 5 "$julia" --startup-file=no test_mpi.jl $mode
+done

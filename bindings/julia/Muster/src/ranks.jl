@@ -150,7 +150,8 @@ function meet_ranks(ours::Dict{String, String})::Ranks
     with = [card["given"] == "yes" for card in cards]
     if any(with) && !all(with)
         error("rank $(findfirst(with) - 1) of the job was given a secret and rank $(findfirst(!, with) - 1) was not: " *
-              "MUSTER_SECRET_FILE or MUSTER_SECRET has to be set for all of them or none (with Open MPI: mpirun -x MUSTER_SECRET_FILE)")
+              "MUSTER_SECRET_FILE or MUSTER_SECRET has to be set for all of them or none " *
+              "(with Open MPI: mpirun -x MUSTER_SECRET_FILE)")
     end
     if rank != 0 && !given
         early === nothing || error("this rank has used Muster before it knew the job's secret")
