@@ -28,6 +28,7 @@ ranks 0 introduced
 ranks 0 mpi
 ranks any killed --enable-recovery # the status may be that of the killed one
 ranks any killed-mpi --enable-recovery
+ranks 0 slow
 ranks 0 some-secrets
 JULIA_WORKER_TIMEOUT=20 ranks any other-secret # rank 2 never hears of rank 0
 echo "-- rank 0 is killed"
