@@ -164,7 +164,9 @@ namespace {
 
 class Process final : public Peer {
   public:
-    Process(const Host &host, const Options &options, const std::string &secret, const std::string &address) {
+    // What fails here ends the process as well: the destructor of what Process() has made runs.
+    Process(const Host &host, const Options &options, const std::string &secret, const std::string &address)
+        : Process() {
         int secret_pipe[2], answer_pipe[2];
         if (pipe2(secret_pipe, O_CLOEXEC) != 0 || pipe2(answer_pipe, O_CLOEXEC) != 0) fail("no pipe");
         const std::string slowdown = std::to_string(options.slowdown), parent = std::to_string(getpid());
@@ -233,6 +235,8 @@ class Process final : public Peer {
     bool separate() const override { return true; }
 
   private:
+    Process() = default;
+
     muster_process *process_ = nullptr;
     int answers_ = -1;
     std::string address_;
