@@ -158,7 +158,7 @@ void Broker::watch(int fd, uint32_t news) {
 Broker::~Broker() {
     stop(0);
     parent_.reset();
-    monitor_.close();
+    monitor_.close(); // before the socket it watches
     zap_.close();
     router_.close();
     if (zmq_ != nullptr)

@@ -77,7 +77,9 @@ class Socket {
     void *socket_ = nullptr;
 };
 
-// What happens to a socket's connections. The name is an endpoint of its own within the context.
+// What happens to a socket's connections. The name is an endpoint of its own within the context. libzmq's threads wait
+// until somebody takes what they tell, for ever when nobody can: so it is told to stop before the reader goes. Ends
+// before the socket that is watched.
 class Monitor {
   public:
     struct Event {
@@ -86,12 +88,21 @@ class Monitor {
         std::string address;
     };
     Monitor() = default;
+    ~Monitor() { close(); }
+    Monitor(const Monitor &) = delete;
+    Monitor &operator=(const Monitor &) = delete;
     bool open(void *context, Socket &watched, const std::string &name) {
-        if (zmq_socket_monitor(watched.get(), name.c_str(), ZMQ_EVENT_ALL) != 0) return false;
         socket_ = Socket(context, ZMQ_PAIR);
-        return socket_ && zmq_connect(socket_.get(), name.c_str()) == 0;
+        if (!socket_ || zmq_socket_monitor(watched.get(), name.c_str(), ZMQ_EVENT_ALL) != 0) return false;
+        watched_ = watched.get();
+        if (zmq_connect(socket_.get(), name.c_str()) == 0) return true;
+        close();
+        return false;
     }
-    void close() noexcept { socket_.close(); }
+    void close() noexcept {
+        if (void *const watched = std::exchange(watched_, nullptr)) zmq_socket_monitor(watched, nullptr, 0);
+        socket_.close();
+    }
     int fd() const noexcept { return socket_.fd(); }
     bool next(Event &event) {
         Message first, second;
@@ -106,6 +117,7 @@ class Monitor {
     }
 
   private:
+    void *watched_ = nullptr;
     Socket socket_;
 };
 

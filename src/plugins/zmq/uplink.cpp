@@ -58,7 +58,6 @@ bool Uplink::send(const Head &head, std::string_view payload) noexcept {
 void Uplink::leave(int64_t linger_ms) noexcept {
     if (!socket_) return;
     socket_.set(ZMQ_LINGER, static_cast<int>(linger_ms));
-    zmq_socket_monitor(socket_.get(), nullptr, 0);
     monitor_.close();
     socket_.close();
     state_ = State::lost;

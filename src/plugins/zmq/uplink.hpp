@@ -74,7 +74,7 @@ class Uplink {
     Nonce nonce_{};
     uint64_t id_ = 0;
     Socket socket_;
-    Monitor monitor_;
+    Monitor monitor_; // of socket_
 };
 
 // What every socket between members and brokers is set to; a broker's connections are watched over by libzmq as well.
