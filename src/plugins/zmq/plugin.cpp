@@ -77,9 +77,14 @@ Star *Plugin::star(std::string_view authority, BrokerAddress &address, std::stri
     return place.get();
 }
 
-Star *Plugin::star_of(uint64_t peer) noexcept {
-    const auto found = owners_.find(peer);
-    return found == owners_.end() ? nullptr : found->second;
+uint64_t Plugin::own(Star &star, uint64_t id) {
+    owned_.emplace(next_peer_, Owned{&star, id});
+    return next_peer_++;
+}
+
+Plugin::Owned Plugin::owned(uint64_t peer) const noexcept {
+    const auto found = owned_.find(peer);
+    return found == owned_.end() ? Owned{} : found->second;
 }
 
 void Plugin::withdraw(std::string_view authority) {
@@ -161,29 +166,36 @@ muster_status op_resolve(void *self, const char *authority, uint64_t authority_b
 
 muster_status op_send(void *self, uint64_t peer, const muster_span *spans, uint32_t span_count) {
     return guarded([&]() -> muster_status {
-        Star *const star = of(self).star_of(peer);
-        return star == nullptr ? MUSTER_E_PEER : star->send(peer, spans, span_count);
+        const auto [star, id] = of(self).owned(peer);
+        return star == nullptr ? MUSTER_E_PEER : star->send(id, spans, span_count);
     });
 }
 
 muster_status op_send_segment(void *self, uint64_t peer, void *segment, uint64_t offset_bytes, uint64_t size_bytes) {
     return guarded([&]() -> muster_status {
-        Star *const star = of(self).star_of(peer);
-        return star == nullptr ? MUSTER_E_PEER : star->send_segment(peer, segment, offset_bytes, size_bytes);
+        const auto [star, id] = of(self).owned(peer);
+        return star == nullptr ? MUSTER_E_PEER : star->send_segment(id, segment, offset_bytes, size_bytes);
     });
 }
 
 muster_status op_send_many(void *self, const uint64_t *peers, uint32_t peer_count, void *segment, uint64_t offset_bytes,
                            uint64_t size_bytes) {
     return guarded([&]() -> muster_status {
-        Star *const star = of(self).star_of(peers[0]);
-        return star == nullptr ? MUSTER_E_PEER : star->send_many(peers, peer_count, segment, offset_bytes, size_bytes);
+        Star *const star = of(self).owned(peers[0]).star;
+        std::vector<uint64_t> ids;
+        for (uint32_t i = 0; i < peer_count; i++) {
+            const auto [other, id] = of(self).owned(peers[i]);
+            if (other == nullptr) return MUSTER_E_PEER;
+            if (other != star) return MUSTER_E_UNSUPPORTED;
+            ids.push_back(id);
+        }
+        return star->send_many(ids, segment, offset_bytes, size_bytes);
     });
 }
 
 void op_forget(void *self, uint64_t peer) {
     guarded([&]() -> muster_status {
-        if (Star *const star = of(self).star_of(peer)) star->forget(peer);
+        if (const auto [star, id] = of(self).owned(peer); star != nullptr) star->forget(peer, id);
         return MUSTER_OK;
     });
 }

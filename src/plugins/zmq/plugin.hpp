@@ -41,9 +41,15 @@ class Plugin {
 
     muster_status start(muster_endpoint *endpoint, muster_error *error);
     Star *star(std::string_view authority, BrokerAddress &address, std::string &why); // nullptr: why
-    Star *star_of(uint64_t peer) noexcept;
-    void own(uint64_t peer, Star &star) { owners_[peer] = &star; }
-    void disown(uint64_t peer) noexcept { owners_.erase(peer); }
+    // A member as the library knows it: numbers of this process's own, for what one broker calls its members says
+    // nothing about another's, and one broker may be reached under two addresses.
+    struct Owned {
+        Star *star = nullptr;
+        uint64_t id = 0; // the broker's number
+    };
+    uint64_t own(Star &star, uint64_t id);
+    Owned owned(uint64_t peer) const noexcept; // no star: nobody's
+    void disown(uint64_t peer) noexcept { owned_.erase(peer); }
 
   private:
     const muster_host *const host_;
@@ -52,8 +58,8 @@ class Plugin {
     Keys keys_;
     std::string own_name_;
     std::map<std::string, std::unique_ptr<Star>> stars_;
-    // Numbers of two brokers differ by their random prefixes.
-    std::unordered_map<uint64_t, Star *> owners_;
+    std::unordered_map<uint64_t, Owned> owned_;
+    uint64_t next_peer_ = 1;
 };
 
 } // namespace star

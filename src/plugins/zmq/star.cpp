@@ -13,6 +13,8 @@ namespace {
 constexpr int64_t first_pause_ns = 20'000'000, longest_pause_ns = 2'000'000'000;
 constexpr int64_t tick_ns = 1'000'000'000;
 constexpr int64_t linger_ms = 2'000;
+constexpr uint64_t window_max = uint64_t{1} << 30; // a broker's bound
+constexpr size_t peers_max = 1 << 18;              // known at a time
 // Smaller messages are copied: a segment is more than they are worth.
 constexpr size_t lend_min = 16 * 1024;
 
@@ -24,7 +26,7 @@ struct Lent {
 
 void give_back(void *, void *hint) {
     const Lent lent = *static_cast<Lent *>(hint); // it lies in what is given back
-    lent.host->give_segment(lent.host, lent.segment);
+    if (lent.segment != nullptr) lent.host->give_segment(lent.host, lent.segment);
 }
 
 } // namespace
@@ -71,7 +73,8 @@ Star::Star(Plugin &plugin, BrokerAddress address) : plugin_(plugin), address_(st
 
 Star::~Star() {
     leave();
-    for (const auto &[id, peer] : peers_) plugin_.disown(id);
+    for (const auto &[id, peer] : peers_) plugin_.disown(peer.number);
+    for (const uint64_t number : lost_) plugin_.disown(number);
 }
 
 // ---- the connection
@@ -137,14 +140,7 @@ void Star::look() {
     for (auto &[name, state] : names_) state.ours = false;
     for (const auto &[number, asked] : std::exchange(asked_, {}))
         if (asked.question != 0) plugin_.answer(asked.claim, asked.question, down_status_, 0, why);
-    for (const auto &[id, peer] : std::exchange(peers_, {})) {
-        if (!peer.known) {
-            plugin_.disown(id);
-            continue;
-        }
-        lost_.push_back(id); // it stays the library's until forget
-        plugin_.host()->peer_lost(plugin_.endpoint(), id, MUSTER_E_PEER, 0, why.data(), why.size());
-    }
+    for (const auto &[id, peer] : std::exchange(peers_, {})) tell_lost(peer, why);
     if (!names_.empty()) retry_later();
 }
 
@@ -178,7 +174,7 @@ void Star::up_lost(muster_status status, const std::string &why) {
 }
 
 void Star::up_ready(uint64_t, uint64_t window) {
-    window_ = std::max<uint64_t>(window, 1);
+    window_ = std::clamp<uint64_t>(window, 1, window_max);
     pause_ns_ = 0;
     plugin_.log(MUSTER_LOG_INFO, "a member at " + address_.place);
     for (auto &[number, asked] : asked_)
@@ -233,8 +229,11 @@ void Star::answered(const Head &head, std::string_view payload) {
     const Asked asked = found->second;
     asked_.erase(found);
     if (!asked.claim) {
-        if (answer.status == MUSTER_OK) peer(head.from).known = true;
-        return plugin_.answer(false, asked.question, answer.status, head.from, printable(answer.text));
+        Peer *const who = answer.status == MUSTER_OK ? peer(head.from) : nullptr;
+        if (who != nullptr) who->known = true;
+        if (who == nullptr && answer.status == MUSTER_OK) answer.status = MUSTER_E_LIMIT;
+        return plugin_.answer(false, asked.question, answer.status, who != nullptr ? who->number : 0,
+                              printable(answer.text));
     }
     if (answer.status == MUSTER_OK) {
         Name &name = names_[asked.name];
@@ -255,14 +254,20 @@ void Star::answered(const Head &head, std::string_view payload) {
 // ---- bytes
 // -----------------------------------------------------------------------------------------------------------
 
-Star::Peer &Star::peer(uint64_t id) {
-    const auto [found, fresh] = peers_.try_emplace(id);
-    if (fresh) {
-        plugin_.own(id, *this);
-        const uint32_t flags = (address_.curve ? MUSTER_PLUGIN_SEALS : 0) | (address_.local ? MUSTER_PLUGIN_LOCAL : 0);
-        plugin_.host()->peer_flags(plugin_.endpoint(), id, flags);
-    }
-    return found->second;
+Star::Peer *Star::peer(uint64_t id) {
+    if (const auto found = peers_.find(id); found != peers_.end()) return &found->second;
+    if (peers_.size() >= peers_max) return nonsense("the broker tells of too many members"), nullptr;
+    Peer &fresh = peers_[id];
+    fresh.number = plugin_.own(*this, id);
+    const uint32_t flags = (address_.curve ? MUSTER_PLUGIN_SEALS : 0) | (address_.local ? MUSTER_PLUGIN_LOCAL : 0);
+    plugin_.host()->peer_flags(plugin_.endpoint(), fresh.number, flags);
+    return &fresh;
+}
+
+// The end of this connection, told as soon as the uplink has returned.
+void Star::nonsense(const char *what) {
+    up_lost(MUSTER_E_PROTOCOL, what);
+    look_soon();
 }
 
 bool Star::may_send(Peer &peer, size_t message_bytes) {
@@ -304,37 +309,40 @@ muster_status Star::send_segment(uint64_t id, void *segment, size_t offset, size
     auto *const start = static_cast<unsigned char *>(segment) + offset - head_bytes;
     put_head(start, Head{Kind::data, 0, id, uplink_->id()});
     Message message;
-    return sent(found->second, message, lend(message, plugin_.host(), segment, start, head_bytes + size));
-}
-
-bool Star::lend(Message &message, const muster_host *host, void *segment, void *start, size_t size) {
-    Lent *const lent = new (segment) Lent{host, segment};
-    return message.lend(start, size, give_back, lent);
+    Lent *const lent = new (segment) Lent{plugin_.host(), segment};
+    const muster_status status = sent(found->second, message, message.lend(start, head_bytes + size, give_back, lent));
+    if (status != MUSTER_OK) lent->segment = nullptr; // it stays the library's
+    return status;
 }
 
 // Each peer's window counts the message as if it were its alone.
-muster_status Star::send_many(const uint64_t *peers, uint32_t count, void *segment, size_t offset, size_t size) {
+muster_status Star::send_many(const std::vector<uint64_t> &ids, void *segment, size_t offset, size_t size) {
     if (!uplink_ || !uplink_->ready()) return MUSTER_E_PEER;
     bool full = false;
-    for (uint32_t i = 0; i < count; i++) {
-        const auto found = peers_.find(peers[i]);
-        if (found == peers_.end()) return MUSTER_E_UNSUPPORTED;
+    for (const uint64_t id : ids) {
+        const auto found = peers_.find(id);
+        if (found == peers_.end()) return MUSTER_E_PEER;
         full = !may_send(found->second, head_bytes + size) || full;
     }
     if (full) return MUSTER_AGAIN;
-    const size_t list = size_t{count} * 8;
+    const size_t list = ids.size() * 8;
     auto *const start = static_cast<unsigned char *>(segment) + offset - list - head_bytes;
-    put_head(start, Head{Kind::group, count, 0, uplink_->id()});
-    for (uint32_t i = 0; i < count; i++) put_u64(start + head_bytes + size_t{8} * i, peers[i]);
+    put_head(start, Head{Kind::group, static_cast<uint32_t>(ids.size()), 0, uplink_->id()});
+    for (size_t i = 0; i < ids.size(); i++) put_u64(start + head_bytes + 8 * i, ids[i]);
+    Lent *const lent = new (segment) Lent{plugin_.host(), segment};
     Message message;
-    if (!lend(message, plugin_.host(), segment, start, head_bytes + list + size)) return MUSTER_E_NOMEM;
-    if (!uplink_->send(message)) return MUSTER_E_PEER;
-    for (uint32_t i = 0; i < count; i++) peers_.find(peers[i])->second.out += cost(head_bytes + size);
+    const bool made = message.lend(start, head_bytes + list + size, give_back, lent);
+    if (!made || !uplink_->send(message)) {
+        lent->segment = nullptr; // it stays the library's
+        return made ? MUSTER_E_PEER : MUSTER_E_NOMEM;
+    }
+    for (const uint64_t id : ids) peers_.find(id)->second.out += cost(head_bytes + size);
     if (uplink_->readable()) look_soon();
     return MUSTER_OK;
 }
 
 void Star::up_message(const Head &head, Message &message) {
+    if (down_) return;
     const std::string_view payload(reinterpret_cast<char *>(message.data()) + head_bytes, message.size() - head_bytes);
     const auto *bytes = reinterpret_cast<const unsigned char *>(payload.data());
     switch (head.kind) {
@@ -354,8 +362,10 @@ void Star::up_message(const Head &head, Message &message) {
 }
 
 void Star::data(uint64_t from, const unsigned char *bytes, size_t size) {
-    peer(from).known = true;
-    plugin_.host()->message(plugin_.endpoint(), from, bytes, size);
+    Peer *const sender = peer(from);
+    if (sender == nullptr) return;
+    sender->known = true;
+    plugin_.host()->message(plugin_.endpoint(), sender->number, bytes, size);
     taken(from, head_bytes + size);
 }
 
@@ -364,17 +374,19 @@ void Star::data_for_many(const Head &head, const unsigned char *bytes, size_t si
     if (size < list) return;
     uint32_t index = 0;
     while (index < head.word && get_u64(bytes + size_t{8} * index) != uplink_->id()) index++;
-    if (index == head.word) return;
-    peer(head.from).known = true;
-    plugin_.host()->message_to_many(plugin_.endpoint(), head.from, bytes + list, size - list, index, head.word);
+    Peer *const sender = index == head.word ? nullptr : peer(head.from);
+    if (sender == nullptr) return;
+    sender->known = true;
+    plugin_.host()->message_to_many(plugin_.endpoint(), sender->number, bytes + list, size - list, index, head.word);
     taken(head.from, head_bytes + size - list);
 }
 
 // Small steps are told together.
 void Star::taken(uint64_t from, size_t message_bytes) {
-    Peer &sender = peer(from);
-    sender.due += cost(message_bytes);
-    if (sender.due >= window_ / 4) give_credit(from, sender);
+    const auto sender = peers_.find(from); // the library may have forgotten it meanwhile
+    if (sender == peers_.end()) return;
+    sender->second.due += cost(message_bytes);
+    if (sender->second.due >= window_ / 4) give_credit(from, sender->second);
 }
 
 void Star::give_credit(uint64_t id, Peer &peer) {
@@ -389,27 +401,25 @@ void Star::credit(uint64_t from, uint64_t bytes) {
     Peer &to = found->second;
     to.out -= std::min(to.out, bytes);
     if (!to.known) return settle(from, to);
-    if (std::exchange(to.blocked, false)) plugin_.host()->ready(plugin_.endpoint(), from);
+    if (std::exchange(to.blocked, false)) plugin_.host()->ready(plugin_.endpoint(), to.number);
 }
 
 void Star::lost(uint64_t who, std::string_view text) {
     const auto found = peers_.find(who);
     if (found == peers_.end()) return;
-    const bool known = found->second.known;
+    const Peer gone = found->second;
     peers_.erase(found);
-    if (!known) return plugin_.disown(who);
-    lost_.push_back(who);
-    const std::string why = printable(text);
-    plugin_.host()->peer_lost(plugin_.endpoint(), who, MUSTER_E_PEER, 0, why.data(), why.size());
+    tell_lost(gone, printable(text));
 }
 
-void Star::forget(uint64_t id) {
-    const auto gone = std::find(lost_.begin(), lost_.end(), id);
-    if (gone != lost_.end()) {
-        lost_.erase(gone);
-        if (peers_.count(id) == 0) plugin_.disown(id);
-        return;
-    }
+void Star::tell_lost(const Peer &peer, const std::string &why) {
+    if (!peer.known) return plugin_.disown(peer.number);
+    lost_.insert(peer.number); // it stays the library's until forget
+    plugin_.host()->peer_lost(plugin_.endpoint(), peer.number, MUSTER_E_PEER, 0, why.data(), why.size());
+}
+
+void Star::forget(uint64_t number, uint64_t id) {
+    if (lost_.erase(number) != 0) return plugin_.disown(number);
     const auto found = peers_.find(id);
     if (found == peers_.end()) return;
     found->second.known = false;
@@ -422,8 +432,9 @@ void Star::forget(uint64_t id) {
 void Star::settle(uint64_t id, Peer &peer) {
     if (peer.known || peer.out != 0) return;
     if (uplink_ && uplink_->ready()) uplink_->send(Head{Kind::part, 0, id, uplink_->id()});
+    const uint64_t number = peer.number;
     peers_.erase(id);
-    plugin_.disown(id);
+    plugin_.disown(number);
 }
 
 } // namespace star

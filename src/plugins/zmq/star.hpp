@@ -8,6 +8,7 @@
 
 #include <map>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace star {
@@ -36,18 +37,20 @@ class Star final : public UplinkOwner {
     void find(const std::string &name, uint64_t question);
     void claim(const std::string &name, uint64_t question);
     void release(const std::string &name);
-    muster_status send(uint64_t peer, const muster_span *spans, uint32_t count);
-    muster_status send_segment(uint64_t peer, void *segment, size_t offset, size_t size);
-    // To peers of this star; `offset` leaves room for the head and their numbers.
-    muster_status send_many(const uint64_t *peers, uint32_t count, void *segment, size_t offset, size_t size);
-    void forget(uint64_t peer);
+    // By the broker's numbers.
+    muster_status send(uint64_t id, const muster_span *spans, uint32_t count);
+    muster_status send_segment(uint64_t id, void *segment, size_t offset, size_t size);
+    // `offset` leaves room for the head and the numbers.
+    muster_status send_many(const std::vector<uint64_t> &ids, void *segment, size_t offset, size_t size);
+    void forget(uint64_t number, uint64_t id); // the library's, the broker's
     void leave();
     const BrokerAddress &address() const noexcept { return address_; }
 
   private:
     struct Peer {
-        uint64_t out = 0; // cost of what was sent and not credited yet
-        uint64_t due = 0; // of what was taken and not told yet
+        uint64_t number = 0; // the library's
+        uint64_t out = 0;    // cost of what was sent and not credited yet
+        uint64_t due = 0;    // of what was taken and not told yet
         bool blocked = false, known = false;
     };
     struct Asked {
@@ -76,9 +79,10 @@ class Star final : public UplinkOwner {
     void taken(uint64_t from, size_t message_bytes);
     void credit(uint64_t from, uint64_t bytes);
     void lost(uint64_t who, std::string_view text);
-    Peer &peer(uint64_t id);
+    Peer *peer(uint64_t id); // nullptr: no more of them
+    void nonsense(const char *what);
+    void tell_lost(const Peer &peer, const std::string &why); // one that is among peers_ no more
     bool may_send(Peer &peer, size_t message_bytes);
-    static bool lend(Message &message, const muster_host *host, void *segment, void *start, size_t size);
     muster_status sent(Peer &peer, Message &message, bool done);
     void give_credit(uint64_t id, Peer &peer);
     void settle(uint64_t id, Peer &peer); // forgotten by the library, and nothing under way: is no more
@@ -96,8 +100,8 @@ class Star final : public UplinkOwner {
     muster_status down_status_ = MUSTER_OK;
     std::string down_why_;
     std::unordered_map<uint64_t, Peer> peers_;
-    std::vector<uint64_t> lost_;      // told to the library, not forgotten by it yet
-    std::map<uint32_t, Asked> asked_; // by the number of the question
+    std::unordered_set<uint64_t> lost_; // numbers told to the library, not forgotten by it yet
+    std::map<uint32_t, Asked> asked_;   // by the number of the question
     uint32_t next_asked_ = 1;
     std::map<std::string, Name> names_;
 };
