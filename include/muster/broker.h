@@ -8,7 +8,7 @@
  *
  * A broker keeps no bytes for anybody but what is on its way: for each pair of members at most the window. It takes
  * part in no stream, and does not look into them. It proves the context's secret to each member, and each member to it,
- * and encrypts (CURVE) with keys derived from the secret, unless told otherwise.
+ * and encrypts (CURVE) with keys derived from the secret or given by a file, unless told otherwise.
  *
  * Brokers make a tree: one with a parent is a member of that, and what its own members do not know is looked for there.
  */
@@ -30,16 +30,24 @@ enum muster_broker_flag {
     MUSTER_BROKER_NO_CURVE = 2 /**< Does not encrypt; members say `curve=no`. The secret is proved all the same. */
 };
 
-/** How to run a broker; all zero means the defaults named here. */
+/** How to run a broker; all zero means the defaults named here.
+ *
+ * Keys of CURVE come from the secret, or from a file that only its owner has access to. Each of its lines is a word and
+ * a key in Z85: `broker-secret`, the same for all brokers of a tree; `member-public` for each member that is let in;
+ * for a broker with a parent also `member-secret`. A member names a file with `broker-public` and its `member-secret`
+ * by `curve=/file` in an address or by MUSTER_CURVE_FILE. The variable counts in no set-uid program. */
 typedef struct muster_broker_config {
-    uint32_t struct_size;  /**< sizeof(muster_broker_config) of the caller. */
-    uint32_t flags;        /**< ::muster_broker_flag values, or'ed. */
-    const char *parent;    /**< Address of the broker above, `zmq://host:8100/`; NULL: there is none. */
-    uint64_t parent_bytes; /**< Length of that text. */
-    uint64_t window_bytes; /**< Most bytes on their way from one member to one other, 64 KiB to 1 GiB; 0: 2 MiB. The
-                              same for all brokers of a tree. */
-    uint32_t max_members;  /**< Members of this broker at a time; 0: 65536. */
-    uint32_t reserved;     /**< Zero. */
+    uint32_t struct_size;   /**< sizeof(muster_broker_config) of the caller. */
+    uint32_t flags;         /**< ::muster_broker_flag values, or'ed. */
+    const char *parent;     /**< Address of the broker above, `zmq://host:8100/`; NULL: there is none. */
+    uint64_t parent_bytes;  /**< Length of that text. */
+    uint64_t window_bytes;  /**< Most bytes on their way from one member to one other, 64 KiB to 1 GiB; 0: 2 MiB. The
+                               same for all brokers of a tree. */
+    uint32_t max_members;   /**< Members of this broker at a time; 0: 65536. */
+    uint32_t reserved;      /**< Zero. */
+    const char *curve_file; /**< Name of a file of CURVE keys; NULL: the one that MUSTER_CURVE_FILE names, or none. The
+                               secret is proved all the same. */
+    uint64_t curve_file_bytes; /**< Length of that name, at most 4095. */
 } muster_broker_config;
 
 /** Figures of a broker. */
@@ -72,7 +80,9 @@ typedef struct muster_broker_stats {
  * @retval MUSTER_E_ABI          The config has non-zero fields newer than this library.
  * @retval MUSTER_E_ADDRESS      The address, or the parent's, is none of this kind.
  * @retval MUSTER_E_EXISTS       The port is taken.
- * @retval MUSTER_E_PERMISSION   The port may not be taken by this user.
+ * @retval MUSTER_E_NOT_FOUND    There is no such file of keys.
+ * @retval MUSTER_E_AUTH         The file of keys lacks one, or has some that do not belong together.
+ * @retval MUSTER_E_PERMISSION   The port may not be taken by this user, or others have access to the file of keys.
  * @retval MUSTER_E_UNREACHABLE  This host has no such address.
  * @retval MUSTER_E_UNSUPPORTED  The transport has no broker.
  * @retval MUSTER_E_LIMIT        Threads or descriptors ran out.

@@ -20,6 +20,11 @@ Result<void> check(const muster_broker_config &config) {
                            static_cast<unsigned long long>(config.window_bytes));
     if (config.parent == nullptr && config.parent_bytes != 0)
         return Error::make(MUSTER_E_ARG, "parent_bytes is set, but there is no parent");
+    if (config.curve_file == nullptr && config.curve_file_bytes != 0)
+        return Error::make(MUSTER_E_ARG, "curve_file_bytes is set, but there is no curve_file");
+    if (config.curve_file_bytes > 4095) return Error::make(MUSTER_E_ARG, "curve_file is longer than 4095 bytes");
+    if (config.curve_file_bytes != 0 && (config.flags & (MUSTER_BROKER_OPEN | MUSTER_BROKER_NO_CURVE)) != 0)
+        return Error::make(MUSTER_E_ARG, "curve_file is set, but the flags do without CURVE");
     return {};
 }
 

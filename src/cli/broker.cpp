@@ -31,6 +31,8 @@ constexpr char help[] =
     "interfaces\n"
     "  --secret-file <file>   the secret of the job, not readable by others; else MUSTER_SECRET_FILE, MUSTER_SECRET\n"
     "  --open                 no secret: lets everybody in, without encryption (members say curve=no)\n"
+    "  --curve-file <file>    CURVE keys in place of those derived from the secret: lines `broker-secret <key>` and\n"
+    "                         `member-public <key>` for each member; not readable by others; else MUSTER_CURVE_FILE\n"
     "  --no-curve             the secret is proved, but nothing is encrypted (members say curve=no)\n"
     "  --parent <address>     the broker above: what is not known here is looked for there\n"
     "  --window <bytes>       most bytes on their way from one member to one other; k, m behind it; default 2m\n"
@@ -41,7 +43,7 @@ constexpr char help[] =
     "Status 0: stopped by a signal. 1: it could not listen. 2: wrong arguments.\n";
 
 struct Options {
-    std::string listen, parent;
+    std::string listen, parent, curve_file;
     muster_broker_config config{};
     int ready_fd = -1;
     double stats_s = 0;
@@ -84,6 +86,9 @@ std::string take_option(int which, const std::string &value, Options &options) {
         if (access(value.c_str(), R_OK) != 0) return value + ": " + strerror(errno);
         setenv("MUSTER_SECRET_FILE", value.c_str(), 1);
         return {};
+    case 'c':
+        options.curve_file = value;
+        return {};
     case 'o':
         options.config.flags |= MUSTER_BROKER_OPEN;
         return {};
@@ -120,6 +125,7 @@ std::string read_options(const Arguments &arguments, Options &options) {
     static const option known[] = {{"listen", required_argument, nullptr, 'l'},
                                    {"parent", required_argument, nullptr, 'p'},
                                    {"secret-file", required_argument, nullptr, 'f'},
+                                   {"curve-file", required_argument, nullptr, 'c'},
                                    {"open", no_argument, nullptr, 'o'},
                                    {"no-curve", no_argument, nullptr, 'n'},
                                    {"window", required_argument, nullptr, 'w'},
@@ -148,6 +154,10 @@ std::string read_options(const Arguments &arguments, Options &options) {
     if (!options.parent.empty()) {
         options.config.parent = options.parent.data();
         options.config.parent_bytes = options.parent.size();
+    }
+    if (!options.curve_file.empty()) {
+        options.config.curve_file = options.curve_file.data();
+        options.config.curve_file_bytes = options.curve_file.size();
     }
     return {};
 }

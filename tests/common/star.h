@@ -20,14 +20,10 @@ typedef struct member {
     char address[512];
 } member;
 
-static inline muster_status try_broker(broker *b, const char *secret, const char *at, uint32_t flags,
-                                       const char *parent, muster_error *error) {
-    muster_broker_config config = {.struct_size = sizeof config, .flags = flags};
-    config.parent = parent;
-    config.parent_bytes = parent != NULL ? strlen(parent) : 0;
-    config.window_bytes = 1 << 20;
+static inline muster_status try_configured_broker(broker *b, const char *secret, const char *at,
+                                                  const muster_broker_config *config, muster_error *error) {
     b->context = make_context(0, secret);
-    const muster_status status = muster_broker_open(b->context, at, strlen(at), &config, &b->broker, error);
+    const muster_status status = muster_broker_open(b->context, at, strlen(at), config, &b->broker, error);
     if (status != MUSTER_OK) {
         assert_null(b->broker);
         assert_true(error->message[0] != '\0');
@@ -41,6 +37,15 @@ static inline muster_status try_broker(broker *b, const char *secret, const char
     snprintf(b->place, sizeof b->place, "%s", b->address + 6);
     b->place[strcspn(b->place, "/")] = '\0';
     return MUSTER_OK;
+}
+
+static inline muster_status try_broker(broker *b, const char *secret, const char *at, uint32_t flags,
+                                       const char *parent, muster_error *error) {
+    muster_broker_config config = {.struct_size = sizeof config, .flags = flags};
+    config.parent = parent;
+    config.parent_bytes = parent != NULL ? strlen(parent) : 0;
+    config.window_bytes = 1 << 20;
+    return try_configured_broker(b, secret, at, &config, error);
 }
 
 static inline broker start_broker_at(const char *at, uint32_t flags, const char *parent) {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "broker.hpp"
 
+#include "key_file.hpp"
 #include "plugin.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -89,17 +91,15 @@ muster_status Broker::open(std::string_view authority, const muster_broker_confi
     router_.set(ZMQ_ROUTER_MANDATORY, 1);
     router_.set(ZMQ_BACKLOG, 4096);
     if (curve) {
-        const CurveKeys &keys = keys_.curve();
-        char key[33];
-        zmq_z85_decode(reinterpret_cast<uint8_t *>(key), keys.client_public.c_str());
-        proved_client_.assign(key, 32);
+        CurveKeys keys;
+        if (const muster_status status = choose_keys(config, keys, error); status != MUSTER_OK) return status;
         zap_ = Socket(zmq_, ZMQ_ROUTER); // before the first connection: it is asked about each
         if (!zap_ || zmq_bind(zap_.get(), "inproc://zeromq.zap.01") != 0)
             return fail(error, MUSTER_E_LIMIT, std::string("no socket: ") + zmq_strerror(errno));
         router_.set(ZMQ_CURVE_SERVER, 1);
         router_.set(ZMQ_CURVE_SECRETKEY, keys.server_secret);
         router_.set(ZMQ_ZAP_DOMAIN, "muster");
-        parent_config_.curve = keys;
+        parent_config_.curve = std::move(keys);
     }
     if (!monitor_.open(zmq_, router_, unique_inproc("broker")))
         return fail(error, MUSTER_E_LIMIT, std::string("no socket: ") + zmq_strerror(errno));
@@ -145,6 +145,28 @@ muster_status Broker::open(std::string_view authority, const muster_broker_confi
     } catch (const std::system_error &) {
         return fail(error, MUSTER_E_LIMIT, "threads ran out");
     }
+    return MUSTER_OK;
+}
+
+// Those of a file that is named, or else derived from the secret.
+muster_status Broker::choose_keys(const muster_broker_config &config, CurveKeys &out, muster_error *error) {
+    const bool named = config.struct_size >= offsetof(muster_broker_config, curve_file_bytes) + sizeof(uint64_t) &&
+                       config.curve_file_bytes != 0;
+    const std::string file = key_file(named ? std::string(config.curve_file, config.curve_file_bytes) : "");
+    if (!file.empty()) {
+        GivenKeys given;
+        std::string why;
+        const muster_status status =
+            read_key_file(file, want_parent_ ? KeyUser::broker_below : KeyUser::broker, given, why);
+        if (status != MUSTER_OK) return fail(error, status, why);
+        out = given.curve;
+        let_in_.insert(given.members.begin(), given.members.end());
+        return MUSTER_OK;
+    }
+    out = keys_.curve();
+    char key[33];
+    zmq_z85_decode(reinterpret_cast<uint8_t *>(key), out.client_public.c_str());
+    let_in_.emplace(key, 32);
     return MUSTER_OK;
 }
 
@@ -254,7 +276,7 @@ bool Broker::serve_monitor() {
         case ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL:
         case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH:
             strangers_++;
-            log(MUSTER_LOG_WARN, "a connection is refused: it has another secret, or none");
+            log(MUSTER_LOG_WARN, "a connection is refused: it has another secret or other keys, or none");
             break;
         case ZMQ_EVENT_ACCEPT_FAILED:
             log(MUSTER_LOG_ERROR, "a connection cannot be taken: " + std::string(zmq_strerror(fd)));
@@ -304,9 +326,8 @@ void Broker::serve_zap() {
         const auto body = std::find(parts.begin(), parts.end(), "");
         if (parts.end() - body < 8) continue; // libzmq's own, so this is not expected
         const std::string &id = body[2], &mechanism = body[6], &key = body[7];
-        const bool good = mechanism == "CURVE" && key.size() == proved_client_.size() &&
-                          equal(reinterpret_cast<const unsigned char *>(key.data()),
-                                reinterpret_cast<const unsigned char *>(proved_client_.data()), key.size());
+        const bool good =
+            mechanism == "CURVE" && let_in_.count(key) != 0; // public keys: how long it takes tells nothing
         std::vector<std::string> reply(parts.begin(), body + 1);
         for (const char *text : {"1.0", id.c_str(), good ? "200" : "400", good ? "" : "not a member's key", "", ""})
             reply.emplace_back(text);

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <set>
 #include <thread>
 
 namespace star {
@@ -26,6 +27,7 @@ class Broker final : public Outlet, public UplinkOwner {
     explicit Broker(const muster_host *host);
     muster_status open(std::string_view authority, const muster_broker_config &config, std::string &out_authority,
                        muster_error *error);
+    muster_status choose_keys(const muster_broker_config &config, CurveKeys &out, muster_error *error);
     void run() noexcept;
     bool serve_members();
     bool serve_monitor();
@@ -56,7 +58,7 @@ class Broker final : public Outlet, public UplinkOwner {
     UplinkConfig parent_config_;
     bool want_parent_ = false, parent_lost_ = false;
     int64_t parent_retry_ns_ = 0, parent_pause_ns_ = 0, ticked_ns_ = 0, stats_ns_ = 0;
-    std::string proved_client_;            // CURVE key of members, 32 bytes; empty: no CURVE
+    std::set<std::string> let_in_;         // CURVE keys of members, 32 bytes each; none: no CURVE
     std::unordered_map<int, Route> by_fd_; // connections that have talked
     std::vector<Route> ending_;            // disconnected, but what came before that may not be read yet
     uint64_t connections_ = 0, strangers_ = 0;

@@ -3,6 +3,7 @@
 #include "plugin.hpp"
 
 #include "broker.hpp"
+#include "key_file.hpp"
 
 #include <cerrno>
 #include <ctime>
@@ -70,11 +71,41 @@ muster_status Plugin::start(muster_endpoint *endpoint, muster_error *error) {
     return MUSTER_OK;
 }
 
-Star *Plugin::star(std::string_view authority, BrokerAddress &address, std::string &why) {
-    if (!BrokerAddress::parse(authority, address, why)) return nullptr;
-    std::unique_ptr<Star> &place = stars_[address.key()];
-    if (!place) place = std::make_unique<Star>(*this, address);
-    return place.get();
+namespace {
+// As the library writes an option's value.
+std::string percent_decoded(const std::string &text) {
+    const auto digit = [](char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1; };
+    std::string out;
+    for (size_t i = 0; i < text.size(); i++) {
+        const bool whole = text[i] == '%' && i + 2 < text.size() && digit(text[i + 1]) >= 0 && digit(text[i + 2]) >= 0;
+        out += whole ? static_cast<char>(digit(text[i + 1]) << 4 | digit(text[i + 2])) : text[i];
+        if (whole) i += 2;
+    }
+    return out;
+}
+} // namespace
+
+muster_status Plugin::keys_for(const BrokerAddress &address, std::optional<CurveKeys> &out, std::string &why) {
+    if (!address.curve) return MUSTER_OK;
+    const std::string file = key_file(percent_decoded(address.curve_file));
+    if (file.empty()) return out = keys_.curve(), MUSTER_OK;
+    GivenKeys given;
+    const muster_status status = read_key_file(file, KeyUser::member, given, why);
+    if (status == MUSTER_OK) out = given.curve;
+    return status;
+}
+
+// The keys are those of the moment in which a star is first named.
+Star *Plugin::star(std::string_view authority, BrokerAddress &address, muster_error *error) {
+    std::string why;
+    if (!BrokerAddress::parse(authority, address, why)) return fail(error, MUSTER_E_ADDRESS, why), nullptr;
+    const auto found = stars_.find(address.key());
+    if (found != stars_.end()) return found->second.get();
+    std::optional<CurveKeys> keys;
+    const muster_status status = keys_for(address, keys, why);
+    if (status != MUSTER_OK) return fail(error, status, why), nullptr;
+    auto star = std::make_unique<Star>(*this, address, std::move(keys));
+    return (stars_[address.key()] = std::move(star)).get();
 }
 
 uint64_t Plugin::own(Star &star, uint64_t id) {
@@ -132,9 +163,9 @@ muster_status op_publish(void *self, const char *authority, uint64_t authority_b
     return guarded(
         [&]() -> muster_status {
             BrokerAddress address;
-            std::string why;
-            Star *const star = of(self).star({authority, authority_bytes}, address, why);
-            if (star == nullptr) return fail(error, MUSTER_E_ADDRESS, why);
+            muster_error why{};
+            Star *const star = of(self).star({authority, authority_bytes}, address, &why);
+            if (star == nullptr) return fail(error, why.status, why.message);
             star->claim(address.name.empty() ? of(self).own_name() : address.name, question);
             return MUSTER_AGAIN;
         },
@@ -153,9 +184,9 @@ muster_status op_resolve(void *self, const char *authority, uint64_t authority_b
     return guarded(
         [&]() -> muster_status {
             BrokerAddress address;
-            std::string why;
-            Star *const star = of(self).star({authority, authority_bytes}, address, why);
-            if (star == nullptr) return fail(error, MUSTER_E_ADDRESS, why);
+            muster_error why{};
+            Star *const star = of(self).star({authority, authority_bytes}, address, &why);
+            if (star == nullptr) return fail(error, why.status, why.message);
             if (address.name.empty())
                 return fail(error, MUSTER_E_ADDRESS, "whom? zmq://name@" + address.place + "/ says it");
             star->find(address.name, question);

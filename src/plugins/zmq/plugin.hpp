@@ -40,7 +40,7 @@ class Plugin {
     void withdraw(std::string_view authority);
 
     muster_status start(muster_endpoint *endpoint, muster_error *error);
-    Star *star(std::string_view authority, BrokerAddress &address, std::string &why); // nullptr: why
+    Star *star(std::string_view authority, BrokerAddress &address, muster_error *error); // nullptr: the error
     // A member as the library knows it: numbers of this process's own, for what one broker calls its members says
     // nothing about another's, and one broker may be reached under two addresses.
     struct Owned {
@@ -52,6 +52,8 @@ class Plugin {
     void disown(uint64_t peer) noexcept { owned_.erase(peer); }
 
   private:
+    muster_status keys_for(const BrokerAddress &address, std::optional<CurveKeys> &out, std::string &why);
+
     const muster_host *const host_;
     muster_endpoint *endpoint_ = nullptr;
     std::shared_ptr<Zmq> zmq_;

@@ -14,6 +14,7 @@ constexpr int64_t first_pause_ns = 20'000'000, longest_pause_ns = 2'000'000'000;
 constexpr int64_t tick_ns = 1'000'000'000;
 constexpr int64_t linger_ms = 2'000;
 constexpr uint64_t window_max = uint64_t{1} << 30; // a broker's bound
+constexpr size_t file_name_max = 512;              // of curve=
 constexpr size_t peers_max = 1 << 18;              // known at a time
 // Smaller messages are copied: a segment is more than they are worth.
 constexpr size_t lend_min = 16 * 1024;
@@ -41,6 +42,8 @@ bool BrokerAddress::parse(std::string_view authority, BrokerAddress &out, std::s
             options.remove_prefix(std::min(options.size(), option.size() + 1));
             if (option == "curve=no" || option == "curve=yes")
                 out.curve = option == "curve=yes";
+            else if (option.substr(0, 7) == "curve=/" && option.size() <= file_name_max)
+                out.curve_file = option.substr(6);
             else
                 return why = "unknown option " + std::string(option), false;
         }
@@ -69,7 +72,8 @@ bool BrokerAddress::parse(std::string_view authority, BrokerAddress &out, std::s
     return true;
 }
 
-Star::Star(Plugin &plugin, BrokerAddress address) : plugin_(plugin), address_(std::move(address)) {}
+Star::Star(Plugin &plugin, BrokerAddress address, std::optional<CurveKeys> keys)
+    : plugin_(plugin), address_(std::move(address)), keys_(std::move(keys)) {}
 
 Star::~Star() {
     leave();
@@ -86,7 +90,7 @@ void Star::connect() {
     if (uplink_) return;
     UplinkConfig config;
     config.endpoint = "tcp://" + address_.place;
-    if (address_.curve) config.curve = plugin_.keys().curve();
+    config.curve = keys_;
     uplink_ = std::make_unique<Uplink>(plugin_.zmq(), std::move(config), plugin_.keys(), *this);
     muster_status status = uplink_->open(now_ns());
     const auto ready = [](void *self, uint32_t) { static_cast<Star *>(self)->look(); };

@@ -104,7 +104,7 @@ void Uplink::happened(const Monitor::Event &event) {
     case ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL:
     case ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL:
     case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH:
-        return ended(MUSTER_E_AUTH, config_.curve ? "the broker has another secret, or does without CURVE"
+        return ended(MUSTER_E_AUTH, config_.curve ? "the broker has another secret or other keys, or does without CURVE"
                                                   : "the broker insists on CURVE, or is none");
     case ZMQ_EVENT_CLOSED:
     case ZMQ_EVENT_DISCONNECTED:

@@ -110,7 +110,7 @@ struct muster_error # 256 bytes
 end
 
 # How to run a broker; all zero means the defaults named here.
-struct muster_broker_config # 40 bytes
+struct muster_broker_config # 56 bytes
     struct_size::UInt32
     flags::UInt32
     parent::Ptr{UInt8}
@@ -118,9 +118,11 @@ struct muster_broker_config # 40 bytes
     window_bytes::UInt64
     max_members::UInt32
     reserved::UInt32
+    curve_file::Ptr{UInt8}
+    curve_file_bytes::UInt64
 end
-muster_broker_config(; flags = 0, parent = C_NULL, parent_bytes = 0, window_bytes = 0, max_members = 0, reserved = 0) =
-    muster_broker_config(sizeof(muster_broker_config), flags, parent, parent_bytes, window_bytes, max_members, reserved)
+muster_broker_config(; flags = 0, parent = C_NULL, parent_bytes = 0, window_bytes = 0, max_members = 0, reserved = 0, curve_file = C_NULL, curve_file_bytes = 0) =
+    muster_broker_config(sizeof(muster_broker_config), flags, parent, parent_bytes, window_bytes, max_members, reserved, curve_file, curve_file_bytes)
 
 # Figures of a broker.
 struct muster_broker_stats # 128 bytes

@@ -18,25 +18,29 @@ mutable struct Broker
 end
 
 """
-    Muster.broker(address = "zmq://127.0.0.1:0/"; parent = "", curve = true, open = false, window = 0, members = 0) -> Broker
+    Muster.broker(address = "zmq://127.0.0.1:0/"; parent = "", curve = true, open = false, window = 0, members = 0,
+                  curve_file = "") -> Broker
 
 Runs a broker in this process, on threads of its own: the middle of a star. Port 0 listens anywhere. Members prove the
 secret of this process's context; see `secret` of [`Muster.configure!`](@ref) and `MUSTER_SECRET_FILE`.
 
 - `parent`: address of the broker above this one.
 - `curve = false`: no encryption; members say `?curve=no`. `open = true`: no proof of the secret, either.
+- `curve_file`: file with CURVE keys, in place of those derived from the secret; see the guide on the star. Members name
+  theirs by `MUSTER_CURVE_FILE`.
 - `window`: most bytes on their way from one member to one other. `members`: how many there may be at a time.
 """
 function broker(address::AbstractString = "zmq://127.0.0.1:0/"; parent::AbstractString = "", curve::Bool = true,
-                open::Bool = false, window::Integer = 0, members::Integer = 0)
+                open::Bool = false, window::Integer = 0, members::Integer = 0, curve_file::AbstractString = "")
     e = running()
-    text, above = String(address), String(parent)
+    text, above, keys = String(address), String(parent), String(curve_file)
     flags = (open ? LowLevel.MUSTER_BROKER_OPEN : UInt32(0)) | (curve ? UInt32(0) : LowLevel.MUSTER_BROKER_NO_CURVE)
     detail = blank_error()
     handle = Ref{Ptr{LowLevel.muster_broker}}(C_NULL)
-    GC.@preserve above begin
+    GC.@preserve above keys begin
         config = LowLevel.muster_broker_config(sizeof(LowLevel.muster_broker_config), flags,
-            isempty(above) ? C_NULL : pointer(above), sizeof(above), window, members, 0)
+            isempty(above) ? C_NULL : pointer(above), sizeof(above), window, members, 0,
+            isempty(keys) ? C_NULL : pointer(keys), sizeof(keys))
         check(LowLevel.muster_broker_open(e.context, text, sizeof(text), Ref(config), handle, detail), detail,
             "run a broker at $text")
     end
