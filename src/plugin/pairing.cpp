@@ -210,6 +210,9 @@ bool Pairing::take_offer(Session &session, std::unique_ptr<Pairing> &current, co
 
 void Pairing::accept_one() {
     Fd connection(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    // Without descriptors the connection stays where it is, and the socket readable.
+    if (!connection && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM))
+        return finish({}, MUSTER_E_LIMIT);
     if (!connection || !same_user(connection.get())) return;
     connection_ = std::move(connection);
     shown_bytes_ = 0;

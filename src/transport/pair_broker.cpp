@@ -101,7 +101,7 @@ void PairBroker::on_events(uint32_t) noexcept {
     for (int accepted = 0; fd_; accepted++) {
         if (accepted == most_per_turn) return hub_.modify(fd_.get(), EPOLLIN, *this); // another edge if there are more
         Fd fd(accept4(fd_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-        if (!fd && errno != EAGAIN && errno != EMFILE && errno != ENFILE && errno != ENOMEM) continue;
+        if (!fd && (errno == EINTR || errno == ECONNABORTED)) continue;
         if (!fd) return; // without descriptors nobody is paired: his patience ends, and he stays with tcp
         int32_t process = 0;
         if (peer_user(fd.get(), process) != hub_.host.user || visitors_ >= most_visitors) continue;

@@ -3,11 +3,13 @@
 // `muster broker`: how it starts, says that it is ready, is stopped, killed and started again.
 #include "star.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <muster/process.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <sys/resource.h>
 
 static muster_context *starter;
 
@@ -199,6 +201,70 @@ static void test_stopped_and_continued_nothing_is_lost(void **state) {
     assert_int_equal(stop(&p, SIGTERM).value, 0);
 }
 
+static int highest_descriptor(pid_t process) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/fd", (int)process);
+    DIR *folder = opendir(path);
+    assert_non_null(folder);
+    int highest = 0;
+    for (struct dirent *entry; (entry = readdir(folder)) != NULL;)
+        if (atoi(entry->d_name) > highest) highest = atoi(entry->d_name);
+    closedir(folder);
+    return highest;
+}
+
+static double cpu_seconds(pid_t process) {
+    clockid_t clock;
+    struct timespec used;
+    assert_int_equal(clock_getcpuclockid(process, &clock), 0);
+    assert_int_equal(clock_gettime(clock, &used), 0);
+    return (double)used.tv_sec + (double)used.tv_nsec / 1e9;
+}
+
+// More connections than it may have descriptors: it says so, rests instead of trying on, serves who is in, and takes
+// others again as soon as it can.
+static void test_without_descriptors_it_rests(void **state) {
+    (void)state;
+    const char *const arguments[] = {"--listen", "zmq://127.0.0.1:0/", "--log", "error", NULL};
+    program p = start(arguments);
+    assert_true(await_line(&p, "listening"));
+    const broker b = seen(p.line + strlen("listening "));
+    member one = join_star(&b, "one", "/?upgrade=no"), two = join_star(&b, NULL, "/?upgrade=no");
+    between s = connect_members(&two, &one);
+    const pid_t process = (pid_t)muster_process_pid(p.process);
+    struct rlimit limit;
+    assert_int_equal(prlimit(process, RLIMIT_NOFILE, NULL, &limit), 0);
+    limit.rlim_cur = (rlim_t)highest_descriptor(process) + 3;
+    assert_int_equal(prlimit(process, RLIMIT_NOFILE, &limit, NULL), 0);
+    enum { crowd = 20 };
+    int strangers[crowd];
+    struct sockaddr_in where = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    where.sin_port = htons((uint16_t)atoi(strrchr(b.place, ':') + 1));
+    for (int i = 0; i < crowd; i++) {
+        strangers[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        (void)!connect(strangers[i], (struct sockaddr *)&where, sizeof where); // it may have been refused by now
+    }
+    assert_true(await_line(&p, "cannot be taken"));
+    const double begin = cpu_seconds(process);
+    assert_int_equal(read_one(s.far, 2 * SECOND), MUSTER_TIMEOUT);
+    const double used = cpu_seconds(process) - begin;
+    if (used > 0.7) fail_msg("it used %.2f s of 2", used);
+    transfer(s.near, s.far, 3000000);
+    for (int i = 0; i < crowd; i++) close(strangers[i]);
+    member late = {.context = make_context(0, SECRET)};
+    char name[256];
+    muster_error error = {0};
+    snprintf(name, sizeof name, "zmq://late@%s/?upgrade=no", b.place);
+    if (try_listen(&late, name, 20 * SECOND, &error) != MUSTER_OK) fail_msg("%s", error.message);
+    between again = connect_members(&one, &late);
+    drop_between(&again);
+    drop_between(&s);
+    leave_star(&late);
+    leave_star(&one);
+    leave_star(&two);
+    assert_int_equal(stop(&p, SIGTERM).value, 0);
+}
+
 static int set_up(void **state) {
     need_zmq(state);
     setenv("MUSTER_SECRET", SECRET, 1);
@@ -217,6 +283,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_it_is_ready_when_it_says_so_and_stops_in_order),
     cmocka_unit_test(test_killed_and_started_again_its_members_come_back),
     cmocka_unit_test(test_stopped_and_continued_nothing_is_lost),
+    cmocka_unit_test(test_without_descriptors_it_rests),
 };
 
 int main(void) {

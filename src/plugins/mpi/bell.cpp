@@ -9,12 +9,14 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <utility>
 
 namespace mpi {
 
 namespace {
 constexpr size_t word_bytes = 16;
 constexpr int silence_s = 30;
+constexpr int64_t pause_ns = 100'000'000; // of a door, without descriptors
 } // namespace
 
 bool same_user(int fd) {
@@ -211,16 +213,28 @@ muster_status Door::open(int bound_socket, muster_error *error) {
 }
 
 void Door::close() {
+    host_->stop_timer(std::exchange(pause_, nullptr));
     host_->unwatch_fd(watch_);
     watch_ = nullptr;
     if (fd_ >= 0) ::close(fd_);
     fd_ = -1;
 }
 
+// Whoever waits stays there, and would make the socket readable all the time.
+void Door::pause() {
+    const auto over = [](void *self) {
+        Door &door = *static_cast<Door *>(self);
+        door.host_->stop_timer(std::exchange(door.pause_, nullptr));
+        door.host_->change_fd(door.watch_, MUSTER_PLUGIN_READABLE);
+    };
+    if (host_->start_timer(host_, pause_ns, 0, over, this, &pause_) == MUSTER_OK) host_->change_fd(watch_, 0);
+}
+
 void Door::ready(void *self, uint32_t) {
     Door &door = *static_cast<Door *>(self);
     for (int round = 0; round < 16 && door.fd_ >= 0; round++) {
         const int fd = accept4(door.fd_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) return door.pause();
         if (fd < 0) return;
         tune_tcp(fd);
         if (same_user(fd))

@@ -95,11 +95,13 @@ class Door {
 
   private:
     static void ready(void *self, uint32_t events);
+    void pause();
     const muster_host *host_;
     Visitor visitor_;
     void *self_;
     int fd_ = -1;
     muster_watch *watch_ = nullptr;
+    muster_timer *pause_ = nullptr;
 };
 
 // Who is at the other end of a Unix socket is told by the kernel; true also for TCP, where the token has to do.

@@ -8,9 +8,13 @@
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
+#include <cstdlib>
+#include <fcntl.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 namespace star {
@@ -119,6 +123,7 @@ muster_status Broker::open(std::string_view authority, const muster_broker_confi
     zmq_getsockopt(router_.get(), ZMQ_LAST_ENDPOINT, bound, &bound_bytes);
     const std::string endpoint(bound);
     out_authority = address.place.substr(0, address.place.rfind(':')) + endpoint.substr(endpoint.rfind(':'));
+    port_ = static_cast<uint16_t>(std::strtoul(endpoint.c_str() + endpoint.rfind(':') + 1, nullptr, 10));
 
     ExchangeConfig exchange;
     exchange.open = open;
@@ -133,7 +138,7 @@ muster_status Broker::open(std::string_view authority, const muster_broker_confi
     exchange_ = std::make_unique<Exchange>(*this, std::move(exchange));
     epoll_ = epoll_create1(EPOLL_CLOEXEC);
     stop_event_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (epoll_ < 0 || stop_event_ < 0) return fail(error, MUSTER_E_LIMIT, "descriptors ran out");
+    if (epoll_ < 0 || stop_event_ < 0 || !take_reserve()) return fail(error, MUSTER_E_LIMIT, "descriptors ran out");
     watch(router_.fd(), 0);
     watch(stop_event_, 0);
     watch(monitor_.fd(), monitor_news);
@@ -186,6 +191,7 @@ Broker::~Broker() {
     if (zmq_ != nullptr)
         while (zmq_ctx_term(zmq_) != 0 && zmq_errno() == EINTR) {
         }
+    free_reserve();
     if (epoll_ >= 0) close(epoll_);
     if (stop_event_ >= 0) close(stop_event_);
 }
@@ -271,6 +277,7 @@ bool Broker::serve_monitor() {
         switch (event.what) {
         case ZMQ_EVENT_ACCEPTED:
             connections_++;
+            if (full_) hang_up(fd);
             break;
         case ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL:
         case ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL:
@@ -279,7 +286,7 @@ bool Broker::serve_monitor() {
             log(MUSTER_LOG_WARN, "a connection is refused: it has another secret or other keys, or none");
             break;
         case ZMQ_EVENT_ACCEPT_FAILED:
-            log(MUSTER_LOG_ERROR, "a connection cannot be taken: " + std::string(zmq_strerror(fd)));
+            if (fd == EMFILE || fd == ENFILE || fd == ENOBUFS || fd == ENOMEM) descriptors_ran_out(fd);
             break;
         case ZMQ_EVENT_DISCONNECTED: {
             connections_ -= connections_ != 0;
@@ -341,8 +348,43 @@ void Broker::serve_zap() {
     }
 }
 
+// What cannot be taken stays in front of the door, and libzmq tries again without a pause, and tells of each failure.
+// So some descriptors are kept for this: with these it takes whoever waits, who is hung up on at once.
+void Broker::descriptors_ran_out(int number) {
+    failed_ns_ = now_ns();
+    if (std::exchange(full_, true)) return;
+    log(MUSTER_LOG_ERROR, "connections cannot be taken: " + std::string(zmq_strerror(number)));
+    free_reserve();
+}
+
+// It is libzmq's descriptor, and may be another's by now: if it is a connection to this broker, that is what is meant.
+void Broker::hang_up(int fd) const {
+    sockaddr_storage own{};
+    socklen_t bytes = sizeof own;
+    if (getsockname(fd, reinterpret_cast<sockaddr *>(&own), &bytes) != 0) return;
+    const auto &four = reinterpret_cast<const sockaddr_in &>(own);
+    const auto &six = reinterpret_cast<const sockaddr_in6 &>(own);
+    if ((own.ss_family == AF_INET && ntohs(four.sin_port) == port_) ||
+        (own.ss_family == AF_INET6 && ntohs(six.sin6_port) == port_))
+        shutdown(fd, SHUT_RDWR);
+}
+
+bool Broker::take_reserve() {
+    for (int &fd : reserve_) {
+        if (fd < 0) fd = fcntl(stop_event_, F_DUPFD_CLOEXEC, 0);
+        if (fd < 0) return free_reserve(), false;
+    }
+    return true;
+}
+
+void Broker::free_reserve() {
+    for (int &fd : reserve_)
+        if (const int kept = std::exchange(fd, -1); kept >= 0) close(kept);
+}
+
 void Broker::tick() {
     ticked_ns_ = now_ns();
+    if (full_ && ticked_ns_ - failed_ns_ >= tick_ns && take_reserve()) full_ = false;
     exchange_->tick(ticked_ns_);
     if (parent_) parent_->tick(ticked_ns_);
     if (parent_lost_) drop_parent();

@@ -38,6 +38,10 @@ class Broker final : public Outlet, public UplinkOwner {
     void watch(int fd, uint32_t news);
     void publish_stats();
     void tick();
+    void descriptors_ran_out(int number);
+    void hang_up(int fd) const;
+    bool take_reserve();
+    void free_reserve();
 
     bool send(Route route, const Head &head, std::string_view payload) override;
     bool forward(Route route, Parcel &parcel) override;
@@ -58,6 +62,10 @@ class Broker final : public Outlet, public UplinkOwner {
     UplinkConfig parent_config_;
     bool want_parent_ = false, parent_lost_ = false;
     int64_t parent_retry_ns_ = 0, parent_pause_ns_ = 0, ticked_ns_ = 0, stats_ns_ = 0;
+    uint16_t port_ = 0;                    // where it listens
+    int reserve_[4] = {-1, -1, -1, -1};    // descriptors to get on with when there are none
+    bool full_ = false;                    // there are none: who comes is hung up on
+    int64_t failed_ns_ = 0;                // when a connection could not be taken last
     std::set<std::string> let_in_;         // CURVE keys of members, 32 bytes each; none: no CURVE
     std::unordered_map<int, Route> by_fd_; // connections that have talked
     std::vector<Route> ending_;            // disconnected, but what came before that may not be read yet
