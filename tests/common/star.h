@@ -51,13 +51,7 @@ static inline muster_status try_broker(broker *b, const char *secret, const char
 static inline broker start_broker_at(const char *at, uint32_t flags, const char *parent) {
     broker b = {0};
     muster_error error = {0};
-    // A port that was just given up may still be on its way out of libzmq.
-    for (int i = 0; i < 500; i++) {
-        const muster_status status = try_broker(&b, SECRET, at, flags, parent, &error);
-        if (status == MUSTER_OK) return b;
-        if (status != MUSTER_E_EXISTS) break;
-        usleep(10000);
-    }
+    if (try_broker(&b, SECRET, at, flags, parent, &error) == MUSTER_OK) return b;
     fail_msg("broker %s: %s", at, error.message);
     return b;
 }

@@ -18,6 +18,12 @@ class Config(ctypes.Structure):
                 ("secret_bytes", ctypes.c_uint64), ("rest", ctypes.c_uint64 * 6)]
 
 
+class Transport(ctypes.Structure):
+    _fields_ = [("struct_size", ctypes.c_uint32), ("flags", ctypes.c_uint32), ("greeting", ctypes.c_void_p),
+                ("greeting_bytes", ctypes.c_uint64), ("window_bytes", ctypes.c_uint64), ("backlog", ctypes.c_uint32),
+                ("reserved", ctypes.c_uint32), ("retry_ns", ctypes.c_int64)]
+
+
 def check(status, error=None):
     if status != 0:
         raise SystemExit(f"rank {RANK}: status {status} {error.message.decode() if error else ''}")
@@ -37,13 +43,9 @@ for options in (b"", b"?upgrade=no"):
                                             ctypes.byref(error)), error)
     else:
         address = b"mpi://0/python" + options
-        for _ in range(3000):
-            status = muster.muster_transport_dial(context, address, ctypes.c_size_t(len(address)), None,
-                                                  ctypes.c_int64(30 * SECOND), ctypes.byref(stream), ctypes.byref(error))
-            if status == 0:
-                break
-            ctypes.CDLL(None).usleep(10000)  # it does not listen yet
-        check(status, error)
+        patient = Transport(ctypes.sizeof(Transport), retry_ns=30 * SECOND)  # it may not listen yet
+        check(muster.muster_transport_dial(context, address, ctypes.c_size_t(len(address)), ctypes.byref(patient),
+                                           ctypes.c_int64(30 * SECOND), ctypes.byref(stream), ctypes.byref(error)), error)
     mine, theirs = (bytes((i * 7 + r) & 255 for i in range(300_000)) for r in (RANK, 1 - RANK))
     buffer = ctypes.create_string_buffer(len(theirs))
     check(muster.muster_stream_write(stream, mine, ctypes.c_size_t(len(mine)), ctypes.c_int64(30 * SECOND),

@@ -25,7 +25,23 @@ struct Lent {
     void *segment;
 };
 
+// libzmq hands what was written to a thread of its own, which ThreadSanitizer does not see: it is told.
+#ifdef MUSTER_TSAN
+extern "C" void __tsan_acquire(void *);
+extern "C" void __tsan_release(void *);
+void handed_over(void *what) {
+    __tsan_release(what);
+}
+void taken_over(void *what) {
+    __tsan_acquire(what);
+}
+#else
+void handed_over(void *) {}
+void taken_over(void *) {}
+#endif
+
 void give_back(void *, void *hint) {
+    taken_over(hint);
     const Lent lent = *static_cast<Lent *>(hint); // it lies in what is given back
     if (lent.segment != nullptr) lent.host->give_segment(lent.host, lent.segment);
 }
@@ -314,6 +330,7 @@ muster_status Star::send_segment(uint64_t id, void *segment, size_t offset, size
     put_head(start, Head{Kind::data, 0, id, uplink_->id()});
     Message message;
     Lent *const lent = new (segment) Lent{plugin_.host(), segment};
+    handed_over(lent);
     const muster_status status = sent(found->second, message, message.lend(start, head_bytes + size, give_back, lent));
     if (status != MUSTER_OK) lent->segment = nullptr; // it stays the library's
     return status;
@@ -334,6 +351,7 @@ muster_status Star::send_many(const std::vector<uint64_t> &ids, void *segment, s
     put_head(start, Head{Kind::group, static_cast<uint32_t>(ids.size()), 0, uplink_->id()});
     for (size_t i = 0; i < ids.size(); i++) put_u64(start + head_bytes + 8 * i, ids[i]);
     Lent *const lent = new (segment) Lent{plugin_.host(), segment};
+    handed_over(lent);
     Message message;
     const bool made = message.lend(start, head_bytes + list + size, give_back, lent);
     if (!made || !uplink_->send(message)) {
