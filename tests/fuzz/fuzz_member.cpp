@@ -164,6 +164,11 @@ void message(muster_endpoint *, uint64_t peer, const void *data, uint64_t bytes)
     for (uint64_t i = 0; i < bytes; i++) sum += static_cast<const unsigned char *>(data)[i];
     if (sum % 3 == 0) world->forgotten.insert(peer); // it is of no interest
 }
+void message_to_many(muster_endpoint *endpoint, uint64_t peer, const void *data, uint64_t bytes, uint32_t index,
+                     uint32_t count) {
+    FUZZ_CHECK(index < count);
+    message(endpoint, peer, data, bytes);
+}
 void ready(muster_endpoint *, uint64_t peer) {
     check_peer(peer);
 }
@@ -285,6 +290,20 @@ void send(size_t which, size_t size, bool lent) {
     world->ops->send(world->self, at->first, &span, 1);
 }
 
+void send_to_all(size_t size) {
+    std::vector<uint64_t> peers;
+    for (const auto &[number, peer] : world->peers)
+        if (!peer.lost && peers.size() < 256) peers.push_back(number);
+    if (peers.empty()) return;
+    const size_t offset = 128 + 8 * peers.size();
+    size = std::min(size, 256 * 1024 - offset);
+    void *const segment = take_segment(nullptr);
+    memset(segment, 1, offset + size);
+    const auto count = static_cast<uint32_t>(peers.size());
+    if (world->ops->send_many(world->self, peers.data(), count, segment, offset, size) != MUSTER_OK)
+        give_segment(nullptr, segment);
+}
+
 Head any_head(Input &input) {
     Head head;
     head.kind = static_cast<Kind>(1 + input.byte() % last_kind);
@@ -332,7 +351,8 @@ void step(Input &input) {
     case 9:
     case 10: {
         const uint8_t which = input.byte();
-        return send(which, 1 + input.number(2), (what & 15) == 10);
+        const size_t size = 1 + input.number(2);
+        return what & 16 ? send_to_all(size) : send(which, size, (what & 15) == 10);
     }
     case 11:
         if (!world->peers.empty()) world->forgotten.insert(world->peers.begin()->first);
@@ -501,6 +521,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     host.resolved = resolved;
     host.published = published;
     host.message = message;
+    host.message_to_many = message_to_many;
     host.ready = ready;
     host.peer_lost = peer_lost;
     host.peer_flags = peer_flags;
