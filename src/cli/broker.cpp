@@ -74,7 +74,7 @@ std::string zmq_address(const std::string &text) {
 // One option. What is wrong with it; empty: nothing.
 std::string take_option(int which, const std::string &value, Options &options) {
     const std::optional<uint64_t> number = size_of(value);
-    const std::string bad = "it cannot be set to " + value;
+    std::string bad = "it cannot be set to " + value;
     switch (which) {
     case 'l':
         options.listen = zmq_address(value);

@@ -284,6 +284,46 @@ static void test_an_external_context_can_be_a_member(void **state) {
     stop_broker(&b);
 }
 
+// What one process says to the broker may arrive behind what another one asks: who has the name is not told of its end.
+static void listen_when_free(member *m, const char *where) {
+    muster_status status = MUSTER_E_EXISTS;
+    muster_error error = {0};
+    for (int i = 0; i < 5000 && status == MUSTER_E_EXISTS; i++) {
+        status = try_listen(m, where, 0, &error);
+        if (status == MUSTER_E_EXISTS) usleep(1000);
+    }
+    if (status != MUSTER_OK) fail_msg("%s", error.message);
+}
+
+// A listener of a context that nobody drives: closed, its name is free; released, as soon as somebody drives it.
+static void test_a_name_goes_with_its_listener_where_nobody_drives(void **state) {
+    (void)state;
+    broker b = start_broker(0);
+    member one = {.context = make_context(MUSTER_CONTEXT_EXTERNAL, SECRET)}, two = {.context = make_context(0, SECRET)};
+    char where[256];
+    muster_error error = {0};
+    snprintf(where, sizeof where, "zmq://one@%s/?upgrade=no", b.place);
+    for (int round = 0; round < 4; round++) {
+        listen_when_free(&one, where);
+        assert_int_equal(try_listen(&two, where, 0, &error), MUSTER_E_EXISTS);
+        if (round % 2 == 0) {
+            muster_listener_release(one.listener);
+            assert_int_equal(try_listen(&two, where, 0, &error), MUSTER_E_EXISTS); // the loop stands still
+            assert_true(muster_context_progress(one.context, 0) >= 0);
+        } else {
+            assert_int_equal(muster_listener_close(one.listener), MUSTER_OK);
+            muster_listener_release(one.listener);
+        }
+        listen_when_free(&two, where);
+        muster_listener_release(two.listener);
+    }
+    assert_int_equal(muster_context_close(one.context, 5 * SECOND), MUSTER_OK);
+    muster_context_release(one.context);
+    assert_int_equal(muster_context_close(two.context, 5 * SECOND), MUSTER_OK);
+    muster_context_release(two.context);
+    stop_broker(&b);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_broker_may_come_late),
     cmocka_unit_test(test_a_broker_that_goes_is_told_and_members_come_back),
@@ -294,6 +334,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_everything_ends_in_any_order),
     cmocka_unit_test(test_one_context_may_hold_all),
     cmocka_unit_test(test_an_external_context_can_be_a_member),
+    cmocka_unit_test(test_a_name_goes_with_its_listener_where_nobody_drives),
 };
 
 int main(void) {
