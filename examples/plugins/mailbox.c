@@ -162,6 +162,12 @@ static void ring_bell(int fd) {
     if (write(fd, &one, sizeof one) < 0) return; /* full: it rings already */
 }
 
+/* The library has read it. */
+static void free_whole(void *whole, void *hint) {
+    (void)hint;
+    free(whole);
+}
+
 /* Takes whole messages out of the shared ring. The library reads each byte of a message once, so it may lie where the
  * peer can still change it. */
 static void read_ring(peer *p) {
@@ -187,13 +193,20 @@ static void read_ring(peer *p) {
         }
         uint32_t from = (p->tail + (uint32_t)sizeof size) & (RING_BYTES - 1);
         const unsigned char *message = p->in->data + from;
-        if (from + size > RING_BYTES) { /* around the edge */
-            uint32_t first = RING_BYTES - from;
+        uint32_t first = RING_BYTES - from;
+        unsigned char *whole = size > first ? malloc(size) : NULL;
+        if (whole != NULL) { /* around the edge: put together in memory that the library may keep */
+            const muster_loan loan = {size, free_whole, whole, NULL};
+            memcpy(whole, message, first);
+            memcpy(whole + first, p->in->data, size - first);
+            host->message_lent(p->box->endpoint, p->id, whole, size, &loan);
+        } else if (size > first) { /* no memory for that; the library copies */
             memcpy(p->box->segment, message, first);
             memcpy(p->box->segment + first, p->in->data, size - first);
-            message = p->box->segment;
+            host->message(p->box->endpoint, p->id, p->box->segment, size);
+        } else {
+            host->message(p->box->endpoint, p->id, message, size);
         }
-        host->message(p->box->endpoint, p->id, message, size);
         p->tail += (uint32_t)sizeof size + size;
         atomic_store_explicit(&p->in->tail, p->tail, memory_order_release); /* the room is free; pairs with op_send() */
         took(p, size);

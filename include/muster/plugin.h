@@ -61,6 +61,17 @@ typedef struct muster_segment {
     int32_t peer_event;   /**< An eventfd to write to call the peer. */
 } muster_segment;
 
+/** Memory that a message came in, lent to the library by muster_host::message_lent. */
+typedef struct muster_loan {
+    uint64_t size_bytes; /**< What is kept busy by it: all of the memory, not the message alone. */
+    /** Ends the loan: nothing of the memory is read any more. Called exactly once for each message that is lent, on any
+     * thread, perhaps before message_lent returns, perhaps after stop; it must not wait or call Muster. NULL: the
+     * memory is a segment of muster_host::take_segment, and the library gives it back. */
+    void (*release)(void *memory, void *hint);
+    void *memory; /**< First argument of release; or the segment. */
+    void *hint;   /**< Second argument of release. */
+} muster_loan;
+
 /** Flags of muster_connections_ops::flags and muster_fabric_ops::flags. */
 enum muster_plugin_flag {
     MUSTER_PLUGIN_LOCAL =
@@ -351,10 +362,17 @@ struct muster_host {
      * not what muster_fabric_ops::flags says of all. Before the peer's first message is delivered or it is resolved. */
     void (*peer_flags)(muster_endpoint *endpoint, uint64_t peer, uint32_t flags);
 
-    /** Fabric: as message, of one that was sent to many: this process is number `index`, from 0, of the `count` peers
-     * given to send_many. */
+    /** Fabric: as message, without a copy: the bytes lie in memory that becomes the library's, until it calls the
+     * loan's release. Nobody writes to it meanwhile: not for memory shared with the peer. Streams keep what is large
+     * and at least half of the memory, so they hold at most twice their windows; all else is copied, and the loan ends
+     * at once. The loan itself is borrowed for the call. */
+    void (*message_lent)(muster_endpoint *endpoint, uint64_t peer, const void *data, uint64_t size_bytes,
+                         const muster_loan *loan);
+
+    /** Fabric: as message, or with a loan as message_lent, of one that was sent to many: this process is number
+     * `index`, from 0, of the `count` peers given to send_many. */
     void (*message_to_many)(muster_endpoint *endpoint, uint64_t peer, const void *data, uint64_t size_bytes,
-                            uint32_t index, uint32_t count);
+                            uint32_t index, uint32_t count, const muster_loan *loan);
 };
 
 /** Type of the one function a plug-in exports, named `muster_plugin_v1`. Called once per context, on the thread that

@@ -23,7 +23,7 @@ void Broadcast::piece_over() noexcept {
 }
 
 SegmentPool &Broadcast::pool() const noexcept {
-    return fabric_->plugin_.plugins().pool;
+    return *fabric_->plugin_.plugins().pool;
 }
 
 FabricSession &Broadcast::channel_of(const SessionStream &stream) noexcept {

@@ -156,7 +156,7 @@ void ConnectionListener::unlisten() noexcept {
 // ----------------------------------------------------------------------------------------------------
 
 ConnectionLink::ConnectionLink(Connections &transport, SessionConfig config) : transport_(&transport) {
-    session_ = make_ref<Session>(transport.context_, transport.plugin_.plugins().pool, Ref<Channel>(this),
+    session_ = make_ref<Session>(transport.context_, *transport.plugin_.plugins().pool, Ref<Channel>(this),
                                  static_cast<SessionOwner &>(*this), std::move(config));
 }
 

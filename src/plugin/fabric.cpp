@@ -262,7 +262,7 @@ void Fabric::reset_later(Peer &peer, SessionKey key) noexcept {
 }
 
 // Which session a message is for; the first one of a stranger makes one.
-void Fabric::message(uint64_t id, const unsigned char *data, size_t size) {
+void Fabric::message(uint64_t id, const unsigned char *data, size_t size, Loan *loan) {
     Peer &from = peer(id);
     FabricHead head;
     if (!get_head(data, size, head) || (head.flags & to_many)) return strange(from);
@@ -283,7 +283,7 @@ void Fabric::message(uint64_t id, const unsigned char *data, size_t size) {
     } catch (const std::bad_alloc &) {
     }
     if (!session) return reset_later(from, key); // also for want of memory: the dialler need not wait for its time-out
-    session->session_->deliver(data + fabric_head_bytes, size - fabric_head_bytes, true);
+    session->session_->deliver(data + fabric_head_bytes, size - fabric_head_bytes, true, loan);
 }
 
 void Fabric::strange(Peer &from) {
@@ -292,7 +292,8 @@ void Fabric::strange(Peer &from) {
     tidy_later(from);
 }
 
-void Fabric::message_to_many(uint64_t id, const unsigned char *data, size_t size, uint32_t index, uint32_t count) {
+void Fabric::message_to_many(uint64_t id, const unsigned char *data, size_t size, uint32_t index, uint32_t count,
+                             Loan *loan) {
     Peer &from = peer(id);
     FabricHead head;
     const size_t before = fabric_head_bytes + size_t{count} * share_bytes;
@@ -301,7 +302,7 @@ void Fabric::message_to_many(uint64_t id, const unsigned char *data, size_t size
     const SessionKey key{!share.from_beginner, share.generation};
     const auto found = from.sessions.find(key);
     if (found == from.sessions.end()) return reset_later(from, key);
-    Ref<Session>(found->second->session_)->deliver_to(share.stream, data + before, size - before);
+    Ref<Session>(found->second->session_)->deliver_to(share.stream, data + before, size - before, loan);
 }
 
 // A session that the peer begins; none if it may not.
@@ -373,7 +374,7 @@ void Fabric::context_stops() noexcept {
 
 FabricSession::FabricSession(Fabric &fabric, uint64_t peer, std::pair<bool, uint32_t> key, SessionConfig config)
     : fabric_(&fabric), peer_(peer), key_(key), auth_(config.auth), seal_(config.seal), upgrade_(config.upgrade) {
-    session_ = make_ref<Session>(fabric.context_, fabric.plugin_.plugins().pool, Ref<Channel>(this),
+    session_ = make_ref<Session>(fabric.context_, *fabric.plugin_.plugins().pool, Ref<Channel>(this),
                                  static_cast<SessionOwner &>(*this), std::move(config));
 }
 
@@ -513,18 +514,41 @@ struct FabricHost {
         Fabric &fabric = of(endpoint);
         if (fabric.state_ != Fabric::State::started) return;
         boundary([&]() -> Status {
-            fabric.message(peer, static_cast<const unsigned char *>(data), size_bytes);
+            fabric.message(peer, static_cast<const unsigned char *>(data), size_bytes, nullptr);
             return MUSTER_OK;
         });
     }
 
+    // Calls with the loan, if there is one. Without memory to keep track of it the bytes are copied, as if they were
+    // not lent.
+    template <class Take>
+    static void with_loan(Fabric &fabric, const muster_loan *loan, const Take &take) {
+        SegmentPool &pool = *fabric.plugin_.plugins().pool;
+        const auto kept = Ref<Loan>::adopt(loan == nullptr ? nullptr : new (std::nothrow) Loan(*loan, pool));
+        if (fabric.state_ == Fabric::State::started)
+            boundary([&]() -> Status {
+                take(kept.get());
+                return MUSTER_OK;
+            });
+        if (kept || loan == nullptr) return;
+        if (loan->release != nullptr)
+            loan->release(loan->memory, loan->hint);
+        else
+            pool.give(loan->memory);
+    }
+
+    static void message_lent(muster_endpoint *endpoint, uint64_t peer, const void *data, uint64_t size_bytes,
+                             const muster_loan *loan) {
+        with_loan(of(endpoint), loan, [&](Loan *kept) {
+            of(endpoint).message(peer, static_cast<const unsigned char *>(data), size_bytes, kept);
+        });
+    }
+
     static void message_to_many(muster_endpoint *endpoint, uint64_t peer, const void *data, uint64_t size_bytes,
-                                uint32_t index, uint32_t count) {
-        Fabric &fabric = of(endpoint);
-        if (fabric.state_ != Fabric::State::started) return;
-        boundary([&]() -> Status {
-            fabric.message_to_many(peer, static_cast<const unsigned char *>(data), size_bytes, index, count);
-            return MUSTER_OK;
+                                uint32_t index, uint32_t count, const muster_loan *loan) {
+        with_loan(of(endpoint), loan, [&](Loan *kept) {
+            const auto *const bytes = static_cast<const unsigned char *>(data);
+            of(endpoint).message_to_many(peer, bytes, size_bytes, index, count, kept);
         });
     }
 
@@ -593,6 +617,7 @@ void Fabric::fill(muster_host &table) noexcept {
     table.ready = FabricHost::ready;
     table.peer_lost = FabricHost::peer_lost;
     table.pair_peer = FabricHost::pair_peer;
+    table.message_lent = FabricHost::message_lent;
 }
 
 } // namespace muster

@@ -81,8 +81,9 @@ class Fabric final : public Transport, public SessionTransport, public Fan {
     void tick() noexcept;
     uint32_t unproved() const noexcept;
     // host table
-    void message(uint64_t id, const unsigned char *data, size_t size);
-    void message_to_many(uint64_t id, const unsigned char *data, size_t size, uint32_t index, uint32_t count);
+    void message(uint64_t id, const unsigned char *data, size_t size, Loan *loan);
+    void message_to_many(uint64_t id, const unsigned char *data, size_t size, uint32_t index, uint32_t count,
+                         Loan *loan);
     void resolved(uint64_t question, Status status, uint64_t id, const char *text, size_t text_bytes);
     void reset_later(Peer &peer, SessionKey key) noexcept;
     void strange(Peer &from);

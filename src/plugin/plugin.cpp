@@ -160,8 +160,8 @@ struct HostFunctions {
         });
     }
 
-    static void *take_segment(const muster_host *host) { return Plugin::of(host).plugins_.pool.take(); }
-    static void give_segment(const muster_host *host, void *segment) { Plugin::of(host).plugins_.pool.give(segment); }
+    static void *take_segment(const muster_host *host) { return Plugin::of(host).plugins_.pool->take(); }
+    static void give_segment(const muster_host *host, void *segment) { Plugin::of(host).plugins_.pool->give(segment); }
 };
 
 Error plugin_error(const Plugin &plugin, const Error &error, Status status, const char *what,

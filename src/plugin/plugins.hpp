@@ -63,8 +63,9 @@ class Plugins final : public ContextPart {
 
     Signal called; // whoever waits in call_on_loop()
 
+    const Ref<SegmentPool> pool = make_ref<SegmentPool>(); // lent segments may outlive the context
+
     // Loop thread only. A transport is known from its first use on.
-    SegmentPool pool;
     void add(SessionTransport &transport) noexcept;
     void remove(SessionTransport &transport) noexcept;
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // Segments of 256 KiB for receiving and staging, kept for reuse: a fresh one costs 64 page faults.
+#include "base/object.hpp"
+
 #include <cstddef>
 #include <cstdlib>
 #include <mutex>
@@ -8,17 +10,11 @@
 namespace muster {
 
 // Any thread.
-class SegmentPool {
+class SegmentPool final : public Object {
   public:
     static constexpr size_t segment_bytes = 256 * 1024;
     static constexpr size_t most_kept = 32;
 
-    SegmentPool() = default;
-    SegmentPool(const SegmentPool &) = delete;
-    SegmentPool &operator=(const SegmentPool &) = delete;
-    ~SegmentPool() {
-        while (count_ != 0) std::free(free_[--count_]);
-    }
     void *take() noexcept {
         {
             const std::lock_guard hold(lock_);
@@ -38,6 +34,10 @@ class SegmentPool {
     }
 
   private:
+    ~SegmentPool() override {
+        while (count_ != 0) std::free(free_[--count_]);
+    }
+
     std::mutex lock_; // guards the rest
     size_t count_ = 0;
     void *free_[most_kept];

@@ -7,6 +7,7 @@
 // sealed session the payload is encrypted and the header authenticated with it. Only the dialling side opens streams.
 #include "plugin/channel.hpp"
 #include "plugin/introduction.hpp"
+#include "plugin/loan.hpp"
 #include "plugin/pool.hpp"
 #include "stream/stream.hpp"
 #include "transport/handshake.hpp"
@@ -156,9 +157,10 @@ class Session final : public Object {
 
     void start() noexcept; // the channel is connected: begin the handshake
 
-    // From the channel.
-    size_t deliver(const void *data, size_t size, bool whole) noexcept;       // `whole`: all of it is taken
-    void deliver_to(uint32_t stream, const void *data, size_t size) noexcept; // bytes of a stream, without a frame
+    // From the channel. `whole`: all of it is taken. `loan`: the memory the bytes lie in, if the streams may keep it.
+    size_t deliver(const void *data, size_t size, bool whole, Loan *loan = nullptr) noexcept;
+    void deliver_to(uint32_t stream, const void *data, size_t size,
+                    Loan *loan) noexcept; // bytes of a stream, without a frame
     void writable() noexcept { schedule(); }
     void lost(const Error &why) noexcept;
 
@@ -238,7 +240,7 @@ class Session final : public Object {
     void take_payload(const unsigned char *&data, size_t &size);
     void begin_frame() noexcept;
     void frame(SessionFrame kind, uint32_t id, const unsigned char *payload, size_t size);
-    void data_piece(uint32_t id, const unsigned char *data, size_t size) noexcept;
+    void data_piece(uint32_t id, const unsigned char *data, size_t size, Loan *loan) noexcept;
     void on_open(uint32_t id, const unsigned char *payload, size_t size);
     void on_accept(uint32_t id, const unsigned char *payload, size_t size);
     void on_refuse(uint32_t id, const unsigned char *payload, size_t size);
@@ -290,6 +292,7 @@ class Session final : public Object {
     size_t in_have_ = 0;
     uint64_t payload_left_ = 0;
     bool in_payload_ = false;
+    Loan *loan_ = nullptr; // of the bytes that are being delivered
 
     Signal sent_signal_; // raised when out_ was sent: a flush may be waiting
 

@@ -13,24 +13,28 @@ namespace muster {
 namespace {
 constexpr uint64_t credit_max = uint64_t{1} << 40;
 constexpr size_t text_max = 200;
+// Less is copied: that costs no more than giving the memory back later.
+constexpr size_t lent_min = 16 * 1024;
 
 bool valid_window(uint64_t window) noexcept {
     return window >= 4096 && window <= uint64_t{1} << 30 && (window & (window - 1)) == 0;
 }
 } // namespace
 
-size_t Session::deliver(const void *data, size_t size, bool whole) noexcept {
+size_t Session::deliver(const void *data, size_t size, bool whole, Loan *loan) noexcept {
     if (state_ == State::over || lost_.status < 0) return size;
     settle(false); // a plug-in may deliver while it sends: an abort that comes in takes handed-over buffers back
     if (const int64_t now = context_.loop_now_ns(); turn_ns_ != now) turn_ns_ = now, turn_left_ = turn_bytes;
     const size_t taken = whole ? size : std::min(size, turn_left_);
     turn_left_ -= std::min(taken, turn_left_);
     if (taken != 0) heard();
+    loan_ = loan;
     try {
         take(static_cast<const unsigned char *>(data), taken);
     } catch (const std::exception &) {
         fail(MUSTER_E_NOMEM, "out of memory");
     }
+    loan_ = nullptr;
     if (taken < size) {
         resume_due_ = true;
         schedule();
@@ -46,13 +50,13 @@ void Session::heard() noexcept {
 }
 
 // The frame of what was sent to many was taken off by the fabric: whose it is stands in front of it.
-void Session::deliver_to(uint32_t stream, const void *data, size_t size) noexcept {
+void Session::deliver_to(uint32_t stream, const void *data, size_t size, Loan *loan) noexcept {
     if (state_ == State::over || state_ == State::leaving || lost_.status < 0 || goodbye_got_) return;
     if (state_ != State::open || opener_ || in_payload_ || header_have_ != 0 || size == 0)
         return broken("bytes for many out of turn");
     settle(false); // as in deliver()
     heard();
-    data_piece(stream, static_cast<const unsigned char *>(data), size);
+    data_piece(stream, static_cast<const unsigned char *>(data), size, loan);
 }
 
 void Session::take(const unsigned char *data, size_t size) {
@@ -130,7 +134,7 @@ void Session::take_payload(const unsigned char *&data, size_t &size) {
     data += k, size -= k, payload_left_ -= k;
     if (!opener_ && kind == SessionFrame::data) {
         in_payload_ = payload_left_ != 0;
-        return data_piece(id, from, k);
+        return data_piece(id, from, k, loan_);
     }
     const size_t whole = in_have_ + k + payload_left_;
     if (in_ == nullptr && (in_ = static_cast<unsigned char *>(pool_.take())) == nullptr)
@@ -147,7 +151,7 @@ void Session::take_payload(const unsigned char *&data, size_t &size) {
         bytes -= seal_overhead_bytes;
     }
     if (kind == SessionFrame::data)
-        data_piece(id, payload, bytes);
+        data_piece(id, payload, bytes, nullptr); // deciphered into a segment of the session's own
     else
         frame(kind, id, payload, bytes);
     pool_.give(std::exchange(in_, nullptr));
@@ -158,7 +162,8 @@ SessionStream *Session::find(uint32_t id) noexcept {
     return found == streams_.end() ? nullptr : found->second.get();
 }
 
-void Session::data_piece(uint32_t id, const unsigned char *data, size_t size) noexcept {
+// Memory is kept only for a piece that is at least half of it: so what a stream holds is at most twice its window.
+void Session::data_piece(uint32_t id, const unsigned char *data, size_t size, Loan *loan) noexcept {
     SessionStream *stream = find(id);
     if (stream == nullptr) { // over on this side, while the bytes were on their way
         if (id == 0 || id >= next_id_) broken("data for a stream that never was");
@@ -167,6 +172,10 @@ void Session::data_piece(uint32_t id, const unsigned char *data, size_t size) no
     if (stream->finish_got_ || size > stream->granted_) return broken("more data than was asked for");
     stream->granted_ -= size;
     if (stream->to_host_.reader_gone()) return;
+    if (loan != nullptr && size >= lent_min && size >= loan->size_bytes() / 2) {
+        Lent lent{data, size, Ref<Object>(loan)};
+        if (stream->to_host_.push_lent(lent) == MUSTER_OK) return;
+    }
     size_t moved = 0;
     const Status status = stream->to_host_.push(data, size, moved);
     if (status < 0 || moved != size) fail(status < 0 ? status : MUSTER_E_NOMEM, "no room for what came in");

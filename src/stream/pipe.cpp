@@ -29,11 +29,13 @@ constexpr uint64_t owned_piece_bytes = 256 * 1024;
 // once, when the producer has put its last byte into this buffer.
 struct Pipe::Buffer {
     uint64_t base = 0;     // position of the first byte
-    uint64_t capacity = 0; // of a ring (power of two), or the size of a handed-over buffer
+    uint64_t capacity = 0; // of a ring (power of two), or the size of a buffer handed over or lent
     unsigned char *data = nullptr;
     bool is_ring = true;
+    bool is_owned = false;
     uint64_t end = 0;                    // position of the next buffer's first byte; valid once next is set
     std::atomic<Buffer *> next{nullptr}; // release: publishes *next and end; pairs with front()
+    Ref<Object> lent_memory;             // the consumer's, once it is linked
     // handed-over buffers, under owned_lock_
     Owned owned;
     uint64_t owned_taken = 0;
@@ -291,6 +293,7 @@ Status Pipe::push_owned(Owned &owned) noexcept {
     auto *b = new (std::nothrow) Buffer;
     if (b == nullptr) return MUSTER_E_NOMEM;
     b->is_ring = false;
+    b->is_owned = true;
     b->base = head_;
     b->capacity = owned.size;
     b->data = const_cast<unsigned char *>(owned.data); // read only: the producer never writes into such a buffer
@@ -309,6 +312,25 @@ Status Pipe::push_owned(Owned &owned) noexcept {
     write_ = b;
     publish_head(bytes);
     if (reader_gone()) take_back_owned(MUSTER_E_PEER); // it may have left before it could see this buffer
+    return MUSTER_OK;
+}
+
+Status Pipe::push_lent(Lent &lent) noexcept {
+    if (!load_tail()) return MUSTER_E_PROTOCOL;
+    if (free_of_window(head_, tail_seen_) < lent.size) return MUSTER_AGAIN;
+    auto *b = new (std::nothrow) Buffer;
+    if (b == nullptr) return MUSTER_E_NOMEM;
+    b->is_ring = false;
+    b->base = head_;
+    b->capacity = lent.size;
+    b->data = const_cast<unsigned char *>(lent.data); // read only, as in push_owned()
+    b->lent_memory = std::move(lent.memory);
+    write_left_ = 0;
+    write_->end = head_;
+    const uint64_t bytes = b->capacity;
+    write_->next.store(b, std::memory_order_release); // pairs with front(): publishes the buffer
+    write_ = b;
+    publish_head(bytes);
     return MUSTER_OK;
 }
 
@@ -362,14 +384,17 @@ void Pipe::publish_tail() noexcept {
     wake_writer_if(head == tail_ ? UINT64_MAX : free_of_window(head, tail_)); // drained: whatever he waits for
 }
 
-// What pull_quickly() may rely on: these bytes are in the front ring, whatever the producer does.
+// What pull_quickly() may rely on: these bytes are in the front buffer, whatever the producer does.
 void Pipe::know_read() noexcept {
     read_left_ = 0;
-    if (!read_->is_ring || head_seen_ == tail_) return;
+    if (read_->is_owned || head_seen_ == tail_) return;
     Buffer *b = front();
-    if (!b->is_ring) return;
+    if (b->is_owned) return;
     read_left_ = std::min(head_seen_ - tail_, b->contiguous(tail_));
-    if (b->next.load(std::memory_order_acquire) != nullptr) read_left_ = std::min(read_left_, b->end - tail_);
+    if (!b->is_ring)
+        read_left_--; // the last byte of what is lent is taken by pull(), which lets go of it
+    else if (b->next.load(std::memory_order_acquire) != nullptr)
+        read_left_ = std::min(read_left_, b->end - tail_);
     read_at_ = b->at(tail_);
 }
 
@@ -388,6 +413,11 @@ void Pipe::owned_progress(Buffer *b, uint64_t bytes) noexcept {
     if (owned_first_ == nullptr) owned_last_ = nullptr;
     owned_waiting_.fetch_sub(1, std::memory_order_relaxed);
     b->owned.release(b->capacity, MUSTER_OK);
+}
+
+// Bytes that are lent were taken; the last one ends the loan, before the producer may believe that there is room again.
+void Pipe::lent_progress(Buffer *b, uint64_t bytes) noexcept {
+    if (tail_ + bytes == b->base + b->capacity) b->lent_memory.reset();
 }
 
 void Pipe::note_look(uint64_t found) noexcept {
@@ -419,6 +449,10 @@ Status Pipe::pull(void *data, size_t size, size_t &moved, bool past_cache) noexc
             const uint64_t first = std::min(k, b->contiguous(tail_));
             copy_out(to + moved, b->at(tail_), first, past_cache);
             if (k > first) copy_out(to + moved + first, b->data, k - first, past_cache);
+        } else if (!b->is_owned) {
+            k = std::min(k, b->contiguous(tail_));
+            copy_out(to + moved, b->at(tail_), k, past_cache);
+            lent_progress(b, k);
         } else {
             lock_owned();
             const std::lock_guard guard(owned_lock_, std::adopt_lock);
@@ -451,8 +485,8 @@ Status Pipe::gather(iovec *spans, int max, size_t limit, int &count) noexcept {
             b = next;
             continue;
         }
-        if (!b->is_ring && !gathering_) lock_owned(), gathering_ = true;
-        if (!b->is_ring && b->revoked) {
+        if (b->is_owned && !gathering_) lock_owned(), gathering_ = true;
+        if (b->is_owned && b->revoked) {
             if (count != 0) break; // what is before it goes first
             owned_lock_.unlock(), gathering_ = false;
             if (b->begun()) return MUSTER_E_ABORTED;
@@ -465,11 +499,11 @@ Status Pipe::gather(iovec *spans, int max, size_t limit, int &count) noexcept {
         if (!b->is_ring && count != 0 && b->owned.shared) break; // it begins on its own
         uint64_t k = std::min({head_seen_ - at, b->contiguous(at), static_cast<uint64_t>(limit)});
         if (b->is_ring && next != nullptr) k = std::min(k, b->end - at);
-        if (!b->is_ring) k = std::min(k, owned_piece_bytes);
+        if (b->is_owned) k = std::min(k, owned_piece_bytes);
         spans[count++] = {b->at(at), static_cast<size_t>(k)};
         at += k;
         limit -= k;
-        if (!b->is_ring && at != b->base + b->capacity) break; // one piece of a handed-over buffer at a time
+        if (b->is_owned && at != b->base + b->capacity) break; // one piece of a handed-over buffer at a time
     }
     if (count == 0 && gathering_) owned_lock_.unlock(), gathering_ = false;
     return MUSTER_OK;
@@ -485,6 +519,10 @@ void Pipe::consume(size_t size) noexcept {
         uint64_t k = left;
         if (b->is_ring) {
             if (next != nullptr) k = std::min(k, b->end - tail_);
+            left -= k;
+        } else if (!b->is_owned) {
+            k = std::min(k, b->contiguous(tail_));
+            lent_progress(b, k);
             left -= k;
         } else {
             if (!locked) lock_owned();
@@ -537,9 +575,9 @@ Status Pipe::peek(size_t min, const unsigned char *&data, size_t &size) noexcept
         return MUSTER_AGAIN;
     }
     Buffer *b = front();
-    if (b->is_ring) {
+    if (!b->is_owned) {
         uint64_t k = std::min(there, b->contiguous(tail_));
-        if (b->next.load(std::memory_order_acquire) != nullptr) k = std::min(k, b->end - tail_);
+        if (b->is_ring && b->next.load(std::memory_order_acquire) != nullptr) k = std::min(k, b->end - tail_);
         if (k >= min) {
             data = b->at(tail_);
             size = k;
@@ -562,8 +600,8 @@ Status Pipe::peek(size_t min, const unsigned char *&data, size_t &size) noexcept
             continue;
         }
         uint64_t k = std::min({want - size, head_seen_ - at, b->contiguous(at)});
-        if (b->is_ring) {
-            if (next != nullptr) k = std::min(k, b->end - at);
+        if (!b->is_owned) {
+            if (b->is_ring && next != nullptr) k = std::min(k, b->end - at);
             memcpy(assembled_.get() + size, b->at(at), k);
         } else {
             lock_owned();

@@ -92,6 +92,14 @@ struct Owned {
     }
 };
 
+// Bytes that stay where they are, unchanged, as long as `memory` is held. The consumer lets go of it with the last
+// byte.
+struct Lent {
+    const unsigned char *data = nullptr;
+    size_t size = 0;
+    Ref<Object> memory;
+};
+
 // One producer and one consumer at a time (the direction locks of their sides see to it); what both use is in
 // PipeControl, in the chain of buffers, or under one of the two mutexes.
 class Pipe {
@@ -133,6 +141,9 @@ class Pipe {
     void commit(size_t size) noexcept; // of the last reserve()
     // Private pipes only: appends a buffer without copying. AGAIN: 64 wait already. E_NOMEM. Then nothing was taken.
     Status push_owned(Owned &owned) noexcept;
+    // Private pipes only: appends bytes without copying them; they count against the window as copied ones do. AGAIN:
+    // there is no room for all of them. E_NOMEM. Then nothing was taken.
+    Status push_lent(Lent &lent) noexcept;
     bool holds_owned_of(const Queue &queue) noexcept; // any thread
     void finish() noexcept;                           // no more bytes; wakes the reader
     bool reader_gone() const noexcept { return control_->reader_gone.load(std::memory_order_seq_cst) != 0; }
@@ -236,6 +247,7 @@ class Pipe {
         if (tail_ - tail_published_ >= publish_step_ || tail_ == head_seen_) publish_tail();
     }
     void owned_progress(Buffer *buffer, uint64_t bytes) noexcept;
+    void lent_progress(Buffer *buffer, uint64_t bytes) noexcept;
     void lock_owned() noexcept;
 
     PipeControl *control_ = nullptr;

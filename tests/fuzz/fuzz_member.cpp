@@ -165,9 +165,14 @@ void message(muster_endpoint *, uint64_t peer, const void *data, uint64_t bytes)
     if (sum % 3 == 0) world->forgotten.insert(peer); // it is of no interest
 }
 void message_to_many(muster_endpoint *endpoint, uint64_t peer, const void *data, uint64_t bytes, uint32_t index,
-                     uint32_t count) {
+                     uint32_t count, const muster_loan *loan) {
     FUZZ_CHECK(index < count);
     message(endpoint, peer, data, bytes);
+    if (loan != nullptr) loan->release(loan->memory, loan->hint);
+}
+void message_lent(muster_endpoint *endpoint, uint64_t peer, const void *data, uint64_t bytes, const muster_loan *loan) {
+    message(endpoint, peer, data, bytes);
+    loan->release(loan->memory, loan->hint);
 }
 void ready(muster_endpoint *, uint64_t peer) {
     check_peer(peer);
@@ -390,6 +395,11 @@ int zmq_msg_close(zmq_msg_t *message) {
     text = {};
     return 0;
 }
+int zmq_msg_move(zmq_msg_t *to, zmq_msg_t *from) {
+    zmq_msg_close(to);
+    text_of(to) = std::exchange(text_of(from), {});
+    return 0;
+}
 void *zmq_msg_data(zmq_msg_t *message) {
     return text_of(message).bytes;
 }
@@ -521,6 +531,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     host.resolved = resolved;
     host.published = published;
     host.message = message;
+    host.message_lent = message_lent;
     host.message_to_many = message_to_many;
     host.ready = ready;
     host.peer_lost = peer_lost;

@@ -12,7 +12,22 @@ using namespace muster::test;
 
 namespace {
 
+// Memory that is lent; counts what has not come back.
+class LentText final : public Object {
+  public:
+    LentText(std::string bytes, std::atomic<int> &out) : bytes(std::move(bytes)), out_(out) { out_++; }
+    const std::string bytes;
+
+  private:
+    ~LentText() override {
+        out_--;
+        const_cast<std::string &>(bytes).assign(bytes.size(), '#'); // who still reads is found out
+    }
+    std::atomic<int> &out_;
+};
+
 struct Fixture {
+    std::atomic<int> lent_out{0}; // longer than the pipe
     Ref<Context> context = make_context();
     Ref<Queue> queue = make_queue(*context, 4096);
     Pipe pipe;
@@ -29,6 +44,11 @@ struct Fixture {
         const Status status = pipe.push_owned(owned);
         if (status != MUSTER_OK) queue->unreserve();
         return status;
+    }
+    Status lend(const std::string &bytes) {
+        const auto memory = make_ref<LentText>(bytes, lent_out);
+        Lent lent{reinterpret_cast<const unsigned char *>(memory->bytes.data()), bytes.size(), Ref<Object>(memory)};
+        return pipe.push_lent(lent);
     }
     std::string pull(size_t most) {
         std::string got(most, '\0');
@@ -462,6 +482,60 @@ void differ(Findings &f, uint64_t seed, int steps) {
     if (f.failed()) fprintf(stderr, "seed %llu\n", (unsigned long long)seed);
 }
 
+void test_lent_pieces_are_let_go_of_one_by_one(void **) {
+    run([](Findings &f) {
+        Fixture x(8192);
+        const std::string all = text(8192);
+        f.expect(x.push(all.data(), 1000) == 1000, "copied");
+        f.expect(x.lend(all.substr(1000, 3000)) == MUSTER_OK && x.lend(all.substr(4000, 3000)) == MUSTER_OK,
+                 "two lent");
+        f.expect(x.push(all.data() + 7000, 192) == 192, "copied behind them");
+        f.expect(x.lend(text(1001)) == MUSTER_AGAIN && x.lent_out == 2, "the window counts them");
+        f.expect(x.lend(all.substr(7192, 1000)) == MUSTER_OK && x.lent_out == 3, "to the last byte");
+        f.expect(x.push(all.data(), 1) == 0, "full");
+        f.expect(x.pull(1500) == all.substr(0, 1500), "into the first one");
+        const unsigned char *shown = nullptr;
+        size_t size = 0;
+        f.expect(x.pipe.peek(100, shown, size) == MUSTER_OK && size == 2500, "all of it is shown");
+        f.expect(memcmp(shown, all.data() + 1500, size) == 0, "where it lies");
+        x.pipe.consume(2499);
+        f.expect(x.lent_out == 3, "a byte of it is left");
+        x.pipe.consume(1);
+        f.expect(x.lent_out == 2, "back with its last byte");
+        f.expect(x.pull(2000) == all.substr(4000, 2000), "the second one");
+        iovec spans[4];
+        int count = 0;
+        f.expect(x.pipe.gather(spans, 4, 10'000, count) == MUSTER_OK && count == 3, "gathered");
+        f.expect(!x.pipe.shows_owned() && spans[0].iov_len == 1000 && spans[2].iov_len == 1000, "without a lock");
+        x.pipe.consume(1192);
+        f.expect(x.lent_out == 1, "the second is back");
+        f.expect(x.pull(5000) == all.substr(7192), "the last one");
+        f.expect(x.lent_out == 0 && x.pipe.drained(), "nothing is out");
+    });
+}
+
+void test_lent_pieces_nobody_reads_come_back_with_the_pipe(void **) {
+    run([](Findings &f) {
+        std::atomic<int> out{0};
+        {
+            Pipe pipe;
+            pipe.init_private(1 << 16);
+            for (int i = 0; i < 3; i++) {
+                const auto memory = make_ref<LentText>(text(5000), out);
+                Lent lent{reinterpret_cast<const unsigned char *>(memory->bytes.data()), 5000, Ref<Object>(memory)};
+                f.expect(pipe.push_lent(lent) == MUSTER_OK, "lent");
+            }
+            unsigned char some[6000];
+            size_t moved = 0;
+            f.expect(pipe.pull(some, sizeof some, moved) == MUSTER_OK && out == 2, "one was read, and one begun");
+            f.expect(!pipe.take_back_owned(MUSTER_E_ABORTED), "lent is not handed over");
+            f.expect(pipe.pull(some, 100, moved) == MUSTER_OK && moved == 100, "what has come can be read");
+            pipe.drop_reader();
+        }
+        f.expect(out == 0, "all are back");
+    });
+}
+
 void test_every_mix_against_a_string(void **) {
     for (uint64_t seed = 1; seed <= 400; seed++) run([&](Findings &f) { differ(f, seed, 300); });
 }
@@ -485,6 +559,8 @@ void test_two_threads_and_every_way_in_and_out(void **) {
                             moved = size;
                         else
                             handed_over.pop_back();
+                    } else if (random.one_in(4)) {
+                        if (x.lend(text(size, at)) == MUSTER_OK) moved = size;
                     } else {
                         const std::string data = text(size, at);
                         if (random.one_in(2) && x.pipe.push_quickly(data.data(), size))
@@ -533,7 +609,7 @@ void test_two_threads_and_every_way_in_and_out(void **) {
                 park.state.store(Park::AWAKE);
             }
             producer.join();
-            f.expect(at == total, "all of it");
+            f.expect(at == total && x.lent_out == 0, "all of it, and nothing is out");
         });
 }
 
@@ -549,6 +625,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_buffers_taken_back_in_every_state),
         cmocka_unit_test(test_peek_shows_across_every_edge),
         cmocka_unit_test(test_gather_as_a_carrier_does),
+        cmocka_unit_test(test_lent_pieces_are_let_go_of_one_by_one),
+        cmocka_unit_test(test_lent_pieces_nobody_reads_come_back_with_the_pipe),
         cmocka_unit_test(test_every_mix_against_a_string),
         cmocka_unit_test(test_two_threads_and_every_way_in_and_out),
     };

@@ -121,7 +121,7 @@ class World final : private SessionOwner {
             config.peer = "test://peer";
             channel = make_ref<TestChannel>();
             session =
-                make_ref<Session>(*context, pool, Ref<Channel>(channel), static_cast<SessionOwner &>(*this), config);
+                make_ref<Session>(*context, *pool, Ref<Channel>(channel), static_cast<SessionOwner &>(*this), config);
             session->start();
         });
         HandshakeConfig config;
@@ -231,7 +231,7 @@ class World final : private SessionOwner {
     }
 
     Ref<Context> context;
-    SegmentPool pool;
+    const Ref<SegmentPool> pool = make_ref<SegmentPool>();
     Ref<ListenerCore> core;
     Ref<TestChannel> channel;
     Ref<Session> session;
@@ -623,6 +623,110 @@ void test_offers_of_memory(void **) {
     });
 }
 
+// ---- memory that is lent
+// -----------------------------------------------------------------------------------------------
+
+struct Memory {
+    std::string bytes;
+    std::atomic<int> releases{0};
+};
+
+void release_memory(void *memory, void *hint) {
+    static_cast<Memory *>(memory)->bytes.assign(static_cast<size_t>(reinterpret_cast<uintptr_t>(hint)), '#');
+    static_cast<Memory *>(memory)->releases++;
+}
+
+// As a fabric does it.
+void lend(World &w, Memory &memory, uint64_t size_bytes) {
+    const muster_loan terms{size_bytes, release_memory, &memory, reinterpret_cast<void *>(memory.bytes.size())};
+    w.on_loop([&] {
+        const auto loan = make_ref<Loan>(terms, *w.pool);
+        w.session->deliver(memory.bytes.data(), memory.bytes.size(), true, loan.get());
+    });
+}
+
+std::string pattern(size_t size, int seed) {
+    std::string bytes(size, '\0');
+    for (size_t i = 0; i < size; i++) bytes[i] = static_cast<char>(i * 7 + i / 251 + static_cast<size_t>(seed));
+    return bytes;
+}
+
+std::string read_all(World &w, size_t size) {
+    std::string got(size, '\0');
+    Deadline deadline(5 * second);
+    size_t moved = 0;
+    w.stream->read(got.data(), size, size, deadline, moved);
+    got.resize(moved);
+    return got;
+}
+
+void test_lent_memory_comes_back_once_when_it_was_read(void **) {
+    run([](Findings &f) {
+        World w({});
+        if (!f.expect(w.ready.load(), "proved") || !w.open_stream(f)) return;
+        const std::string one = pattern(20'000, 1), two = pattern(1000, 2), three = pattern(20'000, 3);
+        Memory kept, small, mostly_idle;
+        kept.bytes = frame(SessionFrame::data, 1, one);
+        small.bytes = frame(SessionFrame::data, 1, two);
+        mostly_idle.bytes = frame(SessionFrame::data, 1, three);
+        lend(w, kept, 30'000);
+        lend(w, small, 1100);
+        f.expect(kept.releases == 0 && small.releases == 1, "little is copied");
+        lend(w, mostly_idle, 41'000);
+        f.expect(mostly_idle.releases == 1, "much memory is not kept for little");
+        f.expect(read_all(w, 19'999) == one.substr(0, 19'999) && kept.releases == 0, "a byte is left");
+        f.expect(read_all(w, 21'001) == one.substr(19'999) + two + three, "in order");
+        f.expect(kept.releases == 1 && small.releases == 1 && mostly_idle.releases == 1, "each once");
+    });
+}
+
+void test_a_segment_that_was_lent_goes_back_to_the_pool(void **) {
+    run([](Findings &f) {
+        World w({});
+        if (!f.expect(w.ready.load(), "proved") || !w.open_stream(f, 1)) return;
+        const std::string bytes = pattern(60'000, 4), said = frame(SessionFrame::data, 1, bytes);
+        void *const segment = w.pool->take();
+        memcpy(segment, said.data(), said.size());
+        const muster_loan terms{said.size(), nullptr, segment, nullptr};
+        w.on_loop([&] {
+            const auto loan = make_ref<Loan>(terms, *w.pool);
+            w.session->deliver(segment, said.size(), true, loan.get());
+        });
+        f.expect(read_all(w, bytes.size()) == bytes, "read");
+        void *const next = w.pool->take();
+        f.expect(next == segment, "it is the next one");
+        w.pool->give(next);
+    });
+}
+
+void test_what_was_lent_before_an_abort_comes_back(void **) {
+    run([](Findings &f) {
+        Memory read_first, unread;
+        {
+            World w({});
+            if (!f.expect(w.ready.load(), "proved") || !w.open_stream(f)) return;
+            const std::string bytes = pattern(20'000, 5);
+            read_first.bytes = unread.bytes = frame(SessionFrame::data, 1, bytes);
+            lend(w, read_first, 20'000);
+            lend(w, unread, 20'000);
+            f.expect(read_all(w, 5000) == bytes.substr(0, 5000), "begun");
+            w.say(frame(SessionFrame::abort, 1, number(3) + "enough"));
+            w.settle();
+            f.expect(read_all(w, 35'000) == bytes.substr(5000) + bytes, "what had come is still there");
+            f.expect(read_first.releases == 1 && unread.releases == 1, "back");
+            f.expect_status(w.stream->duplex().ended_status(), MUSTER_E_ABORTED, "the stream");
+        }
+        Memory left;
+        {
+            World w({});
+            if (!f.expect(w.ready.load(), "proved") || !w.open_stream(f)) return;
+            left.bytes = frame(SessionFrame::data, 1, pattern(30'000, 6));
+            lend(w, left, 30'000);
+        }
+        f.expect(left.releases == 1, "also where nobody reads");
+    });
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -641,6 +745,9 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_silence_of_a_peer),
         cmocka_unit_test(test_memory_that_is_passed_is_looked_at),
         cmocka_unit_test(test_offers_of_memory),
+        cmocka_unit_test(test_lent_memory_comes_back_once_when_it_was_read),
+        cmocka_unit_test(test_a_segment_that_was_lent_goes_back_to_the_pool),
+        cmocka_unit_test(test_what_was_lent_before_an_abort_comes_back),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

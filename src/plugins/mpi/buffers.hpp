@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Memory for messages, kept for reuse. MPI may use it as long as a request is under way, so it is never the library's
-// own. Loop thread only.
+// Memory for messages, kept for reuse. MPI may use it as long as a request is under way, and streams as long as they
+// have not read it, so it is never the library's own.
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdlib>
 #include <mpi.h>
+#include <mutex>
 #include <new>
 #include <vector>
 
@@ -20,45 +24,54 @@ struct Sending {
     Buffer buffer;
 };
 
+// Any thread.
 class Buffers {
   public:
-    static constexpr size_t small = 4096, large = 256 * 1024 + 4096;
-
-    Buffers() = default;
+    // One for the process, never destroyed: streams may read from a buffer when its context is gone.
+    static Buffers &all() {
+        static Buffers &all = *new Buffers;
+        return all;
+    }
     Buffers(const Buffers &) = delete;
     Buffers &operator=(const Buffers &) = delete;
-    ~Buffers() {
-        for (auto *list : {&small_, &large_})
-            for (unsigned char *data : *list) std::free(data);
-    }
+
+    // A large message is at least half of its buffer, or streams would not keep it.
     Buffer take(size_t bytes) {
-        const size_t room = bytes <= small ? small : bytes <= large ? large : bytes;
-        std::vector<unsigned char *> &list = room == small ? small_ : large_;
-        if (room <= large && !list.empty()) {
-            const Buffer kept{list.back(), room};
-            list.pop_back();
-            return kept;
+        const size_t room = bytes <= page ? page : std::max(std::bit_ceil(bytes - page), page) + page;
+        if (room <= large) {
+            const std::lock_guard hold(lock_);
+            std::vector<unsigned char *> &list = list_of(room);
+            if (!list.empty()) {
+                const Buffer kept{list.back(), room};
+                list.pop_back();
+                return kept;
+            }
         }
-        auto *data = static_cast<unsigned char *>(room <= large ? std::aligned_alloc(4096, room) : std::malloc(room));
+        auto *data = static_cast<unsigned char *>(room <= large ? std::aligned_alloc(page, room) : std::malloc(room));
         if (data == nullptr) throw std::bad_alloc();
         return {data, room};
     }
-    void give(Buffer buffer) {
-        std::vector<unsigned char *> &list = buffer.room == small ? small_ : large_;
-        if (buffer.room > large || list.size() >= kept_most) {
-            std::free(buffer.data);
-            return;
+    void give(Buffer buffer) noexcept {
+        if (buffer.room <= large) {
+            const std::lock_guard hold(lock_);
+            std::vector<unsigned char *> &list = list_of(buffer.room);
+            try {
+                if (list.size() < kept_most) return list.push_back(buffer.data);
+            } catch (const std::bad_alloc &) { // no room to remember it
+            }
         }
-        try {
-            list.push_back(buffer.data);
-        } catch (...) { // no room to remember it
-            std::free(buffer.data);
-        }
+        std::free(buffer.data);
     }
 
   private:
-    static constexpr size_t kept_most = 32;
-    std::vector<unsigned char *> small_, large_;
+    Buffers() = default;
+    static constexpr size_t page = 4096, large = 256 * 1024 + page;
+    static constexpr size_t kept_most = 16;
+    std::vector<unsigned char *> &list_of(size_t room) {
+        return lists_[room <= page ? 0 : static_cast<size_t>(std::countr_zero(room - page)) + 1];
+    }
+    std::mutex lock_;                                    // guards the rest
+    std::array<std::vector<unsigned char *>, 20> lists_; // by the power of two of the room behind the first page
 };
 
 } // namespace mpi

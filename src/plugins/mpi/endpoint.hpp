@@ -132,7 +132,7 @@ class Endpoint {
     bool take_messages();
     bool finish_receives();
     void deliver();
-    void deliver_one(const unsigned char *bytes, size_t size);
+    void deliver_one(const Buffer &buffer, size_t size);
     void abandon(Link &link);
 
     // progress.cpp
@@ -169,7 +169,7 @@ class Endpoint {
     std::vector<std::unique_ptr<Link>> dropped_; // may still be on the stack below us
     std::vector<Question> waiting_;              // for the node to get ready
     // Transfers
-    Buffers buffers_;
+    Buffers &buffers_ = Buffers::all();
     std::unordered_map<int, std::deque<Receiving>> receiving_; // by rank: MPI keeps their order
     std::vector<int> receiving_from_;                          // ranks whose queue is not empty
     size_t sends_ = 0;                                         // under way

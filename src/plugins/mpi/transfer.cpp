@@ -13,6 +13,7 @@ namespace mpi {
 namespace {
 constexpr size_t sending_most = 256; // requests per link; credits bound their bytes
 constexpr int matches_per_poll = 16;
+constexpr size_t lent_min = 16 * 1024; // less is copied anyhow
 } // namespace
 
 // ---- out
@@ -171,8 +172,7 @@ void Endpoint::deliver() {
         while (!queue.empty() && queue.front().done) {
             const Receiving one = queue.front();
             queue.pop_front();
-            deliver_one(one.buffer.data, one.bytes);
-            buffers_.give(one.buffer);
+            deliver_one(one.buffer, one.bytes);
         }
         if (!queue.empty()) {
             i++;
@@ -183,24 +183,35 @@ void Endpoint::deliver() {
     }
 }
 
-void Endpoint::deliver_one(const unsigned char *bytes, size_t size) {
+// The buffer is the library's for as long as a stream has not read what lies in it.
+void Endpoint::deliver_one(const Buffer &buffer, size_t size) {
     Head head{};
-    if (size >= head_bytes) memcpy(&head, bytes, head_bytes);
+    if (size >= head_bytes) memcpy(&head, buffer.data, head_bytes);
     Link *const link = head.mark == head_mark ? find(head.link) : nullptr;
     if (link == nullptr || (link->state != Link::State::open && link->state != Link::State::ebbing))
-        return; // of a context that is no more, or of a peer that was given up
-    bytes += head_bytes;
+        return buffers_.give(buffer); // of a context that is no more, or of a peer that was given up
+    const unsigned char *const bytes = buffer.data + head_bytes;
     size -= head_bytes;
     link->received++;
     link->heard_at = last_;
     if (head.kind == kind_credit && size == sizeof(uint64_t)) {
         uint64_t credit;
         memcpy(&credit, bytes, sizeof credit);
+        buffers_.give(buffer);
         host_->credit(endpoint_, link->id, credit);
         return;
     }
     link->known = true;
-    host_->message(endpoint_, link->id, bytes, size);
+    if (size >= lent_min) {
+        const auto release = [](void *memory, void *room) {
+            Buffers::all().give({static_cast<unsigned char *>(memory), reinterpret_cast<uintptr_t>(room)});
+        };
+        const muster_loan loan{buffer.room, release, buffer.data, reinterpret_cast<void *>(buffer.room)};
+        host_->message_lent(endpoint_, link->id, bytes, size, &loan);
+    } else {
+        host_->message(endpoint_, link->id, bytes, size);
+        buffers_.give(buffer);
+    }
     link->credit_due += size;
     if (link->credit_due < credit_bytes / 4 || link->state != Link::State::open) return;
     const uint64_t credit = std::exchange(link->credit_due, 0);

@@ -15,6 +15,7 @@ class Message {
     ~Message() { zmq_msg_close(&message_); }
     Message(const Message &) = delete;
     Message &operator=(const Message &) = delete;
+    void take(Message &other) noexcept { zmq_msg_move(&message_, &other.message_); }
     // False: no memory.
     bool make(size_t size) noexcept { return zmq_msg_close(&message_) == 0 && zmq_msg_init_size(&message_, size) == 0; }
     bool lend(void *data, size_t size, zmq_free_fn *free, void *hint) noexcept {

@@ -46,6 +46,11 @@ void give_back(void *, void *hint) {
     if (lent.segment != nullptr) lent.host->give_segment(lent.host, lent.segment);
 }
 
+// The end of a loan, any thread.
+void give_up(void *message, void *) {
+    delete static_cast<Message *>(message);
+}
+
 } // namespace
 
 bool BrokerAddress::parse(std::string_view authority, BrokerAddress &out, std::string &why) {
@@ -369,9 +374,9 @@ void Star::up_message(const Head &head, Message &message) {
     const auto *bytes = reinterpret_cast<const unsigned char *>(payload.data());
     switch (head.kind) {
     case Kind::data:
-        return data(head.from, bytes, payload.size());
+        return data(head.from, bytes, payload.size(), message);
     case Kind::group:
-        return data_for_many(head, bytes, payload.size());
+        return data_for_many(head, bytes, payload.size(), message);
     case Kind::credit:
         return credit(head.from, head.word);
     case Kind::lost:
@@ -383,15 +388,34 @@ void Star::up_message(const Head &head, Message &message) {
     }
 }
 
-void Star::data(uint64_t from, const unsigned char *bytes, size_t size) {
+// A large message is the library's until the streams have read it; what it holds stays where it is.
+class Loaned {
+  public:
+    Loaned(Message &message, size_t size) {
+        Message *const lent = size >= lend_min ? new (std::nothrow) Message : nullptr;
+        if (lent == nullptr) return;
+        loan_ = {message.size(), give_up, lent, nullptr};
+        lent->take(message);
+    }
+    const muster_loan *get() const noexcept { return loan_.memory != nullptr ? &loan_ : nullptr; }
+
+  private:
+    muster_loan loan_{};
+};
+
+void Star::data(uint64_t from, const unsigned char *bytes, size_t size, Message &message) {
     Peer *const sender = peer(from);
     if (sender == nullptr) return;
     sender->known = true;
-    plugin_.host()->message(plugin_.endpoint(), sender->number, bytes, size);
+    const Loaned loan(message, size);
+    if (loan.get() != nullptr)
+        plugin_.host()->message_lent(plugin_.endpoint(), sender->number, bytes, size, loan.get());
+    else
+        plugin_.host()->message(plugin_.endpoint(), sender->number, bytes, size);
     taken(from, head_bytes + size);
 }
 
-void Star::data_for_many(const Head &head, const unsigned char *bytes, size_t size) {
+void Star::data_for_many(const Head &head, const unsigned char *bytes, size_t size, Message &message) {
     const size_t list = size_t{head.word} * 8;
     if (size < list) return;
     uint32_t index = 0;
@@ -399,7 +423,9 @@ void Star::data_for_many(const Head &head, const unsigned char *bytes, size_t si
     Peer *const sender = index == head.word ? nullptr : peer(head.from);
     if (sender == nullptr) return;
     sender->known = true;
-    plugin_.host()->message_to_many(plugin_.endpoint(), sender->number, bytes + list, size - list, index, head.word);
+    const Loaned loan(message, size - list);
+    plugin_.host()->message_to_many(plugin_.endpoint(), sender->number, bytes + list, size - list, index, head.word,
+                                    loan.get());
     taken(head.from, head_bytes + size - list);
 }
 

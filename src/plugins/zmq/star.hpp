@@ -77,8 +77,8 @@ class Star final : public UplinkOwner {
     void tick();
     void ask(const Asked &asked);
     void answered(const Head &head, std::string_view payload);
-    void data(uint64_t from, const unsigned char *bytes, size_t size);
-    void data_for_many(const Head &head, const unsigned char *bytes, size_t size);
+    void data(uint64_t from, const unsigned char *bytes, size_t size, Message &message);
+    void data_for_many(const Head &head, const unsigned char *bytes, size_t size, Message &message);
     void taken(uint64_t from, size_t message_bytes);
     void credit(uint64_t from, uint64_t bytes);
     void lost(uint64_t who, std::string_view text);

@@ -279,6 +279,39 @@ struct HostLoop : rl::test_suite<HostLoop<shared>, 2>, Scenario {
     }
 };
 
+// ---- memory that is lent
+// -------------------------------------------------------------------------------------------------
+
+// Pieces among copied bytes: each is back when its last byte was read, and not before.
+struct LentPieces : rl::test_suite<LentPieces, 2>, Scenario {
+    static constexpr uint64_t pieces = 3, size = 2, copied = 1, count = pieces * (size + copied);
+    Ends ends{false};
+    Object memory[pieces];
+    void write() {
+        Pipe &pipe = ends.producer();
+        for (uint64_t n = 0; n < pieces; n++) {
+            const uint64_t first = n * (size + copied);
+            memory[n].bytes = model::make_bytes(size);
+            for (size_t i = 0; i < size; i++) *model::World::now->bytes.at(memory[n].bytes + i) = byte_at(first + i);
+            Lent lent{memory[n].bytes, size, Ref<Object>(&memory[n])};
+            for (;;) {
+                const Status status = pipe.push_lent(lent);
+                RL_ASSERT(status == MUSTER_OK || status == MUSTER_AGAIN);
+                if (status == MUSTER_OK) break;
+                sleep(
+                    pipe.control().writer, [&](uint32_t how) { return pipe.park_writer(how, size); }, never);
+            }
+            RL_ASSERT(push_all(pipe, first + size, copied, never));
+        }
+        pipe.finish();
+    }
+    void thread(unsigned index) {
+        if (index == 0) return write();
+        RL_ASSERT(pull_all(ends.consumer(), UINT64_MAX, never) == count);
+        for (const Object &one : memory) RL_ASSERT(one.back);
+    }
+};
+
 // ---- buffers handed over
 // -----------------------------------------------------------------------------------------------
 
@@ -503,7 +536,8 @@ bool all_hold(uint64_t runs) {
            HOLDS("cancel in shared memory", Cancel<true>) && HOLDS("flush", Flush<false>) &&
            HOLDS("flush in shared memory", Flush<true>) && HOLDS("sent all", SentAll) &&
            HOLDS("host's loop", HostLoop<false>) && HOLDS("host's loop in shared memory", HostLoop<true>) &&
-           HOLDS("buffers", Buffers<false, false>) && HOLDS("buffers, the reader leaves", Buffers<false, true>) &&
+           HOLDS("lent pieces", LentPieces) && HOLDS("buffers", Buffers<false, false>) &&
+           HOLDS("buffers, the reader leaves", Buffers<false, true>) &&
            HOLDS("buffers taken back", Buffers<true, false>) &&
            HOLDS("buffers taken back, the reader leaves", Buffers<true, true>) &&
            HOLDS("handed over as the reader leaves", LeavesAsHanded);

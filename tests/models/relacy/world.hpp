@@ -264,6 +264,16 @@ class Queue {
     model::mutex lock_;
     std::vector<muster_completion> came_;
 };
+// Memory that is lent: given back once.
+struct Object {
+    unsigned char *bytes = nullptr;
+    bool back = false;
+    void end() noexcept {
+        RL_ASSERT(!back);
+        back = true;
+        model::end_bytes(bytes);
+    }
+};
 template <class T>
 class Ref {
   public:
@@ -271,7 +281,11 @@ class Ref {
     T *get() const noexcept { return object_; }
     T *operator->() const noexcept { return object_; }
     explicit operator bool() const noexcept { return object_ != nullptr; }
-    void reset() noexcept { object_ = nullptr; }
+    void reset() noexcept {
+        if constexpr (std::is_same_v<T, Object>)
+            if (object_ != nullptr) object_->end();
+        object_ = nullptr;
+    }
 
   private:
     T *object_;

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// Memory of a plug-in's that a message came in, until nobody reads from it any more.
+#include "base/object.hpp"
+#include "plugin/pool.hpp"
+
+#include <muster/plugin.h>
+
+namespace muster {
+
+// Immutable after construction; the last one to let go of it gives the memory back, on any thread.
+class Loan final : public Object {
+  public:
+    // `pool`: where a segment goes back to, if the plug-in names no function. It may outlive the context.
+    Loan(const muster_loan &loan, SegmentPool &pool) noexcept
+        : size_bytes_(loan.size_bytes), memory_(loan.memory), hint_(loan.hint), release_(loan.release),
+          pool_(loan.release == nullptr ? &pool : nullptr) {}
+
+    uint64_t size_bytes() const noexcept { return size_bytes_; }
+
+  private:
+    ~Loan() override {
+        if (release_ != nullptr)
+            release_(memory_, hint_);
+        else
+            pool_->give(memory_);
+    }
+
+    const uint64_t size_bytes_;
+    void *const memory_, *const hint_;
+    void (*const release_)(void *memory, void *hint);
+    const Ref<SegmentPool> pool_;
+};
+
+} // namespace muster
