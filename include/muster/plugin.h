@@ -240,6 +240,12 @@ typedef struct muster_fabric_ops {
      * nobody gets it, and the library sends to each. May be NULL. */
     muster_status (*send_many)(void *self, const uint64_t *peers, uint32_t peer_count, void *segment,
                                uint64_t offset_bytes, uint64_t size_bytes);
+
+    /** Looks for what came in, without waiting, and delivers it: so a host's thread that drives the context itself
+     * (::MUSTER_HOST_EXTERNAL) waits for a moment without a system call. MUSTER_OK: something came in or went out.
+     * MUSTER_AGAIN: nothing, but soon perhaps; ask again at once. MUSTER_TIMEOUT: nothing, and a descriptor or timer
+     * will tell. May be NULL: never called. */
+    muster_status (*poll)(void *self);
 } muster_fabric_ops;
 
 /** What the library does for plug-ins; given to `muster_plugin_v1`, good until stop of the last scheme has returned. */

@@ -106,6 +106,19 @@ Status Context::progress(Deadline &deadline) noexcept {
     return engine_->progress(deadline);
 }
 
+bool Context::begin_drive() noexcept {
+    return external() && engine_->begin_drive();
+}
+
+void Context::run_posted() noexcept {
+    engine_->drives++;
+    engine_->drain();
+}
+
+void Context::end_drive() noexcept {
+    engine_->end_drive();
+}
+
 Result<int> Context::external_fd() noexcept {
     if (!external())
         return Error::make(MUSTER_E_UNSUPPORTED, "the context has a thread of its own; there is nothing to poll");

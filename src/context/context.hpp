@@ -139,6 +139,15 @@ class Context final : public Object {
     // External contexts: waits until `fd` is readable, driving the engine meanwhile (or waiting for whoever does).
     // MUSTER_OK may come early; MUSTER_TIMEOUT; MUSTER_E_WOULD_DEADLOCK on the loop thread.
     Status wait_fd(int fd, Deadline &deadline) noexcept;
+    // External contexts: the caller becomes the loop thread for the moment of a body, which gets a function that runs
+    // what was posted meanwhile. False: another thread drives, or this one already does; nothing was done.
+    template <class Body>
+    bool drive(Body &&body) noexcept {
+        if (!begin_drive()) return false;
+        body([this]() noexcept { run_posted(); });
+        end_drive();
+        return true;
+    }
     Result<int> external_fd() noexcept; // a dup for the host
     int end_fd() const noexcept;        // an eventfd, readable once the engine has stopped and everything is ended
     int engine_fd() const noexcept;     // the epoll descriptor itself; external contexts, for nested polls
@@ -158,6 +167,9 @@ class Context final : public Object {
     explicit Context(const ContextSettings &settings);
     ~Context() override;
     void last_reference_gone() noexcept override;
+    bool begin_drive() noexcept;
+    void run_posted() noexcept;
+    void end_drive() noexcept;
     ForkMark mark_;
     std::unique_ptr<Engine> engine_;
 };

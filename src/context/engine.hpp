@@ -47,6 +47,10 @@ struct Context::Engine {
     bool take_baton() noexcept;
     void pass_baton() noexcept;
     void serve() noexcept; // what is due, baton held
+    void set_timer() noexcept;
+    int wait_word(uint32_t seen, Deadline &deadline) noexcept;
+    bool begin_drive() noexcept;
+    void end_drive() noexcept;
     int engine_fd() const noexcept { return uv_backend_fd(&loop); }
 
     // --- loop thread ---
@@ -98,11 +102,14 @@ struct Context::Engine {
     Fd timer, baton_fd;
     uv_poll_t timer_watch{};
     std::mutex baton_lock;
-    bool driving = false;                // under baton_lock
-    int drivers_cancel_state = 0;        // what pthread_setcancelstate() is to restore; the driver's
-    std::atomic<uint32_t> word{0};       // futex of threads that wait for the baton or a notify; see await()
-    std::atomic<uint32_t> fd_waiters{0}; // those that wait in poll() for baton_fd
-    std::atomic<bool> polling{false};    // the driver sleeps, or is about to
+    bool driving = false;                  // under baton_lock
+    int drivers_cancel_state = 0;          // what pthread_setcancelstate() is to restore; the driver's
+    std::atomic<uint32_t> word{0};         // futex of threads that wait for the baton or a notify; see await()
+    std::atomic<uint32_t> word_waiters{0}; // those that wait on it
+    std::atomic<uint32_t> fd_waiters{0};   // those that wait in poll() for baton_fd
+    std::atomic<bool> polling{false};      // the driver sleeps, or is about to
+    int64_t timer_due = -1; // what the timer is set to, in the loop's milliseconds; -1: off; the driver's
+    uint32_t drives = 0;    // rounds since the loop was served; the driver's
 
     LogTarget log;
 };

@@ -14,7 +14,8 @@ namespace muster {
 
 namespace {
 
-constexpr int most_turns = 16; // in a row, before the host gets its thread back
+constexpr int most_turns = 16;         // in a row, before the host gets its thread back
+constexpr uint32_t most_drives = 1024; // rounds in a row, before descriptors and timers have their turn
 
 // Waits until one of the descriptors is readable. 0 at the deadline.
 int wait_readable(pollfd *fds, nfds_t count, Deadline &deadline) noexcept {
@@ -83,13 +84,20 @@ void Context::Engine::pass_baton() noexcept {
     pthread_setcancelstate(cancel_state, nullptr);
 }
 
-// seq_cst on `word`, `fd_waiters` and `polling`: a waiter announces itself and then looks, a notifier changes and then
-// looks for waiters; one of the two sees the other.
+// seq_cst on `word`, `word_waiters`, `fd_waiters` and `polling`: a waiter announces itself and then looks, a notifier
+// changes and then looks for waiters; one of the two sees the other.
 void Context::Engine::notify() noexcept {
     word.fetch_add(1, std::memory_order_seq_cst);
-    futex_wake(word, INT_MAX, false);
+    if (word_waiters.load(std::memory_order_seq_cst) != 0) futex_wake(word, INT_MAX, false);
     if (fd_waiters.load(std::memory_order_seq_cst) != 0) ring(baton_fd.get());
     if (polling.load(std::memory_order_seq_cst)) wake();
+}
+
+int Context::Engine::wait_word(uint32_t seen, Deadline &deadline) noexcept {
+    word_waiters.fetch_add(1, std::memory_order_seq_cst); // then the kernel looks at the word; pairs with notify()
+    const int why = futex_wait(word, seen, deadline, false);
+    word_waiters.fetch_sub(1, std::memory_order_relaxed);
+    return why;
 }
 
 void Context::Engine::serve() noexcept {
@@ -99,14 +107,38 @@ void Context::Engine::serve() noexcept {
         // A backend timeout of 0 means registrations not yet with the kernel, or callbacks that are due.
         if (!has_tasks() && uv_backend_timeout(&loop) != 0) break;
     }
+    drives = 0;
     uv_update_time(&loop);
+    set_timer();
+}
+
+// A timer that is set to the same moment still has not rung, or is due by now: then the moment is another one.
+void Context::Engine::set_timer() noexcept {
     const int left_ms = has_tasks() ? 0 : uv_backend_timeout(&loop);
+    const int64_t due = left_ms < 0 ? -1 : static_cast<int64_t>(uv_now(&loop)) + left_ms;
+    if (left_ms != 0 && due == timer_due) return;
+    timer_due = left_ms == 0 ? 0 : due;
     itimerspec when{}; // all zero: off
     if (left_ms > 0)
         when.it_value = {left_ms / 1000, left_ms % 1000 * 1'000'000L};
     else if (left_ms == 0)
         when.it_value.tv_nsec = 1; // due now: the descriptor says so
     timerfd_settime(timer.get(), 0, &when, nullptr);
+}
+
+// For a caller that does for a moment what the loop would do, without a look at its descriptors.
+bool Context::Engine::begin_drive() noexcept {
+    return !stopped.load(std::memory_order_acquire) && take_baton();
+}
+
+// What was begun goes on as after a turn of the loop: tasks have run, the kernel knows descriptors and timers.
+void Context::Engine::end_drive() noexcept {
+    drain();
+    if (++drives >= most_drives || has_tasks() || uv_backend_timeout(&loop) == 0)
+        serve();
+    else
+        set_timer();
+    pass_baton();
 }
 
 // Waits until done() holds or `fd` (if not -1) is readable, driving the engine, or waiting for whoever drives it.
@@ -139,7 +171,7 @@ Status Context::Engine::await(const Done &done, int fd, Deadline &deadline) noex
             continue;
         }
         if (fd < 0) {
-            if (deadline.look_once() || futex_wait(word, seen, deadline, false) == ETIMEDOUT)
+            if (deadline.look_once() || wait_word(seen, deadline) == ETIMEDOUT)
                 return done() ? MUSTER_OK : MUSTER_TIMEOUT;
             continue;
         }
@@ -171,7 +203,7 @@ Status Context::Engine::progress(Deadline &deadline) noexcept {
         if (stopped.load(std::memory_order_acquire)) return MUSTER_E_CLOSED;
         if (take_baton()) break;
         if (deadline.look_once()) return MUSTER_E_BUSY;
-        if (futex_wait(word, seen, deadline, false) == ETIMEDOUT) return MUSTER_TIMEOUT;
+        if (wait_word(seen, deadline) == ETIMEDOUT) return MUSTER_TIMEOUT;
     }
     Status status = MUSTER_E_CLOSED;
     if (!stopped.load(std::memory_order_acquire)) {

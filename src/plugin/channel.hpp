@@ -30,6 +30,10 @@ class Channel : public Object {
     }
     // Begin of a turn: the place to fetch what came in, for channels that are not told by somebody else.
     virtual void turn() noexcept {}
+    // Looks for what came in, outside of a turn. OK: something did; AGAIN: nothing, soon perhaps; TIMEOUT: nothing, and
+    // the loop will learn when there is something.
+    virtual Status poll() noexcept { return MUSTER_TIMEOUT; }
+    virtual bool polls() const noexcept { return false; } // poll() can do more than that
     // deliver() took less than it was given, and takes more again.
     virtual void resume() noexcept {}
     // No more send().

@@ -422,6 +422,15 @@ Status FabricSession::send_segment(void *segment, size_t offset, size_t size) no
     return status;
 }
 
+Status FabricSession::poll() noexcept {
+    if (fabric_->state_ != Fabric::State::started) return MUSTER_TIMEOUT;
+    return fabric_->ops_.poll(fabric_->self_);
+}
+
+bool FabricSession::polls() const noexcept {
+    return fabric_->ops_.poll != nullptr;
+}
+
 void FabricSession::proved() noexcept {
     Fabric::Peer &peer = fabric_->peer(peer_);
     if (std::exchange(peer.proved, true) || fabric_->ops_.proved == nullptr) return;

@@ -130,6 +130,8 @@ class FabricSession final : public Channel, private SessionOwner {
     size_t headroom() const noexcept override;
     Status send(const void *data, size_t size, size_t &taken) noexcept override;
     Status send_segment(void *segment, size_t offset, size_t size) noexcept override;
+    Status poll() noexcept override;
+    bool polls() const noexcept override;
     void proved() noexcept override;
     bool can_pair() const noexcept override;
     void paired(Ref<SharedSegment> segment, Status status) noexcept override;

@@ -35,6 +35,59 @@ void SessionStream::taken() noexcept {
     session_->wake(*this);
 }
 
+// ---- in an external context: the host's thread does what the loop would do
+// ----------------------------------------------------------
+
+bool SessionStream::drives() const noexcept {
+    return session_->context().external() && session_->channel().polls();
+}
+
+// Looks for what comes in as long as that seems worth while. OK: done, or time to look around; AGAIN: now it is better
+// to sleep, in the loop.
+template <class Done>
+Status SessionStream::drive(Deadline &deadline, const Interrupted &interrupted, const Done &done) noexcept {
+    constexpr int most_looks = 256, most_vain_looks = 64;
+    Status status = MUSTER_OK;
+    const bool driven = session_->context().drive([&](const auto &run_posted) {
+        int vain = 0;
+        for (int looks = 0; looks < most_looks && !done() && !interrupted.now(); looks++) {
+            const Status found = session_->channel().poll();
+            run_posted();
+            vain = found == MUSTER_OK ? 0 : vain + 1;
+            if (found != MUSTER_TIMEOUT && vain < most_vain_looks && !deadline.look_once()) continue;
+            if (!done()) status = MUSTER_AGAIN;
+            return;
+        }
+    });
+    return driven ? status : MUSTER_AGAIN;
+}
+
+Carrier::Moved SessionStream::send_now(const void *data, size_t size) noexcept {
+    size_t moved = 0;
+    if (drives())
+        session_->context().drive(
+            [&](const auto &) { moved = session_->send_now(*this, static_cast<const unsigned char *>(data), size); });
+    return {moved == size ? MUSTER_OK : MUSTER_AGAIN, moved};
+}
+
+Carrier::Moved SessionStream::send(const void *data, size_t size, Deadline &deadline,
+                                   const Interrupted &interrupted) noexcept {
+    size_t moved = 0;
+    if (!drives()) return {MUSTER_AGAIN, 0};
+    const Status status = drive(deadline, interrupted, [&] {
+        moved += session_->send_now(*this, static_cast<const unsigned char *>(data) + moved, size - moved);
+        return moved == size;
+    });
+    return {status, moved};
+}
+
+// What comes in goes through the pipe, whose bytes may lie where the plug-in has received them.
+Carrier::Moved SessionStream::receive(void *, size_t, Deadline &deadline, const Interrupted &interrupted,
+                                      bool) noexcept {
+    if (!drives()) return {MUSTER_AGAIN, 0};
+    return {drive(deadline, interrupted, [&] { return to_host_.readable() != 0 || to_host_.finished(); }), 0};
+}
+
 // A writer that waits for the last byte to leave must not spin while the channel is full.
 bool SessionStream::flush() noexcept {
     const uint32_t seen = session_->sent_signal_.seen();

@@ -43,6 +43,8 @@ class Carrier : public Object {
         size_t bytes;
     };
 
+    // In an external context: may send() and receive() wait there, too, because they drive the engine meanwhile?
+    virtual bool drives() const noexcept { return false; }
     // The caller holds the stream's write lock, and the outgoing pipe is empty. Sends at once what can be sent without
     // waiting; the rest goes through the pipe.
     virtual Moved send_now(const void *data, size_t size) noexcept {

@@ -95,9 +95,10 @@ Status Stream::read(void *data, size_t min, size_t capacity, Deadline &deadline,
             in_.publish_tail();
             carrier_->taken();
             read_.lock.settle();
-            // An external context is driven by whoever waits: only look, and wait inside the engine.
+            // An external context is driven by whoever waits: only look, and wait inside the engine; or the carrier
+            // does so itself for a while.
             Deadline look(0);
-            const bool inside = !deadline.look_once() && !context_->external();
+            const bool inside = !deadline.look_once() && (!context_->external() || carrier_->drives());
             const bool spin = wrote_since_wait_.load(std::memory_order_relaxed);
             wrote_since_wait_.store(false, std::memory_order_relaxed);
             read_.asleep.store(inside, std::memory_order_relaxed);
@@ -159,7 +160,7 @@ Status Stream::write(const void *data, size_t size, Deadline &deadline, size_t &
         if (write_.waiting_operations.load(std::memory_order_seq_cst) != 0) status = pump_writes(); // they come first
         if (status == MUSTER_OK) {
             if (carrier_ && !duplex_->shared() && out_.drained()) {
-                const bool inside = !deadline.look_once() && !context_->external();
+                const bool inside = !deadline.look_once() && (!context_->external() || carrier_->drives());
                 write_.lock.settle();
                 write_.asleep.store(inside, std::memory_order_relaxed);
                 const Carrier::Moved sent = inside ? carrier_->send(from + moved, size - moved, deadline, interrupt)

@@ -90,6 +90,7 @@ class Endpoint {
     muster_status send(uint64_t peer, const muster_span *spans, uint32_t count);
     muster_status send_segment(uint64_t peer, void *segment, uint64_t offset, uint64_t size);
     void forget(uint64_t peer);
+    muster_status look();
 
     void look_soon(); // any thread: something about the node has changed
 
@@ -142,7 +143,7 @@ class Endpoint {
     static void came_by(void *self);
     void wake();
     void begin_polling();
-    void turn();
+    bool turn(int polls);
     bool poll();
     void after_poll(bool moved);
     void tell_room();

@@ -76,6 +76,10 @@ muster_status send_segment(void *self, uint64_t peer, void *segment, uint64_t of
     return guarded(nullptr, [&] { return of(self).send_segment(peer, segment, offset_bytes, size_bytes); });
 }
 
+muster_status poll(void *self) {
+    return of(self).look();
+}
+
 void forget(void *self, uint64_t peer) {
     of(self).forget(peer);
 }
@@ -98,6 +102,7 @@ const muster_fabric_ops table = {
     .send_segment = send_segment,
     .broker = nullptr,
     .send_many = nullptr,
+    .poll = poll,
 };
 
 } // namespace

@@ -74,13 +74,6 @@ void Node::wait_a_moment() {
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-// MPI_Is_thread_main and MPI_Query_thread may be asked by any thread.
-bool Node::usable_here() {
-    int is_main = 1;
-    if (level_ < MPI_THREAD_SERIALIZED) MPI_Is_thread_main(&is_main);
-    return is_main != 0;
-}
-
 muster_status Node::begin(const muster_host *host, muster_error *error) {
     bool initialised = false;
     if (const muster_status status = look_at_mpi(initialised, error); status != MUSTER_OK) return status;
@@ -95,7 +88,10 @@ muster_status Node::begin(const muster_host *host, muster_error *error) {
         return refuse(error, MUSTER_E_UNSUPPORTED,
                       "MPI was initialised without MPI_THREAD_MULTIPLE: make the context with MUSTER_CONTEXT_EXTERNAL "
                       "and drive it with the thread that calls MPI");
-    if (!usable_here())
+    int is_main = 1;
+    if (level_ < MPI_THREAD_SERIALIZED) MPI_Is_thread_main(&is_main);
+    main_ = pthread_self();
+    if (!is_main)
         return refuse(error, MUSTER_E_UNSUPPORTED,
                       "MPI was initialised with MPI_THREAD_FUNNELED: only the thread that did so can load mpi:// and "
                       "drive its context");

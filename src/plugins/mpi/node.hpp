@@ -11,6 +11,7 @@
 #include <mpi.h>
 #include <mutex>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <string>
 #include <sys/un.h>
 #include <vector>
@@ -72,8 +73,9 @@ class Node {
     MPI_Comm comm() const { return comm_; }
     bool crowded() const { return crowded_; } // more ranks than cores on this host
 
-    bool advance();                 // with a Hold: goes on towards ready()
-    bool ready() const;             // any thread
+    bool advance();     // with a Hold: goes on towards ready()
+    bool ready() const; // any thread
+    bool usable_here() const { return level_ >= MPI_THREAD_SERIALIZED || pthread_equal(main_, pthread_self()); }
     std::string trouble() const;    // why it never will be, or may not be used any more; empty: nothing is wrong
     void fail(const std::string &); // with a Hold
 
@@ -109,13 +111,13 @@ class Node {
     void make_card();
     bool read_cards();
     void make_ports();
-    bool usable_here();
     static int host_finalises(MPI_Comm, int, void *, void *);
 
     mutable std::timed_mutex lock_; // around MPI
     mutable std::mutex numbers_;    // slots and doors, and the text
     bool ours_ = false;             // we have initialised MPI
     int level_ = 0;
+    pthread_t main_{}; // the thread that has loaded it, where only one may call MPI
     int rank_ = 0, size_ = 0;
     bool crowded_ = false, only_tcp_ = false, many_hosts_ = false;
     MPI_Comm comm_ = MPI_COMM_NULL;

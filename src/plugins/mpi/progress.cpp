@@ -75,14 +75,21 @@ void Endpoint::post_turn() {
 void Endpoint::posted(void *self) {
     auto &endpoint = *static_cast<Endpoint *>(self);
     endpoint.posted_ = false;
-    if (endpoint.started_ && endpoint.awake_) endpoint.turn();
+    if (endpoint.started_ && endpoint.awake_) endpoint.turn(1);
 }
 
 void Endpoint::spun(void *self, uint32_t) {
     auto &endpoint = *static_cast<Endpoint *>(self);
     if (endpoint.posted_ || !endpoint.awake_) return;
     endpoint.burst_ = 0;
-    endpoint.turn();
+    endpoint.turn(endpoint.external_ ? polls_when_driven : 1);
+}
+
+// A thread that waits drives us, and asks again and again as long as we are awake.
+muster_status Endpoint::look() {
+    if (!started_ || !awake_ || !node_.usable_here()) return MUSTER_TIMEOUT;
+    if (turn(1)) return MUSTER_OK;
+    return awake_ ? MUSTER_AGAIN : MUSTER_TIMEOUT;
 }
 
 // Any thread.
@@ -97,16 +104,16 @@ void Endpoint::came_by(void *self) {
 // ---- a turn
 // ----------------------------------------------------------------------------------------------------------
 
-void Endpoint::turn() {
+bool Endpoint::turn(int polls) {
     dropped_.clear();
     bool moved = false;
     try {
-        moved = poll();
-        for (int i = 1; external_ && !moved && i < polls_when_driven; i++) moved = poll();
+        for (int i = 0; !moved && i < polls; i++) moved = poll();
     } catch (const std::exception &) {
         give_up("out of memory");
     }
     after_poll(moved);
+    return moved;
 }
 
 void Endpoint::give_up(const std::string &why) {

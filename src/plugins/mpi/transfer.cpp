@@ -22,8 +22,9 @@ constexpr size_t lent_min = 16 * 1024; // less is copied anyhow
 muster_status Endpoint::room(uint64_t peer, Link *&link) {
     link = find(peer);
     if (link == nullptr || link->state != Link::State::open || failed_) return MUSTER_E_PEER;
-    if (link->sending.size() < sending_most) return MUSTER_OK;
-    link->full = true;
+    if (link->sending.size() < sending_most && node_.usable_here()) return MUSTER_OK;
+    link->full = true; // or left to the thread that may call MPI
+    wake();
     return MUSTER_AGAIN;
 }
 

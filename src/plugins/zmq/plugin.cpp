@@ -249,6 +249,7 @@ const muster_fabric_ops ops = {
     .send_segment = op_send_segment,
     .broker = &broker_ops,
     .send_many = op_send_many,
+    .poll = nullptr,
 };
 
 } // namespace
