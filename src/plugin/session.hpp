@@ -60,8 +60,6 @@ class SessionStream final : public Carrier, public Listed<SessionStream>, privat
     SessionStream(Session &session, uint32_t id, uint64_t window);
 
     bool drives() const noexcept override;
-    Moved send_now(const void *data, size_t size) noexcept override;
-    Moved send(const void *data, size_t size, Deadline &deadline, const Interrupted &interrupted) noexcept override;
     Moved receive(void *data, size_t capacity, Deadline &deadline, const Interrupted &interrupted,
                   bool spin) noexcept override;
     bool flush() noexcept override;
@@ -231,7 +229,6 @@ class Session final : public Object {
     bool stage_stream(SessionStream &stream);
     bool stage_data(SessionStream &stream, bool closed);
     void look_at_broadcasts() noexcept;
-    size_t send_now(SessionStream &stream, const unsigned char *data, size_t size) noexcept;
     bool put_open(uint32_t id, Opening &opening);
     bool put(SessionFrame kind, uint32_t stream, const iovec *spans, int count) noexcept;
     bool put(SessionFrame kind, uint32_t stream, std::string_view payload = {}) noexcept;

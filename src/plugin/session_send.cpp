@@ -309,29 +309,4 @@ void Session::look_at_broadcasts() noexcept {
     }
 }
 
-// For a host's thread that drives the loop and whose stream has nothing in its pipe: the bytes go from its memory into
-// the segment. What does not go now is taken on the usual way.
-size_t Session::send_now(SessionStream &stream, const unsigned char *data, size_t size) noexcept {
-    size_t moved = 0;
-    while (moved < size && state_ == State::open && lost_.status >= 0 && send_failed_.status >= 0 && raw_.empty() &&
-           control_.empty() && !stream.accept_due_ && !stream.finish_sent_ && !stream.peer_gone_ &&
-           stream.credit_ != 0 && !stream.broadcast_ && find(stream.id_) == &stream && stream.from_host_empty()) {
-        if (!drain()) break;
-        try {
-            staged_.reserve(staged_.size() + 1);
-        } catch (const std::bad_alloc &) {
-            break;
-        }
-        const size_t piece = std::min<uint64_t>({size - moved, stream.credit_, session_data_max - headroom_});
-        const iovec span{const_cast<unsigned char *>(data + moved), piece};
-        if (!put(SessionFrame::data, stream.id_, &span, 1)) break;
-        stream.credit_ -= piece;
-        stream.held_back_.store(true, std::memory_order_seq_cst); // as in stage_data(); drain() takes it back
-        staged_.emplace_back(&stream);
-        moved += piece;
-        if (!drain()) break;
-    }
-    return moved;
-}
-
 } // namespace muster

@@ -62,25 +62,6 @@ Status SessionStream::drive(Deadline &deadline, const Interrupted &interrupted, 
     return driven ? status : MUSTER_AGAIN;
 }
 
-Carrier::Moved SessionStream::send_now(const void *data, size_t size) noexcept {
-    size_t moved = 0;
-    if (drives())
-        session_->context().drive(
-            [&](const auto &) { moved = session_->send_now(*this, static_cast<const unsigned char *>(data), size); });
-    return {moved == size ? MUSTER_OK : MUSTER_AGAIN, moved};
-}
-
-Carrier::Moved SessionStream::send(const void *data, size_t size, Deadline &deadline,
-                                   const Interrupted &interrupted) noexcept {
-    size_t moved = 0;
-    if (!drives()) return {MUSTER_AGAIN, 0};
-    const Status status = drive(deadline, interrupted, [&] {
-        moved += session_->send_now(*this, static_cast<const unsigned char *>(data) + moved, size - moved);
-        return moved == size;
-    });
-    return {status, moved};
-}
-
 // What comes in goes through the pipe, whose bytes may lie where the plug-in has received them.
 Carrier::Moved SessionStream::receive(void *, size_t, Deadline &deadline, const Interrupted &interrupted,
                                       bool) noexcept {

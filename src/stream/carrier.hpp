@@ -43,7 +43,7 @@ class Carrier : public Object {
         size_t bytes;
     };
 
-    // In an external context: may send() and receive() wait there, too, because they drive the engine meanwhile?
+    // In an external context: may receive() wait there, too, because it drives the engine meanwhile?
     virtual bool drives() const noexcept { return false; }
     // The caller holds the stream's write lock, and the outgoing pipe is empty. Sends at once what can be sent without
     // waiting; the rest goes through the pipe.

@@ -160,7 +160,7 @@ Status Stream::write(const void *data, size_t size, Deadline &deadline, size_t &
         if (write_.waiting_operations.load(std::memory_order_seq_cst) != 0) status = pump_writes(); // they come first
         if (status == MUSTER_OK) {
             if (carrier_ && !duplex_->shared() && out_.drained()) {
-                const bool inside = !deadline.look_once() && (!context_->external() || carrier_->drives());
+                const bool inside = !deadline.look_once() && !context_->external();
                 write_.lock.settle();
                 write_.asleep.store(inside, std::memory_order_relaxed);
                 const Carrier::Moved sent = inside ? carrier_->send(from + moved, size - moved, deadline, interrupt)
