@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <getopt.h>
+#include <malloc.h>
 #include <optional>
 #include <poll.h>
 #include <sys/resource.h>
@@ -199,6 +200,14 @@ void print_log(muster_queue *queue) {
     }
 }
 
+// Messages come and go: the pages of one are those of the next. What the heap gives back to the system between two
+// bursts it has to ask for again, page by page, which takes a third of a bulk transfer's speed.
+void keep_memory() {
+    mallopt(M_MMAP_THRESHOLD, 32 * 1024 * 1024);
+    mallopt(M_TRIM_THRESHOLD, 256 * 1024 * 1024);
+    mallopt(M_TOP_PAD, 4 * 1024 * 1024);
+}
+
 int failed(const muster_error &error) {
     fprintf(stderr, "muster broker: %s\n", error.message);
     return 1;
@@ -238,6 +247,7 @@ int broker_command(const Arguments &arguments) {
     Options options;
     if (const std::string why = read_options(arguments, options); !why.empty()) return wrong(why);
     raise_limit();
+    keep_memory();
     sigset_t wanted;
     sigemptyset(&wanted);
     for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) sigaddset(&wanted, number);

@@ -7,6 +7,8 @@
 
 #include <muster/broker.h>
 
+#include <malloc.h>
+
 /* Ten thousand members on two cores take their time. */
 static const int64_t patience_ns = 600000000000;
 
@@ -24,6 +26,9 @@ struct star {
 static inline void broker_process(void *argument) {
     struct star *s = argument;
     close(s->ask), close(s->told);
+    mallopt(M_MMAP_THRESHOLD, 32 * 1024 * 1024); /* as `muster broker` does */
+    mallopt(M_TRIM_THRESHOLD, 256 * 1024 * 1024);
+    mallopt(M_TOP_PAD, 4 * 1024 * 1024);
     muster_context *c = context();
     muster_broker *broker;
     muster_error error;
