@@ -158,6 +158,9 @@ def star():
                        [("idle star", load(f"idle-{whose}"))])
         for value, metric in (("segments", "delay"), ("segments99", "delay, p99")):
             yield Case("star", f"64 B {name}", metric, "segments of 256 KiB", "low", value, load(f"fair-{whose}"), [])
+    for over, curve in (("through-no-curve", ""), ("through", " with CURVE")):
+        yield Case("star", f"through the broker{curve}, 20 MB from one to 8", "time", "ms", "low", "ms", load("to-all", over),
+                   [("to each by itself", load("to-each", over))])
     for value, metric in (("mb", "growth of the broker's memory"), ("late_mb", "growth in the second half"),
                           ("queued_mb", "bytes under way")):
         yield Case("star", "a stopped reader, 8 senders", metric, "MB", "low", value, load("memory"), [])

@@ -6,6 +6,8 @@
  *   --mode fair-other, fair-same    A sends 80 MB after 80 MB to B; round trips of 64 B between C and D, C and B (us,
  * us99), and by how many 256 KiB segments of the bulk they are longer than before it began (segments, segments99)
  *   --mode idle-other, idle-same    the same without the bulk
+ *   --mode to-all, to-each    20 MB from one member to 8, as one block for all or to one after the other; ms until all
+ *                     have said that they have it
  *   --mode streams    100 streams between two members; processor time of the broker and of the members, ms/s
  * --over as for star.c. */
 #include "star.h"
@@ -177,6 +179,64 @@ static void fairness(struct load *l, int with_bulk, const char *other) {
     muster_context_release(c);
 }
 
+/* ---- one to many ---- */
+
+enum { receivers = 8, block_bytes = 20000000 };
+
+static void receiver(void *argument) {
+    struct load *l = argument;
+    muster_context *c = context();
+    struct channel in = {star_dial(&l->star, c, "sender")};
+    unsigned char *data = buffer(block_bytes);
+    for (;;) {
+        channel_read(&in, data, block_bytes);
+        channel_write(&in, data, 1);
+    }
+}
+static void send_block(muster_stream *const *streams, const unsigned char *data, muster_queue *queue, int together) {
+    if (together) {
+        check("write", muster_stream_write_owned_many(streams, receivers, data, block_bytes, queue, NULL, NULL), NULL);
+    } else {
+        for (int i = 0; i < receivers; i++)
+            check("write", muster_stream_write_owned(streams[i], data, block_bytes, queue, (uint64_t)i), NULL);
+    }
+    for (int i = 0; i < receivers; i++) {
+        muster_completion done;
+        check("release", muster_queue_next(queue, -1, &done, NULL), NULL);
+        check("release", done.status, NULL);
+        unsigned char byte;
+        channel_read(&(struct channel){streams[done.tag]}, &byte, 1);
+    }
+}
+static void one_to_many(struct load *l, int together) {
+    muster_context *c = context();
+    muster_listener *listener = star_listen(&l->star, c, "sender");
+    pid_t all[receivers];
+    muster_stream *streams[receivers];
+    for (int i = 0; i < receivers; i++) all[i] = start_process(receiver, l);
+    for (int i = 0; i < receivers; i++) streams[i] = star_accept(listener);
+    const unsigned char *data = buffer(block_bytes);
+    muster_queue *queue;
+    check("queue", muster_queue_create(c, NULL, &queue, NULL), NULL);
+    send_block(streams, data, queue, together); /* warm */
+    enum { rounds_max = 64 };
+    double times[rounds_max];
+    int rounds = 0;
+    for (const double end = now_us() + l->seconds * 1e6; rounds < 3 || (now_us() < end && rounds < rounds_max);) {
+        const double begun = now_us();
+        send_block(streams, data, queue, together);
+        times[rounds++] = now_us() - begun;
+    }
+    qsort(times, (size_t)rounds, sizeof *times, compare_doubles);
+    printf("ms\t%.6g\n", times[rounds / 2] / 1000);
+    for (int i = 0; i < receivers; i++) stop_process(all[i]);
+    for (int i = 0; i < receivers; i++) muster_stream_release(streams[i]);
+    muster_queue_release(queue);
+    muster_listener_release(listener);
+    muster_context_close(c, 0);
+    muster_context_release(c);
+}
+
 /* ---- idle streams ---- */
 
 static void idle_dialler(void *argument) {
@@ -222,6 +282,8 @@ int main(int argc, char **argv) {
         memory(l);
     else if (!strcmp(mode, "streams"))
         idle(l);
+    else if (!strncmp(mode, "to-", 3))
+        one_to_many(l, !strcmp(mode, "to-all"));
     else
         fairness(l, !strncmp(mode, "fair-", 5), strstr(mode, "other") ? "D" : "B");
     star_end(&l->star);
