@@ -104,7 +104,10 @@ void Broadcast::drop_revoked() noexcept {
 
 // A peer that stands still must not hold the others up. What is staged is meant for all: that goes first.
 void Broadcast::tick(int64_t now_ns) noexcept {
-    if (segment_ == nullptr && now_ns - progress_ns_ > patience_ns) let_all_go();
+    if (now_ns - progress_ns_ <= patience_ns) return;
+    if (segment_ == nullptr) return let_all_go();
+    to_each_ = true;
+    look();
 }
 
 // Bytes that can go to all now.
@@ -112,7 +115,8 @@ size_t Broadcast::ready() const noexcept {
     if (members_.size() < outstanding_.load(std::memory_order_acquire)) return 0;
     const size_t around = fabric_head_bytes + members_.size() * (share_bytes + 8);
     const size_t in_segment = SegmentPool::segment_bytes - fabric_->ops_.headroom_bytes - around;
-    size_t size = std::min<uint64_t>({size_ - done_, in_segment, fabric_->message_bytes_ - around});
+    // Also of a size that can go to each as a frame.
+    size_t size = std::min<uint64_t>({size_ - done_, session_data_max, in_segment, fabric_->message_bytes_ - around});
     for (const SessionStream *stream : members_) {
         const Session &session = *stream->session_;
         const Fabric::Peer &peer = fabric_->peer(channel_of(*stream).peer_);

@@ -462,7 +462,8 @@ void FabricSession::close(bool orderly) noexcept {
 }
 
 Fan *FabricSession::fan() noexcept {
-    return fabric_->ops_.send_many != nullptr ? fabric_.get() : nullptr;
+    // Small messages would be full of the shares.
+    return fabric_->ops_.send_many != nullptr && fabric_->message_bytes_ >= Fan::least_bytes ? fabric_.get() : nullptr;
 }
 
 SessionListener FabricSession::session_listener(Session &, std::string_view service) {

@@ -3,6 +3,7 @@
 #include "base/config.hpp"
 #include "stream/stream.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <sys/mman.h>
@@ -17,6 +18,11 @@ Status enter(muster_stream *stream, bool arguments_hold, Body &&body) noexcept {
     if (stream == nullptr || !arguments_hold) return MUSTER_E_ARG;
     if (unwrap(stream)->forked()) return MUSTER_E_FORKED;
     return boundary([&]() -> Status { return body(*unwrap(stream)); });
+}
+
+bool many_given(muster_stream *const *streams, uint32_t count, const void *data, size_t size) noexcept {
+    if (streams == nullptr || count == 0 || count > 65536 || (data == nullptr && size != 0)) return false;
+    return std::find(streams, streams + count, nullptr) == streams + count;
 }
 
 bool same_context(muster_stream *stream, muster_queue *queue) noexcept {
@@ -76,10 +82,7 @@ muster_status muster_stream_write_many(muster_stream *const *streams, uint32_t c
                                        size_t *out_bytes) {
     return boundary([&] {
         const Uncancelled guard;
-        if (streams == nullptr || count == 0 || count > 65536 || (data == nullptr && size_bytes != 0))
-            return Status{MUSTER_E_ARG};
-        for (uint32_t i = 0; i < count; i++)
-            if (streams[i] == nullptr) return Status{MUSTER_E_ARG};
+        if (!many_given(streams, count, data, size_bytes)) return Status{MUSTER_E_ARG};
         Deadline deadline(timeout_ns);
         return write_many(streams, count, static_cast<const unsigned char *>(data), size_bytes, deadline, out_statuses,
                           out_bytes);
@@ -113,8 +116,7 @@ muster_status muster_stream_write_owned_many(muster_stream *const *streams, uint
                                              muster_status *out_statuses) {
     return boundary([&] {
         const Uncancelled guard;
-        if (streams == nullptr || count == 0 || count > 65536 || (data == nullptr && size_bytes != 0))
-            return Status{MUSTER_E_ARG};
+        if (!many_given(streams, count, data, size_bytes)) return Status{MUSTER_E_ARG};
         for (uint32_t i = 0; i < count; i++)
             if (!same_context(streams[i], queue)) return Status{MUSTER_E_ARG};
         for (uint32_t i = 0; i < count; i++)

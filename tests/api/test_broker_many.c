@@ -10,24 +10,22 @@ enum { many = 5, size = 6000000 };
 static unsigned char data[size];
 
 typedef struct fan {
-    broker *broker;
     member from, to[many];
     between streams[many];
     muster_stream *near[many];
     muster_queue *queue;
 } fan;
 
-static fan open_fan(broker *brokers, size_t broker_count, bool sealed) {
-    fan f = {.broker = brokers};
+static fan open_fan(const broker *brokers, size_t broker_count, size_t dialled_count, bool sealed) {
+    fan f = {0};
     for (size_t i = 0; i < size; i++) data[i] = pattern(i);
     f.from = (member){.context = make_context(0, SECRET)};
     for (int i = 0; i < many; i++) {
         f.to[i] = join_star(&brokers[(size_t)i % broker_count], NULL,
                             sealed ? "/?upgrade=no&curve=no&seal=yes" : "/?upgrade=no");
-        // All dial through the first broker.
         char name[64], address[512];
         sscanf(f.to[i].address, "zmq://%63[^@]", name);
-        snprintf(address, sizeof address, "zmq://%s@%s/?upgrade=no%s", name, brokers[0].place,
+        snprintf(address, sizeof address, "zmq://%s@%s/?upgrade=no%s", name, brokers[(size_t)i % dialled_count].place,
                  sealed ? "&curve=no&seal=yes" : "");
         f.streams[i].near = dial_member(&f.from, address);
         f.streams[i].far = accept_one(&f.to[i]);
@@ -103,7 +101,7 @@ static void send_and_read(fan *f) {
 static void test_it_goes_to_the_broker_once(void **state) {
     (void)state;
     broker b = start_broker(0);
-    fan f = open_fan(&b, 1, false);
+    fan f = open_fan(&b, 1, 1, false);
     send_and_read(&f);
     // Pieces of up to 250 KB for all of them, and hardly a byte besides; the figures are of what was given to members.
     AWAIT_FIGURE(&b, s.to_many >= size / (256 * 1024) && s.bytes > (uint64_t)many * size);
@@ -117,10 +115,25 @@ static void test_it_goes_down_a_tree(void **state) {
     b[0] = start_broker(0);
     b[1] = start_broker_at("zmq://127.0.0.1:0/", 0, b[0].address);
     AWAIT_FIGURE(&b[0], s.brokers == 1);
-    fan f = open_fan(b, 2, false);
+    fan f = open_fan(b, 2, 1, false);
     send_and_read(&f);
     AWAIT_FIGURE(&b[0], s.to_many >= size / (256 * 1024) && s.bytes > (uint64_t)many * size);
     AWAIT_FIGURE(&b[1], s.bytes > (uint64_t)many / 2 * size);
+    close_fan(&f);
+    stop_broker(&b[1]);
+    stop_broker(&b[0]);
+}
+
+// No message goes through two brokers at once: what was meant for all goes to each.
+static void test_members_reached_through_two_brokers(void **state) {
+    (void)state;
+    broker b[2];
+    b[0] = start_broker(0);
+    b[1] = start_broker(0);
+    fan f = open_fan(b, 2, 2, false);
+    send_and_read(&f);
+    AWAIT_FIGURE(&b[0], s.bytes > (uint64_t)size);
+    assert_int_equal(figures(&b[0]).to_many, 0);
     close_fan(&f);
     stop_broker(&b[1]);
     stop_broker(&b[0]);
@@ -130,7 +143,7 @@ static void test_it_goes_down_a_tree(void **state) {
 static void test_what_cannot_be_shared_goes_by_itself(void **state) {
     (void)state;
     broker b = start_broker(0);
-    fan f = open_fan(&b, 1, false);
+    fan f = open_fan(&b, 1, 1, false);
     between second = {.near = dial_member(&f.from, f.to[0].address)};
     second.far = accept_one(&f.to[0]);
     muster_stream *streams[] = {f.near[0], second.near, f.near[1]};
@@ -160,7 +173,7 @@ static void test_what_cannot_be_shared_goes_by_itself(void **state) {
 static void test_sealed_streams_go_by_themselves(void **state) {
     (void)state;
     broker b = start_broker(MUSTER_BROKER_NO_CURVE);
-    fan f = open_fan(&b, 1, true);
+    fan f = open_fan(&b, 1, 1, true);
     send_and_read(&f);
     AWAIT_FIGURE(&b, s.bytes > (uint64_t)many * size);
     assert_int_equal(figures(&b).to_many, 0);
@@ -172,7 +185,7 @@ static void test_sealed_streams_go_by_themselves(void **state) {
 static void test_who_fails_does_not_keep_it_from_the_others(void **state) {
     (void)state;
     broker b = start_broker(0);
-    fan f = open_fan(&b, 1, false);
+    fan f = open_fan(&b, 1, 1, false);
     reading slow = start_reading(f.streams[3].far, 0, size), quick = start_reading(f.streams[4].far, 0, size);
     assert_int_equal(muster_stream_write_owned_many(f.near, many, data, size, f.queue, NULL, NULL), MUSTER_OK);
     assert_int_equal(pthread_create(&quick.thread, NULL, read_in_thread, &quick), 0);
@@ -207,7 +220,7 @@ static void test_who_fails_does_not_keep_it_from_the_others(void **state) {
 static void test_the_sender_may_change_its_mind(void **state) {
     (void)state;
     broker b = start_broker(0);
-    fan f = open_fan(&b, 1, false);
+    fan f = open_fan(&b, 1, 1, false);
     muster_status statuses[many];
     uint64_t bytes[many];
     assert_int_equal(muster_stream_write_owned_many(f.near, many, data, size, f.queue, NULL, NULL), MUSTER_OK);
@@ -267,6 +280,7 @@ static void test_nonsense_is_refused(void **state) {
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_it_goes_to_the_broker_once),
     cmocka_unit_test(test_it_goes_down_a_tree),
+    cmocka_unit_test(test_members_reached_through_two_brokers),
     cmocka_unit_test(test_what_cannot_be_shared_goes_by_itself),
     cmocka_unit_test(test_sealed_streams_go_by_themselves),
     cmocka_unit_test(test_who_fails_does_not_keep_it_from_the_others),
