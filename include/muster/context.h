@@ -51,7 +51,10 @@ typedef struct muster_context_config {
                                        through a descriptor is taken as it is. */
     uint32_t max_unauthenticated; /**< Connections that have not proved the secret yet, per listener; 0: 64. */
     int64_t handshake_timeout_ns; /**< Time a new connection has to prove itself; 0: 10 s. */
-    int64_t heartbeat_ns;         /**< Longest silence this side keeps on a link; 0: 1 s. */
+    int64_t heartbeat_ns;         /**< Longest silence this side keeps on a link; 0: 1 s. In a fabric, where whoever
+                                       carries the messages tells of deaths (star, MPI), it is the longer one of both
+                                       sides', and one begun beside n others is at least n ms: ten thousand streams
+                                       that are idle do not keep a process busy. */
     int64_t silent_ns;            /**< Silence after which ::MUSTER_STREAM_PEER_SILENT is raised; 0: 5 s. Not before 3
                                        heartbeats of the peer. */
     int64_t dead_ns;              /**< Silence that counts as death; 0: 60 s, negative: never. Not before 4 heartbeats

@@ -16,6 +16,7 @@ constexpr uint32_t known_fabric_flags =
     MUSTER_PLUGIN_LOCAL | MUSTER_PLUGIN_SEALS | MUSTER_PLUGIN_OPTIONS | MUSTER_PLUGIN_INTRODUCES;
 constexpr size_t headroom_max = 4096;
 constexpr int64_t tick_ns = 2'000'000'000;
+constexpr int64_t beats_apart_ns = 1'000'000; // of all sessions of a fabric: very many of them beat less often each
 constexpr uint64_t most_credit = uint64_t{1} << 40;
 constexpr int64_t idle_ns = 10'000'000'000; // a session without streams ends after so long
 // One that the peer began a while later, unless the peer has ended it: it may be about to open a stream.
@@ -69,8 +70,6 @@ Result<void> Fabric::ensure_started() {
         return why_not_;
     }
     state_ = State::started;
-    timer_ = std::make_unique<LoopTimer>(context_, [this] { tick(); });
-    timer_->start(tick_ns, tick_ns);
     return {};
 }
 
@@ -180,9 +179,16 @@ Fabric::Peer &Fabric::peer(uint64_t id) {
 
 // The place first: once made, a session and its channel hold each other.
 Ref<FabricSession> Fabric::add_session(Peer &peer, SessionKey key, SessionConfig config) {
+    if (!timer_) {
+        timer_ = std::make_unique<LoopTimer>(context_, [this] { tick(); });
+        timer_->start(tick_ns, tick_ns);
+    }
     const auto place = peer.sessions.emplace(key, Ref<FabricSession>()).first;
+    config.heartbeat_ns = static_cast<int64_t>(session_count_ + 1) * beats_apart_ns;
     try {
-        return place->second = make_ref<FabricSession>(*this, peer.id, key, std::move(config));
+        place->second = make_ref<FabricSession>(*this, peer.id, key, std::move(config));
+        session_count_++;
+        return place->second;
     } catch (const std::bad_alloc &) {
         peer.sessions.erase(place);
         throw;
@@ -228,12 +234,14 @@ uint32_t Fabric::unproved() const noexcept {
     return count;
 }
 
-// Sessions that nobody has used for a while end.
+// Sessions that nobody has used for a while end. Without sessions nothing is to be done.
 void Fabric::tick() noexcept {
+    if (session_count_ == 0) return timer_.reset();
     const int64_t now = now_ns();
     for (auto &[id, peer] : peers_)
         for (auto &[key, fabric_session] : peer.sessions) {
             Session &session = *fabric_session->session_;
+            session.tick_broadcasts(now);
             if (session.proved() && session.stream_count() == 0 &&
                 now - session.idle_since() > (key.first ? idle_ns : idle_other_ns))
                 session.end_when_idle();
@@ -484,7 +492,7 @@ void FabricSession::session_over(Session &, const Error &why) {
     const Ref<FabricSession> alive(this);
     if (std::exchange(over_, true)) return;
     fabric_->context_.log(MUSTER_LOG_INFO, "%s", why.message);
-    fabric_->peer(peer_).sessions.erase(key_);
+    if (fabric_->peer(peer_).sessions.erase(key_) != 0) fabric_->session_count_--;
     session_.reset();
     fabric_->maybe_forget(peer_);
 }

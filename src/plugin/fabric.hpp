@@ -118,7 +118,8 @@ class Fabric final : public Transport, public SessionTransport, public Fan {
     std::map<uint64_t, Ref<Publishing>> publishing_;
     std::vector<std::string> withdrawn_; // authorities published for nobody
     uint64_t next_question_ = 1;
-    std::unique_ptr<LoopTimer> timer_;
+    size_t session_count_ = 0;
+    std::unique_ptr<LoopTimer> timer_; // while there are sessions
 };
 
 // A session with a peer, as its channel. Loop thread only.

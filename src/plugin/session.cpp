@@ -18,7 +18,7 @@ constexpr int most_rounds = 8;                // segments sent per turn: other s
 
 Session::Session(Context &context, SegmentPool &pool, Ref<Channel> channel, SessionOwner &owner, SessionConfig config)
     : context_(context), pool_(pool), channel_(std::move(channel)), owner_(owner), config_(std::move(config)),
-      headroom_(channel_->headroom()) {
+      headroom_(channel_->headroom()), beat_ns_(std::max(context.settings.heartbeat_ns, config_.heartbeat_ns)) {
     heard_ns_ = said_ns_ = ticked_ns_ = started_ns_ = idle_since_ = now_ns();
 }
 
@@ -56,7 +56,7 @@ HandshakeConfig Session::handshake_config() const {
     config.direct = config_.direct;
     config.external = context_.external();
     config.window = settings.window_bytes;
-    config.heartbeat_ns = settings.heartbeat_ns;
+    config.heartbeat_ns = beat_ns_;
     config.host = HostIdentity::own();
     return config;
 }
@@ -66,22 +66,21 @@ void Session::enter_open() {
     state_ = State::open;
     heard_ns_ = idle_since_ = now_ns();
     context_.counters.handshakes_ok.fetch_add(1, std::memory_order_relaxed);
-    const int64_t heartbeat = context_.settings.heartbeat_ns;
     proved_due_ = true; // the channel is told from our own turn
     schedule();
     if (config_.single && !config_.dialer) { // until the stream is opened it is one of those that prove themselves
         first_due_ = true;
         first_due_ns_ = heard_ns_;
-        const int64_t beat = std::min(heartbeat, context_.settings.handshake_timeout_ns);
+        const int64_t beat = std::min(beat_ns_, context_.settings.handshake_timeout_ns);
         return timer_->start(beat, beat);
     }
-    timer_->start(heartbeat, heartbeat);
+    begin_beating();
     owner_.session_proved(*this);
 }
 
 void Session::accepted_first() noexcept {
     if (!std::exchange(first_due_, false)) return;
-    timer_->start(context_.settings.heartbeat_ns, context_.settings.heartbeat_ns);
+    begin_beating();
     owner_.session_proved(*this);
 }
 
@@ -240,13 +239,26 @@ void Session::end(const Error &cause) noexcept {
     owner_.session_over(*this, told);
 }
 
+// From now on once per heartbeat. Four times per heartbeat is all of a process's sessions' time: a thousand that are due
+// together wake it, and whoever carries their messages, once.
+void Session::begin_beating() noexcept {
+    timer_->start(beat_ns_ - now_ns() % (beat_ns_ / 4 + 1), beat_ns_);
+}
+
+// The peer is awake now, and so are we: the next is not waited for.
+void Session::answer_heartbeat() noexcept {
+    if (context_.loop_now_ns() - said_ns_ < beat_ns_ / 2) return;
+    heartbeat_due_ = true;
+    schedule();
+}
+
 // Once per heartbeat: say something if nothing was said, and notice who says nothing.
 void Session::tick() noexcept {
     const Ref<Session> alive(this);
     const ContextSettings &settings = context_.settings;
     const int64_t now = now_ns();
     // Were we stopped ourselves (a debugger, Ctrl-Z)? Then the peer's bytes wait to be read: its silence is ours.
-    const bool stalled = now - ticked_ns_ > 2 * settings.heartbeat_ns + 500'000'000;
+    const bool stalled = now - ticked_ns_ > 2 * beat_ns_ + 500'000'000;
     ticked_ns_ = now;
     if (state_ == State::connecting || state_ == State::handshake) {
         if (now - started_ns_ > settings.handshake_timeout_ns)
@@ -272,10 +284,6 @@ void Session::tick() noexcept {
         silent_ = true;
         for (auto &[id, stream] : streams_) stream->duplex_->tell_peer_events(0, MUSTER_STREAM_PEER_SILENT);
     }
-    for (size_t i = broadcasting_.size(); i-- != 0;) { // one leaves at most
-        const Ref<Broadcast> broadcast = broadcasting_[i]->broadcast_;
-        broadcast->tick(now);
-    }
     for (auto it = streams_.begin(); it != streams_.end();) {
         SessionStream &stream = *(it++)->second;
         if (stream.closed_at_ != 0 && now - stream.closed_at_ > linger_ns) {
@@ -285,9 +293,18 @@ void Session::tick() noexcept {
             remove(stream);
         }
     }
-    if (now - said_ns_ >= settings.heartbeat_ns - 1'000'000 && out_ == nullptr && control_.empty())
+    if (now - said_ns_ >= beat_ns_ - 1'000'000 && out_ == nullptr && control_.empty())
         heartbeat_due_ = true;
     schedule();
+}
+
+// Once in a while, also between two heartbeats that are far apart.
+void Session::tick_broadcasts(int64_t now) noexcept {
+    const Ref<Session> alive(this);
+    for (size_t i = broadcasting_.size(); i-- != 0;) { // one leaves at most
+        const Ref<Broadcast> broadcast = broadcasting_[i]->broadcast_;
+        broadcast->tick(now);
+    }
 }
 
 void Session::remove(SessionStream &stream) noexcept {

@@ -117,12 +117,13 @@ struct SessionConfig {
     bool dialer = false;
     bool auth = true;
     SealWish seal = SealWish::off_host;
-    bool local = false;   // the bytes stay on the host
-    bool covered = false; // they are encrypted by other means
-    bool upgrade = false; // streams may be had by other ways: shared memory
-    bool direct = false;  // or by the addresses of listeners
-    bool single = false;  // one stream; the channel ends with it
-    std::string peer;     // for people and for muster_stream_peer()
+    bool local = false;       // the bytes stay on the host
+    bool covered = false;     // they are encrypted by other means
+    bool upgrade = false;     // streams may be had by other ways: shared memory
+    bool direct = false;      // or by the addresses of listeners
+    bool single = false;      // one stream; the channel ends with it
+    int64_t heartbeat_ns = 0; // longer than the context's: it is one of very many; 0: as long
+    std::string peer;         // for people and for muster_stream_peer()
 };
 
 // Whom a stream that comes in is for.
@@ -171,6 +172,7 @@ class Session final : public Object {
 
     // Begins a stream; answers the dial. What it throws has left nothing behind.
     void open(std::string service, const TransportOptions &options, Ref<Dial> dial, bool elsewhere = false);
+    void tick_broadcasts(int64_t now) noexcept;
     void end_when_idle() noexcept; // says goodbye as soon as no stream is left
     void wind_down() noexcept;     // the context closes: ends the streams that have nothing on its way any more
     void end_now(const Error &why) noexcept {
@@ -210,6 +212,8 @@ class Session final : public Object {
 
     // session.cpp: turns, life and death
     void turn() noexcept;
+    void begin_beating() noexcept;
+    void answer_heartbeat() noexcept;
     void tick() noexcept;
     void cancel(Opening &opening) noexcept;
     void fail(Status status, const char *what) noexcept;
@@ -302,6 +306,7 @@ class Session final : public Object {
     Signal sent_signal_; // raised when out_ was sent: a flush may be waiting
 
     std::unique_ptr<LoopTimer> timer_;
+    int64_t beat_ns_; // how often something is said; of both sides the longer time
     int64_t started_ns_ = 0, heard_ns_ = 0, said_ns_ = 0, ticked_ns_ = 0, idle_since_ = 0;
     int64_t leaving_ns_ = 0;   // since when it is leaving
     bool first_due_ = false;   // a session of one stream that came in: the stream is to be opened

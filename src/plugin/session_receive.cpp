@@ -97,7 +97,8 @@ void Session::take_handshake(const unsigned char *&data, size_t &size) {
         opener_ = std::make_unique<Opener>(agreed.key_in.data());
         raw_.append(reinterpret_cast<const char *>(sealer_->prefix()), seal_prefix_bytes);
     }
-    patience_ = Patience(context_.settings, agreed);
+    beat_ns_ = std::max(beat_ns_, std::min(agreed.peer_heartbeat_ns, Patience::slowest_ns));
+    patience_ = Patience(context_.settings, agreed, beat_ns_);
     near_ = agreed.near;
     peer_direct_ = agreed.peer_direct;
     handshake_.reset();
@@ -195,7 +196,7 @@ void Session::frame(SessionFrame kind, uint32_t id, const unsigned char *payload
     case SessionFrame::here:
         return on_here(id, payload, size);
     case SessionFrame::heartbeat:
-        return size == 0 ? void() : broken("a heartbeat with contents");
+        return size == 0 ? answer_heartbeat() : broken("a heartbeat with contents");
     case SessionFrame::goodbye:
         goodbye_got_ = true;
         if (!opening_.empty() ||

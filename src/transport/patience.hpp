@@ -17,8 +17,9 @@ struct Patience {
 
     Patience() noexcept = default;
     // A peer that beats slower than this side expects is not silent yet; one without a thread of its own is not dead.
-    Patience(const ContextSettings &own, const Agreement &terms) noexcept {
-        const int64_t beat = std::clamp<int64_t>(terms.peer_heartbeat_ns, 0, slowest_ns);
+    Patience(const ContextSettings &own, const Agreement &terms) noexcept
+        : Patience(own, terms, std::clamp<int64_t>(terms.peer_heartbeat_ns, 0, slowest_ns)) {}
+    Patience(const ContextSettings &own, const Agreement &terms, int64_t beat) noexcept {
         silent_ns = std::max(own.silent_ns, 3 * beat);
         if (own.dead_ns >= 0 && !terms.peer_external) dead_ns = std::max(own.dead_ns, 4 * beat);
     }

@@ -4,8 +4,9 @@
  * One context is one member. A process holds as many contexts as its descriptors allow (RLIMIT_NOFILE is raised to its
  * hard limit). With `threads` each context has its own progress thread; with `external` none has, and one thread of
  * each process drives all that are ready. Each member joins (CURVE, proof, a name), has one echo of 64 B through the
- * broker with its partner in the next process, and is idle; then one more member sends 64 B to each of the others,
- * which answer. All processes work at the same time. Prints one line per figure. */
+ * broker with its partner in the next process, and is idle; then one more member opens a stream to each of the others,
+ * which are idle once more, and sends 64 B to each, which answer. All processes work at the same time. Prints one line
+ * per figure. */
 #include "star.h"
 
 #include <dirent.h>
@@ -202,9 +203,41 @@ static struct figures look_at_members(const struct scale *s) {
     }
     return sum;
 }
+static double processor_ms(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
 static void told(const char *name, double value) {
     printf("%s\t%.6g\n", name, value);
     fflush(stdout);
+}
+
+/* One more member has a stream to each: its dials are under way side by side. Every process accepts for its members in
+ * their order: all processes at the same time. */
+enum { dials_at_once = 256 };
+static int open_to_all(const struct scale *s, muster_stream **streams) {
+    muster_context *c = scale_context(s);
+    muster_queue *queue;
+    muster_error error;
+    check("queue", muster_queue_create(c, NULL, &queue, &error), &error);
+    int begun = 0, open = 0;
+    for (int place = 0; open < s->members;) {
+        while (begun < s->members && begun - open < dials_at_once) {
+            const int process = place % s->processes, member = place / s->processes;
+            place++;
+            if (member >= count_of(s, process)) continue;
+            char name[32];
+            name_of(name, sizeof name, process, member);
+            star_dial_begin(&s->star, c, name, queue, (uint64_t)begun++);
+        }
+        muster_completion done;
+        check("queue", muster_queue_next(queue, patience_ns, &done, &error), &error);
+        check("dial", done.status, &error);
+        streams[done.tag] = done.object;
+        open++;
+    }
+    return open;
 }
 
 int main(int argc, char **argv) {
@@ -252,21 +285,23 @@ int main(int argc, char **argv) {
 
     /* One to all. */
     s->external = 0;
-    muster_context *c = scale_context(s);
     muster_stream **streams = calloc((size_t)s->members, sizeof *streams);
     if (streams == NULL) die_errno("calloc");
     double begun = now_us();
     ask(s, 'h');
-    int k = 0;
-    for (int i = 0; i < s->each; i++) /* every process accepts its members' in order: all of them at the same time */
-        for (int p = 0; p < s->processes; p++)
-            if (i < count_of(s, p)) {
-                char name[32];
-                name_of(name, sizeof name, p, i);
-                streams[k++] = star_dial(&s->star, c, name);
-            }
+    const int k = open_to_all(s, streams);
     answered(s);
     told("open_to_all_s", (now_us() - begun) * 1e-6);
+    broker = look(s->star.broker), members = look_at_members(s);
+    const uint64_t before = star_stats(&s->star).messages;
+    const double own = processor_ms();
+    begun = now_us();
+    nanosleep(&idle, NULL);
+    const double open_s = (now_us() - begun) * 1e-6;
+    told("broker_open_ms", (look(s->star.broker).processor_ms - broker.processor_ms) / open_s);
+    told("members_open_ms", (look_at_members(s).processor_ms - members.processor_ms) / open_s);
+    told("one_open_ms", (processor_ms() - own) / open_s);
+    told("open_messages", (double)(star_stats(&s->star).messages - before) / open_s);
     double times[3];
     for (int round = 0; round < 3; round++) {
         unsigned char data[small] = {0};

@@ -76,23 +76,34 @@ static inline muster_broker_stats star_stats(struct star *s) {
     return stats;
 }
 
+static inline size_t star_address(const struct star *s, const char *name, char out[static 256]) {
+    return (size_t)snprintf(out, 256, "zmq://%s@%s/%s%s", name, s->place, name, s->options);
+}
 static inline muster_listener *star_listen(const struct star *s, muster_context *c, const char *name) {
     char address[256];
-    const int size = snprintf(address, sizeof address, "zmq://%s@%s/%s%s", name, s->place, name, s->options);
+    const size_t size = star_address(s, name, address);
     muster_listener *listener;
     muster_error error;
-    check("listen", muster_transport_listen(c, address, (size_t)size, NULL, &listener, &error), &error);
+    check("listen", muster_transport_listen(c, address, size, NULL, &listener, &error), &error);
     return listener;
 }
-/* Waits until somebody listens there. Each service of a process is to have a name of its own. */
+/* Both wait until somebody listens there. Each service of a process is to have a name of its own. */
+static const muster_transport_config star_dialling = {.struct_size = sizeof star_dialling, .retry_ns = 10000000000};
 static inline muster_stream *star_dial(const struct star *s, muster_context *c, const char *name) {
     char address[256];
-    const int size = snprintf(address, sizeof address, "zmq://%s@%s/%s%s", name, s->place, name, s->options);
-    const muster_transport_config config = {.struct_size = sizeof config, .retry_ns = 10000000000};
+    const size_t size = star_address(s, name, address);
     muster_stream *stream;
     muster_error error;
-    check("dial", muster_transport_dial(c, address, (size_t)size, &config, patience_ns, &stream, &error), &error);
+    check("dial", muster_transport_dial(c, address, size, &star_dialling, patience_ns, &stream, &error), &error);
     return stream;
+}
+static inline void star_dial_begin(const struct star *s, muster_context *c, const char *name, muster_queue *queue,
+                                   uint64_t tag) {
+    char address[256];
+    const size_t size = star_address(s, name, address);
+    muster_error error;
+    check("dial", muster_transport_dial_begin(c, address, size, &star_dialling, patience_ns, queue, tag, &error),
+          &error);
 }
 static inline muster_stream *star_accept(muster_listener *listener) {
     muster_stream *stream;

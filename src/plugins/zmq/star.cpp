@@ -179,11 +179,14 @@ void Star::retry_later() {
     host->start_timer(host, pause_ns_ + spread, 0, due, this, &retry_);
 }
 
+// Until there is nothing to wait for: a member whose connection stands and whose names are its own sleeps.
 void Star::tick() {
     if (!uplink_) return;
     uplink_->tick(now_ns());
     if (down_) return look();
     if (!uplink_->ready()) return;
+    if (std::all_of(names_.begin(), names_.end(), [](const auto &name) { return name.second.ours; }))
+        return plugin_.host()->stop_timer(std::exchange(timer_, nullptr));
     for (const auto &[name, state] : names_) {
         const bool pending = std::any_of(asked_.begin(), asked_.end(), [&name = name](const auto &asked) {
             return asked.second.claim && asked.second.name == name;
