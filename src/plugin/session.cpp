@@ -239,8 +239,8 @@ void Session::end(const Error &cause) noexcept {
     owner_.session_over(*this, told);
 }
 
-// From now on once per heartbeat. Four times per heartbeat is all of a process's sessions' time: a thousand that are due
-// together wake it, and whoever carries their messages, once.
+// From now on once per heartbeat. Four times per heartbeat is all of a process's sessions' time: a thousand that are
+// due together wake it, and whoever carries their messages, once.
 void Session::begin_beating() noexcept {
     timer_->start(beat_ns_ - now_ns() % (beat_ns_ / 4 + 1), beat_ns_);
 }
@@ -293,8 +293,7 @@ void Session::tick() noexcept {
             remove(stream);
         }
     }
-    if (now - said_ns_ >= beat_ns_ - 1'000'000 && out_ == nullptr && control_.empty())
-        heartbeat_due_ = true;
+    if (now - said_ns_ >= beat_ns_ - 1'000'000 && out_ == nullptr && control_.empty()) heartbeat_due_ = true;
     schedule();
 }
 
