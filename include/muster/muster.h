@@ -10,6 +10,7 @@
 #include <muster/process.h>
 #include <muster/queue.h>
 #include <muster/serve.h>
+#include <muster/store.h>
 #include <muster/stream.h>
 #include <muster/transport.h>
 

@@ -28,6 +28,7 @@ enum muster_completion_kind {
     MUSTER_DONE_DIAL = 3,       /**< muster_transport_dial_begin() ended; object is the stream if the status is OK. */
     MUSTER_DONE_EXIT = 4,       /**< A process ended; bytes holds how, see muster_process_watch(). */
     MUSTER_DONE_USER = 5,       /**< muster_queue_post(); bytes holds the value posted. */
+    MUSTER_DONE_STORE = 6,      /**< muster_store_begin() ended; object is the result, if there is one. */
     MUSTER_EVENT_READY = 16,    /**< A watched object is ready; events says for what. */
     MUSTER_EVENT_LOG = 17,      /**< A log record; status holds the level, the error argument the text. */
     MUSTER_REQUEST_OPEN = 32,   /**< Host-served transport: connect to the address; answer by request id. */
@@ -41,7 +42,8 @@ typedef struct muster_completion {
     int32_t kind;         /**< A ::muster_completion_kind value. */
     muster_status status; /**< How it ended, of a dial also ::MUSTER_TIMEOUT; ::MUSTER_OK for requests and READY. */
     uint64_t tag;         /**< The caller's own value, given with the operation or watch. */
-    void *object;         /**< DIAL with ::MUSTER_OK: the new muster_stream, owned by the caller. Otherwise NULL. */
+    void *object;         /**< DIAL with ::MUSTER_OK: the new muster_stream; STORE with ::MUSTER_OK or
+                               ::MUSTER_E_CHANGED: the muster_store_result. The caller's. Otherwise NULL. */
     uint64_t bytes;       /**< Bytes moved, or the value named at the kind. */
     uint64_t request;     /**< Id of a request, else 0. */
     uint32_t events;      /**< READY: ::muster_stream_event values, or'ed. */

@@ -38,6 +38,7 @@ const MUSTER_E_END = Int32(-21)
 const MUSTER_E_SYSTEM = Int32(-22)
 const MUSTER_E_PLUGIN = Int32(-23)
 const MUSTER_E_INTERNAL = Int32(-24)
+const MUSTER_E_CHANGED = Int32(-25)
 
 # muster_broker_flag: Flags of muster_broker_config::flags.
 const MUSTER_BROKER_OPEN = UInt32(1)
@@ -67,6 +68,7 @@ const MUSTER_DONE_RELEASED = Int32(2)
 const MUSTER_DONE_DIAL = Int32(3)
 const MUSTER_DONE_EXIT = Int32(4)
 const MUSTER_DONE_USER = Int32(5)
+const MUSTER_DONE_STORE = Int32(6)
 const MUSTER_EVENT_READY = Int32(16)
 const MUSTER_EVENT_LOG = Int32(17)
 const MUSTER_REQUEST_OPEN = Int32(32)
@@ -77,6 +79,41 @@ const MUSTER_REQUEST_CANCEL = Int32(35)
 # muster_transport_flag: Flags of muster_transport_ops::flags.
 const MUSTER_TRANSPORT_ANY_THREAD = UInt32(1)
 const MUSTER_TRANSPORT_LOCAL = UInt32(2)
+
+# muster_store_op_kind: What an operation does; the value of muster_store_op::kind.
+const MUSTER_STORE_NONE = Int32(0)
+const MUSTER_STORE_GET = Int32(1)
+const MUSTER_STORE_READ = Int32(2)
+const MUSTER_STORE_SET = Int32(3)
+const MUSTER_STORE_ADD = Int32(4)
+const MUSTER_STORE_APPEND = Int32(5)
+const MUSTER_STORE_DELETE = Int32(6)
+const MUSTER_STORE_CHECK = Int32(7)
+const MUSTER_STORE_WAIT = Int32(8)
+const MUSTER_STORE_COUNT = Int32(9)
+const MUSTER_STORE_LIST = Int32(10)
+const MUSTER_STORE_KEYS = Int32(11)
+const MUSTER_STORE_PUSH = Int32(12)
+const MUSTER_STORE_POP = Int32(13)
+const MUSTER_STORE_TRY_POP = Int32(14)
+const MUSTER_STORE_LENGTH = Int32(15)
+
+# muster_store_condition: What has to be so for a request to be done; the value of muster_store_op::condition.
+const MUSTER_STORE_ALWAYS = UInt32(0)
+const MUSTER_STORE_IF_ABSENT = UInt32(1)
+const MUSTER_STORE_IF_PRESENT = UInt32(2)
+const MUSTER_STORE_IF_VALUE = UInt32(3)
+const MUSTER_STORE_IF_VERSION = UInt32(4)
+
+# muster_store_entry_flag: Flags of muster_store_entry::flags.
+const MUSTER_STORE_PRESENT = UInt32(1)
+const MUSTER_STORE_FAILED = UInt32(2)
+const MUSTER_STORE_MORE = UInt32(4)
+
+# muster_store_capability: What a store can do; bits of muster_store_capabilities().
+const MUSTER_STORE_CAN_TRANSACT = UInt32(1)
+const MUSTER_STORE_CAN_QUEUE = UInt32(2)
+const MUSTER_STORE_CAN_WAIT = UInt32(4)
 
 # muster_stream_event: What a stream can be ready for, or has met; bits of muster_completion::events.
 const MUSTER_STREAM_READABLE = UInt32(1)
@@ -96,6 +133,8 @@ struct muster_broker end
 struct muster_context end
 struct muster_queue end
 struct muster_process end
+struct muster_store end
+struct muster_store_result end
 struct muster_stream end
 struct muster_listener end
 
@@ -241,6 +280,43 @@ struct muster_transport_ops # 48 bytes
 end
 muster_transport_ops(; flags = 0, open = C_NULL, listen = C_NULL, close = C_NULL, cancel = C_NULL, destroy = C_NULL) =
     muster_transport_ops(sizeof(muster_transport_ops), flags, open, listen, close, cancel, destroy)
+
+# One operation; 88 bytes.
+struct muster_store_op # 80 bytes
+    kind::UInt32
+    condition::UInt32
+    key::Ptr{Cvoid}
+    key_bytes::UInt64
+    value::Ptr{Cvoid}
+    value_bytes::UInt64
+    expected::Ptr{Cvoid}
+    expected_bytes::UInt64
+    version::UInt64
+    number::Int64
+    reserved::UInt64
+end
+
+# What one operation has found; 56 bytes.
+struct muster_store_entry # 56 bytes
+    op::UInt32
+    flags::UInt32
+    version::UInt64
+    number::Int64
+    key::Ptr{Cvoid}
+    key_bytes::UInt64
+    value::Ptr{Cvoid}
+    value_bytes::UInt64
+end
+
+# How to open a store; all zero means the defaults named here.
+struct muster_store_config # 32 bytes
+    struct_size::UInt32
+    flags::UInt32
+    most_bytes::UInt64
+    reserved::NTuple{2, UInt64}
+end
+muster_store_config(; flags = 0, most_bytes = 0, reserved = ntuple(_ -> zero(UInt64), 2)) =
+    muster_store_config(sizeof(muster_store_config), flags, most_bytes, reserved)
 
 # How to make a pair; all zero means the defaults named here.
 struct muster_stream_config # 16 bytes
@@ -537,6 +613,72 @@ const at_muster_transport_incoming = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_transport_incoming => at_muster_transport_incoming)
 @inline muster_transport_incoming(requests, listen_request, peer, peer_bytes, out_request, out_pump, error) =
     ccall(at_muster_transport_incoming[], muster_status, (Ptr{muster_queue}, UInt64, Ptr{UInt8}, Csize_t, Ptr{UInt64}, Ptr{Ptr{muster_stream}}, Ptr{muster_error}), requests, listen_request, peer, peer_bytes, out_request, out_pump, error)
+
+# Opens a store.
+const at_muster_store_open = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_store_open => at_muster_store_open)
+@inline muster_store_open(context, url, url_bytes, config, timeout_ns, out_store, error) =
+    ccall(at_muster_store_open[], muster_status, (Ptr{muster_context}, Ptr{UInt8}, Csize_t, Ptr{muster_store_config}, Int64, Ptr{Ptr{muster_store}}, Ptr{muster_error}), context, url, url_bytes, config, timeout_ns, out_store, error)
+
+# Makes a view: the same store, where every key and queue has a prefix that the view adds and takes away.
+const at_muster_store_view = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_store_view => at_muster_store_view)
+@inline muster_store_view(store, prefix, prefix_bytes, out_view, error) =
+    ccall(at_muster_store_view[], muster_status, (Ptr{muster_store}, Ptr{Cvoid}, Csize_t, Ptr{Ptr{muster_store}}, Ptr{muster_error}), store, prefix, prefix_bytes, out_view, error)
+
+# Tells what a store can do.
+const at_muster_store_capabilities = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_store_capabilities => at_muster_store_capabilities)
+@inline muster_store_capabilities(store) =
+    ccall(at_muster_store_capabilities[], UInt32, (Ptr{muster_store},), store)
+
+# Does a request and waits for its result.
+const at_muster_store_do = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_store_do => at_muster_store_do)
+@inline muster_store_do(store, ops, op_count, timeout_ns, out_result, error) =
+    ccall(at_muster_store_do[], muster_status, (Ptr{muster_store}, Ptr{muster_store_op}, Csize_t, Int64, Ptr{Ptr{muster_store_result}}, Ptr{muster_error}), store, ops, op_count, timeout_ns, out_result, error)
+
+# Begins a request; ::MUSTER_DONE_STORE comes with its result, or without one with the status and detail.
+const at_muster_store_begin = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_store_begin => at_muster_store_begin)
+@inline muster_store_begin(store, ops, op_count, timeout_ns, queue, tag, out_request, error) =
+    ccall(at_muster_store_begin[], muster_status, (Ptr{muster_store}, Ptr{muster_store_op}, Csize_t, Int64, Ptr{muster_queue}, UInt64, Ptr{UInt64}, Ptr{muster_error}), store, ops, op_count, timeout_ns, queue, tag, out_request, error)
+
+# Ends a request that waits with ::MUSTER_E_CANCELED; nothing of it was done.
+const at_muster_store_cancel = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_store_cancel => at_muster_store_cancel)
+@inline muster_store_cancel(store, request) =
+    ccall(at_muster_store_cancel[], muster_status, (Ptr{muster_store}, UInt64), store, request)
+
+# Gives up one reference.
+const at_muster_store_release = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_store_release => at_muster_store_release)
+@inline muster_store_release(store) =
+    ccall(at_muster_store_release[], Cvoid, (Ptr{muster_store},), store)
+
+# Tells how many entries a result has: one for each operation, of a LIST one for each key it shows.
+const at_muster_store_result_count = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_store_result_count => at_muster_store_result_count)
+@inline muster_store_result_count(result) =
+    ccall(at_muster_store_result_count[], UInt64, (Ptr{muster_store_result},), result)
+
+# Reads one entry of a result.
+const at_muster_store_result_entry = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_store_result_entry => at_muster_store_result_entry)
+@inline muster_store_result_entry(result, index, out_entry) =
+    ccall(at_muster_store_result_entry[], muster_status, (Ptr{muster_store_result}, UInt64, Ptr{muster_store_entry}), result, index, out_entry)
+
+# Tells the revision of the store when the request was done.
+const at_muster_store_result_revision = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_store_result_revision => at_muster_store_result_revision)
+@inline muster_store_result_revision(result) =
+    ccall(at_muster_store_result_revision[], UInt64, (Ptr{muster_store_result},), result)
+
+# Gives up one reference.
+const at_muster_store_result_release = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_store_result_release => at_muster_store_result_release)
+@inline muster_store_result_release(result) =
+    ccall(at_muster_store_result_release[], Cvoid, (Ptr{muster_store_result},), result)
 
 # Makes two connected ends in this process: what is written to one is read from the other.
 const at_muster_stream_pair = Ref{Ptr{Cvoid}}(C_NULL)

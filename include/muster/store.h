@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+/** @file
+ * Stores: keys and values that the processes of a job share, with conditions, waits, counters and bounded queues.
+ *
+ * A request is a list of operations, each on one key. The list is one transaction: either all of it is done, at one
+ * moment, or nothing. Each operation may have a condition on its key; if one does not hold, the request ends with
+ * ::MUSTER_E_CHANGED, and the entries of the result say what is there instead. So compare-and-set is a SET with a
+ * condition, and a lock over two keys is two of them. Operations that wait (GET, WAIT, POP) hold the whole list until
+ * all of them can be done; conditions are looked at when nothing is waited for any more.
+ *
+ * Every change has a revision, a number that counts up in the store; the version of a key is the revision of its last
+ * change. The version tells "absent" (0) from every value, and "the same value again" from "unchanged".
+ *
+ * Queues have names of their own: a key and a queue of one name have nothing to do with each other.
+ *
+ * Limits: 1 to 8192 bytes of key, 8 MiB of value, 4096 operations and 16 MiB in a request. */
+#ifndef MUSTER_STORE_H
+#define MUSTER_STORE_H
+
+#include <muster/queue.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Opaque; made by muster_store_open() or muster_store_view(). */
+typedef struct muster_store muster_store;
+
+/** Opaque; what a request has found and done. */
+typedef struct muster_store_result muster_store_result;
+
+/** What an operation does; the value of muster_store_op::kind. */
+enum muster_store_op_kind {
+    MUSTER_STORE_NONE = 0,   /**< Nothing but its condition. Its entry shows the value, as READ does. */
+    MUSTER_STORE_GET = 1,    /**< Reads a key; waits until it is there. */
+    MUSTER_STORE_READ = 2,   /**< Reads a key, or finds that it is absent. */
+    MUSTER_STORE_SET = 3,    /**< Gives a key a value. */
+    MUSTER_STORE_ADD = 4,    /**< Adds `number` to a decimal number, absent counts as 0; the entry has the sum, and the
+                                  key its text. */
+    MUSTER_STORE_APPEND = 5, /**< Puts bytes behind the value, absent counts as empty; the entry has the new length. */
+    MUSTER_STORE_DELETE = 6, /**< Makes a key absent; the entry is PRESENT if it was there. */
+    MUSTER_STORE_CHECK = 7,  /**< As READ, without the value. */
+    MUSTER_STORE_WAIT = 8,   /**< As GET, without the value. */
+    MUSTER_STORE_COUNT = 9,  /**< The entry has the number of keys that begin with `key`, which may be empty. */
+    MUSTER_STORE_LIST = 10,  /**< An entry for each key that begins with `key`, in the order of their bytes, up to
+                                  `number` of them (0: 1000) and 4 MiB, behind the one in `value`, if it has bytes.
+                                  ::MUSTER_STORE_MORE at the last one: there are more. */
+    MUSTER_STORE_KEYS = 11,  /**< As LIST, without the values. */
+    MUSTER_STORE_PUSH = 12,  /**< Puts a value at the end of a queue of at most `number` values (0: 65536); the entry
+                                  has the new length. A full one is ::MUSTER_E_LIMIT. */
+    MUSTER_STORE_POP = 13,   /**< Takes the first value of a queue; waits until there is one. Those who wait are served
+                                  in the order they came. */
+    MUSTER_STORE_TRY_POP = 14, /**< Takes the first value of a queue, or finds that it is empty. */
+    MUSTER_STORE_LENGTH = 15   /**< The entry has the number of values in a queue. */
+};
+
+/** What has to be so for a request to be done; the value of muster_store_op::condition. */
+enum muster_store_condition {
+    MUSTER_STORE_ALWAYS = 0,     /**< No condition. */
+    MUSTER_STORE_IF_ABSENT = 1,  /**< The key is not there. */
+    MUSTER_STORE_IF_PRESENT = 2, /**< The key is there. */
+    MUSTER_STORE_IF_VALUE = 3,   /**< The key is there, and its value is `expected`. */
+    MUSTER_STORE_IF_VERSION = 4  /**< The version of the key is `version`; 0: it is not there. */
+};
+
+/** One operation; 88 bytes. What a kind does not name is zero. */
+typedef struct muster_store_op {
+    uint32_t kind;           /**< A ::muster_store_op_kind value. */
+    uint32_t condition;      /**< A ::muster_store_condition value; queues, COUNT and LIST have none. */
+    const void *key;         /**< Its key, any bytes. */
+    uint64_t key_bytes;      /**< Length of the key. */
+    const void *value;       /**< SET, APPEND, PUSH: the bytes; LIST: see there. */
+    uint64_t value_bytes;    /**< Length of the value. */
+    const void *expected;    /**< ::MUSTER_STORE_IF_VALUE: what has to be there. */
+    uint64_t expected_bytes; /**< Its length. */
+    uint64_t version;        /**< ::MUSTER_STORE_IF_VERSION: the version. */
+    int64_t number;          /**< ADD: how much; LIST, PUSH: how many at most. */
+    uint64_t reserved;       /**< Zero. */
+} muster_store_op;
+
+/** Flags of muster_store_entry::flags. */
+enum muster_store_entry_flag {
+    MUSTER_STORE_PRESENT = 1, /**< The key is there (DELETE: was), the queue had a value. */
+    MUSTER_STORE_FAILED = 2,  /**< The condition of this operation does not hold. */
+    MUSTER_STORE_MORE = 4     /**< The last entry of a LIST that could not show everything. */
+};
+
+/** What one operation has found; 56 bytes. Key and value stay where they are until the result is released. */
+typedef struct muster_store_entry {
+    uint32_t op;          /**< Which operation of the request, from 0. */
+    uint32_t flags;       /**< ::muster_store_entry_flag values, or'ed. */
+    uint64_t version;     /**< Version of the key after the request; 0: it is not there. */
+    int64_t number;       /**< ADD: the sum; APPEND, PUSH, COUNT, LENGTH: see there. */
+    const void *key;      /**< LIST: the key. */
+    uint64_t key_bytes;   /**< Its length. */
+    const void *value;    /**< GET, READ, LIST, POP, TRY_POP: the value. Also where a condition failed. */
+    uint64_t value_bytes; /**< Its length. */
+} muster_store_entry;
+
+/** What a store can do; bits of muster_store_capabilities(). */
+enum muster_store_capability {
+    MUSTER_STORE_CAN_TRANSACT = 1, /**< Requests of more than one operation, and conditions. */
+    MUSTER_STORE_CAN_QUEUE = 2,    /**< PUSH, POP, TRY_POP, LENGTH. */
+    MUSTER_STORE_CAN_WAIT = 4      /**< GET and WAIT of keys that are not there yet, POP of an empty queue. */
+};
+
+/** How to open a store; all zero means the defaults named here. */
+typedef struct muster_store_config {
+    uint32_t struct_size; /**< sizeof(muster_store_config) of the caller. */
+    uint32_t flags;       /**< Zero. */
+    uint64_t most_bytes;  /**< Where the store lives in this process: most bytes of keys and values it holds; a request
+                               that would exceed them is ::MUSTER_E_LIMIT. 0: 1 GiB. */
+    uint64_t reserved[2]; /**< Zero. */
+} muster_store_config;
+
+/** Opens a store.
+ *
+ * `memory:` is a new one, in this process, for those who hold it. `memory:name` is the one of that name in this
+ * context; it lasts as long as somebody holds it, and the first to open it sets its limits.
+ * @param[in]  context     Context it belongs to; the store keeps it alive.
+ * @param[in]  url         Which store; text, no terminator needed.
+ * @param[in]  url_bytes   Length of the text, at most 4096.
+ * @param[in]  config      Options; copied. NULL means all defaults.
+ * @param[in]  timeout_ns  Longest wait; -1 has no end of its own. At least 1.
+ * @param[out] out_store   The store; the caller owns one reference.
+ * @param[out] error       Detail on failure, or NULL.
+ * @retval MUSTER_OK            Open.
+ * @retval MUSTER_E_ARG         A value is missing or out of range; the text names it.
+ * @retval MUSTER_E_ABI         The config has non-zero fields newer than this library.
+ * @retval MUSTER_E_ADDRESS     The URL cannot be understood; the text says where.
+ * @retval MUSTER_E_NOT_FOUND   No kind of store of that scheme.
+ * @retval MUSTER_E_NOMEM       No memory.
+ * @retval MUSTER_E_CLOSED      The context is closed.
+ * @retval MUSTER_E_FORKED      The context belongs to the parent process.
+ * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
+MUSTER_API muster_status muster_store_open(muster_context *context, const char *url, size_t url_bytes,
+                                           const muster_store_config *config, int64_t timeout_ns,
+                                           muster_store **out_store, muster_error *error);
+
+/** Makes a view: the same store, where every key and queue has a prefix that the view adds and takes away.
+ * @param[in]  store         The store, or a view of one.
+ * @param[in]  prefix        Prefix; any bytes, copied. It counts against the length of keys.
+ * @param[in]  prefix_bytes  Its length, at most 4096 with those of the views below.
+ * @param[out] out_view      The view; the caller owns one reference. It keeps the store.
+ * @param[out] error         Detail on failure, or NULL.
+ * @retval MUSTER_OK       Made.
+ * @retval MUSTER_E_ARG    A value is missing or out of range; the text names it.
+ * @retval MUSTER_E_NOMEM  No memory.
+ * @retval MUSTER_E_FORKED The store belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_store_view(muster_store *store, const void *prefix, size_t prefix_bytes,
+                                           muster_store **out_view, muster_error *error);
+
+/** Tells what a store can do.
+ * @param[in] store  Store to ask.
+ * @return ::muster_store_capability values, or'ed; 0 without a store.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API uint32_t muster_store_capabilities(const muster_store *store);
+
+/** Does a request and waits for its result.
+ * @param[in]  store       Store to ask.
+ * @param[in]  ops         Operations, in order; copied.
+ * @param[in]  op_count    How many, 1 to 4096.
+ * @param[in]  timeout_ns  Longest wait; 0 looks once, -1 has no end.
+ * @param[out] out_result  With ::MUSTER_OK and ::MUSTER_E_CHANGED the result, the caller owns one reference; else NULL.
+ *                         NULL: it is not wanted.
+ * @param[out] error       Detail: of a failure, and of what was waited for in vain; or NULL.
+ * @retval MUSTER_OK              Done.
+ * @retval MUSTER_AGAIN           Something is waited for, and the timeout was 0; nothing was done.
+ * @retval MUSTER_TIMEOUT         Something was waited for until the end; nothing was done. The text names it.
+ * @retval MUSTER_E_CHANGED       A condition does not hold; nothing was done. The entries tell which, and what is
+ * there.
+ * @retval MUSTER_E_ARG           A value is missing, out of range or impossible together; ADD to what is no number, or
+ *                                past 64 bits; the text names the operation. Nothing was done.
+ * @retval MUSTER_E_LIMIT         A key, value, queue or the store would be too large; the text says which. Nothing was
+ *                                done.
+ * @retval MUSTER_E_UNSUPPORTED   The store cannot do that; see muster_store_capabilities().
+ * @retval MUSTER_E_NOMEM         No memory; nothing was done.
+ * @retval MUSTER_E_CANCELED      muster_store_cancel() in another thread; nothing was done.
+ * @retval MUSTER_E_CLOSED        The context is closed.
+ * @retval MUSTER_E_WOULD_DEADLOCK  It has to be waited for on a thread that serves the wait.
+ * @retval MUSTER_E_FORKED        The store belongs to the parent process.
+ * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
+MUSTER_API muster_status muster_store_do(muster_store *store, const muster_store_op *ops, size_t op_count,
+                                         int64_t timeout_ns, muster_store_result **out_result, muster_error *error);
+
+/** Begins a request; ::MUSTER_DONE_STORE comes with its result, or without one with the status and detail. Any number
+ * may be under way.
+ * @param[in]  store       Store to ask.
+ * @param[in]  ops         Operations, in order; copied.
+ * @param[in]  op_count    How many, 1 to 4096.
+ * @param[in]  timeout_ns  Longest time it may take, at least 1; -1 has no end of its own. A late one has
+ *                         ::MUSTER_TIMEOUT, which is positive: look for ::MUSTER_OK or at the object.
+ * @param[in]  queue       Where the completion appears.
+ * @param[in]  tag         Returned in muster_completion::tag.
+ * @param[out] out_request Names the request to muster_store_cancel(), never 0; or NULL.
+ * @param[out] error       Detail on failure, or NULL.
+ * @retval MUSTER_OK             Begun; the completion will come, perhaps before this call returns.
+ * @retval MUSTER_AGAIN          No slot in the queue.
+ * @retval MUSTER_E_ARG          A value is missing or out of range; the text names it.
+ * @retval MUSTER_E_LIMIT        A key or the request is too large.
+ * @retval MUSTER_E_UNSUPPORTED  The store cannot do that; see muster_store_capabilities().
+ * @retval MUSTER_E_NOMEM        No memory.
+ * @retval MUSTER_E_CLOSED       The context or the queue is closed.
+ * @retval MUSTER_E_FORKED       The store belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_store_begin(muster_store *store, const muster_store_op *ops, size_t op_count,
+                                            int64_t timeout_ns, muster_queue *queue, uint64_t tag,
+                                            uint64_t *out_request, muster_error *error);
+
+/** Ends a request that waits with ::MUSTER_E_CANCELED; nothing of it was done.
+ * @param[in] store    Store, or view, it was made with.
+ * @param[in] request  One that was begun; or 0: all for which threads wait in muster_store_do() with this very handle.
+ * @retval MUSTER_OK       Cancelled. Of 0: also if there was none.
+ * @retval MUSTER_E_STALE  It is over; its completion is there or comes.
+ * @retval MUSTER_E_ARG    No store.
+ * @retval MUSTER_E_FORKED The store belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_store_cancel(muster_store *store, uint64_t request);
+
+/** Gives up one reference. Requests under way go on, and keep what they need.
+ * @param[in] store  What to release; NULL has no effect.
+ * @threads{any, finalizers included} @blocks{no} @since 0.1 */
+MUSTER_API void muster_store_release(muster_store *store);
+
+/** Tells how many entries a result has: one for each operation, of a LIST one for each key it shows.
+ * @param[in] result  Result to read.
+ * @return How many; 0 without a result.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API uint64_t muster_store_result_count(const muster_store_result *result);
+
+/** Reads one entry of a result.
+ * @param[in]  result     Result to read.
+ * @param[in]  index      Which entry, from 0; those of one operation follow each other, in the order of operations.
+ * @param[out] out_entry  The entry; what it points to is good until the result is released.
+ * @retval MUSTER_OK          Read.
+ * @retval MUSTER_E_ARG       A value is missing.
+ * @retval MUSTER_E_NOT_FOUND There are not so many.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_store_result_entry(const muster_store_result *result, uint64_t index,
+                                                   muster_store_entry *out_entry);
+
+/** Tells the revision of the store when the request was done.
+ * @param[in] result  Result to read.
+ * @return The revision; 0 without a result.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API uint64_t muster_store_result_revision(const muster_store_result *result);
+
+/** Gives up one reference.
+ * @param[in] result  What to release; NULL has no effect.
+ * @threads{any, finalizers included} @blocks{no} @since 0.1 */
+MUSTER_API void muster_store_result_release(muster_store_result *result);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// The changes of one request: all of them are kept, or none.
+#include "store/table.hpp"
+
+namespace muster {
+
+// What is changed is remembered in front of the change, in a way that needs no memory to take it back.
+class StoreTable::Changes {
+  public:
+    explicit Changes(StoreTable &table) noexcept : table_(table), bytes_before_(table.bytes_) {}
+    ~Changes() {
+        if (!kept_) take_back();
+    }
+    Changes(const Changes &) = delete;
+    Changes &operator=(const Changes &) = delete;
+
+    uint64_t version() const noexcept { return table_.revision_ + 1; } // of all that is changed
+    bool fits() const noexcept { return table_.bytes_ <= table_.most_bytes_ || table_.bytes_ <= bytes_before_; }
+
+    void set(std::string_view key, Ref<Blob> value) {
+        undo_.reserve(undo_.size() + 1);
+        auto found = table_.keys_.find(key);
+        const bool fresh = found == table_.keys_.end();
+        if (fresh) {
+            note_coming(key, false);
+            found = table_.keys_.emplace(std::string(key), Record()).first;
+            table_.bytes_ += key.size() + record_bytes;
+        } else {
+            table_.bytes_ -= found->second.value->size();
+        }
+        Undo undo{fresh ? Undo::fresh : Undo::value};
+        undo.key = &found->first;
+        undo.record = &found->second;
+        undo.before = std::move(found->second);
+        undo_.push_back(std::move(undo));
+        table_.bytes_ += value->size();
+        found->second = {std::move(value), version()};
+    }
+    void remove(Keys::iterator found) {
+        undo_.reserve(undo_.size() + 1);
+        table_.bytes_ -= found->first.size() + found->second.value->size() + record_bytes;
+        Undo undo{Undo::removed};
+        undo.node = table_.keys_.extract(found);
+        undo_.push_back(std::move(undo));
+    }
+    size_t push(std::string_view name, Ref<Blob> value) {
+        undo_.reserve(undo_.size() + 1);
+        note_coming(name, true);
+        Queue one;
+        table_.bytes_ += value->size() + record_bytes;
+        one.push_back(std::move(value));
+        auto found = table_.queues_.find(name);
+        if (found == table_.queues_.end()) found = table_.queues_.emplace(std::string(name), Queue()).first;
+        Undo undo{Undo::pushed};
+        undo.queue = found;
+        undo_.push_back(std::move(undo));
+        found->second.splice(found->second.end(), one);
+        return found->second.size();
+    }
+    Ref<Blob> pop(Queues::iterator found) {
+        undo_.reserve(undo_.size() + 1);
+        Undo undo{Undo::popped};
+        undo.queue = found;
+        undo.taken.splice(undo.taken.end(), found->second, found->second.begin());
+        table_.bytes_ -= undo.taken.front()->size() + record_bytes;
+        undo_.push_back(std::move(undo));
+        return undo_.back().taken.front();
+    }
+
+    // `came`: the places where somebody waits for what has come.
+    void keep(std::vector<std::string> &came) {
+        came.insert(came.end(), std::make_move_iterator(came_.begin()), std::make_move_iterator(came_.end()));
+        kept_ = true;
+        if (!undo_.empty()) table_.revision_++;
+        drop_empty_queues();
+    }
+
+  private:
+    static constexpr size_t record_bytes = 64; // what a key or a value costs beside its bytes, about
+    struct Undo {
+        enum What { fresh, value, removed, pushed, popped } what;
+        const std::string *key = nullptr; // these two stay where they are as long as the key's node lives
+        Record *record = nullptr;
+        Record before = {};
+        Keys::node_type node = {};
+        Queues::iterator queue = {};
+        Queue taken = {};
+    };
+
+    void note_coming(std::string_view name, bool queue) {
+        if (table_.places_.empty()) return;
+        std::string place = place_name(name, queue);
+        if (table_.places_.count(place) != 0) came_.push_back(std::move(place));
+    }
+
+    void take_back() noexcept {
+        for (size_t i = undo_.size(); i-- != 0;) {
+            Undo &one = undo_[i];
+            switch (one.what) {
+            case Undo::fresh:
+                table_.keys_.erase(table_.keys_.find(*one.key));
+                break;
+            case Undo::value:
+                *one.record = std::move(one.before);
+                break;
+            case Undo::removed:
+                table_.keys_.insert(std::move(one.node));
+                break;
+            case Undo::pushed:
+                one.queue->second.pop_back();
+                break;
+            case Undo::popped:
+                one.queue->second.splice(one.queue->second.begin(), one.taken);
+                break;
+            }
+        }
+        drop_empty_queues();
+        table_.bytes_ = bytes_before_;
+    }
+
+    // One that is spoken of again further on is left to the last to speak of it.
+    void drop_empty_queues() noexcept {
+        for (size_t i = 0; i < undo_.size(); i++) {
+            const Undo &one = undo_[i];
+            if (one.what != Undo::pushed && one.what != Undo::popped) continue;
+            bool last = one.queue->second.empty();
+            for (size_t k = i + 1; last && k < undo_.size(); k++)
+                last = (undo_[k].what != Undo::pushed && undo_[k].what != Undo::popped) || undo_[k].queue != one.queue;
+            if (last) table_.queues_.erase(one.queue);
+        }
+    }
+
+    StoreTable &table_;
+    const uint64_t bytes_before_;
+    bool kept_ = false;
+    std::vector<Undo> undo_;
+    std::vector<std::string> came_;
+};
+
+} // namespace muster

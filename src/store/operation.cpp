@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+#include "store/operation.hpp"
+
+#include "store/store.hpp"
+
+namespace muster {
+
+StoreOperation::StoreOperation(Store &store, StoreRequest what, int64_t timeout_ns) noexcept
+    : StoreWaiter(std::move(what)), store_(&store), backend_(store.backend()), context_(store.context()),
+      hub_(Hub::of(context_)), deadline_(timeout_ns), begun_ns_(now_ns()) {}
+
+StoreOperation::~StoreOperation() {
+    if (number_ != 0) backend_.delist(number_);
+}
+
+StoreAnswer StoreOperation::wait() {
+    awaited_ = true;
+    if (!deadline_.look_once()) number_ = backend_.enlist(*this);
+    if (!backend_.submit(*this)) {
+        if (deadline_.look_once()) {
+            end(MUSTER_AGAIN, "not there");
+        } else if (!look_after_.post(context_)) {
+            end(MUSTER_E_CLOSED, "the context is closed");
+        }
+    }
+    for (;;) {
+        const uint32_t seen = signal_.seen();
+        {
+            const std::lock_guard hold(lock_);
+            if (finished_) return std::move(answer_);
+        }
+        const Status status = context_.sleep(signal_, seen, deadline_);
+        if (status == MUSTER_TIMEOUT) end(MUSTER_TIMEOUT, "not there");
+        if (status < 0) end(status, "cannot wait here");
+    }
+}
+
+void StoreOperation::begin(Queue &queue, uint64_t tag, uint64_t *out_request) {
+    number_ = backend_.enlist(*this);
+    if (out_request != nullptr) *out_request = number_;
+    {
+        const std::lock_guard hold(lock_);
+        queue_ = Ref<Queue>(&queue);
+        tag_ = tag;
+    }
+    if (!deadline_.endless()) deadline_.at(); // time runs from here
+    if (!backend_.submit(*this) && !look_after_.post(context_)) end(MUSTER_E_CLOSED, "the context is closed");
+}
+
+// It waits: for its deadline, and for the end of the context, too.
+void StoreOperation::look_after() noexcept {
+    {
+        const std::lock_guard hold(lock_);
+        if (finished_) return;
+        looked_after_ = true;
+    }
+    hub_.on_closing(closing_);
+    if (!awaited_ && !deadline_.endless()) hub_.start_timer(limit_, deadline_.at());
+}
+
+void StoreOperation::tidy() noexcept {
+    hub_.forget_closing(closing_);
+    hub_.stop_timer(limit_);
+}
+
+bool StoreOperation::end(Status status, const char *why) noexcept {
+    const Ref<StoreOperation> self(this);
+    try {
+        std::string missing;
+        if (!backend_.withdraw(*this, missing)) return false;
+        const double seconds = static_cast<double>(now_ns() - begun_ns_) * 1e-9;
+        finish({Error::make(status, "%s: %s after %.3f s", missing.c_str(), why, seconds), {}});
+    } catch (const std::bad_alloc &) {
+        finish({Error::from_status(status), {}});
+    }
+    return true;
+}
+
+void StoreOperation::finish(StoreAnswer last) noexcept {
+    const Ref<StoreOperation> self(this);
+    Ref<Queue> queue;
+    bool tidy_up = false;
+    {
+        const std::lock_guard hold(lock_);
+        if (finished_) return;
+        finished_ = true;
+        tidy_up = looked_after_;
+        queue = std::move(queue_);
+        if (!queue) answer_ = std::move(last);
+    }
+    if (!queue) {
+        context_.notify(signal_);
+    } else {
+        Entry entry;
+        entry.completion.kind = MUSTER_DONE_STORE;
+        entry.completion.tag = tag_;
+        entry.completion.status = last.error.status;
+        entry.error = last.error;
+        if (last.result) {
+            entry.completion.object = wrap(last.result.get());
+            entry.object = std::move(last.result);
+        }
+        queue->complete(std::move(entry));
+    }
+    if (!tidy_up) return;
+    if (context_.on_loop())
+        tidy();
+    else
+        tidy_.post(context_);
+}
+
+} // namespace muster

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// A request from the host's side: deadline, cancelling, and who is told how it ended.
+#include "queue/queue.hpp"
+#include "store/table.hpp"
+#include "transport/hub.hpp"
+
+#include <mutex>
+
+namespace muster {
+
+class Store;
+class StoreBackend;
+
+// Any thread.
+class StoreOperation final : public Object, public StoreWaiter {
+  public:
+    StoreOperation(Store &store, StoreRequest what, int64_t timeout_ns) noexcept;
+
+    // muster_store_do: waits for the end.
+    StoreAnswer wait();
+    // muster_store_begin: a slot of the queue is reserved.
+    void begin(Queue &queue, uint64_t tag, uint64_t *out_request);
+    // False: it is over.
+    bool cancel() noexcept { return end(MUSTER_E_CANCELED, "cancelled"); }
+    bool awaited_with(const Store &store) const noexcept { return awaited_ && store_.get() == &store; }
+
+    // From the backend, once, no lock held.
+    void finish(StoreAnswer last) noexcept;
+
+  private:
+    ~StoreOperation() override;
+    void look_after() noexcept; // loop thread
+    void tidy() noexcept;       // loop thread
+    void too_late() noexcept { end(MUSTER_TIMEOUT, "not there"); }
+    void context_closes() noexcept { end(MUSTER_E_CLOSED, "the context was closed"); }
+    bool end(Status status, const char *why) noexcept; // from outside
+
+    const Ref<Store> store_;
+    StoreBackend &backend_;
+    Context &context_;
+    Hub &hub_;
+    Deadline deadline_;
+    const int64_t begun_ns_;
+    uint64_t number_ = 0;  // by which it is found
+    bool awaited_ = false; // by a thread of the host; both written before it is enlisted
+    Errand<StoreOperation, &StoreOperation::look_after> look_after_{*this};
+    Errand<StoreOperation, &StoreOperation::tidy> tidy_{*this};
+    Timer<StoreOperation, &StoreOperation::too_late> limit_{*this};
+    Closing<StoreOperation, &StoreOperation::context_closes> closing_{*this};
+
+    Signal signal_;
+    std::mutex lock_; // guards the rest
+    bool finished_ = false, looked_after_ = false;
+    StoreAnswer answer_;
+    Ref<Queue> queue_;
+    uint64_t tag_ = 0;
+};
+
+} // namespace muster

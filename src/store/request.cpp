@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+#include "store/request.hpp"
+
+#include "base/text.hpp"
+
+#include <cstring>
+
+namespace muster {
+
+namespace {
+
+struct Kind {
+    const char *name;
+    bool keyless, conditions, value, number; // what it may have
+};
+// By the numbers of muster_store_op_kind.
+constexpr Kind kinds[] = {
+    {"condition on", false, true, false, false}, {"get", false, true, false, false},
+    {"read", false, true, false, false},         {"set", false, true, true, false},
+    {"add to", false, true, false, true},        {"append to", false, true, true, false},
+    {"delete", false, true, false, false},       {"check", false, true, false, false},
+    {"wait for", false, true, false, false},     {"count", true, false, false, false},
+    {"list", true, false, true, true},           {"keys of", true, false, true, true},
+    {"push to", false, false, true, true},       {"pop from", false, false, false, false},
+    {"pop from", false, false, false, false},    {"length of", false, false, false, false},
+};
+constexpr size_t kind_count = sizeof kinds / sizeof kinds[0];
+static_assert(kind_count == MUSTER_STORE_LENGTH + 1);
+
+std::string_view view(const void *data, uint64_t size) noexcept {
+    return {static_cast<const char *>(data), size};
+}
+
+// What is wrong with the form of one operation, or NULL.
+const char *wrong(const muster_store_op &op, const Kind &kind) noexcept {
+    if ((op.key_bytes != 0 && op.key == nullptr) || (op.value_bytes != 0 && op.value == nullptr) ||
+        (op.expected_bytes != 0 && op.expected == nullptr))
+        return "bytes without a place";
+    if (op.condition > MUSTER_STORE_IF_VERSION) return "an unknown condition";
+    if (op.condition != MUSTER_STORE_ALWAYS && !kind.conditions) return "it has no conditions";
+    if (op.expected_bytes != 0 && op.condition != MUSTER_STORE_IF_VALUE) return "an expected value without a condition";
+    if (op.version != 0 && op.condition != MUSTER_STORE_IF_VERSION) return "a version without a condition";
+    if (op.value_bytes != 0 && !kind.value) return "it takes no value";
+    if (op.number != 0 && !kind.number) return "it takes no number";
+    if (op.number < 0 && op.kind != MUSTER_STORE_ADD) return "a negative number";
+    if (op.reserved != 0) return "reserved is not zero";
+    if (op.key_bytes == 0 && !kind.keyless) return "it has no key";
+    return nullptr;
+}
+
+} // namespace
+
+bool StoreOp::of_queue() const noexcept {
+    return kind >= MUSTER_STORE_PUSH && kind <= MUSTER_STORE_LENGTH;
+}
+
+bool StoreOp::of_many() const noexcept {
+    return kind == MUSTER_STORE_COUNT || kind == MUSTER_STORE_LIST || kind == MUSTER_STORE_KEYS;
+}
+
+Result<StoreRequest> StoreRequest::read(const muster_store_op *ops, size_t count, std::string_view prefix) {
+    if (ops == nullptr || count == 0) return Error::make(MUSTER_E_ARG, "no operations");
+    if (count > store_ops_max)
+        return Error::make(MUSTER_E_ARG, "%zu operations, at most %zu are one request", count, store_ops_max);
+    size_t total = 0;
+    for (size_t i = 0; i < count; i++) {
+        const muster_store_op &op = ops[i];
+        if (op.kind >= kind_count) return Error::make(MUSTER_E_ARG, "operation %zu: unknown kind %u", i, op.kind);
+        if (const char *const why = wrong(op, kinds[op.kind]))
+            return Error::make(MUSTER_E_ARG, "operation %zu (%s): %s", i, kinds[op.kind].name, why);
+        const bool behind = op.value_bytes != 0 && (op.kind == MUSTER_STORE_LIST || op.kind == MUSTER_STORE_KEYS);
+        if (op.key_bytes + prefix.size() > store_key_max || (behind && op.value_bytes + prefix.size() > store_key_max))
+            return Error::make(MUSTER_E_LIMIT, "operation %zu (%s): a key of more than %zu bytes", i,
+                               kinds[op.kind].name, store_key_max);
+        if (op.value_bytes > store_value_max || op.expected_bytes > store_value_max)
+            return Error::make(MUSTER_E_LIMIT, "operation %zu (%s): a value of more than %zu bytes", i,
+                               kinds[op.kind].name, store_value_max);
+        total += op.key_bytes + prefix.size() + op.value_bytes + (behind ? prefix.size() : 0) + op.expected_bytes;
+        if (total > store_request_max)
+            return Error::make(MUSTER_E_LIMIT, "a request of more than %zu bytes", store_request_max);
+    }
+    StoreRequest request;
+    request.prefix_bytes_ = prefix.size();
+    request.ops_.resize(count);
+    request.bytes_ = std::make_unique_for_overwrite<char[]>(total);
+    char *to = request.bytes_.get();
+    const auto keep = [&](std::string_view front, std::string_view bytes) {
+        char *const begin = to;
+        if (!front.empty()) std::memcpy(to, front.data(), front.size());
+        if (!bytes.empty()) std::memcpy(to + front.size(), bytes.data(), bytes.size());
+        to += front.size() + bytes.size();
+        return std::string_view(begin, static_cast<size_t>(to - begin));
+    };
+    for (size_t i = 0; i < count; i++) {
+        StoreOp &op = request.ops_[i];
+        op.kind = ops[i].kind;
+        op.condition = ops[i].condition;
+        op.version = ops[i].version;
+        op.number = ops[i].number;
+        op.key = keep(prefix, view(ops[i].key, ops[i].key_bytes));
+        const bool behind = op.of_many() && ops[i].value_bytes != 0;
+        op.value = keep(behind ? prefix : std::string_view(), view(ops[i].value, ops[i].value_bytes));
+        op.expected = keep({}, view(ops[i].expected, ops[i].expected_bytes));
+    }
+    return request;
+}
+
+std::string StoreRequest::name(size_t op) const {
+    constexpr size_t most = 64;
+    const std::string_view key = ops_[op].key.substr(prefix_bytes_);
+    std::string shown(key.substr(0, most));
+    make_printable(shown.data(), shown.size());
+    return std::string(kinds[ops_[op].kind].name) + " \"" + shown + (key.size() > most ? "...\"" : "\"");
+}
+
+} // namespace muster

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// What is asked of a store, checked, and what it answers.
+#include "base/result.hpp"
+#include "store/blob.hpp"
+
+#include <muster/store.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace muster {
+
+constexpr size_t store_key_max = 8192, store_value_max = 8 << 20, store_ops_max = 4096;
+constexpr size_t store_request_max = 16 << 20, store_list_bytes = 4 << 20;
+constexpr size_t store_prefix_max = 4096;
+constexpr int64_t store_list_usual = 1000, store_queue_usual = 65536;
+
+struct StoreOp {
+    uint32_t kind = MUSTER_STORE_NONE;
+    uint32_t condition = MUSTER_STORE_ALWAYS;
+    std::string_view key, value, expected;
+    uint64_t version = 0;
+    int64_t number = 0;
+
+    bool waits() const noexcept {
+        return kind == MUSTER_STORE_GET || kind == MUSTER_STORE_WAIT || kind == MUSTER_STORE_POP;
+    }
+    bool of_queue() const noexcept;
+    bool of_many() const noexcept; // keys that begin with `key`
+};
+
+// A value that moves: the operations, and the bytes they point to.
+class StoreRequest {
+  public:
+    // Checks what a host has given; `prefix` goes in front of each key.
+    static Result<StoreRequest> read(const muster_store_op *ops, size_t count, std::string_view prefix);
+    const std::vector<StoreOp> &ops() const noexcept { return ops_; }
+    size_t prefix_bytes() const noexcept { return prefix_bytes_; }
+    // For people: `get "a/b"`, as the host has named it.
+    std::string name(size_t op) const;
+
+  private:
+    std::vector<StoreOp> ops_;
+    std::unique_ptr<char[]> bytes_;
+    size_t prefix_bytes_ = 0;
+};
+
+struct StoreEntry {
+    uint32_t op = 0, flags = 0;
+    uint64_t version = 0;
+    int64_t number = 0;
+    Ref<Blob> key, value;
+};
+
+// Filled by one thread, then read by any.
+class StoreResult final : public Object {
+  public:
+    std::vector<StoreEntry> entries;
+    uint64_t revision = 0;
+    size_t prefix_bytes = 0; // of the view: not shown
+};
+
+// How a request ended.
+struct StoreAnswer {
+    Error error;             // MUSTER_OK, MUSTER_E_CHANGED or why nothing was done
+    Ref<StoreResult> result; // with these two
+};
+
+inline StoreResult *unwrap(muster_store_result *handle) noexcept {
+    return reinterpret_cast<StoreResult *>(handle);
+}
+inline const StoreResult *unwrap(const muster_store_result *handle) noexcept {
+    return reinterpret_cast<const StoreResult *>(handle);
+}
+inline muster_store_result *wrap(StoreResult *object) noexcept {
+    return reinterpret_cast<muster_store_result *>(object);
+}
+
+} // namespace muster

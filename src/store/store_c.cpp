@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+#include "base/boundary.hpp"
+#include "base/config.hpp"
+#include "store/store.hpp"
+
+using namespace muster;
+
+namespace {
+
+Result<StoreRequest> read_request(const Store &store, const muster_store_op *ops, size_t op_count) {
+    return StoreRequest::read(ops, op_count, store.prefix());
+}
+
+} // namespace
+
+extern "C" muster_status muster_store_open(muster_context *context, const char *url, size_t url_bytes,
+                                           const muster_store_config *given, int64_t timeout_ns,
+                                           muster_store **out_store, muster_error *error) {
+    if (out_store) *out_store = nullptr;
+    return boundary(error, [&]() -> Result<void> {
+        if (!context) return Error::make(MUSTER_E_ARG, "no context");
+        if (!out_store) return Error::make(MUSTER_E_ARG, "no place for the store");
+        if (!url || url_bytes == 0 || url_bytes > 4096)
+            return Error::make(MUSTER_E_ARG, "a URL of %zu bytes, it has 1 to 4096", url ? url_bytes : 0);
+        if (timeout_ns == 0) return Error::make(MUSTER_E_ARG, "a timeout of 0: opening may have to wait");
+        if (unwrap(context)->forked()) return Error::from_status(MUSTER_E_FORKED);
+        if (unwrap(context)->closed()) return Error::make(MUSTER_E_CLOSED, "the context is closed");
+        muster_store_config config;
+        if (auto done = read_config(given, config, "muster_store_config"); !done) return done;
+        if (config.flags != 0 || config.reserved[0] != 0 || config.reserved[1] != 0)
+            return Error::make(MUSTER_E_ARG, "muster_store_config: flags and reserved are zero");
+        auto store = Store::open(*unwrap(context), {url, url_bytes}, config);
+        if (!store) return store.error();
+        *out_store = wrap(store->detach());
+        return {};
+    });
+}
+
+extern "C" muster_status muster_store_view(muster_store *store, const void *prefix, size_t prefix_bytes,
+                                           muster_store **out_view, muster_error *error) {
+    if (out_view) *out_view = nullptr;
+    return boundary(error, [&]() -> Result<void> {
+        if (!store) return Error::make(MUSTER_E_ARG, "no store");
+        if (!out_view) return Error::make(MUSTER_E_ARG, "no place for the view");
+        if (!prefix && prefix_bytes != 0) return Error::make(MUSTER_E_ARG, "no prefix");
+        if (unwrap(store)->forked()) return Error::from_status(MUSTER_E_FORKED);
+        auto view = unwrap(store)->view({static_cast<const char *>(prefix), prefix_bytes});
+        if (!view) return view.error();
+        *out_view = wrap(view->detach());
+        return {};
+    });
+}
+
+extern "C" uint32_t muster_store_capabilities(const muster_store *store) {
+    return store ? unwrap(store)->backend().capabilities() : 0;
+}
+
+extern "C" muster_status muster_store_do(muster_store *store, const muster_store_op *ops, size_t op_count,
+                                         int64_t timeout_ns, muster_store_result **out_result, muster_error *error) {
+    if (out_result) *out_result = nullptr;
+    return boundary(error, [&]() -> Result<void> {
+        if (!store) return Error::make(MUSTER_E_ARG, "no store");
+        if (unwrap(store)->forked()) return Error::from_status(MUSTER_E_FORKED);
+        const Ref<Store> self(unwrap(store));
+        if (self->context().closed()) return Error::make(MUSTER_E_CLOSED, "the context is closed");
+        auto request = read_request(*self, ops, op_count);
+        if (!request) return request.error();
+        StoreAnswer answer = make_ref<StoreOperation>(*self, std::move(*request), timeout_ns)->wait();
+        if (out_result && answer.result) *out_result = wrap(answer.result.detach());
+        if (answer.error.status <= 0) return answer.error;
+        report(error, answer.error);
+        return Result<void>::positive(answer.error.status);
+    });
+}
+
+extern "C" muster_status muster_store_begin(muster_store *store, const muster_store_op *ops, size_t op_count,
+                                            int64_t timeout_ns, muster_queue *queue, uint64_t tag,
+                                            uint64_t *out_request, muster_error *error) {
+    if (out_request) *out_request = 0;
+    return boundary(error, [&]() -> Result<void> {
+        if (!store) return Error::make(MUSTER_E_ARG, "no store");
+        if (!queue) return Error::make(MUSTER_E_ARG, "no queue");
+        if (timeout_ns == 0) return Error::make(MUSTER_E_ARG, "a timeout of 0: what is begun ends later");
+        if (unwrap(store)->forked()) return Error::from_status(MUSTER_E_FORKED);
+        const Ref<Store> self(unwrap(store));
+        if (&unwrap(queue)->context() != &self->context())
+            return Error::make(MUSTER_E_ARG, "the queue is of another context");
+        if (self->context().closed()) return Error::make(MUSTER_E_CLOSED, "the context is closed");
+        if (unwrap(queue)->closed()) return Error::make(MUSTER_E_CLOSED, "the queue is closed");
+        auto request = read_request(*self, ops, op_count);
+        if (!request) return request.error();
+        const auto operation = make_ref<StoreOperation>(*self, std::move(*request), timeout_ns);
+        if (!unwrap(queue)->reserve()) return Result<void>::positive(MUSTER_AGAIN);
+        try {
+            operation->begin(*unwrap(queue), tag, out_request);
+        } catch (...) {
+            unwrap(queue)->unreserve();
+            throw;
+        }
+        return {};
+    });
+}
+
+extern "C" muster_status muster_store_cancel(muster_store *store, uint64_t request) {
+    if (!store) return MUSTER_E_ARG;
+    if (unwrap(store)->forked()) return MUSTER_E_FORKED;
+    return boundary([&] {
+        const Uncancelled guard;
+        const Ref<Store> self(unwrap(store));
+        if (request == 0) {
+            for (const Ref<StoreOperation> &operation : self->backend().awaited_with(*self)) operation->cancel();
+            return Status{MUSTER_OK};
+        }
+        const Ref<StoreOperation> operation = self->backend().find(request);
+        return operation && operation->cancel() ? Status{MUSTER_OK} : Status{MUSTER_E_STALE};
+    });
+}
+
+extern "C" void muster_store_release(muster_store *store) {
+    if (store) unwrap(store)->release();
+}
+
+extern "C" uint64_t muster_store_result_count(const muster_store_result *result) {
+    return result ? unwrap(result)->entries.size() : 0;
+}
+
+extern "C" muster_status muster_store_result_entry(const muster_store_result *result, uint64_t index,
+                                                   muster_store_entry *out_entry) {
+    if (!result || !out_entry) return MUSTER_E_ARG;
+    const StoreResult &self = *unwrap(result);
+    if (index >= self.entries.size()) return MUSTER_E_NOT_FOUND;
+    const StoreEntry &from = self.entries[index];
+    muster_store_entry entry{};
+    entry.op = from.op;
+    entry.flags = from.flags;
+    entry.version = from.version;
+    entry.number = from.number;
+    if (from.key) {
+        const std::string_view key = from.key->bytes().substr(self.prefix_bytes);
+        entry.key = key.data();
+        entry.key_bytes = key.size();
+    }
+    if (from.value) {
+        entry.value = from.value->bytes().data();
+        entry.value_bytes = from.value->size();
+    }
+    *out_entry = entry;
+    return MUSTER_OK;
+}
+
+extern "C" uint64_t muster_store_result_revision(const muster_store_result *result) {
+    return result ? unwrap(result)->revision : 0;
+}
+
+extern "C" void muster_store_result_release(muster_store_result *result) {
+    if (result) unwrap(result)->release();
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT
+// What each kind of operation does.
+#include "store/changes.hpp"
+#include "store/table.hpp"
+
+#include <charconv>
+
+namespace muster {
+
+const StoreTable::Record *StoreTable::find(std::string_view key) const noexcept {
+    const auto found = keys_.find(key);
+    return found == keys_.end() ? nullptr : &found->second;
+}
+
+// All of it, or nothing.
+const StoreOp *StoreTable::attempt(StoreWaiter &who, std::vector<std::string> &came) {
+    const StoreRequest &request = who.request;
+    for (const StoreOp &op : request.ops())
+        if (lacks(op)) return &op;
+    if (Ref<StoreResult> instead = conditions(request)) {
+        who.answer = {Error::make(MUSTER_E_CHANGED, "%s", status_text_of_changed(request, *instead).c_str()),
+                      std::move(instead)};
+        return nullptr;
+    }
+    auto result = make_ref<StoreResult>();
+    result->entries.reserve(request.ops().size());
+    Changes changes(*this);
+    for (size_t i = 0; i < request.ops().size(); i++) {
+        const StoreOp &op = request.ops()[i];
+        const Error error = run(request, i, changes, *result);
+        if (error.status == MUSTER_AGAIN) return &op; // the queue has fewer values than the request takes
+        if (error.status == MUSTER_OK) continue;
+        who.answer = {error, {}};
+        return nullptr;
+    }
+    if (!changes.fits()) {
+        who.answer = {Error::make(MUSTER_E_LIMIT, "%s: the store is full: it holds %llu of %llu bytes",
+                                  request.name(0).c_str(), static_cast<unsigned long long>(bytes_),
+                                  static_cast<unsigned long long>(most_bytes_)),
+                      {}};
+        return nullptr;
+    }
+    changes.keep(came);
+    result->revision = revision_;
+    result->prefix_bytes = request.prefix_bytes();
+    who.answer = {Error(), std::move(result)};
+    return nullptr;
+}
+
+bool StoreTable::lacks(const StoreOp &op) const noexcept {
+    if (op.kind == MUSTER_STORE_POP) return queues_.find(op.key) == queues_.end();
+    return op.waits() && find(op.key) == nullptr;
+}
+
+bool StoreTable::holds(const StoreOp &op) const noexcept {
+    const Record *const there = op.condition == MUSTER_STORE_ALWAYS ? nullptr : find(op.key);
+    switch (op.condition) {
+    case MUSTER_STORE_IF_ABSENT:
+        return there == nullptr;
+    case MUSTER_STORE_IF_PRESENT:
+        return there != nullptr;
+    case MUSTER_STORE_IF_VALUE:
+        return there != nullptr && there->value->bytes() == op.expected;
+    case MUSTER_STORE_IF_VERSION:
+        return (there == nullptr ? 0 : there->version) == op.version;
+    default:
+        return true;
+    }
+}
+
+Ref<StoreResult> StoreTable::conditions(const StoreRequest &request) const {
+    bool all = true;
+    for (const StoreOp &op : request.ops()) all = all && holds(op);
+    if (all) return {};
+    auto result = make_ref<StoreResult>();
+    result->entries.resize(request.ops().size());
+    for (size_t i = 0; i < request.ops().size(); i++) {
+        const StoreOp &op = request.ops()[i];
+        StoreEntry &entry = result->entries[i];
+        entry.op = static_cast<uint32_t>(i);
+        if (!op.of_queue() && !op.of_many()) show(op, true, entry);
+        if (!holds(op)) entry.flags |= MUSTER_STORE_FAILED;
+    }
+    result->revision = revision_;
+    result->prefix_bytes = request.prefix_bytes();
+    return result;
+}
+
+std::string StoreTable::status_text_of_changed(const StoreRequest &request, const StoreResult &instead) {
+    for (const StoreEntry &entry : instead.entries)
+        if (entry.flags & MUSTER_STORE_FAILED)
+            return request.name(entry.op) + ": the condition does not hold, " +
+                   (entry.version == 0 ? "it is not there" : "its version is " + std::to_string(entry.version));
+    return "a condition does not hold";
+}
+
+void StoreTable::show(const StoreOp &op, bool value, StoreEntry &entry) const {
+    const Record *const there = find(op.key);
+    if (there == nullptr) return;
+    entry.flags |= MUSTER_STORE_PRESENT;
+    entry.version = there->version;
+    if (value) entry.value = there->value;
+}
+
+Error StoreTable::run(const StoreRequest &request, size_t i, Changes &changes, StoreResult &result) {
+    const StoreOp &op = request.ops()[i];
+    if (op.kind == MUSTER_STORE_LIST || op.kind == MUSTER_STORE_KEYS) {
+        list(op, i, result);
+        return {};
+    }
+    StoreEntry &entry = result.entries.emplace_back();
+    entry.op = static_cast<uint32_t>(i);
+    switch (op.kind) {
+    case MUSTER_STORE_NONE:
+    case MUSTER_STORE_GET:
+    case MUSTER_STORE_READ:
+        show(op, true, entry);
+        return {};
+    case MUSTER_STORE_CHECK:
+    case MUSTER_STORE_WAIT:
+        show(op, false, entry);
+        return {};
+    case MUSTER_STORE_COUNT:
+        for (auto at = keys_.lower_bound(op.key); at != keys_.end() && at->first.starts_with(op.key); ++at)
+            entry.number++;
+        return {};
+    default:
+        return op.of_queue() ? use_queue(request, i, changes, entry) : change(request, i, changes, entry);
+    }
+}
+
+Error StoreTable::change(const StoreRequest &request, size_t i, Changes &changes, StoreEntry &entry) {
+    const StoreOp &op = request.ops()[i];
+    const Record *const there = find(op.key);
+    const std::string_view before = there == nullptr ? std::string_view() : there->value->bytes();
+    if (op.kind == MUSTER_STORE_DELETE) {
+        if (there == nullptr) return {};
+        entry.flags |= MUSTER_STORE_PRESENT;
+        changes.remove(keys_.find(op.key));
+        return {};
+    }
+    if (op.kind == MUSTER_STORE_SET) {
+        changes.set(op.key, Blob::make(op.value));
+    } else if (op.kind == MUSTER_STORE_APPEND) {
+        if (before.size() + op.value.size() > store_value_max)
+            return Error::make(MUSTER_E_LIMIT, "%s: a value of more than %zu bytes", request.name(i).c_str(),
+                               store_value_max);
+        entry.number = static_cast<int64_t>(before.size() + op.value.size());
+        changes.set(op.key, Blob::make(before, op.value));
+    } else { // MUSTER_STORE_ADD
+        int64_t sum = 0;
+        const auto [end, wrong] = std::from_chars(before.data(), before.data() + before.size(), sum);
+        if (there != nullptr && (wrong != std::errc() || end != before.data() + before.size()))
+            return Error::make(MUSTER_E_ARG, "%s: its value is no decimal number of 64 bits", request.name(i).c_str());
+        if (__builtin_add_overflow(sum, op.number, &sum))
+            return Error::make(MUSTER_E_ARG, "%s: the sum does not fit in 64 bits", request.name(i).c_str());
+        char text[24];
+        const auto written = std::to_chars(text, text + sizeof text, sum);
+        entry.number = sum;
+        changes.set(op.key, Blob::make({text, static_cast<size_t>(written.ptr - text)}));
+    }
+    entry.flags |= MUSTER_STORE_PRESENT;
+    entry.version = changes.version();
+    return {};
+}
+
+Error StoreTable::use_queue(const StoreRequest &request, size_t i, Changes &changes, StoreEntry &entry) {
+    const StoreOp &op = request.ops()[i];
+    const auto found = queues_.find(op.key);
+    const size_t length = found == queues_.end() ? 0 : found->second.size();
+    if (op.kind == MUSTER_STORE_PUSH) {
+        const auto most = static_cast<size_t>(op.number == 0 ? store_queue_usual : op.number);
+        if (length >= most)
+            return Error::make(MUSTER_E_LIMIT, "%s: the queue is full: it has %zu values", request.name(i).c_str(),
+                               length);
+        entry.number = static_cast<int64_t>(changes.push(op.key, Blob::make(op.value)));
+        return {};
+    }
+    if (op.kind == MUSTER_STORE_LENGTH) {
+        entry.number = static_cast<int64_t>(length);
+        return {};
+    }
+    if (length != 0) {
+        entry.flags |= MUSTER_STORE_PRESENT;
+        entry.value = changes.pop(found);
+        return {};
+    }
+    return op.kind == MUSTER_STORE_POP ? Error::from_status(MUSTER_AGAIN) : Error();
+}
+
+void StoreTable::list(const StoreOp &op, size_t i, StoreResult &result) const {
+    const int64_t most = op.number == 0 ? store_list_usual : op.number;
+    int64_t count = 0;
+    size_t bytes = 0;
+    auto at = op.value > op.key ? keys_.upper_bound(op.value) : keys_.lower_bound(op.key);
+    for (; at != keys_.end() && at->first.starts_with(op.key); ++at) {
+        const bool with_value = op.kind == MUSTER_STORE_LIST;
+        bytes += at->first.size() + (with_value ? at->second.value->size() : 0) + sizeof(StoreEntry);
+        if (count == most || (count != 0 && bytes > store_list_bytes)) {
+            result.entries.back().flags |= MUSTER_STORE_MORE;
+            return;
+        }
+        count++;
+        StoreEntry &entry = result.entries.emplace_back();
+        entry.op = static_cast<uint32_t>(i);
+        entry.flags = MUSTER_STORE_PRESENT;
+        entry.version = at->second.version;
+        entry.key = Blob::make(at->first);
+        if (with_value) entry.value = at->second.value;
+    }
+}
+
+} // namespace muster
