@@ -11,6 +11,10 @@
  * Every change has a revision, a number that counts up in the store; the version of a key is the revision of its last
  * change. The version tells "absent" (0) from every value, and "the same value again" from "unchanged".
  *
+ * A store remembers its last changes (65,536 of them, up to 16 MiB): WATCH shows those behind a revision, and waits for
+ * the next where there are none. Whoever asks again with the revision of the last result misses nothing, and who comes
+ * too late is told so.
+ *
  * Queues have names of their own: a key and a queue of one name have nothing to do with each other.
  *
  * Limits: 1 to 8192 bytes of key, 8 MiB of value, 4096 operations and 16 MiB in a request. */
@@ -28,6 +32,9 @@ typedef struct muster_store muster_store;
 
 /** Opaque; what a request has found and done. */
 typedef struct muster_store_result muster_store_result;
+
+/** Opaque; made by muster_store_lease(). */
+typedef struct muster_lease muster_lease;
 
 /** What an operation does; the value of muster_store_op::kind. */
 enum muster_store_op_kind {
@@ -51,7 +58,13 @@ enum muster_store_op_kind {
     MUSTER_STORE_POP = 13,   /**< Takes the first value of a queue; waits until there is one. Those who wait are served
                                   in the order they came. */
     MUSTER_STORE_TRY_POP = 14, /**< Takes the first value of a queue, or finds that it is empty. */
-    MUSTER_STORE_LENGTH = 15   /**< The entry has the number of values in a queue. */
+    MUSTER_STORE_LENGTH = 15,  /**< The entry has the number of values in a queue. */
+    MUSTER_STORE_WATCH = 16 /**< An entry for each change, behind the revision in `version`, of a key that begins with
+                                 `key`, which may be empty: PRESENT with the value, or not, when it was deleted; up to
+                                 `number` of them (0: 1000), and 4 MiB. Waits until there is one. The revision of the
+                                 result is where to go on. ::MUSTER_E_STALE: the changes behind that revision are not
+                                 remembered any more, LIST and watch on from there. The only operation of its
+                                 request, and without a condition. */
 };
 
 /** What has to be so for a request to be done; the value of muster_store_op::condition. */
@@ -73,9 +86,10 @@ typedef struct muster_store_op {
     uint64_t value_bytes;    /**< Length of the value. */
     const void *expected;    /**< ::MUSTER_STORE_IF_VALUE: what has to be there. */
     uint64_t expected_bytes; /**< Its length. */
-    uint64_t version;        /**< ::MUSTER_STORE_IF_VERSION: the version. */
+    uint64_t version;        /**< ::MUSTER_STORE_IF_VERSION: the version. WATCH: see there. */
     int64_t number;          /**< ADD: how much; LIST, PUSH: how many at most. */
-    uint64_t reserved;       /**< Zero. */
+    uint64_t lease;          /**< SET, ADD, APPEND: muster_lease_id(), the key goes when that ends. 0: it stays (SET),
+                                  or as it was before (ADD, APPEND). */
 } muster_store_op;
 
 /** Flags of muster_store_entry::flags. */
@@ -101,7 +115,9 @@ typedef struct muster_store_entry {
 enum muster_store_capability {
     MUSTER_STORE_CAN_TRANSACT = 1, /**< Requests of more than one operation, and conditions. */
     MUSTER_STORE_CAN_QUEUE = 2,    /**< PUSH, POP, TRY_POP, LENGTH. */
-    MUSTER_STORE_CAN_WAIT = 4      /**< GET and WAIT of keys that are not there yet, POP of an empty queue. */
+    MUSTER_STORE_CAN_WAIT = 4,     /**< GET and WAIT of keys that are not there yet, POP of an empty queue. */
+    MUSTER_STORE_CAN_WATCH = 8,    /**< WATCH. */
+    MUSTER_STORE_CAN_LEASE = 16    /**< muster_store_lease(). */
 };
 
 /** How to open a store; all zero means the defaults named here. */
@@ -174,6 +190,7 @@ MUSTER_API uint32_t muster_store_capabilities(const muster_store *store);
  *                                past 64 bits; the text names the operation. Nothing was done.
  * @retval MUSTER_E_LIMIT         A key, value, queue or the store would be too large; the text says which. Nothing was
  *                                done.
+ * @retval MUSTER_E_STALE         The lease is over; or the changes to watch are not remembered. Nothing was done.
  * @retval MUSTER_E_UNSUPPORTED   The store cannot do that; see muster_store_capabilities().
  * @retval MUSTER_E_NOMEM         No memory; nothing was done.
  * @retval MUSTER_E_CANCELED      muster_store_cancel() in another thread; nothing was done.
@@ -217,6 +234,58 @@ MUSTER_API muster_status muster_store_begin(muster_store *store, const muster_st
  * @retval MUSTER_E_FORKED The store belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_store_cancel(muster_store *store, uint64_t request);
+
+/** Flags of muster_store_lease(). */
+enum muster_lease_flag {
+    MUSTER_LEASE_MANUAL = 1 /**< The host keeps it, by muster_lease_keep(): so it shows that the host itself goes on. */
+};
+
+/** Makes a lease: keys that are set with it go when it ends. The library keeps it as long as the lease object and this
+ * process live; then, or when a MANUAL one is not kept, it ends after the time, by the clock of whoever keeps the
+ * store.
+ * @param[in]  store      Store, or view, of the keys.
+ * @param[in]  ttl_ns     Time it lasts without being kept, 1 ms to 24 hours.
+ * @param[in]  flags      ::muster_lease_flag values, or'ed.
+ * @param[out] out_lease  The lease; the caller owns one reference. It keeps the store.
+ * @param[out] error      Detail on failure, or NULL.
+ * @retval MUSTER_OK             Made.
+ * @retval MUSTER_E_ARG          A value is missing or out of range; the text names it.
+ * @retval MUSTER_E_UNSUPPORTED  The store has no leases.
+ * @retval MUSTER_E_NOMEM        No memory.
+ * @retval MUSTER_E_CLOSED       The context is closed.
+ * @retval MUSTER_E_FORKED       The store belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_store_lease(muster_store *store, int64_t ttl_ns, uint32_t flags,
+                                            muster_lease **out_lease, muster_error *error);
+
+/** Tells the number of a lease, for muster_store_op::lease.
+ * @param[in] lease  Lease to ask.
+ * @return The number, never 0; 0 without a lease.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API uint64_t muster_lease_id(const muster_lease *lease);
+
+/** Keeps a MANUAL lease: from now on it lasts for its time once more.
+ * @param[in] lease  Lease to keep.
+ * @retval MUSTER_OK       Kept; of one that the library keeps, too.
+ * @retval MUSTER_E_STALE  It has ended.
+ * @retval MUSTER_E_ARG    No lease.
+ * @retval MUSTER_E_FORKED The lease belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_lease_keep(muster_lease *lease);
+
+/** Ends a lease at once: its keys go, at one moment.
+ * @param[in] lease  Lease to end.
+ * @retval MUSTER_OK       Ended.
+ * @retval MUSTER_E_STALE  It had ended before.
+ * @retval MUSTER_E_ARG    No lease.
+ * @retval MUSTER_E_FORKED The lease belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_lease_end(muster_lease *lease);
+
+/** Gives up one reference. With the last one nobody keeps the lease any more: it ends after its time.
+ * @param[in] lease  What to release; NULL has no effect.
+ * @threads{any, finalizers included} @blocks{no} @since 0.1 */
+MUSTER_API void muster_lease_release(muster_lease *lease);
 
 /** Gives up one reference. Requests under way go on, and keep what they need.
  * @param[in] store  What to release; NULL has no effect.

@@ -8,22 +8,29 @@ namespace muster {
 // What is changed is remembered in front of the change, in a way that needs no memory to take it back.
 class StoreTable::Changes {
   public:
-    explicit Changes(StoreTable &table) noexcept : table_(table), bytes_before_(table.bytes_) {}
+    explicit Changes(StoreTable &table) noexcept
+        : table_(table), bytes_before_(table.bytes_), changes_before_(table.log_.changes().size()) {}
     ~Changes() {
         if (!kept_) take_back();
     }
     Changes(const Changes &) = delete;
     Changes &operator=(const Changes &) = delete;
 
+    static constexpr size_t record_bytes = 64; // what a key or a value costs beside its bytes, about
+    static size_t bytes_of(std::string_view key, const Blob &value) noexcept {
+        return key.size() + value.size() + record_bytes;
+    }
+
     uint64_t version() const noexcept { return table_.revision_ + 1; } // of all that is changed
     bool fits() const noexcept { return table_.bytes_ <= table_.most_bytes_ || table_.bytes_ <= bytes_before_; }
 
-    void set(std::string_view key, Ref<Blob> value) {
+    void set(std::string_view key, Ref<Blob> value, uint64_t lease) {
         undo_.reserve(undo_.size() + 1);
         auto found = table_.keys_.find(key);
         const bool fresh = found == table_.keys_.end();
+        note_change(key, fresh, value);
+        if (lease != 0 && (fresh || found->second.lease != lease)) leased_.emplace_back(lease, key);
         if (fresh) {
-            note_coming(key, false);
             found = table_.keys_.emplace(std::string(key), Record()).first;
             table_.bytes_ += key.size() + record_bytes;
         } else {
@@ -35,18 +42,19 @@ class StoreTable::Changes {
         undo.before = std::move(found->second);
         undo_.push_back(std::move(undo));
         table_.bytes_ += value->size();
-        found->second = {std::move(value), version()};
+        found->second = {std::move(value), version(), lease};
     }
     void remove(Keys::iterator found) {
         undo_.reserve(undo_.size() + 1);
-        table_.bytes_ -= found->first.size() + found->second.value->size() + record_bytes;
+        note_change(found->first, false, {});
+        table_.bytes_ -= bytes_of(found->first, *found->second.value);
         Undo undo{Undo::removed};
         undo.node = table_.keys_.extract(found);
         undo_.push_back(std::move(undo));
     }
     size_t push(std::string_view name, Ref<Blob> value) {
         undo_.reserve(undo_.size() + 1);
-        note_coming(name, true);
+        if (!table_.places_.empty()) came_.push_back(place_name('q', name));
         Queue one;
         table_.bytes_ += value->size() + record_bytes;
         one.push_back(std::move(value));
@@ -71,13 +79,14 @@ class StoreTable::Changes {
     // `came`: the places where somebody waits for what has come.
     void keep(std::vector<std::string> &came) {
         came.insert(came.end(), std::make_move_iterator(came_.begin()), std::make_move_iterator(came_.end()));
+        for (const auto &[lease, key] : leased_) table_.leases_.find(lease)->second.keys.insert(key);
         kept_ = true;
         if (!undo_.empty()) table_.revision_++;
+        table_.log_.trim();
         drop_empty_queues();
     }
 
   private:
-    static constexpr size_t record_bytes = 64; // what a key or a value costs beside its bytes, about
     struct Undo {
         enum What { fresh, value, removed, pushed, popped } what;
         const std::string *key = nullptr; // these two stay where they are as long as the key's node lives
@@ -88,10 +97,9 @@ class StoreTable::Changes {
         Queue taken = {};
     };
 
-    void note_coming(std::string_view name, bool queue) {
-        if (table_.places_.empty()) return;
-        std::string place = place_name(name, queue);
-        if (table_.places_.count(place) != 0) came_.push_back(std::move(place));
+    void note_change(std::string_view key, bool fresh, Ref<Blob> value) {
+        table_.note_change(key, fresh, came_);
+        table_.log_.append(version(), Blob::make(key), std::move(value));
     }
 
     void take_back() noexcept {
@@ -116,6 +124,7 @@ class StoreTable::Changes {
             }
         }
         drop_empty_queues();
+        table_.log_.cut(changes_before_);
         table_.bytes_ = bytes_before_;
     }
 
@@ -133,9 +142,11 @@ class StoreTable::Changes {
 
     StoreTable &table_;
     const uint64_t bytes_before_;
+    const size_t changes_before_;
     bool kept_ = false;
     std::vector<Undo> undo_;
     std::vector<std::string> came_;
+    std::vector<std::pair<uint64_t, std::string>> leased_;
 };
 
 } // namespace muster

@@ -25,7 +25,8 @@ class MemoryStore final : public StoreBackend {
         : StoreBackend(context), name_(std::move(name)), table_(most_bytes) {}
 
     uint32_t capabilities() const noexcept override {
-        return MUSTER_STORE_CAN_TRANSACT | MUSTER_STORE_CAN_QUEUE | MUSTER_STORE_CAN_WAIT;
+        return MUSTER_STORE_CAN_TRANSACT | MUSTER_STORE_CAN_QUEUE | MUSTER_STORE_CAN_WAIT | MUSTER_STORE_CAN_WATCH |
+               MUSTER_STORE_CAN_LEASE;
     }
 
     bool submit(StoreOperation &operation) noexcept override {
@@ -38,11 +39,7 @@ class MemoryStore final : public StoreBackend {
             for (StoreWaiter *one = over.first(); one != nullptr; one = List<StoreWaiter>::after(*one))
                 hangs = hangs && one != &operation;
         }
-        while (StoreWaiter *const one = over.first()) {
-            over.remove(*one);
-            const auto ended = Ref<StoreOperation>::adopt(static_cast<StoreOperation *>(one));
-            ended->finish(std::move(one->answer));
-        }
+        finish(over);
         return !hangs;
     }
 
@@ -59,9 +56,65 @@ class MemoryStore final : public StoreBackend {
         return true;
     }
 
+    Result<uint64_t> grant(int64_t ttl_ns, bool manual) override {
+        const std::lock_guard hold(lock_);
+        const int64_t until = manual ? now_ns() + ttl_ns : INT64_MAX;
+        const uint64_t lease = table_.grant(until);
+        look_again_at(until);
+        return lease;
+    }
+    Status keep(uint64_t lease, int64_t ttl_ns, bool manual) noexcept override {
+        const std::lock_guard hold(lock_);
+        return table_.keep(lease, manual ? now_ns() + ttl_ns : INT64_MAX) ? MUSTER_OK : MUSTER_E_STALE;
+    }
+    Status end_lease(uint64_t lease) noexcept override {
+        List<StoreWaiter> over;
+        bool ended = false;
+        {
+            const std::lock_guard hold(lock_);
+            ended = table_.end_lease(lease, over);
+        }
+        finish(over);
+        return ended ? MUSTER_OK : MUSTER_E_STALE;
+    }
+    void abandon(uint64_t lease, int64_t ttl_ns) noexcept override {
+        const std::lock_guard hold(lock_);
+        const int64_t until = now_ns() + ttl_ns;
+        if (table_.keep(lease, until)) look_again_at(until);
+    }
+
   private:
+    static void finish(List<StoreWaiter> &over) noexcept {
+        while (StoreWaiter *const one = over.first()) {
+            over.remove(*one);
+            const auto ended = Ref<StoreOperation>::adopt(static_cast<StoreOperation *>(one));
+            ended->finish(std::move(one->answer));
+        }
+    }
+
+    // With the lock. Keeping a lease moves nothing: the timer looks, and looks again later.
+    void look_again_at(int64_t until_ns) noexcept {
+        if (until_ns >= look_at_ns_) return;
+        look_at_ns_ = until_ns;
+        arm_.post(context());
+    }
+    void arm() noexcept { // loop thread
+        const std::lock_guard hold(lock_);
+        if (look_at_ns_ != INT64_MAX) Hub::of(context()).start_timer(timer_, look_at_ns_);
+    }
+    void look_at_leases() noexcept { // loop thread
+        List<StoreWaiter> over;
+        {
+            const std::lock_guard hold(lock_);
+            table_.end_leases(now_ns(), over);
+            look_at_ns_ = table_.next_end_ns();
+        }
+        arm();
+        finish(over);
+    }
+
     ~MemoryStore() override {
-        if (name_.empty()) return;
+        if (name_.empty() || context().forked()) return;
         MemoryStores &stores = MemoryStores::of(context());
         const std::lock_guard hold(stores.lock);
         const auto found = stores.named.find(name_);
@@ -71,6 +124,9 @@ class MemoryStore final : public StoreBackend {
     const std::string name_;
     std::mutex lock_; // guards the rest
     StoreTable table_;
+    int64_t look_at_ns_ = INT64_MAX;
+    Errand<MemoryStore, &MemoryStore::arm> arm_{*this};
+    Timer<MemoryStore, &MemoryStore::look_at_leases> timer_{*this};
 };
 
 } // namespace

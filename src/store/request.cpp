@@ -11,21 +11,23 @@ namespace {
 
 struct Kind {
     const char *name;
-    bool keyless, conditions, value, number; // what it may have
+    bool keyless, conditions, value, number, version, lease; // what it may have
 };
 // By the numbers of muster_store_op_kind.
 constexpr Kind kinds[] = {
-    {"condition on", false, true, false, false}, {"get", false, true, false, false},
-    {"read", false, true, false, false},         {"set", false, true, true, false},
-    {"add to", false, true, false, true},        {"append to", false, true, true, false},
-    {"delete", false, true, false, false},       {"check", false, true, false, false},
-    {"wait for", false, true, false, false},     {"count", true, false, false, false},
-    {"list", true, false, true, true},           {"keys of", true, false, true, true},
-    {"push to", false, false, true, true},       {"pop from", false, false, false, false},
-    {"pop from", false, false, false, false},    {"length of", false, false, false, false},
+    // name          keyless conditions value number version lease
+    {"condition on", false, true, false, false, false, false}, {"get", false, true, false, false, false, false},
+    {"read", false, true, false, false, false, false},         {"set", false, true, true, false, false, true},
+    {"add to", false, true, false, true, false, true},         {"append to", false, true, true, false, false, true},
+    {"delete", false, true, false, false, false, false},       {"check", false, true, false, false, false, false},
+    {"wait for", false, true, false, false, false, false},     {"count", true, false, false, false, false, false},
+    {"list", true, false, true, true, false, false},           {"keys of", true, false, true, true, false, false},
+    {"push to", false, false, true, true, false, false},       {"pop from", false, false, false, false, false, false},
+    {"pop from", false, false, false, false, false, false},    {"length of", false, false, false, false, false, false},
+    {"watch", true, false, false, true, true, false},
 };
 constexpr size_t kind_count = sizeof kinds / sizeof kinds[0];
-static_assert(kind_count == MUSTER_STORE_LENGTH + 1);
+static_assert(kind_count == MUSTER_STORE_WATCH + 1);
 
 std::string_view view(const void *data, uint64_t size) noexcept {
     return {static_cast<const char *>(data), size};
@@ -39,11 +41,12 @@ const char *wrong(const muster_store_op &op, const Kind &kind) noexcept {
     if (op.condition > MUSTER_STORE_IF_VERSION) return "an unknown condition";
     if (op.condition != MUSTER_STORE_ALWAYS && !kind.conditions) return "it has no conditions";
     if (op.expected_bytes != 0 && op.condition != MUSTER_STORE_IF_VALUE) return "an expected value without a condition";
-    if (op.version != 0 && op.condition != MUSTER_STORE_IF_VERSION) return "a version without a condition";
+    if (op.version != 0 && op.condition != MUSTER_STORE_IF_VERSION && !kind.version)
+        return "a version without a condition";
     if (op.value_bytes != 0 && !kind.value) return "it takes no value";
     if (op.number != 0 && !kind.number) return "it takes no number";
     if (op.number < 0 && op.kind != MUSTER_STORE_ADD) return "a negative number";
-    if (op.reserved != 0) return "reserved is not zero";
+    if (op.lease != 0 && !kind.lease) return "it takes no lease";
     if (op.key_bytes == 0 && !kind.keyless) return "it has no key";
     return nullptr;
 }
@@ -55,7 +58,8 @@ bool StoreOp::of_queue() const noexcept {
 }
 
 bool StoreOp::of_many() const noexcept {
-    return kind == MUSTER_STORE_COUNT || kind == MUSTER_STORE_LIST || kind == MUSTER_STORE_KEYS;
+    return kind == MUSTER_STORE_COUNT || kind == MUSTER_STORE_LIST || kind == MUSTER_STORE_KEYS ||
+           kind == MUSTER_STORE_WATCH;
 }
 
 Result<StoreRequest> StoreRequest::read(const muster_store_op *ops, size_t count, std::string_view prefix) {
@@ -66,6 +70,8 @@ Result<StoreRequest> StoreRequest::read(const muster_store_op *ops, size_t count
     for (size_t i = 0; i < count; i++) {
         const muster_store_op &op = ops[i];
         if (op.kind >= kind_count) return Error::make(MUSTER_E_ARG, "operation %zu: unknown kind %u", i, op.kind);
+        if (op.kind == MUSTER_STORE_WATCH && count != 1)
+            return Error::make(MUSTER_E_ARG, "operation %zu (watch): it is not alone", i);
         if (const char *const why = wrong(op, kinds[op.kind]))
             return Error::make(MUSTER_E_ARG, "operation %zu (%s): %s", i, kinds[op.kind].name, why);
         const bool behind = op.value_bytes != 0 && (op.kind == MUSTER_STORE_LIST || op.kind == MUSTER_STORE_KEYS);
@@ -97,6 +103,7 @@ Result<StoreRequest> StoreRequest::read(const muster_store_op *ops, size_t count
         op.condition = ops[i].condition;
         op.version = ops[i].version;
         op.number = ops[i].number;
+        op.lease = ops[i].lease;
         op.key = keep(prefix, view(ops[i].key, ops[i].key_bytes));
         const bool behind = op.of_many() && ops[i].value_bytes != 0;
         op.value = keep(behind ? prefix : std::string_view(), view(ops[i].value, ops[i].value_bytes));

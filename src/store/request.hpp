@@ -23,9 +23,11 @@ struct StoreOp {
     std::string_view key, value, expected;
     uint64_t version = 0;
     int64_t number = 0;
+    uint64_t lease = 0;
 
     bool waits() const noexcept {
-        return kind == MUSTER_STORE_GET || kind == MUSTER_STORE_WAIT || kind == MUSTER_STORE_POP;
+        return kind == MUSTER_STORE_GET || kind == MUSTER_STORE_WAIT || kind == MUSTER_STORE_POP ||
+               kind == MUSTER_STORE_WATCH;
     }
     bool of_queue() const noexcept;
     bool of_many() const noexcept; // keys that begin with `key`
@@ -52,6 +54,7 @@ struct StoreEntry {
     uint64_t version = 0;
     int64_t number = 0;
     Ref<Blob> key, value;
+    static constexpr size_t about_bytes = 64; // of its own, where results are bounded
 };
 
 // Filled by one thread, then read by any.

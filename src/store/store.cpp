@@ -7,7 +7,8 @@ namespace muster {
 
 namespace {
 constexpr uint64_t most_bytes_usual = uint64_t{1} << 30;
-}
+constexpr int64_t shortest_lease_ns = 1'000'000, longest_lease_ns = 86'400'000'000'000;
+} // namespace
 
 uint64_t StoreBackend::enlist(StoreOperation &operation) {
     const std::lock_guard hold(lock_);
@@ -60,6 +61,17 @@ Result<Ref<Store>> Store::view(std::string_view prefix) const {
         return Error::make(MUSTER_E_ARG, "a prefix of %zu bytes in all, at most %zu", prefix_.size() + prefix.size(),
                            store_prefix_max);
     return make_ref<Store>(backend_, std::string(prefix_).append(prefix));
+}
+
+Result<Ref<StoreLease>> StoreLease::make(Store &store, int64_t ttl_ns, bool manual) {
+    if (ttl_ns < shortest_lease_ns || ttl_ns > longest_lease_ns)
+        return Error::make(MUSTER_E_ARG, "a lease of %lld ns, it lasts 1 ms to 24 hours",
+                           static_cast<long long>(ttl_ns));
+    if ((store.backend().capabilities() & MUSTER_STORE_CAN_LEASE) == 0)
+        return Error::make(MUSTER_E_UNSUPPORTED, "the store has no leases");
+    auto number = store.backend().grant(ttl_ns, manual);
+    if (!number) return number.error();
+    return make_ref<StoreLease>(store, *number, ttl_ns, manual);
 }
 
 } // namespace muster

@@ -23,6 +23,12 @@ class StoreBackend : public Object {
     // Forgets an operation that waits, and tells what it lacks. False: it is over, or will be.
     virtual bool withdraw(StoreOperation &operation, std::string &missing) noexcept = 0;
 
+    // Leases. `manual`: it is kept by keep() alone, else until abandon().
+    virtual Result<uint64_t> grant(int64_t ttl_ns, bool manual) = 0;
+    virtual Status keep(uint64_t lease, int64_t ttl_ns, bool manual) noexcept = 0;
+    virtual Status end_lease(uint64_t lease) noexcept = 0;
+    virtual void abandon(uint64_t lease, int64_t ttl_ns) noexcept = 0;
+
     // Operations that the host may name.
     uint64_t enlist(StoreOperation &operation);
     void delist(uint64_t number) noexcept;
@@ -57,6 +63,27 @@ class Store final : public Object {
     const std::string prefix_;
 };
 
+// Any thread.
+class StoreLease final : public Object {
+  public:
+    static Result<Ref<StoreLease>> make(Store &store, int64_t ttl_ns, bool manual);
+    StoreLease(Store &store, uint64_t number, int64_t ttl_ns, bool manual) noexcept
+        : store_(&store), number_(number), ttl_ns_(ttl_ns), manual_(manual) {}
+    uint64_t number() const noexcept { return number_; }
+    bool forked() const noexcept { return store_->forked(); }
+    Status keep() noexcept { return store_->backend().keep(number_, ttl_ns_, manual_); }
+    Status end() noexcept { return store_->backend().end_lease(number_); }
+
+  private:
+    ~StoreLease() override {
+        if (!manual_ && !forked()) store_->backend().abandon(number_, ttl_ns_);
+    }
+    const Ref<Store> store_;
+    const uint64_t number_;
+    const int64_t ttl_ns_;
+    const bool manual_;
+};
+
 // `memory:` and `memory:name`.
 Result<Ref<StoreBackend>> open_memory_store(Context &context, std::string_view name, uint64_t most_bytes);
 
@@ -68,6 +95,15 @@ inline const Store *unwrap(const muster_store *handle) noexcept {
 }
 inline muster_store *wrap(Store *object) noexcept {
     return reinterpret_cast<muster_store *>(object);
+}
+inline StoreLease *unwrap(muster_lease *handle) noexcept {
+    return reinterpret_cast<StoreLease *>(handle);
+}
+inline const StoreLease *unwrap(const muster_lease *handle) noexcept {
+    return reinterpret_cast<const StoreLease *>(handle);
+}
+inline muster_lease *wrap(StoreLease *object) noexcept {
+    return reinterpret_cast<muster_lease *>(object);
 }
 
 } // namespace muster

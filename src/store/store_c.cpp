@@ -116,6 +116,44 @@ extern "C" muster_status muster_store_cancel(muster_store *store, uint64_t reque
     });
 }
 
+extern "C" muster_status muster_store_lease(muster_store *store, int64_t ttl_ns, uint32_t flags,
+                                            muster_lease **out_lease, muster_error *error) {
+    if (out_lease) *out_lease = nullptr;
+    return boundary(error, [&]() -> Result<void> {
+        if (!store) return Error::make(MUSTER_E_ARG, "no store");
+        if (!out_lease) return Error::make(MUSTER_E_ARG, "no place for the lease");
+        if ((flags & ~uint32_t{MUSTER_LEASE_MANUAL}) != 0) return Error::make(MUSTER_E_ARG, "unknown flags %u", flags);
+        if (unwrap(store)->forked()) return Error::from_status(MUSTER_E_FORKED);
+        if (unwrap(store)->context().closed()) return Error::make(MUSTER_E_CLOSED, "the context is closed");
+        auto lease = StoreLease::make(*unwrap(store), ttl_ns, (flags & MUSTER_LEASE_MANUAL) != 0);
+        if (!lease) return lease.error();
+        *out_lease = wrap(lease->detach());
+        return {};
+    });
+}
+
+extern "C" uint64_t muster_lease_id(const muster_lease *lease) {
+    return lease ? unwrap(lease)->number() : 0;
+}
+
+extern "C" muster_status muster_lease_keep(muster_lease *lease) {
+    if (!lease) return MUSTER_E_ARG;
+    if (unwrap(lease)->forked()) return MUSTER_E_FORKED;
+    const Uncancelled guard;
+    return unwrap(lease)->keep();
+}
+
+extern "C" muster_status muster_lease_end(muster_lease *lease) {
+    if (!lease) return MUSTER_E_ARG;
+    if (unwrap(lease)->forked()) return MUSTER_E_FORKED;
+    const Uncancelled guard;
+    return unwrap(lease)->end();
+}
+
+extern "C" void muster_lease_release(muster_lease *lease) {
+    if (lease) unwrap(lease)->release();
+}
+
 extern "C" void muster_store_release(muster_store *store) {
     if (store) unwrap(store)->release();
 }

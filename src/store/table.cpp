@@ -4,6 +4,7 @@
 
 #include "store/changes.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace muster {
@@ -42,7 +43,7 @@ void StoreTable::let_go_on(std::vector<std::string> &came, List<StoreWaiter> &ov
             const StoreOp *lacking = nullptr;
             try {
                 lacking = attempt(next, came);
-                if (lacking != nullptr && place_name(lacking->key, lacking->of_queue()) == place.name) {
+                if (lacking != nullptr && place_name(*lacking) == place.name) {
                     used_up = true;
                     continue;
                 }
@@ -56,30 +57,53 @@ void StoreTable::let_go_on(std::vector<std::string> &came, List<StoreWaiter> &ov
             if (lacking != nullptr) next.answer = {Error::make(MUSTER_E_NOMEM, "out of memory"), {}};
             over.push_back(next);
         }
-        if (place.waiters.empty()) places_.erase(places_.find(place.name));
+        if (place.waiters.empty()) drop_place(place);
     }
 }
 
-std::string StoreTable::place_name(std::string_view name, bool queue) {
-    std::string place(1, queue ? 'q' : 'k');
+std::string StoreTable::place_name(const StoreOp &op) {
+    return place_name(op.kind == MUSTER_STORE_WATCH ? 'w' : op.of_queue() ? 'q' : 'k', op.key);
+}
+
+std::string StoreTable::place_name(char kind, std::string_view name) {
+    std::string place(1, kind);
     return place.append(name);
+}
+
+StorePlace &StoreTable::place(const std::string &name) {
+    if (const auto found = places_.find(name); found != places_.end()) return *found->second;
+    auto fresh = std::make_unique<StorePlace>();
+    fresh->name = name;
+    size_t *const watched = name[0] == 'w' ? &watched_[name.size() - 1] : nullptr; // 0 does no harm if it ends here
+    StorePlace &made = *places_.emplace(name, std::move(fresh)).first->second;
+    if (watched != nullptr) ++*watched;
+    return made;
+}
+
+void StoreTable::drop_place(StorePlace &empty) noexcept {
+    if (empty.name[0] == 'w') {
+        const auto watched = watched_.find(empty.name.size() - 1);
+        if (--watched->second == 0) watched_.erase(watched);
+    }
+    places_.erase(places_.find(empty.name));
+}
+
+// The places where somebody waits for such a change.
+void StoreTable::note_change(std::string_view key, bool fresh, std::vector<std::string> &came) const {
+    if (places_.empty()) return;
+    const auto note = [&](std::string name) {
+        if (places_.count(name) != 0) came.push_back(std::move(name));
+    };
+    if (fresh) note(place_name('k', key));
+    for (const auto &[length, count] : watched_)
+        if (length <= key.size()) note(place_name('w', key.substr(0, length)));
 }
 
 bool StoreTable::hang(StoreWaiter &who, const StoreOp &op) noexcept {
     try {
-        std::string name = place_name(op.key, op.of_queue());
-        std::unique_ptr<StorePlace> &place = places_[name];
-        if (!place) {
-            try {
-                place = std::make_unique<StorePlace>();
-                place->name = name;
-            } catch (...) {
-                places_.erase(name);
-                throw;
-            }
-        }
-        place->waiters.push_back(who);
-        who.at_ = place.get();
+        StorePlace &at = place(place_name(op));
+        at.waiters.push_back(who);
+        who.at_ = &at;
         return true;
     } catch (const std::bad_alloc &) {
         return false;
@@ -87,9 +111,66 @@ bool StoreTable::hang(StoreWaiter &who, const StoreOp &op) noexcept {
 }
 
 void StoreTable::take_down(StoreWaiter &who) noexcept {
-    StorePlace &place = *std::exchange(who.at_, nullptr);
-    place.waiters.remove(who);
-    if (place.waiters.empty()) places_.erase(places_.find(place.name));
+    StorePlace &at = *std::exchange(who.at_, nullptr);
+    at.waiters.remove(who);
+    if (at.waiters.empty()) drop_place(at);
+}
+
+// ---- leases
+// ----------------------------------------------------------------------------------------------------------
+
+uint64_t StoreTable::grant(int64_t until_ns) {
+    leases_[last_lease_ + 1].until_ns = until_ns;
+    return ++last_lease_;
+}
+
+bool StoreTable::keep(uint64_t lease, int64_t until_ns) noexcept {
+    const auto found = leases_.find(lease);
+    if (found == leases_.end()) return false;
+    found->second.until_ns = until_ns;
+    return true;
+}
+
+int64_t StoreTable::next_end_ns() const noexcept {
+    int64_t next = INT64_MAX;
+    for (const auto &[number, lease] : leases_) next = std::min(next, lease.until_ns);
+    return next;
+}
+
+void StoreTable::end_leases(int64_t now_ns, List<StoreWaiter> &over) noexcept {
+    for (auto at = leases_.begin(); at != leases_.end();) {
+        const uint64_t lease = at->first;
+        const bool due = (at++)->second.until_ns <= now_ns;
+        if (due) end_lease(lease, over);
+    }
+}
+
+// Keys go, whatever happens. Where that cannot be written down, those who watch are told to look anew.
+bool StoreTable::end_lease(uint64_t lease, List<StoreWaiter> &over) noexcept {
+    const auto found = leases_.find(lease);
+    if (found == leases_.end()) return false;
+    std::vector<std::string> came;
+    bool changed = false, written = true;
+    for (const std::string &key : found->second.keys) {
+        const auto record = keys_.find(key);
+        if (record == keys_.end() || record->second.lease != lease) continue;
+        try {
+            note_change(key, false, came);
+            log_.append(revision_ + 1, Blob::make(key), {});
+        } catch (const std::bad_alloc &) {
+            written = false;
+        }
+        bytes_ -= Changes::bytes_of(record->first, *record->second.value);
+        keys_.erase(record);
+        changed = true;
+    }
+    leases_.erase(found);
+    if (!changed) return true;
+    revision_++;
+    if (!written) log_.forget_all(revision_);
+    log_.trim();
+    let_go_on(came, over);
+    return true;
 }
 
 std::string StoreTable::missing(const StoreRequest &request) const {

@@ -6,10 +6,12 @@
 // A request that waits hangs at one key or queue that it lacks. When that comes, the request is tried again, and is
 // done or hangs at the next. Those that hang at one place are tried in the order they came.
 #include "base/list.hpp"
+#include "store/log.hpp"
 #include "store/request.hpp"
 
 #include <list>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 namespace muster {
@@ -31,7 +33,7 @@ class StoreWaiter : public Listed<StoreWaiter> {
 
 // A key or queue that somebody waits for.
 struct StorePlace {
-    std::string name; // of a queue or a key: the first byte tells which
+    std::string name; // behind a byte that tells of what: 'k' a key, 'q' a queue, 'w' all keys that begin so
     List<StoreWaiter> waiters;
 };
 
@@ -46,6 +48,13 @@ class StoreTable {
     void submit(StoreWaiter &who, List<StoreWaiter> &over) noexcept;
     // Forgets a request that hangs. False: it is over.
     bool withdraw(StoreWaiter &who) noexcept;
+    // Keys go with their lease. Times are of one clock that never goes back; INT64_MAX: for ever.
+    uint64_t grant(int64_t until_ns);
+    bool keep(uint64_t lease, int64_t until_ns) noexcept;             // false: it is over
+    bool end_lease(uint64_t lease, List<StoreWaiter> &over) noexcept; // false: it was over
+    void end_leases(int64_t now_ns, List<StoreWaiter> &over) noexcept;
+    int64_t next_end_ns() const noexcept; // of a lease; INT64_MAX: none
+
     // What the request lacks, for people: `"a", "b" and 3 more`.
     std::string missing(const StoreRequest &request) const;
 
@@ -56,14 +65,19 @@ class StoreTable {
   private:
     struct Record {
         Ref<Blob> value;
-        uint64_t version = 0;
+        uint64_t version = 0, lease = 0;
+    };
+    struct Lease {
+        int64_t until_ns = 0;
+        std::set<std::string> keys; // that were set with it; perhaps they are no more, or have left it
     };
     using Keys = std::map<std::string, Record, std::less<>>;
     using Queue = std::list<Ref<Blob>>;
     using Queues = std::map<std::string, Queue, std::less<>>;
     class Changes;
 
-    static std::string place_name(std::string_view name, bool queue);
+    static std::string place_name(const StoreOp &op);
+    static std::string place_name(char kind, std::string_view name);
     const StoreOp *attempt(StoreWaiter &who, std::vector<std::string> &came); // what it lacks; NULL: it is over
     Ref<StoreResult> conditions(const StoreRequest &request) const;           // empty: they hold
     static std::string status_text_of_changed(const StoreRequest &request, const StoreResult &instead);
@@ -73,17 +87,25 @@ class StoreTable {
     Error change(const StoreRequest &request, size_t i, Changes &changes, StoreEntry &entry);
     Error use_queue(const StoreRequest &request, size_t i, Changes &changes, StoreEntry &entry);
     void show(const StoreOp &op, bool value, StoreEntry &entry) const;
+    bool watch(StoreWaiter &who) const; // false: nothing has changed
     void list(const StoreOp &op, size_t i, StoreResult &result) const;
     bool hang(StoreWaiter &who, const StoreOp &op) noexcept; // false: no memory
     void take_down(StoreWaiter &who) noexcept;
     void let_go_on(std::vector<std::string> &came, List<StoreWaiter> &over) noexcept;
     const Record *find(std::string_view key) const noexcept;
+    void note_change(std::string_view key, bool fresh, std::vector<std::string> &came) const;
+    StorePlace &place(const std::string &name);
+    void drop_place(StorePlace &empty) noexcept;
 
     const uint64_t most_bytes_;
     uint64_t revision_ = 0, bytes_ = 0;
     Keys keys_;
     Queues queues_; // none is empty
+    StoreLog log_;
+    std::unordered_map<uint64_t, Lease> leases_;
+    uint64_t last_lease_ = 0;
     std::unordered_map<std::string, std::unique_ptr<StorePlace>> places_;
+    std::map<size_t, size_t> watched_; // how many places of watches there are, by the length of what they watch
 };
 
 } // namespace muster

@@ -15,6 +15,7 @@ const StoreTable::Record *StoreTable::find(std::string_view key) const noexcept 
 // All of it, or nothing.
 const StoreOp *StoreTable::attempt(StoreWaiter &who, std::vector<std::string> &came) {
     const StoreRequest &request = who.request;
+    if (request.ops().front().kind == MUSTER_STORE_WATCH) return watch(who) ? nullptr : &request.ops().front();
     for (const StoreOp &op : request.ops())
         if (lacks(op)) return &op;
     if (Ref<StoreResult> instead = conditions(request)) {
@@ -49,7 +50,7 @@ const StoreOp *StoreTable::attempt(StoreWaiter &who, std::vector<std::string> &c
 
 bool StoreTable::lacks(const StoreOp &op) const noexcept {
     if (op.kind == MUSTER_STORE_POP) return queues_.find(op.key) == queues_.end();
-    return op.waits() && find(op.key) == nullptr;
+    return op.kind == MUSTER_STORE_WATCH || (op.waits() && find(op.key) == nullptr);
 }
 
 bool StoreTable::holds(const StoreOp &op) const noexcept {
@@ -139,14 +140,17 @@ Error StoreTable::change(const StoreRequest &request, size_t i, Changes &changes
         changes.remove(keys_.find(op.key));
         return {};
     }
+    if (op.lease != 0 && leases_.find(op.lease) == leases_.end())
+        return Error::make(MUSTER_E_STALE, "%s: its lease is over", request.name(i).c_str());
+    const uint64_t lease = op.lease != 0 || op.kind == MUSTER_STORE_SET || there == nullptr ? op.lease : there->lease;
     if (op.kind == MUSTER_STORE_SET) {
-        changes.set(op.key, Blob::make(op.value));
+        changes.set(op.key, Blob::make(op.value), lease);
     } else if (op.kind == MUSTER_STORE_APPEND) {
         if (before.size() + op.value.size() > store_value_max)
             return Error::make(MUSTER_E_LIMIT, "%s: a value of more than %zu bytes", request.name(i).c_str(),
                                store_value_max);
         entry.number = static_cast<int64_t>(before.size() + op.value.size());
-        changes.set(op.key, Blob::make(before, op.value));
+        changes.set(op.key, Blob::make(before, op.value), lease);
     } else { // MUSTER_STORE_ADD
         int64_t sum = 0;
         const auto [end, wrong] = std::from_chars(before.data(), before.data() + before.size(), sum);
@@ -157,7 +161,7 @@ Error StoreTable::change(const StoreRequest &request, size_t i, Changes &changes
         char text[24];
         const auto written = std::to_chars(text, text + sizeof text, sum);
         entry.number = sum;
-        changes.set(op.key, Blob::make({text, static_cast<size_t>(written.ptr - text)}));
+        changes.set(op.key, Blob::make({text, static_cast<size_t>(written.ptr - text)}), lease);
     }
     entry.flags |= MUSTER_STORE_PRESENT;
     entry.version = changes.version();
@@ -188,6 +192,41 @@ Error StoreTable::use_queue(const StoreRequest &request, size_t i, Changes &chan
     return op.kind == MUSTER_STORE_POP ? Error::from_status(MUSTER_AGAIN) : Error();
 }
 
+// A revision is shown as a whole.
+bool StoreTable::watch(StoreWaiter &who) const {
+    const StoreOp &op = who.request.ops().front();
+    if (op.version < log_.floor() || op.version > revision_) {
+        const auto number = [](uint64_t n) { return static_cast<unsigned long long>(n); };
+        who.answer = {
+            Error::make(MUSTER_E_STALE, "%s: changes behind revision %llu are asked for, %llu to %llu are there",
+                        who.request.name(0).c_str(), number(op.version), number(log_.floor() + 1), number(revision_)),
+            {}};
+        return true;
+    }
+    const auto most = static_cast<size_t>(op.number == 0 ? store_list_usual : op.number);
+    auto result = make_ref<StoreResult>();
+    result->revision = revision_;
+    result->prefix_bytes = who.request.prefix_bytes();
+    size_t bytes = 0;
+    for (auto at = log_.behind(op.version); at != log_.changes().end(); ++at) {
+        if (!at->key->bytes().starts_with(op.key)) continue;
+        const bool enough = result->entries.size() >= most || bytes > store_list_bytes;
+        if (enough && result->entries.back().version != at->revision) {
+            result->revision = result->entries.back().version;
+            break;
+        }
+        StoreEntry &entry = result->entries.emplace_back();
+        entry.flags = at->value ? MUSTER_STORE_PRESENT : 0;
+        entry.version = at->revision;
+        entry.key = at->key;
+        entry.value = at->value;
+        bytes += at->key->size() + (at->value ? at->value->size() : 0) + StoreEntry::about_bytes;
+    }
+    if (result->entries.empty()) return false;
+    who.answer = {Error(), std::move(result)};
+    return true;
+}
+
 void StoreTable::list(const StoreOp &op, size_t i, StoreResult &result) const {
     const int64_t most = op.number == 0 ? store_list_usual : op.number;
     int64_t count = 0;
@@ -195,7 +234,7 @@ void StoreTable::list(const StoreOp &op, size_t i, StoreResult &result) const {
     auto at = op.value > op.key ? keys_.upper_bound(op.value) : keys_.lower_bound(op.key);
     for (; at != keys_.end() && at->first.starts_with(op.key); ++at) {
         const bool with_value = op.kind == MUSTER_STORE_LIST;
-        bytes += at->first.size() + (with_value ? at->second.value->size() : 0) + sizeof(StoreEntry);
+        bytes += at->first.size() + (with_value ? at->second.value->size() : 0) + StoreEntry::about_bytes;
         if (count == most || (count != 0 && bytes > store_list_bytes)) {
             result.entries.back().flags |= MUSTER_STORE_MORE;
             return;

@@ -115,6 +115,29 @@ static void expect_text(const char *part) {
     if (strstr(why.message, part) == NULL) fail_msg("\"%s\" is not in: %s", part, why.message);
 }
 
+static muster_completion take(fixture *f, muster_status status) {
+    muster_completion done;
+    memset(&why, 0, sizeof why);
+    assert_int_equal(muster_queue_next(f->queue, 20 * second, &done, &why), MUSTER_OK);
+    assert_int_equal(done.kind, MUSTER_DONE_STORE);
+    assert_int_equal(done.status, status);
+    muster_store_result_release(last);
+    last = done.object;
+    assert_int_equal(done.object != NULL, status == MUSTER_OK || status == MUSTER_E_CHANGED);
+    return done;
+}
+static uint64_t begin(fixture *f, const muster_store_op *ops, size_t count, int64_t timeout_ns, uint64_t tag) {
+    uint64_t number_of_it = 0;
+    assert_int_equal(muster_store_begin(f->store, ops, count, timeout_ns, f->queue, tag, &number_of_it, NULL),
+                     MUSTER_OK);
+    assert_true(number_of_it != 0);
+    return number_of_it;
+}
+static void expect_none(fixture *f) {
+    muster_completion done;
+    assert_int_equal(muster_queue_next(f->queue, 0, &done, NULL), MUSTER_AGAIN);
+}
+
 /* ---- keys ---- */
 
 static void test_keys(void **state) {
@@ -377,30 +400,96 @@ static void test_queues(void **state) {
     tear_down(&f);
 }
 
-/* ---- waiting ---- */
+/* ---- watches and leases ---- */
 
-static muster_completion take(fixture *f, muster_status status) {
-    muster_completion done;
-    memset(&why, 0, sizeof why);
-    assert_int_equal(muster_queue_next(f->queue, 20 * second, &done, &why), MUSTER_OK);
-    assert_int_equal(done.kind, MUSTER_DONE_STORE);
-    assert_int_equal(done.status, status);
-    muster_store_result_release(last);
-    last = done.object;
-    assert_int_equal(done.object != NULL, status == MUSTER_OK || status == MUSTER_E_CHANGED);
-    return done;
+static void test_watch(void **state) {
+    (void)state;
+    fixture f = set_up(0);
+    assert_int_equal(one(f.store, op(MUSTER_STORE_WATCH, "")), MUSTER_AGAIN);
+    assert_int_equal(one(f.store, set("job/a", "1")), MUSTER_OK);
+    const uint64_t begun = muster_store_result_revision(last);
+    assert_int_equal(one(f.store, set("other", "x")), MUSTER_OK);
+    const muster_store_op both[] = {set("job/b", "2"), op(MUSTER_STORE_DELETE, "job/a")};
+    assert_int_equal(request(f.store, both, 2, 0), MUSTER_OK);
+    assert_int_equal(one(f.store, set("job/b", "3")), MUSTER_OK);
+    muster_store *job;
+    assert_int_equal(muster_store_view(f.store, "job/", 4, &job, NULL), MUSTER_OK);
+    muster_store_op watch = op(MUSTER_STORE_WATCH, "");
+    watch.version = begun;
+    watch.number = 1; /* a request is shown as a whole all the same */
+    assert_int_equal(one(job, watch), MUSTER_OK);
+    assert_int_equal(muster_store_result_count(last), 2);
+    expect_bytes(entry(0).key, entry(0).key_bytes, "b");
+    expect_holds(0, "2");
+    expect_bytes(entry(1).key, entry(1).key_bytes, "a");
+    assert_int_equal(entry(1).flags, 0);
+    assert_int_equal(entry(1).version, muster_store_result_revision(last));
+    watch.version = muster_store_result_revision(last);
+    assert_int_equal(one(job, watch), MUSTER_OK);
+    expect_holds(0, "3");
+    watch.version = muster_store_result_revision(last);
+    assert_int_equal(one(job, watch), MUSTER_AGAIN);
+    assert_int_equal(muster_store_begin(job, &watch, 1, -1, f.queue, 9, NULL, NULL), MUSTER_OK);
+    assert_int_equal(one(f.store, set("other", "y")), MUSTER_OK);
+    expect_none(&f);
+    assert_int_equal(one(job, set("c", "4")), MUSTER_OK);
+    assert_int_equal(take(&f, MUSTER_OK).tag, 9);
+    assert_int_equal(muster_store_result_count(last), 1);
+    expect_holds(0, "4");
+    watch.version = muster_store_result_revision(last) + 1; /* of another store, perhaps */
+    assert_int_equal(one(job, watch), MUSTER_E_STALE);
+    expect_text("watch \"\": changes behind revision");
+    muster_store_release(job);
+    tear_down(&f);
 }
-static uint64_t begin(fixture *f, const muster_store_op *ops, size_t count, int64_t timeout_ns, uint64_t tag) {
-    uint64_t number_of_it = 0;
-    assert_int_equal(muster_store_begin(f->store, ops, count, timeout_ns, f->queue, tag, &number_of_it, NULL),
-                     MUSTER_OK);
-    assert_true(number_of_it != 0);
-    return number_of_it;
+
+static void test_leases(void **state) {
+    fixture f = set_up(*(uint32_t *)*state);
+    muster_lease *kept, *manual;
+    assert_int_equal(muster_store_lease(f.store, 50 * ms, 0, &kept, NULL), MUSTER_OK);
+    assert_int_equal(muster_store_lease(f.store, 100 * ms, MUSTER_LEASE_MANUAL, &manual, NULL), MUSTER_OK);
+    assert_true(muster_lease_id(kept) != 0 && muster_lease_id(kept) != muster_lease_id(manual));
+    muster_store_op ops[] = {set("kept", "1"), set("also", "2"), number(MUSTER_STORE_ADD, "kept", 1),
+                             set("manual", "3")};
+    ops[0].lease = ops[1].lease = muster_lease_id(kept);
+    ops[3].lease = muster_lease_id(manual);
+    assert_int_equal(request(f.store, ops, 4, 0), MUSTER_OK);
+    muster_store_op watch = op(MUSTER_STORE_WATCH, "");
+    watch.version = muster_store_result_revision(last);
+    assert_int_equal(muster_lease_keep(manual), MUSTER_OK);
+    assert_int_equal(request(f.store, &watch, 1, 20 * second), MUSTER_OK); /* nobody keeps it any more */
+    assert_int_equal(muster_store_result_count(last), 1);
+    expect_bytes(entry(0).key, entry(0).key_bytes, "manual");
+    assert_int_equal(entry(0).flags, 0);
+    assert_int_equal(muster_lease_keep(manual), MUSTER_E_STALE);
+    assert_int_equal(muster_lease_end(manual), MUSTER_E_STALE);
+    assert_int_equal(one(f.store, ops[3]), MUSTER_E_STALE);
+    expect_text("set \"manual\": its lease is over");
+    assert_int_equal(one(f.store, op(MUSTER_STORE_GET, "kept")), MUSTER_OK); /* long behind its 50 ms */
+    assert_int_equal(one(f.store, set("also", "stays")), MUSTER_OK);
+    watch.version = muster_store_result_revision(last);
+    muster_lease_release(kept); /* now it ends after its time */
+    assert_int_equal(request(f.store, &watch, 1, 20 * second), MUSTER_OK);
+    assert_int_equal(muster_store_result_count(last), 1);
+    expect_bytes(entry(0).key, entry(0).key_bytes, "kept");
+    muster_lease_release(manual);
+    assert_int_equal(muster_store_lease(f.store, second, 0, &kept, NULL), MUSTER_OK);
+    ops[0].lease = muster_lease_id(kept);
+    assert_int_equal(one(f.store, ops[0]), MUSTER_OK);
+    assert_int_equal(muster_lease_end(kept), MUSTER_OK);
+    assert_int_equal(one(f.store, op(MUSTER_STORE_KEYS, "")), MUSTER_OK);
+    assert_int_equal(muster_store_result_count(last), 1);
+    expect_bytes(entry(0).key, entry(0).key_bytes, "also");
+    muster_lease_release(kept);
+    assert_int_equal(muster_store_lease(f.store, ms - 1, 0, &kept, NULL), MUSTER_E_ARG);
+    assert_int_equal(muster_store_lease(f.store, second, 2, &kept, NULL), MUSTER_E_ARG);
+    assert_int_equal(muster_store_lease(NULL, second, 0, &kept, NULL), MUSTER_E_ARG);
+    assert_null(kept);
+    muster_lease_release(NULL);
+    tear_down(&f);
 }
-static void expect_none(fixture *f) {
-    muster_completion done;
-    assert_int_equal(muster_queue_next(f->queue, 0, &done, NULL), MUSTER_AGAIN);
-}
+
+/* ---- waiting ---- */
 
 static void test_waits(void **state) {
     (void)state;
@@ -628,7 +717,9 @@ static void test_bad_input(void **state) {
     assert_int_equal(muster_store_open(f.context, "memory:", 7, NULL, second, NULL, NULL), MUSTER_E_ARG);
     assert_int_equal(muster_store_view(NULL, "", 0, &store, NULL), MUSTER_E_ARG);
 
-    muster_store_op wrong[] = {op(16, "k"),
+    muster_store_op wrong[] = {op(17, "k"),
+                               op(MUSTER_STORE_WATCH, "k"),
+                               under(op(MUSTER_STORE_SET, "k"), 9),
                                op(UINT32_MAX, "k"),
                                op(MUSTER_STORE_SET, ""),
                                under(op(MUSTER_STORE_GET, "k"), 5),
@@ -643,11 +734,11 @@ static void test_bad_input(void **state) {
                                op(MUSTER_STORE_SET, "k"),
                                op(MUSTER_STORE_SET, "k"),
                                op(MUSTER_STORE_SET, "k")};
-    wrong[10].value_bytes = 1;
-    wrong[11].expected = "x", wrong[11].expected_bytes = 1;
-    wrong[12].version = 1;
-    wrong[13].reserved = 1;
-    wrong[14].key = NULL;
+    wrong[12].value_bytes = 1;
+    wrong[13].expected = "x", wrong[13].expected_bytes = 1;
+    wrong[14].version = 1;
+    wrong[15].kind = MUSTER_STORE_GET, wrong[15].lease = 1;
+    wrong[16].key = NULL;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         const muster_store_op ops[] = {set("before", "x"), wrong[i]};
         assert_int_equal(request(f.store, ops, 2, 0), MUSTER_E_ARG);
@@ -678,8 +769,7 @@ static void test_bad_input(void **state) {
     muster_queue_release(narrow);
     assert_int_equal(muster_store_cancel(NULL, 1), MUSTER_E_ARG);
     assert_int_equal(muster_store_capabilities(NULL), 0);
-    assert_int_equal(muster_store_capabilities(f.store),
-                     MUSTER_STORE_CAN_TRANSACT | MUSTER_STORE_CAN_QUEUE | MUSTER_STORE_CAN_WAIT);
+    assert_int_equal(muster_store_capabilities(f.store), 31);
     muster_store_entry e;
     assert_int_equal(one(f.store, fine), MUSTER_OK);
     assert_int_equal(muster_store_result_entry(last, 1, &e), MUSTER_E_NOT_FOUND);
@@ -710,6 +800,9 @@ int main(int argc, char **argv) {
         cmocka_unit_test_teardown(test_views, forget),
         cmocka_unit_test_teardown(test_names, forget),
         cmocka_unit_test_teardown(test_queues, forget),
+        cmocka_unit_test_teardown(test_watch, forget),
+        {"test_leases, threaded", test_leases, NULL, forget, &threaded},
+        {"test_leases, external", test_leases, NULL, forget, &external},
         cmocka_unit_test_teardown(test_waits, forget),
         cmocka_unit_test_teardown(test_those_who_wait_for_a_queue_are_served_in_order, forget),
         {"test_ends_of_waits, threaded", test_ends_of_waits, NULL, forget, &threaded},

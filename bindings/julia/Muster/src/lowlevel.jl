@@ -97,6 +97,7 @@ const MUSTER_STORE_PUSH = Int32(12)
 const MUSTER_STORE_POP = Int32(13)
 const MUSTER_STORE_TRY_POP = Int32(14)
 const MUSTER_STORE_LENGTH = Int32(15)
+const MUSTER_STORE_WATCH = Int32(16)
 
 # muster_store_condition: What has to be so for a request to be done; the value of muster_store_op::condition.
 const MUSTER_STORE_ALWAYS = UInt32(0)
@@ -114,6 +115,11 @@ const MUSTER_STORE_MORE = UInt32(4)
 const MUSTER_STORE_CAN_TRANSACT = UInt32(1)
 const MUSTER_STORE_CAN_QUEUE = UInt32(2)
 const MUSTER_STORE_CAN_WAIT = UInt32(4)
+const MUSTER_STORE_CAN_WATCH = UInt32(8)
+const MUSTER_STORE_CAN_LEASE = UInt32(16)
+
+# muster_lease_flag: Flags of muster_store_lease().
+const MUSTER_LEASE_MANUAL = UInt32(1)
 
 # muster_stream_event: What a stream can be ready for, or has met; bits of muster_completion::events.
 const MUSTER_STREAM_READABLE = UInt32(1)
@@ -135,6 +141,7 @@ struct muster_queue end
 struct muster_process end
 struct muster_store end
 struct muster_store_result end
+struct muster_lease end
 struct muster_stream end
 struct muster_listener end
 
@@ -293,7 +300,7 @@ struct muster_store_op # 80 bytes
     expected_bytes::UInt64
     version::UInt64
     number::Int64
-    reserved::UInt64
+    lease::UInt64
 end
 
 # What one operation has found; 56 bytes.
@@ -649,6 +656,36 @@ const at_muster_store_cancel = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_store_cancel => at_muster_store_cancel)
 @inline muster_store_cancel(store, request) =
     ccall(at_muster_store_cancel[], muster_status, (Ptr{muster_store}, UInt64), store, request)
+
+# Makes a lease: keys that are set with it go when it ends.
+const at_muster_store_lease = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_store_lease => at_muster_store_lease)
+@inline muster_store_lease(store, ttl_ns, flags, out_lease, error) =
+    ccall(at_muster_store_lease[], muster_status, (Ptr{muster_store}, Int64, UInt32, Ptr{Ptr{muster_lease}}, Ptr{muster_error}), store, ttl_ns, flags, out_lease, error)
+
+# Tells the number of a lease, for muster_store_op::lease.
+const at_muster_lease_id = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_lease_id => at_muster_lease_id)
+@inline muster_lease_id(lease) =
+    ccall(at_muster_lease_id[], UInt64, (Ptr{muster_lease},), lease)
+
+# Keeps a MANUAL lease: from now on it lasts for its time once more.
+const at_muster_lease_keep = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_lease_keep => at_muster_lease_keep)
+@inline muster_lease_keep(lease) =
+    ccall(at_muster_lease_keep[], muster_status, (Ptr{muster_lease},), lease)
+
+# Ends a lease at once: its keys go, at one moment.
+const at_muster_lease_end = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_lease_end => at_muster_lease_end)
+@inline muster_lease_end(lease) =
+    ccall(at_muster_lease_end[], muster_status, (Ptr{muster_lease},), lease)
+
+# Gives up one reference.
+const at_muster_lease_release = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_lease_release => at_muster_lease_release)
+@inline muster_lease_release(lease) =
+    ccall(at_muster_lease_release[], Cvoid, (Ptr{muster_lease},), lease)
 
 # Gives up one reference.
 const at_muster_store_release = Ref{Ptr{Cvoid}}(C_NULL)
