@@ -44,7 +44,19 @@ void StoreOperation::begin(Queue &queue, uint64_t tag, uint64_t *out_request) {
         tag_ = tag;
     }
     if (!deadline_.endless()) deadline_.at(); // time runs from here
-    if (!backend_.submit(*this) && !look_after_.post(context_)) end(MUSTER_E_CLOSED, "the context is closed");
+    if (backend_.submit(*this)) return;
+    if (!look_after_.post(context_) || !queue.enlist(*this)) {
+        end(MUSTER_E_CLOSED, "the context or the queue is closed");
+        return;
+    }
+    {
+        const std::lock_guard hold(lock_);
+        if (!finished_) {
+            enlisted_ = true;
+            return;
+        }
+    }
+    queue.delist(*this); // it was over before it was in the list
 }
 
 // It waits: for its deadline, and for the end of the context, too.
@@ -76,29 +88,40 @@ bool StoreOperation::end(Status status, const char *why) noexcept {
     return true;
 }
 
+// A closed queue tells nobody: what would be taken out of the store would be lost.
+void StoreOperation::end_operations() noexcept {
+    {
+        const std::lock_guard hold(lock_);
+        enlisted_ = false; // the queue has forgotten it
+    }
+    end(MUSTER_E_CLOSED, "the queue was closed");
+}
+
 void StoreOperation::finish(StoreAnswer last) noexcept {
     const Ref<StoreOperation> self(this);
     Ref<Queue> queue;
-    bool tidy_up = false;
+    bool tidy_up = false, delist = false;
     {
         const std::lock_guard hold(lock_);
         if (finished_) return;
         finished_ = true;
         tidy_up = looked_after_;
+        delist = enlisted_;
         queue = std::move(queue_);
-        if (!queue) answer_ = std::move(last);
+        answer_ = std::move(last);
     }
+    if (delist) queue->delist(*this);
     if (!queue) {
         context_.notify(signal_);
     } else {
         Entry entry;
         entry.completion.kind = MUSTER_DONE_STORE;
         entry.completion.tag = tag_;
-        entry.completion.status = last.error.status;
-        entry.error = last.error;
-        if (last.result) {
-            entry.completion.object = wrap(last.result.get());
-            entry.object = std::move(last.result);
+        entry.completion.status = answer_.error.status; // nobody else reads it
+        entry.error = answer_.error;
+        if (answer_.result) {
+            entry.completion.object = wrap(answer_.result.get());
+            entry.object = std::move(answer_.result);
         }
         queue->complete(std::move(entry));
     }

@@ -13,7 +13,7 @@ class Store;
 class StoreBackend;
 
 // Any thread.
-class StoreOperation final : public Object, public StoreWaiter {
+class StoreOperation final : public Object, public StoreWaiter, private QueueUser {
   public:
     StoreOperation(Store &store, StoreRequest what, int64_t timeout_ns) noexcept;
 
@@ -35,6 +35,8 @@ class StoreOperation final : public Object, public StoreWaiter {
     void too_late() noexcept { end(MUSTER_TIMEOUT, "not there"); }
     void context_closes() noexcept { end(MUSTER_E_CLOSED, "the context was closed"); }
     bool end(Status status, const char *why) noexcept; // from outside
+    void end_operations() noexcept override;
+    Object &owner() noexcept override { return *this; }
 
     const Ref<Store> store_;
     StoreBackend &backend_;
@@ -51,7 +53,7 @@ class StoreOperation final : public Object, public StoreWaiter {
 
     Signal signal_;
     std::mutex lock_; // guards the rest
-    bool finished_ = false, looked_after_ = false;
+    bool finished_ = false, looked_after_ = false, enlisted_ = false;
     StoreAnswer answer_;
     Ref<Queue> queue_;
     uint64_t tag_ = 0;

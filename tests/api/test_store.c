@@ -377,7 +377,7 @@ static void test_queues(void **state) {
     expect_absent(0);
     assert_int_equal(one(f.store, op(MUSTER_STORE_POP, "q")), MUSTER_AGAIN);
     for (int i = 0; i < 3; i++) {
-        char value[8];
+        char value[16];
         snprintf(value, sizeof value, "%d", i);
         muster_store_op push = with(MUSTER_STORE_PUSH, "q", value);
         push.number = 3;
@@ -569,6 +569,18 @@ static void test_ends_of_waits(void **state) {
     muster_store_release(f.store);
     muster_queue_release(f.queue);
     muster_context_release(f.context);
+}
+
+static void test_nothing_is_taken_for_a_closed_queue(void **state) {
+    (void)state;
+    fixture f = set_up(0);
+    const muster_store_op pop = op(MUSTER_STORE_POP, "jobs");
+    for (uint64_t i = 0; i < 3; i++) begin(&f, &pop, 1, -1, i);
+    assert_int_equal(muster_queue_close(f.queue), MUSTER_OK);
+    assert_int_equal(one(f.store, with(MUSTER_STORE_PUSH, "jobs", "x")), MUSTER_OK);
+    assert_int_equal(one(f.store, op(MUSTER_STORE_POP, "jobs")), MUSTER_OK);
+    expect_holds(0, "x");
+    tear_down(&f);
 }
 
 struct waiter {
@@ -807,6 +819,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test_teardown(test_those_who_wait_for_a_queue_are_served_in_order, forget),
         {"test_ends_of_waits, threaded", test_ends_of_waits, NULL, forget, &threaded},
         {"test_ends_of_waits, external", test_ends_of_waits, NULL, forget, &external},
+        cmocka_unit_test_teardown(test_nothing_is_taken_for_a_closed_queue, forget),
         cmocka_unit_test_teardown(test_threads_that_wait, forget),
         cmocka_unit_test_teardown(test_many_threads, forget),
         cmocka_unit_test_teardown(test_limits, forget),

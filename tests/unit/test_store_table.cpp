@@ -22,6 +22,10 @@ namespace {
 int allocations_left = -1; // negative: as many as one likes
 }
 
+#ifdef MUSTER_SANITIZED // these bring their own
+constexpr bool memory_can_run_out = false;
+#else
+constexpr bool memory_can_run_out = true;
 [[gnu::noinline]] void *operator new(size_t size) {
     if (allocations_left == 0) throw std::bad_alloc();
     if (allocations_left > 0) allocations_left--;
@@ -34,6 +38,7 @@ int allocations_left = -1; // negative: as many as one likes
 [[gnu::noinline]] void operator delete(void *memory, size_t) noexcept {
     std::free(memory);
 }
+#endif
 
 using namespace muster;
 
@@ -429,7 +434,7 @@ void test_leases_end_by_their_time(void **) {
     allocations_left = -1;
     assert_int_equal(table.keys(), 0);
     assert_int_equal(table.next_end_ns(), INT64_MAX);
-    assert_int_equal(lone.run({MUSTER_STORE_WATCH, 0, "", "", "", 0, 0, 0}), MUSTER_E_STALE);
+    if (memory_can_run_out) assert_int_equal(lone.run({MUSTER_STORE_WATCH, 0, "", "", "", 0, 0, 0}), MUSTER_E_STALE);
     assert_int_equal(lone.run({MUSTER_STORE_WATCH, 0, "", "", "", table.revision(), 0, 0}), MUSTER_AGAIN);
 }
 
