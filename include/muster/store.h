@@ -15,7 +15,7 @@
  * the next where there are none. Whoever asks again with the revision of the last result misses nothing, and who comes
  * too late is told so.
  *
- * Queues have names of their own: a key and a queue of one name have nothing to do with each other.
+ * Queues and barriers have names of their own: a key and a queue of one name have nothing to do with each other.
  *
  * Limits: 1 to 8192 bytes of key, 8 MiB of value, 4096 operations and 16 MiB in a request. */
 #ifndef MUSTER_STORE_H
@@ -59,12 +59,18 @@ enum muster_store_op_kind {
                                   in the order they came. */
     MUSTER_STORE_TRY_POP = 14, /**< Takes the first value of a queue, or finds that it is empty. */
     MUSTER_STORE_LENGTH = 15,  /**< The entry has the number of values in a queue. */
-    MUSTER_STORE_WATCH = 16 /**< An entry for each change, behind the revision in `version`, of a key that begins with
-                                 `key`, which may be empty: PRESENT with the value, or not, when it was deleted; up to
-                                 `number` of them (0: 1000), and 4 MiB. Waits until there is one. The revision of the
-                                 result is where to go on. ::MUSTER_E_STALE: the changes behind that revision are not
-                                 remembered any more, LIST and watch on from there. The only operation of its
-                                 request, and without a condition. */
+    MUSTER_STORE_WATCH = 16,  /**< An entry for each change, behind the revision in `version`, of a key that begins with
+                                  `key`, which may be empty: PRESENT with the value, or not, when it was deleted; up to
+                                  `number` of them (0: 1000), and 4 MiB. Waits until there is one. The revision of the
+                                  result is where to go on. ::MUSTER_E_STALE: the changes behind that revision are not
+                                  remembered any more, LIST and watch on from there. The only operation of its
+                                  request, and without a condition. */
+    MUSTER_STORE_BARRIER = 17 /**< Waits until all of `number` members, 1 to 2^20, are at the barrier of this name; the
+                                   member's own rank, from 0, is in `version`. All go on at one moment, and the next may
+                                   come. One that does not wait any more is not there. What is in vain names the ranks
+                                   that are missing; a rank that is there already is ::MUSTER_E_EXISTS, another `number`
+                                   than the others say ::MUSTER_E_ARG. The only operation of its request, and without a
+                                   condition. */
 };
 
 /** What has to be so for a request to be done; the value of muster_store_op::condition. */
@@ -86,8 +92,8 @@ typedef struct muster_store_op {
     uint64_t value_bytes;    /**< Length of the value. */
     const void *expected;    /**< ::MUSTER_STORE_IF_VALUE: what has to be there. */
     uint64_t expected_bytes; /**< Its length. */
-    uint64_t version;        /**< ::MUSTER_STORE_IF_VERSION: the version. WATCH: see there. */
-    int64_t number;          /**< ADD: how much; LIST, PUSH: how many at most. */
+    uint64_t version;        /**< ::MUSTER_STORE_IF_VERSION: the version. WATCH, BARRIER: see there. */
+    int64_t number;          /**< ADD: how much; LIST, WATCH, PUSH: how many at most; BARRIER: how many. */
     uint64_t lease;          /**< SET, ADD, APPEND: muster_lease_id(), the key goes when that ends. 0: it stays (SET),
                                   or as it was before (ADD, APPEND). */
 } muster_store_op;
@@ -117,7 +123,8 @@ enum muster_store_capability {
     MUSTER_STORE_CAN_QUEUE = 2,    /**< PUSH, POP, TRY_POP, LENGTH. */
     MUSTER_STORE_CAN_WAIT = 4,     /**< GET and WAIT of keys that are not there yet, POP of an empty queue. */
     MUSTER_STORE_CAN_WATCH = 8,    /**< WATCH. */
-    MUSTER_STORE_CAN_LEASE = 16    /**< muster_store_lease(). */
+    MUSTER_STORE_CAN_LEASE = 16,   /**< muster_store_lease(). */
+    MUSTER_STORE_CAN_MEET = 32     /**< BARRIER. */
 };
 
 /** How to open a store; all zero means the defaults named here. */
@@ -188,6 +195,7 @@ MUSTER_API uint32_t muster_store_capabilities(const muster_store *store);
  * there.
  * @retval MUSTER_E_ARG           A value is missing, out of range or impossible together; ADD to what is no number, or
  *                                past 64 bits; the text names the operation. Nothing was done.
+ * @retval MUSTER_E_EXISTS        BARRIER: the rank is there already.
  * @retval MUSTER_E_LIMIT         A key, value, queue or the store would be too large; the text says which. Nothing was
  *                                done.
  * @retval MUSTER_E_STALE         The lease is over; or the changes to watch are not remembered. Nothing was done.

@@ -26,7 +26,7 @@ class MemoryStore final : public StoreBackend {
 
     uint32_t capabilities() const noexcept override {
         return MUSTER_STORE_CAN_TRANSACT | MUSTER_STORE_CAN_QUEUE | MUSTER_STORE_CAN_WAIT | MUSTER_STORE_CAN_WATCH |
-               MUSTER_STORE_CAN_LEASE;
+               MUSTER_STORE_CAN_LEASE | MUSTER_STORE_CAN_MEET;
     }
 
     bool submit(StoreOperation &operation) noexcept override {

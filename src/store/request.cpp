@@ -24,10 +24,10 @@ constexpr Kind kinds[] = {
     {"list", true, false, true, true, false, false},           {"keys of", true, false, true, true, false, false},
     {"push to", false, false, true, true, false, false},       {"pop from", false, false, false, false, false, false},
     {"pop from", false, false, false, false, false, false},    {"length of", false, false, false, false, false, false},
-    {"watch", true, false, false, true, true, false},
+    {"watch", true, false, false, true, true, false},          {"barrier", false, false, false, true, true, false},
 };
 constexpr size_t kind_count = sizeof kinds / sizeof kinds[0];
-static_assert(kind_count == MUSTER_STORE_WATCH + 1);
+static_assert(kind_count == MUSTER_STORE_BARRIER + 1);
 
 std::string_view view(const void *data, uint64_t size) noexcept {
     return {static_cast<const char *>(data), size};
@@ -70,8 +70,12 @@ Result<StoreRequest> StoreRequest::read(const muster_store_op *ops, size_t count
     for (size_t i = 0; i < count; i++) {
         const muster_store_op &op = ops[i];
         if (op.kind >= kind_count) return Error::make(MUSTER_E_ARG, "operation %zu: unknown kind %u", i, op.kind);
-        if (op.kind == MUSTER_STORE_WATCH && count != 1)
-            return Error::make(MUSTER_E_ARG, "operation %zu (watch): it is not alone", i);
+        if ((op.kind == MUSTER_STORE_WATCH || op.kind == MUSTER_STORE_BARRIER) && count != 1)
+            return Error::make(MUSTER_E_ARG, "operation %zu (%s): it is not alone", i, kinds[op.kind].name);
+        if (op.kind == MUSTER_STORE_BARRIER &&
+            (op.number < 1 || op.number > store_members_max || op.version >= static_cast<uint64_t>(op.number)))
+            return Error::make(MUSTER_E_ARG, "operation %zu (barrier): rank %llu of %lld members", i,
+                               static_cast<unsigned long long>(op.version), static_cast<long long>(op.number));
         if (const char *const why = wrong(op, kinds[op.kind]))
             return Error::make(MUSTER_E_ARG, "operation %zu (%s): %s", i, kinds[op.kind].name, why);
         const bool behind = op.value_bytes != 0 && (op.kind == MUSTER_STORE_LIST || op.kind == MUSTER_STORE_KEYS);

@@ -15,6 +15,7 @@ namespace muster {
 constexpr size_t store_key_max = 8192, store_value_max = 8 << 20, store_ops_max = 4096;
 constexpr size_t store_request_max = 16 << 20, store_list_bytes = 4 << 20;
 constexpr size_t store_prefix_max = 4096;
+constexpr int64_t store_members_max = 1 << 20;
 constexpr int64_t store_list_usual = 1000, store_queue_usual = 65536;
 
 struct StoreOp {

@@ -13,6 +13,10 @@ namespace muster {
 void StoreTable::submit(StoreWaiter &who, List<StoreWaiter> &over) noexcept {
     std::vector<std::string> came;
     try {
+        if (who.request.ops().front().kind == MUSTER_STORE_BARRIER) {
+            if (arrive(who, over)) over.push_back(who);
+            return;
+        }
         const StoreOp *const lacking = attempt(who, came);
         if (lacking == nullptr) {
             over.push_back(who);
@@ -62,7 +66,9 @@ void StoreTable::let_go_on(std::vector<std::string> &came, List<StoreWaiter> &ov
 }
 
 std::string StoreTable::place_name(const StoreOp &op) {
-    return place_name(op.kind == MUSTER_STORE_WATCH ? 'w' : op.of_queue() ? 'q' : 'k', op.key);
+    if (op.kind == MUSTER_STORE_WATCH) return place_name('w', op.key);
+    if (op.kind == MUSTER_STORE_BARRIER) return place_name('b', op.key);
+    return place_name(op.of_queue() ? 'q' : 'k', op.key);
 }
 
 std::string StoreTable::place_name(char kind, std::string_view name) {
@@ -113,7 +119,81 @@ bool StoreTable::hang(StoreWaiter &who, const StoreOp &op) noexcept {
 void StoreTable::take_down(StoreWaiter &who) noexcept {
     StorePlace &at = *std::exchange(who.at_, nullptr);
     at.waiters.remove(who);
+    if (at.members != 0) at.arrived.erase(who.request.ops().front().version);
     if (at.waiters.empty()) drop_place(at);
+}
+
+void StoreTable::end_watches(List<StoreWaiter> &over) noexcept {
+    log_.forget_all(revision_);
+    for (auto next = places_.begin(); next != places_.end();) {
+        StorePlace &at = *(next++)->second;
+        if (at.name[0] != 'w') continue;
+        while (StoreWaiter *const who = at.waiters.first()) {
+            at.waiters.remove(*who);
+            who->at_ = nullptr;
+            who->answer = {Error::make(MUSTER_E_STALE, "watch: no memory was left to write a change down"), {}};
+            over.push_back(*who);
+        }
+        drop_place(at);
+    }
+}
+
+// The last one takes the others along.
+bool StoreTable::arrive(StoreWaiter &who, List<StoreWaiter> &over) {
+    const StoreOp &op = who.request.ops().front();
+    auto result = make_ref<StoreResult>();
+    result->entries.resize(1);
+    result->entries[0].number = op.number;
+    StorePlace &at = place(place_name(op));
+    if (at.members == 0) at.members = op.number;
+    try {
+        if (at.members != op.number) {
+            who.answer = {Error::make(MUSTER_E_ARG, "%s: of %lld members, others say %lld", who.request.name(0).c_str(),
+                                      static_cast<long long>(op.number), static_cast<long long>(at.members)),
+                          {}};
+            return true;
+        }
+        if (!at.arrived.insert(op.version).second) {
+            who.answer = {Error::make(MUSTER_E_EXISTS, "%s: rank %llu is there already", who.request.name(0).c_str(),
+                                      static_cast<unsigned long long>(op.version)),
+                          {}};
+            return true;
+        }
+    } catch (...) {
+        if (at.waiters.empty()) drop_place(at);
+        throw;
+    }
+    who.answer.result = std::move(result);
+    if (at.arrived.size() != static_cast<size_t>(at.members)) {
+        at.waiters.push_back(who);
+        who.at_ = &at;
+        return false;
+    }
+    who.answer.result->revision = revision_;
+    while (StoreWaiter *const other = at.waiters.first()) {
+        at.waiters.remove(*other);
+        other->at_ = nullptr;
+        other->answer.result->revision = revision_;
+        over.push_back(*other);
+    }
+    drop_place(at);
+    return true;
+}
+
+std::string StoreTable::missing_at_barrier(const StoreOp &op) const {
+    constexpr int64_t most = 8;
+    const auto found = places_.find(place_name(op));
+    if (found == places_.end()) return {};
+    std::string text;
+    int64_t count = 0;
+    for (uint64_t rank = 0; rank < static_cast<uint64_t>(op.number) && count < most; rank++) {
+        if (found->second->arrived.count(rank) != 0) continue;
+        if (count++ != 0) text += ", ";
+        text += std::to_string(rank);
+    }
+    const int64_t all = op.number - static_cast<int64_t>(found->second->arrived.size());
+    if (all > count) text += " and " + std::to_string(all - count) + " more";
+    return " of " + std::to_string(op.number) + ", rank " + text;
 }
 
 // ---- leases
@@ -167,7 +247,7 @@ bool StoreTable::end_lease(uint64_t lease, List<StoreWaiter> &over) noexcept {
     leases_.erase(found);
     if (!changed) return true;
     revision_++;
-    if (!written) log_.forget_all(revision_);
+    if (!written) end_watches(over);
     log_.trim();
     let_go_on(came, over);
     return true;
@@ -177,6 +257,8 @@ std::string StoreTable::missing(const StoreRequest &request) const {
     constexpr size_t most = 4;
     std::string text;
     size_t count = 0;
+    if (request.ops().front().kind == MUSTER_STORE_BARRIER)
+        return request.name(0) + missing_at_barrier(request.ops().front());
     for (size_t i = 0; i < request.ops().size(); i++) {
         if (!lacks(request.ops()[i]) || ++count > most) continue;
         if (!text.empty()) text += ", ";

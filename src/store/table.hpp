@@ -33,8 +33,10 @@ class StoreWaiter : public Listed<StoreWaiter> {
 
 // A key or queue that somebody waits for.
 struct StorePlace {
-    std::string name; // behind a byte that tells of what: 'k' a key, 'q' a queue, 'w' all keys that begin so
+    std::string name; // behind a byte: 'k' a key, 'q' a queue, 'w' all keys that begin so, 'b' a barrier
     List<StoreWaiter> waiters;
+    int64_t members = 0;        // of a barrier
+    std::set<uint64_t> arrived; // their ranks
 };
 
 // One user at a time.
@@ -91,6 +93,9 @@ class StoreTable {
     void list(const StoreOp &op, size_t i, StoreResult &result) const;
     bool hang(StoreWaiter &who, const StoreOp &op) noexcept; // false: no memory
     void take_down(StoreWaiter &who) noexcept;
+    void end_watches(List<StoreWaiter> &over) noexcept;     // changes could not be written down
+    bool arrive(StoreWaiter &who, List<StoreWaiter> &over); // false: others are missing
+    std::string missing_at_barrier(const StoreOp &op) const;
     void let_go_on(std::vector<std::string> &came, List<StoreWaiter> &over) noexcept;
     const Record *find(std::string_view key) const noexcept;
     void note_change(std::string_view key, bool fresh, std::vector<std::string> &came) const;

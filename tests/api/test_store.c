@@ -571,6 +571,45 @@ static void test_ends_of_waits(void **state) {
     muster_context_release(f.context);
 }
 
+static muster_store_op barrier(const char *name, uint64_t rank, int64_t members) {
+    muster_store_op made = number(MUSTER_STORE_BARRIER, name, members);
+    made.version = rank;
+    return made;
+}
+
+static void test_barrier(void **state) {
+    (void)state;
+    fixture f = set_up(0);
+    assert_int_equal(one(f.store, barrier("alone", 0, 1)), MUSTER_OK);
+    for (int round = 0; round < 3; round++) { /* it can be used again, at once */
+        for (uint64_t rank = 0; rank < 4; rank++) {
+            expect_none(&f);
+            const muster_store_op here = barrier("step", 3 - rank, 4);
+            begin(&f, &here, 1, -1, rank);
+        }
+        unsigned seen = 0;
+        for (int i = 0; i < 4; i++) seen |= 1u << take(&f, MUSTER_OK).tag;
+        assert_int_equal(seen, 15);
+        assert_int_equal(entry(0).number, 4);
+    }
+    const muster_store_op first = barrier("step", 1, 12), second_one = barrier("step", 2, 12);
+    const uint64_t leaving = begin(&f, &first, 1, -1, 1);
+    assert_int_equal(one(f.store, first), MUSTER_E_EXISTS);
+    expect_text("barrier \"step\": rank 1 is there already");
+    assert_int_equal(one(f.store, barrier("step", 0, 11)), MUSTER_E_ARG);
+    expect_text("of 11 members, others say 12");
+    assert_int_equal(request(f.store, &second_one, 1, 20 * ms), MUSTER_TIMEOUT);
+    expect_text("barrier \"step\" of 12, rank 0, 3, 4, 5, 6, 7, 8, 9 and 2 more: not there after 0.0");
+    assert_int_equal(muster_store_cancel(f.store, leaving), MUSTER_OK); /* is not there any more */
+    take(&f, MUSTER_E_CANCELED);
+    assert_int_equal(one(f.store, barrier("step", 0, 2)), MUSTER_AGAIN);
+    expect_text("rank 1: not there");
+    assert_int_equal(one(f.store, barrier("step", 2, 2)), MUSTER_E_ARG);
+    assert_int_equal(one(f.store, barrier("step", 0, 0)), MUSTER_E_ARG);
+    assert_int_equal(one(f.store, barrier("step", 0, (1 << 20) + 1)), MUSTER_E_ARG);
+    tear_down(&f);
+}
+
 static void test_nothing_is_taken_for_a_closed_queue(void **state) {
     (void)state;
     fixture f = set_up(0);
@@ -729,8 +768,9 @@ static void test_bad_input(void **state) {
     assert_int_equal(muster_store_open(f.context, "memory:", 7, NULL, second, NULL, NULL), MUSTER_E_ARG);
     assert_int_equal(muster_store_view(NULL, "", 0, &store, NULL), MUSTER_E_ARG);
 
-    muster_store_op wrong[] = {op(17, "k"),
+    muster_store_op wrong[] = {op(18, "k"),
                                op(MUSTER_STORE_WATCH, "k"),
+                               number(MUSTER_STORE_BARRIER, "k", 1),
                                under(op(MUSTER_STORE_SET, "k"), 9),
                                op(UINT32_MAX, "k"),
                                op(MUSTER_STORE_SET, ""),
@@ -746,11 +786,11 @@ static void test_bad_input(void **state) {
                                op(MUSTER_STORE_SET, "k"),
                                op(MUSTER_STORE_SET, "k"),
                                op(MUSTER_STORE_SET, "k")};
-    wrong[12].value_bytes = 1;
-    wrong[13].expected = "x", wrong[13].expected_bytes = 1;
-    wrong[14].version = 1;
-    wrong[15].kind = MUSTER_STORE_GET, wrong[15].lease = 1;
-    wrong[16].key = NULL;
+    wrong[13].value_bytes = 1;
+    wrong[14].expected = "x", wrong[14].expected_bytes = 1;
+    wrong[15].version = 1;
+    wrong[16].kind = MUSTER_STORE_GET, wrong[16].lease = 1;
+    wrong[17].key = NULL;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         const muster_store_op ops[] = {set("before", "x"), wrong[i]};
         assert_int_equal(request(f.store, ops, 2, 0), MUSTER_E_ARG);
@@ -781,7 +821,7 @@ static void test_bad_input(void **state) {
     muster_queue_release(narrow);
     assert_int_equal(muster_store_cancel(NULL, 1), MUSTER_E_ARG);
     assert_int_equal(muster_store_capabilities(NULL), 0);
-    assert_int_equal(muster_store_capabilities(f.store), 31);
+    assert_int_equal(muster_store_capabilities(f.store), 63);
     muster_store_entry e;
     assert_int_equal(one(f.store, fine), MUSTER_OK);
     assert_int_equal(muster_store_result_entry(last, 1, &e), MUSTER_E_NOT_FOUND);
@@ -819,6 +859,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test_teardown(test_those_who_wait_for_a_queue_are_served_in_order, forget),
         {"test_ends_of_waits, threaded", test_ends_of_waits, NULL, forget, &threaded},
         {"test_ends_of_waits, external", test_ends_of_waits, NULL, forget, &external},
+        cmocka_unit_test_teardown(test_barrier, forget),
         cmocka_unit_test_teardown(test_nothing_is_taken_for_a_closed_queue, forget),
         cmocka_unit_test_teardown(test_threads_that_wait, forget),
         cmocka_unit_test_teardown(test_many_threads, forget),

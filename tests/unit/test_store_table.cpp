@@ -429,9 +429,16 @@ void test_leases_end_by_their_time(void **) {
     assert_int_equal(table.keys(), 1);
     assert_int_equal(lone.run({MUSTER_STORE_SET, 0, "b", "", "", 0, 0, b}), MUSTER_E_STALE);
     assert_int_equal(table.next_end_ns(), 300);
+    const auto watch = make({{MUSTER_STORE_WATCH, 0, "", "", "", table.revision(), 0, 0}});
+    table.submit(*watch, over);
+    assert_true(over.empty());
     allocations_left = 0; // the key goes all the same, and who watches has to look anew
     table.end_leases(300, over);
     allocations_left = -1;
+    assert_ptr_equal(over.first(), watch.get());
+    over.remove(*watch);
+    assert_true(over.empty());
+    if (memory_can_run_out) assert_int_equal(watch->answer.error.status, MUSTER_E_STALE);
     assert_int_equal(table.keys(), 0);
     assert_int_equal(table.next_end_ns(), INT64_MAX);
     if (memory_can_run_out) assert_int_equal(lone.run({MUSTER_STORE_WATCH, 0, "", "", "", 0, 0, 0}), MUSTER_E_STALE);

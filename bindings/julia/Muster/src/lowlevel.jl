@@ -98,6 +98,7 @@ const MUSTER_STORE_POP = Int32(13)
 const MUSTER_STORE_TRY_POP = Int32(14)
 const MUSTER_STORE_LENGTH = Int32(15)
 const MUSTER_STORE_WATCH = Int32(16)
+const MUSTER_STORE_BARRIER = Int32(17)
 
 # muster_store_condition: What has to be so for a request to be done; the value of muster_store_op::condition.
 const MUSTER_STORE_ALWAYS = UInt32(0)
@@ -117,6 +118,7 @@ const MUSTER_STORE_CAN_QUEUE = UInt32(2)
 const MUSTER_STORE_CAN_WAIT = UInt32(4)
 const MUSTER_STORE_CAN_WATCH = UInt32(8)
 const MUSTER_STORE_CAN_LEASE = UInt32(16)
+const MUSTER_STORE_CAN_MEET = UInt32(32)
 
 # muster_lease_flag: Flags of muster_store_lease().
 const MUSTER_LEASE_MANUAL = UInt32(1)
