@@ -231,7 +231,7 @@ void StoreTable::list(const StoreOp &op, size_t i, StoreResult &result) const {
     const int64_t most = op.number == 0 ? store_list_usual : op.number;
     int64_t count = 0;
     size_t bytes = 0;
-    auto at = op.value > op.key ? keys_.upper_bound(op.value) : keys_.lower_bound(op.key);
+    auto at = !op.value.empty() && op.value >= op.key ? keys_.upper_bound(op.value) : keys_.lower_bound(op.key);
     for (; at != keys_.end() && at->first.starts_with(op.key); ++at) {
         const bool with_value = op.kind == MUSTER_STORE_LIST;
         bytes += at->first.size() + (with_value ? at->second.value->size() : 0) + StoreEntry::about_bytes;

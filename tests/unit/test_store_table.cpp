@@ -414,6 +414,27 @@ void test_what_is_not_remembered_is_told(void **) {
     assert_int_equal(lone.run({MUSTER_STORE_WATCH, 0, "a", "", "", before + 1, 0, 0}), MUSTER_OK);
 }
 
+// Also where the first page ends with the key that is the beginning of all others.
+void test_pages_end(void **) {
+    StoreTable table(1 << 20);
+    Lone lone{table, {}};
+    for (const char *const key : {"a", "ab", "abc", "b"})
+        assert_int_equal(lone.run({MUSTER_STORE_SET, 0, key, "", "", 0, 0, 0}), MUSTER_OK);
+    std::string behind, seen;
+    for (int page = 0; page < 3; page++) {
+        assert_int_equal(lone.run({MUSTER_STORE_KEYS, 0, "a", behind, "", 0, 1, 0}), MUSTER_OK);
+        const StoreEntry &only = lone.waiter->answer.result->entries.at(0);
+        assert_int_equal((only.flags & MUSTER_STORE_MORE) != 0, page < 2);
+        behind = only.key->bytes();
+        seen += behind + " ";
+    }
+    assert_string_equal(seen.c_str(), "a ab abc ");
+    assert_int_equal(lone.run({MUSTER_STORE_KEYS, 0, "a", behind, "", 0, 1, 0}), MUSTER_OK);
+    assert_int_equal(lone.waiter->answer.result->entries.size(), 0);
+    assert_int_equal(lone.run({MUSTER_STORE_KEYS, 0, "b", "a", "", 0, 1, 0}), MUSTER_OK); // behind what is in front
+    assert_int_equal(lone.waiter->answer.result->entries.size(), 1);
+}
+
 void test_leases_end_by_their_time(void **) {
     StoreTable table(1 << 20);
     Lone lone{table, {}};
@@ -461,6 +482,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_as_the_model),
         cmocka_unit_test(test_while_memory_runs_out),
         cmocka_unit_test(test_what_is_not_remembered_is_told),
+        cmocka_unit_test(test_pages_end),
         cmocka_unit_test(test_leases_end_by_their_time),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
