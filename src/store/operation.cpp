@@ -67,6 +67,7 @@ void StoreOperation::look_after() noexcept {
         looked_after_ = true;
     }
     hub_.on_closing(closing_);
+    if (context_.closed()) return context_closes(); // perhaps those in the list were told before
     if (!awaited_ && !deadline_.endless()) hub_.start_timer(limit_, deadline_.at());
 }
 

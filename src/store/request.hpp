@@ -30,6 +30,7 @@ struct StoreOp {
         return kind == MUSTER_STORE_GET || kind == MUSTER_STORE_WAIT || kind == MUSTER_STORE_POP ||
                kind == MUSTER_STORE_WATCH;
     }
+    bool takes() const noexcept { return kind == MUSTER_STORE_POP || kind == MUSTER_STORE_TRY_POP; }
     bool of_queue() const noexcept;
     bool of_many() const noexcept; // keys that begin with `key`
 };

@@ -71,7 +71,12 @@ Result<Ref<StoreLease>> StoreLease::make(Store &store, int64_t ttl_ns, bool manu
         return Error::make(MUSTER_E_UNSUPPORTED, "the store has no leases");
     auto number = store.backend().grant(ttl_ns, manual);
     if (!number) return number.error();
-    return make_ref<StoreLease>(store, *number, ttl_ns, manual);
+    try {
+        return make_ref<StoreLease>(store, *number, ttl_ns, manual);
+    } catch (const std::bad_alloc &) {
+        store.backend().end_lease(*number);
+        throw;
+    }
 }
 
 } // namespace muster

@@ -5,14 +5,6 @@
 
 using namespace muster;
 
-namespace {
-
-Result<StoreRequest> read_request(const Store &store, const muster_store_op *ops, size_t op_count) {
-    return StoreRequest::read(ops, op_count, store.prefix());
-}
-
-} // namespace
-
 extern "C" muster_status muster_store_open(muster_context *context, const char *url, size_t url_bytes,
                                            const muster_store_config *given, int64_t timeout_ns,
                                            muster_store **out_store, muster_error *error) {
@@ -63,7 +55,7 @@ extern "C" muster_status muster_store_do(muster_store *store, const muster_store
         if (unwrap(store)->forked()) return Error::from_status(MUSTER_E_FORKED);
         const Ref<Store> self(unwrap(store));
         if (self->context().closed()) return Error::make(MUSTER_E_CLOSED, "the context is closed");
-        auto request = read_request(*self, ops, op_count);
+        auto request = StoreRequest::read(ops, op_count, self->prefix());
         if (!request) return request.error();
         StoreAnswer answer = make_ref<StoreOperation>(*self, std::move(*request), timeout_ns)->wait();
         if (out_result && answer.result) *out_result = wrap(answer.result.detach());
@@ -87,7 +79,7 @@ extern "C" muster_status muster_store_begin(muster_store *store, const muster_st
             return Error::make(MUSTER_E_ARG, "the queue is of another context");
         if (self->context().closed()) return Error::make(MUSTER_E_CLOSED, "the context is closed");
         if (unwrap(queue)->closed()) return Error::make(MUSTER_E_CLOSED, "the queue is closed");
-        auto request = read_request(*self, ops, op_count);
+        auto request = StoreRequest::read(ops, op_count, self->prefix());
         if (!request) return request.error();
         const auto operation = make_ref<StoreOperation>(*self, std::move(*request), timeout_ns);
         if (!unwrap(queue)->reserve()) return Result<void>::positive(MUSTER_AGAIN);

@@ -48,7 +48,7 @@ void StoreTable::let_go_on(std::vector<std::string> &came, List<StoreWaiter> &ov
             try {
                 lacking = attempt(next, came);
                 if (lacking != nullptr && place_name(*lacking) == place.name) {
-                    used_up = true;
+                    used_up = lacks(*lacking); // else it takes more than there is: perhaps another takes less
                     continue;
                 }
             } catch (const std::bad_alloc &) {
@@ -255,16 +255,15 @@ bool StoreTable::end_lease(uint64_t lease, List<StoreWaiter> &over) noexcept {
 
 std::string StoreTable::missing(const StoreRequest &request) const {
     constexpr size_t most = 4;
-    std::string text;
-    size_t count = 0;
     if (request.ops().front().kind == MUSTER_STORE_BARRIER)
         return request.name(0) + missing_at_barrier(request.ops().front());
-    for (size_t i = 0; i < request.ops().size(); i++) {
-        if (!lacks(request.ops()[i]) || ++count > most) continue;
-        if (!text.empty()) text += ", ";
-        text += request.name(i);
+    std::string text;
+    const std::vector<const StoreOp *> all = lacking(request, store_ops_max);
+    for (size_t i = 0; i < all.size() && i < most; i++) {
+        if (i != 0) text += ", ";
+        text += request.name(static_cast<size_t>(all[i] - request.ops().data()));
     }
-    if (count > most) text += " and " + std::to_string(count - most) + " more";
+    if (all.size() > most) text += " and " + std::to_string(all.size() - most) + " more";
     return text;
 }
 

@@ -82,9 +82,10 @@ class StoreTable {
     static std::string place_name(char kind, std::string_view name);
     const StoreOp *attempt(StoreWaiter &who, std::vector<std::string> &came); // what it lacks; NULL: it is over
     Ref<StoreResult> conditions(const StoreRequest &request) const;           // empty: they hold
-    static std::string status_text_of_changed(const StoreRequest &request, const StoreResult &instead);
+    static std::string what_does_not_hold(const StoreRequest &request, const StoreResult &instead);
     bool holds(const StoreOp &op) const noexcept;
-    bool lacks(const StoreOp &op) const noexcept;
+    bool lacks(const StoreOp &op) const noexcept;                                         // by itself
+    std::vector<const StoreOp *> lacking(const StoreRequest &request, size_t most) const; // all of it together
     Error run(const StoreRequest &request, size_t i, Changes &changes, StoreResult &result);
     Error change(const StoreRequest &request, size_t i, Changes &changes, StoreEntry &entry);
     Error use_queue(const StoreRequest &request, size_t i, Changes &changes, StoreEntry &entry);

@@ -16,10 +16,9 @@ const StoreTable::Record *StoreTable::find(std::string_view key) const noexcept 
 const StoreOp *StoreTable::attempt(StoreWaiter &who, std::vector<std::string> &came) {
     const StoreRequest &request = who.request;
     if (request.ops().front().kind == MUSTER_STORE_WATCH) return watch(who) ? nullptr : &request.ops().front();
-    for (const StoreOp &op : request.ops())
-        if (lacks(op)) return &op;
+    if (const auto first = lacking(request, 1); !first.empty()) return first.front();
     if (Ref<StoreResult> instead = conditions(request)) {
-        who.answer = {Error::make(MUSTER_E_CHANGED, "%s", status_text_of_changed(request, *instead).c_str()),
+        who.answer = {Error::make(MUSTER_E_CHANGED, "%s", what_does_not_hold(request, *instead).c_str()),
                       std::move(instead)};
         return nullptr;
     }
@@ -27,9 +26,7 @@ const StoreOp *StoreTable::attempt(StoreWaiter &who, std::vector<std::string> &c
     result->entries.reserve(request.ops().size());
     Changes changes(*this);
     for (size_t i = 0; i < request.ops().size(); i++) {
-        const StoreOp &op = request.ops()[i];
         const Error error = run(request, i, changes, *result);
-        if (error.status == MUSTER_AGAIN) return &op; // the queue has fewer values than the request takes
         if (error.status == MUSTER_OK) continue;
         who.answer = {error, {}};
         return nullptr;
@@ -51,6 +48,26 @@ const StoreOp *StoreTable::attempt(StoreWaiter &who, std::vector<std::string> &c
 bool StoreTable::lacks(const StoreOp &op) const noexcept {
     if (op.kind == MUSTER_STORE_POP) return queues_.find(op.key) == queues_.end();
     return op.kind == MUSTER_STORE_WATCH || (op.waits() && find(op.key) == nullptr);
+}
+
+// A queue has to have a value for each that is taken; what the request itself pushes does not count.
+std::vector<const StoreOp *> StoreTable::lacking(const StoreRequest &request, size_t most) const {
+    std::vector<const StoreOp *> found;
+    std::map<std::string_view, size_t> left;
+    for (const StoreOp &op : request.ops()) {
+        bool lacks_it = lacks(op);
+        if (op.takes() && request.ops().size() > 1) {
+            const auto [at, fresh] = left.try_emplace(op.key, 0);
+            const auto queue = fresh ? queues_.find(op.key) : queues_.end();
+            if (queue != queues_.end()) at->second = queue->second.size();
+            lacks_it = op.waits() && at->second == 0;
+            if (at->second != 0) at->second--;
+        }
+        if (!lacks_it) continue;
+        found.push_back(&op);
+        if (found.size() == most) break;
+    }
+    return found;
 }
 
 bool StoreTable::holds(const StoreOp &op) const noexcept {
@@ -87,7 +104,7 @@ Ref<StoreResult> StoreTable::conditions(const StoreRequest &request) const {
     return result;
 }
 
-std::string StoreTable::status_text_of_changed(const StoreRequest &request, const StoreResult &instead) {
+std::string StoreTable::what_does_not_hold(const StoreRequest &request, const StoreResult &instead) {
     for (const StoreEntry &entry : instead.entries)
         if (entry.flags & MUSTER_STORE_FAILED)
             return request.name(entry.op) + ": the condition does not hold, " +
@@ -184,12 +201,10 @@ Error StoreTable::use_queue(const StoreRequest &request, size_t i, Changes &chan
         entry.number = static_cast<int64_t>(length);
         return {};
     }
-    if (length != 0) {
-        entry.flags |= MUSTER_STORE_PRESENT;
-        entry.value = changes.pop(found);
-        return {};
-    }
-    return op.kind == MUSTER_STORE_POP ? Error::from_status(MUSTER_AGAIN) : Error();
+    if (length == 0) return {}; // TRY_POP: a POP has not come so far
+    entry.flags |= MUSTER_STORE_PRESENT;
+    entry.value = changes.pop(found);
+    return {};
 }
 
 // A revision is shown as a whole.

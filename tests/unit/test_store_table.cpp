@@ -107,12 +107,17 @@ struct Model {
     }
     bool lacks(const Spec &s) const {
         if (s.kind == MUSTER_STORE_WATCH) return s.version <= revision && !changed(s);
-        if (s.kind == MUSTER_STORE_POP) return queues.count(s.key) == 0;
         return (s.kind == MUSTER_STORE_GET || s.kind == MUSTER_STORE_WAIT) && keys.count(s.key) == 0;
     }
     bool can_go_on(const std::vector<Spec> &specs) const {
-        for (const Spec &s : specs)
-            if (lacks(s)) return false;
+        std::map<std::string, size_t> taken;
+        for (const Spec &s : specs) {
+            const bool takes = s.kind == MUSTER_STORE_POP || s.kind == MUSTER_STORE_TRY_POP;
+            const auto queue = queues.find(s.key);
+            const size_t before = takes ? taken[s.key]++ : 0;
+            if (s.kind == MUSTER_STORE_POP ? queue == queues.end() || queue->second.size() <= before : lacks(s))
+                return false;
+        }
         return true;
     }
     bool holds(const Spec &s) const {
@@ -280,7 +285,6 @@ std::string some_value(Dice &dice) {
 
 std::vector<Spec> some_request(Dice &dice, const Model &model) {
     std::vector<Spec> specs(1 + (dice.once_in(2) ? 0 : dice.below(5)));
-    bool pops = false;
     for (Spec &s : specs) {
         s.kind = static_cast<uint32_t>(dice.below(MUSTER_STORE_LENGTH + 1));
         if (s.kind == MUSTER_STORE_KEYS) s.kind = MUSTER_STORE_LIST;
@@ -291,7 +295,6 @@ std::vector<Spec> some_request(Dice &dice, const Model &model) {
             s.number = static_cast<int64_t>(dice.below(3));
             return specs;
         }
-        if (s.kind == MUSTER_STORE_POP && std::exchange(pops, true)) s.kind = MUSTER_STORE_TRY_POP; // see below
         s.key = some_key(dice);
         const bool queue = s.kind >= MUSTER_STORE_PUSH,
                    many = s.kind == MUSTER_STORE_COUNT || s.kind == MUSTER_STORE_LIST;
@@ -311,9 +314,6 @@ std::vector<Spec> some_request(Dice &dice, const Model &model) {
             s.version = found != model.keys.end() && dice.once_in(2) ? found->second.version : dice.below(3);
         }
     }
-    // What takes a value of a queue twice may wait in front of one that takes it once: not what is looked for here.
-    for (size_t i = 0; i < specs.size(); i++)
-        if (pops && specs[i].kind == MUSTER_STORE_TRY_POP) specs[i].kind = MUSTER_STORE_LENGTH;
     return specs;
 }
 
