@@ -15,7 +15,6 @@ namespace {
 constexpr uint32_t known_fabric_flags =
     MUSTER_PLUGIN_LOCAL | MUSTER_PLUGIN_SEALS | MUSTER_PLUGIN_OPTIONS | MUSTER_PLUGIN_INTRODUCES;
 constexpr size_t headroom_max = 4096;
-constexpr int64_t tick_ns = 2'000'000'000;
 constexpr int64_t beats_apart_ns = 1'000'000; // of all sessions of a fabric: very many of them beat less often each
 constexpr uint64_t most_credit = uint64_t{1} << 40;
 constexpr int64_t idle_ns = 10'000'000'000; // a session without streams ends after so long
@@ -181,7 +180,7 @@ Fabric::Peer &Fabric::peer(uint64_t id) {
 Ref<FabricSession> Fabric::add_session(Peer &peer, SessionKey key, SessionConfig config) {
     if (!timer_) {
         timer_ = std::make_unique<LoopTimer>(context_, [this] { tick(); });
-        timer_->start(tick_ns, tick_ns);
+        timer_->start(longest_between_looks_ns, longest_between_looks_ns);
     }
     const auto place = peer.sessions.emplace(key, Ref<FabricSession>()).first;
     config.heartbeat_ns = static_cast<int64_t>(session_count_ + 1) * beats_apart_ns;
@@ -241,7 +240,7 @@ void Fabric::tick() noexcept {
     for (auto &[id, peer] : peers_)
         for (auto &[key, fabric_session] : peer.sessions) {
             Session &session = *fabric_session->session_;
-            session.tick_broadcasts(now);
+            session.look_at_clock(now);
             if (session.proved() && session.stream_count() == 0 &&
                 now - session.idle_since() > (key.first ? idle_ns : idle_other_ns))
                 session.end_when_idle();

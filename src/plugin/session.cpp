@@ -19,7 +19,7 @@ constexpr int most_rounds = 8;                // segments sent per turn: other s
 Session::Session(Context &context, SegmentPool &pool, Ref<Channel> channel, SessionOwner &owner, SessionConfig config)
     : context_(context), pool_(pool), channel_(std::move(channel)), owner_(owner), config_(std::move(config)),
       headroom_(channel_->headroom()), beat_ns_(std::max(context.settings.heartbeat_ns, config_.heartbeat_ns)) {
-    heard_ns_ = said_ns_ = ticked_ns_ = started_ns_ = idle_since_ = now_ns();
+    heard_ns_ = said_ns_ = looked_ns_ = started_ns_ = idle_since_ = now_ns();
 }
 
 Session::~Session() {
@@ -29,7 +29,7 @@ Session::~Session() {
 
 void Session::start() noexcept {
     if (state_ != State::connecting) return;
-    started_ns_ = heard_ns_ = ticked_ns_ = now_ns();
+    started_ns_ = heard_ns_ = looked_ns_ = now_ns();
     const int64_t beat = std::min(context_.settings.heartbeat_ns, context_.settings.handshake_timeout_ns);
     try {
         handshake_ = std::make_unique<Handshake>(handshake_config());
@@ -257,23 +257,14 @@ void Session::tick() noexcept {
     const Ref<Session> alive(this);
     const ContextSettings &settings = context_.settings;
     const int64_t now = now_ns();
-    // Were we stopped ourselves (a debugger, Ctrl-Z)? Then the peer's bytes wait to be read: its silence is ours.
-    const bool stalled = now - ticked_ns_ > 2 * beat_ns_ + 500'000'000;
-    ticked_ns_ = now;
     if (state_ == State::connecting || state_ == State::handshake) {
+        looked_ns_ = now;
         if (now - started_ns_ > settings.handshake_timeout_ns)
             fail(config_.dialer ? MUSTER_E_PEER : MUSTER_E_AUTH, "the handshake took too long");
         return;
     }
-    if (state_ == State::over) return;
-    if (stalled) heard_ns_ = leaving_ns_ = first_due_ns_ = now;
-    if (state_ == State::leaving && now - leaving_ns_ > linger_ns) {
-        gave_up_ = true;
-        return fail(MUSTER_E_PEER, "the peer did not take the goodbye in time");
-    }
-    if (first_due_ && now - first_due_ns_ > settings.handshake_timeout_ns)
-        return fail(MUSTER_E_PEER, "the peer did not open its stream in time");
-    if (send_failed_.status < 0 && now - send_failed_ns_ > drain_ns) return lost(send_failed_);
+    look_at_clock(now);
+    if (state_ == State::over || lost_.status < 0) return;
     const int64_t silence = now - heard_ns_;
     if (patience_.dead_ns >= 0 && silence > patience_.dead_ns) {
         lost(Error::make(MUSTER_E_PEER, "%s: nothing was heard for %lld s", config_.peer.c_str(),
@@ -284,6 +275,28 @@ void Session::tick() noexcept {
         silent_ = true;
         for (auto &[id, stream] : streams_) stream->duplex_->tell_peer_events(0, MUSTER_STREAM_PEER_SILENT);
     }
+    if (now - said_ns_ >= beat_ns_ - 1'000'000 && out_ == nullptr && control_.empty()) heartbeat_due_ = true;
+    schedule();
+}
+
+// What may take its time, but not for ever. Also called between heartbeats that are far apart.
+void Session::look_at_clock(int64_t now) noexcept {
+    if (state_ != State::open && state_ != State::leaving) return;
+    const Ref<Session> alive(this);
+    // Were we stopped ourselves (a debugger, Ctrl-Z)? Then the peer's bytes wait to be read: its silence is ours.
+    const int64_t usual = std::min(beat_ns_, std::max(context_.settings.heartbeat_ns, longest_between_looks_ns));
+    if (now - std::exchange(looked_ns_, now) > 2 * usual + 500'000'000) heard_ns_ = leaving_ns_ = first_due_ns_ = now;
+    if (state_ == State::leaving && now - leaving_ns_ > linger_ns) {
+        gave_up_ = true;
+        return fail(MUSTER_E_PEER, "the peer did not take the goodbye in time");
+    }
+    if (first_due_ && now - first_due_ns_ > context_.settings.handshake_timeout_ns)
+        return fail(MUSTER_E_PEER, "the peer did not open its stream in time");
+    if (send_failed_.status < 0 && now - send_failed_ns_ > drain_ns) return lost(send_failed_);
+    for (size_t i = broadcasting_.size(); i-- != 0;) { // one leaves at most
+        const Ref<Broadcast> broadcast = broadcasting_[i]->broadcast_;
+        broadcast->tick(now);
+    }
     for (auto it = streams_.begin(); it != streams_.end();) {
         SessionStream &stream = *(it++)->second;
         if (stream.closed_at_ != 0 && now - stream.closed_at_ > linger_ns) {
@@ -292,17 +305,6 @@ void Session::tick() noexcept {
             stream.duplex_->end(Error::make(MUSTER_E_PEER, "the peer did not take what was left in time"));
             remove(stream);
         }
-    }
-    if (now - said_ns_ >= beat_ns_ - 1'000'000 && out_ == nullptr && control_.empty()) heartbeat_due_ = true;
-    schedule();
-}
-
-// Once in a while, also between two heartbeats that are far apart.
-void Session::tick_broadcasts(int64_t now) noexcept {
-    const Ref<Session> alive(this);
-    for (size_t i = broadcasting_.size(); i-- != 0;) { // one leaves at most
-        const Ref<Broadcast> broadcast = broadcasting_[i]->broadcast_;
-        broadcast->tick(now);
     }
 }
 

@@ -45,6 +45,7 @@ enum class SessionFrame : uint8_t {
     here = 14   // addresses, a newline between them; none: nowhere
 };
 
+constexpr int64_t longest_between_looks_ns = 2'000'000'000; // of many sessions' owner at their clocks
 constexpr size_t session_header_bytes = 8;
 constexpr size_t session_data_max = SegmentPool::segment_bytes - 4096;
 constexpr size_t session_control_max = 8 + 2 + 1024 + 4096;
@@ -172,7 +173,7 @@ class Session final : public Object {
 
     // Begins a stream; answers the dial. What it throws has left nothing behind.
     void open(std::string service, const TransportOptions &options, Ref<Dial> dial, bool elsewhere = false);
-    void tick_broadcasts(int64_t now) noexcept;
+    void look_at_clock(int64_t now) noexcept;
     void end_when_idle() noexcept; // says goodbye as soon as no stream is left
     void wind_down() noexcept;     // the context closes: ends the streams that have nothing on its way any more
     void end_now(const Error &why) noexcept {
@@ -307,7 +308,7 @@ class Session final : public Object {
 
     std::unique_ptr<LoopTimer> timer_;
     int64_t beat_ns_; // how often something is said; of both sides the longer time
-    int64_t started_ns_ = 0, heard_ns_ = 0, said_ns_ = 0, ticked_ns_ = 0, idle_since_ = 0;
+    int64_t started_ns_ = 0, heard_ns_ = 0, said_ns_ = 0, looked_ns_ = 0, idle_since_ = 0;
     int64_t leaving_ns_ = 0;   // since when it is leaving
     bool first_due_ = false;   // a session of one stream that came in: the stream is to be opened
     int64_t first_due_ns_ = 0; // since then

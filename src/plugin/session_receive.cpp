@@ -97,8 +97,9 @@ void Session::take_handshake(const unsigned char *&data, size_t &size) {
         opener_ = std::make_unique<Opener>(agreed.key_in.data());
         raw_.append(reinterpret_cast<const char *>(sealer_->prefix()), seal_prefix_bytes);
     }
-    beat_ns_ = std::max(beat_ns_, std::min(agreed.peer_heartbeat_ns, Patience::slowest_ns));
-    patience_ = Patience(context_.settings, agreed, beat_ns_);
+    const int64_t peers = std::min(agreed.peer_heartbeat_ns, Patience::slowest_ns);
+    if (!config_.single) beat_ns_ = std::max(beat_ns_, peers);
+    patience_ = Patience(context_.settings, agreed, config_.single ? peers : beat_ns_);
     near_ = agreed.near;
     peer_direct_ = agreed.peer_direct;
     handshake_.reset();
