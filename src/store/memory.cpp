@@ -6,6 +6,8 @@ namespace muster {
 
 namespace {
 
+constexpr uint64_t most_bytes_usual = uint64_t{1} << 30;
+
 class MemoryStore;
 
 // The named ones of a context.
@@ -131,7 +133,14 @@ class MemoryStore final : public StoreBackend {
 
 } // namespace
 
-Result<Ref<StoreBackend>> open_memory_store(Context &context, std::string_view name, uint64_t most_bytes) {
+Result<Ref<StoreBackend>> open_memory_store(const StoreOpening &opening) {
+    const std::string_view name = opening.behind_scheme();
+    for (const char c : name)
+        if ((c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_' && c != '.')
+            return Error::make(MUSTER_E_ADDRESS, "store \"%s\": a name is made of letters, digits, '-', '_' and '.'",
+                               opening.shown.c_str());
+    Context &context = opening.context;
+    const uint64_t most_bytes = opening.config.most_bytes == 0 ? most_bytes_usual : opening.config.most_bytes;
     if (name.empty()) return Ref<StoreBackend>(make_ref<MemoryStore>(context, std::string(), most_bytes));
     MemoryStores &stores = MemoryStores::of(context);
     const std::lock_guard hold(stores.lock);

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "store/store.hpp"
 
-#include "base/text.hpp"
-
 namespace muster {
 
 namespace {
-constexpr uint64_t most_bytes_usual = uint64_t{1} << 30;
 constexpr int64_t shortest_lease_ns = 1'000'000, longest_lease_ns = 86'400'000'000'000;
 } // namespace
 
@@ -35,25 +32,6 @@ std::vector<Ref<StoreOperation>> StoreBackend::awaited_with(const Store &store) 
         if (operation->awaited_with(store) && operation->try_retain())
             found.push_back(Ref<StoreOperation>::adopt(operation));
     return found;
-}
-
-Result<Ref<Store>> Store::open(Context &context, std::string_view url, const muster_store_config &config) {
-    constexpr std::string_view memory = "memory:";
-    std::string shown(url.substr(0, 200));
-    make_printable(shown.data(), shown.size());
-    const size_t colon = url.find(':');
-    if (colon == std::string_view::npos || colon == 0)
-        return Error::make(MUSTER_E_ADDRESS, "store \"%s\": it begins with no scheme, as memory: does", shown.c_str());
-    if (!url.starts_with(memory))
-        return Error::make(MUSTER_E_NOT_FOUND, "store \"%s\": there is no such kind; there is memory:", shown.c_str());
-    const std::string_view name = url.substr(memory.size());
-    for (const char c : name)
-        if ((c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_' && c != '.')
-            return Error::make(MUSTER_E_ADDRESS, "store \"%s\": a name is made of letters, digits, '-', '_' and '.'",
-                               shown.c_str());
-    auto backend = open_memory_store(context, name, config.most_bytes == 0 ? most_bytes_usual : config.most_bytes);
-    if (!backend) return backend.error();
-    return make_ref<Store>(std::move(*backend), std::string());
 }
 
 Result<Ref<Store>> Store::view(std::string_view prefix) const {

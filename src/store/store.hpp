@@ -45,10 +45,21 @@ class StoreBackend : public Object {
     std::unordered_map<uint64_t, StoreOperation *> operations_;
 };
 
+// What a store is opened with.
+struct StoreOpening {
+    Context &context;
+    std::string_view url; // all of it
+    std::string shown;    // for texts: printable, and without what might be a password
+    const muster_store_config &config;
+    Deadline &deadline;
+    std::string_view behind_scheme() const noexcept { return url.substr(url.find(':') + 1); }
+};
+
 // Any thread.
 class Store final : public Object {
   public:
-    static Result<Ref<Store>> open(Context &context, std::string_view url, const muster_store_config &config);
+    static Result<Ref<Store>> open(Context &context, std::string_view url, const muster_store_config &config,
+                                   Deadline &deadline);
     Store(Ref<StoreBackend> backend, std::string prefix) noexcept
         : backend_(std::move(backend)), prefix_(std::move(prefix)) {}
     Result<Ref<Store>> view(std::string_view prefix) const;
@@ -84,8 +95,8 @@ class StoreLease final : public Object {
     const bool manual_;
 };
 
-// `memory:` and `memory:name`.
-Result<Ref<StoreBackend>> open_memory_store(Context &context, std::string_view name, uint64_t most_bytes);
+// By scheme; open.cpp has the table.
+Result<Ref<StoreBackend>> open_memory_store(const StoreOpening &opening); // memory: and memory:name
 
 inline Store *unwrap(muster_store *handle) noexcept {
     return reinterpret_cast<Store *>(handle);

@@ -21,7 +21,8 @@ extern "C" muster_status muster_store_open(muster_context *context, const char *
         if (auto done = read_config(given, config, "muster_store_config"); !done) return done;
         if (config.flags != 0 || config.reserved[0] != 0 || config.reserved[1] != 0)
             return Error::make(MUSTER_E_ARG, "muster_store_config: flags and reserved are zero");
-        auto store = Store::open(*unwrap(context), {url, url_bytes}, config);
+        Deadline deadline(timeout_ns);
+        auto store = Store::open(*unwrap(context), {url, url_bytes}, config, deadline);
         if (!store) return store.error();
         *out_store = wrap(store->detach());
         return {};
