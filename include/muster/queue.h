@@ -29,6 +29,7 @@ enum muster_completion_kind {
     MUSTER_DONE_EXIT = 4,       /**< A process ended; bytes holds how, see muster_process_watch(). */
     MUSTER_DONE_USER = 5,       /**< muster_queue_post(); bytes holds the value posted. */
     MUSTER_DONE_STORE = 6,      /**< muster_store_begin() ended; object is the result, if there is one. */
+    MUSTER_DONE_LEASE = 7,      /**< muster_store_lease_begin() ended; object is the muster_lease on success. */
     MUSTER_EVENT_READY = 16,    /**< A watched object is ready; events says for what. */
     MUSTER_EVENT_LOG = 17,      /**< A log record; status holds the level, the error argument the text. */
     MUSTER_REQUEST_OPEN = 32,   /**< Host-served transport: connect to the address; answer by request id. */

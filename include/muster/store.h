@@ -82,7 +82,7 @@ enum muster_store_condition {
     MUSTER_STORE_IF_VERSION = 4  /**< The version of the key is `version`; 0: it is not there. */
 };
 
-/** One operation; 88 bytes. What a kind does not name is zero. */
+/** One operation; 80 bytes. What a kind does not name is zero. */
 typedef struct muster_store_op {
     uint32_t kind;           /**< A ::muster_store_op_kind value. */
     uint32_t condition;      /**< A ::muster_store_condition value; queues, COUNT and LIST have none. */
@@ -245,26 +245,56 @@ MUSTER_API muster_status muster_store_cancel(muster_store *store, uint64_t reque
 
 /** Flags of muster_store_lease(). */
 enum muster_lease_flag {
-    MUSTER_LEASE_MANUAL = 1 /**< The host keeps it, by muster_lease_keep(): so it shows that the host itself goes on. */
+    MUSTER_LEASE_MANUAL =
+        1, /**< The host keeps it, by muster_lease_keep(): so it shows that the host itself goes on. */
+    MUSTER_LEASE_CONNECTED = 2 /**< It ends at once when the connection of this process ends without a goodbye: a
+                                    process that was killed is noticed before its lease runs out. A store that sees no
+                                    connections takes it as if it were not said. */
 };
 
 /** Makes a lease: keys that are set with it go when it ends. The library keeps it as long as the lease object and this
  * process live; then, or when a MANUAL one is not kept, it ends after the time, by the clock of whoever keeps the
  * store.
- * @param[in]  store      Store, or view, of the keys.
- * @param[in]  ttl_ns     Time it lasts without being kept, 1 ms to 24 hours.
- * @param[in]  flags      ::muster_lease_flag values, or'ed.
- * @param[out] out_lease  The lease; the caller owns one reference. It keeps the store.
- * @param[out] error      Detail on failure, or NULL.
+ * @param[in]  store       Store, or view, of the keys.
+ * @param[in]  ttl_ns      Time it lasts without being kept, 1 ms to 24 hours.
+ * @param[in]  flags       ::muster_lease_flag values, or'ed.
+ * @param[in]  timeout_ns  Longest wait; 0 looks once, -1 has no end.
+ * @param[out] out_lease   The lease; the caller owns one reference. It keeps the store.
+ * @param[out] error       Detail on failure, or NULL.
  * @retval MUSTER_OK             Made.
+ * @retval MUSTER_AGAIN          The store has not answered, and the timeout was 0.
+ * @retval MUSTER_TIMEOUT        The store has not answered in time. There is no lease, or one that ends by itself.
  * @retval MUSTER_E_ARG          A value is missing or out of range; the text names it.
- * @retval MUSTER_E_UNSUPPORTED  The store has no leases.
+ * @retval MUSTER_E_UNSUPPORTED  The store has no leases, or none so short; the text says so.
  * @retval MUSTER_E_NOMEM        No memory.
+ * @retval MUSTER_E_CANCELED     muster_store_cancel() in another thread.
  * @retval MUSTER_E_CLOSED       The context is closed.
+ * @retval MUSTER_E_WOULD_DEADLOCK  It has to be waited for on a thread that serves the wait.
+ * @retval MUSTER_E_FORKED       The store belongs to the parent process.
+ * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
+MUSTER_API muster_status muster_store_lease(muster_store *store, int64_t ttl_ns, uint32_t flags, int64_t timeout_ns,
+                                            muster_lease **out_lease, muster_error *error);
+
+/** Begins to make a lease; ::MUSTER_DONE_LEASE comes with it, or without one with the status and detail.
+ * @param[in]  store       Store, or view, of the keys.
+ * @param[in]  ttl_ns      Time it lasts without being kept, 1 ms to 24 hours.
+ * @param[in]  flags       ::muster_lease_flag values, or'ed.
+ * @param[in]  timeout_ns  Longest time it may take, at least 1; -1 has no end of its own.
+ * @param[in]  queue       Where the completion appears.
+ * @param[in]  tag         Returned in muster_completion::tag.
+ * @param[out] out_request Names the request to muster_store_cancel(), never 0; or NULL.
+ * @param[out] error       Detail on failure, or NULL.
+ * @retval MUSTER_OK             Begun; the completion will come, perhaps before this call returns.
+ * @retval MUSTER_AGAIN          No slot in the queue.
+ * @retval MUSTER_E_ARG          A value is missing or out of range; the text names it.
+ * @retval MUSTER_E_UNSUPPORTED  The store has no leases, or none so short; the text says so.
+ * @retval MUSTER_E_NOMEM        No memory.
+ * @retval MUSTER_E_CLOSED       The context or the queue is closed.
  * @retval MUSTER_E_FORKED       The store belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
-MUSTER_API muster_status muster_store_lease(muster_store *store, int64_t ttl_ns, uint32_t flags,
-                                            muster_lease **out_lease, muster_error *error);
+MUSTER_API muster_status muster_store_lease_begin(muster_store *store, int64_t ttl_ns, uint32_t flags,
+                                                  int64_t timeout_ns, muster_queue *queue, uint64_t tag,
+                                                  uint64_t *out_request, muster_error *error);
 
 /** Tells the number of a lease, for muster_store_op::lease.
  * @param[in] lease  Lease to ask.
@@ -272,23 +302,30 @@ MUSTER_API muster_status muster_store_lease(muster_store *store, int64_t ttl_ns,
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API uint64_t muster_lease_id(const muster_lease *lease);
 
-/** Keeps a MANUAL lease: from now on it lasts for its time once more.
+/** Keeps a MANUAL lease: from now on it lasts for its time once more. A store in another process is sent word of it.
  * @param[in] lease  Lease to keep.
  * @retval MUSTER_OK       Kept; of one that the library keeps, too.
- * @retval MUSTER_E_STALE  It has ended.
+ * @retval MUSTER_E_STALE  It has ended, as far as is known here.
  * @retval MUSTER_E_ARG    No lease.
  * @retval MUSTER_E_FORKED The lease belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_lease_keep(muster_lease *lease);
 
 /** Ends a lease at once: its keys go, at one moment.
- * @param[in] lease  Lease to end.
- * @retval MUSTER_OK       Ended.
- * @retval MUSTER_E_STALE  It had ended before.
- * @retval MUSTER_E_ARG    No lease.
- * @retval MUSTER_E_FORKED The lease belongs to the parent process.
- * @threads{any} @blocks{no} @since 0.1 */
-MUSTER_API muster_status muster_lease_end(muster_lease *lease);
+ * @param[in]  lease       Lease to end.
+ * @param[in]  timeout_ns  Longest wait for the store to do it; 0 looks once, -1 has no end. It is asked in any case.
+ * @param[out] error       Detail on failure, or NULL.
+ * @retval MUSTER_OK         Ended.
+ * @retval MUSTER_AGAIN      Asked for; the store has not answered, and the timeout was 0.
+ * @retval MUSTER_TIMEOUT    Asked for; the store has not answered in time.
+ * @retval MUSTER_E_STALE    It had ended before.
+ * @retval MUSTER_E_ARG      No lease.
+ * @retval MUSTER_E_NOMEM    No memory.
+ * @retval MUSTER_E_CLOSED   The context is closed.
+ * @retval MUSTER_E_WOULD_DEADLOCK  It has to be waited for on a thread that serves the wait.
+ * @retval MUSTER_E_FORKED   The lease belongs to the parent process.
+ * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
+MUSTER_API muster_status muster_lease_end(muster_lease *lease, int64_t timeout_ns, muster_error *error);
 
 /** Gives up one reference. With the last one nobody keeps the lease any more: it ends after its time.
  * @param[in] lease  What to release; NULL has no effect.

@@ -37,7 +37,10 @@ class MemoryStore final : public StoreBackend {
         {
             const std::lock_guard hold(lock_);
             operation.retain(); // until it is over
-            table_.submit(operation, over);
+            if (operation.request.of_lease())
+                see_to_lease(operation, over);
+            else
+                table_.submit(operation, over);
             for (StoreWaiter *one = over.first(); one != nullptr; one = List<StoreWaiter>::after(*one))
                 hangs = hangs && one != &operation;
         }
@@ -58,26 +61,9 @@ class MemoryStore final : public StoreBackend {
         return true;
     }
 
-    Result<uint64_t> grant(int64_t ttl_ns, bool manual) override {
+    Status keep(uint64_t lease, int64_t ttl_ns) noexcept override {
         const std::lock_guard hold(lock_);
-        const int64_t until = manual ? now_ns() + ttl_ns : INT64_MAX;
-        const uint64_t lease = table_.grant(until);
-        look_again_at(until);
-        return lease;
-    }
-    Status keep(uint64_t lease, int64_t ttl_ns, bool manual) noexcept override {
-        const std::lock_guard hold(lock_);
-        return table_.keep(lease, manual ? now_ns() + ttl_ns : INT64_MAX) ? MUSTER_OK : MUSTER_E_STALE;
-    }
-    Status end_lease(uint64_t lease) noexcept override {
-        List<StoreWaiter> over;
-        bool ended = false;
-        {
-            const std::lock_guard hold(lock_);
-            ended = table_.end_lease(lease, over);
-        }
-        finish(over);
-        return ended ? MUSTER_OK : MUSTER_E_STALE;
+        return table_.keep(lease, now_ns() + ttl_ns) ? MUSTER_OK : MUSTER_E_STALE;
     }
     void abandon(uint64_t lease, int64_t ttl_ns) noexcept override {
         const std::lock_guard hold(lock_);
@@ -86,6 +72,26 @@ class MemoryStore final : public StoreBackend {
     }
 
   private:
+    // With the lock.
+    void see_to_lease(StoreWaiter &who, List<StoreWaiter> &over) noexcept {
+        const StoreOp &op = who.request.ops().front();
+        try {
+            auto result = make_ref<StoreResult>();
+            result->entries.resize(1);
+            if (op.kind == store_grant) {
+                const int64_t until = op.version & MUSTER_LEASE_MANUAL ? now_ns() + op.number : INT64_MAX;
+                result->entries[0].number = static_cast<int64_t>(table_.grant(until));
+                look_again_at(until);
+            } else if (!table_.end_lease(op.lease, over)) {
+                who.answer.error = Error::make(MUSTER_E_STALE, "the lease had ended before");
+            }
+            if (who.answer.error.status == MUSTER_OK) who.answer.result = std::move(result);
+        } catch (const std::bad_alloc &) {
+            who.answer.error = Error::make(MUSTER_E_NOMEM, "out of memory");
+        }
+        over.push_back(who);
+    }
+
     static void finish(List<StoreWaiter> &over) noexcept {
         while (StoreWaiter *const one = over.first()) {
             over.remove(*one);

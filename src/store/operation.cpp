@@ -9,6 +9,11 @@ StoreOperation::StoreOperation(Store &store, StoreRequest what, int64_t timeout_
     : StoreWaiter(std::move(what)), store_(&store), backend_(store.backend()), context_(store.context()),
       hub_(Hub::of(context_)), deadline_(timeout_ns), begun_ns_(now_ns()) {}
 
+StoreOperation::StoreOperation(Ref<StoreLease> lease, int64_t timeout_ns)
+    : StoreWaiter(StoreRequest::grant(lease->ttl_ns(), lease->flags())), lease_(lease), store_(&lease->store()),
+      backend_(store_->backend()), context_(store_->context()), hub_(Hub::of(context_)), deadline_(timeout_ns),
+      begun_ns_(now_ns()) {}
+
 StoreOperation::~StoreOperation() {
     if (number_ != 0) backend_.delist(number_);
 }
@@ -110,17 +115,22 @@ void StoreOperation::finish(StoreAnswer last) noexcept {
         delist = enlisted_;
         queue = std::move(queue_);
         answer_ = std::move(last);
+        if (lease_ && answer_.error.status == MUSTER_OK)
+            lease_->granted(static_cast<uint64_t>(answer_.result->entries[0].number));
     }
     if (delist) queue->delist(*this);
     if (!queue) {
         context_.notify(signal_);
     } else {
         Entry entry;
-        entry.completion.kind = MUSTER_DONE_STORE;
+        entry.completion.kind = lease_ ? MUSTER_DONE_LEASE : MUSTER_DONE_STORE;
         entry.completion.tag = tag_;
         entry.completion.status = answer_.error.status; // nobody else reads it
         entry.error = answer_.error;
-        if (answer_.result) {
+        if (lease_ && answer_.result) {
+            entry.completion.object = wrap(lease_.get());
+            entry.object = lease_;
+        } else if (answer_.result) {
             entry.completion.object = wrap(answer_.result.get());
             entry.object = std::move(answer_.result);
         }

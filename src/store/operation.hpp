@@ -11,13 +11,16 @@ namespace muster {
 
 class Store;
 class StoreBackend;
+class StoreLease;
 
 // Any thread.
 class StoreOperation final : public Object, public StoreWaiter, private QueueUser {
   public:
     StoreOperation(Store &store, StoreRequest what, int64_t timeout_ns) noexcept;
+    // Makes a lease.
+    StoreOperation(Ref<StoreLease> lease, int64_t timeout_ns);
 
-    // muster_store_do: waits for the end.
+    // muster_store_do and others: waits for the end.
     StoreAnswer wait();
     // muster_store_begin: a slot of the queue is reserved.
     void begin(Queue &queue, uint64_t tag, uint64_t *out_request);
@@ -38,6 +41,7 @@ class StoreOperation final : public Object, public StoreWaiter, private QueueUse
     void end_operations() noexcept override;
     Object &owner() noexcept override { return *this; }
 
+    const Ref<StoreLease> lease_; // to be made, or empty
     const Ref<Store> store_;
     StoreBackend &backend_;
     Context &context_;

@@ -116,7 +116,25 @@ Result<StoreRequest> StoreRequest::read(const muster_store_op *ops, size_t count
     return request;
 }
 
+StoreRequest StoreRequest::grant(int64_t ttl_ns, uint32_t flags) {
+    StoreRequest request;
+    StoreOp &op = request.ops_.emplace_back();
+    op.kind = store_grant;
+    op.number = ttl_ns;
+    op.version = flags;
+    return request;
+}
+
+StoreRequest StoreRequest::end_lease(uint64_t lease) {
+    StoreRequest request;
+    StoreOp &op = request.ops_.emplace_back();
+    op.kind = store_end_lease;
+    op.lease = lease;
+    return request;
+}
+
 std::string StoreRequest::name(size_t op) const {
+    if (of_lease()) return ops_[op].kind == store_grant ? "lease" : "end of a lease";
     constexpr size_t most = 64;
     const std::string_view key = ops_[op].key.substr(prefix_bytes_);
     std::string shown(key.substr(0, most));

@@ -16,6 +16,9 @@ constexpr size_t store_key_max = 8192, store_value_max = 8 << 20, store_ops_max 
 constexpr size_t store_request_max = 16 << 20, store_list_bytes = 4 << 20;
 constexpr size_t store_prefix_max = 4096;
 constexpr int64_t store_members_max = 1 << 20;
+// What a backend is asked beside the operations of hosts: `number`: how long, `version`: muster_lease_flag values; the
+// entry has the number of the lease. And the end of `lease`.
+constexpr uint32_t store_grant = 1000, store_end_lease = 1001;
 constexpr int64_t store_list_usual = 1000, store_queue_usual = 65536;
 
 struct StoreOp {
@@ -40,7 +43,10 @@ class StoreRequest {
   public:
     // Checks what a host has given; `prefix` goes in front of each key.
     static Result<StoreRequest> read(const muster_store_op *ops, size_t count, std::string_view prefix);
+    static StoreRequest grant(int64_t ttl_ns, uint32_t flags);
+    static StoreRequest end_lease(uint64_t lease);
     const std::vector<StoreOp> &ops() const noexcept { return ops_; }
+    bool of_lease() const noexcept { return ops_.front().kind >= store_grant; }
     size_t prefix_bytes() const noexcept { return prefix_bytes_; }
     // For people: `get "a/b"`, as the host has named it.
     std::string name(size_t op) const;

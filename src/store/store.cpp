@@ -41,20 +41,15 @@ Result<Ref<Store>> Store::view(std::string_view prefix) const {
     return make_ref<Store>(backend_, std::string(prefix_).append(prefix));
 }
 
-Result<Ref<StoreLease>> StoreLease::make(Store &store, int64_t ttl_ns, bool manual) {
+Result<void> StoreLease::check(Store &store, int64_t ttl_ns, uint32_t flags) {
     if (ttl_ns < shortest_lease_ns || ttl_ns > longest_lease_ns)
         return Error::make(MUSTER_E_ARG, "a lease of %lld ns, it lasts 1 ms to 24 hours",
                            static_cast<long long>(ttl_ns));
+    if ((flags & ~uint32_t{MUSTER_LEASE_MANUAL | MUSTER_LEASE_CONNECTED}) != 0)
+        return Error::make(MUSTER_E_ARG, "unknown flags %u", flags);
     if ((store.backend().capabilities() & MUSTER_STORE_CAN_LEASE) == 0)
         return Error::make(MUSTER_E_UNSUPPORTED, "the store has no leases");
-    auto number = store.backend().grant(ttl_ns, manual);
-    if (!number) return number.error();
-    try {
-        return make_ref<StoreLease>(store, *number, ttl_ns, manual);
-    } catch (const std::bad_alloc &) {
-        store.backend().end_lease(*number);
-        throw;
-    }
+    return {};
 }
 
 } // namespace muster

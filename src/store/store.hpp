@@ -23,10 +23,9 @@ class StoreBackend : public Object {
     // Forgets an operation that waits, and tells what it lacks. False: it is over, or will be.
     virtual bool withdraw(StoreOperation &operation, std::string &missing) noexcept = 0;
 
-    // Leases. `manual`: it is kept by keep() alone, else until abandon().
-    virtual Result<uint64_t> grant(int64_t ttl_ns, bool manual) = 0;
-    virtual Status keep(uint64_t lease, int64_t ttl_ns, bool manual) noexcept = 0;
-    virtual Status end_lease(uint64_t lease) noexcept = 0;
+    // Leases are asked for by submit(). Keeping one: word is sent; MUSTER_E_STALE: it is known to have ended.
+    virtual Status keep(uint64_t lease, int64_t ttl_ns) noexcept = 0;
+    // Nobody keeps it any more: it ends after its time.
     virtual void abandon(uint64_t lease, int64_t ttl_ns) noexcept = 0;
 
     // Operations that the host may name.
@@ -77,22 +76,28 @@ class Store final : public Object {
 // Any thread.
 class StoreLease final : public Object {
   public:
-    static Result<Ref<StoreLease>> make(Store &store, int64_t ttl_ns, bool manual);
-    StoreLease(Store &store, uint64_t number, int64_t ttl_ns, bool manual) noexcept
-        : store_(&store), number_(number), ttl_ns_(ttl_ns), manual_(manual) {}
+    static Result<void> check(Store &store, int64_t ttl_ns, uint32_t flags);
+    StoreLease(Store &store, int64_t ttl_ns, uint32_t flags) noexcept
+        : store_(&store), ttl_ns_(ttl_ns), flags_(flags) {}
+    void granted(uint64_t number) noexcept { number_ = number; } // before anybody else has it
     uint64_t number() const noexcept { return number_; }
+    int64_t ttl_ns() const noexcept { return ttl_ns_; }
+    uint32_t flags() const noexcept { return flags_; }
+    Store &store() const noexcept { return *store_; }
     bool forked() const noexcept { return store_->forked(); }
-    Status keep() noexcept { return store_->backend().keep(number_, ttl_ns_, manual_); }
-    Status end() noexcept { return store_->backend().end_lease(number_); }
+    Status keep() noexcept {
+        return flags_ & MUSTER_LEASE_MANUAL ? store_->backend().keep(number_, ttl_ns_) : Status{MUSTER_OK};
+    }
 
   private:
     ~StoreLease() override {
-        if (!manual_ && !forked()) store_->backend().abandon(number_, ttl_ns_);
+        if (number_ != 0 && (flags_ & MUSTER_LEASE_MANUAL) == 0 && !forked())
+            store_->backend().abandon(number_, ttl_ns_);
     }
     const Ref<Store> store_;
-    const uint64_t number_;
     const int64_t ttl_ns_;
-    const bool manual_;
+    const uint32_t flags_;
+    uint64_t number_ = 0;
 };
 
 // By scheme; open.cpp has the table.

@@ -5,6 +5,42 @@
 
 using namespace muster;
 
+namespace {
+
+// What a waiting call gives back.
+Result<void> ended(const StoreAnswer &answer, muster_error *error) noexcept {
+    if (answer.error.status <= 0) return answer.error;
+    report(error, answer.error);
+    return Result<void>::positive(answer.error.status);
+}
+
+Result<void> can_begin(muster_store *store, muster_queue *queue, int64_t timeout_ns) {
+    if (!store) return Error::make(MUSTER_E_ARG, "no store");
+    if (!queue) return Error::make(MUSTER_E_ARG, "no queue");
+    if (timeout_ns == 0) return Error::make(MUSTER_E_ARG, "a timeout of 0: what is begun ends later");
+    const Store &self = *unwrap(store);
+    if (self.forked()) return Error::from_status(MUSTER_E_FORKED);
+    if (&unwrap(queue)->context() != &self.context())
+        return Error::make(MUSTER_E_ARG, "the queue is of another context");
+    if (self.context().closed()) return Error::make(MUSTER_E_CLOSED, "the context is closed");
+    if (unwrap(queue)->closed()) return Error::make(MUSTER_E_CLOSED, "the queue is closed");
+    return {};
+}
+
+Result<void> begin(StoreOperation &operation, Queue &queue, uint64_t tag, uint64_t *out_request) {
+    const Ref<StoreOperation> alive(&operation);
+    if (!queue.reserve()) return Result<void>::positive(MUSTER_AGAIN);
+    try {
+        operation.begin(queue, tag, out_request);
+    } catch (...) {
+        queue.unreserve();
+        throw;
+    }
+    return {};
+}
+
+} // namespace
+
 extern "C" muster_status muster_store_open(muster_context *context, const char *url, size_t url_bytes,
                                            const muster_store_config *given, int64_t timeout_ns,
                                            muster_store **out_store, muster_error *error) {
@@ -60,9 +96,7 @@ extern "C" muster_status muster_store_do(muster_store *store, const muster_store
         if (!request) return request.error();
         StoreAnswer answer = make_ref<StoreOperation>(*self, std::move(*request), timeout_ns)->wait();
         if (out_result && answer.result) *out_result = wrap(answer.result.detach());
-        if (answer.error.status <= 0) return answer.error;
-        report(error, answer.error);
-        return Result<void>::positive(answer.error.status);
+        return ended(answer, error);
     });
 }
 
@@ -71,26 +105,11 @@ extern "C" muster_status muster_store_begin(muster_store *store, const muster_st
                                             uint64_t *out_request, muster_error *error) {
     if (out_request) *out_request = 0;
     return boundary(error, [&]() -> Result<void> {
-        if (!store) return Error::make(MUSTER_E_ARG, "no store");
-        if (!queue) return Error::make(MUSTER_E_ARG, "no queue");
-        if (timeout_ns == 0) return Error::make(MUSTER_E_ARG, "a timeout of 0: what is begun ends later");
-        if (unwrap(store)->forked()) return Error::from_status(MUSTER_E_FORKED);
-        const Ref<Store> self(unwrap(store));
-        if (&unwrap(queue)->context() != &self->context())
-            return Error::make(MUSTER_E_ARG, "the queue is of another context");
-        if (self->context().closed()) return Error::make(MUSTER_E_CLOSED, "the context is closed");
-        if (unwrap(queue)->closed()) return Error::make(MUSTER_E_CLOSED, "the queue is closed");
-        auto request = StoreRequest::read(ops, op_count, self->prefix());
+        if (auto fine = can_begin(store, queue, timeout_ns); !fine) return fine;
+        auto request = StoreRequest::read(ops, op_count, unwrap(store)->prefix());
         if (!request) return request.error();
-        const auto operation = make_ref<StoreOperation>(*self, std::move(*request), timeout_ns);
-        if (!unwrap(queue)->reserve()) return Result<void>::positive(MUSTER_AGAIN);
-        try {
-            operation->begin(*unwrap(queue), tag, out_request);
-        } catch (...) {
-            unwrap(queue)->unreserve();
-            throw;
-        }
-        return {};
+        return begin(*make_ref<StoreOperation>(*unwrap(store), std::move(*request), timeout_ns), *unwrap(queue), tag,
+                     out_request);
     });
 }
 
@@ -109,19 +128,31 @@ extern "C" muster_status muster_store_cancel(muster_store *store, uint64_t reque
     });
 }
 
-extern "C" muster_status muster_store_lease(muster_store *store, int64_t ttl_ns, uint32_t flags,
+extern "C" muster_status muster_store_lease(muster_store *store, int64_t ttl_ns, uint32_t flags, int64_t timeout_ns,
                                             muster_lease **out_lease, muster_error *error) {
     if (out_lease) *out_lease = nullptr;
     return boundary(error, [&]() -> Result<void> {
         if (!store) return Error::make(MUSTER_E_ARG, "no store");
         if (!out_lease) return Error::make(MUSTER_E_ARG, "no place for the lease");
-        if ((flags & ~uint32_t{MUSTER_LEASE_MANUAL}) != 0) return Error::make(MUSTER_E_ARG, "unknown flags %u", flags);
         if (unwrap(store)->forked()) return Error::from_status(MUSTER_E_FORKED);
         if (unwrap(store)->context().closed()) return Error::make(MUSTER_E_CLOSED, "the context is closed");
-        auto lease = StoreLease::make(*unwrap(store), ttl_ns, (flags & MUSTER_LEASE_MANUAL) != 0);
-        if (!lease) return lease.error();
-        *out_lease = wrap(lease->detach());
-        return {};
+        if (auto fine = StoreLease::check(*unwrap(store), ttl_ns, flags); !fine) return fine;
+        auto lease = make_ref<StoreLease>(*unwrap(store), ttl_ns, flags);
+        const StoreAnswer answer = make_ref<StoreOperation>(lease, timeout_ns)->wait();
+        if (answer.error.status == MUSTER_OK) *out_lease = wrap(lease.detach());
+        return ended(answer, error);
+    });
+}
+
+extern "C" muster_status muster_store_lease_begin(muster_store *store, int64_t ttl_ns, uint32_t flags,
+                                                  int64_t timeout_ns, muster_queue *queue, uint64_t tag,
+                                                  uint64_t *out_request, muster_error *error) {
+    if (out_request) *out_request = 0;
+    return boundary(error, [&]() -> Result<void> {
+        if (auto fine = can_begin(store, queue, timeout_ns); !fine) return fine;
+        if (auto fine = StoreLease::check(*unwrap(store), ttl_ns, flags); !fine) return fine;
+        auto lease = make_ref<StoreLease>(*unwrap(store), ttl_ns, flags);
+        return begin(*make_ref<StoreOperation>(std::move(lease), timeout_ns), *unwrap(queue), tag, out_request);
     });
 }
 
@@ -136,11 +167,15 @@ extern "C" muster_status muster_lease_keep(muster_lease *lease) {
     return unwrap(lease)->keep();
 }
 
-extern "C" muster_status muster_lease_end(muster_lease *lease) {
-    if (!lease) return MUSTER_E_ARG;
-    if (unwrap(lease)->forked()) return MUSTER_E_FORKED;
-    const Uncancelled guard;
-    return unwrap(lease)->end();
+extern "C" muster_status muster_lease_end(muster_lease *lease, int64_t timeout_ns, muster_error *error) {
+    return boundary(error, [&]() -> Result<void> {
+        if (!lease) return Error::make(MUSTER_E_ARG, "no lease");
+        if (unwrap(lease)->forked()) return Error::from_status(MUSTER_E_FORKED);
+        Store &store = unwrap(lease)->store();
+        if (store.context().closed()) return Error::make(MUSTER_E_CLOSED, "the context is closed");
+        auto request = StoreRequest::end_lease(unwrap(lease)->number());
+        return ended(make_ref<StoreOperation>(store, std::move(request), timeout_ns)->wait(), error);
+    });
 }
 
 extern "C" void muster_lease_release(muster_lease *lease) {

@@ -446,8 +446,8 @@ static void test_watch(void **state) {
 static void test_leases(void **state) {
     fixture f = set_up(*(uint32_t *)*state);
     muster_lease *kept, *manual;
-    assert_int_equal(muster_store_lease(f.store, 50 * ms, 0, &kept, NULL), MUSTER_OK);
-    assert_int_equal(muster_store_lease(f.store, 100 * ms, MUSTER_LEASE_MANUAL, &manual, NULL), MUSTER_OK);
+    assert_int_equal(muster_store_lease(f.store, 50 * ms, 0, second, &kept, NULL), MUSTER_OK);
+    assert_int_equal(muster_store_lease(f.store, 100 * ms, MUSTER_LEASE_MANUAL, second, &manual, NULL), MUSTER_OK);
     assert_true(muster_lease_id(kept) != 0 && muster_lease_id(kept) != muster_lease_id(manual));
     muster_store_op ops[] = {set("kept", "1"), set("also", "2"), number(MUSTER_STORE_ADD, "kept", 1),
                              set("manual", "3")};
@@ -462,7 +462,7 @@ static void test_leases(void **state) {
     expect_bytes(entry(0).key, entry(0).key_bytes, "manual");
     assert_int_equal(entry(0).flags, 0);
     assert_int_equal(muster_lease_keep(manual), MUSTER_E_STALE);
-    assert_int_equal(muster_lease_end(manual), MUSTER_E_STALE);
+    assert_int_equal(muster_lease_end(manual, second, NULL), MUSTER_E_STALE);
     assert_int_equal(one(f.store, ops[3]), MUSTER_E_STALE);
     expect_text("set \"manual\": its lease is over");
     assert_int_equal(one(f.store, op(MUSTER_STORE_GET, "kept")), MUSTER_OK); /* long behind its 50 ms */
@@ -473,17 +473,27 @@ static void test_leases(void **state) {
     assert_int_equal(muster_store_result_count(last), 1);
     expect_bytes(entry(0).key, entry(0).key_bytes, "kept");
     muster_lease_release(manual);
-    assert_int_equal(muster_store_lease(f.store, second, 0, &kept, NULL), MUSTER_OK);
+    assert_int_equal(muster_store_lease(f.store, second, 0, -1, &kept, NULL), MUSTER_OK);
     ops[0].lease = muster_lease_id(kept);
     assert_int_equal(one(f.store, ops[0]), MUSTER_OK);
-    assert_int_equal(muster_lease_end(kept), MUSTER_OK);
+    assert_int_equal(muster_lease_end(kept, second, NULL), MUSTER_OK);
     assert_int_equal(one(f.store, op(MUSTER_STORE_KEYS, "")), MUSTER_OK);
     assert_int_equal(muster_store_result_count(last), 1);
     expect_bytes(entry(0).key, entry(0).key_bytes, "also");
     muster_lease_release(kept);
-    assert_int_equal(muster_store_lease(f.store, ms - 1, 0, &kept, NULL), MUSTER_E_ARG);
-    assert_int_equal(muster_store_lease(f.store, second, 2, &kept, NULL), MUSTER_E_ARG);
-    assert_int_equal(muster_store_lease(NULL, second, 0, &kept, NULL), MUSTER_E_ARG);
+    muster_completion done;
+    assert_int_equal(muster_store_lease_begin(f.store, second, MUSTER_LEASE_CONNECTED, second, f.queue, 7, NULL, NULL),
+                     MUSTER_OK);
+    assert_int_equal(muster_queue_next(f.queue, 10 * second, &done, NULL), MUSTER_OK);
+    assert_int_equal(done.kind, MUSTER_DONE_LEASE);
+    assert_int_equal(done.status, MUSTER_OK);
+    assert_int_equal(done.tag, 7);
+    assert_true(muster_lease_id(done.object) != 0);
+    assert_int_equal(muster_lease_end(done.object, second, NULL), MUSTER_OK);
+    muster_lease_release(done.object);
+    assert_int_equal(muster_store_lease(f.store, ms - 1, 0, -1, &kept, NULL), MUSTER_E_ARG);
+    assert_int_equal(muster_store_lease(f.store, second, 4, -1, &kept, NULL), MUSTER_E_ARG);
+    assert_int_equal(muster_store_lease(NULL, second, 0, -1, &kept, NULL), MUSTER_E_ARG);
     assert_null(kept);
     muster_lease_release(NULL);
     tear_down(&f);

@@ -69,6 +69,7 @@ const MUSTER_DONE_DIAL = Int32(3)
 const MUSTER_DONE_EXIT = Int32(4)
 const MUSTER_DONE_USER = Int32(5)
 const MUSTER_DONE_STORE = Int32(6)
+const MUSTER_DONE_LEASE = Int32(7)
 const MUSTER_EVENT_READY = Int32(16)
 const MUSTER_EVENT_LOG = Int32(17)
 const MUSTER_REQUEST_OPEN = Int32(32)
@@ -122,6 +123,7 @@ const MUSTER_STORE_CAN_MEET = UInt32(32)
 
 # muster_lease_flag: Flags of muster_store_lease().
 const MUSTER_LEASE_MANUAL = UInt32(1)
+const MUSTER_LEASE_CONNECTED = UInt32(2)
 
 # muster_stream_event: What a stream can be ready for, or has met; bits of muster_completion::events.
 const MUSTER_STREAM_READABLE = UInt32(1)
@@ -290,7 +292,7 @@ end
 muster_transport_ops(; flags = 0, open = C_NULL, listen = C_NULL, close = C_NULL, cancel = C_NULL, destroy = C_NULL) =
     muster_transport_ops(sizeof(muster_transport_ops), flags, open, listen, close, cancel, destroy)
 
-# One operation; 88 bytes.
+# One operation; 80 bytes.
 struct muster_store_op # 80 bytes
     kind::UInt32
     condition::UInt32
@@ -662,8 +664,14 @@ push!(functions, :muster_store_cancel => at_muster_store_cancel)
 # Makes a lease: keys that are set with it go when it ends.
 const at_muster_store_lease = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_store_lease => at_muster_store_lease)
-@inline muster_store_lease(store, ttl_ns, flags, out_lease, error) =
-    ccall(at_muster_store_lease[], muster_status, (Ptr{muster_store}, Int64, UInt32, Ptr{Ptr{muster_lease}}, Ptr{muster_error}), store, ttl_ns, flags, out_lease, error)
+@inline muster_store_lease(store, ttl_ns, flags, timeout_ns, out_lease, error) =
+    ccall(at_muster_store_lease[], muster_status, (Ptr{muster_store}, Int64, UInt32, Int64, Ptr{Ptr{muster_lease}}, Ptr{muster_error}), store, ttl_ns, flags, timeout_ns, out_lease, error)
+
+# Begins to make a lease; ::MUSTER_DONE_LEASE comes with it, or without one with the status and detail.
+const at_muster_store_lease_begin = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_store_lease_begin => at_muster_store_lease_begin)
+@inline muster_store_lease_begin(store, ttl_ns, flags, timeout_ns, queue, tag, out_request, error) =
+    ccall(at_muster_store_lease_begin[], muster_status, (Ptr{muster_store}, Int64, UInt32, Int64, Ptr{muster_queue}, UInt64, Ptr{UInt64}, Ptr{muster_error}), store, ttl_ns, flags, timeout_ns, queue, tag, out_request, error)
 
 # Tells the number of a lease, for muster_store_op::lease.
 const at_muster_lease_id = Ref{Ptr{Cvoid}}(C_NULL)
@@ -680,8 +688,8 @@ push!(functions, :muster_lease_keep => at_muster_lease_keep)
 # Ends a lease at once: its keys go, at one moment.
 const at_muster_lease_end = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_lease_end => at_muster_lease_end)
-@inline muster_lease_end(lease) =
-    ccall(at_muster_lease_end[], muster_status, (Ptr{muster_lease},), lease)
+@inline muster_lease_end(lease, timeout_ns, error) =
+    ccall(at_muster_lease_end[], muster_status, (Ptr{muster_lease}, Int64, Ptr{muster_error}), lease, timeout_ns, error)
 
 # Gives up one reference.
 const at_muster_lease_release = Ref{Ptr{Cvoid}}(C_NULL)
