@@ -9,6 +9,7 @@
 #include <muster/context.h>
 #include <muster/process.h>
 #include <muster/queue.h>
+#include <muster/rendezvous.h>
 #include <muster/serve.h>
 #include <muster/store.h>
 #include <muster/stream.h>

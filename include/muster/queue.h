@@ -30,6 +30,7 @@ enum muster_completion_kind {
     MUSTER_DONE_USER = 5,       /**< muster_queue_post(); bytes holds the value posted. */
     MUSTER_DONE_STORE = 6,      /**< muster_store_begin() ended; object is the result, if there is one. */
     MUSTER_DONE_LEASE = 7,      /**< muster_store_lease_begin() ended; object is the muster_lease on success. */
+    MUSTER_DONE_RENDEZVOUS = 8, /**< muster_rendezvous_begin() ended; object is the round of a join that succeeded. */
     MUSTER_EVENT_READY = 16,    /**< A watched object is ready; events says for what. */
     MUSTER_EVENT_LOG = 17,      /**< A log record; status holds the level, the error argument the text. */
     MUSTER_REQUEST_OPEN = 32,   /**< Host-served transport: connect to the address; answer by request id. */
@@ -44,7 +45,8 @@ typedef struct muster_completion {
     muster_status status; /**< How it ended, of a dial also ::MUSTER_TIMEOUT; ::MUSTER_OK for requests and READY. */
     uint64_t tag;         /**< The caller's own value, given with the operation or watch. */
     void *object;         /**< DIAL with ::MUSTER_OK: the new muster_stream; STORE with ::MUSTER_OK or
-                               ::MUSTER_E_CHANGED: the muster_store_result. The caller's. Otherwise NULL. */
+                               ::MUSTER_E_CHANGED: the muster_store_result; LEASE with ::MUSTER_OK: the muster_lease;
+                               RENDEZVOUS with ::MUSTER_OK, of a join: the muster_round. The caller's. Otherwise NULL. */
     uint64_t bytes;       /**< Bytes moved, or the value named at the kind. */
     uint64_t request;     /**< Id of a request, else 0. */
     uint32_t events;      /**< READY: ::muster_stream_event values, or'ed. */

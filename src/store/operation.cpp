@@ -21,7 +21,7 @@ StoreOperation::~StoreOperation() {
 StoreAnswer StoreOperation::wait() {
     awaited_ = true;
     if (!deadline_.look_once()) number_ = backend_.enlist(*this);
-    if (!backend_.submit(*this)) {
+    if (!submit()) {
         if (deadline_.look_once()) {
             end(MUSTER_AGAIN, "not there");
         } else if (!look_after_.post(context_)) {
@@ -49,7 +49,7 @@ void StoreOperation::begin(Queue &queue, uint64_t tag, uint64_t *out_request) {
         tag_ = tag;
     }
     if (!deadline_.endless()) deadline_.at(); // time runs from here
-    if (backend_.submit(*this)) return;
+    if (submit()) return;
     if (!look_after_.post(context_) || !queue.enlist(*this)) {
         end(MUSTER_E_CLOSED, "the context or the queue is closed");
         return;
@@ -62,6 +62,41 @@ void StoreOperation::begin(Queue &queue, uint64_t tag, uint64_t *out_request) {
         }
     }
     queue.delist(*this); // it was over before it was in the list
+}
+
+void StoreOperation::begin(StoreListener &listener, uint64_t tag) {
+    number_ = backend_.enlist(*this);
+    {
+        const std::lock_guard hold(lock_);
+        listener.listener_object().retain();
+        listener_ = &listener;
+        tag_ = tag;
+    }
+    if (!deadline_.endless()) deadline_.at();
+    if (!submit() && !look_after_.post(context_)) end(MUSTER_E_CLOSED, "the context is closed");
+}
+
+// What waits is found by its number when the guard ends; what comes later sees here that it has ended.
+bool StoreOperation::submit() noexcept {
+    if (guarded() && store_->guard()->over()) {
+        finish({store_->guard()->why(), {}});
+        return true;
+    }
+    if (backend_.submit(*this)) return true;
+    look_at_guard();
+    return false;
+}
+
+bool StoreOperation::guarded() const noexcept {
+    return store_->guard() != nullptr && !request.of_lease();
+}
+
+bool StoreOperation::guarded_by(const StoreGuard &guard) const noexcept {
+    return guarded() && store_->guard() == &guard;
+}
+
+void StoreOperation::look_at_guard() noexcept {
+    if (guarded() && store_->guard()->over()) end(MUSTER_E_STALE, "over");
 }
 
 // It waits: for its deadline, and for the end of the context, too.
@@ -86,12 +121,32 @@ bool StoreOperation::end(Status status, const char *why) noexcept {
     try {
         std::string missing;
         if (!backend_.withdraw(*this, missing)) return false;
+        if (status == MUSTER_E_STALE) {
+            finish({store_->guard()->why(), {}});
+            return true;
+        }
         const double seconds = static_cast<double>(now_ns() - begun_ns_) * 1e-9;
         finish({Error::make(status, "%s: %s after %.3f s", missing.c_str(), why, seconds), {}});
     } catch (const std::bad_alloc &) {
         finish({Error::from_status(status), {}});
     }
     return true;
+}
+
+// What the guard has added is not shown; where it does not hold that is the answer.
+void StoreOperation::look_behind_guard(StoreAnswer &answer) const noexcept {
+    const size_t own = request.ops().size() - request.guards();
+    if (request.guards() == 0 || !answer.result) return;
+    auto &entries = answer.result->entries;
+    size_t keep = entries.size();
+    bool holds = true;
+    for (; keep != 0 && entries[keep - 1].op >= own; keep--)
+        holds = holds && (entries[keep - 1].flags & MUSTER_STORE_FAILED) == 0;
+    if (!holds) {
+        answer = {store_->guard()->broken(*answer.result, keep), {}};
+        return;
+    }
+    entries.resize(keep);
 }
 
 // A closed queue tells nobody: what would be taken out of the store would be lost.
@@ -111,6 +166,7 @@ void StoreOperation::finish(StoreAnswer last) noexcept {
         const std::lock_guard hold(lock_);
         if (finished_) return;
         finished_ = true;
+        look_behind_guard(last);
         tidy_up = looked_after_;
         delist = enlisted_;
         queue = std::move(queue_);
@@ -119,7 +175,10 @@ void StoreOperation::finish(StoreAnswer last) noexcept {
             lease_->granted(static_cast<uint64_t>(answer_.result->entries[0].number));
     }
     if (delist) queue->delist(*this);
-    if (!queue) {
+    if (listener_ != nullptr) {
+        const auto kept = Ref<Object>::adopt(&listener_->listener_object());
+        listener_->answered(tag_, std::move(answer_)); // nobody else reads it
+    } else if (!queue) {
         context_.notify(signal_);
     } else {
         Entry entry;

@@ -13,6 +13,16 @@ class Store;
 class StoreBackend;
 class StoreLease;
 
+// Who hears of the end inside the library, in place of a queue. Kept by the operation.
+class StoreListener {
+  public:
+    virtual void answered(uint64_t tag, StoreAnswer answer) noexcept = 0; // any thread, no lock held
+    virtual Object &listener_object() noexcept = 0;
+
+  protected:
+    ~StoreListener() = default;
+};
+
 // Any thread.
 class StoreOperation final : public Object, public StoreWaiter, private QueueUser {
   public:
@@ -24,9 +34,14 @@ class StoreOperation final : public Object, public StoreWaiter, private QueueUse
     StoreAnswer wait();
     // muster_store_begin: a slot of the queue is reserved.
     void begin(Queue &queue, uint64_t tag, uint64_t *out_request);
+    // For the rooms above.
+    void begin(StoreListener &listener, uint64_t tag);
     // False: it is over.
     bool cancel() noexcept { return end(MUSTER_E_CANCELED, "cancelled"); }
     bool awaited_with(const Store &store) const noexcept { return awaited_ && store_.get() == &store; }
+    bool guarded_by(const StoreGuard &guard) const noexcept;
+    // Ends it if it waits and its guard is over.
+    void look_at_guard() noexcept;
 
     // From the backend, once, no lock held.
     void finish(StoreAnswer last) noexcept;
@@ -35,9 +50,12 @@ class StoreOperation final : public Object, public StoreWaiter, private QueueUse
     ~StoreOperation() override;
     void look_after() noexcept; // loop thread
     void tidy() noexcept;       // loop thread
+    bool submit() noexcept;     // as that of the backend
     void too_late() noexcept { end(MUSTER_TIMEOUT, "not there"); }
     void context_closes() noexcept { end(MUSTER_E_CLOSED, "the context was closed"); }
     bool end(Status status, const char *why) noexcept; // from outside
+    bool guarded() const noexcept;
+    void look_behind_guard(StoreAnswer &answer) const noexcept;
     void end_operations() noexcept override;
     Object &owner() noexcept override { return *this; }
 
@@ -60,6 +78,7 @@ class StoreOperation final : public Object, public StoreWaiter, private QueueUse
     bool finished_ = false, looked_after_ = false, enlisted_ = false;
     StoreAnswer answer_;
     Ref<Queue> queue_;
+    StoreListener *listener_ = nullptr;
     uint64_t tag_ = 0;
 };
 

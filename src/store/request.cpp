@@ -2,6 +2,7 @@
 #include "store/request.hpp"
 
 #include "base/text.hpp"
+#include "store/guard.hpp"
 
 #include <cstring>
 
@@ -62,11 +63,16 @@ bool StoreOp::of_many() const noexcept {
            kind == MUSTER_STORE_WATCH;
 }
 
-Result<StoreRequest> StoreRequest::read(const muster_store_op *ops, size_t count, std::string_view prefix) {
+Result<StoreRequest> StoreRequest::read(const muster_store_op *ops, size_t count, std::string_view prefix,
+                                        const StoreGuard *guard) {
     if (ops == nullptr || count == 0) return Error::make(MUSTER_E_ARG, "no operations");
-    if (count > store_ops_max)
-        return Error::make(MUSTER_E_ARG, "%zu operations, at most %zu are one request", count, store_ops_max);
+    // What must be alone has no conditions. It is over with the guard, though, and meets nobody where prefixes differ.
+    const bool alone = ops[0].kind == MUSTER_STORE_WATCH || ops[0].kind == MUSTER_STORE_BARRIER;
+    const size_t guards = guard == nullptr || alone ? 0 : guard->conditions.size();
+    if (count > store_ops_max - guards)
+        return Error::make(MUSTER_E_ARG, "%zu operations, at most %zu are one request", count, store_ops_max - guards);
     size_t total = 0;
+    for (size_t i = 0; i < guards; i++) total += guard->conditions[i].key.size() + guard->conditions[i].value.size();
     for (size_t i = 0; i < count; i++) {
         const muster_store_op &op = ops[i];
         if (op.kind >= kind_count) return Error::make(MUSTER_E_ARG, "operation %zu: unknown kind %u", i, op.kind);
@@ -91,7 +97,8 @@ Result<StoreRequest> StoreRequest::read(const muster_store_op *ops, size_t count
     }
     StoreRequest request;
     request.prefix_bytes_ = prefix.size();
-    request.ops_.resize(count);
+    request.guards_ = guards;
+    request.ops_.resize(count + guards);
     request.bytes_ = std::make_unique_for_overwrite<char[]>(total);
     char *to = request.bytes_.get();
     const auto keep = [&](std::string_view front, std::string_view bytes) {
@@ -112,6 +119,12 @@ Result<StoreRequest> StoreRequest::read(const muster_store_op *ops, size_t count
         const bool behind = op.of_many() && ops[i].value_bytes != 0;
         op.value = keep(behind ? prefix : std::string_view(), view(ops[i].value, ops[i].value_bytes));
         op.expected = keep({}, view(ops[i].expected, ops[i].expected_bytes));
+    }
+    for (size_t i = 0; i < guards; i++) {
+        StoreOp &op = request.ops_[count + i];
+        op.condition = MUSTER_STORE_IF_VALUE;
+        op.key = keep({}, guard->conditions[i].key);
+        op.expected = keep({}, guard->conditions[i].value);
     }
     return request;
 }
@@ -136,7 +149,8 @@ StoreRequest StoreRequest::end_lease(uint64_t lease) {
 std::string StoreRequest::name(size_t op) const {
     if (of_lease()) return ops_[op].kind == store_grant ? "lease" : "end of a lease";
     constexpr size_t most = 64;
-    const std::string_view key = ops_[op].key.substr(prefix_bytes_);
+    std::string_view key = ops_[op].key;
+    if (op < ops_.size() - guards_) key.remove_prefix(prefix_bytes_);
     std::string shown(key.substr(0, most));
     make_printable(shown.data(), shown.size());
     return std::string(kinds[ops_[op].kind].name) + " \"" + shown + (key.size() > most ? "...\"" : "\"");

@@ -21,6 +21,8 @@ constexpr int64_t store_members_max = 1 << 20;
 constexpr uint32_t store_grant = 1000, store_end_lease = 1001;
 constexpr int64_t store_list_usual = 1000, store_queue_usual = 65536;
 
+class StoreGuard;
+
 struct StoreOp {
     uint32_t kind = MUSTER_STORE_NONE;
     uint32_t condition = MUSTER_STORE_ALWAYS;
@@ -42,19 +44,22 @@ struct StoreOp {
 class StoreRequest {
   public:
     // Checks what a host has given; `prefix` goes in front of each key.
-    static Result<StoreRequest> read(const muster_store_op *ops, size_t count, std::string_view prefix);
+    // A guard adds conditions behind the operations.
+    static Result<StoreRequest> read(const muster_store_op *ops, size_t count, std::string_view prefix,
+                                     const StoreGuard *guard = nullptr);
     static StoreRequest grant(int64_t ttl_ns, uint32_t flags);
     static StoreRequest end_lease(uint64_t lease);
     const std::vector<StoreOp> &ops() const noexcept { return ops_; }
     bool of_lease() const noexcept { return ops_.front().kind >= store_grant; }
     size_t prefix_bytes() const noexcept { return prefix_bytes_; }
+    size_t guards() const noexcept { return guards_; }
     // For people: `get "a/b"`, as the host has named it.
     std::string name(size_t op) const;
 
   private:
     std::vector<StoreOp> ops_;
     std::unique_ptr<char[]> bytes_;
-    size_t prefix_bytes_ = 0;
+    size_t prefix_bytes_ = 0, guards_ = 0;
 };
 
 struct StoreEntry {

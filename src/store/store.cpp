@@ -34,11 +34,24 @@ std::vector<Ref<StoreOperation>> StoreBackend::awaited_with(const Store &store) 
     return found;
 }
 
+std::vector<Ref<StoreOperation>> StoreBackend::guarded_by(const StoreGuard &guard) {
+    std::vector<Ref<StoreOperation>> found;
+    const std::lock_guard hold(lock_);
+    for (const auto &[number, operation] : operations_)
+        if (operation->guarded_by(guard) && operation->try_retain())
+            found.push_back(Ref<StoreOperation>::adopt(operation));
+    return found;
+}
+
 Result<Ref<Store>> Store::view(std::string_view prefix) const {
+    return view(prefix, guard_);
+}
+
+Result<Ref<Store>> Store::view(std::string_view prefix, Ref<StoreGuard> guard) const {
     if (prefix_.size() + prefix.size() > store_prefix_max)
         return Error::make(MUSTER_E_ARG, "a prefix of %zu bytes in all, at most %zu", prefix_.size() + prefix.size(),
                            store_prefix_max);
-    return make_ref<Store>(backend_, std::string(prefix_).append(prefix));
+    return make_ref<Store>(backend_, std::string(prefix_).append(prefix), std::move(guard));
 }
 
 Result<void> StoreLease::check(Store &store, int64_t ttl_ns, uint32_t flags) {

@@ -2,6 +2,7 @@
 #pragma once
 // Stores as hosts hold them: a prefix, and what lies behind: this process's memory, or a way to where the store is.
 #include "base/fork.hpp"
+#include "store/guard.hpp"
 #include "store/operation.hpp"
 
 #include <mutex>
@@ -33,6 +34,7 @@ class StoreBackend : public Object {
     void delist(uint64_t number) noexcept;
     Ref<StoreOperation> find(uint64_t number) noexcept;
     std::vector<Ref<StoreOperation>> awaited_with(const Store &store);
+    std::vector<Ref<StoreOperation>> guarded_by(const StoreGuard &guard);
 
   protected:
     ~StoreBackend() override = default;
@@ -59,18 +61,21 @@ class Store final : public Object {
   public:
     static Result<Ref<Store>> open(Context &context, std::string_view url, const muster_store_config &config,
                                    Deadline &deadline);
-    Store(Ref<StoreBackend> backend, std::string prefix) noexcept
-        : backend_(std::move(backend)), prefix_(std::move(prefix)) {}
+    Store(Ref<StoreBackend> backend, std::string prefix, Ref<StoreGuard> guard = {}) noexcept
+        : backend_(std::move(backend)), prefix_(std::move(prefix)), guard_(std::move(guard)) {}
     Result<Ref<Store>> view(std::string_view prefix) const;
+    Result<Ref<Store>> view(std::string_view prefix, Ref<StoreGuard> guard) const; // in place of what guards this one
 
     StoreBackend &backend() const noexcept { return *backend_; }
     Context &context() const noexcept { return backend_->context(); }
     const std::string &prefix() const noexcept { return prefix_; }
+    StoreGuard *guard() const noexcept { return guard_.get(); }
     bool forked() const noexcept { return context().forked(); }
 
   private:
     const Ref<StoreBackend> backend_;
     const std::string prefix_;
+    const Ref<StoreGuard> guard_;
 };
 
 // Any thread.

@@ -92,7 +92,7 @@ extern "C" muster_status muster_store_do(muster_store *store, const muster_store
         if (unwrap(store)->forked()) return Error::from_status(MUSTER_E_FORKED);
         const Ref<Store> self(unwrap(store));
         if (self->context().closed()) return Error::make(MUSTER_E_CLOSED, "the context is closed");
-        auto request = StoreRequest::read(ops, op_count, self->prefix());
+        auto request = StoreRequest::read(ops, op_count, self->prefix(), self->guard());
         if (!request) return request.error();
         StoreAnswer answer = make_ref<StoreOperation>(*self, std::move(*request), timeout_ns)->wait();
         if (out_result && answer.result) *out_result = wrap(answer.result.detach());
@@ -106,7 +106,7 @@ extern "C" muster_status muster_store_begin(muster_store *store, const muster_st
     if (out_request) *out_request = 0;
     return boundary(error, [&]() -> Result<void> {
         if (auto fine = can_begin(store, queue, timeout_ns); !fine) return fine;
-        auto request = StoreRequest::read(ops, op_count, unwrap(store)->prefix());
+        auto request = StoreRequest::read(ops, op_count, unwrap(store)->prefix(), unwrap(store)->guard());
         if (!request) return request.error();
         return begin(*make_ref<StoreOperation>(*unwrap(store), std::move(*request), timeout_ns), *unwrap(queue), tag,
                      out_request);

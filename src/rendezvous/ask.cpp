@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+#include "rendezvous/ask.hpp"
+
+namespace muster {
+
+Result<StoreRequest> make_request(const AskOps &ops, std::string_view prefix, const StoreGuard *guard) {
+    std::vector<muster_store_op> plain(ops.size());
+    for (size_t i = 0; i < ops.size(); i++) {
+        const AskOp &op = ops[i];
+        plain[i] = {op.kind,         op.condition,       op.key.data(),      op.key.size(), op.value.data(),
+                    op.value.size(), op.expected.data(), op.expected.size(), op.version,    op.number,
+                    op.lease};
+    }
+    return StoreRequest::read(plain.data(), plain.size(), prefix, guard);
+}
+
+} // namespace muster

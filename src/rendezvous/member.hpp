@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// One member of a run, whatever decides who is in: what it was opened with, its calls, its events.
+#include "rendezvous/operation.hpp"
+
+#include <deque>
+
+namespace muster {
+
+struct RendezvousSettings {
+    std::string run_id, address, order_key;
+    uint32_t min = 0, max = 0, rank = 0, flags = 0;
+    int64_t keep_alive_ns = 0, last_call_ns = 0; // how long a member lasts unheard of; negative: no last call
+    Ref<Queue> queue;
+    uint64_t tag = 0;
+
+    static Result<RendezvousSettings> read(const muster_rendezvous_config &config);
+    std::string name() const { return "rendezvous \"" + run_id + "\""; }
+};
+
+// Any thread.
+class Member : public Object, private Source {
+  public:
+    Member(Context &context, RendezvousSettings what) : settings(std::move(what)), context_(&context) {}
+    const RendezvousSettings settings;
+    Context &context() const noexcept { return *context_; }
+    bool forked() const noexcept { return context_->forked(); }
+
+    // The operation is finished once, perhaps before it returns.
+    virtual void start(Ref<RendezvousOperation> operation) noexcept = 0;
+    // Finishes one that is under way, if it is.
+    virtual void stop(RendezvousOperation &operation, Status why) noexcept = 0;
+    virtual void released() noexcept = 0; // by the host
+    virtual Result<std::string> list(int64_t timeout_ns) = 0;
+
+    bool enlist(RendezvousOperation &operation) noexcept;
+    void delist(RendezvousOperation &operation) noexcept;
+    void cancel() noexcept;
+    Status next_event(Deadline &deadline, muster_rendezvous_event &out) noexcept;
+    muster_rendezvous_state state() noexcept;
+
+    void open_events() noexcept; // once
+    void close_events() noexcept;
+
+  protected:
+    ~Member() override = default;
+    void tell(const muster_rendezvous_event &event) noexcept;
+    void set_state(const muster_rendezvous_state &state) noexcept;
+
+  private:
+    Object &owner() noexcept override { return *this; }
+
+    const Ref<Context> context_;
+    Signal signal_;
+    std::mutex lock_; // guards the rest
+    std::vector<Ref<RendezvousOperation>> operations_;
+    std::deque<muster_rendezvous_event> events_;
+    bool over_ = false; // no events come any more
+    uint64_t cancels_ = 0;
+    muster_rendezvous_state state_{};
+};
+
+// Text of an event, cut where it is too long.
+muster_rendezvous_event make_event(uint32_t kind, uint64_t round, uint32_t rank, uint32_t count, std::string_view text);
+
+// What the host holds.
+class Rendezvous final : public Object {
+  public:
+    explicit Rendezvous(Ref<Member> member) noexcept : member_(std::move(member)) {}
+    static Result<Ref<Rendezvous>> open(Context &context, const muster_rendezvous_config &config, Deadline &deadline);
+    Member &member() const noexcept { return *member_; }
+
+  private:
+    ~Rendezvous() override {
+        if (!member_->forked()) member_->released();
+    }
+    const Ref<Member> member_;
+};
+
+// `store`: empty where there is none.
+Result<Ref<Member>> open_static_member(Context &context, RendezvousSettings settings, Ref<Store> store);
+
+inline Rendezvous *unwrap(muster_rendezvous *handle) noexcept {
+    return reinterpret_cast<Rendezvous *>(handle);
+}
+inline muster_rendezvous *wrap(Rendezvous *object) noexcept {
+    return reinterpret_cast<muster_rendezvous *>(object);
+}
+
+} // namespace muster

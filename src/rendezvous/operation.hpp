@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// A call of a member, from the host's side: deadline, and who is told how it ended.
+#include "queue/queue.hpp"
+#include "rendezvous/round.hpp"
+#include "transport/hub.hpp"
+
+namespace muster {
+
+class Member;
+
+// Any thread.
+class RendezvousOperation final : public Object {
+  public:
+    RendezvousOperation(Member &member, uint32_t what, std::string_view reason, int64_t timeout_ns);
+    const uint32_t what; // a muster_rendezvous_operation value
+    const std::string reason;
+    const int64_t timeout_ns;
+
+    Error wait(Ref<Round> &out_round);
+    void begin(Queue &queue, uint64_t tag); // a slot of it is reserved
+    // The first one counts. Any thread, no lock held.
+    void finish(const Error &error, Ref<Round> round = {}) noexcept;
+    double seconds() const noexcept; // since it began
+
+  private:
+    ~RendezvousOperation() override;
+    void start() noexcept;
+    void look_after() noexcept; // loop thread
+    void tidy() noexcept;       // loop thread
+    void too_late() noexcept;
+    void context_closes() noexcept { finish(Error::make(MUSTER_E_CLOSED, "the context was closed")); }
+
+    const Ref<Member> member_;
+    Context &context_;
+    Hub &hub_;
+    const int64_t begun_ns_;
+    Errand<RendezvousOperation, &RendezvousOperation::look_after> look_after_{*this};
+    Errand<RendezvousOperation, &RendezvousOperation::tidy> tidy_{*this};
+    Timer<RendezvousOperation, &RendezvousOperation::too_late> limit_{*this};
+    Closing<RendezvousOperation, &RendezvousOperation::context_closes> closing_{*this};
+
+    Signal signal_;
+    std::mutex lock_; // guards the rest
+    bool finished_ = false, looked_after_ = false;
+    Error error_;
+    Ref<Round> round_;
+    Ref<Queue> queue_;
+    uint64_t tag_ = 0;
+};
+
+} // namespace muster
