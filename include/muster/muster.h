@@ -12,6 +12,7 @@
 #include <muster/rendezvous.h>
 #include <muster/serve.h>
 #include <muster/store.h>
+#include <muster/store_serve.h>
 #include <muster/stream.h>
 #include <muster/transport.h>
 

@@ -21,7 +21,8 @@
  * Rules for every operation of a plug-in: it runs on the loop thread of its context, never two at once, so it needs no
  * locks; it must not block; it must not unwind; it may call the host table, which never calls an operation before the
  * running one has returned. Functions of the host table belong to the loop thread too, except where it says "any
- * thread". Inside `muster_plugin_v1` itself only log, derive, add_connections and add_fabric may be called. */
+ * thread". Inside `muster_plugin_v1` itself only log, derive, add_connections, add_fabric and add_store may be called.
+ */
 #ifndef MUSTER_PLUGIN_H
 #define MUSTER_PLUGIN_H
 
@@ -31,6 +32,10 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+struct muster_store_host_ops; /* of store_serve.h, for plug-ins that bring a store */
+struct muster_store_traits;
+struct muster_store_entry;
 
 /** Opaque; the library's side of one connection. Good until the plug-in's close or abort for it is called. */
 typedef struct muster_link muster_link;
@@ -379,6 +384,24 @@ struct muster_host {
      * `index`, from 0, of the `count` peers given to send_many. */
     void (*message_to_many)(muster_endpoint *endpoint, uint64_t peer, const void *data, uint64_t size_bytes,
                             uint32_t index, uint32_t count, const muster_loan *loan);
+
+    /** Registers a scheme of stores; see store_serve.h, which has the tables. Callbacks run on the loop thread, as
+     * operations of a plug-in do, and all of ::muster_host may be called there. Otherwise as add_connections. */
+    muster_status (*add_store)(const muster_host *host, const char *scheme, uint64_t scheme_bytes,
+                               const struct muster_store_host_ops *ops, void *self, muster_error *error);
+
+    /** As muster_store_request_open(). Any thread. */
+    muster_status (*store_opened)(const muster_host *host, uint64_t request, const struct muster_store_traits *traits,
+                                  muster_error *error);
+
+    /** As muster_store_request_done(). Any thread. */
+    muster_status (*store_done)(const muster_host *host, uint64_t request, muster_status status,
+                                const struct muster_store_entry *entries, uint64_t entry_count, uint64_t revision,
+                                muster_error *error);
+
+    /** As muster_store_request_fail(). Any thread. */
+    muster_status (*store_failed)(const muster_host *host, uint64_t request, muster_status status, uint32_t op,
+                                  const char *text, uint64_t text_bytes);
 };
 
 /** Type of the one function a plug-in exports, named `muster_plugin_v1`. Called once per context, on the thread that

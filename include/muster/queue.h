@@ -35,8 +35,11 @@ enum muster_completion_kind {
     MUSTER_EVENT_LOG = 17,      /**< A log record; status holds the level, the error argument the text. */
     MUSTER_REQUEST_OPEN = 32,   /**< Host-served transport: connect to the address; answer by request id. */
     MUSTER_REQUEST_LISTEN = 33, /**< Host-served transport: listen at the address. */
-    MUSTER_REQUEST_CLOSE = 34,  /**< Host-served transport: a connection or listener is over; no answer wanted. */
-    MUSTER_REQUEST_CANCEL = 35  /**< The request named by request is no longer wanted; answering it is harmless. */
+    MUSTER_REQUEST_CLOSE = 34,  /**< Host-served transport or store: a connection, listener or store is over; no answer
+                                     wanted. */
+    MUSTER_REQUEST_CANCEL = 35, /**< The request named by request is no longer wanted; answering it is harmless. */
+    MUSTER_REQUEST_STORE = 36   /**< Host-served store: muster_store_request_read() tells what is wanted; answer by
+                                     request id. */
 };
 
 /** One entry taken off a queue; 64 bytes. */

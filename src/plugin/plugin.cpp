@@ -108,6 +108,22 @@ struct HostFunctions {
         return add<muster_fabric_ops, Fabric>(host, scheme, scheme_bytes, ops, self, error, "muster_fabric_ops");
     }
 
+    static Status add_store(const muster_host *host, const char *scheme, uint64_t scheme_bytes,
+                            const muster_store_host_ops *ops, void *self, muster_error *error) {
+        Plugin &plugin = Plugin::of(host);
+        return boundary(error, [&]() -> Result<void> {
+            if (!plugin.entering_)
+                return Error::make(MUSTER_E_ARG, "%s: schemes are registered inside muster_plugin_v1", plugin.name());
+            if (scheme == nullptr || ops == nullptr || !valid_scheme({scheme, static_cast<size_t>(scheme_bytes)}))
+                return Error::make(MUSTER_E_ARG, "%s: no scheme or no table", plugin.name());
+            plugin.stores_.reserve(plugin.stores_.size() + 1);
+            auto made = make_plugin_store(plugin, std::string(scheme, scheme_bytes), ops, self);
+            if (!made) return made.error();
+            plugin.stores_.push_back(std::move(*made));
+            return {};
+        });
+    }
+
     static Status watch_fd(const muster_host *host, int32_t fd, uint32_t events, void (*ready)(void *, uint32_t),
                            void *user, muster_watch **out_watch) {
         Plugin &plugin = Plugin::of(host);
@@ -194,6 +210,8 @@ Plugin::Plugin(Context &context, Plugins &plugins, std::string path)
     table_.post = HostFunctions::post;
     table_.take_segment = HostFunctions::take_segment;
     table_.give_segment = HostFunctions::give_segment;
+    table_.add_store = HostFunctions::add_store;
+    fill_store_functions(table_);
     Connections::fill(table_);
     Fabric::fill(table_);
 }
@@ -210,7 +228,8 @@ Result<void> Plugin::enter(muster_plugin_v1_fn entry) {
         return Error::make(why.status < 0 ? why.status : MUSTER_E_PLUGIN, "plug-in %s declines: %s", path_.c_str(),
                            why.message[0] != '\0' ? why.message : muster_status_text(why.status));
     }
-    if (schemes_.empty()) return Error::make(MUSTER_E_PLUGIN, "plug-in %s registers no scheme", path_.c_str());
+    if (schemes_.empty() && stores_.empty())
+        return Error::make(MUSTER_E_PLUGIN, "plug-in %s registers no scheme", path_.c_str());
     Registry &registry = Registry::of(context_);
     for (size_t i = 0; i < schemes_.size(); i++) {
         const Result<void> added = registry.add(schemes_[i].name, schemes_[i].transport);
@@ -218,7 +237,17 @@ Result<void> Plugin::enter(muster_plugin_v1_fn entry) {
         while (i-- != 0) registry.remove(schemes_[i].name);
         return added.error();
     }
+    for (const Ref<PluginStore> &store : stores_) {
+        const Result<void> added = store->publish();
+        if (added) continue;
+        for (const Scheme &scheme : schemes_) registry.remove(scheme.name);
+        return added.error();
+    }
     return {};
+}
+
+bool Plugin::brings_store(const std::string &scheme) const noexcept {
+    return std::any_of(stores_.begin(), stores_.end(), [&](const auto &store) { return store->scheme() == scheme; });
 }
 
 // From now on the context ends its transports: at its own end, or at once if they were not registered after all.
@@ -230,12 +259,15 @@ void Plugin::disown() noexcept {
     path_.clear();
     hand_over(true);
     schemes_.clear();
+    for (const Ref<PluginStore> &store : stores_) store->take_back();
+    stores_.clear();
 }
 
 void Plugin::stop() noexcept {
     while (!watches_.empty()) HostFunctions::unwatch_fd(*watches_.begin());
     while (!timers_.empty()) HostFunctions::stop_timer(*timers_.begin());
     schemes_.clear();
+    stores_.clear();
 }
 
 } // namespace muster

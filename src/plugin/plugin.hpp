@@ -2,6 +2,7 @@
 #pragma once
 // One plug-in in one context: its host table, its watches and timers, the schemes it has registered.
 #include "plugin/loop_watch.hpp"
+#include "plugin/plugin_store.hpp"
 #include "plugin/plugins.hpp"
 
 #include <muster/plugin.h>
@@ -25,6 +26,7 @@ class Plugin final {
     void hand_over(bool end_at_once) noexcept;
     void disown() noexcept; // it declined: known by no path, serves no scheme
     void stop() noexcept;   // loop thread: ends watches and timers
+    bool brings_store(const std::string &scheme) const noexcept;
 
     const std::string &path() const noexcept { return path_; }
     const char *name() const noexcept { return name_.c_str(); } // the file alone, for texts
@@ -49,6 +51,7 @@ class Plugin final {
         SessionTransport *session_transport;
     };
     std::vector<Scheme> schemes_;
+    std::vector<Ref<PluginStore>> stores_;
     std::set<muster_watch *> watches_; // loop thread only
     std::set<muster_timer *> timers_;  // loop thread only
 };

@@ -30,7 +30,8 @@ extern "C" muster_status muster_plugin_find(muster_context *context, const char 
         Context &owner = *unwrap(context);
         if (owner.forked()) return Error::from_status(MUSTER_E_FORKED);
         if (owner.closed()) return Error::make(MUSTER_E_CLOSED, "find a plug-in: the context is closed");
-        const auto found = Registry::of(owner).find(std::string(scheme, scheme_bytes));
-        return found ? Result<void>{} : found.error();
+        const std::string name(scheme, scheme_bytes);
+        const auto found = Registry::of(owner).find(name);
+        return found || Plugins::of(owner).brings_store(name) ? Result<void>{} : found.error();
     });
 }

@@ -23,6 +23,7 @@ struct KnownPlugin {
 constexpr KnownPlugin known_plugins[] = {
     {"zmq", "libzmq5 (to build it, libzmq3-dev)"},
     {"mpi", "libopenmpi3 (to build it, libopenmpi-dev)"},
+    {"etcd", "libcurl4 (to build it, libcurl4-openssl-dev and nlohmann-json3-dev)"},
 };
 
 // Debian's packages for libraries that plug-ins are linked with.
@@ -147,7 +148,7 @@ Result<void> Plugins::load_locked(const std::string &path) {
     return {};
 }
 
-Result<void> Plugins::provide(const std::string &scheme) {
+Result<void> Plugins::provide(const std::string &scheme, const char *what) {
     const std::lock_guard hold(lock_);
     const std::string name = "muster-" + scheme + ".so";
     std::string searched;
@@ -160,10 +161,16 @@ Result<void> Plugins::provide(const std::string &scheme) {
     for (const KnownPlugin &known : known_plugins)
         if (scheme == known.scheme)
             return Error::make(MUSTER_E_PLUGIN,
-                               "transport %s: its plug-in, which needs package %s, is not installed: no %s in %s",
+                               "%s %s: its plug-in, which needs package %s, is not installed: no %s in %s", what,
                                scheme.c_str(), known.package, name.c_str(), searched.c_str());
-    return Error::make(MUSTER_E_NOT_FOUND, "transport %s: not built in, and no %s in %s", scheme.c_str(), name.c_str(),
+    return Error::make(MUSTER_E_NOT_FOUND, "%s %s: not built in, and no %s in %s", what, scheme.c_str(), name.c_str(),
                        searched.c_str());
+}
+
+bool Plugins::brings_store(const std::string &scheme) noexcept {
+    const std::lock_guard hold(lock_);
+    return std::any_of(plugins_.begin(), plugins_.end(),
+                       [&](const auto &plugin) { return plugin->brings_store(scheme); });
 }
 
 void SessionTransport::enter(Context &context, bool end_at_once) noexcept {

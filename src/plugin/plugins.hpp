@@ -58,8 +58,9 @@ class Plugins final : public ContextPart {
 
     // Loads a file and registers its schemes; nothing if this context has it already.
     Result<void> load(const std::string &path);
-    // Finds, loads and starts the plug-in for a scheme that the registry does not know.
-    Result<void> provide(const std::string &scheme);
+    // Finds, loads and starts the plug-in for a scheme that nobody knows yet; `what`, for texts: a transport, a store.
+    Result<void> provide(const std::string &scheme, const char *what = "transport");
+    bool brings_store(const std::string &scheme) noexcept;
 
     Signal called; // whoever waits in call_on_loop()
 

@@ -182,7 +182,10 @@ void Queue::delist(QueueUser &user) noexcept {
 }
 
 void Queue::set_server(QueueServer &server) noexcept {
-    server_.store(&server, std::memory_order_release);
+    for (std::atomic<QueueServer *> &place : servers_) {
+        QueueServer *nobody = nullptr;
+        if (place.compare_exchange_strong(nobody, &server, std::memory_order_acq_rel) || nobody == &server) return;
+    }
 }
 
 Queue::State::Node *Queue::State::take_tabled() noexcept {
@@ -206,9 +209,9 @@ Queue::State::Node *Queue::State::take_tabled() noexcept {
 // A transport that is served holds the queue, the queue the context, and the context the transport: so it is taken back
 // here, and callbacks that nobody can dispatch any more are dropped.
 void Queue::host_release() noexcept {
-    QueueServer *const server = server_.load(std::memory_order_acquire);
-    if (server == nullptr || context_->forked()) return release();
-    server->queue_released(*this);
+    if (servers_[0].load(std::memory_order_acquire) == nullptr || context_->forked()) return release();
+    for (const std::atomic<QueueServer *> &place : servers_)
+        if (QueueServer *const server = place.load(std::memory_order_acquire)) server->queue_released(*this);
     State::Node *dropped;
     {
         const std::lock_guard hold(state_->lock);

@@ -35,14 +35,18 @@ Result<Ref<Store>> Store::open(Context &context, std::string_view url, const mus
     if (colon == std::string_view::npos || colon == 0)
         return Error::make(MUSTER_E_ADDRESS, "store \"%s\": it begins with no scheme, as memory: does",
                            opening.shown.c_str());
-    for (const StoreKind &kind : kinds) {
-        if (url.substr(0, colon) != kind.scheme) continue;
-        auto backend = kind.open(opening);
-        if (!backend) return backend.error();
-        return make_ref<Store>(std::move(*backend), std::string());
-    }
-    return Error::make(MUSTER_E_NOT_FOUND,
-                       "store \"%s\": there is no such kind; there is memory:", opening.shown.c_str());
+    auto open = open_served_store;
+    for (const StoreKind &kind : kinds)
+        if (url.substr(0, colon) == kind.scheme) open = kind.open;
+    auto backend = open(opening);
+    if (!backend) return backend.error();
+    return make_ref<Store>(std::move(*backend), std::string());
+}
+
+bool builtin_store(std::string_view scheme) noexcept {
+    for (const StoreKind &kind : kinds)
+        if (scheme == kind.scheme) return true;
+    return false;
 }
 
 } // namespace muster

@@ -5,25 +5,33 @@
 
 namespace muster {
 
+namespace {
+// Where somebody else answers: to look once ends by itself.
+constexpr int64_t longest_look_ns = 30'000'000'000;
+} // namespace
+
 StoreOperation::StoreOperation(Store &store, StoreRequest what, int64_t timeout_ns) noexcept
     : StoreWaiter(std::move(what)), store_(&store), backend_(store.backend()), context_(store.context()),
-      hub_(Hub::of(context_)), deadline_(timeout_ns), begun_ns_(now_ns()) {}
+      hub_(Hub::of(context_)), looks_once_(timeout_ns == 0),
+      deadline_(looks_once_ && backend_.answers_later() ? longest_look_ns : timeout_ns), begun_ns_(now_ns()) {}
 
 StoreOperation::StoreOperation(Ref<StoreLease> lease, int64_t timeout_ns)
     : StoreWaiter(StoreRequest::grant(lease->ttl_ns(), lease->flags())), lease_(lease), store_(&lease->store()),
-      backend_(store_->backend()), context_(store_->context()), hub_(Hub::of(context_)), deadline_(timeout_ns),
-      begun_ns_(now_ns()) {}
+      backend_(store_->backend()), context_(store_->context()), hub_(Hub::of(context_)), looks_once_(timeout_ns == 0),
+      deadline_(looks_once_ && backend_.answers_later() ? longest_look_ns : timeout_ns), begun_ns_(now_ns()) {}
 
 StoreOperation::~StoreOperation() {
     if (number_ != 0) backend_.delist(number_);
 }
 
 StoreAnswer StoreOperation::wait() {
+    if (backend_.would_deadlock())
+        return {Error::make(MUSTER_E_WOULD_DEADLOCK, "%s: this thread has to serve it", request.name(0).c_str()), {}};
     awaited_ = true;
     if (!deadline_.look_once()) number_ = backend_.enlist(*this);
     if (!submit()) {
         if (deadline_.look_once()) {
-            end(MUSTER_AGAIN, "not there");
+            end(MUSTER_AGAIN);
         } else if (!look_after_.post(context_)) {
             end(MUSTER_E_CLOSED, "the context is closed");
         }
@@ -35,7 +43,7 @@ StoreAnswer StoreOperation::wait() {
             if (finished_) return std::move(answer_);
         }
         const Status status = context_.sleep(signal_, seen, deadline_);
-        if (status == MUSTER_TIMEOUT) end(MUSTER_TIMEOUT, "not there");
+        if (status == MUSTER_TIMEOUT) end(MUSTER_TIMEOUT);
         if (status < 0) end(status, "cannot wait here");
     }
 }
@@ -126,7 +134,11 @@ bool StoreOperation::end(Status status, const char *why) noexcept {
             return true;
         }
         const double seconds = static_cast<double>(now_ns() - begun_ns_) * 1e-9;
-        finish({Error::make(status, "%s: %s after %.3f s", missing.c_str(), why, seconds), {}});
+        if (why == nullptr) why = request.waits() ? "not there" : "no answer";
+        const bool doubt = request.changes() && backend_.may_do_what_has_ended();
+        finish({Error::make(status, "%s: %s after %.3f s%s", missing.c_str(), why, seconds,
+                            doubt ? "; it may have been done" : ""),
+                {}});
     } catch (const std::bad_alloc &) {
         finish({Error::from_status(status), {}});
     }

@@ -38,6 +38,7 @@ class StoreOperation final : public Object, public StoreWaiter, private QueueUse
     void begin(StoreListener &listener, uint64_t tag);
     // False: it is over.
     bool cancel() noexcept { return end(MUSTER_E_CANCELED, "cancelled"); }
+    bool looks_once() const noexcept { return looks_once_; }
     bool awaited_with(const Store &store) const noexcept { return awaited_ && store_.get() == &store; }
     bool guarded_by(const StoreGuard &guard) const noexcept;
     // Ends it if it waits and its guard is over.
@@ -45,17 +46,18 @@ class StoreOperation final : public Object, public StoreWaiter, private QueueUse
 
     // From the backend, once, no lock held.
     void finish(StoreAnswer last) noexcept;
+    std::atomic<uint64_t> place{0}; // where the backend knows it by a number of its own; relaxed: it has a lock
 
   private:
     ~StoreOperation() override;
     void look_after() noexcept; // loop thread
     void tidy() noexcept;       // loop thread
     bool submit() noexcept;     // as that of the backend
-    void too_late() noexcept { end(MUSTER_TIMEOUT, "not there"); }
-    void context_closes() noexcept { end(MUSTER_E_CLOSED, "the context was closed"); }
-    bool end(Status status, const char *why) noexcept; // from outside
     bool guarded() const noexcept;
     void look_behind_guard(StoreAnswer &answer) const noexcept;
+    void too_late() noexcept { end(MUSTER_TIMEOUT); }
+    void context_closes() noexcept { end(MUSTER_E_CLOSED, "the context was closed"); }
+    bool end(Status status, const char *why = nullptr) noexcept; // from outside
     void end_operations() noexcept override;
     Object &owner() noexcept override { return *this; }
 
@@ -64,6 +66,7 @@ class StoreOperation final : public Object, public StoreWaiter, private QueueUse
     StoreBackend &backend_;
     Context &context_;
     Hub &hub_;
+    const bool looks_once_;
     Deadline deadline_;
     const int64_t begun_ns_;
     uint64_t number_ = 0;  // by which it is found

@@ -96,6 +96,7 @@ Result<StoreRequest> StoreRequest::read(const muster_store_op *ops, size_t count
             return Error::make(MUSTER_E_LIMIT, "a request of more than %zu bytes", store_request_max);
     }
     StoreRequest request;
+    request.size_ = total;
     request.prefix_bytes_ = prefix.size();
     request.guards_ = guards;
     request.ops_.resize(count + guards);
@@ -154,6 +155,42 @@ std::string StoreRequest::name(size_t op) const {
     std::string shown(key.substr(0, most));
     make_printable(shown.data(), shown.size());
     return std::string(kinds[ops_[op].kind].name) + " \"" + shown + (key.size() > most ? "...\"" : "\"");
+}
+
+std::string StoreRequest::names_of_waits() const {
+    constexpr size_t most = 4;
+    std::string text;
+    size_t count = 0;
+    for (size_t i = 0; i < ops_.size(); i++) {
+        if (!ops_[i].waits() && ops_[i].kind != MUSTER_STORE_BARRIER) continue;
+        if (++count > most) continue;
+        if (count > 1) text += ", ";
+        text += name(i);
+    }
+    if (count > most) text += " and " + std::to_string(count - most) + " more";
+    return text;
+}
+
+std::string StoreRequest::what_does_not_hold(const StoreResult &instead) const {
+    for (const StoreEntry &entry : instead.entries)
+        if (entry.flags & MUSTER_STORE_FAILED)
+            return name(entry.op) + ": the condition does not hold, " +
+                   (entry.version == 0 ? "it is not there" : "its version is " + std::to_string(entry.version));
+    return "a condition does not hold";
+}
+
+bool StoreRequest::waits() const noexcept {
+    for (const StoreOp &op : ops_)
+        if (op.waits() || op.kind == MUSTER_STORE_BARRIER) return true;
+    return false;
+}
+
+bool StoreRequest::changes() const noexcept {
+    for (const StoreOp &op : ops_)
+        if (op.takes() || op.kind == MUSTER_STORE_SET || op.kind == MUSTER_STORE_ADD ||
+            op.kind == MUSTER_STORE_APPEND || op.kind == MUSTER_STORE_DELETE || op.kind == MUSTER_STORE_PUSH)
+            return true;
+    return false;
 }
 
 } // namespace muster

@@ -53,13 +53,19 @@ class StoreRequest {
     bool of_lease() const noexcept { return ops_.front().kind >= store_grant; }
     size_t prefix_bytes() const noexcept { return prefix_bytes_; }
     size_t guards() const noexcept { return guards_; }
+    size_t bytes() const noexcept { return size_; } // of keys and values
+    bool waits() const noexcept;                    // for what is not there
+    bool changes() const noexcept;                  // something in the store
     // For people: `get "a/b"`, as the host has named it.
     std::string name(size_t op) const;
+    std::string names_of_waits() const; // `get "a", get "b" and 3 more`
+    // Why it ends with MUSTER_E_CHANGED.
+    std::string what_does_not_hold(const class StoreResult &instead) const;
 
   private:
     std::vector<StoreOp> ops_;
     std::unique_ptr<char[]> bytes_;
-    size_t prefix_bytes_ = 0, guards_ = 0;
+    size_t size_ = 0, prefix_bytes_ = 0, guards_ = 0;
 };
 
 struct StoreEntry {

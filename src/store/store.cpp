@@ -7,6 +7,24 @@ namespace {
 constexpr int64_t shortest_lease_ns = 1'000'000, longest_lease_ns = 86'400'000'000'000;
 } // namespace
 
+Result<void> StoreBackend::allows(const StoreRequest &request) const {
+    const uint32_t can = capabilities();
+    const auto refuse = [&](size_t i, const char *what) {
+        return Error::make(MUSTER_E_UNSUPPORTED, "%s: the store has no %s", request.name(i).c_str(), what);
+    };
+    const std::vector<StoreOp> &ops = request.ops();
+    if (ops.size() > 1 && !(can & MUSTER_STORE_CAN_TRANSACT)) return refuse(1, "requests of several operations");
+    for (size_t i = 0; i < ops.size(); i++) {
+        if (ops[i].condition != MUSTER_STORE_ALWAYS && !(can & MUSTER_STORE_CAN_TRANSACT))
+            return refuse(i, "conditions");
+        if (ops[i].of_queue() && !(can & MUSTER_STORE_CAN_QUEUE)) return refuse(i, "queues");
+        if (ops[i].kind == MUSTER_STORE_WATCH && !(can & MUSTER_STORE_CAN_WATCH)) return refuse(i, "changes to watch");
+        if (ops[i].kind == MUSTER_STORE_BARRIER && !(can & MUSTER_STORE_CAN_MEET)) return refuse(i, "barriers");
+        if (ops[i].lease != 0 && !(can & MUSTER_STORE_CAN_LEASE)) return refuse(i, "leases");
+    }
+    return {};
+}
+
 uint64_t StoreBackend::enlist(StoreOperation &operation) {
     const std::lock_guard hold(lock_);
     operations_.emplace(next_, &operation);
@@ -62,6 +80,10 @@ Result<void> StoreLease::check(Store &store, int64_t ttl_ns, uint32_t flags) {
         return Error::make(MUSTER_E_ARG, "unknown flags %u", flags);
     if ((store.backend().capabilities() & MUSTER_STORE_CAN_LEASE) == 0)
         return Error::make(MUSTER_E_UNSUPPORTED, "the store has no leases");
+    if (ttl_ns < store.backend().least_lease_ns())
+        return Error::make(MUSTER_E_UNSUPPORTED, "a lease of %lld ms, the store has none shorter than %lld ms",
+                           static_cast<long long>(ttl_ns / 1'000'000),
+                           static_cast<long long>(store.backend().least_lease_ns() / 1'000'000));
     return {};
 }
 

@@ -18,6 +18,15 @@ class StoreBackend : public Object {
     explicit StoreBackend(Context &context) noexcept : context_(&context) {}
     Context &context() const noexcept { return *context_; }
     virtual uint32_t capabilities() const noexcept = 0;
+    // What the store cannot do is refused before it is asked.
+    virtual Result<void> allows(const StoreRequest &request) const;
+    // Somebody else answers: to look once takes its time.
+    virtual bool answers_later() const noexcept { return false; }
+    // What ends by its deadline or a cancel may be done all the same.
+    virtual bool may_do_what_has_ended() const noexcept { return false; }
+    // Is the calling thread the one that has to serve the store? Then it must not wait for it.
+    virtual bool would_deadlock() const noexcept { return false; }
+    virtual int64_t least_lease_ns() const noexcept { return 0; }
     // Sees to it that finish() of the operation is called once, perhaps before it returns. False: not yet, and it is
     // kept until then.
     virtual bool submit(StoreOperation &operation) noexcept = 0;
@@ -107,6 +116,8 @@ class StoreLease final : public Object {
 
 // By scheme; open.cpp has the table.
 Result<Ref<StoreBackend>> open_memory_store(const StoreOpening &opening); // memory: and memory:name
+Result<Ref<StoreBackend>> open_served_store(const StoreOpening &opening); // of the host, or of a plug-in
+bool builtin_store(std::string_view scheme) noexcept;
 
 inline Store *unwrap(muster_store *handle) noexcept {
     return reinterpret_cast<Store *>(handle);

@@ -94,6 +94,7 @@ extern "C" muster_status muster_store_do(muster_store *store, const muster_store
         if (self->context().closed()) return Error::make(MUSTER_E_CLOSED, "the context is closed");
         auto request = StoreRequest::read(ops, op_count, self->prefix(), self->guard());
         if (!request) return request.error();
+        if (auto allowed = self->backend().allows(*request); !allowed) return allowed;
         StoreAnswer answer = make_ref<StoreOperation>(*self, std::move(*request), timeout_ns)->wait();
         if (out_result && answer.result) *out_result = wrap(answer.result.detach());
         return ended(answer, error);
@@ -108,6 +109,7 @@ extern "C" muster_status muster_store_begin(muster_store *store, const muster_st
         if (auto fine = can_begin(store, queue, timeout_ns); !fine) return fine;
         auto request = StoreRequest::read(ops, op_count, unwrap(store)->prefix(), unwrap(store)->guard());
         if (!request) return request.error();
+        if (auto allowed = unwrap(store)->backend().allows(*request); !allowed) return allowed;
         return begin(*make_ref<StoreOperation>(*unwrap(store), std::move(*request), timeout_ns), *unwrap(queue), tag,
                      out_request);
     });

@@ -82,7 +82,6 @@ class StoreTable {
     static std::string place_name(char kind, std::string_view name);
     const StoreOp *attempt(StoreWaiter &who, std::vector<std::string> &came); // what it lacks; NULL: it is over
     Ref<StoreResult> conditions(const StoreRequest &request) const;           // empty: they hold
-    static std::string what_does_not_hold(const StoreRequest &request, const StoreResult &instead);
     bool holds(const StoreOp &op) const noexcept;
     bool lacks(const StoreOp &op) const noexcept;                                         // by itself
     std::vector<const StoreOp *> lacking(const StoreRequest &request, size_t most) const; // all of it together

@@ -18,7 +18,7 @@ const StoreOp *StoreTable::attempt(StoreWaiter &who, std::vector<std::string> &c
     if (request.ops().front().kind == MUSTER_STORE_WATCH) return watch(who) ? nullptr : &request.ops().front();
     if (const auto first = lacking(request, 1); !first.empty()) return first.front();
     if (Ref<StoreResult> instead = conditions(request)) {
-        who.answer = {Error::make(MUSTER_E_CHANGED, "%s", what_does_not_hold(request, *instead).c_str()),
+        who.answer = {Error::make(MUSTER_E_CHANGED, "%s", request.what_does_not_hold(*instead).c_str()),
                       std::move(instead)};
         return nullptr;
     }
@@ -102,14 +102,6 @@ Ref<StoreResult> StoreTable::conditions(const StoreRequest &request) const {
     result->revision = revision_;
     result->prefix_bytes = request.prefix_bytes();
     return result;
-}
-
-std::string StoreTable::what_does_not_hold(const StoreRequest &request, const StoreResult &instead) {
-    for (const StoreEntry &entry : instead.entries)
-        if (entry.flags & MUSTER_STORE_FAILED)
-            return request.name(entry.op) + ": the condition does not hold, " +
-                   (entry.version == 0 ? "it is not there" : "its version is " + std::to_string(entry.version));
-    return "a condition does not hold";
 }
 
 void StoreTable::show(const StoreOp &op, bool value, StoreEntry &entry) const {

@@ -16,7 +16,7 @@ HOUSE = [
     "stream",
     "transport plugin serve broker",
     "am message socket poller",
-    "store",
+    "store store_serve",
     "rendezvous agent",
     "cluster",
     "group memory",

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+// muster store-check: the conformance suite for stores.
+#include "commands.hpp"
+#include "store_check/harness.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+#include <unistd.h>
+
+namespace {
+
+constexpr char help[] =
+    "usage: muster store-check [options] <url>\n"
+    "\n"
+    "Runs the conformance suite over a store, and prints TAP lines. What the store says it cannot do is skipped, and\n"
+    "has to be refused. Status 0: every promise was kept, 1: one was not, 2: it could not begin.\n"
+    "\n"
+    "  <url>            the store; each @ in it becomes a name of this run: memory:@, etcd://127.0.0.1:2379/@,\n"
+    "                   relay:<url> (a store that this program serves itself, on top of another)\n"
+    "  --plugin <file>  loads a plug-in first; found by name otherwise, in MUSTER_PLUGIN_PATH\n"
+    "  --only <text>    the cases whose name contains it\n"
+    "  --pulled         relay: pull the requests instead of dispatching them\n"
+    "  --patience <n>   every time is n times as long, for slow machines and instrumented builds\n"
+    "  --list           the names of the cases\n";
+
+struct Tier {
+    const char *name;
+    const std::vector<store_check::Case> &cases;
+};
+const Tier tiers[] = {
+    {"keys", store_check::key_cases},    {"transactions", store_check::transaction_cases},
+    {"waits", store_check::wait_cases},  {"queues", store_check::queue_cases},
+    {"watch", store_check::watch_cases}, {"lease", store_check::lease_cases},
+    {"meet", store_check::meet_cases},
+};
+
+struct Counts {
+    int all = 0, failed = 0, skipped = 0;
+};
+
+void run(const Tier &tier, const store_check::Case &one, muster_context *context, muster_store *store,
+         const std::string &prefix, Counts &counts) {
+    const std::string name = std::string(tier.name) + ": " + one.name;
+    const int64_t begin = check::now_ns();
+    counts.all++;
+    try {
+        const store_check::Place place(context, store, prefix + std::to_string(counts.all) + "/");
+        one.run(place);
+        printf("ok %d - %s # %lld ms\n", counts.all, name.c_str(),
+               static_cast<long long>((check::now_ns() - begin) / check::ms));
+    } catch (const check::Skipped &why) {
+        counts.skipped++;
+        printf("ok %d - %s # SKIP %s\n", counts.all, name.c_str(), why.text.c_str());
+    } catch (const check::Failed &why) {
+        counts.failed++;
+        printf("not ok %d - %s\n  ---\n  message: %s\n  ...\n", counts.all, name.c_str(), why.text.c_str());
+    }
+}
+
+int run_all(const std::string &url, const std::string &plugin, const std::string &only, bool pulled) {
+    setvbuf(stdout, nullptr, _IOLBF, 0);
+    const std::string run_name = "check-" + std::to_string(getpid()) + "-" + std::to_string(time(nullptr));
+    std::string own = url;
+    for (size_t at = own.find('@'); at != std::string::npos; at = own.find('@', at)) own.replace(at, 1, run_name);
+    printf("TAP version 13\n# store-check %s\n", own.c_str());
+    muster_context *context = nullptr;
+    muster_store *store = nullptr;
+    muster_error error{};
+    Counts counts;
+    try {
+        check::expect(muster_context_create(nullptr, &context, &error), MUSTER_OK, "context", &error);
+        if (!plugin.empty())
+            check::expect(muster_plugin_load(context, plugin.data(), plugin.size(), &error), MUSTER_OK,
+                          "loading the plug-in", &error);
+        std::unique_ptr<store_check::Relay> relay;
+        if (own.starts_with("relay:")) relay = std::make_unique<store_check::Relay>(context, pulled);
+        check::expect(muster_store_open(context, own.data(), own.size(), nullptr, check::patience, &store, &error),
+                      MUSTER_OK, "opening the store", &error);
+        for (const Tier &tier : tiers)
+            for (const store_check::Case &one : tier.cases)
+                if (std::string(one.name).find(only) != std::string::npos)
+                    run(tier, one, context, store, run_name + "/", counts);
+        muster_store_release(store);
+        check::expect(muster_context_close(context, check::patience), MUSTER_OK, "closing the context");
+        relay.reset();
+        muster_context_release(context);
+    } catch (const check::Failed &why) {
+        printf("Bail out! %s\n", why.text.c_str());
+        return 2;
+    }
+    printf("1..%d\n# %d passed, %d failed, %d skipped\n", counts.all, counts.all - counts.failed - counts.skipped,
+           counts.failed, counts.skipped);
+    return counts.failed != 0;
+}
+
+int wrong(const char *why, const std::string &what) {
+    fprintf(stderr, "muster store-check: %s%s\n%s", why, what.c_str(), help);
+    return 2;
+}
+
+} // namespace
+
+int store_check_command(const Arguments &arguments) {
+    std::string url, plugin, only;
+    bool pulled = false;
+    for (size_t i = 0; i < arguments.size(); i++) {
+        const std::string &word = arguments[i];
+        const bool more = i + 1 < arguments.size();
+        if (word == "--help" || word == "-h") return fputs(help, stdout) < 0;
+        if (word == "--list") {
+            for (const Tier &tier : tiers)
+                for (const store_check::Case &one : tier.cases) printf("%s: %s\n", tier.name, one.name);
+            return 0;
+        }
+        if (word == "--pulled")
+            pulled = true;
+        else if (word == "--plugin" && more)
+            plugin = arguments[++i];
+        else if (word == "--only" && more)
+            only = arguments[++i];
+        else if (word == "--patience" && more)
+            check::patience *= std::max(1ll, std::stoll(arguments[++i]));
+        else if (word.starts_with("--"))
+            return wrong("no such option: ", word);
+        else if (url.empty())
+            url = word;
+        else
+            return wrong("what is this: ", word);
+    }
+    if (url.empty()) return wrong("what is to be checked?", "");
+    return run_all(url, plugin, only, pulled);
+}

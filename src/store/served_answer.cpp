@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: MIT
+// What hosts answer, and whether that can be so.
+#include "store/served.hpp"
+
+#include <algorithm>
+
+namespace muster {
+
+namespace {
+
+constexpr uint32_t every_capability = MUSTER_STORE_CAN_TRANSACT | MUSTER_STORE_CAN_QUEUE | MUSTER_STORE_CAN_WAIT |
+                                      MUSTER_STORE_CAN_WATCH | MUSTER_STORE_CAN_LEASE | MUSTER_STORE_CAN_MEET;
+
+bool shows_value(const StoreOp &op, bool changed) noexcept {
+    switch (op.kind) {
+    case MUSTER_STORE_NONE:
+    case MUSTER_STORE_GET:
+    case MUSTER_STORE_READ:
+    case MUSTER_STORE_LIST:
+    case MUSTER_STORE_WATCH:
+    case MUSTER_STORE_POP:
+    case MUSTER_STORE_TRY_POP:
+        return true;
+    default:
+        return changed;
+    }
+}
+
+bool may_be_many(const StoreOp &op) noexcept {
+    return op.of_many() && op.kind != MUSTER_STORE_COUNT;
+}
+
+std::string_view view(const void *data, uint64_t size) noexcept {
+    return {static_cast<const char *>(data), size};
+}
+
+// What is wrong with one entry of many, behind `before` of the same operation; or NULL.
+const char *wrong_in_list(const StoreOp &op, const muster_store_entry &entry, const muster_store_entry *before,
+                          uint64_t revision) noexcept {
+    const std::string_view key = view(entry.key, entry.key_bytes);
+    if (entry.key == nullptr || key.empty() || key.size() > store_key_max) return "no key, or a long one";
+    if (!key.starts_with(op.key)) return "a key that does not begin as was asked";
+    if (op.kind == MUSTER_STORE_WATCH) {
+        if (entry.version <= op.version || entry.version > revision) return "a change at another time";
+        if (before != nullptr && before->version > entry.version) return "changes that are not in order";
+        return nullptr;
+    }
+    if ((entry.flags & MUSTER_STORE_PRESENT) == 0) return "a key that is not there";
+    if (!op.value.empty() && key <= op.value) return "a key in front of what was asked";
+    if (before != nullptr && view(before->key, before->key_bytes) >= key) return "keys that are not in order";
+    return nullptr;
+}
+
+const char *wrong_entry(const StoreOp &op, const muster_store_entry &entry, bool changed) noexcept {
+    constexpr uint32_t known = MUSTER_STORE_PRESENT | MUSTER_STORE_FAILED | MUSTER_STORE_MORE;
+    if ((entry.flags & ~known) != 0) return "unknown flags";
+    if (!changed && (entry.flags & MUSTER_STORE_FAILED) != 0) return "a condition that failed in what is done";
+    if ((entry.flags & MUSTER_STORE_FAILED) != 0 && op.condition == MUSTER_STORE_ALWAYS)
+        return "a condition that failed and was not asked for";
+    if (entry.value_bytes > store_value_max || (entry.value_bytes != 0 && entry.value == nullptr))
+        return "a value without a place, or a long one";
+    if (op.of_queue() || may_be_many(op) || op.kind == MUSTER_STORE_COUNT || op.kind == MUSTER_STORE_BARRIER)
+        return nullptr;
+    const bool present = (entry.flags & MUSTER_STORE_PRESENT) != 0;
+    if (op.kind != MUSTER_STORE_DELETE && present != (entry.version != 0))
+        return "a key with no version, or without it";
+    if (changed) return nullptr;
+    if (!present &&
+        (op.waits() || op.kind == MUSTER_STORE_SET || op.kind == MUSTER_STORE_ADD || op.kind == MUSTER_STORE_APPEND))
+        return "a key that has to be there is not";
+    return nullptr;
+}
+
+} // namespace
+
+Result<Ref<StoreResult>> read_answer(const StoreRequest &request, Status status, const muster_store_entry *entries,
+                                     size_t count, uint64_t revision) {
+    const bool changed = status == MUSTER_E_CHANGED;
+    const auto wrong = [&](size_t at, const char *why) {
+        return Error::make(MUSTER_E_ARG, "entry %zu of %zu: %s", at, count, why);
+    };
+    if (entries == nullptr && count != 0) return Error::make(MUSTER_E_ARG, "entries without a place");
+    auto result = make_ref<StoreResult>();
+    result->revision = revision;
+    result->prefix_bytes = request.prefix_bytes();
+    result->entries.reserve(count);
+    const std::vector<StoreOp> &ops = request.ops();
+    size_t at = 0;
+    bool failed = false;
+    for (size_t i = 0; i < ops.size(); i++) {
+        const StoreOp &op = ops[i];
+        const bool many = may_be_many(op) && !changed;
+        const size_t begin = at;
+        for (; at < count && entries[at].op == i && (many || at == begin); at++) {
+            const muster_store_entry &from = entries[at];
+            if (const char *const why = wrong_entry(op, from, changed)) return wrong(at, why);
+            if (many)
+                if (const char *const why = wrong_in_list(op, from, at == begin ? nullptr : &entries[at - 1], revision))
+                    return wrong(at, why);
+            failed = failed || (from.flags & MUSTER_STORE_FAILED) != 0;
+            StoreEntry &entry = result->entries.emplace_back();
+            entry.op = from.op;
+            entry.flags = from.flags;
+            entry.version = from.version;
+            entry.number = from.number;
+            if (many) entry.key = Blob::make(view(from.key, from.key_bytes));
+            const bool present = (from.flags & MUSTER_STORE_PRESENT) != 0;
+            if (present && shows_value(op, changed)) entry.value = Blob::make(view(from.value, from.value_bytes));
+        }
+        if (!many && at == begin)
+            return Error::make(MUSTER_E_ARG, "operation %zu has no entry, or they are not in order", i);
+        if (op.kind == MUSTER_STORE_WATCH && at == begin) return Error::make(MUSTER_E_ARG, "a WATCH without a change");
+    }
+    if (at != count) return wrong(at, "it is too much, or of another operation");
+    if (changed && !failed) return Error::make(MUSTER_E_ARG, "no condition failed");
+    return result;
+}
+
+// What ends without an answer, or with a failure.
+void ServedRequest::end(const Error &why) noexcept {
+    Context &context = scheme_->context();
+    if (operation) return operation->finish({why, {}});
+    if (opening) return opening->done(context, why);
+    if (keeper) keeper->kept(why.status);
+}
+
+// GRANT, KEEP or END.
+Result<void> ServedRequest::lease_done() {
+    if (kind == MUSTER_STORE_REQUEST_KEEP) {
+        keeper->kept(MUSTER_OK);
+        return {};
+    }
+    try {
+        auto result = make_ref<StoreResult>();
+        result->entries.resize(1);
+        result->entries[0].number = static_cast<int64_t>(lease);
+        if (kind == MUSTER_STORE_REQUEST_GRANT) {
+            leases->add(lease, keeper);
+            keeper->begin();
+        }
+        operation->finish({Error(), std::move(result)});
+    } catch (const std::bad_alloc &) { // nobody keeps it: it ends by itself
+        operation->finish({Error::make(MUSTER_E_NOMEM, "out of memory"), {}});
+    }
+    return {};
+}
+
+Result<Ref<ServedRequest>> ServedStores::look(Queue *queue, uint64_t id) {
+    const std::lock_guard hold(lock_);
+    const auto found = requests_.find(id);
+    if (found == requests_.end() || found->second->scheme().queue() != queue || found->second->answered())
+        return Error::make(MUSTER_E_STALE, "request %llu is over, or never was", static_cast<unsigned long long>(id));
+    return found->second;
+}
+
+// It is answered now. False: somebody else was first.
+bool ServedStores::take(ServedRequest &request) noexcept {
+    {
+        const std::lock_guard hold(lock_);
+        const auto found = requests_.find(request.id);
+        if (found == requests_.end() || found->second->answered()) return false;
+        request.state_ = ServedRequest::State::answered;
+        requests_.erase(found);
+    }
+    part_with(request, 0);
+    return true;
+}
+
+Result<void> ServedStores::read(Queue *queue, uint64_t id, muster_store_request &out) {
+    auto request = look(queue, id);
+    if (!request) return request.error();
+    (*request)->tell(out);
+    return {};
+}
+
+Result<void> ServedStores::opened(Queue *queue, uint64_t id, const muster_store_traits &traits) {
+    if ((traits.flags & ~uint32_t{MUSTER_STORE_ELSEWHERE}) != 0 || (traits.capabilities & ~every_capability) != 0)
+        return Error::make(MUSTER_E_ARG, "traits: unknown flags %u or capabilities %u", traits.flags,
+                           traits.capabilities);
+    if (traits.most_ops > store_ops_max || traits.most_request_bytes > store_request_max || traits.least_lease_ns < 0)
+        return Error::make(MUSTER_E_ARG,
+                           "traits: most_ops %u, most_request_bytes %llu or least_lease_ns %lld is out "
+                           "of range",
+                           traits.most_ops, static_cast<unsigned long long>(traits.most_request_bytes),
+                           static_cast<long long>(traits.least_lease_ns));
+    auto request = look(queue, id);
+    if (!request) return request.error();
+    if ((*request)->kind != MUSTER_STORE_REQUEST_OPEN)
+        return Error::make(MUSTER_E_ARG, "request %llu does not ask to open a store",
+                           static_cast<unsigned long long>(id));
+    {
+        const std::lock_guard hold(lock_);
+        const auto found = requests_.find(id);
+        if (found == requests_.end() || found->second->answered())
+            return Error::make(MUSTER_E_STALE, "request %llu is over", static_cast<unsigned long long>(id));
+        found->second->state_ = ServedRequest::State::answered; // and stays, as the store
+        found->second->seen_ = true;
+    }
+    (*request)->opening->done(context_, traits);
+    return {};
+}
+
+Result<void> ServedStores::done(Queue *queue, uint64_t id, Status status, const muster_store_entry *entries,
+                                size_t count, uint64_t revision) {
+    auto found = look(queue, id);
+    if (!found) return found.error();
+    ServedRequest &request = **found;
+    if (request.kind == MUSTER_STORE_REQUEST_OPEN)
+        return Error::make(MUSTER_E_ARG, "request %llu asks to open a store", static_cast<unsigned long long>(id));
+    const bool asked = request.kind == MUSTER_STORE_REQUEST_DO;
+    if (status != MUSTER_OK && (!asked || status != MUSTER_E_CHANGED))
+        return Error::make(MUSTER_E_ARG, "status %d is for muster_store_request_fail()", status);
+    const Error stale = Error::make(MUSTER_E_STALE, "request %llu is over", static_cast<unsigned long long>(id));
+    if (!asked) return take(request) ? request.lease_done() : stale;
+    const StoreRequest &what = request.operation->request;
+    Result<Ref<StoreResult>> result = read_answer(what, status, entries, count, revision);
+    if (!result) {
+        if (!take(request)) return stale;
+        request.end(Error::make(MUSTER_E_PLUGIN, "%s: store %s answers wrongly: %s", what.name(0).c_str(),
+                                request.scheme().name().c_str(), result.error().message));
+        return result.error();
+    }
+    Error how;
+    if (status == MUSTER_E_CHANGED) how = Error::make(status, "%s", what.what_does_not_hold(**result).c_str());
+    if (!take(request)) return stale;
+    request.operation->finish({how, std::move(*result)});
+    return {};
+}
+
+Result<void> ServedStores::fail(Queue *queue, uint64_t id, Status status, uint32_t op, std::string_view text) {
+    auto found = look(queue, id);
+    if (!found) return found.error();
+    ServedRequest &request = **found;
+    const bool asked = request.kind == MUSTER_STORE_REQUEST_DO;
+    if (op != UINT32_MAX && (!asked || op >= request.operation->request.ops().size()))
+        return Error::make(MUSTER_E_ARG, "there is no operation %u", op);
+    if (status == MUSTER_AGAIN && !(request.flags & MUSTER_STORE_LOOK_ONCE))
+        return Error::make(MUSTER_E_ARG, "request %llu may be waited for", static_cast<unsigned long long>(id));
+    const std::string_view said = text.empty() ? std::string_view(muster_status_text(status)) : text;
+    const auto length = static_cast<int>(said.size());
+    Error why;
+    if (status == MUSTER_AGAIN) {
+        const StoreRequest &what = request.operation->request;
+        const std::string names = what.names_of_waits();
+        // It was asked to look once because the store cannot wait, not because the deadline says so.
+        why = request.operation->looks_once()
+                  ? Error::make(MUSTER_AGAIN, "%s: not there", names.c_str())
+                  : Error::make(MUSTER_E_UNSUPPORTED, "%s: not there, and the store cannot wait", names.c_str());
+    } else if (op != UINT32_MAX) {
+        why = Error::make(status, "%s: %.*s", request.operation->request.name(op).c_str(), length, said.data());
+    } else if (asked && text.empty()) {
+        why = Error::make(status, "%s: %.*s", request.operation->request.name(0).c_str(), length, said.data());
+    } else {
+        why = Error::make(status, "%.*s", length, said.data());
+    }
+    if (!take(request)) return Error::make(MUSTER_E_STALE, "request %llu is over", static_cast<unsigned long long>(id));
+    request.end(why);
+    return {};
+}
+
+} // namespace muster
