@@ -4,6 +4,7 @@
 #ifndef MUSTER_MUSTER_H
 #define MUSTER_MUSTER_H
 
+#include <muster/agent.h>
 #include <muster/base.h>
 #include <muster/broker.h>
 #include <muster/context.h>

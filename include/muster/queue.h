@@ -31,8 +31,10 @@ enum muster_completion_kind {
     MUSTER_DONE_STORE = 6,      /**< muster_store_begin() ended; object is the result, if there is one. */
     MUSTER_DONE_LEASE = 7,      /**< muster_store_lease_begin() ended; object is the muster_lease on success. */
     MUSTER_DONE_RENDEZVOUS = 8, /**< muster_rendezvous_begin() ended; object is the round of a join that succeeded. */
+    MUSTER_DONE_AGENT = 9,      /**< An agent is over; see muster_agent_start(). */
     MUSTER_EVENT_READY = 16,    /**< A watched object is ready; events says for what. */
     MUSTER_EVENT_LOG = 17,      /**< A log record; status holds the level, the error argument the text. */
+    MUSTER_EVENT_AGENT = 19,    /**< An agent has made a step; events says which, see muster_agent_start(). */
     MUSTER_REQUEST_OPEN = 32,   /**< Host-served transport: connect to the address; answer by request id. */
     MUSTER_REQUEST_LISTEN = 33, /**< Host-served transport: listen at the address. */
     MUSTER_REQUEST_CLOSE = 34,  /**< Host-served transport or store: a connection, listener or store is over; no answer
@@ -52,7 +54,7 @@ typedef struct muster_completion {
                                RENDEZVOUS with ::MUSTER_OK, of a join: the muster_round. The caller's. Otherwise NULL. */
     uint64_t bytes;       /**< Bytes moved, or the value named at the kind. */
     uint64_t request;     /**< Id of a request, else 0. */
-    uint32_t events;      /**< READY: ::muster_stream_event values, or'ed. */
+    uint32_t events;      /**< READY: ::muster_stream_event values, or'ed. AGENT: a ::muster_agent_event. */
     uint32_t reserved[5]; /**< Zero. */
 } muster_completion;
 

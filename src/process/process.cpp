@@ -4,6 +4,7 @@
 #include "base/uncancelled.hpp"
 #include "context/uv_memory.hpp"
 
+#include <csignal>
 #include <sys/wait.h>
 
 namespace muster {
@@ -37,10 +38,11 @@ class Children final : public ContextPart {
     Process *first_ = nullptr;
 };
 
-Result<Ref<Process>> Process::spawn(Context &context, const muster_process_config &config) {
+Result<Ref<Process>> Process::spawn(Context &context, const muster_process_config &config, Rest rest) {
     // All that may fail for want of memory comes before the child.
     Children::of(context);
     auto process = Ref<Process>::adopt(new Process(context));
+    process->rest_ = rest;
     struct Begin final : Task {
         Ref<Process> process;
         void run() noexcept override { process->begin_watch(); }
@@ -71,7 +73,15 @@ bool Process::look() noexcept {
     if (over_) return true;
     siginfo_t info{};
     // P_PIDFD never means another process, whatever became of the number.
-    const int rc = uncancelled::wait_id(P_PIDFD, static_cast<id_t>(pidfd_.get()), &info, WEXITED | WNOHANG);
+    const auto ask = [&](int options) {
+        return uncancelled::wait_id(P_PIDFD, static_cast<id_t>(pidfd_.get()), &info, WEXITED | WNOHANG | options);
+    };
+    if (rest_ == Rest::ends) {
+        if (ask(WNOWAIT) == 0 && info.si_pid == 0) return false;
+        if (info.si_pid != 0) ::kill(-pid_, SIGKILL); // not reaped yet: the number is still this group's
+        info = {};
+    }
+    const int rc = ask(0);
     if (rc == 0 && info.si_pid == 0) return false;
     if (rc == 0)
         exit_ = {info.si_code == CLD_EXITED ? MUSTER_PROCESS_EXITED : MUSTER_PROCESS_KILLED, info.si_status};

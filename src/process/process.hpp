@@ -12,7 +12,8 @@ namespace muster {
 // released one is still reaped. Whoever notices the end first, the loop or a waiting thread, reaps it.
 class Process final : public Object {
   public:
-    static Result<Ref<Process>> spawn(Context &context, const muster_process_config &config);
+    enum class Rest { lives, ends }; // what is left of its group when it has ended
+    static Result<Ref<Process>> spawn(Context &context, const muster_process_config &config, Rest rest = Rest::lives);
 
     Context &context() const noexcept { return *context_; }
     bool forked() const noexcept { return context_->forked(); }
@@ -33,6 +34,7 @@ class Process final : public Object {
     Ref<Context> context_;
     pid_t pid_ = 0;
     Fd pidfd_;
+    Rest rest_ = Rest::lives;
 
     std::mutex lock_; // for what follows; also held while signalling, so that nobody reaps meanwhile
     bool over_ = false;

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+// What any thread may do with an agent; work.cpp has what its own thread does.
+#include "agent/agent.hpp"
+
+#include "agent/agents.hpp"
+#include "base/thread.hpp"
+
+#include <csignal>
+#include <cstring>
+#include <sys/random.h>
+
+namespace muster {
+
+namespace {
+
+Result<std::string> make_agent_id() {
+    unsigned char bytes[16];
+    if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes)
+        return Error::from_errno(errno, MUSTER_E_SYSTEM, "make a random name for the agent");
+    std::string id;
+    for (const unsigned char byte : bytes)
+        for (const int shift : {4, 0}) id.push_back("0123456789abcdef"[byte >> shift & 15]);
+    return id;
+}
+
+} // namespace
+
+Agent::Agent(Context &context, AgentPlan plan, Queue &queue, uint64_t tag, Ref<Queue> inbox, WorkerFiles files)
+    : context_(&context), plan_(std::move(plan)), queue_(&queue), tag_(tag), inbox_(std::move(inbox)),
+      files_(std::move(files)), workers_(plan_.worker_count) {}
+
+Result<Ref<Agent>> Agent::start(Context &context, AgentPlan plan, Queue &queue, uint64_t tag) {
+    auto id = make_agent_id();
+    if (!id) return id.error();
+    auto files = WorkerFiles::make(plan);
+    if (!files) return files.error();
+    // Places for an exit of each worker, of this start and of the one before, for guards, and for news of commands.
+    auto inbox = Queue::create(context, 2 * plan.worker_count + 256);
+    if (!inbox) return inbox.error();
+    Fd out = std::move(plan.out), err = std::move(plan.err);
+    const auto agent =
+        Ref<Agent>::adopt(new Agent(context, std::move(plan), queue, tag, std::move(*inbox), std::move(*files)));
+    agent->output_ = make_ref<Output>(context, std::move(out), std::move(err));
+    agent->group_.emplace(context, *agent->inbox_, agent->plan_, *agent->files_, *agent->output_, std::move(*id));
+    if (auto ready = agent->group_->prepare(); !ready) return ready.error();
+    agent->show(MUSTER_AGENT_STARTING);
+    if (!Agents::of(context).add(*agent)) return Error::make(MUSTER_E_CLOSED, "the context is closed");
+    agent->retain(); // the thread's
+    if (const int why = start_thread(&body, agent.get())) {
+        agent->release();
+        Agents::of(context).remove(*agent);
+        return Error::from_errno(why, MUSTER_E_NOMEM, "a thread for the agent");
+    }
+    return agent;
+}
+
+void *Agent::body(void *self) {
+    pthread_setname_np(pthread_self(), "muster-agent");
+    const auto agent = Ref<Agent>::adopt(static_cast<Agent *>(self));
+    agent->run();
+    return nullptr;
+}
+
+// Nobody who waits is missed: the thread looks at all commands whenever it wakes up, and one entry is enough for that.
+void Agent::poke() noexcept {
+    Entry entry;
+    entry.completion.kind = MUSTER_DONE_USER;
+    inbox_->try_post(std::move(entry));
+}
+
+Error Agent::wait(Deadline &deadline) noexcept {
+    for (;;) {
+        const uint32_t seen = ended_.seen();
+        {
+            const std::lock_guard hold(lock_);
+            if (over_) return outcome_;
+        }
+        Error not_yet;
+        not_yet.status = MUSTER_AGAIN;
+        if (deadline.look_once()) return not_yet;
+        not_yet.status = context_->sleep(ended_, seen, deadline);
+        if (not_yet.status != MUSTER_OK) return not_yet;
+    }
+}
+
+Status Agent::signal(int number) noexcept {
+    const std::lock_guard hold(lock_);
+    if (over_) return MUSTER_E_STALE;
+    signals_ |= uint64_t{1} << (number - 1);
+    poke();
+    return MUSTER_OK;
+}
+
+Status Agent::stop(int number, int64_t grace_ns, Status why) noexcept {
+    const std::lock_guard hold(lock_);
+    if (over_) return MUSTER_E_STALE;
+    stop_.fresh = true;
+    stop_.number = number != 0 ? number : SIGTERM;
+    stop_.grace_ns = grace_ns < 0 ? plan_.grace_ns : grace_ns;
+    if (stop_.why == MUSTER_OK) stop_.why = why;
+    poke();
+    return MUSTER_OK;
+}
+
+void Agent::state(muster_agent_state &out) noexcept {
+    const std::lock_guard hold(lock_);
+    out = state_;
+}
+
+Status Agent::worker(uint32_t local_rank, muster_agent_worker &out) noexcept {
+    const std::lock_guard hold(lock_);
+    if (local_rank >= workers_.size()) return MUSTER_E_NOT_FOUND;
+    out = workers_[local_rank];
+    return MUSTER_OK;
+}
+
+Status Agent::first_failure(muster_agent_worker &out) noexcept {
+    const std::lock_guard hold(lock_);
+    if (!failure_) return MUSTER_E_NOT_FOUND;
+    out = *failure_;
+    return MUSTER_OK;
+}
+
+Status Agent::failure_text(char *out, size_t capacity, size_t *out_bytes) noexcept {
+    const std::lock_guard hold(lock_);
+    if (!failure_) return MUSTER_E_NOT_FOUND;
+    *out_bytes = failure_text_.size();
+    if (out == nullptr) return MUSTER_OK;
+    if (capacity < failure_text_.size()) return MUSTER_E_LIMIT;
+    memcpy(out, failure_text_.data(), failure_text_.size());
+    return MUSTER_OK;
+}
+
+void AgentHandle::last_reference_gone() noexcept {
+    if (agent_ && agent_->forked()) return; // the parent's
+    if (agent_) agent_->stop(SIGTERM, -1, MUSTER_E_CANCELED);
+    delete this;
+}
+
+} // namespace muster

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include "agent/group.hpp"
+#include "agent/held_port.hpp"
+#include "queue/queue.hpp"
+
+#include <mutex>
+
+namespace muster {
+
+// An agent, from its start to its end. Any thread; the work is done by a thread of its own, which holds a reference.
+class Agent final : public Object, public Listed<Agent> {
+  public:
+    static Result<Ref<Agent>> start(Context &context, AgentPlan plan, Queue &queue, uint64_t tag);
+
+    Context &context() const noexcept { return *context_; }
+    bool forked() const noexcept { return context_->forked(); }
+
+    Error wait(Deadline &deadline) noexcept; // its end, or MUSTER_AGAIN, MUSTER_TIMEOUT
+    Status signal(int number) noexcept;
+    Status stop(int number, int64_t grace_ns, Status why) noexcept; // why: how it ends then
+    Status flush(Deadline &deadline) noexcept { return output_->flush(deadline); }
+
+    void state(muster_agent_state &out) noexcept;
+    Status worker(uint32_t local_rank, muster_agent_worker &out) noexcept;
+    Status first_failure(muster_agent_worker &out) noexcept;
+    Status failure_text(char *out, size_t capacity, size_t *out_bytes) noexcept;
+
+  private:
+    struct Stop {
+        bool fresh = false; // asked for, and not yet begun
+        Status why = MUSTER_OK;
+        int number = 0;
+        int64_t grace_ns = 0;
+    };
+    Agent(Context &context, AgentPlan plan, Queue &queue, uint64_t tag, Ref<Queue> inbox, WorkerFiles files);
+    static void *body(void *self);
+    void poke() noexcept;
+    Status stop_why() noexcept; // MUSTER_OK: nobody has asked for an end
+
+    // The agent's thread.
+    void run() noexcept;
+    Error work();
+    Result<void> settle();
+    Result<void> start_group();
+    void await_failure();
+    void begin_stop(int number, int64_t grace_ns) noexcept;
+    void await_end();
+    void pump(int64_t until_ns);
+    void take_exit(const muster_completion &entry);
+    void serve_commands();
+    void show(uint32_t phase) noexcept;
+    void show_failure(const Worker *failed);
+    void tell(uint32_t event, uint64_t bytes, const Error &detail) noexcept;
+    void end(const Error &outcome) noexcept;
+
+    const Ref<Context> context_;
+    const AgentPlan plan_;
+    const Ref<Queue> queue_; // a slot is reserved until the end
+    const uint64_t tag_;
+    const Ref<Queue> inbox_; // exits of workers, and news of commands
+    Ref<Output> output_;     // set once, before the thread is there
+
+    // The agent's thread, once it is there.
+    std::optional<WorkerFiles> files_;
+    std::optional<WorkerGroup> group_;
+    Standing standing_;
+    HeldPort port_;
+    bool closed_ = false;    // the inbox gives nothing any more
+    int64_t kill_at_ns_ = 0; // while a group is being stopped
+
+    std::mutex lock_;      // for what follows
+    uint64_t signals_ = 0; // to be sent: bit n - 1 for signal n
+    Stop stop_;
+    bool over_ = false;
+    Error outcome_;
+    muster_agent_state state_{};
+    std::vector<muster_agent_worker> workers_;
+    std::optional<muster_agent_worker> failure_;
+    std::string failure_text_;
+    Signal ended_;
+};
+
+// What a handle points to: the agent goes on without it, but only to its end. Any thread.
+class AgentHandle final : public Object {
+  public:
+    void set(Ref<Agent> agent) noexcept { agent_ = std::move(agent); } // once
+    Agent &agent() const noexcept { return *agent_; }
+
+  private:
+    void last_reference_gone() noexcept override;
+    Ref<Agent> agent_;
+};
+
+inline AgentHandle *unwrap(muster_agent *handle) noexcept {
+    return reinterpret_cast<AgentHandle *>(handle);
+}
+inline muster_agent *wrap(AgentHandle *object) noexcept {
+    return reinterpret_cast<muster_agent *>(object);
+}
+
+} // namespace muster

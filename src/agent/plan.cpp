@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+#include "agent/plan.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace muster {
+
+namespace {
+
+constexpr uint32_t most_workers = 1024;
+constexpr int64_t longest_ns = INT64_MAX / 8; // 36 years; sums with it do not overflow
+constexpr uint32_t both_outputs = MUSTER_AGENT_STDOUT | MUSTER_AGENT_STDERR;
+
+std::vector<std::string> copy_list(const char *const *list) {
+    std::vector<std::string> copy;
+    for (; *list != nullptr; list++) copy.emplace_back(*list);
+    return copy;
+}
+
+// A text that is shown, becomes a variable and part of a path.
+Result<void> read_name(const char *given, const char *field, size_t most, std::string &name) {
+    if (given == nullptr) return {};
+    const size_t bytes = strnlen(given, most + 1);
+    if (bytes == 0 || bytes > most)
+        return Error::make(MUSTER_E_ARG, "%s has %s bytes, not 1 to %zu", field, bytes == 0 ? "no" : "more", most);
+    for (const char *c = given; *c != '\0'; c++)
+        if (static_cast<unsigned char>(*c) < 0x20 || *c == 0x7f)
+            return Error::make(MUSTER_E_ARG, "%s has a control character", field);
+    name = given;
+    return {};
+}
+
+Result<void> check_numbers(const muster_agent_config &config) noexcept {
+    if (config.flags & ~uint32_t{MUSTER_AGENT_NO_GUARD})
+        return Error::make(MUSTER_E_ARG, "flags has unknown bits: 0x%x", config.flags);
+    if (config.worker_count > most_workers)
+        return Error::make(MUSTER_E_ARG, "worker_count is %u, more than %u", config.worker_count, most_workers);
+    if (config.grace_ns < 0)
+        return Error::make(MUSTER_E_ARG, "grace_ns is %lld", static_cast<long long>(config.grace_ns));
+    if (config.filed & ~both_outputs) return Error::make(MUSTER_E_ARG, "filed has unknown bits: 0x%x", config.filed);
+    if (config.shown & ~both_outputs) return Error::make(MUSTER_E_ARG, "shown has unknown bits: 0x%x", config.shown);
+    if (config.filed != 0 && config.log_dir == nullptr)
+        return Error::make(MUSTER_E_ARG, "filed is set, but there is no log_dir");
+    for (const uint64_t zero : config.reserved)
+        if (zero != 0) return Error::make(MUSTER_E_ARG, "muster_agent_config: reserved is zero");
+    return {};
+}
+
+Result<Fd> keep(int32_t plus_one, int standard, const char *field) noexcept {
+    if (plus_one < 0) return Error::make(MUSTER_E_ARG, "%s is %d", field, plus_one);
+    auto copy = duplicate(plus_one > 0 ? plus_one - 1 : standard, field);
+    if (!copy) return copy.error();
+    return Fd(*copy);
+}
+
+} // namespace
+
+Result<AgentPlan> read_plan(const muster_agent_config &config) {
+    if (auto right = check_numbers(config); !right) return right.error();
+    if (!config.argv || !config.argv[0] || !*config.argv[0]) return Error::make(MUSTER_E_ARG, "argv names no program");
+    AgentPlan plan;
+    plan.argv = copy_list(config.argv);
+    plan.environment = copy_list(config.envp ? config.envp : environ);
+    if (config.directory) plan.directory = config.directory;
+    plan.guard = (config.flags & MUSTER_AGENT_NO_GUARD) == 0;
+    if (config.worker_count) plan.worker_count = config.worker_count;
+    plan.max_restarts = config.max_restarts;
+    if (config.grace_ns) plan.grace_ns = std::min(config.grace_ns, longest_ns);
+    plan.filed = config.filed;
+    plan.shown = config.shown;
+    Result<void> named = read_name(config.run_id, "run_id", 256, plan.run_id);
+    if (named) named = read_name(config.role, "role", 64, plan.role);
+    if (named) named = read_name(config.log_dir, "log_dir", 3000, plan.log_dir);
+    if (named) named = read_name(config.local_address, "local_address", 255, plan.local_address);
+    if (!named) return named.error();
+    if (plan.shown & MUSTER_AGENT_STDOUT) {
+        auto out = keep(config.out_fd_plus_one, STDOUT_FILENO, "out_fd_plus_one");
+        if (!out) return out.error();
+        plan.out = std::move(*out);
+    }
+    if (plan.shown & MUSTER_AGENT_STDERR) {
+        auto err = keep(config.err_fd_plus_one, STDERR_FILENO, "err_fd_plus_one");
+        if (!err) return err.error();
+        plan.err = std::move(*err);
+    }
+    return plan;
+}
+
+} // namespace muster

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT
+// The agent's own thread.
+#include "agent/agents.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+
+namespace muster {
+
+namespace {
+
+constexpr int64_t never = INT64_MAX;
+constexpr int64_t after_kill_ns = 10'000'000'000; // a process inside the kernel may take its time
+
+} // namespace
+
+void Agent::run() noexcept {
+    Error outcome;
+    try {
+        outcome = work();
+    } catch (const std::bad_alloc &) {
+        outcome = Error::make(MUSTER_E_NOMEM, "out of memory");
+    } catch (const std::exception &failed) {
+        outcome = Error::make(MUSTER_E_INTERNAL, "unexpected exception: %s", failed.what());
+    }
+    if (group_->running() > 0) group_->kill_and_wait();
+    end(outcome);
+}
+
+// Starts the group until it succeeds, or there is no use in another start.
+Error Agent::work() {
+    for (uint32_t restarts = 0;; restarts++) {
+        standing_.restarts = restarts;
+        Result<void> started = settle();
+        if (started && stop_why() == MUSTER_OK) started = start_group();
+        if (started) await_failure();
+        if (group_->running() > 0 && stop_why() == MUSTER_OK) begin_stop(SIGTERM, plan_.grace_ns);
+        await_end();
+        const Worker *const failed = earliest_failure(group_->workers());
+        show_failure(failed);
+        if (stop_why() == MUSTER_E_CLOSED) return Error::make(MUSTER_E_CLOSED, "the context was closed");
+        if (stop_why() != MUSTER_OK) return Error::make(stop_why(), "stopped");
+        if (!started) return started.error();
+        if (failed == nullptr) return {};
+        const Error error = failure_error(*failed);
+        if (restarts == plan_.max_restarts) return error;
+        tell(MUSTER_AGENT_RESTARTING, restarts + 1, error);
+    }
+}
+
+// Finds out who the workers of this node are among all.
+Result<void> Agent::settle() {
+    standing_.world_size = standing_.role_world_size = plan_.worker_count;
+    standing_.master_address = plan_.local_address;
+    auto port = HeldPort::find();
+    if (!port) return port.error();
+    standing_.master_port = port->number();
+    port_ = std::move(*port);
+    return {};
+}
+
+Result<void> Agent::start_group() {
+    standing_.round++;
+    show(MUSTER_AGENT_STARTING);
+    port_.let_go();
+    auto started = group_->start(standing_);
+    show(MUSTER_AGENT_RUNNING);
+    if (started) tell(MUSTER_AGENT_STARTED, standing_.round, {});
+    return started;
+}
+
+// Until all have ended, one has failed, or somebody wants an end.
+void Agent::await_failure() {
+    while (group_->running() > 0 && stop_why() == MUSTER_OK && earliest_failure(group_->workers()) == nullptr)
+        pump(never);
+}
+
+void Agent::begin_stop(int number, int64_t grace_ns) noexcept {
+    show(MUSTER_AGENT_STOPPING);
+    group_->begin_stop(number);
+    const int64_t now = now_ns();
+    kill_at_ns_ = grace_ns > never - now ? never : now + grace_ns;
+}
+
+// Until all have ended that are being stopped.
+void Agent::await_end() {
+    serve_commands(); // an end may be wanted of a group that was just being started
+    bool killed = false;
+    while (group_->running() > 0 && !closed_) {
+        if (now_ns() < kill_at_ns_) {
+            pump(kill_at_ns_);
+        } else if (!killed) {
+            group_->kill();
+            killed = true;
+            kill_at_ns_ = now_ns() + after_kill_ns;
+        } else {
+            context_->log(MUSTER_LOG_ERROR, "workers do not end after SIGKILL; they are left alone");
+            break;
+        }
+    }
+    if (group_->running() > 0)
+        group_->kill_and_wait();
+    else
+        group_->all_over();
+    show(MUSTER_AGENT_STOPPING);
+}
+
+// Takes what has come, or waits for it up to a point in time.
+void Agent::pump(int64_t until_ns) {
+    Deadline deadline(until_ns == never ? -1 : std::max<int64_t>(0, until_ns - now_ns()));
+    muster_completion entry;
+    const Status status = inbox_->next(deadline, &entry, nullptr);
+    if (status < 0) {
+        closed_ = true;
+        const std::lock_guard hold(lock_);
+        stop_.why = MUSTER_E_CLOSED;
+    }
+    if (status != MUSTER_OK) return;
+    if (entry.kind == MUSTER_DONE_EXIT) take_exit(entry);
+    serve_commands();
+}
+
+void Agent::take_exit(const muster_completion &entry) {
+    const muster_process_exit exit{static_cast<int32_t>(entry.bytes >> 32), static_cast<int32_t>(entry.bytes)};
+    if (!group_->take_exit(entry.tag, entry.status, exit)) return;
+    const uint32_t local_rank = WorkerGroup::local_rank_of(entry.tag);
+    const Worker &worker = group_->workers()[local_rank];
+    {
+        const std::lock_guard hold(lock_);
+        workers_[local_rank] = worker.told;
+        state_.running = group_->running();
+    }
+    const bool good = worker.told.state == MUSTER_WORKER_SUCCEEDED;
+    tell(MUSTER_AGENT_WORKER_ENDED, local_rank, good ? Error() : failure_error(worker));
+}
+
+void Agent::serve_commands() {
+    uint64_t signals = 0;
+    Stop stop;
+    {
+        const std::lock_guard hold(lock_);
+        signals = std::exchange(signals_, 0);
+        stop = stop_;
+        stop_.fresh = false;
+    }
+    for (int number = 1; signals != 0; number++, signals >>= 1)
+        if (signals & 1) group_->signal(number);
+    if (stop.fresh && group_->running() > 0) begin_stop(stop.number, stop.grace_ns);
+}
+
+Status Agent::stop_why() noexcept {
+    const std::lock_guard hold(lock_);
+    return stop_.why;
+}
+
+void Agent::show(uint32_t phase) noexcept {
+    const std::lock_guard hold(lock_);
+    state_.phase = phase;
+    state_.worker_count = plan_.worker_count;
+    state_.running = group_->running();
+    state_.restarts = standing_.restarts;
+    state_.group_rank = standing_.group_rank;
+    state_.group_world_size = standing_.group_world_size;
+    state_.first_rank = standing_.first_rank;
+    state_.world_size = standing_.world_size;
+    state_.round = standing_.round;
+    state_.master_port = standing_.master_port;
+    const size_t size = std::min(standing_.master_address.size(), sizeof state_.master_address - 1);
+    memcpy(state_.master_address, standing_.master_address.data(), size);
+    state_.master_address[size] = '\0';
+    for (size_t i = 0; i < workers_.size(); i++) workers_[i] = group_->workers()[i].told;
+}
+
+void Agent::show_failure(const Worker *failed) {
+    if (failed == nullptr) return;
+    const std::lock_guard hold(lock_);
+    failure_ = failed->told;
+    failure_text_ = failed->report.callstack.empty() ? failed->report.message : failed->report.callstack;
+}
+
+void Agent::tell(uint32_t event, uint64_t bytes, const Error &detail) noexcept {
+    Entry entry;
+    entry.completion.kind = MUSTER_EVENT_AGENT;
+    entry.completion.tag = tag_;
+    entry.completion.bytes = bytes;
+    entry.completion.events = event;
+    entry.completion.status = detail.status;
+    entry.error = detail;
+    queue_->try_post(std::move(entry));
+}
+
+void Agent::end(const Error &outcome) noexcept {
+    show(MUSTER_AGENT_ENDED);
+    group_.reset(); // the guard has nothing to do any more
+    files_.reset();
+    output_->end();
+    {
+        const std::lock_guard hold(lock_);
+        over_ = true;
+        outcome_ = outcome;
+    }
+    Entry entry;
+    entry.completion.kind = MUSTER_DONE_AGENT;
+    entry.completion.tag = tag_;
+    entry.completion.status = outcome.status;
+    entry.error = outcome;
+    queue_->complete(std::move(entry));
+    context_->notify(ended_);
+    Agents::of(*context_).remove(*this);
+}
+
+} // namespace muster
