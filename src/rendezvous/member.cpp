@@ -15,21 +15,6 @@ bool gives_way(const muster_rendezvous_event &before, const muster_rendezvous_ev
 }
 } // namespace
 
-muster_rendezvous_event make_event(uint32_t kind, uint64_t round, uint32_t rank, uint32_t count,
-                                   std::string_view text) {
-    muster_rendezvous_event event{};
-    event.kind = kind;
-    event.round = round;
-    event.rank = rank;
-    event.count = count;
-    static_assert(sizeof event.text == sizeof Error().message);
-    const Error cut =
-        Error::make(MUSTER_OK, "%.*s", static_cast<int>(std::min<size_t>(text.size(), 1024)), text.data());
-    event.text_bytes = cut.message_bytes;
-    std::memcpy(event.text, cut.message, sizeof event.text);
-    return event;
-}
-
 void Member::open_events() noexcept {
     if (settings.queue) settings.queue->attach(*this, settings.tag);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // One member of a run, whatever decides who is in: what it was opened with, its calls, its events.
+#include "rendezvous/event.hpp"
 #include "rendezvous/operation.hpp"
 
 #include <deque>
@@ -59,9 +60,6 @@ class Member : public Object, private Source {
     uint64_t cancels_ = 0;
     muster_rendezvous_state state_{};
 };
-
-// Text of an event, cut where it is too long.
-muster_rendezvous_event make_event(uint32_t kind, uint64_t round, uint32_t rank, uint32_t count, std::string_view text);
 
 // What the host holds.
 class Rendezvous final : public Object {

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// A member as a machine: (state, event, now) -> (state, actions). It has no threads, no clock and no connections;
+// whoever drives it brings these, asks the store what it wants asked, and tells it the answers.
+//
+// What a member wants its record in the store to be is compared with what it is, and written, one write at a time. All
+// else follows from what the member sees there.
+#include "rendezvous/ask.hpp"
+#include "rendezvous/event.hpp"
+#include "rendezvous/leader.hpp"
+#include "rendezvous/records.hpp"
+
+#include <map>
+#include <memory>
+
+namespace muster {
+
+struct MachineSettings {
+    std::string run; // for texts: rendezvous "job"
+    std::string id;  // of the member, no two are the same; all as long
+    std::string address, order_key;
+    uint32_t preferred = UINT32_MAX;
+    RunConfig config;
+    int64_t keep_alive_ns = 0;
+};
+
+// What the driver has to do; in order.
+struct Action {
+    enum Kind {
+        ask,       // `tag`, `ops`: a request without a deadline; answer() later
+        lease,     // `tag`, `ttl_ns`, `manual`: make a lease; answer() later, the entry has the number
+        end_lease, // `number`
+        withdraw,  // `tag`: the answer is not wanted any more
+        finish,    // `tag`: a call, with `error`
+        begin,     // `tag`: a join, with `place`: the round begins for this member
+        over,      // the round is over for this member, `error` says why
+        tell,      // `event`
+    } kind;
+    uint64_t tag = 0, number = 0;
+    AskOps ops = {};
+    int64_t ttl_ns = 0;
+    bool manual = false;
+    Error error = {};
+    Place place = {};
+    muster_rendezvous_event event = {};
+};
+
+class Machine final : private LeaderHost {
+  public:
+    explicit Machine(MachineSettings settings) : settings_(std::move(settings)) {}
+
+    // Events; each may add actions.
+    void call(uint64_t id, uint32_t what, const std::string &reason, int64_t now_ns);
+    void stop(uint64_t id, Status why, double seconds, int64_t now_ns);
+    void answer(uint64_t tag, const StoreAnswer &answer, int64_t now_ns);
+    void wake(int64_t now_ns);
+    void release(int64_t now_ns); // the host has let go: everything ends
+
+    std::vector<Action> take_actions() { return std::exchange(actions_, {}); }
+    int64_t wake_at_ns() const noexcept; // INT64_MAX: never
+    bool idle() const noexcept { return asked_.empty(); }
+    muster_rendezvous_state state(int64_t now_ns) const;
+    bool leads() const noexcept { return leader_ != nullptr && leader_->ready(); }
+    uint64_t lease() const noexcept { return lease_; }
+
+  private:
+    enum class Phase { out, seeking, in };
+    enum class Want { nothing, seeking, exiting, left };
+    enum class What {
+        grant,
+        enter,
+        write,
+        watch_everybody,
+        watch_place,
+        look,
+        lead,
+        abort,
+        close,
+        of_leader,
+        grant_of_leader
+    };
+    struct Asked {
+        What what;
+        uint64_t detail; // a call, a ticket, or what the leader makes of it
+        AskOps ops;
+        int64_t ttl_ns = 0;
+        bool manual = false;
+        int64_t again_at_ns = INT64_MAX, failing_since_ns = 0;
+        bool under_way = true;
+    };
+
+    // ---- asking
+    uint64_t ask(What what, AskOps ops, uint64_t detail = 0);
+    uint64_t ask_lease(What what, int64_t ttl_ns, bool manual, uint64_t detail = 0);
+    void submit(uint64_t tag, Asked &asked);
+    bool under_way(What what) const noexcept;
+    void withdraw(What what);
+    bool try_again(Asked &asked, const StoreAnswer &answer);
+
+    // ---- answers
+    void take(const Asked &asked, const StoreAnswer &answer);
+    void entered(const Asked &asked, const StoreAnswer &answer);
+    void written(const Asked &asked, const StoreAnswer &answer);
+    void watched(const Asked &asked, const StoreAnswer &answer);
+    void led(const Asked &asked, const StoreAnswer &answer);
+    void was_aborted(const Asked &asked, const StoreAnswer &answer);
+    void was_closed(const Asked &asked, const StoreAnswer &answer);
+
+    // ---- what is seen
+    void see(std::string_view key, bool present, uint64_t version, uint64_t revision, std::string_view value);
+    void see_entries(const AskOps &ops, const StoreAnswer &answer);
+    void look_around(); // after all that one answer shows was seen
+    void see_round();
+    void see_note();
+    void see_closed();
+    void see_place();
+    void watch(What what, uint64_t revision);
+    void look();
+
+    // ---- what is wanted
+    void sync();
+    AskOp set_record(MemberRecord::State state) const;
+    bool record_written(const StoreAnswer &answer, size_t index, const AskOps &ops);
+    void seek_anew();
+    void go_out();
+    void settled();
+    void end_exit(const std::string &why);
+    void stop_watching();
+    void lose_lease();
+    void lose_store(const Error &why);
+    bool takes_part() const noexcept;
+    void consider_leading();
+    void stop_leading();
+    void settle_leader();
+    void finish(uint64_t &call, const Error &error); // if it is one; then it is none any more
+    void finish(uint64_t &&call, const Error &error);
+    void round_over(Status status, const std::string &why);
+    void tell(uint32_t kind, uint32_t rank, uint32_t count, std::string_view text);
+    std::string where() const { return settings_.run; }
+
+    // ---- LeaderHost
+    void ask_for_leader(uint64_t detail, AskOps ops) override { ask(What::of_leader, std::move(ops), detail); }
+    void lease_for_leader(uint64_t detail, int64_t ttl_ns) override {
+        ask_lease(What::grant_of_leader, ttl_ns, true, detail);
+    }
+    void end_lease_of_leader(uint64_t lease) override;
+    void leader_sees(std::string_view key, bool present, uint64_t version, uint64_t revision,
+                     std::string_view value) override;
+    void leader_ends() override { leader_over_ = true; }
+    void leader_fails(const Error &error) override { failed_ = error; }
+
+    const MachineSettings settings_;
+    std::vector<Action> actions_;
+    std::map<uint64_t, Asked> asked_;
+    uint64_t next_tag_ = 1;
+
+    Phase phase_ = Phase::out;
+    Want want_ = Want::nothing, have_ = Want::nothing; // have: what the store is known to have
+    uint64_t ticket_ = 0, have_ticket_ = 0, lease_ = 0;
+    uint64_t record_version_ = 0;
+    bool place_written_ = false, place_gone_ = false; // on this lease
+    bool released_ = false, looked_ = false;          // looked: what was seen last was seen at one moment
+    uint64_t position_call_ = 0;
+    uint32_t position_what_ = 0; // of the call: join, leave or exit
+    Place place_;                // of the round the member is in, or was
+    uint64_t old_round_ = 0;
+    uint32_t old_rank_ = 0;
+
+    std::map<std::string, uint64_t, std::less<>> seen_; // keys, and the revision of what was seen of them last
+    uint64_t leader_version_ = 0;
+    std::string leader_id_, round_bytes_;
+    uint64_t round_version_ = 0, note_version_ = 0;
+    std::optional<RoundRecord> round_;
+    std::optional<Note> note_;
+    std::optional<ClosedRecord> closed_;
+    std::optional<Place> mine_;
+    std::string mine_bytes_;
+    bool closed_told_ = false;
+    int64_t last_call_end_ns_ = -1, now_ns_ = 0;
+    size_t gone_told_ = 0;
+    uint32_t left_told_ = 0, dead_told_ = 0, waiting_told_ = 0, seeking_told_ = 0;
+    bool called_told_ = false;
+
+    std::unique_ptr<Leader> leader_;
+    bool leader_over_ = false;
+    Error failed_;
+};
+
+} // namespace muster

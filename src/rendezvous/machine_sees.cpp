@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: MIT
+// What follows for a member from what it sees in the store.
+#include "rendezvous/machine.hpp"
+
+#include <algorithm>
+
+namespace muster {
+
+// ---- what is seen ---------------------------------------------------------------------------------------------------
+
+// Answers overtake each other: what is older than what was seen of a key does not count.
+void Machine::see(std::string_view key, bool present, uint64_t version, uint64_t revision, std::string_view value) {
+    auto found = seen_.find(key);
+    if (found == seen_.end()) found = seen_.emplace(std::string(key), 0).first;
+    if (revision < found->second) return;
+    found->second = revision;
+    if (key == keys::leader) {
+        leader_version_ = present ? version : 0;
+        leader_id_ = present ? std::string(value) : std::string();
+        if (leader_ && (leader_id_ != settings_.id || leader_version_ != leader_->term())) leader_over_ = true;
+    } else if (key == keys::round) {
+        round_ = present ? RoundRecord::read(value) : std::nullopt;
+        round_version_ = present ? version : 0;
+        if (leader_) leader_->see_round(round_, round_version_);
+    } else if (key == keys::note) {
+        note_ = present ? Note::read(value) : std::nullopt;
+        note_version_ = present ? version : 0;
+        last_call_end_ns_ = note_ && note_->called ? now_ns_ + note_->last_call_left_ns : -1;
+    } else if (key == keys::closed) {
+        closed_ = present ? ClosedRecord::read(value) : std::nullopt;
+        if (present && !closed_) closed_ = ClosedRecord{}; // not to be understood, but there
+        if (leader_) leader_->see_closed(closed_.has_value());
+    } else if (key == keys::place(settings_.id)) {
+        mine_ = present ? Place::read(value) : std::nullopt;
+        mine_bytes_ = present ? std::string(value) : std::string();
+        place_gone_ = !present;
+    }
+}
+
+// Of READ, of SET where it was done, and of whatever failed.
+void Machine::see_entries(const AskOps &ops, const StoreAnswer &answer) {
+    const bool done = answer.error.status == MUSTER_OK;
+    for (const StoreEntry &entry : answer.result->entries) {
+        const AskOp &op = ops[entry.op];
+        const bool set = op.kind == MUSTER_STORE_SET;
+        if (op.kind == MUSTER_STORE_DELETE) continue;
+        see(op.key, entry.version != 0, entry.version, answer.result->revision,
+            done && set   ? std::string_view(op.value)
+            : entry.value ? entry.value->bytes()
+                          : std::string_view());
+    }
+}
+
+void Machine::watch(What what, uint64_t revision) {
+    AskOp op{MUSTER_STORE_WATCH, what == What::watch_place ? keys::place(settings_.id) : std::string(keys::everybody)};
+    op.version = revision;
+    ask(what, {op});
+}
+
+void Machine::look() {
+    ask(What::look, {{MUSTER_STORE_READ, keys::leader},
+                     {MUSTER_STORE_READ, keys::round},
+                     {MUSTER_STORE_READ, keys::note},
+                     {MUSTER_STORE_READ, keys::closed},
+                     {MUSTER_STORE_READ, keys::place(settings_.id)}});
+}
+
+void Machine::look_around() {
+    if (place_gone_ && place_written_) lose_lease();
+    see_place();
+    see_closed();
+    see_round();
+    see_note();
+    consider_leading();
+}
+
+// Is there a place in a round for the join that waits?
+void Machine::see_place() {
+    if (phase_ != Phase::seeking || !mine_ || mine_->ticket != ticket_ || mine_->attempt.number == 0) return;
+    const bool same = round_ && round_->attempt == mine_->attempt;
+    // Two watches: the record of the round may come later. Where both were written by one request it will not differ.
+    if ((same && !round_->aborted) || (mine_->whole && (!round_ || round_->attempt.number < mine_->attempt.number))) {
+        phase_ = Phase::in;
+        place_ = *mine_;
+        old_round_ = place_.attempt.number;
+        old_rank_ = place_.rank;
+        gone_told_ = 0;
+        left_told_ = dead_told_ = waiting_told_ = 0;
+        actions_.push_back({.kind = Action::begin, .tag = position_call_, .place = place_});
+        position_call_ = 0;
+        return tell(MUSTER_RENDEZVOUS_COMPLETE, place_.rank, place_.world, {});
+    }
+    if (!round_ || (!same && round_->attempt.number <= mine_->attempt.number)) return; // it comes, or comes to nothing
+    // The round is over before it was seen here.
+    if (same || looked_) return seek_anew();
+    if (!under_way(What::look)) look();
+}
+
+void Machine::see_closed() {
+    if (!closed_) closed_told_ = false;
+    if (!closed_ || closed_told_) return;
+    closed_told_ = true;
+    tell(MUSTER_RENDEZVOUS_CLOSED, UINT32_MAX, 0, closed_->text());
+    if (phase_ != Phase::seeking) return;
+    finish(position_call_, Error::make(MUSTER_E_CLOSED, "%s: join: %s", where().c_str(), closed_->text().c_str()));
+    go_out();
+    sync();
+}
+
+void Machine::see_round() {
+    if (phase_ != Phase::in || !round_) return;
+    const bool same = round_->attempt == place_.attempt;
+    if (same ? !round_->aborted : round_->attempt.number <= place_.attempt.number) return;
+    std::string why = "round " + std::to_string(round_->attempt.number) + " is under way";
+    if (same)
+        why = "aborted by " + (round_->author.empty() ? std::string("a member without address") : round_->author) +
+              (round_->reason.empty() ? "" : ": " + round_->reason);
+    tell(MUSTER_RENDEZVOUS_ABORTED, UINT32_MAX, 0, why);
+    round_over(MUSTER_E_STALE, why);
+    phase_ = Phase::out;
+    if (want_ == Want::exiting) want_ = Want::nothing;
+    end_exit(why);
+}
+
+void Machine::see_note() {
+    if (!note_) return;
+    if (phase_ == Phase::seeking) {
+        if (note_->seeking != seeking_told_) tell(MUSTER_RENDEZVOUS_JOINED, UINT32_MAX, note_->seeking, {});
+        if (note_->called && !called_told_) tell(MUSTER_RENDEZVOUS_LAST_CALL, UINT32_MAX, note_->seeking, {});
+        seeking_told_ = note_->seeking;
+        called_told_ = note_->called;
+    }
+    if (phase_ != Phase::in || note_->round != place_.attempt.number) return;
+    constexpr const char *died = "its lease is over: it died, or was not heard of in time";
+    const auto lost = [&](bool dead, uint32_t rank, uint32_t count) {
+        if (rank == place_.rank) return;
+        tell(dead ? MUSTER_RENDEZVOUS_DEAD : MUSTER_RENDEZVOUS_LEFT, rank, count, dead ? died : "");
+    };
+    for (; gone_told_ < note_->gone.size(); gone_told_++) {
+        const Note::Gone &one = note_->gone[gone_told_];
+        (one.dead ? dead_told_ : left_told_)++;
+        lost(one.dead, one.rank, 1);
+    }
+    if (note_->left > left_told_) lost(false, UINT32_MAX, note_->left - std::exchange(left_told_, note_->left));
+    if (note_->dead > dead_told_) lost(true, UINT32_MAX, note_->dead - std::exchange(dead_told_, note_->dead));
+    if (note_->waiting != waiting_told_) {
+        waiting_told_ = note_->waiting;
+        tell(MUSTER_RENDEZVOUS_WAITING, UINT32_MAX, waiting_told_, {});
+    }
+    if (position_what_ == MUSTER_RENDEZVOUS_EXIT && note_->exited >= place_.attempt.number)
+        finish(position_call_, Error());
+}
+
+// ---- what is wanted
+// ---------------------------------------------------------------------------------------------------
+
+// On the version that is known: a request that was given up, and comes to the store late, does nothing.
+AskOp Machine::set_record(MemberRecord::State state) const {
+    const MemberRecord record{
+        state, ticket_, lease_, old_round_, old_rank_, settings_.preferred, settings_.address, settings_.order_key};
+    return AskOp{MUSTER_STORE_SET, keys::member(settings_.id), record.write()}
+        .if_version(record_version_)
+        .on_lease(lease_);
+}
+
+// Makes the record in the store what it is to be.
+void Machine::sync() {
+    if (released_ || under_way(What::grant) || under_way(What::enter) || under_way(What::write)) return;
+    switch (want_) {
+    case Want::nothing:
+        return;
+    case Want::left: {
+        if (lease_ == 0 || have_ == Want::nothing || have_ == Want::left) return settled();
+        AskOps ops{set_record(MemberRecord::left)};
+        if (leader_) ops.push_back(AskOp{MUSTER_STORE_DELETE, keys::leader}.if_version(leader_->term()));
+        ask(What::write, std::move(ops), static_cast<uint64_t>(Want::left));
+        return;
+    }
+    case Want::exiting:
+        if (have_ == Want::exiting || lease_ == 0) return;
+        ask(What::write, {set_record(MemberRecord::exiting)}, static_cast<uint64_t>(Want::exiting));
+        return;
+    case Want::seeking:
+        break;
+    }
+    if (lease_ == 0) {
+        ask_lease(What::grant, settings_.keep_alive_ns, false);
+        return;
+    }
+    if (have_ == Want::seeking && have_ticket_ == ticket_) return;
+    const AskOp set = set_record(MemberRecord::seeking);
+    if (have_ != Want::nothing && have_ticket_ == ticket_) { // it does not exit after all
+        ask(What::write, {set}, static_cast<uint64_t>(Want::seeking));
+        return;
+    }
+    AskOps ops{AskOp{MUSTER_STORE_NONE, keys::config}.if_value(settings_.config.write()),
+               AskOp{MUSTER_STORE_NONE, keys::closed}.if_absent(),
+               set,
+               {MUSTER_STORE_READ, keys::leader},
+               {MUSTER_STORE_READ, keys::round},
+               {MUSTER_STORE_READ, keys::note}};
+    // Goes with the lease: so this member learns when it is taken for dead.
+    if (!place_written_)
+        ops.push_back(
+            AskOp{MUSTER_STORE_SET, keys::place(settings_.id), Place{ticket_, {}, 0, 0, {}, false}.write()}.on_lease(
+                lease_));
+    ask(What::enter, std::move(ops), ticket_);
+}
+
+void Machine::seek_anew() {
+    ticket_++;
+    sync();
+}
+
+void Machine::go_out() {
+    phase_ = Phase::out;
+    want_ = Want::left;
+}
+
+// It is out, and the store knows.
+void Machine::settled() {
+    want_ = have_ = Want::nothing;
+    stop_watching();
+    if (lease_ != 0) actions_.push_back({.kind = Action::end_lease, .number = std::exchange(lease_, 0)});
+    if (position_what_ == MUSTER_RENDEZVOUS_LEAVE) finish(position_call_, Error());
+}
+
+void Machine::stop_watching() {
+    stop_leading();
+    for (const What what : {What::watch_everybody, What::watch_place, What::look, What::lead}) withdraw(what);
+    place_written_ = place_gone_ = false;
+    record_version_ = 0;
+    mine_.reset();
+    note_.reset();
+    leader_version_ = 0;
+}
+
+// This member was taken for dead.
+void Machine::lose_lease() {
+    if (lease_ != 0) actions_.push_back({.kind = Action::end_lease, .number = std::exchange(lease_, 0)});
+    have_ = Want::nothing;
+    record_version_ = 0;
+    place_written_ = place_gone_ = false;
+    mine_.reset();
+    stop_leading();
+    for (const What what : {What::enter, What::write, What::lead}) withdraw(what);
+    if (phase_ == Phase::seeking) return seek_anew();
+    if (phase_ == Phase::in) {
+        const std::string why = "this member was taken for dead";
+        tell(MUSTER_RENDEZVOUS_EXPELLED, place_.rank, 0, why);
+        round_over(MUSTER_E_STALE, why);
+        phase_ = Phase::out;
+        end_exit(why);
+    }
+    settled();
+}
+
+void Machine::end_exit(const std::string &why) {
+    if (position_what_ == MUSTER_RENDEZVOUS_EXIT)
+        finish(position_call_, Error::make(MUSTER_E_STALE, "%s: exit: round %llu: %s", where().c_str(),
+                                           static_cast<unsigned long long>(place_.attempt.number), why.c_str()));
+}
+
+void Machine::lose_store(const Error &why) {
+    tell(MUSTER_RENDEZVOUS_LOST, UINT32_MAX, 0, {why.message, why.message_bytes});
+    Error error =
+        Error::make(why.status, "%s: %.*s", where().c_str(), static_cast<int>(why.message_bytes), why.message);
+    error.os_errno = why.os_errno;
+    finish(position_call_, error);
+    for (auto &[tag, asked] : asked_) {
+        if (asked.what == What::abort || asked.what == What::close) finish(asked.detail, error);
+        if (asked.under_way) actions_.push_back({.kind = Action::withdraw, .tag = tag});
+    }
+    asked_.clear();
+    if (phase_ == Phase::in) round_over(MUSTER_E_STALE, "the store is lost");
+    phase_ = Phase::out;
+    leader_.reset();
+    settled();
+}
+
+// ---- leading
+// ------------------------------------------------------------------------------------------------------------
+
+bool Machine::takes_part() const noexcept {
+    return lease_ != 0 && have_ != Want::nothing && have_ != Want::left && want_ != Want::left;
+}
+
+void Machine::consider_leading() {
+    if (leader_ || !takes_part() || under_way(What::lead)) return;
+    if (leader_version_ != 0 && leader_id_ != settings_.id) return;
+    if (!under_way(What::watch_everybody)) return; // what was seen may be old
+    ask(What::lead, {AskOp{MUSTER_STORE_SET, keys::leader, settings_.id}.if_absent().on_lease(lease_),
+                     {MUSTER_STORE_READ, keys::round},
+                     {MUSTER_STORE_READ, keys::note},
+                     {MUSTER_STORE_READ, keys::closed}});
+}
+
+void Machine::stop_leading() {
+    leader_.reset();
+    leader_over_ = false;
+    withdraw(What::of_leader);
+    withdraw(What::grant_of_leader);
+}
+
+// What the leader has found out about itself, once it has returned.
+void Machine::settle_leader() {
+    if (failed_.status != MUSTER_OK) {
+        const Error why = std::exchange(failed_, Error());
+        return lose_store(why);
+    }
+    if (!leader_over_) return;
+    stop_leading();
+    consider_leading();
+}
+
+void Machine::leader_sees(std::string_view key, bool present, uint64_t version, uint64_t revision,
+                          std::string_view value) {
+    see(key, present, version, revision, value);
+}
+
+void Machine::end_lease_of_leader(uint64_t lease) {
+    actions_.push_back({.kind = Action::end_lease, .number = lease});
+}
+
+// ---- what is told
+// -------------------------------------------------------------------------------------------------------
+
+void Machine::round_over(Status status, const std::string &why) {
+    actions_.push_back({.kind = Action::over,
+                        .error = Error::make(status, "%s: round %llu is over: %s", where().c_str(),
+                                             static_cast<unsigned long long>(place_.attempt.number), why.c_str())});
+}
+
+void Machine::tell(uint32_t kind, uint32_t rank, uint32_t count, std::string_view text) {
+    const uint64_t round = phase_ == Phase::in ? place_.attempt.number : round_ ? round_->attempt.number : 0;
+    actions_.push_back({.kind = Action::tell, .event = make_event(kind, round, rank, count, text)});
+}
+
+} // namespace muster

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// Who gets which rank.
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace muster {
+
+struct RankWish {
+    static constexpr uint32_t none = UINT32_MAX;
+    uint64_t old_round = 0; // latest round the member was in
+    uint32_t old_rank = none;
+    uint32_t preferred = none;
+    std::string_view order_key, id;
+    uint64_t arrived = 0;
+};
+
+// A rank for each, a permutation of 0 to wishes.size() - 1: the one it had in the latest round of all, else in an
+// earlier one, else the one it prefers, else by the natural order of keys, then of arrival.
+std::vector<uint32_t> give_ranks(const std::vector<RankWish> &wishes);
+
+// As people order names: node7 before node66. Negative, 0, positive.
+int natural_order(std::string_view a, std::string_view b) noexcept;
+
+} // namespace muster

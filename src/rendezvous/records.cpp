@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+#include "rendezvous/records.hpp"
+
+#include "base/text.hpp"
+#include "rendezvous/bytes.hpp"
+
+#include <charconv>
+
+namespace muster {
+
+namespace {
+
+constexpr uint8_t version = 1;
+constexpr size_t address_max = 1024, order_key_max = 256, author_max = 256, reason_max = 200;
+constexpr uint32_t world_max = 1 << 20;
+
+void write(RecordWriter &to, const Attempt &attempt) {
+    to.number(attempt.number).number(attempt.term).number(attempt.sequence);
+}
+Attempt read_attempt(RecordReader &from) {
+    Attempt attempt;
+    attempt.number = from.number<uint64_t>();
+    attempt.term = from.number<uint64_t>();
+    attempt.sequence = from.number<uint64_t>();
+    return attempt;
+}
+void write(RecordWriter &to, const Digest &digest) {
+    to.raw({reinterpret_cast<const char *>(digest.data()), digest.size()});
+}
+Digest read_digest(RecordReader &from) {
+    Digest digest = {};
+    const std::string_view bytes = from.raw(digest.size());
+    for (size_t i = 0; i < bytes.size(); i++) digest[i] = static_cast<unsigned char>(bytes[i]);
+    return digest;
+}
+std::string printable(std::string_view text) {
+    std::string shown(text);
+    make_printable(shown.data(), shown.size());
+    return shown;
+}
+
+} // namespace
+
+std::string RunConfig::write() const {
+    return RecordWriter(version).number(min).number(max).number(last_call_ns).take();
+}
+std::optional<RunConfig> RunConfig::read(std::string_view bytes) {
+    RecordReader from(bytes, version);
+    RunConfig config;
+    config.min = from.number<uint32_t>();
+    config.max = from.number<uint32_t>();
+    config.last_call_ns = from.number<int64_t>();
+    from.require(config.min >= 1 && config.min <= config.max && config.max <= world_max);
+    return from.ended() ? std::optional(config) : std::nullopt;
+}
+std::string RunConfig::text() const {
+    char text[96];
+    std::snprintf(text, sizeof text, "min %u, max %u, last call %.3f s", min, max,
+                  last_call_ns < 0 ? 0.0 : static_cast<double>(last_call_ns) * 1e-9);
+    return text;
+}
+
+std::string MemberRecord::write() const {
+    RecordWriter to(version);
+    to.number(static_cast<uint8_t>(state)).number(ticket).number(lease).number(old_round).number(old_rank);
+    return to.number(preferred).text(address).text(order_key).take();
+}
+std::optional<MemberRecord> MemberRecord::read(std::string_view bytes) {
+    RecordReader from(bytes, version);
+    MemberRecord record;
+    const auto state = from.number<uint8_t>();
+    from.require(state <= exiting);
+    record.state = static_cast<State>(state);
+    record.ticket = from.number<uint64_t>();
+    record.lease = from.number<uint64_t>();
+    record.old_round = from.number<uint64_t>();
+    record.old_rank = from.number<uint32_t>();
+    record.preferred = from.number<uint32_t>();
+    record.address = from.text(address_max);
+    record.order_key = from.text(order_key_max);
+    return from.ended() ? std::optional(std::move(record)) : std::nullopt;
+}
+
+std::string RoundRecord::write() const {
+    RecordWriter to(version);
+    muster::write(to, attempt);
+    to.number(world);
+    muster::write(to, digest);
+    return to.number(static_cast<uint8_t>(aborted)).text(author).text(reason).take();
+}
+std::optional<RoundRecord> RoundRecord::read(std::string_view bytes) {
+    RecordReader from(bytes, version);
+    RoundRecord record;
+    record.attempt = read_attempt(from);
+    record.world = from.number<uint32_t>();
+    record.digest = read_digest(from);
+    record.aborted = from.number<uint8_t>() != 0;
+    record.author = printable(from.text(author_max));
+    record.reason = printable(from.text(reason_max));
+    from.require(record.world <= world_max && record.attempt.number != 0);
+    return from.ended() ? std::optional(std::move(record)) : std::nullopt;
+}
+
+std::string Place::write() const {
+    RecordWriter to(version);
+    to.number(ticket);
+    muster::write(to, attempt);
+    to.number(rank).number(world);
+    muster::write(to, digest);
+    return to.number(static_cast<uint8_t>(whole)).take();
+}
+std::optional<Place> Place::read(std::string_view bytes) {
+    RecordReader from(bytes, version);
+    Place place;
+    place.ticket = from.number<uint64_t>();
+    place.attempt = read_attempt(from);
+    place.rank = from.number<uint32_t>();
+    place.world = from.number<uint32_t>();
+    place.digest = read_digest(from);
+    place.whole = from.number<uint8_t>() != 0;
+    from.require(place.world <= world_max && (place.attempt.number == 0 || place.rank < place.world));
+    return from.ended() ? std::optional(place) : std::nullopt;
+}
+
+std::string Note::write() const {
+    RecordWriter to(version);
+    to.number(round).number(exited).number(seeking).number(waiting).number(present).number(exiting);
+    to.number(left).number(dead).number(static_cast<uint8_t>(called)).number(last_call_left_ns);
+    to.number(static_cast<uint16_t>(gone.size()));
+    for (const Gone &one : gone) to.number(one.rank).number(static_cast<uint8_t>(one.dead));
+    return to.take();
+}
+std::optional<Note> Note::read(std::string_view bytes) {
+    RecordReader from(bytes, version);
+    Note note;
+    note.round = from.number<uint64_t>();
+    note.exited = from.number<uint64_t>();
+    note.seeking = from.number<uint32_t>();
+    note.waiting = from.number<uint32_t>();
+    note.present = from.number<uint32_t>();
+    note.exiting = from.number<uint32_t>();
+    note.left = from.number<uint32_t>();
+    note.dead = from.number<uint32_t>();
+    note.called = from.number<uint8_t>() != 0;
+    note.last_call_left_ns = from.number<int64_t>();
+    const size_t count = from.number<uint16_t>();
+    from.require(count <= most_gone);
+    for (size_t i = 0; i < count && from.good(); i++) {
+        Gone &one = note.gone.emplace_back();
+        one.rank = from.number<uint32_t>();
+        one.dead = from.number<uint8_t>() != 0;
+    }
+    return from.ended() ? std::optional(std::move(note)) : std::nullopt;
+}
+bool Note::tells_as(const Note &other) const {
+    const auto all = [](const Note &n) {
+        return std::tuple(n.round, n.exited, n.seeking, n.waiting, n.present, n.exiting, n.left, n.dead, n.called);
+    };
+    return all(*this) == all(other); // the list goes with its totals
+}
+
+std::string ClosedRecord::write() const {
+    return RecordWriter(version).text(author).text(reason).take();
+}
+std::optional<ClosedRecord> ClosedRecord::read(std::string_view bytes) {
+    RecordReader from(bytes, version);
+    ClosedRecord record;
+    record.author = printable(from.text(author_max));
+    record.reason = printable(from.text(reason_max));
+    return from.ended() ? std::optional(std::move(record)) : std::nullopt;
+}
+std::string ClosedRecord::text() const {
+    return "closed by " + (author.empty() ? std::string("a member without address") : author) +
+           (reason.empty() ? "" : ": " + reason);
+}
+
+namespace keys {
+
+// Of one width, so that rounds are listed in their order.
+std::string of_round(uint64_t number) {
+    char text[24];
+    std::snprintf(text, sizeof text, "r/%016llx/", static_cast<unsigned long long>(number));
+    return text;
+}
+uint64_t number_of(std::string_view key) {
+    constexpr size_t digits = 16;
+    if (!key.starts_with(rounds) || key.size() < rounds.size() + digits + 1) return 0;
+    const std::string_view text = key.substr(rounds.size(), digits);
+    uint64_t number = 0;
+    const auto [end, wrong] = std::from_chars(text.data(), text.data() + digits, number, 16);
+    return wrong == std::errc() && end == text.data() + digits && key[rounds.size() + digits] == '/' ? number : 0;
+}
+
+} // namespace keys
+
+} // namespace muster

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// What a run keeps in the store, below `muster/rdzv/<run>/`:
+//
+//   config            min, max and last call of the run; the first member's
+//   all/leader        who makes the rounds; on the lease of that member. Its version fences what the leader does
+//   all/round         the latest round: running, or aborted
+//   all/note          how many are there, who has gone: told by the leader
+//   all/closed        why and by whom
+//   in/m/<member>     a member that seeks a round or is in one; on its lease
+//   in/called         the last call for a round has begun; `in/lastcall` on a lease of its own: it is not over
+//   to/<member>       its place in a round; on the lease of the member
+//   r/<round>/t/<n>   pages of the table; r/<round>/v/...: what the members share
+//
+// Everything is read as what anybody may have written.
+#include "rendezvous/round.hpp"
+
+#include <optional>
+
+namespace muster {
+
+struct RunConfig {
+    uint32_t min = 0, max = 0;
+    int64_t last_call_ns = 0; // negative: none
+    bool operator==(const RunConfig &) const = default;
+    std::string write() const;
+    static std::optional<RunConfig> read(std::string_view bytes);
+    std::string text() const; // for people
+};
+
+struct MemberRecord {
+    enum State : uint8_t { seeking, left, exiting }; // seeking: or in the round of its ticket
+    State state = seeking;
+    uint64_t ticket = 0; // counts the joins of the member
+    uint64_t lease = 0;
+    uint64_t old_round = 0; // latest round it was in, 0: none
+    uint32_t old_rank = 0;
+    uint32_t preferred = UINT32_MAX; // UINT32_MAX: any
+    std::string address, order_key;
+    std::string write() const;
+    static std::optional<MemberRecord> read(std::string_view bytes);
+};
+
+// An attempt to make a round; no two are the same.
+struct Attempt {
+    uint64_t number = 0, term = 0, sequence = 0; // of the round; version of the leader's key; of its attempts
+    bool operator==(const Attempt &) const = default;
+};
+
+struct RoundRecord {
+    Attempt attempt;
+    uint32_t world = 0;
+    Digest digest = {};
+    bool aborted = false;
+    std::string author, reason; // of an abort
+    std::string write() const;
+    static std::optional<RoundRecord> read(std::string_view bytes);
+};
+
+struct Place {
+    uint64_t ticket = 0;
+    Attempt attempt; // number 0: none so far
+    uint32_t rank = 0, world = 0;
+    Digest digest = {};
+    bool whole = false; // the round was made in the very transaction that wrote this
+    std::string write() const;
+    static std::optional<Place> read(std::string_view bytes);
+    RoundRecord round() const { return {attempt, world, digest, false, {}, {}}; }
+};
+
+struct Note {
+    static constexpr size_t most_gone = 128;
+    struct Gone {
+        uint32_t rank = 0;
+        bool dead = false;
+    };
+    uint64_t round = 0, exited = 0; // exited: the latest round all of whose members have met at the exit
+    uint32_t seeking = 0, waiting = 0, present = 0, exiting = 0;
+    uint32_t left = 0, dead = 0;    // of the round, all of them
+    std::vector<Gone> gone;         // of these, the first, in the order they went
+    bool called = false;            // the last call runs
+    int64_t last_call_left_ns = -1; // when this was written
+    std::string write() const;
+    static std::optional<Note> read(std::string_view bytes);
+    bool tells_as(const Note &other) const; // but for the clock
+};
+
+struct ClosedRecord {
+    std::string author, reason;
+    std::string write() const;
+    static std::optional<ClosedRecord> read(std::string_view bytes);
+    std::string text() const;
+};
+
+namespace keys {
+inline const std::string config = "config", leader = "all/leader", round = "all/round", note = "all/note",
+                         closed = "all/closed", called = "in/called", last_call = "in/lastcall";
+inline constexpr std::string_view everybody = "all/", incoming = "in/", members = "in/m/", places = "to/",
+                                  rounds = "r/";
+inline std::string member(std::string_view id) {
+    return std::string(members).append(id);
+}
+inline std::string place(std::string_view id) {
+    return std::string(places).append(id);
+}
+std::string of_round(uint64_t number);    // r/<number>/
+uint64_t number_of(std::string_view key); // of r/<number>/...; 0: it is none
+} // namespace keys
+
+} // namespace muster
