@@ -76,7 +76,7 @@ void Leader::begin_commit() {
     attempt_.digest = digest_of(pages);
     chosen_.clear();
     AskOps places;
-    const bool whole = by_rank.size() + pages.size() + commit_ops <= most_ops;
+    const bool whole = by_rank.size() + pages.size() + commit_ops <= most_ops_;
     for (uint32_t rank = 0; rank < by_rank.size(); rank++) {
         const MemberRecord &record = by_rank[rank]->second.record;
         const Place place{record.ticket, attempt_.attempt, rank, attempt_.world, attempt_.digest, whole};
@@ -90,10 +90,10 @@ void Leader::begin_commit() {
         places.push_back({MUSTER_STORE_SET, prefix + std::to_string(i), std::move(pages[i])});
 
     if (whole) return send_final(std::move(places));
-    for (size_t first = 0; first < places.size(); first += most_ops - part_conditions) {
+    for (size_t first = 0; first < places.size(); first += most_ops_ - part_conditions) {
         // One that was given up, and comes to the store late, does nothing once another attempt has succeeded.
         AskOps part_ops{if_leader(), AskOp{MUSTER_STORE_NONE, keys::round}.if_version(round_version_)};
-        const size_t end = std::min(first + most_ops - part_conditions, places.size());
+        const size_t end = std::min(first + most_ops_ - part_conditions, places.size());
         for (size_t i = first; i < end; i++) part_ops.push_back(std::move(places[i]));
         parts_left_++;
         host_.ask_for_leader(part, std::move(part_ops));

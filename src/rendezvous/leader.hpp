@@ -30,8 +30,8 @@ class LeaderHost {
 
 class Leader final {
   public:
-    Leader(LeaderHost &host, const RunConfig &config, uint64_t term, int64_t now_ns)
-        : host_(host), config_(config), term_(term), now_ns_(now_ns) {}
+    Leader(LeaderHost &host, const RunConfig &config, size_t most_ops, uint64_t term, int64_t now_ns)
+        : host_(host), config_(config), most_ops_(most_ops), term_(term), now_ns_(now_ns) {}
     uint64_t term() const noexcept { return term_; }
     bool ready() const noexcept { return loaded_; }
     int64_t wake_at_ns() const noexcept { return note_at_ns_; }
@@ -44,7 +44,7 @@ class Leader final {
     void answer(uint64_t detail, const AskOps &ops, const StoreAnswer &answer);
     void go_on(int64_t now_ns); // decides, after all that was told
 
-    static constexpr size_t most_ops = 100;    // in a request: etcd takes 128
+    static constexpr size_t usual_ops = 100;   // in a request: etcd takes 128
     static constexpr int64_t pace_ns = 50'000; // between two notes, for each that is told
 
   private:
@@ -113,6 +113,7 @@ class Leader final {
 
     LeaderHost &host_;
     const RunConfig config_;
+    const size_t most_ops_;
     const uint64_t term_;
     int64_t now_ns_;
     bool loaded_ = false, members_listed_ = false, places_listed_ = false, reload_ = false, closed_ = false;

@@ -41,6 +41,7 @@ void Machine::call(uint64_t id, uint32_t what, const std::string &reason, int64_
     switch (what) {
     case MUSTER_RENDEZVOUS_JOIN:
         if (phase_ == Phase::in) round_over(MUSTER_E_STALE, "this member joined again");
+        if (lease_ == 0) closed_.reset(); // what was seen is old
         phase_ = Phase::seeking;
         want_ = Want::seeking;
         ticket_++;
@@ -324,7 +325,8 @@ void Machine::led(const Asked &asked, const StoreAnswer &answer) {
     else if (leader_id_ != settings_.id || leader_version_ == 0)
         return; // another was faster
     if (leader_ || !takes_part()) return;
-    leader_ = std::make_unique<Leader>(static_cast<LeaderHost &>(*this), settings_.config, leader_version_, now_ns_);
+    leader_ = std::make_unique<Leader>(static_cast<LeaderHost &>(*this), settings_.config, settings_.most_ops,
+                                       leader_version_, now_ns_);
     leader_->begin(answer.result->revision, round_, round_version_, note_, note_version_, closed_.has_value());
 }
 

@@ -22,6 +22,7 @@ struct MachineSettings {
     uint32_t preferred = UINT32_MAX;
     RunConfig config;
     int64_t keep_alive_ns = 0;
+    size_t most_ops = Leader::usual_ops; // in a request
 };
 
 // What the driver has to do; in order.
@@ -61,7 +62,7 @@ class Machine final : private LeaderHost {
     bool idle() const noexcept { return asked_.empty(); }
     muster_rendezvous_state state(int64_t now_ns) const;
     bool leads() const noexcept { return leader_ != nullptr && leader_->ready(); }
-    uint64_t lease() const noexcept { return lease_; }
+    const std::string &id() const noexcept { return settings_.id; }
 
   private:
     enum class Phase { out, seeking, in };
@@ -175,7 +176,7 @@ class Machine final : private LeaderHost {
     std::optional<ClosedRecord> closed_;
     std::optional<Place> mine_;
     std::string mine_bytes_;
-    bool closed_told_ = false;
+    uint64_t closed_version_ = 0, closed_told_ = 0;
     int64_t last_call_end_ns_ = -1, now_ns_ = 0;
     size_t gone_told_ = 0;
     uint32_t left_told_ = 0, dead_told_ = 0, waiting_told_ = 0, seeking_told_ = 0;

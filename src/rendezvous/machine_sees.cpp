@@ -29,6 +29,7 @@ void Machine::see(std::string_view key, bool present, uint64_t version, uint64_t
     } else if (key == keys::closed) {
         closed_ = present ? ClosedRecord::read(value) : std::nullopt;
         if (present && !closed_) closed_ = ClosedRecord{}; // not to be understood, but there
+        closed_version_ = version;
         if (leader_) leader_->see_closed(closed_.has_value());
     } else if (key == keys::place(settings_.id)) {
         mine_ = present ? Place::read(value) : std::nullopt;
@@ -97,10 +98,9 @@ void Machine::see_place() {
 }
 
 void Machine::see_closed() {
-    if (!closed_) closed_told_ = false;
-    if (!closed_ || closed_told_) return;
-    closed_told_ = true;
-    tell(MUSTER_RENDEZVOUS_CLOSED, UINT32_MAX, 0, closed_->text());
+    if (!closed_) return;
+    if (std::exchange(closed_told_, closed_version_) != closed_version_)
+        tell(MUSTER_RENDEZVOUS_CLOSED, UINT32_MAX, 0, closed_->text());
     if (phase_ != Phase::seeking) return;
     finish(position_call_, Error::make(MUSTER_E_CLOSED, "%s: join: %s", where().c_str(), closed_->text().c_str()));
     go_out();

@@ -89,12 +89,16 @@ Status Member::next_event(Deadline &deadline, muster_rendezvous_event &out) noex
 
 muster_rendezvous_state Member::state() noexcept {
     const std::lock_guard hold(lock_);
-    return state_;
+    muster_rendezvous_state state = state_;
+    if (state.last_call_left_ns > 0)
+        state.last_call_left_ns = std::max<int64_t>(0, state.last_call_left_ns - (now_ns() - state_ns_));
+    return state;
 }
 
 void Member::set_state(const muster_rendezvous_state &state) noexcept {
     const std::lock_guard hold(lock_);
     state_ = state;
+    state_ns_ = now_ns();
 }
 
 void Member::tell(const muster_rendezvous_event &event) noexcept {

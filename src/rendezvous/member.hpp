@@ -22,7 +22,10 @@ struct RendezvousSettings {
 // Any thread.
 class Member : public Object, private Source {
   public:
-    Member(Context &context, RendezvousSettings what) : settings(std::move(what)), context_(&context) {}
+    Member(Context &context, RendezvousSettings what) : settings(std::move(what)), context_(&context) {
+        state_.missing = settings.min;
+        state_.last_call_left_ns = -1;
+    }
     const RendezvousSettings settings;
     Context &context() const noexcept { return *context_; }
     bool forked() const noexcept { return context_->forked(); }
@@ -59,6 +62,7 @@ class Member : public Object, private Source {
     bool over_ = false; // no events come any more
     uint64_t cancels_ = 0;
     muster_rendezvous_state state_{};
+    int64_t state_ns_ = 0; // when it was so
 };
 
 // What the host holds.
@@ -75,6 +79,8 @@ class Rendezvous final : public Object {
     const Ref<Member> member_;
 };
 
+Result<Ref<Member>> open_dynamic_member(Context &context, RendezvousSettings settings, const Store &store,
+                                        Deadline &deadline);
 // `store`: empty where there is none.
 Result<Ref<Member>> open_static_member(Context &context, RendezvousSettings settings, Ref<Store> store);
 

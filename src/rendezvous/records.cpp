@@ -54,9 +54,10 @@ std::optional<RunConfig> RunConfig::read(std::string_view bytes) {
     return from.ended() ? std::optional(config) : std::nullopt;
 }
 std::string RunConfig::text() const {
-    char text[96];
-    std::snprintf(text, sizeof text, "min %u, max %u, last call %.3f s", min, max,
-                  last_call_ns < 0 ? 0.0 : static_cast<double>(last_call_ns) * 1e-9);
+    char text[96], call[48] = "no last call";
+    if (last_call_ns >= 0)
+        std::snprintf(call, sizeof call, "last call %.3f s", static_cast<double>(last_call_ns) * 1e-9);
+    std::snprintf(text, sizeof text, "min %u, max %u, %s", min, max, call);
     return text;
 }
 

@@ -97,7 +97,7 @@ Result<Ref<Rendezvous>> Rendezvous::open(Context &context, const muster_rendezvo
     }
     if (!store && !given_ranks) return Error::make(MUSTER_E_ARG, "muster_rendezvous_config: neither a url nor a store");
     auto member = given_ranks ? open_static_member(context, std::move(*settings), std::move(store))
-                              : Result<Ref<Member>>(Error::make(MUSTER_E_UNSUPPORTED, "there is only static: so far"));
+                              : open_dynamic_member(context, std::move(*settings), *store, deadline);
     if (!member) return member.error();
     (*member)->open_events();
     return make_ref<Rendezvous>(std::move(*member));

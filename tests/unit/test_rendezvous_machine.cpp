@@ -35,6 +35,7 @@ struct Shape { // of a schedule
     bool in_order = true; // requests of a member come to the store as they were sent
     int faults = 0;       // of 1000 requests
     int events = 150;
+    size_t most_ops = Leader::usual_ops; // in a request; 10: worlds of two and more are made in parts
 };
 
 struct Broken : std::exception {
@@ -65,6 +66,7 @@ class Simulation {
         for (auto &node : nodes_) heal(*node);
         come_together();
         tell_of_a_death();
+        tell_of_a_death_at_the_worst_time();
         leave_together();
     }
     uint64_t rounds() const { return latest_.attempt.number; }
@@ -137,6 +139,7 @@ class Simulation {
         if (one_in(4)) settings.preferred = static_cast<uint32_t>(below(shape_.max));
         settings.config = {shape_.min, shape_.max, shape_.last_call_ns};
         settings.keep_alive_ns = keep_alive_ns;
+        settings.most_ops = shape_.most_ops;
         node->machine = std::make_unique<Machine>(settings);
         nodes_.push_back(std::move(node));
     }
@@ -406,7 +409,7 @@ class Simulation {
                 record.old_rank < round.world && record.old_rank != place.rank)
                 wrong("rank " + std::to_string(record.old_rank) + " was not kept");
         }
-        if (ranks.size() > round.world || (round.world + 8 <= Leader::most_ops && ranks.size() != round.world))
+        if (ranks.size() > round.world || (round.world + 8 <= shape_.most_ops && ranks.size() != round.world))
             wrong("a round of " + std::to_string(round.world) + " has " + std::to_string(ranks.size()) + " places");
         latest_ = round;
         places_ = std::move(places);
@@ -503,6 +506,26 @@ class Simulation {
             return;
         }
     }
+    // While a round is made: then it is not in, or its death is told.
+    void tell_of_a_death_at_the_worst_time() {
+        while (living() < shape_.min + 1) add_node();
+        for (size_t i = 0; i < nodes_.size(); i++)
+            if (nodes_[i]->machine && nodes_[i]->calls.empty()) call(i, MUSTER_RENDEZVOUS_JOIN, -1);
+        go_on(now_ + below(2) * shape_.last_call_ns + below(60) * ms);
+        for (size_t i = 0; i < nodes_.size(); i++) {
+            if (!nodes_[i]->machine) continue;
+            const std::string id = nodes_[i]->id;
+            kill(i);
+            go_on(now_ + 60 * second);
+            const auto dead = places_.find(id);
+            for (const auto &node : nodes_)
+                if (node->machine && node->in && node->place.attempt == latest_.attempt && dead != places_.end() &&
+                    dead->second.attempt == latest_.attempt && node->told_dead.count(dead->second.rank) == 0)
+                    wrong("rank " + std::to_string(node->place.rank) + " was not told of the early death of rank " +
+                          std::to_string(dead->second.rank));
+            return;
+        }
+    }
     void leave_together() {
         for (size_t i = 0; i < nodes_.size(); i++)
             if (nodes_[i]->machine && nodes_[i]->in) call(i, MUSTER_RENDEZVOUS_EXIT, -1);
@@ -569,6 +592,7 @@ Shape some_shape(std::mt19937_64 &random) {
     shape.min = 1 + random() % 4;
     shape.max = shape.min + random() % 4;
     shape.nodes = shape.min + random() % 5;
+    if (random() % 2 == 0) shape.most_ops = 4 + random() % 6;
     shape.last_call_ns = random() % 4 == 0 ? -1 : static_cast<int64_t>(1 + random() % 3000) * ms;
     return shape;
 }

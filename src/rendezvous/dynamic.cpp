@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: MIT
+#include "rendezvous/dynamic.hpp"
+
+#include "base/text.hpp"
+
+#include <sodium.h>
+
+namespace muster {
+
+namespace {
+
+// What a request to the view of a round carries: the round is the current one, and the member has its place in it.
+class RoundGuard final : public StoreGuard {
+  public:
+    RoundGuard(std::vector<Condition> conditions_of, std::string name, uint64_t number)
+        : StoreGuard(std::move(conditions_of)), name_(std::move(name)), number_(number) {}
+
+    Error broken(const StoreResult &instead, size_t first) const noexcept override {
+        const auto number = static_cast<unsigned long long>(number_);
+        try {
+            const StoreEntry &entry = instead.entries[first];
+            if ((entry.flags & MUSTER_STORE_FAILED) == 0)
+                return Error::make(MUSTER_E_STALE, "%s: round %llu is over: this member was taken for dead",
+                                   name_.c_str(), number);
+            const auto round = entry.value ? RoundRecord::read(entry.value->bytes()) : std::nullopt;
+            if (round && round->attempt.number != number_)
+                return Error::make(MUSTER_E_STALE, "%s: round %llu is over: round %llu is under way", name_.c_str(),
+                                   number, static_cast<unsigned long long>(round->attempt.number));
+            if (round)
+                return Error::make(MUSTER_E_STALE, "%s: round %llu is over: it was aborted: %s", name_.c_str(), number,
+                                   round->reason.c_str());
+        } catch (const std::bad_alloc &) {
+        }
+        return Error::make(MUSTER_E_STALE, "%s: round %llu is over", name_.c_str(), number);
+    }
+
+  private:
+    const std::string name_;
+    const uint64_t number_;
+};
+
+} // namespace
+
+DynamicMember::DynamicMember(Context &context, RendezvousSettings what, Ref<Store> store, MachineSettings machine)
+    : Member(context, std::move(what)), store_(std::move(store)), hub_(Hub::of(context)), machine_(std::move(machine)) {
+}
+
+// ---- any thread -----------------------------------------------------------------------------------------------------
+
+bool DynamicMember::put(Input input) noexcept {
+    try {
+        const std::lock_guard hold(lock_);
+        inbox_.push_back(std::move(input));
+    } catch (const std::bad_alloc &) {
+        return false;
+    }
+    return turn_.post(context());
+}
+
+void DynamicMember::start(Ref<RendezvousOperation> operation) noexcept {
+    if (!put({.kind = Input::call, .operation = operation}))
+        operation->finish(Error::make(MUSTER_E_CLOSED, "the context is closed, or no memory is left"));
+}
+
+void DynamicMember::stop(RendezvousOperation &operation, Status why) noexcept {
+    if (!put({.kind = Input::stop, .operation = Ref<RendezvousOperation>(&operation), .why = why}))
+        operation.finish(Error::from_status(why));
+}
+
+void DynamicMember::released() noexcept {
+    put({.kind = Input::release});
+}
+
+void DynamicMember::answered(uint64_t tag, StoreAnswer answer) noexcept {
+    if (tag != 0) put({.kind = Input::answer, .tag = tag, .answer_ = std::move(answer)});
+}
+
+Result<std::string> DynamicMember::list(int64_t timeout_ns) {
+    AskOp members{MUSTER_STORE_LIST, std::string(keys::members)}, places{MUSTER_STORE_LIST, std::string(keys::places)};
+    members.number = places.number = 1000;
+    auto request = make_request({members, places, {MUSTER_STORE_READ, keys::round}}, store_->prefix());
+    if (!request) return request.error();
+    const StoreAnswer answer = make_ref<StoreOperation>(*store_, std::move(*request), timeout_ns)->wait();
+    if (answer.error.status != MUSTER_OK) return answer.error;
+    const StoreEntry &last = answer.result->entries.back();
+    const auto round = last.value ? RoundRecord::read(last.value->bytes()) : std::nullopt;
+    std::map<std::string, MemberRecord, std::less<>> seeking;
+    for (const StoreEntry &entry : answer.result->entries) {
+        if (!entry.key) continue;
+        const std::string_view key = entry.key->bytes().substr(answer.result->prefix_bytes);
+        if (entry.op == 0) {
+            auto record = MemberRecord::read(entry.value->bytes());
+            if (record && record->state == MemberRecord::seeking)
+                seeking.emplace(key.substr(keys::members.size()), std::move(*record));
+        } else if (entry.op == 1 && round && !round->aborted) {
+            const auto place = Place::read(entry.value->bytes());
+            const auto found = seeking.find(key.substr(keys::places.size()));
+            if (place && found != seeking.end() && place->attempt == round->attempt &&
+                place->ticket == found->second.ticket)
+                seeking.erase(found);
+        }
+    }
+    std::string text;
+    for (auto &[id, record] : seeking) {
+        make_printable(record.address.data(), record.address.size());
+        text.append(record.address).push_back('\n');
+    }
+    return text;
+}
+
+// ---- loop thread ----------------------------------------------------------------------------------------------------
+
+void DynamicMember::turn() noexcept {
+    const Ref<DynamicMember> self(this);
+    if (!begun_) {
+        begun_ = true;
+        hub_.on_closing(closing_);
+        if (context().closed()) context_closes();
+    }
+    try {
+        for (;;) {
+            std::vector<Input> inputs;
+            {
+                const std::lock_guard hold(lock_);
+                inputs.swap(inbox_);
+            }
+            if (inputs.empty()) break;
+            for (Input &input : inputs) {
+                feed(input);
+                perform();
+            }
+        }
+    } catch (const std::bad_alloc &) {
+        end(MUSTER_E_NOMEM);
+    }
+    after();
+}
+
+void DynamicMember::feed(Input &input) {
+    const auto id = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(input.operation.get())); // while it is under way
+    switch (input.kind) {
+    case Input::call:
+        if (ended_)
+            return input.operation->finish(Error::make(MUSTER_E_CLOSED, "%s: it has ended", settings.name().c_str()));
+        calls_[id] = input.operation;
+        return machine_.call(id, input.operation->what, input.operation->reason, now_ns());
+    case Input::stop:
+        if (calls_.count(id) != 0) machine_.stop(id, input.why, input.operation->seconds(), now_ns());
+        return;
+    case Input::answer: {
+        const auto made = granting_.find(input.tag);
+        if (made != granting_.end()) {
+            if (input.answer_.error.status == MUSTER_OK) leases_[made->second->number()] = made->second;
+            granting_.erase(made);
+        }
+        asked_.erase(input.tag);
+        return machine_.answer(input.tag, input.answer_, now_ns());
+    }
+    case Input::release:
+        if (!ended_) machine_.release(now_ns());
+        perform();
+        return end(MUSTER_E_CLOSED);
+    }
+}
+
+void DynamicMember::perform() {
+    set_state(machine_.state(now_ns())); // whoever is told that a call is over sees what is so then
+    for (Action &action : machine_.take_actions()) {
+        switch (action.kind) {
+        case Action::ask:
+            ask(action.tag, action.ops);
+            break;
+        case Action::lease:
+            make_lease(action.tag, action.ttl_ns, action.manual);
+            break;
+        case Action::end_lease:
+            end_lease(action.number);
+            break;
+        case Action::withdraw:
+            withdraw(action.tag);
+            break;
+        case Action::finish:
+            if (const auto found = calls_.find(action.tag); found != calls_.end()) {
+                const Ref<RendezvousOperation> operation = std::move(found->second);
+                calls_.erase(found);
+                operation->finish(action.error);
+            }
+            break;
+        case Action::begin:
+            begin_round(action.tag, action.place);
+            break;
+        case Action::over:
+            end_round(action.error);
+            break;
+        case Action::tell:
+            tell(action.event);
+            break;
+        }
+    }
+}
+
+void DynamicMember::ask(uint64_t tag, const AskOps &ops) {
+    auto request = make_request(ops, store_->prefix());
+    if (!request) return answered(tag, {request.error(), {}});
+    const auto operation = make_ref<StoreOperation>(*store_, std::move(*request), -1);
+    asked_[tag] = operation;
+    operation->begin(*this, tag);
+}
+
+void DynamicMember::make_lease(uint64_t tag, int64_t ttl_ns, bool manual) {
+    const uint32_t flags = manual ? MUSTER_LEASE_MANUAL : MUSTER_LEASE_CONNECTED;
+    if (auto fine = StoreLease::check(*store_, ttl_ns, flags); !fine) return answered(tag, {fine.error(), {}});
+    const auto lease = make_ref<StoreLease>(*store_, ttl_ns, flags);
+    const auto operation = make_ref<StoreOperation>(lease, -1);
+    if (!manual) granting_[tag] = lease;
+    asked_[tag] = operation;
+    operation->begin(*this, tag);
+}
+
+void DynamicMember::end_lease(uint64_t number) {
+    make_ref<StoreOperation>(*store_, StoreRequest::end_lease(number), -1)->begin(*this, 0);
+    leases_.erase(number);
+}
+
+void DynamicMember::withdraw(uint64_t tag) {
+    granting_.erase(tag); // what is granted yet ends by itself
+    const auto found = asked_.find(tag);
+    if (found == asked_.end()) return;
+    const Ref<StoreOperation> operation = std::move(found->second);
+    asked_.erase(found);
+    operation->cancel();
+}
+
+void DynamicMember::begin_round(uint64_t call, const Place &place) {
+    const std::string prefix = keys::of_round(place.attempt.number);
+    const std::string &run = store_->prefix();
+    guard_ = make_ref<RoundGuard>(std::vector<StoreGuard::Condition>{{run + keys::round, place.round().write()},
+                                                                     {run + keys::place(machine_.id()), place.write()}},
+                                  settings.name(), place.attempt.number);
+    auto view = store_->view(prefix + "v/", guard_), pages = store_->view(prefix + "t/", guard_);
+    const auto found = calls_.find(call);
+    if (found == calls_.end()) return;
+    const Ref<RendezvousOperation> operation = std::move(found->second);
+    calls_.erase(found);
+    if (!view || !pages) return operation->finish(view ? pages.error() : view.error());
+    const RoundFacts facts{place.attempt.number, place.rank, place.world, place.digest};
+    operation->finish(Error(), make_ref<Round>(facts, std::move(*view), std::move(*pages), Round::usual_page));
+}
+
+void DynamicMember::end_round(const Error &why) {
+    const Ref<StoreGuard> guard = std::move(guard_);
+    if (!guard) return;
+    guard->end(why);
+    for (const Ref<StoreOperation> &operation : store_->backend().guarded_by(*guard)) operation->look_at_guard();
+}
+
+void DynamicMember::due() noexcept {
+    const Ref<DynamicMember> self(this);
+    try {
+        machine_.wake(now_ns());
+        perform();
+    } catch (const std::bad_alloc &) {
+        end(MUSTER_E_NOMEM);
+    }
+    after();
+}
+
+void DynamicMember::after() noexcept {
+    set_state(machine_.state(now_ns()));
+    const int64_t at = ended_ ? INT64_MAX : machine_.wake_at_ns();
+    if (at == INT64_MAX)
+        hub_.stop_timer(timer_);
+    else
+        hub_.start_timer(timer_, at);
+}
+
+void DynamicMember::context_closes() noexcept {
+    const Ref<DynamicMember> self(this);
+    try {
+        if (!ended_) machine_.release(now_ns());
+        perform();
+    } catch (const std::bad_alloc &) {
+    }
+    end(MUSTER_E_CLOSED);
+    after();
+}
+
+// Nothing more happens: the host has let go, the context closes, or no memory is left.
+void DynamicMember::end(Status why) noexcept {
+    ended_ = true;
+    hub_.forget_closing(closing_);
+    for (auto &[id, operation] : std::exchange(calls_, {})) operation->finish(Error::from_status(why));
+    if (guard_) guard_->end(Error::make(MUSTER_E_STALE, "%s: the member has ended", settings.run_id.c_str()));
+    granting_.clear();
+    leases_.clear(); // they end by themselves
+    asked_.clear();
+    close_events();
+}
+
+// ---- opening --------------------------------------------------------------------------------------------------------
+
+namespace {
+
+std::string random_id() {
+    unsigned char bytes[16];
+    randombytes_buf(bytes, sizeof bytes);
+    char text[2 * sizeof bytes + 1];
+    sodium_bin2hex(text, sizeof text, bytes, sizeof bytes);
+    return text;
+}
+
+Result<StoreAnswer> ask_and_wait(Store &store, const AskOps &ops, Deadline &deadline) {
+    auto request = make_request(ops, store.prefix());
+    if (!request) return request.error();
+    StoreAnswer answer = make_ref<StoreOperation>(store, std::move(*request), deadline.left())->wait();
+    if (answer.error.status == MUSTER_OK || answer.error.status == MUSTER_E_CHANGED) return answer;
+    if (answer.error.status == MUSTER_AGAIN) return Error::from_status(MUSTER_TIMEOUT);
+    return answer.error;
+}
+
+Result<void> agree(Store &store, const RendezvousSettings &settings, const RunConfig &config, Deadline &deadline) {
+    const std::string name = settings.name();
+    auto first = ask_and_wait(
+        store, {AskOp{MUSTER_STORE_SET, keys::config, config.write()}.if_absent(), {MUSTER_STORE_READ, keys::closed}},
+        deadline);
+    if (!first) return first.error();
+    const auto &entries = first->result->entries;
+    const bool closed = entries[1].version != 0, reopens = (settings.flags & MUSTER_RENDEZVOUS_REOPEN) != 0;
+    const bool fresh = first->error.status == MUSTER_OK;
+    const auto there = fresh              ? std::optional(config)
+                       : entries[0].value ? RunConfig::read(entries[0].value->bytes())
+                                          : std::nullopt;
+    if (!there && !reopens)
+        return Error::make(MUSTER_E_PROTOCOL, "%s: what the store has under this run cannot be understood",
+                           name.c_str());
+    const bool same = there && *there == config;
+    if (!same && !reopens)
+        return Error::make(MUSTER_E_ARG, "%s: the run has %s; here %s", name.c_str(), there->text().c_str(),
+                           config.text().c_str());
+    if (same && !(closed && reopens)) return {};
+    auto counted = ask_and_wait(store, {{MUSTER_STORE_COUNT, std::string(keys::members)}}, deadline);
+    if (!counted) return counted.error();
+    const Error busy = Error::make(MUSTER_E_BUSY, "%s: it cannot be opened anew while somebody is in", name.c_str());
+    if (counted->result->entries[0].number != 0) return busy;
+    auto reopened = ask_and_wait(store,
+                                 {AskOp{MUSTER_STORE_NONE, keys::leader}.if_absent(),
+                                  {MUSTER_STORE_SET, keys::config, config.write()},
+                                  {MUSTER_STORE_DELETE, keys::closed},
+                                  {MUSTER_STORE_DELETE, keys::called},
+                                  {MUSTER_STORE_DELETE, keys::last_call}},
+                                 deadline);
+    if (!reopened) return reopened.error();
+    return reopened->error.status == MUSTER_OK ? Error() : busy;
+}
+
+} // namespace
+
+Result<Ref<Member>> open_dynamic_member(Context &context, RendezvousSettings settings, const Store &store,
+                                        Deadline &deadline) {
+    constexpr uint32_t needed =
+        MUSTER_STORE_CAN_TRANSACT | MUSTER_STORE_CAN_WAIT | MUSTER_STORE_CAN_WATCH | MUSTER_STORE_CAN_LEASE;
+    if ((store.backend().capabilities() & needed) != needed)
+        return Error::make(MUSTER_E_UNSUPPORTED,
+                           "%s: the store cannot do all of it: transactions, waits, watches, leases",
+                           settings.name().c_str());
+    auto keys_of_run = store.view("muster/rdzv/" + settings.run_id + "/", {});
+    if (!keys_of_run) return keys_of_run.error();
+    MachineSettings machine;
+    machine.run = settings.name();
+    machine.id = random_id();
+    machine.address = settings.address;
+    machine.order_key = settings.order_key;
+    if ((settings.flags & MUSTER_RENDEZVOUS_RANK) != 0) machine.preferred = settings.rank;
+    machine.config = {settings.min, settings.max, settings.last_call_ns};
+    machine.keep_alive_ns = settings.keep_alive_ns;
+    if (auto done = agree(**keys_of_run, settings, machine.config, deadline); !done) return done.error();
+    return Ref<Member>(
+        make_ref<DynamicMember>(context, std::move(settings), std::move(*keys_of_run), std::move(machine)));
+}
+
+} // namespace muster

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// A member whose machine is bound to a store: what it wants asked is begun there, and answers, calls and times are fed
+// to it on the loop thread, one after the other.
+#include "rendezvous/machine.hpp"
+#include "rendezvous/member.hpp"
+
+namespace muster {
+
+// Any thread.
+class DynamicMember final : public Member, private StoreListener {
+  public:
+    // `store`: the keys of the run.
+    DynamicMember(Context &context, RendezvousSettings what, Ref<Store> store, MachineSettings machine);
+
+    void start(Ref<RendezvousOperation> operation) noexcept override;
+    void stop(RendezvousOperation &operation, Status why) noexcept override;
+    void released() noexcept override;
+    Result<std::string> list(int64_t timeout_ns) override;
+
+  private:
+    struct Input {
+        enum Kind { call, stop, answer, release } kind;
+        Ref<RendezvousOperation> operation = {};
+        Status why = MUSTER_OK;
+        uint64_t tag = 0;
+        StoreAnswer answer_ = {};
+    };
+    ~DynamicMember() override { close_events(); }
+    bool put(Input input) noexcept;
+    void answered(uint64_t tag, StoreAnswer answer) noexcept override;
+    Object &listener_object() noexcept override { return *this; }
+
+    // loop thread
+    void turn() noexcept;
+    void due() noexcept;
+    void context_closes() noexcept;
+    void feed(Input &input);
+    void perform();
+    void ask(uint64_t tag, const AskOps &ops);
+    void make_lease(uint64_t tag, int64_t ttl_ns, bool manual);
+    void end_lease(uint64_t number);
+    void withdraw(uint64_t tag);
+    void begin_round(uint64_t call, const Place &place);
+    void end_round(const Error &why);
+    void after() noexcept; // each turn
+    void end(Status why) noexcept;
+
+    const Ref<Store> store_;
+    Hub &hub_;
+    Errand<DynamicMember, &DynamicMember::turn> turn_{*this};
+    Timer<DynamicMember, &DynamicMember::due> timer_{*this};
+    Closing<DynamicMember, &DynamicMember::context_closes> closing_{*this};
+
+    std::mutex lock_; // guards the inbox
+    std::vector<Input> inbox_;
+
+    // loop thread
+    Machine machine_;
+    bool begun_ = false, ended_ = false;
+    std::map<uint64_t, Ref<RendezvousOperation>> calls_;
+    std::map<uint64_t, Ref<StoreOperation>> asked_;
+    std::map<uint64_t, Ref<StoreLease>> granting_, leases_; // by tag; by number
+    Ref<StoreGuard> guard_;                                 // of the round the member is in
+};
+
+} // namespace muster

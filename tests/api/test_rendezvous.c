@@ -1,0 +1,586 @@
+// SPDX-License-Identifier: MIT
+// Members of a run that come and go, over a store in this process.
+// ctest: quick timeout=120
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <muster/rendezvous.h>
+#include <pthread.h>
+#include <time.h>
+
+static const int64_t ms = 1000000, second = 1000000000;
+
+typedef struct fixture {
+    muster_context *context;
+    muster_queue *queue;
+    muster_store *store;
+} fixture;
+
+static fixture set_up(uint32_t flags) {
+    fixture f = {0};
+    muster_context_config config;
+    muster_config_init(&config, sizeof config);
+    config.flags = flags;
+    assert_int_equal(muster_context_create(&config, &f.context, NULL), MUSTER_OK);
+    assert_int_equal(muster_queue_create(f.context, NULL, &f.queue, NULL), MUSTER_OK);
+    assert_int_equal(muster_store_open(f.context, "memory:", 7, NULL, second, &f.store, NULL), MUSTER_OK);
+    return f;
+}
+static void tear_down(fixture *f) {
+    muster_store_release(f->store);
+    muster_queue_release(f->queue);
+    assert_int_equal(muster_context_close(f->context, 10 * second), MUSTER_OK);
+    muster_context_release(f->context);
+}
+static int64_t now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * second + t.tv_nsec;
+}
+
+static muster_rendezvous_config run_of(const fixture *f, uint32_t min, uint32_t max) {
+    muster_rendezvous_config config;
+    muster_config_init(&config, sizeof config);
+    config.run_id = "job";
+    config.run_id_bytes = 3;
+    config.store = f->store;
+    config.min = min;
+    config.max = max;
+    config.last_call_ns = -1;
+    return config;
+}
+static muster_rendezvous *member(const fixture *f, const muster_rendezvous_config *run, const char *address) {
+    muster_rendezvous_config config = *run;
+    muster_rendezvous *made;
+    muster_error error;
+    config.address = address;
+    config.address_bytes = strlen(address);
+    const muster_status status = muster_rendezvous_open(f->context, &config, 10 * second, &made, &error);
+    if (status != MUSTER_OK) fail_msg("%s", error.message);
+    return made;
+}
+static void begin(const fixture *f, muster_rendezvous *who, uint32_t what, uint64_t tag) {
+    assert_int_equal(muster_rendezvous_begin(who, what, NULL, 0, 20 * second, f->queue, tag, NULL), MUSTER_OK);
+}
+/* The next completion, which is of this tag; any: UINT64_MAX. */
+static muster_round *ended(const fixture *f, uint64_t tag, muster_status status) {
+    muster_completion done;
+    muster_error error;
+    assert_int_equal(muster_queue_next(f->queue, 20 * second, &done, &error), MUSTER_OK);
+    assert_int_equal(done.kind, MUSTER_DONE_RENDEZVOUS);
+    if (tag != UINT64_MAX) assert_int_equal(done.tag, tag);
+    if (done.status != status) fail_msg("%s: %s", muster_status_name(done.status), error.message);
+    return done.object;
+}
+/* All of these join, and are in a round together; by rank. */
+static void join_all(const fixture *f, muster_rendezvous **who, muster_round **rounds, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) begin(f, who[i], MUSTER_RENDEZVOUS_JOIN, i);
+    for (uint32_t i = 0; i < count; i++) {
+        muster_completion done;
+        muster_error error;
+        assert_int_equal(muster_queue_next(f->queue, 30 * second, &done, &error), MUSTER_OK);
+        if (done.status != MUSTER_OK) fail_msg("%s", error.message);
+        rounds[done.tag] = done.object;
+    }
+}
+static muster_round_info info_of(const muster_round *round) {
+    muster_round_info info;
+    assert_int_equal(muster_round_get_info(round, &info), MUSTER_OK);
+    return info;
+}
+/* Takes events until one of this kind comes. */
+static muster_rendezvous_event event_of(muster_rendezvous *who, uint32_t kind) {
+    muster_rendezvous_event event;
+    do assert_int_equal(muster_rendezvous_next_event(who, 20 * second, &event), MUSTER_OK);
+    while (event.kind != kind);
+    return event;
+}
+static muster_rendezvous_state state_of(muster_rendezvous *who) {
+    muster_rendezvous_state state;
+    assert_int_equal(muster_rendezvous_get_state(who, &state), MUSTER_OK);
+    return state;
+}
+static muster_store_op op(uint32_t kind, const char *key) {
+    muster_store_op made;
+    memset(&made, 0, sizeof made);
+    made.kind = kind;
+    made.key = key;
+    made.key_bytes = strlen(key);
+    return made;
+}
+static muster_store *store_of(muster_round *round) {
+    muster_store *store;
+    assert_int_equal(muster_round_store(round, &store, NULL), MUSTER_OK);
+    return store;
+}
+static void release_all(muster_rendezvous **who, muster_round **rounds, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (rounds != NULL) muster_round_release(rounds[i]);
+        muster_rendezvous_release(who[i]);
+    }
+}
+
+static void two_meet(uint32_t flags) {
+    fixture f = set_up(flags);
+    const muster_rendezvous_config run = run_of(&f, 2, 2);
+    muster_rendezvous *who[2] = {member(&f, &run, "node10:1"), member(&f, &run, "node9:1")};
+    muster_round *rounds[2];
+    join_all(&f, who, rounds, 2);
+    const muster_round_info a = info_of(rounds[0]), b = info_of(rounds[1]);
+    assert_int_equal(a.number, 1);
+    assert_int_equal(b.number, 1);
+    assert_int_equal(a.rank, 1); /* node9 is before node10 */
+    assert_int_equal(b.rank, 0);
+    assert_int_equal(a.world, 2);
+    assert_memory_equal(a.digest, b.digest, sizeof a.digest);
+    assert_int_equal(event_of(who[0], MUSTER_RENDEZVOUS_COMPLETE).count, 2);
+    assert_int_equal(state_of(who[0]).phase, MUSTER_RENDEZVOUS_IN);
+    muster_round_member_info other;
+    assert_int_equal(muster_round_member(rounds[0], 0, second, &other, NULL), MUSTER_OK);
+    assert_int_equal(other.address_bytes, 7);
+    assert_memory_equal(other.address, "node9:1", 7);
+
+    muster_store *views[2] = {store_of(rounds[0]), store_of(rounds[1])};
+    muster_store_op set = op(MUSTER_STORE_SET, "k"), get = op(MUSTER_STORE_GET, "k"), list = op(MUSTER_STORE_LIST, "");
+    set.value = "v";
+    set.value_bytes = 1;
+    muster_store_result *result;
+    assert_int_equal(muster_store_do(views[0], &set, 1, second, &result, NULL), MUSTER_OK);
+    assert_int_equal(muster_store_result_count(result), 1); /* what fences it is not shown */
+    muster_store_result_release(result);
+    assert_int_equal(muster_store_do(views[1], &get, 1, second, NULL, NULL), MUSTER_OK);
+    assert_int_equal(muster_store_do(views[1], &list, 1, second, &result, NULL), MUSTER_OK);
+    assert_int_equal(muster_store_result_count(result), 1);
+    muster_store_result_release(result);
+    set.condition = MUSTER_STORE_IF_ABSENT;
+    assert_int_equal(muster_store_do(views[1], &set, 1, second, &result, NULL), MUSTER_E_CHANGED);
+    assert_int_equal(muster_store_result_count(result), 1);
+    muster_store_result_release(result);
+    for (int i = 0; i < 2; i++) muster_store_release(views[i]);
+    release_all(who, rounds, 2);
+    tear_down(&f);
+}
+static void test_two_meet(void **state) {
+    (void)state;
+    two_meet(0);
+}
+static void test_two_meet_where_the_host_drives_the_engine(void **state) {
+    (void)state;
+    two_meet(MUSTER_CONTEXT_EXTERNAL);
+}
+
+static void test_the_last_call_waits_for_others_but_not_when_all_are_there(void **state) {
+    (void)state;
+    fixture f = set_up(0);
+    muster_rendezvous_config run = run_of(&f, 2, 3);
+    run.last_call_ns = 300 * ms;
+    muster_rendezvous *who[3] = {member(&f, &run, "a"), member(&f, &run, "b"), member(&f, &run, "c")};
+    muster_round *rounds[3];
+    int64_t begun = now();
+    join_all(&f, who, rounds, 2); /* c does not come */
+    assert_true(now() - begun >= 300 * ms);
+    assert_int_equal(info_of(rounds[0]).world, 2);
+    assert_int_equal(event_of(who[0], MUSTER_RENDEZVOUS_LAST_CALL).count, 2);
+    for (int i = 0; i < 2; i++) muster_round_release(rounds[i]);
+    begun = now();
+    join_all(&f, who, rounds, 3);
+    assert_int_equal(info_of(rounds[2]).world, 3);
+    assert_true(now() - begun < 300 * ms);
+    release_all(who, rounds, 3);
+    tear_down(&f);
+}
+
+static void test_who_comes_late_waits_is_seen_and_gets_in_with_the_next_round(void **state) {
+    (void)state;
+    fixture f = set_up(0);
+    const muster_rendezvous_config run = run_of(&f, 2, 3);
+    muster_rendezvous *who[3] = {member(&f, &run, "c"), member(&f, &run, "b"), member(&f, &run, "a")};
+    muster_round *rounds[3], *old[2];
+    join_all(&f, who, old, 2);
+    begin(&f, who[2], MUSTER_RENDEZVOUS_JOIN, 2);
+    const muster_rendezvous_event waits = event_of(who[0], MUSTER_RENDEZVOUS_WAITING);
+    assert_int_equal(waits.count, 1);
+    assert_int_equal(waits.round, 1);
+    assert_int_equal(event_of(who[1], MUSTER_RENDEZVOUS_WAITING).count, 1);
+    char text[64];
+    size_t size;
+    assert_int_equal(muster_rendezvous_list(who[0], text, sizeof text, second, &size, NULL), MUSTER_OK);
+    assert_int_equal(size, 2);
+    assert_memory_equal(text, "a\n", 2);
+
+    muster_store *view = store_of(old[0]);
+    const muster_store_op never = op(MUSTER_STORE_GET, "never"), read = op(MUSTER_STORE_READ, "x"),
+                          watch = op(MUSTER_STORE_WATCH, "");
+    muster_queue *queue;
+    assert_int_equal(muster_queue_create(f.context, NULL, &queue, NULL), MUSTER_OK);
+    assert_int_equal(muster_store_begin(view, &never, 1, -1, queue, 7, NULL, NULL), MUSTER_OK);
+    assert_int_equal(muster_store_do(view, &read, 1, second, NULL, NULL), MUSTER_OK);
+    begin(&f, who[0], MUSTER_RENDEZVOUS_JOIN, 0);
+    muster_completion done;
+    muster_error error;
+    assert_int_equal(muster_queue_next(queue, 20 * second, &done, &error), MUSTER_OK);
+    assert_int_equal(done.status, MUSTER_E_STALE); /* what waits ends */
+    assert_string_equal(error.message, "rendezvous \"job\": round 1 is over: this member joined again");
+    assert_int_equal(muster_store_do(view, &read, 1, second, NULL, &error), MUSTER_E_STALE);
+    assert_int_equal(muster_store_do(view, &watch, 1, second, NULL, &error), MUSTER_E_STALE);
+    assert_int_equal(info_of(old[0]).flags, MUSTER_ROUND_OVER);
+    assert_int_equal(event_of(who[1], MUSTER_RENDEZVOUS_LEFT).rank, info_of(old[0]).rank);
+    assert_int_equal(info_of(old[1]).flags, 0); /* the other is still in, so there is no new round */
+    assert_int_equal(state_of(who[1]).round, 1);
+
+    begin(&f, who[1], MUSTER_RENDEZVOUS_JOIN, 1);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(muster_queue_next(f.queue, 20 * second, &done, &error), MUSTER_OK);
+        assert_int_equal(done.status, MUSTER_OK);
+        rounds[done.tag] = done.object;
+    }
+    for (int i = 0; i < 3; i++) assert_int_equal(info_of(rounds[i]).number, 2);
+    for (int i = 0; i < 2; i++) assert_int_equal(info_of(rounds[i]).rank, info_of(old[i]).rank);
+    assert_int_equal(info_of(rounds[2]).rank, 2); /* by name it would be 0 */
+    muster_store_release(view);
+    muster_queue_release(queue);
+    for (int i = 0; i < 2; i++) muster_round_release(old[i]);
+    release_all(who, rounds, 3);
+    tear_down(&f);
+}
+
+static void test_a_death_is_told_and_a_spare_steps_in(void **state) {
+    (void)state;
+    fixture f = set_up(0);
+    const muster_rendezvous_config run = run_of(&f, 2, 2);
+    muster_rendezvous *who[3] = {member(&f, &run, "a"), member(&f, &run, "b"), member(&f, &run, "c")};
+    muster_round *rounds[3];
+    join_all(&f, who, rounds, 2);
+    begin(&f, who[2], MUSTER_RENDEZVOUS_JOIN, 2);
+    while (state_of(who[0]).spares != 1) { /* told by the leader; nothing is said to the host */
+        muster_rendezvous_event none;
+        assert_int_not_equal(muster_rendezvous_next_event(who[2], 20 * second, &none), MUSTER_TIMEOUT);
+        if (state_of(who[2]).spares == 1) break;
+    }
+    assert_int_equal(state_of(who[2]).waiting, 0);
+    const uint32_t rank = info_of(rounds[1]).rank;
+    muster_rendezvous_release(who[1]); /* as if it died: it has not left */
+    const muster_rendezvous_event dead = event_of(who[0], MUSTER_RENDEZVOUS_DEAD);
+    assert_int_equal(dead.rank, rank);
+    assert_int_equal(dead.round, 1);
+    assert_int_equal(event_of(who[0], MUSTER_RENDEZVOUS_WAITING).count, 1);
+    begin(&f, who[0], MUSTER_RENDEZVOUS_JOIN, 0);
+    for (int i = 0; i < 2; i++) {
+        muster_round *const round = ended(&f, UINT64_MAX, MUSTER_OK);
+        assert_int_equal(info_of(round).number, 2);
+        assert_int_equal(info_of(round).world, 2);
+        muster_round_release(round);
+    }
+    for (int i = 0; i < 2; i++) muster_round_release(rounds[i]);
+    muster_rendezvous_release(who[0]);
+    muster_rendezvous_release(who[2]);
+    tear_down(&f);
+}
+
+static void test_an_abort_ends_the_round_for_all(void **state) {
+    (void)state;
+    fixture f = set_up(0);
+    const muster_rendezvous_config run = run_of(&f, 2, 2);
+    muster_rendezvous *who[2] = {member(&f, &run, "a"), member(&f, &run, "b")};
+    muster_round *rounds[2], *next[2];
+    muster_error error;
+    join_all(&f, who, rounds, 2);
+    begin(&f, who[0], MUSTER_RENDEZVOUS_EXIT, 5);
+    assert_int_equal(muster_rendezvous_abort(who[1], "no memory", 9, 10 * second, &error), MUSTER_OK);
+    assert_null(ended(&f, 5, MUSTER_E_STALE));
+    for (int i = 0; i < 2; i++) {
+        const muster_rendezvous_event event = event_of(who[i], MUSTER_RENDEZVOUS_ABORTED);
+        assert_int_equal(event.round, 1);
+        assert_string_equal(event.text, "aborted by b: no memory");
+        muster_store *view = store_of(rounds[i]);
+        const muster_store_op read = op(MUSTER_STORE_READ, "x");
+        assert_int_equal(muster_store_do(view, &read, 1, second, NULL, &error), MUSTER_E_STALE);
+        assert_non_null(strstr(error.message, "round 1 is over: aborted by b: no memory"));
+        muster_store_release(view);
+    }
+    assert_int_equal(muster_rendezvous_abort(who[1], NULL, 0, 10 * second, &error), MUSTER_E_STALE);
+    join_all(&f, who, next, 2);
+    assert_int_equal(info_of(next[0]).number, 2);
+    for (int i = 0; i < 2; i++) muster_round_release(rounds[i]);
+    release_all(who, next, 2);
+    tear_down(&f);
+}
+
+static void test_an_abort_does_not_wait_for_who_hangs(void **state) {
+    (void)state;
+    fixture f = set_up(0);
+    const muster_rendezvous_config run = run_of(&f, 2, 3);
+    muster_rendezvous *who[3] = {member(&f, &run, "a"), member(&f, &run, "b"), member(&f, &run, "c")};
+    muster_round *rounds[3], *next[2];
+    join_all(&f, who, rounds, 2);
+    assert_int_equal(muster_rendezvous_abort(who[0], NULL, 0, 10 * second, NULL), MUSTER_OK);
+    /* b hangs: it is still there, and does nothing */
+    muster_rendezvous *others[2] = {who[0], who[2]};
+    join_all(&f, others, next, 2);
+    assert_int_equal(info_of(next[0]).number, 2);
+    assert_int_equal(info_of(next[0]).world, 2);
+    assert_string_equal(event_of(who[1], MUSTER_RENDEZVOUS_ABORTED).text, "aborted by a");
+    for (int i = 0; i < 2; i++) {
+        muster_round_release(rounds[i]);
+        muster_round_release(next[i]);
+    }
+    release_all(who, NULL, 3);
+    tear_down(&f);
+}
+
+static void test_a_closed_run_says_why_and_opens_only_when_asked_to(void **state) {
+    (void)state;
+    fixture f = set_up(0);
+    muster_rendezvous_config run = run_of(&f, 2, 2);
+    muster_rendezvous *a = member(&f, &run, "a"), *b = member(&f, &run, "b");
+    muster_error error;
+    begin(&f, a, MUSTER_RENDEZVOUS_JOIN, 1);
+    event_of(a, MUSTER_RENDEZVOUS_JOINED);
+    assert_int_equal(muster_rendezvous_close(b, "all done", 8, 10 * second, &error), MUSTER_OK); /* it is not in */
+    assert_int_equal(muster_rendezvous_close(b, "again", 5, 10 * second, &error), MUSTER_OK);
+    assert_null(ended(&f, 1, MUSTER_E_CLOSED));
+    assert_string_equal(event_of(a, MUSTER_RENDEZVOUS_CLOSED).text, "closed by b: all done");
+    muster_round *none;
+    assert_int_equal(muster_rendezvous_join(b, 10 * second, &none, &error), MUSTER_E_CLOSED);
+    assert_string_equal(error.message, "rendezvous \"job\": join: closed by b: all done");
+    assert_true(state_of(b).flags & MUSTER_RENDEZVOUS_IS_CLOSED);
+    muster_rendezvous_release(a);
+    muster_rendezvous_release(b);
+    a = member(&f, &run, "a"); /* still closed */
+    assert_int_equal(muster_rendezvous_join(a, 10 * second, &none, &error), MUSTER_E_CLOSED);
+    muster_rendezvous_release(a);
+    run.flags = MUSTER_RENDEZVOUS_REOPEN;
+    run.max = 3;
+    a = member(&f, &run, "a");
+    b = member(&f, &run, "b");
+    muster_rendezvous *who[2] = {a, b};
+    muster_round *rounds[2];
+    join_all(&f, who, rounds, 2);
+    run.max = 4;
+    muster_rendezvous *c;
+    assert_int_equal(muster_rendezvous_open(f.context, &run, second, &c, &error), MUSTER_E_BUSY);
+    release_all(who, rounds, 2);
+    tear_down(&f);
+}
+
+static void test_a_run_has_one_set_of_parameters(void **state) {
+    (void)state;
+    fixture f = set_up(0);
+    muster_rendezvous_config run = run_of(&f, 2, 4);
+    muster_rendezvous *a = member(&f, &run, "a"), *b;
+    muster_error error;
+    run.min = 1;
+    run.last_call_ns = 1500 * ms;
+    assert_int_equal(muster_rendezvous_open(f.context, &run, second, &b, &error), MUSTER_E_ARG);
+    assert_string_equal(error.message, "rendezvous \"job\": the run has min 2, max 4, no last call; here min 1, max 4, "
+                                       "last call 1.500 s");
+    run.min = 5;
+    assert_int_equal(muster_rendezvous_open(f.context, &run, second, &b, &error), MUSTER_E_ARG);
+    assert_string_equal(error.message, "muster_rendezvous_config: min 5 is above max 4");
+    run.run_id = "job2";
+    run.run_id_bytes = 4;
+    run.min = 1;
+    b = member(&f, &run, "b");
+    muster_rendezvous_release(a);
+    muster_rendezvous_release(b);
+    tear_down(&f);
+}
+
+static void *cancel_soon(void *who) {
+    event_of(who, MUSTER_RENDEZVOUS_JOINED);
+    muster_rendezvous_cancel(who);
+    return NULL;
+}
+
+static void test_a_join_in_vain_says_what_is_missing_and_takes_nobody_along(void **state) {
+    (void)state;
+    fixture f = set_up(0);
+    const muster_rendezvous_config run = run_of(&f, 2, 2);
+    muster_rendezvous *a = member(&f, &run, "a"), *b = member(&f, &run, "b"), *c = member(&f, &run, "c");
+    muster_round *none, *rounds[2];
+    muster_error error;
+    assert_int_equal(muster_rendezvous_join(a, 100 * ms, &none, &error), MUSTER_TIMEOUT);
+    assert_null(none);
+    assert_non_null(strstr(error.message, "rendezvous \"job\": join: 1 of at least 2 are there after 0.1"));
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, cancel_soon, a), 0);
+    assert_int_equal(muster_rendezvous_join(a, -1, &none, &error), MUSTER_E_CANCELED);
+    pthread_join(thread, NULL);
+    /* a does not count any more */
+    begin(&f, b, MUSTER_RENDEZVOUS_JOIN, 0);
+    event_of(b, MUSTER_RENDEZVOUS_JOINED);
+    assert_int_equal(muster_rendezvous_begin(b, MUSTER_RENDEZVOUS_JOIN, NULL, 0, second, f.queue, 9, NULL), MUSTER_OK);
+    assert_null(ended(&f, 9, MUSTER_E_BUSY));
+    begin(&f, c, MUSTER_RENDEZVOUS_JOIN, 1);
+    for (int i = 0; i < 2; i++) rounds[i] = ended(&f, UINT64_MAX, MUSTER_OK);
+    assert_int_equal(info_of(rounds[0]).world, 2);
+    assert_int_equal(state_of(a).phase, MUSTER_RENDEZVOUS_OUT);
+    for (int i = 0; i < 2; i++) muster_round_release(rounds[i]);
+    muster_rendezvous_release(a);
+    muster_rendezvous_release(b);
+    muster_rendezvous_release(c);
+    tear_down(&f);
+}
+
+static void test_the_exit_is_reached_together_but_not_by_the_dead(void **state) {
+    (void)state;
+    fixture f = set_up(0);
+    const muster_rendezvous_config run = run_of(&f, 4, 4);
+    muster_rendezvous *who[4] = {member(&f, &run, "a"), member(&f, &run, "b"), member(&f, &run, "c"),
+                                 member(&f, &run, "d")};
+    muster_round *rounds[4];
+    muster_error error;
+    join_all(&f, who, rounds, 4);
+    assert_int_equal(muster_rendezvous_exit(who[0], 100 * ms, &error), MUSTER_TIMEOUT);
+    assert_non_null(strstr(error.message, " of 4 are there after 0.1"));
+    begin(&f, who[0], MUSTER_RENDEZVOUS_EXIT, 0);
+    begin(&f, who[1], MUSTER_RENDEZVOUS_EXIT, 1);
+    muster_rendezvous_release(who[3]);
+    assert_int_equal(muster_rendezvous_leave(who[2], 10 * second, &error), MUSTER_OK);
+    ended(&f, UINT64_MAX, MUSTER_OK);
+    ended(&f, UINT64_MAX, MUSTER_OK);
+    assert_int_equal(muster_rendezvous_exit(who[2], second, &error), MUSTER_E_STALE);
+    for (int i = 0; i < 4; i++) muster_round_release(rounds[i]);
+    release_all(who, NULL, 3);
+    tear_down(&f);
+}
+
+static void test_the_leader_may_go_at_any_time(void **state) {
+    (void)state;
+    fixture f = set_up(0);
+    const muster_rendezvous_config run = run_of(&f, 2, 8);
+    muster_rendezvous *who[8];
+    muster_round *rounds[8];
+    char name[8];
+    for (int i = 0; i < 8; i++) {
+        snprintf(name, sizeof name, "n%d", i);
+        who[i] = member(&f, &run, name);
+    }
+    uint64_t number = 0;
+    for (uint32_t left = 8; left > 2; left--) {
+        uint32_t leader = 0;
+        muster_rendezvous_event event;
+        for (uint32_t i = 0; i < left; i++) begin(&f, who[i], MUSTER_RENDEZVOUS_JOIN, i);
+        for (uint32_t i = 0; i < left; i++) {
+            muster_completion done;
+            assert_int_equal(muster_queue_next(f.queue, 20 * second, &done, NULL), MUSTER_OK);
+            assert_int_equal(done.status, MUSTER_OK);
+            rounds[done.tag] = done.object;
+            if (info_of(done.object).world == left) continue;
+            /* two were there before the others: again */
+            muster_round_release(done.object);
+            begin(&f, who[done.tag], MUSTER_RENDEZVOUS_JOIN, done.tag);
+            i--;
+        }
+        assert_true(info_of(rounds[0]).number > number);
+        number = info_of(rounds[0]).number;
+        for (uint32_t i = 0; i < left; i++)
+            if (state_of(who[i]).flags & MUSTER_RENDEZVOUS_LEADS) leader = i;
+        for (uint32_t i = 0; i < left; i++) muster_round_release(rounds[i]);
+        const uint32_t other = leader == 0 ? 1 : 0;
+        while (muster_rendezvous_next_event(who[other], 0, &event) == MUSTER_OK) {
+        }
+        muster_rendezvous_release(who[leader]);
+        event_of(who[other], MUSTER_RENDEZVOUS_DEAD); /* from the next leader */
+        who[leader] = who[left - 1];
+    }
+    release_all(who, NULL, 2);
+    tear_down(&f);
+}
+
+static void test_many_meet_at_once(void **state) {
+    (void)state;
+    enum { count = 300 }; /* more than one request can carry */
+    fixture f = set_up(0);
+    const muster_rendezvous_config run = run_of(&f, count, count);
+    static muster_rendezvous *who[count];
+    static muster_round *rounds[count];
+    static unsigned char seen[count];
+    char name[16];
+    for (int i = 0; i < count; i++) {
+        snprintf(name, sizeof name, "node%d", i);
+        who[i] = member(&f, &run, name);
+    }
+    for (int round = 1; round <= 2; round++) {
+        join_all(&f, who, rounds, count);
+        memset(seen, 0, sizeof seen);
+        for (int i = 0; i < count; i++) {
+            const muster_round_info info = info_of(rounds[i]);
+            assert_int_equal(info.number, round);
+            assert_int_equal(info.world, count);
+            assert_int_equal(info.rank, i); /* natural order, then kept */
+            assert_memory_equal(info.digest, info_of(rounds[0]).digest, sizeof info.digest);
+        }
+        muster_round_member_info last;
+        assert_int_equal(muster_round_member(rounds[0], count - 1, second, &last, NULL), MUSTER_OK);
+        assert_memory_equal(last.address, "node299", 7);
+        for (int i = 0; i < count; i++) muster_round_release(rounds[i]);
+    }
+    release_all(who, NULL, count);
+    tear_down(&f);
+}
+
+static void test_a_closing_context_ends_what_waits(void **state) {
+    (void)state;
+    fixture f = set_up(0);
+    const muster_rendezvous_config run = run_of(&f, 2, 2);
+    muster_rendezvous *a = member(&f, &run, "a");
+    begin(&f, a, MUSTER_RENDEZVOUS_JOIN, 1);
+    event_of(a, MUSTER_RENDEZVOUS_JOINED);
+    assert_int_equal(muster_context_close(f.context, 10 * second), MUSTER_OK);
+    assert_null(ended(&f, 1, MUSTER_E_CLOSED));
+    muster_rendezvous_event event;
+    muster_status status;
+    do status = muster_rendezvous_next_event(a, -1, &event);
+    while (status == MUSTER_OK);
+    assert_int_equal(status, MUSTER_E_CLOSED);
+    assert_int_equal(muster_rendezvous_leave(a, second, NULL), MUSTER_E_CLOSED);
+    muster_rendezvous_release(a);
+    tear_down(&f);
+}
+
+static void test_a_queue_tells_of_events(void **state) {
+    (void)state;
+    fixture f = set_up(0);
+    muster_rendezvous_config run = run_of(&f, 1, 1);
+    run.queue = f.queue;
+    run.tag = 77;
+    muster_rendezvous *a = member(&f, &run, "a");
+    muster_round *round;
+    assert_int_equal(muster_rendezvous_join(a, 10 * second, &round, NULL), MUSTER_OK);
+    muster_completion ready;
+    assert_int_equal(muster_queue_next(f.queue, 10 * second, &ready, NULL), MUSTER_OK);
+    assert_int_equal(ready.kind, MUSTER_EVENT_READY);
+    assert_int_equal(ready.tag, 77);
+    event_of(a, MUSTER_RENDEZVOUS_COMPLETE);
+    muster_round_release(round);
+    muster_rendezvous_release(a);
+    tear_down(&f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_two_meet),
+        cmocka_unit_test(test_two_meet_where_the_host_drives_the_engine),
+        cmocka_unit_test(test_the_last_call_waits_for_others_but_not_when_all_are_there),
+        cmocka_unit_test(test_who_comes_late_waits_is_seen_and_gets_in_with_the_next_round),
+        cmocka_unit_test(test_a_death_is_told_and_a_spare_steps_in),
+        cmocka_unit_test(test_an_abort_ends_the_round_for_all),
+        cmocka_unit_test(test_an_abort_does_not_wait_for_who_hangs),
+        cmocka_unit_test(test_a_closed_run_says_why_and_opens_only_when_asked_to),
+        cmocka_unit_test(test_a_run_has_one_set_of_parameters),
+        cmocka_unit_test(test_a_join_in_vain_says_what_is_missing_and_takes_nobody_along),
+        cmocka_unit_test(test_the_exit_is_reached_together_but_not_by_the_dead),
+        cmocka_unit_test(test_the_leader_may_go_at_any_time),
+        cmocka_unit_test(test_many_meet_at_once),
+        cmocka_unit_test(test_a_closing_context_ends_what_waits),
+        cmocka_unit_test(test_a_queue_tells_of_events),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
