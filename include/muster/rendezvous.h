@@ -354,12 +354,12 @@ enum muster_round_flag {
 
 /** What a round is; 64 bytes. */
 typedef struct muster_round_info {
-    uint64_t number;          /**< Its number in the run, from 1; of `static:`, how often this member has joined. */
-    uint32_t rank;            /**< Rank of this member. */
-    uint32_t world;           /**< Members of the round. */
-    uint32_t flags;           /**< ::muster_round_flag values, or'ed. */
-    uint32_t reserved[3];     /**< Zero. */
-    unsigned char digest[32]; /**< Of the table of members, the same for all of them; of `static:`, zero. */
+    uint64_t number;      /**< Its number in the run, from 1; of `static:`, how often this member has joined. */
+    uint32_t rank;        /**< Rank of this member. */
+    uint32_t world;       /**< Members of the round. */
+    uint32_t flags;       /**< ::muster_round_flag values, or'ed. */
+    uint32_t reserved[3]; /**< Zero. */
+    uint8_t digest[32];   /**< Of the table of members, the same for all of them; of `static:`, zero. */
 } muster_round_info;
 
 /** One member of a round; what it points to is good until the round is released. 24 bytes. */

@@ -477,7 +477,7 @@ struct muster_round_info # 64 bytes
     world::UInt32
     flags::UInt32
     reserved::NTuple{3, UInt32}
-    digest::NTuple{32, unsigned char}
+    digest::NTuple{32, UInt8}
 end
 
 # One member of a round; what it points to is good until the round is released.
