@@ -14,6 +14,7 @@
 #include <muster/serve.h>
 #include <muster/store.h>
 #include <muster/store_serve.h>
+#include <muster/store_server.h>
 #include <muster/stream.h>
 #include <muster/transport.h>
 

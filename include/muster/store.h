@@ -17,7 +17,8 @@
  *
  * Queues and barriers have names of their own: a key and a queue of one name have nothing to do with each other.
  *
- * Limits: 1 to 8192 bytes of key, 8 MiB of value, 4096 operations and 16 MiB in a request. */
+ * Limits: 1 to 8192 bytes of key, 8 MiB of value, 4096 operations and 16 MiB in a request, 16 MiB in a result (where a
+ * condition did not hold, values beyond that are left out). */
 #ifndef MUSTER_STORE_H
 #define MUSTER_STORE_H
 
@@ -129,11 +130,13 @@ enum muster_store_capability {
 
 /** How to open a store; all zero means the defaults named here. */
 typedef struct muster_store_config {
-    uint32_t struct_size; /**< sizeof(muster_store_config) of the caller. */
-    uint32_t flags;       /**< Zero. */
-    uint64_t most_bytes;  /**< Where the store lives in this process: most bytes of keys and values it holds; a request
-                               that would exceed them is ::MUSTER_E_LIMIT. 0: 1 GiB. */
-    uint64_t reserved[2]; /**< Zero. */
+    uint32_t struct_size;  /**< sizeof(muster_store_config) of the caller. */
+    uint32_t flags;        /**< Zero. */
+    uint64_t most_bytes;   /**< Where the store lives in this process: most bytes of keys and values it holds; a request
+                                that would exceed them is ::MUSTER_E_LIMIT. 0: 1 GiB. */
+    int64_t lost_after_ns; /**< Where another process serves it: for so long it may be out of reach, then it is lost.
+                                0: 60 s. */
+    uint64_t reserved;     /**< Zero. */
 } muster_store_config;
 
 /** Opens a store.

@@ -40,6 +40,7 @@ constexpr Row rows[] = {
     {MUSTER_E_PLUGIN, "MUSTER_E_PLUGIN", "a plug-in is missing, refused to start, or broke its contract"},
     {MUSTER_E_INTERNAL, "MUSTER_E_INTERNAL", "a defect of the library"},
     {MUSTER_E_CHANGED, "MUSTER_E_CHANGED", "a condition does not hold"},
+    {MUSTER_E_STORE_LOST, "MUSTER_E_STORE_LOST", "the store is lost"},
 };
 
 const Row *find(Status status) noexcept {

@@ -21,6 +21,7 @@ class StoreTable::Changes {
         return key.size() + value.size() + record_bytes;
     }
 
+    bool any() const noexcept { return !undo_.empty(); }
     uint64_t version() const noexcept { return table_.revision_ + 1; } // of all that is changed
     bool fits() const noexcept { return table_.bytes_ <= table_.most_bytes_ || table_.bytes_ <= bytes_before_; }
 

@@ -48,17 +48,17 @@ class MemoryStore final : public StoreBackend {
         return !hangs;
     }
 
-    bool withdraw(StoreOperation &operation, std::string &missing) noexcept override {
+    Withdrawn withdraw(StoreOperation &operation, std::string &missing) noexcept override {
         {
             const std::lock_guard hold(lock_);
             try {
                 missing = table_.missing(operation.request);
             } catch (const std::bad_alloc &) { // then the text does without
             }
-            if (!table_.withdraw(operation)) return false;
+            if (!table_.withdraw(operation)) return Withdrawn::over;
         }
         operation.release();
-        return true;
+        return Withdrawn::yes;
     }
 
     Status keep(uint64_t lease, int64_t ttl_ns) noexcept override {

@@ -13,6 +13,8 @@ struct StoreKind {
 };
 constexpr StoreKind kinds[] = {
     {"memory", open_memory_store},
+    {"tcp", open_remote_store},
+    {"unix", open_remote_store},
 };
 
 // A password does not belong there, but whoever puts it there does not want to read it in a log.

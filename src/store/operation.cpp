@@ -3,11 +3,14 @@
 
 #include "store/store.hpp"
 
+#include <utility>
+
 namespace muster {
 
 namespace {
 // Where somebody else answers: to look once ends by itself.
 constexpr int64_t longest_look_ns = 30'000'000'000;
+constexpr int64_t grace_ns = 2'000'000'000; // for it to say whether something was done
 } // namespace
 
 StoreOperation::StoreOperation(Store &store, StoreRequest what, int64_t timeout_ns) noexcept
@@ -36,15 +39,23 @@ StoreAnswer StoreOperation::wait() {
             end(MUSTER_E_CLOSED, "the context is closed");
         }
     }
+    Deadline grace(grace_ns);
+    Deadline *limit = &deadline_;
     for (;;) {
         const uint32_t seen = signal_.seen();
         {
             const std::lock_guard hold(lock_);
             if (finished_) return std::move(answer_);
+            if (ending_ != MUSTER_OK) limit = &grace;
         }
-        const Status status = context_.sleep(signal_, seen, deadline_);
-        if (status == MUSTER_TIMEOUT) end(MUSTER_TIMEOUT);
-        if (status < 0) end(status, "cannot wait here");
+        const Status status = backend_.sleep(*this, signal_, seen, *limit);
+        if (status == MUSTER_OK) continue;
+        if (limit == &grace)
+            give_up();
+        else if (status == MUSTER_TIMEOUT)
+            end(MUSTER_TIMEOUT);
+        else
+            end(status, "cannot wait here");
     }
 }
 
@@ -107,16 +118,22 @@ void StoreOperation::look_at_guard() noexcept {
     if (guarded() && store_->guard()->over()) end(MUSTER_E_STALE, "over");
 }
 
-// It waits: for its deadline, and for the end of the context, too.
+// It waits: for its deadline, and for the end of the context, too. Once it is to end, for the backend to agree.
 void StoreOperation::look_after() noexcept {
+    bool first = false, ending = false;
     {
         const std::lock_guard hold(lock_);
         if (finished_) return;
-        looked_after_ = true;
+        first = !std::exchange(looked_after_, true);
+        ending = ending_ != MUSTER_OK;
     }
-    hub_.on_closing(closing_);
-    if (context_.closed()) return context_closes(); // perhaps those in the list were told before
-    if (!awaited_ && !deadline_.endless()) hub_.start_timer(limit_, deadline_.at());
+    if (first) hub_.on_closing(closing_);
+    if (first && context_.closed()) context_closes(); // perhaps those in the list were told before
+    if (awaited_) return;
+    if (ending)
+        hub_.start_timer(limit_, now_ns() + grace_ns);
+    else if (!deadline_.endless())
+        hub_.start_timer(limit_, deadline_.at());
 }
 
 void StoreOperation::tidy() noexcept {
@@ -124,25 +141,74 @@ void StoreOperation::tidy() noexcept {
     hub_.stop_timer(limit_);
 }
 
+void StoreOperation::too_late() noexcept {
+    bool ending = false;
+    {
+        const std::lock_guard hold(lock_);
+        ending = ending_ != MUSTER_OK;
+    }
+    if (ending) return give_up();
+    end(MUSTER_TIMEOUT);
+}
+
+// True: it ends so, or the backend was asked to end it so; then it may yet turn out that it was done.
 bool StoreOperation::end(Status status, const char *why) noexcept {
     const Ref<StoreOperation> self(this);
-    try {
-        std::string missing;
-        if (!backend_.withdraw(*this, missing)) return false;
-        if (status == MUSTER_E_STALE) {
-            finish({store_->guard()->why(), {}});
-            return true;
-        }
-        const double seconds = static_cast<double>(now_ns() - begun_ns_) * 1e-9;
-        if (why == nullptr) why = request.waits() ? "not there" : "no answer";
-        const bool doubt = request.changes() && backend_.may_do_what_has_ended();
-        finish({Error::make(status, "%s: %s after %.3f s%s", missing.c_str(), why, seconds,
-                            doubt ? "; it may have been done" : ""),
-                {}});
-    } catch (const std::bad_alloc &) {
-        finish({Error::from_status(status), {}});
+    {
+        const std::lock_guard hold(lock_);
+        if (finished_ || ending_ != MUSTER_OK) return false;
+        ending_ = status;
+        ending_why_ = why;
     }
-    return true;
+    std::string missing;
+    switch (backend_.withdraw(*this, missing)) {
+    case Withdrawn::yes:
+        withdrawn(missing.c_str());
+        return true;
+    case Withdrawn::asked: // for a while only
+        if (awaited_)
+            wake();
+        else
+            look_after_.post(context_);
+        return true;
+    default:
+        return false;
+    }
+}
+
+void StoreOperation::wake() noexcept {
+    context_.notify(signal_);
+    backend_.woken();
+}
+
+void StoreOperation::withdrawn(const char *missing) noexcept {
+    const double seconds = static_cast<double>(now_ns() - begun_ns_) * 1e-9;
+    Status status;
+    const char *why;
+    {
+        const std::lock_guard hold(lock_);
+        status = ending_;
+        why = ending_why_;
+    }
+    if (status == MUSTER_E_STALE) return finish({store_->guard()->why(), {}});
+    if (why == nullptr) why = request.waits() ? "not there" : "no answer";
+    const bool doubt = request.changes() && backend_.may_do_what_has_ended();
+    finish({Error::make(status, "%s: %s after %.3f s%s", missing, why, seconds, doubt ? "; it may have been done" : ""),
+            {}});
+}
+
+void StoreOperation::give_up() noexcept {
+    const Ref<StoreOperation> self(this);
+    if (!backend_.forget(*this)) return;
+    const double seconds = static_cast<double>(now_ns() - begun_ns_) * 1e-9;
+    std::string name;
+    try {
+        name = request.name(0);
+    } catch (const std::bad_alloc &) { // then the text does without
+    }
+    finish({Error::make(MUSTER_E_PEER, "%s: the store has not answered within %.3f s; whether it was done is not known",
+                        name.c_str(), seconds),
+            {}});
 }
 
 // What the guard has added is not shown; where it does not hold that is the answer.
@@ -191,7 +257,7 @@ void StoreOperation::finish(StoreAnswer last) noexcept {
         const auto kept = Ref<Object>::adopt(&listener_->listener_object());
         listener_->answered(tag_, std::move(answer_)); // nobody else reads it
     } else if (!queue) {
-        context_.notify(signal_);
+        wake();
     } else {
         Entry entry;
         entry.completion.kind = lease_ ? MUSTER_DONE_LEASE : MUSTER_DONE_STORE;

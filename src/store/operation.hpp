@@ -47,15 +47,19 @@ class StoreOperation final : public Object, public StoreWaiter, private QueueUse
     // From the backend, once, no lock held.
     void finish(StoreAnswer last) noexcept;
     std::atomic<uint64_t> place{0}; // where the backend knows it by a number of its own; relaxed: it has a lock
+    // In place of it, after Withdrawn::asked: nothing was done.
+    void withdrawn(const char *missing) noexcept;
+    void wake() noexcept; // a thread in the backend's sleep() looks again
 
   private:
     ~StoreOperation() override;
     void look_after() noexcept; // loop thread
     void tidy() noexcept;       // loop thread
     bool submit() noexcept;     // as that of the backend
+    void give_up() noexcept;    // the backend was asked to end it, and does not answer
     bool guarded() const noexcept;
     void look_behind_guard(StoreAnswer &answer) const noexcept;
-    void too_late() noexcept { end(MUSTER_TIMEOUT); }
+    void too_late() noexcept;
     void context_closes() noexcept { end(MUSTER_E_CLOSED, "the context was closed"); }
     bool end(Status status, const char *why = nullptr) noexcept; // from outside
     void end_operations() noexcept override;
@@ -79,6 +83,8 @@ class StoreOperation final : public Object, public StoreWaiter, private QueueUse
     Signal signal_;
     std::mutex lock_; // guards the rest
     bool finished_ = false, looked_after_ = false, enlisted_ = false;
+    Status ending_ = MUSTER_OK; // how it is to end, once the backend agrees
+    const char *ending_why_ = nullptr;
     StoreAnswer answer_;
     Ref<Queue> queue_;
     StoreListener *listener_ = nullptr;

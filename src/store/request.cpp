@@ -58,6 +58,26 @@ bool StoreOp::of_queue() const noexcept {
     return kind >= MUSTER_STORE_PUSH && kind <= MUSTER_STORE_LENGTH;
 }
 
+bool StoreOp::changes() const noexcept {
+    switch (kind) {
+    case MUSTER_STORE_NONE:
+    case MUSTER_STORE_GET:
+    case MUSTER_STORE_READ:
+    case MUSTER_STORE_CHECK:
+    case MUSTER_STORE_WAIT:
+    case MUSTER_STORE_LENGTH:
+        return false;
+    default:
+        return !of_many();
+    }
+}
+
+bool StoreRequest::changes() const noexcept {
+    for (const StoreOp &op : ops_)
+        if (op.changes()) return true;
+    return false;
+}
+
 bool StoreOp::of_many() const noexcept {
     return kind == MUSTER_STORE_COUNT || kind == MUSTER_STORE_LIST || kind == MUSTER_STORE_KEYS ||
            kind == MUSTER_STORE_WATCH;
@@ -151,7 +171,7 @@ std::string StoreRequest::name(size_t op) const {
     if (of_lease()) return ops_[op].kind == store_grant ? "lease" : "end of a lease";
     constexpr size_t most = 64;
     std::string_view key = ops_[op].key;
-    if (op < ops_.size() - guards_) key.remove_prefix(prefix_bytes_);
+    if (op < ops_.size() - guards_ && key.size() >= prefix_bytes_) key.remove_prefix(prefix_bytes_);
     std::string shown(key.substr(0, most));
     make_printable(shown.data(), shown.size());
     return std::string(kinds[ops_[op].kind].name) + " \"" + shown + (key.size() > most ? "...\"" : "\"");
@@ -182,14 +202,6 @@ std::string StoreRequest::what_does_not_hold(const StoreResult &instead) const {
 bool StoreRequest::waits() const noexcept {
     for (const StoreOp &op : ops_)
         if (op.waits() || op.kind == MUSTER_STORE_BARRIER) return true;
-    return false;
-}
-
-bool StoreRequest::changes() const noexcept {
-    for (const StoreOp &op : ops_)
-        if (op.takes() || op.kind == MUSTER_STORE_SET || op.kind == MUSTER_STORE_ADD ||
-            op.kind == MUSTER_STORE_APPEND || op.kind == MUSTER_STORE_DELETE || op.kind == MUSTER_STORE_PUSH)
-            return true;
     return false;
 }
 

@@ -13,7 +13,7 @@
 namespace muster {
 
 constexpr size_t store_key_max = 8192, store_value_max = 8 << 20, store_ops_max = 4096;
-constexpr size_t store_request_max = 16 << 20, store_list_bytes = 4 << 20;
+constexpr size_t store_request_max = 16 << 20, store_result_max = 16 << 20, store_list_bytes = 4 << 20;
 constexpr size_t store_prefix_max = 4096;
 constexpr int64_t store_members_max = 1 << 20;
 // What a backend is asked beside the operations of hosts: `number`: how long, `version`: muster_lease_flag values; the
@@ -37,6 +37,7 @@ struct StoreOp {
     }
     bool takes() const noexcept { return kind == MUSTER_STORE_POP || kind == MUSTER_STORE_TRY_POP; }
     bool of_queue() const noexcept;
+    bool changes() const noexcept; // perhaps
     bool of_many() const noexcept; // keys that begin with `key`
 };
 
@@ -51,11 +52,12 @@ class StoreRequest {
     static StoreRequest end_lease(uint64_t lease);
     const std::vector<StoreOp> &ops() const noexcept { return ops_; }
     bool of_lease() const noexcept { return ops_.front().kind >= store_grant; }
+    bool changes() const noexcept;                                     // perhaps
+    void hide_prefix(size_t bytes) noexcept { prefix_bytes_ = bytes; } // names leave so much out in front of each key
     size_t prefix_bytes() const noexcept { return prefix_bytes_; }
     size_t guards() const noexcept { return guards_; }
     size_t bytes() const noexcept { return size_; } // of keys and values
     bool waits() const noexcept;                    // for what is not there
-    bool changes() const noexcept;                  // something in the store
     // For people: `get "a/b"`, as the host has named it.
     std::string name(size_t op) const;
     std::string names_of_waits() const; // `get "a", get "b" and 3 more`
@@ -74,6 +76,7 @@ struct StoreEntry {
     int64_t number = 0;
     Ref<Blob> key, value;
     static constexpr size_t about_bytes = 64; // of its own, where results are bounded
+    size_t bytes() const noexcept { return about_bytes + (key ? key->size() : 0) + (value ? value->size() : 0); }
 };
 
 // Filled by one thread, then read by any.
@@ -88,6 +91,7 @@ class StoreResult final : public Object {
 struct StoreAnswer {
     Error error;             // MUSTER_OK, MUSTER_E_CHANGED or why nothing was done
     Ref<StoreResult> result; // with these two
+    bool changed = false;    // something is otherwise than before
 };
 
 inline StoreResult *unwrap(muster_store_result *handle) noexcept {

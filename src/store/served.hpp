@@ -210,7 +210,7 @@ class ServedStore final : public StoreBackend {
     bool would_deadlock() const noexcept override { return home_->scheme().would_deadlock(); }
     Result<void> allows(const StoreRequest &request) const override;
     bool submit(StoreOperation &operation) noexcept override;
-    bool withdraw(StoreOperation &operation, std::string &missing) noexcept override;
+    Withdrawn withdraw(StoreOperation &operation, std::string &missing) noexcept override;
     Status keep(uint64_t lease, int64_t ttl_ns) noexcept override;
     void abandon(uint64_t lease, int64_t ttl_ns) noexcept override;
 

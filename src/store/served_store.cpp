@@ -131,13 +131,13 @@ Ref<ServedRequest> ServedStore::request_for(StoreOperation &operation) {
     return request;
 }
 
-bool ServedStore::withdraw(StoreOperation &operation, std::string &missing) noexcept {
+Withdrawn ServedStore::withdraw(StoreOperation &operation, std::string &missing) noexcept {
     try {
         missing = operation.request.waits() ? operation.request.names_of_waits() : operation.request.name(0);
     } catch (const std::bad_alloc &) { // then the text does without
     }
     const uint64_t id = operation.place.load(std::memory_order_relaxed);
-    return id != 0 && ServedStores::of(context()).drop(id);
+    return id != 0 && ServedStores::of(context()).drop(id) ? Withdrawn::yes : Withdrawn::over;
 }
 
 // ---- leases

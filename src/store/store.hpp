@@ -12,6 +12,10 @@ namespace muster {
 
 class Store;
 
+// What became of a wish to forget an operation: it is forgotten; others were asked, and withdrawn() or finish()
+// follows; it is over, or will be.
+enum class Withdrawn { yes, asked, over };
+
 // What keeps the keys, or knows who does. Any thread.
 class StoreBackend : public Object {
   public:
@@ -30,8 +34,15 @@ class StoreBackend : public Object {
     // Sees to it that finish() of the operation is called once, perhaps before it returns. False: not yet, and it is
     // kept until then.
     virtual bool submit(StoreOperation &operation) noexcept = 0;
-    // Forgets an operation that waits, and tells what it lacks. False: it is over, or will be.
-    virtual bool withdraw(StoreOperation &operation, std::string &missing) noexcept = 0;
+    // Forgets an operation that waits, and tells what it lacks.
+    virtual Withdrawn withdraw(StoreOperation &operation, std::string &missing) noexcept = 0;
+    // After Withdrawn::asked, when nothing has followed for a while. True: it is forgotten, and nothing will.
+    virtual bool forget(StoreOperation &) noexcept { return false; }
+    // Where the thread that waits for an operation sleeps; as Context::sleep().
+    virtual Status sleep(StoreOperation &, Signal &signal, uint32_t seen, Deadline &deadline) noexcept {
+        return context_->sleep(signal, seen, deadline);
+    }
+    virtual void woken() noexcept {} // such a signal was given
 
     // Leases are asked for by submit(). Keeping one: word is sent; MUSTER_E_STALE: it is known to have ended.
     virtual Status keep(uint64_t lease, int64_t ttl_ns) noexcept = 0;
@@ -118,6 +129,7 @@ class StoreLease final : public Object {
 Result<Ref<StoreBackend>> open_memory_store(const StoreOpening &opening); // memory: and memory:name
 Result<Ref<StoreBackend>> open_served_store(const StoreOpening &opening); // of the host, or of a plug-in
 bool builtin_store(std::string_view scheme) noexcept;
+Result<Ref<StoreBackend>> open_remote_store(const StoreOpening &opening); // tcp://, unix://
 
 inline Store *unwrap(muster_store *handle) noexcept {
     return reinterpret_cast<Store *>(handle);

@@ -55,7 +55,7 @@ extern "C" muster_status muster_store_open(muster_context *context, const char *
         if (unwrap(context)->closed()) return Error::make(MUSTER_E_CLOSED, "the context is closed");
         muster_store_config config;
         if (auto done = read_config(given, config, "muster_store_config"); !done) return done;
-        if (config.flags != 0 || config.reserved[0] != 0 || config.reserved[1] != 0)
+        if (config.flags != 0 || config.reserved != 0)
             return Error::make(MUSTER_E_ARG, "muster_store_config: flags and reserved are zero");
         Deadline deadline(timeout_ns);
         auto store = Store::open(*unwrap(context), {url, url_bytes}, config, deadline);

@@ -164,6 +164,7 @@ bool StoreTable::arrive(StoreWaiter &who, List<StoreWaiter> &over) {
         throw;
     }
     who.answer.result = std::move(result);
+    who.answer.changed = true; // it is not to come again
     if (at.arrived.size() != static_cast<size_t>(at.members)) {
         at.waiters.push_back(who);
         who.at_ = &at;
@@ -200,29 +201,36 @@ std::string StoreTable::missing_at_barrier(const StoreOp &op) const {
 // ----------------------------------------------------------------------------------------------------------
 
 uint64_t StoreTable::grant(int64_t until_ns) {
-    leases_[last_lease_ + 1].until_ns = until_ns;
-    return ++last_lease_;
+    const uint64_t lease = last_lease_ + 1;
+    leases_[lease].until_ns = until_ns;
+    try {
+        ends_.emplace(until_ns, lease);
+    } catch (...) {
+        leases_.erase(lease);
+        throw;
+    }
+    return last_lease_ = lease;
 }
 
 bool StoreTable::keep(uint64_t lease, int64_t until_ns) noexcept {
     const auto found = leases_.find(lease);
     if (found == leases_.end()) return false;
-    found->second.until_ns = until_ns;
+    auto place = ends_.extract({found->second.until_ns, lease}); // goes back in as it is: no memory is asked for
+    place.value().first = found->second.until_ns = until_ns;
+    ends_.insert(std::move(place));
     return true;
 }
 
 int64_t StoreTable::next_end_ns() const noexcept {
-    int64_t next = INT64_MAX;
-    for (const auto &[number, lease] : leases_) next = std::min(next, lease.until_ns);
-    return next;
+    return ends_.empty() ? INT64_MAX : ends_.begin()->first;
+}
+
+uint64_t StoreTable::next_to_end() const noexcept {
+    return ends_.empty() ? 0 : ends_.begin()->second;
 }
 
 void StoreTable::end_leases(int64_t now_ns, List<StoreWaiter> &over) noexcept {
-    for (auto at = leases_.begin(); at != leases_.end();) {
-        const uint64_t lease = at->first;
-        const bool due = (at++)->second.until_ns <= now_ns;
-        if (due) end_lease(lease, over);
-    }
+    while (next_end_ns() <= now_ns) end_lease(next_to_end(), over);
 }
 
 // Keys go, whatever happens. Where that cannot be written down, those who watch are told to look anew.
@@ -244,6 +252,7 @@ bool StoreTable::end_lease(uint64_t lease, List<StoreWaiter> &over) noexcept {
         keys_.erase(record);
         changed = true;
     }
+    ends_.erase({found->second.until_ns, lease});
     leases_.erase(found);
     if (!changed) return true;
     revision_++;

@@ -22,6 +22,7 @@ class StoreWaiter : public Listed<StoreWaiter> {
     explicit StoreWaiter(StoreRequest what) noexcept : request(std::move(what)) {}
     const StoreRequest request;
     StoreAnswer answer; // once it is over
+    bool hangs() const noexcept { return at_ != nullptr; }
 
   protected:
     ~StoreWaiter() = default;
@@ -55,7 +56,9 @@ class StoreTable {
     bool keep(uint64_t lease, int64_t until_ns) noexcept;             // false: it is over
     bool end_lease(uint64_t lease, List<StoreWaiter> &over) noexcept; // false: it was over
     void end_leases(int64_t now_ns, List<StoreWaiter> &over) noexcept;
-    int64_t next_end_ns() const noexcept; // of a lease; INT64_MAX: none
+    int64_t next_end_ns() const noexcept;  // of a lease; INT64_MAX: none
+    uint64_t next_to_end() const noexcept; // the lease that ends then; 0: none
+    size_t leases() const noexcept { return leases_.size(); }
 
     // What the request lacks, for people: `"a", "b" and 3 more`.
     std::string missing(const StoreRequest &request) const;
@@ -108,6 +111,7 @@ class StoreTable {
     Queues queues_; // none is empty
     StoreLog log_;
     std::unordered_map<uint64_t, Lease> leases_;
+    std::set<std::pair<int64_t, uint64_t>> ends_; // when, and which; INT64_MAX: never
     uint64_t last_lease_ = 0;
     std::unordered_map<std::string, std::unique_ptr<StorePlace>> places_;
     std::map<size_t, size_t> watched_; // how many places of watches there are, by the length of what they watch

@@ -25,8 +25,13 @@ const StoreOp *StoreTable::attempt(StoreWaiter &who, std::vector<std::string> &c
     auto result = make_ref<StoreResult>();
     result->entries.reserve(request.ops().size());
     Changes changes(*this);
+    size_t shown = 0, bytes = 0;
     for (size_t i = 0; i < request.ops().size(); i++) {
-        const Error error = run(request, i, changes, *result);
+        Error error = run(request, i, changes, *result);
+        for (; shown < result->entries.size(); shown++) bytes += result->entries[shown].bytes();
+        if (error.status == MUSTER_OK && bytes > store_result_max)
+            error = Error::make(MUSTER_E_LIMIT, "%s: the result would have more than %zu bytes",
+                                request.name(i).c_str(), store_result_max);
         if (error.status == MUSTER_OK) continue;
         who.answer = {error, {}};
         return nullptr;
@@ -41,7 +46,7 @@ const StoreOp *StoreTable::attempt(StoreWaiter &who, std::vector<std::string> &c
     changes.keep(came);
     result->revision = revision_;
     result->prefix_bytes = request.prefix_bytes();
-    who.answer = {Error(), std::move(result)};
+    who.answer = {Error(), std::move(result), changes.any()};
     return nullptr;
 }
 
@@ -92,11 +97,14 @@ Ref<StoreResult> StoreTable::conditions(const StoreRequest &request) const {
     if (all) return {};
     auto result = make_ref<StoreResult>();
     result->entries.resize(request.ops().size());
+    size_t bytes = 0;
     for (size_t i = 0; i < request.ops().size(); i++) {
         const StoreOp &op = request.ops()[i];
         StoreEntry &entry = result->entries[i];
         entry.op = static_cast<uint32_t>(i);
         if (!op.of_queue() && !op.of_many()) show(op, true, entry);
+        bytes += entry.bytes();
+        if (bytes > store_result_max) entry.value.reset();
         if (!holds(op)) entry.flags |= MUSTER_STORE_FAILED;
     }
     result->revision = revision_;

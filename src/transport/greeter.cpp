@@ -228,6 +228,7 @@ void Greeter::receive_segment_message() {
 
 void Greeter::complete() {
     const Agreement &agreed = handshake_.agreement();
+    if (setup_.bare) return hand_over();
     Ref<Duplex> duplex;
     const int side = agreed.paired && !config_.dialer ? 1 : 0;
     if (agreed.paired) {
@@ -247,6 +248,18 @@ void Greeter::complete() {
     hub_.context().log(MUSTER_LOG_INFO, "%s: linked%s%s", setup_.peer.c_str(), agreed.sealed ? ", sealed" : "",
                        agreed.paired ? ", by shared memory" : "");
     finish(std::move(stream));
+}
+
+void Greeter::hand_over() {
+    ProvedSocket socket{{}, handshake_.agreement(), setup_.peer};
+    if (std::exchange(registered_, false)) hub_.remove(fd_.get(), *this);
+    socket.fd = std::move(fd_);
+    hub_.context().counters.handshakes_ok.fetch_add(1, std::memory_order_relaxed);
+    const Ref<Greeter> self(this);
+    GreeterOwner *const owner = std::exchange(owner_, nullptr);
+    const Ref<Object> alive = std::move(owner_alive_);
+    stop();
+    if (owner != nullptr) owner->proved(*this, std::move(socket));
 }
 
 void Greeter::fail(const Error &why) noexcept {

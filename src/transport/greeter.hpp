@@ -15,7 +15,9 @@ class GreeterOwner {
     // A listener: the dialer has proved itself. False: there is no place for it. May throw bad_alloc.
     virtual bool admit() { return true; }
     virtual void greeted(Greeter &greeter, Result<Ref<Stream>> result) noexcept = 0; // the last call
-    virtual Object &greeter_owner() noexcept = 0;                                    // kept alive until then
+    // In place of it, where the setup says so.
+    virtual void proved(Greeter &greeter, ProvedSocket socket) noexcept = 0;
+    virtual Object &greeter_owner() noexcept = 0; // kept alive until then
 
   protected:
     ~GreeterOwner() = default;
@@ -26,6 +28,7 @@ struct GreeterSetup {
     std::string peer; // text of the stream's peer
     uint64_t window = 0;
     bool unix_socket = false;
+    bool bare = false; // the socket is wanted, not a stream
 };
 
 // Loop thread only.
@@ -59,6 +62,7 @@ class Greeter final : public Object, public Listed<Greeter>, private Pollable {
     void linger() noexcept;
     void drain() noexcept;
     void complete();
+    void hand_over();
     bool make_own_segment() noexcept;
     bool lay_out(const Error &why, uint64_t window, bool fresh) noexcept;
     void too_late() noexcept;

@@ -38,7 +38,7 @@ Result<HandshakeConfig> greeting_for(Hub &hub, const Address &address, const Tra
     }
     auto upgrade = yes_or_no(address, "upgrade", (settings.flags & MUSTER_CONTEXT_NO_UPGRADE) == 0);
     if (!upgrade) return upgrade.error();
-    config.upgrade = *upgrade && config.seal != SealWish::always;
+    config.upgrade = *upgrade && config.seal != SealWish::always && options.taker == nullptr;
     config.external = hub.context().external();
     config.window = options.window_bytes;
     config.heartbeat_ns = settings.heartbeat_ns;
@@ -47,8 +47,9 @@ Result<HandshakeConfig> greeting_for(Hub &hub, const Address &address, const Tra
     return config;
 }
 
-SocketDial::SocketDial(Hub &hub, const Address &address, HandshakeConfig config, Ref<Dial> dial)
-    : hub_(hub), text_(address.text), config_(std::move(config)), dial_(std::move(dial)) {}
+SocketDial::SocketDial(Hub &hub, const Address &address, HandshakeConfig config, SocketTaker *taker, Ref<Dial> dial)
+    : hub_(hub), text_(address.text), config_(std::move(config)), taker_(taker),
+      taker_alive_(taker == nullptr ? nullptr : &taker->socket_taker()), dial_(std::move(dial)) {}
 
 bool SocketDial::wanted() noexcept {
     return dial_ && dial_->stop_by(Ref<Attempt>(this));
@@ -169,6 +170,7 @@ void SocketDial::connected() {
     setup.what = "dial " + text_;
     setup.peer = text_;
     setup.window = config.window;
+    setup.bare = taker_ != nullptr;
     config.local = stays_on_host(fd_.get());
     if (config.local && config.upgrade) config.passing = Passing::aside;
     if (peer_address(fd_.get()).family() == AF_UNIX) {
@@ -190,6 +192,11 @@ void SocketDial::greeted(Greeter &, Result<Ref<Stream>> result) noexcept {
     greeter_.reset();
     const Ref<Dial> dial = std::move(dial_);
     if (dial) dial->done(std::move(result));
+}
+
+void SocketDial::proved(Greeter &, ProvedSocket socket) noexcept {
+    greeter_.reset();
+    if (const Ref<Dial> dial = std::move(dial_); dial) taker_->take(std::move(socket));
 }
 
 } // namespace muster

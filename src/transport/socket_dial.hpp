@@ -15,7 +15,7 @@ Result<bool> yes_or_no(const Address &address, const char *option, bool otherwis
 // Loop thread only, but for stop().
 class SocketDial final : public Attempt, private Pollable, private GreeterOwner {
   public:
-    SocketDial(Hub &hub, const Address &address, HandshakeConfig config, Ref<Dial> dial);
+    SocketDial(Hub &hub, const Address &address, HandshakeConfig config, SocketTaker *taker, Ref<Dial> dial);
     bool wanted() noexcept;                                    // false: nobody waits any more
     void start(std::vector<SocketAddress> addresses) noexcept; // tried in this order
     void fail(const Error &why) noexcept;
@@ -25,6 +25,7 @@ class SocketDial final : public Attempt, private Pollable, private GreeterOwner 
     void on_events(uint32_t epoll_events) noexcept override;
     Object &pollable_object() noexcept override { return *this; }
     void greeted(Greeter &greeter, Result<Ref<Stream>> result) noexcept override;
+    void proved(Greeter &greeter, ProvedSocket socket) noexcept override;
     Object &greeter_owner() noexcept override { return *this; }
     template <class Step>
     void guarded(Step &&step) noexcept;
@@ -39,6 +40,8 @@ class SocketDial final : public Attempt, private Pollable, private GreeterOwner 
     Hub &hub_;
     const std::string text_;
     const HandshakeConfig config_;
+    SocketTaker *const taker_; // or NULL; as long as the dial
+    const Ref<Object> taker_alive_;
     Ref<Dial> dial_;
     std::vector<SocketAddress> addresses_;
     size_t next_ = 0;

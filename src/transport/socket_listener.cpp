@@ -17,9 +17,10 @@ constexpr int64_t pause_ns = 100'000'000; // without descriptors
 constexpr int most_per_turn = 64;         // accepted in a row: others have their turn, too
 } // namespace
 
-SocketListener::SocketListener(Hub &hub, Fd fd, std::string address, Ref<ListenerCore> core, HandshakeConfig greeting,
-                               SocketFile file)
-    : hub_(hub), address_(std::move(address)), core_(std::move(core)), config_(std::move(greeting)),
+SocketListener::SocketListener(Hub &hub, Fd fd, std::string address, Ref<ListenerCore> core, SocketTaker *taker,
+                               HandshakeConfig greeting, SocketFile file)
+    : hub_(hub), address_(std::move(address)), core_(std::move(core)), taker_(taker),
+      taker_alive_(taker == nullptr ? nullptr : &taker->socket_taker()), config_(std::move(greeting)),
       file_(std::move(file)), fd_(std::move(fd)) {}
 
 Result<void> SocketListener::start() noexcept {
@@ -88,6 +89,7 @@ void SocketListener::greet(Fd fd) {
     GreeterSetup setup;
     setup.window = config.window;
     setup.unix_socket = unix_socket;
+    setup.bare = taker_ != nullptr;
     if (unix_socket) {
         int32_t process = 0;
         const uint32_t user = peer_user(fd.get(), process);
@@ -119,19 +121,28 @@ void SocketListener::greet(Fd fd) {
 }
 
 void SocketListener::greeted(Greeter &greeter, Result<Ref<Stream>> result) noexcept {
-    greeting_.remove(greeter);
-    greeting_count_--;
     if (result)
         core_->offer(std::move(*result));
-    else if (greeter.admitted())
+    else if (greeter.admitted() && taker_ == nullptr)
         core_->unreserve();
+    leaves(greeter);
+}
+
+void SocketListener::proved(Greeter &greeter, ProvedSocket socket) noexcept {
+    taker_->take(std::move(socket));
+    leaves(greeter);
+}
+
+void SocketListener::leaves(Greeter &greeter) noexcept {
+    greeting_.remove(greeter);
+    greeting_count_--;
     greeter.release();
 }
 
 void SocketListener::drop_greeters() noexcept {
     while (Greeter *const greeter = greeting_.pop_front()) {
         greeting_count_--;
-        if (greeter->admitted()) core_->unreserve();
+        if (greeter->admitted() && taker_ == nullptr) core_->unreserve();
         greeter->stop();
         greeter->release();
     }

@@ -18,8 +18,8 @@ struct SocketFile {
 class SocketListener final : public TransportListener, private Pollable, private GreeterOwner {
   public:
     // `greeting` has everything but what depends on the connection.
-    SocketListener(Hub &hub, Fd fd, std::string address, Ref<ListenerCore> core, HandshakeConfig greeting,
-                   SocketFile file);
+    SocketListener(Hub &hub, Fd fd, std::string address, Ref<ListenerCore> core, SocketTaker *taker,
+                   HandshakeConfig greeting, SocketFile file);
     Result<void> start() noexcept;
     std::string address() override { return address_; }
     void close() noexcept override;
@@ -27,8 +27,10 @@ class SocketListener final : public TransportListener, private Pollable, private
   private:
     void on_events(uint32_t epoll_events) noexcept override;
     Object &pollable_object() noexcept override { return *this; }
-    bool admit() override { return core_->reserve(); }
+    bool admit() override { return taker_ != nullptr ? taker_->admit() : core_->reserve(); }
     void greeted(Greeter &greeter, Result<Ref<Stream>> result) noexcept override;
+    void proved(Greeter &greeter, ProvedSocket socket) noexcept override;
+    void leaves(Greeter &greeter) noexcept;
     Object &greeter_owner() noexcept override { return *this; }
     void accept_some() noexcept;
     void greet(Fd fd);
@@ -39,6 +41,8 @@ class SocketListener final : public TransportListener, private Pollable, private
     Hub &hub_;
     const std::string address_;
     const Ref<ListenerCore> core_;
+    SocketTaker *const taker_; // or NULL
+    const Ref<Object> taker_alive_;
     const HandshakeConfig config_;
     const SocketFile file_;
     std::mutex lock_; // guards fd_: close() waits for an accept() under way

@@ -47,7 +47,7 @@ class TcpTransport final : public Transport {
         if (config && address.host.empty())
             config = Error::make(MUSTER_E_ADDRESS, "address %s: no host", address.text.c_str());
         if (!config) return dial->done(config.error());
-        auto socket_dial = make_ref<SocketDial>(hub, address, std::move(*config), dial);
+        auto socket_dial = make_ref<SocketDial>(hub, address, std::move(*config), options.taker, dial);
         if (!socket_dial->wanted()) return;
         Resolver::of(dial->context())
             .look_up(address.host, address.port, [socket_dial](Result<std::vector<SocketAddress>> found) {
@@ -91,7 +91,7 @@ class TcpTransport final : public Transport {
             auto told = told_address(address, where.host, fd->get());
             if (!told) return told.error();
             auto listener = make_ref<SocketListener>(hub, std::move(*fd), std::move(*told), std::move(core),
-                                                     std::move(*config), SocketFile{});
+                                                     options.taker, std::move(*config), SocketFile{});
             if (auto started = listener->start(); !started) return started.error();
             return Ref<TransportListener>(std::move(listener));
         }

@@ -2,8 +2,10 @@
 #pragma once
 // What a transport is inside: something that turns an address into streams. Built-ins, loaded plug-ins and transports
 // served by the host all stand behind this one interface; the registry of a context maps schemes to them.
+#include "base/fd.hpp"
 #include "stream/stream.hpp"
 #include "transport/address.hpp"
+#include "transport/handshake.hpp"
 
 #include <muster/plugin.h>
 
@@ -13,11 +15,30 @@
 
 namespace muster {
 
+// A connected socket whose other end has proved itself.
+struct ProvedSocket {
+    Fd fd;
+    Agreement agreed;
+    std::string peer; // for people
+};
+
+// Takes sockets that have proved themselves, to speak over them in its own way instead of a stream's. Loop thread.
+class SocketTaker {
+  public:
+    virtual bool admit() noexcept { return true; } // a listener's: there is a place for one more
+    virtual void take(ProvedSocket socket) noexcept = 0;
+    virtual Object &socket_taker() noexcept = 0; // kept alive by the listener or dial
+
+  protected:
+    ~SocketTaker() = default;
+};
+
 struct TransportOptions {
     std::string greeting;
     uint64_t window_bytes = 0; // resolved: never 0
     uint32_t backlog = 1024;
     int64_t retry_ns = 0;
+    SocketTaker *taker = nullptr; // tcp and unix: gets the sockets, and no stream is made
 };
 
 class ListenerCore; // transport/listener.hpp: takes the connections that have proved themselves

@@ -85,7 +85,7 @@ class UnixTransport final : public Transport {
         Hub &hub = Hub::of(dial->context());
         auto config = settle(hub, address, options, true);
         if (!config) return dial->done(config.error());
-        auto socket_dial = make_ref<SocketDial>(hub, address, std::move(*config), dial);
+        auto socket_dial = make_ref<SocketDial>(hub, address, std::move(*config), options.taker, dial);
         if (socket_dial->wanted()) socket_dial->start({unix_socket_address(path_of(hub, address))});
     }
 
@@ -106,7 +106,7 @@ class UnixTransport final : public Transport {
             return bound.error();
         }
         auto listener = make_ref<SocketListener>(hub, std::move(*fd), address.scheme + "://" + address.path,
-                                                 std::move(core), std::move(*config), std::move(file));
+                                                 std::move(core), options.taker, std::move(*config), std::move(file));
         if (auto started = listener->start(); !started) return started.error();
         return Ref<TransportListener>(std::move(listener));
     }

@@ -16,7 +16,7 @@ HOUSE = [
     "stream",
     "transport plugin serve broker",
     "am message socket poller",
-    "store store_serve",
+    "store store_serve store_server",
     "rendezvous agent",
     "cluster",
     "group memory",

@@ -64,6 +64,7 @@ const MUSTER_E_SYSTEM = Int32(-22)
 const MUSTER_E_PLUGIN = Int32(-23)
 const MUSTER_E_INTERNAL = Int32(-24)
 const MUSTER_E_CHANGED = Int32(-25)
+const MUSTER_E_STORE_LOST = Int32(-26)
 
 # muster_broker_flag: Flags of muster_broker_config::flags.
 const MUSTER_BROKER_OPEN = UInt32(1)
@@ -230,6 +231,7 @@ struct muster_round end
 struct muster_store end
 struct muster_store_result end
 struct muster_lease end
+struct muster_store_server end
 struct muster_stream end
 struct muster_listener end
 
@@ -532,10 +534,11 @@ struct muster_store_config # 32 bytes
     struct_size::UInt32
     flags::UInt32
     most_bytes::UInt64
-    reserved::NTuple{2, UInt64}
+    lost_after_ns::Int64
+    reserved::UInt64
 end
-muster_store_config(; flags = 0, most_bytes = 0, reserved = ntuple(_ -> zero(UInt64), 2)) =
-    muster_store_config(sizeof(muster_store_config), flags, most_bytes, reserved)
+muster_store_config(; flags = 0, most_bytes = 0, lost_after_ns = 0, reserved = 0) =
+    muster_store_config(sizeof(muster_store_config), flags, most_bytes, lost_after_ns, reserved)
 
 # What is asked.
 struct muster_store_request # 72 bytes
@@ -577,6 +580,31 @@ struct muster_store_host_ops # 40 bytes
 end
 muster_store_host_ops(; flags = 0, request = C_NULL, cancel = C_NULL, close = C_NULL, destroy = C_NULL) =
     muster_store_host_ops(sizeof(muster_store_host_ops), flags, request, cancel, close, destroy)
+
+# How to serve a store; all zero means the defaults named here.
+struct muster_store_server_config # 56 bytes
+    struct_size::UInt32
+    max_clients::UInt32
+    most_bytes::UInt64
+    session_ns::Int64
+    reserved::NTuple{4, UInt64}
+end
+muster_store_server_config(; max_clients = 0, most_bytes = 0, session_ns = 0, reserved = ntuple(_ -> zero(UInt64), 4)) =
+    muster_store_server_config(sizeof(muster_store_server_config), max_clients, most_bytes, session_ns, reserved)
+
+# Figures of a server.
+struct muster_store_server_stats # 104 bytes
+    clients::UInt64
+    sessions::UInt64
+    requests::UInt64
+    waiting::UInt64
+    refused::UInt64
+    keys::UInt64
+    bytes::UInt64
+    leases::UInt64
+    revision::UInt64
+    reserved::NTuple{4, UInt64}
+end
 
 # How to make a pair; all zero means the defaults named here.
 struct muster_stream_config # 16 bytes
@@ -1173,6 +1201,36 @@ const at_muster_store_request_fail = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_store_request_fail => at_muster_store_request_fail)
 @inline muster_store_request_fail(requests, request, status, op, text, text_bytes) =
     ccall(at_muster_store_request_fail[], muster_status, (Ptr{muster_queue}, UInt64, muster_status, UInt32, Ptr{UInt8}, Csize_t), requests, request, status, op, text, text_bytes)
+
+# Starts a server.
+const at_muster_store_server_open = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_store_server_open => at_muster_store_server_open)
+@inline muster_store_server_open(context, url, url_bytes, config, out_server, error) =
+    ccall(at_muster_store_server_open[], muster_status, (Ptr{muster_context}, Ptr{UInt8}, Csize_t, Ptr{muster_store_server_config}, Ptr{Ptr{muster_store_server}}, Ptr{muster_error}), context, url, url_bytes, config, out_server, error)
+
+# Gives the URL clients open: with the real port, `tcp://127.0.0.1:29400`.
+const at_muster_store_server_address = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_store_server_address => at_muster_store_server_address)
+@inline muster_store_server_address(server, out_text, capacity, out_bytes) =
+    ccall(at_muster_store_server_address[], muster_status, (Ptr{muster_store_server}, Ptr{UInt8}, Csize_t, Ptr{Csize_t}), server, out_text, capacity, out_bytes)
+
+# Reads the figures of a server; of a closed one those of its end.
+const at_muster_store_server_get_stats = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_store_server_get_stats => at_muster_store_server_get_stats)
+@inline muster_store_server_get_stats(server, out_stats) =
+    ccall(at_muster_store_server_get_stats[], muster_status, (Ptr{muster_store_server}, Ptr{muster_store_server_stats}), server, out_stats)
+
+# Stops a server.
+const at_muster_store_server_close = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_store_server_close => at_muster_store_server_close)
+@inline muster_store_server_close(server, timeout_ns) =
+    ccall(at_muster_store_server_close[], muster_status, (Ptr{muster_store_server}, Int64), server, timeout_ns)
+
+# Gives up one reference; with the last one the server stops.
+const at_muster_store_server_release = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_store_server_release => at_muster_store_server_release)
+@inline muster_store_server_release(server) =
+    ccall(at_muster_store_server_release[], Cvoid, (Ptr{muster_store_server},), server)
 
 # Makes two connected ends in this process: what is written to one is read from the other.
 const at_muster_stream_pair = Ref{Ptr{Cvoid}}(C_NULL)

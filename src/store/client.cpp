@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT
+// What is asked of a store in another process, until it is answered.
+#include "store/client.hpp"
+
+#include <algorithm>
+#include <sodium.h>
+#include <sys/epoll.h>
+
+namespace muster {
+
+namespace {
+constexpr size_t most_under_way = 16384; // requests that are sent, and not answered
+constexpr size_t most_unsent = 8 << 20;  // bytes of requests that the socket does not take: others wait
+} // namespace
+
+StoreClient::StoreClient(Context &context, std::string shown, std::vector<Address> addresses, int64_t lost_after_ns)
+    : context_(&context), hub_(Hub::of(context)), shown_(std::move(shown)), addresses_(std::move(addresses)),
+      lost_after_ns_(lost_after_ns) {
+    randombytes_buf(session_.data(), session_.size());
+}
+
+Result<void> StoreClient::connect(Deadline &deadline) {
+    if (!enter_.post(*context_)) return Error::make(MUSTER_E_CLOSED, "the context is closed");
+    for (;;) {
+        const uint32_t seen = opened_.seen();
+        {
+            const std::lock_guard hold(lock_);
+            if (state_ == State::open) return {};
+            if (state_ == State::lost) return why_lost_;
+        }
+        const Status status = context_->sleep(opened_, seen, deadline);
+        if (status == MUSTER_OK) continue;
+        const std::lock_guard hold(lock_);
+        return Error::make(status == MUSTER_TIMEOUT && why_apart_.status < 0 ? why_apart_.status : status, "%s",
+                           apart_text().c_str());
+    }
+}
+
+bool StoreClient::submit(StoreOperation &operation) noexcept {
+    StoreAnswer failed;
+    {
+        const std::lock_guard hold(lock_);
+        if (state_ == State::lost) {
+            failed.error = why_lost_;
+        } else {
+            const uint64_t number = next_number_;
+            try {
+                Pending &pending =
+                    pending_.emplace_hint(pending_.end(), number, Pending{Ref<StoreOperation>(&operation)})->second;
+                operation.place.store(number, std::memory_order_relaxed);
+                next_number_++;
+                if (state_ == State::open && next_to_send_ == number && has_room()) {
+                    send_ask(number, pending);
+                    flush();
+                }
+            } catch (const std::bad_alloc &) {
+                pending_.erase(number);
+                failed.error = Error::make(MUSTER_E_NOMEM, "out of memory");
+            }
+        }
+    }
+    if (failed.error.status < 0) {
+        operation.finish(std::move(failed));
+        return true;
+    }
+    if (!ticking_.exchange(true, std::memory_order_acq_rel)) start_ticks_.post(*context_);
+    return false;
+}
+
+bool StoreClient::has_room() const noexcept {
+    return under_way_ < most_under_way && writer_.unsent() < most_unsent;
+}
+
+// Of what is not wanted any more, and was sent on an earlier connection, the server has to say whether it was done.
+void StoreClient::send_ask(uint64_t number, Pending &pending) {
+    const StoreOperation &operation = *pending.operation;
+    if (pending.withdrawn)
+        put_record(writer_.plain(), {0, StoreRecord::withdraw, 0, number});
+    else
+        put_ask(writer_.plain(), number, pending_.begin()->first, operation.looks_once(), operation.request);
+    pending.sent = pending.under_way = true;
+    under_way_++;
+    next_to_send_ = number + 1;
+}
+
+// What had to wait for a connection, or for others.
+void StoreClient::send_more() {
+    if (state_ != State::open || next_to_send_ == next_number_) return;
+    auto at = pending_.lower_bound(next_to_send_);
+    for (; at != pending_.end() && has_room(); ++at) send_ask(at->first, at->second);
+    if (at == pending_.end()) next_to_send_ = next_number_;
+}
+
+void StoreClient::send_record(StoreRecord type, uint8_t flags, uint64_t number) noexcept {
+    if (state_ != State::open) return;
+    try {
+        put_record(writer_.plain(), {0, type, flags, number});
+    } catch (const std::bad_alloc &) {
+        return broke("out of memory");
+    }
+    flush();
+}
+
+void StoreClient::flush() noexcept {
+    if (!fd_ || writer_.empty()) return;
+    int why = 0;
+    try {
+        why = writer_.send(fd_.get());
+    } catch (const std::bad_alloc &) {
+        why = ENOMEM;
+    }
+    said_ns_.store(now_ns(), std::memory_order_relaxed);
+    if (why == EAGAIN)
+        set_interest(interest_in_, true);
+    else if (why != 0)
+        broke("the connection broke");
+}
+
+StoreClient::Pendings::iterator StoreClient::find(const StoreOperation &operation) noexcept {
+    const auto found = pending_.find(operation.place.load(std::memory_order_relaxed));
+    return found != pending_.end() && found->second.operation.get() == &operation ? found : pending_.end();
+}
+
+std::string StoreClient::apart_text() const {
+    if (state_ == State::lost) return why_lost_.message;
+    std::string text = shown_;
+    if (state_ == State::open) return text;
+    text += ": not connected";
+    if (apart_since_ns_ != 0) {
+        char since[32];
+        snprintf(since, sizeof since, " since %.3f s", static_cast<double>(now_ns() - apart_since_ns_) * 1e-9);
+        text += since;
+    }
+    if (why_apart_.status < 0) text += std::string(": ") + why_apart_.message;
+    return text;
+}
+
+// What was not sent was not done. What was, the server has to say: it has perhaps been done.
+Withdrawn StoreClient::withdraw(StoreOperation &operation, std::string &missing) noexcept {
+    const std::lock_guard hold(lock_);
+    const auto found = find(operation);
+    if (found == pending_.end()) return Withdrawn::over;
+    Pending &pending = found->second;
+    if (pending.under_way) {
+        pending.withdrawn = true;
+        send_record(StoreRecord::withdraw, 0, found->first);
+        return Withdrawn::asked;
+    }
+    if (pending.sent && operation.request.changes()) {
+        pending.withdrawn = true;
+        return Withdrawn::asked;
+    }
+    try {
+        missing = operation.request.name(0) + ": " + apart_text();
+    } catch (const std::bad_alloc &) { // then the text does without
+    }
+    pending_.erase(found);
+    return Withdrawn::yes;
+}
+
+bool StoreClient::forget(StoreOperation &operation) noexcept {
+    const std::lock_guard hold(lock_);
+    const auto found = find(operation);
+    if (found == pending_.end()) return false;
+    if (found->second.under_way) under_way_--;
+    pending_.erase(found);
+    return true;
+}
+
+void StoreClient::finish_all(const Error &why) noexcept {
+    for (;;) {
+        Ref<StoreOperation> operation;
+        {
+            const std::lock_guard hold(lock_);
+            if (pending_.empty()) return;
+            operation = std::move(pending_.begin()->second.operation);
+            pending_.erase(pending_.begin());
+        }
+        operation->finish({why, {}});
+    }
+}
+
+// ---- leases ---------------------------------------------------------------------------------------------------------
+
+Status StoreClient::keep(uint64_t lease) noexcept {
+    const std::lock_guard hold(lock_);
+    if (state_ == State::lost || ended_.count(lease) != 0) return MUSTER_E_STALE;
+    send_record(StoreRecord::keep, 0, lease);
+    return MUSTER_OK;
+}
+
+void StoreClient::abandon(uint64_t lease) noexcept {
+    const std::lock_guard hold(lock_);
+    ended_.erase(lease);
+    if (kept_.erase(lease) != 0) send_record(StoreRecord::keep, 1, lease);
+}
+
+// How often something is said while something is waited for or kept.
+int64_t StoreClient::beat_ns() const noexcept {
+    int64_t beat = context_->settings.heartbeat_ns;
+    for (const auto &[lease, ttl] : kept_) beat = std::min(beat, ttl / 3);
+    return std::max<int64_t>(beat, 1'000'000);
+}
+
+// ---- the socket in the loop -----------------------------------------------------------------------------------------
+
+void StoreClient::set_interest(bool in, bool out, bool again) noexcept {
+    if (!fd_ || (!again && in == interest_in_ && out == interest_out_)) return;
+    interest_in_ = in;
+    interest_out_ = out;
+    const uint32_t events = (in ? uint32_t{EPOLLIN} | EPOLLRDHUP : 0) | (out ? uint32_t{EPOLLOUT} : 0);
+    hub_.modify(fd_.get(), events, *this);
+}
+
+} // namespace muster

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// The way to a store that another process serves: a connection that comes again, and what was asked over it.
+//
+// Who receives: as with a stream's socket (transport/socket_link.hpp), a thread that waits for an answer sleeps on the
+// socket itself and takes what comes, for the others too; the loop receives while nobody waits in this way.
+#include "store/record_socket.hpp"
+#include "store/store.hpp"
+#include "transport/link.hpp"
+
+#include <atomic>
+#include <map>
+#include <set>
+
+namespace muster {
+
+// Any thread unless a member says otherwise.
+class StoreClient final : public Object, private Pollable, private SocketTaker, private RecordReader::Taker {
+  public:
+    StoreClient(Context &context, std::string shown, std::vector<Address> addresses, int64_t lost_after_ns);
+    Result<void> connect(Deadline &deadline); // until the first connection, or the deadline
+    void leave_soon() noexcept { leave_.post(*context_); }
+    uint32_t capabilities() const noexcept { return capabilities_.load(std::memory_order_relaxed); }
+
+    // See StoreBackend.
+    bool submit(StoreOperation &operation) noexcept;
+    Withdrawn withdraw(StoreOperation &operation, std::string &missing) noexcept;
+    bool forget(StoreOperation &operation) noexcept;
+    Status sleep(StoreOperation &operation, Signal &signal, uint32_t seen, Deadline &deadline) noexcept;
+    Status keep(uint64_t lease) noexcept;
+    void abandon(uint64_t lease) noexcept;
+    void wake_reader() noexcept; // who sleeps on the socket looks whether he still has to
+
+  private:
+    enum class State { apart, greeting, open, lost };
+    struct Pending {
+        Ref<StoreOperation> operation;
+        bool sent = false;      // perhaps it was done
+        bool under_way = false; // sent on this connection
+        bool withdrawn = false; // not wanted any more; the server is to say what became of it
+    };
+    using Pendings = std::map<uint64_t, Pending>;
+    class Dialing;
+
+    ~StoreClient() override = default;
+
+    // --- client.cpp: requests. With the lock ---
+    bool has_room() const noexcept;
+    void send_ask(uint64_t number, Pending &pending);
+    void send_more();
+    void send_record(StoreRecord type, uint8_t flags, uint64_t number) noexcept;
+    void flush() noexcept;
+    std::string apart_text() const;
+    Pendings::iterator find(const StoreOperation &operation) noexcept;
+    void set_interest(bool in, bool out, bool again = false) noexcept;
+    int64_t beat_ns() const noexcept;
+    void finish_all(const Error &why) noexcept; // without the lock
+
+    // --- client_link.cpp: the connection. Loop thread ---
+    void enter() noexcept;
+    void dial() noexcept;
+    void dial_failed(const Error &why) noexcept;
+    void take(ProvedSocket socket) noexcept override;
+    Object &socket_taker() noexcept override { return *this; }
+    void on_events(uint32_t epoll_events) noexcept override;
+    Object &pollable_object() noexcept override { return *this; }
+    void greeting_too_late() noexcept { broke("it has not answered the greeting"); }
+    void part() noexcept;                 // the connection is no more
+    void broke(const char *why) noexcept; // any thread; static text
+    void close_socket() noexcept;         // rx lock held
+    bool welcome(std::string_view body);
+    void session_is_new();
+    void lose(const Error &why) noexcept;
+    void start_ticks() noexcept;
+    void tick() noexcept;  // pings while somebody waits or a lease is to be kept
+    void leave() noexcept; // the host has let go, or the context closes
+
+    // --- client_receive.cpp: answers. The rx lock held ---
+    int receive_once(unsigned char *staging, size_t size) noexcept; // 1: bytes came, 0: none, -1: broken
+    bool take_record(const StoreHead &head, std::string_view body) override;
+    bool take_answer(const StoreHead &head, std::string_view body);
+    Status sleep_on_socket(Signal &signal, uint32_t seen, Deadline &deadline) noexcept;
+    void leave_rx(bool host) noexcept;
+    void start_near() noexcept { hub_.start_timer(near_timer_, now_ns() + 5'000'000); }
+    void look_near() noexcept; // loop thread
+
+    const Ref<Context> context_;
+    Hub &hub_;
+    const std::string shown_;
+    const std::vector<Address> addresses_;
+    const int64_t lost_after_ns_;
+    StoreId session_{};
+    std::atomic<uint32_t> capabilities_{0};
+
+    std::mutex lock_; // guards what follows, up to the next group
+    State state_ = State::apart;
+    Fd fd_; // comes and goes under the rx lock, too
+    RecordWriter writer_;
+    Pendings pending_;
+    size_t under_way_ = 0;                        // of these, sent on this connection
+    uint64_t next_number_ = 1, next_to_send_ = 1; // on this connection
+    std::map<uint64_t, int64_t> kept_;            // leases that the library keeps, and for how long each lasts
+    std::set<uint64_t> ended_;                    // leases that are known to be over, and were not to be
+    bool interest_in_ = false, interest_out_ = false;
+    std::vector<StoreOperation *> sleepers_; // whose threads sleep elsewhere
+    Error why_apart_, why_lost_;
+    int64_t apart_since_ns_ = 0;
+    Ref<Attempt> attempt_;
+
+    TryLock rx_;
+    // under rx
+    RecordReader reader_;
+    Bell bell_; // its epoll holds the socket
+    bool hung_up_ = false, looked_ = false;
+
+    std::atomic<int> bell_event_{-1};                // seq_cst: set while a thread sleeps on the socket
+    std::atomic<bool> broken_{false};                // seq_cst: the connection is to be given up
+    std::atomic<const char *> broke_why_{""};        // relaxed: before that
+    std::atomic<bool> for_good_{false};              // relaxed: before broken_; the server will not come again
+    std::atomic<bool> nonsense_{false};              // relaxed: before broken_; the server is none
+    std::atomic<bool> ticking_{false}, near_{false}; // acq_rel: a timer of the loop runs, or was asked for
+    std::atomic<uint32_t> visits_{0};                // relaxed: threads that slept on the socket
+    std::atomic<int64_t> heard_ns_{0}, said_ns_{0};  // relaxed
+
+    // loop thread
+    size_t next_address_ = 0;
+    int64_t pause_ns_ = 0;
+    uint32_t visits_seen_ = 0;
+    StoreId instance_{};
+    int64_t ticked_ns_ = 0, opened_ns_ = 0;
+    bool was_open_ = false, volatile_ = false, nobody_listens_ = true, left_ = false;
+    Errand<StoreClient, &StoreClient::enter> enter_{*this};
+    Errand<StoreClient, &StoreClient::leave> leave_{*this};
+    Errand<StoreClient, &StoreClient::part> part_{*this};
+    Errand<StoreClient, &StoreClient::start_ticks> start_ticks_{*this};
+    Errand<StoreClient, &StoreClient::start_near> start_near_{*this};
+    Timer<StoreClient, &StoreClient::dial> dial_timer_{*this};
+    Timer<StoreClient, &StoreClient::tick> tick_timer_{*this};
+    Timer<StoreClient, &StoreClient::look_near> near_timer_{*this};
+    Timer<StoreClient, &StoreClient::greeting_too_late> greeting_timer_{*this};
+    Closing<StoreClient, &StoreClient::leave> closing_{*this};
+
+    Signal opened_;
+};
+
+} // namespace muster

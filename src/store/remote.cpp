@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+// Stores by tcp and unix URLs: served by another process, or by this one for the others.
+#include "store/client.hpp"
+#include "store/server.hpp"
+
+namespace muster {
+
+namespace {
+
+constexpr int64_t lost_after_usual_ns = 60'000'000'000;
+
+class RemoteStore final : public StoreBackend {
+  public:
+    RemoteStore(Context &context, Ref<StoreClient> client, Ref<StoreServerHandle> server) noexcept
+        : StoreBackend(context), client_(std::move(client)), server_(std::move(server)) {}
+    uint32_t capabilities() const noexcept override { return client_->capabilities(); }
+    bool answers_later() const noexcept override { return true; }
+    bool submit(StoreOperation &operation) noexcept override { return client_->submit(operation); }
+    Withdrawn withdraw(StoreOperation &operation, std::string &missing) noexcept override {
+        return client_->withdraw(operation, missing);
+    }
+    bool forget(StoreOperation &operation) noexcept override { return client_->forget(operation); }
+    Status sleep(StoreOperation &operation, Signal &signal, uint32_t seen, Deadline &deadline) noexcept override {
+        return client_->sleep(operation, signal, seen, deadline);
+    }
+    void woken() noexcept override { client_->wake_reader(); }
+    Status keep(uint64_t lease, int64_t) noexcept override { return client_->keep(lease); }
+    void abandon(uint64_t lease, int64_t) noexcept override { client_->abandon(lease); }
+
+  private:
+    ~RemoteStore() override {
+        if (!context().forked()) client_->leave_soon();
+    }
+    const Ref<StoreClient> client_;
+    const Ref<StoreServerHandle> server_; // where this process serves it
+};
+
+enum class Hosting { no, yes, automatic };
+
+struct RemoteUrl {
+    std::vector<Address> addresses;
+    Hosting hosting = Hosting::no;
+    std::string serve; // the address to listen at
+};
+
+Error wrong(const StoreOpening &opening, const char *why) {
+    return Error::make(MUSTER_E_ADDRESS, "store \"%s\": %s", opening.shown.c_str(), why);
+}
+
+// tcp://a:1,b:2?host=auto&seal=yes: several addresses, and an option that the transport does not know.
+Result<RemoteUrl> read_url(const StoreOpening &opening) {
+    RemoteUrl out;
+    const size_t question = opening.url.find('?');
+    std::string_view left = question == std::string_view::npos ? std::string_view() : opening.url.substr(question + 1);
+    std::string options;
+    while (!left.empty()) {
+        const std::string_view one = left.substr(0, left.find('&'));
+        left.remove_prefix(std::min(left.size(), one.size() + 1));
+        if (!one.starts_with("host=")) {
+            options += (options.empty() ? "?" : "&") + std::string(one);
+            continue;
+        }
+        const std::string_view value = one.substr(5);
+        if (value != "yes" && value != "no" && value != "auto")
+            return wrong(opening, "option 'host' is yes, no or auto");
+        out.hosting = value == "yes" ? Hosting::yes : value == "auto" ? Hosting::automatic : Hosting::no;
+    }
+    const size_t slashes = opening.url.find("://");
+    if (slashes == std::string_view::npos) return wrong(opening, "no address (as in tcp://host:29400)");
+    const std::string scheme(opening.url.substr(0, slashes + 3));
+    std::string_view hosts = opening.url.substr(
+        slashes + 3, question == std::string_view::npos ? std::string_view::npos : question - slashes - 3);
+    const bool tcp = scheme == "tcp://";
+    for (bool more = true; more;) {
+        const size_t comma = tcp ? hosts.find(',') : std::string_view::npos;
+        auto address = parse_address(scheme + std::string(hosts.substr(0, comma)) + options);
+        if (!address) return address.error();
+        if (tcp && address->port < 0) address->port = store_port;
+        if (address->port == 0)
+            return wrong(opening, "port 0 is no place to meet; muster_store_server_open() listens there");
+        out.addresses.push_back(std::move(*address));
+        more = comma != std::string_view::npos;
+        if (more) hosts.remove_prefix(comma + 1);
+    }
+    if (out.hosting != Hosting::no && (!tcp || out.addresses.size() != 1))
+        return wrong(opening, "option 'host' goes with one tcp address");
+    const Address &first = out.addresses.front();
+    out.serve = "tcp://" + format_host_port(first.host, first.port) + options;
+    return out;
+}
+
+// Whoever can listen at the address serves: nobody does yet, and it is an address of this host.
+Result<Ref<StoreServerHandle>> serve(const StoreOpening &opening, const RemoteUrl &url) {
+    StoreServerSettings settings;
+    settings.url = url.serve;
+    if (opening.config.most_bytes != 0) settings.most_bytes = opening.config.most_bytes;
+    auto server = StoreServer::open(opening.context, std::move(settings));
+    if (server) return make_ref<StoreServerHandle>(std::move(*server));
+    const Status why = server.error().status;
+    if (url.hosting == Hosting::automatic && (why == MUSTER_E_EXISTS || why == MUSTER_E_NOT_FOUND))
+        return Ref<StoreServerHandle>();
+    return server.error();
+}
+
+} // namespace
+
+Result<Ref<StoreBackend>> open_remote_store(const StoreOpening &opening) {
+    auto url = read_url(opening);
+    if (!url) return url.error();
+    Ref<StoreServerHandle> server;
+    if (url->hosting != Hosting::no) {
+        auto served = serve(opening, *url);
+        if (!served) return served.error();
+        server = std::move(*served);
+    }
+    const int64_t lost_after = opening.config.lost_after_ns == 0 ? lost_after_usual_ns : opening.config.lost_after_ns;
+    auto client =
+        make_ref<StoreClient>(opening.context, "store " + opening.shown, std::move(url->addresses), lost_after);
+    const auto backend = make_ref<RemoteStore>(opening.context, client, std::move(server));
+    if (auto connected = client->connect(opening.deadline); !connected) return connected.error();
+    return Ref<StoreBackend>(backend);
+}
+
+} // namespace muster

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: MIT
+#include "store/server.hpp"
+
+#include <sodium.h>
+
+namespace muster {
+
+namespace {
+constexpr uint32_t can_all = MUSTER_STORE_CAN_TRANSACT | MUSTER_STORE_CAN_QUEUE | MUSTER_STORE_CAN_WAIT |
+                             MUSTER_STORE_CAN_WATCH | MUSTER_STORE_CAN_LEASE | MUSTER_STORE_CAN_MEET;
+} // namespace
+
+StoreServer::StoreServer(Context &context, StoreServerSettings settings)
+    : context_(&context), hub_(Hub::of(context)), settings_(std::move(settings)), table_(settings_.most_bytes) {
+    randombytes_buf(instance_.data(), instance_.size());
+}
+
+Result<Ref<StoreServer>> StoreServer::open(Context &context, StoreServerSettings settings) {
+    auto address = parse_address(settings.url);
+    if (!address) return address.error();
+    if (address->scheme != "tcp" && address->scheme != "unix")
+        return Error::make(MUSTER_E_UNSUPPORTED, "serve a store at %s: only over tcp and unix", address->text.c_str());
+    if (address->scheme == "tcp" && address->port < 0) address->port = store_port;
+    auto transport = Registry::of(context).find(address->scheme);
+    if (!transport) return transport.error();
+    auto server = make_ref<StoreServer>(context, std::move(settings));
+    if (auto usable = server->hub_.usable(); !usable) return usable.error();
+    TransportOptions options;
+    options.greeting = store_greeting_server;
+    options.window_bytes = context.settings.window_bytes;
+    options.taker = server.get();
+    auto listener = (*transport)->listen(*address, options, make_ref<ListenerCore>(context, 1));
+    if (!listener) return listener.error();
+    server->transport_ = std::move(*transport);
+    server->address_ = (*listener)->address();
+    server->listener_ = std::move(*listener);
+    if (server->enter_.post(context)) return server;
+    server->listener_->close();
+    return Error::make(MUSTER_E_CLOSED, "serve a store at %s: the context is closed", address->text.c_str());
+}
+
+void StoreServer::get_stats(muster_store_server_stats &out) const noexcept {
+    const auto read = [](const std::atomic<uint64_t> &figure) { return figure.load(std::memory_order_relaxed); };
+    out = {};
+    out.clients = read(clients_);
+    out.sessions = read(session_count_);
+    out.requests = read(requests_);
+    out.waiting = read(waiting_);
+    out.refused = read(refused_);
+    out.keys = read(keys_);
+    out.bytes = read(bytes_);
+    out.leases = read(lease_count_);
+    out.revision = read(revision_);
+}
+
+// ---- the end --------------------------------------------------------------------------------------------------------
+
+Status StoreServer::close(Deadline &deadline) noexcept {
+    listener_->close();
+    if (!stop_.post(*context_)) return MUSTER_OK; // the engine has stopped it
+    for (;;) {
+        const uint32_t seen = signal_.seen();
+        if (over_.load(std::memory_order_seq_cst)) return MUSTER_OK;
+        if (deadline.look_once()) return MUSTER_AGAIN;
+        const Status status = context_->sleep(signal_, seen, deadline);
+        if (status != MUSTER_OK) return status;
+    }
+}
+
+// The listener keeps its taker, so it is closed first.
+void StoreServer::close_soon() noexcept {
+    listener_->close();
+    stop_.post(*context_);
+}
+
+void StoreServer::stop() noexcept {
+    if (stopped_) return;
+    const Ref<StoreServer> self(this);
+    stopped_ = true;
+    listener_->close();
+    hub_.forget_closing(closing_);
+    hub_.stop_timer(lease_timer_);
+    while (StoreConnection *const connection = connections_.first()) {
+        try {
+            put_record(connection->out(), {0, StoreRecord::bye, store_bye_for_good, 0});
+        } catch (const std::bad_alloc &) { // then the end of the connection has to tell
+        }
+        connection->send_all();
+        if (!connection->over()) connection->shut("");
+    }
+    while (!sessions_.empty()) forget(*sessions_.begin()->second);
+    over_.store(true, std::memory_order_seq_cst);
+    context_->notify(signal_);
+}
+
+// ---- clients come and go --------------------------------------------------------------------------------------------
+
+bool StoreServer::admit() noexcept {
+    if (!stopped_ && connection_count_ < settings_.most_clients) return true;
+    count_refused();
+    return false;
+}
+
+void StoreServer::take(ProvedSocket socket) noexcept {
+    if (stopped_ || connection_count_ >= settings_.most_clients) return;
+    if (socket.agreed.greeting != store_greeting_client) {
+        count_refused();
+        context_->log(MUSTER_LOG_WARN, "store: %s: it is no client of a store", socket.peer.c_str());
+        return;
+    }
+    try {
+        const auto connection = make_ref<StoreConnection>(*this, std::move(socket));
+        connection->retain(); // for the list
+        connections_.push_back(*connection);
+        connection_count_++;
+        clients_.store(connection_count_, std::memory_order_relaxed);
+        connection->start();
+    } catch (const std::bad_alloc &) {
+        context_->log(MUSTER_LOG_ERROR, "store: out of memory for a client");
+    }
+}
+
+// The session waits for its client to come again; what it has asked and what was not done, the client asks again.
+void StoreServer::lost(StoreConnection &connection) noexcept {
+    connections_.remove(connection);
+    connection_count_--;
+    clients_.store(connection_count_, std::memory_order_relaxed);
+    if (connection.dirty) std::erase(dirty_, &connection);
+    if (StoreSession *const session = std::exchange(connection.session, nullptr)) {
+        session->connection = nullptr;
+        withdraw_all(*session);
+        session->start_leaving(now_ns() + settings_.session_ns);
+        for (const uint64_t lease : session->leases) {
+            const auto found = leases_.find(lease);
+            if (found == leases_.end() || (found->second.flags & MUSTER_LEASE_CONNECTED) == 0) continue;
+            // It is the next to end; so no memory is needed.
+            table_.keep(lease, INT64_MIN);
+        }
+        look_at_leases();
+    }
+    connection.release();
+    flush();
+}
+
+void StoreServer::forget(StoreSession &session) noexcept {
+    withdraw_all(session);
+    session.stop_leaving();
+    for (const uint64_t lease : session.leases) {
+        const auto found = leases_.find(lease);
+        if (found == leases_.end()) continue;
+        found->second.session = nullptr;
+        if ((found->second.flags & MUSTER_LEASE_MANUAL) == 0)
+            table_.keep(lease, std::max(session.heard_ns, grace_from_ns_) + found->second.ttl_ns);
+    }
+    if (session.connection != nullptr) session.connection->session = nullptr;
+    sessions_.erase(session.id());
+    session_count_.store(sessions_.size(), std::memory_order_relaxed);
+    look_again();
+}
+
+bool StoreServer::hello(StoreConnection &from, std::string_view body) {
+    StoreId id;
+    bool resume = false;
+    if (!get_hello(body, id, resume)) return false;
+    StoreWelcome welcome;
+    welcome.instance = instance_;
+    welcome.capabilities = can_all;
+    welcome.flags = store_is_volatile;
+    auto found = sessions_.find(id);
+    if (found != sessions_.end() && resume) {
+        welcome.flags |= store_resumed;
+        StoreSession &session = *found->second;
+        session.stop_leaving();
+        if (StoreConnection *const old = std::exchange(session.connection, nullptr)) { // the client has given it up
+            old->session = nullptr;
+            withdraw_all(session);
+            old->shut("");
+        }
+    } else if (found != sessions_.end()) {
+        return false; // two clients cannot be one
+    } else {
+        found = sessions_.emplace(id, std::make_unique<StoreSession>(*this, id)).first;
+        session_count_.store(sessions_.size(), std::memory_order_relaxed);
+    }
+    StoreSession &session = *found->second;
+    session.heard_ns = now_ns();
+    session.connection = &from;
+    from.session = &session;
+    welcome.revision = table_.revision();
+    put_welcome(from.out(), welcome);
+    touch(from);
+    return true;
+}
+
+bool StoreServer::take(StoreConnection &from, const StoreHead &head, std::string_view body) {
+    if (from.session == nullptr) return head.type == StoreRecord::hello && hello(from, body);
+    StoreSession &session = *from.session;
+    switch (head.type) {
+    case StoreRecord::ask:
+        return ask(session, head, body);
+    case StoreRecord::withdraw:
+        withdraw(session, head.number);
+        return body.empty();
+    case StoreRecord::keep:
+        keep(session, head.number, head.flags != 0);
+        return body.empty();
+    case StoreRecord::ping:
+        put_record(from.out(), {0, StoreRecord::pong, 0, head.number});
+        touch(from);
+        return body.empty();
+    case StoreRecord::bye:
+        forget(session);
+        from.shut("");
+        return body.empty();
+    default:
+        return false;
+    }
+}
+
+// ---- what is sent ---------------------------------------------------------------------------------------------------
+
+void StoreServer::touch(StoreConnection &connection) noexcept {
+    if (std::exchange(connection.dirty, true)) return;
+    try {
+        dirty_.push_back(&connection);
+    } catch (const std::bad_alloc &) {
+        connection.dirty = false;
+        connection.send_all();
+    }
+}
+
+void StoreServer::flush() noexcept {
+    if (std::exchange(flushing_, true)) return; // a connection was lost meanwhile
+    while (!dirty_.empty()) {
+        const Ref<StoreConnection> connection(dirty_.back());
+        dirty_.pop_back();
+        connection->dirty = false;
+        connection->send_all(); // one that is lost may let others have something
+    }
+    flushing_ = false;
+}
+
+} // namespace muster

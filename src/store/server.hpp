@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// A store for other processes: a table, its clients' sessions, and a listener.
+#include "store/server_session.hpp"
+#include "transport/listener.hpp"
+
+#include <muster/store_server.h>
+
+#include <atomic>
+
+namespace muster {
+
+struct StoreServerSettings {
+    std::string url, data_dir;
+    uint64_t most_bytes = uint64_t{1} << 30;
+    uint32_t most_clients = 65536;
+    int64_t session_ns = 60'000'000'000; // a client that was cut off may come again for so long
+};
+
+// Loop thread, unless a member says otherwise.
+class StoreServer final : public Object, private SocketTaker {
+  public:
+    // Any thread.
+    static Result<Ref<StoreServer>> open(Context &context, StoreServerSettings settings);
+    const std::string &address() const noexcept { return address_; }
+    void get_stats(muster_store_server_stats &out) const noexcept;
+    Status close(Deadline &deadline) noexcept; // may wait
+    void close_soon() noexcept;
+    Context &context() const noexcept { return *context_; }
+
+    StoreServer(Context &context, StoreServerSettings settings);
+
+    // --- from its connections ---
+    Hub &hub() noexcept { return hub_; }
+    bool take(StoreConnection &from, const StoreHead &head, std::string_view body); // false: nonsense
+    void lost(StoreConnection &connection) noexcept;
+    void flush() noexcept;                       // sends what was put into connections
+    void forget(StoreSession &session) noexcept; // ends a session, and destroys it
+    void count_refused() noexcept { refused_.fetch_add(1, std::memory_order_relaxed); }
+
+  private:
+    struct Lease {
+        StoreSession *session; // that keeps it by being there; or NULL
+        int64_t ttl_ns;
+        uint32_t flags;
+    };
+    struct IdHash {
+        size_t operator()(const StoreId &id) const noexcept { // clients choose them at random
+            size_t hash;
+            std::memcpy(&hash, id.data(), sizeof hash);
+            return hash;
+        }
+    };
+
+    ~StoreServer() override = default;
+    // SocketTaker
+    bool admit() noexcept override;
+    void take(ProvedSocket socket) noexcept override;
+    Object &socket_taker() noexcept override { return *this; }
+
+    bool hello(StoreConnection &from, std::string_view body);
+    bool ask(StoreSession &session, const StoreHead &head, std::string_view body);
+    void withdraw(StoreSession &session, uint64_t number);
+    void keep(StoreSession &session, uint64_t lease, bool abandon);
+    StoreRequest understand(const std::vector<muster_store_op> &ops, Error &wrong);
+    void see_to_lease(ServerRequest &who, List<StoreWaiter> &over);
+    void withdraw_all(StoreSession &session) noexcept;
+    void settle(List<StoreWaiter> &over) noexcept;
+    void answer(StoreSession &session, uint64_t number, const StoreAnswer &answer);
+    void send(StoreSession &session, std::string_view record);
+    void touch(StoreConnection &connection) noexcept;
+    void tell_ended(StoreSession *session, uint64_t lease) noexcept;
+    void end_lease(uint64_t lease, List<StoreWaiter> &over) noexcept;
+    void look_at_leases() noexcept;
+    void look_again() noexcept; // when the next lease may end
+    void stop() noexcept;       // the context closes, or the host closes it
+    void enter() noexcept { hub_.on_closing(closing_); }
+
+    const Ref<Context> context_;
+    Hub &hub_;
+    const StoreServerSettings settings_;
+    std::string address_; // these three are written before anybody else has it
+    Ref<Transport> transport_;
+    Ref<TransportListener> listener_;
+
+    StoreTable table_;
+    StoreId instance_{};
+    std::unordered_map<StoreId, std::unique_ptr<StoreSession>, IdHash> sessions_;
+    std::unordered_map<uint64_t, Lease> leases_;
+    List<StoreConnection> connections_; // holds a reference to each
+    uint32_t connection_count_ = 0;
+    std::vector<StoreConnection *> dirty_; // with something to send
+    std::vector<muster_store_op> ops_;     // scratch
+    int64_t lease_look_ns_ = INT64_MAX, grace_from_ns_ = 0;
+    bool stopped_ = false, flushing_ = false, spoiled_ = false;
+    Timer<StoreServer, &StoreServer::look_at_leases> lease_timer_{*this};
+    Errand<StoreServer, &StoreServer::enter> enter_{*this};
+    Errand<StoreServer, &StoreServer::stop> stop_{*this};
+    Closing<StoreServer, &StoreServer::stop> closing_{*this};
+
+    Signal signal_;
+    std::atomic<bool> over_{false}; // seq_cst: the signal follows
+    std::atomic<uint64_t> clients_{0}, requests_{0}, refused_{0}, keys_{0}, bytes_{0}, revision_{0}, waiting_{0},
+        lease_count_{0}, session_count_{0}; // relaxed: figures
+};
+
+// What the host holds; with its last reference the server stops. Any thread.
+class StoreServerHandle final : public Object {
+  public:
+    explicit StoreServerHandle(Ref<StoreServer> server) noexcept : server_(std::move(server)) {}
+    StoreServer &server() const noexcept { return *server_; }
+
+  private:
+    ~StoreServerHandle() override {
+        if (!server_->context().forked()) server_->close_soon();
+    }
+    const Ref<StoreServer> server_;
+};
+
+inline StoreServerHandle *unwrap(muster_store_server *handle) noexcept {
+    return reinterpret_cast<StoreServerHandle *>(handle);
+}
+inline muster_store_server *wrap(StoreServerHandle *object) noexcept {
+    return reinterpret_cast<muster_store_server *>(object);
+}
+
+} // namespace muster

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+#include "base/boundary.hpp"
+#include "base/config.hpp"
+#include "store/server.hpp"
+
+#include <cstring>
+
+using namespace muster;
+
+namespace {
+constexpr int64_t shortest_session_ns = 1'000'000'000, longest_session_ns = 86'400'000'000'000;
+
+Result<void> read_settings(const muster_store_server_config &config, StoreServerSettings &settings) {
+    for (const uint64_t reserved : config.reserved)
+        if (reserved != 0) return Error::make(MUSTER_E_ARG, "muster_store_server_config: reserved is zero");
+    if (config.session_ns != 0 && (config.session_ns < shortest_session_ns || config.session_ns > longest_session_ns))
+        return Error::make(MUSTER_E_ARG, "muster_store_server_config: session_ns is %lld, it is 1 s to 24 hours",
+                           static_cast<long long>(config.session_ns));
+    if (config.max_clients != 0) settings.most_clients = config.max_clients;
+    if (config.most_bytes != 0) settings.most_bytes = config.most_bytes;
+    if (config.session_ns != 0) settings.session_ns = config.session_ns;
+    return {};
+}
+} // namespace
+
+extern "C" muster_status muster_store_server_open(muster_context *context, const char *url, size_t url_bytes,
+                                                  const muster_store_server_config *given,
+                                                  muster_store_server **out_server, muster_error *error) {
+    if (out_server) *out_server = nullptr;
+    return boundary(error, [&]() -> Result<void> {
+        if (!context) return Error::make(MUSTER_E_ARG, "no context");
+        if (!out_server) return Error::make(MUSTER_E_ARG, "no place for the server");
+        if (!url || url_bytes == 0 || url_bytes > 4096)
+            return Error::make(MUSTER_E_ARG, "a URL of %zu bytes, it has 1 to 4096", url ? url_bytes : 0);
+        if (unwrap(context)->forked()) return Error::from_status(MUSTER_E_FORKED);
+        if (unwrap(context)->closed()) return Error::make(MUSTER_E_CLOSED, "the context is closed");
+        muster_store_server_config config;
+        if (auto done = read_config(given, config, "muster_store_server_config"); !done) return done;
+        StoreServerSettings settings;
+        settings.url.assign(url, url_bytes);
+        if (auto done = read_settings(config, settings); !done) return done;
+        auto server = StoreServer::open(*unwrap(context), std::move(settings));
+        if (!server) return server.error();
+        *out_server = wrap(make_ref<StoreServerHandle>(std::move(*server)).detach());
+        return {};
+    });
+}
+
+extern "C" muster_status muster_store_server_address(muster_store_server *server, char *out_text, size_t capacity,
+                                                     size_t *out_bytes) {
+    if (!server || !out_bytes) return MUSTER_E_ARG;
+    if (unwrap(server)->server().context().forked()) return MUSTER_E_FORKED;
+    return boundary([&]() -> Status {
+        const std::string &text = unwrap(server)->server().address();
+        *out_bytes = text.size();
+        if (!out_text) return MUSTER_OK;
+        if (capacity <= text.size()) return MUSTER_E_LIMIT;
+        std::memcpy(out_text, text.c_str(), text.size() + 1);
+        return MUSTER_OK;
+    });
+}
+
+extern "C" muster_status muster_store_server_get_stats(muster_store_server *server,
+                                                       muster_store_server_stats *out_stats) {
+    if (!server || !out_stats) return MUSTER_E_ARG;
+    if (unwrap(server)->server().context().forked()) return MUSTER_E_FORKED;
+    unwrap(server)->server().get_stats(*out_stats);
+    return MUSTER_OK;
+}
+
+extern "C" muster_status muster_store_server_close(muster_store_server *server, int64_t timeout_ns) {
+    if (!server) return MUSTER_E_ARG;
+    if (unwrap(server)->server().context().forked()) return MUSTER_E_FORKED;
+    const Uncancelled guard;
+    Deadline deadline(timeout_ns);
+    return unwrap(server)->server().close(deadline);
+}
+
+extern "C" void muster_store_server_release(muster_store_server *server) {
+    if (server) unwrap(server)->release();
+}

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: MIT
+// What a store's server does for its clients.
+#include "store/server.hpp"
+
+namespace muster {
+
+namespace {
+constexpr size_t most_hanging = 65536, most_hanging_bytes = 32 << 20; // of one client
+constexpr size_t most_answered = 65536, most_answered_bytes = 32 << 20;
+constexpr int64_t late_ns = 100'000'000;
+constexpr int64_t longest_lease_ns = 86'400'000'000'000;
+} // namespace
+
+// ---- requests -------------------------------------------------------------------------------------------------------
+
+StoreRequest StoreServer::understand(const std::vector<muster_store_op> &ops, Error &wrong) {
+    const muster_store_op &first = ops.front();
+    if (ops.size() == 1 && first.kind == store_grant && first.number > 0 && first.number <= longest_lease_ns)
+        return StoreRequest::grant(first.number, static_cast<uint32_t>(first.version));
+    if (ops.size() == 1 && first.kind == store_end_lease) return StoreRequest::end_lease(first.lease);
+    auto request = StoreRequest::read(ops.data(), ops.size(), {});
+    if (request) return std::move(*request);
+    wrong = request.error();
+    return {};
+}
+
+bool StoreServer::ask(StoreSession &session, const StoreHead &head, std::string_view body) {
+    uint64_t floor = 0;
+    uint32_t prefix = 0;
+    if (head.number == 0 || !get_ask(body, floor, prefix, ops_)) return false;
+    requests_.fetch_add(1, std::memory_order_relaxed);
+    session.forget_below(floor);
+    if (const std::string *const before = session.answered(head.number)) {
+        send(session, *before);
+        return true;
+    }
+    if (head.number < floor || session.hanging.count(head.number) != 0) return false;
+    if (session.answered_count() >= most_answered || session.answered_bytes() >= most_answered_bytes) return false;
+    Error wrong;
+    StoreRequest what = understand(ops_, wrong);
+    if (wrong.status < 0) {
+        answer(session, head.number, {wrong, {}});
+        return true;
+    }
+    what.hide_prefix(prefix);
+    const bool waits = (head.flags & store_ask_once) == 0;
+    auto who = std::make_unique<ServerRequest>(session, head.number, std::move(what));
+    ServerRequest &asked = *who;
+    // Its place among those that hang is there before anything is done.
+    session.hanging.emplace(head.number, std::move(who));
+    List<StoreWaiter> over;
+    if (asked.request.of_lease())
+        see_to_lease(asked, over);
+    else
+        table_.submit(asked, over);
+    const bool hangs = asked.hangs();
+    if (hangs && waits && session.hanging.size() <= most_hanging &&
+        session.hanging_bytes + body.size() <= most_hanging_bytes) {
+        session.hanging_bytes += body.size();
+        asked.hanging_bytes = body.size();
+        waiting_.fetch_add(1, std::memory_order_relaxed);
+    } else if (hangs) {
+        const std::string missing = table_.missing(asked.request);
+        table_.withdraw(asked);
+        asked.answer = {waits
+                            ? Error::make(MUSTER_E_LIMIT, "%s: too much waits for this client already", missing.c_str())
+                            : Error::make(MUSTER_AGAIN, "%s", missing.c_str()),
+                        {}};
+        over.push_back(asked);
+    }
+    settle(over);
+    return true;
+}
+
+void StoreServer::withdraw(StoreSession &session, uint64_t number) {
+    const auto found = session.hanging.find(number);
+    if (found == session.hanging.end()) { // perhaps its answer is on the way; else it has changed nothing
+        if (const std::string *const before = session.answered(number)) return send(session, *before);
+        return answer(session, number, {Error::make(MUSTER_E_CANCELED, "it was not done"), {}});
+    }
+    ServerRequest &asked = *found->second;
+    const std::string missing = table_.missing(asked.request);
+    table_.withdraw(asked);
+    asked.answer = {Error::make(MUSTER_E_CANCELED, "%s", missing.c_str()), {}};
+    List<StoreWaiter> over;
+    over.push_back(asked);
+    settle(over);
+}
+
+void StoreServer::withdraw_all(StoreSession &session) noexcept {
+    for (auto &[number, asked] : session.hanging) {
+        table_.withdraw(*asked);
+        if (asked->hanging_bytes != 0) waiting_.fetch_sub(1, std::memory_order_relaxed);
+    }
+    session.hanging.clear();
+    session.hanging_bytes = 0;
+}
+
+// Requests that are over leave, in the order they were done.
+void StoreServer::settle(List<StoreWaiter> &over) noexcept {
+    while (StoreWaiter *const one = over.pop_front()) {
+        auto &asked = static_cast<ServerRequest &>(*one);
+        StoreSession &session = asked.session;
+        if (asked.hanging_bytes != 0) {
+            session.hanging_bytes -= asked.hanging_bytes;
+            waiting_.fetch_sub(1, std::memory_order_relaxed);
+        }
+        const auto place = session.hanging.find(asked.number);
+        const std::unique_ptr<ServerRequest> last = std::move(place->second);
+        session.hanging.erase(place);
+        try {
+            answer(session, last->number, last->answer);
+        } catch (const std::bad_alloc &) {
+            session.spoiled = spoiled_ = true;
+        }
+    }
+    while (std::exchange(spoiled_, false)) {
+        for (auto at = sessions_.begin(); at != sessions_.end();) {
+            StoreSession &session = *(at++)->second;
+            if (!session.spoiled) continue;
+            StoreConnection *const connection = session.connection;
+            forget(session); // it comes again, and learns that what became of its requests is not known
+            if (connection != nullptr) connection->shut("out of memory for its answers");
+        }
+    }
+    keys_.store(table_.keys(), std::memory_order_relaxed);
+    bytes_.store(table_.bytes(), std::memory_order_relaxed);
+    revision_.store(table_.revision(), std::memory_order_relaxed);
+}
+
+void StoreServer::answer(StoreSession &session, uint64_t number, const StoreAnswer &answer) {
+    if (!answer.changed) {
+        if (session.connection == nullptr) return;
+        put_answer(session.connection->out(), number, answer);
+        return touch(*session.connection);
+    }
+    std::string record;
+    put_answer(record, number, answer);
+    send(session, record);
+    session.remember(number, std::move(record));
+}
+
+void StoreServer::send(StoreSession &session, std::string_view record) {
+    if (session.connection == nullptr) return;
+    session.connection->out().append(record);
+    touch(*session.connection);
+}
+
+// ---- leases ---------------------------------------------------------------------------------------------------------
+
+void StoreServer::see_to_lease(ServerRequest &who, List<StoreWaiter> &over) {
+    const StoreOp &op = who.request.ops().front();
+    auto result = make_ref<StoreResult>();
+    result->entries.resize(1);
+    if (op.kind == store_grant) {
+        const auto flags = static_cast<uint32_t>(op.version);
+        const uint64_t lease = table_.grant(now_ns() + op.number);
+        try {
+            leases_.emplace(lease, Lease{&who.session, op.number, flags});
+            who.session.leases.insert(lease);
+        } catch (...) {
+            leases_.erase(lease);
+            table_.end_lease(lease, over);
+            throw;
+        }
+        result->entries[0].number = static_cast<int64_t>(lease);
+        look_again();
+    } else if (leases_.count(op.lease) == 0) {
+        who.answer.error = Error::make(MUSTER_E_STALE, "the lease had ended before");
+    } else {
+        end_lease(op.lease, over);
+    }
+    who.answer.changed = true;
+    if (who.answer.error.status == MUSTER_OK) who.answer.result = std::move(result);
+    over.push_back(who);
+}
+
+void StoreServer::keep(StoreSession &session, uint64_t lease, bool abandon) {
+    const auto found = leases_.find(lease);
+    if (found == leases_.end()) return tell_ended(&session, lease);
+    table_.keep(lease, now_ns() + found->second.ttl_ns);
+    if (abandon) {
+        found->second.flags |= MUSTER_LEASE_MANUAL; // from now on it lasts for this time alone
+        look_again();
+    }
+}
+
+void StoreServer::end_lease(uint64_t lease, List<StoreWaiter> &over) noexcept {
+    const auto found = leases_.find(lease);
+    if (found != leases_.end()) {
+        if (found->second.session != nullptr) found->second.session->leases.erase(lease);
+        leases_.erase(found);
+    }
+    table_.end_lease(lease, over);
+    lease_count_.store(leases_.size(), std::memory_order_relaxed);
+}
+
+void StoreServer::tell_ended(StoreSession *session, uint64_t lease) noexcept {
+    if (session == nullptr || session->connection == nullptr) return;
+    try {
+        put_record(session->connection->out(), {0, StoreRecord::ended, 0, lease});
+        touch(*session->connection);
+    } catch (const std::bad_alloc &) { // its keys are gone, which tells as well
+    }
+}
+
+// A lease that is due may have been kept by its client's being there. Where this process itself was stopped, what its
+// clients have said meanwhile lies unread: they have their time once more.
+void StoreServer::look_at_leases() noexcept {
+    const int64_t now = now_ns();
+    if (lease_look_ns_ != INT64_MAX && now - lease_look_ns_ > late_ns) grace_from_ns_ = now;
+    List<StoreWaiter> over;
+    while (table_.next_end_ns() <= now) {
+        const uint64_t lease = table_.next_to_end();
+        const auto found = leases_.find(lease);
+        int64_t until = INT64_MIN;
+        if (found != leases_.end() && table_.next_end_ns() != INT64_MIN) {
+            const Lease &kept = found->second;
+            const bool by_being_there = kept.session != nullptr && (kept.flags & MUSTER_LEASE_MANUAL) == 0;
+            until = std::max(by_being_there ? kept.session->heard_ns : INT64_MIN / 2, grace_from_ns_) + kept.ttl_ns;
+        }
+        if (until > now) {
+            table_.keep(lease, until);
+            continue;
+        }
+        if (found != leases_.end()) tell_ended(found->second.session, lease);
+        end_lease(lease, over);
+    }
+    settle(over);
+    look_again();
+    flush();
+}
+
+void StoreServer::look_again() noexcept {
+    lease_count_.store(leases_.size(), std::memory_order_relaxed);
+    const int64_t next = table_.next_end_ns();
+    if (next == INT64_MAX || stopped_) {
+        lease_look_ns_ = INT64_MAX;
+        return hub_.stop_timer(lease_timer_);
+    }
+    if (lease_timer_.running() && lease_look_ns_ <= next) return; // it looks, and looks again
+    lease_look_ns_ = next;
+    hub_.start_timer(lease_timer_, next);
+}
+
+} // namespace muster

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// A client as the server knows it: its session, which outlives a lost connection, and its connection.
+#include "store/record_socket.hpp"
+#include "store/table.hpp"
+#include "transport/hub.hpp"
+
+namespace muster {
+
+class StoreServer;
+class StoreSession;
+class StoreConnection;
+
+// A request of a client, from the moment it is understood until its answer is made.
+class ServerRequest final : public StoreWaiter {
+  public:
+    ServerRequest(StoreSession &session, uint64_t number, StoreRequest what) noexcept
+        : StoreWaiter(std::move(what)), session(session), number(number) {}
+    StoreSession &session; // outlives it
+    const uint64_t number;
+    size_t hanging_bytes = 0; // that it counts for while it waits
+};
+
+// Loop thread.
+class StoreSession final {
+  public:
+    StoreSession(StoreServer &server, const StoreId &id) noexcept : server_(server), id_(id) {}
+    const StoreId &id() const noexcept { return id_; }
+
+    StoreConnection *connection = nullptr;
+    int64_t heard_ns = 0;                                                 // when the client last said something
+    std::unordered_map<uint64_t, std::unique_ptr<ServerRequest>> hanging; // by number
+    size_t hanging_bytes = 0;
+    bool spoiled = false;      // an answer got lost for want of memory
+    std::set<uint64_t> leases; // that are kept while it says something, or for its connection
+
+    // How requests ended that have changed something, as records; the client has not said yet that it knows.
+    const std::string *answered(uint64_t number) const noexcept {
+        const auto found = answered_.find(number);
+        return found == answered_.end() ? nullptr : &found->second;
+    }
+    void remember(uint64_t number, std::string record) {
+        answered_bytes_ += record.size();
+        answered_.emplace(number, std::move(record));
+    }
+    void forget_below(uint64_t floor) noexcept {
+        while (!answered_.empty() && answered_.begin()->first < floor) {
+            answered_bytes_ -= answered_.begin()->second.size();
+            answered_.erase(answered_.begin());
+        }
+    }
+    size_t answered_bytes() const noexcept { return answered_bytes_; }
+    size_t answered_count() const noexcept { return answered_.size(); }
+    void start_leaving(int64_t at_ns) noexcept; // nobody comes again until then: it is forgotten
+    void stop_leaving() noexcept;
+
+  private:
+    void forgotten() noexcept;
+    StoreServer &server_;
+    const StoreId id_;
+    std::map<uint64_t, std::string> answered_;
+    size_t answered_bytes_ = 0;
+    Timer<StoreSession, &StoreSession::forgotten> leaving_{*this};
+};
+
+// Loop thread.
+class StoreConnection final : public Object,
+                              public Listed<StoreConnection>,
+                              private Pollable,
+                              private RecordReader::Taker {
+  public:
+    StoreConnection(StoreServer &server, ProvedSocket socket);
+    void start() noexcept;
+    const std::string &peer() const noexcept { return peer_; }
+    StoreSession *session = nullptr;
+
+    // Room for a record; send_all() sends what is there.
+    std::string &out() noexcept { return writer_.plain(); }
+    void send_all() noexcept;
+    size_t unsent() const noexcept { return writer_.unsent(); }
+    void shut(const char *why) noexcept; // its session lives on
+    bool over() const noexcept { return !fd_; }
+    bool dirty = false; // in the server's list of those that have something to send
+
+  private:
+    void on_events(uint32_t epoll_events) noexcept override;
+    Object &pollable_object() noexcept override { return *this; }
+    bool take_record(const StoreHead &head, std::string_view body) override;
+    void read_some() noexcept;
+    bool enough_unsent() const noexcept;
+    void too_slow() noexcept { shut("it has not said who it is"); }
+
+    const Ref<StoreServer> server_;
+    Fd fd_;
+    RecordReader reader_;
+    RecordWriter writer_;
+    const std::string peer_;
+    bool paused_ = false;  // it takes no answers: its requests are not read
+    bool hung_up_ = false; // the end has come, behind what is still there
+    Timer<StoreConnection, &StoreConnection::too_slow> patience_{*this};
+};
+
+} // namespace muster
