@@ -248,10 +248,7 @@ void DynamicMember::begin_round(uint64_t call, const Place &place) {
 }
 
 void DynamicMember::end_round(const Error &why) {
-    const Ref<StoreGuard> guard = std::move(guard_);
-    if (!guard) return;
-    guard->end(why);
-    for (const Ref<StoreOperation> &operation : store_->backend().guarded_by(*guard)) operation->look_at_guard();
+    if (const Ref<StoreGuard> guard = std::move(guard_)) guard->end(why);
 }
 
 void DynamicMember::due() noexcept {

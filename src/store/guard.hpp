@@ -6,8 +6,11 @@
 
 #include <atomic>
 #include <mutex>
+#include <unordered_set>
 
 namespace muster {
+
+class StoreOperation;
 
 // Any thread.
 class StoreGuard : public Object {
@@ -20,20 +23,18 @@ class StoreGuard : public Object {
 
     bool over() const noexcept { return over_.load(std::memory_order_acquire); } // pairs with end(): its `why`
     Error why() const noexcept { return over() ? why_ : Error::from_status(MUSTER_E_STALE); }
-    // Nothing is asked of the store any more. Whoever calls it then looks at those that wait: see
-    // StoreBackend::guarded_by(). Only the first call counts.
-    void end(const Error &why) noexcept {
-        const std::lock_guard hold(lock_);
-        if (over()) return;
-        why_ = why;
-        over_.store(true, std::memory_order_release);
-    }
+    // Nothing is asked of the store any more, and what waits ends. Only the first call counts.
+    void end(const Error &why) noexcept;
+    // Operations under way. Who comes in looks whether it is over afterwards.
+    void enlist(StoreOperation &operation);
+    void delist(StoreOperation &operation) noexcept;
     // What a request is told whose conditions do not hold; `first`: the first entry of these.
     virtual Error broken(const StoreResult &instead, size_t first) const noexcept = 0;
 
   private:
     std::mutex lock_;
     Error why_; // written before `over`
+    std::unordered_set<StoreOperation *> operations_;
     std::atomic<bool> over_{false};
 };
 

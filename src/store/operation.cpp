@@ -25,13 +25,14 @@ StoreOperation::StoreOperation(Ref<StoreLease> lease, int64_t timeout_ns)
 
 StoreOperation::~StoreOperation() {
     if (number_ != 0) backend_.delist(number_);
+    if (guarded()) store_->guard()->delist(*this);
 }
 
 StoreAnswer StoreOperation::wait() {
     if (backend_.would_deadlock())
         return {Error::make(MUSTER_E_WOULD_DEADLOCK, "%s: this thread has to serve it", request.name(0).c_str()), {}};
     awaited_ = true;
-    if (!deadline_.look_once()) number_ = backend_.enlist(*this);
+    if (!deadline_.look_once()) enlist();
     if (!submit()) {
         if (deadline_.look_once()) {
             end(MUSTER_AGAIN);
@@ -60,7 +61,7 @@ StoreAnswer StoreOperation::wait() {
 }
 
 void StoreOperation::begin(Queue &queue, uint64_t tag, uint64_t *out_request) {
-    number_ = backend_.enlist(*this);
+    enlist();
     if (out_request != nullptr) *out_request = number_;
     {
         const std::lock_guard hold(lock_);
@@ -84,7 +85,7 @@ void StoreOperation::begin(Queue &queue, uint64_t tag, uint64_t *out_request) {
 }
 
 void StoreOperation::begin(StoreListener &listener, uint64_t tag) {
-    number_ = backend_.enlist(*this);
+    enlist();
     {
         const std::lock_guard hold(lock_);
         listener.listener_object().retain();
@@ -95,7 +96,7 @@ void StoreOperation::begin(StoreListener &listener, uint64_t tag) {
     if (!submit() && !look_after_.post(context_)) end(MUSTER_E_CLOSED, "the context is closed");
 }
 
-// What waits is found by its number when the guard ends; what comes later sees here that it has ended.
+// The guard knows what waits when it ends; what comes later sees here that it has ended.
 bool StoreOperation::submit() noexcept {
     if (guarded() && store_->guard()->over()) {
         finish({store_->guard()->why(), {}});
@@ -106,12 +107,13 @@ bool StoreOperation::submit() noexcept {
     return false;
 }
 
-bool StoreOperation::guarded() const noexcept {
-    return store_->guard() != nullptr && !request.of_lease();
+void StoreOperation::enlist() {
+    number_ = backend_.enlist(*this);
+    if (guarded()) store_->guard()->enlist(*this);
 }
 
-bool StoreOperation::guarded_by(const StoreGuard &guard) const noexcept {
-    return guarded() && store_->guard() == &guard;
+bool StoreOperation::guarded() const noexcept {
+    return store_->guard() != nullptr && !request.of_lease();
 }
 
 void StoreOperation::look_at_guard() noexcept {

@@ -40,7 +40,6 @@ class StoreOperation final : public Object, public StoreWaiter, private QueueUse
     bool cancel() noexcept { return end(MUSTER_E_CANCELED, "cancelled"); }
     bool looks_once() const noexcept { return looks_once_; }
     bool awaited_with(const Store &store) const noexcept { return awaited_ && store_.get() == &store; }
-    bool guarded_by(const StoreGuard &guard) const noexcept;
     // Ends it if it waits and its guard is over.
     void look_at_guard() noexcept;
 
@@ -58,6 +57,7 @@ class StoreOperation final : public Object, public StoreWaiter, private QueueUse
     bool submit() noexcept;     // as that of the backend
     void give_up() noexcept;    // the backend was asked to end it, and does not answer
     bool guarded() const noexcept;
+    void enlist();
     void look_behind_guard(StoreAnswer &answer) const noexcept;
     void too_late() noexcept;
     void context_closes() noexcept { end(MUSTER_E_CLOSED, "the context was closed"); }

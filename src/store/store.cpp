@@ -52,15 +52,6 @@ std::vector<Ref<StoreOperation>> StoreBackend::awaited_with(const Store &store) 
     return found;
 }
 
-std::vector<Ref<StoreOperation>> StoreBackend::guarded_by(const StoreGuard &guard) {
-    std::vector<Ref<StoreOperation>> found;
-    const std::lock_guard hold(lock_);
-    for (const auto &[number, operation] : operations_)
-        if (operation->guarded_by(guard) && operation->try_retain())
-            found.push_back(Ref<StoreOperation>::adopt(operation));
-    return found;
-}
-
 Result<Ref<Store>> Store::view(std::string_view prefix) const {
     return view(prefix, guard_);
 }

@@ -54,7 +54,6 @@ class StoreBackend : public Object {
     void delist(uint64_t number) noexcept;
     Ref<StoreOperation> find(uint64_t number) noexcept;
     std::vector<Ref<StoreOperation>> awaited_with(const Store &store);
-    std::vector<Ref<StoreOperation>> guarded_by(const StoreGuard &guard);
 
   protected:
     ~StoreBackend() override = default;

@@ -37,6 +37,7 @@ bool StoreTable::withdraw(StoreWaiter &who) noexcept {
 
 // What comes may let requests go on that make more come.
 void StoreTable::let_go_on(std::vector<std::string> &came, List<StoreWaiter> &over) noexcept {
+    seen_before_ = came.empty() ? 0 : revision_ - 1;
     for (size_t i = 0; i < came.size(); i++) {
         const auto found = places_.find(came[i]);
         if (found == places_.end()) continue;
@@ -63,6 +64,7 @@ void StoreTable::let_go_on(std::vector<std::string> &came, List<StoreWaiter> &ov
         }
         if (place.waiters.empty()) drop_place(place);
     }
+    seen_before_ = 0;
 }
 
 std::string StoreTable::place_name(const StoreOp &op) {

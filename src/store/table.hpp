@@ -107,6 +107,7 @@ class StoreTable {
 
     const uint64_t most_bytes_;
     uint64_t revision_ = 0, bytes_ = 0;
+    uint64_t seen_before_ = 0; // while some go on: the revision in front of what came
     Keys keys_;
     Queues queues_; // none is empty
     StoreLog log_;

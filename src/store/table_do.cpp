@@ -3,6 +3,7 @@
 #include "store/changes.hpp"
 #include "store/table.hpp"
 
+#include <algorithm>
 #include <charconv>
 
 namespace muster {
@@ -210,7 +211,9 @@ Error StoreTable::use_queue(const StoreRequest &request, size_t i, Changes &chan
 // A revision is shown as a whole.
 bool StoreTable::watch(StoreWaiter &who) const {
     const StoreOp &op = who.request.ops().front();
-    if (op.version < log_.floor() || op.version > revision_) {
+    // One that hangs has seen what was before the changes that let it go on: it does not look through that again.
+    const uint64_t since = std::max(op.version, who.at_ == nullptr ? 0 : seen_before_);
+    if (since < log_.floor() || op.version > revision_) {
         const auto number = [](uint64_t n) { return static_cast<unsigned long long>(n); };
         who.answer = {
             Error::make(MUSTER_E_STALE, "%s: changes behind revision %llu are asked for, %llu to %llu are there",
@@ -223,7 +226,7 @@ bool StoreTable::watch(StoreWaiter &who) const {
     result->revision = revision_;
     result->prefix_bytes = who.request.prefix_bytes();
     size_t bytes = 0;
-    for (auto at = log_.behind(op.version); at != log_.changes().end(); ++at) {
+    for (auto at = log_.behind(since); at != log_.changes().end(); ++at) {
         if (!at->key->bytes().starts_with(op.key)) continue;
         const bool enough = result->entries.size() >= most || bytes > store_list_bytes;
         if (enough && result->entries.back().version != at->revision) {
