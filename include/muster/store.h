@@ -144,7 +144,7 @@ typedef struct muster_store_config {
  * `memory:` is a new one, in this process, for those who hold it. `memory:name` is the one of that name in this
  * context; it lasts as long as somebody holds it, and the first to open it sets its limits.
  * @param[in]  context     Context it belongs to; the store keeps it alive.
- * @param[in]  url         Which store; text, no terminator needed.
+ * @param[in]  url         Which store; text, no terminator needed. Passwords do not belong there.
  * @param[in]  url_bytes   Length of the text, at most 4096.
  * @param[in]  config      Options; copied. NULL means all defaults.
  * @param[in]  timeout_ns  Longest wait; -1 has no end of its own. At least 1.
@@ -154,7 +154,13 @@ typedef struct muster_store_config {
  * @retval MUSTER_E_ARG         A value is missing or out of range; the text names it.
  * @retval MUSTER_E_ABI         The config has non-zero fields newer than this library.
  * @retval MUSTER_E_ADDRESS     The URL cannot be understood; the text says where.
- * @retval MUSTER_E_NOT_FOUND   No kind of store of that scheme.
+ * @retval MUSTER_E_NOT_FOUND   No kind of store of that scheme, built in, served or in a plug-in.
+ * @retval MUSTER_E_PLUGIN      The plug-in of that scheme cannot be used; the text names the package it lacks.
+ * @retval MUSTER_E_UNREACHABLE Nobody answers there, or not in time.
+ * @retval MUSTER_E_PERMISSION  The store does not let this user in.
+ * @retval MUSTER_E_AUTH        The store does not know this user.
+ * @retval MUSTER_E_PROTOCOL    What answers there is no such store, or too old.
+ * @retval MUSTER_E_WOULD_DEADLOCK  The calling thread has to serve the store.
  * @retval MUSTER_E_NOMEM       No memory.
  * @retval MUSTER_E_CLOSED      The context is closed.
  * @retval MUSTER_E_FORKED      The context belongs to the parent process.
@@ -184,6 +190,9 @@ MUSTER_API muster_status muster_store_view(muster_store *store, const void *pref
 MUSTER_API uint32_t muster_store_capabilities(const muster_store *store);
 
 /** Does a request and waits for its result.
+ *
+ * A store that is elsewhere may have done what changes something although the deadline or a cancel came first: then the
+ * text ends with "it may have been done". Requests that only look or wait have never done anything.
  * @param[in]  store       Store to ask.
  * @param[in]  ops         Operations, in order; copied.
  * @param[in]  op_count    How many, 1 to 4096.
@@ -206,6 +215,12 @@ MUSTER_API uint32_t muster_store_capabilities(const muster_store *store);
  * @retval MUSTER_E_NOMEM         No memory; nothing was done.
  * @retval MUSTER_E_CANCELED      muster_store_cancel() in another thread; nothing was done.
  * @retval MUSTER_E_CLOSED        The context is closed.
+ * @retval MUSTER_E_UNREACHABLE   A store elsewhere does not answer; nothing was done.
+ * @retval MUSTER_E_PEER          The way to a store elsewhere broke; the text says whether it may have been done.
+ * @retval MUSTER_E_PERMISSION    The store does not let this user do that; nothing was done.
+ * @retval MUSTER_E_AUTH          The store does not know this user; nothing was done.
+ * @retval MUSTER_E_PROTOCOL      The store refuses it for a reason of its own, which the text gives; nothing was done.
+ * @retval MUSTER_E_PLUGIN        Whoever serves the store has answered wrongly; the text says how.
  * @retval MUSTER_E_WOULD_DEADLOCK  It has to be waited for on a thread that serves the wait.
  * @retval MUSTER_E_FORKED        The store belongs to the parent process.
  * @threads{any} @blocks{up to timeout_ns} @since 0.1 */

@@ -120,7 +120,7 @@ std::set<std::string> installed_plugins() {
 
 void check_plugins(muster_context *context) {
     std::set<std::string> schemes = installed_plugins();
-    const std::set<std::string> known = {"zmq", "mpi"};
+    const std::set<std::string> known = {"zmq", "mpi", "etcd"};
     schemes.insert(known.begin(), known.end());
     for (const std::string &scheme : schemes) {
         muster_error error{};

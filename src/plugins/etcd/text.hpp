@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// Text that etcd's gateway reads and writes, and the URL of a store.
+#include <muster/base.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace etcd {
+
+int64_t now_ns() noexcept;
+constexpr int64_t ms = 1'000'000, second = 1'000 * ms;
+
+// A failure with its sentence. A value.
+struct Failure {
+    muster_status status = MUSTER_OK;
+    std::string text;
+};
+
+std::string base64(std::string_view bytes);
+bool from_base64(std::string_view text, std::string &out); // false: it is none
+// The first key behind all that begin with the prefix; a zero byte: there is none, as etcd wants it.
+std::string behind_all(std::string_view prefix);
+
+// etcd://host:port[,host:port...]/prefix?ca=file&cert=file&key=file&user-file=file&patience=seconds&tls=yes
+struct Url {
+    std::vector<std::string> endpoints; // https://host:port
+    std::string root;                   // in front of all keys
+    std::string ca, cert, key;          // files
+    std::string user, password;
+    int64_t patience_ns = 10 * second; // how long nobody may answer
+
+    static Failure parse(std::string_view text, Url &out);
+};
+
+} // namespace etcd
