@@ -7,21 +7,21 @@
 
 namespace muster {
 
-class RecordWriter {
+class ByteWriter {
   public:
-    explicit RecordWriter(uint8_t version) { number(version); }
+    explicit ByteWriter(uint8_t version) { number(version); }
     template <class T>
-    RecordWriter &number(T value) {
+    ByteWriter &number(T value) {
         auto left = static_cast<uint64_t>(value);
         for (size_t i = 0; i < sizeof(T); i++, left >>= 8) bytes_.push_back(static_cast<char>(left & 0xff));
         return *this;
     }
-    RecordWriter &text(std::string_view value) {
+    ByteWriter &text(std::string_view value) {
         number(static_cast<uint16_t>(value.size()));
         bytes_.append(value);
         return *this;
     }
-    RecordWriter &raw(std::string_view value) {
+    ByteWriter &raw(std::string_view value) {
         bytes_.append(value);
         return *this;
     }
@@ -32,9 +32,9 @@ class RecordWriter {
 };
 
 // Whoever has read everything asks once whether all was there.
-class RecordReader {
+class ByteReader {
   public:
-    RecordReader(std::string_view bytes, uint8_t version) : left_(bytes) { good_ = number<uint8_t>() == version; }
+    ByteReader(std::string_view bytes, uint8_t version) : left_(bytes) { good_ = number<uint8_t>() == version; }
     template <class T>
     T number() {
         uint64_t value = 0;

@@ -79,7 +79,7 @@ void Leader::begin_commit() {
     const bool whole = by_rank.size() + pages.size() + commit_ops <= most_ops_;
     for (uint32_t rank = 0; rank < by_rank.size(); rank++) {
         const MemberRecord &record = by_rank[rank]->second.record;
-        const Place place{record.ticket, attempt_.attempt, rank, attempt_.world, attempt_.digest, whole};
+        const RoundPlace place{record.ticket, attempt_.attempt, rank, attempt_.world, attempt_.digest, whole};
         chosen_.emplace_back(by_rank[rank]->first, place);
         // On the lease of the member: if that is over the request fails, so nobody is in who is known to be dead.
         places.push_back(

@@ -93,7 +93,7 @@ Result<std::string> DynamicMember::list(int64_t timeout_ns) {
             if (record && record->state == MemberRecord::seeking)
                 seeking.emplace(key.substr(keys::members.size()), std::move(*record));
         } else if (entry.op == 1 && round && !round->aborted) {
-            const auto place = Place::read(entry.value->bytes());
+            const auto place = RoundPlace::read(entry.value->bytes());
             const auto found = seeking.find(key.substr(keys::places.size()));
             if (place && found != seeking.end() && place->attempt == round->attempt &&
                 place->ticket == found->second.ticket)
@@ -231,7 +231,7 @@ void DynamicMember::withdraw(uint64_t tag) {
     operation->cancel();
 }
 
-void DynamicMember::begin_round(uint64_t call, const Place &place) {
+void DynamicMember::begin_round(uint64_t call, const RoundPlace &place) {
     const std::string prefix = keys::of_round(place.attempt.number);
     const std::string &run = store_->prefix();
     guard_ = make_ref<RoundGuard>(std::vector<StoreGuard::Condition>{{run + keys::round, place.round().write()},

@@ -41,7 +41,7 @@ class DynamicMember final : public Member, private StoreListener {
     void make_lease(uint64_t tag, int64_t ttl_ns, bool manual);
     void end_lease(uint64_t number);
     void withdraw(uint64_t tag);
-    void begin_round(uint64_t call, const Place &place);
+    void begin_round(uint64_t call, const RoundPlace &place);
     void end_round(const Error &why);
     void after() noexcept; // each turn
     void end(Status why) noexcept;

@@ -66,7 +66,7 @@ void Leader::listed(Detail detail, const StoreAnswer &answer) {
         last = entry.key->bytes().substr(result.prefix_bytes);
         if (detail == list_members) {
             see(last, true, entry.version, entry.value->bytes());
-        } else if (const auto place = Place::read(entry.value->bytes())) {
+        } else if (const auto place = RoundPlace::read(entry.value->bytes())) {
             places_.insert_or_assign(std::string(last.substr(keys::places.size())), *place);
         }
     }

@@ -66,7 +66,7 @@ class Leader final {
     struct Known {
         MemberRecord record;
         uint64_t version = 0;
-        std::optional<Place> place;
+        std::optional<RoundPlace> place;
         Class as = Class::idle;
     };
     using Members = std::map<std::string, Known, std::less<>>;
@@ -119,8 +119,8 @@ class Leader final {
     bool loaded_ = false, members_listed_ = false, places_listed_ = false, reload_ = false, closed_ = false;
     uint64_t revision_ = 0, changes_ = 0; // changes of members that were seen, ever
     Members members_;
-    std::map<std::string, Place, std::less<>> places_; // while it loads
-    uint32_t counts_[4] = {};                          // of members, by class
+    std::map<std::string, RoundPlace, std::less<>> places_; // while it loads
+    uint32_t counts_[4] = {};                               // of members, by class
     std::optional<RoundRecord> round_;
     uint64_t round_version_ = 0;
 
@@ -128,7 +128,7 @@ class Leader final {
     bool committing_ = false, commit_broken_ = false;
     bool hold_ = false; // until a member is seen to go
     RoundRecord attempt_;
-    std::vector<std::pair<std::string, Place>> chosen_; // by rank
+    std::vector<std::pair<std::string, RoundPlace>> chosen_; // by rank
     size_t parts_left_ = 0;
     uint64_t sequence_ = 0, changes_at_commit_ = 0;
 

@@ -331,7 +331,7 @@ void Machine::led(const Asked &asked, const StoreAnswer &answer) {
 }
 
 void Machine::was_aborted(const Asked &asked, const StoreAnswer &answer) {
-    const Attempt attempt = RoundRecord::read(asked.ops[0].value)->attempt;
+    const RoundAttempt attempt = RoundRecord::read(asked.ops[0].value)->attempt;
     see_entries(asked.ops, answer);
     if (answer.error.status == MUSTER_OK) {
         const StoreEntry &entry = answer.result->entries[0];

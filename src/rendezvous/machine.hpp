@@ -42,7 +42,7 @@ struct Action {
     int64_t ttl_ns = 0;
     bool manual = false;
     Error error = {};
-    Place place = {};
+    RoundPlace place = {};
     muster_rendezvous_event event = {};
 };
 
@@ -163,7 +163,7 @@ class Machine final : private LeaderHost {
     bool released_ = false, looked_ = false;          // looked: what was seen last was seen at one moment
     uint64_t position_call_ = 0;
     uint32_t position_what_ = 0; // of the call: join, leave or exit
-    Place place_;                // of the round the member is in, or was
+    RoundPlace place_;           // of the round the member is in, or was
     uint64_t old_round_ = 0;
     uint32_t old_rank_ = 0;
 
@@ -174,7 +174,7 @@ class Machine final : private LeaderHost {
     std::optional<RoundRecord> round_;
     std::optional<Note> note_;
     std::optional<ClosedRecord> closed_;
-    std::optional<Place> mine_;
+    std::optional<RoundPlace> mine_;
     std::string mine_bytes_;
     uint64_t closed_version_ = 0, closed_told_ = 0;
     int64_t last_call_end_ns_ = -1, now_ns_ = 0;

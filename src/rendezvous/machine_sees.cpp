@@ -32,7 +32,7 @@ void Machine::see(std::string_view key, bool present, uint64_t version, uint64_t
         closed_version_ = version;
         if (leader_) leader_->see_closed(closed_.has_value());
     } else if (key == keys::place(settings_.id)) {
-        mine_ = present ? Place::read(value) : std::nullopt;
+        mine_ = present ? RoundPlace::read(value) : std::nullopt;
         mine_bytes_ = present ? std::string(value) : std::string();
         place_gone_ = !present;
     }
@@ -202,8 +202,8 @@ void Machine::sync() {
     // Goes with the lease: so this member learns when it is taken for dead.
     if (!place_written_)
         ops.push_back(
-            AskOp{MUSTER_STORE_SET, keys::place(settings_.id), Place{ticket_, {}, 0, 0, {}, false}.write()}.on_lease(
-                lease_));
+            AskOp{MUSTER_STORE_SET, keys::place(settings_.id), RoundPlace{ticket_, {}, 0, 0, {}, false}.write()}
+                .on_lease(lease_));
     ask(What::enter, std::move(ops), ticket_);
 }
 

@@ -14,20 +14,20 @@ constexpr uint8_t version = 1;
 constexpr size_t address_max = 1024, order_key_max = 256, author_max = 256, reason_max = 200;
 constexpr uint32_t world_max = 1 << 20;
 
-void write(RecordWriter &to, const Attempt &attempt) {
+void write(ByteWriter &to, const RoundAttempt &attempt) {
     to.number(attempt.number).number(attempt.term).number(attempt.sequence);
 }
-Attempt read_attempt(RecordReader &from) {
-    Attempt attempt;
+RoundAttempt read_attempt(ByteReader &from) {
+    RoundAttempt attempt;
     attempt.number = from.number<uint64_t>();
     attempt.term = from.number<uint64_t>();
     attempt.sequence = from.number<uint64_t>();
     return attempt;
 }
-void write(RecordWriter &to, const Digest &digest) {
+void write(ByteWriter &to, const Digest &digest) {
     to.raw({reinterpret_cast<const char *>(digest.data()), digest.size()});
 }
-Digest read_digest(RecordReader &from) {
+Digest read_digest(ByteReader &from) {
     Digest digest = {};
     const std::string_view bytes = from.raw(digest.size());
     for (size_t i = 0; i < bytes.size(); i++) digest[i] = static_cast<unsigned char>(bytes[i]);
@@ -42,10 +42,10 @@ std::string printable(std::string_view text) {
 } // namespace
 
 std::string RunConfig::write() const {
-    return RecordWriter(version).number(min).number(max).number(last_call_ns).take();
+    return ByteWriter(version).number(min).number(max).number(last_call_ns).take();
 }
 std::optional<RunConfig> RunConfig::read(std::string_view bytes) {
-    RecordReader from(bytes, version);
+    ByteReader from(bytes, version);
     RunConfig config;
     config.min = from.number<uint32_t>();
     config.max = from.number<uint32_t>();
@@ -62,12 +62,12 @@ std::string RunConfig::text() const {
 }
 
 std::string MemberRecord::write() const {
-    RecordWriter to(version);
+    ByteWriter to(version);
     to.number(static_cast<uint8_t>(state)).number(ticket).number(lease).number(old_round).number(old_rank);
     return to.number(preferred).text(address).text(order_key).take();
 }
 std::optional<MemberRecord> MemberRecord::read(std::string_view bytes) {
-    RecordReader from(bytes, version);
+    ByteReader from(bytes, version);
     MemberRecord record;
     const auto state = from.number<uint8_t>();
     from.require(state <= exiting);
@@ -83,14 +83,14 @@ std::optional<MemberRecord> MemberRecord::read(std::string_view bytes) {
 }
 
 std::string RoundRecord::write() const {
-    RecordWriter to(version);
+    ByteWriter to(version);
     muster::write(to, attempt);
     to.number(world);
     muster::write(to, digest);
     return to.number(static_cast<uint8_t>(aborted)).text(author).text(reason).take();
 }
 std::optional<RoundRecord> RoundRecord::read(std::string_view bytes) {
-    RecordReader from(bytes, version);
+    ByteReader from(bytes, version);
     RoundRecord record;
     record.attempt = read_attempt(from);
     record.world = from.number<uint32_t>();
@@ -102,17 +102,17 @@ std::optional<RoundRecord> RoundRecord::read(std::string_view bytes) {
     return from.ended() ? std::optional(std::move(record)) : std::nullopt;
 }
 
-std::string Place::write() const {
-    RecordWriter to(version);
+std::string RoundPlace::write() const {
+    ByteWriter to(version);
     to.number(ticket);
     muster::write(to, attempt);
     to.number(rank).number(world);
     muster::write(to, digest);
     return to.number(static_cast<uint8_t>(whole)).take();
 }
-std::optional<Place> Place::read(std::string_view bytes) {
-    RecordReader from(bytes, version);
-    Place place;
+std::optional<RoundPlace> RoundPlace::read(std::string_view bytes) {
+    ByteReader from(bytes, version);
+    RoundPlace place;
     place.ticket = from.number<uint64_t>();
     place.attempt = read_attempt(from);
     place.rank = from.number<uint32_t>();
@@ -124,7 +124,7 @@ std::optional<Place> Place::read(std::string_view bytes) {
 }
 
 std::string Note::write() const {
-    RecordWriter to(version);
+    ByteWriter to(version);
     to.number(round).number(exited).number(seeking).number(waiting).number(present).number(exiting);
     to.number(left).number(dead).number(static_cast<uint8_t>(called)).number(last_call_left_ns);
     to.number(static_cast<uint16_t>(gone.size()));
@@ -132,7 +132,7 @@ std::string Note::write() const {
     return to.take();
 }
 std::optional<Note> Note::read(std::string_view bytes) {
-    RecordReader from(bytes, version);
+    ByteReader from(bytes, version);
     Note note;
     note.round = from.number<uint64_t>();
     note.exited = from.number<uint64_t>();
@@ -161,10 +161,10 @@ bool Note::tells_as(const Note &other) const {
 }
 
 std::string ClosedRecord::write() const {
-    return RecordWriter(version).text(author).text(reason).take();
+    return ByteWriter(version).text(author).text(reason).take();
 }
 std::optional<ClosedRecord> ClosedRecord::read(std::string_view bytes) {
-    RecordReader from(bytes, version);
+    ByteReader from(bytes, version);
     ClosedRecord record;
     record.author = printable(from.text(author_max));
     record.reason = printable(from.text(reason_max));

@@ -42,13 +42,13 @@ struct MemberRecord {
 };
 
 // An attempt to make a round; no two are the same.
-struct Attempt {
+struct RoundAttempt {
     uint64_t number = 0, term = 0, sequence = 0; // of the round; version of the leader's key; of its attempts
-    bool operator==(const Attempt &) const = default;
+    bool operator==(const RoundAttempt &) const = default;
 };
 
 struct RoundRecord {
-    Attempt attempt;
+    RoundAttempt attempt;
     uint32_t world = 0;
     Digest digest = {};
     bool aborted = false;
@@ -57,14 +57,14 @@ struct RoundRecord {
     static std::optional<RoundRecord> read(std::string_view bytes);
 };
 
-struct Place {
+struct RoundPlace {
     uint64_t ticket = 0;
-    Attempt attempt; // number 0: none so far
+    RoundAttempt attempt; // number 0: none so far
     uint32_t rank = 0, world = 0;
     Digest digest = {};
     bool whole = false; // the round was made in the very transaction that wrote this
     std::string write() const;
-    static std::optional<Place> read(std::string_view bytes);
+    static std::optional<RoundPlace> read(std::string_view bytes);
     RoundRecord round() const { return {attempt, world, digest, false, {}, {}}; }
 };
 

@@ -12,13 +12,13 @@ constexpr size_t address_max = 1024;
 } // namespace
 
 std::string write_page(const std::vector<std::string_view> &addresses) {
-    RecordWriter page(page_version);
+    ByteWriter page(page_version);
     for (const std::string_view address : addresses) page.text(address);
     return page.take();
 }
 
 bool read_page(std::string_view page, uint32_t index, std::string_view &out_address) {
-    RecordReader reader(page, page_version);
+    ByteReader reader(page, page_version);
     for (uint32_t i = 0; i <= index && reader.good(); i++) out_address = reader.text(address_max);
     return reader.good();
 }

@@ -94,7 +94,7 @@ class Simulation {
         std::map<uint64_t, uint64_t> requests;
         std::map<uint64_t, Call> calls;
         bool in = false;
-        Place place;
+        RoundPlace place;
         std::set<uint32_t> told_dead;
         int64_t timer_ns = INT64_MAX;
     };
@@ -395,10 +395,10 @@ class Simulation {
                 if (record.ticket == place.ticket && record.state != MemberRecord::left)
                     wrong("a round begins, and rank " + std::to_string(place.rank) + " is still in the last one");
             }
-        std::map<std::string, Place> places;
+        std::map<std::string, RoundPlace> places;
         std::set<uint32_t> ranks;
         for (const auto &[id, bytes] : all(keys::places)) {
-            const Place place = *Place::read(bytes);
+            const RoundPlace place = *RoundPlace::read(bytes);
             if (place.attempt != round.attempt) continue;
             if (place.rank >= round.world || !ranks.insert(place.rank).second) wrong("ranks are no permutation");
             if (place.world != round.world || place.digest != round.digest) wrong("a place of another world");
@@ -415,7 +415,7 @@ class Simulation {
         places_ = std::move(places);
         worlds_[round.attempt.number] = round;
     }
-    void begins(Node &node, const Place &place) {
+    void begins(Node &node, const RoundPlace &place) {
         const auto world = worlds_.find(place.attempt.number);
         if (world == worlds_.end() || world->second.attempt != place.attempt)
             wrong("a member is in a round that is none");
@@ -554,7 +554,7 @@ class Simulation {
     std::map<uint64_t, std::unique_ptr<Request>> requests_;
     uint64_t round_version_ = 0;
     RoundRecord latest_;
-    std::map<std::string, Place> places_; // of the latest round
+    std::map<std::string, RoundPlace> places_; // of the latest round
     std::map<uint64_t, RoundRecord> worlds_;
     std::map<uint64_t, std::set<uint32_t>> taken_;
 };
@@ -669,12 +669,12 @@ void test_records_of_others_are_read_with_care(void **) {
         RunConfig{1, 2, -1}.write(),
         MemberRecord{MemberRecord::seeking, 1, 2, 3, 4, 5, "address", "key"}.write(),
         RoundRecord{{1, 2, 3}, 4, {}, true, "author", "reason"}.write(),
-        Place{1, {2, 3, 4}, 1, 2, {}, true}.write(),
+        RoundPlace{1, {2, 3, 4}, 1, 2, {}, true}.write(),
         Note{1, 2, 3, 4, 5, 6, 7, 8, {{1, true}, {2, false}}, true, 9}.write(),
         ClosedRecord{"author", "reason"}.write(),
     };
     bool all = RunConfig::read(good[0]) && MemberRecord::read(good[1]) && RoundRecord::read(good[2]) &&
-               Place::read(good[3]) && Note::read(good[4]) && ClosedRecord::read(good[5]);
+               RoundPlace::read(good[3]) && Note::read(good[4]) && ClosedRecord::read(good[5]);
     assert_true(all);
     size_t read = 0;
     for (int i = 0; i < 100000; i++) {
@@ -683,8 +683,8 @@ void test_records_of_others_are_read_with_care(void **) {
             bytes[random() % bytes.size()] = static_cast<char>(random());
         if (random() % 3 == 0) bytes.resize(random() % (bytes.size() + 4));
         read += RunConfig::read(bytes).has_value() + MemberRecord::read(bytes).has_value() +
-                RoundRecord::read(bytes).has_value() + Place::read(bytes).has_value() + Note::read(bytes).has_value() +
-                ClosedRecord::read(bytes).has_value();
+                RoundRecord::read(bytes).has_value() + RoundPlace::read(bytes).has_value() +
+                Note::read(bytes).has_value() + ClosedRecord::read(bytes).has_value();
         std::string_view address;
         read_page(bytes, static_cast<uint32_t>(random() % 70), address);
     }
