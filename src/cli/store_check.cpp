@@ -3,6 +3,8 @@
 #include "commands.hpp"
 #include "store_check/harness.hpp"
 
+#include <muster/store_server.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
@@ -18,6 +20,7 @@ constexpr char help[] =
     "\n"
     "  <url>            the store; each @ in it becomes a name of this run: memory:@, etcd://127.0.0.1:2379/@,\n"
     "                   relay:<url> (a store that this program serves itself, on top of another)\n"
+    "  --serve          starts a server at the URL first, in a context of its own: tcp://127.0.0.1:0, unix:///@\n"
     "  --plugin <file>  loads a plug-in first; found by name otherwise, in MUSTER_PLUGIN_PATH\n"
     "  --only <text>    the cases whose name contains it\n"
     "  --pulled         relay: pull the requests instead of dispatching them\n"
@@ -58,28 +61,77 @@ void run(const Tier &tier, const store_check::Case &one, muster_context *context
     }
 }
 
-int run_all(const std::string &url, const std::string &plugin, const std::string &only, bool pulled) {
+// A server that other processes could use as well, and where it is.
+class Server {
+  public:
+    Server(const std::string &url, std::string &where) {
+        muster_context_config config{};
+        config.struct_size = sizeof config;
+        config.secret = secret;
+        config.secret_bytes = sizeof secret - 1;
+        muster_error error{};
+        check::expect(muster_context_create(&config, &context_, &error), MUSTER_OK, "context", &error);
+        check::expect(muster_store_server_open(context_, url.data(), url.size(), nullptr, &server_, &error), MUSTER_OK,
+                      "the server", &error);
+        char text[4200];
+        size_t size = 0;
+        check::expect(muster_store_server_address(server_, text, sizeof text, &size), MUSTER_OK, "its address");
+        where.assign(text, size);
+    }
+    ~Server() {
+        muster_store_server_close(server_, check::second);
+        muster_store_server_release(server_);
+        muster_context_close(context_, check::second);
+        muster_context_release(context_);
+    }
+    Server(const Server &) = delete;
+    Server &operator=(const Server &) = delete;
+    static constexpr char secret[] = "the secret of the store check";
+
+  private:
+    muster_context *context_ = nullptr;
+    muster_store_server *server_ = nullptr;
+};
+
+struct Wanted {
+    std::string url, plugin, only;
+    bool pulled = false, serve = false;
+};
+
+int run_all(const Wanted &wanted) {
     setvbuf(stdout, nullptr, _IOLBF, 0);
     const std::string run_name = "check-" + std::to_string(getpid()) + "-" + std::to_string(time(nullptr));
-    std::string own = url;
-    for (size_t at = own.find('@'); at != std::string::npos; at = own.find('@', at)) own.replace(at, 1, run_name);
+    const char *const tmp = getenv("TMPDIR");
+    std::string own = wanted.url;
+    const std::string name =
+        own.starts_with("unix:///@") ? (tmp != nullptr ? tmp : "/tmp") + ("/" + run_name) : run_name;
+    if (own.starts_with("unix:///@")) own.replace(7, 2, "@");
+    for (size_t at = own.find('@'); at != std::string::npos; at = own.find('@', at)) own.replace(at, 1, name);
     printf("TAP version 13\n# store-check %s\n", own.c_str());
     muster_context *context = nullptr;
     muster_store *store = nullptr;
     muster_error error{};
     Counts counts;
     try {
-        check::expect(muster_context_create(nullptr, &context, &error), MUSTER_OK, "context", &error);
-        if (!plugin.empty())
-            check::expect(muster_plugin_load(context, plugin.data(), plugin.size(), &error), MUSTER_OK,
+        muster_context_config config{};
+        config.struct_size = sizeof config;
+        std::unique_ptr<Server> server;
+        if (wanted.serve) {
+            server = std::make_unique<Server>(own, own);
+            config.secret = Server::secret;
+            config.secret_bytes = sizeof Server::secret - 1;
+        }
+        check::expect(muster_context_create(&config, &context, &error), MUSTER_OK, "context", &error);
+        if (!wanted.plugin.empty())
+            check::expect(muster_plugin_load(context, wanted.plugin.data(), wanted.plugin.size(), &error), MUSTER_OK,
                           "loading the plug-in", &error);
         std::unique_ptr<store_check::Relay> relay;
-        if (own.starts_with("relay:")) relay = std::make_unique<store_check::Relay>(context, pulled);
+        if (own.starts_with("relay:")) relay = std::make_unique<store_check::Relay>(context, wanted.pulled);
         check::expect(muster_store_open(context, own.data(), own.size(), nullptr, check::patience, &store, &error),
                       MUSTER_OK, "opening the store", &error);
         for (const Tier &tier : tiers)
             for (const store_check::Case &one : tier.cases)
-                if (std::string(one.name).find(only) != std::string::npos)
+                if (std::string(one.name).find(wanted.only) != std::string::npos)
                     run(tier, one, context, store, run_name + "/", counts);
         muster_store_release(store);
         check::expect(muster_context_close(context, check::patience), MUSTER_OK, "closing the context");
@@ -102,8 +154,7 @@ int wrong(const char *why, const std::string &what) {
 } // namespace
 
 int store_check_command(const Arguments &arguments) {
-    std::string url, plugin, only;
-    bool pulled = false;
+    Wanted wanted;
     for (size_t i = 0; i < arguments.size(); i++) {
         const std::string &word = arguments[i];
         const bool more = i + 1 < arguments.size();
@@ -114,20 +165,22 @@ int store_check_command(const Arguments &arguments) {
             return 0;
         }
         if (word == "--pulled")
-            pulled = true;
+            wanted.pulled = true;
+        else if (word == "--serve")
+            wanted.serve = true;
         else if (word == "--plugin" && more)
-            plugin = arguments[++i];
+            wanted.plugin = arguments[++i];
         else if (word == "--only" && more)
-            only = arguments[++i];
+            wanted.only = arguments[++i];
         else if (word == "--patience" && more)
             check::patience *= std::max(1ll, std::stoll(arguments[++i]));
         else if (word.starts_with("--"))
             return wrong("no such option: ", word);
-        else if (url.empty())
-            url = word;
+        else if (wanted.url.empty())
+            wanted.url = word;
         else
             return wrong("what is this: ", word);
     }
-    if (url.empty()) return wrong("what is to be checked?", "");
-    return run_all(url, plugin, only, pulled);
+    if (wanted.url.empty()) return wrong("what is to be checked?", "");
+    return run_all(wanted);
 }
