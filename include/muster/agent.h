@@ -6,6 +6,10 @@
  * variables of the environment (docs/guide/agent.md lists them), which are those of torchrun with others beside them.
  * If one fails the others are stopped, and all are started again, up to a number of restarts.
  *
+ * With a rendezvous the agents of several nodes make one world. The workers of all nodes are stopped and started again,
+ * with new ranks, when one of them fails, and also when a node dies, leaves or comes; only failures count as restarts.
+ * The job is over when the workers of all nodes have succeeded, or when one failed and no restart is left.
+ *
  * Stopping is: a signal to the process group of each worker, a grace, SIGKILL to what is left. What a worker started
  * and left in its group ends with the worker. If the process of the agent itself is killed, a small process that stands
  * by, the guard, kills the workers.
@@ -16,6 +20,7 @@
 #define MUSTER_AGENT_H
 
 #include <muster/process.h>
+#include <muster/rendezvous.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -57,16 +62,27 @@ typedef struct muster_agent_config {
     int32_t out_fd_plus_one;   /**< Where lines of descriptor 1 go, plus 1; stays the caller's. 0: this process's 1. */
     int32_t err_fd_plus_one;   /**< Where lines of descriptor 2 go, plus 1; stays the caller's. 0: this process's 2. */
     const char *local_address; /**< Address of this host for the others, told as MASTER_ADDR if rank 0 is here; NULL:
-                                    127.0.0.1. */
-    uint64_t reserved[4];      /**< Zero. */
+                                    the one from which the host in the URL of the rendezvous is reached; without a
+                                    rendezvous 127.0.0.1. */
+    const muster_rendezvous_config *rendezvous; /**< How to meet the agents of other nodes; copied. Its queue and tag
+                                    are not looked at, and neither is the agent's own run_id. NULL: there are none. */
+    const char *master_address; /**< MASTER_ADDR, where it is settled by others: with `static:` and no store. NULL: the
+                                     local address of rank 0. */
+    uint32_t master_port;       /**< MASTER_PORT that goes with it; 0: one that is free on the host of rank 0. */
+    uint32_t reserved0;         /**< Zero. */
+    int64_t join_timeout_ns;    /**< Longest time until enough nodes are there, each time; 0: 600 s, -1: no end. */
+    int64_t exit_timeout_ns;    /**< Longest time that this node, done, waits for the others; 0: no end. */
+    uint64_t reserved[4];       /**< Zero. */
 } muster_agent_config;
 
 /** Where an agent is; the value of muster_agent_state::phase. */
 enum muster_agent_phase {
-    MUSTER_AGENT_STARTING = 1, /**< Workers are about to be started. */
-    MUSTER_AGENT_RUNNING = 2,  /**< Workers run. */
-    MUSTER_AGENT_STOPPING = 3, /**< Workers are being stopped. */
-    MUSTER_AGENT_ENDED = 4     /**< It is over. */
+    MUSTER_AGENT_JOINING = 1,  /**< It waits for other nodes. */
+    MUSTER_AGENT_STARTING = 2, /**< Workers are about to be started. */
+    MUSTER_AGENT_RUNNING = 3,  /**< Workers run. */
+    MUSTER_AGENT_STOPPING = 4, /**< Workers are being stopped, or are all over. */
+    MUSTER_AGENT_DONE = 5,     /**< All workers of this node have succeeded; other nodes are not so far. */
+    MUSTER_AGENT_ENDED = 6     /**< It is over. */
 };
 
 /** What an agent does; filled by muster_agent_get_state(). */
@@ -74,12 +90,13 @@ typedef struct muster_agent_state {
     uint32_t phase;            /**< A ::muster_agent_phase value. */
     uint32_t worker_count;     /**< Workers of this node. */
     uint32_t running;          /**< Workers of this node that run now. */
-    uint32_t restarts;         /**< Restarts because of a failure, so far. */
+    uint32_t restarts;         /**< Restarts because of a failure on any node, so far. */
     uint32_t group_rank;       /**< Rank of this node among the nodes. */
     uint32_t group_world_size; /**< Number of nodes. */
     uint32_t first_rank;       /**< Rank of the first worker of this node; the others follow. */
     uint32_t world_size;       /**< Workers of all nodes. */
-    uint64_t round;            /**< How often workers were started, whatever for; 0: not yet. */
+    uint64_t round;            /**< With a rendezvous the number of the round, else how often workers were started; 0:
+                                    not yet. */
     char master_address[256];  /**< MASTER_ADDR of the workers, NUL-terminated; empty: not known yet. */
     uint32_t master_port;      /**< MASTER_PORT of the workers. */
     uint32_t reserved[7];      /**< Zero. */
@@ -113,10 +130,11 @@ typedef struct muster_agent_worker {
 
 /** Steps of an agent; the value of muster_completion::events of ::MUSTER_EVENT_AGENT. */
 enum muster_agent_event {
-    MUSTER_AGENT_STARTED = 1, /**< All workers of this node were started; bytes is muster_agent_state::round. */
-    MUSTER_AGENT_WORKER_ENDED =
-        2,                      /**< A worker ended; bytes is its local rank, and the error tells how if it failed. */
-    MUSTER_AGENT_RESTARTING = 3 /**< The workers are stopped to be started again; the error tells why. */
+    MUSTER_AGENT_STARTED = 1,      /**< All workers of this node were started; bytes is muster_agent_state::round. */
+    MUSTER_AGENT_WORKER_ENDED = 2, /**< A worker ended; bytes is its local rank. If it failed the error tells how. */
+    MUSTER_AGENT_RESTARTING = 3,   /**< The workers are stopped to be started again; the error tells why. */
+    MUSTER_AGENT_NODES = 4         /**< Of other nodes; bytes is a ::muster_rendezvous_event_kind, the error has the
+                                        text of the event, if any. */
 };
 
 /** Starts an agent. ::MUSTER_DONE_AGENT comes when it is over, with ::MUSTER_OK if all workers succeeded, else with a
@@ -154,15 +172,24 @@ MUSTER_API muster_status muster_agent_start(muster_context *context, const muste
  * @retval MUSTER_OK         All workers succeeded.
  * @retval MUSTER_AGAIN      It is not over, and the timeout was 0.
  * @retval MUSTER_TIMEOUT    It is not over yet.
- * @retval MUSTER_E_ABORTED  A worker failed, and no restart is left; see muster_agent_first_failure().
+ * @retval MUSTER_E_ABORTED  A worker failed, here or on another node, and no restart is left; see
+ *                           muster_agent_first_failure().
  * @retval MUSTER_E_CANCELED muster_agent_stop() ended it.
+ * @retval MUSTER_E_UNREACHABLE  Not enough nodes came in time; the text says how many are missing.
+ * @retval MUSTER_E_STALE    The run had been closed before this agent came.
+ * @retval MUSTER_E_ADDRESS  The URL of the rendezvous cannot be understood.
+ * @retval MUSTER_E_UNSUPPORTED  The store cannot do what a rendezvous needs.
+ * @retval MUSTER_E_BUSY     The run is to be opened again, and somebody is in.
+ * @retval MUSTER_E_PROTOCOL What the store has under this run is not of this version of Muster.
+ * @retval MUSTER_E_AUTH     The proof of the secret failed between this host and the store's.
+ * @retval MUSTER_E_PEER     The store is lost for good.
  * @retval MUSTER_E_NOT_FOUND   No such program or directory.
  * @retval MUSTER_E_PERMISSION  The program cannot be executed by this user, or a file cannot be written.
  * @retval MUSTER_E_NOMEM    No memory, or too many processes.
  * @retval MUSTER_E_LIMIT    No descriptor left.
  * @retval MUSTER_E_SYSTEM   Another failure of the system.
  * @retval MUSTER_E_CLOSED   The context was closed; its workers were stopped.
- * @retval MUSTER_E_ARG      No agent.
+ * @retval MUSTER_E_ARG      No agent; or the run has other parameters, the text names both.
  * @retval MUSTER_E_FORKED   The agent belongs to the parent process.
  * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
 MUSTER_API muster_status muster_agent_wait(muster_agent *agent, int64_t timeout_ns, muster_error *error);
@@ -196,6 +223,16 @@ MUSTER_API muster_status muster_agent_stop(muster_agent *agent, int32_t signal, 
  * @retval MUSTER_E_FORKED  The agent belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_agent_get_state(muster_agent *agent, muster_agent_state *out_state);
+
+/** Gives the rendezvous of an agent, to ask it for its state and who has joined. Joining and leaving are the agent's.
+ * @param[in]  agent           Agent to ask.
+ * @param[out] out_rendezvous  The rendezvous; the caller owns one reference.
+ * @retval MUSTER_OK            Given.
+ * @retval MUSTER_E_ARG         No agent or no place.
+ * @retval MUSTER_E_NOT_FOUND   It has none, or none yet, or it is over.
+ * @retval MUSTER_E_FORKED      The agent belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_agent_rendezvous(muster_agent *agent, muster_rendezvous **out_rendezvous);
 
 /** Tells about one worker of this node, as it was started last.
  * @param[in]  agent       Agent to ask.

@@ -4,6 +4,7 @@
 
 #include "agent/agents.hpp"
 #include "base/thread.hpp"
+#include "rendezvous/member.hpp"
 
 #include <csignal>
 #include <cstring>
@@ -118,6 +119,14 @@ Status Agent::first_failure(muster_agent_worker &out) noexcept {
     const std::lock_guard hold(lock_);
     if (!failure_) return MUSTER_E_NOT_FOUND;
     out = *failure_;
+    return MUSTER_OK;
+}
+
+Status Agent::rendezvous(muster_rendezvous *&out) noexcept {
+    const std::lock_guard hold(lock_);
+    if (open_rendezvous_ == nullptr) return MUSTER_E_NOT_FOUND;
+    unwrap(open_rendezvous_)->retain();
+    out = open_rendezvous_;
     return MUSTER_OK;
 }
 

@@ -2,11 +2,14 @@
 #pragma once
 #include "agent/group.hpp"
 #include "agent/held_port.hpp"
+#include "agent/nodes.hpp"
 #include "queue/queue.hpp"
 
 #include <mutex>
 
 namespace muster {
+
+inline constexpr int64_t never = INT64_MAX;
 
 // An agent, from its start to its end. Any thread; the work is done by a thread of its own, which holds a reference.
 class Agent final : public Object, public Listed<Agent> {
@@ -24,6 +27,7 @@ class Agent final : public Object, public Listed<Agent> {
     void state(muster_agent_state &out) noexcept;
     Status worker(uint32_t local_rank, muster_agent_worker &out) noexcept;
     Status first_failure(muster_agent_worker &out) noexcept;
+    Status rendezvous(muster_rendezvous *&out) noexcept;
     Status failure_text(char *out, size_t capacity, size_t *out_bytes) noexcept;
 
   private:
@@ -41,7 +45,6 @@ class Agent final : public Object, public Listed<Agent> {
     // The agent's thread.
     void run() noexcept;
     Error work();
-    Result<void> settle();
     Result<void> start_group();
     void await_failure();
     void begin_stop(int number, int64_t grace_ns) noexcept;
@@ -54,6 +57,24 @@ class Agent final : public Object, public Listed<Agent> {
     void tell(uint32_t event, uint64_t bytes, const Error &detail) noexcept;
     void end(const Error &outcome) noexcept;
 
+    // The same thread, of the other nodes (elastic.cpp). False: another round is needed.
+    Result<void> open_meeting();
+    void hold_meeting(bool open) noexcept;
+    Result<bool> settle();
+    Result<void> settle_alone();
+    Result<bool> join();
+    Result<bool> settle_among_nodes();
+    Result<Standing> learn_standing();
+    Result<std::vector<Standing>> give_standings();
+    Result<bool> finish(Error &why_not);
+    bool round_lost() const noexcept;
+    Error leave(const Error &outcome);
+    void tell_failure(const Error &failure, bool last);
+    void hear(const muster_rendezvous_event &event);
+    Error ask(uint32_t operation, const std::string &reason, int64_t timeout_ns, bool stoppable);
+    Error ask_view(const std::vector<muster_store_op> &ops);
+    Error await_answer(Result<void> begun, bool stoppable);
+
     const Ref<Context> context_;
     const AgentPlan plan_;
     const Ref<Queue> queue_; // a slot is reserved until the end
@@ -64,8 +85,14 @@ class Agent final : public Object, public Listed<Agent> {
     // The agent's thread, once it is there.
     std::optional<WorkerFiles> files_;
     std::optional<WorkerGroup> group_;
+    std::optional<Nodes> nodes_;
+    bool seen_ = false; // this node has waited with others, or been in
     Standing standing_;
     HeldPort port_;
+    struct {
+        uint64_t round = 0; // the latest one of which is known that another is needed
+        Error why;
+    } lost_;
     bool closed_ = false;    // the inbox gives nothing any more
     int64_t kill_at_ns_ = 0; // while a group is being stopped
 
@@ -78,6 +105,7 @@ class Agent final : public Object, public Listed<Agent> {
     std::vector<muster_agent_worker> workers_;
     std::optional<muster_agent_worker> failure_;
     std::string failure_text_;
+    muster_rendezvous *open_rendezvous_ = nullptr; // that of nodes_, as long as it is there
     Signal ended_;
 };
 

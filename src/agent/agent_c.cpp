@@ -92,6 +92,12 @@ extern "C" muster_status muster_agent_get_state(muster_agent *agent, muster_agen
     });
 }
 
+extern "C" muster_status muster_agent_rendezvous(muster_agent *agent, muster_rendezvous **out_rendezvous) {
+    if (out_rendezvous) *out_rendezvous = nullptr;
+    return inside(
+        agent, [&](Agent &self) { return out_rendezvous ? self.rendezvous(*out_rendezvous) : Status{MUSTER_E_ARG}; });
+}
+
 extern "C" muster_status muster_agent_get_worker(muster_agent *agent, uint32_t local_rank,
                                                  muster_agent_worker *out_worker) {
     return inside(

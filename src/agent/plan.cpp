@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "agent/plan.hpp"
 
+#include "base/config.hpp"
+
 #include <algorithm>
 #include <cstring>
 
@@ -8,7 +10,6 @@ namespace muster {
 
 namespace {
 
-constexpr uint32_t most_workers = 1024;
 constexpr int64_t longest_ns = INT64_MAX / 8; // 36 years; sums with it do not overflow
 constexpr uint32_t both_outputs = MUSTER_AGENT_STDOUT | MUSTER_AGENT_STDERR;
 
@@ -42,9 +43,36 @@ Result<void> check_numbers(const muster_agent_config &config) noexcept {
     if (config.shown & ~both_outputs) return Error::make(MUSTER_E_ARG, "shown has unknown bits: 0x%x", config.shown);
     if (config.filed != 0 && config.log_dir == nullptr)
         return Error::make(MUSTER_E_ARG, "filed is set, but there is no log_dir");
-    for (const uint64_t zero : config.reserved)
-        if (zero != 0) return Error::make(MUSTER_E_ARG, "muster_agent_config: reserved is zero");
+    if (config.join_timeout_ns < -1)
+        return Error::make(MUSTER_E_ARG, "join_timeout_ns is %lld", static_cast<long long>(config.join_timeout_ns));
+    if (config.exit_timeout_ns < -1)
+        return Error::make(MUSTER_E_ARG, "exit_timeout_ns is %lld", static_cast<long long>(config.exit_timeout_ns));
+    if (config.master_port > 65535)
+        return Error::make(MUSTER_E_ARG, "master_port is %u, more than 65535", config.master_port);
+    bool zero = config.reserved0 == 0;
+    for (const uint64_t one : config.reserved) zero = zero && one == 0;
+    if (!zero) return Error::make(MUSTER_E_ARG, "muster_agent_config: reserved is zero");
     return {};
+}
+
+std::string copy_bytes(const void *bytes, uint64_t size) {
+    return bytes ? std::string(static_cast<const char *>(bytes), size) : std::string();
+}
+
+// Whether it makes sense muster_rendezvous_open() tells; here is looked at what is copied.
+Result<MeetingPlan> read_meeting(const muster_rendezvous_config *given) {
+    MeetingPlan meeting;
+    if (auto done = read_config(given, meeting.numbers, "muster_rendezvous_config"); !done) return done.error();
+    const muster_rendezvous_config &config = meeting.numbers;
+    if (config.run_id_bytes > 255 || config.url_bytes > 4096 || config.address_bytes > 1024 ||
+        config.order_key_bytes > 256)
+        return Error::make(MUSTER_E_ARG, "muster_rendezvous_config: a run_id, url, address or order_key is too long");
+    meeting.run_id = copy_bytes(config.run_id, config.run_id_bytes);
+    meeting.url = copy_bytes(config.url, config.url_bytes);
+    meeting.address = copy_bytes(config.address, config.address_bytes);
+    meeting.order_key = copy_bytes(config.order_key, config.order_key_bytes);
+    if (config.store) meeting.store = Ref<Store>(unwrap(config.store));
+    return meeting;
 }
 
 Result<Fd> keep(int32_t plus_one, int standard, const char *field) noexcept {
@@ -55,6 +83,20 @@ Result<Fd> keep(int32_t plus_one, int standard, const char *field) noexcept {
 }
 
 } // namespace
+
+muster_rendezvous_config MeetingPlan::config() const noexcept {
+    muster_rendezvous_config config = numbers;
+    const auto point = [](const std::string &text, const void *&bytes, uint64_t &size) {
+        bytes = text.empty() ? nullptr : text.data();
+        size = text.size();
+    };
+    point(run_id, config.run_id, config.run_id_bytes);
+    point(url, config.url, config.url_bytes);
+    point(address, config.address, config.address_bytes);
+    point(order_key, config.order_key, config.order_key_bytes);
+    config.store = store ? wrap(store.get()) : nullptr;
+    return config;
+}
 
 Result<AgentPlan> read_plan(const muster_agent_config &config) {
     if (auto right = check_numbers(config); !right) return right.error();
@@ -69,7 +111,17 @@ Result<AgentPlan> read_plan(const muster_agent_config &config) {
     if (config.grace_ns) plan.grace_ns = std::min(config.grace_ns, longest_ns);
     plan.filed = config.filed;
     plan.shown = config.shown;
+    if (config.join_timeout_ns) plan.join_timeout_ns = config.join_timeout_ns;
+    if (config.exit_timeout_ns) plan.exit_timeout_ns = config.exit_timeout_ns;
+    plan.master_port = static_cast<uint16_t>(config.master_port);
     Result<void> named = read_name(config.run_id, "run_id", 256, plan.run_id);
+    if (config.rendezvous) {
+        auto meeting = read_meeting(config.rendezvous);
+        if (!meeting) return meeting.error();
+        if (named) named = read_name(meeting->run_id.c_str(), "run_id", 255, plan.run_id);
+        plan.meeting = std::move(*meeting);
+    }
+    if (named) named = read_name(config.master_address, "master_address", 255, plan.master_address);
     if (named) named = read_name(config.role, "role", 64, plan.role);
     if (named) named = read_name(config.log_dir, "log_dir", 3000, plan.log_dir);
     if (named) named = read_name(config.local_address, "local_address", 255, plan.local_address);

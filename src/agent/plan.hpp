@@ -1,13 +1,25 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include "base/fd.hpp"
+#include "store/store.hpp"
 
 #include <muster/agent.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace muster {
+
+inline constexpr uint32_t most_workers = 1024; // of a node
+
+// How the agents of several nodes meet. Nothing but a copy of the host's configuration.
+struct MeetingPlan {
+    std::string run_id, url, address, order_key;
+    Ref<Store> store;
+    muster_rendezvous_config numbers{}; // the rest of it
+    muster_rendezvous_config config() const noexcept;
+};
 
 // What an agent runs: the host's configuration, checked and copied. Immutable after construction.
 struct AgentPlan {
@@ -16,7 +28,12 @@ struct AgentPlan {
     bool guard = true;
     uint32_t worker_count = 1, max_restarts = 0;
     int64_t grace_ns = 30'000'000'000;
-    std::string run_id = "none", role = "default", log_dir, local_address = "127.0.0.1";
+    std::string run_id = "none", role = "default", log_dir;
+    std::string local_address;          // empty: to be found out
+    std::string master_address;         // empty: that of rank 0's host
+    uint16_t master_port = 0;           // 0: one that is free there
+    std::optional<MeetingPlan> meeting; // none: there is this node alone
+    int64_t join_timeout_ns = 600'000'000'000, exit_timeout_ns = -1;
     uint32_t filed = 0, shown = 0; // muster_agent_output bits
     Fd out, err;                   // for what is shown
 };
@@ -25,7 +42,7 @@ Result<AgentPlan> read_plan(const muster_agent_config &config);
 
 // Where the workers of this node stand among all, once it is settled. A value.
 struct Standing {
-    uint64_t round = 0; // how often workers were started here, this time included
+    uint64_t round = 0;
     uint32_t restarts = 0;
     uint32_t group_rank = 0, group_world_size = 1;
     uint32_t first_rank = 0, world_size = 1;
@@ -33,6 +50,10 @@ struct Standing {
     std::string master_address;
     uint16_t master_port = 0;
 };
+
+// The address of this host as others see it, who reach `url` (scheme://host:port/...) from elsewhere: the one from
+// which this host reaches that. Asks the resolver, and waits for it.
+std::string find_local_address(const std::string &url);
 
 // Variables for the worker with this local rank: those of the plan, and over them those of the agent.
 std::vector<std::string> worker_environment(const AgentPlan &plan, const Standing &standing, uint32_t local_rank,

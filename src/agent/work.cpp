@@ -10,7 +10,6 @@ namespace muster {
 
 namespace {
 
-constexpr int64_t never = INT64_MAX;
 constexpr int64_t after_kill_ns = 10'000'000'000; // a process inside the kernel may take its time
 
 } // namespace
@@ -30,38 +29,44 @@ void Agent::run() noexcept {
 
 // Starts the group until it succeeds, or there is no use in another start.
 Error Agent::work() {
-    for (uint32_t restarts = 0;; restarts++) {
-        standing_.restarts = restarts;
-        Result<void> started = settle();
-        if (started && stop_why() == MUSTER_OK) started = start_group();
+    Result<void> opened = open_meeting();
+    while (opened && stop_why() == MUSTER_OK) {
+        Result<bool> settled = settle();
+        if (!settled) return leave(settled.error());
+        if (!*settled) continue;
+        Result<void> started = start_group();
         if (started) await_failure();
         if (group_->running() > 0 && stop_why() == MUSTER_OK) begin_stop(SIGTERM, plan_.grace_ns);
+        const bool last = standing_.restarts >= plan_.max_restarts;
+        if (const Worker *const failed = earliest_failure(group_->workers()); failed && stop_why() == MUSTER_OK)
+            tell_failure(failure_error(*failed), last);
         await_end();
         const Worker *const failed = earliest_failure(group_->workers());
         show_failure(failed);
-        if (stop_why() == MUSTER_E_CLOSED) return Error::make(MUSTER_E_CLOSED, "the context was closed");
-        if (stop_why() != MUSTER_OK) return Error::make(stop_why(), "stopped");
-        if (!started) return started.error();
-        if (failed == nullptr) return {};
-        const Error error = failure_error(*failed);
-        if (restarts == plan_.max_restarts) return error;
-        tell(MUSTER_AGENT_RESTARTING, restarts + 1, error);
+        if (stop_why() != MUSTER_OK) break;
+        Error change; // why they start again
+        if (!started) return leave(started.error());
+        if (failed != nullptr) {
+            change = failure_error(*failed);
+            if (last) return leave(change);
+            standing_.restarts++;
+        } else if (round_lost()) {
+            change = lost_.why;
+        } else {
+            Result<bool> finished = finish(change);
+            if (!finished) return leave(finished.error());
+            if (*finished) return {};
+            if (stop_why() != MUSTER_OK) break;
+        }
+        tell(MUSTER_AGENT_RESTARTING, standing_.restarts, change);
     }
-}
-
-// Finds out who the workers of this node are among all.
-Result<void> Agent::settle() {
-    standing_.world_size = standing_.role_world_size = plan_.worker_count;
-    standing_.master_address = plan_.local_address;
-    auto port = HeldPort::find();
-    if (!port) return port.error();
-    standing_.master_port = port->number();
-    port_ = std::move(*port);
-    return {};
+    if (!opened) return opened.error();
+    return leave(stop_why() == MUSTER_E_CLOSED ? Error::make(MUSTER_E_CLOSED, "the context was closed")
+                                               : Error::make(stop_why(), "stopped"));
 }
 
 Result<void> Agent::start_group() {
-    standing_.round++;
+    if (stop_why() != MUSTER_OK) return {};
     show(MUSTER_AGENT_STARTING);
     port_.let_go();
     auto started = group_->start(standing_);
@@ -70,9 +75,10 @@ Result<void> Agent::start_group() {
     return started;
 }
 
-// Until all have ended, one has failed, or somebody wants an end.
+// Until all have ended, one has failed, other nodes want another round, or somebody wants an end.
 void Agent::await_failure() {
-    while (group_->running() > 0 && stop_why() == MUSTER_OK && earliest_failure(group_->workers()) == nullptr)
+    while (group_->running() > 0 && stop_why() == MUSTER_OK && !round_lost() &&
+           earliest_failure(group_->workers()) == nullptr)
         pump(never);
 }
 
@@ -110,7 +116,8 @@ void Agent::await_end() {
 void Agent::pump(int64_t until_ns) {
     Deadline deadline(until_ns == never ? -1 : std::max<int64_t>(0, until_ns - now_ns()));
     muster_completion entry;
-    const Status status = inbox_->next(deadline, &entry, nullptr);
+    muster_error detail{};
+    const Status status = inbox_->next(deadline, &entry, &detail);
     if (status < 0) {
         closed_ = true;
         const std::lock_guard hold(lock_);
@@ -118,6 +125,7 @@ void Agent::pump(int64_t until_ns) {
     }
     if (status != MUSTER_OK) return;
     if (entry.kind == MUSTER_DONE_EXIT) take_exit(entry);
+    if (nodes_) nodes_->take(entry, detail, [this](const muster_rendezvous_event &event) { hear(event); });
     serve_commands();
 }
 
@@ -192,6 +200,8 @@ void Agent::tell(uint32_t event, uint64_t bytes, const Error &detail) noexcept {
 
 void Agent::end(const Error &outcome) noexcept {
     show(MUSTER_AGENT_ENDED);
+    hold_meeting(false);
+    nodes_.reset();
     group_.reset(); // the guard has nothing to do any more
     files_.reset();
     output_->end();

@@ -157,7 +157,8 @@ Status Queue::next(Deadline &deadline, muster_completion *out, muster_error *err
     if (status != MUSTER_OK) return status;
     *out = entry.completion;
     entry.object.detach(); // the host's now
-    if (error && (out->status != MUSTER_OK || out->kind == MUSTER_EVENT_LOG)) *error = entry.error;
+    const bool told = out->kind == MUSTER_EVENT_LOG || out->kind == MUSTER_EVENT_AGENT;
+    if (error && (out->status != MUSTER_OK || told)) *error = entry.error;
     return MUSTER_OK;
 }
 

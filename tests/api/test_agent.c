@@ -22,6 +22,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#ifdef MUSTER_TSAN
+const char *__tsan_default_options(void);
+const char *__tsan_default_options(void) {
+    return "die_after_fork=0";
+} // children of a fork start threads here
+#endif
+
 static const int64_t ms = 1000000, second = 1000000000;
 
 typedef struct fixture {

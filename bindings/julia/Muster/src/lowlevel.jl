@@ -18,10 +18,12 @@ const MUSTER_AGENT_STDOUT = UInt32(1)
 const MUSTER_AGENT_STDERR = UInt32(2)
 
 # muster_agent_phase: Where an agent is; the value of muster_agent_state::phase.
-const MUSTER_AGENT_STARTING = UInt32(1)
-const MUSTER_AGENT_RUNNING = UInt32(2)
-const MUSTER_AGENT_STOPPING = UInt32(3)
-const MUSTER_AGENT_ENDED = UInt32(4)
+const MUSTER_AGENT_JOINING = UInt32(1)
+const MUSTER_AGENT_STARTING = UInt32(2)
+const MUSTER_AGENT_RUNNING = UInt32(3)
+const MUSTER_AGENT_STOPPING = UInt32(4)
+const MUSTER_AGENT_DONE = UInt32(5)
+const MUSTER_AGENT_ENDED = UInt32(6)
 
 # muster_agent_worker_state: How a worker fares; the value of muster_agent_worker::state.
 const MUSTER_WORKER_NONE = UInt32(0)
@@ -34,6 +36,7 @@ const MUSTER_WORKER_STOPPED = UInt32(4)
 const MUSTER_AGENT_STARTED = UInt32(1)
 const MUSTER_AGENT_WORKER_ENDED = UInt32(2)
 const MUSTER_AGENT_RESTARTING = UInt32(3)
+const MUSTER_AGENT_NODES = UInt32(4)
 
 # muster_status_value: The values of a ::muster_status.
 const MUSTER_OK = Int32(0)
@@ -236,7 +239,7 @@ struct muster_stream end
 struct muster_listener end
 
 # What to run; all zero means the defaults named here.
-struct muster_agent_config # 128 bytes
+struct muster_agent_config # 168 bytes
     struct_size::UInt32
     flags::UInt32
     argv::Ptr{Ptr{UInt8}}
@@ -253,10 +256,16 @@ struct muster_agent_config # 128 bytes
     out_fd_plus_one::Int32
     err_fd_plus_one::Int32
     local_address::Ptr{UInt8}
+    rendezvous::Ptr{muster_rendezvous_config}
+    master_address::Ptr{UInt8}
+    master_port::UInt32
+    reserved0::UInt32
+    join_timeout_ns::Int64
+    exit_timeout_ns::Int64
     reserved::NTuple{4, UInt64}
 end
-muster_agent_config(; flags = 0, argv = C_NULL, envp = C_NULL, directory = C_NULL, worker_count = 0, max_restarts = 0, grace_ns = 0, run_id = C_NULL, role = C_NULL, log_dir = C_NULL, filed = 0, shown = 0, out_fd_plus_one = 0, err_fd_plus_one = 0, local_address = C_NULL, reserved = ntuple(_ -> zero(UInt64), 4)) =
-    muster_agent_config(sizeof(muster_agent_config), flags, argv, envp, directory, worker_count, max_restarts, grace_ns, run_id, role, log_dir, filed, shown, out_fd_plus_one, err_fd_plus_one, local_address, reserved)
+muster_agent_config(; flags = 0, argv = C_NULL, envp = C_NULL, directory = C_NULL, worker_count = 0, max_restarts = 0, grace_ns = 0, run_id = C_NULL, role = C_NULL, log_dir = C_NULL, filed = 0, shown = 0, out_fd_plus_one = 0, err_fd_plus_one = 0, local_address = C_NULL, rendezvous = C_NULL, master_address = C_NULL, master_port = 0, reserved0 = 0, join_timeout_ns = 0, exit_timeout_ns = 0, reserved = ntuple(_ -> zero(UInt64), 4)) =
+    muster_agent_config(sizeof(muster_agent_config), flags, argv, envp, directory, worker_count, max_restarts, grace_ns, run_id, role, log_dir, filed, shown, out_fd_plus_one, err_fd_plus_one, local_address, rendezvous, master_address, master_port, reserved0, join_timeout_ns, exit_timeout_ns, reserved)
 
 # What an agent does; filled by muster_agent_get_state().
 struct muster_agent_state # 328 bytes
@@ -679,6 +688,12 @@ const at_muster_agent_get_state = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_agent_get_state => at_muster_agent_get_state)
 @inline muster_agent_get_state(agent, out_state) =
     ccall(at_muster_agent_get_state[], muster_status, (Ptr{muster_agent}, Ptr{muster_agent_state}), agent, out_state)
+
+# Gives the rendezvous of an agent, to ask it for its state and who has joined.
+const at_muster_agent_rendezvous = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_agent_rendezvous => at_muster_agent_rendezvous)
+@inline muster_agent_rendezvous(agent, out_rendezvous) =
+    ccall(at_muster_agent_rendezvous[], muster_status, (Ptr{muster_agent}, Ptr{Ptr{muster_rendezvous}}), agent, out_rendezvous)
 
 # Tells about one worker of this node, as it was started last.
 const at_muster_agent_get_worker = Ref{Ptr{Cvoid}}(C_NULL)

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: MIT
+// The agent's own thread, as far as it has to do with other nodes.
+#include "agent/agent.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace muster {
+
+namespace {
+
+constexpr int64_t second = 1'000'000'000;
+constexpr int64_t farewell_ns = 5 * second; // for what the others are told, when the store does not answer
+constexpr size_t most_ops = 500;            // of one request
+constexpr char succeeded[] = "job succeeded", failed[] = "job failed (%d): "; // reasons of a run that is closed
+
+muster_store_op operation(uint32_t kind, const std::string &key) noexcept {
+    muster_store_op op{};
+    op.kind = kind;
+    op.key = key.data();
+    op.key_bytes = key.size();
+    return op;
+}
+
+muster_store_op setting(const std::string &key, const std::string &value) noexcept {
+    muster_store_op op = operation(MUSTER_STORE_SET, key);
+    op.value = value.data();
+    op.value_bytes = value.size();
+    return op;
+}
+
+std::string_view value_at(muster_store_result *result, uint64_t index) noexcept {
+    muster_store_entry entry{};
+    if (muster_store_result_entry(result, index, &entry) != MUSTER_OK) return {};
+    return {static_cast<const char *>(entry.value), entry.value_bytes};
+}
+
+std::string offer_key(size_t node) {
+    return "agent/offer/" + std::to_string(node);
+}
+std::string standing_key(size_t node) {
+    return "agent/standing/" + std::to_string(node);
+}
+
+} // namespace
+
+Result<void> Agent::open_meeting() {
+    if (!plan_.meeting) return {};
+    nodes_.emplace(*context_, *inbox_, *plan_.meeting);
+    show(MUSTER_AGENT_JOINING);
+    Deadline deadline(plan_.join_timeout_ns);
+    for (;;) { // in steps, to see in between whether somebody wants an end
+        const int64_t left = deadline.endless() ? second : std::min(deadline.left(), second);
+        Result<void> opened = nodes_->open(std::max<int64_t>(left, 1));
+        if (opened) break;
+        if (stop_why() != MUSTER_OK) return {};
+        if (opened.error().status != MUSTER_E_UNREACHABLE || deadline.passed()) return opened;
+    }
+    hold_meeting(true);
+    return {};
+}
+
+// Others may ask for it as long as it is open.
+void Agent::hold_meeting(bool open) noexcept {
+    const std::lock_guard hold(lock_);
+    open_rendezvous_ = open ? nodes_->rendezvous() : nullptr;
+}
+
+// Finds out who the workers of this node are among all.
+Result<bool> Agent::settle() {
+    if (plan_.meeting) {
+        Result<bool> joined = join();
+        return joined && *joined ? settle_among_nodes() : joined;
+    }
+    Result<void> settled = settle_alone();
+    standing_.round++;
+    if (!settled) return settled.error();
+    return true;
+}
+
+Result<void> Agent::settle_alone() {
+    standing_.world_size = standing_.role_world_size = plan_.worker_count;
+    standing_.master_address = plan_.master_address.empty() ? plan_.local_address : plan_.master_address;
+    if (standing_.master_address.empty()) standing_.master_address = "127.0.0.1";
+    standing_.master_port = plan_.master_port;
+    if (standing_.master_port != 0) return {};
+    auto port = HeldPort::find();
+    if (!port) return port.error();
+    port_ = std::move(*port);
+    standing_.master_port = port_.number();
+    return {};
+}
+
+Result<bool> Agent::join() {
+    nodes_->forget_round();
+    show(MUSTER_AGENT_JOINING);
+    Error joined = ask(MUSTER_RENDEZVOUS_JOIN, "", plan_.join_timeout_ns, true);
+    if (stop_why() != MUSTER_OK) return false;
+    if (joined.status == MUSTER_OK) return true;
+    if (joined.status == MUSTER_TIMEOUT) joined.status = MUSTER_E_UNREACHABLE;
+    if (joined.status != MUSTER_E_CLOSED) return joined;
+    if (!seen_) { // not the end of this job, but of one before
+        joined.status = MUSTER_E_STALE;
+        return joined;
+    }
+    if (const char *const reason = strstr(joined.message, "job failed (")) {
+        int code = 1;
+        joined.provider_code = sscanf(reason, failed, &code) == 1 ? code : 1;
+    }
+    if (strstr(joined.message, succeeded) == nullptr) joined.status = MUSTER_E_ABORTED;
+    return joined;
+}
+
+// What the agents of a round tell each other.
+Result<bool> Agent::settle_among_nodes() {
+    const muster_round_info &round = nodes_->round();
+    const uint32_t restarts = standing_.restarts;
+    Result<Standing> standing = learn_standing();
+    if (stop_why() != MUSTER_OK) return false;
+    if (!standing && standing.error().status != MUSTER_E_STALE) return standing.error();
+    if (!standing) return false; // over before it began
+    standing_ = *standing;
+    standing_.restarts = std::max(standing_.restarts, restarts);
+    standing_.round = round.number;
+    standing_.group_rank = round.rank;
+    standing_.group_world_size = round.world;
+    return true;
+}
+
+Result<Standing> Agent::learn_standing() {
+    const muster_round_info &round = nodes_->round();
+    if (round.world == 1 || !nodes_->has_view()) {
+        if (round.world > 1 && (plan_.master_address.empty() || plan_.master_port == 0))
+            return Error::make(MUSTER_E_ARG, "static: without a store the nodes need master_address and master_port");
+        if (auto settled = settle_alone(); !settled) return settled.error();
+        Standing own = standing_;
+        own.first_rank = own.first_role_rank = round.rank * plan_.worker_count; // the same number on all nodes
+        own.world_size = own.role_world_size = round.world * plan_.worker_count;
+        return own;
+    }
+    const std::string key = offer_key(round.rank);
+    const std::string offer = write_offer({plan_.worker_count, standing_.restarts, plan_.role});
+    if (const Error done = ask_view({setting(key, offer)}); done.status != MUSTER_OK) return done;
+    if (round.rank == 0) {
+        auto all = give_standings();
+        if (!all) return all.error();
+        return (*all)[0];
+    }
+    const std::string own = standing_key(round.rank);
+    if (const Error done = ask_view({operation(MUSTER_STORE_GET, own)}); done.status != MUSTER_OK) return done;
+    return read_standing(value_at(nodes_->result(), 0));
+}
+
+// Rank 0 waits for the offers of all, and tells each of them what it needs.
+Result<std::vector<Standing>> Agent::give_standings() {
+    const uint32_t world = nodes_->round().world;
+    std::vector<Offer> offers;
+    std::vector<std::string> keys, values;
+    std::vector<muster_store_op> ops;
+    keys.reserve(most_ops); // the operations point to them
+    values.reserve(most_ops);
+    for (uint32_t node = 0; node < world; node++) {
+        keys.push_back(offer_key(node));
+        ops.push_back(operation(MUSTER_STORE_GET, keys.back()));
+        if (ops.size() < most_ops && node + 1 < world) continue;
+        if (const Error done = ask_view(ops); done.status != MUSTER_OK) return done;
+        for (size_t i = 0; i < ops.size(); i++) {
+            auto offer = read_offer(value_at(nodes_->result(), i));
+            if (!offer) return offer.error();
+            offers.push_back(std::move(*offer));
+        }
+        keys.clear(), ops.clear();
+    }
+    if (auto settled = settle_alone(); !settled) return settled.error();
+    std::string address = standing_.master_address;
+    if (plan_.master_address.empty() && plan_.local_address.empty()) address = find_local_address(plan_.meeting->url);
+    std::vector<Standing> standings = make_standings(offers, address, standing_.master_port);
+    for (uint32_t node = 1; node < world; node++) {
+        keys.push_back(standing_key(node));
+        values.push_back(write_standing(standings[node]));
+        ops.push_back(setting(keys.back(), values.back()));
+        if (ops.size() < most_ops && node + 1 < world) continue;
+        if (const Error done = ask_view(ops); done.status != MUSTER_OK) return done;
+        keys.clear(), values.clear(), ops.clear();
+    }
+    return standings;
+}
+
+// A worker has failed here: the round is over for all, at once, and the run, if there is no restart left.
+void Agent::tell_failure(const Error &failure, bool last) {
+    if (!nodes_) return;
+    char reason[200];
+    const int code = static_cast<int>(failure.provider_code < 0 ? 128 - failure.provider_code : failure.provider_code);
+    const int begin = last ? snprintf(reason, sizeof reason, failed, code) : 0;
+    const int room = static_cast<int>(sizeof reason) - begin - 5;
+    size_t size = std::min<size_t>(failure.message_bytes, static_cast<size_t>(room));
+    while (size > 0 && size < failure.message_bytes && (failure.message[size] & 0xc0) == 0x80) size--;
+    memcpy(reason + begin, failure.message, size);
+    const std::string text(reason, static_cast<size_t>(begin) + size);
+    if (last) ask(MUSTER_RENDEZVOUS_CLOSE, text, farewell_ns, false);
+    ask(MUSTER_RENDEZVOUS_ABORT, text, farewell_ns, false);
+}
+
+// All workers of this node have succeeded. True: those of the other nodes, too.
+Result<bool> Agent::finish(Error &why_not) {
+    if (!nodes_) return true;
+    show(MUSTER_AGENT_DONE);
+    const uint32_t world = nodes_->round().world;
+    const std::string key = "agent/done";
+    bool all = !nodes_->has_view();
+    const auto over = [&](const Error &answer) { // the round, without all having succeeded
+        why_not = Error::make(MUSTER_E_STALE, "%s", answer.message);
+        return answer.status == MUSTER_E_STALE || stop_why() != MUSTER_OK;
+    };
+    if (nodes_->has_view()) {
+        muster_store_op one = operation(MUSTER_STORE_ADD, key);
+        one.number = 1;
+        const Error added = ask_view({one});
+        if (added.status != MUSTER_OK) return over(added) ? Result<bool>(false) : added;
+        muster_store_entry entry{};
+        muster_store_result_entry(nodes_->result(), 0, &entry);
+        all = entry.number >= world;
+        // Before the exit barrier, after which the host of the store may go.
+        if (all) ask(MUSTER_RENDEZVOUS_CLOSE, succeeded, farewell_ns, false);
+    }
+    Error exit = ask(MUSTER_RENDEZVOUS_EXIT, "", plan_.exit_timeout_ns, true);
+    if (exit.status == MUSTER_E_UNSUPPORTED && all) return true; // `static:`, nobody to wait for
+    if (all || nodes_->closed()) return true;                    // what happens now harms nobody any more
+    if (exit.status == MUSTER_TIMEOUT) exit.status = MUSTER_E_UNREACHABLE;
+    if (exit.status != MUSTER_OK) return over(exit) ? Result<bool>(false) : exit;
+    // Whoever is still there is done. Those that are not may have been lost before.
+    const Error counted = ask_view({operation(MUSTER_STORE_GET, key)});
+    if (counted.status != MUSTER_OK) return over(counted) ? Result<bool>(false) : counted;
+    if (value_at(nodes_->result(), 0) == std::to_string(world)) return true;
+    why_not = Error::make(MUSTER_E_STALE, "a node was lost before its workers had succeeded");
+    return false;
+}
+
+// The way out of a run that goes on without this node, or has been closed.
+Error Agent::leave(const Error &outcome) {
+    if (nodes_ && nodes_->rendezvous() && !closed_) ask(MUSTER_RENDEZVOUS_LEAVE, "", farewell_ns, false);
+    return outcome.status == MUSTER_E_CLOSED && stop_why() == MUSTER_OK ? Error() : outcome; // the job has succeeded
+}
+
+void Agent::hear(const muster_rendezvous_event &event) {
+    seen_ = seen_ || event.kind == MUSTER_RENDEZVOUS_JOINED || event.kind == MUSTER_RENDEZVOUS_COMPLETE;
+    Error why = Error::make(MUSTER_E_STALE, "%s", event.text);
+    bool lost = false;
+    switch (event.kind) {
+    case MUSTER_RENDEZVOUS_LEFT:
+        why = Error::make(MUSTER_E_STALE, "node %u has left", event.rank);
+        lost = true;
+        break;
+    case MUSTER_RENDEZVOUS_DEAD:
+        why = Error::make(MUSTER_E_STALE, "node %u: %s", event.rank, event.text);
+        lost = true;
+        break;
+    case MUSTER_RENDEZVOUS_ABORTED:
+    case MUSTER_RENDEZVOUS_EXPELLED:
+    case MUSTER_RENDEZVOUS_LOST:
+        lost = true;
+        break;
+    case MUSTER_RENDEZVOUS_WAITING: // who is done is not started again for the sake of a newcomer
+        why = Error::make(MUSTER_E_STALE, "%u more can be in the world", event.count);
+        lost = event.count > 0 && nodes_->exiting() == 0;
+        break;
+    default:
+        break;
+    }
+    if (lost && event.round > lost_.round) lost_ = {event.round, why};
+    why.status = MUSTER_OK;
+    tell(MUSTER_AGENT_NODES, event.kind, why);
+}
+
+// Events may come before the answer to the join that they follow, and after the end of the round they speak of.
+bool Agent::round_lost() const noexcept {
+    return nodes_ && lost_.round != 0 && lost_.round >= nodes_->round().number;
+}
+
+Error Agent::ask(uint32_t operation, const std::string &reason, int64_t timeout_ns, bool stoppable) {
+    return await_answer(nodes_->ask(operation, reason, timeout_ns), stoppable);
+}
+
+Error Agent::ask_view(const std::vector<muster_store_op> &ops) {
+    return await_answer(nodes_->ask_view(ops, plan_.join_timeout_ns), true);
+}
+
+Error Agent::await_answer(Result<void> begun, bool stoppable) {
+    if (!begun) return begun.error();
+    bool canceled = false;
+    while (!nodes_->answered() && !closed_) {
+        if (stoppable && !canceled && stop_why() != MUSTER_OK) {
+            nodes_->cancel();
+            canceled = true;
+        }
+        pump(never);
+    }
+    return nodes_->answered() ? nodes_->answer() : Error::make(MUSTER_E_CLOSED, "the context was closed");
+}
+
+} // namespace muster

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// What the agents of a round tell each other in its store view, as text: each what it brings, the one of rank 0 to each
+// where its workers stand. Values.
+#include "agent/plan.hpp"
+
+#include <string_view>
+
+namespace muster {
+
+struct Offer { // of a node
+    uint32_t worker_count = 0, restarts = 0;
+    std::string role;
+};
+
+std::string write_offer(const Offer &offer);
+Result<Offer> read_offer(std::string_view text);
+
+// From the offers of all nodes, in the order of their ranks: where each stands. The number of restarts is the highest
+// that one of them knows: who has seen a failure counts it, the others learn of it here.
+std::vector<Standing> make_standings(const std::vector<Offer> &offers, const std::string &master_address,
+                                     uint16_t master_port);
+
+std::string write_standing(const Standing &standing);
+Result<Standing> read_standing(std::string_view text); // without round and the node's own rank
+
+} // namespace muster
