@@ -27,8 +27,8 @@ class RoundGuard final : public StoreGuard {
                 return Error::make(MUSTER_E_STALE, "%s: round %llu is over: round %llu is under way", name_.c_str(),
                                    number, static_cast<unsigned long long>(round->attempt.number));
             if (round)
-                return Error::make(MUSTER_E_STALE, "%s: round %llu is over: it was aborted: %s", name_.c_str(), number,
-                                   round->reason.c_str());
+                return Error::make(MUSTER_E_STALE, "%s: round %llu is over: %s", name_.c_str(), number,
+                                   round->abort_text().c_str());
         } catch (const std::bad_alloc &) {
         }
         return Error::make(MUSTER_E_STALE, "%s: round %llu is over", name_.c_str(), number);

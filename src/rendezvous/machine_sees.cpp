@@ -112,11 +112,9 @@ void Machine::see_round() {
     const bool same = round_->attempt == place_.attempt;
     if (same ? !round_->aborted : round_->attempt.number <= place_.attempt.number) return;
     std::string why = "round " + std::to_string(round_->attempt.number) + " is under way";
-    if (same)
-        why = "aborted by " + (round_->author.empty() ? std::string("a member without address") : round_->author) +
-              (round_->reason.empty() ? "" : ": " + round_->reason);
+    if (same) why = round_->abort_text();
+    round_over(MUSTER_E_STALE, why); // first: whoever hears of it finds it so
     tell(MUSTER_RENDEZVOUS_ABORTED, UINT32_MAX, 0, why);
-    round_over(MUSTER_E_STALE, why);
     phase_ = Phase::out;
     if (want_ == Want::exiting) want_ = Want::nothing;
     end_exit(why);
@@ -247,8 +245,8 @@ void Machine::lose_lease() {
     if (phase_ == Phase::seeking) return seek_anew();
     if (phase_ == Phase::in) {
         const std::string why = "this member was taken for dead";
-        tell(MUSTER_RENDEZVOUS_EXPELLED, place_.rank, 0, why);
         round_over(MUSTER_E_STALE, why);
+        tell(MUSTER_RENDEZVOUS_EXPELLED, place_.rank, 0, why);
         phase_ = Phase::out;
         end_exit(why);
     }

@@ -102,6 +102,11 @@ std::optional<RoundRecord> RoundRecord::read(std::string_view bytes) {
     return from.ended() ? std::optional(std::move(record)) : std::nullopt;
 }
 
+std::string RoundRecord::abort_text() const {
+    return "aborted by " + (author.empty() ? std::string("a member without address") : author) +
+           (reason.empty() ? "" : ": " + reason);
+}
+
 std::string RoundPlace::write() const {
     ByteWriter to(version);
     to.number(ticket);

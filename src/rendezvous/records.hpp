@@ -55,6 +55,7 @@ struct RoundRecord {
     std::string author, reason; // of an abort
     std::string write() const;
     static std::optional<RoundRecord> read(std::string_view bytes);
+    std::string abort_text() const; // for people
 };
 
 struct RoundPlace {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Members of a run that come and go, over a store in this process.
+// Members of a run that come and go, over a store in this process, and over one that is reached by a connection.
 // ctest: quick timeout=120
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 
 #include <cmocka.h>
 #include <muster/rendezvous.h>
+#include <muster/store_server.h>
 #include <pthread.h>
 #include <time.h>
 
@@ -20,7 +22,10 @@ typedef struct fixture {
     muster_context *context;
     muster_queue *queue;
     muster_store *store;
+    muster_store_server *server; /* NULL: the store is in this process */
 } fixture;
+
+static bool over_tcp;
 
 static fixture set_up(uint32_t flags) {
     fixture f = {0};
@@ -29,11 +34,19 @@ static fixture set_up(uint32_t flags) {
     config.flags = flags;
     assert_int_equal(muster_context_create(&config, &f.context, NULL), MUSTER_OK);
     assert_int_equal(muster_queue_create(f.context, NULL, &f.queue, NULL), MUSTER_OK);
-    assert_int_equal(muster_store_open(f.context, "memory:", 7, NULL, second, &f.store, NULL), MUSTER_OK);
+    char url[256] = "memory:";
+    size_t size = 7;
+    if (over_tcp) {
+        assert_int_equal(muster_store_server_open(f.context, "tcp://127.0.0.1:0", 17, NULL, &f.server, NULL),
+                         MUSTER_OK);
+        assert_int_equal(muster_store_server_address(f.server, url, sizeof url, &size), MUSTER_OK);
+    }
+    assert_int_equal(muster_store_open(f.context, url, size, NULL, 10 * second, &f.store, NULL), MUSTER_OK);
     return f;
 }
 static void tear_down(fixture *f) {
     muster_store_release(f->store);
+    muster_store_server_release(f->server);
     muster_queue_release(f->queue);
     assert_int_equal(muster_context_close(f->context, 10 * second), MUSTER_OK);
     muster_context_release(f->context);
@@ -457,7 +470,7 @@ static void test_the_leader_may_go_at_any_time(void **state) {
     const muster_rendezvous_config run = run_of(&f, 2, 8);
     muster_rendezvous *who[8];
     muster_round *rounds[8];
-    char name[8];
+    char name[16];
     for (int i = 0; i < 8; i++) {
         snprintf(name, sizeof name, "n%d", i);
         who[i] = member(&f, &run, name);
@@ -582,5 +595,10 @@ int main(void) {
         cmocka_unit_test(test_a_closing_context_ends_what_waits),
         cmocka_unit_test(test_a_queue_tells_of_events),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = 0;
+    for (int i = 0; i < 2; i++) {
+        over_tcp = i == 1;
+        failed += cmocka_run_group_tests_name(over_tcp ? "over tcp" : "in memory", tests, NULL, NULL);
+    }
+    return failed;
 }
