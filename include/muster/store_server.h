@@ -19,14 +19,27 @@ extern "C" {
 /** Opaque; made by muster_store_server_open(). */
 typedef struct muster_store_server muster_store_server;
 
+/** Flags of muster_store_server_config::flags. */
+enum muster_store_server_flag {
+    MUSTER_STORE_SERVER_NO_SYNC = 1 /**< With a data folder: what is acknowledged survives the end of the process, but
+                                         perhaps not one of the machine. */
+};
+
 /** How to serve a store; all zero means the defaults named here. */
 typedef struct muster_store_server_config {
     uint32_t struct_size; /**< sizeof(muster_store_server_config) of the caller. */
-    uint32_t max_clients; /**< Clients at a time; further ones are refused. 0: 65536. */
-    uint64_t most_bytes;  /**< Most bytes of keys and values in the store; a request that would exceed them is
-                               ::MUSTER_E_LIMIT. 0: 1 GiB. */
-    int64_t session_ns;   /**< For so long a client that was cut off may come again, 1 s to 24 hours. 0: 60 s. */
-    uint64_t reserved[4]; /**< Zero. */
+    uint32_t flags;       /**< ::muster_store_server_flag values, or'ed. */
+    const char *data_dir; /**< Folder the store is kept in, made if it is missing; NULL: the store lives in memory and
+                               ends with the server. With a folder an answer goes out when what it tells of is on the
+                               disk (fdatasync, once for all that comes meanwhile); a server that starts again goes on
+                               with keys, queues, leases and its clients' sessions, and its clients with it. */
+    uint64_t data_dir_bytes; /**< Length of that name, at most 4000. */
+    uint64_t most_bytes;     /**< Most bytes of keys and values in the store; a request that would exceed them is
+                                  ::MUSTER_E_LIMIT. 0: 1 GiB. */
+    int64_t session_ns;      /**< For so long a client that was cut off may come again, 1 s to 24 hours. 0: 60 s. */
+    uint32_t max_clients;    /**< Clients at a time; further ones are refused. 0: 65536. */
+    uint32_t reserved_field; /**< Zero. */
+    uint64_t reserved[3];    /**< Zero. */
 } muster_store_server_config;
 
 /** Figures of a server. */
@@ -40,6 +53,7 @@ typedef struct muster_store_server_stats {
     uint64_t bytes;       /**< Bytes of keys and values, and what keeping them costs, about. */
     uint64_t leases;      /**< Leases now. */
     uint64_t revision;    /**< Number of the last change. */
+    uint64_t failed;      /**< 1: it has stopped by itself, since the data folder could not be written. */
     uint64_t reserved[4]; /**< Zero. */
 } muster_store_server_stats;
 
@@ -56,16 +70,16 @@ typedef struct muster_store_server_stats {
  * @retval MUSTER_E_ABI          The config has non-zero fields newer than this library.
  * @retval MUSTER_E_ADDRESS      The URL cannot be understood; the text says where.
  * @retval MUSTER_E_UNSUPPORTED  Stores are not served over that transport.
- * @retval MUSTER_E_EXISTS       Somebody listens there already.
+ * @retval MUSTER_E_EXISTS       Somebody listens there already, or uses the data folder.
  * @retval MUSTER_E_NOT_FOUND    This host has no such address, or the folder of the socket is missing.
  * @retval MUSTER_E_UNREACHABLE  The name cannot be looked up.
  * @retval MUSTER_E_PERMISSION   The address may not be taken by this user.
- * @retval MUSTER_E_LIMIT        No descriptor left.
+ * @retval MUSTER_E_LIMIT        No descriptor left, or no room on the disk.
  * @retval MUSTER_E_NOMEM        No memory.
  * @retval MUSTER_E_CLOSED       The context is closed.
  * @retval MUSTER_E_FORKED       The context belongs to the parent process.
- * @retval MUSTER_E_SYSTEM       Another failure of the system, in the error.
- * @threads{any} @blocks{for the lookup of a name} @since 0.1 */
+ * @retval MUSTER_E_SYSTEM       Another failure of the system, in the error; or the data folder is damaged.
+ * @threads{any} @blocks{for the lookup of a name, and while the data folder is read} @since 0.1 */
 MUSTER_API muster_status muster_store_server_open(muster_context *context, const char *url, size_t url_bytes,
                                                   const muster_store_server_config *config,
                                                   muster_store_server **out_server, muster_error *error);
@@ -93,7 +107,7 @@ MUSTER_API muster_status muster_store_server_address(muster_store_server *server
 MUSTER_API muster_status muster_store_server_get_stats(muster_store_server *server,
                                                        muster_store_server_stats *out_stats);
 
-/** Stops a server. Its clients are told that their store is gone; answers that are made still go out.
+/** Stops a server. Its clients are told; a store without a data folder is lost to them.
  * @param[in] server      Server to stop; the reference stays the caller's.
  * @param[in] timeout_ns  Longest wait; 0 only asks, -1 has no end.
  * @retval MUSTER_OK        It has stopped; also if it had before.

@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: MIT
 // muster broker: the middle of a star, as a program of its own.
 #include "commands.hpp"
+#include "serving.hpp"
 
 #include <muster/broker.h>
 #include <muster/queue.h>
 
-#include <cerrno>
 #include <cinttypes>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <getopt.h>
 #include <malloc.h>
-#include <optional>
-#include <poll.h>
-#include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 namespace {
@@ -56,25 +50,13 @@ int wrong(const std::string &why) {
     return 2;
 }
 
-std::optional<uint64_t> size_of(const std::string &text) {
-    char *end = nullptr;
-    errno = 0;
-    const uint64_t number = strtoull(text.c_str(), &end, 10);
-    if (end == text.c_str() || errno != 0 || text[0] == '-') return {};
-    const std::string unit = end;
-    if (unit.empty()) return number;
-    if (unit == "k") return number << 10;
-    if (unit == "m") return number << 20;
-    return {};
-}
-
 std::string zmq_address(const std::string &text) {
     return text.starts_with("tcp://") ? "zmq" + text.substr(3) : text;
 }
 
 // One option. What is wrong with it; empty: nothing.
 std::string take_option(int which, const std::string &value, Options &options) {
-    const std::optional<uint64_t> number = size_of(value);
+    const std::optional<uint64_t> number = serving::size_of(value);
     std::string bad = "it cannot be set to " + value;
     switch (which) {
     case 'l':
@@ -84,9 +66,7 @@ std::string take_option(int which, const std::string &value, Options &options) {
         options.parent = zmq_address(value);
         return {};
     case 'f':
-        if (access(value.c_str(), R_OK) != 0) return value + ": " + strerror(errno);
-        setenv("MUSTER_SECRET_FILE", value.c_str(), 1);
-        return {};
+        return serving::take_secret_file(value);
     case 'c':
         options.curve_file = value;
         return {};
@@ -111,13 +91,9 @@ std::string take_option(int which, const std::string &value, Options &options) {
         options.stats_s = strtod(value.c_str(), nullptr);
         return options.stats_s >= 0.1 && options.stats_s <= 86400 ? "" : bad + ", only to 0.1 to 86400 seconds";
     default: // --log
-        static const char *const levels[] = {"off", "error", "warn", "info", "debug"};
-        for (int32_t level = 0; level < 5; level++)
-            if (value == levels[level]) {
-                options.log_level = level;
-                return {};
-            }
-        return bad;
+        if (!serving::log_level_of(value)) return bad;
+        options.log_level = *serving::log_level_of(value);
+        return {};
     }
 }
 
@@ -149,8 +125,7 @@ std::string read_options(const Arguments &arguments, Options &options) {
     }
     if (optind != count) return "what is this: " + std::string(words[static_cast<size_t>(optind)]);
     if (options.listen.empty()) return "where is it to listen? --listen is missing";
-    const bool secret = getenv("MUSTER_SECRET_FILE") != nullptr || getenv("MUSTER_SECRET") != nullptr;
-    if (!secret && (options.config.flags & MUSTER_BROKER_OPEN) == 0)
+    if (!serving::has_secret() && (options.config.flags & MUSTER_BROKER_OPEN) == 0)
         return "no secret: --secret-file, MUSTER_SECRET_FILE or MUSTER_SECRET gives one, --open does without";
     if (!options.parent.empty()) {
         options.config.parent = options.parent.data();
@@ -163,23 +138,6 @@ std::string read_options(const Arguments &arguments, Options &options) {
     return {};
 }
 
-// Thousands of members are thousands of descriptors.
-void raise_limit() {
-    rlimit limit{};
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-    limit.rlim_cur = limit.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-double resident_mb() {
-    long pages = 0, resident = 0;
-    FILE *const file = fopen("/proc/self/statm", "re");
-    if (file == nullptr) return 0;
-    const bool read = fscanf(file, "%ld %ld", &pages, &resident) == 2;
-    fclose(file);
-    return read ? static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1e6 : 0;
-}
-
 void print_stats(muster_broker *broker) {
     muster_broker_stats s;
     if (muster_broker_get_stats(broker, &s) != MUSTER_OK) return;
@@ -187,17 +145,8 @@ void print_stats(muster_broker *broker) {
            " messages %" PRIu64 " to_many %" PRIu64 " bytes %" PRIu64 " queued %" PRIu64 " refused %" PRIu64
            " lost %" PRIu64 " rss_mb %.1f\n",
            s.members, s.brokers, s.has_parent != 0 ? "yes" : "no", s.connections, s.names, s.pairs, s.messages,
-           s.to_many, s.bytes, s.queued_bytes, s.refused, s.lost, resident_mb());
+           s.to_many, s.bytes, s.queued_bytes, s.refused, s.lost, serving::resident_mb());
     fflush(stdout);
-}
-
-void print_log(muster_queue *queue) {
-    for (;;) {
-        muster_completion completion;
-        muster_error record;
-        if (muster_queue_next(queue, 0, &completion, &record) != MUSTER_OK) return;
-        fprintf(stderr, "muster broker: %s\n", record.message);
-    }
 }
 
 // Messages come and go: the pages of one are those of the next. What the heap gives back to the system between two
@@ -213,32 +162,6 @@ int failed(const muster_error &error) {
     return 1;
 }
 
-void tell_ready(const std::string &address, int ready_fd) {
-    printf("listening %s\n", address.c_str());
-    fflush(stdout);
-    if (ready_fd < 0) return;
-    const std::string line = address + "\n";
-    if (write(ready_fd, line.data(), line.size()) < 0)
-        fprintf(stderr, "muster broker: --ready-fd %d: %s\n", ready_fd, strerror(errno));
-    close(ready_fd);
-}
-
-// Until a signal asks to stop.
-void serve(muster_broker *broker, muster_queue *log, int log_fd, int signals, double stats_s) {
-    const int wait_ms = stats_s > 0 ? static_cast<int>(stats_s * 1000) : -1;
-    for (;;) {
-        pollfd fds[2] = {{signals, POLLIN, 0}, {log_fd, POLLIN, 0}};
-        const int ready = poll(fds, 2, wait_ms);
-        if (ready == 0) print_stats(broker);
-        print_log(log);
-        signalfd_siginfo signal{};
-        if (ready <= 0 || (fds[0].revents & POLLIN) == 0 || read(signals, &signal, sizeof signal) != sizeof signal)
-            continue;
-        if (signal.ssi_signo != SIGUSR1) return;
-        print_stats(broker);
-    }
-}
-
 } // namespace
 
 int broker_command(const Arguments &arguments) {
@@ -246,14 +169,9 @@ int broker_command(const Arguments &arguments) {
         if (word == "--help" || word == "-h") return fputs(help, stdout) < 0;
     Options options;
     if (const std::string why = read_options(arguments, options); !why.empty()) return wrong(why);
-    raise_limit();
+    serving::raise_limit();
     keep_memory();
-    sigset_t wanted;
-    sigemptyset(&wanted);
-    for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) sigaddset(&wanted, number);
-    sigprocmask(SIG_BLOCK, &wanted, nullptr);
-    signal(SIGPIPE, SIG_IGN);
-    const int signals = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
+    const int signals = serving::block_signals();
 
     muster_error error{};
     muster_context *context = nullptr;
@@ -270,11 +188,14 @@ int broker_command(const Arguments &arguments) {
     char address[2048];
     size_t address_bytes = 0;
     muster_broker_address(broker, address, sizeof address, &address_bytes);
-    tell_ready(address, options.ready_fd);
-    serve(broker, log, log_fd, signals, options.stats_s);
+    serving::tell_ready("muster broker", address, options.ready_fd);
+    serving::until_signal("muster broker", log, log_fd, signals, options.stats_s, [&](bool wanted) {
+        if (wanted) print_stats(broker);
+        return true;
+    });
     muster_broker_close(broker, 2'000'000'000);
     print_stats(broker);
-    print_log(log);
+    serving::print_log("muster broker", log);
     muster_broker_release(broker);
     muster_context_close(context, 0);
     muster_queue_release(log);

@@ -8,5 +8,6 @@ using Arguments = std::vector<std::string>;
 
 int broker_command(const Arguments &arguments);
 int check_command(const Arguments &arguments);
+int store_command(const Arguments &arguments);
 int store_check_command(const Arguments &arguments);
 int transport_check_command(const Arguments &arguments, const std::string &program);

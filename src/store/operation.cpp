@@ -173,8 +173,11 @@ bool StoreOperation::end(Status status, const char *why) noexcept {
         else
             look_after_.post(context_);
         return true;
-    default:
+    default: { // or the backend has not got it yet: whoever comes later may end it
+        const std::lock_guard hold(lock_);
+        ending_ = MUSTER_OK;
         return false;
+    }
     }
 }
 

@@ -25,6 +25,7 @@ Result<Ref<StoreServer>> StoreServer::open(Context &context, StoreServerSettings
     if (!transport) return transport.error();
     auto server = make_ref<StoreServer>(context, std::move(settings));
     if (auto usable = server->hub_.usable(); !usable) return usable.error();
+    if (auto opened = server->open_journal(); !opened) return opened.error();
     TransportOptions options;
     options.greeting = store_greeting_server;
     options.window_bytes = context.settings.window_bytes;
@@ -34,6 +35,8 @@ Result<Ref<StoreServer>> StoreServer::open(Context &context, StoreServerSettings
     server->transport_ = std::move(*transport);
     server->address_ = (*listener)->address();
     server->listener_ = std::move(*listener);
+    if (server->journal_)
+        server->journal_->start([server = server.get()] { server->journal_moved_.post(*server->context_); });
     if (server->enter_.post(context)) return server;
     server->listener_->close();
     return Error::make(MUSTER_E_CLOSED, "serve a store at %s: the context is closed", address->text.c_str());
@@ -51,6 +54,7 @@ void StoreServer::get_stats(muster_store_server_stats &out) const noexcept {
     out.bytes = read(bytes_);
     out.leases = read(lease_count_);
     out.revision = read(revision_);
+    out.failed = failed_.load(std::memory_order_relaxed) ? 1 : 0;
 }
 
 // ---- the end --------------------------------------------------------------------------------------------------------
@@ -82,15 +86,26 @@ void StoreServer::stop() noexcept {
     hub_.stop_timer(lease_timer_);
     while (StoreConnection *const connection = connections_.first()) {
         try {
-            put_record(connection->out(), {0, StoreRecord::bye, store_bye_for_good, 0});
+            put_record(connection->out(), {0, StoreRecord::bye, journal_ ? uint8_t{0} : store_bye_for_good, 0});
         } catch (const std::bad_alloc &) { // then the end of the connection has to tell
         }
         connection->send_all();
         if (!connection->over()) connection->shut("");
     }
     while (!sessions_.empty()) forget(*sessions_.begin()->second);
+    journal_.reset(); // writes what is left
     over_.store(true, std::memory_order_seq_cst);
     context_->notify(signal_);
+}
+
+// What was read from the data folder waits for its clients.
+void StoreServer::enter() noexcept {
+    hub_.on_closing(closing_);
+    if (context_->closed()) return stop();
+    const int64_t now = now_ns();
+    for (const auto &[id, session] : sessions_)
+        if (session->connection == nullptr) session->start_leaving(now + settings_.session_ns);
+    look_again();
 }
 
 // ---- clients come and go --------------------------------------------------------------------------------------------
@@ -153,6 +168,9 @@ void StoreServer::forget(StoreSession &session) noexcept {
             table_.keep(lease, std::max(session.heard_ns, grace_from_ns_) + found->second.ttl_ns);
     }
     if (session.connection != nullptr) session.connection->session = nullptr;
+    for (Held &held : held_)
+        if (held.session == &session) held.session = nullptr;
+    if (!stopped_) note_session(session.id(), false);
     sessions_.erase(session.id());
     session_count_.store(sessions_.size(), std::memory_order_relaxed);
     look_again();
@@ -165,7 +183,7 @@ bool StoreServer::hello(StoreConnection &from, std::string_view body) {
     StoreWelcome welcome;
     welcome.instance = instance_;
     welcome.capabilities = can_all;
-    welcome.flags = store_is_volatile;
+    welcome.flags = journal_ ? 0 : store_is_volatile;
     auto found = sessions_.find(id);
     if (found != sessions_.end() && resume) {
         welcome.flags |= store_resumed;
@@ -179,6 +197,7 @@ bool StoreServer::hello(StoreConnection &from, std::string_view body) {
     } else if (found != sessions_.end()) {
         return false; // two clients cannot be one
     } else {
+        note_session(id, true);
         found = sessions_.emplace(id, std::make_unique<StoreSession>(*this, id)).first;
         session_count_.store(sessions_.size(), std::memory_order_relaxed);
     }
@@ -187,8 +206,9 @@ bool StoreServer::hello(StoreConnection &from, std::string_view body) {
     session.connection = &from;
     from.session = &session;
     welcome.revision = table_.revision();
-    put_welcome(from.out(), welcome);
-    touch(from);
+    std::string record;
+    put_welcome(record, welcome);
+    send(session, record);
     return true;
 }
 

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // A store for other processes: a table, its clients' sessions, and a listener.
+#include "store/journal.hpp"
 #include "store/server_session.hpp"
 #include "transport/listener.hpp"
 
 #include <muster/store_server.h>
 
 #include <atomic>
+#include <deque>
 
 namespace muster {
 
 struct StoreServerSettings {
-    std::string url, data_dir;
+    std::string url, data_dir; // no folder: all is gone with the process
+    bool sync = true;          // what is acknowledged survives a crash of the machine, too
     uint64_t most_bytes = uint64_t{1} << 30;
     uint32_t most_clients = 65536;
     int64_t session_ns = 60'000'000'000; // a client that was cut off may come again for so long
@@ -24,7 +27,8 @@ class StoreServer final : public Object, private SocketTaker {
     static Result<Ref<StoreServer>> open(Context &context, StoreServerSettings settings);
     const std::string &address() const noexcept { return address_; }
     void get_stats(muster_store_server_stats &out) const noexcept;
-    Status close(Deadline &deadline) noexcept; // may wait
+    Status close(Deadline &deadline) noexcept;                                       // may wait
+    bool failed() const noexcept { return failed_.load(std::memory_order_relaxed); } // it has stopped by itself
     void close_soon() noexcept;
     Context &context() const noexcept { return *context_; }
 
@@ -74,7 +78,22 @@ class StoreServer final : public Object, private SocketTaker {
     void look_at_leases() noexcept;
     void look_again() noexcept; // when the next lease may end
     void stop() noexcept;       // the context closes, or the host closes it
-    void enter() noexcept { hub_.on_closing(closing_); }
+    void show_figures() noexcept;
+
+    // --- server_journal.cpp ---
+    Result<void> open_journal();
+    bool replay(std::string_view record);
+    template <class Fill>
+    void write_down(Fill &&fill) noexcept;
+    void note_session(const StoreId &id, bool begins) noexcept;
+    void note_asked(const ServerRequest &asked) noexcept;
+    void note_lease(uint64_t lease, bool ends) noexcept;
+    void give_up_journal(const Error &why) noexcept;
+    bool is_durable() const noexcept;
+    void journal_moved() noexcept;
+    void begin_snapshot() noexcept;
+
+    void enter() noexcept;
 
     const Ref<Context> context_;
     Hub &hub_;
@@ -92,6 +111,15 @@ class StoreServer final : public Object, private SocketTaker {
     std::vector<StoreConnection *> dirty_; // with something to send
     std::vector<muster_store_op> ops_;     // scratch
     int64_t lease_look_ns_ = INT64_MAX, grace_from_ns_ = 0;
+    struct Held { // an answer that waits until what it tells of is durable
+        uint64_t position;
+        StoreSession *session;
+        std::string record;
+    };
+    std::unique_ptr<StoreJournal> journal_; // or none
+    std::deque<Held> held_;
+    bool replaying_ = false, known_instance_ = false, unwritten_ = false;
+    Errand<StoreServer, &StoreServer::journal_moved> journal_moved_{*this};
     bool stopped_ = false, flushing_ = false, spoiled_ = false;
     Timer<StoreServer, &StoreServer::look_at_leases> lease_timer_{*this};
     Errand<StoreServer, &StoreServer::enter> enter_{*this};
@@ -99,7 +127,8 @@ class StoreServer final : public Object, private SocketTaker {
     Closing<StoreServer, &StoreServer::stop> closing_{*this};
 
     Signal signal_;
-    std::atomic<bool> over_{false}; // seq_cst: the signal follows
+    std::atomic<bool> over_{false};   // seq_cst: the signal follows
+    std::atomic<bool> failed_{false}; // relaxed: before that
     std::atomic<uint64_t> clients_{0}, requests_{0}, refused_{0}, keys_{0}, bytes_{0}, revision_{0}, waiting_{0},
         lease_count_{0}, session_count_{0}; // relaxed: figures
 };

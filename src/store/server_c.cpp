@@ -11,8 +11,15 @@ namespace {
 constexpr int64_t shortest_session_ns = 1'000'000'000, longest_session_ns = 86'400'000'000'000;
 
 Result<void> read_settings(const muster_store_server_config &config, StoreServerSettings &settings) {
-    for (const uint64_t reserved : config.reserved)
-        if (reserved != 0) return Error::make(MUSTER_E_ARG, "muster_store_server_config: reserved is zero");
+    if (config.reserved_field != 0 || config.reserved[0] != 0 || config.reserved[1] != 0 || config.reserved[2] != 0)
+        return Error::make(MUSTER_E_ARG, "muster_store_server_config: what is reserved is zero");
+    if ((config.flags & ~uint32_t{MUSTER_STORE_SERVER_NO_SYNC}) != 0)
+        return Error::make(MUSTER_E_ARG, "muster_store_server_config: unknown flags %u", config.flags);
+    if (config.data_dir_bytes > 4000 || (config.data_dir == nullptr && config.data_dir_bytes != 0))
+        return Error::make(MUSTER_E_ARG, "muster_store_server_config: data_dir of %llu bytes",
+                           static_cast<unsigned long long>(config.data_dir_bytes));
+    if (config.data_dir != nullptr) settings.data_dir.assign(config.data_dir, config.data_dir_bytes);
+    settings.sync = (config.flags & MUSTER_STORE_SERVER_NO_SYNC) == 0;
     if (config.session_ns != 0 && (config.session_ns < shortest_session_ns || config.session_ns > longest_session_ns))
         return Error::make(MUSTER_E_ARG, "muster_store_server_config: session_ns is %lld, it is 1 s to 24 hours",
                            static_cast<long long>(config.session_ns));

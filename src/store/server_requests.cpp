@@ -9,6 +9,12 @@ constexpr size_t most_hanging = 65536, most_hanging_bytes = 32 << 20; // of one 
 constexpr size_t most_answered = 65536, most_answered_bytes = 32 << 20;
 constexpr int64_t late_ns = 100'000'000;
 constexpr int64_t longest_lease_ns = 86'400'000'000'000;
+
+bool may_change(const muster_store_op &op) noexcept {
+    StoreOp one;
+    one.kind = op.kind;
+    return one.changes();
+}
 } // namespace
 
 // ---- requests -------------------------------------------------------------------------------------------------------
@@ -35,6 +41,13 @@ bool StoreServer::ask(StoreSession &session, const StoreHead &head, std::string_
         return true;
     }
     if (head.number < floor || session.hanging.count(head.number) != 0) return false;
+    if (journal_ && !replaying_ && !journal_->has_room(body.size() + 64)) {
+        for (const muster_store_op &op : ops_)
+            if (may_change(op)) {
+                answer(session, head.number, {journal_->why_no_room(), {}});
+                return true;
+            }
+    }
     if (session.answered_count() >= most_answered || session.answered_bytes() >= most_answered_bytes) return false;
     Error wrong;
     StoreRequest what = understand(ops_, wrong);
@@ -105,6 +118,7 @@ void StoreServer::settle(List<StoreWaiter> &over) noexcept {
             session.hanging_bytes -= asked.hanging_bytes;
             waiting_.fetch_sub(1, std::memory_order_relaxed);
         }
+        if (asked.answer.changed) note_asked(asked);
         const auto place = session.hanging.find(asked.number);
         const std::unique_ptr<ServerRequest> last = std::move(place->second);
         session.hanging.erase(place);
@@ -123,13 +137,19 @@ void StoreServer::settle(List<StoreWaiter> &over) noexcept {
             if (connection != nullptr) connection->shut("out of memory for its answers");
         }
     }
+    show_figures();
+}
+
+void StoreServer::show_figures() noexcept {
     keys_.store(table_.keys(), std::memory_order_relaxed);
     bytes_.store(table_.bytes(), std::memory_order_relaxed);
     revision_.store(table_.revision(), std::memory_order_relaxed);
+    session_count_.store(sessions_.size(), std::memory_order_relaxed);
+    lease_count_.store(leases_.size(), std::memory_order_relaxed);
 }
 
 void StoreServer::answer(StoreSession &session, uint64_t number, const StoreAnswer &answer) {
-    if (!answer.changed) {
+    if (!answer.changed && is_durable()) {
         if (session.connection == nullptr) return;
         put_answer(session.connection->out(), number, answer);
         return touch(*session.connection);
@@ -137,11 +157,15 @@ void StoreServer::answer(StoreSession &session, uint64_t number, const StoreAnsw
     std::string record;
     put_answer(record, number, answer);
     send(session, record);
-    session.remember(number, std::move(record));
+    if (answer.changed) session.remember(number, std::move(record));
 }
 
 void StoreServer::send(StoreSession &session, std::string_view record) {
     if (session.connection == nullptr) return;
+    if (!is_durable()) {
+        held_.push_back({journal_->appended(), &session, std::string(record)});
+        return;
+    }
     session.connection->out().append(record);
     touch(*session.connection);
 }
@@ -181,6 +205,7 @@ void StoreServer::keep(StoreSession &session, uint64_t lease, bool abandon) {
     table_.keep(lease, now_ns() + found->second.ttl_ns);
     if (abandon) {
         found->second.flags |= MUSTER_LEASE_MANUAL; // from now on it lasts for this time alone
+        note_lease(lease, false);
         look_again();
     }
 }
@@ -224,6 +249,7 @@ void StoreServer::look_at_leases() noexcept {
             continue;
         }
         if (found != leases_.end()) tell_ended(found->second.session, lease);
+        note_lease(lease, true);
         end_lease(lease, over);
     }
     settle(over);
@@ -232,6 +258,7 @@ void StoreServer::look_at_leases() noexcept {
 }
 
 void StoreServer::look_again() noexcept {
+    if (replaying_) return;
     lease_count_.store(leases_.size(), std::memory_order_relaxed);
     const int64_t next = table_.next_end_ns();
     if (next == INT64_MAX || stopped_) {

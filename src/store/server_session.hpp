@@ -43,12 +43,15 @@ class StoreSession final {
         answered_bytes_ += record.size();
         answered_.emplace(number, std::move(record));
     }
+    uint64_t floor() const noexcept { return floor_; }
     void forget_below(uint64_t floor) noexcept {
+        floor_ = std::max(floor_, floor);
         while (!answered_.empty() && answered_.begin()->first < floor) {
             answered_bytes_ -= answered_.begin()->second.size();
             answered_.erase(answered_.begin());
         }
     }
+    const std::map<uint64_t, std::string> &all_answered() const noexcept { return answered_; }
     size_t answered_bytes() const noexcept { return answered_bytes_; }
     size_t answered_count() const noexcept { return answered_.size(); }
     void start_leaving(int64_t at_ns) noexcept; // nobody comes again until then: it is forgotten
@@ -60,6 +63,7 @@ class StoreSession final {
     const StoreId id_;
     std::map<uint64_t, std::string> answered_;
     size_t answered_bytes_ = 0;
+    uint64_t floor_ = 0; // numbers below have been answered, and the client knows
     Timer<StoreSession, &StoreSession::forgotten> leaving_{*this};
 };
 

@@ -60,6 +60,24 @@ class StoreTable {
     uint64_t next_to_end() const noexcept; // the lease that ends then; 0: none
     size_t leases() const noexcept { return leases_.size(); }
 
+    // All there is but for leases and who waits, to be put into an empty table. Values are shared.
+    struct Image {
+        struct Key {
+            std::string key;
+            Ref<Blob> value;
+            uint64_t version = 0, lease = 0;
+        };
+        uint64_t revision = 0, last_lease = 0;
+        std::vector<Key> keys;
+        std::vector<std::pair<std::string, Ref<Blob>>> queued; // those of one queue in their order
+    };
+    Image image() const;
+    void put_back(uint64_t revision, uint64_t last_lease);
+    void put_back(Image::Key key);
+    void put_back(const std::string &queue, Ref<Blob> value);
+    void put_back_lease(uint64_t lease, int64_t until_ns); // before its keys
+    void limit(uint64_t most_bytes) noexcept { most_bytes_ = most_bytes; }
+
     // What the request lacks, for people: `"a", "b" and 3 more`.
     std::string missing(const StoreRequest &request) const;
 
@@ -105,7 +123,7 @@ class StoreTable {
     StorePlace &place(const std::string &name);
     void drop_place(StorePlace &empty) noexcept;
 
-    const uint64_t most_bytes_;
+    uint64_t most_bytes_;
     uint64_t revision_ = 0, bytes_ = 0;
     uint64_t seen_before_ = 0; // while some go on: the revision in front of what came
     Keys keys_;

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: MIT
+#include "store/journal.hpp"
+
+#include "base/thread.hpp"
+#include "transport/frame.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <dirent.h>
+#include <fcntl.h>
+#include <map>
+#include <sodium.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace muster {
+
+namespace {
+
+constexpr size_t head_bytes = 12;         // length (4), checksum (8)
+constexpr size_t record_max = 32 << 20;   // longer ones are none
+constexpr uint64_t room_ahead = 32 << 20; // taken in advance; more than one record needs
+constexpr size_t file_buffer_bytes = 1 << 20;
+constexpr char end_of_snapshot[] = "end";
+
+// SipHash-2-4: told apart is what was torn by a crash, not what somebody has forged.
+uint64_t checksum(std::string_view record) noexcept {
+    static const unsigned char key[crypto_shorthash_KEYBYTES] = "muster journal";
+    unsigned char hash[crypto_shorthash_BYTES];
+    crypto_shorthash(hash, reinterpret_cast<const unsigned char *>(record.data()), record.size(), key);
+    return get_u64(hash);
+}
+
+void put(std::string &to, std::string_view record) {
+    unsigned char head[head_bytes];
+    put_u32(head, static_cast<uint32_t>(record.size()));
+    put_u64(head + 4, checksum(record));
+    to.reserve(to.size() + head_bytes + record.size());
+    to.append(reinterpret_cast<const char *>(head), head_bytes).append(record);
+}
+
+Error failed_at(const std::string &what, int why) {
+    Error error = Error::from_errno(why, MUSTER_OK, "data folder %s", what.c_str());
+    return error;
+}
+
+} // namespace
+
+std::string StoreJournal::path(uint64_t generation, const char *kind) const {
+    return folder_ + "/" + std::to_string(generation) + "." + kind;
+}
+
+// ---- reading --------------------------------------------------------------------------------------------------------
+
+Result<std::unique_ptr<StoreJournal>> StoreJournal::open(const std::string &folder, bool sync, const Reader &reader) {
+    std::unique_ptr<StoreJournal> journal(new StoreJournal(folder, sync));
+    if (auto taken = journal->take_folder(); !taken) return taken.error();
+    if (auto read = journal->read_all(reader); !read) return read.error();
+    return journal;
+}
+
+Result<void> StoreJournal::take_folder() {
+    if (mkdir(folder_.c_str(), 0700) != 0 && errno != EEXIST) return failed_at(folder_, errno);
+    folder_fd_ = Fd(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!folder_fd_) return failed_at(folder_, errno);
+    lock_file_ = Fd(openat(folder_fd_.get(), "lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    if (!lock_file_) return failed_at(folder_ + "/lock", errno);
+    if (flock(lock_file_.get(), LOCK_EX | LOCK_NB) == 0) return {};
+    if (errno == EWOULDBLOCK)
+        return Error::make(MUSTER_E_EXISTS, "data folder %s: another server uses it", folder_.c_str());
+    return failed_at(folder_ + "/lock", errno);
+}
+
+// The latest snapshot, and the logs behind it.
+Result<void> StoreJournal::read_all(const Reader &reader) {
+    uint64_t snapshot = 0, last = 0;
+    bool any = false;
+    std::map<uint64_t, bool> logs; // which there are; true: with something in it
+    DIR *const listing = opendir(folder_.c_str());
+    if (listing == nullptr) return failed_at(folder_, errno);
+    while (const dirent *const entry = readdir(listing)) {
+        char *end = nullptr;
+        const uint64_t number = strtoull(entry->d_name, &end, 10);
+        if (end == entry->d_name) continue;
+        if (strcmp(end, ".snapshot") == 0) snapshot = std::max(snapshot, number), any = true;
+        struct stat about {};
+        if (strcmp(end, ".log") == 0)
+            logs[number] = fstatat(folder_fd_.get(), entry->d_name, &about, 0) != 0 || about.st_size != 0;
+    }
+    closedir(listing);
+    bool complete = false;
+    if (any) {
+        auto read = read_file(path(snapshot, "snapshot"), false, reader, complete);
+        if (!read) return read.error();
+        if (!complete)
+            return Error::make(MUSTER_E_SYSTEM, "data folder %s: the snapshot has no end",
+                               path(snapshot, "snapshot").c_str());
+        snapshot_bytes_.store(*read, std::memory_order_relaxed);
+    } else if (!logs.empty() && logs.begin()->first != 0) {
+        return Error::make(MUSTER_E_SYSTEM, "data folder %s: the snapshot of the logs is missing", folder_.c_str());
+    }
+    uint64_t keep = 0;
+    last = snapshot;
+    for (uint64_t number = snapshot; logs.count(number) != 0; number++) {
+        const auto next = logs.find(number + 1);
+        const bool is_last = next == logs.end() || !next->second;
+        auto read = read_file(path(number, "log"), is_last, reader, complete);
+        if (!read) return read.error();
+        keep = *read;
+        last = number;
+        if (is_last) break;
+    }
+    generation_ = last;
+    oldest_ = logs.empty() ? snapshot : std::min(snapshot, logs.begin()->first);
+    auto log = open_log(last, keep);
+    if (!log) return log.error();
+    log_ = std::move(*log);
+    file_begin_ = keep;
+    return {};
+}
+
+// How many bytes of whole records there are. What is torn at the end of the last log was never acknowledged; anywhere
+// else the disk has lost something, and nobody should go on as if it had not.
+Result<uint64_t> StoreJournal::read_file(const std::string &name, bool last, const Reader &reader, bool &complete) {
+    complete = false;
+    FILE *const file = fopen(name.c_str(), "re");
+    if (file == nullptr) return failed_at(name, errno);
+    const std::unique_ptr<FILE, int (*)(FILE *)> closing(file, fclose);
+    setvbuf(file, nullptr, _IOFBF, file_buffer_bytes);
+    uint64_t at = 0;
+    std::string record;
+    for (;;) {
+        unsigned char head[head_bytes];
+        const size_t got = fread(head, 1, head_bytes, file);
+        if (got == 0) return at;
+        const uint32_t size = got == head_bytes ? get_u32(head) : 0;
+        bool whole = got == head_bytes && size != 0 && size <= record_max;
+        if (whole) {
+            record.resize(size);
+            whole = fread(record.data(), 1, size, file) == size && checksum(record) == get_u64(head + 4);
+        }
+        if (!whole && last) return at;
+        if (!whole)
+            return Error::make(MUSTER_E_SYSTEM, "data folder %s: the record at byte %llu is damaged", name.c_str(),
+                               static_cast<unsigned long long>(at));
+        if (record == end_of_snapshot) {
+            complete = true;
+        } else if (!reader(record)) {
+            return Error::make(MUSTER_E_SYSTEM, "data folder %s: the record at byte %llu makes no sense", name.c_str(),
+                               static_cast<unsigned long long>(at));
+        }
+        at += head_bytes + size;
+    }
+}
+
+Result<Fd> StoreJournal::open_log(uint64_t generation, uint64_t keep) {
+    const std::string name = path(generation, "log");
+    Fd log(::open(name.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    if (!log || ftruncate(log.get(), static_cast<off_t>(keep)) != 0 ||
+        lseek(log.get(), static_cast<off_t>(keep), SEEK_SET) < 0 || (sync_ && fsync(folder_fd_.get()) != 0))
+        return failed_at(name, errno);
+    return log;
+}
+
+// ---- writing --------------------------------------------------------------------------------------------------------
+
+void StoreJournal::start(Progress progress) {
+    progress_ = std::move(progress);
+    make_room();
+    const SignalsBlocked blocked; // the thread inherits the mask
+    writer_ = std::thread([this] { write_all(); });
+}
+
+StoreJournal::~StoreJournal() {
+    {
+        const std::lock_guard hold(lock_);
+        stop_ = true;
+    }
+    wake_.notify_one();
+    if (writer_.joinable()) writer_.join();
+    if (snapshot_writer_.joinable()) snapshot_writer_.join();
+}
+
+uint64_t StoreJournal::append(std::string_view record) {
+    bool first = false;
+    {
+        const std::lock_guard hold(lock_);
+        std::string &to = next_log_ ? gathered_next_ : gathered_;
+        first = to.empty();
+        put(to, record);
+    }
+    appended_ += head_bytes + record.size();
+    if (first) wake_.notify_one();
+    return appended_;
+}
+
+bool StoreJournal::has_room(size_t bytes) noexcept {
+    const uint64_t room = room_until_.load(std::memory_order_acquire);
+    if (appended_ + bytes + head_bytes <= room) return true;
+    {
+        const std::lock_guard hold(lock_);
+        look_for_room_ = true;
+    }
+    wake_.notify_one();
+    return false;
+}
+
+Error StoreJournal::why_no_room() const noexcept {
+    const int why = no_room_.load(std::memory_order_relaxed);
+    return Error::from_errno(why != 0 ? why : ENOSPC, MUSTER_E_LIMIT, "data folder %s", folder_.c_str());
+}
+
+// The writer, or before it runs.
+void StoreJournal::make_room() noexcept {
+    const uint64_t until = room_until_.load(std::memory_order_relaxed);
+    if (until == UINT64_MAX || until >= written_ + room_ahead) return;
+    const uint64_t target = written_ + 2 * room_ahead;
+    const uint64_t in_file = file_begin_ + (written_ - log_written_from_);
+    if (fallocate(log_.get(), FALLOC_FL_KEEP_SIZE, static_cast<off_t>(in_file), 2 * room_ahead) == 0) {
+        no_room_.store(0, std::memory_order_relaxed);
+        room_until_.store(target, std::memory_order_release);
+    } else if (errno == EOPNOTSUPP) { // then a full disk is noticed when it is too late, and ends the server
+        room_until_.store(UINT64_MAX, std::memory_order_release);
+    } else {
+        no_room_.store(errno, std::memory_order_relaxed);
+    }
+}
+
+bool StoreJournal::write_out(const std::string &bytes) noexcept {
+    for (size_t at = 0; at < bytes.size();) {
+        const ssize_t n = write(log_.get(), bytes.data() + at, bytes.size() - at);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return false;
+        at += static_cast<size_t>(n);
+    }
+    return !sync_ || fdatasync(log_.get()) == 0;
+}
+
+void StoreJournal::write_all() noexcept {
+    std::string bytes;
+    for (;;) {
+        bool stop = false;
+        Fd next;
+        {
+            std::unique_lock hold(lock_);
+            wake_.wait(hold, [&] { return stop_ || look_for_room_ || !gathered_.empty() || next_log_; });
+            look_for_room_ = false;
+            stop = stop_;
+            bytes.clear();
+            bytes.swap(gathered_);
+            if (next_log_) { // what has gathered in front of the change belongs to the old one
+                next = std::move(next_log_);
+                gathered_.swap(gathered_next_);
+                stop = stop && gathered_.empty();
+            }
+        }
+        if (!bytes.empty() && failed_.load(std::memory_order_relaxed) == 0 && !write_out(bytes))
+            failed_.store(errno, std::memory_order_release);
+        written_ += bytes.size();
+        if (failed_.load(std::memory_order_relaxed) == 0) durable_.store(written_, std::memory_order_release);
+        if (next) {
+            log_ = std::move(next);
+            log_written_from_ = written_;
+            file_begin_ = 0;
+            if (room_until_.load(std::memory_order_relaxed) != UINT64_MAX)
+                room_until_.store(0, std::memory_order_release);
+        }
+        make_room();
+        if (progress_) progress_();
+        if (stop) return;
+    }
+}
+
+// ---- snapshots ------------------------------------------------------------------------------------------------------
+
+void StoreJournal::begin_snapshot(std::function<bool(std::string &record)> next) {
+    auto log = open_log(generation_ + 1, 0);
+    if (!log) {
+        no_room_.store(log.error().os_errno, std::memory_order_relaxed);
+        return;
+    }
+    if (snapshot_writer_.joinable()) snapshot_writer_.join(); // it has ended
+    writing_snapshot_.store(true, std::memory_order_relaxed);
+    try {
+        const SignalsBlocked blocked;
+        snapshot_writer_ = std::thread(
+            [this, generation = generation_ + 1, next = std::move(next)] { write_snapshot(generation, next); });
+    } catch (...) {
+        writing_snapshot_.store(false, std::memory_order_relaxed);
+        unlink(path(generation_ + 1, "log").c_str());
+        return;
+    }
+    generation_++;
+    log_begin_ = appended_;
+    {
+        const std::lock_guard hold(lock_);
+        next_log_ = std::move(*log);
+    }
+    wake_.notify_one();
+}
+
+// Until it has its name the logs before it are what counts.
+void StoreJournal::write_snapshot(uint64_t generation, const std::function<bool(std::string &record)> &next) noexcept {
+    const std::string name = path(generation, "snapshot"), draft = name + ".draft";
+    try {
+        FILE *const file = fopen(draft.c_str(), "we");
+        bool fine = file != nullptr;
+        std::string record, out;
+        uint64_t bytes = 0;
+        for (bool more = true; fine && more;) {
+            record.clear();
+            out.clear();
+            more = next(record);
+            put(out, more ? std::string_view(record) : std::string_view(end_of_snapshot));
+            fine = fwrite(out.data(), 1, out.size(), file) == out.size();
+            bytes += out.size();
+        }
+        if (file != nullptr) {
+            fine = fflush(file) == 0 && fine;
+            if (sync_) fine = fsync(fileno(file)) == 0 && fine;
+            fine = fclose(file) == 0 && fine;
+        }
+        if (fine && rename(draft.c_str(), name.c_str()) == 0 && (!sync_ || fsync(folder_fd_.get()) == 0)) {
+            snapshot_bytes_.store(bytes, std::memory_order_relaxed);
+            for (uint64_t old = oldest_; old < generation; old++) {
+                unlink(path(old, "snapshot").c_str());
+                unlink(path(old, "log").c_str());
+            }
+            oldest_ = generation;
+        } else {
+            unlink(draft.c_str());
+        }
+    } catch (const std::bad_alloc &) {
+        unlink(draft.c_str());
+    }
+    writing_snapshot_.store(false, std::memory_order_release);
+}
+
+} // namespace muster
