@@ -210,6 +210,9 @@ const MUSTER_STORE_ELSEWHERE = UInt32(1)
 # muster_store_host_flag: Flags of muster_store_host_ops::flags.
 const MUSTER_STORE_ANY_THREAD = UInt32(1)
 
+# muster_store_server_flag: Flags of muster_store_server_config::flags.
+const MUSTER_STORE_SERVER_NO_SYNC = UInt32(1)
+
 # muster_stream_event: What a stream can be ready for, or has met; bits of muster_completion::events.
 const MUSTER_STREAM_READABLE = UInt32(1)
 const MUSTER_STREAM_WRITABLE = UInt32(2)
@@ -591,18 +594,22 @@ muster_store_host_ops(; flags = 0, request = C_NULL, cancel = C_NULL, close = C_
     muster_store_host_ops(sizeof(muster_store_host_ops), flags, request, cancel, close, destroy)
 
 # How to serve a store; all zero means the defaults named here.
-struct muster_store_server_config # 56 bytes
+struct muster_store_server_config # 72 bytes
     struct_size::UInt32
-    max_clients::UInt32
+    flags::UInt32
+    data_dir::Ptr{UInt8}
+    data_dir_bytes::UInt64
     most_bytes::UInt64
     session_ns::Int64
-    reserved::NTuple{4, UInt64}
+    max_clients::UInt32
+    reserved_field::UInt32
+    reserved::NTuple{3, UInt64}
 end
-muster_store_server_config(; max_clients = 0, most_bytes = 0, session_ns = 0, reserved = ntuple(_ -> zero(UInt64), 4)) =
-    muster_store_server_config(sizeof(muster_store_server_config), max_clients, most_bytes, session_ns, reserved)
+muster_store_server_config(; flags = 0, data_dir = C_NULL, data_dir_bytes = 0, most_bytes = 0, session_ns = 0, max_clients = 0, reserved_field = 0, reserved = ntuple(_ -> zero(UInt64), 3)) =
+    muster_store_server_config(sizeof(muster_store_server_config), flags, data_dir, data_dir_bytes, most_bytes, session_ns, max_clients, reserved_field, reserved)
 
 # Figures of a server.
-struct muster_store_server_stats # 104 bytes
+struct muster_store_server_stats # 112 bytes
     clients::UInt64
     sessions::UInt64
     requests::UInt64
@@ -612,6 +619,7 @@ struct muster_store_server_stats # 104 bytes
     bytes::UInt64
     leases::UInt64
     revision::UInt64
+    failed::UInt64
     reserved::NTuple{4, UInt64}
 end
 
