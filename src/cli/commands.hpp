@@ -8,6 +8,7 @@ using Arguments = std::vector<std::string>;
 
 int broker_command(const Arguments &arguments);
 int check_command(const Arguments &arguments);
+int run_command(const Arguments &arguments);
 int store_command(const Arguments &arguments);
 int store_check_command(const Arguments &arguments);
 int transport_check_command(const Arguments &arguments, const std::string &program);

@@ -14,6 +14,7 @@ int usage(FILE *to) {
     fputs("usage: muster <command> [arguments]\n"
           "  broker            the broker of a star; see muster broker --help\n"
           "  check             what works here, what is missing, and which package brings it\n"
+          "  run               the workers of this node, as part of a job; see muster run --help\n"
           "  store             serves a store to other processes; see muster store --help\n"
           "  store-check       the conformance suite for stores; see muster store-check --help\n"
           "  transport-check   the conformance suite for transports; see muster transport-check --help\n"
@@ -41,6 +42,7 @@ int main(int argc, char **argv) {
         arguments.erase(arguments.begin());
         if (command == "broker") return broker_command(arguments);
         if (command == "check") return check_command(arguments);
+        if (command == "run") return run_command(arguments);
         if (command == "store") return store_command(arguments);
         if (command == "store-check") return store_check_command(arguments);
         if (command == "transport-check") return transport_check_command(arguments, own_path());

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+// muster run: the workers of a node, and of several as one world.
+#include "run/report.hpp"
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+namespace {
+
+using run::Options;
+
+struct Running {
+    const Options &options;
+    muster_agent *agent = nullptr;
+    muster_queue *queue = nullptr;
+    int stopped_by = 0; // signal
+    bool over = false;
+    muster_error outcome{};
+};
+
+int failed(const muster_error &error) {
+    fprintf(stderr, "muster run: %s\n", error.message);
+    return error.status == MUSTER_E_ARG ? 2 : 1;
+}
+
+muster_status start(const Options &options, muster_context *context, muster_queue *queue, muster_agent **agent,
+                    muster_error *error) {
+    muster_rendezvous_config meeting{};
+    meeting.struct_size = sizeof meeting;
+    meeting.flags = options.reopen ? MUSTER_RENDEZVOUS_REOPEN : 0;
+    meeting.run_id = options.run_id.data();
+    meeting.run_id_bytes = options.run_id.size();
+    meeting.url = options.rdzv.data();
+    meeting.url_bytes = options.rdzv.size();
+    meeting.min = options.least_nodes;
+    meeting.max = options.most_nodes;
+    if (options.node_rank) meeting.flags |= MUSTER_RENDEZVOUS_RANK;
+    meeting.rank = options.node_rank.value_or(0);
+    meeting.keep_alive_ns = options.keep_alive_ns;
+    meeting.last_call_ns = options.last_call_ns;
+
+    std::vector<const char *> argv;
+    for (const std::string &word : options.program) argv.push_back(word.c_str());
+    argv.push_back(nullptr);
+    const auto text = [](const std::string &one) { return one.empty() ? nullptr : one.c_str(); };
+    muster_agent_config config{};
+    config.struct_size = sizeof config;
+    config.flags = options.no_guard ? MUSTER_AGENT_NO_GUARD : 0;
+    config.argv = argv.data();
+    config.worker_count = options.workers;
+    config.max_restarts = options.max_restarts;
+    config.grace_ns = options.grace_ns;
+    config.run_id = text(options.run_id);
+    config.role = text(options.role);
+    config.log_dir = text(options.log_dir);
+    config.filed = options.redirects | options.tee;
+    // Several that write to one terminal are told apart by their names.
+    const bool named = options.workers > 1 && !options.no_prefix;
+    config.shown = options.tee | (named ? ~options.redirects & 3u : 0);
+    config.local_address = text(options.local_address);
+    config.rendezvous = options.meets() ? &meeting : nullptr;
+    config.master_address = text(options.master_address);
+    config.master_port = options.master_port;
+    config.join_timeout_ns = options.join_timeout_ns;
+    config.exit_timeout_ns = options.exit_timeout_ns;
+    return muster_agent_start(context, &config, queue, 0, agent, error);
+}
+
+// Signals this command understands; blocked, and read off a descriptor.
+int catch_signals() {
+    sigset_t wanted;
+    sigemptyset(&wanted);
+    for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2}) sigaddset(&wanted, number);
+    sigprocmask(SIG_BLOCK, &wanted, nullptr);
+    signal(SIGPIPE, SIG_IGN);
+    return signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+void take_signals(int signals, Running &running) {
+    signalfd_siginfo got{};
+    while (read(signals, &got, sizeof got) == sizeof got) {
+        const int number = static_cast<int>(got.ssi_signo);
+        if (number == SIGUSR1 || number == SIGUSR2) {
+            muster_agent_signal(running.agent, number);
+        } else if (running.stopped_by == 0) {
+            running.stopped_by = number;
+            muster_agent_stop(running.agent, number, -1);
+        } else {
+            muster_agent_stop(running.agent, SIGKILL, 0);
+        }
+    }
+}
+
+void take_events(Running &running) {
+    muster_completion event;
+    muster_error detail{};
+    while (muster_queue_next(running.queue, 0, &event, &detail) == MUSTER_OK) {
+        if (event.kind == MUSTER_EVENT_LOG) fprintf(stderr, "muster run: %s\n", detail.message);
+        if (event.kind == MUSTER_EVENT_AGENT) run::show_event(running.options, running.agent, event, detail);
+        if (event.kind == MUSTER_DONE_AGENT) {
+            running.over = true;
+            running.outcome = detail;
+            running.outcome.status = event.status;
+        }
+        detail = {};
+    }
+}
+
+int exit_status(const Running &running) {
+    const muster_error &outcome = running.outcome;
+    if (outcome.status == MUSTER_OK) return 0;
+    if (outcome.status == MUSTER_E_CANCELED) return 128 + running.stopped_by;
+    if (outcome.status != MUSTER_E_ABORTED) return outcome.status == MUSTER_E_ARG ? 2 : 1;
+    const int64_t code = outcome.provider_code;
+    return code < 0 && code > -128 ? static_cast<int>(128 - code) : code > 0 && code < 256 ? static_cast<int>(code) : 1;
+}
+
+// Until the agent is over, and what its workers wrote has been shown.
+int serve(Running &running, int queue_fd, int signals) {
+    while (!running.over) {
+        pollfd fds[2] = {{signals, POLLIN, 0}, {queue_fd, POLLIN, 0}};
+        if (poll(fds, 2, -1) < 0 && errno != EINTR) break;
+        take_signals(signals, running);
+        take_events(running);
+    }
+    // Whoever reads it may be slow; a signal ends the wait.
+    while (muster_agent_flush(running.agent, 100'000'000) == MUSTER_TIMEOUT) {
+        pollfd again{signals, POLLIN, 0};
+        if (poll(&again, 1, 0) > 0) break;
+    }
+    if (running.outcome.status != MUSTER_OK && running.outcome.status != MUSTER_E_CANCELED)
+        run::show_failure(running.options, running.agent, running.outcome);
+    return exit_status(running);
+}
+
+} // namespace
+
+int run_command(const Arguments &arguments) {
+    if (!arguments.empty() && (arguments[0] == "--help" || arguments[0] == "-h")) return fputs(run::help, stdout) < 0;
+    Options options;
+    if (const std::string why = run::read_options(arguments, options); !why.empty()) {
+        fprintf(stderr, "muster run: %s\nmuster run --help tells about the options.\n", why.c_str());
+        return 2;
+    }
+    const int signals = catch_signals();
+    muster_error error{};
+    muster_context *context = nullptr;
+    Running running{options};
+    int32_t queue_fd = -1;
+    if (muster_context_create(nullptr, &context, &error) != MUSTER_OK) return failed(error);
+    if (muster_queue_create(context, nullptr, &running.queue, &error) != MUSTER_OK) return failed(error);
+    muster_queue_fd(running.queue, &queue_fd);
+    muster_context_log(context, options.log_level, running.queue, 0);
+    if (start(options, context, running.queue, &running.agent, &error) != MUSTER_OK) return failed(error);
+    const int status = serve(running, queue_fd, signals);
+    muster_agent_release(running.agent);
+    muster_context_close(context, 1'000'000'000);
+    muster_queue_release(running.queue);
+    muster_context_release(context);
+    close(queue_fd);
+    return status;
+}

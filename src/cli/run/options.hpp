@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include "commands.hpp"
+
+#include <muster/agent.h>
+
+#include <optional>
+
+namespace run {
+
+// What `muster run` was told. The strings are kept here; config() points to them.
+struct Options {
+    std::vector<std::string> program;
+    uint32_t least_nodes = 1, most_nodes = 1, workers = 1;
+    uint32_t max_restarts = 0;
+    std::string rdzv, run_id, role = "default", local_address, log_dir, master_address;
+    std::optional<uint32_t> node_rank;
+    uint16_t master_port = 0;
+    bool standalone = false, reopen = false, no_guard = false, no_prefix = false;
+    int64_t grace_ns = 0, join_timeout_ns = 0, exit_timeout_ns = 0, last_call_ns = 0, keep_alive_ns = 0;
+    uint32_t redirects = 0, tee = 0; // muster_agent_output bits
+    int32_t log_level = MUSTER_LOG_WARN;
+
+    bool meets() const { return !rdzv.empty(); }
+};
+
+// What is wrong with the arguments; empty: nothing.
+std::string read_options(const Arguments &arguments, Options &options);
+
+extern const char help[];
+
+} // namespace run
