@@ -19,27 +19,76 @@ namespace muster {
 
 namespace {
 
-constexpr size_t head_bytes = 12;         // length (4), checksum (8)
+constexpr size_t head_bytes = 20;         // length (4), checksum of what follows (8), bytes known to be durable (8)
 constexpr size_t record_max = 32 << 20;   // longer ones are none
 constexpr uint64_t room_ahead = 32 << 20; // taken in advance; more than one record needs
 constexpr size_t file_buffer_bytes = 1 << 20;
 constexpr char end_of_snapshot[] = "end";
 
 // SipHash-2-4: told apart is what was torn by a crash, not what somebody has forged.
-uint64_t checksum(std::string_view record) noexcept {
+uint64_t checksum(const unsigned char *bytes, size_t size) noexcept {
     static const unsigned char key[crypto_shorthash_KEYBYTES] = "muster journal";
     unsigned char hash[crypto_shorthash_BYTES];
-    crypto_shorthash(hash, reinterpret_cast<const unsigned char *>(record.data()), record.size(), key);
+    crypto_shorthash(hash, bytes, size, key);
     return get_u64(hash);
 }
 
-void put(std::string &to, std::string_view record) {
-    unsigned char head[head_bytes];
+// `durable`: of the file it goes to.
+void put(std::string &to, std::string_view record, uint64_t durable) {
+    const size_t at = to.size();
+    to.resize(at + head_bytes + record.size());
+    auto *const head = reinterpret_cast<unsigned char *>(to.data() + at);
+    record.copy(to.data() + at + head_bytes, record.size());
     put_u32(head, static_cast<uint32_t>(record.size()));
-    put_u64(head + 4, checksum(record));
-    to.reserve(to.size() + head_bytes + record.size());
-    to.append(reinterpret_cast<const char *>(head), head_bytes).append(record);
+    put_u64(head + 12, durable);
+    put_u64(head + 4, checksum(head + 12, 8 + record.size()));
 }
+
+// A file of records that is read.
+class Records {
+  public:
+    explicit Records(const std::string &name) : file_(fopen(name.c_str(), "re"), fclose) {
+        struct stat about {};
+        if (file_ && fstat(fileno(file_.get()), &about) == 0) size_ = static_cast<uint64_t>(about.st_size);
+        if (file_) setvbuf(file_.get(), nullptr, _IOFBF, file_buffer_bytes);
+    }
+    bool open() const noexcept { return file_ != nullptr; }
+    uint64_t size() const noexcept { return size_; }
+
+    // The next record, if it is whole. Empty: it is not.
+    std::string next(uint64_t &durable) {
+        unsigned char head[12];
+        if (size_ - at_ < head_bytes || fread(head, 1, sizeof head, file_.get()) != sizeof head) return {};
+        const uint32_t size = get_u32(head);
+        if (size == 0 || size > record_max || size > size_ - at_ - head_bytes) return {};
+        std::string record(8 + size_t{size}, '\0');
+        const auto *const bytes = reinterpret_cast<const unsigned char *>(record.data());
+        if (fread(record.data(), 1, record.size(), file_.get()) != record.size() ||
+            checksum(bytes, record.size()) != get_u64(head + 4))
+            return {};
+        durable = get_u64(bytes);
+        at_ += head_bytes + size;
+        return record.erase(0, 8);
+    }
+    uint64_t at() const noexcept { return at_; }
+    bool at_end() const noexcept { return at_ == size_; }
+    // Does something further on say that this place was on the disk already? Then it is not what a crash has torn.
+    bool was_durable() {
+        const uint64_t place = at_;
+        for (uint64_t at = place + 1; at < size_; at++) {
+            uint64_t durable = 0;
+            at_ = at;
+            if (fseeko(file_.get(), static_cast<off_t>(at), SEEK_SET) != 0) break;
+            if (!next(durable).empty() && durable > place) return true;
+        }
+        at_ = place;
+        return false;
+    }
+
+  private:
+    const std::unique_ptr<FILE, int (*)(FILE *)> file_;
+    uint64_t size_ = 0, at_ = 0;
+};
 
 Error failed_at(const std::string &what, int why) {
     Error error = Error::from_errno(why, MUSTER_OK, "data folder %s", what.c_str());
@@ -117,7 +166,7 @@ Result<void> StoreJournal::read_all(const Reader &reader) {
     auto log = open_log(last, keep);
     if (!log) return log.error();
     log_ = std::move(*log);
-    file_begin_ = keep;
+    file_begin_ = log_offset_ = keep;
     return {};
 }
 
@@ -125,34 +174,19 @@ Result<void> StoreJournal::read_all(const Reader &reader) {
 // else the disk has lost something, and nobody should go on as if it had not.
 Result<uint64_t> StoreJournal::read_file(const std::string &name, bool last, const Reader &reader, bool &complete) {
     complete = false;
-    FILE *const file = fopen(name.c_str(), "re");
-    if (file == nullptr) return failed_at(name, errno);
-    const std::unique_ptr<FILE, int (*)(FILE *)> closing(file, fclose);
-    setvbuf(file, nullptr, _IOFBF, file_buffer_bytes);
-    uint64_t at = 0;
-    std::string record;
-    for (;;) {
-        unsigned char head[head_bytes];
-        const size_t got = fread(head, 1, head_bytes, file);
-        if (got == 0) return at;
-        const uint32_t size = got == head_bytes ? get_u32(head) : 0;
-        bool whole = got == head_bytes && size != 0 && size <= record_max;
-        if (whole) {
-            record.resize(size);
-            whole = fread(record.data(), 1, size, file) == size && checksum(record) == get_u64(head + 4);
-        }
-        if (!whole && last) return at;
-        if (!whole)
-            return Error::make(MUSTER_E_SYSTEM, "data folder %s: the record at byte %llu is damaged", name.c_str(),
-                               static_cast<unsigned long long>(at));
-        if (record == end_of_snapshot) {
-            complete = true;
-        } else if (!reader(record)) {
-            return Error::make(MUSTER_E_SYSTEM, "data folder %s: the record at byte %llu makes no sense", name.c_str(),
-                               static_cast<unsigned long long>(at));
-        }
-        at += head_bytes + size;
+    Records records(name);
+    if (!records.open()) return failed_at(name, errno);
+    while (!records.at_end()) {
+        const uint64_t at = records.at();
+        uint64_t durable = 0;
+        const std::string record = records.next(durable);
+        if (record.empty() && last && !records.was_durable()) return at;
+        if (record.empty() || (record != end_of_snapshot && !reader(record)))
+            return Error::make(MUSTER_E_SYSTEM, "data folder %s: the record at byte %llu %s", name.c_str(),
+                               static_cast<unsigned long long>(at), record.empty() ? "is damaged" : "makes no sense");
+        complete = record == end_of_snapshot;
     }
+    return records.at();
 }
 
 Result<Fd> StoreJournal::open_log(uint64_t generation, uint64_t keep) {
@@ -185,11 +219,12 @@ StoreJournal::~StoreJournal() {
 
 uint64_t StoreJournal::append(std::string_view record) {
     bool first = false;
+    const uint64_t so_far = durable(), in_file = so_far >= log_begin_ ? so_far - log_begin_ + log_offset_ : 0;
     {
         const std::lock_guard hold(lock_);
         std::string &to = next_log_ ? gathered_next_ : gathered_;
         first = to.empty();
-        put(to, record);
+        put(to, record, in_file);
     }
     appended_ += head_bytes + record.size();
     if (first) wake_.notify_one();
@@ -294,6 +329,7 @@ void StoreJournal::begin_snapshot(std::function<bool(std::string &record)> next)
     }
     generation_++;
     log_begin_ = appended_;
+    log_offset_ = 0;
     {
         const std::lock_guard hold(lock_);
         next_log_ = std::move(*log);
@@ -313,7 +349,7 @@ void StoreJournal::write_snapshot(uint64_t generation, const std::function<bool(
             record.clear();
             out.clear();
             more = next(record);
-            put(out, more ? std::string_view(record) : std::string_view(end_of_snapshot));
+            put(out, more ? std::string_view(record) : std::string_view(end_of_snapshot), 0);
             fine = fwrite(out.data(), 1, out.size(), file) == out.size();
             bytes += out.size();
         }

@@ -69,7 +69,8 @@ class StoreJournal {
     const bool sync_;
     Fd lock_file_, folder_fd_;
     uint64_t generation_ = 0, oldest_ = 0; // of the log that is written, and of the oldest file
-    uint64_t appended_ = 0, log_begin_ = 0;
+    uint64_t appended_ = 0;
+    uint64_t log_begin_ = 0, log_offset_ = 0; // where this log begins, and the bytes that were in it
     Progress progress_;
 
     std::mutex lock_; // guards the next group
