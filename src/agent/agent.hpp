@@ -68,6 +68,7 @@ class Agent final : public Object, public Listed<Agent> {
     Result<std::vector<Standing>> give_standings();
     Result<bool> finish(Error &why_not);
     bool round_lost() const noexcept;
+    Error end_of_job(const Error &own);
     Error leave(const Error &outcome);
     void tell_failure(const Error &failure, bool last);
     void hear(const muster_rendezvous_event &event);

@@ -35,6 +35,16 @@ std::string_view value_at(muster_store_result *result, uint64_t index) noexcept 
     return {static_cast<const char *>(entry.value), entry.value_bytes};
 }
 
+// Why a run was closed, as a join tells it: the job has succeeded, or failed with an exit code, or somebody else closed
+// it.
+Error read_end(Error closed) noexcept {
+    int code = 0;
+    const char *const reason = strstr(closed.message, "job failed (");
+    if (reason && sscanf(reason, failed, &code) == 1) closed.provider_code = code;
+    if (!strstr(closed.message, succeeded)) closed.status = MUSTER_E_ABORTED;
+    return closed;
+}
+
 std::string offer_key(size_t node) {
     return "agent/offer/" + std::to_string(node);
 }
@@ -103,12 +113,7 @@ Result<bool> Agent::join() {
         joined.status = MUSTER_E_STALE;
         return joined;
     }
-    if (const char *const reason = strstr(joined.message, "job failed (")) {
-        int code = 1;
-        joined.provider_code = sscanf(reason, failed, &code) == 1 ? code : 1;
-    }
-    if (strstr(joined.message, succeeded) == nullptr) joined.status = MUSTER_E_ABORTED;
-    return joined;
+    return read_end(joined);
 }
 
 // What the agents of a round tell each other.
@@ -199,6 +204,15 @@ void Agent::tell_failure(const Error &failure, bool last) {
     const std::string text(reason, static_cast<size_t>(begin) + size);
     if (last) ask(MUSTER_RENDEZVOUS_CLOSE, text, farewell_ns, false);
     ask(MUSTER_RENDEZVOUS_ABORT, text, farewell_ns, false);
+}
+
+// Of several nodes that saw the last failure at one time the one that closed the run was first: that is the job's end.
+Error Agent::end_of_job(const Error &own) {
+    if (!nodes_) return own;
+    const Error end = ask(MUSTER_RENDEZVOUS_JOIN, "", farewell_ns, true);
+    const Error told = read_end(end);
+    const bool others = end.status == MUSTER_E_CLOSED && told.provider_code != 0 && !strstr(end.message, own.message);
+    return others ? told : own;
 }
 
 // All workers of this node have succeeded. True: those of the other nodes, too.

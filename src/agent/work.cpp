@@ -48,7 +48,7 @@ Error Agent::work() {
         if (!started) return leave(started.error());
         if (failed != nullptr) {
             change = failure_error(*failed);
-            if (last) return leave(change);
+            if (last) return leave(end_of_job(change));
             standing_.restarts++;
         } else if (round_lost()) {
             change = lost_.why;

@@ -322,6 +322,17 @@ static void test_who_ignores_the_signal_is_killed(void **state) {
     muster_agent_release(agent);
 }
 
+static void test_who_is_suspended_hears_the_signal(void **state) {
+    fixture *f = *state;
+    muster_agent *agent =
+        run_shell(f, 2, 0,
+                  "[ $RANK = 0 ] && { echo $$ > $T/pid; kill -STOP $$; sleep 1000; }; "
+                  "while ! grep -qs 'State:.T' /proc/$(cat $T/pid)/status; do sleep 0.01; done; exit 1");
+    assert_int_equal(end_of(agent).rank, 1);
+    assert_int_equal(worker_of(agent, 0).exit.value, SIGTERM); // and not SIGKILL, 30 seconds later
+    muster_agent_release(agent);
+}
+
 static void test_what_a_worker_leaves_in_its_group_ends_with_it(void **state) {
     fixture *f = *state;
     muster_agent *agent = run_shell(f, 1, 0, "sleep 1000 & echo $! > $T/left; exit 0");
@@ -734,6 +745,7 @@ int main(int count, char **arguments) {
         TEST(test_restarts_are_counted_and_end),
         TEST(test_a_restart_may_help),
         TEST(test_who_ignores_the_signal_is_killed),
+        TEST(test_who_is_suspended_hears_the_signal),
         TEST(test_what_a_worker_leaves_in_its_group_ends_with_it),
         TEST(test_error_files_are_read_back),
         TEST(test_temporary_files_go_and_others_stay),

@@ -249,7 +249,8 @@ static void test_a_second_interrupt_kills(void **state) {
 static void test_killed_it_leaves_nothing_behind(void **state) {
     (void)state;
     command c;
-    RUN(&c, "--nproc-per-node", "2", "sh", "-c", "setsid sleep 1000 & echo left$RANK=$! pid$RANK=$$; exec sleep 1000");
+    RUN(&c, "--nproc-per-node", "2", "sh", "-c",
+        "setsid sleep 1000 & echo left$RANK=$! pid$RANK=$$; exec env -i sleep 1000");
     await_text(&c, "pid0=");
     await_text(&c, "pid1=");
     await_text(&c, "left1=");
@@ -272,6 +273,17 @@ static muster_store_server *open_server(char *url, size_t room) {
     assert_int_equal(muster_store_server_address(server, url, room - 10, &bytes), MUSTER_OK);
     memcpy(url + bytes, strchr(url, '?') ? "&host=no" : "?host=no", 9);
     return server;
+}
+
+// At which nobody listens just now.
+static int free_port(void) {
+    const int held = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof at;
+    assert_int_equal(bind(held, (struct sockaddr *)&at, size), 0);
+    assert_int_equal(getsockname(held, (struct sockaddr *)&at, &size), 0);
+    close(held);
+    return ntohs(at.sin_port);
 }
 
 #define RANKS "echo rank=$RANK/$WORLD_SIZE pid=$$; "
@@ -316,6 +328,88 @@ static void test_nodes_come_and_die(void **state) {
     muster_store_server_release(server);
 }
 
+// One node is done when the other, which is not, is killed: there is work left, and another round for it.
+static void test_who_is_done_goes_on_for_one_that_died(void **state) {
+    (void)state;
+    char url[512];
+    muster_store_server *server = open_server(url, sizeof url);
+    static command nodes[2];
+    for (int i = 0; i < 2; i++)
+        RUN(&nodes[i], "--nnodes", "1:2", "--last-call", "1", "--rdzv", url, "--run-id", "rest", "sh", "-c",
+            RANKS "[ $RANK/$WORLD_SIZE = 0/2 ] || " WAIT_FOR_GO);
+    for (int i = 0; i < 2; i++) await_text(&nodes[i], "/2 pid=");
+    const int done = strstr(nodes[0].text, "rank=0/2 ") ? 0 : 1;
+    await_gone(pid_behind(&nodes[done], "pid="));
+    assert_int_equal(muster_process_kill(nodes[1 - done].process, SIGKILL), MUSTER_OK);
+    await_text(&nodes[done], "rank=0/1 ");
+    let_go();
+    expect_end(&nodes[done], 0);
+    expect_end(&nodes[1 - done], 256 + SIGKILL);
+    muster_store_server_close(server, SECOND);
+    muster_store_server_release(server);
+}
+
+// A node that hangs is done without; when it goes on it learns that, and is let in again.
+static void test_a_node_that_hangs_comes_back(void **state) {
+    (void)state;
+    char url[512];
+    muster_store_server *server = open_server(url, sizeof url);
+    static command nodes[2];
+    for (int i = 0; i < 2; i++)
+        RUN(&nodes[i], "--nnodes", "1:2", "--last-call", "1", "--keep-alive", "0.2", "--rdzv", url, "--run-id", "hang",
+            "sh", "-c", RANKS WAIT_FOR_GO);
+    for (int i = 0; i < 2; i++) await_text(&nodes[i], "/2 pid=");
+    for (int i = 0; i < 2; i++) forget_text(&nodes[i]);
+    const pid_t slow = muster_process_pid(nodes[1].process);
+    assert_int_equal(kill(slow, SIGSTOP), 0);
+    await_text(&nodes[0], "rank=0/1 ");
+    forget_text(&nodes[0]);
+    assert_int_equal(kill(slow, SIGCONT), 0);
+    await_text(&nodes[1], "taken for dead");
+    await_text(&nodes[0], "/2 pid=");
+    await_text(&nodes[1], "/2 pid=");
+    let_go();
+    for (int i = 0; i < 2; i++) expect_end(&nodes[i], 0);
+    muster_store_server_close(server, SECOND);
+    muster_store_server_release(server);
+}
+
+// Whoever serves the store is killed: the others are told, and their workers end.
+static void test_a_lost_store_ends_the_job(void **state) {
+    (void)state;
+    char url[64];
+    static command nodes[2];
+    snprintf(url, sizeof url, "tcp://127.0.0.1:%d", free_port());
+    for (int i = 0; i < 2; i++) {
+        RUN(&nodes[i], "--nnodes", "2", "--rdzv", url, "--run-id", "lost", "sh", "-c", RANKS "exec sleep 1000");
+        if (i == 0) await_text(&nodes[0], "1 missing"); // it serves
+    }
+    for (int i = 0; i < 2; i++) await_text(&nodes[i], "/2 pid=");
+    assert_int_equal(muster_process_kill(nodes[0].process, SIGKILL), MUSTER_OK);
+    expect_end(&nodes[0], 256 + SIGKILL);
+    expect_end(&nodes[1], 1);
+    expect_text(&nodes[1], "is gone");
+    for (int i = 0; i < 2; i++) await_gone(pid_behind(&nodes[i], "pid="));
+}
+
+// Both nodes fail of the same cause, each in its own way: all agree on which was first.
+static void test_all_nodes_end_with_one_status(void **state) {
+    (void)state;
+    char url[512];
+    muster_store_server *server = open_server(url, sizeof url);
+    static command nodes[2];
+    for (int i = 0; i < 2; i++)
+        RUN(&nodes[i], "--nnodes", "2", "--rdzv", url, "--run-id", "both", "sh", "-c",
+            RANKS WAIT_FOR_GO "; exit $((20 + RANK))");
+    for (int i = 0; i < 2; i++) await_text(&nodes[i], "/2 pid=");
+    let_go();
+    const int first = end_of(&nodes[0]);
+    assert_in_range(first, 20, 21);
+    expect_end(&nodes[1], first);
+    muster_store_server_close(server, SECOND);
+    muster_store_server_release(server);
+}
+
 static void test_a_failure_ends_all_nodes_with_its_status(void **state) {
     (void)state;
     char url[512];
@@ -338,17 +432,11 @@ static void test_a_failure_ends_all_nodes_with_its_status(void **state) {
     muster_store_server_release(server);
 }
 
-// One of the nodes serves the store, at a port that nobody else has.
+// One of the nodes serves the store.
 static void test_a_node_serves_the_store(void **state) {
     (void)state;
-    const int held = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof at;
-    assert_int_equal(bind(held, (struct sockaddr *)&at, size), 0);
-    assert_int_equal(getsockname(held, (struct sockaddr *)&at, &size), 0);
-    close(held);
     char url[64];
-    snprintf(url, sizeof url, "tcp://127.0.0.1:%d", ntohs(at.sin_port));
+    snprintf(url, sizeof url, "tcp://127.0.0.1:%d", free_port());
     static command nodes[3];
     for (int i = 0; i < 3; i++)
         RUN(&nodes[i], "--nnodes", "3", "--nproc-per-node", "2", "--rdzv", url, "--run-id", "self", "sh", "-c", RANKS);
@@ -398,6 +486,10 @@ int main(int count, char **arguments) {
         TEST(test_a_second_interrupt_kills),
         TEST(test_killed_it_leaves_nothing_behind),
         TEST(test_nodes_come_and_die),
+        TEST(test_who_is_done_goes_on_for_one_that_died),
+        TEST(test_a_node_that_hangs_comes_back),
+        TEST(test_a_lost_store_ends_the_job),
+        TEST(test_all_nodes_end_with_one_status),
         TEST(test_a_failure_ends_all_nodes_with_its_status),
         TEST(test_a_node_serves_the_store),
         TEST(test_too_few_nodes_are_told),
