@@ -8,14 +8,13 @@
  * is known to be dead gets a place; when nothing more happens nobody waits who could be in a round. -DMUTANT=n breaks
  * one rule, and must be caught:
  *   1  the record of the round is not tied to the version of the leader's key
- *   2  the record of the round is not tied to its own version, as the leader has seen it
- *   3  places are not tied to the leases of their members
- *   4  a round begins though somebody is in the last one
- *   5  a place counts before the record of its round is there
- *   6  places are tied neither to the leader's key nor to the version of the round: late ones count
- *   7  who finds its place in an aborted round does not ask anew
- *   8  nobody leads after the leader
- *   9  an aborted round is still waited for
+ *   2  places are not tied to the leases of their members
+ *   3  a round begins though somebody is in the last one
+ *   4  a place counts before the record of its round is there
+ *   5  places are tied neither to the leader's key nor to the version of the round: late ones count
+ *   6  who finds its place in an aborted round does not ask anew
+ *   7  nobody leads after the leader
+ *   8  an aborted round is still waited for
  */
 #ifndef MUTANT
 #define MUTANT 0
@@ -44,7 +43,7 @@ byte attempts = 0, leases = 0, troubles = TROUBLES; /* leases that run out, deat
 
 #define is_in(k) (place_attempt[k] == attempt && attempt != 0 && !aborted && place_ticket[k] == record[k] && record[k] != 0)
 #define is_void(k) (place_attempt[k] == attempt && attempt != 0 && aborted && place_ticket[k] == record[k])
-#define stays(k) (is_in(k) || (MUTANT == 9 && is_void(k)))
+#define stays(k) (is_in(k) || (MUTANT == 8 && is_void(k)))
 #define may_seek(k) (record[k] != 0 && !is_in(k) && !is_void(k))
 
 inline rest() { /* one value for what does not matter */
@@ -90,7 +89,7 @@ end:
             lease[i] = leases;
             record[i] = ticket }
     :: atomic { !dead[i] && seeks[i] && lease[i] != 0 && place_ticket[i] == ticket && place_attempt[i] != 0 &&
-                ((place_attempt[i] == attempt && !aborted) || MUTANT == 5) -> /* is in */
+                ((place_attempt[i] == attempt && !aborted) || MUTANT == 4) -> /* is in */
             assert(place_attempt[i] == attempt_of[round]);
             seeks[i] = false;
             in[i] = place_attempt[i];
@@ -98,7 +97,7 @@ end:
             all(k)
                 assert(k == i || in[k] != in[i] || rank[k] != rank[i]);
             next(k) }
-    :: atomic { !dead[i] && seeks[i] && lease[i] != 0 && is_void(i) && place_ticket[i] == ticket && MUTANT != 7 ->
+    :: atomic { !dead[i] && seeks[i] && lease[i] != 0 && is_void(i) && place_ticket[i] == ticket && MUTANT != 6 ->
             ticket++;
             record[i] = ticket }
     :: atomic { !dead[i] && in[i] != 0 && in[i] == attempt && !aborted && troubles > 0 ->
@@ -106,7 +105,7 @@ end:
             aborted = true;
             round_version++;
             in[i] = 0 }
-    :: atomic { !dead[i] && term == 0 && leader == 0 && record[i] != 0 && !(MUTANT == 8 && leader_version > 0) ->
+    :: atomic { !dead[i] && term == 0 && leader == 0 && record[i] != 0 && !(MUTANT == 7 && leader_version > 0) ->
             leader = i + 1;
             leader_version++;
             term = leader_version }
@@ -114,7 +113,7 @@ end:
             term = 0;
             rest() }
     :: atomic { !dead[i] && term != 0 && stage == 0 && may_seek(0) + may_seek(1) + may_seek(2) >= MIN &&
-                (!stays(0) && !stays(1) && !stays(2) || MUTANT == 4) -> /* sees who is there */
+                (!stays(0) && !stays(1) && !stays(2) || MUTANT == 3) -> /* sees who is there */
             all(k)
                 seen[k] = 0;
                 if
@@ -127,12 +126,12 @@ end:
     :: atomic { stage == 1 -> /* the places; sent, so done or not also if it has died */
             stage = 2;
             if
-            :: MUTANT != 6 && (leader_version != term || leader == 0 || round_version != seen_round) -> stage = 0
+            :: MUTANT != 5 && (leader_version != term || leader == 0 || round_version != seen_round) -> stage = 0
             :: else
             fi;
             all(k)
                 if
-                :: seen[k] != 0 && lease[k] != seen_lease[k] && MUTANT != 3 -> stage = 0
+                :: seen[k] != 0 && lease[k] != seen_lease[k] && MUTANT != 2 -> stage = 0
                 :: else
                 fi;
             next(k);
@@ -156,9 +155,10 @@ end:
             fi }
     :: atomic { stage == 2 -> /* the record of the round */
             if
-            :: (leader_version == term && leader != 0 || MUTANT == 1) && (round_version == seen_round || MUTANT == 2) ->
-                all(k) /* whoever was in has gone */
+            :: (leader_version == term && leader != 0 || MUTANT == 1) && round_version == seen_round ->
+                all(k) /* whoever was in has gone, and whoever gets a place has it */
                     assert(!(is_in(k) && in[k] == attempt && !dead[k]));
+                    assert(seen[k] == 0 || lease[k] != seen_lease[k] || place_attempt[k] == mine);
                 next(k);
                 assert(round == 0 || attempt_of[round] == attempt);
                 round++;
