@@ -392,20 +392,28 @@ static void test_a_lost_store_ends_the_job(void **state) {
     for (int i = 0; i < 2; i++) await_gone(pid_behind(&nodes[i], "pid="));
 }
 
-// Both nodes fail of the same cause, each in its own way: all agree on which was first.
+// Both nodes fail of the same cause at the same time, each in its own way: both agree on which was first.
 static void test_all_nodes_end_with_one_status(void **state) {
     (void)state;
-    char url[512];
+    char url[512], gate[128];
     muster_store_server *server = open_server(url, sizeof url);
-    static command nodes[2];
-    for (int i = 0; i < 2; i++)
-        RUN(&nodes[i], "--nnodes", "2", "--rdzv", url, "--run-id", "both", "sh", "-c",
-            RANKS WAIT_FOR_GO "; exit $((20 + RANK))");
-    for (int i = 0; i < 2; i++) await_text(&nodes[i], "/2 pid=");
-    let_go();
-    const int first = end_of(&nodes[0]);
-    assert_in_range(first, 20, 21);
-    expect_end(&nodes[1], first);
+    for (int round = 0; round < 5; round++) {
+        static command nodes[2];
+        char run_id[16];
+        snprintf(run_id, sizeof run_id, "both%d", round);
+        snprintf(gate, sizeof gate, "%s/%s", folder, run_id);
+        assert_int_equal(mkfifo(gate, 0600), 0);
+        const int held = open(gate, O_RDWR | O_CLOEXEC);
+        for (int i = 0; i < 2; i++)
+            RUN(&nodes[i], "--nnodes", "2", "--rdzv", url, "--run-id", run_id, "sh", "-c",
+                RANKS "read x < $T/$MUSTER_RUN_ID; exit $((20 + RANK))");
+        for (int i = 0; i < 2; i++) await_text(&nodes[i], "/2 pid=");
+        assert_int_equal(write(held, "\n\n", 2), 2); // a line for each
+        const int first = end_of(&nodes[0]);
+        assert_in_range(first, 20, 21);
+        expect_end(&nodes[1], first);
+        close(held);
+    }
     muster_store_server_close(server, SECOND);
     muster_store_server_release(server);
 }
