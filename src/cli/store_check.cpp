@@ -19,6 +19,7 @@ constexpr char help[] =
     "has to be refused. Status 0: every promise was kept, 1: one was not, 2: it could not begin.\n"
     "\n"
     "  <url>            the store; each @ in it becomes a name of this run: memory:@, etcd://127.0.0.1:2379/@,\n"
+    "                   file:///@ (a file in TMPDIR),\n"
     "                   relay:<url> (a store that this program serves itself, on top of another)\n"
     "  --serve          starts a server at the URL first, in a context of its own: tcp://127.0.0.1:0, unix:///@\n"
     "  --plugin <file>  loads a plug-in first; found by name otherwise, in MUSTER_PLUGIN_PATH\n"
@@ -101,12 +102,12 @@ struct Wanted {
 int run_all(const Wanted &wanted) {
     setvbuf(stdout, nullptr, _IOLBF, 0);
     const std::string run_name = "check-" + std::to_string(getpid()) + "-" + std::to_string(time(nullptr));
+    // A path is one in TMPDIR.
     const char *const tmp = getenv("TMPDIR");
+    const std::string path = (tmp != nullptr ? tmp : "/tmp") + ("/" + run_name);
     std::string own = wanted.url;
-    const std::string name =
-        own.starts_with("unix:///@") ? (tmp != nullptr ? tmp : "/tmp") + ("/" + run_name) : run_name;
-    if (own.starts_with("unix:///@")) own.replace(7, 2, "@");
-    for (size_t at = own.find('@'); at != std::string::npos; at = own.find('@', at)) own.replace(at, 1, name);
+    if (const size_t at = own.find(":///@"); at != std::string::npos) own.replace(at + 3, 2, path);
+    for (size_t at = own.find('@'); at != std::string::npos; at = own.find('@', at)) own.replace(at, 1, run_name);
     printf("TAP version 13\n# store-check %s\n", own.c_str());
     muster_context *context = nullptr;
     muster_store *store = nullptr;
@@ -137,6 +138,7 @@ int run_all(const Wanted &wanted) {
         check::expect(muster_context_close(context, check::patience), MUSTER_OK, "closing the context");
         relay.reset();
         muster_context_release(context);
+        if (own.starts_with("file://" + path)) unlink(path.c_str());
     } catch (const check::Failed &why) {
         printf("Bail out! %s\n", why.text.c_str());
         return 2;

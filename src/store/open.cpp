@@ -13,6 +13,7 @@ struct StoreKind {
 };
 constexpr StoreKind kinds[] = {
     {"memory", open_memory_store},
+    {"file", open_file_store},
     {"tcp", open_remote_store},
     {"unix", open_remote_store},
 };

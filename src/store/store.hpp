@@ -126,6 +126,7 @@ class StoreLease final : public Object {
 
 // By scheme; open.cpp has the table.
 Result<Ref<StoreBackend>> open_memory_store(const StoreOpening &opening); // memory: and memory:name
+Result<Ref<StoreBackend>> open_file_store(const StoreOpening &opening);   // file:///path
 Result<Ref<StoreBackend>> open_served_store(const StoreOpening &opening); // of the host, or of a plug-in
 bool builtin_store(std::string_view scheme) noexcept;
 Result<Ref<StoreBackend>> open_remote_store(const StoreOpening &opening); // tcp://, unix://

@@ -29,6 +29,15 @@ void StoreTable::submit(StoreWaiter &who, List<StoreWaiter> &over) noexcept {
     over.push_back(who);
 }
 
+bool StoreTable::do_now(StoreWaiter &who) noexcept {
+    List<StoreWaiter> over;
+    submit(who, over);
+    const bool hangs = withdraw(who);
+    while (over.pop_front() != nullptr) {
+    }
+    return !hangs;
+}
+
 bool StoreTable::withdraw(StoreWaiter &who) noexcept {
     if (who.at_ == nullptr) return false;
     take_down(who);
@@ -276,6 +285,21 @@ std::string StoreTable::missing(const StoreRequest &request) const {
     }
     if (all.size() > most) text += " and " + std::to_string(all.size() - most) + " more";
     return text;
+}
+
+// ---- copies
+// ----------------------------------------------------------------------------------------------------------
+
+void StoreTable::restore(std::string_view key, std::string_view value, uint64_t version) {
+    Record &record = keys_[std::string(key)];
+    if (record.value) bytes_ -= Changes::bytes_of(key, *record.value);
+    record = {Blob::make(value), version, 0};
+    bytes_ += Changes::bytes_of(key, *record.value);
+}
+
+void StoreTable::restored(uint64_t revision) noexcept {
+    revision_ = revision;
+    log_.forget_all(revision);
 }
 
 } // namespace muster

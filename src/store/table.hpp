@@ -49,6 +49,9 @@ class StoreTable {
 
     // Tries a request: it is over, or hangs. `over` gets it, and those it has let go on.
     void submit(StoreWaiter &who, List<StoreWaiter> &over) noexcept;
+    // The same for a request that is not to wait. False: it would have had to, and nothing was done. There is nobody
+    // else who waits.
+    bool do_now(StoreWaiter &who) noexcept;
     // Forgets a request that hangs. False: it is over.
     bool withdraw(StoreWaiter &who) noexcept;
     // Keys go with their lease. Times are of one clock that never goes back; INT64_MAX: for ever.
@@ -80,6 +83,15 @@ class StoreTable {
 
     // What the request lacks, for people: `"a", "b" and 3 more`.
     std::string missing(const StoreRequest &request) const;
+
+    // For whoever keeps a copy elsewhere: what the table holds, key by key, and back. Only while nobody waits, and
+    // there are no queues and leases.
+    template <class Visit>
+    void visit(Visit &&visit) const {
+        for (const auto &[key, record] : keys_) visit(key, record.value->bytes(), record.version);
+    }
+    void restore(std::string_view key, std::string_view value, uint64_t version);
+    void restored(uint64_t revision) noexcept; // what was changed before is not remembered
 
     uint64_t revision() const noexcept { return revision_; }
     uint64_t bytes() const noexcept { return bytes_; }
