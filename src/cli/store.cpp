@@ -166,7 +166,10 @@ int store_command(const Arguments &arguments) {
     muster_queue *log = nullptr;
     muster_store_server *server = nullptr;
     int32_t log_fd = -1;
-    if (muster_context_create(nullptr, &context, &error) != MUSTER_OK) return failed(error);
+    muster_context_config config;
+    muster_config_init(&config, sizeof config);
+    config.max_unauthenticated = 4096; // a whole job may come at once
+    if (muster_context_create(&config, &context, &error) != MUSTER_OK) return failed(error);
     if (muster_queue_create(context, nullptr, &log, &error) != MUSTER_OK) return failed(error);
     muster_queue_fd(log, &log_fd);
     muster_context_log(context, options.log_level, log, 0);

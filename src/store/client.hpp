@@ -111,7 +111,8 @@ class StoreClient final : public Object, private Pollable, private SocketTaker, 
     // under rx
     RecordReader reader_;
     Bell bell_; // its epoll holds the socket
-    bool hung_up_ = false, looked_ = false;
+    bool hung_up_ = false;
+    bool drained_ = false; // the last look left nothing in the socket: what comes raises an edge
 
     std::atomic<int> bell_event_{-1};                // seq_cst: set while a thread sleeps on the socket
     std::atomic<bool> broken_{false};                // seq_cst: the connection is to be given up

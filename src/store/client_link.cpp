@@ -106,7 +106,7 @@ void StoreClient::take(ProvedSocket socket) noexcept {
         const std::lock_guard hold(lock_);
         attempt_.reset();
         broken_.store(false, std::memory_order_seq_cst);
-        hung_up_ = looked_ = false;
+        hung_up_ = drained_ = false;
         reader_.start(socket.agreed);
         writer_.start(socket.agreed);
         put_hello(writer_.plain(), session_, was_open_);

@@ -17,6 +17,7 @@ constexpr size_t stack_bytes = 16 * 1024; // what a host's thread receives into
 // 1: bytes came; 0: there are none; -1: the connection is no more.
 int StoreClient::receive_once(unsigned char *staging, size_t size) noexcept {
     const ssize_t n = uncancelled::receive(fd_.get(), staging, size, MSG_DONTWAIT);
+    drained_ = n < static_cast<ssize_t>(size);
     if (n < 0 && errno == EINTR) return 1;
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return 0;
     if (n <= 0) {
@@ -131,8 +132,7 @@ Status StoreClient::sleep_on_socket(Signal &signal, uint32_t seen, Deadline &dea
             return MUSTER_AGAIN;
         }
         bell_ = *bell;
-        hung_up_ = false;
-        looked_ = false;
+        hung_up_ = drained_ = false;
     }
     {
         const std::lock_guard hold(lock_);
@@ -141,13 +141,11 @@ Status StoreClient::sleep_on_socket(Signal &signal, uint32_t seen, Deadline &dea
     }
     visits_.store(visits_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     unsigned char staging[stack_bytes];
-    bool look = !looked_ || hung_up_; // else what comes raises an edge
+    bool look = !drained_ || hung_up_; // else what comes raises an edge
     for (;;) {
-        while (look) {
-            const int got = receive_once(staging, sizeof staging);
+        for (int got = 1; look && got > 0 && signal.seen() == seen; look = !drained_ || hung_up_) {
+            got = receive_once(staging, sizeof staging);
             if (got < 0) return MUSTER_OK;
-            looked_ = got == 0;
-            if (got == 0 || signal.seen() != seen) break;
         }
         if (signal.seen() != seen) return MUSTER_OK;
         // seq_cst: pairs with wake_reader(), which comes behind the change of the signal; one of us sees the other.

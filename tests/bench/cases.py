@@ -2,7 +2,11 @@
 """What is measured: groups of cases, each with Muster's program and those of its peers."""
 
 import collections
+import importlib.util
 import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
 
 # better: "low" or "high". value: which line of a program's output. muster: None for what is only told.
 # scale: percent of the usual count of messages.
@@ -192,6 +196,32 @@ def mpi():
                        [("Open MPI vader", MPI + command("mpi", "latency", mode="idle"))])
 
 
+def store():
+    def load(what, **more):
+        return ["store", "--what", what] + [word for key, value in more.items() for word in (f"--{key}", str(value))]
+
+    def peers(op, clients, **more):
+        yield "epoll echo", load("sync", over="echo", clients=clients, **more)
+        if importlib.util.find_spec("torch"):
+            yield "torch TCPStore", [sys.executable, os.path.join(HERE, "torch_store.py"), "--op", op, "--clients",
+                                     str(clients)] + [w for k, v in more.items() for w in (f"--{k}", str(v))]
+
+    for clients in (1, 64):
+        for op in ("add", "get", "set"):
+            others = list(peers(op, clients)) if op != "set" else [("epoll echo", load("sync", over="echo", clients=clients))]
+            mine = load("sync", op=op, clients=clients)
+            yield Case("store", f"{op}, {clients} clients", "operations", "1/s", "high", "rate", mine, others)
+            yield Case("store", f"{op}, {clients} clients", "99th percentile", "us", "low", "p99_us", mine, others)
+    yield Case("store", "set, pipelined", "operations", "1/s", "high", "rate", load("pipelined", op="set"), [])
+    yield Case("store", "get, pipelined", "operations", "1/s", "high", "rate", load("pipelined", op="get"), [])
+    yield Case("store", "add, 1 busy beside 4000 idle", "operations", "1/s", "high", "rate",
+               load("sync", op="add", idle=4000),
+               [("itself alone", load("sync", op="add"))] + [p for p in peers("add", 1, idle=4000) if p[0] != "epoll echo"])
+    yield Case("store", "1000 clients of one process", "until connected", "ms", "low", "ms", load("connect", clients=1000),
+               [("epoll echo", load("connect", over="echo", clients=1000))])
+    yield Case("store", "an idle client", "server's memory", "bytes", "low", "bytes", load("memory", clients=4000), [])
+
+
 GROUPS = {
     "limits": limits,
     "stream": stream,
@@ -200,6 +230,7 @@ GROUPS = {
     "unix": lambda: socket_group("unix"),
     "star": star,
     "mpi": mpi,
+    "store": store,
 }
 
 

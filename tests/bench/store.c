@@ -54,7 +54,10 @@ static void serve_muster(void) {
     muster_store_server *server;
     muster_error error = {0};
     size_t bytes;
-    check(muster_context_create(NULL, &context, &error), &error, "context");
+    muster_context_config config;
+    muster_config_init(&config, sizeof config);
+    config.max_unauthenticated = 4096; /* as muster store does */
+    check(muster_context_create(&config, &context, &error), &error, "context");
     check(muster_store_server_open(context, "tcp://127.0.0.1:0", 17, NULL, &server, &error), &error, "server");
     check(muster_store_server_address(server, all->url, sizeof all->url, &bytes), &error, "address");
     atomic_store(&all->ready, 1);
