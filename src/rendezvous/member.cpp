@@ -19,6 +19,10 @@ void Member::open_events() noexcept {
     if (settings.queue) settings.queue->attach(*this, settings.tag);
 }
 
+void Member::leave_queue() noexcept {
+    if (settings.queue && !forked()) settings.queue->detach(*this);
+}
+
 // From the end of the context on, or from a destructor.
 void Member::close_events() noexcept {
     {

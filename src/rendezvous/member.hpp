@@ -45,9 +45,10 @@ class Member : public Object, private Source {
 
     void open_events() noexcept; // once
     void close_events() noexcept;
+    void leave_queue() noexcept; // nothing of it is told there any more
 
   protected:
-    ~Member() override = default;
+    ~Member() override { leave_queue(); }
     void tell(const muster_rendezvous_event &event) noexcept;
     void set_state(const muster_rendezvous_state &state) noexcept;
 
@@ -74,7 +75,9 @@ class Rendezvous final : public Object {
 
   private:
     ~Rendezvous() override {
-        if (!member_->forked()) member_->released();
+        if (member_->forked()) return;
+        member_->leave_queue();
+        member_->released();
     }
     const Ref<Member> member_;
 };
