@@ -199,9 +199,10 @@ Result<size_t> FileLog::apply(std::string_view bytes, bool last) {
             const size_t length = body.size() < 12 ? body.size() : get_u32(bytes_at(body, 8));
             if (body.size() < 12 || length > store_key_max || body.size() - 12 < length)
                 return wrong("a record of a key that is none", end_ + at);
-            table_->restore(body.substr(12, length), body.substr(12 + length), get_u64(bytes_at(body, 0)));
+            table_->put_back({std::string(body.substr(12, length)), Blob::make(body.substr(12 + length)),
+                              get_u64(bytes_at(body, 0)), 0});
         } else if (head.type == record_of_revision) {
-            table_->restored(head.number);
+            table_->put_back(head.number, 0);
         } else {
             uint64_t floor = 0;
             uint32_t prefix = 0;
@@ -271,13 +272,14 @@ Result<void> FileLog::tidy() {
         if (bytes.size() > piece_bytes) flush();
     };
     add_header(bytes, most_bytes_);
-    table_->visit([&](std::string_view key, std::string_view value, uint64_t version) {
+    const StoreTable::Image image = table_->image();
+    for (const StoreTable::Image::Key &one : image.keys) {
         unsigned char front[12];
-        put_u64(front, version);
-        put_u32(front + 8, static_cast<uint32_t>(key.size()));
+        put_u64(front, one.version);
+        put_u32(front + 8, static_cast<uint32_t>(one.key.size()));
         std::string body(reinterpret_cast<const char *>(front), sizeof front);
-        add(record_of_key, 0, body.append(key).append(value));
-    });
+        add(record_of_key, 0, body.append(one.key).append(one.value->bytes()));
+    }
     add(record_of_revision, table_->revision(), {});
     flush();
     if (how && fsync(file.get()) != 0) how = Error::from_errno(errno, MUSTER_OK, "store file://%s", beside.c_str());

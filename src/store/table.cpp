@@ -287,19 +287,4 @@ std::string StoreTable::missing(const StoreRequest &request) const {
     return text;
 }
 
-// ---- copies
-// ----------------------------------------------------------------------------------------------------------
-
-void StoreTable::restore(std::string_view key, std::string_view value, uint64_t version) {
-    Record &record = keys_[std::string(key)];
-    if (record.value) bytes_ -= Changes::bytes_of(key, *record.value);
-    record = {Blob::make(value), version, 0};
-    bytes_ += Changes::bytes_of(key, *record.value);
-}
-
-void StoreTable::restored(uint64_t revision) noexcept {
-    revision_ = revision;
-    log_.forget_all(revision);
-}
-
 } // namespace muster

@@ -84,15 +84,6 @@ class StoreTable {
     // What the request lacks, for people: `"a", "b" and 3 more`.
     std::string missing(const StoreRequest &request) const;
 
-    // For whoever keeps a copy elsewhere: what the table holds, key by key, and back. Only while nobody waits, and
-    // there are no queues and leases.
-    template <class Visit>
-    void visit(Visit &&visit) const {
-        for (const auto &[key, record] : keys_) visit(key, record.value->bytes(), record.version);
-    }
-    void restore(std::string_view key, std::string_view value, uint64_t version);
-    void restored(uint64_t revision) noexcept; // what was changed before is not remembered
-
     uint64_t revision() const noexcept { return revision_; }
     uint64_t bytes() const noexcept { return bytes_; }
     size_t keys() const noexcept { return keys_.size(); }
