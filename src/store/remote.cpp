@@ -57,7 +57,7 @@ Result<RemoteUrl> read_url(const StoreOpening &opening) {
         const std::string_view one = left.substr(0, left.find('&'));
         left.remove_prefix(std::min(left.size(), one.size() + 1));
         if (!one.starts_with("host=")) {
-            options += (options.empty() ? "?" : "&") + std::string(one);
+            options.append(options.empty() ? "?" : "&").append(one);
             continue;
         }
         const std::string_view value = one.substr(5);
