@@ -27,6 +27,7 @@ struct Writing {
 
 std::vector<const char *> pointers(const std::vector<std::string> &list) {
     std::vector<const char *> all;
+    all.reserve(list.size() + 1);
     for (const std::string &one : list) all.push_back(one.c_str());
     all.push_back(nullptr);
     return all;
