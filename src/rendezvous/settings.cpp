@@ -26,14 +26,14 @@ Result<std::string_view> view(const char *what, const void *data, uint64_t size,
 
 Result<RendezvousSettings> RendezvousSettings::read(const muster_rendezvous_config &config) {
     RendezvousSettings settings;
-    const auto run_id = view("a run_id", config.run_id, config.run_id_bytes, run_id_max);
-    const auto address = view("an address", config.address, config.address_bytes, address_max);
-    const auto order_key = view("an order_key", config.order_key, config.order_key_bytes, order_key_max);
+    auto run_id = view("a run_id", config.run_id, config.run_id_bytes, run_id_max);
+    auto address = view("an address", config.address, config.address_bytes, address_max);
+    auto order_key = view("an order_key", config.order_key, config.order_key_bytes, order_key_max);
     for (const auto *text : {&run_id, &address, &order_key})
         if (!*text) return text->error();
-    settings.run_id = *const_cast<Result<std::string_view> &>(run_id);
-    settings.address = *const_cast<Result<std::string_view> &>(address);
-    settings.order_key = *const_cast<Result<std::string_view> &>(order_key);
+    settings.run_id = *run_id;
+    settings.address = *address;
+    settings.order_key = *order_key;
     if (settings.run_id.empty()) return Error::make(MUSTER_E_ARG, "muster_rendezvous_config: no run_id");
     for (std::string_view left = settings.run_id; !left.empty();) {
         const size_t size = printable_bytes(left);
