@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /** @file
- * Plug-ins: transports in a shared object of their own, loaded when an address asks for them.
+ * Plug-ins: transports and stores in a shared object of their own, loaded when an address or a store's URL asks for
+ * them.
  *
  * For hosts there are two functions: muster_plugin_load() takes a file, muster_plugin_find() looks for the one that
- * serves a scheme. Dialling or listening does the latter by itself. The plug-in for `mine://` is a file
- * `muster-mine.so`, looked for in each folder of MUSTER_PLUGIN_PATH (not in set-uid programs), then in
+ * serves a scheme. Dialling, listening and opening a store do the latter by themselves. The plug-in for `mine://` is a
+ * file `muster-mine.so`, looked for in each folder of MUSTER_PLUGIN_PATH (not in set-uid programs), then in
  * `<libdir>/muster/<major>/`. The file is loaded into the process once and never unloaded; each context makes its own
  * use of it.
  *
