@@ -161,7 +161,7 @@ extern "C" muster_status muster_rendezvous_list(muster_rendezvous *rendezvous, c
         if (!text) return text.error();
         size_t size = std::min(capacity, text->size());
         while (size != 0 && size < text->size() && (*text)[size - 1] != '\n') size--; // whole lines
-        std::memcpy(out_text, text->data(), size);
+        if (size != 0) text->copy(out_text, size);
         *out_bytes = size;
         return {};
     });
