@@ -9,9 +9,13 @@ namespace muster {
 class StoreTable::Changes {
   public:
     explicit Changes(StoreTable &table) noexcept
-        : table_(table), bytes_before_(table.bytes_), changes_before_(table.log_.changes().size()) {}
+        : table_(table), bytes_before_(table.bytes_), changes_before_(table.log_.changes().size()) {
+        undo_.swap(spare()); // with the room of the last ones
+    }
     ~Changes() {
         if (!kept_) take_back();
+        undo_.clear();
+        if (undo_.capacity() <= most_spare) undo_.swap(spare());
     }
     Changes(const Changes &) = delete;
     Changes &operator=(const Changes &) = delete;
@@ -26,7 +30,7 @@ class StoreTable::Changes {
     bool fits() const noexcept { return table_.bytes_ <= table_.most_bytes_ || table_.bytes_ <= bytes_before_; }
 
     void set(std::string_view key, Ref<Blob> value, uint64_t lease) {
-        undo_.reserve(undo_.size() + 1);
+        make_room();
         auto found = table_.keys_.find(key);
         const bool fresh = found == table_.keys_.end();
         note_change(key, fresh, value);
@@ -46,7 +50,7 @@ class StoreTable::Changes {
         found->second = {std::move(value), version(), lease};
     }
     void remove(Keys::iterator found) {
-        undo_.reserve(undo_.size() + 1);
+        make_room();
         note_change(found->first, false, {});
         table_.bytes_ -= bytes_of(found->first, *found->second.value);
         Undo undo{Undo::removed};
@@ -54,7 +58,7 @@ class StoreTable::Changes {
         undo_.push_back(std::move(undo));
     }
     size_t push(std::string_view name, Ref<Blob> value) {
-        undo_.reserve(undo_.size() + 1);
+        make_room();
         if (!table_.places_.empty()) came_.push_back(place_name('q', name));
         Queue one;
         table_.bytes_ += value->size() + record_bytes;
@@ -68,7 +72,7 @@ class StoreTable::Changes {
         return found->second.size();
     }
     Ref<Blob> pop(Queues::iterator found) {
-        undo_.reserve(undo_.size() + 1);
+        make_room();
         Undo undo{Undo::popped};
         undo.queue = found;
         undo.taken.splice(undo.taken.end(), found->second, found->second.begin());
@@ -88,16 +92,11 @@ class StoreTable::Changes {
     }
 
   private:
-    struct Undo {
-        enum What { fresh, value, removed, pushed, popped } what;
-        const std::string *key = nullptr; // these two stay where they are as long as the key's node lives
-        Record *record = nullptr;
-        Record before = {};
-        Keys::node_type node = {};
-        Queues::iterator queue = {};
-        Queue taken = {};
-    };
-
+    static constexpr size_t most_spare = 64;
+    std::vector<Undo> &spare() noexcept { return table_.spare_undo_; }
+    void make_room() { // for one more, so that adding it cannot fail
+        if (undo_.size() == undo_.capacity()) undo_.reserve(std::max<size_t>(4, 2 * undo_.size()));
+    }
     void note_change(std::string_view key, bool fresh, Ref<Blob> value) {
         table_.note_change(key, fresh, came_);
         table_.log_.append(version(), Blob::make(key), std::move(value));

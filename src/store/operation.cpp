@@ -36,7 +36,7 @@ StoreAnswer StoreOperation::wait() {
     if (!submit()) {
         if (deadline_.look_once()) {
             end(MUSTER_AGAIN);
-        } else if (!look_after_.post(context_)) {
+        } else if (!backend_.ends_with_context() && !look_after_.post(context_)) {
             end(MUSTER_E_CLOSED, "the context is closed");
         }
     }
@@ -70,7 +70,7 @@ void StoreOperation::begin(Queue &queue, uint64_t tag, uint64_t *out_request) {
     }
     if (!deadline_.endless()) deadline_.at(); // time runs from here
     if (submit()) return;
-    if (!look_after_.post(context_) || !queue.enlist(*this)) {
+    if (!is_looked_after() || !queue.enlist(*this)) {
         end(MUSTER_E_CLOSED, "the context or the queue is closed");
         return;
     }
@@ -93,7 +93,12 @@ void StoreOperation::begin(StoreListener &listener, uint64_t tag) {
         tag_ = tag;
     }
     if (!deadline_.endless()) deadline_.at();
-    if (!submit() && !look_after_.post(context_)) end(MUSTER_E_CLOSED, "the context is closed");
+    if (!submit() && !is_looked_after()) end(MUSTER_E_CLOSED, "the context is closed");
+}
+
+// By the loop, for its deadline and the end of the context. False: the engine has stopped.
+bool StoreOperation::is_looked_after() noexcept {
+    return (deadline_.endless() && backend_.ends_with_context()) || look_after_.post(context_);
 }
 
 // The guard knows what waits when it ends; what comes later sees here that it has ended.

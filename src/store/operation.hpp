@@ -52,6 +52,7 @@ class StoreOperation final : public Object, public StoreWaiter, private QueueUse
 
   private:
     ~StoreOperation() override;
+    bool is_looked_after() noexcept;
     void look_after() noexcept; // loop thread
     void tidy() noexcept;       // loop thread
     bool submit() noexcept;     // as that of the backend

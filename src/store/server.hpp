@@ -64,6 +64,7 @@ class StoreServer final : public Object, private SocketTaker {
 
     bool hello(StoreConnection &from, std::string_view body);
     bool ask(StoreSession &session, const StoreHead &head, std::string_view body);
+    bool keep_hanging(std::unique_ptr<ServerRequest> &who, bool waits, size_t bytes);
     void withdraw(StoreSession &session, uint64_t number);
     void keep(StoreSession &session, uint64_t lease, bool abandon);
     StoreRequest understand(const std::vector<muster_store_op> &ops, Error &wrong);

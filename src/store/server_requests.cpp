@@ -59,30 +59,40 @@ bool StoreServer::ask(StoreSession &session, const StoreHead &head, std::string_
     const bool waits = (head.flags & store_ask_once) == 0;
     auto who = std::make_unique<ServerRequest>(session, head.number, std::move(what));
     ServerRequest &asked = *who;
-    // Its place among those that hang is there before anything is done.
-    session.hanging.emplace(head.number, std::move(who));
     List<StoreWaiter> over;
     if (asked.request.of_lease())
         see_to_lease(asked, over);
     else
         table_.submit(asked, over);
-    const bool hangs = asked.hangs();
-    if (hangs && waits && session.hanging.size() <= most_hanging &&
-        session.hanging_bytes + body.size() <= most_hanging_bytes) {
-        session.hanging_bytes += body.size();
-        asked.hanging_bytes = body.size();
-        waiting_.fetch_add(1, std::memory_order_relaxed);
-    } else if (hangs) {
+    if (asked.hangs() && !keep_hanging(who, waits, body.size())) over.push_back(asked);
+    if (who) who.release(); // it is in `over`
+    settle(over);
+    return true;
+}
+
+// False: it does not wait, and its answer says why.
+bool StoreServer::keep_hanging(std::unique_ptr<ServerRequest> &who, bool waits, size_t bytes) {
+    ServerRequest &asked = *who;
+    StoreSession &session = asked.session;
+    try {
+        if (waits && session.hanging.size() < most_hanging && session.hanging_bytes + bytes <= most_hanging_bytes) {
+            session.hanging[asked.number].swap(who);
+            asked.listed = true;
+            asked.hanging_bytes = bytes;
+            session.hanging_bytes += bytes;
+            waiting_.fetch_add(1, std::memory_order_relaxed);
+            return true;
+        }
         const std::string missing = table_.missing(asked.request);
-        table_.withdraw(asked);
         asked.answer = {waits
                             ? Error::make(MUSTER_E_LIMIT, "%s: too much waits for this client already", missing.c_str())
                             : Error::make(MUSTER_AGAIN, "%s", missing.c_str()),
                         {}};
-        over.push_back(asked);
+    } catch (const std::bad_alloc &) {
+        asked.answer = {Error::make(MUSTER_E_NOMEM, "out of memory"), {}};
     }
-    settle(over);
-    return true;
+    table_.withdraw(asked);
+    return false;
 }
 
 void StoreServer::withdraw(StoreSession &session, uint64_t number) {
@@ -103,7 +113,7 @@ void StoreServer::withdraw(StoreSession &session, uint64_t number) {
 void StoreServer::withdraw_all(StoreSession &session) noexcept {
     for (auto &[number, asked] : session.hanging) {
         table_.withdraw(*asked);
-        if (asked->hanging_bytes != 0) waiting_.fetch_sub(1, std::memory_order_relaxed);
+        waiting_.fetch_sub(1, std::memory_order_relaxed);
     }
     session.hanging.clear();
     session.hanging_bytes = 0;
@@ -114,14 +124,15 @@ void StoreServer::settle(List<StoreWaiter> &over) noexcept {
     while (StoreWaiter *const one = over.pop_front()) {
         auto &asked = static_cast<ServerRequest &>(*one);
         StoreSession &session = asked.session;
-        if (asked.hanging_bytes != 0) {
+        if (asked.answer.changed) note_asked(asked);
+        std::unique_ptr<ServerRequest> last(&asked);
+        if (asked.listed) {
             session.hanging_bytes -= asked.hanging_bytes;
             waiting_.fetch_sub(1, std::memory_order_relaxed);
+            const auto place = session.hanging.find(asked.number);
+            [[maybe_unused]] const ServerRequest *const same = place->second.release();
+            session.hanging.erase(place);
         }
-        if (asked.answer.changed) note_asked(asked);
-        const auto place = session.hanging.find(asked.number);
-        const std::unique_ptr<ServerRequest> last = std::move(place->second);
-        session.hanging.erase(place);
         try {
             answer(session, last->number, last->answer);
         } catch (const std::bad_alloc &) {
@@ -152,6 +163,13 @@ void StoreServer::answer(StoreSession &session, uint64_t number, const StoreAnsw
     if (!answer.changed && is_durable()) {
         if (session.connection == nullptr) return;
         put_answer(session.connection->out(), number, answer);
+        return touch(*session.connection);
+    }
+    if (session.connection != nullptr && is_durable()) { // what is sent is remembered as it was sent
+        std::string &out = session.connection->out();
+        const size_t from = out.size();
+        put_answer(out, number, answer);
+        session.remember(number, out.substr(from));
         return touch(*session.connection);
     }
     std::string record;

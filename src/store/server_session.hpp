@@ -5,6 +5,9 @@
 #include "store/table.hpp"
 #include "transport/hub.hpp"
 
+#include <algorithm>
+#include <deque>
+
 namespace muster {
 
 class StoreServer;
@@ -18,6 +21,7 @@ class ServerRequest final : public StoreWaiter {
         : StoreWaiter(std::move(what)), session(session), number(number) {}
     StoreSession &session; // outlives it
     const uint64_t number;
+    bool listed = false;      // among those of its session that hang
     size_t hanging_bytes = 0; // that it counts for while it waits
 };
 
@@ -36,22 +40,27 @@ class StoreSession final {
 
     // How requests ended that have changed something, as records; the client has not said yet that it knows.
     const std::string *answered(uint64_t number) const noexcept {
-        const auto found = answered_.find(number);
-        return found == answered_.end() ? nullptr : &found->second;
+        const auto found = place_of(number);
+        return found == answered_.end() || found->first != number ? nullptr : &found->second;
     }
     void remember(uint64_t number, std::string record) {
-        answered_bytes_ += record.size();
-        answered_.emplace(number, std::move(record));
+        const size_t bytes = record.size();
+        if (answered_.empty() || answered_.back().first < number) // so it is, but for those that have waited
+            answered_.emplace_back(number, std::move(record));
+        else
+            answered_.emplace(place_of(number), number, std::move(record));
+        answered_bytes_ += bytes;
     }
     uint64_t floor() const noexcept { return floor_; }
     void forget_below(uint64_t floor) noexcept {
         floor_ = std::max(floor_, floor);
-        while (!answered_.empty() && answered_.begin()->first < floor) {
-            answered_bytes_ -= answered_.begin()->second.size();
-            answered_.erase(answered_.begin());
+        while (!answered_.empty() && answered_.front().first < floor) {
+            answered_bytes_ -= answered_.front().second.size();
+            answered_.pop_front();
         }
     }
-    const std::map<uint64_t, std::string> &all_answered() const noexcept { return answered_; }
+    using Answered = std::deque<std::pair<uint64_t, std::string>>; // by number
+    const Answered &all_answered() const noexcept { return answered_; }
     size_t answered_bytes() const noexcept { return answered_bytes_; }
     size_t answered_count() const noexcept { return answered_.size(); }
     void start_leaving(int64_t at_ns) noexcept; // nobody comes again until then: it is forgotten
@@ -59,9 +68,13 @@ class StoreSession final {
 
   private:
     void forgotten() noexcept;
+    Answered::const_iterator place_of(uint64_t number) const noexcept {
+        return std::lower_bound(answered_.begin(), answered_.end(), number,
+                                [](const auto &one, uint64_t n) { return one.first < n; });
+    }
     StoreServer &server_;
     const StoreId id_;
-    std::map<uint64_t, std::string> answered_;
+    Answered answered_;
     size_t answered_bytes_ = 0;
     uint64_t floor_ = 0; // numbers below have been answered, and the client knows
     Timer<StoreSession, &StoreSession::forgotten> leaving_{*this};

@@ -31,6 +31,8 @@ class StoreBackend : public Object {
     // Is the calling thread the one that has to serve the store? Then it must not wait for it.
     virtual bool would_deadlock() const noexcept { return false; }
     virtual int64_t least_lease_ns() const noexcept { return 0; }
+    // Does it end its operations itself when the context closes? Then nobody has to look after them for that.
+    virtual bool ends_with_context() const noexcept { return false; }
     // Sees to it that finish() of the operation is called once, perhaps before it returns. False: not yet, and it is
     // kept until then.
     virtual bool submit(StoreOperation &operation) noexcept = 0;

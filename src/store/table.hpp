@@ -101,6 +101,16 @@ class StoreTable {
     using Queue = std::list<Ref<Blob>>;
     using Queues = std::map<std::string, Queue, std::less<>>;
     class Changes;
+    // How one change is taken back.
+    struct Undo {
+        enum What { fresh, value, removed, pushed, popped } what;
+        const std::string *key = nullptr; // these two stay where they are as long as the key's node lives
+        Record *record = nullptr;
+        Record before = {};
+        Keys::node_type node = {};
+        Queues::iterator queue = {};
+        Queue taken = {};
+    };
 
     static std::string place_name(const StoreOp &op);
     static std::string place_name(char kind, std::string_view name);
@@ -136,6 +146,7 @@ class StoreTable {
     std::set<std::pair<int64_t, uint64_t>> ends_; // when, and which; INT64_MAX: never
     uint64_t last_lease_ = 0;
     std::unordered_map<std::string, std::unique_ptr<StorePlace>> places_;
+    std::vector<Undo> spare_undo_;     // empty: room for the next request's
     std::map<size_t, size_t> watched_; // how many places of watches there are, by the length of what they watch
 };
 
