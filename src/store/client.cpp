@@ -38,6 +38,7 @@ Result<void> StoreClient::connect(Deadline &deadline) {
 
 bool StoreClient::submit(StoreOperation &operation) noexcept {
     StoreAnswer failed;
+    bool later = false;
     {
         const std::lock_guard hold(lock_);
         if (state_ == State::lost) {
@@ -51,7 +52,9 @@ bool StoreClient::submit(StoreOperation &operation) noexcept {
                 next_number_++;
                 if (state_ == State::open && next_to_send_ == number && has_room()) {
                     send_ask(number, pending);
-                    flush();
+                    // One that others wait behind goes at once; many that are begun in a row go together.
+                    later = !operation.awaited() && under_way_ > 1;
+                    if (!later) flush();
                 }
             } catch (const std::bad_alloc &) {
                 pending_.erase(number);
@@ -63,8 +66,15 @@ bool StoreClient::submit(StoreOperation &operation) noexcept {
         operation.finish(std::move(failed));
         return true;
     }
-    if (!ticking_.exchange(true, std::memory_order_acq_rel)) start_ticks_.post(*context_);
+    if (later) flush_soon_.post(*context_);
+    if (!ticking_.load(std::memory_order_relaxed) && !ticking_.exchange(true, std::memory_order_acq_rel))
+        start_ticks_.post(*context_);
     return false;
+}
+
+void StoreClient::flush_gathered() noexcept {
+    const std::lock_guard hold(lock_);
+    flush();
 }
 
 bool StoreClient::has_room() const noexcept {

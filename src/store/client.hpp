@@ -50,6 +50,7 @@ class StoreClient final : public Object, private Pollable, private SocketTaker, 
     void send_more();
     void send_record(StoreRecord type, uint8_t flags, uint64_t number) noexcept;
     void flush() noexcept;
+    void flush_gathered() noexcept; // without the lock
     std::string apart_text() const;
     Pendings::iterator find(const StoreOperation &operation) noexcept;
     void set_interest(bool in, bool out, bool again = false) noexcept;
@@ -133,6 +134,7 @@ class StoreClient final : public Object, private Pollable, private SocketTaker, 
     Errand<StoreClient, &StoreClient::enter> enter_{*this};
     Errand<StoreClient, &StoreClient::leave> leave_{*this};
     Errand<StoreClient, &StoreClient::part> part_{*this};
+    Errand<StoreClient, &StoreClient::flush_gathered> flush_soon_{*this};
     Errand<StoreClient, &StoreClient::start_ticks> start_ticks_{*this};
     Errand<StoreClient, &StoreClient::start_near> start_near_{*this};
     Timer<StoreClient, &StoreClient::dial> dial_timer_{*this};

@@ -38,6 +38,7 @@ class StoreOperation final : public Object, public StoreWaiter, private QueueUse
     void begin(StoreListener &listener, uint64_t tag);
     // False: it is over.
     bool cancel() noexcept { return end(MUSTER_E_CANCELED, "cancelled"); }
+    bool awaited() const noexcept { return awaited_; } // by a thread
     bool looks_once() const noexcept { return looks_once_; }
     bool awaited_with(const Store &store) const noexcept { return awaited_ && store_.get() == &store; }
     // Ends it if it waits and its guard is over.

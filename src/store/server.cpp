@@ -38,7 +38,7 @@ Result<Ref<StoreServer>> StoreServer::open(Context &context, StoreServerSettings
     if (server->journal_)
         server->journal_->start([server = server.get()] { server->journal_moved_.post(*server->context_); });
     if (server->enter_.post(context)) return server;
-    server->listener_->close();
+    server->close_listener();
     return Error::make(MUSTER_E_CLOSED, "serve a store at %s: the context is closed", address->text.c_str());
 }
 
@@ -60,7 +60,7 @@ void StoreServer::get_stats(muster_store_server_stats &out) const noexcept {
 // ---- the end --------------------------------------------------------------------------------------------------------
 
 Status StoreServer::close(Deadline &deadline) noexcept {
-    listener_->close();
+    close_listener();
     if (!stop_.post(*context_)) return MUSTER_OK; // the engine has stopped it
     for (;;) {
         const uint32_t seen = signal_.seen();
@@ -71,9 +71,18 @@ Status StoreServer::close(Deadline &deadline) noexcept {
     }
 }
 
-// The listener keeps its taker, so it is closed first.
+// The listener keeps its taker, which is this.
+void StoreServer::close_listener() noexcept {
+    Ref<TransportListener> listener;
+    {
+        const std::lock_guard hold(listener_lock_);
+        listener = std::move(listener_);
+    }
+    if (listener) listener->close();
+}
+
 void StoreServer::close_soon() noexcept {
-    listener_->close();
+    close_listener();
     stop_.post(*context_);
 }
 
@@ -81,7 +90,7 @@ void StoreServer::stop() noexcept {
     if (stopped_) return;
     const Ref<StoreServer> self(this);
     stopped_ = true;
-    listener_->close();
+    close_listener();
     hub_.forget_closing(closing_);
     hub_.stop_timer(lease_timer_);
     while (StoreConnection *const connection = connections_.first()) {

@@ -77,8 +77,9 @@ class StoreServer final : public Object, private SocketTaker {
     void tell_ended(StoreSession *session, uint64_t lease) noexcept;
     void end_lease(uint64_t lease, List<StoreWaiter> &over) noexcept;
     void look_at_leases() noexcept;
-    void look_again() noexcept; // when the next lease may end
-    void stop() noexcept;       // the context closes, or the host closes it
+    void look_again() noexcept;     // when the next lease may end
+    void stop() noexcept;           // the context closes, or the host closes it
+    void close_listener() noexcept; // any thread
     void show_figures() noexcept;
 
     // --- server_journal.cpp ---
@@ -99,8 +100,9 @@ class StoreServer final : public Object, private SocketTaker {
     const Ref<Context> context_;
     Hub &hub_;
     const StoreServerSettings settings_;
-    std::string address_; // these three are written before anybody else has it
+    std::string address_; // these two are written before anybody else has it
     Ref<Transport> transport_;
+    std::mutex listener_lock_; // guards
     Ref<TransportListener> listener_;
 
     StoreTable table_;
