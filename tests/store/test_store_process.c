@@ -25,6 +25,7 @@ static const char *data_dir(const char *name) {
 static muster_completion take(client *c) {
     muster_completion done;
     assert_int_equal(muster_queue_next(c->queue, 30 * SECOND, &done, &why), MUSTER_OK);
+    muster_store_result_release(done.object);
     return done;
 }
 
