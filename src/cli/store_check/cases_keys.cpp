@@ -77,7 +77,7 @@ void lists(const Place &place) {
     std::vector<std::string> keys, values;
     for (int i = 0; i < 25; i++) {
         keys.push_back(std::string("p/") + static_cast<char>('0' + i / 10) + static_cast<char>('0' + i % 10));
-        values.push_back("v" + std::to_string(i));
+        values.push_back(std::string("v").append(std::to_string(i)));
     }
     for (size_t i = 0; i < keys.size(); i++) place.run({set(keys[i], values[i])});
     place.run({set("q", "beside")});

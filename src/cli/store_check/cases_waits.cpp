@@ -44,7 +44,7 @@ void many_waits(const Place &place) {
     place.need(MUSTER_STORE_CAN_WAIT);
     constexpr uint64_t count = 100;
     std::vector<std::string> keys;
-    for (uint64_t i = 0; i < count; i++) keys.push_back("key/" + std::to_string(i));
+    for (uint64_t i = 0; i < count; i++) keys.push_back(std::string("key/").append(std::to_string(i)));
     for (uint64_t i = 0; i < count; i++) place.begin({get(keys[i])}, i);
     for (uint64_t i = 0; i < count; i++) place.run({set(keys[count - 1 - i], keys[i])});
     std::vector<bool> seen(count);

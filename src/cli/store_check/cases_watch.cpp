@@ -83,7 +83,7 @@ void many_watches(const Place &place) {
     constexpr uint64_t count = 40;
     const uint64_t begun = place.run({set("begun", "")}).revision();
     std::vector<std::string> names;
-    for (uint64_t i = 0; i < count; i++) names.push_back("w" + std::to_string(i) + "/");
+    for (uint64_t i = 0; i < count; i++) names.push_back(std::string("w").append(std::to_string(i)).append("/"));
     for (uint64_t i = 0; i < count; i++) place.begin({watch(names[i], begun)}, i);
     for (uint64_t i = 0; i < count; i++) place.run({set(names[i], names[i])});
     std::vector<bool> seen(count);
