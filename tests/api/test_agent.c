@@ -113,7 +113,7 @@ static muster_completion await_entry(fixture *f, int32_t kind, uint32_t events, 
 }
 
 static void read_text(const fixture *f, const char *name, char *text, size_t room) {
-    char path[128];
+    char path[1100];
     snprintf(path, sizeof path, "%s/%s", f->folder, name);
     FILE *file = fopen(path, "r");
     if (!file) fail_msg("no file %s", path);

@@ -110,17 +110,18 @@ void Store::grant(uint64_t request, uint64_t lease, int64_t ttl_ns) {
 }
 
 void Store::keep(uint64_t request, uint64_t lease) {
-    client_.call("/v3/lease/keepalive", "{" + id_in(lease) + "}", [this, request](Reply &reply) {
-        if (!reply.ok()) return fail(request, reply.failure);
-        const auto result = reply.body.find("result");
-        if (result == reply.body.end() || number_in(*result, "TTL") == 0) // no time left is not named
-            return fail(request, {MUSTER_E_STALE, "the lease is over"});
-        host()->store_done(host(), request, MUSTER_OK, nullptr, 0, 0, nullptr);
-    });
+    client_.call("/v3/lease/keepalive", std::string("{").append(id_in(lease)).append("}"),
+                 [this, request](Reply &reply) {
+                     if (!reply.ok()) return fail(request, reply.failure);
+                     const auto result = reply.body.find("result");
+                     if (result == reply.body.end() || number_in(*result, "TTL") == 0) // no time left is not named
+                         return fail(request, {MUSTER_E_STALE, "the lease is over"});
+                     host()->store_done(host(), request, MUSTER_OK, nullptr, 0, 0, nullptr);
+                 });
 }
 
 void Store::end(uint64_t request, uint64_t lease) {
-    client_.call("/v3/lease/revoke", "{" + id_in(lease) + "}", [this, request](Reply &reply) {
+    client_.call("/v3/lease/revoke", std::string("{").append(id_in(lease)).append("}"), [this, request](Reply &reply) {
         if (reply.ok() || (reply.code == lease_not_found && reply.doubt))
             host()->store_done(host(), request, MUSTER_OK, nullptr, 0, 0, nullptr);
         else
