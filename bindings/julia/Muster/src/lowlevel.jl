@@ -241,6 +241,32 @@ struct muster_store_server end
 struct muster_stream end
 struct muster_listener end
 
+# How to open a rendezvous; what is zero means the default named here.
+struct muster_rendezvous_config # 160 bytes
+    struct_size::UInt32
+    flags::UInt32
+    run_id::Ptr{Cvoid}
+    run_id_bytes::UInt64
+    url::Ptr{Cvoid}
+    url_bytes::UInt64
+    store::Ptr{muster_store}
+    address::Ptr{Cvoid}
+    address_bytes::UInt64
+    order_key::Ptr{Cvoid}
+    order_key_bytes::UInt64
+    min::UInt32
+    max::UInt32
+    rank::UInt32
+    keep_alive_attempts::UInt32
+    keep_alive_ns::Int64
+    last_call_ns::Int64
+    queue::Ptr{muster_queue}
+    tag::UInt64
+    reserved::NTuple{4, UInt64}
+end
+muster_rendezvous_config(; flags = 0, run_id = C_NULL, run_id_bytes = 0, url = C_NULL, url_bytes = 0, store = C_NULL, address = C_NULL, address_bytes = 0, order_key = C_NULL, order_key_bytes = 0, min = 0, max = 0, rank = 0, keep_alive_attempts = 0, keep_alive_ns = 0, last_call_ns = 0, queue = C_NULL, tag = 0, reserved = ntuple(_ -> zero(UInt64), 4)) =
+    muster_rendezvous_config(sizeof(muster_rendezvous_config), flags, run_id, run_id_bytes, url, url_bytes, store, address, address_bytes, order_key, order_key_bytes, min, max, rank, keep_alive_attempts, keep_alive_ns, last_call_ns, queue, tag, reserved)
+
 # What to run; all zero means the defaults named here.
 struct muster_agent_config # 168 bytes
     struct_size::UInt32
@@ -432,32 +458,6 @@ struct muster_queue_stats # 64 bytes
     log_dropped::UInt64
     reserved::NTuple{3, UInt64}
 end
-
-# How to open a rendezvous; what is zero means the default named here.
-struct muster_rendezvous_config # 160 bytes
-    struct_size::UInt32
-    flags::UInt32
-    run_id::Ptr{Cvoid}
-    run_id_bytes::UInt64
-    url::Ptr{Cvoid}
-    url_bytes::UInt64
-    store::Ptr{muster_store}
-    address::Ptr{Cvoid}
-    address_bytes::UInt64
-    order_key::Ptr{Cvoid}
-    order_key_bytes::UInt64
-    min::UInt32
-    max::UInt32
-    rank::UInt32
-    keep_alive_attempts::UInt32
-    keep_alive_ns::Int64
-    last_call_ns::Int64
-    queue::Ptr{muster_queue}
-    tag::UInt64
-    reserved::NTuple{4, UInt64}
-end
-muster_rendezvous_config(; flags = 0, run_id = C_NULL, run_id_bytes = 0, url = C_NULL, url_bytes = 0, store = C_NULL, address = C_NULL, address_bytes = 0, order_key = C_NULL, order_key_bytes = 0, min = 0, max = 0, rank = 0, keep_alive_attempts = 0, keep_alive_ns = 0, last_call_ns = 0, queue = C_NULL, tag = 0, reserved = ntuple(_ -> zero(UInt64), 4)) =
-    muster_rendezvous_config(sizeof(muster_rendezvous_config), flags, run_id, run_id_bytes, url, url_bytes, store, address, address_bytes, order_key, order_key_bytes, min, max, rank, keep_alive_attempts, keep_alive_ns, last_call_ns, queue, tag, reserved)
 
 # One event; 256 bytes.
 struct muster_rendezvous_event # 256 bytes
