@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
-# about: torch's elastic rendezvous and a gloo job on Muster's store
+# about: torch's elastic rendezvous on Muster's store, and gloo jobs there and under muster run
 # tier: full
 # parts: torch
 # presets: dev
-# timeout: 300
+# timeout: 600
 set -eu
 python=/usr/bin/python3 # Debian's, which has Debian's torch
 $python -c 'import torch' 2>/dev/null || { echo "no torch for $python (Debian: python3-torch)"; exit 77; }
 export OMP_NUM_THREADS=1 GLOO_SOCKET_IFNAME=lo MUSTER_SECRET="a secret for this test"
-exec "$MUSTER_ROOT/tests/conformance/with-store" "$MUSTER_BUILD/bin/muster" tcp://127.0.0.1:0 -- \
+"$MUSTER_ROOT/tests/conformance/with-store" "$MUSTER_BUILD/bin/muster" tcp://127.0.0.1:0 -- \
     timeout -k 10 280 $python "$MUSTER_ROOT/tests/torch/test_torch.py" %
+timeout -k 10 280 $python "$MUSTER_ROOT/tests/torch/test_run.py" "$MUSTER_BUILD/bin/muster"
