@@ -68,7 +68,7 @@ void Leader::begin_commit() {
     }
 
     committing_ = true;
-    commit_broken_ = false;
+    commit_broken_ = somebody_died_ = false;
     changes_at_commit_ = changes_;
     attempt_ = {};
     attempt_.attempt = {next_number(), term_, ++sequence_};
@@ -127,6 +127,7 @@ void Leader::part_answered(const StoreAnswer &answer) {
                           round.value ? round.value->bytes() : std::string_view());
     }
     commit_broken_ = commit_broken_ || answer.error.status != MUSTER_OK;
+    somebody_died_ = somebody_died_ || answer.error.status == MUSTER_E_STALE;
     if (--parts_left_ != 0) return;
     if (commit_broken_) return give_up_commit();
     send_final({});
@@ -137,7 +138,10 @@ void Leader::commit_answered(const StoreAnswer &answer) {
         note_version_ = answer.result->entries[3].version;
         return committed(answer.result->entries[1].version);
     }
-    if (answer.error.status == MUSTER_E_STALE) return give_up_commit();
+    if (answer.error.status == MUSTER_E_STALE) {
+        somebody_died_ = true;
+        return give_up_commit();
+    }
     const StoreResult &result = *answer.result;
     const auto value = [&](size_t i) {
         return result.entries[i].value ? result.entries[i].value->bytes() : std::string_view();
@@ -151,11 +155,11 @@ void Leader::commit_answered(const StoreAnswer &answer) {
     give_up_commit();
 }
 
-// A member has died whose end was not seen: it will be, and then there is another attempt. If it was seen meanwhile,
-// there is one at once.
+// If a member has died whose end was not seen, it will be, and then there is another attempt. If it was seen meanwhile,
+// or something else was in the way, which is known now, there is one at once.
 void Leader::give_up_commit() {
     committing_ = false;
-    hold_ = changes_ == changes_at_commit_;
+    hold_ = somebody_died_ && changes_ == changes_at_commit_;
 }
 
 void Leader::committed(uint64_t version) {

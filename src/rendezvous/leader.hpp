@@ -125,7 +125,7 @@ class Leader final {
     uint64_t round_version_ = 0;
 
     // the attempt under way
-    bool committing_ = false, commit_broken_ = false;
+    bool committing_ = false, commit_broken_ = false, somebody_died_ = false;
     bool hold_ = false; // until a member is seen to go
     RoundRecord attempt_;
     std::vector<std::pair<std::string, RoundPlace>> chosen_; // by rank
