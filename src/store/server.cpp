@@ -144,7 +144,8 @@ void StoreServer::take(ProvedSocket socket) noexcept {
     }
 }
 
-// The session waits for its client to come again; what it has asked and what was not done, the client asks again.
+// The session waits for its client to come again; what it has asked and what was not done, the client asks again. A
+// server that stops tells nobody that the others are dead: it is the one who goes.
 void StoreServer::lost(StoreConnection &connection) noexcept {
     connections_.remove(connection);
     connection_count_--;
@@ -156,7 +157,7 @@ void StoreServer::lost(StoreConnection &connection) noexcept {
         session->start_leaving(now_ns() + settings_.session_ns);
         for (const uint64_t lease : session->leases) {
             const auto found = leases_.find(lease);
-            if (found == leases_.end() || (found->second.flags & MUSTER_LEASE_CONNECTED) == 0) continue;
+            if (stopped_ || found == leases_.end() || (found->second.flags & MUSTER_LEASE_CONNECTED) == 0) continue;
             // It is the next to end; so no memory is needed.
             table_.keep(lease, INT64_MIN);
         }

@@ -66,6 +66,36 @@ static void test_a_server_that_stops_says_so(void **state) {
     close_client(&c);
 }
 
+// ... and not that its other clients are dead, whose connections it ends one by one.
+static void test_a_server_that_stops_ends_no_lease(void **state) {
+    (void)state;
+    program server = start_server("--listen", "tcp://127.0.0.1:0", NULL);
+    await_ready(&server);
+    client clients[4];
+    muster_lease *leases[4];
+    for (int i = 0; i < 4; i++) {
+        clients[i] = open_client(server.url);
+        assert_int_equal(
+            muster_store_lease(clients[i].store, 600 * SECOND, MUSTER_LEASE_CONNECTED, 10 * SECOND, &leases[i], &why),
+            MUSTER_OK);
+        const char key[] = {'l', (char)('0' + i), '\0'};
+        muster_store_op leased = set(key, "v");
+        leased.lease = muster_lease_id(leases[i]);
+        assert_int_equal(ask(&clients[i], leased, 10 * SECOND), MUSTER_OK);
+    }
+    for (int i = 0; i < 4; i++) {
+        muster_store_op watch = op(MUSTER_STORE_WATCH, "l");
+        watch.version = 4; // changes so far
+        begin(&clients[i], watch, 1);
+    }
+    assert_int_equal(end_program(&server, SIGTERM).value, 0);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(take(&clients[i]).status, MUSTER_E_STORE_LOST);
+        muster_lease_release(leases[i]);
+        close_client(&clients[i]);
+    }
+}
+
 // ---- a store with a folder outlives its process --------------------------------------------------------------------
 
 typedef struct adder {
@@ -420,6 +450,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_wrong_arguments),
         cmocka_unit_test(test_a_killed_server_is_told_of_at_once),
         cmocka_unit_test(test_a_server_that_stops_says_so),
+        cmocka_unit_test(test_a_server_that_stops_ends_no_lease),
         cmocka_unit_test(test_nothing_is_lost_or_done_twice),
         {"test_everything_is_there_again, by the log", test_everything_is_there_again, NULL, NULL, &by_log},
         {"test_everything_is_there_again, by a snapshot", test_everything_is_there_again, NULL, NULL, &by_snapshot},
