@@ -29,6 +29,8 @@ include("stream.jl")
 include("fan.jl")
 include("connect.jl")
 include("served.jl")
+include("store.jl")
+include("rendezvous.jl")
 include("star.jl")
 include("worker.jl")
 include("ranks.jl")
@@ -36,6 +38,7 @@ include("manager.jl")
 include("ssh.jl")
 include("mpi.jl")
 include("mpiexec.jl")
+include("elastic.jl")
 function __init__()
     load_library()
     wake_callback[] = @cfunction(on_wake, Cvoid, (Ptr{Cvoid}, Cint, Cint))
@@ -43,6 +46,7 @@ function __init__()
     requests[] = nothing
     empty!(own_brokers)
     mpi_job[] = nothing
+    elastic_lease[] = nothing
     renew_gc_task()
 end
 

@@ -117,13 +117,7 @@ function listen_now(text::String, window::Int)::Listener
     return Listener(handle[])
 end
 
-function became_ready(l::Listener, events::UInt32)
-    lock(l.changed)
-    l.readable = true
-    notify(l.changed)
-    unlock(l.changed)
-    return nothing
-end
+became_ready(l::Listener, ::UInt32) = raise_readable(l)
 
 Base.isopen(l::Listener) = l.open
 Base.show(io::IO, l::Listener) = print(io, "Muster.Listener(", address(l), l.open ? "" : ", closed", ")")
@@ -141,7 +135,6 @@ address(l::Listener) = text_of((p, n, size) -> LowLevel.muster_listener_address(
 Waits for the next connection that has proved the secret.
 """
 function Sockets.accept(l::Listener)
-    e = running()
     stream = Ref{Ptr{LowLevel.muster_stream}}(C_NULL)
     detail = blank_error()
     while l.open
@@ -149,18 +142,7 @@ function Sockets.accept(l::Listener)
         status = LowLevel.muster_listener_accept(l.handle, 0, stream, detail)
         status == LowLevel.MUSTER_OK && return MusterStream(stream[])
         status == LowLevel.MUSTER_AGAIN || check(status, detail, "accept")
-        lock(l.changed)
-        try
-            l.waiting += 1
-            l.waiting == 1 && hold(e, l.tag, l)
-            while l.open && !l.readable
-                wait(l.changed)
-            end
-        finally
-            l.waiting -= 1
-            l.waiting == 0 && hold(e, l.tag, l.weak)
-            unlock(l.changed)
-        end
+        park_readable(l)
     end
     throw(MusterError(LowLevel.MUSTER_E_CLOSED, "accept"))
 end

@@ -97,7 +97,7 @@ end
         zeroed(LowLevel.muster_completion), blank_error())
     engine[] = e
     e.poll = watch_descriptor(e.descriptor, wake_callback[])
-    atexit(leave)
+    atexit(leave_process)
     return e
 end
 
@@ -149,9 +149,23 @@ function drain(e::Engine)
         elseif target isa Operation
             finished(target, entry, e.detail)
             forget(e, entry.tag)
-        elseif entry.kind == LowLevel.MUSTER_DONE_DIAL && entry.object != C_NULL
-            LowLevel.muster_stream_release(convert(Ptr{LowLevel.muster_stream}, entry.object)) # nobody waits for it
+        elseif entry.object != C_NULL
+            release_unclaimed(entry.kind, entry.object)
         end
+    end
+    return nothing
+end
+
+# Nobody waits for it any more.
+function release_unclaimed(kind::Int32, object::Ptr{Cvoid})
+    if kind == LowLevel.MUSTER_DONE_DIAL
+        LowLevel.muster_stream_release(convert(Ptr{LowLevel.muster_stream}, object))
+    elseif kind == LowLevel.MUSTER_DONE_STORE
+        LowLevel.muster_store_result_release(convert(Ptr{LowLevel.muster_store_result}, object))
+    elseif kind == LowLevel.MUSTER_DONE_LEASE
+        LowLevel.muster_lease_release(convert(Ptr{LowLevel.muster_lease}, object))
+    elseif kind == LowLevel.MUSTER_DONE_RENDEZVOUS
+        LowLevel.muster_round_release(convert(Ptr{LowLevel.muster_round}, object))
     end
     return nothing
 end
@@ -159,7 +173,7 @@ end
 function finished(operation::Operation, entry, detail)
     lock(operation.changed)
     operation.status = entry.status
-    entry.status < 0 && (operation.detail[] = detail[])
+    entry.status == LowLevel.MUSTER_OK || (operation.detail[] = detail[])
     operation.object = entry.object
     operation.bytes = entry.bytes
     operation.done = true
@@ -233,6 +247,41 @@ function hold(e::Engine, tag::UInt64, target)
     return nothing
 end
 
+# Of an object that tells when it has something to take: called by the engine.
+function raise_readable(x)
+    lock(x.changed)
+    x.readable = true
+    notify(x.changed)
+    unlock(x.changed)
+    return nothing
+end
+
+# Parks the task until there is something, or the object is closed here; `false` if that took too long.
+function park_readable(x, seconds::Float64 = Inf)::Bool
+    e = running()
+    late = seconds <= 0
+    timer = late || !isfinite(seconds) ? nothing : Timer(seconds) do _
+        late = true
+        lock(x.changed)
+        notify(x.changed)
+        unlock(x.changed)
+    end
+    lock(x.changed)
+    try
+        x.waiting += 1
+        x.waiting == 1 && hold(e, x.tag, x)
+        while x.open && !x.readable && !late
+            wait(x.changed)
+        end
+        return x.readable || !late
+    finally
+        x.waiting -= 1
+        x.waiting == 0 && hold(e, x.tag, x.weak)
+        unlock(x.changed)
+        timer === nothing || close(timer)
+    end
+end
+
 """
     Muster.secret() -> Vector{UInt8}
 
@@ -249,13 +298,14 @@ end
 
 # At exit: workers are told through their streams, then what was written gets up to two seconds to leave. Distributed's
 # own hook does the first part, but runs after this one if it was set up earlier.
-function leave()
+function leave_process()
     e = engine[]
     e === nothing && return nothing
     if myid() == 1 && nprocs() > 1
         Distributed.terminate_all_workers()
     end
     dismiss_ranks()
+    leave_elastic()
     outlive_master()
     engine[] = nothing
     unwatch_descriptor(e.poll)
