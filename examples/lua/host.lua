@@ -61,7 +61,7 @@ end
 
 -- ---- the loop
 
--- A number for something that happens; `handler` is called with the entry each time.
+-- A number for something that happens; `handler` is called each time, with the status and the object that came.
 function Host:tag(handler)
     self.tags = self.tags + 1
     self.handlers[self.tags] = handler
@@ -99,6 +99,13 @@ function Host:wait(tag)
     return coroutine.yield()
 end
 
+-- Wakes the tasks that wait for a tag, as if something had come for it.
+function Host:tell(tag)
+    local tasks = self.waiting[tag]
+    self.waiting[tag] = nil
+    for _, task in ipairs(tasks or {}) do self:resume(task, muster.MUSTER_OK) end
+end
+
 -- Pulls until the queue says that it is drained, which also arms its descriptor again.
 function Host:drain()
     while muster.muster_queue_next(self.queue, 0, entry, err) == muster.MUSTER_OK do
@@ -109,7 +116,7 @@ function Host:drain()
             local handler, tasks = self.handlers[tag], self.waiting[tag]
             self.waiting[tag] = nil
             local why = entry.status ~= muster.MUSTER_OK and ffi.string(err.message)
-            if handler then handler() end
+            if handler then handler(entry.status, entry.object) end
             for _, task in ipairs(tasks or {}) do
                 self:resume(task, entry.status, entry.object, entry.bytes, why)
             end
@@ -276,4 +283,4 @@ function Host:exit_of(process)
     return nil, value
 end
 
-return { new = Host.new, within = Host.within, library = muster, check = check }
+return { new = Host.new, within = Host.within, library = muster, check = check, error = err }
