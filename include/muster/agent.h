@@ -40,6 +40,14 @@ enum muster_agent_output {
     MUSTER_AGENT_STDERR = 2  /**< Descriptor 2. */
 };
 
+/** What becomes of the outputs of one worker; 16 bytes. */
+typedef struct muster_agent_outputs {
+    uint32_t local_rank; /**< Which worker of this node. */
+    uint32_t filed;      /**< As muster_agent_config::filed, for this worker alone. */
+    uint32_t shown;      /**< As muster_agent_config::shown, for this worker alone. */
+    uint32_t reserved;   /**< Zero. */
+} muster_agent_outputs;
+
 /** What to run; all zero means the defaults named here. Strings are NUL-terminated here, as execve() wants them. */
 typedef struct muster_agent_config {
     uint32_t struct_size;      /**< sizeof(muster_agent_config) of the caller. */
@@ -72,7 +80,9 @@ typedef struct muster_agent_config {
     uint32_t reserved0;         /**< Zero. */
     int64_t join_timeout_ns;    /**< Longest time until enough nodes are there, each time; 0: 600 s, -1: no end. */
     int64_t exit_timeout_ns;    /**< Longest time that this node, done, waits for the others; 0: no end. */
-    uint64_t reserved[4];       /**< Zero. */
+    const muster_agent_outputs *outputs; /**< Workers to whom `filed` and `shown` do not apply, each once at most. */
+    uint64_t output_count;               /**< How many. */
+    uint64_t reserved[2];                /**< Zero. */
 } muster_agent_config;
 
 /** Where an agent is; the value of muster_agent_state::phase. */

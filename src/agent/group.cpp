@@ -101,16 +101,17 @@ Result<void> WorkerGroup::start_worker(uint32_t local_rank, const Standing &stan
     Worker &worker = workers_[local_rank];
     copy_text(worker.told.directory, files_.folder(local_rank));
     std::vector<muster_process_fd> fds{{-1, STDIN_FILENO}};
+    const AgentPlan::Outputs outputs = plan_.outputs[local_rank];
     Writing writings[2];
     for (const bool err : {false, true}) {
         const uint32_t bit = err ? MUSTER_AGENT_STDERR : MUSTER_AGENT_STDOUT;
         Writing &writing = writings[err];
-        if (plan_.filed & bit) {
+        if (outputs.filed & bit) {
             auto file = files_.open_output(local_rank, err);
             if (!file) return file.error();
-            (plan_.shown & bit ? writing.copy : writing.end) = std::move(*file);
+            (outputs.shown & bit ? writing.copy : writing.end) = std::move(*file);
         }
-        if (plan_.shown & bit) {
+        if (outputs.shown & bit) {
             int ends[2];
             if (pipe2(ends, O_CLOEXEC) != 0)
                 return Error::from_errno(errno, MUSTER_OK, "a pipe for the output of worker %u", local_rank);

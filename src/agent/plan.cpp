@@ -39,10 +39,6 @@ Result<void> check_numbers(const muster_agent_config &config) noexcept {
         return Error::make(MUSTER_E_ARG, "worker_count is %u, more than %u", config.worker_count, most_workers);
     if (config.grace_ns < 0)
         return Error::make(MUSTER_E_ARG, "grace_ns is %lld", static_cast<long long>(config.grace_ns));
-    if (config.filed & ~both_outputs) return Error::make(MUSTER_E_ARG, "filed has unknown bits: 0x%x", config.filed);
-    if (config.shown & ~both_outputs) return Error::make(MUSTER_E_ARG, "shown has unknown bits: 0x%x", config.shown);
-    if (config.filed != 0 && config.log_dir == nullptr)
-        return Error::make(MUSTER_E_ARG, "filed is set, but there is no log_dir");
     if (config.join_timeout_ns < -1)
         return Error::make(MUSTER_E_ARG, "join_timeout_ns is %lld", static_cast<long long>(config.join_timeout_ns));
     if (config.exit_timeout_ns < -1)
@@ -57,6 +53,36 @@ Result<void> check_numbers(const muster_agent_config &config) noexcept {
 
 std::string copy_bytes(const void *bytes, uint64_t size) {
     return bytes ? std::string(static_cast<const char *>(bytes), size) : std::string();
+}
+
+Result<AgentPlan::Outputs> read_outputs(uint32_t filed, uint32_t shown, bool log_dir) noexcept {
+    if (filed & ~both_outputs) return Error::make(MUSTER_E_ARG, "filed has unknown bits: 0x%x", filed);
+    if (shown & ~both_outputs) return Error::make(MUSTER_E_ARG, "shown has unknown bits: 0x%x", shown);
+    if (filed != 0 && !log_dir) return Error::make(MUSTER_E_ARG, "filed is set, but there is no log_dir");
+    return AgentPlan::Outputs{filed, shown};
+}
+
+Result<std::vector<AgentPlan::Outputs>> read_all_outputs(const muster_agent_config &config, uint32_t worker_count) {
+    const bool log_dir = config.log_dir != nullptr;
+    auto common = read_outputs(config.filed, config.shown, log_dir);
+    if (!common) return common.error();
+    if (config.output_count > worker_count || (config.output_count > 0 && config.outputs == nullptr))
+        return Error::make(MUSTER_E_ARG, "outputs names %llu workers, and there are %u",
+                           static_cast<unsigned long long>(config.output_count), worker_count);
+    std::vector<AgentPlan::Outputs> all(worker_count, *common);
+    std::vector<bool> named(worker_count);
+    for (uint64_t i = 0; i < config.output_count; i++) {
+        const muster_agent_outputs &one = config.outputs[i];
+        if (one.local_rank >= worker_count || named[one.local_rank])
+            return Error::make(MUSTER_E_ARG, "outputs names worker %u %s", one.local_rank,
+                               one.local_rank >= worker_count ? "of fewer" : "twice");
+        if (one.reserved != 0) return Error::make(MUSTER_E_ARG, "muster_agent_outputs: reserved is zero");
+        auto own = read_outputs(one.filed, one.shown, log_dir);
+        if (!own) return own.error();
+        all[one.local_rank] = *own;
+        named[one.local_rank] = true;
+    }
+    return all;
 }
 
 // Whether it makes sense muster_rendezvous_open() tells; here is looked at what is copied.
@@ -109,8 +135,9 @@ Result<AgentPlan> read_plan(const muster_agent_config &config) {
     if (config.worker_count) plan.worker_count = config.worker_count;
     plan.max_restarts = config.max_restarts;
     if (config.grace_ns) plan.grace_ns = std::min(config.grace_ns, longest_ns);
-    plan.filed = config.filed;
-    plan.shown = config.shown;
+    auto outputs = read_all_outputs(config, plan.worker_count);
+    if (!outputs) return outputs.error();
+    plan.outputs = std::move(*outputs);
     if (config.join_timeout_ns) plan.join_timeout_ns = config.join_timeout_ns;
     if (config.exit_timeout_ns) plan.exit_timeout_ns = config.exit_timeout_ns;
     plan.master_port = static_cast<uint16_t>(config.master_port);
@@ -126,12 +153,14 @@ Result<AgentPlan> read_plan(const muster_agent_config &config) {
     if (named) named = read_name(config.log_dir, "log_dir", 3000, plan.log_dir);
     if (named) named = read_name(config.local_address, "local_address", 255, plan.local_address);
     if (!named) return named.error();
-    if (plan.shown & MUSTER_AGENT_STDOUT) {
+    uint32_t shown = 0;
+    for (const AgentPlan::Outputs &one : plan.outputs) shown |= one.shown;
+    if (shown & MUSTER_AGENT_STDOUT) {
         auto out = keep(config.out_fd_plus_one, STDOUT_FILENO, "out_fd_plus_one");
         if (!out) return out.error();
         plan.out = std::move(*out);
     }
-    if (plan.shown & MUSTER_AGENT_STDERR) {
+    if (shown & MUSTER_AGENT_STDERR) {
         auto err = keep(config.err_fd_plus_one, STDERR_FILENO, "err_fd_plus_one");
         if (!err) return err.error();
         plan.err = std::move(*err);

@@ -34,8 +34,11 @@ struct AgentPlan {
     uint16_t master_port = 0;           // 0: one that is free there
     std::optional<MeetingPlan> meeting; // none: there is this node alone
     int64_t join_timeout_ns = 600'000'000'000, exit_timeout_ns = -1;
-    uint32_t filed = 0, shown = 0; // muster_agent_output bits
-    Fd out, err;                   // for what is shown
+    struct Outputs {
+        uint32_t filed = 0, shown = 0; // muster_agent_output bits
+    };
+    std::vector<Outputs> outputs; // by local rank
+    Fd out, err;                  // for what is shown
 };
 
 Result<AgentPlan> read_plan(const muster_agent_config &config);

@@ -28,6 +28,18 @@ int failed(const muster_error &error) {
     return error.status == MUSTER_E_ARG ? 2 : 1;
 }
 
+// What is neither shown nor filed is this command's own output; several workers that write there are told apart by
+// names.
+std::vector<muster_agent_outputs> outputs_of(const Options &options) {
+    const bool named = options.workers > 1 && !options.no_prefix;
+    std::vector<muster_agent_outputs> all;
+    for (uint32_t worker = 0; worker < options.workers; worker++) {
+        const uint32_t filed = options.redirects.of(worker), both = options.tee.of(worker);
+        all.push_back({worker, filed | both, both | (named ? ~filed & 3u : 0), 0});
+    }
+    return all;
+}
+
 muster_status start(const Options &options, muster_context *context, muster_queue *queue, muster_agent **agent,
                     muster_error *error) {
     muster_rendezvous_config meeting{};
@@ -58,10 +70,9 @@ muster_status start(const Options &options, muster_context *context, muster_queu
     config.run_id = text(options.run_id);
     config.role = text(options.role);
     config.log_dir = text(options.log_dir);
-    config.filed = options.redirects | options.tee;
-    // Several that write to one terminal are told apart by their names.
-    const bool named = options.workers > 1 && !options.no_prefix;
-    config.shown = options.tee | (named ? ~options.redirects & 3u : 0);
+    const std::vector<muster_agent_outputs> outputs = outputs_of(options);
+    config.outputs = outputs.data();
+    config.output_count = outputs.size();
     config.local_address = text(options.local_address);
     config.rendezvous = options.meets() ? &meeting : nullptr;
     config.master_address = text(options.master_address);

@@ -445,6 +445,50 @@ static void test_lines_are_shown_behind_the_name_of_the_worker(void **state) {
     assert_string_equal(text, "one\ntwo\nrest");
 }
 
+// The outputs of some workers go elsewhere than those of the others.
+static void test_workers_may_have_outputs_of_their_own(void **state) {
+    fixture *f = *state;
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    const char *const argv[] = {"sh", "-c", "echo out$RANK; echo err$RANK >&2", NULL};
+    const muster_agent_outputs own[] = {{.local_rank = 2, .filed = MUSTER_AGENT_STDOUT, .shown = MUSTER_AGENT_STDERR},
+                                        {.local_rank = 0, .filed = MUSTER_AGENT_STDERR, .shown = MUSTER_AGENT_STDERR}};
+    muster_agent_config config = config_of(argv, 3);
+    char logs[128], name[512], text[512];
+    snprintf(logs, sizeof logs, "%s/own", f->folder);
+    config.log_dir = logs;
+    config.shown = MUSTER_AGENT_STDOUT;
+    config.filed = MUSTER_AGENT_STDERR;
+    config.outputs = own;
+    config.output_count = 2;
+    config.out_fd_plus_one = config.err_fd_plus_one = ends[1] + 1;
+    muster_agent *agent = start(f, &config);
+    close(ends[1]);
+    assert_int_equal(end_of(agent).status, MUSTER_OK);
+    assert_int_equal(muster_agent_flush(agent, 30 * second), MUSTER_OK);
+    static const struct {
+        uint32_t worker;
+        const char *file, *text; // NULL: there is no such file
+    } files[] = {{0, "stdout", NULL},     {0, "stderr", "err0\n"}, {1, "stdout", NULL},
+                 {1, "stderr", "err1\n"}, {2, "stdout", "out2\n"}, {2, "stderr", NULL}};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        snprintf(name, sizeof name, "%s/%s.log", worker_of(agent, files[i].worker).directory, files[i].file);
+        assert_int_equal(access(name, F_OK), files[i].text ? 0 : -1);
+        if (!files[i].text) continue;
+        read_text(f, name + strlen(f->folder), text, sizeof text);
+        assert_string_equal(text, files[i].text);
+    }
+    muster_agent_release(agent);
+    size_t used = 0;
+    for (ssize_t n; (n = read(ends[0], text + used, sizeof text - 1 - used)) > 0;) used += (size_t)n;
+    text[used] = '\0';
+    close(ends[0]);
+    assert_non_null(strstr(text, "[default0]: err0\n"));
+    assert_non_null(strstr(text, "[default1]: out1\n"));
+    assert_non_null(strstr(text, "[default2]: err2\n"));
+    assert_int_equal(used, 3 * strlen("[default0]: err0\n")); // worker 0's own output is this process's
+}
+
 typedef struct flood {
     int fd;
     uint64_t bytes, lines, wrong;
@@ -597,8 +641,11 @@ static void test_wrong_values_are_named(void **state) {
     snprintf(file, sizeof file, "%s/file", f->folder);
     close(open(file, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
     const muster_agent_config good = config_of(argv, 1);
-    muster_agent_config bad[12];
-    for (size_t i = 0; i < 12; i++) bad[i] = good;
+    static const muster_agent_outputs others[] = {{.local_rank = 1}, {.local_rank = 0}, {.local_rank = 0}};
+    static const muster_agent_outputs strange[] = {{.shown = 4}, {.reserved = 1}, {.filed = MUSTER_AGENT_STDERR}};
+    enum { cases = 18 };
+    muster_agent_config bad[cases];
+    for (size_t i = 0; i < cases; i++) bad[i] = good;
     bad[0].argv = nothing;
     bad[1].worker_count = 1025;
     bad[2].flags = 2;
@@ -609,12 +656,17 @@ static void test_wrong_values_are_named(void **state) {
     bad[7].role = "a\nb";
     bad[8].local_address = "";
     bad[9].shown = MUSTER_AGENT_STDOUT, bad[9].out_fd_plus_one = -1;
-    bad[10].reserved[3] = 1;
+    bad[10].reserved[1] = 1;
     bad[11].log_dir = file;
-    static const char *const words[12] = {"argv",          "worker_count",    "flags",    "log_dir",
-                                          "shown",         "grace_ns",        "run_id",   "role",
-                                          "local_address", "out_fd_plus_one", "reserved", "/file"};
-    for (size_t i = 0; i < 12; i++) {
+    bad[12].outputs = others, bad[12].output_count = 1;
+    bad[13].outputs = others, bad[13].output_count = 3, bad[13].worker_count = 3;
+    bad[14].output_count = 1;
+    for (size_t i = 0; i < 3; i++) bad[15 + i].outputs = &strange[i], bad[15 + i].output_count = 1;
+    static const char *const words[cases] = {"argv",     "worker_count", "flags",    "log_dir",       "shown",
+                                             "grace_ns", "run_id",       "role",     "local_address", "out_fd_plus_one",
+                                             "reserved", "/file",        "worker 1", "twice",         "outputs",
+                                             "shown",    "reserved",     "log_dir"};
+    for (size_t i = 0; i < cases; i++) {
         muster_agent *agent = (muster_agent *)1;
         muster_error error = {0};
         const muster_status status = muster_agent_start(f->context, &bad[i], f->queue, 0, &agent, &error);
@@ -750,6 +802,7 @@ int main(int count, char **arguments) {
         TEST(test_error_files_are_read_back),
         TEST(test_temporary_files_go_and_others_stay),
         TEST(test_lines_are_shown_behind_the_name_of_the_worker),
+        TEST(test_workers_may_have_outputs_of_their_own),
         TEST(test_a_flood_of_output_arrives_whole),
         TEST(test_lines_that_nobody_takes_do_not_stop_workers),
         TEST(test_signals_are_passed_on),

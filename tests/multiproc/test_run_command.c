@@ -137,7 +137,7 @@ static int tear_down(void **state) {
 static void test_wrong_arguments_are_named(void **state) {
     (void)state;
     static const struct {
-        const char *arguments[8];
+        const char *arguments[8]; // up to NULL
         const char *word;
     } wrong[] = {
         {{NULL}, "which program"},
@@ -155,6 +155,12 @@ static void test_wrong_arguments_are_named(void **state) {
         {{"--grace", "soon", "true", NULL}, "--grace: soon"},
         {{"--redirects", "out", "true", NULL}, "--log-dir is missing"},
         {{"--tee", "some", "true", NULL}, "--tee: some"},
+        {{"--tee", "0:1,0:2", "true", NULL}, "worker 0 twice"},
+        {{"--redirects", "0:1,err", "true", NULL}, "err is no rank:which"},
+        {{"--log-dir", "/x", "--redirects", "0:3,2:1", "--nproc-per-node", "2", "true", NULL}, "no worker 2"},
+        {{"--monitor-interval", "1", "true", NULL}, "nothing is polled"},
+        {{"--rdzv_endpoint=h:29400", "true", NULL}, "--rdzv tcp://h:29400"},
+        {{"--no-such-thing", "true", NULL}, "no such option"},
         {{"--secret-file", "/nonexistent", "true", NULL}, "/nonexistent"},
         {{"--log", "loud", "true", NULL}, "--log: loud"},
         {{"--role", NULL}, "what is it set to: --role"},
@@ -187,6 +193,22 @@ static void test_success_is_quiet(void **state) {
     RUN(&c, "--nproc-per-node", "2", "sh", "-c", "[ $RANK = 0 ] || echo one");
     expect_end(&c, 0);
     assert_string_equal(c.text, "[default1]: one\n");
+}
+
+// As torchrun has it: for all, or by local rank.
+static void test_outputs_go_where_they_are_sent(void **state) {
+    (void)state;
+    command c;
+    RUN(&c, "--nproc-per-node", "3", "--log-dir", folder, "--redirects", "0:1", "--tee=1:3", "sh", "-c",
+        "echo out$RANK; echo err$RANK >&2");
+    expect_end(&c, 0);
+    static const char *const shown[] = {"[default0]: err0\n", "[default1]: out1\n", "[default1]: err1\n",
+                                        "[default2]: out2\n", "[default2]: err2\n"};
+    for (size_t i = 0; i < 5; i++) expect_text(&c, shown[i]);
+    assert_int_equal(c.used, 5 * strlen(shown[0]));
+    RUN(&c, "sh", "-c", "cd $T/*/attempt_0 && cat 0/stdout.log 1/stdout.log 1/stderr.log && ls 0/stderr.log 2/*.log");
+    assert_int_not_equal(end_of(&c), 0); // there are none
+    assert_int_equal(strncmp(c.text, "out0\nout1\nerr1\n", 15), 0);
 }
 
 static void test_the_first_failure_is_the_exit_status(void **state) {
@@ -489,6 +511,7 @@ int main(int count, char **arguments) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
         TEST(test_wrong_arguments_are_named),
         TEST(test_success_is_quiet),
+        TEST(test_outputs_go_where_they_are_sent),
         TEST(test_the_first_failure_is_the_exit_status),
         TEST(test_signals_stop_the_workers),
         TEST(test_a_second_interrupt_kills),

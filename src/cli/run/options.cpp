@@ -38,8 +38,9 @@ const char help[] =
     "  --role <name>              what these workers are; default `default`\n"
     "  --grace <s>                time between the signal that stops workers and SIGKILL; default 30\n"
     "  --log-dir <folder>         where files of the workers go\n"
-    "  --redirects <which>        outputs that go to files there: out, err, all or none; default none\n"
-    "  --tee <which>              outputs that go to files and are shown, too\n"
+    "  --redirects <which>        outputs that go to files there: out, err, all or none (1, 2, 3, 0); default none;\n"
+    "                             of some workers, by their local ranks: 0:out,1:err\n"
+    "  --tee <which>              outputs that go to files and are shown, too; likewise\n"
     "  --no-prefix                no [role local_rank]: before the lines of several workers\n"
     "  --no-guard                 workers outlive this command when it is killed\n"
     "  --secret-file <file>       secret of the job, not readable by others; else MUSTER_SECRET_FILE, MUSTER_SECRET\n"
@@ -48,6 +49,8 @@ const char help[] =
     "succeeded; 1: another failure; 2: wrong arguments.\n";
 
 namespace {
+
+constexpr uint32_t most_workers = 1024; // of a node
 
 std::optional<uint64_t> number_of(const std::string &text, uint64_t most) {
     char *end = nullptr;
@@ -87,19 +90,45 @@ std::string take_nodes(const std::string &text, Options &options) {
 }
 
 std::string take_workers(const std::string &text, uint32_t &workers) {
-    if (text != "auto" && text != "cpu") return take_number(text, 1, 1024, workers);
+    if (text != "auto" && text != "cpu") return take_number(text, 1, most_workers, workers);
     cpu_set_t own;
     CPU_ZERO(&own);
     workers = sched_getaffinity(0, sizeof own, &own) == 0 ? static_cast<uint32_t>(CPU_COUNT(&own)) : 1;
     return {};
 }
 
-std::string take_outputs(const std::string &text, uint32_t &outputs) {
+std::string take_bits(const std::string &text, uint32_t &bits) {
     static const std::map<std::string, uint32_t> names = {{"none", 0}, {"0", 0}, {"out", 1}, {"1", 1},
                                                           {"err", 2},  {"2", 2}, {"all", 3}, {"3", 3}};
     const auto found = names.find(text);
     if (found == names.end()) return text + " is none of out, err, all, none";
-    outputs = found->second;
+    bits = found->second;
+    return {};
+}
+
+// For all workers, as in 3; or for some, as in 0:1,1:2: then nothing of the others.
+std::string take_outputs(const std::string &text, OutputChoice &outputs) {
+    outputs = {};
+    if (text.find(':') == text.npos) return take_bits(text, outputs.all);
+    for (size_t from = 0, comma = 0; comma != text.npos; from = comma + 1) {
+        comma = text.find(',', from);
+        const std::string part = text.substr(from, comma - from);
+        const size_t colon = part.find(':');
+        const std::optional<uint64_t> rank = number_of(part.substr(0, colon), most_workers - 1);
+        uint32_t bits = 0;
+        if (colon == part.npos || !rank) return part + " is no rank:which, as in 0:out,1:err";
+        if (std::string wrong = take_bits(part.substr(colon + 1), bits); !wrong.empty()) return wrong;
+        if (!outputs.named.emplace(static_cast<uint32_t>(*rank), bits).second)
+            return "worker " + std::to_string(*rank) + " twice";
+    }
+    return {};
+}
+
+// The first rank that is named, and there is no such worker.
+std::optional<uint32_t> rank_too_high(const Options &options) {
+    for (const OutputChoice *const choice : {&options.redirects, &options.tee})
+        for (const auto &[rank, bits] : choice->named)
+            if (rank >= options.workers) return rank;
     return {};
 }
 
@@ -243,8 +272,11 @@ std::string check_together(Options &options) {
     if (options.standalone && options.meets()) return "--standalone and --rdzv: which of them?";
     if (!options.meets() && options.most_nodes > 1)
         return "--nnodes " + std::to_string(options.most_nodes) + ": where do the nodes meet? --rdzv is missing";
-    if ((options.redirects | options.tee) != 0 && options.log_dir.empty())
+    if ((options.redirects.any() || options.tee.any()) && options.log_dir.empty())
         return "--redirects or --tee: where do the files go? --log-dir is missing";
+    if (const auto rank = rank_too_high(options))
+        return "--redirects or --tee: there is no worker " + std::to_string(*rank) + ", --nproc-per-node is " +
+               std::to_string(options.workers);
     if (!options.meets()) return {};
     if (options.run_id.empty()) return "--rdzv: how is the job named there? --run-id is missing";
     if (options.rdzv.starts_with("static:") && !options.node_rank) return "--rdzv static: --node-rank is missing";
@@ -256,6 +288,20 @@ std::string check_together(Options &options) {
     if (options.rdzv.find("host=") == options.rdzv.npos)
         options.rdzv += options.rdzv.find('?') == options.rdzv.npos ? "?host=auto" : "&host=auto";
     return {};
+}
+
+// Options that torchrun has, and what is there instead.
+std::string unknown(const std::string &word) {
+    const size_t equals = word.find('=');
+    const std::string name = word.substr(0, equals),
+                      value = equals == word.npos ? "host:29400" : word.substr(equals + 1);
+    if (name == "--monitor-interval")
+        return name + " is not there: nothing is polled, failures are told as they happen";
+    if (name == "--rdzv-endpoint") return name + " is not there: it is --rdzv tcp://" + value;
+    if (name == "--rdzv-backend" || name == "--rdzv-conf")
+        return name +
+               " is not there: the URL of --rdzv names the kind of store, and time-outs are options of their own";
+    return "no such option, or not one alone: " + word;
 }
 
 } // namespace
@@ -278,7 +324,7 @@ std::string read_options(const Arguments &arguments, Options &options) {
     const int count = static_cast<int>(words.size());
     for (int which, index = 0; (which = getopt_long(count, pointers.data(), "+:", known, &index)) != -1;) {
         const std::string before = words[static_cast<size_t>(optind) - 1];
-        if (which == '?') return "no such option, or not one alone: " + before;
+        if (which == '?') return unknown(before);
         if (which == ':') return "what is it set to: " + before;
         const std::string why = take_option(which, optarg != nullptr ? optarg : "", options);
         if (!why.empty()) return "--" + std::string(known[index].name) + ": " + why;

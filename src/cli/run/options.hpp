@@ -4,9 +4,21 @@
 
 #include <muster/agent.h>
 
+#include <map>
 #include <optional>
 
 namespace run {
+
+// Outputs of workers: of all of them, or of those that are named. Values are muster_agent_output bits.
+struct OutputChoice {
+    uint32_t all = 0;
+    std::map<uint32_t, uint32_t> named; // by local rank
+    uint32_t of(uint32_t local_rank) const {
+        const auto found = named.find(local_rank);
+        return found == named.end() ? all : found->second;
+    }
+    bool any() const { return all != 0 || !named.empty(); }
+};
 
 // What `muster run` was told. The strings are kept here; config() points to them.
 struct Options {
@@ -18,7 +30,7 @@ struct Options {
     uint16_t master_port = 0;
     bool standalone = false, reopen = false, no_guard = false, no_prefix = false;
     int64_t grace_ns = 0, join_timeout_ns = 0, exit_timeout_ns = 0, last_call_ns = 0, keep_alive_ns = 0;
-    uint32_t redirects = 0, tee = 0; // muster_agent_output bits
+    OutputChoice redirects, tee;
     int32_t log_level = MUSTER_LOG_WARN;
 
     bool meets() const { return !rdzv.empty(); }

@@ -241,6 +241,14 @@ struct muster_store_server end
 struct muster_stream end
 struct muster_listener end
 
+# What becomes of the outputs of one worker; 16 bytes.
+struct muster_agent_outputs # 16 bytes
+    local_rank::UInt32
+    filed::UInt32
+    shown::UInt32
+    reserved::UInt32
+end
+
 # How to open a rendezvous; what is zero means the default named here.
 struct muster_rendezvous_config # 160 bytes
     struct_size::UInt32
@@ -291,10 +299,12 @@ struct muster_agent_config # 168 bytes
     reserved0::UInt32
     join_timeout_ns::Int64
     exit_timeout_ns::Int64
-    reserved::NTuple{4, UInt64}
+    outputs::Ptr{muster_agent_outputs}
+    output_count::UInt64
+    reserved::NTuple{2, UInt64}
 end
-muster_agent_config(; flags = 0, argv = C_NULL, envp = C_NULL, directory = C_NULL, worker_count = 0, max_restarts = 0, grace_ns = 0, run_id = C_NULL, role = C_NULL, log_dir = C_NULL, filed = 0, shown = 0, out_fd_plus_one = 0, err_fd_plus_one = 0, local_address = C_NULL, rendezvous = C_NULL, master_address = C_NULL, master_port = 0, reserved0 = 0, join_timeout_ns = 0, exit_timeout_ns = 0, reserved = ntuple(_ -> zero(UInt64), 4)) =
-    muster_agent_config(sizeof(muster_agent_config), flags, argv, envp, directory, worker_count, max_restarts, grace_ns, run_id, role, log_dir, filed, shown, out_fd_plus_one, err_fd_plus_one, local_address, rendezvous, master_address, master_port, reserved0, join_timeout_ns, exit_timeout_ns, reserved)
+muster_agent_config(; flags = 0, argv = C_NULL, envp = C_NULL, directory = C_NULL, worker_count = 0, max_restarts = 0, grace_ns = 0, run_id = C_NULL, role = C_NULL, log_dir = C_NULL, filed = 0, shown = 0, out_fd_plus_one = 0, err_fd_plus_one = 0, local_address = C_NULL, rendezvous = C_NULL, master_address = C_NULL, master_port = 0, reserved0 = 0, join_timeout_ns = 0, exit_timeout_ns = 0, outputs = C_NULL, output_count = 0, reserved = ntuple(_ -> zero(UInt64), 2)) =
+    muster_agent_config(sizeof(muster_agent_config), flags, argv, envp, directory, worker_count, max_restarts, grace_ns, run_id, role, log_dir, filed, shown, out_fd_plus_one, err_fd_plus_one, local_address, rendezvous, master_address, master_port, reserved0, join_timeout_ns, exit_timeout_ns, outputs, output_count, reserved)
 
 # What an agent does; filled by muster_agent_get_state().
 struct muster_agent_state # 328 bytes
