@@ -99,7 +99,7 @@ void Queue::complete(Entry &&entry) noexcept {
     Entry dropped;
     std::unique_lock hold(s.lock);
     s.reserved--;
-    if (s.closed || (s.abandoned && entry.table)) {
+    if (s.closed || (s.abandoned && entry.asker)) {
         dropped = std::move(entry);
         return; // `dropped` goes after `hold`: a destructor may come back here
     }
@@ -188,12 +188,12 @@ void Queue::set_server(QueueServer &server) noexcept {
     }
 }
 
-Queue::State::Node *Queue::State::take_tabled() noexcept {
+Queue::State::Node *Queue::State::take_requests() noexcept {
     Node *taken_out = nullptr;
     last = nullptr;
     for (Node **at = &first; *at != nullptr;) {
         Node *const node = *at;
-        if (!node->entry.table) {
+        if (!node->entry.asker) {
             last = node;
             at = &node->next;
             continue;
@@ -207,7 +207,7 @@ Queue::State::Node *Queue::State::take_tabled() noexcept {
 }
 
 // A transport that is served holds the queue, the queue the context, and the context the transport: so it is taken back
-// here, and callbacks that nobody can dispatch any more are dropped.
+// here, and requests that nobody can take any more are dropped.
 void Queue::host_release() noexcept {
     if (servers_[0].load(std::memory_order_acquire) == nullptr || context_->forked()) return release();
     for (const std::atomic<QueueServer *> &place : servers_)
@@ -216,7 +216,7 @@ void Queue::host_release() noexcept {
     {
         const std::lock_guard hold(state_->lock);
         state_->abandoned = true;
-        dropped = state_->take_tabled();
+        dropped = state_->take_requests();
     }
     while (dropped != nullptr) delete std::exchange(dropped, dropped->next);
     release();

@@ -16,7 +16,7 @@ struct Entry {
     Error error;        // when completion.status < 0, or a log text
     Ref<Object> object; // what completion.object points to; handed to the host, or released with the queue
     class RequestTable *table = nullptr; // requests: who serves it by callbacks (muster_queue_dispatch); else NULL
-    Ref<Object> table_owner;             // keeps the table alive
+    Ref<Object> asker;                   // requests: keeps the table and what is asked alive; may hold the queue
 };
 
 // Runs a request by callbacks, on the thread that called muster_queue_dispatch(), no lock held.

@@ -39,7 +39,7 @@ struct Queue::State {
     bool add_spare() noexcept;
     void push(Entry &&entry) noexcept; // takes a spare node
     Take take(Entry &out, bool tabled_only) noexcept;
-    Node *take_tabled() noexcept; // out of the list, all of them
+    Node *take_requests() noexcept; // out of the list, those with an asker
     void link(Source &source, uint32_t events) noexcept;
     void unlink(Source &source) noexcept;
     void show_to_pollers(std::unique_lock<std::mutex> &hold) noexcept; // arms, or rings when something is there
@@ -56,7 +56,7 @@ struct Queue::State {
     uint32_t capacity = 0;
 
     Node *first = nullptr, *last = nullptr, *spare = nullptr;
-    bool abandoned = false; // by the host: nobody dispatches any more
+    bool abandoned = false; // by the host: nobody takes requests any more
     uint32_t depth = 0, reserved = 0, spares = 0;
     Source *ready_first = nullptr, *ready_last = nullptr;
     uint32_t ready_count = 0;

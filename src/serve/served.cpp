@@ -61,7 +61,7 @@ void Served::post(int32_t kind, uint64_t id, Notice &notice, Ref<Object> owner) 
     entry.completion.request = id;
     if (with_ops_) {
         entry.table = this;
-        entry.table_owner = Ref<Object>(this);
+        entry.asker = Ref<Object>(this);
     }
     queue_->complete(std::move(entry));
 }

@@ -102,7 +102,7 @@ void ServedScheme::say(int32_t kind, ServedRequest *request, ServedWord &word) n
     entry.completion.kind = kind;
     entry.completion.request = request != nullptr ? request->id : 0;
     if (with_ops_) entry.table = this;
-    entry.table_owner = request != nullptr ? Ref<Object>(request) : Ref<Object>(this); // each keeps the table
+    entry.asker = request != nullptr ? Ref<Object>(request) : Ref<Object>(this); // each keeps the table
     queue_->complete(std::move(entry));
 }
 

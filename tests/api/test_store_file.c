@@ -187,6 +187,7 @@ static void test_a_record_that_was_cut_off(void **state) {
     const off_t before = size_of(&f);
     run(f.store, op(MUSTER_STORE_SET, "b", "a value that is cut off somewhere"));
     const off_t after = size_of(&f);
+    muster_store_release(f.store);
     for (off_t size = before + 1; size < after; size += 5) { /* in its head, in its middle, at its end */
         assert_int_equal(truncate(f.path, size), 0);
         open_it(&f);

@@ -9,7 +9,6 @@ namespace etcd {
 
 namespace {
 constexpr int lease_exists = 9; // FailedPrecondition: an attempt whose answer was lost
-constexpr int lease_not_found = 5;
 } // namespace
 
 Session::~Session() {
