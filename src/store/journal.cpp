@@ -21,7 +21,8 @@ namespace {
 
 constexpr size_t head_bytes = 20;         // length (4), checksum of what follows (8), bytes known to be durable (8)
 constexpr size_t record_max = 32 << 20;   // longer ones are none
-constexpr uint64_t room_ahead = 32 << 20; // taken in advance; more than one record needs
+constexpr uint64_t room_ahead = 40 << 20; // taken in advance; more than one record needs
+constexpr uint64_t least_room = 64 << 10; // that a disk which is nearly full is asked for
 constexpr size_t file_buffer_bytes = 1 << 20;
 constexpr char end_of_snapshot[] = "end";
 
@@ -251,11 +252,18 @@ Error StoreJournal::why_no_room() const noexcept {
 void StoreJournal::make_room() noexcept {
     const uint64_t until = room_until_.load(std::memory_order_relaxed);
     if (until == UINT64_MAX || until >= written_ + room_ahead) return;
-    const uint64_t target = written_ + 2 * room_ahead;
-    const uint64_t in_file = file_begin_ + (written_ - log_written_from_);
-    if (fallocate(log_.get(), FALLOC_FL_KEEP_SIZE, static_cast<off_t>(in_file), 2 * room_ahead) == 0) {
+    const auto in_file = static_cast<off_t>(file_begin_ + (written_ - log_written_from_));
+    uint64_t room = 2 * room_ahead;
+    while (fallocate(log_.get(), FALLOC_FL_KEEP_SIZE, in_file, static_cast<off_t>(room)) != 0) {
+        if (errno != ENOSPC || room / 2 < least_room) {
+            room = 0;
+            break;
+        }
+        room /= 2;
+    }
+    if (room != 0) {
         no_room_.store(0, std::memory_order_relaxed);
-        room_until_.store(target, std::memory_order_release);
+        if (written_ + room > until) room_until_.store(written_ + room, std::memory_order_release);
     } else if (errno == EOPNOTSUPP) { // then a full disk is noticed when it is too late, and ends the server
         room_until_.store(UINT64_MAX, std::memory_order_release);
     } else {

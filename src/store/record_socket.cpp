@@ -73,6 +73,7 @@ void RecordWriter::clear() noexcept {
 void RecordReader::start(const Agreement &agreed) {
     frames_.reset();
     partial_ = std::string();
+    resting_ = false;
     why_ = "";
     if (!agreed.sealed) return;
     frames_ = std::make_unique<FrameReader>();
@@ -86,6 +87,14 @@ bool RecordReader::feed(const unsigned char *data, size_t size, Taker &taker) {
     if (status == MUSTER_E_NOMEM) throw std::bad_alloc();
     if (status < 0 && *why_ == '\0' && *frames_->why() != '\0') why_ = frames_->why();
     return status >= 0;
+}
+
+bool RecordReader::go_on(Taker &taker) {
+    taker_ = &taker;
+    resting_ = false;
+    const std::string rest = std::move(partial_);
+    partial_ = std::string();
+    return cut(reinterpret_cast<const unsigned char *>(rest.data()), rest.size());
 }
 
 Status RecordReader::on_data(const unsigned char *data, size_t size) noexcept {
@@ -105,6 +114,10 @@ bool RecordReader::check(const StoreHead &head) noexcept {
 // Whole records are handed on where they lie; the beginning of one is kept until the rest has come. However long a
 // record says it is, no more is kept than has come.
 bool RecordReader::cut(const unsigned char *data, size_t size) {
+    if (resting_) {
+        partial_.append(reinterpret_cast<const char *>(data), size);
+        return true;
+    }
     if (!partial_.empty()) {
         size_t wants = store_head_bytes;
         if (partial_.size() >= wants)
@@ -126,6 +139,10 @@ bool RecordReader::cut(const unsigned char *data, size_t size) {
         }
     }
     while (size >= store_head_bytes) {
+        if (taker_->has_enough()) {
+            resting_ = true;
+            break;
+        }
         const StoreHead head = StoreHead::get(data);
         if (!check(head)) return false;
         if (size < store_head_bytes + head.bytes) break;

@@ -32,6 +32,8 @@ class RecordReader final : private FrameSink {
       public:
         // The body lies there until the call returns. False: enough, or wrong.
         virtual bool take_record(const StoreHead &head, std::string_view body) = 0;
+        // The records behind it are kept until go_on().
+        virtual bool has_enough() const noexcept { return false; }
 
       protected:
         ~Taker() = default;
@@ -40,6 +42,8 @@ class RecordReader final : private FrameSink {
     void start(const Agreement &agreed); // before the first byte
     // Takes bytes as they come. False: the taker said so, or what came makes no sense; then why() is not empty.
     bool feed(const unsigned char *data, size_t size, Taker &taker);
+    bool rests() const noexcept { return resting_; } // the taker had enough
+    bool go_on(Taker &taker);
     const char *why() const noexcept { return why_; }
     size_t held() const noexcept { return partial_.capacity(); }
 
@@ -54,7 +58,8 @@ class RecordReader final : private FrameSink {
 
     std::unique_ptr<FrameReader> frames_; // where they are sealed
     Taker *taker_ = nullptr;
-    std::string partial_; // the beginning of a record
+    std::string partial_; // the beginning of a record; while it rests, all that has come since
+    bool resting_ = false;
     const char *why_ = "";
 };
 

@@ -206,6 +206,11 @@ bool StoreServer::hello(StoreConnection &from, std::string_view body) {
         }
     } else if (found != sessions_.end()) {
         return false; // two clients cannot be one
+    } else if (sessions_.size() >= settings_.most_clients || !has_room(0)) {
+        count_refused();
+        from.shut(sessions_.size() >= settings_.most_clients ? "there are too many clients, or were a moment ago"
+                                                             : journal_->why_no_room().message);
+        return false;
     } else {
         note_session(id, true);
         found = sessions_.emplace(id, std::make_unique<StoreSession>(*this, id)).first;
@@ -257,6 +262,13 @@ void StoreServer::touch(StoreConnection &connection) noexcept {
         connection.dirty = false;
         connection.send_all();
     }
+}
+
+bool StoreServer::can_take(StoreConnection *connection) noexcept {
+    if (connection == nullptr) return false;
+    if (!connection->drowns()) return true;
+    touch(*connection); // so it ends with the next flush
+    return false;
 }
 
 void StoreServer::flush() noexcept {

@@ -74,6 +74,7 @@ class StoreServer final : public Object, private SocketTaker {
     void answer(StoreSession &session, uint64_t number, const StoreAnswer &answer);
     void send(StoreSession &session, std::string_view record);
     void touch(StoreConnection &connection) noexcept;
+    bool can_take(StoreConnection *connection) noexcept; // another answer
     void tell_ended(StoreSession *session, uint64_t lease) noexcept;
     void end_lease(uint64_t lease, List<StoreWaiter> &over) noexcept;
     void look_at_leases() noexcept;
@@ -90,6 +91,7 @@ class StoreServer final : public Object, private SocketTaker {
     void note_session(const StoreId &id, bool begins) noexcept;
     void note_asked(const ServerRequest &asked) noexcept;
     void note_lease(uint64_t lease, bool ends) noexcept;
+    bool has_room(size_t bytes) noexcept;
     void give_up_journal(const Error &why) noexcept;
     bool is_durable() const noexcept;
     void journal_moved() noexcept;

@@ -123,6 +123,13 @@ void StoreServer::note_lease(uint64_t lease, bool ends) noexcept {
     });
 }
 
+// A session and a lease may each want to be written down as over when there is no room for anything else any more.
+bool StoreServer::has_room(size_t bytes) noexcept {
+    constexpr size_t note_bytes = 40;
+    return !journal_ || replaying_ ||
+           journal_->has_room(bytes + note_bytes * (2 + 2 * leases_.size() + sessions_.size()));
+}
+
 void StoreServer::give_up_journal(const Error &why) noexcept {
     context_->log(MUSTER_LOG_ERROR, "store: data folder %s: %s; nothing can be promised any more",
                   settings_.data_dir.c_str(), why.message);
@@ -143,6 +150,7 @@ void StoreServer::journal_moved() noexcept {
     const uint64_t durable = journal_->durable();
     while (!held_.empty() && held_.front().position <= durable) {
         const Held &first = held_.front();
+        if (first.session != nullptr) first.session->held_bytes -= first.record.size();
         if (first.session != nullptr && first.session->connection != nullptr) {
             try {
                 first.session->connection->out().append(first.record);

@@ -9,6 +9,8 @@ constexpr size_t most_hanging = 65536, most_hanging_bytes = 32 << 20; // of one 
 constexpr size_t most_answered = 65536, most_answered_bytes = 32 << 20;
 constexpr int64_t late_ns = 100'000'000;
 constexpr int64_t longest_lease_ns = 86'400'000'000'000;
+constexpr size_t most_leases = 65536;
+constexpr size_t room_for_others = 1 << 20; // on a disk that is full: clients that come then, to read
 
 bool may_change(const muster_store_op &op) noexcept {
     StoreOp one;
@@ -41,7 +43,7 @@ bool StoreServer::ask(StoreSession &session, const StoreHead &head, std::string_
         return true;
     }
     if (head.number < floor || session.hanging.count(head.number) != 0) return false;
-    if (journal_ && !replaying_ && !journal_->has_room(body.size() + 64)) {
+    if (!has_room(body.size() + room_for_others)) {
         for (const muster_store_op &op : ops_)
             if (may_change(op)) {
                 answer(session, head.number, {journal_->why_no_room(), {}});
@@ -161,11 +163,11 @@ void StoreServer::show_figures() noexcept {
 
 void StoreServer::answer(StoreSession &session, uint64_t number, const StoreAnswer &answer) {
     if (!answer.changed && is_durable()) {
-        if (session.connection == nullptr) return;
+        if (!can_take(session.connection)) return;
         put_answer(session.connection->out(), number, answer);
         return touch(*session.connection);
     }
-    if (session.connection != nullptr && is_durable()) { // what is sent is remembered as it was sent
+    if (is_durable() && can_take(session.connection)) { // what is sent is remembered as it was sent
         std::string &out = session.connection->out();
         const size_t from = out.size();
         put_answer(out, number, answer);
@@ -179,9 +181,10 @@ void StoreServer::answer(StoreSession &session, uint64_t number, const StoreAnsw
 }
 
 void StoreServer::send(StoreSession &session, std::string_view record) {
-    if (session.connection == nullptr) return;
+    if (!can_take(session.connection)) return;
     if (!is_durable()) {
         held_.push_back({journal_->appended(), &session, std::string(record)});
+        session.held_bytes += record.size();
         return;
     }
     session.connection->out().append(record);
@@ -194,6 +197,10 @@ void StoreServer::see_to_lease(ServerRequest &who, List<StoreWaiter> &over) {
     const StoreOp &op = who.request.ops().front();
     auto result = make_ref<StoreResult>();
     result->entries.resize(1);
+    if (op.kind == store_grant && leases_.size() >= most_leases && !replaying_) {
+        who.answer.error = Error::make(MUSTER_E_LIMIT, "the store has %zu leases already", most_leases);
+        return over.push_back(who);
+    }
     if (op.kind == store_grant) {
         const auto flags = static_cast<uint32_t>(op.version);
         const uint64_t lease = table_.grant(now_ns() + op.number);

@@ -16,7 +16,6 @@ namespace {
 constexpr size_t pause_bytes = 1 << 20;  // answers that are not taken: no more requests are read
 constexpr size_t most_unsent = 64 << 20; // what waits may still be answered, up to here
 constexpr int most_reads = 4;            // in a row: others have their turn, too
-constexpr int64_t patience_ns = 10'000'000'000;
 
 // A client that has vanished without a word, and does not wait for anything, is found out by the kernel.
 void watch_for_vanishing(int fd) noexcept {
@@ -50,7 +49,7 @@ StoreConnection::StoreConnection(StoreServer &server, ProvedSocket socket)
 
 void StoreConnection::start() noexcept {
     watch_for_vanishing(fd_.get());
-    server_->hub().start_timer(patience_, now_ns() + patience_ns);
+    server_->hub().start_timer(patience_, now_ns() + server_->context().settings.handshake_timeout_ns);
     if (auto added = server_->hub().add(fd_.get(), EPOLLIN | EPOLLOUT | EPOLLRDHUP, *this); !added) {
         fd_.reset();
         shut("it could not be watched");
@@ -74,28 +73,35 @@ void StoreConnection::on_events(uint32_t epoll_events) noexcept {
     const Ref<StoreConnection> self(this);
     if (!fd_) return;
     if ((epoll_events & EPOLLOUT) && !writer_.empty()) send_all();
-    if (over() || (paused_ && enough_unsent())) return;
+    if (over() || (paused_ && has_enough())) return;
     paused_ = false;
     if (epoll_events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) hung_up_ = true; // told once
     read_some();
     server_->flush();
 }
 
-bool StoreConnection::enough_unsent() const noexcept {
-    return writer_.unsent() > pause_bytes;
+size_t StoreConnection::unsent() const noexcept {
+    return writer_.unsent() + (session != nullptr ? session->held_bytes : 0);
+}
+bool StoreConnection::has_enough() const noexcept {
+    return unsent() > pause_bytes;
+}
+bool StoreConnection::drowns() noexcept {
+    return drowned_ = drowned_ || unsent() > most_unsent;
 }
 
 void StoreConnection::read_some() noexcept {
     Hub &hub = server_->hub();
     for (int i = 0; i < most_reads; i++) {
-        const ssize_t n = uncancelled::receive(fd_.get(), hub.staging(), Hub::staging_bytes, MSG_DONTWAIT);
+        const bool rested = reader_.rests(); // what was read before comes first
+        const ssize_t n = rested ? 0 : uncancelled::receive(fd_.get(), hub.staging(), Hub::staging_bytes, MSG_DONTWAIT);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
-        if (n <= 0) return shut("");
+        if (n <= 0 && !rested) return shut("");
         if (session != nullptr) session->heard_ns = now_ns();
         bool fine = false;
         try {
-            fine = reader_.feed(hub.staging(), static_cast<size_t>(n), *this);
+            fine = rested ? reader_.go_on(*this) : reader_.feed(hub.staging(), static_cast<size_t>(n), *this);
         } catch (const std::bad_alloc &) {
             return shut("out of memory for what it asks");
         }
@@ -104,13 +110,14 @@ void StoreConnection::read_some() noexcept {
             server_->count_refused();
             return shut(*reader_.why() != '\0' ? reader_.why() : "what it says makes no sense");
         }
-        if (enough_unsent()) send_all();
+        if (has_enough()) send_all();
         if (over()) return;
-        if (enough_unsent()) {
+        if (has_enough()) {
             paused_ = true;
             return;
         }
-        if (n < static_cast<ssize_t>(Hub::staging_bytes) && !hung_up_) return; // an edge follows if there is more
+        if (!rested && n < static_cast<ssize_t>(Hub::staging_bytes) && !hung_up_)
+            return; // an edge follows if there is more
     }
     hub.modify(fd_.get(), EPOLLIN | EPOLLOUT | EPOLLRDHUP, *this);
 }
@@ -129,11 +136,13 @@ void StoreConnection::send_all() noexcept {
     } catch (const std::bad_alloc &) {
         why = ENOMEM;
     }
-    if (why == EAGAIN && writer_.unsent() > most_unsent) {
+    if (drowned_) {
         server_->count_refused();
         return shut("it does not take its answers");
     }
-    if (why != 0 && why != EAGAIN) shut("");
+    if (why != 0 && why != EAGAIN) return shut("");
+    if (paused_ && !has_enough()) // an edge, to read on
+        server_->hub().modify(fd_.get(), EPOLLIN | EPOLLOUT | EPOLLRDHUP, *this);
 }
 
 } // namespace muster

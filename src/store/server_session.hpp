@@ -35,6 +35,7 @@ class StoreSession final {
     int64_t heard_ns = 0;                                                 // when the client last said something
     std::unordered_map<uint64_t, std::unique_ptr<ServerRequest>> hanging; // by number
     size_t hanging_bytes = 0;
+    size_t held_bytes = 0;     // of answers that wait until what they tell of is durable
     bool spoiled = false;      // an answer got lost for want of memory
     std::set<uint64_t> leases; // that are kept while it says something, or for its connection
 
@@ -94,7 +95,8 @@ class StoreConnection final : public Object,
     // Room for a record; send_all() sends what is there.
     std::string &out() noexcept { return writer_.plain(); }
     void send_all() noexcept;
-    size_t unsent() const noexcept { return writer_.unsent(); }
+    // It does not take its answers, and there is no room for another: it is cut off, and asks again.
+    bool drowns() noexcept;
     void shut(const char *why) noexcept; // its session lives on
     bool over() const noexcept { return !fd_; }
     bool dirty = false; // in the server's list of those that have something to send
@@ -103,8 +105,9 @@ class StoreConnection final : public Object,
     void on_events(uint32_t epoll_events) noexcept override;
     Object &pollable_object() noexcept override { return *this; }
     bool take_record(const StoreHead &head, std::string_view body) override;
+    bool has_enough() const noexcept override;
     void read_some() noexcept;
-    bool enough_unsent() const noexcept;
+    size_t unsent() const noexcept;
     void too_slow() noexcept { shut("it has not said who it is"); }
 
     const Ref<StoreServer> server_;
@@ -112,7 +115,8 @@ class StoreConnection final : public Object,
     RecordReader reader_;
     RecordWriter writer_;
     const std::string peer_;
-    bool paused_ = false;  // it takes no answers: its requests are not read
+    bool paused_ = false; // it takes no answers: its requests are not read
+    bool drowned_ = false;
     bool hung_up_ = false; // the end has come, behind what is still there
     Timer<StoreConnection, &StoreConnection::too_slow> patience_{*this};
 };

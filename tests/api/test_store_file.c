@@ -127,15 +127,15 @@ static void test_it_is_there_for_the_next(void **state) {
     tear_down(&f);
 }
 
-/* Adds until it is killed, and says after each that it was done. */
-static void add_for_ever(const fixture *f, int told) {
-    fixture own = *f;
-    if (muster_context_create(NULL, &own.context, NULL) != MUSTER_OK) _exit(1);
-    if (try_open(&own, own.url) != MUSTER_OK) _exit(2);
+/* A process of its own: adds until it is killed, and says after each that it was done. */
+static int add_for_ever(const char *url) {
+    fixture own = {{0}, {0}, NULL, NULL};
+    if (muster_context_create(NULL, &own.context, NULL) != MUSTER_OK) return 1;
+    if (try_open(&own, url) != MUSTER_OK) return 2;
     for (;;) {
         const muster_store_op ops[] = {add("sum", 1), op(MUSTER_STORE_APPEND, "marks", "m")};
-        if (muster_store_do(own.store, ops, 2, -1, NULL, NULL) != MUSTER_OK) _exit(3);
-        if (write(told, "x", 1) != 1) _exit(4);
+        if (muster_store_do(own.store, ops, 2, -1, NULL, NULL) != MUSTER_OK) return 3;
+        if (write(STDOUT_FILENO, "x", 1) != 1) return 4;
     }
 }
 
@@ -147,13 +147,14 @@ static void test_writers_that_are_killed(void **state) {
     for (int round = 0; round < rounds; round++) {
         int ends[2];
         pid_t children[writers];
-        assert_int_equal(pipe(ends), 0);
+        assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
         fflush(NULL);
         for (int i = 0; i < writers; i++) {
             children[i] = fork();
             if (children[i] == 0) {
-                close(ends[0]);
-                add_for_ever(&f, ends[1]);
+                dup2(ends[1], STDOUT_FILENO);
+                execl("/proc/self/exe", "writer", "write", f.url, (char *)NULL);
+                _exit(5);
             }
         }
         close(ends[1]);
@@ -322,6 +323,7 @@ static void test_somebody_keeps_the_lock(void **state) {
 }
 
 int main(int argc, char **argv) {
+    if (argc == 3 && strcmp(argv[1], "write") == 0) return add_for_ever(argv[2]);
     if (argc > 1) cmocka_set_test_filter(argv[1]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_it_is_there_for_the_next),  cmocka_unit_test(test_writers_that_are_killed),

@@ -3,6 +3,8 @@
 // ctest: full timeout=150
 #include "etcd.h"
 
+#include <stdatomic.h>
+
 /* ---- an etcd that is killed ---- */
 
 static void test_waits_and_watches_outlive_a_restart(void **state) {
@@ -185,7 +187,7 @@ static void test_compacted(void **state) {
 /* Passes bytes on between the store and etcd. Armed, it takes the next transaction to etcd, and loses the answer. */
 typedef struct lossy {
     int port, to, door;
-    volatile int armed, lost, stopping;
+    atomic_int armed, lost, stopping;
     pthread_t thread;
 } lossy;
 typedef struct way {
