@@ -20,6 +20,7 @@ class StoreClient final : public Object, private Pollable, private SocketTaker, 
     StoreClient(Context &context, std::string shown, std::vector<Address> addresses, int64_t lost_after_ns);
     Result<void> connect(Deadline &deadline); // until the first connection, or the deadline
     void leave_soon() noexcept { leave_.post(*context_); }
+    const std::string &shown() const noexcept { return shown_; }
     uint32_t capabilities() const noexcept { return capabilities_.load(std::memory_order_relaxed); }
 
     // See StoreBackend.

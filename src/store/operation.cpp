@@ -216,8 +216,9 @@ void StoreOperation::give_up() noexcept {
         name = request.name(0);
     } catch (const std::bad_alloc &) { // then the text does without
     }
-    finish({Error::make(MUSTER_E_PEER, "%s: the store has not answered within %.3f s; whether it was done is not known",
-                        name.c_str(), seconds),
+    const char *const doubt = request.changes() ? "; whether it was done is not known" : "";
+    finish({Error::make(MUSTER_E_PEER, "%s: %s has not answered within %.3f s%s", name.c_str(), backend_.shown(),
+                        seconds, doubt),
             {}});
 }
 

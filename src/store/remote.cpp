@@ -15,6 +15,7 @@ class RemoteStore final : public StoreBackend {
         : StoreBackend(context), client_(std::move(client)), server_(std::move(server)) {}
     uint32_t capabilities() const noexcept override { return client_->capabilities(); }
     bool answers_later() const noexcept override { return true; }
+    const char *shown() const noexcept override { return client_->shown().c_str(); }
     bool ends_with_context() const noexcept override { return true; }
     bool submit(StoreOperation &operation) noexcept override { return client_->submit(operation); }
     Withdrawn withdraw(StoreOperation &operation, std::string &missing) noexcept override {

@@ -11,12 +11,6 @@ constexpr int64_t late_ns = 100'000'000;
 constexpr int64_t longest_lease_ns = 86'400'000'000'000;
 constexpr size_t most_leases = 65536;
 constexpr size_t room_for_others = 1 << 20; // on a disk that is full: clients that come then, to read
-
-bool may_change(const muster_store_op &op) noexcept {
-    StoreOp one;
-    one.kind = op.kind;
-    return one.changes();
-}
 } // namespace
 
 // ---- requests -------------------------------------------------------------------------------------------------------
@@ -43,13 +37,6 @@ bool StoreServer::ask(StoreSession &session, const StoreHead &head, std::string_
         return true;
     }
     if (head.number < floor || session.hanging.count(head.number) != 0) return false;
-    if (!has_room(body.size() + room_for_others)) {
-        for (const muster_store_op &op : ops_)
-            if (may_change(op)) {
-                answer(session, head.number, {journal_->why_no_room(), {}});
-                return true;
-            }
-    }
     if (session.answered_count() >= most_answered || session.answered_bytes() >= most_answered_bytes) return false;
     Error wrong;
     StoreRequest what = understand(ops_, wrong);
@@ -58,6 +45,11 @@ bool StoreServer::ask(StoreSession &session, const StoreHead &head, std::string_
         return true;
     }
     what.hide_prefix(prefix);
+    if (what.changes() && !has_room(body.size() + room_for_others)) {
+        const Error why = journal_->why_no_room();
+        answer(session, head.number, {Error::make(why.status, "%s: %s", what.name(0).c_str(), why.message), {}});
+        return true;
+    }
     const bool waits = (head.flags & store_ask_once) == 0;
     auto who = std::make_unique<ServerRequest>(session, head.number, std::move(what));
     ServerRequest &asked = *who;

@@ -30,6 +30,7 @@ class StoreBackend : public Object {
     virtual bool may_do_what_has_ended() const noexcept { return false; }
     // Is the calling thread the one that has to serve the store? Then it must not wait for it.
     virtual bool would_deadlock() const noexcept { return false; }
+    virtual const char *shown() const noexcept { return "the store"; } // for texts
     virtual int64_t least_lease_ns() const noexcept { return 0; }
     // Does it end its operations itself when the context closes? Then nobody has to look after them for that.
     virtual bool ends_with_context() const noexcept { return false; }
