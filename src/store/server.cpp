@@ -213,7 +213,7 @@ bool StoreServer::hello(StoreConnection &from, std::string_view body) {
         return false;
     } else {
         note_session(id, true);
-        found = sessions_.emplace(id, std::make_unique<StoreSession>(*this, id)).first;
+        found = sessions_.emplace(id, make_ref<StoreSession>(*this, id)).first;
         session_count_.store(sessions_.size(), std::memory_order_relaxed);
     }
     StoreSession &session = *found->second;

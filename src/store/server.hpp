@@ -109,7 +109,7 @@ class StoreServer final : public Object, private SocketTaker {
 
     StoreTable table_;
     StoreId instance_{};
-    std::unordered_map<StoreId, std::unique_ptr<StoreSession>, IdHash> sessions_;
+    std::unordered_map<StoreId, Ref<StoreSession>, IdHash> sessions_;
     std::unordered_map<uint64_t, Lease> leases_;
     List<StoreConnection> connections_; // holds a reference to each
     uint32_t connection_count_ = 0;

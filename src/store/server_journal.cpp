@@ -266,7 +266,7 @@ bool StoreServer::replay(std::string_view record) {
         return reader.fine();
     case Note::session: {
         const StoreId id = reader.id();
-        return reader.fine() && sessions_.emplace(id, std::make_unique<StoreSession>(*this, id)).second;
+        return reader.fine() && sessions_.emplace(id, make_ref<StoreSession>(*this, id)).second;
     }
     case Note::forgotten: {
         const auto found = sessions_.find(reader.id());

@@ -25,8 +25,8 @@ class ServerRequest final : public StoreWaiter {
     size_t hanging_bytes = 0; // that it counts for while it waits
 };
 
-// Loop thread.
-class StoreSession final {
+// Loop thread. Its timer keeps it while it forgets it.
+class StoreSession final : public Object {
   public:
     StoreSession(StoreServer &server, const StoreId &id) noexcept : server_(server), id_(id) {}
     const StoreId &id() const noexcept { return id_; }
@@ -68,6 +68,7 @@ class StoreSession final {
     void stop_leaving() noexcept;
 
   private:
+    ~StoreSession() override = default;
     void forgotten() noexcept;
     Answered::const_iterator place_of(uint64_t number) const noexcept {
         return std::lower_bound(answered_.begin(), answered_.end(), number,
