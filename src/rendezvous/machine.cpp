@@ -276,7 +276,8 @@ void Machine::entered(const Asked &asked, const StoreAnswer &answer) {
         if (!under_way(What::watch_place)) watch(What::watch_place, answer.result->revision);
         return sync();
     }
-    if ((entries[1].flags & MUSTER_STORE_FAILED) != 0) return; // closed: look_around() sees to it
+    const bool closed = (entries[1].flags & MUSTER_STORE_FAILED) != 0;
+    if (closed && phase_ == Phase::seeking) return; // look_around() sees to it
     if ((entries[0].flags & MUSTER_STORE_FAILED) != 0 && phase_ == Phase::seeking) {
         const auto there = RunConfig::read(entries[0].value ? entries[0].value->bytes() : std::string_view());
         finish(position_call_,

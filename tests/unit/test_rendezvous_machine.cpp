@@ -184,6 +184,8 @@ class Simulation {
                 break;
             }
             case Action::finish:
+                if (closing_ && node.calls[action.tag].what == MUSTER_RENDEZVOUS_JOIN)
+                    at(now_, [this, index] { call(index, MUSTER_RENDEZVOUS_LEAVE, -1); });
                 node.calls.erase(action.tag);
                 break;
             case Action::begin:
@@ -530,11 +532,14 @@ class Simulation {
         for (size_t i = 0; i < nodes_.size(); i++)
             if (nodes_[i]->machine && nodes_[i]->in) call(i, MUSTER_RENDEZVOUS_EXIT, -1);
         go_on(now_ + 10 * second);
+        // One who hears that the run is closed when it joins leaves at once, whatever is under way.
+        closing_ = true;
         for (size_t i = 0; i < nodes_.size(); i++) {
             Node &node = *nodes_[i];
             if (!node.machine || !node.in) continue;
             if (!node.calls.empty()) wrong("the exit was not reached by all");
             call(i, MUSTER_RENDEZVOUS_CLOSE, -1);
+            if (one_in(2)) call(i, MUSTER_RENDEZVOUS_JOIN, -1);
         }
         go_on(now_ + 10 * second);
         for (const auto &node : nodes_)
@@ -547,7 +552,7 @@ class Simulation {
     StoreTable table_;
     int64_t now_ = second;
     uint64_t order_ = 0, next_call_ = 1, next_request_ = 1, faults_ = 0;
-    bool calm_ = false;
+    bool calm_ = false, closing_ = false;
     int64_t look_at_ns_ = INT64_MAX;
     std::priority_queue<Timed> timed_;
     std::vector<std::unique_ptr<Node>> nodes_;
