@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // ctest: full timeout=120
-// `muster run` as a program: what it says, how it ends, what it leaves behind; alone, and as several nodes over tcp.
+// `muster run` as a program: what it says, how it ends, what it leaves behind; alone, and as several nodes over tcp, or
+// over the store that is named on the command line: etcd://127.0.0.1:2379/.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -284,10 +285,17 @@ static void test_killed_it_leaves_nothing_behind(void **state) {
     await_gone(pid_behind(&c, "left1="));
 }
 
-// A store that this process serves, and its URL.
+static const char *given_store; // NULL: tests serve theirs
+
+// A store that this process serves, and its URL; or a part of its own of the given one.
 static muster_store_server *open_server(char *url, size_t room) {
     muster_store_server *server = NULL;
     muster_error error;
+    if (given_store) {
+        static int parts;
+        snprintf(url, room, "%s%d", given_store, ++parts);
+        return NULL;
+    }
     static const char anywhere[] = "tcp://127.0.0.1:0";
     if (muster_store_server_open(context, anywhere, strlen(anywhere), NULL, &server, &error) != MUSTER_OK)
         fail_msg("%s", error.message);
@@ -308,6 +316,17 @@ static int free_port(void) {
     return ntohs(at.sin_port);
 }
 
+static void close_server(muster_store_server *server) {
+    if (server) muster_store_server_close(server, SECOND);
+    muster_store_server_release(server);
+}
+
+// How long it takes to notice a death: not at all where the store sees connections, and on etcd a lease has 2 s at
+// least.
+static const char *keep_alive(const char *served) {
+    return given_store ? "0.7" : served;
+}
+
 #define RANKS "echo rank=$RANK/$WORLD_SIZE pid=$$; "
 #define WAIT_FOR_GO "while ! [ -e $T/go ]; do sleep 0.02; done"
 
@@ -324,7 +343,8 @@ static void test_nodes_come_and_die(void **state) {
     muster_store_server *server = open_server(url, sizeof url);
     static command first, second, third;
 #define NODE(c)                                                                                                        \
-    RUN(c, "--nnodes", "2:3", "--last-call", "0.2", "--rdzv", url, "--run-id", "grow", "sh", "-c", RANKS WAIT_FOR_GO)
+    RUN(c, "--nnodes", "2:3", "--last-call", given_store ? "2" : "0.2", "--keep-alive", keep_alive("5"), "--rdzv",     \
+        url, "--run-id", "grow", "sh", "-c", RANKS WAIT_FOR_GO)
     NODE(&first);
     await_text(&first, "1 of 2 to 3 nodes have joined");
     expect_text(&first, "1 missing");
@@ -346,8 +366,7 @@ static void test_nodes_come_and_die(void **state) {
     let_go();
     expect_end(&first, 0);
     expect_end(&second, 0);
-    muster_store_server_close(server, SECOND);
-    muster_store_server_release(server);
+    close_server(server);
 }
 
 // One node is done when the other, which is not, is killed: there is work left, and another round for it.
@@ -357,8 +376,8 @@ static void test_who_is_done_goes_on_for_one_that_died(void **state) {
     muster_store_server *server = open_server(url, sizeof url);
     static command nodes[2];
     for (int i = 0; i < 2; i++)
-        RUN(&nodes[i], "--nnodes", "1:2", "--last-call", "1", "--rdzv", url, "--run-id", "rest", "sh", "-c",
-            RANKS "[ $RANK/$WORLD_SIZE = 0/2 ] || " WAIT_FOR_GO);
+        RUN(&nodes[i], "--nnodes", "1:2", "--last-call", "2", "--keep-alive", keep_alive("5"), "--rdzv", url,
+            "--run-id", "rest", "sh", "-c", RANKS "[ $RANK/$WORLD_SIZE = 0/2 ] || " WAIT_FOR_GO);
     for (int i = 0; i < 2; i++) await_text(&nodes[i], "/2 pid=");
     const int done = strstr(nodes[0].text, "rank=0/2 ") ? 0 : 1;
     await_gone(pid_behind(&nodes[done], "pid="));
@@ -367,8 +386,7 @@ static void test_who_is_done_goes_on_for_one_that_died(void **state) {
     let_go();
     expect_end(&nodes[done], 0);
     expect_end(&nodes[1 - done], 256 + SIGKILL);
-    muster_store_server_close(server, SECOND);
-    muster_store_server_release(server);
+    close_server(server);
 }
 
 // A node that hangs is done without; when it goes on it learns that, and is let in again.
@@ -378,8 +396,8 @@ static void test_a_node_that_hangs_comes_back(void **state) {
     muster_store_server *server = open_server(url, sizeof url);
     static command nodes[2];
     for (int i = 0; i < 2; i++)
-        RUN(&nodes[i], "--nnodes", "1:2", "--last-call", "1", "--keep-alive", "0.2", "--rdzv", url, "--run-id", "hang",
-            "sh", "-c", RANKS WAIT_FOR_GO);
+        RUN(&nodes[i], "--nnodes", "1:2", "--last-call", "2", "--keep-alive", keep_alive("0.2"), "--rdzv", url,
+            "--run-id", "hang", "sh", "-c", RANKS WAIT_FOR_GO);
     for (int i = 0; i < 2; i++) await_text(&nodes[i], "/2 pid=");
     for (int i = 0; i < 2; i++) forget_text(&nodes[i]);
     const pid_t slow = muster_process_pid(nodes[1].process);
@@ -392,8 +410,7 @@ static void test_a_node_that_hangs_comes_back(void **state) {
     await_text(&nodes[1], "/2 pid=");
     let_go();
     for (int i = 0; i < 2; i++) expect_end(&nodes[i], 0);
-    muster_store_server_close(server, SECOND);
-    muster_store_server_release(server);
+    close_server(server);
 }
 
 // Whoever serves the store is killed: the others are told, and their workers end.
@@ -436,8 +453,7 @@ static void test_all_nodes_end_with_one_status(void **state) {
         expect_end(&nodes[1], first);
         close(held);
     }
-    muster_store_server_close(server, SECOND);
-    muster_store_server_release(server);
+    close_server(server);
 }
 
 static void test_a_failure_ends_all_nodes_with_its_status(void **state) {
@@ -458,8 +474,7 @@ static void test_a_failure_ends_all_nodes_with_its_status(void **state) {
     expect_text(&nodes[0], "job failed (17)");
     RUN(&nodes[0], "--nnodes", "1", "--rdzv", url, "--run-id", "fail", "--reopen", "true");
     expect_end(&nodes[0], 0);
-    muster_store_server_close(server, SECOND);
-    muster_store_server_release(server);
+    close_server(server);
 }
 
 // One of the nodes serves the store.
@@ -493,8 +508,7 @@ static void test_too_few_nodes_are_told(void **state) {
     RUN(&c, "--nnodes", "3", "--rdzv", url, "--run-id", "few", "--join-timeout", "0.3", "true");
     expect_end(&c, 1);
     expect_text(&c, "2 missing");
-    muster_store_server_close(server, SECOND);
-    muster_store_server_release(server);
+    close_server(server);
     // Nobody is there at all.
     RUN(&c, "--nnodes", "3", "--rdzv", url, "--run-id", "few", "--join-timeout", "0.3", "true");
     expect_end(&c, 1);
@@ -502,7 +516,8 @@ static void test_too_few_nodes_are_told(void **state) {
 }
 
 int main(int count, char **arguments) {
-    if (count > 1) cmocka_set_test_filter(arguments[1]);
+    if (count > 1 && strstr(arguments[1], "://")) given_store = arguments[1];
+    if (count > 1 && !given_store) cmocka_set_test_filter(arguments[1]);
     if (!getenv("MUSTER_CLI")) {
         puts("MUSTER_CLI does not name the command");
         return 77;
@@ -525,5 +540,13 @@ int main(int count, char **arguments) {
         TEST(test_a_node_serves_the_store),
         TEST(test_too_few_nodes_are_told),
     };
+    const struct CMUnitTest over_a_store[] = {
+        TEST(test_nodes_come_and_die),
+        TEST(test_who_is_done_goes_on_for_one_that_died),
+        TEST(test_a_node_that_hangs_comes_back),
+        TEST(test_all_nodes_end_with_one_status),
+        TEST(test_a_failure_ends_all_nodes_with_its_status),
+    };
+    if (given_store) return cmocka_run_group_tests(over_a_store, NULL, NULL);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
