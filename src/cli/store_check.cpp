@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
+#include <filesystem>
 #include <unistd.h>
 
 namespace {
@@ -99,6 +100,16 @@ struct Wanted {
     bool pulled = false, serve = false;
 };
 
+// What a store has made at the path of this run goes with the run, however that ends.
+struct Leftovers {
+    std::string path;
+    ~Leftovers() {
+        std::error_code ignored;
+        std::filesystem::remove_all(path, ignored);
+        std::filesystem::remove(path + ".new", ignored);
+    }
+};
+
 int run_all(const Wanted &wanted) {
     setvbuf(stdout, nullptr, _IOLBF, 0);
     const std::string run_name = "check-" + std::to_string(getpid()) + "-" + std::to_string(time(nullptr));
@@ -108,6 +119,7 @@ int run_all(const Wanted &wanted) {
     std::string own = wanted.url;
     if (const size_t at = own.find(":///@"); at != std::string::npos) own.replace(at + 3, 2, path);
     for (size_t at = own.find('@'); at != std::string::npos; at = own.find('@', at)) own.replace(at, 1, run_name);
+    const Leftovers leftovers{path};
     printf("TAP version 13\n# store-check %s\n", own.c_str());
     muster_context *context = nullptr;
     muster_store *store = nullptr;
@@ -138,7 +150,6 @@ int run_all(const Wanted &wanted) {
         check::expect(muster_context_close(context, check::patience), MUSTER_OK, "closing the context");
         relay.reset();
         muster_context_release(context);
-        if (own.starts_with("file://" + path)) unlink(path.c_str());
     } catch (const check::Failed &why) {
         printf("Bail out! %s\n", why.text.c_str());
         return 2;

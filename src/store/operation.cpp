@@ -31,6 +31,7 @@ StoreOperation::~StoreOperation() {
 StoreAnswer StoreOperation::wait() {
     if (backend_.would_deadlock())
         return {Error::make(MUSTER_E_WOULD_DEADLOCK, "%s: this thread has to serve it", request.name(0).c_str()), {}};
+    if (auto allowed = backend_.allows(request); !allowed) return {allowed.error(), {}};
     awaited_ = true;
     if (!deadline_.look_once()) enlist();
     if (!submit()) {
@@ -92,6 +93,7 @@ void StoreOperation::begin(StoreListener &listener, uint64_t tag) {
         listener_ = &listener;
         tag_ = tag;
     }
+    if (auto allowed = backend_.allows(request); !allowed) return finish({allowed.error(), {}});
     if (!deadline_.endless()) deadline_.at();
     if (!submit() && !is_looked_after()) end(MUSTER_E_CLOSED, "the context is closed");
 }

@@ -94,7 +94,6 @@ extern "C" muster_status muster_store_do(muster_store *store, const muster_store
         if (self->context().closed()) return Error::make(MUSTER_E_CLOSED, "the context is closed");
         auto request = StoreRequest::read(ops, op_count, self->prefix(), self->guard());
         if (!request) return request.error();
-        if (auto allowed = self->backend().allows(*request); !allowed) return allowed;
         StoreAnswer answer = make_ref<StoreOperation>(*self, std::move(*request), timeout_ns)->wait();
         if (out_result && answer.result) *out_result = wrap(answer.result.detach());
         return ended(answer, error);

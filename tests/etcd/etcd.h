@@ -41,7 +41,8 @@ typedef struct etcd {
     int port;
     pid_t pid;
     FILE *log;
-    pthread_t reader;
+    pthread_t reader; /* of what it prints, once it serves */
+    int is_read;
     const char *const *options; /* up to NULL */
     const char *scheme;
 } etcd;
@@ -64,8 +65,7 @@ static inline void *read_on(void *file) {
     return NULL;
 }
 
-/* 0: its port was taken by somebody else. */
-static inline int start_at_port(etcd *e) {
+static inline void launch_etcd(etcd *e) {
     char data[256], url[64];
     const char *arguments[40] = {getenv("MUSTER_ETCD"),
                                  "--data-dir",
@@ -99,10 +99,15 @@ static inline int start_at_port(etcd *e) {
     }
     close(ends[1]);
     e->log = fdopen(ends[0], "r");
+}
+
+/* 0: a port of it was taken by somebody else. */
+static inline int serves_etcd(etcd *e) {
     char line[4096], last[4096] = "";
     while (fgets(line, sizeof line, e->log) != NULL) {
         if (strstr(line, "serving client traffic") != NULL) {
             assert_int_equal(pthread_create(&e->reader, NULL, read_on, e->log), 0);
+            e->is_read = 1;
             return 1;
         }
         if (strstr(line, "\"level\":\"fatal\"") != NULL) snprintf(last, sizeof last, "%s", line);
@@ -123,12 +128,13 @@ static inline void make_etcd(etcd *e) {
     e->port = any_port();
 }
 static inline void start_etcd(etcd *e) {
-    while (!start_at_port(e)) e->port = any_port();
+    for (launch_etcd(e); !serves_etcd(e); launch_etcd(e)) e->port = any_port();
 }
 static inline void kill_etcd(etcd *e) {
     kill(e->pid, SIGKILL);
     waitpid(e->pid, NULL, 0);
-    pthread_join(e->reader, NULL);
+    if (e->is_read) pthread_join(e->reader, NULL);
+    e->is_read = 0;
     fclose(e->log);
     e->pid = 0;
 }
@@ -140,22 +146,25 @@ static inline void drop_etcd(etcd *e) {
 }
 
 /* A request to its gateway, past Muster: for what only an administrator does. */
-static inline void post(const etcd *e, const char *path, const char *body, const char *part_of_answer) {
+static inline void ask_etcd(const etcd *e, const char *path, const char *body, char *answer, size_t room) {
     struct sockaddr_in address = {
         .sin_family = AF_INET, .sin_port = htons((uint16_t)e->port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     const int s = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_int_equal(connect(s, (struct sockaddr *)&address, sizeof address), 0);
-    char text[4096];
-    const int size = snprintf(text, sizeof text,
+    const int size = snprintf(answer, room,
                               "POST %s HTTP/1.0\r\nHost: etcd\r\nContent-Type: application/json\r\n"
                               "Content-Length: %zu\r\n\r\n%s",
                               path, strlen(body), body);
-    assert_int_equal(send(s, text, (size_t)size, MSG_NOSIGNAL), size);
+    assert_int_equal(send(s, answer, (size_t)size, MSG_NOSIGNAL), size);
     size_t got = 0;
     ssize_t n;
-    while (got < sizeof text - 1 && (n = recv(s, text + got, sizeof text - 1 - got, 0)) > 0) got += (size_t)n;
-    text[got] = '\0';
+    while (got < room - 1 && (n = recv(s, answer + got, room - 1 - got, 0)) > 0) got += (size_t)n;
+    answer[got] = '\0';
     close(s);
+}
+static inline void post(const etcd *e, const char *path, const char *body, const char *part_of_answer) {
+    char text[4096];
+    ask_etcd(e, path, body, text, sizeof text);
     if (strstr(text, part_of_answer) == NULL) fail_msg("%s: %s", path, text);
 }
 
