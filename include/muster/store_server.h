@@ -6,7 +6,10 @@
  * bytes that leave the host are sealed. A program of its own is `muster store --listen tcp://0.0.0.0:29400`.
  *
  * A client that is cut off comes again by itself, and goes on where it was: what it has asked is neither lost nor done
- * twice. See muster_store_open(). */
+ * twice. See muster_store_open().
+ *
+ * A second server may stand by (muster_store_server_config::standby_of): it has what the first has acknowledged, and
+ * takes over when that one ends. Clients name both, `tcp://a:29400,b:29400`, and go on there. */
 #ifndef MUSTER_STORE_SERVER_H
 #define MUSTER_STORE_SERVER_H
 
@@ -21,8 +24,24 @@ typedef struct muster_store_server muster_store_server;
 
 /** Flags of muster_store_server_config::flags. */
 enum muster_store_server_flag {
-    MUSTER_STORE_SERVER_NO_SYNC = 1 /**< With a data folder: what is acknowledged survives the end of the process, but
+    MUSTER_STORE_SERVER_NO_SYNC = 1, /**< With a data folder: what is acknowledged survives the end of the process, but
                                          perhaps not one of the machine. */
+    MUSTER_STORE_SERVER_ALONE = 2, /**< You know that the other server of the pair is dead and stays so: serve what the
+                                        data folder holds, without it. See muster_store_server_go_alone(). */
+    MUSTER_STORE_SERVER_REFUSED_IS_DEAD = 4 /**< You know that the network between the two refuses no connection by
+                                                 itself, as firewalls do: a refused one shows that the other's process
+                                                 has ended. On one host it always does. */
+};
+
+/** What a server does, in muster_store_server_stats::role. */
+enum muster_store_server_role {
+    MUSTER_STORE_SERVER_SERVES = 0,      /**< It serves, alone. */
+    MUSTER_STORE_SERVER_PAIRED = 1,      /**< It serves, and a standby has all it acknowledges. */
+    MUSTER_STORE_SERVER_HALTED = 2,      /**< Its standby is lost, and may take over: it answers nothing until it is
+                                              known what became of it. */
+    MUSTER_STORE_SERVER_STANDBY = 3,     /**< It stands by, in sync. */
+    MUSTER_STORE_SERVER_CATCHING_UP = 4, /**< It is to stand by, and is fed. */
+    MUSTER_STORE_SERVER_WAITING = 5      /**< It looks for the other. */
 };
 
 /** How to serve a store; all zero means the defaults named here. */
@@ -33,13 +52,17 @@ typedef struct muster_store_server_config {
                                ends with the server. With a folder an answer goes out when what it tells of is on the
                                disk (fdatasync, once for all that comes meanwhile); a server that starts again goes on
                                with keys, queues, leases and its clients' sessions, and its clients with it. */
-    uint64_t data_dir_bytes; /**< Length of that name, at most 4000. */
-    uint64_t most_bytes;     /**< Most bytes of keys and values in the store; a request that would exceed them is
-                                  ::MUSTER_E_LIMIT. 0: 1 GiB. */
-    int64_t session_ns;      /**< For so long a client that was cut off may come again, 1 s to 24 hours. 0: 60 s. */
-    uint32_t max_clients;    /**< Clients at a time; further ones are refused. 0: 65536. */
-    uint32_t reserved_field; /**< Zero. */
-    uint64_t reserved[3];    /**< Zero. */
+    uint64_t data_dir_bytes;   /**< Length of that name, at most 4000. */
+    uint64_t most_bytes;       /**< Most bytes of keys and values in the store; a request that would exceed them is
+                                    ::MUSTER_E_LIMIT. 0: 1 GiB. */
+    int64_t session_ns;        /**< For so long a client that was cut off may come again, 1 s to 24 hours. 0: 60 s. */
+    uint32_t max_clients;      /**< Clients at a time; further ones are refused. 0: 65536. */
+    uint32_t reserved_field;   /**< Zero. */
+    const char *standby_of;    /**< URL of the other server of a pair, which serves: this one stands by. NULL: this one
+                                    serves, until the other has taken over. */
+    uint64_t standby_of_bytes; /**< Length of that URL, at most 4096. */
+    int64_t pair_lease_ns;     /**< As the one that serves: for so long a word of the standby lets it answer; a standby
+                                    that hears nothing for a quarter more takes over. 0.1 s to 1 hour. 0: 3 s. */
 } muster_store_server_config;
 
 /** Figures of a server. */
@@ -54,7 +77,10 @@ typedef struct muster_store_server_stats {
     uint64_t leases;      /**< Leases now. */
     uint64_t revision;    /**< Number of the last change. */
     uint64_t failed;      /**< 1: it has stopped by itself, since the data folder could not be written. */
-    uint64_t reserved[4]; /**< Zero. */
+    uint64_t role;        /**< ::muster_store_server_role. */
+    uint64_t epoch;       /**< Of a pair: rises with each server that takes over or goes on alone. */
+    uint64_t lag;         /**< Changes and beats that the standby has not confirmed yet. */
+    uint64_t reserved[1]; /**< Zero. */
 } muster_store_server_stats;
 
 /** Starts a server.
@@ -107,7 +133,19 @@ MUSTER_API muster_status muster_store_server_address(muster_store_server *server
 MUSTER_API muster_status muster_store_server_get_stats(muster_store_server *server,
                                                        muster_store_server_stats *out_stats);
 
-/** Stops a server. Its clients are told; a store without a data folder is lost to them.
+/** Says that the other server of the pair is dead, and stays so: this one goes on without it. Needed where no server
+ * can know: the host of a standby is gone, or that of both was and one comes back alone. If it is not so, both serve,
+ * and what one of them acknowledges will be lost.
+ * @param[in] server  The one that is to serve: one that has halted, stands by in sync, or waits with all there was.
+ * Nothing happens with others; muster_store_server_stats::role tells.
+ * @retval MUSTER_OK        It will, if it can.
+ * @retval MUSTER_E_ARG     No server.
+ * @retval MUSTER_E_CLOSED  It has stopped.
+ * @retval MUSTER_E_FORKED  The context belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_store_server_go_alone(muster_store_server *server);
+
+/** Stops a server. Its standby takes over. Its clients are told; a store without a data folder is lost to them.
  * @param[in] server      Server to stop; the reference stays the caller's.
  * @param[in] timeout_ns  Longest wait; 0 only asks, -1 has no end.
  * @retval MUSTER_OK        It has stopped; also if it had before.

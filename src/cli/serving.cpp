@@ -61,7 +61,7 @@ double resident_mb() {
 int block_signals() {
     sigset_t wanted;
     sigemptyset(&wanted);
-    for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) sigaddset(&wanted, number);
+    for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2}) sigaddset(&wanted, number);
     sigprocmask(SIG_BLOCK, &wanted, nullptr);
     signal(SIGPIPE, SIG_IGN);
     return signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -87,7 +87,7 @@ void tell_ready(const char *who, const std::string &address, int ready_fd) {
 }
 
 void until_signal(const char *who, muster_queue *log, int log_fd, int signals, double every_s,
-                  const std::function<bool(bool wanted)> &print) {
+                  const std::function<bool(bool wanted)> &print, const std::function<void()> &on_usr2) {
     const int wait_ms = every_s > 0 ? static_cast<int>(every_s * 1000) : -1;
     for (;;) {
         pollfd fds[2] = {{signals, POLLIN, 0}, {log_fd, POLLIN, 0}};
@@ -97,8 +97,13 @@ void until_signal(const char *who, muster_queue *log, int log_fd, int signals, d
         signalfd_siginfo signal{};
         if (ready <= 0 || (fds[0].revents & POLLIN) == 0 || read(signals, &signal, sizeof signal) != sizeof signal)
             continue;
-        if (signal.ssi_signo != SIGUSR1) return;
-        print(true);
+        if (signal.ssi_signo == SIGUSR2) {
+            if (on_usr2) on_usr2();
+        } else if (signal.ssi_signo == SIGUSR1) {
+            print(true);
+        } else {
+            return;
+        }
     }
 }
 

@@ -25,6 +25,6 @@ void print_log(const char *who, muster_queue *queue);
 void tell_ready(const char *who, const std::string &address, int ready_fd);
 // Until a signal asks to stop, or `print` says so; it is called at SIGUSR1, and every so many seconds (0: never).
 void until_signal(const char *who, muster_queue *log, int log_fd, int signals, double every_s,
-                  const std::function<bool(bool wanted)> &print);
+                  const std::function<bool(bool wanted)> &print, const std::function<void()> &on_usr2 = {});
 
 } // namespace serving

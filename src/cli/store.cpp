@@ -24,6 +24,12 @@ constexpr char help[] =
     "  --data-dir <folder>    keep the store there: it survives the end of this process. Without it all is in memory\n"
     "  --no-sync              with --data-dir: do not wait for the disk; what was acknowledged survives kill -9, but\n"
     "                         perhaps not a crash of the machine\n"
+    "  --standby-of <address> stand by for the server there: have what it acknowledges, and take over when it ends.\n"
+    "                         Clients name both, tcp://a:29400,b:29400. SIGUSR2 tells a server that the other one is\n"
+    "                         dead, where it cannot know: it goes on alone\n"
+    "  --alone                with --data-dir: the same, from the start\n"
+    "  --refused-is-dead      a refused connection shows that the other's process has ended, on another host, too\n"
+    "  --pair-lease <seconds> a standby that hears nothing for a quarter more takes over; default 3\n"
     "  --secret-file <file>   the secret of the job, not readable by others; else MUSTER_SECRET_FILE, MUSTER_SECRET\n"
     "  --open                 no secret: lets everybody in (clients say auth=none in their URL)\n"
     "  --most <bytes>         most bytes of keys and values; k, m behind it; default 1024m\n"
@@ -36,7 +42,7 @@ constexpr char help[] =
     "arguments.\n";
 
 struct Options {
-    std::string listen, data_dir;
+    std::string listen, data_dir, standby_of;
     muster_store_server_config config{};
     int ready_fd = -1;
     bool open = false;
@@ -63,6 +69,20 @@ std::string take_option(int which, const std::string &value, Options &options) {
     case 'n':
         options.config.flags |= MUSTER_STORE_SERVER_NO_SYNC;
         return {};
+    case 'S':
+        options.standby_of = value;
+        return value.empty() ? "no address" : "";
+    case 'A':
+        options.config.flags |= MUSTER_STORE_SERVER_ALONE;
+        return {};
+    case 'R':
+        options.config.flags |= MUSTER_STORE_SERVER_REFUSED_IS_DEAD;
+        return {};
+    case 'L': {
+        const double seconds = strtod(value.c_str(), nullptr);
+        options.config.pair_lease_ns = static_cast<int64_t>(seconds * 1e9);
+        return seconds >= 0.1 && seconds <= 3600 ? "" : bad + ", only to 0.1 to 3600 seconds";
+    }
     case 'f':
         return serving::take_secret_file(value);
     case 'o':
@@ -98,6 +118,10 @@ std::string read_options(const Arguments &arguments, Options &options) {
     static const option known[] = {{"listen", required_argument, nullptr, 'l'},
                                    {"data-dir", required_argument, nullptr, 'd'},
                                    {"no-sync", no_argument, nullptr, 'n'},
+                                   {"standby-of", required_argument, nullptr, 'S'},
+                                   {"alone", no_argument, nullptr, 'A'},
+                                   {"refused-is-dead", no_argument, nullptr, 'R'},
+                                   {"pair-lease", required_argument, nullptr, 'L'},
                                    {"secret-file", required_argument, nullptr, 'f'},
                                    {"open", no_argument, nullptr, 'o'},
                                    {"most", required_argument, nullptr, 'b'},
@@ -124,10 +148,16 @@ std::string read_options(const Arguments &arguments, Options &options) {
         return "no secret: --secret-file, MUSTER_SECRET_FILE or MUSTER_SECRET gives one, --open does without";
     if ((options.config.flags & MUSTER_STORE_SERVER_NO_SYNC) != 0 && options.data_dir.empty())
         return "--no-sync goes with --data-dir";
+    if ((options.config.flags & MUSTER_STORE_SERVER_ALONE) != 0 && options.data_dir.empty())
+        return "--alone goes with --data-dir: without one there is nothing to go on with";
+    if (options.open && !options.standby_of.empty())
+        options.standby_of += options.standby_of.find('?') == std::string::npos ? "?auth=none" : "&auth=none";
     if (options.open) options.listen += options.listen.find('?') == std::string::npos ? "?auth=none" : "&auth=none";
     options.config.struct_size = sizeof options.config;
     options.config.data_dir = options.data_dir.empty() ? nullptr : options.data_dir.data();
     options.config.data_dir_bytes = options.data_dir.size();
+    options.config.standby_of = options.standby_of.empty() ? nullptr : options.standby_of.data();
+    options.config.standby_of_bytes = options.standby_of.size();
     return {};
 }
 
@@ -138,11 +168,13 @@ muster_store_server_stats stats_of(muster_store_server *server) {
 }
 
 void print_stats(muster_store_server *server) {
+    static const char *const roles[] = {"serves", "paired", "halted", "standby", "catching-up", "waiting"};
     const muster_store_server_stats s = stats_of(server);
     printf("clients %" PRIu64 " sessions %" PRIu64 " requests %" PRIu64 " waiting %" PRIu64 " refused %" PRIu64
-           " keys %" PRIu64 " bytes %" PRIu64 " leases %" PRIu64 " revision %" PRIu64 " rss_mb %.1f\n",
+           " keys %" PRIu64 " bytes %" PRIu64 " leases %" PRIu64 " revision %" PRIu64 " role %s epoch %" PRIu64
+           " lag %" PRIu64 " rss_mb %.1f\n",
            s.clients, s.sessions, s.requests, s.waiting, s.refused, s.keys, s.bytes, s.leases, s.revision,
-           serving::resident_mb());
+           roles[s.role < 6 ? s.role : 0], s.epoch, s.lag, serving::resident_mb());
     fflush(stdout);
 }
 
@@ -180,10 +212,13 @@ int store_command(const Arguments &arguments) {
     size_t address_bytes = 0;
     muster_store_server_address(server, address, sizeof address, &address_bytes);
     serving::tell_ready("muster store", address, options.ready_fd);
-    serving::until_signal("muster store", log, log_fd, signals, options.stats_s, [&](bool wanted) {
-        if (wanted) print_stats(server);
-        return stats_of(server).failed == 0; // the log has told
-    });
+    serving::until_signal(
+        "muster store", log, log_fd, signals, options.stats_s,
+        [&](bool wanted) {
+            if (wanted) print_stats(server);
+            return stats_of(server).failed == 0; // the log has told
+        },
+        [&] { muster_store_server_go_alone(server); });
     muster_store_server_close(server, 10'000'000'000);
     const bool fine = stats_of(server).failed == 0;
     if (options.stats_s > 0) print_stats(server);

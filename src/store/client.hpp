@@ -120,13 +120,15 @@ class StoreClient final : public Object, private Pollable, private SocketTaker, 
     std::atomic<bool> broken_{false};                // seq_cst: the connection is to be given up
     std::atomic<const char *> broke_why_{""};        // relaxed: before that
     std::atomic<bool> for_good_{false};              // relaxed: before broken_; the server will not come again
+    std::atomic<bool> elsewhere_{false};             // relaxed: before broken_; another server is to be asked
     std::atomic<bool> nonsense_{false};              // relaxed: before broken_; the server is none
     std::atomic<bool> ticking_{false}, near_{false}; // acq_rel: a timer of the loop runs, or was asked for
     std::atomic<uint32_t> visits_{0};                // relaxed: threads that slept on the socket
     std::atomic<int64_t> heard_ns_{0}, said_ns_{0};  // relaxed
 
     // loop thread
-    size_t next_address_ = 0;
+    size_t next_address_ = 0, tried_ = 0; // of the addresses, in this round
+    bool dialling_ = false;
     int64_t pause_ns_ = 0;
     uint32_t visits_seen_ = 0;
     StoreId instance_{};

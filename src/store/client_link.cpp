@@ -14,7 +14,8 @@ namespace muster {
 
 namespace {
 constexpr int64_t first_pause_ns = 10'000'000, longest_pause_ns = 500'000'000; // between two attempts
-constexpr int most_reads = 4;                                                  // in a row: others have their turn, too
+constexpr int64_t patience_ns = 1'000'000'000; // with one address while there are others
+constexpr int most_reads = 4;                  // in a row: others have their turn, too
 
 // Others may be tried again.
 bool is_final(Status why) noexcept {
@@ -52,9 +53,13 @@ void StoreClient::enter() noexcept {
     dial();
 }
 
+// Also called when an address takes too long.
 void StoreClient::dial() noexcept {
     if (left_) return;
+    if (dialling_) return dial_failed(Error::make(MUSTER_E_UNREACHABLE, "%s: it does not answer", shown_.c_str()));
     const Address &address = addresses_[next_address_];
+    dialling_ = true;
+    if (addresses_.size() > 1) hub_.start_timer(dial_timer_, now_ns() + patience_ns + 2 * pause_ns_);
     try {
         auto transport = Registry::of(*context_).find(address.scheme);
         if (!transport) return dial_failed(transport.error());
@@ -72,16 +77,21 @@ void StoreClient::dial() noexcept {
 void StoreClient::dial_failed(const Error &why) noexcept {
     if (left_) return;
     bool expired = false;
+    Ref<Attempt> attempt;
     {
         const std::lock_guard hold(lock_);
-        attempt_.reset();
+        if (state_ != State::apart) return; // an earlier attempt has come through
+        attempt = std::move(attempt_);
         why_apart_ = why;
         expired = was_open_ && now_ns() - apart_since_ns_ > lost_after_ns_;
     }
+    dialling_ = false;
+    if (attempt) attempt->stop(); // if it is under way
     if (!is_refusal(why)) nobody_listens_ = false;
     if (!was_open_ && is_final(why.status)) return lose(why);
-    const bool round = ++next_address_ == addresses_.size();
-    if (round) next_address_ = 0;
+    const bool round = ++tried_ >= addresses_.size();
+    next_address_ = (next_address_ + 1) % addresses_.size();
+    if (round) tried_ = 0;
     if (round && was_open_ && volatile_ && nobody_listens_)
         return lose(Error::make(MUSTER_E_STORE_LOST, "%s: the process that kept the store is gone: %s", shown_.c_str(),
                                 why.message));
@@ -99,6 +109,13 @@ void StoreClient::take(ProvedSocket socket) noexcept {
     if (left_) return;
     if (socket.agreed.greeting != store_greeting_server)
         return dial_failed(Error::make(MUSTER_E_PROTOCOL, "%s: no store is served there", shown_.c_str()));
+    {
+        const std::lock_guard hold(lock_);
+        if (state_ != State::apart) return;
+    }
+    dialling_ = false;
+    hub_.stop_timer(dial_timer_);
+    elsewhere_.store(false, std::memory_order_relaxed);
     while (!rx_.try_lock()) sched_yield(); // there is no socket: whoever holds it is about to leave
     rx_.looked();
     const char *problem = "";
@@ -121,7 +138,9 @@ void StoreClient::take(ProvedSocket socket) noexcept {
     } catch (const std::bad_alloc &) {
         problem = "out of memory";
     }
-    hub_.start_timer(greeting_timer_, now_ns() + context_->settings.handshake_timeout_ns);
+    const int64_t patience = context_->settings.handshake_timeout_ns;
+    hub_.start_timer(greeting_timer_,
+                     now_ns() + (addresses_.size() == 1 ? patience : std::min(patience, 2 * patience_ns)));
     if (*problem != '\0') broke(problem);
     leave_rx(false);
 }
@@ -132,6 +151,11 @@ bool StoreClient::welcome(std::string_view body) {
     if (!get_welcome(body, welcome)) return false;
     hub_.stop_timer(greeting_timer_);
     if (was_open_ && welcome.instance != instance_) {
+        if (addresses_.size() > 1) {
+            elsewhere_.store(true, std::memory_order_relaxed);
+            broke("another store is served there now");
+            return true;
+        }
         lose(Error::make(MUSTER_E_STORE_LOST, "%s: another store is served there now", shown_.c_str()));
         return true;
     }
@@ -227,8 +251,8 @@ void StoreClient::start_ticks() noexcept {
 
 // Something is said now and then while an answer is waited for or a lease is to be kept; else all sleep.
 void StoreClient::tick() noexcept {
-    const int64_t now = now_ns(), dead = context_->settings.dead_ns;
-    int64_t next = 0;
+    const int64_t now = now_ns();
+    int64_t next = 0, dead = context_->settings.dead_ns;
     {
         const std::lock_guard hold(lock_);
         if (state_ == State::lost || (pending_.empty() && kept_.empty())) {
@@ -237,6 +261,8 @@ void StoreClient::tick() noexcept {
         }
         const int64_t beat = beat_ns(), said = said_ns_.load(std::memory_order_relaxed);
         if (state_ == State::open) {
+            const int64_t other_may_serve = std::max(4 * beat, 3 * patience_ns);
+            if (addresses_.size() > 1) dead = dead < 0 ? other_may_serve : std::min(dead, other_may_serve);
             const int64_t silence = now - heard_ns_.load(std::memory_order_relaxed);
             if (now - said >= beat) send_record(StoreRecord::ping, 0, 0);
             if (dead >= 0 && silence > dead && now - ticked_ns_ < 2 * beat + 500'000'000)
@@ -271,8 +297,8 @@ void StoreClient::close_socket() noexcept {
     under_way_ = 0;
     for (auto &[number, pending] : pending_) pending.under_way = false;
     if (state_ == State::lost) return;
+    if (state_ == State::open || apart_since_ns_ == 0) apart_since_ns_ = now_ns();
     state_ = State::apart;
-    apart_since_ns_ = now_ns();
     why_apart_ = Error::make(MUSTER_E_PEER, "%s", broke_why_.load(std::memory_order_relaxed));
 }
 
@@ -295,8 +321,12 @@ void StoreClient::part() noexcept {
     if (nonsense_.load(std::memory_order_relaxed))
         return lose(
             Error::make(MUSTER_E_PROTOCOL, "%s: %s", shown_.c_str(), broke_why_.load(std::memory_order_relaxed)));
+    if (elsewhere_.load(std::memory_order_relaxed))
+        return dial_failed(
+            Error::make(MUSTER_E_UNREACHABLE, "%s: %s", shown_.c_str(), broke_why_.load(std::memory_order_relaxed)));
     nobody_listens_ = true;
-    next_address_ = 0;
+    next_address_ = (next_address_ + 1) % addresses_.size(); // where it broke it is not sooner well again
+    tried_ = 0;
     if (now_ns() - opened_ns_ > longest_pause_ns) return dial();
     pause_ns_ = std::clamp(2 * pause_ns_, first_pause_ns, longest_pause_ns); // one that breaks again and again
     hub_.start_timer(dial_timer_, now_ns() + pause_ns_);

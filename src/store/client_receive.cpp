@@ -49,6 +49,10 @@ bool StoreClient::take_record(const StoreHead &head, std::string_view body) {
     }
     case StoreRecord::pong:
         return body.empty();
+    case StoreRecord::elsewhere:
+        elsewhere_.store(true, std::memory_order_relaxed);
+        broke("it stands by: another server keeps the store");
+        return body.empty();
     case StoreRecord::bye:
         for_good_.store((head.flags & store_bye_for_good) != 0, std::memory_order_relaxed);
         broke("the server has stopped");

@@ -162,6 +162,8 @@ Result<void> StoreJournal::read_all(const Reader &reader) {
         last = number;
         if (is_last) break;
     }
+    for (const auto &[number, filled] : logs) // begun behind a snapshot that was not completed
+        if (number > last) unlink(path(number, "log").c_str());
     generation_ = last;
     oldest_ = logs.empty() ? snapshot : std::min(snapshot, logs.begin()->first);
     auto log = open_log(last, keep);
@@ -318,24 +320,26 @@ void StoreJournal::write_all() noexcept {
 
 // ---- snapshots ------------------------------------------------------------------------------------------------------
 
-void StoreJournal::begin_snapshot(std::function<bool(std::string &record)> next) {
-    auto log = open_log(generation_ + 1, 0);
+// A gap in the numbers keeps the logs before it from being read on into the new one.
+bool StoreJournal::begin_snapshot(std::function<bool(std::string &record)> next, bool apart) {
+    const uint64_t generation = generation_ + (apart ? 2 : 1);
+    auto log = open_log(generation, 0);
     if (!log) {
         no_room_.store(log.error().os_errno, std::memory_order_relaxed);
-        return;
+        return false;
     }
     if (snapshot_writer_.joinable()) snapshot_writer_.join(); // it has ended
     writing_snapshot_.store(true, std::memory_order_relaxed);
     try {
         const SignalsBlocked blocked;
-        snapshot_writer_ = std::thread(
-            [this, generation = generation_ + 1, next = std::move(next)] { write_snapshot(generation, next); });
+        snapshot_writer_ =
+            std::thread([this, generation, next = std::move(next)] { write_snapshot(generation, next); });
     } catch (...) {
         writing_snapshot_.store(false, std::memory_order_relaxed);
-        unlink(path(generation_ + 1, "log").c_str());
-        return;
+        unlink(path(generation, "log").c_str());
+        return false;
     }
-    generation_++;
+    generation_ = generation;
     log_begin_ = appended_;
     log_offset_ = 0;
     {
@@ -343,6 +347,7 @@ void StoreJournal::begin_snapshot(std::function<bool(std::string &record)> next)
         next_log_ = std::move(*log);
     }
     wake_.notify_one();
+    return true;
 }
 
 // Until it has its name the logs before it are what counts.
@@ -373,6 +378,7 @@ void StoreJournal::write_snapshot(uint64_t generation, const std::function<bool(
                 unlink(path(old, "log").c_str());
             }
             oldest_ = generation;
+            complete_.store(generation, std::memory_order_release);
         } else {
             unlink(draft.c_str());
         }
@@ -380,6 +386,7 @@ void StoreJournal::write_snapshot(uint64_t generation, const std::function<bool(
         unlink(draft.c_str());
     }
     writing_snapshot_.store(false, std::memory_order_release);
+    if (progress_) progress_();
 }
 
 } // namespace muster

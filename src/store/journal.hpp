@@ -50,8 +50,11 @@ class StoreJournal {
     bool writing_snapshot() const noexcept { return writing_snapshot_.load(std::memory_order_acquire); }
 
     // What follows goes to a new log, behind a snapshot that another thread writes: `next` gives its records, one by
-    // one, until it is false.
-    void begin_snapshot(std::function<bool(std::string &record)> next);
+    // one, until it is false. `apart`: it is not what was there before that has changed, but something else; as long as
+    // the snapshot is not complete the folder holds what it held. False: it could not begin.
+    bool begin_snapshot(std::function<bool(std::string &record)> next, bool apart = false);
+    // The last one that was begun, once it is not written any more.
+    bool snapshot_is_complete() const noexcept { return complete_.load(std::memory_order_acquire) == generation_; }
 
   private:
     StoreJournal(std::string folder, bool sync) : folder_(std::move(folder)), sync_(sync) {}
@@ -89,6 +92,7 @@ class StoreJournal {
     std::atomic<int> no_room_{0}, failed_{0};
     std::atomic<uint64_t> snapshot_bytes_{0};
     std::atomic<bool> writing_snapshot_{false};
+    std::atomic<uint64_t> complete_{0}; // generation of the last snapshot
     std::thread writer_, snapshot_writer_;
 };
 

@@ -21,11 +21,20 @@ Result<Ref<StoreServer>> StoreServer::open(Context &context, StoreServerSettings
     if (address->scheme != "tcp" && address->scheme != "unix")
         return Error::make(MUSTER_E_UNSUPPORTED, "serve a store at %s: only over tcp and unix", address->text.c_str());
     if (address->scheme == "tcp" && address->port < 0) address->port = store_port;
+    if (!settings.pair.standby_of.empty()) {
+        auto other = parse_address(settings.pair.standby_of);
+        if (!other) return other.error();
+        if (other->scheme != "tcp" && other->scheme != "unix")
+            return Error::make(MUSTER_E_UNSUPPORTED, "stand by for %s: only over tcp and unix", other->text.c_str());
+        if (other->port == 0)
+            return Error::make(MUSTER_E_ADDRESS, "stand by for %s: nobody is at port 0", other->text.c_str());
+    }
     auto transport = Registry::of(context).find(address->scheme);
     if (!transport) return transport.error();
     auto server = make_ref<StoreServer>(context, std::move(settings));
     if (auto usable = server->hub_.usable(); !usable) return usable.error();
     if (auto opened = server->open_journal(); !opened) return opened.error();
+    if (!server->starts_serving() || server->mark_.kind != PairMark::none) server->make_pair();
     TransportOptions options;
     options.greeting = store_greeting_server;
     options.window_bytes = context.settings.window_bytes;
@@ -54,6 +63,9 @@ void StoreServer::get_stats(muster_store_server_stats &out) const noexcept {
     out.bytes = read(bytes_);
     out.leases = read(lease_count_);
     out.revision = read(revision_);
+    out.role = read(role_);
+    out.epoch = read(epoch_);
+    out.lag = read(lag_);
     out.failed = failed_.load(std::memory_order_relaxed) ? 1 : 0;
 }
 
@@ -93,9 +105,11 @@ void StoreServer::stop() noexcept {
     close_listener();
     hub_.forget_closing(closing_);
     hub_.stop_timer(lease_timer_);
+    const bool goes_on = journal_ || (pair_ && pair_->roles().role() != PairRole::alone);
+    if (pair_) pair_->stop();
     while (StoreConnection *const connection = connections_.first()) {
         try {
-            put_record(connection->out(), {0, StoreRecord::bye, journal_ ? uint8_t{0} : store_bye_for_good, 0});
+            put_record(connection->out(), {0, StoreRecord::bye, goes_on ? uint8_t{0} : store_bye_for_good, 0});
         } catch (const std::bad_alloc &) { // then the end of the connection has to tell
         }
         connection->send_all();
@@ -111,10 +125,10 @@ void StoreServer::stop() noexcept {
 void StoreServer::enter() noexcept {
     hub_.on_closing(closing_);
     if (context_->closed()) return stop();
-    const int64_t now = now_ns();
-    for (const auto &[id, session] : sessions_)
-        if (session->connection == nullptr) session->start_leaving(now + settings_.session_ns);
-    look_again();
+    if (pair_)
+        pair_->start();
+    else
+        begin_serving();
 }
 
 // ---- clients come and go --------------------------------------------------------------------------------------------
@@ -127,6 +141,14 @@ bool StoreServer::admit() noexcept {
 
 void StoreServer::take(ProvedSocket socket) noexcept {
     if (stopped_ || connection_count_ >= settings_.most_clients) return;
+    if (socket.agreed.greeting == store_greeting_pair) {
+        try {
+            if (!pair_) make_pair(), pair_->start();
+        } catch (const std::bad_alloc &) {
+            return;
+        }
+        return pair_->take(std::move(socket));
+    }
     if (socket.agreed.greeting != store_greeting_client) {
         count_refused();
         context_->log(MUSTER_LOG_WARN, "store: %s: it is no client of a store", socket.peer.c_str());
@@ -190,6 +212,12 @@ bool StoreServer::hello(StoreConnection &from, std::string_view body) {
     StoreId id;
     bool resume = false;
     if (!get_hello(body, id, resume)) return false;
+    if (!serves()) {
+        put_record(from.out(), {0, StoreRecord::elsewhere, 0, 0});
+        from.send_all();
+        if (!from.over()) from.shut("");
+        return true;
+    }
     StoreWelcome welcome;
     welcome.instance = instance_;
     welcome.capabilities = can_all;
@@ -273,6 +301,11 @@ bool StoreServer::can_take(StoreConnection *connection) noexcept {
 
 void StoreServer::flush() noexcept {
     if (std::exchange(flushing_, true)) return; // a connection was lost meanwhile
+    if (pair_) {
+        pair_->flush();
+        lag_.store(pair_->lag(), std::memory_order_relaxed);
+        look_at_clog();
+    }
     while (!dirty_.empty()) {
         const Ref<StoreConnection> connection(dirty_.back());
         dirty_.pop_back();

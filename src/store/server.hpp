@@ -2,6 +2,7 @@
 #pragma once
 // A store for other processes: a table, its clients' sessions, and a listener.
 #include "store/journal.hpp"
+#include "store/pair.hpp"
 #include "store/server_session.hpp"
 #include "transport/listener.hpp"
 
@@ -18,6 +19,7 @@ struct StoreServerSettings {
     uint64_t most_bytes = uint64_t{1} << 30;
     uint32_t most_clients = 65536;
     int64_t session_ns = 60'000'000'000; // a client that was cut off may come again for so long
+    StorePairSettings pair;
 };
 
 // Loop thread, unless a member says otherwise.
@@ -30,6 +32,7 @@ class StoreServer final : public Object, private SocketTaker {
     Status close(Deadline &deadline) noexcept;                                       // may wait
     bool failed() const noexcept { return failed_.load(std::memory_order_relaxed); } // it has stopped by itself
     void close_soon() noexcept;
+    Status go_alone() noexcept; // the host says that the other of the pair is dead
     Context &context() const noexcept { return *context_; }
 
     StoreServer(Context &context, StoreServerSettings settings);
@@ -41,6 +44,29 @@ class StoreServer final : public Object, private SocketTaker {
     void flush() noexcept;                       // sends what was put into connections
     void forget(StoreSession &session) noexcept; // ends a session, and destroys it
     void count_refused() noexcept { refused_.fetch_add(1, std::memory_order_relaxed); }
+    bool serves() const noexcept { return !pair_ || pair_->lets_in(); } // a session's or lease's time runs
+    bool clogged() const noexcept { return pair_ && pair_->clogged(); } // clients are not read for now
+
+    // --- server_pair.cpp: from its pair ---
+    void begin_serving() noexcept;                     // what there is
+    void go_on() noexcept;                             // after a halt
+    void send_clients_away(bool for_another) noexcept; // true: who serves now, without this one
+    void show_role() noexcept;
+    void release_held() noexcept;
+    void nothing_is_held() noexcept; // for the other
+    bool has_instance() const noexcept { return known_instance_; }
+    const StoreId &instance() const noexcept { return instance_; }
+    std::string address_for_others() const;
+    bool has_journal() const noexcept { return journal_ != nullptr; }
+    uint64_t durable() const noexcept { return journal_->durable(); }
+    uint64_t appended() const noexcept { return journal_->appended(); }
+    uint64_t write_mark(const PairMark &mark); // its position
+    std::function<bool(std::string &)> everything(const PairMark *mark) const;
+    void forget_everything() noexcept;
+    bool follow(std::string_view note); // false: it makes no sense
+    bool replay(std::string_view record);
+    enum class Installing { busy, begun, done, failed };
+    Installing install(bool begun); // a snapshot of what has come, instead of what was in the folder
 
   private:
     struct Lease {
@@ -85,7 +111,6 @@ class StoreServer final : public Object, private SocketTaker {
 
     // --- server_journal.cpp ---
     Result<void> open_journal();
-    bool replay(std::string_view record);
     template <class Fill>
     void write_down(Fill &&fill) noexcept;
     void note_session(const StoreId &id, bool begins) noexcept;
@@ -98,6 +123,12 @@ class StoreServer final : public Object, private SocketTaker {
     void begin_snapshot() noexcept;
 
     void enter() noexcept;
+    bool starts_serving() const noexcept; // or has to meet the other first
+    void make_pair();
+    void do_go_alone() noexcept {
+        if (pair_) pair_->go_alone();
+    }
+    void look_at_clog() noexcept;
 
     const Ref<Context> context_;
     Hub &hub_;
@@ -116,26 +147,31 @@ class StoreServer final : public Object, private SocketTaker {
     std::vector<StoreConnection *> dirty_; // with something to send
     std::vector<muster_store_op> ops_;     // scratch
     int64_t lease_look_ns_ = INT64_MAX, grace_from_ns_ = 0;
-    struct Held { // an answer that waits until what it tells of is durable
-        uint64_t position;
+    struct Held { // an answer that waits until what it tells of is durable, and the other has it
+        uint64_t position, number;
         StoreSession *session;
         std::string record;
     };
     std::unique_ptr<StoreJournal> journal_; // or none
     std::deque<Held> held_;
+    std::unique_ptr<StorePair> pair_; // or none yet
+    PairMark mark_;                   // as it was read
+    bool was_clogged_ = false;
+    uint64_t shown_role_ = UINT64_MAX;
     bool replaying_ = false, known_instance_ = false, unwritten_ = false;
     Errand<StoreServer, &StoreServer::journal_moved> journal_moved_{*this};
     bool stopped_ = false, flushing_ = false, spoiled_ = false;
     Timer<StoreServer, &StoreServer::look_at_leases> lease_timer_{*this};
     Errand<StoreServer, &StoreServer::enter> enter_{*this};
     Errand<StoreServer, &StoreServer::stop> stop_{*this};
+    Errand<StoreServer, &StoreServer::do_go_alone> go_alone_{*this};
     Closing<StoreServer, &StoreServer::stop> closing_{*this};
 
     Signal signal_;
     std::atomic<bool> over_{false};   // seq_cst: the signal follows
     std::atomic<bool> failed_{false}; // relaxed: before that
     std::atomic<uint64_t> clients_{0}, requests_{0}, refused_{0}, keys_{0}, bytes_{0}, revision_{0}, waiting_{0},
-        lease_count_{0}, session_count_{0}; // relaxed: figures
+        lease_count_{0}, session_count_{0}, role_{0}, epoch_{0}, lag_{0}; // relaxed: figures
 };
 
 // What the host holds; with its last reference the server stops. Any thread.

@@ -8,12 +8,15 @@
 using namespace muster;
 
 namespace {
+constexpr int64_t shortest_lease_ns = 100'000'000, longest_lease_ns = 3'600'000'000'000;
 constexpr int64_t shortest_session_ns = 1'000'000'000, longest_session_ns = 86'400'000'000'000;
 
 Result<void> read_settings(const muster_store_server_config &config, StoreServerSettings &settings) {
-    if (config.reserved_field != 0 || config.reserved[0] != 0 || config.reserved[1] != 0 || config.reserved[2] != 0)
+    if (config.reserved_field != 0)
         return Error::make(MUSTER_E_ARG, "muster_store_server_config: what is reserved is zero");
-    if ((config.flags & ~uint32_t{MUSTER_STORE_SERVER_NO_SYNC}) != 0)
+    constexpr uint32_t known =
+        MUSTER_STORE_SERVER_NO_SYNC | MUSTER_STORE_SERVER_ALONE | MUSTER_STORE_SERVER_REFUSED_IS_DEAD;
+    if ((config.flags & ~known) != 0)
         return Error::make(MUSTER_E_ARG, "muster_store_server_config: unknown flags %u", config.flags);
     if (config.data_dir_bytes > 4000 || (config.data_dir == nullptr && config.data_dir_bytes != 0))
         return Error::make(MUSTER_E_ARG, "muster_store_server_config: data_dir of %llu bytes",
@@ -23,6 +26,20 @@ Result<void> read_settings(const muster_store_server_config &config, StoreServer
     if (config.session_ns != 0 && (config.session_ns < shortest_session_ns || config.session_ns > longest_session_ns))
         return Error::make(MUSTER_E_ARG, "muster_store_server_config: session_ns is %lld, it is 1 s to 24 hours",
                            static_cast<long long>(config.session_ns));
+    if (config.standby_of_bytes > 4096 || (config.standby_of == nullptr && config.standby_of_bytes != 0))
+        return Error::make(MUSTER_E_ARG, "muster_store_server_config: standby_of of %llu bytes",
+                           static_cast<unsigned long long>(config.standby_of_bytes));
+    if (config.pair_lease_ns != 0 &&
+        (config.pair_lease_ns < shortest_lease_ns || config.pair_lease_ns > longest_lease_ns))
+        return Error::make(MUSTER_E_ARG, "muster_store_server_config: pair_lease_ns is %lld, it is 0.1 s to 1 hour",
+                           static_cast<long long>(config.pair_lease_ns));
+    settings.pair.alone = (config.flags & MUSTER_STORE_SERVER_ALONE) != 0;
+    settings.pair.refused_is_dead = (config.flags & MUSTER_STORE_SERVER_REFUSED_IS_DEAD) != 0;
+    if (settings.pair.alone && settings.data_dir.empty())
+        return Error::make(MUSTER_E_ARG,
+                           "muster_store_server_config: there is nothing to serve alone without data_dir");
+    if (config.standby_of != nullptr) settings.pair.standby_of.assign(config.standby_of, config.standby_of_bytes);
+    if (config.pair_lease_ns != 0) settings.pair.lease_ns = config.pair_lease_ns;
     if (config.max_clients != 0) settings.most_clients = config.max_clients;
     if (config.most_bytes != 0) settings.most_bytes = config.most_bytes;
     if (config.session_ns != 0) settings.session_ns = config.session_ns;
@@ -73,6 +90,12 @@ extern "C" muster_status muster_store_server_get_stats(muster_store_server *serv
     if (unwrap(server)->server().context().forked()) return MUSTER_E_FORKED;
     unwrap(server)->server().get_stats(*out_stats);
     return MUSTER_OK;
+}
+
+extern "C" muster_status muster_store_server_go_alone(muster_store_server *server) {
+    if (!server) return MUSTER_E_ARG;
+    if (unwrap(server)->server().context().forked()) return MUSTER_E_FORKED;
+    return unwrap(server)->server().go_alone();
 }
 
 extern "C" muster_status muster_store_server_close(muster_store_server *server, int64_t timeout_ns) {

@@ -18,6 +18,7 @@ enum class Note : uint8_t {
     asked = 4,     // id, number (8), body of an ask
     ended = 5,     // lease (8)
     abandoned = 6, // lease
+    pair = 12, // epoch (8), kind (1), has the other a folder (1), the other's address; of this server's own log alone
     // of snapshots
     revision = 7, // revision (8), last lease (8)
     lease = 8,    // lease (8), time (8), flags (4), id of its session; zero: none
@@ -43,6 +44,14 @@ void add(std::string &to, uint32_t number) {
     unsigned char bytes[4];
     put_u32(bytes, number);
     to.append(reinterpret_cast<const char *>(bytes), sizeof bytes);
+}
+
+std::string mark_note(const PairMark &mark) {
+    std::string record = note(Note::pair);
+    add(record, mark.epoch);
+    record.push_back(static_cast<char>(mark.kind));
+    record.push_back(mark.other_keeps ? 1 : 0);
+    return record + mark.other;
 }
 
 class NoteReader {
@@ -86,11 +95,12 @@ class NoteReader {
 // What cannot be written down for want of memory ends the server: no answer goes out any more.
 template <class Fill>
 void StoreServer::write_down(Fill &&fill) noexcept {
-    if (!journal_ || replaying_) return;
+    if (replaying_ || (!journal_ && !(pair_ && pair_->gathers()))) return;
     try {
         std::string record;
         fill(record);
-        journal_->append(record);
+        if (journal_) journal_->append(record);
+        if (pair_ && pair_->gathers()) pair_->note(std::move(record));
     } catch (const std::bad_alloc &) {
         unwritten_ = true;
         journal_moved_.post(*context_);
@@ -105,8 +115,17 @@ void StoreServer::note_session(const StoreId &id, bool begins) noexcept {
 }
 
 void StoreServer::note_asked(const ServerRequest &asked) noexcept {
-    if (asked.request.ops().front().kind == MUSTER_STORE_BARRIER) return;
+    const bool at_barrier = asked.request.ops().front().kind == MUSTER_STORE_BARRIER;
     write_down([&](std::string &record) {
+        if (at_barrier) { // who has arrived is asked again; who was let go has to be told so
+            std::string answer;
+            put_answer(answer, asked.number, asked.answer);
+            record = note(Note::answered);
+            add(record, asked.session.id());
+            add(record, asked.number);
+            record.append(answer);
+            return;
+        }
         std::string ask;
         put_ask(ask, asked.number, asked.session.floor(), false, asked.request);
         record = note(Note::asked);
@@ -130,6 +149,10 @@ bool StoreServer::has_room(size_t bytes) noexcept {
            journal_->has_room(bytes + note_bytes * (2 + 2 * leases_.size() + sessions_.size()));
 }
 
+uint64_t StoreServer::write_mark(const PairMark &mark) {
+    return journal_->append(mark_note(mark));
+}
+
 void StoreServer::give_up_journal(const Error &why) noexcept {
     context_->log(MUSTER_LOG_ERROR, "store: data folder %s: %s; nothing can be promised any more",
                   settings_.data_dir.c_str(), why.message);
@@ -139,16 +162,29 @@ void StoreServer::give_up_journal(const Error &why) noexcept {
 
 // An answer goes out when all that was done before it is durable.
 bool StoreServer::is_durable() const noexcept {
-    return !journal_ || (!unwritten_ && journal_->durable() >= journal_->appended());
+    if (unwritten_ || (journal_ && journal_->durable() < journal_->appended())) return false;
+    return !pair_ || pair_->settled();
 }
 
 void StoreServer::journal_moved() noexcept {
-    if (stopped_ || !journal_) return;
+    if (stopped_) return;
     if (unwritten_) return give_up_journal(Error::make(MUSTER_E_NOMEM, "out of memory"));
+    if (!journal_) return;
     if (const int why = journal_->failed())
         return give_up_journal(Error::from_errno(why, MUSTER_OK, "written in vain"));
-    const uint64_t durable = journal_->durable();
-    while (!held_.empty() && held_.front().position <= durable) {
+    if (pair_) pair_->journal_moved();
+    if (stopped_) return;
+    release_held();
+    flush();
+    const bool installing = pair_ && pair_->roles().role() == PairRole::catching_up;
+    if (journal_->log_bytes() > std::max(shortest_log, 2 * journal_->snapshot_bytes()) &&
+        !journal_->writing_snapshot() && !installing)
+        begin_snapshot();
+}
+
+void StoreServer::release_held() noexcept {
+    while (!held_.empty() && (!journal_ || held_.front().position <= journal_->durable()) &&
+           (!pair_ || pair_->settled(held_.front().number))) {
         const Held &first = held_.front();
         if (first.session != nullptr) first.session->held_bytes -= first.record.size();
         if (first.session != nullptr && first.session->connection != nullptr) {
@@ -161,90 +197,90 @@ void StoreServer::journal_moved() noexcept {
         }
         held_.pop_front();
     }
-    flush();
-    if (journal_->log_bytes() > std::max(shortest_log, 2 * journal_->snapshot_bytes()) && !journal_->writing_snapshot())
-        begin_snapshot();
 }
 
-// All that there is, as of now: values are shared, so this takes little time; another thread writes it.
 void StoreServer::begin_snapshot() noexcept {
     try {
-        struct Everything {
-            std::vector<std::string> notes; // what is little
-            StoreTable::Image image;
-            size_t at = 0;
-        };
-        const auto all = std::make_shared<Everything>();
-        std::string record = note(Note::instance);
-        add(record, instance_);
-        all->notes.push_back(record);
-        for (const auto &[id, session] : sessions_) {
-            record = note(Note::session);
-            add(record, id);
-            all->notes.push_back(record);
-            for (const auto &[number, answer] : session->all_answered()) {
-                record = note(Note::answered);
-                add(record, id);
-                add(record, number);
-                all->notes.push_back(record + answer);
-            }
-        }
-        for (const auto &[number, lease] : leases_) {
-            record = note(Note::lease);
-            add(record, number);
-            add(record, static_cast<uint64_t>(lease.ttl_ns));
-            add(record, lease.flags);
-            add(record, lease.session == nullptr ? StoreId{} : lease.session->id());
-            all->notes.push_back(record);
-        }
-        all->image = table_.image();
-        record = note(Note::revision);
-        add(record, all->image.revision);
-        add(record, all->image.last_lease);
-        all->notes.push_back(record);
-        journal_->begin_snapshot([all](std::string &out) {
-            size_t i = all->at++;
-            if (i < all->notes.size()) {
-                out = std::move(all->notes[i]);
-                return true;
-            }
-            i -= all->notes.size();
-            if (i < all->image.keys.size()) {
-                const StoreTable::Image::Key &key = all->image.keys[i];
-                out = note(Note::key);
-                add(out, key.version);
-                add(out, key.lease);
-                add(out, static_cast<uint32_t>(key.key.size()));
-                out.append(key.key).append(key.value->bytes());
-                return true;
-            }
-            i -= all->image.keys.size();
-            if (i >= all->image.queued.size()) return false;
-            const auto &[name, value] = all->image.queued[i];
-            out = note(Note::queued);
-            add(out, static_cast<uint32_t>(name.size()));
-            out.append(name).append(value->bytes());
-            return true;
-        });
+        journal_->begin_snapshot(everything(pair_ ? &pair_->roles().mark() : nullptr));
     } catch (const std::bad_alloc &) { // later, then
     }
+}
+
+// All that there is, as of now: values are shared, so this takes little time, and another thread may write it.
+std::function<bool(std::string &)> StoreServer::everything(const PairMark *mark) const {
+    struct Everything {
+        std::vector<std::string> notes; // what is little
+        StoreTable::Image image;
+        size_t at = 0;
+    };
+    const auto all = std::make_shared<Everything>();
+    std::string record = note(Note::instance);
+    add(record, instance_);
+    all->notes.push_back(record);
+    if (mark != nullptr) all->notes.push_back(mark_note(*mark));
+    for (const auto &[id, session] : sessions_) {
+        record = note(Note::session);
+        add(record, id);
+        all->notes.push_back(record);
+        for (const auto &[number, answer] : session->all_answered()) {
+            record = note(Note::answered);
+            add(record, id);
+            add(record, number);
+            all->notes.push_back(record + answer);
+        }
+    }
+    for (const auto &[number, lease] : leases_) {
+        record = note(Note::lease);
+        add(record, number);
+        add(record, static_cast<uint64_t>(lease.ttl_ns));
+        add(record, lease.flags);
+        add(record, lease.session == nullptr ? StoreId{} : lease.session->id());
+        all->notes.push_back(record);
+    }
+    all->image = table_.image();
+    record = note(Note::revision);
+    add(record, all->image.revision);
+    add(record, all->image.last_lease);
+    all->notes.push_back(record);
+    return [all](std::string &out) {
+        size_t i = all->at++;
+        if (i < all->notes.size()) {
+            out = std::move(all->notes[i]);
+            return true;
+        }
+        i -= all->notes.size();
+        if (i < all->image.keys.size()) {
+            const StoreTable::Image::Key &key = all->image.keys[i];
+            out = note(Note::key);
+            add(out, key.version);
+            add(out, key.lease);
+            add(out, static_cast<uint32_t>(key.key.size()));
+            out.append(key.key).append(key.value->bytes());
+            return true;
+        }
+        i -= all->image.keys.size();
+        if (i >= all->image.queued.size()) return false;
+        const auto &[name, value] = all->image.queued[i];
+        out = note(Note::queued);
+        add(out, static_cast<uint32_t>(name.size()));
+        out.append(name).append(value->bytes());
+        return true;
+    };
 }
 
 // ---- reading --------------------------------------------------------------------------------------------------------
 
 Result<void> StoreServer::open_journal() {
+    replaying_ = !starts_serving();
     if (settings_.data_dir.empty()) return {};
     table_.limit(UINT64_MAX);
     replaying_ = true;
     auto journal = StoreJournal::open(settings_.data_dir, settings_.sync,
                                       [this](std::string_view record) { return replay(record); });
-    replaying_ = false;
+    replaying_ = !starts_serving(); // what comes then is replayed, too
     table_.limit(settings_.most_bytes);
     if (!journal) return journal.error();
     journal_ = std::move(*journal);
-    const int64_t now = now_ns();
-    for (const auto &[number, lease] : leases_) table_.keep(number, now + lease.ttl_ns);
-    for (const auto &[id, session] : sessions_) session->heard_ns = now;
     if (!known_instance_)
         write_down([&](std::string &record) {
             record = note(Note::instance);
@@ -259,6 +295,7 @@ Result<void> StoreServer::open_journal() {
 bool StoreServer::replay(std::string_view record) {
     NoteReader reader(record);
     const std::string_view kind = reader.bytes(1);
+    if (!reader.fine()) return false;
     switch (static_cast<Note>(kind[0])) {
     case Note::instance:
         instance_ = reader.id();
@@ -291,6 +328,16 @@ bool StoreServer::replay(std::string_view record) {
         const auto found = leases_.find(reader.u64());
         if (found == leases_.end()) return false;
         found->second.flags |= MUSTER_LEASE_MANUAL;
+        return true;
+    }
+    case Note::pair: {
+        if (pair_) return false; // it is not for others
+        mark_.epoch = reader.u64();
+        const std::string_view two = reader.bytes(2);
+        if (!reader.fine() || two[0] > PairMark::alone) return false;
+        mark_.kind = static_cast<PairMark::Kind>(two[0]);
+        mark_.other_keeps = two[1] != 0;
+        mark_.other = reader.rest();
         return true;
     }
     case Note::revision: {

@@ -175,7 +175,8 @@ void StoreServer::answer(StoreSession &session, uint64_t number, const StoreAnsw
 void StoreServer::send(StoreSession &session, std::string_view record) {
     if (!can_take(session.connection)) return;
     if (!is_durable()) {
-        held_.push_back({journal_->appended(), &session, std::string(record)});
+        held_.push_back(
+            {journal_ ? journal_->appended() : 0, pair_ ? pair_->hold() : 0, &session, std::string(record)});
         session.held_bytes += record.size();
         return;
     }
@@ -249,6 +250,7 @@ void StoreServer::tell_ended(StoreSession *session, uint64_t lease) noexcept {
 // A lease that is due may have been kept by its client's being there. Where this process itself was stopped, what its
 // clients have said meanwhile lies unread: they have their time once more.
 void StoreServer::look_at_leases() noexcept {
+    if (!serves() || clogged()) return;
     const int64_t now = now_ns();
     if (lease_look_ns_ != INT64_MAX && now - lease_look_ns_ > late_ns) grace_from_ns_ = now;
     List<StoreWaiter> over;
@@ -275,7 +277,7 @@ void StoreServer::look_at_leases() noexcept {
 }
 
 void StoreServer::look_again() noexcept {
-    if (replaying_) return;
+    if (replaying_ || !serves()) return;
     lease_count_.store(leases_.size(), std::memory_order_relaxed);
     const int64_t next = table_.next_end_ns();
     if (next == INT64_MAX || stopped_) {

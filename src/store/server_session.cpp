@@ -36,7 +36,8 @@ void StoreSession::stop_leaving() noexcept {
     server_.hub().stop_timer(leaving_);
 }
 void StoreSession::forgotten() noexcept {
-    server_.forget(*this);
+    if (server_.serves()) return server_.forget(*this);
+    start_leaving(now_ns() + 1'000'000'000); // later, if anybody asks
 }
 
 // ---- the connection -------------------------------------------------------------------------------------------------
@@ -73,9 +74,9 @@ void StoreConnection::on_events(uint32_t epoll_events) noexcept {
     const Ref<StoreConnection> self(this);
     if (!fd_) return;
     if ((epoll_events & EPOLLOUT) && !writer_.empty()) send_all();
-    if (over() || (paused_ && has_enough())) return;
-    paused_ = false;
     if (epoll_events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) hung_up_ = true; // told once
+    if (over() || ((paused_ || server_->clogged()) && has_enough())) return;
+    paused_ = false;
     read_some();
     server_->flush();
 }
@@ -84,10 +85,14 @@ size_t StoreConnection::unsent() const noexcept {
     return writer_.unsent() + (session != nullptr ? session->held_bytes : 0);
 }
 bool StoreConnection::has_enough() const noexcept {
-    return unsent() > pause_bytes;
+    return unsent() > pause_bytes || server_->clogged();
 }
 bool StoreConnection::drowns() noexcept {
     return drowned_ = drowned_ || unsent() > most_unsent;
+}
+
+void StoreConnection::look_again() noexcept {
+    if (fd_) server_->hub().modify(fd_.get(), EPOLLIN | EPOLLOUT | EPOLLRDHUP, *this);
 }
 
 void StoreConnection::read_some() noexcept {

@@ -100,7 +100,8 @@ class StoreConnection final : public Object,
     bool drowns() noexcept;
     void shut(const char *why) noexcept; // its session lives on
     bool over() const noexcept { return !fd_; }
-    bool dirty = false; // in the server's list of those that have something to send
+    void look_again() noexcept; // what is there may be read
+    bool dirty = false;         // in the server's list of those that have something to send
 
   private:
     void on_events(uint32_t epoll_events) noexcept override;

@@ -76,6 +76,7 @@ class StoreTable {
     };
     Image image() const;
     void put_back(uint64_t revision, uint64_t last_lease);
+    void clear() noexcept; // nobody waits
     void put_back(Image::Key key);
     void put_back(const std::string &queue, Ref<Blob> value);
     void put_back_lease(uint64_t lease, int64_t until_ns); // before its keys

@@ -16,6 +16,15 @@ StoreTable::Image StoreTable::image() const {
     return image;
 }
 
+void StoreTable::clear() noexcept {
+    keys_.clear();
+    queues_.clear();
+    leases_.clear();
+    ends_.clear();
+    log_.forget_all(0);
+    revision_ = bytes_ = last_lease_ = 0;
+}
+
 // Changes up to there are not remembered.
 void StoreTable::put_back(uint64_t revision, uint64_t last_lease) {
     revision_ = revision;

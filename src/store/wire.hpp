@@ -18,6 +18,7 @@
 //                                        <- pong
 //     bye                                ->                     the session is over
 //                                        <- bye                 the server goes; flags: its keys go with it
+//                                        <- elsewhere           another server keeps the store: instead of welcome
 //
 // A client that was cut off comes again with its session, and asks again what was not answered, by the same numbers.
 // The server remembers how requests ended that have changed something, until the client has asked with a higher
@@ -45,7 +46,8 @@ enum class StoreRecord : uint8_t {
     ping = 7,
     pong = 8,
     bye = 9,
-    ended = 10
+    ended = 10,
+    elsewhere = 11
 };
 
 constexpr size_t store_head_bytes = 16;

@@ -212,6 +212,16 @@ const MUSTER_STORE_ANY_THREAD = UInt32(1)
 
 # muster_store_server_flag: Flags of muster_store_server_config::flags.
 const MUSTER_STORE_SERVER_NO_SYNC = UInt32(1)
+const MUSTER_STORE_SERVER_ALONE = UInt32(2)
+const MUSTER_STORE_SERVER_REFUSED_IS_DEAD = UInt32(4)
+
+# muster_store_server_role: What a server does, in muster_store_server_stats::role.
+const MUSTER_STORE_SERVER_SERVES = UInt32(0)
+const MUSTER_STORE_SERVER_PAIRED = UInt32(1)
+const MUSTER_STORE_SERVER_HALTED = UInt32(2)
+const MUSTER_STORE_SERVER_STANDBY = UInt32(3)
+const MUSTER_STORE_SERVER_CATCHING_UP = UInt32(4)
+const MUSTER_STORE_SERVER_WAITING = UInt32(5)
 
 # muster_stream_event: What a stream can be ready for, or has met; bits of muster_completion::events.
 const MUSTER_STREAM_READABLE = UInt32(1)
@@ -613,10 +623,12 @@ struct muster_store_server_config # 72 bytes
     session_ns::Int64
     max_clients::UInt32
     reserved_field::UInt32
-    reserved::NTuple{3, UInt64}
+    standby_of::Ptr{UInt8}
+    standby_of_bytes::UInt64
+    pair_lease_ns::Int64
 end
-muster_store_server_config(; flags = 0, data_dir = C_NULL, data_dir_bytes = 0, most_bytes = 0, session_ns = 0, max_clients = 0, reserved_field = 0, reserved = ntuple(_ -> zero(UInt64), 3)) =
-    muster_store_server_config(sizeof(muster_store_server_config), flags, data_dir, data_dir_bytes, most_bytes, session_ns, max_clients, reserved_field, reserved)
+muster_store_server_config(; flags = 0, data_dir = C_NULL, data_dir_bytes = 0, most_bytes = 0, session_ns = 0, max_clients = 0, reserved_field = 0, standby_of = C_NULL, standby_of_bytes = 0, pair_lease_ns = 0) =
+    muster_store_server_config(sizeof(muster_store_server_config), flags, data_dir, data_dir_bytes, most_bytes, session_ns, max_clients, reserved_field, standby_of, standby_of_bytes, pair_lease_ns)
 
 # Figures of a server.
 struct muster_store_server_stats # 112 bytes
@@ -630,7 +642,10 @@ struct muster_store_server_stats # 112 bytes
     leases::UInt64
     revision::UInt64
     failed::UInt64
-    reserved::NTuple{4, UInt64}
+    role::UInt64
+    epoch::UInt64
+    lag::UInt64
+    reserved::NTuple{1, UInt64}
 end
 
 # How to make a pair; all zero means the defaults named here.
@@ -1252,6 +1267,12 @@ const at_muster_store_server_get_stats = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_store_server_get_stats => at_muster_store_server_get_stats)
 @inline muster_store_server_get_stats(server, out_stats) =
     ccall(at_muster_store_server_get_stats[], muster_status, (Ptr{muster_store_server}, Ptr{muster_store_server_stats}), server, out_stats)
+
+# Says that the other server of the pair is dead, and stays so: this one goes on without it.
+const at_muster_store_server_go_alone = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_store_server_go_alone => at_muster_store_server_go_alone)
+@inline muster_store_server_go_alone(server) =
+    ccall(at_muster_store_server_go_alone[], muster_status, (Ptr{muster_store_server},), server)
 
 # Stops a server.
 const at_muster_store_server_close = Ref{Ptr{Cvoid}}(C_NULL)

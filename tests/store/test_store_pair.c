@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: MIT
+// A served store and its standby as programs: killed in turn under load, stopped, and started again in every order.
+// ctest: full timeout=240
+#include "store_process.h"
+
+#include <stdatomic.h>
+#include <time.h>
+
+static int64_t now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * SECOND + t.tv_nsec;
+}
+
+typedef struct member { // of a pair
+    program p;
+    char url[300], dir[300];
+} member;
+
+// `of`: NULL: the first one. `lease`: seconds.
+static void start_member(member *m, const member *of, const char *lease) {
+    const char *arguments[12] = {"--listen", m->url, "--log", "info", "--pair-lease", lease};
+    int count = 6;
+    if (m->dir[0] != '\0') arguments[count++] = "--data-dir", arguments[count++] = m->dir;
+    if (of != NULL) arguments[count++] = "--standby-of", arguments[count++] = of->url;
+    m->p = start_server(arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5],
+                        arguments[6], arguments[6] ? arguments[7] : NULL, arguments[6] ? arguments[8] : NULL,
+                        arguments[6] && arguments[8] ? arguments[9] : NULL, NULL);
+    if (!await_line(&m->p, "listening")) fail_msg("it does not start: %s", m->p.line);
+    snprintf(m->url, sizeof m->url, "%.290s", m->p.line + strlen("listening "));
+}
+
+static void make_member(member *m, const char *name) {
+    memset(m, 0, sizeof *m);
+    snprintf(m->url, sizeof m->url, "tcp://127.0.0.1:0");
+    if (name != NULL) snprintf(m->dir, sizeof m->dir, "%s/%s", folder, name);
+}
+
+// It logs each change.
+static void await_role(member *m, const char *role) {
+    char wanted[40];
+    snprintf(wanted, sizeof wanted, "role %s ", role);
+    if (!await_line(&m->p, wanted)) fail_msg("it ends before it is %s: %s", role, m->p.line);
+}
+
+static int64_t epoch_of(const member *m) {
+    const char *const at = strstr(m->p.line, " epoch ");
+    assert_non_null(at);
+    return strtoll(at + 7, NULL, 10);
+}
+
+static void both(char *url, size_t size, const member *a, const member *b) {
+    snprintf(url, size, "%s,%s", a->url, b->url + strlen("tcp://"));
+}
+
+static void make_pair(member *a, member *b, const char *names, const char *lease, char *url, size_t size) {
+    char name[40];
+    snprintf(name, sizeof name, "%s-a", names ? names : "");
+    make_member(a, names ? name : NULL);
+    snprintf(name, sizeof name, "%s-b", names ? names : "");
+    make_member(b, names ? name : NULL);
+    start_member(a, NULL, lease);
+    start_member(b, a, lease);
+    await_role(b, "standby");
+    await_role(a, "paired");
+    both(url, size, a, b);
+}
+
+static muster_completion take(client *c) {
+    muster_completion done;
+    assert_int_equal(muster_queue_next(c->queue, 60 * SECOND, &done, &why), MUSTER_OK);
+    muster_store_result_release(done.object);
+    return done;
+}
+
+static void begin(client *c, muster_store_op what, uint64_t tag) {
+    if (muster_store_begin(c->store, &what, 1, -1, c->queue, tag, NULL, &why) != MUSTER_OK) fail_msg("%s", why.message);
+}
+
+// ---- under load ----------------------------------------------------------------------------------------------------
+
+typedef struct adder {
+    client c;
+    pthread_t thread;
+    int64_t done;
+    atomic_bool *stop;
+} adder;
+
+static void *add_and_add(void *raw) {
+    adder *a = raw;
+    while (!*a->stop) {
+        const muster_store_op add = number(MUSTER_STORE_ADD, "sum", 1);
+        muster_error error;
+        if (muster_store_do(a->c.store, &add, 1, -1, NULL, &error) == MUSTER_OK) {
+            a->done++;
+        } else {
+            fprintf(stderr, "%s\n", error.message);
+            a->done = -1;
+            return NULL;
+        }
+    }
+    return NULL;
+}
+
+// Whoever serves is killed, and stands by for the other when it is there again. Each write that was acknowledged counts
+// once, and none twice; a lease, a wait and a watch go on.
+static void kill_in_turn(const char *names, int kills) {
+    enum { adders = 4 };
+    member members[2];
+    char url[620];
+    make_pair(&members[0], &members[1], names, "3", url, sizeof url);
+    adder all[adders];
+    atomic_bool stop = false;
+    client watcher = open_client(url);
+    muster_lease *lease;
+    assert_int_equal(muster_store_lease(watcher.store, 30 * SECOND, 0, SECOND, &lease, &why), MUSTER_OK);
+    muster_store_op kept = set("kept", "1");
+    kept.lease = muster_lease_id(lease);
+    assert_int_equal(ask(&watcher, kept, SECOND), MUSTER_OK);
+    begin(&watcher, op(MUSTER_STORE_GET, "late"), 1);
+    muster_store_op watch = op(MUSTER_STORE_WATCH, "watched");
+    begin(&watcher, watch, 2);
+    for (int i = 0; i < adders; i++) {
+        all[i] = (adder){.c = open_client(url), .stop = &stop};
+        assert_int_equal(pthread_create(&all[i].thread, NULL, add_and_add, &all[i]), 0);
+    }
+    int64_t epoch = 1;
+    for (int i = 0; i < kills; i++) {
+        member *const serves = &members[i % 2], *const other = &members[(i + 1) % 2];
+        const int64_t before = number_at(&watcher, "sum");
+        while (number_at(&watcher, "sum") < before + 20) {
+        } // they are at work
+        end_program(&serves->p, SIGKILL);
+        start_member(serves, other, "3");
+        await_role(serves, "standby");
+        await_role(other, "paired");
+        assert_true(epoch_of(other) > epoch);
+        epoch = epoch_of(other);
+    }
+    assert_int_equal(ask(&watcher, set("watched", "1"), 20 * SECOND), MUSTER_OK);
+    assert_int_equal(take(&watcher).tag, 2);
+    assert_int_equal(ask(&watcher, set("late", "now"), 20 * SECOND), MUSTER_OK);
+    assert_int_equal(take(&watcher).status, MUSTER_OK); // asked before the first kill
+    assert_int_equal(number_at(&watcher, "kept"), 1);
+    stop = true;
+    int64_t sum = 0;
+    for (int i = 0; i < adders; i++) {
+        pthread_join(all[i].thread, NULL);
+        assert_true(all[i].done > 0);
+        sum += all[i].done;
+        close_client(&all[i].c);
+    }
+    assert_int_equal(number_at(&watcher, "sum"), sum);
+    muster_lease_release(lease);
+    close_client(&watcher);
+    for (int i = 0; i < 2; i++) assert_int_equal(end_program(&members[i].p, SIGTERM).value, 0);
+}
+
+static void test_killed_in_turn_with_folders(void **state) {
+    (void)state;
+    kill_in_turn("turn", 20);
+}
+static void test_killed_in_turn_in_memory(void **state) {
+    (void)state;
+    kill_in_turn(NULL, 10);
+}
+
+// ---- one ends ------------------------------------------------------------------------------------------------------
+
+static void test_a_dead_standby_is_done_without(void **state) {
+    (void)state;
+    member a, b;
+    char url[620];
+    make_pair(&a, &b, "without", "3", url, sizeof url);
+    client c = open_client(url);
+    assert_int_equal(ask(&c, number(MUSTER_STORE_ADD, "n", 1), 10 * SECOND), MUSTER_OK);
+    end_program(&b.p, SIGKILL);
+    assert_int_equal(ask(&c, number(MUSTER_STORE_ADD, "n", 1), 10 * SECOND), MUSTER_OK);
+    await_role(&a, "serves");
+    start_member(&b, &a, "3");
+    await_role(&b, "standby");
+    assert_int_equal(end_program(&b.p, SIGTERM).value, 0); // says so, too
+    assert_int_equal(ask(&c, number(MUSTER_STORE_ADD, "n", 1), 10 * SECOND), MUSTER_OK);
+    assert_int_equal(number_at(&c, "n"), 3);
+    close_client(&c);
+    end_program(&a.p, SIGTERM);
+}
+
+static void test_who_stops_hands_over(void **state) {
+    (void)state;
+    member a, b;
+    char url[620];
+    make_pair(&a, &b, NULL, "20", url, sizeof url);
+    client c = open_client(url);
+    assert_int_equal(ask(&c, number(MUSTER_STORE_ADD, "n", 1), 10 * SECOND), MUSTER_OK);
+    const int64_t from = now();
+    assert_int_equal(end_program(&a.p, SIGTERM).value, 0);
+    assert_int_equal(ask(&c, number(MUSTER_STORE_ADD, "n", 1), 15 * SECOND), MUSTER_OK);
+    assert_true(now() - from < 20 * SECOND); // not by the lease
+    assert_int_equal(number_at(&c, "n"), 2);
+    close_client(&c);
+    end_program(&b.p, SIGTERM);
+}
+
+// Both end; whoever comes first waits for the other, whatever the order, and the newer one serves.
+static void test_both_end(void **state) {
+    (void)state;
+    for (int order = 0; order < 4; order++) {
+        member a, b;
+        char url[620], name[20];
+        snprintf(name, sizeof name, "both%d", order);
+        make_pair(&a, &b, name, "3", url, sizeof url);
+        client c = open_client(url);
+        assert_int_equal(ask(&c, number(MUSTER_STORE_ADD, "n", 1), 10 * SECOND), MUSTER_OK);
+        end_program(&a.p, SIGKILL);
+        const bool taken_over = order >= 2;
+        if (taken_over) assert_int_equal(ask(&c, number(MUSTER_STORE_ADD, "n", 1), 20 * SECOND), MUSTER_OK);
+        end_program(&b.p, SIGKILL);
+        member *const first = order % 2 == 0 ? &a : &b, *const second = order % 2 == 0 ? &b : &a;
+        start_member(first, first == &b ? &a : NULL, "3"); // by the same words as before
+        await_role(first, "waiting");
+        start_member(second, second == &b ? &a : NULL, "3");
+        assert_int_equal(number_at(&c, "n"), taken_over ? 2 : 1);
+        assert_int_equal(ask(&c, number(MUSTER_STORE_ADD, "n", 1), 20 * SECOND), MUSTER_OK);
+        close_client(&c);
+        end_program(&a.p, SIGTERM);
+        end_program(&b.p, SIGTERM);
+    }
+}
+
+static void test_somebody_says_that_the_other_is_dead(void **state) {
+    (void)state;
+    member a, b;
+    char url[620];
+    make_pair(&a, &b, "said", "3", url, sizeof url);
+    client c = open_client(url);
+    assert_int_equal(ask(&c, number(MUSTER_STORE_ADD, "n", 1), 10 * SECOND), MUSTER_OK);
+    stop_program(&b.p); // as if its host had gone: nothing tells whether it is dead
+    await_role(&a, "halted");
+    begin(&c, number(MUSTER_STORE_ADD, "n", 1), 1);
+    muster_completion none;
+    assert_int_equal(muster_queue_next(c.queue, SECOND, &none, &why), MUSTER_TIMEOUT);
+    assert_int_equal(muster_process_kill(a.p.process, SIGUSR2), MUSTER_OK);
+    assert_int_equal(take(&c).status, MUSTER_OK);
+    assert_int_equal(number_at(&c, "n"), 2);
+    assert_int_equal(muster_process_kill(b.p.process, SIGCONT), MUSTER_OK); // it was not; but it is the older one
+    await_role(&b, "standby");
+    end_program(&b.p, SIGKILL);
+    end_program(&a.p, SIGKILL);
+    // By an option, from the start.
+    const char *const argv[] = {getenv("MUSTER_CLI"), "store", "--listen", a.url, "--log", "error",
+                                "--data-dir",         a.dir,   "--alone",  NULL};
+    a.p = start_program(argv);
+    assert_true(await_line(&a.p, "listening"));
+    assert_int_equal(number_at(&c, "n"), 2);
+    close_client(&c);
+    end_program(&a.p, SIGTERM);
+}
+
+// ---- silence -------------------------------------------------------------------------------------------------------
+
+// A stopped one is taken over from when its lease is over, not before; going on again it answers nothing it has held.
+static void test_a_stopped_one_is_taken_over_from(void **state) {
+    (void)state;
+    member a, b;
+    char url[620];
+    make_pair(&a, &b, "stopped", "1", url, sizeof url);
+    client c = open_client(url), only_a;
+    assert_int_equal(ask(&c, number(MUSTER_STORE_ADD, "n", 1), 10 * SECOND), MUSTER_OK);
+    const int64_t before = now();
+    stop_program(&a.p);
+    if (ask(&c, number(MUSTER_STORE_ADD, "n", 1), 30 * SECOND) != MUSTER_OK) fail_msg("%s", why.message);
+    assert_true(now() - before >= SECOND * 3 / 4); // the last beat was a quarter before
+    assert_int_equal(number_at(&c, "n"), 2);
+    // Who knows the old one alone gets nothing from it, now and later.
+    assert_int_equal(muster_process_kill(a.p.process, SIGCONT), MUSTER_OK);
+    await_role(&a, "standby");
+    assert_int_equal(try_client(&only_a, a.url, SECOND), MUSTER_E_UNREACHABLE);
+    close_client(&only_a);
+    assert_int_equal(ask(&c, number(MUSTER_STORE_ADD, "n", 1), 10 * SECOND), MUSTER_OK);
+    assert_int_equal(number_at(&c, "n"), 3);
+    end_program(&b.p, SIGKILL);
+    assert_int_equal(number_at(&c, "n"), 3); // by the one that was stopped
+    close_client(&c);
+    end_program(&a.p, SIGTERM);
+}
+
+// ---- what does not belong together ---------------------------------------------------------------------------------
+
+static void test_another_store_is_not_overwritten(void **state) {
+    (void)state;
+    member a, b;
+    make_member(&a, "mine");
+    make_member(&b, "theirs");
+    start_member(&a, NULL, "3");
+    start_member(&b, NULL, "3");
+    client c = open_client(b.url);
+    assert_int_equal(ask(&c, number(MUSTER_STORE_ADD, "n", 5), 10 * SECOND), MUSTER_OK);
+    close_client(&c);
+    end_program(&b.p, SIGTERM);
+    const char *const argv[] = {getenv("MUSTER_CLI"), "store", "--listen",     b.url, "--log", "warn",
+                                "--data-dir",         b.dir,   "--standby-of", a.url, NULL};
+    b.p = start_program(argv);
+    assert_true(await_line(&b.p, "keeps another store"));
+    end_program(&b.p, SIGKILL);
+    start_member(&b, NULL, "3");
+    c = open_client(b.url);
+    assert_int_equal(number_at(&c, "n"), 5);
+    close_client(&c);
+    end_program(&a.p, SIGTERM);
+    end_program(&b.p, SIGTERM);
+}
+
+static void test_wrong_arguments(void **state) {
+    (void)state;
+    static const struct {
+        const char *arguments[4];
+        int code;
+        const char *word;
+    } wrong[] = {
+        {{"--alone", NULL}, 2, "--data-dir"},
+        {{"--pair-lease", "0", NULL}, 2, "0.1 to 3600"},
+        {{"--standby-of", "tcp://127.0.0.1:0", NULL}, 1, "port 0"},
+        {{"--standby-of", "zmq://x", NULL}, 1, "only over tcp and unix"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        program p = start_server("--listen", "tcp://127.0.0.1:0", wrong[i].arguments[0], wrong[i].arguments[1], NULL);
+        if (!await_line(&p, wrong[i].word)) fail_msg("case %zu does not speak of %s", i, wrong[i].word);
+        assert_int_equal(end_program(&p, 0).value, wrong[i].code);
+    }
+}
+
+int main(int argc, char **argv) {
+    setenv("MUSTER_SECRET", "the secret of these tests", 1);
+    snprintf(folder, sizeof folder, "%s/pair-XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+    if (mkdtemp(folder) == NULL) return 2;
+    if (muster_context_create(NULL, &starter, NULL) != MUSTER_OK) return 2;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_wrong_arguments),
+        cmocka_unit_test(test_a_dead_standby_is_done_without),
+        cmocka_unit_test(test_who_stops_hands_over),
+        cmocka_unit_test(test_killed_in_turn_with_folders),
+        cmocka_unit_test(test_killed_in_turn_in_memory),
+        cmocka_unit_test(test_both_end),
+        cmocka_unit_test(test_somebody_says_that_the_other_is_dead),
+        cmocka_unit_test(test_a_stopped_one_is_taken_over_from),
+        cmocka_unit_test(test_another_store_is_not_overwritten),
+    };
+    if (argc == 2) cmocka_set_test_filter(argv[1]);
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    char remove[300];
+    snprintf(remove, sizeof remove, "rm -rf '%s'", folder);
+    if (system(remove) != 0) return 2;
+    muster_context_close(starter, 10 * SECOND);
+    muster_context_release(starter);
+    return failed;
+}
