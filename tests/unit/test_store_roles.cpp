@@ -329,12 +329,15 @@ class Simulation {
         message.number = node.got;
         send(node, node.link, message);
     }
-    void confirmed(Node &node, uint64_t number) {
+    void forget_up_to(Node &node, uint64_t number) {
         node.confirmed = std::max(node.confirmed, number);
-        while (!node.unconfirmed.empty() && node.unconfirmed.front().message.number <= number) {
-            node.roles->confirmed(node.unconfirmed.front().at_ns);
+        while (!node.unconfirmed.empty() && node.unconfirmed.front().message.number <= number)
             node.unconfirmed.pop_front();
-        }
+    }
+    void confirmed(Node &node, uint64_t number) {
+        for (const Sent &one : node.unconfirmed)
+            if (one.message.number <= number) node.roles->confirmed(one.at_ns);
+        forget_up_to(node, number);
         release(node);
         if (node.feeding && node.confirmed >= node.fed_at) act(node, node.roles->fed("here", node.other.keeps));
     }
@@ -363,7 +366,8 @@ class Simulation {
             node.got = 0;
             roles.spoil();
         } else if (actions.link == PairRoles::Link::resume && roles.needs_the_other()) {
-            confirmed(node, node.other.position);
+            forget_up_to(node, node.other.position); // which is no promise not to take over
+            release(node);
             for (const Sent &one : node.unconfirmed) send(node, node.link, one.message);
             put(node, {Message::beat});
         }
