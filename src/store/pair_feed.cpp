@@ -165,7 +165,7 @@ bool StorePair::take_followed(PairRecord what, uint64_t number, std::string_view
 
 // The new log begins behind a snapshot of what has come; until that is complete the folder is what it was.
 bool StorePair::take_whole(uint64_t number) {
-    if (!server_.has_instance()) return false;
+    if (fresh_ || !server_.has_instance()) return false;
     got_ = number;
     if (!server_.has_journal()) {
         roles_.whole();
