@@ -108,7 +108,7 @@ static void kill_in_turn(const char *names, int kills) {
     enum { adders = 4 };
     member members[2];
     char url[620];
-    make_pair(&members[0], &members[1], names, "3", url, sizeof url);
+    make_pair(&members[0], &members[1], names, "20", url, sizeof url);
     adder all[adders];
     atomic_bool stop = false;
     client watcher = open_client(url);
@@ -131,7 +131,7 @@ static void kill_in_turn(const char *names, int kills) {
         while (number_at(&watcher, "sum") < before + 20) {
         } // they are at work
         end_program(&serves->p, SIGKILL);
-        start_member(serves, other, "3");
+        start_member(serves, other, "20");
         await_role(serves, "standby");
         await_role(other, "paired");
         assert_true(epoch_of(other) > epoch);
@@ -171,13 +171,13 @@ static void test_a_dead_standby_is_done_without(void **state) {
     (void)state;
     member a, b;
     char url[620];
-    make_pair(&a, &b, "without", "3", url, sizeof url);
+    make_pair(&a, &b, "without", "20", url, sizeof url);
     client c = open_client(url);
     assert_int_equal(ask(&c, number(MUSTER_STORE_ADD, "n", 1), 10 * SECOND), MUSTER_OK);
     end_program(&b.p, SIGKILL);
     assert_int_equal(ask(&c, number(MUSTER_STORE_ADD, "n", 1), 10 * SECOND), MUSTER_OK);
     await_role(&a, "serves");
-    start_member(&b, &a, "3");
+    start_member(&b, &a, "20");
     await_role(&b, "standby");
     assert_int_equal(end_program(&b.p, SIGTERM).value, 0); // says so, too
     assert_int_equal(ask(&c, number(MUSTER_STORE_ADD, "n", 1), 10 * SECOND), MUSTER_OK);
@@ -209,7 +209,7 @@ static void test_both_end(void **state) {
         member a, b;
         char url[620], name[20];
         snprintf(name, sizeof name, "both%d", order);
-        make_pair(&a, &b, name, "3", url, sizeof url);
+        make_pair(&a, &b, name, "20", url, sizeof url);
         client c = open_client(url);
         assert_int_equal(ask(&c, number(MUSTER_STORE_ADD, "n", 1), 10 * SECOND), MUSTER_OK);
         end_program(&a.p, SIGKILL);
@@ -217,9 +217,9 @@ static void test_both_end(void **state) {
         if (taken_over) assert_int_equal(ask(&c, number(MUSTER_STORE_ADD, "n", 1), 20 * SECOND), MUSTER_OK);
         end_program(&b.p, SIGKILL);
         member *const first = order % 2 == 0 ? &a : &b, *const second = order % 2 == 0 ? &b : &a;
-        start_member(first, first == &b ? &a : NULL, "3"); // by the same words as before
+        start_member(first, first == &b ? &a : NULL, "20"); // by the same words as before
         await_role(first, "waiting");
-        start_member(second, second == &b ? &a : NULL, "3");
+        start_member(second, second == &b ? &a : NULL, "20");
         assert_int_equal(number_at(&c, "n"), taken_over ? 2 : 1);
         assert_int_equal(ask(&c, number(MUSTER_STORE_ADD, "n", 1), 20 * SECOND), MUSTER_OK);
         close_client(&c);
@@ -292,8 +292,8 @@ static void test_another_store_is_not_overwritten(void **state) {
     member a, b;
     make_member(&a, "mine");
     make_member(&b, "theirs");
-    start_member(&a, NULL, "3");
-    start_member(&b, NULL, "3");
+    start_member(&a, NULL, "20");
+    start_member(&b, NULL, "20");
     client c = open_client(b.url);
     assert_int_equal(ask(&c, number(MUSTER_STORE_ADD, "n", 5), 10 * SECOND), MUSTER_OK);
     close_client(&c);
@@ -303,7 +303,7 @@ static void test_another_store_is_not_overwritten(void **state) {
     b.p = start_program(argv);
     assert_true(await_line(&b.p, "keeps another store"));
     end_program(&b.p, SIGKILL);
-    start_member(&b, NULL, "3");
+    start_member(&b, NULL, "20");
     c = open_client(b.url);
     assert_int_equal(number_at(&c, "n"), 5);
     close_client(&c);
