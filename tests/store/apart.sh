@@ -10,14 +10,14 @@ muster=$1 teller=$2
 one=tcp://10.99.0.1:29400 both=tcp://10.99.0.1:29400,10.99.0.2:29400
 "$muster" store --listen $one --data-dir "$folder/one" --pair-lease 1 --log info >"$folder/one.log" 2>&1 &
 await "$folder/one.log" '^listening ' >/dev/null
-there "$muster" store --listen tcp://10.99.0.2:29400 --data-dir "$folder/two" --pair-lease 1 --log info \
+nsenter -t "$worker" -n "$muster" store --listen tcp://10.99.0.2:29400 --data-dir "$folder/two" --pair-lease 1 --log info \
     --standby-of $one >"$folder/two.log" 2>&1 &
 await "$folder/two.log" 'role standby epoch 1'
 await "$folder/one.log" 'role paired epoch 1'
 mkfifo "$folder/near" "$folder/far"
 "$teller" $both <"$folder/near" >"$folder/near.log" 2>&1 &
 near=$!
-there "$teller" $both <"$folder/far" >"$folder/far.log" 2>&1 &
+nsenter -t "$worker" -n "$teller" $both <"$folder/far" >"$folder/far.log" 2>&1 &
 far=$!
 exec 5>"$folder/near" 6>"$folder/far"
 echo add >&5
