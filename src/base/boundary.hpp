@@ -11,7 +11,7 @@ namespace muster {
 
 // Writes `from` to the caller's error if there is one and it says something; returns the status.
 inline Status report(muster_error *to, const Error &from) noexcept {
-    if (to != nullptr && (from.status < 0 || from.message_bytes != 0)) *to = from;
+    if (to != nullptr && (from.status < 0 || from.message_bytes != 0)) from.give(*to);
     return from.status;
 }
 

@@ -3,6 +3,8 @@
 #include <muster/base.h>
 
 #include <cstdarg>
+#include <cstddef>
+#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -10,11 +12,26 @@ namespace muster {
 
 using Status = muster_status;
 
-// A failure with its sentence. A value: copies freely, allocates nothing.
+// A failure with its sentence. A value: copies freely, allocates nothing. Most say that all is well, and many calls
+// make some: of the text no more is touched than there is.
 struct Error : muster_error {
-    Error() noexcept : muster_error{} {
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init)
+    Error() noexcept {
         status = MUSTER_OK;
+        os_errno = 0;
+        provider_code = 0;
         rank = UINT32_MAX;
+        message_bytes = 0;
+        message[0] = '\0';
+    }
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init)
+    Error(const Error &other) noexcept { other.give(*this); }
+    Error &operator=(const Error &other) noexcept {
+        if (this != &other) other.give(*this);
+        return *this;
+    }
+    void give(muster_error &to) const noexcept {
+        std::memcpy(static_cast<void *>(&to), this, offsetof(muster_error, message) + message_bytes + 1);
     }
 
     // `text` says what, where, with what value, in lower case and without a stop at the end.

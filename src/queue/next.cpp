@@ -158,7 +158,7 @@ Status Queue::next(Deadline &deadline, muster_completion *out, muster_error *err
     *out = entry.completion;
     entry.object.detach(); // the host's now
     const bool told = out->kind == MUSTER_EVENT_LOG || out->kind == MUSTER_EVENT_AGENT;
-    if (error && (out->status != MUSTER_OK || told)) *error = entry.error;
+    if (error && (out->status != MUSTER_OK || told)) entry.error.give(*error);
     return MUSTER_OK;
 }
 

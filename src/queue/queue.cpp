@@ -78,13 +78,14 @@ void Queue::State::push(Entry &&entry) noexcept {
     depth++;
 }
 
-bool Queue::reserve() noexcept {
+bool Queue::reserve(QueueUser *user) noexcept {
     State &s = *state_;
     const std::lock_guard hold(s.lock);
     if (s.closed || s.depth + s.reserved >= s.capacity) return false;
     // Every slot handed out has its node, so that complete() cannot fail.
     if (s.spares <= s.reserved && !s.add_spare()) return false;
     s.reserved++;
+    if (user != nullptr) s.enlist(*user);
     return true;
 }
 
@@ -94,10 +95,11 @@ void Queue::unreserve() noexcept {
     s.reserved--;
 }
 
-void Queue::complete(Entry &&entry) noexcept {
+void Queue::complete(Entry &&entry, QueueUser *user) noexcept {
     State &s = *state_;
     Entry dropped;
     std::unique_lock hold(s.lock);
+    if (user != nullptr) s.delist(*user, hold);
     s.reserved--;
     if (s.closed || (s.abandoned && entry.asker)) {
         dropped = std::move(entry);
@@ -160,23 +162,30 @@ bool Queue::enlist(QueueUser &user) noexcept {
     std::unique_lock hold(s.lock);
     s.ended.wait(hold, [&] { return s.ending != &user; });
     if (s.closed) return false;
-    if (user.enlisted_) return true;
-    user.enlisted_ = true;
-    user.prev_ = nullptr;
-    user.next_ = s.users;
-    if (s.users) s.users->prev_ = &user;
-    s.users = &user;
+    s.enlist(user);
     return true;
 }
 
 void Queue::delist(QueueUser &user) noexcept {
-    State &s = *state_;
     const Uncancelled guard;
-    std::unique_lock hold(s.lock);
-    s.ended.wait(hold, [&] { return s.ending != &user; });
+    std::unique_lock hold(state_->lock);
+    state_->delist(user, hold);
+}
+
+void Queue::State::enlist(QueueUser &user) noexcept {
+    if (user.enlisted_) return;
+    user.enlisted_ = true;
+    user.prev_ = nullptr;
+    user.next_ = users;
+    if (users) users->prev_ = &user;
+    users = &user;
+}
+
+void Queue::State::delist(QueueUser &user, std::unique_lock<std::mutex> &hold) noexcept {
+    if (ending == &user) ended.wait(hold, [&] { return ending != &user; });
     if (!user.enlisted_) return;
     user.enlisted_ = false;
-    (user.prev_ ? user.prev_->next_ : s.users) = user.next_;
+    (user.prev_ ? user.prev_->next_ : users) = user.next_;
     if (user.next_) user.next_->prev_ = user.prev_;
     user.next_ = user.prev_ = nullptr;
 }

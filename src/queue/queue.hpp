@@ -86,10 +86,12 @@ class Queue final : public Object {
     bool closed() const noexcept;
 
     // Operations: reserve a slot when submitting (false: MUSTER_AGAIN), then exactly one of complete() or unreserve().
-    bool reserve() noexcept;
+    // For a user that has one operation: it is enlisted with it.
+    bool reserve(QueueUser *user = nullptr) noexcept;
     void unreserve() noexcept;
-    // Uses a reserved slot; cannot fail. On a closed queue the entry is dropped and its object released.
-    void complete(Entry &&entry) noexcept;
+    // Uses a reserved slot; cannot fail. On a closed queue the entry is dropped and its object released. The user that
+    // it was reserved for is delisted.
+    void complete(Entry &&entry, QueueUser *user = nullptr) noexcept;
     // Without a reservation; false when full or closed (log records, posts, requests).
     bool try_post(Entry &&entry) noexcept;
 

@@ -44,6 +44,9 @@ struct Queue::State {
     void unlink(Source &source) noexcept;
     void show_to_pollers(std::unique_lock<std::mutex> &hold) noexcept; // arms, or rings when something is there
 
+    void enlist(QueueUser &user) noexcept;
+    void delist(QueueUser &user, std::unique_lock<std::mutex> &hold) noexcept; // waits for its end_operations()
+
     // --- without ---
     void ring() noexcept;
     Status wait(Context &context, Deadline &deadline, Entry &out, bool tabled_only) noexcept;

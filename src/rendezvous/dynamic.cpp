@@ -80,7 +80,7 @@ Result<std::string> DynamicMember::list(int64_t timeout_ns) {
     members.number = places.number = 1000;
     auto request = make_request({members, places, {MUSTER_STORE_READ, keys::round}}, store_->prefix());
     if (!request) return request.error();
-    const StoreAnswer answer = make_ref<StoreOperation>(*store_, std::move(*request), timeout_ns)->wait();
+    const StoreAnswer answer = StoreOperation::make(*store_, std::move(*request), timeout_ns)->wait();
     if (answer.error.status != MUSTER_OK) return answer.error;
     const StoreEntry &last = answer.result->entries.back();
     const auto round = last.value ? RoundRecord::read(last.value->bytes()) : std::nullopt;
@@ -202,7 +202,7 @@ void DynamicMember::perform() {
 void DynamicMember::ask(uint64_t tag, const AskOps &ops) {
     auto request = make_request(ops, store_->prefix());
     if (!request) return answered(tag, {request.error(), {}});
-    const auto operation = make_ref<StoreOperation>(*store_, std::move(*request), -1);
+    const auto operation = StoreOperation::make(*store_, std::move(*request), -1);
     asked_[tag] = operation;
     operation->begin(*this, tag);
 }
@@ -211,14 +211,14 @@ void DynamicMember::make_lease(uint64_t tag, int64_t ttl_ns, bool manual) {
     const uint32_t flags = manual ? MUSTER_LEASE_MANUAL : MUSTER_LEASE_CONNECTED;
     if (auto fine = StoreLease::check(*store_, ttl_ns, flags); !fine) return answered(tag, {fine.error(), {}});
     const auto lease = make_ref<StoreLease>(*store_, ttl_ns, flags);
-    const auto operation = make_ref<StoreOperation>(lease, -1);
+    const auto operation = StoreOperation::make(lease, -1);
     if (!manual) granting_[tag] = lease;
     asked_[tag] = operation;
     operation->begin(*this, tag);
 }
 
 void DynamicMember::end_lease(uint64_t number) {
-    make_ref<StoreOperation>(*store_, StoreRequest::end_lease(number), -1)->begin(*this, 0);
+    StoreOperation::make(*store_, StoreRequest::end_lease(number), -1)->begin(*this, 0);
     leases_.erase(number);
 }
 
@@ -309,7 +309,7 @@ std::string random_id() {
 Result<StoreAnswer> ask_and_wait(Store &store, const AskOps &ops, Deadline &deadline) {
     auto request = make_request(ops, store.prefix());
     if (!request) return request.error();
-    StoreAnswer answer = make_ref<StoreOperation>(store, std::move(*request), deadline.left())->wait();
+    StoreAnswer answer = StoreOperation::make(store, std::move(*request), deadline.left())->wait();
     if (answer.error.status == MUSTER_OK || answer.error.status == MUSTER_E_CHANGED) return answer;
     if (answer.error.status == MUSTER_AGAIN) return Error::from_status(MUSTER_TIMEOUT);
     return answer.error;

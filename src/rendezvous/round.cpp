@@ -37,7 +37,7 @@ Result<void> Round::member(uint32_t rank, int64_t timeout_ns, muster_round_membe
     if (!page) {
         auto request = make_request({{MUSTER_STORE_GET, std::to_string(number)}}, pages_->prefix(), pages_->guard());
         if (!request) return request.error();
-        StoreAnswer answer = make_ref<StoreOperation>(*pages_, std::move(*request), timeout_ns)->wait();
+        StoreAnswer answer = StoreOperation::make(*pages_, std::move(*request), timeout_ns)->wait();
         if (answer.error.status != MUSTER_OK) {
             why = answer.error;
             return answer.error.status < 0 ? Result<void>(answer.error) : Result<void>::positive(answer.error.status);

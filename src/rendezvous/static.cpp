@@ -94,7 +94,7 @@ class StaticMember final : public Member, private StoreListener {
                 error = request.error();
                 return true;
             }
-            ask = make_ref<StoreOperation>(*store_, std::move(*request), operation->timeout_ns);
+            ask = StoreOperation::make(*store_, std::move(*request), operation->timeout_ns);
             under_way_ = operation;
             asked_ = ask;
             joined_ = std::move(round);

@@ -31,18 +31,19 @@ class StoreTable::Changes {
 
     void set(std::string_view key, Ref<Blob> value, uint64_t lease) {
         make_room();
-        auto found = table_.keys_.find(key);
-        const bool fresh = found == table_.keys_.end();
-        note_change(key, fresh, value);
+        auto found = table_.keys_.lower_bound(key);
+        const bool fresh = found == table_.keys_.end() || found->first->bytes() != key;
+        const Ref<Blob> name = fresh ? Blob::make(key) : found->first;
+        note_change(name, fresh, value);
         if (lease != 0 && (fresh || found->second.lease != lease)) leased_.emplace_back(lease, key);
         if (fresh) {
-            found = table_.keys_.emplace(std::string(key), Record()).first;
+            found = table_.keys_.emplace_hint(found, name, Record());
             table_.bytes_ += key.size() + record_bytes;
         } else {
             table_.bytes_ -= found->second.value->size();
         }
         Undo undo{fresh ? Undo::fresh : Undo::value};
-        undo.key = &found->first;
+        undo.key = found->first.get();
         undo.record = &found->second;
         undo.before = std::move(found->second);
         undo_.push_back(std::move(undo));
@@ -52,7 +53,7 @@ class StoreTable::Changes {
     void remove(Keys::iterator found) {
         make_room();
         note_change(found->first, false, {});
-        table_.bytes_ -= bytes_of(found->first, *found->second.value);
+        table_.bytes_ -= bytes_of(found->first->bytes(), *found->second.value);
         Undo undo{Undo::removed};
         undo.node = table_.keys_.extract(found);
         undo_.push_back(std::move(undo));
@@ -97,9 +98,9 @@ class StoreTable::Changes {
     void make_room() { // for one more, so that adding it cannot fail
         if (undo_.size() == undo_.capacity()) undo_.reserve(std::max<size_t>(4, 2 * undo_.size()));
     }
-    void note_change(std::string_view key, bool fresh, Ref<Blob> value) {
-        table_.note_change(key, fresh, came_);
-        table_.log_.append(version(), Blob::make(key), std::move(value));
+    void note_change(const Ref<Blob> &key, bool fresh, Ref<Blob> value) {
+        table_.note_change(key->bytes(), fresh, came_);
+        table_.log_.append(version(), key, std::move(value));
     }
 
     void take_back() noexcept {
@@ -107,7 +108,7 @@ class StoreTable::Changes {
             Undo &one = undo_[i];
             switch (one.what) {
             case Undo::fresh:
-                table_.keys_.erase(table_.keys_.find(*one.key));
+                table_.keys_.erase(table_.keys_.find(one.key->bytes()));
                 break;
             case Undo::value:
                 *one.record = std::move(one.before);

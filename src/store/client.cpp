@@ -10,6 +10,7 @@ namespace muster {
 
 namespace {
 constexpr size_t most_under_way = 16384; // requests that are sent, and not answered
+constexpr size_t send_bytes = 8 << 10;   // requests that are begun in a row go when they are so many
 constexpr size_t most_unsent = 8 << 20;  // bytes of requests that the socket does not take: others wait
 } // namespace
 
@@ -44,20 +45,21 @@ bool StoreClient::submit(StoreOperation &operation) noexcept {
         if (state_ == State::lost) {
             failed.error = why_lost_;
         } else {
-            const uint64_t number = next_number_;
+            bool added = false;
             try {
-                Pending &pending =
-                    pending_.emplace_hint(pending_.end(), number, Pending{Ref<StoreOperation>(&operation)})->second;
-                operation.place.store(number, std::memory_order_relaxed);
+                pending_.add(operation, next_number_);
+                added = true;
                 next_number_++;
-                if (state_ == State::open && next_to_send_ == number && has_room()) {
-                    send_ask(number, pending);
+                if (next_to_send_ == nullptr) next_to_send_ = &operation;
+                if (state_ == State::open && next_to_send_ == &operation && has_room()) {
+                    if (operation.awaited()) claim_socket();
+                    send_ask(operation);
                     // One that others wait behind goes at once; many that are begun in a row go together.
-                    later = !operation.awaited() && under_way_ > 1;
+                    later = !operation.awaited() && under_way_ > 1 && (interest_out_ || writer_.unsent() < send_bytes);
                     if (!later) flush();
                 }
             } catch (const std::bad_alloc &) {
-                pending_.erase(number);
+                if (added) remove(operation);
                 failed.error = Error::make(MUSTER_E_NOMEM, "out of memory");
             }
         }
@@ -72,6 +74,13 @@ bool StoreClient::submit(StoreOperation &operation) noexcept {
     return false;
 }
 
+// The answer is for the thread that asks, which will sleep on the socket; the loop is not to be woken for it, too.
+void StoreClient::claim_socket() noexcept {
+    if (!interest_in_ || pending_.size() != 1 || context_->external() || context_->on_loop()) return;
+    set_interest(false, interest_out_);
+    begin_near();
+}
+
 void StoreClient::flush_gathered() noexcept {
     const std::lock_guard hold(lock_);
     flush();
@@ -82,23 +91,28 @@ bool StoreClient::has_room() const noexcept {
 }
 
 // Of what is not wanted any more, and was sent on an earlier connection, the server has to say whether it was done.
-void StoreClient::send_ask(uint64_t number, Pending &pending) {
-    const StoreOperation &operation = *pending.operation;
-    if (pending.withdrawn)
+void StoreClient::send_ask(StoreOperation &operation) {
+    const uint64_t number = PendingOperations::number(operation);
+    const uint64_t floor = PendingOperations::number(*pending_.first());
+    if (operation.sending.withdrawn)
         put_record(writer_.plain(), {0, StoreRecord::withdraw, 0, number});
     else
-        put_ask(writer_.plain(), number, pending_.begin()->first, operation.looks_once(), operation.request);
-    pending.sent = pending.under_way = true;
+        put_ask(writer_.plain(), number, floor, operation.looks_once(), operation.request);
+    operation.sending.sent = operation.sending.under_way = true;
     under_way_++;
-    next_to_send_ = number + 1;
+    next_to_send_ = PendingOperations::after(operation);
 }
 
 // What had to wait for a connection, or for others.
 void StoreClient::send_more() {
-    if (state_ != State::open || next_to_send_ == next_number_) return;
-    auto at = pending_.lower_bound(next_to_send_);
-    for (; at != pending_.end() && has_room(); ++at) send_ask(at->first, at->second);
-    if (at == pending_.end()) next_to_send_ = next_number_;
+    if (state_ != State::open) return;
+    while (next_to_send_ != nullptr && has_room()) send_ask(*next_to_send_);
+}
+
+Ref<StoreOperation> StoreClient::remove(StoreOperation &operation) noexcept {
+    if (next_to_send_ == &operation) next_to_send_ = PendingOperations::after(operation);
+    if (operation.sending.under_way) under_way_--;
+    return pending_.take(operation);
 }
 
 void StoreClient::send_record(StoreRecord type, uint8_t flags, uint64_t number) noexcept {
@@ -126,11 +140,6 @@ void StoreClient::flush() noexcept {
         broke("the connection broke");
 }
 
-StoreClient::Pendings::iterator StoreClient::find(const StoreOperation &operation) noexcept {
-    const auto found = pending_.find(operation.place.load(std::memory_order_relaxed));
-    return found != pending_.end() && found->second.operation.get() == &operation ? found : pending_.end();
-}
-
 std::string StoreClient::apart_text() const {
     if (state_ == State::lost) return why_lost_.message;
     std::string text = shown_;
@@ -148,32 +157,28 @@ std::string StoreClient::apart_text() const {
 // What was not sent was not done. What was, the server has to say: it has perhaps been done.
 Withdrawn StoreClient::withdraw(StoreOperation &operation, std::string &missing) noexcept {
     const std::lock_guard hold(lock_);
-    const auto found = find(operation);
-    if (found == pending_.end()) return Withdrawn::over;
-    Pending &pending = found->second;
-    if (pending.under_way) {
-        pending.withdrawn = true;
-        send_record(StoreRecord::withdraw, 0, found->first);
+    if (!pending_.holds(operation)) return Withdrawn::over;
+    if (operation.sending.under_way) {
+        operation.sending.withdrawn = true;
+        send_record(StoreRecord::withdraw, 0, PendingOperations::number(operation));
         return Withdrawn::asked;
     }
-    if (pending.sent && operation.request.changes()) {
-        pending.withdrawn = true;
+    if (operation.sending.sent && operation.request.changes()) {
+        operation.sending.withdrawn = true;
         return Withdrawn::asked;
     }
     try {
         missing = operation.request.name(0) + ": " + apart_text();
     } catch (const std::bad_alloc &) { // then the text does without
     }
-    pending_.erase(found);
+    remove(operation);
     return Withdrawn::yes;
 }
 
 bool StoreClient::forget(StoreOperation &operation) noexcept {
     const std::lock_guard hold(lock_);
-    const auto found = find(operation);
-    if (found == pending_.end()) return false;
-    if (found->second.under_way) under_way_--;
-    pending_.erase(found);
+    if (!pending_.holds(operation)) return false;
+    remove(operation);
     return true;
 }
 
@@ -183,8 +188,7 @@ void StoreClient::finish_all(const Error &why) noexcept {
         {
             const std::lock_guard hold(lock_);
             if (pending_.empty()) return;
-            operation = std::move(pending_.begin()->second.operation);
-            pending_.erase(pending_.begin());
+            operation = remove(*pending_.first());
         }
         operation->finish({why, {}});
     }
@@ -218,7 +222,7 @@ void StoreClient::set_interest(bool in, bool out, bool again) noexcept {
     if (!fd_ || (!again && in == interest_in_ && out == interest_out_)) return;
     interest_in_ = in;
     interest_out_ = out;
-    const uint32_t events = (in ? uint32_t{EPOLLIN} | EPOLLRDHUP : 0) | (out ? uint32_t{EPOLLOUT} : 0);
+    const uint32_t events = uint32_t{EPOLLRDHUP} | (in ? uint32_t{EPOLLIN} : 0) | (out ? uint32_t{EPOLLOUT} : 0);
     hub_.modify(fd_.get(), events, *this);
 }
 

@@ -4,6 +4,7 @@
 //
 // Who receives: as with a stream's socket (transport/socket_link.hpp), a thread that waits for an answer sleeps on the
 // socket itself and takes what comes, for the others too; the loop receives while nobody waits in this way.
+#include "store/pending.hpp"
 #include "store/record_socket.hpp"
 #include "store/store.hpp"
 #include "transport/link.hpp"
@@ -34,26 +35,20 @@ class StoreClient final : public Object, private Pollable, private SocketTaker, 
 
   private:
     enum class State { apart, greeting, open, lost };
-    struct Pending {
-        Ref<StoreOperation> operation;
-        bool sent = false;      // perhaps it was done
-        bool under_way = false; // sent on this connection
-        bool withdrawn = false; // not wanted any more; the server is to say what became of it
-    };
-    using Pendings = std::map<uint64_t, Pending>;
     class Dialing;
 
     ~StoreClient() override = default;
 
     // --- client.cpp: requests. With the lock ---
     bool has_room() const noexcept;
-    void send_ask(uint64_t number, Pending &pending);
+    void send_ask(StoreOperation &operation);
     void send_more();
+    Ref<StoreOperation> remove(StoreOperation &operation) noexcept;
     void send_record(StoreRecord type, uint8_t flags, uint64_t number) noexcept;
+    void claim_socket() noexcept;
     void flush() noexcept;
     void flush_gathered() noexcept; // without the lock
     std::string apart_text() const;
-    Pendings::iterator find(const StoreOperation &operation) noexcept;
     void set_interest(bool in, bool out, bool again = false) noexcept;
     int64_t beat_ns() const noexcept;
     void finish_all(const Error &why) noexcept; // without the lock
@@ -83,8 +78,9 @@ class StoreClient final : public Object, private Pollable, private SocketTaker, 
     bool take_answer(const StoreHead &head, std::string_view body);
     Status sleep_on_socket(Signal &signal, uint32_t seen, Deadline &deadline) noexcept;
     void leave_rx(bool host) noexcept;
-    void start_near() noexcept { hub_.start_timer(near_timer_, now_ns() + 5'000'000); }
-    void look_near() noexcept; // loop thread
+    void begin_near() noexcept; // any thread; the loop looks whether it has to receive again
+    void start_near() noexcept; // loop thread
+    void look_near() noexcept;  // loop thread
 
     const Ref<Context> context_;
     Hub &hub_;
@@ -98,11 +94,12 @@ class StoreClient final : public Object, private Pollable, private SocketTaker, 
     State state_ = State::apart;
     Fd fd_; // comes and goes under the rx lock, too
     RecordWriter writer_;
-    Pendings pending_;
-    size_t under_way_ = 0;                        // of these, sent on this connection
-    uint64_t next_number_ = 1, next_to_send_ = 1; // on this connection
-    std::map<uint64_t, int64_t> kept_;            // leases that the library keeps, and for how long each lasts
-    std::set<uint64_t> ended_;                    // leases that are known to be over, and were not to be
+    PendingOperations pending_;
+    size_t under_way_ = 0; // of these, sent on this connection
+    uint64_t next_number_ = 1;
+    StoreOperation *next_to_send_ = nullptr; // of these, on this connection; all in front of it are under way
+    std::map<uint64_t, int64_t> kept_;       // leases that the library keeps, and for how long each lasts
+    std::set<uint64_t> ended_;               // leases that are known to be over, and were not to be
     bool interest_in_ = false, interest_out_ = false;
     std::vector<StoreOperation *> sleepers_; // whose threads sleep elsewhere
     Error why_apart_, why_lost_;
@@ -129,7 +126,7 @@ class StoreClient final : public Object, private Pollable, private SocketTaker, 
     // loop thread
     size_t next_address_ = 0, tried_ = 0; // of the addresses, in this round
     bool dialling_ = false;
-    int64_t pause_ns_ = 0;
+    int64_t pause_ns_ = 0, near_ns_ = 0;
     uint32_t visits_seen_ = 0;
     StoreId instance_{};
     int64_t ticked_ns_ = 0, opened_ns_ = 0;

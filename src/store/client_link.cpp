@@ -171,7 +171,7 @@ bool StoreClient::welcome(std::string_view body) {
     {
         const std::lock_guard hold(lock_);
         state_ = State::open;
-        next_to_send_ = 0;
+        next_to_send_ = pending_.first();
         why_apart_ = Error();
         send_more();
         flush();
@@ -189,15 +189,12 @@ void StoreClient::session_is_new() {
         unknown.reserve(pending_.size());
         for (const auto &[lease, ttl] : kept_) ended_.insert(lease);
         kept_.clear();
-        for (auto at = pending_.begin(); at != pending_.end();) {
-            Pending &pending = at->second;
-            if (pending.sent && pending.operation->request.changes()) {
-                unknown.push_back(std::move(pending.operation));
-                at = pending_.erase(at);
-                continue;
-            }
-            pending.sent = false;
-            ++at;
+        for (StoreOperation *one = pending_.first(); one != nullptr;) {
+            StoreOperation &operation = *std::exchange(one, PendingOperations::after(*one));
+            if (operation.sending.sent && operation.request.changes())
+                unknown.push_back(remove(operation));
+            else
+                operation.sending.sent = false;
         }
     }
     for (const Ref<StoreOperation> &operation : unknown)
@@ -295,7 +292,8 @@ void StoreClient::close_socket() noexcept {
     writer_.clear();
     interest_in_ = interest_out_ = false;
     under_way_ = 0;
-    for (auto &[number, pending] : pending_) pending.under_way = false;
+    for (StoreOperation *one = pending_.first(); one != nullptr; one = PendingOperations::after(*one))
+        one->sending.under_way = false;
     if (state_ == State::lost) return;
     if (state_ == State::open || apart_since_ns_ == 0) apart_since_ns_ = now_ns();
     state_ = State::apart;

@@ -11,6 +11,7 @@
 namespace muster {
 
 namespace {
+constexpr int64_t first_near_ns = 10'000'000, longest_near_ns = 320'000'000;
 constexpr size_t stack_bytes = 16 * 1024; // what a host's thread receives into
 } // namespace
 
@@ -69,12 +70,10 @@ bool StoreClient::take_answer(const StoreHead &head, std::string_view body) {
     bool withdrawn = false;
     {
         const std::lock_guard hold(lock_);
-        const auto found = pending_.find(head.number);
-        if (found == pending_.end()) return true; // nobody waits for it any more
-        withdrawn = found->second.withdrawn && answer.error.status == MUSTER_E_CANCELED;
-        operation = std::move(found->second.operation);
-        if (found->second.under_way) under_way_--;
-        pending_.erase(found);
+        StoreOperation *const found = pending_.find(head.number);
+        if (found == nullptr) return true; // nobody waits for it any more
+        withdrawn = found->sending.withdrawn && answer.error.status == MUSTER_E_CANCELED;
+        operation = remove(*found);
         const StoreOp &op = operation->request.ops().front();
         if (op.kind == store_grant && answer.error.status == MUSTER_OK) {
             if (!answer.result || answer.result->entries.size() != 1)
@@ -198,7 +197,7 @@ void StoreClient::leave_rx(bool host) noexcept {
                 }
             }
         }
-        if (!loop && !near_.exchange(true, std::memory_order_acq_rel)) start_near_.post(*context_);
+        if (!loop) begin_near();
         const bool again = rx_.unlock();
         if (broken_.load(std::memory_order_seq_cst)) part_.post(*context_);
         if (!again || !rx_.try_lock()) return;
@@ -206,7 +205,17 @@ void StoreClient::leave_rx(bool host) noexcept {
     }
 }
 
-// The loop takes over when no thread has slept on the socket for a while.
+void StoreClient::begin_near() noexcept {
+    if (!near_.exchange(true, std::memory_order_acq_rel)) start_near_.post(*context_);
+}
+
+void StoreClient::start_near() noexcept {
+    near_ns_ = first_near_ns;
+    hub_.start_timer(near_timer_, now_ns() + near_ns_);
+}
+
+// The loop takes over when no thread has slept on the socket for a while. That it may take some time does no harm: what
+// was begun is received by the loop at once, and of the end of a connection it hears in any case.
 void StoreClient::look_near() noexcept {
     const uint32_t visits = visits_.load(std::memory_order_relaxed);
     if (visits == visits_seen_ && rx_.try_lock()) {
@@ -215,7 +224,8 @@ void StoreClient::look_near() noexcept {
         return leave_rx(false);
     }
     visits_seen_ = visits;
-    start_near();
+    near_ns_ = std::min(2 * near_ns_, longest_near_ns);
+    hub_.start_timer(near_timer_, now_ns() + near_ns_);
 }
 
 } // namespace muster

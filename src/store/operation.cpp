@@ -15,13 +15,35 @@ constexpr int64_t grace_ns = 2'000'000'000; // for it to say whether something w
 
 StoreOperation::StoreOperation(Store &store, StoreRequest what, int64_t timeout_ns) noexcept
     : StoreWaiter(std::move(what)), store_(&store), backend_(store.backend()), context_(store.context()),
-      hub_(Hub::of(context_)), looks_once_(timeout_ns == 0),
+      hub_(backend_.hub()), looks_once_(timeout_ns == 0),
       deadline_(looks_once_ && backend_.answers_later() ? longest_look_ns : timeout_ns), begun_ns_(now_ns()) {}
 
 StoreOperation::StoreOperation(Ref<StoreLease> lease, int64_t timeout_ns)
     : StoreWaiter(StoreRequest::grant(lease->ttl_ns(), lease->flags())), lease_(lease), store_(&lease->store()),
-      backend_(store_->backend()), context_(store_->context()), hub_(Hub::of(context_)), looks_once_(timeout_ns == 0),
+      backend_(store_->backend()), context_(store_->context()), hub_(backend_.hub()), looks_once_(timeout_ns == 0),
       deadline_(looks_once_ && backend_.answers_later() ? longest_look_ns : timeout_ns), begun_ns_(now_ns()) {}
+
+Ref<StoreOperation> StoreOperation::make(Store &store, StoreRequest what, int64_t timeout_ns) {
+    void *const memory = store.backend().spare().take();
+    return Ref<StoreOperation>::adopt(new (memory) StoreOperation(store, std::move(what), timeout_ns));
+}
+
+Ref<StoreOperation> StoreOperation::make(Ref<StoreLease> lease, int64_t timeout_ns) {
+    SpareMemory &spare = lease->store().backend().spare();
+    void *const memory = spare.take();
+    try {
+        return Ref<StoreOperation>::adopt(new (memory) StoreOperation(std::move(lease), timeout_ns));
+    } catch (...) {
+        spare.give(memory);
+        throw;
+    }
+}
+
+void StoreOperation::last_reference_gone() noexcept {
+    const Ref<StoreBackend> backend(&backend_);
+    this->~StoreOperation();
+    backend->spare().give(this);
+}
 
 StoreOperation::~StoreOperation() {
     if (number_ != 0) backend_.delist(number_);
@@ -47,7 +69,7 @@ StoreAnswer StoreOperation::wait() {
         const uint32_t seen = signal_.seen();
         {
             const std::lock_guard hold(lock_);
-            if (finished_) return std::move(answer_);
+            if (finished_) return std::move(answer);
             if (ending_ != MUSTER_OK) limit = &grace;
         }
         const Status status = backend_.sleep(*this, signal_, seen, *limit);
@@ -61,38 +83,26 @@ StoreAnswer StoreOperation::wait() {
     }
 }
 
-void StoreOperation::begin(Queue &queue, uint64_t tag, uint64_t *out_request) {
-    enlist();
+bool StoreOperation::begin(Queue &queue, uint64_t tag, uint64_t *out_request) {
+    queue_ = Ref<Queue>(&queue);
+    tag_ = tag;
+    if (out_request != nullptr) number_ = backend_.enlist(*this);
+    if (guarded()) store_->guard()->enlist(*this);
+    enlisted_ = true;
+    if (!queue.reserve(this)) return false;
     if (out_request != nullptr) *out_request = number_;
-    {
-        const std::lock_guard hold(lock_);
-        queue_ = Ref<Queue>(&queue);
-        tag_ = tag;
-    }
     if (!deadline_.endless()) deadline_.at(); // time runs from here
-    if (submit()) return;
-    if (!is_looked_after() || !queue.enlist(*this)) {
-        end(MUSTER_E_CLOSED, "the context or the queue is closed");
-        return;
-    }
-    {
-        const std::lock_guard hold(lock_);
-        if (!finished_) {
-            enlisted_ = true;
-            return;
-        }
-    }
-    queue.delist(*this); // it was over before it was in the list
+    if (submit()) return true;
+    // A queue that was closed before there was something to end has not ended it.
+    if (!is_looked_after() || queue.closed()) end(MUSTER_E_CLOSED, "the context or the queue is closed");
+    return true;
 }
 
 void StoreOperation::begin(StoreListener &listener, uint64_t tag) {
     enlist();
-    {
-        const std::lock_guard hold(lock_);
-        listener.listener_object().retain();
-        listener_ = &listener;
-        tag_ = tag;
-    }
+    listener.listener_object().retain();
+    listener_ = &listener;
+    tag_ = tag;
     if (auto allowed = backend_.allows(request); !allowed) return finish({allowed.error(), {}});
     if (!deadline_.endless()) deadline_.at();
     if (!submit() && !is_looked_after()) end(MUSTER_E_CLOSED, "the context is closed");
@@ -251,40 +261,41 @@ void StoreOperation::end_operations() noexcept {
 
 void StoreOperation::finish(StoreAnswer last) noexcept {
     const Ref<StoreOperation> self(this);
-    Ref<Queue> queue;
     bool tidy_up = false, delist = false;
+    bool awaited = false;
+    Ref<Queue> queue;
     {
         const std::lock_guard hold(lock_);
         if (finished_) return;
         finished_ = true;
+        queue = std::move(queue_);
+        awaited = listener_ == nullptr && !queue;
         look_behind_guard(last);
         tidy_up = looked_after_;
-        delist = enlisted_;
-        queue = std::move(queue_);
-        answer_ = std::move(last);
-        if (lease_ && answer_.error.status == MUSTER_OK)
-            lease_->granted(static_cast<uint64_t>(answer_.result->entries[0].number));
+        delist = std::exchange(enlisted_, false);
+        if (lease_ && last.error.status == MUSTER_OK)
+            lease_->granted(static_cast<uint64_t>(last.result->entries[0].number));
+        if (awaited) answer = std::move(last);
     }
-    if (delist) queue->delist(*this);
-    if (listener_ != nullptr) {
-        const auto kept = Ref<Object>::adopt(&listener_->listener_object());
-        listener_->answered(tag_, std::move(answer_)); // nobody else reads it
-    } else if (!queue) {
+    if (awaited) {
         wake();
+    } else if (listener_ != nullptr) {
+        const auto kept = Ref<Object>::adopt(&listener_->listener_object());
+        listener_->answered(tag_, std::move(last));
     } else {
         Entry entry;
         entry.completion.kind = lease_ ? MUSTER_DONE_LEASE : MUSTER_DONE_STORE;
         entry.completion.tag = tag_;
-        entry.completion.status = answer_.error.status; // nobody else reads it
-        entry.error = answer_.error;
-        if (lease_ && answer_.result) {
+        entry.completion.status = last.error.status;
+        if (last.error.status != MUSTER_OK) entry.error = last.error;
+        if (lease_ && last.result) {
             entry.completion.object = wrap(lease_.get());
             entry.object = lease_;
-        } else if (answer_.result) {
-            entry.completion.object = wrap(answer_.result.get());
-            entry.object = std::move(answer_.result);
+        } else if (last.result) {
+            entry.completion.object = wrap(last.result.get());
+            entry.object = std::move(last.result);
         }
-        queue->complete(std::move(entry));
+        queue->complete(std::move(entry), delist ? this : nullptr);
     }
     if (!tidy_up) return;
     if (context_.on_loop())

@@ -24,16 +24,18 @@ class StoreListener {
 };
 
 // Any thread.
-class StoreOperation final : public Object, public StoreWaiter, private QueueUser {
+class StoreOperation final : public Object,
+                             public StoreWaiter,
+                             public Listed<StoreOperation, class PendingOperations>,
+                             private QueueUser {
   public:
-    StoreOperation(Store &store, StoreRequest what, int64_t timeout_ns) noexcept;
-    // Makes a lease.
-    StoreOperation(Ref<StoreLease> lease, int64_t timeout_ns);
+    static Ref<StoreOperation> make(Store &store, StoreRequest what, int64_t timeout_ns);
+    static Ref<StoreOperation> make(Ref<StoreLease> lease, int64_t timeout_ns); // is to make the lease
 
     // muster_store_do and others: waits for the end.
     StoreAnswer wait();
-    // muster_store_begin: a slot of the queue is reserved.
-    void begin(Queue &queue, uint64_t tag, uint64_t *out_request);
+    // muster_store_begin. False: the queue is full, and nothing was begun.
+    bool begin(Queue &queue, uint64_t tag, uint64_t *out_request);
     // For the rooms above.
     void begin(StoreListener &listener, uint64_t tag);
     // False: it is over.
@@ -47,12 +49,21 @@ class StoreOperation final : public Object, public StoreWaiter, private QueueUse
     // From the backend, once, no lock held.
     void finish(StoreAnswer last) noexcept;
     std::atomic<uint64_t> place{0}; // where the backend knows it by a number of its own; relaxed: it has a lock
+    struct {
+        bool sent = false;      // perhaps it was done
+        bool under_way = false; // sent on this connection
+        bool withdrawn = false; // not wanted any more; the server is to say what became of it
+        StoreOperation *next_in_chain = nullptr;
+    } sending; // for a backend that sends it away, under its lock
     // In place of it, after Withdrawn::asked: nothing was done.
     void withdrawn(const char *missing) noexcept;
     void wake() noexcept; // a thread in the backend's sleep() looks again
 
   private:
+    StoreOperation(Store &store, StoreRequest what, int64_t timeout_ns) noexcept;
+    StoreOperation(Ref<StoreLease> lease, int64_t timeout_ns);
     ~StoreOperation() override;
+    void last_reference_gone() noexcept override;
     bool is_looked_after() noexcept;
     void look_after() noexcept; // loop thread
     void tidy() noexcept;       // loop thread
@@ -75,22 +86,22 @@ class StoreOperation final : public Object, public StoreWaiter, private QueueUse
     const bool looks_once_;
     Deadline deadline_;
     const int64_t begun_ns_;
-    uint64_t number_ = 0;  // by which it is found
-    bool awaited_ = false; // by a thread of the host; both written before it is enlisted
+    // These are written before anybody else has it.
+    uint64_t number_ = 0;  // by which it is found; 0: nobody looks for it
+    bool awaited_ = false; // by a thread of the host
+    Ref<Queue> queue_;
+    StoreListener *listener_ = nullptr;
+    uint64_t tag_ = 0;
     Errand<StoreOperation, &StoreOperation::look_after> look_after_{*this};
     Errand<StoreOperation, &StoreOperation::tidy> tidy_{*this};
     Timer<StoreOperation, &StoreOperation::too_late> limit_{*this};
     Closing<StoreOperation, &StoreOperation::context_closes> closing_{*this};
 
     Signal signal_;
-    std::mutex lock_; // guards the rest
+    std::mutex lock_; // guards the rest, and the answer once it is over
     bool finished_ = false, looked_after_ = false, enlisted_ = false;
     Status ending_ = MUSTER_OK; // how it is to end, once the backend agrees
     const char *ending_why_ = nullptr;
-    StoreAnswer answer_;
-    Ref<Queue> queue_;
-    StoreListener *listener_ = nullptr;
-    uint64_t tag_ = 0;
 };
 
 } // namespace muster

@@ -73,7 +73,7 @@ bool StoreOp::changes() const noexcept {
 }
 
 bool StoreRequest::changes() const noexcept {
-    for (const StoreOp &op : ops_)
+    for (const StoreOp &op : ops())
         if (op.changes()) return true;
     return false;
 }
@@ -83,8 +83,26 @@ bool StoreOp::of_many() const noexcept {
            kind == MUSTER_STORE_WATCH;
 }
 
+StoreRequest StoreRequest::make(size_t count, size_t bytes, StoreRequest *before) {
+    static_assert(std::is_trivially_destructible_v<StoreOp>);
+    StoreRequest request;
+    request.room_ = count * sizeof(StoreOp) + bytes;
+    if (before != nullptr && before->room_ >= request.room_) {
+        request.room_ = before->room_;
+        request.memory_ = std::move(before->memory_);
+        before->room_ = before->count_ = 0;
+    } else {
+        request.memory_ = std::make_unique_for_overwrite<char[]>(request.room_);
+    }
+    request.ops_ = reinterpret_cast<StoreOp *>(request.memory_.get());
+    for (size_t i = 0; i < count; i++) new (request.ops_ + i) StoreOp();
+    request.count_ = count;
+    request.size_ = bytes;
+    return request;
+}
+
 Result<StoreRequest> StoreRequest::read(const muster_store_op *ops, size_t count, std::string_view prefix,
-                                        const StoreGuard *guard) {
+                                        const StoreGuard *guard, StoreRequest *before) {
     if (ops == nullptr || count == 0) return Error::make(MUSTER_E_ARG, "no operations");
     // What must be alone has no conditions. It is over with the guard, though, and meets nobody where prefixes differ.
     const bool alone = ops[0].kind == MUSTER_STORE_WATCH || ops[0].kind == MUSTER_STORE_BARRIER;
@@ -115,13 +133,10 @@ Result<StoreRequest> StoreRequest::read(const muster_store_op *ops, size_t count
         if (total > store_request_max)
             return Error::make(MUSTER_E_LIMIT, "a request of more than %zu bytes", store_request_max);
     }
-    StoreRequest request;
-    request.size_ = total;
+    StoreRequest request = make(count + guards, total, before);
     request.prefix_bytes_ = prefix.size();
     request.guards_ = guards;
-    request.ops_.resize(count + guards);
-    request.bytes_ = std::make_unique_for_overwrite<char[]>(total);
-    char *to = request.bytes_.get();
+    char *to = reinterpret_cast<char *>(request.ops_ + count + guards);
     const auto keep = [&](std::string_view front, std::string_view bytes) {
         char *const begin = to;
         if (!front.empty()) std::memcpy(to, front.data(), front.size());
@@ -151,8 +166,8 @@ Result<StoreRequest> StoreRequest::read(const muster_store_op *ops, size_t count
 }
 
 StoreRequest StoreRequest::grant(int64_t ttl_ns, uint32_t flags) {
-    StoreRequest request;
-    StoreOp &op = request.ops_.emplace_back();
+    StoreRequest request = make(1, 0);
+    StoreOp &op = *request.ops_;
     op.kind = store_grant;
     op.number = ttl_ns;
     op.version = flags;
@@ -160,8 +175,8 @@ StoreRequest StoreRequest::grant(int64_t ttl_ns, uint32_t flags) {
 }
 
 StoreRequest StoreRequest::end_lease(uint64_t lease) {
-    StoreRequest request;
-    StoreOp &op = request.ops_.emplace_back();
+    StoreRequest request = make(1, 0);
+    StoreOp &op = *request.ops_;
     op.kind = store_end_lease;
     op.lease = lease;
     return request;
@@ -171,7 +186,7 @@ std::string StoreRequest::name(size_t op) const {
     if (of_lease()) return ops_[op].kind == store_grant ? "lease" : "end of a lease";
     constexpr size_t most = 64;
     std::string_view key = ops_[op].key;
-    if (op < ops_.size() - guards_ && key.size() >= prefix_bytes_) key.remove_prefix(prefix_bytes_);
+    if (op < count_ - guards_ && key.size() >= prefix_bytes_) key.remove_prefix(prefix_bytes_);
     std::string shown(key.substr(0, most));
     make_printable(shown.data(), shown.size());
     return std::string(kinds[ops_[op].kind].name) + " \"" + shown + (key.size() > most ? "...\"" : "\"");
@@ -181,7 +196,7 @@ std::string StoreRequest::names_of_waits() const {
     constexpr size_t most = 4;
     std::string text;
     size_t count = 0;
-    for (size_t i = 0; i < ops_.size(); i++) {
+    for (size_t i = 0; i < count_; i++) {
         if (!ops_[i].waits() && ops_[i].kind != MUSTER_STORE_BARRIER) continue;
         if (++count > most) continue;
         if (count > 1) text += ", ";
@@ -200,7 +215,7 @@ std::string StoreRequest::what_does_not_hold(const StoreResult &instead) const {
 }
 
 bool StoreRequest::waits() const noexcept {
-    for (const StoreOp &op : ops_)
+    for (const StoreOp &op : ops())
         if (op.waits() || op.kind == MUSTER_STORE_BARRIER) return true;
     return false;
 }

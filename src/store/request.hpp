@@ -2,11 +2,13 @@
 #pragma once
 // What is asked of a store, checked, and what it answers.
 #include "base/result.hpp"
+#include "base/small_vector.hpp"
 #include "store/blob.hpp"
 
 #include <muster/store.h>
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -41,17 +43,17 @@ struct StoreOp {
     bool of_many() const noexcept; // keys that begin with `key`
 };
 
-// A value that moves: the operations, and the bytes they point to.
+// A value that moves: the operations, and behind them in the same memory the bytes they point to.
 class StoreRequest {
   public:
     // Checks what a host has given; `prefix` goes in front of each key.
-    // A guard adds conditions behind the operations.
+    // A guard adds conditions behind the operations. The memory of `before`, which is over, is used again.
     static Result<StoreRequest> read(const muster_store_op *ops, size_t count, std::string_view prefix,
-                                     const StoreGuard *guard = nullptr);
+                                     const StoreGuard *guard = nullptr, StoreRequest *before = nullptr);
     static StoreRequest grant(int64_t ttl_ns, uint32_t flags);
     static StoreRequest end_lease(uint64_t lease);
-    const std::vector<StoreOp> &ops() const noexcept { return ops_; }
-    bool of_lease() const noexcept { return ops_.front().kind >= store_grant; }
+    std::span<const StoreOp> ops() const noexcept { return {ops_, count_}; }
+    bool of_lease() const noexcept { return ops_->kind >= store_grant; }
     bool changes() const noexcept;                                     // perhaps
     void hide_prefix(size_t bytes) noexcept { prefix_bytes_ = bytes; } // names leave so much out in front of each key
     size_t prefix_bytes() const noexcept { return prefix_bytes_; }
@@ -65,8 +67,11 @@ class StoreRequest {
     std::string what_does_not_hold(const class StoreResult &instead) const;
 
   private:
-    std::vector<StoreOp> ops_;
-    std::unique_ptr<char[]> bytes_;
+    // Places for so many operations and bytes.
+    static StoreRequest make(size_t count, size_t bytes, StoreRequest *before = nullptr);
+    std::unique_ptr<char[]> memory_;
+    StoreOp *ops_ = nullptr; // where it begins
+    size_t room_ = 0, count_ = 0;
     size_t size_ = 0, prefix_bytes_ = 0, guards_ = 0;
 };
 
@@ -82,7 +87,7 @@ struct StoreEntry {
 // Filled by one thread, then read by any.
 class StoreResult final : public Object {
   public:
-    std::vector<StoreEntry> entries;
+    SmallVector<StoreEntry, 1> entries;
     uint64_t revision = 0;
     size_t prefix_bytes = 0; // of the view: not shown
 };

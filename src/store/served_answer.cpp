@@ -84,7 +84,7 @@ Result<Ref<StoreResult>> read_answer(const StoreRequest &request, Status status,
     result->revision = revision;
     result->prefix_bytes = request.prefix_bytes();
     result->entries.reserve(count);
-    const std::vector<StoreOp> &ops = request.ops();
+    const std::span<const StoreOp> ops = request.ops();
     size_t at = 0;
     bool failed = false;
     for (size_t i = 0; i < ops.size(); i++) {

@@ -93,7 +93,9 @@ class StoreServer final : public Object, private SocketTaker {
     bool keep_hanging(std::unique_ptr<ServerRequest> &who, bool waits, size_t bytes);
     void withdraw(StoreSession &session, uint64_t number);
     void keep(StoreSession &session, uint64_t lease, bool abandon);
-    StoreRequest understand(const std::vector<muster_store_op> &ops, Error &wrong);
+    Result<StoreRequest> understand(const std::vector<muster_store_op> &ops, StoreRequest &before);
+    std::unique_ptr<ServerRequest> take_request(StoreSession &session, uint64_t number);
+    void give_request(std::unique_ptr<ServerRequest> request) noexcept;
     void see_to_lease(ServerRequest &who, List<StoreWaiter> &over);
     void withdraw_all(StoreSession &session) noexcept;
     void settle(List<StoreWaiter> &over) noexcept;
@@ -146,6 +148,7 @@ class StoreServer final : public Object, private SocketTaker {
     uint32_t connection_count_ = 0;
     std::vector<StoreConnection *> dirty_; // with something to send
     std::vector<muster_store_op> ops_;     // scratch
+    std::unique_ptr<ServerRequest> spare_; // one that is over, with its memory; or none
     int64_t lease_look_ns_ = INT64_MAX, grace_from_ns_ = 0;
     struct Held { // an answer that waits until what it tells of is durable, and the other has it
         uint64_t position, number;

@@ -121,15 +121,15 @@ void StoreServer::note_asked(const ServerRequest &asked) noexcept {
             std::string answer;
             put_answer(answer, asked.number, asked.answer);
             record = note(Note::answered);
-            add(record, asked.session.id());
+            add(record, asked.session->id());
             add(record, asked.number);
             record.append(answer);
             return;
         }
         std::string ask;
-        put_ask(ask, asked.number, asked.session.floor(), false, asked.request);
+        put_ask(ask, asked.number, asked.session->answered.floor(), false, asked.request);
         record = note(Note::asked);
-        add(record, asked.session.id());
+        add(record, asked.session->id());
         add(record, asked.number);
         record.append(ask, store_head_bytes);
     });
@@ -222,12 +222,12 @@ std::function<bool(std::string &)> StoreServer::everything(const PairMark *mark)
         record = note(Note::session);
         add(record, id);
         all->notes.push_back(record);
-        for (const auto &[number, answer] : session->all_answered()) {
+        session->answered.each([&all, &record, &of = id](uint64_t number, std::string_view answer) {
             record = note(Note::answered);
-            add(record, id);
+            add(record, of);
             add(record, number);
-            all->notes.push_back(record + answer);
-        }
+            all->notes.push_back(record.append(answer));
+        });
     }
     for (const auto &[number, lease] : leases_) {
         record = note(Note::lease);
@@ -375,7 +375,7 @@ bool StoreServer::replay(std::string_view record) {
         const auto found = sessions_.find(reader.id());
         const uint64_t number = reader.u64();
         if (!reader.fine() || found == sessions_.end()) return false;
-        found->second->remember(number, std::string(reader.rest()));
+        found->second->answered.add(number, reader.rest());
         return true;
     }
     }

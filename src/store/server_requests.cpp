@@ -7,6 +7,7 @@ namespace muster {
 namespace {
 constexpr size_t most_hanging = 65536, most_hanging_bytes = 32 << 20; // of one client
 constexpr size_t most_answered = 65536, most_answered_bytes = 32 << 20;
+constexpr size_t most_spare_bytes = 4096, most_spare_entries = 64;
 constexpr int64_t late_ns = 100'000'000;
 constexpr int64_t longest_lease_ns = 86'400'000'000'000;
 constexpr size_t most_leases = 65536;
@@ -15,15 +16,33 @@ constexpr size_t room_for_others = 1 << 20; // on a disk that is full: clients t
 
 // ---- requests -------------------------------------------------------------------------------------------------------
 
-StoreRequest StoreServer::understand(const std::vector<muster_store_op> &ops, Error &wrong) {
+Result<StoreRequest> StoreServer::understand(const std::vector<muster_store_op> &ops, StoreRequest &before) {
     const muster_store_op &first = ops.front();
     if (ops.size() == 1 && first.kind == store_grant && first.number > 0 && first.number <= longest_lease_ns)
         return StoreRequest::grant(first.number, static_cast<uint32_t>(first.version));
     if (ops.size() == 1 && first.kind == store_end_lease) return StoreRequest::end_lease(first.lease);
-    auto request = StoreRequest::read(ops.data(), ops.size(), {});
-    if (request) return std::move(*request);
-    wrong = request.error();
-    return {};
+    return StoreRequest::read(ops.data(), ops.size(), {}, nullptr, &before);
+}
+
+// Most are over at once: then the next one gets the memory of the last.
+std::unique_ptr<ServerRequest> StoreServer::take_request(StoreSession &session, uint64_t number) {
+    if (!spare_) return std::make_unique<ServerRequest>(session, number);
+    spare_->session = &session;
+    spare_->number = number;
+    return std::move(spare_);
+}
+
+void StoreServer::give_request(std::unique_ptr<ServerRequest> request) noexcept {
+    if (spare_ || request->request.bytes() > most_spare_bytes) return;
+    request->spare = std::move(request->answer.result);
+    if (request->spare && request->spare->entries.capacity() > most_spare_entries)
+        request->spare.reset();
+    else if (request->spare)
+        request->spare->entries.clear();
+    request->answer = {};
+    request->listed = false;
+    request->hanging_bytes = 0;
+    spare_ = std::move(request);
 }
 
 bool StoreServer::ask(StoreSession &session, const StoreHead &head, std::string_view body) {
@@ -31,28 +50,29 @@ bool StoreServer::ask(StoreSession &session, const StoreHead &head, std::string_
     uint32_t prefix = 0;
     if (head.number == 0 || !get_ask(body, floor, prefix, ops_)) return false;
     requests_.fetch_add(1, std::memory_order_relaxed);
-    session.forget_below(floor);
-    if (const std::string *const before = session.answered(head.number)) {
-        send(session, *before);
+    session.answered.forget_below(floor);
+    if (const std::string_view before = session.answered.find(head.number); !before.empty()) {
+        send(session, before);
         return true;
     }
     if (head.number < floor || session.hanging.count(head.number) != 0) return false;
-    if (session.answered_count() >= most_answered || session.answered_bytes() >= most_answered_bytes) return false;
-    Error wrong;
-    StoreRequest what = understand(ops_, wrong);
-    if (wrong.status < 0) {
-        answer(session, head.number, {wrong, {}});
+    if (session.answered.count() >= most_answered || session.answered.bytes() >= most_answered_bytes) return false;
+    auto who = take_request(session, head.number);
+    ServerRequest &asked = *who;
+    auto what = understand(ops_, asked.request);
+    if (!what) {
+        answer(session, head.number, {what.error(), {}});
         return true;
     }
-    what.hide_prefix(prefix);
-    if (what.changes() && !has_room(body.size() + room_for_others)) {
+    asked.request = std::move(*what);
+    asked.request.hide_prefix(prefix);
+    if (asked.request.changes() && !has_room(body.size() + room_for_others)) {
         const Error why = journal_->why_no_room();
-        answer(session, head.number, {Error::make(why.status, "%s: %s", what.name(0).c_str(), why.message), {}});
+        answer(session, head.number,
+               {Error::make(why.status, "%s: %s", asked.request.name(0).c_str(), why.message), {}});
         return true;
     }
     const bool waits = (head.flags & store_ask_once) == 0;
-    auto who = std::make_unique<ServerRequest>(session, head.number, std::move(what));
-    ServerRequest &asked = *who;
     List<StoreWaiter> over;
     if (asked.request.of_lease())
         see_to_lease(asked, over);
@@ -67,7 +87,7 @@ bool StoreServer::ask(StoreSession &session, const StoreHead &head, std::string_
 // False: it does not wait, and its answer says why.
 bool StoreServer::keep_hanging(std::unique_ptr<ServerRequest> &who, bool waits, size_t bytes) {
     ServerRequest &asked = *who;
-    StoreSession &session = asked.session;
+    StoreSession &session = *asked.session;
     try {
         if (waits && session.hanging.size() < most_hanging && session.hanging_bytes + bytes <= most_hanging_bytes) {
             session.hanging[asked.number].swap(who);
@@ -92,7 +112,8 @@ bool StoreServer::keep_hanging(std::unique_ptr<ServerRequest> &who, bool waits, 
 void StoreServer::withdraw(StoreSession &session, uint64_t number) {
     const auto found = session.hanging.find(number);
     if (found == session.hanging.end()) { // perhaps its answer is on the way; else it has changed nothing
-        if (const std::string *const before = session.answered(number)) return send(session, *before);
+        if (const std::string_view before = session.answered.find(number); !before.empty())
+            return send(session, before);
         return answer(session, number, {Error::make(MUSTER_E_CANCELED, "it was not done"), {}});
     }
     ServerRequest &asked = *found->second;
@@ -117,7 +138,7 @@ void StoreServer::withdraw_all(StoreSession &session) noexcept {
 void StoreServer::settle(List<StoreWaiter> &over) noexcept {
     while (StoreWaiter *const one = over.pop_front()) {
         auto &asked = static_cast<ServerRequest &>(*one);
-        StoreSession &session = asked.session;
+        StoreSession &session = *asked.session;
         if (asked.answer.changed) note_asked(asked);
         std::unique_ptr<ServerRequest> last(&asked);
         if (asked.listed) {
@@ -132,6 +153,7 @@ void StoreServer::settle(List<StoreWaiter> &over) noexcept {
         } catch (const std::bad_alloc &) {
             session.spoiled = spoiled_ = true;
         }
+        give_request(std::move(last));
     }
     while (std::exchange(spoiled_, false)) {
         for (auto at = sessions_.begin(); at != sessions_.end();) {
@@ -163,13 +185,13 @@ void StoreServer::answer(StoreSession &session, uint64_t number, const StoreAnsw
         std::string &out = session.connection->out();
         const size_t from = out.size();
         put_answer(out, number, answer);
-        session.remember(number, out.substr(from));
+        session.answered.add(number, std::string_view(out).substr(from));
         return touch(*session.connection);
     }
     std::string record;
     put_answer(record, number, answer);
     send(session, record);
-    if (answer.changed) session.remember(number, std::move(record));
+    if (answer.changed) session.answered.add(number, record);
 }
 
 void StoreServer::send(StoreSession &session, std::string_view record) {
@@ -198,8 +220,8 @@ void StoreServer::see_to_lease(ServerRequest &who, List<StoreWaiter> &over) {
         const auto flags = static_cast<uint32_t>(op.version);
         const uint64_t lease = table_.grant(now_ns() + op.number);
         try {
-            leases_.emplace(lease, Lease{&who.session, op.number, flags});
-            who.session.leases.insert(lease);
+            leases_.emplace(lease, Lease{who.session, op.number, flags});
+            who.session->leases.insert(lease);
         } catch (...) {
             leases_.erase(lease);
             table_.end_lease(lease, over);

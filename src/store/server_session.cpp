@@ -14,6 +14,7 @@ namespace muster {
 
 namespace {
 constexpr size_t pause_bytes = 1 << 20;  // answers that are not taken: no more requests are read
+constexpr size_t send_bytes = 8 << 10;   // answers that go while further requests are worked on
 constexpr size_t most_unsent = 64 << 20; // what waits may still be answered, up to here
 constexpr int most_reads = 4;            // in a row: others have their turn, too
 
@@ -130,6 +131,7 @@ void StoreConnection::read_some() noexcept {
 bool StoreConnection::take_record(const StoreHead &head, std::string_view body) {
     const bool fine = server_->take(*this, head, body);
     if (session != nullptr && patience_.running()) server_->hub().stop_timer(patience_);
+    if (fine && !over() && !stuck_ && writer_.unsent() > send_bytes) send_all();
     return fine && !over();
 }
 
@@ -141,6 +143,7 @@ void StoreConnection::send_all() noexcept {
     } catch (const std::bad_alloc &) {
         why = ENOMEM;
     }
+    stuck_ = why == EAGAIN; // until there is room again
     if (drowned_) {
         server_->count_refused();
         return shut("it does not take its answers");

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // A client as the server knows it: its session, which outlives a lost connection, and its connection.
+#include "store/answered.hpp"
 #include "store/record_socket.hpp"
 #include "store/table.hpp"
 #include "transport/hub.hpp"
-
-#include <algorithm>
-#include <deque>
 
 namespace muster {
 
@@ -17,10 +15,10 @@ class StoreConnection;
 // A request of a client, from the moment it is understood until its answer is made.
 class ServerRequest final : public StoreWaiter {
   public:
-    ServerRequest(StoreSession &session, uint64_t number, StoreRequest what) noexcept
-        : StoreWaiter(std::move(what)), session(session), number(number) {}
-    StoreSession &session; // outlives it
-    const uint64_t number;
+    ServerRequest(StoreSession &session, uint64_t number) noexcept
+        : StoreWaiter({}), session(&session), number(number) {}
+    StoreSession *session; // outlives it
+    uint64_t number;
     bool listed = false;      // among those of its session that hang
     size_t hanging_bytes = 0; // that it counts for while it waits
 };
@@ -39,46 +37,15 @@ class StoreSession final : public Object {
     bool spoiled = false;      // an answer got lost for want of memory
     std::set<uint64_t> leases; // that are kept while it says something, or for its connection
 
-    // How requests ended that have changed something, as records; the client has not said yet that it knows.
-    const std::string *answered(uint64_t number) const noexcept {
-        const auto found = place_of(number);
-        return found == answered_.end() || found->first != number ? nullptr : &found->second;
-    }
-    void remember(uint64_t number, std::string record) {
-        const size_t bytes = record.size();
-        if (answered_.empty() || answered_.back().first < number) // so it is, but for those that have waited
-            answered_.emplace_back(number, std::move(record));
-        else
-            answered_.emplace(place_of(number), number, std::move(record));
-        answered_bytes_ += bytes;
-    }
-    uint64_t floor() const noexcept { return floor_; }
-    void forget_below(uint64_t floor) noexcept {
-        floor_ = std::max(floor_, floor);
-        while (!answered_.empty() && answered_.front().first < floor) {
-            answered_bytes_ -= answered_.front().second.size();
-            answered_.pop_front();
-        }
-    }
-    using Answered = std::deque<std::pair<uint64_t, std::string>>; // by number
-    const Answered &all_answered() const noexcept { return answered_; }
-    size_t answered_bytes() const noexcept { return answered_bytes_; }
-    size_t answered_count() const noexcept { return answered_.size(); }
+    AnsweredRequests answered;
     void start_leaving(int64_t at_ns) noexcept; // nobody comes again until then: it is forgotten
     void stop_leaving() noexcept;
 
   private:
     ~StoreSession() override = default;
     void forgotten() noexcept;
-    Answered::const_iterator place_of(uint64_t number) const noexcept {
-        return std::lower_bound(answered_.begin(), answered_.end(), number,
-                                [](const auto &one, uint64_t n) { return one.first < n; });
-    }
     StoreServer &server_;
     const StoreId id_;
-    Answered answered_;
-    size_t answered_bytes_ = 0;
-    uint64_t floor_ = 0; // numbers below have been answered, and the client knows
     Timer<StoreSession, &StoreSession::forgotten> leaving_{*this};
 };
 
@@ -117,6 +84,7 @@ class StoreConnection final : public Object,
     RecordReader reader_;
     RecordWriter writer_;
     const std::string peer_;
+    bool stuck_ = false;  // its socket was full the last time
     bool paused_ = false; // it takes no answers: its requests are not read
     bool drowned_ = false;
     bool hung_up_ = false; // the end has come, behind what is still there

@@ -12,7 +12,7 @@ Result<void> StoreBackend::allows(const StoreRequest &request) const {
     const auto refuse = [&](size_t i, const char *what) {
         return Error::make(MUSTER_E_UNSUPPORTED, "%s: the store has no %s", request.name(i).c_str(), what);
     };
-    const std::vector<StoreOp> &ops = request.ops();
+    const std::span<const StoreOp> ops = request.ops();
     if (ops.size() > 1 && !(can & MUSTER_STORE_CAN_TRANSACT)) return refuse(1, "requests of several operations");
     for (size_t i = 0; i < ops.size(); i++) {
         if (ops[i].condition != MUSTER_STORE_ALWAYS && !(can & MUSTER_STORE_CAN_TRANSACT))

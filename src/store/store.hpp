@@ -2,6 +2,7 @@
 #pragma once
 // Stores as hosts hold them: a prefix, and what lies behind: this process's memory, or a way to where the store is.
 #include "base/fork.hpp"
+#include "base/spare_memory.hpp"
 #include "store/guard.hpp"
 #include "store/operation.hpp"
 
@@ -19,8 +20,9 @@ enum class Withdrawn { yes, asked, over };
 // What keeps the keys, or knows who does. Any thread.
 class StoreBackend : public Object {
   public:
-    explicit StoreBackend(Context &context) noexcept : context_(&context) {}
+    explicit StoreBackend(Context &context) : context_(&context), hub_(Hub::of(context)) {}
     Context &context() const noexcept { return *context_; }
+    Hub &hub() const noexcept { return hub_; }
     virtual uint32_t capabilities() const noexcept = 0;
     // What the store cannot do is refused before it is asked.
     virtual Result<void> allows(const StoreRequest &request) const;
@@ -52,6 +54,7 @@ class StoreBackend : public Object {
     // Nobody keeps it any more: it ends after its time.
     virtual void abandon(uint64_t lease, int64_t ttl_ns) noexcept = 0;
 
+    SpareMemory &spare() noexcept { return spare_; } // of operations
     // Operations that the host may name.
     uint64_t enlist(StoreOperation &operation);
     void delist(uint64_t number) noexcept;
@@ -63,6 +66,8 @@ class StoreBackend : public Object {
 
   private:
     const Ref<Context> context_;
+    Hub &hub_;
+    SpareMemory spare_{sizeof(StoreOperation)};
     std::mutex lock_; // guards the rest
     uint64_t next_ = 1;
     std::unordered_map<uint64_t, StoreOperation *> operations_;

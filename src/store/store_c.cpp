@@ -28,15 +28,9 @@ Result<void> can_begin(muster_store *store, muster_queue *queue, int64_t timeout
 }
 
 Result<void> begin(StoreOperation &operation, Queue &queue, uint64_t tag, uint64_t *out_request) {
-    const Ref<StoreOperation> alive(&operation);
-    if (!queue.reserve()) return Result<void>::positive(MUSTER_AGAIN);
-    try {
-        operation.begin(queue, tag, out_request);
-    } catch (...) {
-        queue.unreserve();
-        throw;
-    }
-    return {};
+    if (operation.begin(queue, tag, out_request)) return {};
+    if (queue.closed()) return Error::make(MUSTER_E_CLOSED, "the queue is closed");
+    return Result<void>::positive(MUSTER_AGAIN);
 }
 
 } // namespace
@@ -94,7 +88,7 @@ extern "C" muster_status muster_store_do(muster_store *store, const muster_store
         if (self->context().closed()) return Error::make(MUSTER_E_CLOSED, "the context is closed");
         auto request = StoreRequest::read(ops, op_count, self->prefix(), self->guard());
         if (!request) return request.error();
-        StoreAnswer answer = make_ref<StoreOperation>(*self, std::move(*request), timeout_ns)->wait();
+        StoreAnswer answer = StoreOperation::make(*self, std::move(*request), timeout_ns)->wait();
         if (out_result && answer.result) *out_result = wrap(answer.result.detach());
         return ended(answer, error);
     });
@@ -109,8 +103,8 @@ extern "C" muster_status muster_store_begin(muster_store *store, const muster_st
         auto request = StoreRequest::read(ops, op_count, unwrap(store)->prefix(), unwrap(store)->guard());
         if (!request) return request.error();
         if (auto allowed = unwrap(store)->backend().allows(*request); !allowed) return allowed;
-        return begin(*make_ref<StoreOperation>(*unwrap(store), std::move(*request), timeout_ns), *unwrap(queue), tag,
-                     out_request);
+        const auto operation = StoreOperation::make(*unwrap(store), std::move(*request), timeout_ns);
+        return begin(*operation, *unwrap(queue), tag, out_request);
     });
 }
 
@@ -139,7 +133,7 @@ extern "C" muster_status muster_store_lease(muster_store *store, int64_t ttl_ns,
         if (unwrap(store)->context().closed()) return Error::make(MUSTER_E_CLOSED, "the context is closed");
         if (auto fine = StoreLease::check(*unwrap(store), ttl_ns, flags); !fine) return fine;
         auto lease = make_ref<StoreLease>(*unwrap(store), ttl_ns, flags);
-        const StoreAnswer answer = make_ref<StoreOperation>(lease, timeout_ns)->wait();
+        const StoreAnswer answer = StoreOperation::make(lease, timeout_ns)->wait();
         if (answer.error.status == MUSTER_OK) *out_lease = wrap(lease.detach());
         return ended(answer, error);
     });
@@ -153,7 +147,8 @@ extern "C" muster_status muster_store_lease_begin(muster_store *store, int64_t t
         if (auto fine = can_begin(store, queue, timeout_ns); !fine) return fine;
         if (auto fine = StoreLease::check(*unwrap(store), ttl_ns, flags); !fine) return fine;
         auto lease = make_ref<StoreLease>(*unwrap(store), ttl_ns, flags);
-        return begin(*make_ref<StoreOperation>(std::move(lease), timeout_ns), *unwrap(queue), tag, out_request);
+        const auto operation = StoreOperation::make(std::move(lease), timeout_ns);
+        return begin(*operation, *unwrap(queue), tag, out_request);
     });
 }
 
@@ -175,7 +170,7 @@ extern "C" muster_status muster_lease_end(muster_lease *lease, int64_t timeout_n
         Store &store = unwrap(lease)->store();
         if (store.context().closed()) return Error::make(MUSTER_E_CLOSED, "the context is closed");
         auto request = StoreRequest::end_lease(unwrap(lease)->number());
-        return ended(make_ref<StoreOperation>(store, std::move(request), timeout_ns)->wait(), error);
+        return ended(StoreOperation::make(store, std::move(request), timeout_ns)->wait(), error);
     });
 }
 

@@ -255,11 +255,11 @@ bool StoreTable::end_lease(uint64_t lease, List<StoreWaiter> &over) noexcept {
         if (record == keys_.end() || record->second.lease != lease) continue;
         try {
             note_change(key, false, came);
-            log_.append(revision_ + 1, Blob::make(key), {});
+            log_.append(revision_ + 1, record->first, {});
         } catch (const std::bad_alloc &) {
             written = false;
         }
-        bytes_ -= Changes::bytes_of(record->first, *record->second.value);
+        bytes_ -= Changes::bytes_of(record->first->bytes(), *record->second.value);
         keys_.erase(record);
         changed = true;
     }

@@ -20,8 +20,9 @@ namespace muster {
 class StoreWaiter : public Listed<StoreWaiter> {
   public:
     explicit StoreWaiter(StoreRequest what) noexcept : request(std::move(what)) {}
-    const StoreRequest request;
-    StoreAnswer answer; // once it is over
+    StoreRequest request;   // does not change until it is over
+    StoreAnswer answer;     // once it is over
+    Ref<StoreResult> spare; // an empty result for its answer, or none
     bool hangs() const noexcept { return at_ != nullptr; }
 
   protected:
@@ -98,14 +99,21 @@ class StoreTable {
         int64_t until_ns = 0;
         std::set<std::string> keys; // that were set with it; perhaps they are no more, or have left it
     };
-    using Keys = std::map<std::string, Record, std::less<>>;
+    // A key is shared with what tells of its changes.
+    struct KeyLess {
+        using is_transparent = void;
+        static std::string_view text(const Ref<Blob> &key) noexcept { return key->bytes(); }
+        static std::string_view text(std::string_view key) noexcept { return key; }
+        bool operator()(const auto &a, const auto &b) const noexcept { return text(a) < text(b); }
+    };
+    using Keys = std::map<Ref<Blob>, Record, KeyLess>;
     using Queue = std::list<Ref<Blob>>;
     using Queues = std::map<std::string, Queue, std::less<>>;
     class Changes;
     // How one change is taken back.
     struct Undo {
         enum What { fresh, value, removed, pushed, popped } what;
-        const std::string *key = nullptr; // these two stay where they are as long as the key's node lives
+        const Blob *key = nullptr; // these two stay where they are as long as the key's node lives
         Record *record = nullptr;
         Record before = {};
         Keys::node_type node = {};

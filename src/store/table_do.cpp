@@ -17,13 +17,17 @@ const StoreTable::Record *StoreTable::find(std::string_view key) const noexcept 
 const StoreOp *StoreTable::attempt(StoreWaiter &who, std::vector<std::string> &came) {
     const StoreRequest &request = who.request;
     if (request.ops().front().kind == MUSTER_STORE_WATCH) return watch(who) ? nullptr : &request.ops().front();
-    if (const auto first = lacking(request, 1); !first.empty()) return first.front();
+    if (request.ops().size() == 1) {
+        if (lacks(request.ops().front())) return &request.ops().front();
+    } else if (const auto first = lacking(request, 1); !first.empty()) {
+        return first.front();
+    }
     if (Ref<StoreResult> instead = conditions(request)) {
         who.answer = {Error::make(MUSTER_E_CHANGED, "%s", request.what_does_not_hold(*instead).c_str()),
                       std::move(instead)};
         return nullptr;
     }
-    auto result = make_ref<StoreResult>();
+    auto result = who.spare ? std::move(who.spare) : make_ref<StoreResult>();
     result->entries.reserve(request.ops().size());
     Changes changes(*this);
     size_t shown = 0, bytes = 0;
@@ -140,7 +144,7 @@ Error StoreTable::run(const StoreRequest &request, size_t i, Changes &changes, S
         show(op, false, entry);
         return {};
     case MUSTER_STORE_COUNT:
-        for (auto at = keys_.lower_bound(op.key); at != keys_.end() && at->first.starts_with(op.key); ++at)
+        for (auto at = keys_.lower_bound(op.key); at != keys_.end() && at->first->bytes().starts_with(op.key); ++at)
             entry.number++;
         return {};
     default:
@@ -250,9 +254,9 @@ void StoreTable::list(const StoreOp &op, size_t i, StoreResult &result) const {
     int64_t count = 0;
     size_t bytes = 0;
     auto at = !op.value.empty() && op.value >= op.key ? keys_.upper_bound(op.value) : keys_.lower_bound(op.key);
-    for (; at != keys_.end() && at->first.starts_with(op.key); ++at) {
+    for (; at != keys_.end() && at->first->bytes().starts_with(op.key); ++at) {
         const bool with_value = op.kind == MUSTER_STORE_LIST;
-        bytes += at->first.size() + (with_value ? at->second.value->size() : 0) + StoreEntry::about_bytes;
+        bytes += at->first->size() + (with_value ? at->second.value->size() : 0) + StoreEntry::about_bytes;
         if (count == most || (count != 0 && bytes > store_list_bytes)) {
             result.entries.back().flags |= MUSTER_STORE_MORE;
             return;
@@ -262,7 +266,7 @@ void StoreTable::list(const StoreOp &op, size_t i, StoreResult &result) const {
         entry.op = static_cast<uint32_t>(i);
         entry.flags = MUSTER_STORE_PRESENT;
         entry.version = at->second.version;
-        entry.key = Blob::make(at->first);
+        entry.key = at->first;
         if (with_value) entry.value = at->second.value;
     }
 }

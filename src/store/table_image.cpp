@@ -10,7 +10,8 @@ StoreTable::Image StoreTable::image() const {
     image.revision = revision_;
     image.last_lease = last_lease_;
     image.keys.reserve(keys_.size());
-    for (const auto &[key, record] : keys_) image.keys.push_back({key, record.value, record.version, record.lease});
+    for (const auto &[key, record] : keys_)
+        image.keys.push_back({std::string(key->bytes()), record.value, record.version, record.lease});
     for (const auto &[name, queue] : queues_)
         for (const Ref<Blob> &value : queue) image.queued.emplace_back(name, value);
     return image;
@@ -35,7 +36,7 @@ void StoreTable::put_back(uint64_t revision, uint64_t last_lease) {
 void StoreTable::put_back(Image::Key key) {
     if (const auto lease = leases_.find(key.lease); lease != leases_.end()) lease->second.keys.insert(key.key);
     bytes_ += Changes::bytes_of(key.key, *key.value);
-    keys_[std::move(key.key)] = {std::move(key.value), key.version, key.lease};
+    keys_[Blob::make(key.key)] = {std::move(key.value), key.version, key.lease};
 }
 
 void StoreTable::put_back(const std::string &queue, Ref<Blob> value) {

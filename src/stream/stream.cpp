@@ -252,7 +252,7 @@ Status Stream::reason(uint64_t *out_reason, muster_error *error) noexcept {
     } else if (closed_.load(std::memory_order_seq_cst)) {
         detail = Error::make(MUSTER_E_CLOSED, "%s: closed on this side", peer_.c_str());
     }
-    if (detail.status < 0 && error != nullptr) *error = detail;
+    if (detail.status < 0 && error != nullptr) detail.give(*error);
     return detail.status;
 }
 

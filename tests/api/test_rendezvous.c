@@ -425,7 +425,7 @@ static void test_a_join_in_vain_says_what_is_missing_and_takes_nobody_along(void
     muster_error error;
     assert_int_equal(muster_rendezvous_join(a, 100 * ms, &none, &error), MUSTER_TIMEOUT);
     assert_null(none);
-    assert_non_null(strstr(error.message, "rendezvous \"job\": join: 1 of at least 2 are there after 0.1"));
+    assert_non_null(strstr(error.message, "rendezvous \"job\": join: 1 of at least 2 are there after "));
     pthread_t thread;
     muster_rendezvous_event old;
     while (muster_rendezvous_next_event(a, 0, &old) == MUSTER_OK) {
@@ -459,7 +459,7 @@ static void test_the_exit_is_reached_together_but_not_by_the_dead(void **state) 
     muster_error error;
     join_all(&f, who, rounds, 4);
     assert_int_equal(muster_rendezvous_exit(who[0], 100 * ms, &error), MUSTER_TIMEOUT);
-    assert_non_null(strstr(error.message, " of 4 are there after 0.1"));
+    assert_non_null(strstr(error.message, " of 4 are there after "));
     begin(&f, who[0], MUSTER_RENDEZVOUS_EXIT, 0);
     begin(&f, who[1], MUSTER_RENDEZVOUS_EXIT, 1);
     muster_rendezvous_release(who[3]);

@@ -317,7 +317,7 @@ void test_nonsense_ends_the_connection(void **) {
     reader.prove();
     reader.greet(any_id());
     reader.say(ask(1, request(MUSTER_STORE_READ, "n")));
-    assert_true(reader.answer().result->entries.at(0).flags == 0); // nothing of it was done
+    assert_true(reader.answer().result->entries[0].flags == 0); // nothing of it was done
     world.end();
 }
 
@@ -360,7 +360,7 @@ void test_what_cannot_be_asked_is_answered(void **) {
             fail_msg("ask %d: %d: %s", static_cast<int>(number), answer.error.status, answer.error.message);
     }
     peer.say(ask(++number, request(MUSTER_STORE_ADD, "n", {}, 1)));
-    assert_int_equal(peer.answer().result->entries.at(0).number, 1);
+    assert_int_equal(peer.answer().result->entries[0].number, 1);
     world.end();
 }
 
@@ -373,22 +373,22 @@ void test_two_cannot_have_one_session(void **) {
     first.prove();
     first.greet(id);
     first.say(ask(1, request(MUSTER_STORE_ADD, "n", {}, 1)));
-    assert_int_equal(first.answer().result->entries.at(0).number, 1);
+    assert_int_equal(first.answer().result->entries[0].number, 1);
     second_one.prove();
     std::string hello;
     put_hello(hello, id, false); // its own, by chance or not
     second_one.say(hello);
     assert_true(second_one.is_cut_off());
     first.say(ask(2, request(MUSTER_STORE_ADD, "n", {}, 1)));
-    assert_int_equal(first.answer().result->entries.at(0).number, 2);
+    assert_int_equal(first.answer().result->entries[0].number, 2);
     third.prove();
     third.greet(id, true); // the same client, which has given its connection up
     assert_true(third.resumed);
     assert_true(first.is_cut_off());
     third.say(ask(2, request(MUSTER_STORE_ADD, "n", {}, 1))); // asked again: not done again
-    assert_int_equal(third.answer().result->entries.at(0).number, 2);
+    assert_int_equal(third.answer().result->entries[0].number, 2);
     third.say(ask(3, request(MUSTER_STORE_ADD, "n", {}, 1), 3));
-    assert_int_equal(third.answer().result->entries.at(0).number, 3);
+    assert_int_equal(third.answer().result->entries[0].number, 3);
     third.say(ask(2, request(MUSTER_STORE_ADD, "n", {}, 1), 3)); // it has said that it knows that answer
     assert_true(third.is_cut_off());
     world.end();
@@ -460,7 +460,7 @@ void test_answers_that_are_not_taken(void **) {
     for (uint64_t i = 1; i <= 200; i++) { // it takes some after all: none is missing
         const StoreAnswer answer = peer.answer();
         assert_int_equal(peer.number, i);
-        assert_int_equal(answer.result->entries.at(0).value->size(), 4 << 20);
+        assert_int_equal(answer.result->entries[0].value->size(), 4 << 20);
     }
     world.end();
 }

@@ -423,7 +423,7 @@ void test_pages_end(void **) {
     std::string behind, seen;
     for (int page = 0; page < 3; page++) {
         assert_int_equal(lone.run({MUSTER_STORE_KEYS, 0, "a", behind, "", 0, 1, 0}), MUSTER_OK);
-        const StoreEntry &only = lone.waiter->answer.result->entries.at(0);
+        const StoreEntry &only = lone.waiter->answer.result->entries[0];
         assert_int_equal((only.flags & MUSTER_STORE_MORE) != 0, page < 2);
         behind = only.key->bytes();
         seen += behind + " ";
