@@ -59,7 +59,12 @@ void StoreClient::dial() noexcept {
     if (dialling_) return dial_failed(Error::make(MUSTER_E_UNREACHABLE, "%s: it does not answer", shown_.c_str()));
     const Address &address = addresses_[next_address_];
     dialling_ = true;
-    if (addresses_.size() > 1) hub_.start_timer(dial_timer_, now_ns() + patience_ns + 2 * pause_ns_);
+    // Where packets are lost without a word the kernel would ask for minutes, and ever more seldom.
+    const int64_t now = now_ns();
+    int64_t patience =
+        addresses_.size() > 1 ? patience_ns + 2 * pause_ns_ : 2 * context_->settings.handshake_timeout_ns;
+    if (was_open_) patience = std::clamp<int64_t>(lost_after_ns_ - (now - apart_since_ns_), 0, patience);
+    hub_.start_timer(dial_timer_, now + patience);
     try {
         auto transport = Registry::of(*context_).find(address.scheme);
         if (!transport) return dial_failed(transport.error());
@@ -83,7 +88,7 @@ void StoreClient::dial_failed(const Error &why) noexcept {
         if (state_ != State::apart) return; // an earlier attempt has come through
         attempt = std::move(attempt_);
         why_apart_ = why;
-        expired = was_open_ && now_ns() - apart_since_ns_ > lost_after_ns_;
+        expired = was_open_ && now_ns() - apart_since_ns_ >= lost_after_ns_;
     }
     dialling_ = false;
     if (attempt) attempt->stop(); // if it is under way
