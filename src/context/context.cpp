@@ -51,6 +51,10 @@ bool Context::on_loop() const noexcept {
     return engine_->on_loop();
 }
 
+bool Context::wait_first(FirstWatch *watch, int epoll) noexcept {
+    return engine_->watch_first(watch, epoll);
+}
+
 uv_loop_t *Context::loop() noexcept {
     return &engine_->loop;
 }

@@ -61,6 +61,16 @@ struct ContextPart {
     ContextPart *earlier = nullptr;
 };
 
+// Whose descriptors the engine's thread waits for itself, in an epoll that libuv is a part of rather than the other way
+// round: what comes there costs no call of libuv's.
+class FirstWatch {
+  public:
+    virtual void on_ready(void *key, uint32_t epoll_events) noexcept = 0; // loop thread; `key` is the event's data
+
+  protected:
+    ~FirstWatch() = default;
+};
+
 // Where a thread of the host sleeps until something changes: notify() raises the sequence, sleepers compare it.
 // Any thread.
 class Signal {
@@ -123,8 +133,11 @@ class Context final : public Object {
         };
         return post(std::unique_ptr<Task>(new Lambda(std::move(body))));
     }
-    bool on_loop() const noexcept;        // is this the thread that drives the engine right now?
-    uv_loop_t *loop() noexcept;           // loop thread only
+    bool on_loop() const noexcept; // is this the thread that drives the engine right now?
+    uv_loop_t *loop() noexcept;    // loop thread only
+    // Loop thread: from now on it waits in this epoll, until NULL and -1 are given. False: libuv has to watch it; in
+    // external contexts the loop is what the host waits for.
+    bool wait_first(FirstWatch *watch, int epoll) noexcept;
     int64_t loop_now_ns() const noexcept; // CLOCK_MONOTONIC of this loop turn; loop thread only
 
     // Sleeping and waking of host threads. sleep() returns MUSTER_OK when the sequence differs from `seen`,

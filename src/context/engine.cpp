@@ -6,6 +6,7 @@
 #include "context/uv_memory.hpp"
 
 #include <algorithm>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 
@@ -84,10 +85,74 @@ Result<void> Context::Engine::start() {
 void Context::Engine::run() noexcept {
     prctl(PR_SET_NAME, "muster");
     driver.store(pthread_self(), std::memory_order_relaxed);
-    while (!ending) uv_run(&loop, UV_RUN_DEFAULT);
+    while (!ending) {
+        if (first == nullptr) {
+            uv_run(&loop, UV_RUN_DEFAULT); // until there is a first watch
+            continue;
+        }
+        uv_run(&loop, UV_RUN_NOWAIT);
+        while (!ending && wait_first()) {
+        }
+    }
     teardown();
     // From here on nothing of the context may be touched unless the references are gone, too.
     if (gone.fetch_or(engine_gone, std::memory_order_acq_rel) & references_gone) delete &context;
+}
+
+// Libuv's own descriptor and the wake-up are in that epoll, too; their keys are these members' addresses.
+bool Context::Engine::watch_first(FirstWatch *watch, int epoll) noexcept {
+    if (context.external()) return false;
+    if (watch == nullptr) {
+        if (first == nullptr) return false;
+        epoll_ctl(first_epoll, EPOLL_CTL_DEL, uv_backend_fd(&loop), nullptr);
+        epoll_ctl(first_epoll, EPOLL_CTL_DEL, wake_fd.get(), nullptr);
+        first = nullptr;
+        return true;
+    }
+    epoll_event libuv{}, wake_up{};
+    libuv.events = wake_up.events = EPOLLIN;
+    libuv.data.ptr = &loop;
+    wake_up.data.ptr = &wake_watch;
+    if (epoll_ctl(epoll, EPOLL_CTL_ADD, uv_backend_fd(&loop), &libuv) != 0) return false;
+    if (epoll_ctl(epoll, EPOLL_CTL_ADD, wake_fd.get(), &wake_up) != 0) {
+        epoll_ctl(epoll, EPOLL_CTL_DEL, uv_backend_fd(&loop), nullptr);
+        return false;
+    }
+    uv_poll_stop(&wake_watch);
+    first = watch;
+    first_epoll = epoll;
+    uv_stop(&loop);
+    return true;
+}
+
+// As a turn of libuv's loop: tasks, the wait, what is ready. Whoever has left the epoll meanwhile may still have an
+// event in hand, and is let go of by a task: so tasks come behind all events.
+bool Context::Engine::wait_first() noexcept {
+    drain();
+    turn_now = 0;
+    if (first == nullptr || ending || has_tasks() || has_unregistered(&loop)) return false;
+    uv_update_time(&loop);
+    const int ms = uv_backend_timeout(&loop);
+    if (ms == 0) return false;
+    epoll_event events[64];
+    const int n = epoll_wait(first_epoll, events, static_cast<int>(std::size(events)), ms);
+    context.counters.loop_wakeups.fetch_add(1, std::memory_order_relaxed);
+    bool uv_is_ready = n == 0, woken = false;
+    for (int i = 0; i < n; i++) {
+        void *const key = events[i].data.ptr;
+        if (key == &loop)
+            uv_is_ready = true;
+        else if (key == &wake_watch)
+            woken = true;
+        else if (first != nullptr)
+            first->on_ready(key, events[i].events);
+    }
+    if (woken) {
+        uint64_t count;
+        [[maybe_unused]] const ssize_t got = read(wake_fd.get(), &count, sizeof count);
+        drain();
+    }
+    return !uv_is_ready && !closing.load(std::memory_order_acquire) && !orphaned.load(std::memory_order_acquire);
 }
 
 bool Context::Engine::post(Posted *work) noexcept {

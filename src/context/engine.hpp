@@ -54,10 +54,12 @@ struct Context::Engine {
     int engine_fd() const noexcept { return uv_backend_fd(&loop); }
 
     // --- loop thread ---
-    void run() noexcept;      // the thread's body
-    void drain() noexcept;    // runs what is in the mailbox
-    void turned() noexcept;   // after each turn of the loop
-    void teardown() noexcept; // begin_teardown, then waits for the last handle
+    void run() noexcept; // the thread's body
+    bool watch_first(FirstWatch *watch, int epoll) noexcept;
+    bool wait_first() noexcept; // false: libuv has something to do
+    void drain() noexcept;      // runs what is in the mailbox
+    void turned() noexcept;     // after each turn of the loop
+    void teardown() noexcept;   // begin_teardown, then waits for the last handle
     void begin_teardown() noexcept;
     void end_teardown() noexcept;
     void fetch_tasks(Posted *leave_behind) noexcept; // from the mailbox to todo, which is empty
@@ -74,6 +76,8 @@ struct Context::Engine {
     uv_timer_t close_timer{};
     bool has_loop = false, started = false;
     bool close_begun = false, ending = false;
+    FirstWatch *first = nullptr; // these two are the loop thread's
+    int first_epoll = -1;
     int64_t turn_now = 0; // CLOCK_MONOTONIC of this turn, 0 until someone asks
 
     // Tasks, latest first; `closed_mark` when nothing is taken any more.

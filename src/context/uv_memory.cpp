@@ -70,6 +70,13 @@ void give_uv_a_reserve() noexcept {
     pthread_once(&once, [] { uv_replace_allocator(std::malloc, resize, std::calloc, give_back); });
 }
 
+bool has_unregistered(const uv_loop_t *loop) noexcept {
+    // A list in a ring, whose first word is the next one.
+    const void *first;
+    std::memcpy(&first, &loop->watcher_queue, sizeof first);
+    return first != &loop->watcher_queue;
+}
+
 // As libuv does it, but for the abort: a power of two, less two places at the end that are libuv's own.
 int prepare_poll(uv_loop_t *loop, uv_poll_t *poll, int fd) noexcept {
     const auto needed = static_cast<unsigned>(fd) + 1;

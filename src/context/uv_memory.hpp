@@ -13,4 +13,7 @@ void give_uv_a_reserve() noexcept;
 // the process without memory for it. UV_ENOMEM then.
 int prepare_poll(uv_loop_t *loop, uv_poll_t *poll, int fd) noexcept;
 
+// Has the loop descriptors that it has not told the kernel of yet? It does so when it is run.
+bool has_unregistered(const uv_loop_t *loop) noexcept;
+
 } // namespace muster

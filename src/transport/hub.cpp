@@ -64,6 +64,7 @@ void Hub::begin() noexcept {
     uv_timer_init(context_.loop(), &loop_->timer);
     loop_->open = 1;
     begun_ = true;
+    if (context_.wait_first(this, epoll_.get())) return arm_timer();
     int rc = prepare_poll(context_.loop(), &loop_->poll, epoll_.get());
     if (rc == 0) {
         loop_->open = 2;
@@ -118,6 +119,10 @@ void Hub::sweep() noexcept {
         }
         while (times-- != 0) object->release();
     }
+}
+
+void Hub::on_ready(void *key, uint32_t epoll_events) noexcept {
+    static_cast<Pollable *>(key)->on_events(epoll_events);
 }
 
 void Hub::serve_descriptors() noexcept {
@@ -280,6 +285,7 @@ void Hub::stop() noexcept {
     }
     while (Link *const link = near.pop_front()) link->release();
     if (begun_) {
+        context_.wait_first(nullptr, -1);
         Loop *const loop = loop_.release();
         const auto closed = [](uv_handle_t *handle) {
             auto *loop = static_cast<Loop *>(handle->data);

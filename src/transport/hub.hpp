@@ -58,7 +58,7 @@ struct Bell {
 };
 
 // Any thread, unless a member says otherwise.
-class Hub final : public ContextPart {
+class Hub final : public ContextPart, private FirstWatch {
   public:
     static Hub &of(Context &context);
     explicit Hub(Context &context);
@@ -103,6 +103,7 @@ class Hub final : public ContextPart {
     struct Loop; // libuv's handles
     void begin() noexcept;
     void serve_descriptors() noexcept;
+    void on_ready(void *key, uint32_t epoll_events) noexcept override;
     void serve_timers() noexcept;
     void arm_timer() noexcept;
     void sweep() noexcept;
