@@ -266,8 +266,11 @@ static void test_external_descriptor_tells_when_there_is_something_to_do(void **
     muster_context_release(context);
 }
 
+// A round may be over because the thread that drove before has rung.
 static void *progress_endlessly(void *context) {
-    return (void *)(intptr_t)muster_context_progress(context, -1);
+    muster_status status;
+    while ((status = muster_context_progress(context, -1)) == MUSTER_OK) continue;
+    return (void *)(intptr_t)status;
 }
 
 static void test_only_one_thread_drives_an_external_context(void **state) {
@@ -284,7 +287,7 @@ static void test_only_one_thread_drives_an_external_context(void **state) {
     assert_int_equal(muster_context_close(context, 0), MUSTER_OK); // wakes the driver, which does the work
     void *result;
     pthread_join(driver, &result);
-    assert_int_equal((intptr_t)result, MUSTER_OK);
+    assert_int_equal((intptr_t)result, MUSTER_E_CLOSED);
     assert_int_equal(muster_context_progress(context, 0), MUSTER_E_CLOSED);
     int32_t fd;
     assert_int_equal(muster_context_fd(context, &fd), MUSTER_E_CLOSED);
