@@ -5,7 +5,8 @@
 # shellcheck source=../star/hosts.sh
 . "$(dirname "$0")/../star/hosts.sh"
 muster=$1 program=$2
-there "$muster" store --listen tcp://10.99.0.2:0 >"$folder/store.log" 2>&1 &
+# Not by there(): what a function starts would outlive it.
+nsenter -t "$worker" -n "$muster" store --listen tcp://10.99.0.2:0 >"$folder/store.log" 2>&1 &
 url=$(await "$folder/store.log" '^listening ' | cut -d' ' -f2)
 exec 5<>"$folder/hold"
 "$program" "$url" >"$folder/client.log" 2>&1 <"$folder/hold" 5<&- &
