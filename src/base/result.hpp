@@ -2,6 +2,7 @@
 #pragma once
 #include <muster/base.h>
 
+#include <algorithm>
 #include <cstdarg>
 #include <cstddef>
 #include <cstring>
@@ -30,8 +31,12 @@ struct Error : muster_error {
         if (this != &other) other.give(*this);
         return *this;
     }
+    // A plug-in may have filled this in, and its length may be nonsense.
     void give(muster_error &to) const noexcept {
-        std::memcpy(static_cast<void *>(&to), this, offsetof(muster_error, message) + message_bytes + 1);
+        const size_t bytes = std::min<size_t>(message_bytes, sizeof message - 1);
+        std::memcpy(static_cast<void *>(&to), this, offsetof(muster_error, message) + bytes);
+        to.message_bytes = static_cast<uint32_t>(bytes);
+        to.message[bytes] = '\0';
     }
 
     // `text` says what, where, with what value, in lower case and without a stop at the end.

@@ -37,12 +37,9 @@ constexpr char help[] =
     "  --log <level>          error, warn, info (default) or debug\n"
     "Status 0: stopped by a signal. 1: it could not listen. 2: wrong arguments.\n";
 
-struct Options {
+struct Options : serving::Options {
     std::string listen, parent, curve_file;
     muster_broker_config config{};
-    int ready_fd = -1;
-    double stats_s = 0;
-    int32_t log_level = MUSTER_LOG_INFO;
 };
 
 int wrong(const std::string &why) {
@@ -65,8 +62,6 @@ std::string take_option(int which, const std::string &value, Options &options) {
     case 'p':
         options.parent = zmq_address(value);
         return {};
-    case 'f':
-        return serving::take_secret_file(value);
     case 'c':
         options.curve_file = value;
         return {};
@@ -83,17 +78,8 @@ std::string take_option(int which, const std::string &value, Options &options) {
         if (!number || *number > UINT32_MAX) return bad;
         options.config.max_members = static_cast<uint32_t>(*number);
         return {};
-    case 'r':
-        if (!number || *number > INT32_MAX) return bad;
-        options.ready_fd = static_cast<int>(*number);
-        return {};
-    case 's':
-        options.stats_s = strtod(value.c_str(), nullptr);
-        return options.stats_s >= 0.1 && options.stats_s <= 86400 ? "" : bad + ", only to 0.1 to 86400 seconds";
-    default: // --log
-        if (!serving::log_level_of(value)) return bad;
-        options.log_level = *serving::log_level_of(value);
-        return {};
+    default:
+        return options.take(which, value);
     }
 }
 
@@ -168,6 +154,7 @@ int broker_command(const Arguments &arguments) {
     for (const std::string &word : arguments)
         if (word == "--help" || word == "-h") return fputs(help, stdout) < 0;
     Options options;
+    options.log_level = MUSTER_LOG_INFO;
     if (const std::string why = read_options(arguments, options); !why.empty()) return wrong(why);
     serving::raise_limit();
     keep_memory();

@@ -42,6 +42,24 @@ bool has_secret() {
     return getenv("MUSTER_SECRET_FILE") != nullptr || getenv("MUSTER_SECRET") != nullptr;
 }
 
+std::string Options::take(int which, const std::string &value) {
+    const std::string bad = "it cannot be set to " + value;
+    if (which == 'f') return take_secret_file(value);
+    if (which == 'r') {
+        const auto number = size_of(value);
+        if (!number || *number > INT32_MAX) return bad;
+        ready_fd = static_cast<int>(*number);
+    } else if (which == 's') {
+        stats_s = strtod(value.c_str(), nullptr);
+        if (!(stats_s >= 0.1 && stats_s <= 86400)) return bad + ", only to 0.1 to 86400 seconds";
+    } else {
+        const auto level = log_level_of(value);
+        if (!level) return bad;
+        log_level = *level;
+    }
+    return {};
+}
+
 void raise_limit() {
     rlimit limit{};
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;

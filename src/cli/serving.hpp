@@ -18,6 +18,15 @@ std::optional<int32_t> log_level_of(const std::string &text);
 std::string take_secret_file(const std::string &name);
 bool has_secret(); // by file or environment
 
+// What they can all be told.
+struct Options {
+    int32_t log_level = MUSTER_LOG_WARN;
+    int ready_fd = -1;
+    double stats_s = 0;
+    // --secret-file f, --ready-fd r, --stats s, --log v. What is wrong with it; empty: nothing.
+    std::string take(int which, const std::string &value);
+};
+
 void raise_limit();   // thousands of clients are thousands of descriptors
 double resident_mb(); // of this process
 int block_signals();  // a descriptor that tells of those that end the program, and of SIGUSR1

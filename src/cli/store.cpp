@@ -41,13 +41,10 @@ constexpr char help[] =
     "Status 0: stopped by a signal. 1: it could not listen, or the data folder could not be written. 2: wrong\n"
     "arguments.\n";
 
-struct Options {
+struct Options : serving::Options {
     std::string listen, data_dir, standby_of;
     muster_store_server_config config{};
-    int ready_fd = -1;
     bool open = false;
-    double stats_s = 0;
-    int32_t log_level = MUSTER_LOG_WARN;
 };
 
 int wrong(const std::string &why) {
@@ -83,8 +80,6 @@ std::string take_option(int which, const std::string &value, Options &options) {
         options.config.pair_lease_ns = static_cast<int64_t>(seconds * 1e9);
         return seconds >= 0.1 && seconds <= 3600 ? "" : bad + ", only to 0.1 to 3600 seconds";
     }
-    case 'f':
-        return serving::take_secret_file(value);
     case 'o':
         options.open = true;
         return {};
@@ -99,17 +94,8 @@ std::string take_option(int which, const std::string &value, Options &options) {
         if (!number || *number == 0 || *number > 86400) return bad + ", only to 1 to 86400 seconds";
         options.config.session_ns = static_cast<int64_t>(*number) * 1'000'000'000;
         return {};
-    case 'r':
-        if (!number || *number > INT32_MAX) return bad;
-        options.ready_fd = static_cast<int>(*number);
-        return {};
-    case 's':
-        options.stats_s = strtod(value.c_str(), nullptr);
-        return options.stats_s >= 0.1 && options.stats_s <= 86400 ? "" : bad + ", only to 0.1 to 86400 seconds";
-    default: // --log
-        if (!serving::log_level_of(value)) return bad;
-        options.log_level = *serving::log_level_of(value);
-        return {};
+    default:
+        return options.take(which, value);
     }
 }
 

@@ -208,7 +208,8 @@ void Context::Engine::drain() noexcept {
 }
 
 void Context::Engine::turned() noexcept {
-    context.counters.loop_wakeups.fetch_add(1, std::memory_order_relaxed);
+    if (first == nullptr) // else wait_first() counts
+        context.counters.loop_wakeups.fetch_add(1, std::memory_order_relaxed);
     turn_now = 0;
     const bool released = orphaned.load(std::memory_order_acquire);
     if (ending || (!released && !closing.load(std::memory_order_acquire))) return;

@@ -127,12 +127,7 @@ void StoreClient::send_record(StoreRecord type, uint8_t flags, uint64_t number) 
 
 void StoreClient::flush() noexcept {
     if (!fd_ || writer_.empty()) return;
-    int why = 0;
-    try {
-        why = writer_.send(fd_.get());
-    } catch (const std::bad_alloc &) {
-        why = ENOMEM;
-    }
+    const int why = writer_.send(fd_.get());
     said_ns_.store(now_ns(), std::memory_order_relaxed);
     if (why == EAGAIN)
         set_interest(interest_in_, true);

@@ -71,12 +71,7 @@ void PairLink::put(PairRecord what, uint64_t number, std::string_view body) {
 
 void PairLink::flush() noexcept {
     if (!fd_ || writer_.empty()) return;
-    int why = 0;
-    try {
-        why = writer_.send(fd_.get());
-    } catch (const std::bad_alloc &) {
-        why = ENOMEM;
-    }
+    const int why = writer_.send(fd_.get());
     if (why != 0 && why != EAGAIN) end("the connection broke");
 }
 

@@ -38,7 +38,7 @@ void RecordWriter::seal() {
     plain_.clear();
 }
 
-int RecordWriter::send(int fd) {
+void RecordWriter::gather() {
     if (sealer_) {
         if (!plain_.empty()) seal();
     } else if (sent_ == out_.size()) {
@@ -48,6 +48,14 @@ int RecordWriter::send(int fd) {
     } else if (!plain_.empty()) {
         out_.append(plain_);
         plain_.clear();
+    }
+}
+
+int RecordWriter::send(int fd) noexcept {
+    try {
+        gather();
+    } catch (const std::bad_alloc &) {
+        return ENOMEM;
     }
     while (sent_ < out_.size()) {
         const ssize_t n = uncancelled::send(fd, out_.data() + sent_, out_.size() - sent_, MSG_DONTWAIT | MSG_NOSIGNAL);

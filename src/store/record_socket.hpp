@@ -14,11 +14,12 @@ class RecordWriter {
     std::string &plain() noexcept { return plain_; } // records are put here
     bool empty() const noexcept { return plain_.empty() && sent_ == out_.size(); }
     size_t unsent() const noexcept { return plain_.size() + out_.size() - sent_; }
-    // Sends what can be sent without waiting. 0: all; EAGAIN: not all; else an errno. May throw bad_alloc.
-    int send(int fd);
+    // Sends what can be sent without waiting. 0: all; EAGAIN: not all; else an errno.
+    int send(int fd) noexcept;
     void clear() noexcept; // what was not sent is not wanted any more
 
   private:
+    void gather();
     void seal();
     std::unique_ptr<Sealer> sealer_;
     std::string plain_, out_;

@@ -137,12 +137,7 @@ bool StoreConnection::take_record(const StoreHead &head, std::string_view body) 
 
 void StoreConnection::send_all() noexcept {
     if (!fd_) return;
-    int why = 0;
-    try {
-        why = writer_.send(fd_.get());
-    } catch (const std::bad_alloc &) {
-        why = ENOMEM;
-    }
+    const int why = writer_.send(fd_.get());
     stuck_ = why == EAGAIN; // until there is room again
     if (drowned_) {
         server_->count_refused();

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # run_hosts.sh <muster>: `muster run` on two hosts. They make one world, whose master is the address of rank 0's host; when the
 # network between them is cut the one with the store goes on alone, and when it is there again they are one world again.
-. "$(dirname "$0")/../star/hosts.sh"
+. "$(dirname "$0")/../common/hosts.sh"
 muster=$1
 # shellcheck disable=SC2016
 program='echo "rank $RANK of $WORLD_SIZE at $(hostname -I)master $MASTER_ADDR"; while ! [ -e '"$folder"'/go ]; do sleep 0.05; done'
@@ -18,8 +18,8 @@ both_are_in() { # what either says from here on
 run env >>"$folder/here.log" 2>&1 &
 here=$!
 await "$folder/here.log" "1 of 1 to 2 nodes have joined"
-run nsenter -t "$worker" -n >>"$folder/there.log" 2>&1 &
-there=$!
+run "${there[@]}" >>"$folder/there.log" 2>&1 &
+other=$!
 both_are_in
 first=$(sed -n 's/.*rank 0 of 2 at \([0-9.]*\) .*/\1/p' "$folder"/*.log)
 [ "$(grep -h "rank [01] of 2" "$folder"/*.log | grep -c "master $first\$")" = 2 ] || fail "the master is not at $first"
@@ -36,4 +36,4 @@ both_are_in
 echo "one world again"
 touch "$folder/go"
 wait $here || fail "the first ended with $?"
-wait $there || fail "the second ended with $?"
+wait $other || fail "the second ended with $?"

@@ -3,30 +3,19 @@
 # vanished.sh <muster> <vanished> [long]: a worker on a host that the network loses without a word, no reset, no answer.
 # Both ends of its stream hear of it by the heartbeats, and meet again when it is back. `long`: it is back only after the
 # broker has noticed, too, by the kernel's questions, within a minute and a bit.
-# shellcheck source=hosts.sh
-. "$(dirname "$0")/hosts.sh"
+# shellcheck source=../common/hosts.sh
+. "$(dirname "$0")/../common/hosts.sh"
 muster=$1 program=$2
 "$muster" broker --listen zmq://10.99.0.1:8100/ --stats 1 >"$folder/broker.log" 2>&1 &
 await "$folder/broker.log" '^listening zmq://10.99.0.1:8100/$' >/dev/null
 exec 5<>"$folder/hold"
-there "$program" worker 10.99.0.1:8100 >"$folder/worker.log" 2>&1 5<&- &
+"${there[@]}" "$program" worker 10.99.0.1:8100 >"$folder/worker.log" 2>&1 5<&- &
 two=$!
 "$program" master 10.99.0.1:8100 >"$folder/master.log" 2>&1 <"$folder/hold" 5<&- &
 one=$!
 await "$folder/worker.log" '^worker: in touch$'
 await "$folder/master.log" '^master: in touch$'
-there nft -f - <<'RULES' || fail "no rules"
-table inet vanished {
-    chain in {
-        type filter hook input priority 0;
-        drop
-    }
-    chain out {
-        type filter hook output priority 0;
-        drop
-    }
-}
-RULES
+cut_off
 begin=$SECONDS
 await "$folder/worker.log" '^worker: told$' 40
 await "$folder/master.log" '^master: told$' 40
@@ -36,7 +25,7 @@ if [ "${3:-}" = long ]; then
     echo "the broker noticed after $((SECONDS - begin)) s"
     [ $((SECONDS - begin)) -le 90 ] || fail "that is too late"
 fi
-there nft delete table inet vanished
+join_again
 echo again >&5
 await "$folder/worker.log" '^worker: in touch again$' 100
 await "$folder/master.log" '^master: in touch again$' 100

@@ -2,36 +2,21 @@
 # SPDX-License-Identifier: MIT
 # parted.sh <muster> <parted>: a store and its client on two hosts, which the network parts without a word: for a shorter
 # time than the client waits (what was asked meanwhile is done, once), and for a longer one (it is told).
-# shellcheck source=../star/hosts.sh
-. "$(dirname "$0")/../star/hosts.sh"
+# shellcheck source=../common/hosts.sh
+. "$(dirname "$0")/../common/hosts.sh"
 muster=$1 program=$2
-# Not by there(): what a function starts would outlive it.
-nsenter -t "$worker" -n "$muster" store --listen tcp://10.99.0.2:0 >"$folder/store.log" 2>&1 &
+"${there[@]}" "$muster" store --listen tcp://10.99.0.2:0 >"$folder/store.log" 2>&1 &
 url=$(await "$folder/store.log" '^listening ' | cut -d' ' -f2)
 exec 5<>"$folder/hold"
 "$program" "$url" >"$folder/client.log" 2>&1 <"$folder/hold" 5<&- &
 client=$!
 await "$folder/client.log" '^in touch$'
-apart() {
-    there nft -f - <<'RULES' || fail "no rules"
-table inet parted {
-    chain in {
-        type filter hook input priority 0;
-        drop
-    }
-    chain out {
-        type filter hook output priority 0;
-        drop
-    }
-}
-RULES
-}
-apart
+cut_off
 echo apart >&5
 await "$folder/client.log" '^it is apart$' 60
-there nft delete table inet parted
+join_again
 await "$folder/client.log" '^in touch again$' 100
-apart
+cut_off
 echo apart >&5
 await "$folder/client.log" '^it is lost$' 100
 exec 5<&-

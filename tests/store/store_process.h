@@ -12,12 +12,14 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -29,6 +31,12 @@
 static muster_context *starter; // of processes
 static char folder[200];        // of this run
 static muster_error why;        // of the last call that failed
+
+static inline int64_t now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * SECOND + t.tv_nsec;
+}
 
 typedef struct program {
     muster_process *process;
@@ -158,6 +166,22 @@ static inline muster_status ask(client *c, muster_store_op what, int64_t timeout
     return muster_store_do(c->store, &what, 1, timeout_ns, NULL, &why);
 }
 
+static inline void must(client *c, muster_store_op what) {
+    if (ask(c, what, 30 * SECOND) != MUSTER_OK) fail_msg("%s", why.message);
+}
+
+static inline void begin(client *c, muster_store_op what, uint64_t tag) {
+    if (muster_store_begin(c->store, &what, 1, -1, c->queue, tag, NULL, &why) != MUSTER_OK) fail_msg("%s", why.message);
+}
+
+static inline muster_completion take(client *c) {
+    muster_completion done;
+    memset(&why, 0, sizeof why);
+    assert_int_equal(muster_queue_next(c->queue, 60 * SECOND, &done, &why), MUSTER_OK);
+    muster_store_result_release(done.object);
+    return done;
+}
+
 // The number a key holds; -1: it is not there.
 static inline int64_t number_at(client *c, const char *key) {
     const muster_store_op read = op(MUSTER_STORE_READ, key);
@@ -170,6 +194,67 @@ static inline int64_t number_at(client *c, const char *key) {
     const int64_t found = entry.flags & MUSTER_STORE_PRESENT ? strtoll(text, NULL, 10) : -1;
     muster_store_result_release(result);
     return found;
+}
+
+// A thread that adds to the key "sum" until it is told to stop: how often that was acknowledged; -1: it failed.
+typedef struct adder {
+    client c;
+    pthread_t thread;
+    int64_t done;
+    atomic_bool *stop;
+} adder;
+
+static inline void *add_and_add(void *raw) {
+    adder *a = raw;
+    while (!*a->stop) {
+        const muster_store_op add = number(MUSTER_STORE_ADD, "sum", 1);
+        muster_error error;
+        if (muster_store_do(a->c.store, &add, 1, -1, NULL, &error) == MUSTER_OK) {
+            a->done++;
+        } else {
+            fprintf(stderr, "%s\n", error.message);
+            a->done = -1;
+            return NULL;
+        }
+    }
+    return NULL;
+}
+
+static inline void start_adder(adder *a, const char *url, atomic_bool *stop) {
+    *a = (adder){.c = open_client(url), .stop = stop};
+    assert_int_equal(pthread_create(&a->thread, NULL, add_and_add, a), 0);
+}
+
+// What all of them have done; they are gone then.
+static inline int64_t stop_adders(adder *all, int count, atomic_bool *stop) {
+    int64_t sum = 0;
+    *stop = true;
+    for (int i = 0; i < count; i++) {
+        pthread_join(all[i].thread, NULL);
+        assert_true(all[i].done > 0);
+        sum += all[i].done;
+        close_client(&all[i].c);
+    }
+    return sum;
+}
+
+static inline void know_secret(void) {
+    setenv("MUSTER_SECRET", "the secret of these tests", 1);
+}
+
+// What main() begins and ends with. False: it cannot.
+static inline bool make_folder(void) {
+    know_secret();
+    snprintf(folder, sizeof folder, "%s/store-XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+    return mkdtemp(folder) != NULL;
+}
+static inline bool tear_down(void) {
+    char remove[300];
+    snprintf(remove, sizeof remove, "rm -rf '%s'", folder);
+    const bool removed = system(remove) == 0;
+    muster_context_close(starter, 10 * SECOND);
+    muster_context_release(starter);
+    return removed;
 }
 
 #endif

@@ -8,31 +8,10 @@
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <time.h>
 
-static int64_t now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * SECOND + t.tv_nsec;
-}
-
-static muster_completion take(client *c) {
-    muster_completion done;
-    memset(&why, 0, sizeof why);
-    assert_int_equal(muster_queue_next(c->queue, 60 * SECOND, &done, &why), MUSTER_OK);
-    muster_store_result_release(done.object);
-    return done;
-}
-static void begin(client *c, muster_store_op what, uint64_t tag) {
-    if (muster_store_begin(c->store, &what, 1, -1, c->queue, tag, NULL, &why) != MUSTER_OK) fail_msg("%s", why.message);
-}
 static void expect_text(const char *part) {
     if (strstr(why.message, part) == NULL) fail_msg("\"%s\" is not in: %s", part, why.message);
 }
-static void must(client *c, muster_store_op what) {
-    if (ask(c, what, 30 * SECOND) != MUSTER_OK) fail_msg("%s", why.message);
-}
-
 // ---- a disk that is full --------------------------------------------------------------------------------------------
 
 static char disk[300]; // a small one of this process alone; empty: it may have none
@@ -284,7 +263,7 @@ static void test_a_session_that_has_ended(void **state) {
     }
     tell(&between, part);
     do { // it is forgotten, with its leases
-        usleep(20000);
+        number_at(&direct, "n");
         assert_int_equal(muster_store_server_get_stats(server, &stats), MUSTER_OK);
     } while (stats.sessions != 1 || stats.leases != 0);
     begin(&c, op(MUSTER_STORE_GET, "later"), 2); // not sent: it is asked when they meet again
@@ -367,11 +346,9 @@ static void test_wall_clocks_that_jump(void **state) {
 }
 
 int main(int argc, char **argv) {
-    setenv("MUSTER_SECRET", "the secret of these tests", 1);
     if (argc == 3 && strcmp(argv[1], "clock") == 0) return live_by_a_wrong_clock(argv[2]);
     if (argc == 2) cmocka_set_test_filter(argv[1]);
-    snprintf(folder, sizeof folder, "%s/store-XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
-    if (mkdtemp(folder) == NULL) return 2;
+    if (!make_folder()) return 2;
     make_disk();
     if (muster_context_create(NULL, &starter, NULL) != MUSTER_OK) return 2;
     const struct CMUnitTest tests[] = {
@@ -382,10 +359,5 @@ int main(int argc, char **argv) {
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     if (disk[0] != '\0') umount2(disk, MNT_DETACH);
-    char remove[300];
-    snprintf(remove, sizeof remove, "rm -rf '%s'", folder);
-    if (system(remove) != 0) return 2;
-    muster_context_close(starter, 10 * SECOND);
-    muster_context_release(starter);
-    return failed;
+    return tear_down() ? failed : 2;
 }

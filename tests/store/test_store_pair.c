@@ -3,15 +3,6 @@
 // ctest: full timeout=240
 #include "store_process.h"
 
-#include <stdatomic.h>
-#include <time.h>
-
-static int64_t now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * SECOND + t.tv_nsec;
-}
-
 typedef struct member { // of a pair
     program p;
     char url[300], dir[300];
@@ -66,41 +57,7 @@ static void make_pair(member *a, member *b, const char *names, const char *lease
     both(url, size, a, b);
 }
 
-static muster_completion take(client *c) {
-    muster_completion done;
-    assert_int_equal(muster_queue_next(c->queue, 60 * SECOND, &done, &why), MUSTER_OK);
-    muster_store_result_release(done.object);
-    return done;
-}
-
-static void begin(client *c, muster_store_op what, uint64_t tag) {
-    if (muster_store_begin(c->store, &what, 1, -1, c->queue, tag, NULL, &why) != MUSTER_OK) fail_msg("%s", why.message);
-}
-
 // ---- under load ----------------------------------------------------------------------------------------------------
-
-typedef struct adder {
-    client c;
-    pthread_t thread;
-    int64_t done;
-    atomic_bool *stop;
-} adder;
-
-static void *add_and_add(void *raw) {
-    adder *a = raw;
-    while (!*a->stop) {
-        const muster_store_op add = number(MUSTER_STORE_ADD, "sum", 1);
-        muster_error error;
-        if (muster_store_do(a->c.store, &add, 1, -1, NULL, &error) == MUSTER_OK) {
-            a->done++;
-        } else {
-            fprintf(stderr, "%s\n", error.message);
-            a->done = -1;
-            return NULL;
-        }
-    }
-    return NULL;
-}
 
 // Whoever serves is killed, and stands by for the other when it is there again. Each write that was acknowledged counts
 // once, and none twice; a lease, a wait and a watch go on.
@@ -121,8 +78,7 @@ static void kill_in_turn(const char *names, int kills) {
     muster_store_op watch = op(MUSTER_STORE_WATCH, "watched");
     begin(&watcher, watch, 2);
     for (int i = 0; i < adders; i++) {
-        all[i] = (adder){.c = open_client(url), .stop = &stop};
-        assert_int_equal(pthread_create(&all[i].thread, NULL, add_and_add, &all[i]), 0);
+        start_adder(&all[i], url, &stop);
     }
     int64_t epoch = 1;
     for (int i = 0; i < kills; i++) {
@@ -142,14 +98,7 @@ static void kill_in_turn(const char *names, int kills) {
     assert_int_equal(ask(&watcher, set("late", "now"), 20 * SECOND), MUSTER_OK);
     assert_int_equal(take(&watcher).status, MUSTER_OK); // asked before the first kill
     assert_int_equal(number_at(&watcher, "kept"), 1);
-    stop = true;
-    int64_t sum = 0;
-    for (int i = 0; i < adders; i++) {
-        pthread_join(all[i].thread, NULL);
-        assert_true(all[i].done > 0);
-        sum += all[i].done;
-        close_client(&all[i].c);
-    }
+    const int64_t sum = stop_adders(all, adders, &stop);
     assert_int_equal(number_at(&watcher, "sum"), sum);
     muster_lease_release(lease);
     close_client(&watcher);
@@ -331,9 +280,7 @@ static void test_wrong_arguments(void **state) {
 }
 
 int main(int argc, char **argv) {
-    setenv("MUSTER_SECRET", "the secret of these tests", 1);
-    snprintf(folder, sizeof folder, "%s/pair-XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
-    if (mkdtemp(folder) == NULL) return 2;
+    if (!make_folder()) return 2;
     if (muster_context_create(NULL, &starter, NULL) != MUSTER_OK) return 2;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_wrong_arguments),
@@ -348,10 +295,5 @@ int main(int argc, char **argv) {
     };
     if (argc == 2) cmocka_set_test_filter(argv[1]);
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    char remove[300];
-    snprintf(remove, sizeof remove, "rm -rf '%s'", folder);
-    if (system(remove) != 0) return 2;
-    muster_context_close(starter, 10 * SECOND);
-    muster_context_release(starter);
-    return failed;
+    return tear_down() ? failed : 2;
 }

@@ -5,32 +5,13 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <stdatomic.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <time.h>
-
-static int64_t now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * SECOND + t.tv_nsec;
-}
 
 static const char *data_dir(const char *name) {
     static char path[300];
     snprintf(path, sizeof path, "%s/%s", folder, name);
     return path;
-}
-
-static muster_completion take(client *c) {
-    muster_completion done;
-    assert_int_equal(muster_queue_next(c->queue, 30 * SECOND, &done, &why), MUSTER_OK);
-    muster_store_result_release(done.object);
-    return done;
-}
-
-static void begin(client *c, muster_store_op what, uint64_t tag) {
-    if (muster_store_begin(c->store, &what, 1, -1, c->queue, tag, NULL, &why) != MUSTER_OK) fail_msg("%s", why.message);
 }
 
 // ---- a store in memory goes with its process -----------------------------------------------------------------------
@@ -98,29 +79,6 @@ static void test_a_server_that_stops_ends_no_lease(void **state) {
 
 // ---- a store with a folder outlives its process --------------------------------------------------------------------
 
-typedef struct adder {
-    client c;
-    pthread_t thread;
-    int64_t done;
-    atomic_bool *stop;
-} adder;
-
-static void *add_and_add(void *raw) {
-    adder *a = raw;
-    while (!*a->stop) {
-        const muster_store_op add = number(MUSTER_STORE_ADD, "sum", 1);
-        muster_error error;
-        if (muster_store_do(a->c.store, &add, 1, -1, NULL, &error) == MUSTER_OK) {
-            a->done++;
-        } else {
-            fprintf(stderr, "%s\n", error.message);
-            a->done = -1;
-            return NULL;
-        }
-    }
-    return NULL;
-}
-
 // Servers are killed while many write; each write that was acknowledged counts once, and none twice.
 static void test_nothing_is_lost_or_done_twice(void **state) {
     (void)state;
@@ -136,8 +94,7 @@ static void test_nothing_is_lost_or_done_twice(void **state) {
     client watcher = open_client(url);
     begin(&watcher, op(MUSTER_STORE_GET, "late"), 1);
     for (int i = 0; i < adders; i++) {
-        all[i] = (adder){.c = open_client(url), .stop = &stop};
-        assert_int_equal(pthread_create(&all[i].thread, NULL, add_and_add, &all[i]), 0);
+        start_adder(&all[i], url, &stop);
     }
     for (int i = 0; i < kills; i++) {
         const int64_t before = number_at(&watcher, "sum");
@@ -149,14 +106,7 @@ static void test_nothing_is_lost_or_done_twice(void **state) {
     }
     assert_int_equal(ask(&watcher, set("late", "now"), 20 * SECOND), MUSTER_OK);
     assert_int_equal(take(&watcher).status, MUSTER_OK); // asked before the first kill
-    stop = true;
-    int64_t sum = 0;
-    for (int i = 0; i < adders; i++) {
-        pthread_join(all[i].thread, NULL);
-        assert_true(all[i].done > 0);
-        sum += all[i].done;
-        close_client(&all[i].c);
-    }
+    const int64_t sum = stop_adders(all, adders, &stop);
     assert_int_equal(number_at(&watcher, "sum"), sum);
     close_client(&watcher);
     assert_int_equal(end_program(&server, SIGTERM).value, 0);
@@ -365,7 +315,7 @@ static void test_strangers(void **state) {
     assert_int_equal(try_client(&wrong, server.url, 10 * SECOND), MUSTER_E_AUTH);
     assert_non_null(strstr(why.message, "127.0.0.1"));
     close_client(&wrong);
-    setenv("MUSTER_SECRET", "the secret of these tests", 1);
+    know_secret();
     muster_stream *stream;
     if (muster_transport_dial(c.context, server.url, strlen(server.url), NULL, 5 * SECOND, &stream, &why) ==
         MUSTER_OK) {
@@ -440,10 +390,8 @@ static void test_one_of_several_serves(void **state) {
 }
 
 int main(int argc, char **argv) {
-    setenv("MUSTER_SECRET", "the secret of these tests", 1);
     if (argc == 3 && strcmp(argv[1], "client") == 0) return be_a_client(argv[2]);
-    snprintf(folder, sizeof folder, "%s/store-XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
-    if (mkdtemp(folder) == NULL) return 2;
+    if (!make_folder()) return 2;
     if (muster_context_create(NULL, &starter, NULL) != MUSTER_OK) return 2;
     static bool by_log = false, by_snapshot = true;
     const struct CMUnitTest tests[] = {
@@ -461,10 +409,5 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_one_of_several_serves),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    char remove[300];
-    snprintf(remove, sizeof remove, "rm -rf '%s'", folder);
-    if (system(remove) != 0) return 2;
-    muster_context_close(starter, 10 * SECOND);
-    muster_context_release(starter);
-    return failed;
+    return tear_down() ? failed : 2;
 }

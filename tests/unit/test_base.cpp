@@ -41,6 +41,21 @@ static void test_short_texts_are_kept_whole(void **) {
     assert_int_equal(error.rank, UINT32_MAX);
 }
 
+static void test_a_length_that_a_plug_in_made_up_is_cut(void **) {
+    struct {
+        muster::Error error;
+        char behind[16];
+    } from, to;
+    std::memset(from.behind, 'x', sizeof from.behind);
+    std::memset(to.behind, 'y', sizeof to.behind);
+    std::memset(from.error.message, 'm', sizeof from.error.message);
+    from.error.message_bytes = UINT32_MAX;
+    to.error = from.error;
+    assert_int_equal(to.error.message_bytes, sizeof to.error.message - 1);
+    assert_int_equal(std::strlen(to.error.message), sizeof to.error.message - 1);
+    for (const char c : to.behind) assert_int_equal(c, 'y');
+}
+
 static void test_errno_texts_say_what_where_and_why(void **) {
     Error error = Error::from_errno(ECONNREFUSED, MUSTER_OK, "dial %s", "tcp://n3:4100");
     assert_string_equal(error.message, "dial tcp://n3:4100: connection refused");
@@ -166,6 +181,7 @@ int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_error_texts_are_cut_between_characters),
         cmocka_unit_test(test_short_texts_are_kept_whole),
+        cmocka_unit_test(test_a_length_that_a_plug_in_made_up_is_cut),
         cmocka_unit_test(test_errno_texts_say_what_where_and_why),
         cmocka_unit_test(test_errno_maps_to_the_status_that_helps),
         cmocka_unit_test(test_nothing_thrown_leaves_a_boundary),
