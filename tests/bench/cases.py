@@ -4,6 +4,7 @@
 import collections
 import importlib.util
 import os
+import shutil
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -220,6 +221,11 @@ def store():
     yield Case("store", "1000 clients of one process", "until connected", "ms", "low", "ms", load("connect", clients=1000),
                [("epoll echo", load("connect", over="echo", clients=1000))])
     yield Case("store", "an idle client", "server's memory", "bytes", "low", "bytes", load("memory", clients=4000), [])
+    if shutil.which("etcd"):
+        for op in ("get", "set"):
+            once = [("libcurl, done once", ["etcd", "--op", op, "--over", "curl-once"])] if op == "set" else []
+            yield Case("store", f"{op} over etcd", "median", "us", "low", "p50_us", ["etcd", "--op", op],
+                       [("libcurl alone", ["etcd", "--op", op, "--over", "curl"])] + once)
 
 
 GROUPS = {
