@@ -54,6 +54,7 @@ muster_status start(const Options &options, muster_context *context, muster_queu
     if (options.node_rank) meeting.flags |= MUSTER_RENDEZVOUS_RANK;
     meeting.rank = options.node_rank.value_or(0);
     meeting.keep_alive_ns = options.keep_alive_ns;
+    meeting.keep_alive_attempts = options.keep_alive_attempts;
     meeting.last_call_ns = options.last_call_ns;
 
     std::vector<const char *> argv;

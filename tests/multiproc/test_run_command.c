@@ -161,6 +161,11 @@ static void test_wrong_arguments_are_named(void **state) {
         {{"--log-dir", "/x", "--redirects", "0:3,2:1", "--nproc-per-node", "2", "true", NULL}, "no worker 2"},
         {{"--monitor-interval", "1", "true", NULL}, "nothing is polled"},
         {{"--rdzv_endpoint=h:29400", "true", NULL}, "--rdzv tcp://h:29400"},
+        {{"--rdzv-conf", "join_timeout", "true", NULL}, "join_timeout is no key=value"},
+        {{"--rdzv-conf", "join_timeout=5,last_call=3", "true", NULL}, "last_call: there is no such key"},
+        {{"--rdzv_conf=keep_alive_max_attempt=0", "true", NULL}, "keep_alive_max_attempt: 0 is no number from 1"},
+        {{"--rdzv-conf", "is_host=1", "true", NULL}, "the URL of --rdzv says who serves"},
+        {{"--rdzv-conf", "close_timeout=soon", "true", NULL}, "close_timeout: soon"},
         {{"--no-such-thing", "true", NULL}, "no such option"},
         {{"--secret-file", "/nonexistent", "true", NULL}, "/nonexistent"},
         {{"--log", "loud", "true", NULL}, "--log: loud"},
@@ -396,9 +401,13 @@ static void test_a_node_that_hangs_comes_back(void **state) {
     char url[512];
     muster_store_server *server = open_server(url, sizeof url);
     static command nodes[2];
-    for (int i = 0; i < 2; i++)
-        RUN(&nodes[i], "--nnodes", "1:2", "--last-call", "2", "--keep-alive", keep_alive("0.2"), "--rdzv", url,
-            "--run-id", "hang", "sh", "-c", RANKS WAIT_FOR_GO);
+    char conf[128]; // the same in the words of torchrun
+    snprintf(conf, sizeof conf, "join_timeout=60,last_call_timeout=2,keep_alive_interval=%s,keep_alive_max_attempt=3",
+             keep_alive("0.2"));
+    RUN(&nodes[0], "--nnodes", "1:2", "--last-call", "2", "--keep-alive", keep_alive("0.2"), "--rdzv", url, "--run-id",
+        "hang", "sh", "-c", RANKS WAIT_FOR_GO);
+    RUN(&nodes[1], "--nnodes", "1:2", "--rdzv-conf", conf, "--rdzv", url, "--run-id", "hang", "sh", "-c",
+        RANKS WAIT_FOR_GO);
     for (int i = 0; i < 2; i++) await_text(&nodes[i], "/2 pid=");
     for (int i = 0; i < 2; i++) forget_text(&nodes[i]);
     const pid_t slow = muster_process_pid(nodes[1].process);

@@ -29,7 +29,10 @@ const char help[] =
     "  --max-restarts <n>         restarts after failures; default 0\n"
     "  --join-timeout <s>         longest wait for enough nodes; default 600\n"
     "  --last-call <s>            how long more nodes are waited for when min are there; default 30\n"
-    "  --keep-alive <s>           a node that is not heard of for three times as long is dead; default 5\n"
+    "  --keep-alive <s>           a node that is not heard of for some times as long is dead; default 5\n"
+    "  --keep-alive-attempts <n>  so many times; default 3\n"
+    "  --rdzv-conf <key=value,..> as of torchrun: join_timeout, last_call_timeout, keep_alive_interval and\n"
+    "                             keep_alive_max_attempt, which stand for the four above\n"
     "  --exit-timeout <s>         longest wait for nodes that are not done yet; default: no end\n"
     "  --reopen                   run again under a --run-id that is over\n"
     "  --node-rank <n>            rank of this node: wanted; with static: given\n"
@@ -147,6 +150,39 @@ std::string take_text(const std::string &text, std::string &to) {
     return text.empty() ? "it is empty" : "";
 }
 
+// torchrun's settings of a rendezvous.
+std::string take_conf(const std::string &text, Options &options) {
+    int64_t unused_ns = 0;
+    for (size_t from = 0, comma = 0; comma != text.npos; from = comma + 1) {
+        comma = text.find(',', from);
+        const std::string part = text.substr(from, comma - from);
+        const size_t equals = part.find('=');
+        if (equals == part.npos) return part + " is no key=value, as in join_timeout=60";
+        const std::string key = part.substr(0, equals), value = part.substr(equals + 1);
+        std::string wrong;
+        if (key == "join_timeout" || key == "timeout")
+            wrong = take_seconds(value, options.join_timeout_ns);
+        else if (key == "last_call_timeout")
+            wrong = take_seconds(value, options.last_call_ns);
+        else if (key == "keep_alive_interval")
+            wrong = take_seconds(value, options.keep_alive_ns);
+        else if (key == "keep_alive_max_attempt")
+            wrong = take_number(value, 1, 1000, options.keep_alive_attempts);
+        else if (key == "close_timeout" || key == "heartbeat_timeout" || key == "read_timeout")
+            wrong = take_seconds(value, unused_ns); // each bounds one request to the store: the keep-alive does so here
+        else if (key == "is_host" || key == "store_type")
+            wrong = "it is not there: the URL of --rdzv says who serves which store";
+        else if (key == "rank")
+            wrong = "it is not there: it is --node-rank";
+        else
+            wrong = "there is no such key; known are join_timeout, last_call_timeout, keep_alive_interval, "
+                    "keep_alive_max_attempt, and, bounded by the keep-alive, close_timeout, heartbeat_timeout and "
+                    "read_timeout";
+        if (!wrong.empty()) return key + ": " + wrong;
+    }
+    return {};
+}
+
 enum Option { // behind those that getopt knows
     nnodes = 256,
     nproc,
@@ -157,6 +193,8 @@ enum Option { // behind those that getopt knows
     join_timeout,
     last_call,
     keep_alive,
+    keep_alive_attempts,
+    rdzv_conf,
     exit_timeout,
     reopen,
     node_rank,
@@ -184,6 +222,8 @@ const option known[] = {{"nnodes", required_argument, nullptr, nnodes},
                         {"join-timeout", required_argument, nullptr, join_timeout},
                         {"last-call", required_argument, nullptr, last_call},
                         {"keep-alive", required_argument, nullptr, keep_alive},
+                        {"keep-alive-attempts", required_argument, nullptr, keep_alive_attempts},
+                        {"rdzv-conf", required_argument, nullptr, rdzv_conf},
                         {"exit-timeout", required_argument, nullptr, exit_timeout},
                         {"reopen", no_argument, nullptr, reopen},
                         {"node-rank", required_argument, nullptr, node_rank},
@@ -225,6 +265,10 @@ std::string take_option(int which, const std::string &value, Options &options) {
         return take_seconds(value, options.last_call_ns);
     case keep_alive:
         return take_seconds(value, options.keep_alive_ns);
+    case keep_alive_attempts:
+        return take_number(value, 1, 1000, options.keep_alive_attempts);
+    case rdzv_conf:
+        return take_conf(value, options);
     case exit_timeout:
         return take_seconds(value, options.exit_timeout_ns);
     case reopen:
@@ -298,9 +342,7 @@ std::string unknown(const std::string &word) {
     if (name == "--monitor-interval")
         return name + " is not there: nothing is polled, failures are told as they happen";
     if (name == "--rdzv-endpoint") return name + " is not there: it is --rdzv tcp://" + value;
-    if (name == "--rdzv-backend" || name == "--rdzv-conf")
-        return name +
-               " is not there: the URL of --rdzv names the kind of store, and time-outs are options of their own";
+    if (name == "--rdzv-backend") return name + " is not there: the URL of --rdzv names the kind of store";
     return "no such option, or not one alone: " + word;
 }
 

@@ -24,7 +24,7 @@ struct OutputChoice {
 struct Options {
     std::vector<std::string> program;
     uint32_t least_nodes = 1, most_nodes = 1, workers = 1;
-    uint32_t max_restarts = 0;
+    uint32_t max_restarts = 0, keep_alive_attempts = 0;
     std::string rdzv, run_id, role = "default", local_address, log_dir, master_address;
     std::optional<uint32_t> node_rank;
     uint16_t master_port = 0;
