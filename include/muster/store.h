@@ -60,18 +60,21 @@ enum muster_store_op_kind {
                                   in the order they came. */
     MUSTER_STORE_TRY_POP = 14, /**< Takes the first value of a queue, or finds that it is empty. */
     MUSTER_STORE_LENGTH = 15,  /**< The entry has the number of values in a queue. */
-    MUSTER_STORE_WATCH = 16,  /**< An entry for each change, behind the revision in `version`, of a key that begins with
-                                  `key`, which may be empty: PRESENT with the value, or not, when it was deleted; up to
-                                  `number` of them (0: 1000), and 4 MiB. Waits until there is one. The revision of the
-                                  result is where to go on. ::MUSTER_E_STALE: the changes behind that revision are not
-                                  remembered any more, LIST and watch on from there. The only operation of its
-                                  request, and without a condition. */
-    MUSTER_STORE_BARRIER = 17 /**< Waits until all of `number` members, 1 to 2^20, are at the barrier of this name; the
+    MUSTER_STORE_WATCH = 16, /**< An entry for each change, behind the revision in `version`, of a key that begins with
+                                 `key`, which may be empty: PRESENT with the value, or not, when it was deleted; up to
+                                 `number` of them (0: 1000), and 4 MiB. Waits until there is one. The revision of the
+                                 result is where to go on. ::MUSTER_E_STALE: the changes behind that revision are not
+                                 remembered any more, LIST and watch on from there. The only operation of its
+                                 request, and without a condition. */
+    MUSTER_STORE_BARRIER = 17, /**< Waits until all of `number` members, 1 to 2^20, are at the barrier of this name; the
                                    member's own rank, from 0, is in `version`. All go on at one moment, and the next may
                                    come. One that does not wait any more is not there. What is in vain names the ranks
                                    that are missing; a rank that is there already is ::MUSTER_E_EXISTS, another `number`
                                    than the others say ::MUSTER_E_ARG. The only operation of its request, and without a
                                    condition. */
+    MUSTER_STORE_CLEAR = 18    /**< Empties the queues whose names begin with `key`, which may be empty, up to `number`
+                                  of them (0: 1000); the entry has how many. ::MUSTER_STORE_MORE: there are more. The
+                                  only operation on queues of its request. */
 };
 
 /** What has to be so for a request to be done; the value of muster_store_op::condition. */
@@ -94,7 +97,7 @@ typedef struct muster_store_op {
     const void *expected;    /**< ::MUSTER_STORE_IF_VALUE: what has to be there. */
     uint64_t expected_bytes; /**< Its length. */
     uint64_t version;        /**< ::MUSTER_STORE_IF_VERSION: the version. WATCH, BARRIER: see there. */
-    int64_t number;          /**< ADD: how much; LIST, WATCH, PUSH: how many at most; BARRIER: how many. */
+    int64_t number;          /**< ADD: how much; LIST, WATCH, PUSH, CLEAR: how many at most; BARRIER: how many. */
     uint64_t lease;          /**< SET, ADD, APPEND: muster_lease_id(), the key goes when that ends. 0: it stays (SET),
                                   or as it was before (ADD, APPEND). */
 } muster_store_op;
@@ -103,7 +106,11 @@ typedef struct muster_store_op {
 enum muster_store_entry_flag {
     MUSTER_STORE_PRESENT = 1, /**< The key is there (DELETE: was), the queue had a value. */
     MUSTER_STORE_FAILED = 2,  /**< The condition of this operation does not hold. */
-    MUSTER_STORE_MORE = 4     /**< The last entry of a LIST that could not show everything. */
+    MUSTER_STORE_MORE = 4,    /**< The last entry of a LIST that could not show everything; CLEAR: see there. */
+    /* WATCH: why a key went with its lease, where the store can tell. */
+    MUSTER_STORE_LEASE_ENDED = 8,   /**< Its owner ended the lease. */
+    MUSTER_STORE_LEASE_SILENT = 16, /**< The lease was not kept in time. */
+    MUSTER_STORE_LEASE_BROKEN = 32  /**< The connection of its owner broke: see ::MUSTER_LEASE_CONNECTED. */
 };
 
 /** What one operation has found; 56 bytes. Key and value stay where they are until the result is released. */
@@ -111,7 +118,7 @@ typedef struct muster_store_entry {
     uint32_t op;          /**< Which operation of the request, from 0. */
     uint32_t flags;       /**< ::muster_store_entry_flag values, or'ed. */
     uint64_t version;     /**< Version of the key after the request; 0: it is not there. */
-    int64_t number;       /**< ADD: the sum; APPEND, PUSH, COUNT, LENGTH: see there. */
+    int64_t number;       /**< ADD: the sum; APPEND, PUSH, COUNT, LENGTH, CLEAR: see there. */
     const void *key;      /**< LIST: the key. */
     uint64_t key_bytes;   /**< Its length. */
     const void *value;    /**< GET, READ, LIST, POP, TRY_POP: the value. Also where a condition failed. */
@@ -121,7 +128,7 @@ typedef struct muster_store_entry {
 /** What a store can do; bits of muster_store_capabilities(). */
 enum muster_store_capability {
     MUSTER_STORE_CAN_TRANSACT = 1, /**< Requests of more than one operation, and conditions. */
-    MUSTER_STORE_CAN_QUEUE = 2,    /**< PUSH, POP, TRY_POP, LENGTH. */
+    MUSTER_STORE_CAN_QUEUE = 2,    /**< PUSH, POP, TRY_POP, LENGTH, CLEAR. */
     MUSTER_STORE_CAN_WAIT = 4,     /**< GET and WAIT of keys that are not there yet, POP of an empty queue. */
     MUSTER_STORE_CAN_WATCH = 8,    /**< WATCH. */
     MUSTER_STORE_CAN_LEASE = 16,   /**< muster_store_lease(). */

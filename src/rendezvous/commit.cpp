@@ -174,9 +174,9 @@ void Leader::committed(uint64_t version) {
     for (const auto &[id, place] : chosen_) { // who went while the request was under way
         const auto member = members_.find(id);
         if (member == members_.end())
-            note_gone(place.rank, true);
+            note_gone(place.rank, Note::How::dead);
         else if (member->second.as != Class::present && member->second.as != Class::exiting)
-            note_gone(place.rank, false);
+            note_gone(place.rank, Note::How::left);
     }
     see(keys::called, false, version, {});
     see(keys::last_call, false, version, {});
@@ -185,7 +185,8 @@ void Leader::committed(uint64_t version) {
     if (!sweeping_) begin_sweep();
 }
 
-// What earlier rounds have left: nobody may read it any more.
+// What earlier rounds have left, the oldest first: nobody may read it any more. Each has pages of its table, so whoever
+// looks at keys alone misses none.
 void Leader::begin_sweep() {
     sweeping_ = true;
     AskOp op{MUSTER_STORE_KEYS, std::string(keys::rounds)};
@@ -195,14 +196,23 @@ void Leader::begin_sweep() {
 
 void Leader::swept(const StoreAnswer &answer) {
     AskOps ops{if_leader()};
+    uint64_t oldest = 0;
     for (const StoreEntry &entry : answer.result->entries) {
         const std::string_view key = entry.key->bytes().substr(answer.result->prefix_bytes);
         const uint64_t number = keys::number_of(key);
-        if (number != 0 && round_ && number < round_->attempt.number)
-            ops.push_back({MUSTER_STORE_DELETE, std::string(key)});
+        if (number == 0 || !round_ || number >= round_->attempt.number || (oldest != 0 && number != oldest)) continue;
+        if (oldest == 0 && queues_) ops.push_back({MUSTER_STORE_CLEAR, keys::of_round(number)});
+        oldest = number;
+        ops.push_back({MUSTER_STORE_DELETE, std::string(key)});
     }
-    sweeping_ = ops.size() > 1;
+    sweeping_ = oldest != 0;
     if (sweeping_) host_.ask_for_leader(sweep_delete, std::move(ops));
+}
+
+void Leader::sweep_answered(const AskOps &ops, const StoreAnswer &answer) {
+    if (queues_ && (answer.result->entries[1].flags & MUSTER_STORE_MORE) != 0)
+        return host_.ask_for_leader(sweep_delete, {if_leader(), ops[1]});
+    begin_sweep();
 }
 
 } // namespace muster

@@ -370,6 +370,7 @@ Result<Ref<Member>> open_dynamic_member(Context &context, RendezvousSettings set
     if ((settings.flags & MUSTER_RENDEZVOUS_RANK) != 0) machine.preferred = settings.rank;
     machine.config = {settings.min, settings.max, settings.last_call_ns};
     machine.keep_alive_ns = settings.keep_alive_ns;
+    machine.queues = (store.backend().capabilities() & MUSTER_STORE_CAN_QUEUE) != 0;
     if (auto done = agree(**keys_of_run, settings, machine.config, deadline); !done) return done.error();
     return Ref<Member>(
         make_ref<DynamicMember>(context, std::move(settings), std::move(*keys_of_run), std::move(machine)));

@@ -26,7 +26,8 @@ bool is_in(bool present, bool exiting) noexcept {
 // ---- loading ------------------------------------------------------------------------------------------------------
 
 void Leader::begin(uint64_t revision, const std::optional<RoundRecord> &round, uint64_t round_version,
-                   const std::optional<Note> &note, uint64_t note_version, bool closed) {
+                   const std::optional<Note> &note, uint64_t note_version, bool closed, Note::How leader_before) {
+    leader_before_ = leader_before;
     note_version_ = note_version;
     round_ = round;
     round_version_ = round_version;
@@ -105,13 +106,18 @@ void Leader::find_missing() {
     }
     // Of those who are not in the list some were counted, but not listed.
     uint32_t unlisted = left_ + dead_ - static_cast<uint32_t>(gone_.size());
+    std::vector<uint32_t> missing;
     for (uint32_t rank = 0; rank < known.size(); rank++) {
         if (known[rank]) continue;
         if (unlisted != 0)
             unlisted--;
         else
-            note_gone(rank, !left[rank]);
+            missing.push_back(rank);
     }
+    // If it is one alone it is the last leader, whose end was seen.
+    const Note::How how = missing.size() == 1 ? leader_before_ : Note::How::dead;
+    for (const uint32_t rank : missing) note_gone(rank, left[rank] ? Note::How::left : how);
+    leader_before_ = Note::How::dead;
 }
 
 void Leader::watch_on(uint64_t revision) {
@@ -128,7 +134,7 @@ void Leader::watched(const StoreAnswer &answer) {
     const StoreResult &result = *answer.result;
     for (const StoreEntry &entry : result.entries)
         see(entry.key->bytes().substr(result.prefix_bytes), (entry.flags & MUSTER_STORE_PRESENT) != 0, entry.version,
-            entry.value ? entry.value->bytes() : std::string_view());
+            entry.value ? entry.value->bytes() : std::string_view(), entry.flags);
     watch_on(result.revision);
 }
 
@@ -151,8 +157,9 @@ void Leader::looked(const StoreAnswer &answer) {
 
 // ---- what is seen ---------------------------------------------------------------------------------------------------
 
-void Leader::see(std::string_view key, bool present, uint64_t version, std::string_view value) {
-    if (key.starts_with(keys::members)) return member_seen(key.substr(keys::members.size()), present, version, value);
+void Leader::see(std::string_view key, bool present, uint64_t version, std::string_view value, uint32_t flags) {
+    if (key.starts_with(keys::members))
+        return member_seen(key.substr(keys::members.size()), present, version, value, Note::how(flags));
     if (key == keys::called && version >= called_version_) {
         called_version_ = version;
         called_for_ = present ? number_in(value) : 0;
@@ -163,7 +170,7 @@ void Leader::see(std::string_view key, bool present, uint64_t version, std::stri
     update_call();
 }
 
-void Leader::member_seen(std::string_view id, bool present, uint64_t version, std::string_view value) {
+void Leader::member_seen(std::string_view id, bool present, uint64_t version, std::string_view value, Note::How gone) {
     auto found = members_.find(id);
     if (found != members_.end() && version <= found->second.version) return;
     changes_++;
@@ -178,16 +185,16 @@ void Leader::member_seen(std::string_view id, bool present, uint64_t version, st
     const bool was_in = is_in(member.as == Class::present, member.as == Class::exiting);
     const uint32_t rank = member.place ? member.place->rank : 0;
     if (!record) {
-        const bool dead = member.record.state != MemberRecord::left;
+        const Note::How how = member.record.state == MemberRecord::left ? Note::How::left : gone;
         counts_[static_cast<size_t>(member.as)]--;
         members_.erase(found);
-        if (was_in) note_gone(rank, dead);
+        if (was_in) note_gone(rank, how);
         return;
     }
     member.record = std::move(*record);
     member.version = version;
     reclassify(member);
-    if (was_in && !is_in(member.as == Class::present, member.as == Class::exiting)) note_gone(rank, false);
+    if (was_in && !is_in(member.as == Class::present, member.as == Class::exiting)) note_gone(rank, Note::How::left);
 }
 
 Leader::Class Leader::classify(const Known &member) const {
@@ -222,9 +229,9 @@ void Leader::see_round(const std::optional<RoundRecord> &round, uint64_t version
     update_call();
 }
 
-void Leader::note_gone(uint32_t rank, bool dead) {
-    (dead ? dead_ : left_)++;
-    if (gone_.size() < Note::most_gone) gone_.push_back({rank, dead});
+void Leader::note_gone(uint32_t rank, Note::How how) {
+    (how == Note::How::left ? left_ : dead_)++;
+    if (gone_.size() < Note::most_gone) gone_.push_back({rank, how});
 }
 
 // ---- what is done
@@ -232,6 +239,8 @@ void Leader::note_gone(uint32_t rank, bool dead) {
 
 void Leader::answer(uint64_t detail, const AskOps &ops, const StoreAnswer &answer) {
     const Status status = answer.error.status;
+    if (detail == sweep_delete && status == MUSTER_E_ARG && std::exchange(queues_, false))
+        return begin_sweep(); // an older server, which cannot clear them
     const bool of_watch = detail == watch && status == MUSTER_E_STALE;
     const bool of_lease = status == MUSTER_E_STALE && (detail == commit || detail == part || detail == call);
     if (status != MUSTER_OK && status != MUSTER_E_CHANGED && !of_watch && !of_lease)
@@ -267,7 +276,7 @@ void Leader::answer(uint64_t detail, const AskOps &ops, const StoreAnswer &answe
     case sweep:
         return swept(answer);
     case sweep_delete:
-        return begin_sweep();
+        return sweep_answered(ops, answer);
     default:
         return;
     }
@@ -348,6 +357,18 @@ Note Leader::make_note() const {
     note.gone = gone_;
     note.called = call_ == Call::runs;
     note.last_call_left_ns = note.called ? std::max<int64_t>(0, call_end_ns_ - now_ns_) : -1;
+    return note;
+}
+
+Note Leader::last_note(std::string_view member) const {
+    Note note = make_note();
+    const auto found = members_.find(member);
+    if (found == members_.end() || !is_in(found->second.as == Class::present, found->second.as == Class::exiting))
+        return note;
+    note.present--;
+    if (found->second.as == Class::exiting) note.exiting--;
+    note.left++;
+    if (note.gone.size() < Note::most_gone) note.gone.push_back({found->second.place->rank, Note::How::left});
     return note;
 }
 

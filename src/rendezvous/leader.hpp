@@ -30,19 +30,24 @@ class LeaderHost {
 
 class Leader final {
   public:
-    Leader(LeaderHost &host, const RunConfig &config, size_t most_ops, uint64_t term, int64_t now_ns)
-        : host_(host), config_(config), most_ops_(most_ops), term_(term), now_ns_(now_ns) {}
+    Leader(LeaderHost &host, const RunConfig &config, size_t most_ops, bool queues, uint64_t term, int64_t now_ns)
+        : host_(host), config_(config), most_ops_(most_ops), queues_(queues), term_(term), now_ns_(now_ns) {}
     uint64_t term() const noexcept { return term_; }
     bool ready() const noexcept { return loaded_; }
     int64_t wake_at_ns() const noexcept { return note_at_ns_; }
 
     // Of all that is in the store at `revision`, what the member has seen is told by these three; the rest it asks for.
     void begin(uint64_t revision, const std::optional<RoundRecord> &round, uint64_t round_version,
-               const std::optional<Note> &note, uint64_t note_version, bool closed);
+               const std::optional<Note> &note, uint64_t note_version, bool closed, Note::How leader_before);
     void see_round(const std::optional<RoundRecord> &round, uint64_t version);
     void see_closed(bool closed) { closed_ = closed; }
     void answer(uint64_t detail, const AskOps &ops, const StoreAnswer &answer);
     void go_on(int64_t now_ns); // decides, after all that was told
+
+    // The member it is part of leaves. What it tells last goes with that, since nobody else would know of it: once it
+    // knows enough to tell.
+    bool may_leave() const noexcept { return loaded_ && !committing_; }
+    Note last_note(std::string_view member) const;
 
     static constexpr size_t usual_ops = 100;   // in a request: etcd takes 128
     static constexpr int64_t pace_ns = 50'000; // between two notes, for each that is told
@@ -81,12 +86,12 @@ class Leader final {
     void watched(const StoreAnswer &answer);
     void begin_reload();
     void looked(const StoreAnswer &answer);
-    void see(std::string_view key, bool present, uint64_t version, std::string_view value);
-    void member_seen(std::string_view id, bool present, uint64_t version, std::string_view value);
+    void see(std::string_view key, bool present, uint64_t version, std::string_view value, uint32_t flags = 0);
+    void member_seen(std::string_view id, bool present, uint64_t version, std::string_view value, Note::How gone);
     Class classify(const Known &member) const;
     void reclassify(Known &member);
     void reclassify_all();
-    void note_gone(uint32_t rank, bool dead);
+    void note_gone(uint32_t rank, Note::How how);
     uint32_t count(Class as) const noexcept { return counts_[static_cast<size_t>(as)]; }
     bool running() const noexcept { return count(Class::present) + count(Class::exiting) != 0; }
     uint64_t next_number() const noexcept { return round_ ? round_->attempt.number + 1 : 1; }
@@ -109,11 +114,13 @@ class Leader final {
     void tell();
     void begin_sweep();
     void swept(const StoreAnswer &answer);
+    void sweep_answered(const AskOps &ops, const StoreAnswer &answer);
     AskOp if_leader() const { return AskOp{MUSTER_STORE_NONE, keys::leader}.if_version(term_); }
 
     LeaderHost &host_;
     const RunConfig config_;
     const size_t most_ops_;
+    bool queues_; // the store has queues, and can clear them
     const uint64_t term_;
     int64_t now_ns_;
     bool loaded_ = false, members_listed_ = false, places_listed_ = false, reload_ = false, closed_ = false;
@@ -145,6 +152,7 @@ class Leader final {
     bool telling_ = false, sweeping_ = false;
     int64_t told_ns_ = INT64_MIN / 2, note_at_ns_ = INT64_MAX;
     std::vector<Note::Gone> gone_;
+    Note::How leader_before_ = Note::How::dead; // how the last leader went
     uint32_t left_ = 0, dead_ = 0;
     uint64_t exited_ = 0;
 };

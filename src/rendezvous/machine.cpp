@@ -226,6 +226,7 @@ void Machine::answer(uint64_t tag, const StoreAnswer &answer, int64_t now_ns) {
     take(asked, answer);
     if (released_) return;
     look_around();
+    if (want_ == Want::left) sync(); // perhaps it has waited for the leader it is
     if (leader_) leader_->go_on(now_ns);
     settle_leader();
 }
@@ -313,7 +314,7 @@ void Machine::watched(const Asked &asked, const StoreAnswer &answer) {
     const StoreResult &result = *answer.result;
     for (const StoreEntry &entry : result.entries)
         see(entry.key->bytes().substr(result.prefix_bytes), (entry.flags & MUSTER_STORE_PRESENT) != 0, entry.version,
-            entry.version, entry.value ? entry.value->bytes() : std::string_view());
+            entry.version, entry.value ? entry.value->bytes() : std::string_view(), entry.flags);
     if (lease_ != 0) watch(asked.what, result.revision);
 }
 
@@ -327,8 +328,9 @@ void Machine::led(const Asked &asked, const StoreAnswer &answer) {
         return; // another was faster
     if (leader_ || !takes_part()) return;
     leader_ = std::make_unique<Leader>(static_cast<LeaderHost &>(*this), settings_.config, settings_.most_ops,
-                                       leader_version_, now_ns_);
-    leader_->begin(answer.result->revision, round_, round_version_, note_, note_version_, closed_.has_value());
+                                       settings_.queues, leader_version_, now_ns_);
+    leader_->begin(answer.result->revision, round_, round_version_, note_, note_version_, closed_.has_value(),
+                   leader_gone_);
 }
 
 void Machine::was_aborted(const Asked &asked, const StoreAnswer &answer) {

@@ -23,6 +23,7 @@ struct MachineSettings {
     RunConfig config;
     int64_t keep_alive_ns = 0;
     size_t most_ops = Leader::usual_ops; // in a request
+    bool queues = false;                 // the store has them
 };
 
 // What the driver has to do; in order.
@@ -108,7 +109,8 @@ class Machine final : private LeaderHost {
     void was_closed(const Asked &asked, const StoreAnswer &answer);
 
     // ---- what is seen
-    void see(std::string_view key, bool present, uint64_t version, uint64_t revision, std::string_view value);
+    void see(std::string_view key, bool present, uint64_t version, uint64_t revision, std::string_view value,
+             uint32_t flags = 0);
     void see_entries(const AskOps &ops, const StoreAnswer &answer);
     void look_around(); // after all that one answer shows was seen
     void see_round();
@@ -169,6 +171,7 @@ class Machine final : private LeaderHost {
 
     std::map<std::string, uint64_t, std::less<>> seen_; // keys, and the revision of what was seen of them last
     uint64_t leader_version_ = 0;
+    Note::How leader_gone_ = Note::How::dead; // how the last one went
     std::string leader_id_, round_bytes_;
     uint64_t round_version_ = 0, note_version_ = 0;
     std::optional<RoundRecord> round_;

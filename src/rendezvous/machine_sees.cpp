@@ -9,13 +9,16 @@ namespace muster {
 // ---- what is seen ---------------------------------------------------------------------------------------------------
 
 // Answers overtake each other: what is older than what was seen of a key does not count.
-void Machine::see(std::string_view key, bool present, uint64_t version, uint64_t revision, std::string_view value) {
+void Machine::see(std::string_view key, bool present, uint64_t version, uint64_t revision, std::string_view value,
+                  uint32_t flags) {
     auto found = seen_.find(key);
     if (found == seen_.end()) found = seen_.emplace(std::string(key), 0).first;
     if (revision < found->second) return;
     found->second = revision;
     if (key == keys::leader) {
         leader_version_ = present ? version : 0;
+        if (present && value != settings_.id) leader_gone_ = Note::How::dead;
+        if (!present && flags != 0) leader_gone_ = Note::how(flags);
         leader_id_ = present ? std::string(value) : std::string();
         if (leader_ && (leader_id_ != settings_.id || leader_version_ != leader_->term())) leader_over_ = true;
     } else if (key == keys::round) {
@@ -129,18 +132,19 @@ void Machine::see_note() {
         called_told_ = note_->called;
     }
     if (phase_ != Phase::in || note_->round != place_.attempt.number) return;
-    constexpr const char *died = "its lease is over: it died, or was not heard of in time";
-    const auto lost = [&](bool dead, uint32_t rank, uint32_t count) {
+    const auto lost = [&](Note::How how, uint32_t rank, uint32_t count) {
         if (rank == place_.rank) return;
-        tell(dead ? MUSTER_RENDEZVOUS_DEAD : MUSTER_RENDEZVOUS_LEFT, rank, count, dead ? died : "");
+        tell(how == Note::How::left ? MUSTER_RENDEZVOUS_LEFT : MUSTER_RENDEZVOUS_DEAD, rank, count, Note::text_of(how));
     };
     for (; gone_told_ < note_->gone.size(); gone_told_++) {
         const Note::Gone &one = note_->gone[gone_told_];
-        (one.dead ? dead_told_ : left_told_)++;
-        lost(one.dead, one.rank, 1);
+        (one.how == Note::How::left ? left_told_ : dead_told_)++;
+        lost(one.how, one.rank, 1);
     }
-    if (note_->left > left_told_) lost(false, UINT32_MAX, note_->left - std::exchange(left_told_, note_->left));
-    if (note_->dead > dead_told_) lost(true, UINT32_MAX, note_->dead - std::exchange(dead_told_, note_->dead));
+    if (note_->left > left_told_)
+        lost(Note::How::left, UINT32_MAX, note_->left - std::exchange(left_told_, note_->left));
+    if (note_->dead > dead_told_)
+        lost(Note::How::dead, UINT32_MAX, note_->dead - std::exchange(dead_told_, note_->dead));
     if (note_->waiting != waiting_told_) {
         waiting_told_ = note_->waiting;
         tell(MUSTER_RENDEZVOUS_WAITING, UINT32_MAX, waiting_told_, {});
@@ -169,8 +173,12 @@ void Machine::sync() {
         return;
     case Want::left: {
         if (lease_ == 0 || have_ == Want::nothing || have_ == Want::left) return settled();
+        if (leader_ && !leader_->may_leave()) return; // it is on its way to
         AskOps ops{set_record(MemberRecord::left)};
-        if (leader_) ops.push_back(AskOp{MUSTER_STORE_DELETE, keys::leader}.if_version(leader_->term()));
+        if (leader_) {
+            ops.push_back(AskOp{MUSTER_STORE_DELETE, keys::leader}.if_version(leader_->term()));
+            ops.push_back({MUSTER_STORE_SET, keys::note, leader_->last_note(settings_.id).write()});
+        }
         ask(What::write, std::move(ops), static_cast<uint64_t>(Want::left));
         return;
     }
@@ -308,6 +316,7 @@ void Machine::settle_leader() {
     }
     if (!leader_over_) return;
     stop_leading();
+    if (want_ == Want::left) sync();
     consider_leading();
 }
 

@@ -133,7 +133,7 @@ std::string Note::write() const {
     to.number(round).number(exited).number(seeking).number(waiting).number(present).number(exiting);
     to.number(left).number(dead).number(static_cast<uint8_t>(called)).number(last_call_left_ns);
     to.number(static_cast<uint16_t>(gone.size()));
-    for (const Gone &one : gone) to.number(one.rank).number(static_cast<uint8_t>(one.dead));
+    for (const Gone &one : gone) to.number(one.rank).number(static_cast<uint8_t>(one.how));
     return to.take();
 }
 std::optional<Note> Note::read(std::string_view bytes) {
@@ -154,9 +154,30 @@ std::optional<Note> Note::read(std::string_view bytes) {
     for (size_t i = 0; i < count && from.good(); i++) {
         Gone &one = note.gone.emplace_back();
         one.rank = from.number<uint32_t>();
-        one.dead = from.number<uint8_t>() != 0;
+        const auto how = from.number<uint8_t>();
+        from.require(how <= static_cast<uint8_t>(How::broken));
+        one.how = static_cast<How>(how);
     }
     return from.ended() ? std::optional(std::move(note)) : std::nullopt;
+}
+Note::How Note::how(uint32_t lease_flags) noexcept {
+    if ((lease_flags & MUSTER_STORE_LEASE_BROKEN) != 0) return How::broken;
+    if ((lease_flags & MUSTER_STORE_LEASE_SILENT) != 0) return How::silent;
+    return (lease_flags & MUSTER_STORE_LEASE_ENDED) != 0 ? How::ended : How::dead;
+}
+const char *Note::text_of(How how) noexcept {
+    switch (how) {
+    case How::left:
+        return "";
+    case How::ended:
+        return "it was released and had not left";
+    case How::silent:
+        return "the store has not heard of it in time: it hangs, or nobody can reach it";
+    case How::broken:
+        return "its connection to the store broke: it died, or was cut off";
+    default:
+        return "its lease is over: it died, or was not heard of in time";
+    }
 }
 bool Note::tells_as(const Note &other) const {
     const auto all = [](const Note &n) {

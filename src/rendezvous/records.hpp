@@ -71,11 +71,14 @@ struct RoundPlace {
 
 struct Note {
     static constexpr size_t most_gone = 128;
+    enum class How : uint8_t { left, dead, ended, silent, broken }; // dead: unknown how; behind it: how that is known
     struct Gone {
         uint32_t rank = 0;
-        bool dead = false;
+        How how = How::left;
     };
-    uint64_t round = 0, exited = 0; // exited: the latest round all of whose members have met at the exit
+    static How how(uint32_t lease_flags) noexcept; // a member's keys have gone
+    static const char *text_of(How how) noexcept;  // for people; of those who left it is empty
+    uint64_t round = 0, exited = 0;                // exited: the latest round all of whose members have met at the exit
     uint32_t seeking = 0, waiting = 0, present = 0, exiting = 0;
     uint32_t left = 0, dead = 0;    // of the round, all of them
     std::vector<Gone> gone;         // of these, the first, in the order they went

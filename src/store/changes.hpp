@@ -82,6 +82,15 @@ class StoreTable::Changes {
         return undo_.back().taken.front();
     }
 
+    void clear(Queues::iterator found) {
+        make_room();
+        Undo undo{Undo::popped};
+        undo.queue = found;
+        for (const Ref<Blob> &value : found->second) table_.bytes_ -= value->size() + record_bytes;
+        undo.taken.swap(found->second);
+        undo_.push_back(std::move(undo));
+    }
+
     // `came`: the places where somebody waits for what has come.
     void keep(std::vector<std::string> &came) {
         came.insert(came.end(), std::make_move_iterator(came_.begin()), std::make_move_iterator(came_.end()));

@@ -13,7 +13,8 @@ class StoreLog {
   public:
     struct Change {
         uint64_t revision;
-        Ref<Blob> key, value; // no value: it was deleted
+        Ref<Blob> key, value;     // no value: it was deleted
+        uint32_t lease_flags = 0; // or went with its lease, and why
     };
 
     // All changes behind this revision are here.
@@ -24,9 +25,9 @@ class StoreLog {
                                 [](uint64_t r, const Change &change) { return r < change.revision; });
     }
 
-    void append(uint64_t revision, Ref<Blob> key, Ref<Blob> value) {
+    void append(uint64_t revision, Ref<Blob> key, Ref<Blob> value, uint32_t lease_flags = 0) {
         const size_t size = bytes_of(*key, value.get());
-        changes_.push_back({revision, std::move(key), std::move(value)});
+        changes_.push_back({revision, std::move(key), std::move(value), lease_flags});
         bytes_ += size;
     }
     // The last ones were not made after all.

@@ -82,7 +82,7 @@ class MemoryStore final : public StoreBackend {
                 const int64_t until = op.version & MUSTER_LEASE_MANUAL ? now_ns() + op.number : INT64_MAX;
                 result->entries[0].number = static_cast<int64_t>(table_.grant(until));
                 look_again_at(until);
-            } else if (!table_.end_lease(op.lease, over)) {
+            } else if (!table_.end_lease(op.lease, MUSTER_STORE_LEASE_ENDED, over)) {
                 who.answer.error = Error::make(MUSTER_E_STALE, "the lease had ended before");
             }
             if (who.answer.error.status == MUSTER_OK) who.answer.result = std::move(result);

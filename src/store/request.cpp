@@ -26,9 +26,10 @@ constexpr Kind kinds[] = {
     {"push to", false, false, true, true, false, false},       {"pop from", false, false, false, false, false, false},
     {"pop from", false, false, false, false, false, false},    {"length of", false, false, false, false, false, false},
     {"watch", true, false, false, true, true, false},          {"barrier", false, false, false, true, true, false},
+    {"clear", true, false, false, true, false, false},
 };
 constexpr size_t kind_count = sizeof kinds / sizeof kinds[0];
-static_assert(kind_count == MUSTER_STORE_BARRIER + 1);
+static_assert(kind_count == MUSTER_STORE_CLEAR + 1);
 
 std::string_view view(const void *data, uint64_t size) noexcept {
     return {static_cast<const char *>(data), size};
@@ -55,7 +56,7 @@ const char *wrong(const muster_store_op &op, const Kind &kind) noexcept {
 } // namespace
 
 bool StoreOp::of_queue() const noexcept {
-    return kind >= MUSTER_STORE_PUSH && kind <= MUSTER_STORE_LENGTH;
+    return (kind >= MUSTER_STORE_PUSH && kind <= MUSTER_STORE_LENGTH) || kind == MUSTER_STORE_CLEAR;
 }
 
 bool StoreOp::changes() const noexcept {
@@ -109,13 +110,19 @@ Result<StoreRequest> StoreRequest::read(const muster_store_op *ops, size_t count
     const size_t guards = guard == nullptr || alone ? 0 : guard->conditions.size();
     if (count > store_ops_max - guards)
         return Error::make(MUSTER_E_ARG, "%zu operations, at most %zu are one request", count, store_ops_max - guards);
-    size_t total = 0;
+    size_t total = 0, queue_ops = 0;
+    bool clears = false;
     for (size_t i = 0; i < guards; i++) total += guard->conditions[i].key.size() + guard->conditions[i].value.size();
     for (size_t i = 0; i < count; i++) {
         const muster_store_op &op = ops[i];
         if (op.kind >= kind_count) return Error::make(MUSTER_E_ARG, "operation %zu: unknown kind %u", i, op.kind);
         if ((op.kind == MUSTER_STORE_WATCH || op.kind == MUSTER_STORE_BARRIER) && count != 1)
             return Error::make(MUSTER_E_ARG, "operation %zu (%s): it is not alone", i, kinds[op.kind].name);
+        queue_ops += (op.kind >= MUSTER_STORE_PUSH && op.kind <= MUSTER_STORE_LENGTH) || op.kind == MUSTER_STORE_CLEAR;
+        clears = clears || op.kind == MUSTER_STORE_CLEAR;
+        if (clears && queue_ops > 1)
+            return Error::make(MUSTER_E_ARG, "operation %zu (%s): clear is not the only one on queues", i,
+                               kinds[op.kind].name);
         if (op.kind == MUSTER_STORE_BARRIER &&
             (op.number < 1 || op.number > store_members_max || op.version >= static_cast<uint64_t>(op.number)))
             return Error::make(MUSTER_E_ARG, "operation %zu (barrier): rank %llu of %lld members", i,

@@ -52,7 +52,9 @@ const char *wrong_in_list(const StoreOp &op, const muster_store_entry &entry, co
 }
 
 const char *wrong_entry(const StoreOp &op, const muster_store_entry &entry, bool changed) noexcept {
-    constexpr uint32_t known = MUSTER_STORE_PRESENT | MUSTER_STORE_FAILED | MUSTER_STORE_MORE;
+    uint32_t known = MUSTER_STORE_PRESENT | MUSTER_STORE_FAILED | MUSTER_STORE_MORE;
+    if (op.kind == MUSTER_STORE_WATCH && (entry.flags & MUSTER_STORE_PRESENT) == 0)
+        known |= MUSTER_STORE_LEASE_ENDED | MUSTER_STORE_LEASE_SILENT | MUSTER_STORE_LEASE_BROKEN;
     if ((entry.flags & ~known) != 0) return "unknown flags";
     if (!changed && (entry.flags & MUSTER_STORE_FAILED) != 0) return "a condition that failed in what is done";
     if ((entry.flags & MUSTER_STORE_FAILED) != 0 && op.condition == MUSTER_STORE_ALWAYS)

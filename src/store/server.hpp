@@ -104,7 +104,7 @@ class StoreServer final : public Object, private SocketTaker {
     void touch(StoreConnection &connection) noexcept;
     bool can_take(StoreConnection *connection) noexcept; // another answer
     void tell_ended(StoreSession *session, uint64_t lease) noexcept;
-    void end_lease(uint64_t lease, List<StoreWaiter> &over) noexcept;
+    void end_lease(uint64_t lease, uint32_t why, List<StoreWaiter> &over) noexcept;
     void look_at_leases() noexcept;
     void look_again() noexcept;     // when the next lease may end
     void stop() noexcept;           // the context closes, or the host closes it

@@ -321,7 +321,7 @@ bool StoreServer::replay(std::string_view record) {
     }
     case Note::ended: {
         List<StoreWaiter> over;
-        end_lease(reader.u64(), over);
+        end_lease(reader.u64(), 0, over);
         return reader.fine() && over.empty();
     }
     case Note::abandoned: {

@@ -224,7 +224,7 @@ void StoreServer::see_to_lease(ServerRequest &who, List<StoreWaiter> &over) {
             who.session->leases.insert(lease);
         } catch (...) {
             leases_.erase(lease);
-            table_.end_lease(lease, over);
+            table_.end_lease(lease, 0, over);
             throw;
         }
         result->entries[0].number = static_cast<int64_t>(lease);
@@ -232,7 +232,7 @@ void StoreServer::see_to_lease(ServerRequest &who, List<StoreWaiter> &over) {
     } else if (leases_.count(op.lease) == 0) {
         who.answer.error = Error::make(MUSTER_E_STALE, "the lease had ended before");
     } else {
-        end_lease(op.lease, over);
+        end_lease(op.lease, MUSTER_STORE_LEASE_ENDED, over);
     }
     who.answer.changed = true;
     if (who.answer.error.status == MUSTER_OK) who.answer.result = std::move(result);
@@ -250,13 +250,13 @@ void StoreServer::keep(StoreSession &session, uint64_t lease, bool abandon) {
     }
 }
 
-void StoreServer::end_lease(uint64_t lease, List<StoreWaiter> &over) noexcept {
+void StoreServer::end_lease(uint64_t lease, uint32_t why, List<StoreWaiter> &over) noexcept {
     const auto found = leases_.find(lease);
     if (found != leases_.end()) {
         if (found->second.session != nullptr) found->second.session->leases.erase(lease);
         leases_.erase(found);
     }
-    table_.end_lease(lease, over);
+    table_.end_lease(lease, why, over);
     lease_count_.store(leases_.size(), std::memory_order_relaxed);
 }
 
@@ -279,8 +279,9 @@ void StoreServer::look_at_leases() noexcept {
     while (table_.next_end_ns() <= now) {
         const uint64_t lease = table_.next_to_end();
         const auto found = leases_.find(lease);
+        const bool broken = table_.next_end_ns() == INT64_MIN; // lost() has put it there
         int64_t until = INT64_MIN;
-        if (found != leases_.end() && table_.next_end_ns() != INT64_MIN) {
+        if (found != leases_.end() && !broken) {
             const Lease &kept = found->second;
             const bool by_being_there = kept.session != nullptr && (kept.flags & MUSTER_LEASE_MANUAL) == 0;
             until = std::max(by_being_there ? kept.session->heard_ns : INT64_MIN / 2, grace_from_ns_) + kept.ttl_ns;
@@ -291,7 +292,7 @@ void StoreServer::look_at_leases() noexcept {
         }
         if (found != leases_.end()) tell_ended(found->second.session, lease);
         note_lease(lease, true);
-        end_lease(lease, over);
+        end_lease(lease, broken ? MUSTER_STORE_LEASE_BROKEN : MUSTER_STORE_LEASE_SILENT, over);
     }
     settle(over);
     look_again();

@@ -241,11 +241,11 @@ uint64_t StoreTable::next_to_end() const noexcept {
 }
 
 void StoreTable::end_leases(int64_t now_ns, List<StoreWaiter> &over) noexcept {
-    while (next_end_ns() <= now_ns) end_lease(next_to_end(), over);
+    while (next_end_ns() <= now_ns) end_lease(next_to_end(), MUSTER_STORE_LEASE_SILENT, over);
 }
 
 // Keys go, whatever happens. Where that cannot be written down, those who watch are told to look anew.
-bool StoreTable::end_lease(uint64_t lease, List<StoreWaiter> &over) noexcept {
+bool StoreTable::end_lease(uint64_t lease, uint32_t why, List<StoreWaiter> &over) noexcept {
     const auto found = leases_.find(lease);
     if (found == leases_.end()) return false;
     std::vector<std::string> came;
@@ -255,7 +255,7 @@ bool StoreTable::end_lease(uint64_t lease, List<StoreWaiter> &over) noexcept {
         if (record == keys_.end() || record->second.lease != lease) continue;
         try {
             note_change(key, false, came);
-            log_.append(revision_ + 1, record->first, {});
+            log_.append(revision_ + 1, record->first, {}, why);
         } catch (const std::bad_alloc &) {
             written = false;
         }

@@ -57,8 +57,9 @@ class StoreTable {
     bool withdraw(StoreWaiter &who) noexcept;
     // Keys go with their lease. Times are of one clock that never goes back; INT64_MAX: for ever.
     uint64_t grant(int64_t until_ns);
-    bool keep(uint64_t lease, int64_t until_ns) noexcept;             // false: it is over
-    bool end_lease(uint64_t lease, List<StoreWaiter> &over) noexcept; // false: it was over
+    bool keep(uint64_t lease, int64_t until_ns) noexcept; // false: it is over
+    // `why`: one of the MUSTER_STORE_LEASE_ flags, or 0 where that is not known. False: it was over.
+    bool end_lease(uint64_t lease, uint32_t why, List<StoreWaiter> &over) noexcept;
     void end_leases(int64_t now_ns, List<StoreWaiter> &over) noexcept;
     int64_t next_end_ns() const noexcept;  // of a lease; INT64_MAX: none
     uint64_t next_to_end() const noexcept; // the lease that ends then; 0: none

@@ -202,6 +202,14 @@ Error StoreTable::use_queue(const StoreRequest &request, size_t i, Changes &chan
         entry.number = static_cast<int64_t>(changes.push(op.key, Blob::make(op.value)));
         return {};
     }
+    if (op.kind == MUSTER_STORE_CLEAR) {
+        const int64_t most = op.number == 0 ? store_list_usual : op.number;
+        auto at = queues_.lower_bound(op.key);
+        for (; at != queues_.end() && at->first.starts_with(op.key) && entry.number < most; ++at, entry.number++)
+            changes.clear(at);
+        if (at != queues_.end() && at->first.starts_with(op.key)) entry.flags |= MUSTER_STORE_MORE;
+        return {};
+    }
     if (op.kind == MUSTER_STORE_LENGTH) {
         entry.number = static_cast<int64_t>(length);
         return {};
@@ -238,7 +246,7 @@ bool StoreTable::watch(StoreWaiter &who) const {
             break;
         }
         StoreEntry &entry = result->entries.emplace_back();
-        entry.flags = at->value ? MUSTER_STORE_PRESENT : 0;
+        entry.flags = at->value ? uint32_t{MUSTER_STORE_PRESENT} : at->lease_flags;
         entry.version = at->revision;
         entry.key = at->key;
         entry.value = at->value;

@@ -507,9 +507,85 @@ static void test_the_leader_may_go_at_any_time(void **state) {
         const uint32_t other = leader == 0 ? 1 : 0;
         while (muster_rendezvous_next_event(who[other], 0, &event) == MUSTER_OK) {
         }
-        muster_rendezvous_release(who[leader]);
-        event_of(who[other], MUSTER_RENDEZVOUS_DEAD); /* from the next leader */
+        /* Either is told by the next leader. */
+        if (left % 2 == 0) {
+            muster_rendezvous_release(who[leader]);
+            event = event_of(who[other], MUSTER_RENDEZVOUS_DEAD);
+            if (elsewhere == NULL) assert_non_null(strstr(event.text, "it was released and had not left"));
+        } else {
+            assert_int_equal(muster_rendezvous_leave(who[leader], 20 * second, NULL), MUSTER_OK);
+            do assert_int_equal(muster_rendezvous_next_event(who[other], 20 * second, &event), MUSTER_OK);
+            while (event.kind != MUSTER_RENDEZVOUS_LEFT && event.kind != MUSTER_RENDEZVOUS_DEAD);
+            assert_int_equal(event.kind, MUSTER_RENDEZVOUS_LEFT);
+            muster_rendezvous_release(who[leader]);
+        }
+        assert_int_equal(event.count, 1);
         who[leader] = who[left - 1];
+    }
+    release_all(who, NULL, 2);
+    tear_down(&f);
+}
+
+/* Keys, counters and queues of rounds that are over are not kept: after 200 of them there is what few of them need. */
+static void test_rounds_that_are_over_leave_nothing(void **state) {
+    (void)state;
+    enum { rounds_count = 200, keys = 8 };
+    fixture f = set_up(0);
+    const muster_rendezvous_config run = run_of(&f, 2, 2);
+    muster_rendezvous *who[2] = {member(&f, &run, "a"), member(&f, &run, "b")};
+    muster_round *rounds[2];
+    const bool queues = (muster_store_capabilities(f.store) & MUSTER_STORE_CAN_QUEUE) != 0;
+    static const char value[1000];
+    char names[rounds_count][64], key[keys][8];
+    for (int number = 1; number <= rounds_count; number++) {
+        join_all(&f, who, rounds, 2);
+        assert_int_equal(info_of(rounds[0]).number, number);
+        muster_store *view = store_of(rounds[number % 2]);
+        muster_store_op ops[keys + 3];
+        for (int i = 0; i < keys; i++) {
+            snprintf(key[i], sizeof key[i], "k%d", i);
+            ops[i] = op(MUSTER_STORE_SET, key[i]);
+            ops[i].value = value;
+            ops[i].value_bytes = sizeof value;
+        }
+        ops[keys] = op(MUSTER_STORE_ADD, "counter");
+        ops[keys].number = 1;
+        for (int i = 1; i <= 2; i++) {
+            ops[keys + i] = op(MUSTER_STORE_PUSH, i == 1 ? "queue" : "queue of others");
+            ops[keys + i].value = value;
+            ops[keys + i].value_bytes = sizeof value;
+        }
+        assert_int_equal(muster_store_do(view, ops, queues ? keys + 3 : keys + 1, 20 * second, NULL, NULL), MUSTER_OK);
+        snprintf(names[number - 1], sizeof names[0], "muster/rdzv/job/r/%016x/v/queue", number);
+        muster_store_release(view);
+        for (int i = 0; i < 2; i++) muster_round_release(rounds[i]);
+    }
+    /* The last sweep may still be under way: look again with each change. */
+    muster_store_op look[rounds_count], watch = op(MUSTER_STORE_WATCH, "muster/rdzv/job/");
+    look[0] = op(MUSTER_STORE_COUNT, "muster/rdzv/job/r/");
+    for (int i = 1; i < rounds_count; i++) look[i] = op(MUSTER_STORE_LENGTH, names[i - 1]);
+    for (;;) {
+        muster_store_result *result;
+        muster_store_entry entry;
+        assert_int_equal(muster_store_do(f.store, look, queues ? rounds_count : 1, 20 * second, &result, NULL),
+                         MUSTER_OK);
+        assert_int_equal(muster_store_result_entry(result, 0, &entry), MUSTER_OK);
+        const int64_t left = entry.number;
+        int64_t values = 0;
+        for (uint32_t i = 1; queues && i < rounds_count; i++) {
+            assert_int_equal(muster_store_result_entry(result, i, &entry), MUSTER_OK);
+            values += entry.number;
+        }
+        watch.version = muster_store_result_revision(result);
+        muster_store_result_release(result);
+        if (left == keys + 2 && values == 0) break; /* with the page of the table, all of the round under way */
+        if (muster_store_do(f.store, &watch, 1, 20 * second, NULL, NULL) != MUSTER_OK)
+            fail_msg("%lld keys, %lld values of queues are left", (long long)left, (long long)values);
+    }
+    if (f.server != NULL) {
+        muster_store_server_stats stats;
+        assert_int_equal(muster_store_server_get_stats(f.server, &stats), MUSTER_OK);
+        assert_true(stats.bytes < 30 * sizeof value);
     }
     release_all(who, NULL, 2);
     tear_down(&f);
@@ -603,6 +679,7 @@ int main(int count, char **arguments) {
         cmocka_unit_test(test_a_join_in_vain_says_what_is_missing_and_takes_nobody_along),
         cmocka_unit_test(test_the_exit_is_reached_together_but_not_by_the_dead),
         cmocka_unit_test(test_the_leader_may_go_at_any_time),
+        cmocka_unit_test(test_rounds_that_are_over_leave_nothing),
         cmocka_unit_test(test_many_meet_at_once),
         cmocka_unit_test(test_a_closing_context_ends_what_waits),
         cmocka_unit_test(test_a_queue_tells_of_events),

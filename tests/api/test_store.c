@@ -400,6 +400,40 @@ static void test_queues(void **state) {
     tear_down(&f);
 }
 
+static void test_queues_are_cleared_by_their_names(void **state) {
+    (void)state;
+    fixture f = set_up(0);
+    static const char *const names[] = {"a/1", "a/2", "a/3", "b"};
+    for (int i = 0; i < 8; i++) assert_int_equal(one(f.store, with(MUSTER_STORE_PUSH, names[i % 4], "v")), MUSTER_OK);
+    assert_int_equal(one(f.store, set("a/1", "a key")), MUSTER_OK);
+    assert_int_equal(one(f.store, number(MUSTER_STORE_CLEAR, "a/", 2)), MUSTER_OK);
+    assert_int_equal(entry(0).number, 2);
+    assert_int_equal(entry(0).flags, MUSTER_STORE_MORE);
+    /* All or nothing holds for it, too. */
+    const muster_store_op not_now[] = {op(MUSTER_STORE_CLEAR, ""), number(MUSTER_STORE_ADD, "a/1", 1)};
+    assert_int_equal(request(f.store, not_now, 2, 0), MUSTER_E_ARG);
+    const muster_store_op lengths[] = {op(MUSTER_STORE_LENGTH, "a/1"), op(MUSTER_STORE_LENGTH, "a/3"),
+                                       op(MUSTER_STORE_LENGTH, "b"), op(MUSTER_STORE_READ, "a/1")};
+    assert_int_equal(request(f.store, lengths, 4, 0), MUSTER_OK);
+    assert_int_equal(entry(0).number, 0);
+    assert_int_equal(entry(1).number, 2);
+    assert_int_equal(entry(2).number, 2);
+    expect_holds(3, "a key");
+    assert_int_equal(one(f.store, op(MUSTER_STORE_CLEAR, "a/")), MUSTER_OK);
+    assert_int_equal(entry(0).number, 1);
+    assert_int_equal(entry(0).flags, 0);
+    assert_int_equal(one(f.store, op(MUSTER_STORE_CLEAR, "a/")), MUSTER_OK);
+    assert_int_equal(entry(0).number, 0);
+    const muster_store_op wrong[] = {op(MUSTER_STORE_CLEAR, "a/"), with(MUSTER_STORE_PUSH, "b", "v")};
+    assert_int_equal(request(f.store, wrong, 2, 0), MUSTER_E_ARG);
+    expect_text("clear is not the only one on queues");
+    assert_int_equal(one(f.store, op(MUSTER_STORE_CLEAR, "")), MUSTER_OK);
+    assert_int_equal(entry(0).number, 1);
+    assert_int_equal(one(f.store, op(MUSTER_STORE_TRY_POP, "b")), MUSTER_OK);
+    assert_int_equal(entry(0).flags, 0);
+    tear_down(&f);
+}
+
 /* ---- watches and leases ---- */
 
 static void test_watch(void **state) {
@@ -460,7 +494,7 @@ static void test_leases(void **state) {
     assert_int_equal(request(f.store, &watch, 1, 20 * second), MUSTER_OK); /* nobody keeps it any more */
     assert_int_equal(muster_store_result_count(last), 1);
     expect_bytes(entry(0).key, entry(0).key_bytes, "manual");
-    assert_int_equal(entry(0).flags, 0);
+    assert_int_equal(entry(0).flags, MUSTER_STORE_LEASE_SILENT);
     assert_int_equal(muster_lease_keep(manual), MUSTER_E_STALE);
     assert_int_equal(muster_lease_end(manual, second, NULL), MUSTER_E_STALE);
     assert_int_equal(one(f.store, ops[3]), MUSTER_E_STALE);
@@ -500,6 +534,35 @@ static void test_leases(void **state) {
 }
 
 /* ---- waiting ---- */
+
+static void test_a_watch_tells_why_a_lease_has_ended(void **state) {
+    (void)state;
+    fixture f = set_up(0);
+    muster_lease *given_up, *unkept;
+    assert_int_equal(muster_store_lease(f.store, second, 0, -1, &given_up, NULL), MUSTER_OK);
+    assert_int_equal(muster_store_lease(f.store, 20 * ms, MUSTER_LEASE_MANUAL, -1, &unkept, NULL), MUSTER_OK);
+    muster_store_op keys[] = {set("a", "1"), set("b", "2"), set("c", "3")};
+    keys[0].lease = muster_lease_id(given_up);
+    keys[1].lease = muster_lease_id(unkept);
+    assert_int_equal(request(f.store, keys, 3, 0), MUSTER_OK);
+    muster_store_op watch = op(MUSTER_STORE_WATCH, "");
+    const uint32_t expected[] = {MUSTER_STORE_LEASE_ENDED, 0, MUSTER_STORE_LEASE_SILENT};
+    watch.version = muster_store_result_revision(last);
+    assert_int_equal(muster_lease_end(given_up, second, NULL), MUSTER_OK);
+    assert_int_equal(one(f.store, op(MUSTER_STORE_DELETE, "c")), MUSTER_OK);
+    for (int seen = 0; seen < 3;) {
+        assert_int_equal(request(f.store, &watch, 1, 10 * second), MUSTER_OK);
+        for (uint64_t i = 0; i < muster_store_result_count(last); i++) {
+            const uint32_t key = *(const char *)entry(i).key == 'a' ? 0 : *(const char *)entry(i).key == 'c' ? 1 : 2;
+            assert_int_equal(entry(i).flags, expected[key]);
+            seen++;
+        }
+        watch.version = muster_store_result_revision(last);
+    }
+    muster_lease_release(given_up);
+    muster_lease_release(unkept);
+    tear_down(&f);
+}
 
 static void test_waits(void **state) {
     (void)state;
@@ -778,7 +841,7 @@ static void test_bad_input(void **state) {
     assert_int_equal(muster_store_open(f.context, "memory:", 7, NULL, second, NULL, NULL), MUSTER_E_ARG);
     assert_int_equal(muster_store_view(NULL, "", 0, &store, NULL), MUSTER_E_ARG);
 
-    muster_store_op wrong[] = {op(18, "k"),
+    muster_store_op wrong[] = {op(19, "k"),
                                op(MUSTER_STORE_WATCH, "k"),
                                number(MUSTER_STORE_BARRIER, "k", 1),
                                under(op(MUSTER_STORE_SET, "k"), 9),
@@ -862,6 +925,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test_teardown(test_views, forget),
         cmocka_unit_test_teardown(test_names, forget),
         cmocka_unit_test_teardown(test_queues, forget),
+        cmocka_unit_test_teardown(test_queues_are_cleared_by_their_names, forget),
+        cmocka_unit_test_teardown(test_a_watch_tells_why_a_lease_has_ended, forget),
         cmocka_unit_test_teardown(test_watch, forget),
         {"test_leases, threaded", test_leases, NULL, forget, &threaded},
         {"test_leases, external", test_leases, NULL, forget, &external},

@@ -69,8 +69,8 @@ static void *tell_events(void *member) {
                                         "waiting", "aborted", "expelled", "closed",   "lost"};
     muster_rendezvous_event event;
     while (muster_rendezvous_next_event(member, -1, &event) == MUSTER_OK)
-        SAY("%s %u %u %llu\n", names[event.kind], event.rank == UINT32_MAX ? 0 : event.rank, event.count,
-            (unsigned long long)event.round);
+        SAY("%s %u %u %llu %s\n", names[event.kind], event.rank == UINT32_MAX ? 0 : event.rank, event.count,
+            (unsigned long long)event.round, event.text);
     return NULL;
 }
 
@@ -271,7 +271,7 @@ static void test_a_killed_member_is_told_long_before_its_lease_is_over(void **st
     (void)state;
     child who[4];
     static const char *const names[] = {"a", "b", "c", "d"};
-    char line[64], expected[64];
+    char line[256], expected[64];
     for (int i = 0; i < 4; i++) begin(&who[i], names[i], "4", "4", "60000", "0");
     for (int i = 0; i < 4; i++) say(&who[i], "join\n");
     for (int i = 0; i < 4; i++) is_in(&who[i]);
@@ -288,6 +288,7 @@ static void test_a_killed_member_is_told_long_before_its_lease_is_over(void **st
             if (dead[i]) continue;
             const int64_t took = hear(&who[i], expected, line, sizeof line);
             if (took > slowest) slowest = took;
+            if (strstr(line, "its connection to the store broke") == NULL) fail_msg("\"%s\"", line);
         }
         printf("the death of rank %u was told after %.2f ms\n", who[victim].rank, (double)slowest / 1e6);
         assert_true(slowest < 20 * SECOND);

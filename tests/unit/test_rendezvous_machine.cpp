@@ -67,10 +67,12 @@ class Simulation {
         come_together();
         tell_of_a_death();
         tell_of_a_death_at_the_worst_time();
+        tell_of_the_leave_of_a_leader();
         leave_together();
     }
     uint64_t rounds() const { return latest_.attempt.number; }
     uint64_t faults() const { return faults_; }
+    uint64_t leaves() const { return leaves_; } // of leaders, that others were told of
 
   private:
     struct Request final : StoreWaiter {
@@ -95,7 +97,7 @@ class Simulation {
         std::map<uint64_t, Call> calls;
         bool in = false;
         RoundPlace place;
-        std::set<uint32_t> told_dead;
+        std::set<uint32_t> told_dead, told_left;
         int64_t timer_ns = INT64_MAX;
     };
     struct Timed {
@@ -140,6 +142,7 @@ class Simulation {
         settings.config = {shape_.min, shape_.max, shape_.last_call_ns};
         settings.keep_alive_ns = keep_alive_ns;
         settings.most_ops = shape_.most_ops;
+        settings.queues = one_in(2);
         node->machine = std::make_unique<Machine>(settings);
         nodes_.push_back(std::move(node));
     }
@@ -172,7 +175,7 @@ class Simulation {
                 node.leases.erase(action.number);
                 message(index, true, [this, lease = action.number] {
                     List<StoreWaiter> over;
-                    table_.end_lease(lease, over);
+                    table_.end_lease(lease, MUSTER_STORE_LEASE_SILENT, over);
                     finish(over);
                 });
                 break;
@@ -197,6 +200,7 @@ class Simulation {
                 break;
             case Action::tell:
                 if (action.event.kind == MUSTER_RENDEZVOUS_DEAD) node.told_dead.insert(action.event.rank);
+                if (action.event.kind == MUSTER_RENDEZVOUS_LEFT) node.told_left.insert(action.event.rank);
                 break;
             }
         }
@@ -231,7 +235,7 @@ class Simulation {
         for (const uint64_t lease : node.leases)
             at(now_ + below(20) * ms, [this, lease] {
                 List<StoreWaiter> over;
-                table_.end_lease(lease, over);
+                table_.end_lease(lease, MUSTER_STORE_LEASE_SILENT, over);
                 finish(over);
             });
     }
@@ -426,6 +430,7 @@ class Simulation {
         node.in = true;
         node.place = place;
         node.told_dead.clear();
+        node.told_left.clear();
     }
 
     // ---- what happens
@@ -528,6 +533,27 @@ class Simulation {
             return;
         }
     }
+    void tell_of_the_leave_of_a_leader() {
+        go_on(now_ + 60 * second);
+        for (size_t i = 0; i < nodes_.size(); i++) {
+            Node &gone = *nodes_[i];
+            if (!gone.machine || !gone.in || !gone.calls.empty() || !gone.machine->leads()) continue;
+            const RoundAttempt attempt = gone.place.attempt;
+            const uint32_t rank = gone.place.rank;
+            call(i, MUSTER_RENDEZVOUS_LEAVE, -1);
+            go_on(now_ + 10 * second);
+            for (const auto &node : nodes_)
+                if (node->machine && node->in && node->place.attempt == attempt &&
+                    (node->told_left.count(rank) == 0 || node->told_dead.count(rank) != 0))
+                    wrong("rank " + std::to_string(node->place.rank) + " was not told that rank " +
+                          std::to_string(rank) + " has left");
+            leaves_++;
+            for (size_t k = 0; k < nodes_.size(); k++) // once more together
+                if (nodes_[k]->machine && nodes_[k]->calls.empty()) call(k, MUSTER_RENDEZVOUS_JOIN, -1);
+            go_on(now_ + 60 * second);
+            return;
+        }
+    }
     void leave_together() {
         for (size_t i = 0; i < nodes_.size(); i++)
             if (nodes_[i]->machine && nodes_[i]->in) call(i, MUSTER_RENDEZVOUS_EXIT, -1);
@@ -551,7 +577,7 @@ class Simulation {
     const Shape shape_;
     StoreTable table_;
     int64_t now_ = second;
-    uint64_t order_ = 0, next_call_ = 1, next_request_ = 1, faults_ = 0;
+    uint64_t order_ = 0, next_call_ = 1, next_request_ = 1, faults_ = 0, leaves_ = 0;
     bool calm_ = false, closing_ = false;
     int64_t look_at_ns_ = INT64_MAX;
     std::priority_queue<Timed> timed_;
@@ -574,7 +600,7 @@ uint64_t number_from(const char *name, uint64_t usual) {
 std::string run_schedules(const std::function<Shape(std::mt19937_64 &)> &shape_of, uint64_t count) {
     const uint64_t first = number_from("MUSTER_SEED", 1);
     count *= number_from("MUSTER_SCHEDULES", 1);
-    uint64_t rounds = 0, faults = 0;
+    uint64_t rounds = 0, faults = 0, leaves = 0;
     for (uint64_t seed = first; seed < first + count; seed++) {
         std::mt19937_64 random(seed);
         const Shape shape = shape_of(random);
@@ -583,14 +609,16 @@ std::string run_schedules(const std::function<Shape(std::mt19937_64 &)> &shape_o
             simulation.run();
             rounds += simulation.rounds();
             faults += simulation.faults();
+            leaves += simulation.leaves();
         } catch (const Broken &broken) {
             return "seed " + std::to_string(seed) + ", min " + std::to_string(shape.min) + ", max " +
                    std::to_string(shape.max) + ", " + std::to_string(shape.nodes) + " nodes: " + broken.what_is;
         }
     }
-    std::printf("%llu schedules, %llu rounds, %llu faults\n", static_cast<unsigned long long>(count),
-                static_cast<unsigned long long>(rounds), static_cast<unsigned long long>(faults));
-    return {};
+    std::printf("%llu schedules, %llu rounds, %llu faults, %llu leaves of leaders\n",
+                static_cast<unsigned long long>(count), static_cast<unsigned long long>(rounds),
+                static_cast<unsigned long long>(faults), static_cast<unsigned long long>(leaves));
+    return leaves == 0 ? "no leader has left" : "";
 }
 
 Shape some_shape(std::mt19937_64 &random) {
@@ -676,7 +704,7 @@ void test_records_of_others_are_read_with_care(void **) {
         MemberRecord{MemberRecord::seeking, 1, 2, 3, 4, 5, "address", "key"}.write(),
         RoundRecord{{1, 2, 3}, 4, {}, true, "author", "reason"}.write(),
         RoundPlace{1, {2, 3, 4}, 1, 2, {}, true}.write(),
-        Note{1, 2, 3, 4, 5, 6, 7, 8, {{1, true}, {2, false}}, true, 9}.write(),
+        Note{1, 2, 3, 4, 5, 6, 7, 8, {{1, Note::How::broken}, {2, Note::How::left}}, true, 9}.write(),
         ClosedRecord{"author", "reason"}.write(),
     };
     bool all = RunConfig::read(good[0]) && MemberRecord::read(good[1]) && RoundRecord::read(good[2]) &&

@@ -336,8 +336,8 @@ void run_schedule(unsigned seed, bool memory_runs_out) {
             assert_true(table.keep(lease, static_cast<int64_t>(dice.below(1000))));
         } else if (!model.leases.empty() && dice.once_in(15)) {
             const uint64_t lease = *model.leases.begin();
-            assert_true(table.end_lease(lease, over));
-            assert_false(table.end_lease(lease, over));
+            assert_true(table.end_lease(lease, MUSTER_STORE_LEASE_SILENT, over));
+            assert_false(table.end_lease(lease, MUSTER_STORE_LEASE_SILENT, over));
             assert_false(table.keep(lease, 0));
             model.end_lease(lease);
         } else {

@@ -169,6 +169,7 @@ const MUSTER_STORE_TRY_POP = Int32(14)
 const MUSTER_STORE_LENGTH = Int32(15)
 const MUSTER_STORE_WATCH = Int32(16)
 const MUSTER_STORE_BARRIER = Int32(17)
+const MUSTER_STORE_CLEAR = Int32(18)
 
 # muster_store_condition: What has to be so for a request to be done; the value of muster_store_op::condition.
 const MUSTER_STORE_ALWAYS = UInt32(0)
@@ -181,6 +182,9 @@ const MUSTER_STORE_IF_VERSION = UInt32(4)
 const MUSTER_STORE_PRESENT = UInt32(1)
 const MUSTER_STORE_FAILED = UInt32(2)
 const MUSTER_STORE_MORE = UInt32(4)
+const MUSTER_STORE_LEASE_ENDED = UInt32(8)
+const MUSTER_STORE_LEASE_SILENT = UInt32(16)
+const MUSTER_STORE_LEASE_BROKEN = UInt32(32)
 
 # muster_store_capability: What a store can do; bits of muster_store_capabilities().
 const MUSTER_STORE_CAN_TRANSACT = UInt32(1)
