@@ -11,6 +11,7 @@
 #include <muster/process.h>
 #include <muster/queue.h>
 #include <muster/rendezvous.h>
+#include <muster/rendezvous_serve.h>
 #include <muster/serve.h>
 #include <muster/store.h>
 #include <muster/store_serve.h>

@@ -18,8 +18,8 @@
  * the current one and the member is taken for alive, else it is ::MUSTER_E_STALE. So whoever slept through a round
  * harms nobody.
  *
- * Kinds: any store that can transact, watch and lease (see muster_store_capabilities()); or `static:`, ranks that
- * somebody else gave, without watching over anybody. */
+ * Kinds: any store that can transact, watch and lease (see muster_store_capabilities()); `static:`, ranks that somebody
+ * else gave, without watching over anybody; or what the host decides by itself, see rendezvous_serve.h. */
 #ifndef MUSTER_RENDEZVOUS_H
 #define MUSTER_RENDEZVOUS_H
 
@@ -48,8 +48,9 @@ typedef struct muster_rendezvous_config {
     uint32_t flags;               /**< ::muster_rendezvous_flag values, or'ed. */
     const void *run_id;           /**< Name of the run: 1 to 255 bytes, neither control characters nor '/'. */
     uint64_t run_id_bytes;        /**< Its length. */
-    const void *url;              /**< URL of a store; or `static:`, or `static:` and a URL. Not looked at if there is a
-                                       `store` and it does not begin with `static:`. */
+    const void *url;              /**< URL of a store, or of a rendezvous that the host serves; or `static:`, or
+                                       `static:` and a URL. Not looked at if there is a `store` and it does not begin
+                                       with `static:`. */
     uint64_t url_bytes;           /**< Its length. */
     muster_store *store;          /**< Store to use; it stays the caller's. NULL: that of the URL. */
     const void *address;          /**< What the others find under this member's rank: any bytes, at most 1024. */

@@ -9,7 +9,7 @@
 namespace muster {
 
 struct RendezvousSettings {
-    std::string run_id, address, order_key;
+    std::string run_id, address, order_key, url; // url: of a rendezvous that is served
     uint32_t min = 0, max = 0, rank = 0, flags = 0;
     int64_t keep_alive_ns = 0, last_call_ns = 0; // how long a member lasts unheard of; negative: no last call
     Ref<Queue> queue;
@@ -36,6 +36,7 @@ class Member : public Object, private Source {
     virtual void stop(RendezvousOperation &operation, Status why) noexcept = 0;
     virtual void released() noexcept = 0; // by the host
     virtual Result<std::string> list(int64_t timeout_ns) = 0;
+    virtual bool would_deadlock() const noexcept { return false; } // who waits on this thread would wait for itself
 
     bool enlist(RendezvousOperation &operation) noexcept;
     void delist(RendezvousOperation &operation) noexcept;

@@ -16,9 +16,15 @@ double RendezvousOperation::seconds() const noexcept {
 }
 
 void RendezvousOperation::start() noexcept {
-    if (!member_->enlist(*this)) return finish(Error::make(MUSTER_E_NOMEM, "out of memory"));
-    if (!look_after_.post(context_)) return finish(Error::make(MUSTER_E_CLOSED, "the context is closed"));
-    member_->start(Ref<RendezvousOperation>(this));
+    member_->start(Ref<RendezvousOperation>(this)); // first: whoever stops it finds it begun
+    if (!member_->enlist(*this)) return member_->stop(*this, MUSTER_E_NOMEM);
+    bool over = false;
+    {
+        const std::lock_guard hold(lock_);
+        over = finished_;
+    }
+    if (over) return member_->delist(*this);
+    if (!look_after_.post(context_)) finish(Error::make(MUSTER_E_CLOSED, "the context is closed"));
 }
 
 Error RendezvousOperation::wait(Ref<Round> &out_round) {

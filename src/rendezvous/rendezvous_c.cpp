@@ -34,6 +34,8 @@ muster_status wait_for(muster_rendezvous *rendezvous, uint32_t what, const void 
     return boundary(error, [&]() -> Result<void> {
         auto operation = make(rendezvous, what, reason, reason_bytes, timeout_ns);
         if (!operation) return operation.error();
+        if (unwrap(rendezvous)->member().would_deadlock())
+            return Error::make(MUSTER_E_WOULD_DEADLOCK, "this thread serves the rendezvous");
         const Error ended = (*operation)->wait(out_round);
         if (ended.status <= 0) return ended;
         report(error, ended);
@@ -133,8 +135,10 @@ extern "C" muster_status muster_rendezvous_next_event(muster_rendezvous *rendezv
     if (unwrap(rendezvous)->member().forked()) return MUSTER_E_FORKED;
     const Uncancelled guard;
     const Ref<Rendezvous> self(unwrap(rendezvous));
-    Deadline deadline(timeout_ns);
-    return self->member().next_event(deadline, *out_event);
+    const bool may_wait = !self->member().would_deadlock(); // what is there is given in any case
+    Deadline deadline(may_wait ? timeout_ns : 0);
+    const Status status = self->member().next_event(deadline, *out_event);
+    return status == MUSTER_AGAIN && timeout_ns != 0 ? Status{MUSTER_E_WOULD_DEADLOCK} : status;
 }
 
 extern "C" muster_status muster_rendezvous_get_state(muster_rendezvous *rendezvous,
@@ -153,6 +157,8 @@ extern "C" muster_status muster_rendezvous_list(muster_rendezvous *rendezvous, c
         if (timeout_ns == 0) return Error::make(MUSTER_E_ARG, "a timeout of 0: it may have to wait");
         const Ref<Rendezvous> self(unwrap(rendezvous));
         if (self->member().forked()) return Error::from_status(MUSTER_E_FORKED);
+        if (self->member().would_deadlock())
+            return Error::make(MUSTER_E_WOULD_DEADLOCK, "this thread serves the rendezvous");
         auto text = self->member().list(timeout_ns);
         if (!text && text.error().status > 0) {
             report(error, text.error());

@@ -27,13 +27,13 @@ Result<void> Round::member(uint32_t rank, int64_t timeout_ns, muster_round_membe
     if (rank >= facts_.world)
         return Error::make(MUSTER_E_ARG, "round %llu: rank %u of a world of %u",
                            static_cast<unsigned long long>(facts_.number), rank, facts_.world);
-    if (!pages_) return Error::make(MUSTER_E_UNSUPPORTED, "without a store there is no table of members");
     const uint32_t number = rank / per_page_;
     Ref<Blob> page;
     {
         const std::lock_guard hold(lock_);
         if (const auto found = read_.find(number); found != read_.end()) page = found->second;
     }
+    if (!page && !pages_) return Error::make(MUSTER_E_UNSUPPORTED, "there is no table of members");
     if (!page) {
         auto request = make_request({{MUSTER_STORE_GET, std::to_string(number)}}, pages_->prefix(), pages_->guard());
         if (!request) return request.error();

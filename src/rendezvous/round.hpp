@@ -29,6 +29,9 @@ class Round final : public Object {
     // `pages`: where the pages of the table are, NULL where there is none.
     Round(const RoundFacts &facts, Ref<Store> view, Ref<Store> pages, uint32_t per_page) noexcept
         : facts_(facts), view_(std::move(view)), pages_(std::move(pages)), per_page_(per_page) {}
+    // With all pages of the table, or none.
+    Round(const RoundFacts &facts, Ref<Store> view, std::map<uint32_t, Ref<Blob>> table, uint32_t per_page) noexcept
+        : facts_(facts), view_(std::move(view)), per_page_(per_page), read_(std::move(table)) {}
     const RoundFacts &facts() const noexcept { return facts_; }
     bool over() const noexcept { return view_ && view_->guard() != nullptr && view_->guard()->over(); }
     const Ref<Store> &view() const noexcept { return view_; }

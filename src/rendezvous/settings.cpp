@@ -2,7 +2,7 @@
 // What a rendezvous is opened with, checked; and which kind of it that asks for.
 #include "base/config.hpp"
 #include "base/text.hpp"
-#include "rendezvous/member.hpp"
+#include "rendezvous/served.hpp"
 
 namespace muster {
 
@@ -87,6 +87,14 @@ Result<Ref<Rendezvous>> Rendezvous::open(Context &context, const muster_rendezvo
     if (!url) return url.error();
     const bool given_ranks = url->starts_with(static_scheme);
     if (given_ranks) url->remove_prefix(static_scheme.size());
+    if (config.store == nullptr && !given_ranks && !url->empty())
+        if (auto scheme = served_rendezvous(context, *url)) {
+            settings->url = *url;
+            auto member = open_served_member(context, std::move(*settings), std::move(scheme), deadline);
+            if (!member) return member.error();
+            (*member)->open_events();
+            return make_ref<Rendezvous>(std::move(*member));
+        }
     Ref<Store> store(unwrap(config.store));
     if (store && &store->context() != &context)
         return Error::make(MUSTER_E_ARG, "muster_rendezvous_config: the store is of another context");

@@ -17,7 +17,7 @@ HOUSE = [
     "transport plugin serve broker",
     "am message socket poller",
     "store store_serve store_server",
-    "rendezvous agent",
+    "rendezvous rendezvous_serve agent",
     "cluster",
     "group memory",
 ]
