@@ -14,7 +14,8 @@
  * and left in its group ends with the worker. If the process of the agent itself is killed, a small process that stands
  * by, the guard, kills the workers.
  *
- * The agent works in a thread of its own. What happens comes off a queue: ::MUSTER_EVENT_AGENT for each step,
+ * The agent works in a thread of its own, which drives the engine of an external context while it waits, as every call
+ * that waits does; nobody else has to. What happens comes off a queue: ::MUSTER_EVENT_AGENT for each step,
  * ::MUSTER_DONE_AGENT once, at the end. Functions that ask see the last step. */
 #ifndef MUSTER_AGENT_H
 #define MUSTER_AGENT_H
@@ -160,7 +161,6 @@ enum muster_agent_event {
  * @retval MUSTER_AGAIN          No slot in the queue.
  * @retval MUSTER_E_ARG          A value is missing or out of range; the text names it.
  * @retval MUSTER_E_ABI          The config has non-zero fields newer than this library.
- * @retval MUSTER_E_UNSUPPORTED  The context has no thread of its own.
  * @retval MUSTER_E_NOT_FOUND    The directory for files cannot be made, or there is no /bin/sh for the guard.
  * @retval MUSTER_E_PERMISSION   The directory for files cannot be made or written.
  * @retval MUSTER_E_EXISTS       A file is where the directory is to be.

@@ -36,7 +36,6 @@ extern "C" muster_status muster_agent_start(muster_context *context, const muste
         if (!given) return Error::make(MUSTER_E_ARG, "no configuration");
         Context &inside = *unwrap(context);
         if (inside.forked()) return Error::from_status(MUSTER_E_FORKED);
-        if (inside.external()) return Error::make(MUSTER_E_UNSUPPORTED, "the context has no thread of its own");
         if (&unwrap(queue)->context() != &inside) return Error::make(MUSTER_E_ARG, "the queue is of another context");
         if (inside.closed()) return Error::make(MUSTER_E_CLOSED, "the context is closed");
         if (unwrap(queue)->closed()) return Error::make(MUSTER_E_CLOSED, "the queue is closed");

@@ -187,28 +187,28 @@ Result<std::string> ServedMember::list(int64_t timeout_ns) {
 // ---- what the host says ---------------------------------------------------------------------------------------------
 
 Result<void> ServedMember::check(const muster_rendezvous_place &place) {
-    const auto wrong = [](const char *format, auto... values) { return Error::make(MUSTER_E_ARG, format, values...); };
     if (place.world == 0 || place.world > world_max || place.rank >= place.world)
-        return wrong("rank %u of a world of %u", place.rank, place.world);
+        return Error::make(MUSTER_E_ARG, "rank %u of a world of %u", place.rank, place.world);
     if (place.world < settings.min || place.world > settings.max)
-        return wrong("a world of %u, the member asked for %u to %u", place.world, settings.min, settings.max);
-    if (place.reserved != 0) return wrong("muster_rendezvous_place: reserved is zero");
+        return Error::make(MUSTER_E_ARG, "a world of %u, the member asked for %u to %u", place.world, settings.min,
+                           settings.max);
+    if (place.reserved != 0) return Error::make(MUSTER_E_ARG, "muster_rendezvous_place: reserved is zero");
     if (place.member_count != 0 && (place.member_count != place.world || place.members == nullptr))
-        return wrong("a table of %llu members of a world of %u", static_cast<unsigned long long>(place.member_count),
-                     place.world);
+        return Error::make(MUSTER_E_ARG, "a table of %llu members of a world of %u",
+                           static_cast<unsigned long long>(place.member_count), place.world);
     for (uint64_t i = 0; i < place.member_count; i++)
         if (place.members[i].address_bytes > address_max ||
             (place.members[i].address == nullptr && place.members[i].address_bytes != 0))
-            return wrong("member %llu: an address without a place, or of more than %zu bytes",
-                         static_cast<unsigned long long>(i), address_max);
+            return Error::make(MUSTER_E_ARG, "member %llu: an address without a place, or of more than %zu bytes",
+                               static_cast<unsigned long long>(i), address_max);
     if (const Store *const store = unwrap(place.store)) {
-        if (&store->context() != &context()) return wrong("the store is of another context");
-        if (store->guard() != nullptr) return wrong("the store is that of another round");
+        if (&store->context() != &context()) return Error::make(MUSTER_E_ARG, "the store is of another context");
+        if (store->guard() != nullptr) return Error::make(MUSTER_E_ARG, "the store is that of another round");
     }
     const std::lock_guard hold(lock_);
     if (place.number <= number_)
-        return wrong("round %llu after round %llu", static_cast<unsigned long long>(place.number),
-                     static_cast<unsigned long long>(number_));
+        return Error::make(MUSTER_E_ARG, "round %llu after round %llu", static_cast<unsigned long long>(place.number),
+                           static_cast<unsigned long long>(number_));
     return {};
 }
 

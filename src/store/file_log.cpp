@@ -195,6 +195,9 @@ Result<size_t> FileLog::apply(std::string_view bytes, bool last) {
             return at;
         }
         const std::string_view body = record.substr(record_bytes);
+        const bool of_image = head.type == record_of_key || head.type == record_of_revision;
+        if (of_image && table_->revision() != 0) // it comes first, once
+            return wrong("a record that does not follow the others", end_ + at);
         if (head.type == record_of_key) {
             const size_t length = body.size() < 12 ? body.size() : get_u32(bytes_at(body, 8));
             if (body.size() < 12 || length > store_key_max || body.size() - 12 < length)

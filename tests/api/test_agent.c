@@ -674,18 +674,61 @@ static void test_wrong_values_are_named(void **state) {
         if (!strstr(error.message, words[i])) fail_msg("case %zu: %s", i, error.message);
         assert_null(agent);
     }
-    muster_context *other;
     muster_agent *agent;
-    muster_context_config external;
-    muster_config_init(&external, sizeof external);
-    external.flags = MUSTER_CONTEXT_EXTERNAL;
-    assert_int_equal(muster_context_create(&external, &other, NULL), MUSTER_OK);
-    assert_int_equal(muster_agent_start(other, &good, f->queue, 0, &agent, NULL), MUSTER_E_UNSUPPORTED);
-    muster_context_release(other);
     assert_int_equal(muster_agent_start(f->context, &good, NULL, 0, &agent, NULL), MUSTER_E_ARG);
     assert_int_equal(muster_agent_start(f->context, NULL, f->queue, 0, &agent, NULL), MUSTER_E_ARG);
     assert_int_equal(muster_agent_wait(NULL, 0, NULL), MUSTER_E_ARG);
     muster_agent_release(NULL);
+}
+
+// Its own thread drives the engine: the host need not, and may.
+static void test_an_agent_in_a_context_without_a_thread(void **state) {
+    fixture outside = *(fixture *)*state, *f = &outside;
+    muster_context_config external;
+    muster_config_init(&external, sizeof external);
+    external.flags = MUSTER_CONTEXT_EXTERNAL;
+    assert_int_equal(muster_context_create(&external, &f->context, NULL), MUSTER_OK);
+    assert_int_equal(muster_queue_create(f->context, NULL, &f->queue, NULL), MUSTER_OK);
+    /* The host waits in a call, */
+    muster_agent *agent = run_shell(f, 2, 1, "[ $TORCHELASTIC_RESTART_COUNT = 1 ] || exit 3");
+    assert_int_equal(end_of(agent).status, MUSTER_OK);
+    assert_int_equal(worker_of(agent, 1).state, MUSTER_WORKER_SUCCEEDED);
+    muster_agent_release(agent);
+    muster_completion entry;
+    while (muster_queue_next(f->queue, 0, &entry, NULL) == MUSTER_OK) {
+    }
+    /* or for the queue, beside another node, */
+    const char *const argv[] = {"sh", "-c", "[ $WORLD_SIZE = 2 ]", NULL};
+    muster_agent_config config = config_of(argv, 1);
+    muster_rendezvous_config meeting;
+    muster_config_init(&meeting, sizeof meeting);
+    meeting.run_id = "job";
+    meeting.run_id_bytes = 3;
+    meeting.url = "memory:meeting";
+    meeting.url_bytes = 14;
+    meeting.min = meeting.max = 2;
+    config.rendezvous = &meeting;
+    muster_agent *nodes[] = {start(f, &config), start(f, &config)};
+    for (int ends = 0; ends < 2;) {
+        muster_error error = {0};
+        assert_int_equal(muster_queue_next(f->queue, 30 * second, &entry, &error), MUSTER_OK);
+        if (entry.kind != MUSTER_DONE_AGENT) continue;
+        if (entry.status != MUSTER_OK) fail_msg("%s", error.message);
+        ends++;
+    }
+    for (int i = 0; i < 2; i++) muster_agent_release(nodes[i]);
+    /* or not at all. */
+    const int done = make_fifo(f, "done");
+    agent = run_shell(f, 1, 1, "[ $TORCHELASTIC_RESTART_COUNT = 0 ] && exit 1; echo x >$T/done; exec sleep 1000");
+    char mark;
+    assert_int_equal(read(done, &mark, 1), 1);
+    close(done);
+    assert_int_equal(muster_agent_stop(agent, SIGKILL, 0), MUSTER_OK);
+    assert_int_equal(end_of(agent).status, MUSTER_E_CANCELED);
+    muster_agent_release(agent);
+    muster_queue_release(f->queue);
+    assert_int_equal(muster_context_close(f->context, 30 * second), MUSTER_OK);
+    muster_context_release(f->context);
 }
 
 // In a process of its own: it is killed, and its workers, down to those that left their group, end.
@@ -811,6 +854,7 @@ int main(int count, char **arguments) {
         TEST(test_a_context_that_closes_stops_the_workers),
         TEST(test_a_program_that_is_not_there_is_told),
         TEST(test_wrong_values_are_named),
+        TEST(test_an_agent_in_a_context_without_a_thread),
         TEST(test_a_killed_agent_leaves_no_workers),
         TEST(test_a_killed_guard_is_replaced),
         TEST(test_handles_of_the_parent_are_refused),
