@@ -181,7 +181,7 @@ void Leader::committed(uint64_t version) {
     see(keys::called, false, version, {});
     see(keys::last_call, false, version, {});
     if (call_lease_ != 0) host_.end_lease_of_leader(std::exchange(call_lease_, 0));
-    told_ns_ = now_ns_;
+    told_before_ns_ = std::exchange(told_ns_, now_ns_);
     if (!sweeping_) begin_sweep();
 }
 

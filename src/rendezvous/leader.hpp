@@ -150,7 +150,7 @@ class Leader final {
     Note told_;
     uint64_t note_version_ = 0;
     bool telling_ = false, sweeping_ = false;
-    int64_t told_ns_ = INT64_MIN / 2, note_at_ns_ = INT64_MAX;
+    int64_t told_ns_ = INT64_MIN / 2, told_before_ns_ = INT64_MIN / 2, note_at_ns_ = INT64_MAX;
     std::vector<Note::Gone> gone_;
     Note::How leader_before_ = Note::How::dead; // how the last leader went
     uint32_t left_ = 0, dead_ = 0;

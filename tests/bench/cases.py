@@ -228,6 +228,26 @@ def store():
                        [("libcurl alone", ["etcd", "--op", op, "--over", "curl"])] + once)
 
 
+def rendezvous():
+    """Nodes with a connection each, in two processes; so the peers."""
+    def nodes(what, count, rounds=5):
+        return ["rendezvous", "--what", what, "--nodes", str(count), "--processes", "2", "--rounds", str(rounds)]
+
+    def peers(what, count):
+        if shutil.which("etcd"):
+            yield "over etcd", [os.path.join(HERE, "../conformance/with-etcd")] + nodes(what, count, 1) + \
+                ["--url", "etcd://%/"]
+        if what == "last" and importlib.util.find_spec("torch"):
+            yield "torch dynamic", [sys.executable, os.path.join(HERE, "torch_rendezvous.py"), "--nodes", str(count)]
+
+    for count in (2, 3, 64, 256, 1000, 4000, 10000):
+        yield Case("rendezvous", f"{count} nodes, from the last join to all ranks", "time", "ms", "low", "ms",
+                   nodes("last", count, 5 if count <= 1000 else 1), [*peers("last", count)] if count <= 64 else [])
+    for count in (3, 64, 1000):
+        yield Case("rendezvous", f"{count} nodes, from kill -9 to the event at all", "time", "ms", "low", "ms",
+                   nodes("death", count, 1), [*peers("death", count)] if count <= 64 else [])
+
+
 GROUPS = {
     "limits": limits,
     "stream": stream,
@@ -237,6 +257,7 @@ GROUPS = {
     "star": star,
     "mpi": mpi,
     "store": store,
+    "rendezvous": rendezvous,
 }
 
 

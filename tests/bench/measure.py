@@ -41,7 +41,8 @@ def run(line, value, scale):
     return None
 
 
-PROGRAMS = ("pair", "link", "ring", "sockets", "uv", "mpi", "mpi_stream", "limits", "star", "star_load", "zmq_star", "store")
+PROGRAMS = ("pair", "link", "ring", "sockets", "uv", "mpi", "mpi_stream", "limits", "star", "star_load", "zmq_star", "store",
+            "rendezvous")
 missing = set()
 
 

@@ -5,6 +5,8 @@
  *   --what all     all join at once: from the first join to the rank of the slowest
  *   --what death   one node is a process that is killed: from the kill to the event at the slowest other
  *   --nodes <n> --processes <n> --rounds <n>
+ *   --url <url>    a store that is there already
+ *   --scale <n>    below 100: a short run, of few nodes
  * Prints ms, the median of the rounds (death: of one kill), and open_ms, until all had opened the store. */
 #include "bench.h"
 
@@ -19,8 +21,8 @@ enum { most_rounds = 101 };
 static const int64_t second = 1000000000;
 
 typedef struct load {
-    const char *what;
-    int nodes, processes, rounds;
+    const char *what, *url;
+    int nodes, processes, rounds, scale;
 } load;
 
 /* What all processes see. Times in microseconds. */
@@ -135,7 +137,7 @@ static void be_nodes(const load *l, int first, int count) {
 }
 
 static load read_load(int argc, char **argv) {
-    load l = {"last", 64, 2, 5};
+    load l = {"last", NULL, 64, 2, 5, 100};
     for (int i = 1; i + 1 < argc; i += 2) {
         const char *key = argv[i], *value = argv[i + 1];
         if (!strcmp(key, "--what"))
@@ -146,11 +148,17 @@ static load read_load(int argc, char **argv) {
             l.processes = atoi(value);
         else if (!strcmp(key, "--rounds"))
             l.rounds = atoi(value);
+        else if (!strcmp(key, "--url"))
+            l.url = value;
+        else if (!strcmp(key, "--scale"))
+            l.scale = atoi(value);
         else
             die(key, "unknown option");
     }
     if (strcmp(l.what, "last") != 0 && strcmp(l.what, "all") != 0 && strcmp(l.what, "death") != 0)
         die("--what", "last, all or death");
+    if (l.scale < 100 && l.nodes > 64) l.nodes = 64;
+    if (l.scale < 100) l.rounds = 1;
     if (l.nodes < 2 || l.nodes > 100000) die("--nodes", "2 to 100000");
     if (l.processes < 1 || l.processes > l.nodes / 2) l.processes = 1;
     if (l.rounds < 1 || l.rounds > most_rounds) die("--rounds", "1 to 101");
@@ -180,8 +188,13 @@ int main(int argc, char **argv) {
     if (all == MAP_FAILED) die_errno("mmap");
     pid_t children[1024];
     int count = 0;
-    children[count++] = start(&l, 0, 0);
-    until(&all->ready, 1);
+    if (l.url == NULL) {
+        children[count++] = start(&l, 0, 0);
+        until(&all->ready, 1);
+    } else {
+        snprintf(all->url, sizeof all->url, "%s", l.url);
+        atomic_store(&all->ready, 1);
+    }
     const bool death = strcmp(l.what, "death") == 0;
     const int crowds = l.processes > 1000 ? 1000 : l.processes, nodes = l.nodes - death;
     const double opened = now_us();

@@ -21,11 +21,6 @@ enum {
     unauthenticated = 16
 };
 
-std::string text_in(const Json &object, const char *name) {
-    const auto found = object.find(name);
-    return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
 muster_status status_of(int code, const std::string &text) {
     switch (code) {
     case not_found:
@@ -72,6 +67,21 @@ std::string bytes_in(const Json &object, const char *name) {
     const auto found = object.find(name);
     if (found != object.end() && found->is_string()) from_base64(found->get_ref<const std::string &>(), bytes);
     return bytes;
+}
+
+std::string text_in(const Json &object, const char *name) {
+    const auto found = object.find(name);
+    return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+bool is_true(const Json &object, const char *name) {
+    const auto found = object.find(name);
+    return found != object.end() && found->is_boolean() && found->get<bool>();
+}
+
+uint64_t revision_in(const Json &answer) {
+    const auto header = answer.find("header");
+    return header != answer.end() ? number_in(*header, "revision") : 0;
 }
 
 Client::Client(const muster_host *host, Url url) : url_(std::move(url)), http_(host, url_) {}
@@ -134,8 +144,7 @@ void Client::answered(Call &call, Transfer &transfer) {
     }
     reply.body = transfer.code == CURLE_OK ? Json::parse(transfer.answer, nullptr, false) : Json();
     if (transfer.code == CURLE_OK && transfer.status == 200 && reply.body.is_object()) {
-        if (const auto header = reply.body.find("header"); header != reply.body.end() && header->is_object())
-            saw(number_in(*header, "revision"));
+        saw(revision_in(reply.body));
         return end(call, std::move(reply));
     }
     if (reply.body.is_object()) {

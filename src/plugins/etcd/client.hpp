@@ -22,6 +22,9 @@ struct Reply {
 // int64 come as text, zeros not at all.
 uint64_t number_in(const Json &object, const char *name);
 std::string bytes_in(const Json &object, const char *name); // base64
+std::string text_in(const Json &object, const char *name);
+bool is_true(const Json &object, const char *name);
+uint64_t revision_in(const Json &answer); // of its header
 
 struct Call {
     const char *path = nullptr;

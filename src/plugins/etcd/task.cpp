@@ -107,7 +107,7 @@ void Task::read() {
                                      for (auto &[key, value] : snapshot_) value = first_in(at(next++));
                                      for (size_t i = 0; lists && i < ops_.size(); i++)
                                          if (ops_[i].list()) show_list(i, listed_in(at(place_[i])));
-                                     revision_ = number_in(reply.body["header"], "revision");
+                                     revision_ = revision_in(reply.body);
                                      work_out();
                                  });
 }
@@ -182,7 +182,7 @@ void Task::watch_changes() {
     call_ = store_.client().call("/v3/kv/range", any, [this](Reply &reply) {
         call_ = nullptr;
         if (!reply.ok()) return fail(reply.failure, 0);
-        const uint64_t now = number_in(reply.body["header"], "revision");
+        const uint64_t now = revision_in(reply.body);
         if (behind > now)
             return fail({MUSTER_E_STALE, "changes behind revision " + std::to_string(behind) +
                                              " are asked for, the last one was " + std::to_string(now)},

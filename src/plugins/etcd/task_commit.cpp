@@ -110,7 +110,7 @@ void Task::committed(Reply &reply) {
     if (succeeded != reply.body.end() && succeeded->is_boolean() && succeeded->get<bool>()) {
         slot_->writes++;
         store_.session().give_back(std::move(slot_), slot_lease_);
-        return done_at(number_in(reply.body["header"], "revision"), reply.body);
+        return done_at(revision_in(reply.body), reply.body);
     }
     const Value mark = first_in(response(reply.body, snapshot_.size(), "response_range"));
     if (mark.version == slot_->writes + 1) { // an earlier attempt, whose answer was lost
@@ -149,7 +149,7 @@ void Task::fence(Json body) {
 void Task::refused(const Json &body) {
     size_t next = 0;
     for (auto &[key, value] : snapshot_) value = first_in(response(body, next++, "response_range"));
-    revision_ = number_in(body["header"], "revision");
+    revision_ = revision_in(body);
     direct_ = false;
     work_out();
 }

@@ -61,8 +61,7 @@ Value first_in(const Json &range) {
 Listed listed_in(const Json &range) {
     Listed listed;
     listed.count = number_in(range, "count");
-    const auto more = range.find("more");
-    listed.more = more != range.end() && more->is_boolean() && more->get<bool>();
+    listed.more = is_true(range, "more");
     const auto kvs = range.find("kvs");
     if (kvs == range.end() || !kvs->is_array()) return listed;
     for (const Json &kv : *kvs)

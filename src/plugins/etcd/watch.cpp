@@ -50,14 +50,12 @@ void Watch::told(std::string_view line) {
     const auto result = message.find("result");
     if (result == message.end() || !result->is_object()) {
         const auto error = message.find("error");
-        std::string why = "a watch was refused";
-        if (error != message.end() && error->is_object() && error->contains("message"))
-            why = (*error)["message"].is_string() ? (*error)["message"].get<std::string>() : why;
+        std::string why = error != message.end() ? text_in(*error, "message") : std::string();
+        if (why.empty()) why = "a watch was refused";
         all_.client_.forget_token(); // perhaps it was that
         return begin_again({MUSTER_E_UNREACHABLE, why});
     }
-    const auto header = result->find("header");
-    const uint64_t revision = header != result->end() && header->is_object() ? number_in(*header, "revision") : 0;
+    const uint64_t revision = revision_in(*result);
     all_.client_.saw(revision);
     if (const uint64_t first = number_in(*result, "compact_revision"); first != 0) {
         std::vector<Watcher *> all(watchers_.begin(), watchers_.end());
@@ -68,10 +66,10 @@ void Watch::told(std::string_view line) {
         for (Watcher *const one : all) one->compacted(first);
         return;
     }
-    if (result->value("canceled", false)) return begin_again({MUSTER_E_UNREACHABLE, "a watch was cancelled"});
+    if (is_true(*result, "canceled")) return begin_again({MUSTER_E_UNREACHABLE, "a watch was cancelled"});
     lost_ns_ = 0;
     rounds_ = 0;
-    if (result->value("created", false)) {
+    if (is_true(*result, "created")) {
         begun_at_ = revision;
         return tell();
     }
@@ -83,7 +81,7 @@ void Watch::told(std::string_view line) {
     for (const Json &event : *events) {
         const auto kv = event.find("kv");
         if (kv == event.end() || !kv->is_object()) continue;
-        Change change{number_in(*kv, "mod_revision"), event.value("type", "PUT") != "DELETE", bytes_in(*kv, "key"),
+        Change change{number_in(*kv, "mod_revision"), text_in(event, "type") != "DELETE", bytes_in(*kv, "key"),
                       bytes_in(*kv, "value")};
         if (change.revision <= floor_ || !range_.holds(change.key)) continue;
         at_ = std::max(at_, change.revision);
