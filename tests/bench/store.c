@@ -252,6 +252,7 @@ static pid_t start(void (*body)(void)) {
 static void await_ready(int count) {
     for (int i = 0; atomic_load(&all->ready) < count; i++) {
         if (i > 60000) die("start", "it takes too long");
+        if (waitpid(-1, NULL, WNOHANG) > 0) die("start", "one of the processes has ended");
         usleep(1000);
     }
 }

@@ -149,8 +149,9 @@ static void test_nobody_there(void **state) {
     begun = now();
     run(&f, op(MUSTER_STORE_SET, "k", "v"), MUSTER_E_UNREACHABLE);
     expect_text("set \"k\": http://127.0.0.1:");
-    take(&f, MUSTER_E_UNREACHABLE); /* what waits is told, too */
-    expect_text("get \"never\": no etcd can be watched");
+    take(&f, MUSTER_E_UNREACHABLE);                                                      /* what waits is told, too */
+    if (strstr(why.message, "tried for") == NULL) expect_text("no etcd can be watched"); /* it reads, or waits by now */
+    expect_text("get \"never\": ");
     assert_true(now() - begun < 15 * second);
     drop(&f);
 }

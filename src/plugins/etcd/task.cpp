@@ -99,7 +99,7 @@ void Task::read() {
     call_ = store_.client().call(one ? "/v3/kv/range" : "/v3/kv/txn", one ? only : txn.text(),
                                  [this, one, lists](Reply &reply) {
                                      call_ = nullptr;
-                                     if (!reply.ok()) return fail(reply.failure, 0);
+                                     if (!reply.ok()) return reading_failed(reply);
                                      const auto at = [&](size_t i) -> const Json & {
                                          return one ? reply.body : response(reply.body, i, "response_range");
                                      };
@@ -110,6 +110,13 @@ void Task::read() {
                                      revision_ = revision_in(reply.body);
                                      work_out();
                                  });
+}
+
+// Whether it was done does not matter.
+void Task::reading_failed(const Reply &reply) {
+    Failure why = reply.failure;
+    if (reply.doubt && why.status == MUSTER_E_PEER) why.status = MUSTER_E_UNREACHABLE;
+    fail(why, 0);
 }
 
 void Task::show_list(size_t i, const Listed &listed) {
@@ -181,7 +188,7 @@ void Task::watch_changes() {
     const std::string any = "{\"key\":\"" + base64(range.begin) + "\",\"count_only\":true}";
     call_ = store_.client().call("/v3/kv/range", any, [this](Reply &reply) {
         call_ = nullptr;
-        if (!reply.ok()) return fail(reply.failure, 0);
+        if (!reply.ok()) return reading_failed(reply);
         const uint64_t now = revision_in(reply.body);
         if (behind > now)
             return fail({MUSTER_E_STALE, "changes behind revision " + std::to_string(behind) +

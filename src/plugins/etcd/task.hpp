@@ -37,6 +37,7 @@ class Task final : public Watcher {
 
     // Reading.
     void read();
+    void reading_failed(const Reply &reply);
     std::string list_range(const Op &op, uint64_t at_revision = 0) const;
     bool any(bool (Op::*what)() const noexcept) const noexcept;
     // Working out.
