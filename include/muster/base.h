@@ -59,7 +59,8 @@ enum muster_status_value {
     MUSTER_E_PLUGIN = -23,        /**< A plug-in is missing, refused to start, or broke its contract. */
     MUSTER_E_INTERNAL = -24,      /**< A defect of the library; please report the text. */
     MUSTER_E_CHANGED = -25,       /**< A condition does not hold: something else is there than was expected. */
-    MUSTER_E_STORE_LOST = -26     /**< The store is gone, with all that it held; or it cannot be reached any more. */
+    MUSTER_E_STORE_LOST = -26,    /**< The store is gone, with all that it held; or it cannot be reached any more. */
+    MUSTER_E_QUORUM = -27         /**< Too few of the last round are left or in reach to decide on the next one. */
 };
 
 /** Why a call failed; caller-owned, 256 bytes, no pointers. Written when the status is negative, and by a dial that is

@@ -18,6 +18,14 @@
  * the current one and the member is taken for alive, else it is ::MUSTER_E_STALE. So whoever slept through a round
  * harms nobody.
  *
+ * Where the store is served by one of the members (`tcp://host:29400?host=auto`, of the URL and not of a `store`
+ * given), it may be lost with that process. All are told by ::MUSTER_RENDEZVOUS_LOST, the round is over, and what was
+ * in the store is gone; a join goes on, or the next one does: more than half of the last round find each other and make
+ * the next round, whose number and ranks count on, at a store that another of them serves. The others end with
+ * ::MUSTER_E_QUORUM. Half of the last round do where the store still is. So there are never two worlds, whatever is cut
+ * or stopped. Each member listens for that on the address from which it reaches the store; who opens the run by its URL
+ * afterwards does not find it. Members that are silent count as lost after keep_alive_ns * keep_alive_attempts.
+ *
  * Kinds: any store that can transact, watch and lease (see muster_store_capabilities()); `static:`, ranks that somebody
  * else gave, without watching over anybody; or what the host decides by itself, see rendezvous_serve.h. */
 #ifndef MUSTER_RENDEZVOUS_H
@@ -116,6 +124,10 @@ MUSTER_API muster_status muster_rendezvous_open(muster_context *context, const m
  * @retval MUSTER_E_UNSUPPORTED The store has no leases so short.
  * @retval MUSTER_E_PROTOCOL    What the store has under this run is not of this version of Muster.
  * @retval MUSTER_E_PEER        The way to the store broke, and it was not there again before this member was dead.
+ * @retval MUSTER_E_STORE_LOST  The store is gone, or out of reach, before there was a round.
+ * @retval MUSTER_E_QUORUM      Too few of the last round are in reach to make another. The member is out for good: open
+ *                              another rendezvous to come back as a newcomer. os_errno is not 0 if it is known that the
+ *                              process that served the store has ended.
  * @retval MUSTER_E_NOMEM       No memory.
  * @retval MUSTER_E_WOULD_DEADLOCK  Called on a thread that serves the wait.
  * @retval MUSTER_E_FORKED      The rendezvous belongs to the parent process.
@@ -253,7 +265,8 @@ enum muster_rendezvous_event_kind {
     MUSTER_RENDEZVOUS_ABORTED = 7,   /**< The round was aborted; the text says by whom and why. */
     MUSTER_RENDEZVOUS_EXPELLED = 8,  /**< This member was taken for dead: the round goes on without it. */
     MUSTER_RENDEZVOUS_CLOSED = 9,    /**< The run is closed; the text says by whom and why. */
-    MUSTER_RENDEZVOUS_LOST = 10      /**< The store is lost for good; the text says how. */
+    MUSTER_RENDEZVOUS_LOST = 10      /**< The store is lost for good, with all that was in it; the text says how. Where
+                                          a member served it the next join may find another. */
 };
 
 /** One event; 256 bytes. */

@@ -59,6 +59,8 @@ class Agent final : public Object, public Listed<Agent> {
 
     // The same thread, of the other nodes (elastic.cpp). False: another round is needed.
     Result<void> open_meeting();
+    Result<void> open_nodes(Deadline &deadline, bool as_newcomer);
+    Result<bool> come_back(const Error &why);
     void hold_meeting(bool open) noexcept;
     Result<bool> settle();
     Result<void> settle_alone();
@@ -94,8 +96,9 @@ class Agent final : public Object, public Listed<Agent> {
         uint64_t round = 0; // the latest one of which is known that another is needed
         Error why;
     } lost_;
-    bool closed_ = false;    // the inbox gives nothing any more
-    int64_t kill_at_ns_ = 0; // while a group is being stopped
+    int64_t back_until_ns_ = 0; // the others were out of reach: until when this node tries to come back
+    bool closed_ = false;       // the inbox gives nothing any more
+    int64_t kill_at_ns_ = 0;    // while a group is being stopped
 
     std::mutex lock_;      // for what follows
     uint64_t signals_ = 0; // to be sent: bit n - 1 for signal n

@@ -3,6 +3,7 @@
 #include "agent/agent.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 namespace muster {
@@ -59,15 +60,34 @@ Result<void> Agent::open_meeting() {
     nodes_.emplace(*context_, *inbox_, *plan_.meeting);
     show(MUSTER_AGENT_JOINING);
     Deadline deadline(plan_.join_timeout_ns);
+    return open_nodes(deadline, false);
+}
+
+Result<void> Agent::open_nodes(Deadline &deadline, bool as_newcomer) {
     for (;;) { // in steps, to see in between whether somebody wants an end
         const int64_t left = deadline.endless() ? second : std::min(deadline.left(), second);
-        Result<void> opened = nodes_->open(std::max<int64_t>(left, 1));
+        Result<void> opened = nodes_->open(std::max<int64_t>(left, 1), as_newcomer);
         if (opened) break;
         if (stop_why() != MUSTER_OK) return {};
         if (opened.error().status != MUSTER_E_UNREACHABLE || deadline.passed()) return opened;
     }
     hold_meeting(true);
     return {};
+}
+
+// This node was cut off from the others, who may go on without it: it comes as a newcomer when the way is there again.
+Result<bool> Agent::come_back(const Error &why) {
+    if (back_until_ns_ == 0) {
+        Deadline whole(plan_.join_timeout_ns);
+        back_until_ns_ = whole.endless() ? never : now_ns() + whole.left();
+    }
+    hold_meeting(false);
+    nodes_->close();
+    Deadline deadline(back_until_ns_ == never ? -1 : std::max<int64_t>(1, back_until_ns_ - now_ns()));
+    Result<void> opened = open_nodes(deadline, true);
+    if (stop_why() != MUSTER_OK) return false;
+    if (!opened) return why;
+    return false;
 }
 
 // Others may ask for it as long as it is open.
@@ -106,7 +126,12 @@ Result<bool> Agent::join() {
     show(MUSTER_AGENT_JOINING);
     Error joined = ask(MUSTER_RENDEZVOUS_JOIN, "", plan_.join_timeout_ns, true);
     if (stop_why() != MUSTER_OK) return false;
-    if (joined.status == MUSTER_OK) return true;
+    if (joined.status == MUSTER_OK) {
+        back_until_ns_ = 0;
+        return true;
+    }
+    const bool cut_off = joined.status == MUSTER_E_QUORUM && joined.os_errno != ECONNREFUSED;
+    if (cut_off || (back_until_ns_ > now_ns() && joined.status == MUSTER_E_STORE_LOST)) return come_back(joined);
     if (joined.status == MUSTER_TIMEOUT) joined.status = MUSTER_E_UNREACHABLE;
     if (joined.status != MUSTER_E_CLOSED) return joined;
     if (!seen_) { // not the end of this job, but of one before
@@ -122,7 +147,8 @@ Result<bool> Agent::settle_among_nodes() {
     const uint32_t restarts = standing_.restarts;
     Result<Standing> standing = learn_standing();
     if (stop_why() != MUSTER_OK) return false;
-    if (!standing && standing.error().status != MUSTER_E_STALE) return standing.error();
+    const Status status = standing ? Status{MUSTER_OK} : standing.error().status;
+    if (!standing && status != MUSTER_E_STALE && status != MUSTER_E_STORE_LOST) return standing.error();
     if (!standing) return false; // over before it began
     standing_ = *standing;
     standing_.restarts = std::max(standing_.restarts, restarts);
@@ -224,7 +250,7 @@ Result<bool> Agent::finish(Error &why_not) {
     bool all = !nodes_->has_view();
     const auto over = [&](const Error &answer) { // the round, without all having succeeded
         why_not = Error::make(MUSTER_E_STALE, "%s", answer.message);
-        return answer.status == MUSTER_E_STALE || stop_why() != MUSTER_OK;
+        return answer.status == MUSTER_E_STALE || answer.status == MUSTER_E_STORE_LOST || stop_why() != MUSTER_OK;
     };
     if (nodes_->has_view()) {
         muster_store_op one = operation(MUSTER_STORE_ADD, key);

@@ -25,8 +25,9 @@ class Nodes {
   public:
     Nodes(Context &context, Queue &inbox, const MeetingPlan &plan) : context_(context), inbox_(inbox), plan_(plan) {}
 
-    // One try of opening the rendezvous.
-    Result<void> open(int64_t timeout_ns);
+    // One try of opening the rendezvous. A newcomer does not serve the store of the others.
+    Result<void> open(int64_t timeout_ns, bool as_newcomer = false);
+    void close() noexcept;
     muster_rendezvous *rendezvous() const noexcept { return rendezvous_.get(); }
 
     Result<void> ask(uint32_t operation, const std::string &reason, int64_t timeout_ns);

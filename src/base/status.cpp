@@ -41,6 +41,7 @@ constexpr Row rows[] = {
     {MUSTER_E_INTERNAL, "MUSTER_E_INTERNAL", "a defect of the library"},
     {MUSTER_E_CHANGED, "MUSTER_E_CHANGED", "a condition does not hold"},
     {MUSTER_E_STORE_LOST, "MUSTER_E_STORE_LOST", "the store is lost"},
+    {MUSTER_E_QUORUM, "MUSTER_E_QUORUM", "too few of the last round are in reach"},
 };
 
 const Row *find(Status status) noexcept {

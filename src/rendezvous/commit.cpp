@@ -67,6 +67,10 @@ void Leader::begin_commit() {
         pages.push_back(write_page(addresses));
     }
 
+    std::vector<std::string_view> peers; // of the first ranks alone: one of them is there
+    for (size_t i = 0; hosting_.hosted && i < std::min<size_t>(Round::usual_page, by_rank.size()); i++)
+        peers.push_back(by_rank[i]->second.record.peer);
+
     committing_ = true;
     commit_broken_ = somebody_died_ = false;
     changes_at_commit_ = changes_;
@@ -76,7 +80,7 @@ void Leader::begin_commit() {
     attempt_.digest = digest_of(pages);
     chosen_.clear();
     AskOps places;
-    const bool whole = by_rank.size() + pages.size() + commit_ops <= most_ops_;
+    const bool whole = by_rank.size() + pages.size() + (peers.empty() ? 0 : 1) + commit_ops <= most_ops_;
     for (uint32_t rank = 0; rank < by_rank.size(); rank++) {
         const MemberRecord &record = by_rank[rank]->second.record;
         const RoundPlace place{record.ticket, attempt_.attempt, rank, attempt_.world, attempt_.digest, whole};
@@ -88,6 +92,8 @@ void Leader::begin_commit() {
     const std::string prefix = keys::of_round(attempt_.attempt.number) + "t/";
     for (size_t i = 0; i < pages.size(); i++)
         places.push_back({MUSTER_STORE_SET, prefix + std::to_string(i), std::move(pages[i])});
+
+    if (!peers.empty()) places.push_back({MUSTER_STORE_SET, keys::peers(attempt_.attempt.number), write_page(peers)});
 
     if (whole) return send_final(std::move(places));
     for (size_t first = 0; first < places.size(); first += most_ops_ - part_conditions) {
@@ -182,6 +188,7 @@ void Leader::committed(uint64_t version) {
     see(keys::last_call, false, version, {});
     if (call_lease_ != 0) host_.end_lease_of_leader(std::exchange(call_lease_, 0));
     told_before_ns_ = std::exchange(told_ns_, now_ns_);
+    forget_promises();
     if (!sweeping_) begin_sweep();
 }
 

@@ -41,8 +41,14 @@ class RoundGuard final : public StoreGuard {
 
 } // namespace
 
-DynamicMember::DynamicMember(Context &context, RendezvousSettings what, Ref<Store> store, MachineSettings machine)
-    : Member(context, std::move(what)), store_(std::move(store)), hub_(Hub::of(context)), machine_(std::move(machine)) {
+DynamicMember::DynamicMember(Context &context, RendezvousSettings what, Ref<Store> store, std::optional<Peers> peers,
+                             MachineSettings machine)
+    : Member(context, std::move(what)), hub_(Hub::of(context)), store_(std::move(store)), machine_(std::move(machine)),
+      peers_(std::move(peers)) {}
+
+Ref<Store> DynamicMember::store() noexcept {
+    const std::lock_guard hold(lock_);
+    return store_;
 }
 
 // ---- any thread -----------------------------------------------------------------------------------------------------
@@ -78,9 +84,10 @@ void DynamicMember::answered(uint64_t tag, StoreAnswer answer) noexcept {
 Result<std::string> DynamicMember::list(int64_t timeout_ns) {
     AskOp members{MUSTER_STORE_LIST, std::string(keys::members)}, places{MUSTER_STORE_LIST, std::string(keys::places)};
     members.number = places.number = 1000;
-    auto request = make_request({members, places, {MUSTER_STORE_READ, keys::round}}, store_->prefix());
+    const Ref<Store> here = store();
+    auto request = make_request({members, places, {MUSTER_STORE_READ, keys::round}}, here->prefix());
     if (!request) return request.error();
-    const StoreAnswer answer = StoreOperation::make(*store_, std::move(*request), timeout_ns)->wait();
+    const StoreAnswer answer = StoreOperation::make(*here, std::move(*request), timeout_ns)->wait();
     if (answer.error.status != MUSTER_OK) return answer.error;
     const StoreEntry &last = answer.result->entries.back();
     const auto round = last.value ? RoundRecord::read(last.value->bytes()) : std::nullopt;
@@ -168,7 +175,7 @@ void DynamicMember::perform() {
     for (Action &action : machine_.take_actions()) {
         switch (action.kind) {
         case Action::ask:
-            ask(action.tag, action.ops);
+            ask(action.tag, *store_, action.ops);
             break;
         case Action::lease:
             make_lease(action.tag, action.ttl_ns, action.manual);
@@ -195,15 +202,24 @@ void DynamicMember::perform() {
         case Action::tell:
             tell(action.event);
             break;
+        case Action::visit:
+            visit(action.address);
+            break;
+        case Action::dial:
+            dial(action.tag, action.address);
+            break;
+        case Action::own:
+            do_own(action.ops);
+            break;
         }
     }
 }
 
-void DynamicMember::ask(uint64_t tag, const AskOps &ops) {
-    auto request = make_request(ops, store_->prefix());
+void DynamicMember::ask(uint64_t tag, Store &store, const AskOps &ops) {
+    auto request = make_request(ops, store.prefix());
     if (!request) return answered(tag, {request.error(), {}});
-    const auto operation = StoreOperation::make(*store_, std::move(*request), -1);
-    asked_[tag] = operation;
+    const auto operation = StoreOperation::make(store, std::move(*request), -1);
+    if (tag != 0) asked_[tag] = operation;
     operation->begin(*this, tag);
 }
 
@@ -291,6 +307,8 @@ void DynamicMember::end(Status why) noexcept {
     granting_.clear();
     leases_.clear(); // they end by themselves
     asked_.clear();
+    own_.reset();
+    peers_.reset();
     close_events();
 }
 
@@ -335,17 +353,21 @@ Result<void> agree(Store &store, const RendezvousSettings &settings, const RunCo
         return Error::make(MUSTER_E_ARG, "%s: the run has %s; here %s", name.c_str(), there->text().c_str(),
                            config.text().c_str());
     if (same && !(closed && reopens)) return {};
-    auto counted = ask_and_wait(store, {{MUSTER_STORE_COUNT, std::string(keys::members)}}, deadline);
+    auto counted = ask_and_wait(
+        store, {{MUSTER_STORE_COUNT, std::string(keys::members)}, {MUSTER_STORE_READ, keys::round}}, deadline);
     if (!counted) return counted.error();
     const Error busy = Error::make(MUSTER_E_BUSY, "%s: it cannot be opened anew while somebody is in", name.c_str());
     if (counted->result->entries[0].number != 0) return busy;
-    auto reopened = ask_and_wait(store,
-                                 {AskOp{MUSTER_STORE_NONE, keys::leader}.if_absent(),
-                                  {MUSTER_STORE_SET, keys::config, config.write()},
-                                  {MUSTER_STORE_DELETE, keys::closed},
-                                  {MUSTER_STORE_DELETE, keys::called},
-                                  {MUSTER_STORE_DELETE, keys::last_call}},
-                                 deadline);
+    AskOps ops{AskOp{MUSTER_STORE_NONE, keys::leader}.if_absent(),
+               {MUSTER_STORE_SET, keys::config, config.write()},
+               {MUSTER_STORE_DELETE, keys::closed},
+               {MUSTER_STORE_DELETE, keys::called},
+               {MUSTER_STORE_DELETE, keys::last_call}};
+    // Those of the last round are not waited for: so it is wanted.
+    const Ref<Blob> &last = counted->result->entries[1].value;
+    if (const auto round = last ? RoundRecord::read(last->bytes()) : std::nullopt)
+        ops.push_back({MUSTER_STORE_SET, keys::promise_of_all(round->attempt.number), std::string(Promises::given)});
+    auto reopened = ask_and_wait(store, ops, deadline);
     if (!reopened) return reopened.error();
     return reopened->error.status == MUSTER_OK ? Error() : busy;
 }
@@ -353,7 +375,7 @@ Result<void> agree(Store &store, const RendezvousSettings &settings, const RunCo
 } // namespace
 
 Result<Ref<Member>> open_dynamic_member(Context &context, RendezvousSettings settings, const Store &store,
-                                        Deadline &deadline) {
+                                        std::string_view url, Deadline &deadline) {
     constexpr uint32_t needed =
         MUSTER_STORE_CAN_TRANSACT | MUSTER_STORE_CAN_WAIT | MUSTER_STORE_CAN_WATCH | MUSTER_STORE_CAN_LEASE;
     if ((store.backend().capabilities() & needed) != needed)
@@ -372,8 +394,15 @@ Result<Ref<Member>> open_dynamic_member(Context &context, RendezvousSettings set
     machine.keep_alive_ns = settings.keep_alive_ns;
     machine.queues = (store.backend().capabilities() & MUSTER_STORE_CAN_QUEUE) != 0;
     if (auto done = agree(**keys_of_run, settings, machine.config, deadline); !done) return done.error();
-    return Ref<Member>(
-        make_ref<DynamicMember>(context, std::move(settings), std::move(*keys_of_run), std::move(machine)));
+    auto peers = Peers::open(context, url, **keys_of_run, settings.keep_alive_ns);
+    if (!peers) return peers.error();
+    machine.hosted = store.backend().hosted();
+    if (*peers) {
+        machine.peer = (*peers)->own();
+        machine.home = (*peers)->home();
+    }
+    return Ref<Member>(make_ref<DynamicMember>(context, std::move(settings), std::move(*keys_of_run), std::move(*peers),
+                                               std::move(machine)));
 }
 
 } // namespace muster

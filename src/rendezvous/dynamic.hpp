@@ -4,6 +4,7 @@
 // to it on the loop thread, one after the other.
 #include "rendezvous/machine.hpp"
 #include "rendezvous/member.hpp"
+#include "rendezvous/peers.hpp"
 
 namespace muster {
 
@@ -11,7 +12,8 @@ namespace muster {
 class DynamicMember final : public Member, private StoreListener {
   public:
     // `store`: the keys of the run.
-    DynamicMember(Context &context, RendezvousSettings what, Ref<Store> store, MachineSettings machine);
+    DynamicMember(Context &context, RendezvousSettings what, Ref<Store> store, std::optional<Peers> peers,
+                  MachineSettings machine);
 
     void start(Ref<RendezvousOperation> operation) noexcept override;
     void stop(RendezvousOperation &operation, Status why) noexcept override;
@@ -37,7 +39,11 @@ class DynamicMember final : public Member, private StoreListener {
     void context_closes() noexcept;
     void feed(Input &input);
     void perform();
-    void ask(uint64_t tag, const AskOps &ops);
+    void ask(uint64_t tag, Store &store, const AskOps &ops);
+    void visit(const std::string &address);
+    void dial(uint64_t tag, const std::string &address);
+    void do_own(const AskOps &ops);
+    Ref<Store> store() noexcept;
     void make_lease(uint64_t tag, int64_t ttl_ns, bool manual);
     void end_lease(uint64_t number);
     void withdraw(uint64_t tag);
@@ -46,17 +52,19 @@ class DynamicMember final : public Member, private StoreListener {
     void after() noexcept; // each turn
     void end(Status why) noexcept;
 
-    const Ref<Store> store_;
     Hub &hub_;
     Errand<DynamicMember, &DynamicMember::turn> turn_{*this};
     Timer<DynamicMember, &DynamicMember::due> timer_{*this};
     Closing<DynamicMember, &DynamicMember::context_closes> closing_{*this};
 
-    std::mutex lock_; // guards the inbox
+    std::mutex lock_; // guards the inbox, and the store, which the loop alone changes
     std::vector<Input> inbox_;
+    Ref<Store> store_;
 
     // loop thread
     Machine machine_;
+    std::optional<Peers> peers_; // where the store may be lost with a member
+    Ref<Store> own_;             // the keys of the run at this member's own store
     bool begun_ = false, ended_ = false;
     std::map<uint64_t, Ref<RendezvousOperation>> calls_;
     std::map<uint64_t, Ref<StoreOperation>> asked_;

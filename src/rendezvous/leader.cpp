@@ -50,6 +50,7 @@ void Leader::load(uint64_t revision) {
     std::fill(std::begin(counts_), std::end(counts_), 0);
     called_for_ = 0;
     last_call_key_ = false;
+    promises_.clear();
     list(keys::incoming, {}, list_members);
     list(keys::places, {}, list_places);
 }
@@ -160,6 +161,7 @@ void Leader::looked(const StoreAnswer &answer) {
 void Leader::see(std::string_view key, bool present, uint64_t version, std::string_view value, uint32_t flags) {
     if (key.starts_with(keys::members))
         return member_seen(key.substr(keys::members.size()), present, version, value, Note::how(flags));
+    if (key.starts_with(keys::promises)) return promises_.see(key.substr(keys::promises.size()), value);
     if (key == keys::called && version >= called_version_) {
         called_version_ = version;
         called_for_ = present ? number_in(value) : 0;
@@ -186,6 +188,7 @@ void Leader::member_seen(std::string_view id, bool present, uint64_t version, st
     const uint32_t rank = member.place ? member.place->rank : 0;
     if (!record) {
         const Note::How how = member.record.state == MemberRecord::left ? Note::How::left : gone;
+        if (how == Note::How::broken || how == Note::How::ended) see_gone(member); // silence is no proof
         counts_[static_cast<size_t>(member.as)]--;
         members_.erase(found);
         if (was_in) note_gone(rank, how);
@@ -283,19 +286,20 @@ void Leader::answer(uint64_t detail, const AskOps &ops, const StoreAnswer &answe
 }
 
 void Leader::go_on(int64_t now_ns) {
-    now_ns_ = now_ns;
+    at(now_ns);
     if (reload_ && !committing_) begin_reload();
     if (!loaded_) return;
     if (running() && count(Class::present) == 0) exited_ = round_->attempt.number;
     if (!committing_ && !hold_ && !closed_) decide();
+    seek_promises(false);
     tell();
 }
 
 void Leader::decide() {
     const uint32_t seeking = count(Class::seeking);
-    if (!running() && seeking >= config_.max) return begin_commit();
+    if (!running() && seeking >= config_.max) return promised(true) ? begin_commit() : void();
     if (!running() && seeking >= config_.min) {
-        if (config_.last_call_ns < 0 || call_ == Call::over) return begin_commit();
+        if (config_.last_call_ns < 0 || call_ == Call::over) return promised(true) ? begin_commit() : void();
         if (call_ == Call::none && !drop_asked_) begin_call();
         return;
     }

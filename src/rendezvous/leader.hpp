@@ -7,7 +7,7 @@
 // What comes while a request is under way is seen to when that is answered: so rounds are made of what is there, and no
 // delay is needed to gather it.
 #include "rendezvous/ask.hpp"
-#include "rendezvous/records.hpp"
+#include "rendezvous/promises.hpp"
 
 #include <map>
 
@@ -19,6 +19,7 @@ class LeaderHost {
     virtual void ask_for_leader(uint64_t detail, AskOps ops) = 0;
     virtual void lease_for_leader(uint64_t detail, int64_t ttl_ns) = 0;
     virtual void end_lease_of_leader(uint64_t lease) = 0;
+    virtual void dial_for_leader(uint32_t rank, const std::string &peer) = 0; // dialled() later
     virtual void leader_sees(std::string_view key, bool present, uint64_t version, uint64_t revision,
                              std::string_view value) = 0; // of all/...
     virtual void leader_ends() = 0;                       // it was replaced
@@ -28,13 +29,21 @@ class LeaderHost {
     ~LeaderHost() = default;
 };
 
+// Of a store that may be lost with one of the members.
+struct Hosting {
+    bool hosted = false;
+    int64_t lease_ns = 0; // how long a member lasts unheard of
+};
+
 class Leader final {
   public:
-    Leader(LeaderHost &host, const RunConfig &config, size_t most_ops, bool queues, uint64_t term, int64_t now_ns)
-        : host_(host), config_(config), most_ops_(most_ops), queues_(queues), term_(term), now_ns_(now_ns) {}
+    Leader(LeaderHost &host, const RunConfig &config, const Hosting &hosting, size_t most_ops, bool queues,
+           uint64_t term, int64_t now_ns)
+        : host_(host), config_(config), hosting_(hosting), most_ops_(most_ops), queues_(queues), term_(term),
+          now_ns_(now_ns), awake_since_ns_(now_ns) {}
     uint64_t term() const noexcept { return term_; }
     bool ready() const noexcept { return loaded_; }
-    int64_t wake_at_ns() const noexcept { return note_at_ns_; }
+    int64_t wake_at_ns() const noexcept { return std::min(note_at_ns_, look_at_ns_); }
 
     // Of all that is in the store at `revision`, what the member has seen is told by these three; the rest it asks for.
     void begin(uint64_t revision, const std::optional<RoundRecord> &round, uint64_t round_version,
@@ -42,7 +51,9 @@ class Leader final {
     void see_round(const std::optional<RoundRecord> &round, uint64_t version);
     void see_closed(bool closed) { closed_ = closed; }
     void answer(uint64_t detail, const AskOps &ops, const StoreAnswer &answer);
-    void go_on(int64_t now_ns); // decides, after all that was told
+    void dialled(uint32_t rank, bool refused);
+    void at(int64_t now_ns) noexcept; // before anything is told
+    void go_on(int64_t now_ns);       // decides, after all that was told
 
     // The member it is part of leaves. What it tells last goes with that, since nobody else would know of it: once it
     // knows enough to tell.
@@ -65,7 +76,8 @@ class Leader final {
         call,
         drop_call,
         sweep,
-        sweep_delete
+        sweep_delete,
+        other
     };
     enum class Class { idle, seeking, present, exiting };
     struct Known {
@@ -96,6 +108,13 @@ class Leader final {
     bool running() const noexcept { return count(Class::present) + count(Class::exiting) != 0; }
     uint64_t next_number() const noexcept { return round_ ? round_->attempt.number + 1 : 1; }
 
+    // ---- who has promised (leader_promises.cpp)
+    bool promised(bool wanted);
+    std::optional<uint32_t> rank_in_last(const Known &member) const;
+    void seek_promises(bool wanted);
+    void see_gone(const Known &member);
+    void forget_promises();
+
     // ---- what is done
     void decide();
     std::vector<const Members::value_type *> choose() const;
@@ -119,10 +138,11 @@ class Leader final {
 
     LeaderHost &host_;
     const RunConfig config_;
+    const Hosting hosting_;
     const size_t most_ops_;
     bool queues_; // the store has queues, and can clear them
     const uint64_t term_;
-    int64_t now_ns_;
+    int64_t now_ns_, awake_since_ns_;
     bool loaded_ = false, members_listed_ = false, places_listed_ = false, reload_ = false, closed_ = false;
     uint64_t revision_ = 0, changes_ = 0; // changes of members that were seen, ever
     Members members_;
@@ -138,6 +158,16 @@ class Leader final {
     std::vector<std::pair<std::string, RoundPlace>> chosen_; // by rank
     size_t parts_left_ = 0;
     uint64_t sequence_ = 0, changes_at_commit_ = 0;
+
+    // promises
+    struct Dialled {
+        uint64_t round;
+        int64_t gone_ns; // when it was seen to be
+    };
+    Promises promises_;
+    std::map<uint32_t, Dialled> dialled_; // by rank
+    uint64_t promises_asked_ = 0;         // for this round
+    int64_t stuck_since_ns_ = -1, look_at_ns_ = INT64_MAX;
 
     // the last call
     enum class Call { none, asked, runs, over };

@@ -3,17 +3,13 @@
 #include "rendezvous/machine.hpp"
 
 #include <algorithm>
+#include <cerrno>
 
 namespace muster {
 
 namespace {
 
 constexpr int64_t again_ns = 100'000'000; // until a request is repeated whose way to the store broke
-
-bool may_pass(Status status) noexcept {
-    return status == MUSTER_TIMEOUT || status == MUSTER_AGAIN || status == MUSTER_E_PEER ||
-           status == MUSTER_E_UNREACHABLE;
-}
 
 const char *name_of(uint32_t what) noexcept {
     constexpr const char *names[] = {"", "join", "leave", "exit", "abort", "close"};
@@ -40,13 +36,16 @@ void Machine::call(uint64_t id, uint32_t what, const std::string &reason, int64_
     const std::string author = settings_.address.substr(0, 256);
     switch (what) {
     case MUSTER_RENDEZVOUS_JOIN:
+        if (stranded_.status != MUSTER_OK) return finish(position_call_, stranded_);
         if (phase_ == Phase::in) round_over(MUSTER_E_STALE, "this member joined again");
-        if (lease_ == 0) closed_.reset(); // what was seen is old
+        if (lease_ == 0 && !search_.under_way) closed_.reset(); // what was seen is old
         phase_ = Phase::seeking;
         want_ = Want::seeking;
         ticket_++;
         seeking_told_ = 0;
         called_told_ = false;
+        search_.until_ns = 0;
+        if (search_.under_way) closed_ ? see_closed() : search();
         break;
     case MUSTER_RENDEZVOUS_LEAVE:
         if (phase_ == Phase::in) round_over(MUSTER_E_STALE, "this member has left");
@@ -125,10 +124,15 @@ void Machine::wake(int64_t now_ns) {
         if (!asked.under_way && asked.again_at_ns <= now_ns) submit(tag, asked);
     if (leader_) leader_->go_on(now_ns);
     settle_leader();
+    search_on();
+    consider_promising();
 }
 
 int64_t Machine::wake_at_ns() const noexcept {
     int64_t at = leader_ ? leader_->wake_at_ns() : INT64_MAX;
+    if (search_.under_way && phase_ == Phase::seeking) at = std::min({at, search_.visit_until_ns, search_.again_at_ns});
+    if (base_.round != 0 && promise_wanted_ == base_.round && !base_.promised && !search_.under_way)
+        at = std::min(at, promise_from_ns_);
     for (const auto &[tag, asked] : asked_)
         if (!asked.under_way) at = std::min(at, asked.again_at_ns);
     return at;
@@ -139,7 +143,7 @@ muster_rendezvous_state Machine::state(int64_t now_ns) const {
     state.phase = static_cast<uint32_t>(phase_);
     if (closed_) state.flags |= MUSTER_RENDEZVOUS_IS_CLOSED;
     if (leads()) state.flags |= MUSTER_RENDEZVOUS_LEADS;
-    state.round = round_ ? round_->attempt.number : 0;
+    state.round = known_round_;
     if (phase_ == Phase::in) state.round = std::max(state.round, place_.attempt.number);
     state.last_call_left_ns = -1;
     if (!note_) {
@@ -208,7 +212,7 @@ void Machine::withdraw(What what) {
 // Each request can be made again: it has a condition, or does the same once more. So where the way to the store breaks
 // and nobody knows what was done, it is; until the member's lease is over in any case.
 bool Machine::try_again(Asked &asked, const StoreAnswer &answer) {
-    if (!may_pass(answer.error.status)) return false;
+    if (!may_pass(answer.error.status) || asked.what == What::find || asked.what == What::dial_of_leader) return false;
     if (asked.failing_since_ns == 0) asked.failing_since_ns = std::max<int64_t>(now_ns_, 1);
     if (now_ns_ - asked.failing_since_ns > settings_.keep_alive_ns) return false;
     asked.under_way = false;
@@ -220,6 +224,7 @@ void Machine::answer(uint64_t tag, const StoreAnswer &answer, int64_t now_ns) {
     now_ns_ = now_ns;
     const auto found = asked_.find(tag);
     if (found == asked_.end() || try_again(found->second, answer)) return;
+    if (leader_) leader_->at(now_ns);
     const Asked asked = std::move(found->second);
     asked_.erase(found);
     looked_ = asked.what == What::look;
@@ -238,8 +243,20 @@ void Machine::take(const Asked &asked, const StoreAnswer &answer) {
         if (leader_) leader_->answer(asked.detail, asked.ops, answer);
         return;
     }
-    if (!known) return lose_store(answer.error);
+    if (asked.what == What::dial_of_leader) {
+        if (leader_) leader_->dialled(static_cast<uint32_t>(asked.detail), answer.error.os_errno == ECONNREFUSED);
+        return;
+    }
+    if (asked.what == What::find) return found(asked, answer);
+    if (!known) {
+        if (asked.what == What::abort || asked.what == What::close) finish(uint64_t{asked.detail}, answer.error);
+        return lose_store(answer.error);
+    }
     switch (asked.what) {
+    case What::peers:
+        return peers_read(asked, answer);
+    case What::promise:
+        return;
     case What::grant:
         if (status != MUSTER_OK) return lose_store(answer.error);
         lease_ = static_cast<uint64_t>(answer.result->entries[0].number);
@@ -273,6 +290,7 @@ void Machine::entered(const Asked &asked, const StoreAnswer &answer) {
         have_ = Want::seeking;
         have_ticket_ = asked.detail;
         place_written_ = true;
+        entered_at_ = answer.result->revision;
         if (!under_way(What::watch_everybody)) watch(What::watch_everybody, answer.result->revision);
         if (!under_way(What::watch_place)) watch(What::watch_place, answer.result->revision);
         return sync();
@@ -327,7 +345,8 @@ void Machine::led(const Asked &asked, const StoreAnswer &answer) {
     else if (leader_id_ != settings_.id || leader_version_ == 0)
         return; // another was faster
     if (leader_ || !takes_part()) return;
-    leader_ = std::make_unique<Leader>(static_cast<LeaderHost &>(*this), settings_.config, settings_.most_ops,
+    const Hosting hosting{hosted(), settings_.keep_alive_ns};
+    leader_ = std::make_unique<Leader>(static_cast<LeaderHost &>(*this), settings_.config, hosting, settings_.most_ops,
                                        settings_.queues, leader_version_, now_ns_);
     leader_->begin(answer.result->revision, round_, round_version_, note_, note_version_, closed_.has_value(),
                    leader_gone_);

@@ -22,6 +22,9 @@ struct MachineSettings {
     uint32_t preferred = UINT32_MAX;
     RunConfig config;
     int64_t keep_alive_ns = 0;
+    bool hosted = false; // one of those who use the store serves it: it may be lost with that process
+    std::string peer;    // host:port of the member's own store then; empty: it has none, and does not go on
+    std::string home;    // host:port of the store it begins at
     size_t most_ops = Leader::usual_ops; // in a request
     bool queues = false;                 // the store has them
 };
@@ -37,6 +40,9 @@ struct Action {
         begin,     // `tag`: a join, with `place`: the round begins for this member
         over,      // the round is over for this member, `error` says why
         tell,      // `event`
+        visit,     // `address`: from here on requests go to the store there; all before are withdrawn
+        dial,      // `tag`, `address`: ask another member's store anything; answer() later
+        own,       // `ops`: to be done at the member's own store
     } kind;
     uint64_t tag = 0, number = 0;
     AskOps ops = {};
@@ -45,7 +51,14 @@ struct Action {
     Error error = {};
     RoundPlace place = {};
     muster_rendezvous_event event = {};
+    std::string address = {};
 };
+
+// Of a request whose way to the store broke: it may be made again.
+inline bool may_pass(Status status) noexcept {
+    return status == MUSTER_TIMEOUT || status == MUSTER_AGAIN || status == MUSTER_E_PEER ||
+           status == MUSTER_E_UNREACHABLE;
+}
 
 class Machine final : private LeaderHost {
   public:
@@ -79,7 +92,11 @@ class Machine final : private LeaderHost {
         abort,
         close,
         of_leader,
-        grant_of_leader
+        grant_of_leader,
+        dial_of_leader,
+        peers,
+        promise,
+        find
     };
     struct Asked {
         What what;
@@ -131,6 +148,7 @@ class Machine final : private LeaderHost {
     void stop_watching();
     void lose_lease();
     void lose_store(const Error &why);
+    void end_calls(const Error &why);
     bool takes_part() const noexcept;
     void consider_leading();
     void stop_leading();
@@ -141,12 +159,32 @@ class Machine final : private LeaderHost {
     void tell(uint32_t kind, uint32_t rank, uint32_t count, std::string_view text);
     std::string where() const { return settings_.run; }
 
+    // ---- when the store is lost with the member that served it (succession.cpp)
+    bool hosted() const noexcept { return settings_.hosted; }
+    bool knows_peers_of(uint64_t round);
+    void peers_read(const Asked &asked, const StoreAnswer &answer);
+    void begin_base();
+    void end_base();
+    bool may_promise() const noexcept { return base_.round != 0 && (!base_.promised || base_.promised_to == home_); }
+    void consider_promising();
+    bool can_go_on(const Error &why) const noexcept;
+    void go_on_elsewhere(const Error &why);
+    void stand_for_host();
+    void search();
+    void search_on();
+    void leave_store();
+    std::string next_store();
+    void found(const Asked &asked, const StoreAnswer &answer);
+    void give_up();
+    void see_verdict();
+
     // ---- LeaderHost
     void ask_for_leader(uint64_t detail, AskOps ops) override { ask(What::of_leader, std::move(ops), detail); }
     void lease_for_leader(uint64_t detail, int64_t ttl_ns) override {
         ask_lease(What::grant_of_leader, ttl_ns, true, detail);
     }
     void end_lease_of_leader(uint64_t lease) override;
+    void dial_for_leader(uint32_t rank, const std::string &peer) override;
     void leader_sees(std::string_view key, bool present, uint64_t version, uint64_t revision,
                      std::string_view value) override;
     void leader_ends() override { leader_over_ = true; }
@@ -184,6 +222,30 @@ class Machine final : private LeaderHost {
     size_t gone_told_ = 0;
     uint32_t left_told_ = 0, dead_told_ = 0, waiting_told_ = 0, seeking_told_ = 0;
     bool called_told_ = false;
+
+    struct Base {           // the latest round this member was in, while it has a say in what follows
+        uint64_t round = 0; // 0: none
+        uint32_t rank = 0;
+        bool promised = false; // what follows is left to a store
+        std::string promised_to;
+    } base_, leaving_;                 // leaving: as it was until it left
+    struct Search {                    // for the store where the run goes on
+        bool under_way = false;        // there is no store just now
+        size_t next = 0;               // of the peers; behind them: where it was
+        std::string back;              // to where it was; empty: that is gone
+        Error why;                     // it is sought: the loss, or what a leader has told
+        std::set<std::string> refused; // stores of which nothing is left
+        int64_t until_ns = 0;          // 0: none is sought for the join that waits
+        int64_t visit_until_ns = INT64_MAX, again_at_ns = INT64_MAX;
+    } search_;
+    std::vector<std::string> peers_; // of the latest round that is known
+    uint64_t peers_of_ = 0;          // its number
+    uint32_t known_world_ = 0;       // of the latest round that is known
+    uint64_t known_round_ = 0, promise_wanted_ = 0, verdict_version_ = 0, entered_at_ = 0;
+    int64_t promise_from_ns_ = INT64_MIN;
+    std::string home_ = settings_.home, verdict_;
+    bool promise_sent_ = false; // to this store
+    Error stranded_;            // it is out for good, and why
 
     std::unique_ptr<Leader> leader_;
     bool leader_over_ = false;

@@ -2,7 +2,10 @@
 // What follows for a member from what it sees in the store.
 #include "rendezvous/machine.hpp"
 
+#include "base/text.hpp"
+
 #include <algorithm>
+#include <charconv>
 
 namespace muster {
 
@@ -24,6 +27,10 @@ void Machine::see(std::string_view key, bool present, uint64_t version, uint64_t
     } else if (key == keys::round) {
         round_ = present ? RoundRecord::read(value) : std::nullopt;
         round_version_ = present ? version : 0;
+        if (round_ && round_->attempt.number >= known_round_) {
+            known_round_ = round_->attempt.number;
+            known_world_ = round_->world;
+        }
         if (leader_) leader_->see_round(round_, round_version_);
     } else if (key == keys::note) {
         note_ = present ? Note::read(value) : std::nullopt;
@@ -34,6 +41,13 @@ void Machine::see(std::string_view key, bool present, uint64_t version, uint64_t
         if (present && !closed_) closed_ = ClosedRecord{}; // not to be understood, but there
         closed_version_ = version;
         if (leader_) leader_->see_closed(closed_.has_value());
+    } else if (key == keys::promise) {
+        promise_wanted_ = 0;
+        std::from_chars(value.data(), value.data() + value.size(), promise_wanted_);
+    } else if (key == keys::quorum) {
+        verdict_version_ = present ? version : 0;
+        verdict_ = value;
+        make_printable(verdict_.data(), verdict_.size());
     } else if (key == keys::place(settings_.id)) {
         mine_ = present ? RoundPlace::read(value) : std::nullopt;
         mine_bytes_ = present ? std::string(value) : std::string();
@@ -66,15 +80,19 @@ void Machine::look() {
                      {MUSTER_STORE_READ, keys::round},
                      {MUSTER_STORE_READ, keys::note},
                      {MUSTER_STORE_READ, keys::closed},
+                     {MUSTER_STORE_READ, keys::promise},
                      {MUSTER_STORE_READ, keys::place(settings_.id)}});
 }
 
 void Machine::look_around() {
     if (place_gone_ && place_written_) lose_lease();
+    if (lease_ != 0 && round_ && !round_->aborted) knows_peers_of(round_->attempt.number);
+    consider_promising();
     see_place();
     see_closed();
     see_round();
     see_note();
+    see_verdict();
     consider_leading();
 }
 
@@ -84,8 +102,10 @@ void Machine::see_place() {
     const bool same = round_ && round_->attempt == mine_->attempt;
     // Two watches: the record of the round may come later. Where both were written by one request it will not differ.
     if ((same && !round_->aborted) || (mine_->whole && (!round_ || round_->attempt.number < mine_->attempt.number))) {
+        if (!knows_peers_of(mine_->attempt.number)) return; // soon
         phase_ = Phase::in;
         place_ = *mine_;
+        begin_base();
         old_round_ = place_.attempt.number;
         old_rank_ = place_.rank;
         gone_told_ = 0;
@@ -158,8 +178,16 @@ void Machine::see_note() {
 
 // On the version that is known: a request that was given up, and comes to the store late, does nothing.
 AskOp Machine::set_record(MemberRecord::State state) const {
-    const MemberRecord record{
-        state, ticket_, lease_, old_round_, old_rank_, settings_.preferred, settings_.address, settings_.order_key};
+    const MemberRecord record{state,
+                              ticket_,
+                              lease_,
+                              old_round_,
+                              old_rank_,
+                              settings_.preferred,
+                              settings_.address,
+                              settings_.order_key,
+                              settings_.peer,
+                              may_promise() ? base_.round : 0};
     return AskOp{MUSTER_STORE_SET, keys::member(settings_.id), record.write()}
         .if_version(record_version_)
         .on_lease(lease_);
@@ -179,6 +207,9 @@ void Machine::sync() {
             ops.push_back(AskOp{MUSTER_STORE_DELETE, keys::leader}.if_version(leader_->term()));
             ops.push_back({MUSTER_STORE_SET, keys::note, leader_->last_note(settings_.id).write()});
         }
+        if (leaving_.round != 0 && (!leaving_.promised || leaving_.promised_to == home_))
+            ops.push_back(
+                {MUSTER_STORE_SET, keys::promise_of(leaving_.round, leaving_.rank), std::string(Promises::given)});
         ask(What::write, std::move(ops), static_cast<uint64_t>(Want::left));
         return;
     }
@@ -189,6 +220,7 @@ void Machine::sync() {
     case Want::seeking:
         break;
     }
+    if (search_.under_way) return; // there is no store
     if (lease_ == 0) {
         ask_lease(What::grant, settings_.keep_alive_ns, false);
         return;
@@ -205,6 +237,7 @@ void Machine::sync() {
                {MUSTER_STORE_READ, keys::leader},
                {MUSTER_STORE_READ, keys::round},
                {MUSTER_STORE_READ, keys::note}};
+    if (hosted()) ops.push_back({MUSTER_STORE_READ, keys::promise});
     // Goes with the lease: so this member learns when it is taken for dead.
     if (!place_written_)
         ops.push_back(
@@ -221,12 +254,14 @@ void Machine::seek_anew() {
 void Machine::go_out() {
     phase_ = Phase::out;
     want_ = Want::left;
+    end_base();
 }
 
 // It is out, and the store knows.
 void Machine::settled() {
     want_ = have_ = Want::nothing;
     stop_watching();
+    leaving_ = {};
     if (lease_ != 0) actions_.push_back({.kind = Action::end_lease, .number = std::exchange(lease_, 0)});
     if (position_what_ == MUSTER_RENDEZVOUS_LEAVE) finish(position_call_, Error());
 }
@@ -268,20 +303,27 @@ void Machine::end_exit(const std::string &why) {
 }
 
 void Machine::lose_store(const Error &why) {
+    if (search_.under_way) return end_calls(why); // it was lost before
     tell(MUSTER_RENDEZVOUS_LOST, UINT32_MAX, 0, {why.message, why.message_bytes});
+    if (phase_ == Phase::in) round_over(MUSTER_E_STALE, "the store is lost");
+    if (can_go_on(why)) return go_on_elsewhere(why);
     Error error =
         Error::make(why.status, "%s: %.*s", where().c_str(), static_cast<int>(why.message_bytes), why.message);
     error.os_errno = why.os_errno;
     finish(position_call_, error);
-    for (auto &[tag, asked] : asked_) {
-        if (asked.what == What::abort || asked.what == What::close) finish(asked.detail, error);
-        if (asked.under_way) actions_.push_back({.kind = Action::withdraw, .tag = tag});
-    }
-    asked_.clear();
-    if (phase_ == Phase::in) round_over(MUSTER_E_STALE, "the store is lost");
+    end_calls(error);
     phase_ = Phase::out;
     leader_.reset();
     settled();
+}
+
+// What is under way at the store: calls end, the rest is forgotten.
+void Machine::end_calls(const Error &why) {
+    for (auto &[tag, asked] : asked_) {
+        if (asked.what == What::abort || asked.what == What::close) finish(asked.detail, why);
+        if (asked.under_way) actions_.push_back({.kind = Action::withdraw, .tag = tag});
+    }
+    asked_.clear();
 }
 
 // ---- leading

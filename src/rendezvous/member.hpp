@@ -83,8 +83,9 @@ class Rendezvous final : public Object {
     const Ref<Member> member_;
 };
 
+// `url`: of the store; empty if it is the caller's.
 Result<Ref<Member>> open_dynamic_member(Context &context, RendezvousSettings settings, const Store &store,
-                                        Deadline &deadline);
+                                        std::string_view url, Deadline &deadline);
 // `store`: empty where there is none.
 Result<Ref<Member>> open_static_member(Context &context, RendezvousSettings settings, Ref<Store> store);
 

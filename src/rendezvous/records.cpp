@@ -11,7 +11,7 @@ namespace muster {
 namespace {
 
 constexpr uint8_t version = 1;
-constexpr size_t address_max = 1024, order_key_max = 256, author_max = 256, reason_max = 200;
+constexpr size_t address_max = 1024, order_key_max = 256, author_max = 256, reason_max = 200, peer_max = 300;
 constexpr uint32_t world_max = 1 << 20;
 
 void write(ByteWriter &to, const RoundAttempt &attempt) {
@@ -64,7 +64,7 @@ std::string RunConfig::text() const {
 std::string MemberRecord::write() const {
     ByteWriter to(version);
     to.number(static_cast<uint8_t>(state)).number(ticket).number(lease).number(old_round).number(old_rank);
-    return to.number(preferred).text(address).text(order_key).take();
+    return to.number(preferred).text(address).text(order_key).text(peer).number(base).take();
 }
 std::optional<MemberRecord> MemberRecord::read(std::string_view bytes) {
     ByteReader from(bytes, version);
@@ -79,6 +79,8 @@ std::optional<MemberRecord> MemberRecord::read(std::string_view bytes) {
     record.preferred = from.number<uint32_t>();
     record.address = from.text(address_max);
     record.order_key = from.text(order_key_max);
+    record.peer = from.text(peer_max);
+    record.base = from.number<uint64_t>();
     return from.ended() ? std::optional(std::move(record)) : std::nullopt;
 }
 
@@ -87,7 +89,8 @@ std::string RoundRecord::write() const {
     muster::write(to, attempt);
     to.number(world);
     muster::write(to, digest);
-    return to.number(static_cast<uint8_t>(aborted)).text(author).text(reason).take();
+    to.number(static_cast<uint8_t>(aborted)).text(author).text(reason);
+    return to.number(static_cast<uint8_t>(elsewhere)).take();
 }
 std::optional<RoundRecord> RoundRecord::read(std::string_view bytes) {
     ByteReader from(bytes, version);
@@ -98,6 +101,7 @@ std::optional<RoundRecord> RoundRecord::read(std::string_view bytes) {
     record.aborted = from.number<uint8_t>() != 0;
     record.author = printable(from.text(author_max));
     record.reason = printable(from.text(reason_max));
+    record.elsewhere = from.number<uint8_t>() != 0;
     from.require(record.world <= world_max && record.attempt.number != 0);
     return from.ended() ? std::optional(std::move(record)) : std::nullopt;
 }
@@ -208,6 +212,12 @@ std::string of_round(uint64_t number) {
     char text[24];
     std::snprintf(text, sizeof text, "r/%016llx/", static_cast<unsigned long long>(number));
     return text;
+}
+std::string promise_of(uint64_t number, uint32_t rank) {
+    return std::string(promises) + std::to_string(number) + "/" + std::to_string(rank);
+}
+std::string promise_of_all(uint64_t number) {
+    return std::string(promises) + std::to_string(number) + "/all";
 }
 uint64_t number_of(std::string_view key) {
     constexpr size_t digits = 16;

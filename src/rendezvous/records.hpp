@@ -12,6 +12,14 @@
 //   to/<member>       its place in a round; on the lease of the member
 //   r/<round>/t/<n>   pages of the table; r/<round>/v/...: what the members share
 //
+// and where one of those who use the store serves it, which may end any time (promises.hpp):
+//
+//   all/promise       the round of whose members a promise is wanted
+//   all/quorum        the leader has waited in vain for promises
+//   in/a/<round>/<rank>  the promise of one member of that round; `all`: the run was opened anew since
+//   r/<round>/p       stores of the first ranks, where the run can go on
+//   stands            this store may be the next host; taken back when its member has left
+//
 // Everything is read as what anybody may have written.
 #include "rendezvous/round.hpp"
 
@@ -37,6 +45,8 @@ struct MemberRecord {
     uint32_t old_rank = 0;
     uint32_t preferred = UINT32_MAX; // UINT32_MAX: any
     std::string address, order_key;
+    std::string peer;  // host:port of its own store; empty: it has none
+    uint64_t base = 0; // round whose end it has a say in, with `old_rank`; 0: none
     std::string write() const;
     static std::optional<MemberRecord> read(std::string_view bytes);
 };
@@ -53,6 +63,7 @@ struct RoundRecord {
     Digest digest = {};
     bool aborted = false;
     std::string author, reason; // of an abort
+    bool elsewhere = false;     // made at a store that is lost
     std::string write() const;
     static std::optional<RoundRecord> read(std::string_view bytes);
     std::string abort_text() const; // for people
@@ -66,7 +77,7 @@ struct RoundPlace {
     bool whole = false; // the round was made in the very transaction that wrote this
     std::string write() const;
     static std::optional<RoundPlace> read(std::string_view bytes);
-    RoundRecord round() const { return {attempt, world, digest, false, {}, {}}; }
+    RoundRecord round() const { return {attempt, world, digest, false, {}, {}, false}; }
 };
 
 struct Note {
@@ -98,16 +109,22 @@ struct ClosedRecord {
 
 namespace keys {
 inline const std::string config = "config", leader = "all/leader", round = "all/round", note = "all/note",
-                         closed = "all/closed", called = "in/called", last_call = "in/lastcall";
+                         closed = "all/closed", called = "in/called", last_call = "in/lastcall",
+                         promise = "all/promise", quorum = "all/quorum", stands = "stands";
 inline constexpr std::string_view everybody = "all/", incoming = "in/", members = "in/m/", places = "to/",
-                                  rounds = "r/";
+                                  promises = "in/a/", rounds = "r/";
 inline std::string member(std::string_view id) {
     return std::string(members).append(id);
 }
 inline std::string place(std::string_view id) {
     return std::string(places).append(id);
 }
-std::string of_round(uint64_t number);    // r/<number>/
+std::string of_round(uint64_t number); // r/<number>/
+std::string promise_of(uint64_t number, uint32_t rank);
+std::string promise_of_all(uint64_t number);
+inline std::string peers(uint64_t number) {
+    return of_round(number) + "p";
+}
 uint64_t number_of(std::string_view key); // of r/<number>/...; 0: it is none
 } // namespace keys
 

@@ -98,6 +98,7 @@ Result<Ref<Rendezvous>> Rendezvous::open(Context &context, const muster_rendezvo
     Ref<Store> store(unwrap(config.store));
     if (store && &store->context() != &context)
         return Error::make(MUSTER_E_ARG, "muster_rendezvous_config: the store is of another context");
+    const std::string_view own_url = store ? std::string_view() : *url;
     if (!store && !url->empty()) {
         auto opened = Store::open(context, *url, {}, deadline);
         if (!opened) return opened.error();
@@ -105,7 +106,7 @@ Result<Ref<Rendezvous>> Rendezvous::open(Context &context, const muster_rendezvo
     }
     if (!store && !given_ranks) return Error::make(MUSTER_E_ARG, "muster_rendezvous_config: neither a url nor a store");
     auto member = given_ranks ? open_static_member(context, std::move(*settings), std::move(store))
-                              : open_dynamic_member(context, std::move(*settings), *store, deadline);
+                              : open_dynamic_member(context, std::move(*settings), *store, own_url, deadline);
     if (!member) return member.error();
     (*member)->open_events();
     return make_ref<Rendezvous>(std::move(*member));

@@ -3,8 +3,10 @@
 #include "store/client.hpp"
 
 #include <algorithm>
+#include <netdb.h>
 #include <sodium.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 
 namespace muster {
 
@@ -14,10 +16,27 @@ constexpr size_t send_bytes = 8 << 10;   // requests that are begun in a row go 
 constexpr size_t most_unsent = 8 << 20;  // bytes of requests that the socket does not take: others wait
 } // namespace
 
-StoreClient::StoreClient(Context &context, std::string shown, std::vector<Address> addresses, int64_t lost_after_ns)
+StoreClient::StoreClient(Context &context, std::string shown, std::vector<Address> addresses, int64_t lost_after_ns,
+                         int64_t once_ns)
     : context_(&context), hub_(Hub::of(context)), shown_(std::move(shown)), addresses_(std::move(addresses)),
-      lost_after_ns_(lost_after_ns) {
+      once_ns_(once_ns), lost_after_ns_(lost_after_ns) {
     randombytes_buf(session_.data(), session_.size());
+}
+
+void StoreClient::watch_closely(int64_t silent_ns, int64_t lost_after_ns) noexcept {
+    silent_ns_.store(silent_ns, std::memory_order_relaxed);
+    lost_after_ns_.store(lost_after_ns, std::memory_order_relaxed);
+}
+
+std::string StoreClient::local_host() noexcept {
+    sockaddr_storage own{};
+    socklen_t size = sizeof own;
+    char host[NI_MAXHOST] = "";
+    const std::lock_guard hold(lock_);
+    if (!fd_ || getsockname(fd_.get(), reinterpret_cast<sockaddr *>(&own), &size) != 0) return {};
+    if (getnameinfo(reinterpret_cast<sockaddr *>(&own), size, host, sizeof host, nullptr, 0, NI_NUMERICHOST) != 0)
+        return {};
+    return host;
 }
 
 Result<void> StoreClient::connect(Deadline &deadline) {

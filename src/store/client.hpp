@@ -18,8 +18,14 @@ namespace muster {
 // Any thread unless a member says otherwise.
 class StoreClient final : public Object, private Pollable, private SocketTaker, private RecordReader::Taker {
   public:
-    StoreClient(Context &context, std::string shown, std::vector<Address> addresses, int64_t lost_after_ns);
-    Result<void> connect(Deadline &deadline); // until the first connection, or the deadline
+    // `once_ns`: how long the first connection may take, which is tried once then; 0: it is tried until it is there.
+    StoreClient(Context &context, std::string shown, std::vector<Address> addresses, int64_t lost_after_ns,
+                int64_t once_ns = 0);
+    Result<void> connect(Deadline &deadline);         // until the first connection, or the deadline
+    void begin() noexcept { enter_.post(*context_); } // without waiting for it
+    void watch_closely(int64_t silent_ns, int64_t lost_after_ns) noexcept;
+    bool hosted() const noexcept { return hosted_.load(std::memory_order_relaxed); }
+    std::string local_host() noexcept; // of the connection; empty: there is none
     void leave_soon() noexcept { leave_.post(*context_); }
     const std::string &shown() const noexcept { return shown_; }
     uint32_t capabilities() const noexcept { return capabilities_.load(std::memory_order_relaxed); }
@@ -86,9 +92,11 @@ class StoreClient final : public Object, private Pollable, private SocketTaker, 
     Hub &hub_;
     const std::string shown_;
     const std::vector<Address> addresses_;
-    const int64_t lost_after_ns_;
+    const int64_t once_ns_;
+    std::atomic<int64_t> lost_after_ns_, silent_ns_{-1}; // relaxed; silent: negative: as the context has it
     StoreId session_{};
     std::atomic<uint32_t> capabilities_{0};
+    std::atomic<bool> hosted_{false}; // relaxed
 
     std::mutex lock_; // guards what follows, up to the next group
     State state_ = State::apart;

@@ -25,6 +25,11 @@ bool is_final(Status why) noexcept {
 bool is_refusal(const Error &why) noexcept {
     return why.os_errno == ECONNREFUSED || why.os_errno == ENOENT;
 }
+// Not only out of reach: the errno tells these losses of a store from others.
+Error gone(Error why) noexcept {
+    why.os_errno = ECONNREFUSED;
+    return why;
+}
 } // namespace
 
 class StoreClient::Dialing final : public Dial {
@@ -63,7 +68,11 @@ void StoreClient::dial() noexcept {
     const int64_t now = now_ns();
     int64_t patience =
         addresses_.size() > 1 ? patience_ns + 2 * pause_ns_ : 2 * context_->settings.handshake_timeout_ns;
-    if (was_open_) patience = std::clamp<int64_t>(lost_after_ns_ - (now - apart_since_ns_), 0, patience);
+    const int64_t lost_after_ns = lost_after_ns_.load(std::memory_order_relaxed);
+    if (was_open_)
+        patience = std::clamp<int64_t>(lost_after_ns - (now - apart_since_ns_), 0, patience);
+    else if (once_ns_ != 0)
+        patience = once_ns_;
     hub_.start_timer(dial_timer_, now + patience);
     try {
         auto transport = Registry::of(*context_).find(address.scheme);
@@ -81,6 +90,7 @@ void StoreClient::dial() noexcept {
 // The next address, after a while. A store that lives in its process is gone where nobody listens any more.
 void StoreClient::dial_failed(const Error &why) noexcept {
     if (left_) return;
+    const int64_t lost_after_ns = lost_after_ns_.load(std::memory_order_relaxed);
     bool expired = false;
     Ref<Attempt> attempt;
     {
@@ -88,21 +98,21 @@ void StoreClient::dial_failed(const Error &why) noexcept {
         if (state_ != State::apart) return; // an earlier attempt has come through
         attempt = std::move(attempt_);
         why_apart_ = why;
-        expired = was_open_ && now_ns() - apart_since_ns_ >= lost_after_ns_;
+        expired = was_open_ && now_ns() - apart_since_ns_ >= lost_after_ns;
     }
     dialling_ = false;
     if (attempt) attempt->stop(); // if it is under way
     if (!is_refusal(why)) nobody_listens_ = false;
-    if (!was_open_ && is_final(why.status)) return lose(why);
+    if (!was_open_ && (is_final(why.status) || once_ns_ != 0)) return lose(why);
     const bool round = ++tried_ >= addresses_.size();
     next_address_ = (next_address_ + 1) % addresses_.size();
     if (round) tried_ = 0;
     if (round && was_open_ && volatile_ && nobody_listens_)
-        return lose(Error::make(MUSTER_E_STORE_LOST, "%s: the process that kept the store is gone: %s", shown_.c_str(),
-                                why.message));
+        return lose(gone(Error::make(MUSTER_E_STORE_LOST, "%s: the process that kept the store is gone: %s",
+                                     shown_.c_str(), why.message)));
     if (expired)
         return lose(Error::make(MUSTER_E_STORE_LOST, "%s: not reached for %.1f s: %s", shown_.c_str(),
-                                static_cast<double>(lost_after_ns_) * 1e-9, why.message));
+                                static_cast<double>(lost_after_ns) * 1e-9, why.message));
     if (round) {
         nobody_listens_ = true;
         pause_ns_ = std::clamp(2 * pause_ns_, first_pause_ns, longest_pause_ns);
@@ -144,8 +154,9 @@ void StoreClient::take(ProvedSocket socket) noexcept {
         problem = "out of memory";
     }
     const int64_t patience = context_->settings.handshake_timeout_ns;
-    hub_.start_timer(greeting_timer_,
-                     now_ns() + (addresses_.size() == 1 ? patience : std::min(patience, 2 * patience_ns)));
+    int64_t greeting = addresses_.size() == 1 ? patience : std::min(patience, 2 * patience_ns);
+    if (once_ns_ != 0) greeting = std::min(greeting, once_ns_);
+    hub_.start_timer(greeting_timer_, now_ns() + greeting);
     if (*problem != '\0') broke(problem);
     leave_rx(false);
 }
@@ -161,13 +172,14 @@ bool StoreClient::welcome(std::string_view body) {
             broke("another store is served there now");
             return true;
         }
-        lose(Error::make(MUSTER_E_STORE_LOST, "%s: another store is served there now", shown_.c_str()));
+        lose(gone(Error::make(MUSTER_E_STORE_LOST, "%s: another store is served there now", shown_.c_str())));
         return true;
     }
     const bool known = (welcome.flags & store_resumed) != 0;
     if (was_open_ && !known) session_is_new();
     instance_ = welcome.instance;
     volatile_ = (welcome.flags & store_is_volatile) != 0;
+    hosted_.store((welcome.flags & store_is_hosted) != 0, std::memory_order_relaxed);
     was_open_ = true;
     if (opened_ns_ == 0 || now_ns() - opened_ns_ > 4 * longest_pause_ns) pause_ns_ = 0;
     opened_ns_ = now_ns();
@@ -255,6 +267,8 @@ void StoreClient::start_ticks() noexcept {
 void StoreClient::tick() noexcept {
     const int64_t now = now_ns();
     int64_t next = 0, dead = context_->settings.dead_ns;
+    const int64_t silent = silent_ns_.load(std::memory_order_relaxed);
+    if (silent >= 0) dead = dead < 0 ? silent : std::min(dead, silent);
     {
         const std::lock_guard hold(lock_);
         if (state_ == State::lost || (pending_.empty() && kept_.empty())) {
@@ -319,12 +333,15 @@ void StoreClient::part() noexcept {
     if (!had || left_) return;
     context_->log(MUSTER_LOG_WARN, "%s: %s", shown_.c_str(), broke_why_.load(std::memory_order_relaxed));
     if (for_good_.load(std::memory_order_relaxed))
-        return lose(
-            Error::make(MUSTER_E_STORE_LOST, "%s: the server has stopped, and the store with it", shown_.c_str()));
+        return lose(gone(
+            Error::make(MUSTER_E_STORE_LOST, "%s: the server has stopped, and the store with it", shown_.c_str())));
     if (nonsense_.load(std::memory_order_relaxed))
         return lose(
             Error::make(MUSTER_E_PROTOCOL, "%s: %s", shown_.c_str(), broke_why_.load(std::memory_order_relaxed)));
     if (elsewhere_.load(std::memory_order_relaxed))
+        return dial_failed(
+            Error::make(MUSTER_E_UNREACHABLE, "%s: %s", shown_.c_str(), broke_why_.load(std::memory_order_relaxed)));
+    if (!was_open_ && once_ns_ != 0)
         return dial_failed(
             Error::make(MUSTER_E_UNREACHABLE, "%s: %s", shown_.c_str(), broke_why_.load(std::memory_order_relaxed)));
     nobody_listens_ = true;

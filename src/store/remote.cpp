@@ -13,7 +13,13 @@ class RemoteStore final : public StoreBackend {
   public:
     RemoteStore(Context &context, Ref<StoreClient> client, Ref<StoreServerHandle> server) noexcept
         : StoreBackend(context), client_(std::move(client)), server_(std::move(server)) {}
-    uint32_t capabilities() const noexcept override { return client_->capabilities(); }
+    uint32_t capabilities() const noexcept override { return assumed_ != 0 ? assumed_ : client_->capabilities(); }
+    void assume(uint32_t capabilities) noexcept { assumed_ = capabilities; } // before it is reached
+    bool hosted() const noexcept override { return client_->hosted(); }
+    std::string local_host() const override { return client_->local_host(); }
+    void watch_closely(int64_t silent_ns, int64_t lost_after_ns) noexcept override {
+        client_->watch_closely(silent_ns, lost_after_ns);
+    }
     bool answers_later() const noexcept override { return true; }
     const char *shown() const noexcept override { return client_->shown().c_str(); }
     bool ends_with_context() const noexcept override { return true; }
@@ -35,6 +41,7 @@ class RemoteStore final : public StoreBackend {
     }
     const Ref<StoreClient> client_;
     const Ref<StoreServerHandle> server_; // where this process serves it
+    uint32_t assumed_ = 0;
 };
 
 enum class Hosting { no, yes, automatic };
@@ -95,6 +102,7 @@ Result<RemoteUrl> read_url(const StoreOpening &opening) {
 Result<Ref<StoreServerHandle>> serve(const StoreOpening &opening, const RemoteUrl &url) {
     StoreServerSettings settings;
     settings.url = url.serve;
+    settings.hosted = true;
     if (opening.config.most_bytes != 0) settings.most_bytes = opening.config.most_bytes;
     auto server = StoreServer::open(opening.context, std::move(settings));
     if (server) return make_ref<StoreServerHandle>(std::move(*server));
@@ -121,6 +129,20 @@ Result<Ref<StoreBackend>> open_remote_store(const StoreOpening &opening) {
     const auto backend = make_ref<RemoteStore>(opening.context, client, std::move(server));
     if (auto connected = client->connect(opening.deadline); !connected) return connected.error();
     return Ref<StoreBackend>(backend);
+}
+
+Result<Ref<Store>> reach_store(Context &context, const StoreReach &reach) {
+    auto address = parse_address(reach.url);
+    if (!address) return address.error();
+    std::vector<Address> addresses{std::move(*address)};
+    auto client = make_ref<StoreClient>(context, "store " + reach.url.substr(0, reach.url.find('?')),
+                                        std::move(addresses), reach.lost_after_ns, reach.once_ns);
+    client->watch_closely(reach.silent_ns, reach.lost_after_ns);
+    const auto backend = make_ref<RemoteStore>(context, client, Ref<StoreServerHandle>());
+    backend->assume(MUSTER_STORE_CAN_TRANSACT | MUSTER_STORE_CAN_WAIT | MUSTER_STORE_CAN_WATCH |
+                    MUSTER_STORE_CAN_LEASE);
+    client->begin();
+    return make_ref<Store>(Ref<StoreBackend>(backend), std::string());
 }
 
 } // namespace muster

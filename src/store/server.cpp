@@ -222,6 +222,7 @@ bool StoreServer::hello(StoreConnection &from, std::string_view body) {
     welcome.instance = instance_;
     welcome.capabilities = can_all;
     welcome.flags = journal_ ? 0 : store_is_volatile;
+    if (settings_.hosted) welcome.flags |= store_is_hosted;
     auto found = sessions_.find(id);
     if (found != sessions_.end() && resume) {
         welcome.flags |= store_resumed;

@@ -34,6 +34,11 @@ class StoreBackend : public Object {
     virtual bool would_deadlock() const noexcept { return false; }
     virtual const char *shown() const noexcept { return "the store"; } // for texts
     virtual int64_t least_lease_ns() const noexcept { return 0; }
+    // ---- of a store that one of those who use it serves, beside its other work
+    virtual bool hosted() const noexcept { return false; }
+    virtual std::string local_host() const { return {}; } // where this process is seen from there
+    // It counts as lost when it was not heard for the first time, and then not reached for the second.
+    virtual void watch_closely(int64_t, int64_t) noexcept {}
     // Does it end its operations itself when the context closes? Then nobody has to look after them for that.
     virtual bool ends_with_context() const noexcept { return false; }
     // Sees to it that finish() of the operation is called once, perhaps before it returns. False: not yet, and it is
@@ -136,6 +141,12 @@ class StoreLease final : public Object {
 Result<Ref<StoreBackend>> open_memory_store(const StoreOpening &opening); // memory: and memory:name
 Result<Ref<StoreBackend>> open_file_store(const StoreOpening &opening);   // file:///path
 Result<Ref<StoreBackend>> open_served_store(const StoreOpening &opening); // of the host, or of a plug-in
+// A store at a tcp address that is reached for meanwhile, once: what is asked waits for it, or ends with why not.
+struct StoreReach {
+    std::string url;
+    int64_t once_ns, silent_ns, lost_after_ns;
+};
+Result<Ref<Store>> reach_store(Context &context, const StoreReach &reach);
 bool builtin_store(std::string_view scheme) noexcept;
 Result<Ref<StoreBackend>> open_remote_store(const StoreOpening &opening); // tcp://, unix://
 

@@ -59,6 +59,7 @@ constexpr uint8_t store_ask_once = 1;     // of ask: do not wait for what is mis
 constexpr uint8_t store_bye_for_good = 1; // of bye: there will not be the same store again
 constexpr uint8_t store_resumed = 1;      // of welcome: the session is known
 constexpr uint8_t store_is_volatile = 2;  // of welcome: the store ends with its process
+constexpr uint8_t store_is_hosted = 4;    // of welcome: its process is one of those that use it
 
 struct StoreHead {
     uint32_t bytes = 0;

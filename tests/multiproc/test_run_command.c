@@ -516,6 +516,26 @@ static void test_a_node_serves_the_store(void **state) {
     for (int rank = 0; rank < 6; rank++) assert_true(seen[rank]);
 }
 
+// The node that serves the store is killed: more than half are left, and make a world without it.
+static void test_nodes_go_on_when_the_one_with_the_store_is_killed(void **state) {
+    (void)state;
+    char url[64];
+    static command nodes[3];
+    snprintf(url, sizeof url, "tcp://127.0.0.1:%d", free_port());
+    for (int i = 0; i < 3; i++) {
+        RUN(&nodes[i], "--nnodes", "2:3", "--last-call", "2", "--rdzv", url, "--run-id", "goes-on", "sh", "-c",
+            RANKS WAIT_FOR_GO);
+        if (i == 0) await_text(&nodes[0], "1 missing"); // it serves
+    }
+    for (int i = 0; i < 3; i++) await_text(&nodes[i], "/3 pid=");
+    assert_int_equal(muster_process_kill(nodes[0].process, SIGKILL), MUSTER_OK);
+    expect_end(&nodes[0], 256 + SIGKILL);
+    for (int i = 1; i < 3; i++) await_text(&nodes[i], "/2 pid=");
+    let_go();
+    for (int i = 1; i < 3; i++) expect_end(&nodes[i], 0);
+    for (int i = 1; i < 3; i++) expect_text(&nodes[i], "the process that kept the store is gone");
+}
+
 static void test_too_few_nodes_are_told(void **state) {
     (void)state;
     char url[512];
@@ -554,6 +574,7 @@ int main(int count, char **arguments) {
         TEST(test_all_nodes_end_with_one_status),
         TEST(test_a_failure_ends_all_nodes_with_its_status),
         TEST(test_a_node_serves_the_store),
+        TEST(test_nodes_go_on_when_the_one_with_the_store_is_killed),
         TEST(test_too_few_nodes_are_told),
     };
     const struct CMUnitTest over_a_store[] = {

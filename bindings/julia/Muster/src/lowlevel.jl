@@ -68,6 +68,7 @@ const MUSTER_E_PLUGIN = Int32(-23)
 const MUSTER_E_INTERNAL = Int32(-24)
 const MUSTER_E_CHANGED = Int32(-25)
 const MUSTER_E_STORE_LOST = Int32(-26)
+const MUSTER_E_QUORUM = Int32(-27)
 
 # muster_broker_flag: Flags of muster_broker_config::flags.
 const MUSTER_BROKER_OPEN = UInt32(1)

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT
+// What a member does when the store is lost with the process that served it. Each member has a store of its own, where
+// the run can go on, and knows those of the first ranks of its round. It seeks the one of the lowest rank that is there
+// and has lost the store too. Where it seeks does not matter for what may happen: that is a matter of promises
+// (promises.hpp).
+#include "base/text.hpp"
+#include "rendezvous/machine.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+namespace muster {
+
+namespace {
+
+// All in leases, how long a member lasts unheard of.
+constexpr int64_t wait_to_promise = 2; // one that does not know that the process is gone; see leader_promises.cpp
+constexpr int64_t search_for = 6;
+constexpr int64_t visit_for = 2; // whoever is there may not have noticed so far
+
+} // namespace
+
+// ---- the round that the member has a say in -------------------------------------------------------------------------
+
+bool Machine::knows_peers_of(uint64_t round) {
+    if (!hosted() || peers_of_ >= round) return true;
+    if (!under_way(What::peers)) ask(What::peers, {{MUSTER_STORE_READ, keys::peers(round)}}, round);
+    return false;
+}
+
+void Machine::peers_read(const Asked &asked, const StoreAnswer &answer) {
+    peers_of_ = asked.detail;
+    const StoreEntry &entry = answer.result->entries[0];
+    if (!entry.value) return; // it is over
+    peers_.clear();
+    std::string_view peer;
+    while (peers_.size() < Round::usual_page &&
+           read_page(entry.value->bytes(), static_cast<uint32_t>(peers_.size()), peer))
+        peers_.emplace_back(peer);
+}
+
+void Machine::begin_base() {
+    base_ = {};
+    if (!hosted()) return;
+    base_.round = place_.attempt.number;
+    base_.rank = place_.rank;
+    known_round_ = base_.round;
+    known_world_ = place_.world;
+    search_.until_ns = 0;
+    promise_sent_ = false;
+}
+
+// The member has no say any more: it leaves.
+void Machine::end_base() {
+    if (base_.round == 0) return;
+    leaving_ = std::exchange(base_, {});
+    if (!settings_.peer.empty())
+        actions_.push_back({.kind = Action::own, .ops = {{MUSTER_STORE_DELETE, keys::stands}}});
+}
+
+void Machine::consider_promising() {
+    if (base_.round == 0 || promise_wanted_ != base_.round || !may_promise() || promise_sent_ || search_.under_way)
+        return;
+    if (!base_.promised && now_ns_ < promise_from_ns_) return;
+    base_.promised = promise_sent_ = true; // even if nobody ever hears of it
+    base_.promised_to = home_;
+    ask(What::promise, {{MUSTER_STORE_SET, keys::promise_of(base_.round, base_.rank), std::string(Promises::given)}});
+}
+
+// ---- the store is lost ----------------------------------------------------------------------------------------------
+
+bool Machine::can_go_on(const Error &why) const noexcept {
+    return !settings_.peer.empty() && stranded_.status == MUSTER_OK && want_ != Want::left && !peers_.empty() &&
+           (phase_ == Phase::seeking || base_.round != 0) &&
+           (why.status == MUSTER_E_STORE_LOST || may_pass(why.status));
+}
+
+void Machine::go_on_elsewhere(const Error &why) {
+    const bool gone = why.os_errno == ECONNREFUSED;
+    if (!gone) promise_from_ns_ = now_ns_ + wait_to_promise * settings_.keep_alive_ns;
+    if (phase_ != Phase::seeking) {
+        if (position_what_ == MUSTER_RENDEZVOUS_EXIT)
+            finish(position_call_, Error::make(why.status, "%s: exit: %s", where().c_str(), why.message));
+        phase_ = Phase::out;
+        want_ = Want::nothing;
+    }
+    end_calls(Error::make(why.status, "%s: %s", where().c_str(), why.message));
+    search_.back = gone ? std::string() : home_;
+    search_.next = 0;
+    search_.why = why;
+    search_.refused.clear();
+    leave_store();
+    stand_for_host();
+    if (phase_ == Phase::seeking) search();
+}
+
+// What was seen at the store, and what this member had there, counts no more.
+void Machine::leave_store() {
+    search_.under_way = true;
+    stop_watching();
+    for (const What what : {What::grant, What::enter, What::write, What::peers, What::promise, What::find})
+        withdraw(what);
+    lease_ = 0;
+    have_ = Want::nothing;
+    seen_.clear();
+    leader_id_.clear();
+    round_.reset(); // that the run is closed stays so
+    round_version_ = note_version_ = 0;
+    promise_wanted_ = verdict_version_ = entered_at_ = 0;
+    promise_sent_ = false;
+}
+
+// From now on the others may take this member's own store for that of the run.
+void Machine::stand_for_host() {
+    if (base_.round == 0 || base_.promised) return;
+    RoundRecord lost = place_.round();
+    lost.aborted = lost.elsewhere = true;
+    lost.author = settings_.address.substr(0, 256);
+    lost.reason = "the store was lost";
+    AskOps ops{{MUSTER_STORE_SET, keys::config, settings_.config.write()},
+               {MUSTER_STORE_SET, keys::round, lost.write()},
+               {MUSTER_STORE_DELETE, keys::note},
+               {MUSTER_STORE_DELETE, keys::called},
+               {MUSTER_STORE_DELETE, keys::last_call},
+               {MUSTER_STORE_SET, keys::stands}};
+    if (closed_)
+        ops.push_back({MUSTER_STORE_SET, keys::closed, closed_->write()});
+    else
+        ops.push_back({MUSTER_STORE_DELETE, keys::closed});
+    actions_.push_back({.kind = Action::own, .ops = std::move(ops)});
+}
+
+// ---- another one is sought ------------------------------------------------------------------------------------------
+
+std::string Machine::next_store() {
+    while (search_.next < peers_.size()) {
+        const std::string &peer = peers_[search_.next++];
+        const bool stands = base_.round != 0 && !base_.promised;
+        if (!peer.empty() && (peer != settings_.peer || stands)) return peer;
+    }
+    return search_.next++ == peers_.size() ? search_.back : std::string();
+}
+
+void Machine::search() {
+    const int64_t lease = settings_.keep_alive_ns;
+    withdraw(What::find);
+    search_.under_way = true;
+    search_.visit_until_ns = search_.again_at_ns = INT64_MAX;
+    if (search_.until_ns == 0) search_.until_ns = std::max(now_ns_, promise_from_ns_) + search_for * lease;
+    const bool too_few = known_world_ - std::min<size_t>(known_world_, search_.refused.size()) < known_world_ / 2 + 1;
+    if (now_ns_ >= search_.until_ns || too_few) return give_up();
+    home_ = next_store();
+    if (home_.empty()) { // once more, from the first
+        search_.next = 0;
+        search_.again_at_ns = now_ns_ + lease / 4;
+        return;
+    }
+    const bool back = search_.next > peers_.size(); // there nobody need stand for host
+    search_.visit_until_ns = now_ns_ + visit_for * lease;
+    actions_.push_back({.kind = Action::visit, .address = home_});
+    ask(What::find, {{back ? uint32_t{MUSTER_STORE_READ} : uint32_t{MUSTER_STORE_GET}, keys::stands},
+                     {MUSTER_STORE_READ, keys::round}});
+}
+
+void Machine::search_on() {
+    if (search_.under_way && phase_ == Phase::seeking &&
+        now_ns_ >= std::min(search_.visit_until_ns, search_.again_at_ns))
+        search();
+}
+
+void Machine::found(const Asked &, const StoreAnswer &answer) {
+    if (phase_ != Phase::seeking) return; // the next join seeks anew
+    if (answer.error.os_errno == ECONNREFUSED) search_.refused.insert(home_);
+    if (answer.error.status != MUSTER_OK) return search();
+    const StoreEntry &entry = answer.result->entries[1];
+    const auto round = entry.value ? RoundRecord::read(entry.value->bytes()) : std::nullopt;
+    if (!round || round->attempt.number < known_round_) return search(); // it has missed something
+    search_.under_way = false;
+    search_.visit_until_ns = INT64_MAX;
+    seek_anew(); // a place that it may have had there counts no more
+}
+
+// The leader there has waited in vain.
+void Machine::see_verdict() {
+    if (phase_ != Phase::seeking || search_.under_way || verdict_version_ <= entered_at_ || entered_at_ == 0) return;
+    search_.why = Error::make(MUSTER_E_QUORUM, "%s", verdict_.c_str());
+    if (settings_.peer.empty()) return give_up();
+    if (lease_ != 0) actions_.push_back({.kind = Action::end_lease, .number = lease_});
+    search_.back = home_;
+    if (search_.until_ns == 0) search_.next = 0; // perhaps the others go on elsewhere
+    leave_store();
+    search();
+}
+
+// The errno tells whether the process that served the store is known to be gone.
+void Machine::give_up() {
+    stranded_ =
+        Error::make(MUSTER_E_QUORUM, "%s: join: too few of the %u of round %llu are in reach: %s", where().c_str(),
+                    known_world_, static_cast<unsigned long long>(known_round_), search_.why.message);
+    stranded_.os_errno = search_.why.os_errno;
+    finish(position_call_, stranded_);
+    go_out();
+    sync();
+}
+
+void Machine::dial_for_leader(uint32_t rank, const std::string &peer) {
+    const uint64_t tag = next_tag_++;
+    asked_[tag].what = What::dial_of_leader;
+    asked_[tag].detail = rank;
+    actions_.push_back({.kind = Action::dial, .tag = tag, .address = peer});
+}
+
+} // namespace muster
