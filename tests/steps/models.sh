@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# about: a direction's lock, as a model searched wholly by spin; the pipe's own sources and memory orders over relacy
+# about: models of protocols, searched wholly by spin; the pipe's own sources and memory orders over relacy
 # tier: full
 # parts: model
 # timeout: 600
