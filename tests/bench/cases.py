@@ -223,9 +223,9 @@ def store():
     yield Case("store", "an idle client", "server's memory", "bytes", "low", "bytes", load("memory", clients=4000), [])
     if shutil.which("etcd"):
         for op in ("get", "set"):
-            once = [("libcurl, done once", ["etcd", "--op", op, "--over", "curl-once"])] if op == "set" else []
-            yield Case("store", f"{op} over etcd", "median", "us", "low", "p50_us", ["etcd", "--op", op],
-                       [("libcurl alone", ["etcd", "--op", op, "--over", "curl"])] + once)
+            once = [("libcurl, done once", ["etcd_latency", "--op", op, "--over", "curl-once"])] if op == "set" else []
+            yield Case("store", f"{op} over etcd", "median", "us", "low", "p50_us", ["etcd_latency", "--op", op],
+                       [("libcurl alone", ["etcd_latency", "--op", op, "--over", "curl"])] + once)
 
 
 def rendezvous():

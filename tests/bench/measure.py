@@ -42,7 +42,7 @@ def run(line, value, scale):
 
 
 PROGRAMS = ("pair", "link", "ring", "sockets", "uv", "mpi", "mpi_stream", "limits", "star", "star_load", "zmq_star", "store",
-            "rendezvous")
+            "rendezvous", "etcd_latency")
 missing = set()
 
 
