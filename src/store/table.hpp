@@ -133,7 +133,8 @@ class StoreTable {
     Error change(const StoreRequest &request, size_t i, Changes &changes, StoreEntry &entry);
     Error use_queue(const StoreRequest &request, size_t i, Changes &changes, StoreEntry &entry);
     void show(const StoreOp &op, bool value, StoreEntry &entry) const;
-    bool watch(StoreWaiter &who) const; // false: nothing has changed
+    bool unchanged(std::string_view prefix, uint64_t since) const noexcept; // false: perhaps not
+    bool watch(StoreWaiter &who) const;                                     // false: nothing has changed
     void list(const StoreOp &op, size_t i, StoreResult &result) const;
     bool hang(StoreWaiter &who, const StoreOp &op) noexcept; // false: no memory
     void take_down(StoreWaiter &who) noexcept;

@@ -220,6 +220,15 @@ Error StoreTable::use_queue(const StoreRequest &request, size_t i, Changes &chan
     return {};
 }
 
+// Is it certain, without a look at each change since? Thousands that watch a few keys each, and ask anew whenever one
+// of these has changed, would look through all that changed for the others.
+bool StoreTable::unchanged(std::string_view prefix, uint64_t since) const noexcept {
+    size_t most = log_.count_behind(since);
+    for (auto at = keys_.lower_bound(prefix); at != keys_.end() && at->first->bytes().starts_with(prefix); ++at)
+        if (at->second.version > since || most-- == 0) return false;
+    return !log_.has_removed(prefix, since);
+}
+
 // A revision is shown as a whole.
 bool StoreTable::watch(StoreWaiter &who) const {
     const StoreOp &op = who.request.ops().front();
@@ -233,6 +242,7 @@ bool StoreTable::watch(StoreWaiter &who) const {
             {}};
         return true;
     }
+    if (unchanged(op.key, since)) return false;
     const auto most = static_cast<size_t>(op.number == 0 ? store_list_usual : op.number);
     auto result = make_ref<StoreResult>();
     result->revision = revision_;
