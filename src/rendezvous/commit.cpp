@@ -81,9 +81,11 @@ void Leader::begin_commit() {
     chosen_.clear();
     AskOps places;
     const bool whole = by_rank.size() + pages.size() + (peers.empty() ? 0 : 1) + commit_ops <= most_ops_;
+    const auto mine = std::find_if(by_rank.begin(), by_rank.end(), [&](const auto *one) { return one->first == id_; });
+    const uint32_t leader = mine == by_rank.end() ? UINT32_MAX : static_cast<uint32_t>(mine - by_rank.begin());
     for (uint32_t rank = 0; rank < by_rank.size(); rank++) {
         const MemberRecord &record = by_rank[rank]->second.record;
-        const RoundPlace place{record.ticket, attempt_.attempt, rank, attempt_.world, attempt_.digest, whole};
+        const RoundPlace place{record.ticket, attempt_.attempt, rank, attempt_.world, attempt_.digest, whole, leader};
         chosen_.emplace_back(by_rank[rank]->first, place);
         // On the lease of the member: if that is over the request fails, so nobody is in who is known to be dead.
         places.push_back(

@@ -288,7 +288,7 @@ void Leader::answer(uint64_t detail, const AskOps &ops, const StoreAnswer &answe
 void Leader::go_on(int64_t now_ns) {
     at(now_ns);
     if (reload_ && !committing_) begin_reload();
-    if (!loaded_) return;
+    if (!loaded_ || leaving_) return;
     if (running() && count(Class::present) == 0) exited_ = round_->attempt.number;
     if (!committing_ && !hold_ && !closed_) decide();
     seek_promises(false);
@@ -364,9 +364,10 @@ Note Leader::make_note() const {
     return note;
 }
 
-Note Leader::last_note(std::string_view member) const {
+Note Leader::last_note() {
+    leaving_ = true;
     Note note = make_note();
-    const auto found = members_.find(member);
+    const auto found = members_.find(id_);
     if (found == members_.end() || !is_in(found->second.as == Class::present, found->second.as == Class::exiting))
         return note;
     note.present--;

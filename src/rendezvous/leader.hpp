@@ -37,13 +37,13 @@ struct Hosting {
 
 class Leader final {
   public:
-    Leader(LeaderHost &host, const RunConfig &config, const Hosting &hosting, size_t most_ops, bool queues,
-           uint64_t term, int64_t now_ns)
-        : host_(host), config_(config), hosting_(hosting), most_ops_(most_ops), queues_(queues), term_(term),
-          now_ns_(now_ns), awake_since_ns_(now_ns) {}
+    Leader(LeaderHost &host, std::string id, const RunConfig &config, const Hosting &hosting, size_t most_ops,
+           bool queues, uint64_t term, int64_t now_ns)
+        : host_(host), id_(std::move(id)), config_(config), hosting_(hosting), most_ops_(most_ops), queues_(queues),
+          term_(term), now_ns_(now_ns), awake_since_ns_(now_ns) {}
     uint64_t term() const noexcept { return term_; }
     bool ready() const noexcept { return loaded_; }
-    int64_t wake_at_ns() const noexcept { return std::min(note_at_ns_, look_at_ns_); }
+    int64_t wake_at_ns() const noexcept { return leaving_ ? INT64_MAX : std::min(note_at_ns_, look_at_ns_); }
 
     // Of all that is in the store at `revision`, what the member has seen is told by these three; the rest it asks for.
     void begin(uint64_t revision, const std::optional<RoundRecord> &round, uint64_t round_version,
@@ -58,7 +58,8 @@ class Leader final {
     // The member it is part of leaves. What it tells last goes with that, since nobody else would know of it: once it
     // knows enough to tell.
     bool may_leave() const noexcept { return loaded_ && !committing_; }
-    Note last_note(std::string_view member) const;
+    Note last_note(); // from here on it does nothing that might come to the store before that, and be undone by it
+    void stay() noexcept { leaving_ = false; } // that has failed
 
     static constexpr size_t usual_ops = 100;   // in a request: etcd takes 128
     static constexpr int64_t pace_ns = 50'000; // between two notes, for each that is told
@@ -137,6 +138,7 @@ class Leader final {
     AskOp if_leader() const { return AskOp{MUSTER_STORE_NONE, keys::leader}.if_version(term_); }
 
     LeaderHost &host_;
+    const std::string id_; // of the member it is part of
     const RunConfig config_;
     const Hosting hosting_;
     const size_t most_ops_;
@@ -179,7 +181,7 @@ class Leader final {
     // what is told
     Note told_;
     uint64_t note_version_ = 0;
-    bool telling_ = false, sweeping_ = false;
+    bool leaving_ = false, telling_ = false, sweeping_ = false;
     int64_t told_ns_ = INT64_MIN / 2, told_before_ns_ = INT64_MIN / 2, note_at_ns_ = INT64_MAX;
     std::vector<Note::Gone> gone_;
     Note::How leader_before_ = Note::How::dead; // how the last leader went

@@ -124,6 +124,7 @@ void Machine::wake(int64_t now_ns) {
         if (!asked.under_way && asked.again_at_ns <= now_ns) submit(tag, asked);
     if (leader_) leader_->go_on(now_ns);
     settle_leader();
+    consider_leading();
     search_on();
     consider_promising();
 }
@@ -133,6 +134,7 @@ int64_t Machine::wake_at_ns() const noexcept {
     if (search_.under_way && phase_ == Phase::seeking) at = std::min({at, search_.visit_until_ns, search_.again_at_ns});
     if (base_.round != 0 && promise_wanted_ == base_.round && !base_.promised && !search_.under_way)
         at = std::min(at, promise_from_ns_);
+    if (may_lead()) at = std::min(at, lead_from_ns_);
     for (const auto &[tag, asked] : asked_)
         if (!asked.under_way) at = std::min(at, asked.again_at_ns);
     return at;
@@ -309,10 +311,12 @@ void Machine::entered(const Asked &asked, const StoreAnswer &answer) {
 
 void Machine::written(const Asked &asked, const StoreAnswer &answer) {
     if (answer.error.status == MUSTER_E_STALE) return lose_lease();
-    if (record_written(answer, 0, asked.ops))
+    if (record_written(answer, 0, asked.ops)) {
         have_ = static_cast<Want>(asked.detail);
-    else if (asked.ops.size() > 1 && (answer.result->entries[1].flags & MUSTER_STORE_FAILED) != 0)
-        stop_leading();
+    } else {
+        if (leader_) leader_->stay();
+        if (asked.ops.size() > 1 && (answer.result->entries[1].flags & MUSTER_STORE_FAILED) != 0) stop_leading();
+    }
     sync();
 }
 
@@ -346,8 +350,8 @@ void Machine::led(const Asked &asked, const StoreAnswer &answer) {
         return; // another was faster
     if (leader_ || !takes_part()) return;
     const Hosting hosting{hosted(), settings_.keep_alive_ns};
-    leader_ = std::make_unique<Leader>(static_cast<LeaderHost &>(*this), settings_.config, hosting, settings_.most_ops,
-                                       settings_.queues, leader_version_, now_ns_);
+    leader_ = std::make_unique<Leader>(static_cast<LeaderHost &>(*this), settings_.id, settings_.config, hosting,
+                                       settings_.most_ops, settings_.queues, leader_version_, now_ns_);
     leader_->begin(answer.result->revision, round_, round_version_, note_, note_version_, closed_.has_value(),
                    leader_gone_);
 }

@@ -108,6 +108,9 @@ class Machine final : private LeaderHost {
         bool under_way = true;
     };
 
+    static constexpr uint32_t first_to_lead = 4;             // ranks
+    static constexpr int64_t next_to_lead_ns = 20 * 1000000; // for twice as many, and so on
+
     // ---- asking
     uint64_t ask(What what, AskOps ops, uint64_t detail = 0);
     uint64_t ask_lease(What what, int64_t ttl_ns, bool manual, uint64_t detail = 0);
@@ -131,6 +134,7 @@ class Machine final : private LeaderHost {
     void see_entries(const AskOps &ops, const StoreAnswer &answer);
     void look_around(); // after all that one answer shows was seen
     void see_round();
+    void see_loss_of_leader();
     void see_note();
     void see_closed();
     void see_place();
@@ -150,6 +154,8 @@ class Machine final : private LeaderHost {
     void lose_store(const Error &why);
     void end_calls(const Error &why);
     bool takes_part() const noexcept;
+    int64_t turn_ns() const noexcept;
+    bool may_lead() const noexcept;
     void consider_leading();
     void stop_leading();
     void settle_leader();
@@ -210,6 +216,9 @@ class Machine final : private LeaderHost {
     std::map<std::string, uint64_t, std::less<>> seen_; // keys, and the revision of what was seen of them last
     uint64_t leader_version_ = 0;
     Note::How leader_gone_ = Note::How::dead; // how the last one went
+    uint64_t lost_term_ = 0;                  // of the last one whose lease was over
+    int64_t lead_from_ns_ = INT64_MIN;
+    bool leader_told_ = false; // that the one who made this round is lost
     std::string leader_id_, round_bytes_;
     uint64_t round_version_ = 0, note_version_ = 0;
     std::optional<RoundRecord> round_;

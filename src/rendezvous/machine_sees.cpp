@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 
 namespace muster {
@@ -19,6 +20,10 @@ void Machine::see(std::string_view key, bool present, uint64_t version, uint64_t
     if (revision < found->second) return;
     found->second = revision;
     if (key == keys::leader) {
+        if (!present && leader_version_ != 0) {
+            lead_from_ns_ = now_ns_ + turn_ns();
+            if (flags != 0) lost_term_ = leader_version_;
+        }
         leader_version_ = present ? version : 0;
         if (present && value != settings_.id) leader_gone_ = Note::How::dead;
         if (!present && flags != 0) leader_gone_ = Note::how(flags);
@@ -91,6 +96,7 @@ void Machine::look_around() {
     see_place();
     see_closed();
     see_round();
+    see_loss_of_leader();
     see_note();
     see_verdict();
     consider_leading();
@@ -110,6 +116,7 @@ void Machine::see_place() {
         old_rank_ = place_.rank;
         gone_told_ = 0;
         left_told_ = dead_told_ = waiting_told_ = 0;
+        leader_told_ = false;
         actions_.push_back({.kind = Action::begin, .tag = position_call_, .place = place_});
         position_call_ = 0;
         return tell(MUSTER_RENDEZVOUS_COMPLETE, place_.rank, place_.world, {});
@@ -143,6 +150,15 @@ void Machine::see_round() {
     end_exit(why);
 }
 
+// Everybody sees that its lease is over: that need not wait for the next leader, who has to find out what there is.
+void Machine::see_loss_of_leader() {
+    if (phase_ != Phase::in || leader_told_ || lost_term_ != place_.attempt.term) return;
+    if (place_.leader >= place_.world || place_.leader == place_.rank) return;
+    leader_told_ = true;
+    dead_told_++;
+    tell(MUSTER_RENDEZVOUS_DEAD, place_.leader, 1, Note::text_of(leader_gone_));
+}
+
 void Machine::see_note() {
     if (!note_) return;
     if (phase_ == Phase::seeking) {
@@ -158,6 +174,7 @@ void Machine::see_note() {
     };
     for (; gone_told_ < note_->gone.size(); gone_told_++) {
         const Note::Gone &one = note_->gone[gone_told_];
+        if (leader_told_ && one.rank == place_.leader) continue;
         (one.how == Note::How::left ? left_told_ : dead_told_)++;
         lost(one.how, one.rank, 1);
     }
@@ -205,7 +222,7 @@ void Machine::sync() {
         AskOps ops{set_record(MemberRecord::left)};
         if (leader_) {
             ops.push_back(AskOp{MUSTER_STORE_DELETE, keys::leader}.if_version(leader_->term()));
-            ops.push_back({MUSTER_STORE_SET, keys::note, leader_->last_note(settings_.id).write()});
+            ops.push_back({MUSTER_STORE_SET, keys::note, leader_->last_note().write()});
         }
         if (leaving_.round != 0 && (!leaving_.promised || leaving_.promised_to == home_))
             ops.push_back(
@@ -240,9 +257,9 @@ void Machine::sync() {
     if (hosted()) ops.push_back({MUSTER_STORE_READ, keys::promise});
     // Goes with the lease: so this member learns when it is taken for dead.
     if (!place_written_)
-        ops.push_back(
-            AskOp{MUSTER_STORE_SET, keys::place(settings_.id), RoundPlace{ticket_, {}, 0, 0, {}, false}.write()}
-                .on_lease(lease_));
+        ops.push_back(AskOp{MUSTER_STORE_SET, keys::place(settings_.id),
+                            RoundPlace{ticket_, {}, 0, 0, {}, false, UINT32_MAX}.write()}
+                          .on_lease(lease_));
     ask(What::enter, std::move(ops), ticket_);
 }
 
@@ -333,10 +350,21 @@ bool Machine::takes_part() const noexcept {
     return lease_ != 0 && have_ != Want::nothing && have_ != Want::left && want_ != Want::left;
 }
 
+// Of thousands that see the leader go, the first few ranks try at once; the others in turn, should all of these be
+// gone.
+int64_t Machine::turn_ns() const noexcept {
+    const uint32_t rank = phase_ == Phase::in ? place_.rank : old_rank_;
+    return rank < first_to_lead ? 0 : next_to_lead_ns * (std::bit_width(rank / first_to_lead));
+}
+
+bool Machine::may_lead() const noexcept {
+    if (leader_ || !takes_part() || under_way(What::lead)) return false;
+    if (leader_version_ != 0 && leader_id_ != settings_.id) return false;
+    return under_way(What::watch_everybody); // or what was seen may be old
+}
+
 void Machine::consider_leading() {
-    if (leader_ || !takes_part() || under_way(What::lead)) return;
-    if (leader_version_ != 0 && leader_id_ != settings_.id) return;
-    if (!under_way(What::watch_everybody)) return; // what was seen may be old
+    if (!may_lead() || now_ns_ < lead_from_ns_) return;
     ask(What::lead, {AskOp{MUSTER_STORE_SET, keys::leader, settings_.id}.if_absent().on_lease(lease_),
                      {MUSTER_STORE_READ, keys::round},
                      {MUSTER_STORE_READ, keys::note},

@@ -117,7 +117,7 @@ std::string RoundPlace::write() const {
     muster::write(to, attempt);
     to.number(rank).number(world);
     muster::write(to, digest);
-    return to.number(static_cast<uint8_t>(whole)).take();
+    return to.number(static_cast<uint8_t>(whole)).number(leader).take();
 }
 std::optional<RoundPlace> RoundPlace::read(std::string_view bytes) {
     ByteReader from(bytes, version);
@@ -128,6 +128,7 @@ std::optional<RoundPlace> RoundPlace::read(std::string_view bytes) {
     place.world = from.number<uint32_t>();
     place.digest = read_digest(from);
     place.whole = from.number<uint8_t>() != 0;
+    place.leader = from.number<uint32_t>();
     from.require(place.world <= world_max && (place.attempt.number == 0 || place.rank < place.world));
     return from.ended() ? std::optional(place) : std::nullopt;
 }

@@ -74,7 +74,8 @@ struct RoundPlace {
     RoundAttempt attempt; // number 0: none so far
     uint32_t rank = 0, world = 0;
     Digest digest = {};
-    bool whole = false; // the round was made in the very transaction that wrote this
+    bool whole = false;           // the round was made in the very transaction that wrote this
+    uint32_t leader = UINT32_MAX; // rank of who made the round; UINT32_MAX: it is not in it
     std::string write() const;
     static std::optional<RoundPlace> read(std::string_view bytes);
     RoundRecord round() const { return {attempt, world, digest, false, {}, {}, false}; }

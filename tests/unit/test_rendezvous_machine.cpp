@@ -199,7 +199,9 @@ class Simulation {
                 node.in = false;
                 break;
             case Action::tell:
-                if (action.event.kind == MUSTER_RENDEZVOUS_DEAD) node.told_dead.insert(action.event.rank);
+                if (action.event.kind == MUSTER_RENDEZVOUS_DEAD && !node.told_dead.insert(action.event.rank).second &&
+                    action.event.rank != UINT32_MAX)
+                    wrong("the death of rank " + std::to_string(action.event.rank) + " is told twice");
                 if (action.event.kind == MUSTER_RENDEZVOUS_LEFT) node.told_left.insert(action.event.rank);
                 break;
             default: // of stores that are lost: test_rendezvous_hosted.cpp
@@ -705,7 +707,7 @@ void test_records_of_others_are_read_with_care(void **) {
         RunConfig{1, 2, -1}.write(),
         MemberRecord{MemberRecord::seeking, 1, 2, 3, 4, 5, "address", "key", "host:1", 3}.write(),
         RoundRecord{{1, 2, 3}, 4, {}, true, "author", "reason", false}.write(),
-        RoundPlace{1, {2, 3, 4}, 1, 2, {}, true}.write(),
+        RoundPlace{1, {2, 3, 4}, 1, 2, {}, true, 0}.write(),
         Note{1, 2, 3, 4, 5, 6, 7, 8, {{1, Note::How::broken}, {2, Note::How::left}}, true, 9}.write(),
         ClosedRecord{"author", "reason"}.write(),
     };
