@@ -2,9 +2,10 @@
 """What is measured: groups of cases, each with Muster's program and those of its peers."""
 
 import collections
-import importlib.util
+import functools
 import os
 import shutil
+import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -197,14 +198,24 @@ def mpi():
                        [("Open MPI vader", MPI + command("mpi", "latency", mode="idle"))])
 
 
+@functools.lru_cache(None)
+def python_with_torch():
+    """Debian's package is for Debian's python3, which need not be the first on the path. None: there is none."""
+    for python in ("/usr/bin/python3", sys.executable):
+        look = [python, "-c", "import importlib.util as i, sys; sys.exit(i.find_spec('torch') is None)"]
+        if os.path.exists(python) and subprocess.run(look, check=False).returncode == 0:
+            return python
+    return None
+
+
 def store():
     def load(what, **more):
         return ["store", "--what", what] + [word for key, value in more.items() for word in (f"--{key}", str(value))]
 
     def peers(op, clients, **more):
         yield "epoll echo", load("sync", over="echo", clients=clients, **more)
-        if importlib.util.find_spec("torch"):
-            yield "torch TCPStore", [sys.executable, os.path.join(HERE, "torch_store.py"), "--op", op, "--clients",
+        if python_with_torch():
+            yield "torch TCPStore", [python_with_torch(), os.path.join(HERE, "torch_store.py"), "--op", op, "--clients",
                                      str(clients)] + [w for k, v in more.items() for w in (f"--{k}", str(v))]
 
     for clients in (1, 64):
@@ -234,11 +245,11 @@ def rendezvous():
         return ["rendezvous", "--what", what, "--nodes", str(count), "--processes", "2", "--rounds", str(rounds)]
 
     def peers(what, count):
-        if shutil.which("etcd"):
+        if what == "last" and shutil.which("etcd"): # a death is noticed there when the lease ends, after seconds
             yield "over etcd", [os.path.join(HERE, "../conformance/with-etcd")] + nodes(what, count, 1) + \
                 ["--url", "etcd://%/"]
-        if what == "last" and importlib.util.find_spec("torch"):
-            yield "torch dynamic", [sys.executable, os.path.join(HERE, "torch_rendezvous.py"), "--nodes", str(count)]
+        if what == "last" and python_with_torch():
+            yield "torch dynamic", [python_with_torch(), os.path.join(HERE, "torch_rendezvous.py"), "--nodes", str(count)]
 
     for count in (2, 3, 64, 256, 1000, 4000, 10000):
         yield Case("rendezvous", f"{count} nodes, from the last join to all ranks", "time", "ms", "low", "ms",

@@ -48,7 +48,7 @@ missing = set()
 
 def there(line):
     """Peers whose package is not installed were not built."""
-    if line[0] == sys.executable:
+    if line[0] == cases.python_with_torch():
         return True
     for word in line:
         if word in PROGRAMS:
@@ -89,7 +89,7 @@ def verdict(target, value, ratio):
 
 def print_row(row, targets):
     """`row` holds the first eight columns; a peer's own target wins over one for every peer."""
-    target = targets.get((row[0], row[1], row[2], row[5]), "")
+    target = targets.get((row[0], row[1], row[2], row[5])) or targets.get((row[0], row[1], row[2], "*"), "")
     word = ""
     if target:
         figures = [float(row[i]) if row[i] not in ("", "-") else None for i in (4, 7)]
