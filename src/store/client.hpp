@@ -37,7 +37,9 @@ class StoreClient final : public Object, private Pollable, private SocketTaker, 
     Status sleep(StoreOperation &operation, Signal &signal, uint32_t seen, Deadline &deadline) noexcept;
     Status keep(uint64_t lease) noexcept;
     void abandon(uint64_t lease) noexcept;
-    void wake_reader() noexcept; // who sleeps on the socket looks whether he still has to
+    void wake_reader() noexcept; // who sleeps on the socket looks whether he still has to, within deaf_ns
+
+    static constexpr int64_t deaf_ns = 20'000'000; // how long a thread that receives may hear of nothing else
 
   private:
     enum class State { apart, greeting, open, lost };
@@ -79,10 +81,11 @@ class StoreClient final : public Object, private Pollable, private SocketTaker, 
     void leave() noexcept; // the host has let go, or the context closes
 
     // --- client_receive.cpp: answers. The rx lock held ---
-    int receive_once(unsigned char *staging, size_t size) noexcept; // 1: bytes came, 0: none, -1: broken
+    int receive_once(unsigned char *staging, size_t size, int flags) noexcept; // 1: bytes came, 0: none, -1: broken
     bool take_record(const StoreHead &head, std::string_view body) override;
     bool take_answer(const StoreHead &head, std::string_view body);
     Status sleep_on_socket(Signal &signal, uint32_t seen, Deadline &deadline) noexcept;
+    Status sleep_on_bell(Signal &signal, uint32_t seen, Deadline &deadline, unsigned char *staging) noexcept;
     void leave_rx(bool host) noexcept;
     void begin_near() noexcept; // any thread; the loop looks whether it has to receive again
     void start_near() noexcept; // loop thread

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sched.h>
@@ -21,6 +22,12 @@ constexpr int most_reads = 4;                  // in a row: others have their tu
 bool is_final(Status why) noexcept {
     return why == MUSTER_E_AUTH || why == MUSTER_E_PROTOCOL || why == MUSTER_E_ADDRESS || why == MUSTER_E_ARG ||
            why == MUSTER_E_PERMISSION || why == MUSTER_E_CLOSED;
+}
+// For a moment, where it is not said that it is not to. A socket that cannot do it does not block.
+void let_receive_block(int fd) noexcept {
+    const timeval moment{0, StoreClient::deaf_ns / 1000};
+    if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &moment, sizeof moment) != 0) return;
+    if (const int flags = fcntl(fd, F_GETFL); flags >= 0) fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
 }
 bool is_refusal(const Error &why) noexcept {
     return why.os_errno == ECONNREFUSED || why.os_errno == ENOENT;
@@ -143,6 +150,7 @@ void StoreClient::take(ProvedSocket socket) noexcept {
         writer_.start(socket.agreed);
         put_hello(writer_.plain(), session_, was_open_);
         fd_ = std::move(socket.fd);
+        let_receive_block(fd_.get());
         interest_in_ = interest_out_ = true;
         state_ = State::greeting;
         if (!hub_.add(fd_.get(), EPOLLIN | EPOLLRDHUP | EPOLLOUT, *this)) {
@@ -244,7 +252,7 @@ void StoreClient::on_events(uint32_t epoll_events) noexcept {
     rx_.looked();
     int got = 0;
     for (int i = 0; i < most_reads && fd_ && !broken_.load(std::memory_order_seq_cst); i++) {
-        got = receive_once(hub_.staging(), Hub::staging_bytes);
+        got = receive_once(hub_.staging(), Hub::staging_bytes, MSG_DONTWAIT);
         if (got <= 0) break;
     }
     if (got > 0) {

@@ -16,8 +16,8 @@ constexpr size_t stack_bytes = 16 * 1024; // what a host's thread receives into
 } // namespace
 
 // 1: bytes came; 0: there are none; -1: the connection is no more.
-int StoreClient::receive_once(unsigned char *staging, size_t size) noexcept {
-    const ssize_t n = uncancelled::receive(fd_.get(), staging, size, MSG_DONTWAIT);
+int StoreClient::receive_once(unsigned char *staging, size_t size, int flags) noexcept {
+    const ssize_t n = uncancelled::receive(fd_.get(), staging, size, flags);
     drained_ = n < static_cast<ssize_t>(size);
     if (n < 0 && errno == EINTR) return 1;
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return 0;
@@ -125,6 +125,26 @@ Status StoreClient::sleep(StoreOperation &operation, Signal &signal, uint32_t se
 }
 
 Status StoreClient::sleep_on_socket(Signal &signal, uint32_t seen, Deadline &deadline) noexcept {
+    {
+        const std::lock_guard hold(lock_);
+        if (state_ != State::open) return MUSTER_AGAIN;
+        if (interest_in_) set_interest(false, interest_out_);
+    }
+    visits_.store(visits_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    unsigned char staging[stack_bytes];
+    // An answer is mostly on its way: one system call, in which nothing but the connection is heard of for a moment.
+    for (int got = 1; got > 0 && signal.seen() == seen && !broken_.load(std::memory_order_seq_cst);) {
+        const int64_t left = deadline.left();
+        if (left >= 0 && left < deaf_ns) break;
+        got = receive_once(staging, sizeof staging, 0);
+        if (got < 0) return MUSTER_OK;
+    }
+    if (signal.seen() != seen || broken_.load(std::memory_order_seq_cst)) return MUSTER_OK;
+    return sleep_on_bell(signal, seen, deadline, staging);
+}
+
+// Until something comes, or what wake_reader() tells of.
+Status StoreClient::sleep_on_bell(Signal &signal, uint32_t seen, Deadline &deadline, unsigned char *staging) noexcept {
     if (bell_.event < 0) {
         auto bell = hub_.take_bell();
         epoll_event wanted{};
@@ -137,17 +157,10 @@ Status StoreClient::sleep_on_socket(Signal &signal, uint32_t seen, Deadline &dea
         bell_ = *bell;
         hung_up_ = drained_ = false;
     }
-    {
-        const std::lock_guard hold(lock_);
-        if (state_ != State::open) return MUSTER_AGAIN;
-        if (interest_in_) set_interest(false, interest_out_);
-    }
-    visits_.store(visits_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    unsigned char staging[stack_bytes];
     bool look = !drained_ || hung_up_; // else what comes raises an edge
     for (;;) {
         for (int got = 1; look && got > 0 && signal.seen() == seen; look = !drained_ || hung_up_) {
-            got = receive_once(staging, sizeof staging);
+            got = receive_once(staging, stack_bytes, MSG_DONTWAIT);
             if (got < 0) return MUSTER_OK;
         }
         if (signal.seen() != seen) return MUSTER_OK;
