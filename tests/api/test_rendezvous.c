@@ -10,11 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <arpa/inet.h>
 #include <cmocka.h>
 #include <muster/rendezvous.h>
 #include <muster/store_server.h>
+#include <netinet/in.h>
 #include <pthread.h>
+#include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 static const int64_t ms = 1000000, second = 1000000000;
 
@@ -387,6 +391,50 @@ static void test_a_closed_run_says_why_and_opens_only_when_asked_to(void **state
     tear_down(&f);
 }
 
+/* Where a member serves the store the next round needs promises of those of the last one: not of those who are waited
+ * for no longer, because somebody has opened the run anew. */
+static void test_a_run_opens_anew_where_a_member_serves_the_store(void **state) {
+    (void)state;
+    if (!over_tcp) return;
+    fixture f = set_up(0);
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t size = sizeof address;
+    const int probe = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(probe, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(getsockname(probe, (struct sockaddr *)&address, &size), 0);
+    close(probe);
+    char url[64], serves[80];
+    snprintf(url, sizeof url, "tcp://127.0.0.1:%u", ntohs(address.sin_port));
+    snprintf(serves, sizeof serves, "%s?host=yes", url);
+    muster_store *host;
+    muster_error error;
+    if (muster_store_open(f.context, serves, strlen(serves), NULL, 10 * second, &host, &error) != MUSTER_OK)
+        fail_msg("%s", error.message);
+    muster_rendezvous_config run = run_of(&f, 2, 3);
+    run.store = NULL;
+    run.url = url;
+    run.url_bytes = strlen(url);
+    run.min = 3;
+    muster_rendezvous *who[3] = {member(&f, &run, "a"), member(&f, &run, "b"), member(&f, &run, "c")}, *d;
+    muster_round *rounds[3];
+    join_all(&f, who, rounds, 3);
+    assert_int_equal(muster_rendezvous_close(who[0], NULL, 0, 10 * second, &error), MUSTER_OK);
+    release_all(who, rounds, 3); /* without a leave */
+    run.min = 2;
+    run.flags = MUSTER_RENDEZVOUS_REOPEN;
+    muster_status status;
+    const int64_t begin = now();
+    do status = muster_rendezvous_open(f.context, &run, 10 * second, &d, &error);
+    while (status == MUSTER_E_BUSY && now() - begin < 20 * second); /* until the store has heard that they are gone */
+    if (status != MUSTER_OK) fail_msg("%s", error.message);
+    muster_rendezvous *next[2] = {d, member(&f, &run, "e")};
+    join_all(&f, next, rounds, 2);
+    assert_int_equal(info_of(rounds[0]).number, 2);
+    release_all(next, rounds, 2);
+    muster_store_release(host);
+    tear_down(&f);
+}
+
 static void test_a_run_has_one_set_of_parameters(void **state) {
     (void)state;
     fixture f = set_up(0);
@@ -675,6 +723,7 @@ int main(int count, char **arguments) {
         cmocka_unit_test(test_an_abort_ends_the_round_for_all),
         cmocka_unit_test(test_an_abort_does_not_wait_for_who_hangs),
         cmocka_unit_test(test_a_closed_run_says_why_and_opens_only_when_asked_to),
+        cmocka_unit_test(test_a_run_opens_anew_where_a_member_serves_the_store),
         cmocka_unit_test(test_a_run_has_one_set_of_parameters),
         cmocka_unit_test(test_a_join_in_vain_says_what_is_missing_and_takes_nobody_along),
         cmocka_unit_test(test_the_exit_is_reached_together_but_not_by_the_dead),
