@@ -23,6 +23,8 @@ static void write_file(const char *name, const char *text) {
     close(file);
 }
 
+static char self[300];
+
 // Before there are threads.
 static void make_disk(void) {
     char map[64];
@@ -330,10 +332,6 @@ static void test_wall_clocks_that_jump(void **state) {
     (void)state;
     const char *const jumping = getenv("MUSTER_JUMPING_CLOCK");
     if (jumping == NULL) skip();
-    char self[300];
-    const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    assert_true(length > 0);
-    self[length] = '\0';
     setenv("LD_PRELOAD", jumping, 1);
     program server = start_server("--listen", "tcp://127.0.0.1:0", NULL);
     await_ready(&server);
@@ -346,6 +344,7 @@ static void test_wall_clocks_that_jump(void **state) {
 }
 
 int main(int argc, char **argv) {
+    if (readlink("/proc/self/exe", self, sizeof self - 1) <= 0) return 2; // in another mount namespace it may differ
     if (argc == 3 && strcmp(argv[1], "clock") == 0) return live_by_a_wrong_clock(argv[2]);
     if (argc == 2) cmocka_set_test_filter(argv[1]);
     if (!make_folder()) return 2;
