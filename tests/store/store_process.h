@@ -44,9 +44,15 @@ typedef struct program {
     char line[400], url[300];
 } program;
 
-static inline program start_program(const char *const *argv) {
+// It does not outlive this test, however that ends.
+static inline program start_program(const char *const *arguments) {
     int pipes[2];
-    assert_non_null(argv[0]);
+    assert_non_null(arguments[0]);
+    const char *argv[32] = {"setpriv", "--pdeathsig", "KILL"};
+    for (size_t i = 0, at = 3; arguments[i] != NULL; i++) {
+        assert_in_range(at, 0, sizeof argv / sizeof *argv - 2);
+        argv[at++] = arguments[i];
+    }
     assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
     const muster_process_fd fds[] = {{pipes[1], 1}, {pipes[1], 2}};
     muster_process_config config = {.struct_size = sizeof config, .argv = argv, .fds = fds, .fd_count = 2};
