@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <dirent.h>
 #include <fcntl.h>
@@ -22,7 +23,8 @@ namespace {
 constexpr size_t head_bytes = 20;         // length (4), checksum of what follows (8), bytes known to be durable (8)
 constexpr size_t record_max = 32 << 20;   // longer ones are none
 constexpr uint64_t room_ahead = 40 << 20; // taken in advance; more than one record needs
-constexpr uint64_t least_room = 64 << 10; // that a disk which is nearly full is asked for
+constexpr std::chrono::seconds longest_wait{2}; // for the writer, where that is behind or begins a log
+constexpr uint64_t least_room = 64 << 10;       // that a disk which is nearly full is asked for
 constexpr size_t file_buffer_bytes = 1 << 20;
 constexpr char end_of_snapshot[] = "end";
 
@@ -235,18 +237,26 @@ uint64_t StoreJournal::append(std::string_view record) {
 }
 
 bool StoreJournal::has_room(size_t bytes) noexcept {
-    const uint64_t room = room_until_.load(std::memory_order_acquire);
-    if (appended_ + bytes + head_bytes <= room) return true;
-    {
-        const std::lock_guard hold(lock_);
-        look_for_room_ = true;
-    }
+    const auto there = [&] { return appended_ + bytes + head_bytes <= room_until_.load(std::memory_order_acquire); };
+    if (there()) return true;
+    std::unique_lock hold(lock_);
+    look_for_room_ = true;
     wake_.notify_one();
-    return false;
+    if (no_room_.load(std::memory_order_relaxed) != 0)
+        return false; // known to be full; the next one may find otherwise
+    const uint64_t looks = looks_;
+    looked_.wait_for(hold, longest_wait, [&] {
+        return there() || failed() != 0 || no_room_.load(std::memory_order_relaxed) != 0 ||
+               (looks_ != looks && looked_at_ == appended_); // nothing is left to be written: there will be no more
+    });
+    too_slow_ = looked_at_ != appended_;
+    return there();
 }
 
 Error StoreJournal::why_no_room() const noexcept {
     const int why = no_room_.load(std::memory_order_relaxed);
+    if (why == 0 && too_slow_)
+        return Error::make(MUSTER_E_LIMIT, "data folder %s: the disk does not keep up", folder_.c_str());
     return Error::from_errno(why != 0 ? why : ENOSPC, MUSTER_E_LIMIT, "data folder %s", folder_.c_str());
 }
 
@@ -313,6 +323,12 @@ void StoreJournal::write_all() noexcept {
                 room_until_.store(0, std::memory_order_release);
         }
         make_room();
+        {
+            const std::lock_guard hold(lock_);
+            looks_++;
+            looked_at_ = written_;
+        }
+        looked_.notify_one();
         if (progress_) progress_();
         if (stop) return;
     }

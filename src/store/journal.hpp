@@ -39,7 +39,7 @@ class StoreJournal {
     uint64_t append(std::string_view record);
     uint64_t appended() const noexcept { return appended_; }
     uint64_t durable() const noexcept { return durable_.load(std::memory_order_acquire); } // pairs with the writer's
-    // Is there room on the disk for so much? If not, it is looked for.
+    // Is there room on the disk for so much? If not, it is looked for; where the writer is behind that is waited for.
     bool has_room(size_t bytes) noexcept;
     Error why_no_room() const noexcept;
     int failed() const noexcept {
@@ -74,10 +74,12 @@ class StoreJournal {
     uint64_t generation_ = 0, oldest_ = 0; // of the log that is written, and of the oldest file
     uint64_t appended_ = 0;
     uint64_t log_begin_ = 0, log_offset_ = 0; // where this log begins, and the bytes that were in it
+    bool too_slow_ = false;                   // the last one who waited for room
     Progress progress_;
 
     std::mutex lock_; // guards the next group
-    std::condition_variable wake_;
+    std::condition_variable wake_, looked_;
+    uint64_t looks_ = 0, looked_at_ = 0; // how often the writer has looked for room, and the position it last did it at
     std::string gathered_, gathered_next_; // the latter for the next log
     bool stop_ = false, look_for_room_ = false;
     Fd next_log_; // to go on with, behind what has gathered

@@ -39,6 +39,7 @@ def main():
     parser.add_argument("--idle", type=int, default=0)
     parser.add_argument("--scale", type=int, default=100)
     options = parser.parse_args()
+    options.idle = options.idle * min(options.scale, 100) // 100  # its server takes seconds for thousands
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     with socket.socket() as probe:

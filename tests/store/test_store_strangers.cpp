@@ -437,7 +437,7 @@ void test_leases_are_bounded(void **) {
 
 // ---- who does not take its answers ----------------------------------------------------------------------------------
 
-constexpr size_t much = size_t{400} << 20;
+[[maybe_unused]] constexpr size_t much = size_t{400} << 20;
 
 void test_answers_that_are_not_taken(void **) {
     World world;
