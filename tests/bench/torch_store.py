@@ -69,7 +69,7 @@ def main():
         go.wait()
         count, times = 0, []
         clock = time.perf_counter
-        while not stop.value:
+        while count == 0 or not stop.value:
             begun = clock()
             ask()
             times.append(clock() - begun)
