@@ -85,14 +85,19 @@ def main():
         process.start()
         return process
 
-    server = start(serve)
+    def end(status):  # a child left behind would keep the pipe that the figures are read from open
+        for process in multiprocessing.active_children():
+            process.kill()
+            process.join()
+        os._exit(status)
+
+    start(serve)
     ready.acquire()
     if options.what == "connect":
         begun = time.perf_counter()
         kept = [store(port, False) for _ in range(options.clients)]
         print(f"ms\t{(time.perf_counter() - begun) * 1e3:.1f}", flush=True)
-        os.kill(server.pid, signal.SIGKILL)
-        os._exit(len(kept) == 0)
+        end(len(kept) == 0)
     if options.idle:
         start(idle)
         ready.acquire()
@@ -109,8 +114,7 @@ def main():
         worker.join()
     print(f"rate\t{done.value / seconds:.0f}\np50_us\t{statistics.median(times) * 1e6:.2f}\n"
           f"p99_us\t{times[int(len(times) * 0.99)] * 1e6:.2f}", flush=True)
-    os.kill(server.pid, signal.SIGKILL)
-    os._exit(0)
+    end(0)
 
 
 main()
