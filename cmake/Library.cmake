@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # libmuster.so, and muster_core: the same objects as an archive for tests that look inside.
 
-set(muster_rooms base context queue process epoch atomic stream transport plugin serve broker store rendezvous agent)
+set(muster_rooms base context queue process epoch atomic stream transport plugin serve broker store rendezvous agent cluster)
 set(muster_sources)
 foreach(room IN LISTS muster_rooms)
     file(GLOB found CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${room}/*.cpp")

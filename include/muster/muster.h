@@ -7,7 +7,9 @@
 #include <muster/agent.h>
 #include <muster/base.h>
 #include <muster/broker.h>
+#include <muster/cluster.h>
 #include <muster/context.h>
+#include <muster/manager.h>
 #include <muster/process.h>
 #include <muster/queue.h>
 #include <muster/rendezvous.h>

@@ -41,8 +41,10 @@ enum muster_completion_kind {
     MUSTER_REQUEST_CANCEL = 35, /**< The request named by request is no longer wanted; answering it is harmless. */
     MUSTER_REQUEST_STORE = 36,  /**< Host-served store: muster_store_request_read() tells what is wanted; answer by
                                      request id. */
-    MUSTER_REQUEST_RENDEZVOUS =
-        37 /**< Host-served rendezvous: muster_rendezvous_request_read() tells what is wanted. */
+    MUSTER_REQUEST_RENDEZVOUS = 37, /**< Host-served rendezvous: muster_rendezvous_request_read() tells what is
+                                         wanted. */
+    MUSTER_REQUEST_MANAGER = 38 /**< Cluster manager of the host's: muster_manager_request_read() tells what is wanted;
+                                     answer by request id. */
 };
 
 /** One entry taken off a queue; 64 bytes. */

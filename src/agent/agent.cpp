@@ -2,8 +2,8 @@
 // What any thread may do with an agent; work.cpp has what its own thread does.
 #include "agent/agent.hpp"
 
-#include "agent/agents.hpp"
 #include "base/thread.hpp"
+#include "context/running.hpp"
 #include "rendezvous/member.hpp"
 
 #include <csignal>
@@ -45,11 +45,11 @@ Result<Ref<Agent>> Agent::start(Context &context, AgentPlan plan, Queue &queue, 
     agent->group_.emplace(context, *agent->inbox_, agent->plan_, *agent->files_, *agent->output_, std::move(*id));
     if (auto ready = agent->group_->prepare(); !ready) return ready.error();
     agent->show(MUSTER_AGENT_STARTING);
-    if (!Agents::of(context).add(*agent)) return Error::make(MUSTER_E_CLOSED, "the context is closed");
+    if (!Running<Agent>::of(context).add(*agent)) return Error::make(MUSTER_E_CLOSED, "the context is closed");
     agent->retain(); // the thread's
     if (const int why = start_thread(&body, agent.get())) {
         agent->release();
-        Agents::of(context).remove(*agent);
+        Running<Agent>::of(context).remove(*agent);
         return Error::from_errno(why, MUSTER_E_NOMEM, "a thread for the agent");
     }
     return agent;

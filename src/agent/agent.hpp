@@ -22,6 +22,7 @@ class Agent final : public Object, public Listed<Agent> {
     Error wait(Deadline &deadline) noexcept; // its end, or MUSTER_AGAIN, MUSTER_TIMEOUT
     Status signal(int number) noexcept;
     Status stop(int number, int64_t grace_ns, Status why) noexcept; // why: how it ends then
+    void context_closes() noexcept { stop(0, -1, MUSTER_E_CLOSED); }
     Status flush(Deadline &deadline) noexcept { return output_->flush(deadline); }
 
     void state(muster_agent_state &out) noexcept;

@@ -60,6 +60,14 @@ Guard::~Guard() {
     if (socket_) write_line("= done\n");
 }
 
+void Guard::finish(int64_t patience_ns) noexcept {
+    if (!socket_) return;
+    write_line("= done\n");
+    socket_.reset();
+    Deadline deadline(patience_ns);
+    process_->wait(deadline, nullptr);
+}
+
 void Guard::watch(const std::vector<pid_t> &leaders) noexcept {
     if (!socket_) return;
     try {

@@ -20,6 +20,7 @@ class Guard {
 
     void watch(const std::vector<pid_t> &leaders) noexcept; // process groups, in place of those named before
     explicit operator bool() const noexcept { return static_cast<bool>(socket_); }
+    void finish(int64_t patience_ns) noexcept; // there is nothing to guard: waits until it is gone
     Status tell_end(Queue &queue, uint64_t tag) noexcept { return process_->watch(queue, tag); }
 
   private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The agent's own thread.
-#include "agent/agents.hpp"
+#include "agent/agent.hpp"
+#include "context/running.hpp"
 
 #include <algorithm>
 #include <csignal>
@@ -217,7 +218,7 @@ void Agent::end(const Error &outcome) noexcept {
     entry.error = outcome;
     queue_->complete(std::move(entry));
     context_->notify(ended_);
-    Agents::of(*context_).remove(*this);
+    Running<Agent>::of(*context_).remove(*this);
 }
 
 } // namespace muster

@@ -122,7 +122,7 @@ class Queue final : public Object {
     Status set_wake(muster_wake_fn wake, void *user);
     void close() noexcept;
     void host_release() noexcept;                  // the host's reference
-    void set_server(QueueServer &server) noexcept; // a part of the context, and always one of the same three
+    void set_server(QueueServer &server) noexcept; // a part of the context, and always one of the same four
     void stats(muster_queue_stats &out) noexcept;
 
   private:
@@ -132,7 +132,7 @@ class Queue final : public Object {
     void last_reference_gone() noexcept override;
     Ref<Context> context_;
     std::unique_ptr<State> state_;
-    std::atomic<QueueServer *> servers_[3] = {}; // release, acquire: the server behind it
+    std::atomic<QueueServer *> servers_[4] = {}; // release, acquire: the server behind it
 };
 
 inline Queue *unwrap(muster_queue *handle) noexcept {

@@ -18,7 +18,7 @@ HOUSE = [
     "am message socket poller",
     "store store_serve store_server",
     "rendezvous rendezvous_serve agent",
-    "cluster",
+    "cluster manager",
     "group memory",
 ]
 FLOOR = {room: floor for floor, row in enumerate(HOUSE) for room in row.split()}

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: MIT */
+/** @file
+ * The cluster: a master, the workers it has launched, and streams between any two of them.
+ *
+ * A master opens a cluster and adds workers; a *manager* starts them: `local` on this host, or one that the host
+ * program has written, see manager.h. Each worker gets a *ticket* from whoever starts it, over a descriptor and never
+ * on a command line; with that it makes a context (muster_worker_context()) and comes in (muster_worker_start()), which
+ * returns when it knows its number. Members are numbered: the master is 0, workers count from 1, and no number is used
+ * twice. Master and workers hold the same kind of handle.
+ *
+ * Each worker has one link to the master, the library's own: by it members are told of each other, interrupted and
+ * removed, also those that compute. By default the worker dials the master; where only the other direction is open, the
+ * master dials the worker (::MUSTER_LAUNCH_MASTER_DIALS). Bytes of the host's travel on streams of their own, which any
+ * two members open when they want them: muster_cluster_dial() on one side, ::MUSTER_CLUSTER_STREAM on the other. Where
+ * the one cannot reach the other, the other dials, without anybody noticing. No stream is made before it is wanted.
+ *
+ * What happens comes as events, in order: muster_cluster_next_event(). */
+#ifndef MUSTER_CLUSTER_H
+#define MUSTER_CLUSTER_H
+
+#include <muster/process.h>
+#include <muster/transport.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Opaque; one member's view of a cluster, made by muster_cluster_open() or muster_worker_start(). */
+typedef struct muster_cluster muster_cluster;
+
+/** Numbers of members that mean something. */
+enum muster_cluster_member_id {
+    MUSTER_CLUSTER_MASTER = 0 /**< Whoever has opened the cluster. */
+};
+
+/** Between whom streams may be opened. */
+enum muster_cluster_topology {
+    MUSTER_CLUSTER_ALL_TO_ALL = 0,    /**< Any two members. */
+    MUSTER_CLUSTER_MASTER_WORKER = 1, /**< The master and each worker. */
+    MUSTER_CLUSTER_TREE = 2,          /**< Each member and its parent: that of n is (n - 1) / 2. */
+    MUSTER_CLUSTER_CUSTOM = 3         /**< The master and each worker, and workers one of which names the other's
+                                           muster_launch::ident in its muster_launch::connect_idents. */
+};
+
+/** How to open a cluster; all zero means the defaults named here. */
+typedef struct muster_cluster_config {
+    uint32_t struct_size;     /**< sizeof(muster_cluster_config) of the caller. */
+    uint32_t flags;           /**< Zero. */
+    uint32_t topology;        /**< A ::muster_cluster_topology value. */
+    uint32_t reserved;        /**< Zero. */
+    const char *listen;       /**< Address at which the master listens for its workers. NULL: `tcp://127.0.0.1:0`. */
+    uint64_t listen_bytes;    /**< Its length. */
+    int64_t join_timeout_ns;  /**< Time from the launch of a worker until it has joined; 0: 60 s. */
+    int64_t leave_timeout_ns; /**< Time that a worker gets to leave before it is killed; 0: 10 s. */
+    muster_queue *queue;      /**< Where ::MUSTER_EVENT_READY tells that muster_cluster_next_event() has something.
+                                   NULL: nowhere. */
+    uint64_t tag;             /**< Returned in muster_completion::tag. */
+    uint64_t reserved1[4];    /**< Zero. */
+} muster_cluster_config;
+
+/** Flags of muster_launch::flags. */
+enum muster_launch_flag {
+    MUSTER_LAUNCH_MASTER_DIALS = 1, /**< Workers do not dial the master: it dials them. */
+    MUSTER_LAUNCH_NO_LISTEN = 2     /**< Workers do not listen: they dial whoever wants a stream. Two of them cannot
+                                         have one between them. */
+};
+
+/** What to launch; what is zero means the default named here. Strings are NUL-terminated, as execve() wants them. */
+typedef struct muster_launch {
+    uint32_t struct_size;       /**< sizeof(muster_launch) of the caller. */
+    uint32_t flags;             /**< ::muster_launch_flag values, or'ed. */
+    const char *manager;        /**< Who starts them: `local`, or the name of a manager of the host's. NULL: `local`. */
+    uint32_t count;             /**< Workers, 1 to 65536. */
+    uint32_t reserved;          /**< Zero. */
+    const char *const *argv;    /**< Program and arguments, NULL at the end. For a manager of the host's it may be
+                                     NULL. */
+    const char *const *envp;    /**< `NAME=value`, NULL at the end: added to this process's own environment. Or NULL. */
+    const char *directory;      /**< Working directory of the workers; NULL: this process's own. */
+    const char *listen;         /**< Where a worker listens, `{}` in it stands for its number. NULL:
+                                     `tcp://127.0.0.1:0`. */
+    const char *ident;          /**< ::MUSTER_CLUSTER_CUSTOM: their names; `{}` stands for the worker's number. NULL:
+                                     none. At most 255 bytes. */
+    const char *connect_idents; /**< ::MUSTER_CLUSTER_CUSTOM: names of others they may have streams with, separated by
+                                     commas. NULL: none. At most 4095 bytes. */
+    const char *options;        /**< For the manager, in its own words. NULL: none. At most 4095 bytes. */
+    uint64_t reserved1[4];      /**< Zero. */
+} muster_launch;
+
+/** Opens a cluster; the caller is its master.
+ * @param[in]  context      Context its streams belong to; the cluster keeps it alive. Its secret is that of the
+ * workers.
+ * @param[in]  config       How; copied. NULL means all defaults.
+ * @param[out] out_cluster  The cluster; the caller owns one reference.
+ * @param[out] error        Detail on failure, or NULL.
+ * @retval MUSTER_OK            Open.
+ * @retval MUSTER_E_ARG         A value is missing or out of range; the text names it.
+ * @retval MUSTER_E_ABI         The config has newer non-zero fields, or a plug-in's tables do not fit this library.
+ * @retval MUSTER_E_ADDRESS     The address cannot be understood; the text says where.
+ * @retval MUSTER_E_NOT_FOUND   No transport of that scheme, or no such host or folder.
+ * @retval MUSTER_E_PLUGIN      The plug-in for that scheme cannot be loaded.
+ * @retval MUSTER_E_EXISTS      The address is in use.
+ * @retval MUSTER_E_PERMISSION  The system refuses this user, or the socket's folder is open to others.
+ * @retval MUSTER_E_LIMIT       No descriptor left.
+ * @retval MUSTER_E_UNSUPPORTED The transport is served by a host that cannot listen.
+ * @retval MUSTER_E_NOMEM       No memory, or no thread.
+ * @retval MUSTER_E_SYSTEM      Another failure of the system.
+ * @retval MUSTER_E_CLOSED      The context or the queue is closed.
+ * @retval MUSTER_E_FORKED      The context belongs to the parent process.
+ * @threads{any} @blocks{as muster_transport_listen()} @since 0.1 */
+MUSTER_API muster_status muster_cluster_open(muster_context *context, const muster_cluster_config *config,
+                                             muster_cluster **out_cluster, muster_error *error);
+
+/** Adds workers; each has events of its own: ::MUSTER_CLUSTER_LAUNCHED, CONNECTED, JOINED, or FAILED in place of these.
+ * Their numbers follow each other.
+ * @param[in]  cluster    Cluster, on its master.
+ * @param[in]  launch     What to launch; copied.
+ * @param[out] out_first  Number of the first worker; or NULL.
+ * @param[out] error      Detail on failure, or NULL.
+ * @retval MUSTER_OK            Begun.
+ * @retval MUSTER_E_ARG         A value is missing or out of range; the text names it.
+ * @retval MUSTER_E_ABI         The struct has non-zero fields newer than this library.
+ * @retval MUSTER_E_NOT_FOUND   No manager of that name.
+ * @retval MUSTER_E_UNSUPPORTED This member is not the master.
+ * @retval MUSTER_E_LIMIT       The numbers are used up, or more than 65536 workers.
+ * @retval MUSTER_E_NOMEM       No memory; nothing begun.
+ * @retval MUSTER_E_CLOSED      The cluster or its context is closed.
+ * @retval MUSTER_E_FORKED      The cluster belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_cluster_add(muster_cluster *cluster, const muster_launch *launch, uint32_t *out_first,
+                                            muster_error *error);
+
+/** Removes a worker: it is told to leave (::MUSTER_CLUSTER_LEAVE there), and killed if it has not when the grace is
+ * over. ::MUSTER_CLUSTER_REMOVED tells when it is gone. One that has not joined is killed at once. Asked again, with a
+ * shorter grace say, the last call counts.
+ * @param[in] cluster   Cluster, on its master.
+ * @param[in] member    Number of the worker.
+ * @param[in] grace_ns  Time it gets; 0: none, negative: muster_cluster_config::leave_timeout_ns.
+ * @retval MUSTER_OK            It is being removed.
+ * @retval MUSTER_E_ARG         No cluster, or the master's own number.
+ * @retval MUSTER_E_NOT_FOUND   No worker ever had this number.
+ * @retval MUSTER_E_STALE       It is gone already.
+ * @retval MUSTER_E_UNSUPPORTED This member is not the master.
+ * @retval MUSTER_E_NOMEM       No memory.
+ * @retval MUSTER_E_CLOSED      The cluster or its context is closed.
+ * @retval MUSTER_E_FORKED      The cluster belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_cluster_remove(muster_cluster *cluster, uint32_t member, int64_t grace_ns);
+
+/** Interrupts what a worker is doing: ::MUSTER_CLUSTER_INTERRUPT there, and with ::MUSTER_WORKER_RAISE_INTERRUPT the
+ * signal SIGINT, sent by its library thread to its own process. A manager of the host's may do it in its own way.
+ * @param[in] cluster  Cluster, on its master.
+ * @param[in] member   Number of the worker.
+ * @retval MUSTER_OK            It will be told.
+ * @retval MUSTER_E_ARG         No cluster, or the master's own number.
+ * @retval MUSTER_E_NOT_FOUND   No worker ever had this number.
+ * @retval MUSTER_E_STALE       It is gone, or has not joined yet.
+ * @retval MUSTER_E_UNSUPPORTED This member is not the master.
+ * @retval MUSTER_E_NOMEM       No memory.
+ * @retval MUSTER_E_CLOSED      The cluster or its context is closed.
+ * @retval MUSTER_E_FORKED      The cluster belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_cluster_interrupt(muster_cluster *cluster, uint32_t member);
+
+/** What has happened. */
+enum muster_cluster_event_kind {
+    MUSTER_CLUSTER_LAUNCHED = 1,    /**< Master: the worker was started; nothing was heard of it yet. */
+    MUSTER_CLUSTER_CONNECTED = 2,   /**< Master: there is a link, and both sides have proved the secret. */
+    MUSTER_CLUSTER_JOINED = 3,      /**< Master: the worker knows its number; streams can be opened. */
+    MUSTER_CLUSTER_FAILED = 4,      /**< Master: the worker did not come to join; status and text say why. */
+    MUSTER_CLUSTER_DEAD = 5,        /**< Master: the worker is gone, and should not be; text says how it ended. Worker:
+                                         so is one with which this member had to do. */
+    MUSTER_CLUSTER_REMOVED = 6,     /**< As DEAD, of a worker that has left, or was removed. */
+    MUSTER_CLUSTER_STREAM = 7,      /**< The member has opened a stream to this one; it is in the event. */
+    MUSTER_CLUSTER_INTERRUPT = 8,   /**< Worker: stop what you are doing. */
+    MUSTER_CLUSTER_LEAVE = 9,       /**< Worker: leave, by muster_cluster_close() or by ending. */
+    MUSTER_CLUSTER_MASTER_GONE = 10 /**< Worker: there is no cluster any more. */
+};
+
+/** One event. */
+typedef struct muster_cluster_event {
+    uint32_t kind;         /**< A ::muster_cluster_event_kind value. */
+    uint32_t member;       /**< Of which member it tells. */
+    muster_status status;  /**< FAILED, DEAD, MASTER_GONE: why; else ::MUSTER_OK. */
+    uint32_t label_bytes;  /**< STREAM: length of the label. */
+    muster_stream *stream; /**< STREAM: the stream; the caller owns one reference. Else NULL. */
+    uint32_t text_bytes;   /**< Length of the text, terminator not counted. */
+    uint32_t reserved;     /**< Zero. */
+    char label[256];       /**< STREAM: what the other side called it: any bytes, and a NUL behind them. */
+    char text[232];        /**< A sentence for people, or empty; NUL-terminated UTF-8. */
+} muster_cluster_event;
+
+/** Takes the oldest event.
+ * @param[in]  cluster     Cluster to ask.
+ * @param[in]  timeout_ns  Longest wait; 0 looks once, -1 has no end.
+ * @param[out] out_event   Filled on ::MUSTER_OK.
+ * @retval MUSTER_OK         Taken.
+ * @retval MUSTER_AGAIN      There is none, and the timeout was 0.
+ * @retval MUSTER_TIMEOUT    None came in time.
+ * @retval MUSTER_E_ARG      No cluster or no place.
+ * @retval MUSTER_E_CLOSED   The cluster is over, and all events were taken.
+ * @retval MUSTER_E_CANCELED muster_cluster_cancel() was called while this call waited.
+ * @retval MUSTER_E_WOULD_DEADLOCK  Called inside a callback of the engine's, with a timeout.
+ * @retval MUSTER_E_FORKED   The cluster belongs to the parent process.
+ * @threads{any; each event goes to one caller} @blocks{up to timeout_ns} @since 0.1 */
+MUSTER_API muster_status muster_cluster_next_event(muster_cluster *cluster, int64_t timeout_ns,
+                                                   muster_cluster_event *out_event);
+
+/** Ends the waits inside muster_cluster_next_event(), muster_cluster_dial() and muster_cluster_close() now.
+ * @param[in] cluster  Cluster whose waiters return ::MUSTER_E_CANCELED.
+ * @retval MUSTER_OK       Done, also when nobody waited.
+ * @retval MUSTER_E_ARG    No cluster.
+ * @retval MUSTER_E_FORKED The cluster belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_cluster_cancel(muster_cluster *cluster);
+
+/** Opens a stream to another member; it is told ::MUSTER_CLUSTER_STREAM. Any number of them may be open between two.
+ * @param[in]  cluster      Cluster of this member.
+ * @param[in]  member       Number of the other.
+ * @param[in]  label        What the other side is told with it: any bytes. NULL if empty.
+ * @param[in]  label_bytes  Its length, at most 255.
+ * @param[in]  timeout_ns   Longest wait; -1 has no end of its own. At least 1.
+ * @param[out] out_stream   The stream; the caller owns one reference.
+ * @param[out] error        Detail on failure, or NULL.
+ * @retval MUSTER_OK            Open.
+ * @retval MUSTER_TIMEOUT       Not in time; nothing is left behind.
+ * @retval MUSTER_E_ARG         A value is missing or out of range, or this member itself; the text names it.
+ * @retval MUSTER_E_NOT_FOUND   No member ever had this number.
+ * @retval MUSTER_E_STALE       It is gone.
+ * @retval MUSTER_E_PERMISSION  The topology has no way between these two.
+ * @retval MUSTER_E_UNREACHABLE Neither of them can dial the other; the text says what was tried.
+ * @retval MUSTER_E_PEER        The master is gone, or the connection broke.
+ * @retval MUSTER_E_AUTH        The other side has another secret, or says that we have.
+ * @retval MUSTER_E_PROTOCOL    What answers there is no member of this cluster.
+ * @retval MUSTER_E_LIMIT       No descriptor left, or the other side takes no more.
+ * @retval MUSTER_E_NOMEM       No memory.
+ * @retval MUSTER_E_SYSTEM      Another failure of the system.
+ * @retval MUSTER_E_CLOSED      The cluster or its context is closed.
+ * @retval MUSTER_E_CANCELED    muster_cluster_cancel() was called meanwhile.
+ * @retval MUSTER_E_WOULD_DEADLOCK  Called inside a callback of the engine's.
+ * @retval MUSTER_E_FORKED      The cluster belongs to the parent process.
+ * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
+MUSTER_API muster_status muster_cluster_dial(muster_cluster *cluster, uint32_t member, const void *label,
+                                             size_t label_bytes, int64_t timeout_ns, muster_stream **out_stream,
+                                             muster_error *error);
+
+/** Begins to open a stream to another member; ::MUSTER_DONE_DIAL comes with it, or with a status that
+ * muster_cluster_dial() gives.
+ * @param[in]  cluster      Cluster of this member.
+ * @param[in]  member       Number of the other.
+ * @param[in]  label        What the other side is told with it: any bytes; copied. NULL if empty.
+ * @param[in]  label_bytes  Its length, at most 255.
+ * @param[in]  timeout_ns   Longest time it may take; -1 has no end of its own. At least 1.
+ * @param[in]  queue        Where the completion appears.
+ * @param[in]  tag          Returned in muster_completion::tag.
+ * @param[out] error        Detail on failure, or NULL.
+ * @retval MUSTER_OK       Begun; the completion will come.
+ * @retval MUSTER_AGAIN    No slot in the queue.
+ * @retval MUSTER_E_ARG    A value is missing or out of range; the text names it.
+ * @retval MUSTER_E_NOMEM  No memory.
+ * @retval MUSTER_E_CLOSED The cluster, its context or the queue is closed.
+ * @retval MUSTER_E_FORKED The cluster belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_cluster_dial_begin(muster_cluster *cluster, uint32_t member, const void *label,
+                                                   size_t label_bytes, int64_t timeout_ns, muster_queue *queue,
+                                                   uint64_t tag, muster_error *error);
+
+/** How a member fares. */
+enum muster_member_state {
+    MUSTER_MEMBER_LAUNCHING = 1, /**< It is being started. */
+    MUSTER_MEMBER_LAUNCHED = 2,  /**< It was started. */
+    MUSTER_MEMBER_CONNECTED = 3, /**< There is a link to it. */
+    MUSTER_MEMBER_JOINED = 4,    /**< It is in. */
+    MUSTER_MEMBER_LEAVING = 5,   /**< It is being removed. */
+    MUSTER_MEMBER_GONE = 6       /**< It has failed, died, left or was removed. */
+};
+
+/** What is known of a member. */
+typedef struct muster_member_info {
+    uint32_t member;      /**< Its number. */
+    uint32_t state;       /**< A ::muster_member_state value. */
+    int64_t pid;          /**< Its process id, on its host; 0: not known. */
+    uint64_t data;        /**< The number that a manager of the host's gave with it. */
+    char host[256];       /**< Name of its host, NUL-terminated; empty: not known. */
+    char address[1024];   /**< Where it listens, NUL-terminated; empty: nowhere, or not known. */
+    uint64_t reserved[4]; /**< Zero. */
+} muster_member_info;
+
+/** Tells what is known of a member. A worker knows of itself and, of the master, the address.
+ * @param[in]  cluster   Cluster to ask.
+ * @param[in]  member    Number of the member.
+ * @param[out] out_info  Filled.
+ * @retval MUSTER_OK          Filled.
+ * @retval MUSTER_E_ARG       No cluster or no place.
+ * @retval MUSTER_E_NOT_FOUND No member has this number, as far as this one knows.
+ * @retval MUSTER_E_FORKED    The cluster belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_cluster_get_member(muster_cluster *cluster, uint32_t member,
+                                                   muster_member_info *out_info);
+
+/** Lists the workers that are not gone.
+ * @param[in]  cluster      Cluster, on its master.
+ * @param[out] out_members  Shape (capacity): their numbers, rising; NULL to learn how many there are.
+ * @param[in]  capacity     Room there, in numbers.
+ * @param[out] out_count    How many there are.
+ * @retval MUSTER_OK            Listed (or only counted).
+ * @retval MUSTER_E_ARG         No cluster, or no place for the count.
+ * @retval MUSTER_E_LIMIT       The room is too small; nothing written, the count is told.
+ * @retval MUSTER_E_UNSUPPORTED This member is not the master.
+ * @retval MUSTER_E_FORKED      The cluster belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_cluster_list(muster_cluster *cluster, uint32_t *out_members, size_t capacity,
+                                             size_t *out_count);
+
+/** Tells the number of this member.
+ * @param[in] cluster  Cluster to ask.
+ * @return The number; UINT32_MAX without a cluster.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API uint32_t muster_cluster_self(muster_cluster *cluster);
+
+/** Leaves the cluster. The master removes all workers, those that are being launched too, and kills who has not left
+ * when the time is over; no process, socket or file is left. A worker tells the master that it leaves in order. Streams
+ * of the host's stay its own.
+ * @param[in]  cluster     Cluster to leave; the reference stays the caller's.
+ * @param[in]  timeout_ns  Master: time the workers get before they are killed; negative:
+ *                         muster_cluster_config::leave_timeout_ns.
+ * @retval MUSTER_OK        Over; events that nobody has taken can still be taken.
+ * @retval MUSTER_TIMEOUT   Over; some had to be killed.
+ * @retval MUSTER_E_ARG     No cluster.
+ * @retval MUSTER_E_CANCELED  muster_cluster_cancel() was called meanwhile; it goes on all the same.
+ * @retval MUSTER_E_WOULD_DEADLOCK  Called inside a callback of the engine's; it goes on all the same.
+ * @retval MUSTER_E_FORKED  The cluster belongs to the parent process.
+ * @threads{any} @blocks{up to timeout_ns, and until who was killed is gone} @since 0.1 */
+MUSTER_API muster_status muster_cluster_close(muster_cluster *cluster, int64_t timeout_ns);
+
+/** Gives up one reference; with the last one the cluster is closed, as by muster_cluster_close(), without a wait for
+ * it.
+ * @param[in] cluster  What to release; NULL has no effect.
+ * @threads{any, finalizers included} @blocks{no} @since 0.1 */
+MUSTER_API void muster_cluster_release(muster_cluster *cluster);
+
+/** Flags of muster_worker_config::flags. */
+enum muster_worker_flag {
+    MUSTER_WORKER_EXIT_WITH_MASTER = 1, /**< When the master is gone this process is sent SIGTERM, then SIGKILL, by the
+                                             library's thread: also while it computes. */
+    MUSTER_WORKER_RAISE_INTERRUPT = 2   /**< An interrupt raises SIGINT in this process. */
+};
+
+/** How to be a worker; all zero means the defaults named here. */
+typedef struct muster_worker_config {
+    uint32_t struct_size;       /**< sizeof(muster_worker_config) of the caller. */
+    uint32_t flags;             /**< ::muster_worker_flag values, or'ed. */
+    int64_t exit_grace_ns;      /**< ::MUSTER_WORKER_EXIT_WITH_MASTER: time between SIGTERM and SIGKILL; 0: 2 s. */
+    int32_t report_fd_plus_one; /**< ::MUSTER_LAUNCH_MASTER_DIALS: where the line is written that tells the launcher
+                                     the address, plus 1; 0: descriptor 1. */
+    uint32_t reserved;          /**< Zero. */
+    muster_queue *queue;        /**< Where ::MUSTER_EVENT_READY tells that muster_cluster_next_event() has something.
+                                     NULL: nowhere. */
+    uint64_t tag;               /**< Returned in muster_completion::tag. */
+    uint64_t reserved1[4];      /**< Zero. */
+} muster_worker_config;
+
+/** Makes the context of a worker: reads the ticket that its launcher has passed, whose secret is the context's.
+ * @param[in]  config              How to start the context; it names no secret. NULL means all defaults.
+ * @param[in]  ticket_fd_plus_one  A descriptor to read the ticket from, one line, plus 1; what follows the line stays
+ *                                 there, and so does the descriptor. 0: the one that the variable MUSTER_WORKER_FD
+ *                                 names, which is closed afterwards.
+ * @param[out] out_context         New context; the caller owns one reference.
+ * @param[out] error               Detail on failure, or NULL.
+ * @retval MUSTER_OK           Made.
+ * @retval MUSTER_E_ARG        A value is out of range, or the config names a secret.
+ * @retval MUSTER_E_ABI        The config has non-zero fields newer than this library.
+ * @retval MUSTER_E_NOT_FOUND  There is no ticket: this process was not launched as a worker.
+ * @retval MUSTER_E_PROTOCOL   What was read is no ticket of this version.
+ * @retval MUSTER_E_NOMEM      Threads or memory ran out.
+ * @retval MUSTER_E_LIMIT      Descriptors ran out.
+ * @retval MUSTER_E_SYSTEM     The ticket cannot be read, or the loop could not start.
+ * @threads{any} @blocks{until the line is there} @since 0.1 */
+MUSTER_API muster_status muster_worker_context(const muster_context_config *config, int32_t ticket_fd_plus_one,
+                                               muster_context **out_context, muster_error *error);
+
+/** Comes in as a worker: listens, meets the master, and returns when this member knows its number.
+ * @param[in]  context      A context of muster_worker_context(). A transport that this program serves itself has to be
+ *                          registered before, and served on another thread meanwhile.
+ * @param[in]  config       How; copied. NULL means all defaults.
+ * @param[in]  timeout_ns   Longest wait for the master; -1 has no end. At least 1.
+ * @param[out] out_cluster  The cluster; the caller owns one reference.
+ * @param[out] error        Detail on failure, or NULL.
+ * @retval MUSTER_OK            This process is a worker.
+ * @retval MUSTER_TIMEOUT       The master was not met in time; the error is filled.
+ * @retval MUSTER_E_ARG         A value is missing or out of range; or the context has no ticket.
+ * @retval MUSTER_E_ABI         The config has non-zero fields newer than this library.
+ * @retval MUSTER_E_EXISTS      This context is in the cluster already; or the address to listen at is in use.
+ * @retval MUSTER_E_ADDRESS     An address of the ticket cannot be understood.
+ * @retval MUSTER_E_NOT_FOUND   No transport of that scheme.
+ * @retval MUSTER_E_PLUGIN      The plug-in for that scheme cannot be loaded.
+ * @retval MUSTER_E_UNREACHABLE Nobody answers at the master's address.
+ * @retval MUSTER_E_AUTH        The master has another secret.
+ * @retval MUSTER_E_PROTOCOL    What answers there is no master of this version.
+ * @retval MUSTER_E_PEER        The master went away meanwhile.
+ * @retval MUSTER_E_STALE       The master does not want this worker any more; the text says why.
+ * @retval MUSTER_E_PERMISSION  The system refuses this user to listen or to dial.
+ * @retval MUSTER_E_LIMIT       No descriptor left.
+ * @retval MUSTER_E_UNSUPPORTED The transport cannot listen.
+ * @retval MUSTER_E_NOMEM       No memory, or no thread.
+ * @retval MUSTER_E_SYSTEM      Another failure of the system.
+ * @retval MUSTER_E_CLOSED      The context or the queue is closed.
+ * @retval MUSTER_E_WOULD_DEADLOCK  Called inside a callback of the engine's, or this thread serves the transport.
+ * @retval MUSTER_E_FORKED      The context belongs to the parent process.
+ * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
+MUSTER_API muster_status muster_worker_start(muster_context *context, const muster_worker_config *config,
+                                             int64_t timeout_ns, muster_cluster **out_cluster, muster_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: MIT
+// The thread of a cluster, its events and its end; streams.cpp has the streams to other members.
+#include "cluster/cluster.hpp"
+
+#include "base/text.hpp"
+#include "base/thread.hpp"
+#include "transport/listener.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <sys/random.h>
+
+namespace muster {
+
+namespace {
+
+constexpr uint32_t ready = MUSTER_STREAM_READABLE;
+constexpr size_t most_streams_waiting = 4096, most_events_waiting = 1 << 20;
+
+bool has_stream(int32_t kind) noexcept {
+    return kind == MUSTER_DONE_DIAL;
+}
+
+} // namespace
+
+Result<uint64_t> random_number() {
+    uint64_t number = 0;
+    if (getrandom(&number, sizeof number, 0) != sizeof number)
+        return Error::from_errno(errno, MUSTER_E_SYSTEM, "make a random number");
+    return number;
+}
+
+Cluster::Cluster(Context &context, Ref<Queue> inbox, Ref<Queue> events, uint64_t events_tag)
+    : inbox_(std::move(inbox)), context_(&context), events_queue_(std::move(events)), events_tag_(events_tag) {}
+
+Cluster::~Cluster() {
+    leave_queue();
+}
+
+void Cluster::open_events() noexcept {
+    if (events_queue_) events_queue_->attach(*this, events_tag_);
+}
+
+void Cluster::leave_queue() noexcept {
+    if (events_queue_ && !forked()) events_queue_->detach(*this);
+}
+
+Result<void> Cluster::start_thread_of() {
+    if (!Running<Cluster>::of(*context_).add(*this)) return Error::make(MUSTER_E_CLOSED, "the context is closed");
+    open_events();
+    retain(); // the thread's
+    if (const int why = start_thread(&body, this)) {
+        Running<Cluster>::of(*context_).remove(*this);
+        leave_queue();
+        release();
+        return Error::from_errno(why, MUSTER_E_NOMEM, "a thread for the cluster");
+    }
+    return {};
+}
+
+void *Cluster::body(void *self) {
+    pthread_setname_np(pthread_self(), "muster-cluster");
+    const auto cluster = Ref<Cluster>::adopt(static_cast<Cluster *>(self));
+    cluster->run();
+    return nullptr;
+}
+
+void Cluster::run() noexcept {
+    const auto guarded = [this](auto &&step) noexcept {
+        try {
+            step();
+        } catch (const std::bad_alloc &) {
+            context_->log(MUSTER_LOG_ERROR, "cluster: out of memory");
+        } catch (const std::exception &failed) {
+            context_->log(MUSTER_LOG_ERROR, "cluster: unexpected exception: %s", failed.what());
+        }
+    };
+    guarded([this] { begin(); });
+    while (!ended() && !deaf_) {
+        guarded([this] { pump(); });
+        guarded([this] { run_posted(); });
+    }
+    if (!ended()) abandon();
+    finish_thread();
+    thread_ends();
+    {
+        const std::lock_guard hold(lock_);
+        over_ = true;
+        killed_ = had_to_kill_;
+        posted_.clear();
+    }
+    context_->notify(signal_);
+    if (events_queue_) events_queue_->raise(*this, ready); // there is its end to be heard of
+    Running<Cluster>::of(*context_).remove(*this);
+}
+
+// What has come, or the next alarm.
+void Cluster::pump() {
+    const int64_t next = alarms_.empty() ? INT64_MAX : alarms_.begin()->first;
+    Deadline deadline(next == INT64_MAX ? -1 : std::max<int64_t>(0, next - now_ns()));
+    muster_completion entry;
+    muster_error detail{};
+    const Status status = inbox_->next(deadline, &entry, &detail);
+    if (status < 0) deaf_ = true;
+    if (status == MUSTER_OK) {
+        Error why;
+        static_cast<muster_error &>(why) = detail;
+        why.status = entry.status;
+        const auto taker = takers_.find(entry.tag);
+        if (taker != takers_.end()) {
+            const Taker take = taker->second; // it may forget itself
+            take(entry, why);
+        } else if (has_stream(entry.kind) && entry.object != nullptr) {
+            muster_stream_release(static_cast<muster_stream *>(entry.object));
+        }
+    }
+    while (!alarms_.empty() && alarms_.begin()->first <= now_ns()) {
+        const auto [number, ring] = std::move(alarms_.begin()->second);
+        alarms_.erase(alarms_.begin());
+        alarm_.erase(number);
+        ring();
+    }
+}
+
+bool Cluster::post(std::function<void()> work) {
+    const std::lock_guard hold(lock_);
+    if (over_) return false;
+    posted_.push_back(std::move(work));
+    Entry poke; // one is enough: the thread looks at all that was posted whenever it wakes up
+    poke.completion.kind = MUSTER_DONE_USER;
+    inbox_->try_post(std::move(poke));
+    return true;
+}
+
+void Cluster::run_posted() {
+    std::vector<std::function<void()>> work;
+    {
+        const std::lock_guard hold(lock_);
+        work.swap(posted_);
+    }
+    for (const auto &one : work) one();
+}
+
+uint64_t Cluster::on(Taker take) {
+    takers_.emplace(++numbers_, std::move(take));
+    return numbers_;
+}
+
+uint64_t Cluster::at(int64_t when_ns, std::function<void()> ring) {
+    const uint64_t number = ++numbers_;
+    alarm_.emplace(number, alarms_.emplace(when_ns, std::make_pair(number, std::move(ring))));
+    return number;
+}
+
+void Cluster::silence(uint64_t &alarm) noexcept {
+    const auto found = alarm_.find(std::exchange(alarm, 0));
+    if (found == alarm_.end()) return;
+    alarms_.erase(found->second);
+    alarm_.erase(found);
+}
+
+// ---- events
+// -----------------------------------------------------------------------------------------------------------
+
+void Cluster::tell(uint32_t kind, uint32_t member, const Error &why, std::string_view text) {
+    Event event{};
+    event.told.kind = kind;
+    event.told.member = member;
+    event.told.status = why.status;
+    static_assert(sizeof event.told.text == sizeof why.message);
+    const Error cut =
+        Error::make(MUSTER_OK, "%.*s", static_cast<int>(std::min<size_t>(text.size(), 1024)), text.data());
+    event.told.text_bytes = cut.message_bytes;
+    std::memcpy(event.told.text, cut.message, sizeof event.told.text);
+    make_printable(event.told.text, event.told.text_bytes);
+    push(std::move(event));
+}
+
+void Cluster::tell_stream(uint32_t from, const std::string &label, StreamHandle stream) {
+    Event event{};
+    event.told.kind = MUSTER_CLUSTER_STREAM;
+    event.told.member = from;
+    event.told.label_bytes = static_cast<uint32_t>(std::min(label.size(), label_max));
+    std::memcpy(event.told.label, label.data(), event.told.label_bytes);
+    event.stream = std::move(stream);
+    push(std::move(event));
+}
+
+void Cluster::push(Event event) noexcept {
+    bool dropped = false;
+    {
+        const std::lock_guard hold(lock_);
+        // A host that takes none is not drowned: by streams, or by a master that repeats itself.
+        dropped = events_.size() >= (event.stream ? most_streams_waiting : most_events_waiting);
+        try {
+            if (!dropped) events_.push_back(std::move(event));
+        } catch (const std::bad_alloc &) {
+            dropped = true;
+        }
+    }
+    if (dropped) {
+        context_->log(MUSTER_LOG_ERROR, "cluster: event %u of member %u is dropped: too many wait to be taken",
+                      event.told.kind, event.told.member);
+        return;
+    }
+    context_->notify(signal_);
+    if (events_queue_) events_queue_->raise(*this, ready);
+}
+
+Status Cluster::next_event(Deadline &deadline, muster_cluster_event &out) noexcept {
+    bool first = true;
+    uint64_t cancels = 0;
+    for (;;) {
+        const uint32_t seen = signal_.seen();
+        {
+            const std::lock_guard hold(lock_);
+            if (!events_.empty()) {
+                out = events_.front().told;
+                out.stream = events_.front().stream.release();
+                events_.pop_front();
+                return MUSTER_OK;
+            }
+            if (over_) return MUSTER_E_CLOSED;
+            if (deadline.look_once()) return MUSTER_AGAIN;
+            if (std::exchange(first, false)) cancels = cancels_;
+            if (cancels != cancels_) return MUSTER_E_CANCELED;
+        }
+        const Status status = context_->sleep(signal_, seen, deadline);
+        if (status != MUSTER_OK) return status;
+    }
+}
+
+void Cluster::cancel() noexcept {
+    {
+        const std::lock_guard hold(lock_);
+        cancels_++;
+    }
+    context_->notify(signal_);
+    try {
+        post([this] {
+            for (const auto &[number, dial] : std::map(dials_))
+                if (dial->waited_for()) {
+                    dial->fail(Error::make(MUSTER_E_CANCELED, "cancelled"));
+                    end_dial(*dial);
+                }
+        });
+    } catch (const std::bad_alloc &) { // those who wait have their deadlines
+    }
+}
+
+bool Cluster::over() noexcept {
+    const std::lock_guard hold(lock_);
+    return over_;
+}
+
+// ---- the end
+// ----------------------------------------------------------------------------------------------------------
+
+void Cluster::close_soon(int64_t timeout_ns) noexcept {
+    try {
+        post([this, timeout_ns] { end_soon(timeout_ns); });
+    } catch (const std::bad_alloc &) { // the end of the context is its end, too
+    }
+}
+
+Status Cluster::close(int64_t timeout_ns) noexcept {
+    close_soon(timeout_ns);
+    Deadline endless(-1);
+    bool first = true;
+    uint64_t cancels = 0;
+    for (;;) {
+        const uint32_t seen = signal_.seen();
+        {
+            const std::lock_guard hold(lock_);
+            if (over_) return killed_ ? MUSTER_TIMEOUT : MUSTER_OK;
+            if (std::exchange(first, false)) cancels = cancels_;
+            if (cancels != cancels_) return MUSTER_E_CANCELED;
+        }
+        const Status status = context_->sleep(signal_, seen, endless);
+        if (status != MUSTER_OK) return status;
+    }
+}
+
+void Cluster::finish_thread() noexcept {
+    fail_dials(Error::make(MUSTER_E_CLOSED, "the cluster is closed"));
+    listener_.reset();
+    takers_.clear();
+    alarms_.clear();
+    alarm_.clear();
+}
+
+} // namespace muster

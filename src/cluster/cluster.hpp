@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// What a master and a worker have in common: a thread of its own, events for the host, streams to other members.
+#include "base/list.hpp"
+#include "cluster/control.hpp"
+#include "cluster/greeting.hpp"
+#include "context/running.hpp"
+#include "queue/queue.hpp"
+
+#include <muster/cluster.h>
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+namespace muster {
+
+constexpr uint32_t most_cluster_workers = 65536;
+
+struct ReleaseListener {
+    void operator()(muster_listener *listener) const noexcept {
+        muster_listener_close(listener);
+        muster_listener_release(listener);
+    }
+};
+using ListenerHandle = std::unique_ptr<muster_listener, ReleaseListener>;
+
+struct ReleaseStream {
+    void operator()(muster_stream *stream) const noexcept { muster_stream_release(stream); }
+};
+using StreamHandle = std::unique_ptr<muster_stream, ReleaseStream>;
+
+// A stream that the host wants to another member. Any thread; fields without a comment are the cluster thread's.
+class ClusterDial final : public Object {
+  public:
+    ClusterDial(Context &context, uint32_t member, std::string label, int64_t timeout_ns);
+    Result<void> begin(Queue &queue, uint64_t tag); // before it is started: a completion is to come
+    void give_up() noexcept;                        // it was not started: none
+    Result<StreamHandle> wait();                    // of one without a queue
+    void finish(StreamHandle stream) noexcept;      // this one and the next: the first counts
+    void fail(const Error &why) noexcept;
+    bool waited_for() const noexcept { return !queue_; }
+    bool over() noexcept;
+
+    const uint32_t member;
+    const std::string label;
+    const int64_t deadline_ns; // INT64_MAX: none
+
+    uint64_t number = 0, alarm = 0;
+    std::string address;   // where it was tried
+    Error tried;           // how that went
+    bool can_call = false; // the other side can be asked to dial
+
+  private:
+    void end(StreamHandle stream, const Error &why) noexcept;
+    Context &context_;
+    Ref<Queue> queue_; // set by begin(); a slot is reserved
+    uint64_t tag_ = 0;
+    Signal signal_;
+    std::mutex lock_; // guards the rest
+    bool over_ = false;
+    StreamHandle stream_;
+    Error why_;
+};
+
+// Any thread, unless a member says otherwise.
+class Cluster : public Object, private Source, public Listed<Cluster> {
+  public:
+    Context &context() const noexcept { return *context_; }
+    bool forked() const noexcept { return context_->forked(); }
+    uint32_t self() const noexcept { return self_.load(std::memory_order_acquire); } // pairs with set_self()
+
+    Status next_event(Deadline &deadline, muster_cluster_event &out) noexcept;
+    void cancel() noexcept;
+    Result<void> start_dial(Ref<ClusterDial> dial);
+    // Ends it; MUSTER_TIMEOUT: some had to be killed. `timeout_ns` negative: the usual time.
+    Status close(int64_t timeout_ns) noexcept;
+    void close_soon(int64_t timeout_ns) noexcept;
+    void context_closes() noexcept { close_soon(-1); }
+    void leave_queue() noexcept; // the host has let go of it: nothing is told there any more
+
+    virtual Status member(uint32_t member, muster_member_info &out) noexcept = 0;
+
+  protected:
+    Cluster(Context &context, Ref<Queue> inbox, Ref<Queue> events, uint64_t events_tag);
+    ~Cluster() override;
+    Result<void> start_thread_of(); // the thread holds a reference
+    void open_events() noexcept;
+
+    // Runs on the cluster's thread; false: it is over. Any thread.
+    bool post(std::function<void()> work);
+    void tell(uint32_t kind, uint32_t member, const Error &why, std::string_view text);
+    void tell_stream(uint32_t from, const std::string &label, StreamHandle stream);
+    bool over() noexcept;
+    void set_self(uint32_t member) noexcept { self_.store(member, std::memory_order_release); }
+
+    // ---- from here on: the cluster's thread ----
+    virtual void begin() {}                              // its first act
+    virtual void end_soon(int64_t timeout_ns) = 0;       // close() was called, or called again
+    virtual bool ended() const noexcept = 0;             // nothing is left to do
+    virtual void thread_ends() noexcept {}               // its last act
+    virtual void abandon() noexcept = 0;                 // the context is over: nothing can be heard any more
+    virtual void find(const Ref<ClusterDial> &dial) = 0; // calls found(), or fails the dial
+    // The other side is to dial this one with the number of `dial`, if there is a way to tell it.
+    virtual bool call(ClusterDial &dial) = 0;
+    virtual void accepted(const ClusterGreeting &greeting, StreamHandle stream) = 0; // a control link
+
+    // What comes in the inbox with the number is given to `take`, until forget().
+    using Taker = std::function<void(const muster_completion &, const Error &)>;
+    uint64_t on(Taker take);
+    void forget(uint64_t number) noexcept { takers_.erase(number); }
+    uint64_t at(int64_t when_ns, std::function<void()> ring);
+    void silence(uint64_t &alarm) noexcept; // and sets it to 0
+
+    Error listen(const std::string &address);
+    void watch_listener();
+    StreamHandle accept_one(Deadline &deadline, Error &why); // waits on this thread, before there is a watch
+    std::string listener_address() const;
+    // Dials; `done` gets the stream, or why there is none.
+    using Dialled = std::function<void(StreamHandle, const Error &)>;
+    void dial(const std::string &address, const ClusterGreeting &greeting, int64_t timeout_ns, Dialled done);
+
+    void found(const Ref<ClusterDial> &dial, std::string address, bool can_call);
+    void call_failed(uint64_t number, uint32_t member, const Error &why);
+    // Dials back to whoever has called; `failed` tells them when that is in vain.
+    void answer_call(uint32_t from, uint64_t number, const std::string &label, const std::string &address,
+                     std::function<void(const Error &)> failed);
+    void fail_dials(const Error &why, uint32_t member = UINT32_MAX); // to all, or to one
+    void finish_thread() noexcept;                                   // no streams come or go any more
+
+    uint64_t id_ = 0; // of the cluster
+    bool closing_ = false, had_to_kill_ = false;
+    const Ref<Queue> inbox_;
+
+  private:
+    struct Event {
+        muster_cluster_event told;
+        StreamHandle stream;
+    };
+    static void *body(void *self);
+    void run() noexcept;
+    void pump();
+    void run_posted();
+    void accept_all();
+    void take_stream(StreamHandle stream);
+    void tried(const Ref<ClusterDial> &dial, StreamHandle stream, const Error &why);
+    void end_dial(ClusterDial &dial) noexcept;
+    void push(Event event) noexcept;
+    Object &owner() noexcept override { return *this; }
+
+    const Ref<Context> context_;
+    const Ref<Queue> events_queue_; // of the host's; or none
+    const uint64_t events_tag_;
+    std::atomic<uint32_t> self_{UINT32_MAX};
+
+    // The cluster's thread.
+    ListenerHandle listener_;
+    std::unordered_map<uint64_t, Taker> takers_;
+    std::multimap<int64_t, std::pair<uint64_t, std::function<void()>>> alarms_;
+    std::unordered_map<uint64_t, std::multimap<int64_t, std::pair<uint64_t, std::function<void()>>>::iterator> alarm_;
+    std::map<uint64_t, Ref<ClusterDial>> dials_;    // under way
+    std::unordered_map<uint32_t, int> only_called_; // members whom to dial was in vain before
+    uint64_t numbers_ = 0;
+    bool deaf_ = false; // the inbox gives nothing any more
+
+    Signal signal_;   // of events, and of the end
+    std::mutex lock_; // guards the rest
+    std::vector<std::function<void()>> posted_;
+    std::deque<Event> events_;
+    uint64_t cancels_ = 0;
+    bool over_ = false, killed_ = false;
+};
+
+// What the host holds: the cluster goes on without it, but only to its end. Any thread.
+class ClusterHandle final : public Object {
+  public:
+    explicit ClusterHandle(Ref<Cluster> cluster) noexcept : cluster_(std::move(cluster)) {}
+    Cluster &cluster() const noexcept { return *cluster_; }
+
+  private:
+    ~ClusterHandle() override {
+        if (cluster_->forked()) return; // the parent's
+        cluster_->leave_queue();
+        cluster_->close_soon(-1);
+    }
+    const Ref<Cluster> cluster_;
+};
+
+inline ClusterHandle *unwrap(muster_cluster *handle) noexcept {
+    return reinterpret_cast<ClusterHandle *>(handle);
+}
+inline muster_cluster *wrap(ClusterHandle *object) noexcept {
+    return reinterpret_cast<muster_cluster *>(object);
+}
+
+// A number nobody can guess.
+Result<uint64_t> random_number();
+
+} // namespace muster

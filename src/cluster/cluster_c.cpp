@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: MIT
+#include "base/boundary.hpp"
+#include "base/config.hpp"
+#include "base/fd.hpp"
+#include "cluster/master.hpp"
+#include "cluster/worker.hpp"
+
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+
+using namespace muster;
+
+namespace {
+
+Result<void> check_queue(muster_context *context, muster_queue *queue) {
+    if (queue == nullptr) return {};
+    if (&unwrap(queue)->context() != unwrap(context))
+        return Error::make(MUSTER_E_ARG, "the queue is of another context");
+    if (unwrap(queue)->closed()) return Error::make(MUSTER_E_CLOSED, "the queue is closed");
+    return {};
+}
+
+Result<void> check_context(muster_context *context) {
+    if (context == nullptr) return Error::make(MUSTER_E_ARG, "no context");
+    if (unwrap(context)->forked()) return Error::from_status(MUSTER_E_FORKED);
+    if (unwrap(context)->closed()) return Error::make(MUSTER_E_CLOSED, "the context is closed");
+    return {};
+}
+
+Result<void> zero(const uint64_t (&reserved)[4]) {
+    for (const uint64_t field : reserved)
+        if (field != 0) return Error::make(MUSTER_E_ARG, "reserved1 is not zero");
+    return {};
+}
+
+// Calls keep the cluster alive while they are in it: another thread may release it meanwhile.
+template <class Body>
+Status inside(muster_cluster *cluster, Body &&body) noexcept {
+    if (cluster == nullptr) return MUSTER_E_ARG;
+    if (unwrap(cluster)->cluster().forked()) return MUSTER_E_FORKED;
+    return boundary([&] {
+        const Uncancelled guard;
+        const Ref<Cluster> self(&unwrap(cluster)->cluster());
+        return body(*self);
+    });
+}
+
+template <class Body>
+Status inside_master(muster_cluster *cluster, Body &&body) noexcept {
+    return inside(cluster, [&](Cluster &self) {
+        auto *const master = dynamic_cast<ClusterMaster *>(&self);
+        return master == nullptr ? Status{MUSTER_E_UNSUPPORTED} : body(*master);
+    });
+}
+
+Result<Ref<ClusterDial>> make_dial(muster_cluster *cluster, uint32_t member, const void *label, size_t label_bytes,
+                                   int64_t timeout_ns) {
+    if (cluster == nullptr) return Error::make(MUSTER_E_ARG, "no cluster");
+    Cluster &self = unwrap(cluster)->cluster();
+    if (self.forked()) return Error::from_status(MUSTER_E_FORKED);
+    if (label == nullptr && label_bytes != 0) return Error::make(MUSTER_E_ARG, "label_bytes is set, but no label");
+    if (label_bytes > label_max)
+        return Error::make(MUSTER_E_ARG, "label_bytes is %zu, at most %zu", label_bytes, label_max);
+    if (timeout_ns == 0) return Error::make(MUSTER_E_ARG, "timeout_ns is 0: nobody connects in no time");
+    std::string text;
+    if (label_bytes != 0) text.assign(static_cast<const char *>(label), label_bytes);
+    return make_ref<ClusterDial>(self.context(), member, std::move(text), timeout_ns);
+}
+
+Result<int> ticket_descriptor(int32_t given_plus_one) {
+    if (given_plus_one < 0) return Error::make(MUSTER_E_ARG, "ticket_fd_plus_one is %d", given_plus_one);
+    if (given_plus_one > 0) return given_plus_one - 1;
+    const char *const named = getenv("MUSTER_WORKER_FD");
+    if (named == nullptr || *named == '\0')
+        return Error::make(MUSTER_E_NOT_FOUND, "this process was not launched as a worker: no MUSTER_WORKER_FD");
+    char *end = nullptr;
+    const long fd = strtol(named, &end, 10);
+    if (*end != '\0' || fd < 0 || fd > INT32_MAX || fcntl(static_cast<int>(fd), F_GETFD) < 0)
+        return Error::make(MUSTER_E_NOT_FOUND, "MUSTER_WORKER_FD is \"%.40s\", which is no open descriptor", named);
+    return static_cast<int>(fd);
+}
+
+} // namespace
+
+extern "C" muster_status muster_cluster_open(muster_context *context, const muster_cluster_config *given,
+                                             muster_cluster **out_cluster, muster_error *error) {
+    if (out_cluster != nullptr) *out_cluster = nullptr;
+    return boundary(error, [&]() -> Result<void> {
+        if (auto ok = check_context(context); !ok) return ok;
+        if (out_cluster == nullptr) return Error::make(MUSTER_E_ARG, "no place for the cluster");
+        muster_cluster_config config;
+        if (auto done = read_config(given, config, "muster_cluster_config"); !done) return done;
+        if (config.flags != 0) return Error::make(MUSTER_E_ARG, "flags has unknown bits: 0x%x", config.flags);
+        if (config.topology > MUSTER_CLUSTER_CUSTOM)
+            return Error::make(MUSTER_E_ARG, "there is no topology %u", config.topology);
+        if (config.reserved != 0) return Error::make(MUSTER_E_ARG, "reserved is %u, not 0", config.reserved);
+        if (auto ok = zero(config.reserved1); !ok) return ok;
+        if (config.listen == nullptr && config.listen_bytes != 0)
+            return Error::make(MUSTER_E_ARG, "listen_bytes is set, but there is no listen");
+        if (config.join_timeout_ns < 0)
+            return Error::make(MUSTER_E_ARG, "join_timeout_ns is %lld", static_cast<long long>(config.join_timeout_ns));
+        if (config.leave_timeout_ns < 0)
+            return Error::make(MUSTER_E_ARG, "leave_timeout_ns is %lld",
+                               static_cast<long long>(config.leave_timeout_ns));
+        if (auto ok = check_queue(context, config.queue); !ok) return ok;
+        auto master = ClusterMaster::open(*unwrap(context), config);
+        if (!master) return master.error();
+        *out_cluster = wrap(make_ref<ClusterHandle>(Ref<Cluster>(*master)).detach());
+        return {};
+    });
+}
+
+extern "C" muster_status muster_cluster_add(muster_cluster *cluster, const muster_launch *launch, uint32_t *out_first,
+                                            muster_error *error) {
+    return boundary(error, [&]() -> Result<void> {
+        if (cluster == nullptr) return Error::make(MUSTER_E_ARG, "no cluster");
+        const Ref<Cluster> self(&unwrap(cluster)->cluster());
+        if (self->forked()) return Error::from_status(MUSTER_E_FORKED);
+        auto *const master = dynamic_cast<ClusterMaster *>(self.get());
+        if (master == nullptr) return Error::make(MUSTER_E_UNSUPPORTED, "only the master of a cluster adds workers");
+        auto plan = read_launch(launch);
+        if (!plan) return plan.error();
+        auto first = master->add(std::move(*plan));
+        if (!first) return first.error();
+        if (out_first != nullptr) *out_first = *first;
+        return {};
+    });
+}
+
+extern "C" muster_status muster_cluster_remove(muster_cluster *cluster, uint32_t member, int64_t grace_ns) {
+    return inside_master(cluster, [&](ClusterMaster &master) { return master.remove(member, grace_ns); });
+}
+
+extern "C" muster_status muster_cluster_interrupt(muster_cluster *cluster, uint32_t member) {
+    return inside_master(cluster, [&](ClusterMaster &master) { return master.interrupt(member); });
+}
+
+extern "C" muster_status muster_cluster_next_event(muster_cluster *cluster, int64_t timeout_ns,
+                                                   muster_cluster_event *out_event) {
+    return inside(cluster, [&](Cluster &self) {
+        if (out_event == nullptr) return Status{MUSTER_E_ARG};
+        Deadline deadline(timeout_ns);
+        return self.next_event(deadline, *out_event);
+    });
+}
+
+extern "C" muster_status muster_cluster_cancel(muster_cluster *cluster) {
+    return inside(cluster, [](Cluster &self) {
+        self.cancel();
+        return Status{MUSTER_OK};
+    });
+}
+
+extern "C" muster_status muster_cluster_dial(muster_cluster *cluster, uint32_t member, const void *label,
+                                             size_t label_bytes, int64_t timeout_ns, muster_stream **out_stream,
+                                             muster_error *error) {
+    if (out_stream != nullptr) *out_stream = nullptr;
+    return boundary(error, [&]() -> Result<void> {
+        if (out_stream == nullptr) return Error::make(MUSTER_E_ARG, "no place for the stream");
+        auto dial = make_dial(cluster, member, label, label_bytes, timeout_ns);
+        if (!dial) return dial.error();
+        const Ref<Cluster> self(&unwrap(cluster)->cluster());
+        if (auto started = self->start_dial(*dial); !started) return started;
+        auto stream = (*dial)->wait();
+        if (!stream && stream.error().status > 0) {
+            report(error, stream.error());
+            return Result<void>::positive(stream.error().status);
+        }
+        if (!stream) return stream.error();
+        *out_stream = stream->release();
+        return {};
+    });
+}
+
+extern "C" muster_status muster_cluster_dial_begin(muster_cluster *cluster, uint32_t member, const void *label,
+                                                   size_t label_bytes, int64_t timeout_ns, muster_queue *queue,
+                                                   uint64_t tag, muster_error *error) {
+    return boundary(error, [&]() -> Result<void> {
+        auto dial = make_dial(cluster, member, label, label_bytes, timeout_ns);
+        if (!dial) return dial.error();
+        const Ref<Cluster> self(&unwrap(cluster)->cluster());
+        if (queue == nullptr) return Error::make(MUSTER_E_ARG, "no queue");
+        if (auto ok = check_queue(wrap(&self->context()), queue); !ok) return ok;
+        auto begun = (*dial)->begin(*unwrap(queue), tag);
+        if (begun.status() != MUSTER_OK) return begun;
+        auto started = self->start_dial(*dial);
+        if (!started) (*dial)->give_up();
+        return started;
+    });
+}
+
+extern "C" muster_status muster_cluster_get_member(muster_cluster *cluster, uint32_t member,
+                                                   muster_member_info *out_info) {
+    return inside(cluster, [&](Cluster &self) {
+        return out_info == nullptr ? Status{MUSTER_E_ARG} : self.member(member, *out_info);
+    });
+}
+
+extern "C" muster_status muster_cluster_list(muster_cluster *cluster, uint32_t *out_members, size_t capacity,
+                                             size_t *out_count) {
+    return inside_master(cluster, [&](ClusterMaster &master) {
+        return out_count == nullptr ? Status{MUSTER_E_ARG} : master.list(out_members, capacity, out_count);
+    });
+}
+
+extern "C" uint32_t muster_cluster_self(muster_cluster *cluster) {
+    return cluster == nullptr ? UINT32_MAX : unwrap(cluster)->cluster().self();
+}
+
+extern "C" muster_status muster_cluster_close(muster_cluster *cluster, int64_t timeout_ns) {
+    return inside(cluster, [&](Cluster &self) { return self.close(timeout_ns); });
+}
+
+extern "C" void muster_cluster_release(muster_cluster *cluster) {
+    if (cluster != nullptr) unwrap(cluster)->release();
+}
+
+extern "C" muster_status muster_worker_context(const muster_context_config *given, int32_t ticket_fd_plus_one,
+                                               muster_context **out_context, muster_error *error) {
+    if (out_context != nullptr) *out_context = nullptr;
+    return boundary(error, [&]() -> Result<void> {
+        if (out_context == nullptr) return Error::make(MUSTER_E_ARG, "no place for the context");
+        muster_context_config config;
+        if (auto done = read_config(given, config, "muster_context_config"); !done) return done;
+        if (config.secret != nullptr || config.secret_bytes != 0 || config.secret_fd_plus_one != 0)
+            return Error::make(MUSTER_E_ARG, "the config names a secret: a worker's is in its ticket");
+        auto fd = ticket_descriptor(ticket_fd_plus_one);
+        if (!fd) return fd.error();
+        auto ticket = read_ticket(*fd);
+        if (ticket_fd_plus_one == 0) uncancelled::close(*fd);
+        if (!ticket) return ticket.error();
+        config.secret = ticket->secret.data();
+        config.secret_bytes = ticket->secret.size();
+        Error why;
+        muster_context *made = nullptr;
+        if (muster_context_create(&config, &made, &why) != MUSTER_OK) return why;
+        ticket->secret.clear(); // the context has it
+        TicketPlace::of(*unwrap(made)).put(std::move(*ticket));
+        *out_context = made;
+        return {};
+    });
+}
+
+extern "C" muster_status muster_worker_start(muster_context *context, const muster_worker_config *given,
+                                             int64_t timeout_ns, muster_cluster **out_cluster, muster_error *error) {
+    if (out_cluster != nullptr) *out_cluster = nullptr;
+    return boundary(error, [&]() -> Result<void> {
+        if (auto ok = check_context(context); !ok) return ok;
+        if (out_cluster == nullptr) return Error::make(MUSTER_E_ARG, "no place for the cluster");
+        if (timeout_ns == 0) return Error::make(MUSTER_E_ARG, "timeout_ns is 0: nobody comes in in no time");
+        muster_worker_config config;
+        if (auto done = read_config(given, config, "muster_worker_config"); !done) return done;
+        constexpr uint32_t known = MUSTER_WORKER_EXIT_WITH_MASTER | MUSTER_WORKER_RAISE_INTERRUPT;
+        if ((config.flags & ~known) != 0)
+            return Error::make(MUSTER_E_ARG, "flags has unknown bits: 0x%x", config.flags);
+        if (config.exit_grace_ns < 0)
+            return Error::make(MUSTER_E_ARG, "exit_grace_ns is %lld", static_cast<long long>(config.exit_grace_ns));
+        if (config.report_fd_plus_one < 0)
+            return Error::make(MUSTER_E_ARG, "report_fd_plus_one is %d", config.report_fd_plus_one);
+        if (config.reserved != 0) return Error::make(MUSTER_E_ARG, "reserved is %u, not 0", config.reserved);
+        if (auto ok = zero(config.reserved1); !ok) return ok;
+        if (auto ok = check_queue(context, config.queue); !ok) return ok;
+        Deadline deadline(timeout_ns);
+        auto worker = ClusterWorker::start(*unwrap(context), config, deadline);
+        if (!worker && worker.error().status > 0) {
+            report(error, worker.error());
+            return Result<void>::positive(worker.error().status);
+        }
+        if (!worker) return worker.error();
+        *out_cluster = wrap(make_ref<ClusterHandle>(Ref<Cluster>(*worker)).detach());
+        return {};
+    });
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+#include "cluster/control.hpp"
+
+#include "cluster/bytes.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace muster {
+
+namespace {
+
+constexpr size_t most_waiting = 1 << 20;
+
+} // namespace
+
+std::string encode(const ControlMessage &message) {
+    const std::string_view text = std::string_view(message.text).substr(0, control_text_max);
+    const std::string_view address = std::string_view(message.address).substr(0, control_address_max);
+    std::string bytes;
+    bytes.reserve(4 + control_head_bytes + text.size() + address.size());
+    put_number(bytes, static_cast<uint32_t>(control_head_bytes + text.size() + address.size()));
+    put_number(bytes, message.kind);
+    put_number(bytes, message.member);
+    put_number(bytes, static_cast<uint32_t>(message.status));
+    put_number(bytes, message.number);
+    put_number(bytes, static_cast<uint16_t>(text.size()));
+    return bytes.append(text).append(address);
+}
+
+std::optional<ControlMessage> decode_control(std::string_view body) {
+    if (body.size() < control_head_bytes) return std::nullopt;
+    ControlMessage message;
+    message.kind = take_number<uint8_t>(body);
+    message.member = take_number<uint32_t>(body);
+    message.status = static_cast<int32_t>(take_number<uint32_t>(body));
+    message.number = take_number<uint64_t>(body);
+    const size_t text = take_number<uint16_t>(body);
+    if (text > control_text_max || text > body.size() || body.size() - text > control_address_max) return std::nullopt;
+    message.text = body.substr(0, text);
+    message.address = body.substr(text);
+    return message;
+}
+
+ControlLink::~ControlLink() {
+    muster_stream_watch(stream_, 0, nullptr, 0);
+    muster_stream_close(stream_, 0); // what was accepted is still sent
+    muster_stream_release(stream_);
+}
+
+Status ControlLink::watch(muster_queue *queue, uint64_t tag) noexcept {
+    muster_stream_watch(stream_, 0, nullptr, 0);
+    return muster_stream_watch(stream_, MUSTER_STREAM_READABLE | MUSTER_STREAM_WRITABLE, queue, tag);
+}
+
+bool ControlLink::send(const ControlMessage &message) {
+    if (over_) return false;
+    out_ += encode(message);
+    return flush();
+}
+
+bool ControlLink::flush() {
+    while (!over_ && sent_ < out_.size()) {
+        size_t moved = 0;
+        const Status status = muster_stream_write(stream_, out_.data() + sent_, out_.size() - sent_, 0, &moved);
+        sent_ += moved;
+        if (status == MUSTER_AGAIN) break;
+        over_ = status != MUSTER_OK;
+    }
+    if (sent_ == out_.size()) {
+        out_.clear();
+        sent_ = 0;
+    } else if (sent_ > most_waiting / 2) {
+        out_.erase(0, sent_);
+        sent_ = 0;
+    }
+    if (out_.size() - sent_ > most_waiting) {
+        constexpr char text[] = "it does not read what it is told";
+        muster_stream_abort(stream_, 0, text, sizeof text - 1);
+        over_ = true;
+    }
+    return !over_;
+}
+
+Error ControlLink::next(ControlMessage &out) {
+    for (;;) {
+        if (in_.size() >= 4) {
+            std::string_view head(in_);
+            const size_t size = take_number<uint32_t>(head);
+            if (size < control_head_bytes || size > control_head_bytes + control_text_max + control_address_max)
+                return Error::make(MUSTER_E_PROTOCOL, "a message of %zu bytes", size);
+            if (head.size() >= size) {
+                auto message = decode_control(head.substr(0, size));
+                if (!message) return Error::make(MUSTER_E_PROTOCOL, "a message that is none");
+                in_.erase(0, 4 + size);
+                out = std::move(*message);
+                return {};
+            }
+        }
+        char piece[4096];
+        size_t moved = 0;
+        const Status status = muster_stream_read(stream_, piece, sizeof piece, 0, &moved);
+        in_.append(piece, moved);
+        if (moved == 0 && status != MUSTER_OK) return why(status);
+    }
+}
+
+Error ControlLink::why(Status status) const noexcept {
+    Error error;
+    if (status == MUSTER_AGAIN) {
+        error.status = MUSTER_AGAIN;
+        return error;
+    }
+    muster_error told{};
+    if (muster_stream_reason(stream_, nullptr, &told) < 0) static_cast<muster_error &>(error) = told;
+    if (error.status >= 0) error = Error::from_status(status == MUSTER_E_END ? MUSTER_E_PEER : status);
+    return error;
+}
+
+} // namespace muster

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+#include "cluster/greeting.hpp"
+
+#include "cluster/bytes.hpp"
+
+#include <cstring>
+
+namespace muster {
+
+namespace {
+
+constexpr char magic[] = "muster-cluster 1"; // the number is the version
+constexpr size_t magic_bytes = sizeof magic - 1;
+constexpr size_t fixed_bytes = magic_bytes + 1 + 8 + 4 + 4 + 8;
+
+} // namespace
+
+std::string encode(const ClusterGreeting &greeting) {
+    std::string bytes(magic);
+    put_number(bytes, greeting.kind);
+    put_number(bytes, greeting.cluster);
+    put_number(bytes, greeting.from);
+    put_number(bytes, greeting.to);
+    put_number(bytes, greeting.number);
+    return bytes.append(greeting.label, 0, label_max);
+}
+
+std::optional<ClusterGreeting> greeting_of(muster_stream *stream) {
+    char bytes[fixed_bytes + label_max];
+    size_t size = 0;
+    if (muster_transport_greeting(stream, bytes, sizeof bytes, &size) != MUSTER_OK) return std::nullopt;
+    if (size < fixed_bytes || std::memcmp(bytes, magic, magic_bytes) != 0) return std::nullopt;
+    std::string_view rest(bytes + magic_bytes, size - magic_bytes);
+    ClusterGreeting greeting;
+    greeting.kind = take_number<uint8_t>(rest);
+    greeting.cluster = take_number<uint64_t>(rest);
+    greeting.from = take_number<uint32_t>(rest);
+    greeting.to = take_number<uint32_t>(rest);
+    greeting.number = take_number<uint64_t>(rest);
+    greeting.label = rest;
+    return greeting;
+}
+
+} // namespace muster

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// With what one member dials another; the library's own words, as the greeting of the connection.
+#include <muster/transport.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace muster {
+
+// A value.
+struct ClusterGreeting {
+    enum Kind : uint8_t {
+        control = 1, // the link between a worker and its master
+        stream = 2,  // a stream of the host's
+        answer = 3   // a stream that `to` has called for, with the number of the call
+    };
+    uint8_t kind = 0;
+    uint64_t cluster = 0;
+    uint32_t from = 0, to = 0;
+    uint64_t number = 0;
+    std::string label{};
+};
+
+constexpr size_t label_max = 255;
+
+std::string encode(const ClusterGreeting &greeting);
+std::optional<ClusterGreeting> greeting_of(muster_stream *stream); // none: that is no member of a cluster
+
+} // namespace muster

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include "cluster/cluster.hpp"
+#include "cluster/manager.hpp"
+#include "cluster/ticket.hpp"
+
+#include <set>
+
+namespace muster {
+
+// The member that has opened the cluster. Any thread, unless a member says otherwise.
+class ClusterMaster final : public Cluster {
+  public:
+    static Result<Ref<ClusterMaster>> open(Context &context, const muster_cluster_config &config);
+
+    Result<uint32_t> add(std::shared_ptr<const LaunchPlan> plan); // the number of the first worker
+    Status remove(uint32_t member, int64_t grace_ns);
+    Status interrupt(uint32_t member);
+    Status member(uint32_t member, muster_member_info &out) noexcept override;
+    Status list(uint32_t *out, size_t capacity, size_t *out_count) noexcept;
+    Status process_ended(const Queue &served_by, uint32_t member, std::string text);
+    std::string ticket(const LaunchPlan &plan, uint32_t member) const;
+
+    // ---- managers report; from other threads by post_report() ----
+    bool gone_by(uint32_t member) noexcept; // a worker it had
+    bool post_report(std::function<void(ClusterMaster &)> report);
+    bool wanted(uint32_t member) noexcept { return lines_.count(member) != 0; }
+    void ready(uint32_t member, const std::string &address, uint64_t data);
+    void failed(uint32_t member, const Error &why);
+    void process_over(uint32_t member, const std::string &how);
+    Queue &inbox() noexcept { return *inbox_; }
+    // What managers need of a cluster's thread.
+    using Cluster::at;
+    using Cluster::forget;
+    using Cluster::on;
+
+  private:
+    // A worker that is not gone yet, on the cluster's thread.
+    struct Line {
+        uint32_t number = 0, state = MUSTER_MEMBER_LAUNCHING;
+        std::shared_ptr<const LaunchPlan> plan;
+        Ref<ClusterManager> manager;
+        std::unique_ptr<ControlLink> link;
+        uint64_t link_number = 0; // in the inbox
+        std::string host, address;
+        int64_t pid = 0;
+        uint64_t data = 0;
+        std::set<uint32_t> partners;                 // workers who are told of its end
+        std::vector<std::function<void()>> awaiting; // what waits for it to join, or to be gone
+        uint64_t join_alarm = 0, kill_alarm = 0;
+        bool launched = false;               // a process may be there
+        bool removing = false, left = false; // it is meant to go; it said that it goes
+        bool process_over = false, registered = false, killed = false;
+        Error why;       // why it is cut off, where it is known before its end
+        std::string how; // its process has ended
+    };
+    struct Shown {
+        uint32_t state = 0;
+        int64_t pid = 0;
+        uint64_t data = 0;
+        std::string host, address;
+        Ref<ClusterManager> manager;
+    };
+
+    ClusterMaster(Context &context, const muster_cluster_config &config, Ref<Queue> inbox, Ref<Queue> events);
+
+    // ---- the cluster's thread ----
+    void begin() override;
+    void end_soon(int64_t timeout_ns) override;
+    bool ended() const noexcept override { return closing_ && lines_.empty(); }
+    void abandon() noexcept override;
+    void thread_ends() noexcept override;
+    void find(const Ref<ClusterDial> &dial) override;
+    bool call(ClusterDial &dial) override;
+    void accepted(const ClusterGreeting &greeting, StreamHandle stream) override;
+
+    void launch(const std::shared_ptr<const LaunchPlan> &plan, const Ref<ClusterManager> &manager, uint32_t first);
+    void show(Line &line);
+    void launched(Line &line);
+    void connect(Line &line);
+    void dial_control(uint32_t member, const std::string &address);
+    void connected(Line &line, StreamHandle stream);
+    void hear(uint32_t member);
+    bool take(Line &line, const ControlMessage &message); // false: the line may be gone
+    void join(Line &line, const ControlMessage &hello);
+    void answer_where(Line &line, const ControlMessage &question);
+    void pass_call(Line &line, const ControlMessage &call);
+    Error reachable(uint32_t from, uint32_t to); // may they, and is the other there? AGAIN: it is not yet
+    void remove_now(Line &line, int64_t grace_ns);
+    void link_over(Line &line, const Error &why);
+    void consider(Line &line); // something of it is over
+    void kill(Line &line);
+    void finish(Line &line);
+    void ask(Line &line, uint32_t want, uint32_t from, const std::string &address, ClusterManager::Answer answer);
+    Line *line_of(uint32_t member) noexcept;
+
+    const uint32_t topology_;
+    const int64_t join_timeout_ns_, leave_timeout_ns_;
+    std::string address_; // of the listener; set before the thread is there
+
+    // The cluster's thread.
+    std::map<uint32_t, Line> lines_;
+
+    std::mutex shown_lock_; // guards the rest
+    std::map<uint32_t, Shown> shown_;
+    Ref<ClusterManager> local_;
+    uint32_t next_ = 1;
+    bool no_more_ = false; // it is being closed
+};
+
+} // namespace muster

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include "base/result.hpp"
+
+#include <muster/cluster.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace muster {
+
+// What is to be launched: the host's configuration, checked and copied. Immutable once it is shared.
+struct LaunchPlan {
+    uint32_t flags = 0, count = 0;
+    std::string manager, directory, listen, ident, connect_idents, options;
+    std::vector<std::string> argv, environment; // the latter over `inherited`, this process's own
+    std::vector<std::string> inherited;
+
+    bool master_dials() const noexcept { return flags & MUSTER_LAUNCH_MASTER_DIALS; }
+    std::string listen_of(uint32_t member) const; // empty: nowhere
+    std::string ident_of(uint32_t member) const;
+    bool names(const std::string &other) const noexcept;           // among connect_idents
+    const muster_launch &shown() const noexcept { return shown_; } // for a manager of the host's
+    void show();                                                   // fills in shown(); the plan stays where it is
+
+  private:
+    muster_launch shown_{};
+    std::vector<const char *> argv_, environment_;
+};
+
+Result<std::shared_ptr<LaunchPlan>> read_launch(const muster_launch *given);
+
+// May they have a stream between them?
+bool topology_allows(uint32_t topology, uint32_t one, const LaunchPlan *plan_of_one, uint32_t other,
+                     const LaunchPlan *plan_of_other);
+
+} // namespace muster

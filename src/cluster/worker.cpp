@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: MIT
+#include "cluster/worker.hpp"
+
+#include <algorithm>
+#include <climits>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <unistd.h>
+
+namespace muster {
+
+namespace {
+
+constexpr int64_t usual_grace_ns = 2'000'000'000;
+
+int report_descriptor(const muster_worker_config &config) noexcept {
+    if (config.report_fd_plus_one > 0) return config.report_fd_plus_one - 1;
+    const char *const named = getenv("MUSTER_WORKER_REPORT_FD");
+    return named != nullptr ? std::atoi(named) : STDOUT_FILENO;
+}
+
+Error told(const ControlMessage &message) noexcept {
+    return Error::make(message.status < 0 ? message.status : MUSTER_E_PEER, "%.200s", message.text.c_str());
+}
+
+} // namespace
+
+// ---- the ticket
+// -----------------------------------------------------------------------------------------------------------
+
+TicketPlace &TicketPlace::of(Context &context) {
+    static const char key = 0;
+    return static_cast<TicketPlace &>(
+        context.part(&key, [](Context &) -> std::unique_ptr<ContextPart> { return std::make_unique<TicketPlace>(); }));
+}
+
+void TicketPlace::put(Ticket ticket) {
+    const std::lock_guard hold(lock_);
+    was_there_ = true;
+    ticket_ = std::move(ticket);
+}
+
+Result<Ticket> TicketPlace::take() {
+    const std::lock_guard hold(lock_);
+    if (!was_there_) return Error::make(MUSTER_E_ARG, "the context has no ticket: make it by muster_worker_context()");
+    if (!ticket_) return Error::make(MUSTER_E_EXISTS, "this context has come in already");
+    Ticket ticket = std::move(*ticket_);
+    ticket_.reset();
+    return ticket;
+}
+
+// ---- coming in
+// --------------------------------------------------------------------------------------------------------------
+
+ClusterWorker::ClusterWorker(Context &context, Ticket ticket, const muster_worker_config &config, Ref<Queue> inbox,
+                             Ref<Queue> events)
+    : Cluster(context, std::move(inbox), std::move(events), config.tag), ticket_(std::move(ticket)),
+      flags_(config.flags), exit_grace_ns_(config.exit_grace_ns > 0 ? config.exit_grace_ns : usual_grace_ns),
+      report_fd_(report_descriptor(config)) {
+    id_ = ticket_.cluster;
+    char name[HOST_NAME_MAX + 1] = "";
+    gethostname(name, sizeof name - 1);
+    host_ = name;
+}
+
+Result<Ref<ClusterWorker>> ClusterWorker::start(Context &context, const muster_worker_config &config,
+                                                Deadline &deadline) {
+    auto inbox = Queue::create(context, 65536);
+    if (!inbox) return inbox.error();
+    Ref<Queue> events(config.queue != nullptr ? unwrap(config.queue) : nullptr);
+    auto ticket = TicketPlace::of(context).take();
+    if (!ticket) return ticket.error();
+    const Ticket kept = *ticket;
+    const auto worker = Ref<ClusterWorker>::adopt(
+        new ClusterWorker(context, std::move(*ticket), config, std::move(*inbox), std::move(events)));
+    Error why = worker->meet(deadline);
+    if (why.status == MUSTER_OK) {
+        auto started = worker->start_thread_of();
+        if (started) return worker;
+        why = started.error();
+    }
+    TicketPlace::of(context).put(kept); // it may be tried again
+    return why;
+}
+
+Error ClusterWorker::meet(Deadline &deadline) {
+    if (!ticket_.listen.empty()) {
+        if (const Error why = listen(ticket_.listen); why.status != MUSTER_OK) return why;
+        own_address_ = listener_address();
+    }
+    muster_stream *stream = nullptr;
+    if (!ticket_.master.empty()) {
+        const std::string greeting =
+            encode(ClusterGreeting{ClusterGreeting::control, id_, ticket_.member, MUSTER_CLUSTER_MASTER, 0, {}});
+        muster_transport_config config{};
+        config.struct_size = sizeof config;
+        config.greeting = greeting.data();
+        config.greeting_bytes = greeting.size();
+        Error why;
+        const Status status =
+            muster_transport_dial(wrap(&context()), ticket_.master.data(), ticket_.master.size(), &config,
+                                  deadline.endless() ? -1 : std::max<int64_t>(1, deadline.left()), &stream, &why);
+        why.status = status;
+        if (status != MUSTER_OK) return why;
+    } else {
+        auto dialled = be_dialled(deadline);
+        if (!dialled) return dialled.error();
+        stream = dialled->release();
+    }
+    link_ = std::make_unique<ControlLink>(stream);
+    return introduce(deadline);
+}
+
+Error ClusterWorker::report() const {
+    const std::string line = "muster-worker " + own_address_ + "\n";
+    for (size_t at = 0; at < line.size();) {
+        const ssize_t wrote = uncancelled::write(report_fd_, line.data() + at, line.size() - at);
+        if (wrote < 0 && errno == EINTR) continue;
+        if (wrote < 0)
+            return Error::from_errno(errno, MUSTER_E_SYSTEM, "tell the address on descriptor %d", report_fd_);
+        at += static_cast<size_t>(wrote);
+    }
+    return {};
+}
+
+Result<StreamHandle> ClusterWorker::be_dialled(Deadline &deadline) {
+    if (own_address_.empty()) return Error::make(MUSTER_E_PROTOCOL, "the ticket says neither to listen nor to dial");
+    if (const Error why = report(); why.status != MUSTER_OK) return why;
+    for (;;) {
+        Error why;
+        auto stream = accept_one(deadline, why);
+        if (!stream) return why;
+        const auto greeting = greeting_of(stream.get());
+        if (greeting && greeting->cluster == id_ && greeting->kind == ClusterGreeting::control &&
+            greeting->to == ticket_.member)
+            return stream;
+    }
+}
+
+// Says who it is, and hears that it is in.
+Error ClusterWorker::introduce(Deadline &deadline) {
+    ControlMessage hello;
+    hello.kind = ControlMessage::hello;
+    hello.member = ticket_.member;
+    hello.number = static_cast<uint64_t>(getpid());
+    hello.text = host_;
+    hello.address = own_address_;
+    link_->watch(wrap(&*inbox_), 0);
+    link_->send(hello);
+    for (;;) {
+        ControlMessage message;
+        Error why = link_->next(message);
+        if (why.status == MUSTER_AGAIN) {
+            muster_completion entry;
+            const Status status = inbox_->next(deadline, &entry, nullptr);
+            if (status == MUSTER_OK) {
+                link_->flush();
+                continue;
+            }
+            return Error::make(status == MUSTER_AGAIN ? Status{MUSTER_TIMEOUT} : status,
+                               "the master did not answer in time");
+        }
+        if (why.status != MUSTER_OK) return why;
+        if (message.kind == ControlMessage::refused) return told(message);
+        if (message.kind != ControlMessage::welcome || message.member != ticket_.member)
+            return Error::make(MUSTER_E_PROTOCOL, "the master answers with a message of kind %u", message.kind);
+        master_address_ = message.address;
+        set_self(message.member);
+        return {};
+    }
+}
+
+// ---- in
+// -----------------------------------------------------------------------------------------------------------------------
+
+void ClusterWorker::begin() {
+    if ((flags_ & MUSTER_WORKER_EXIT_WITH_MASTER) != 0) muster_stream_exit_with_peer(link_->stream(), exit_grace_ns_);
+    watch_listener();
+    link_->watch(wrap(&*inbox_), on([this](const muster_completion &, const Error &) { hear(); }));
+}
+
+void ClusterWorker::hear() {
+    while (link_) {
+        ControlMessage message;
+        const Error why = link_->next(message);
+        if (why.status == MUSTER_AGAIN) {
+            link_->flush();
+            return;
+        }
+        if (why.status != MUSTER_OK) return master_gone(why);
+        take(message);
+    }
+}
+
+void ClusterWorker::take(const ControlMessage &message) {
+    switch (message.kind) {
+    case ControlMessage::there:
+        return be_told_where(message);
+    case ControlMessage::call:
+        return answer_call(message.member, message.number, message.text, message.address,
+                           [this, from = message.member, number = message.number](const Error &why) {
+                               if (!link_) return;
+                               ControlMessage failed;
+                               failed.kind = ControlMessage::call_failed;
+                               failed.member = from;
+                               failed.number = number;
+                               failed.status = why.status;
+                               failed.text = why.message;
+                               link_->send(failed);
+                           });
+    case ControlMessage::call_failed:
+        return call_failed(message.number, message.member, told(message));
+    case ControlMessage::gone: {
+        const Error why = message.status < 0 ? told(message) : Error();
+        tell(why.status < 0 ? MUSTER_CLUSTER_DEAD : MUSTER_CLUSTER_REMOVED, message.member, why, message.text);
+        return fail_dials(
+            Error::make(MUSTER_E_STALE, "member %u is gone: %.150s", message.member, message.text.c_str()),
+            message.member);
+    }
+    case ControlMessage::interrupt:
+        return interrupt();
+    case ControlMessage::leave:
+        return tell(MUSTER_CLUSTER_LEAVE, self(), {}, {});
+    default:
+        return master_gone(Error::make(MUSTER_E_PROTOCOL, "it sent a message of kind %u out of turn", message.kind));
+    }
+}
+
+void ClusterWorker::interrupt() {
+    tell(MUSTER_CLUSTER_INTERRUPT, self(), {}, {});
+    if ((flags_ & MUSTER_WORKER_RAISE_INTERRUPT) != 0) ::kill(getpid(), SIGINT);
+}
+
+void ClusterWorker::find(const Ref<ClusterDial> &dial) {
+    if (dial->member == MUSTER_CLUSTER_MASTER) return found(dial, master_address_, true);
+    ControlMessage question;
+    question.kind = ControlMessage::where;
+    question.member = dial->member;
+    question.number = dial->number;
+    asked_[dial->number] = dial;
+    link_->send(question); // if that fails, the link is about to be over
+}
+
+void ClusterWorker::be_told_where(const ControlMessage &message) {
+    const auto asked = asked_.find(message.number);
+    if (asked == asked_.end()) return;
+    const Ref<ClusterDial> dial = asked->second;
+    asked_.erase(asked);
+    if (message.status != MUSTER_OK) dial->fail(told(message));
+    found(dial, message.address, true);
+}
+
+bool ClusterWorker::call(ClusterDial &dial) {
+    if (!link_) return false;
+    ControlMessage wish;
+    wish.kind = ControlMessage::call;
+    wish.member = dial.member;
+    wish.number = dial.number;
+    wish.text = dial.label;
+    wish.address = own_address_;
+    return link_->send(wish);
+}
+
+void ClusterWorker::accepted(const ClusterGreeting &, StreamHandle) {} // it has a master: the stream is dropped
+
+Status ClusterWorker::member(uint32_t member, muster_member_info &out) noexcept {
+    const auto copy = [](const std::string &from, char *to, size_t room) {
+        const size_t size = std::min(from.size(), room - 1);
+        std::memcpy(to, from.data(), size);
+        to[size] = '\0';
+    };
+    if (member != self() && member != MUSTER_CLUSTER_MASTER) return MUSTER_E_NOT_FOUND;
+    out = {};
+    out.member = member;
+    out.state = over() ? MUSTER_MEMBER_GONE : MUSTER_MEMBER_JOINED;
+    if (member == self()) {
+        out.pid = getpid();
+        copy(host_, out.host, sizeof out.host);
+    }
+    copy(member == self() ? own_address_ : master_address_, out.address, sizeof out.address);
+    return MUSTER_OK;
+}
+
+// ---- the end
+// --------------------------------------------------------------------------------------------------------------------
+
+void ClusterWorker::end_soon(int64_t) {
+    closing_ = true;
+    if (!link_) return;
+    muster_stream_exit_with_peer(link_->stream(), -1); // the master may go first now
+    ControlMessage leaving;
+    leaving.kind = ControlMessage::leaving;
+    link_->send(leaving);
+    link_.reset();
+}
+
+void ClusterWorker::master_gone(const Error &why) {
+    fail_dials(Error::make(MUSTER_E_PEER, "the master is gone: %s", why.message));
+    Error status = why;
+    if (status.status >= 0) status.status = MUSTER_E_PEER;
+    tell(MUSTER_CLUSTER_MASTER_GONE, MUSTER_CLUSTER_MASTER, status, why.message);
+    link_.reset();
+    closing_ = true;
+}
+
+void ClusterWorker::abandon() noexcept {
+    link_.reset();
+}
+
+} // namespace muster

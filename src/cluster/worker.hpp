@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+#include "cluster/cluster.hpp"
+#include "cluster/ticket.hpp"
+
+namespace muster {
+
+// The ticket of a context, until a worker is made of it. Any thread.
+class TicketPlace final : public ContextPart {
+  public:
+    static TicketPlace &of(Context &context);
+    void put(Ticket ticket);
+    Result<Ticket> take(); // once
+
+  private:
+    std::mutex lock_; // guards the rest
+    bool was_there_ = false;
+    std::optional<Ticket> ticket_;
+};
+
+// A member that a master has launched. Any thread, unless a member says otherwise.
+class ClusterWorker final : public Cluster {
+  public:
+    // Comes in; waits for that on this thread.
+    static Result<Ref<ClusterWorker>> start(Context &context, const muster_worker_config &config, Deadline &deadline);
+    Status member(uint32_t member, muster_member_info &out) noexcept override;
+
+  private:
+    ClusterWorker(Context &context, Ticket ticket, const muster_worker_config &config, Ref<Queue> inbox,
+                  Ref<Queue> events);
+    Error meet(Deadline &deadline); // before the thread is there: the link
+    Result<StreamHandle> be_dialled(Deadline &deadline);
+    Error report() const;
+    Error introduce(Deadline &deadline);
+
+    // ---- the cluster's thread ----
+    void begin() override;
+    void end_soon(int64_t timeout_ns) override;
+    bool ended() const noexcept override { return closing_; }
+    void abandon() noexcept override;
+    void find(const Ref<ClusterDial> &dial) override;
+    bool call(ClusterDial &dial) override;
+    void accepted(const ClusterGreeting &greeting, StreamHandle stream) override;
+    void hear();
+    void take(const ControlMessage &message);
+    void be_told_where(const ControlMessage &message);
+    void interrupt();
+    void master_gone(const Error &why);
+
+    Ticket ticket_; // its secret is not kept
+    const uint32_t flags_;
+    const int64_t exit_grace_ns_;
+    const int report_fd_;
+    std::string host_, own_address_, master_address_; // set before the thread is there
+
+    // The cluster's thread.
+    std::unique_ptr<ControlLink> link_;          // of the thread that starts it, before
+    std::map<uint64_t, Ref<ClusterDial>> asked_; // where is that?
+};
+
+} // namespace muster
