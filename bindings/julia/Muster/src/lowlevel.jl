@@ -74,6 +74,43 @@ const MUSTER_E_QUORUM = Int32(-27)
 const MUSTER_BROKER_OPEN = UInt32(1)
 const MUSTER_BROKER_NO_CURVE = UInt32(2)
 
+# muster_cluster_member_id: Numbers of members that mean something.
+const MUSTER_CLUSTER_MASTER = UInt32(0)
+
+# muster_cluster_topology: Between whom streams may be opened.
+const MUSTER_CLUSTER_ALL_TO_ALL = UInt32(0)
+const MUSTER_CLUSTER_MASTER_WORKER = UInt32(1)
+const MUSTER_CLUSTER_TREE = UInt32(2)
+const MUSTER_CLUSTER_CUSTOM = UInt32(3)
+
+# muster_launch_flag: Flags of muster_launch::flags.
+const MUSTER_LAUNCH_MASTER_DIALS = UInt32(1)
+const MUSTER_LAUNCH_NO_LISTEN = UInt32(2)
+
+# muster_cluster_event_kind: What has happened.
+const MUSTER_CLUSTER_LAUNCHED = Int32(1)
+const MUSTER_CLUSTER_CONNECTED = Int32(2)
+const MUSTER_CLUSTER_JOINED = Int32(3)
+const MUSTER_CLUSTER_FAILED = Int32(4)
+const MUSTER_CLUSTER_DEAD = Int32(5)
+const MUSTER_CLUSTER_REMOVED = Int32(6)
+const MUSTER_CLUSTER_STREAM = Int32(7)
+const MUSTER_CLUSTER_INTERRUPT = Int32(8)
+const MUSTER_CLUSTER_LEAVE = Int32(9)
+const MUSTER_CLUSTER_MASTER_GONE = Int32(10)
+
+# muster_member_state: How a member fares.
+const MUSTER_MEMBER_LAUNCHING = UInt32(1)
+const MUSTER_MEMBER_LAUNCHED = UInt32(2)
+const MUSTER_MEMBER_CONNECTED = UInt32(3)
+const MUSTER_MEMBER_JOINED = UInt32(4)
+const MUSTER_MEMBER_LEAVING = UInt32(5)
+const MUSTER_MEMBER_GONE = UInt32(6)
+
+# muster_worker_flag: Flags of muster_worker_config::flags.
+const MUSTER_WORKER_EXIT_WITH_MASTER = UInt32(1)
+const MUSTER_WORKER_RAISE_INTERRUPT = UInt32(2)
+
 # muster_context_flag: Flags of muster_context_config::flags.
 const MUSTER_CONTEXT_EXTERNAL = UInt32(1)
 const MUSTER_CONTEXT_NO_SEAL = UInt32(2)
@@ -86,6 +123,16 @@ const MUSTER_LOG_ERROR = UInt32(1)
 const MUSTER_LOG_WARN = UInt32(2)
 const MUSTER_LOG_INFO = UInt32(3)
 const MUSTER_LOG_DEBUG = UInt32(4)
+
+# muster_manager_want: What a request wants; bits, or'ed where a host says which it wants to hear of.
+const MUSTER_MANAGER_LAUNCH = UInt32(1)
+const MUSTER_MANAGER_CONNECT = UInt32(2)
+const MUSTER_MANAGER_CONNECT_WORKER = UInt32(4)
+const MUSTER_MANAGER_REGISTER = UInt32(8)
+const MUSTER_MANAGER_DEREGISTER = UInt32(16)
+const MUSTER_MANAGER_INTERRUPT = UInt32(32)
+const MUSTER_MANAGER_KILL = UInt32(64)
+const MUSTER_MANAGER_FINALIZE = UInt32(128)
 
 # muster_process_exit_kind: How a process ended; fields of muster_process_exit::kind.
 const MUSTER_PROCESS_EXITED = Int32(1)
@@ -111,6 +158,7 @@ const MUSTER_REQUEST_CLOSE = Int32(34)
 const MUSTER_REQUEST_CANCEL = Int32(35)
 const MUSTER_REQUEST_STORE = Int32(36)
 const MUSTER_REQUEST_RENDEZVOUS = Int32(37)
+const MUSTER_REQUEST_MANAGER = Int32(38)
 
 # muster_rendezvous_flag: Flags of muster_rendezvous_config::flags.
 const MUSTER_RENDEZVOUS_RANK = UInt32(1)
@@ -254,6 +302,7 @@ const MUSTER_STREAM_HUGE_PAGES = UInt32(1)
 
 struct muster_agent end
 struct muster_broker end
+struct muster_cluster end
 struct muster_context end
 struct muster_queue end
 struct muster_process end
@@ -412,6 +461,80 @@ struct muster_broker_stats # 128 bytes
     reserved::NTuple{4, UInt64}
 end
 
+# How to open a cluster; all zero means the defaults named here.
+struct muster_cluster_config # 96 bytes
+    struct_size::UInt32
+    flags::UInt32
+    topology::UInt32
+    reserved::UInt32
+    listen::Ptr{UInt8}
+    listen_bytes::UInt64
+    join_timeout_ns::Int64
+    leave_timeout_ns::Int64
+    queue::Ptr{muster_queue}
+    tag::UInt64
+    reserved1::NTuple{4, UInt64}
+end
+muster_cluster_config(; flags = 0, topology = 0, reserved = 0, listen = C_NULL, listen_bytes = 0, join_timeout_ns = 0, leave_timeout_ns = 0, queue = C_NULL, tag = 0, reserved1 = ntuple(_ -> zero(UInt64), 4)) =
+    muster_cluster_config(sizeof(muster_cluster_config), flags, topology, reserved, listen, listen_bytes, join_timeout_ns, leave_timeout_ns, queue, tag, reserved1)
+
+# What to launch; what is zero means the default named here.
+struct muster_launch # 112 bytes
+    struct_size::UInt32
+    flags::UInt32
+    manager::Ptr{UInt8}
+    count::UInt32
+    reserved::UInt32
+    argv::Ptr{Ptr{UInt8}}
+    envp::Ptr{Ptr{UInt8}}
+    directory::Ptr{UInt8}
+    listen::Ptr{UInt8}
+    ident::Ptr{UInt8}
+    connect_idents::Ptr{UInt8}
+    options::Ptr{UInt8}
+    reserved1::NTuple{4, UInt64}
+end
+muster_launch(; flags = 0, manager = C_NULL, count = 0, reserved = 0, argv = C_NULL, envp = C_NULL, directory = C_NULL, listen = C_NULL, ident = C_NULL, connect_idents = C_NULL, options = C_NULL, reserved1 = ntuple(_ -> zero(UInt64), 4)) =
+    muster_launch(sizeof(muster_launch), flags, manager, count, reserved, argv, envp, directory, listen, ident, connect_idents, options, reserved1)
+
+# One event.
+struct muster_cluster_event # 520 bytes
+    kind::UInt32
+    member::UInt32
+    status::muster_status
+    label_bytes::UInt32
+    stream::Ptr{muster_stream}
+    text_bytes::UInt32
+    reserved::UInt32
+    label::NTuple{256, UInt8}
+    text::NTuple{232, UInt8}
+end
+
+# What is known of a member.
+struct muster_member_info # 1336 bytes
+    member::UInt32
+    state::UInt32
+    pid::Int64
+    data::UInt64
+    host::NTuple{256, UInt8}
+    address::NTuple{1024, UInt8}
+    reserved::NTuple{4, UInt64}
+end
+
+# How to be a worker; all zero means the defaults named here.
+struct muster_worker_config # 72 bytes
+    struct_size::UInt32
+    flags::UInt32
+    exit_grace_ns::Int64
+    report_fd_plus_one::Int32
+    reserved::UInt32
+    queue::Ptr{muster_queue}
+    tag::UInt64
+    reserved1::NTuple{4, UInt64}
+end
+muster_worker_config(; flags = 0, exit_grace_ns = 0, report_fd_plus_one = 0, reserved = 0, queue = C_NULL, tag = 0, reserved1 = ntuple(_ -> zero(UInt64), 4)) =
+    muster_worker_config(sizeof(muster_worker_config), flags, exit_grace_ns, report_fd_plus_one, reserved, queue, tag, reserved1)
+
 # How to start a context; all zero means the defaults named here.
 struct muster_context_config # 72 bytes
     struct_size::UInt32
@@ -442,6 +565,36 @@ struct muster_context_stats # 128 bytes
     upgrades::UInt64
     reserved::NTuple{7, UInt64}
 end
+
+# What is asked.
+struct muster_manager_request # 48 bytes
+    struct_size::UInt32
+    want::UInt32
+    member::UInt32
+    count::UInt32
+    from::UInt32
+    reserved::UInt32
+    data::UInt64
+    launch::Ptr{muster_launch}
+    address::Ptr{UInt8}
+end
+muster_manager_request(; want = 0, member = 0, count = 0, from = 0, reserved = 0, data = 0, launch = C_NULL, address = C_NULL) =
+    muster_manager_request(sizeof(muster_manager_request), want, member, count, from, reserved, data, launch, address)
+
+# A manager as callbacks; run by muster_queue_dispatch() on the thread that calls it, no lock held.
+struct muster_manager_ops # 64 bytes
+    struct_size::UInt32
+    flags::UInt32
+    launch::Ptr{Cvoid}
+    connect::Ptr{Cvoid}
+    connect_worker::Ptr{Cvoid}
+    manage::Ptr{Cvoid}
+    kill::Ptr{Cvoid}
+    cancel::Ptr{Cvoid}
+    destroy::Ptr{Cvoid}
+end
+muster_manager_ops(; flags = 0, launch = C_NULL, connect = C_NULL, connect_worker = C_NULL, manage = C_NULL, kill = C_NULL, cancel = C_NULL, destroy = C_NULL) =
+    muster_manager_ops(sizeof(muster_manager_ops), flags, launch, connect, connect_worker, manage, kill, cancel, destroy)
 
 # Gives one descriptor of this process a number in the child.
 struct muster_process_fd # 8 bytes
@@ -867,6 +1020,96 @@ push!(functions, :muster_broker_release => at_muster_broker_release)
 @inline muster_broker_release(broker) =
     ccall(at_muster_broker_release[], Cvoid, (Ptr{muster_broker},), broker)
 
+# Opens a cluster; the caller is its master.
+const at_muster_cluster_open = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_cluster_open => at_muster_cluster_open)
+@inline muster_cluster_open(context, config, out_cluster, error) =
+    ccall(at_muster_cluster_open[], muster_status, (Ptr{muster_context}, Ptr{muster_cluster_config}, Ptr{Ptr{muster_cluster}}, Ptr{muster_error}), context, config, out_cluster, error)
+
+# Adds workers; each has events of its own: ::MUSTER_CLUSTER_LAUNCHED, CONNECTED, JOINED, or FAILED in place of these.
+const at_muster_cluster_add = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_cluster_add => at_muster_cluster_add)
+@inline muster_cluster_add(cluster, launch, out_first, error) =
+    ccall(at_muster_cluster_add[], muster_status, (Ptr{muster_cluster}, Ptr{muster_launch}, Ptr{UInt32}, Ptr{muster_error}), cluster, launch, out_first, error)
+
+# Removes a worker: it is told to leave (::MUSTER_CLUSTER_LEAVE there), and killed if it has not when the grace is over.
+const at_muster_cluster_remove = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_cluster_remove => at_muster_cluster_remove)
+@inline muster_cluster_remove(cluster, member, grace_ns) =
+    ccall(at_muster_cluster_remove[], muster_status, (Ptr{muster_cluster}, UInt32, Int64), cluster, member, grace_ns)
+
+# Interrupts what a worker is doing: ::MUSTER_CLUSTER_INTERRUPT there, and with ::MUSTER_WORKER_RAISE_INTERRUPT the signal SIGINT, sent by its library thread to its own process.
+const at_muster_cluster_interrupt = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_cluster_interrupt => at_muster_cluster_interrupt)
+@inline muster_cluster_interrupt(cluster, member) =
+    ccall(at_muster_cluster_interrupt[], muster_status, (Ptr{muster_cluster}, UInt32), cluster, member)
+
+# Takes the oldest event.
+const at_muster_cluster_next_event = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_cluster_next_event => at_muster_cluster_next_event)
+@inline muster_cluster_next_event(cluster, timeout_ns, out_event) =
+    ccall(at_muster_cluster_next_event[], muster_status, (Ptr{muster_cluster}, Int64, Ptr{muster_cluster_event}), cluster, timeout_ns, out_event)
+
+# Ends the waits inside muster_cluster_next_event(), muster_cluster_dial() and muster_cluster_close() now.
+const at_muster_cluster_cancel = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_cluster_cancel => at_muster_cluster_cancel)
+@inline muster_cluster_cancel(cluster) =
+    ccall(at_muster_cluster_cancel[], muster_status, (Ptr{muster_cluster},), cluster)
+
+# Opens a stream to another member; it is told ::MUSTER_CLUSTER_STREAM.
+const at_muster_cluster_dial = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_cluster_dial => at_muster_cluster_dial)
+@inline muster_cluster_dial(cluster, member, label, label_bytes, timeout_ns, out_stream, error) =
+    ccall(at_muster_cluster_dial[], muster_status, (Ptr{muster_cluster}, UInt32, Ptr{Cvoid}, Csize_t, Int64, Ptr{Ptr{muster_stream}}, Ptr{muster_error}), cluster, member, label, label_bytes, timeout_ns, out_stream, error)
+
+# Begins to open a stream to another member; ::MUSTER_DONE_DIAL comes with it, or with a status that muster_cluster_dial() gives.
+const at_muster_cluster_dial_begin = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_cluster_dial_begin => at_muster_cluster_dial_begin)
+@inline muster_cluster_dial_begin(cluster, member, label, label_bytes, timeout_ns, queue, tag, error) =
+    ccall(at_muster_cluster_dial_begin[], muster_status, (Ptr{muster_cluster}, UInt32, Ptr{Cvoid}, Csize_t, Int64, Ptr{muster_queue}, UInt64, Ptr{muster_error}), cluster, member, label, label_bytes, timeout_ns, queue, tag, error)
+
+# Tells what is known of a member.
+const at_muster_cluster_get_member = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_cluster_get_member => at_muster_cluster_get_member)
+@inline muster_cluster_get_member(cluster, member, out_info) =
+    ccall(at_muster_cluster_get_member[], muster_status, (Ptr{muster_cluster}, UInt32, Ptr{muster_member_info}), cluster, member, out_info)
+
+# Lists the workers that are not gone.
+const at_muster_cluster_list = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_cluster_list => at_muster_cluster_list)
+@inline muster_cluster_list(cluster, out_members, capacity, out_count) =
+    ccall(at_muster_cluster_list[], muster_status, (Ptr{muster_cluster}, Ptr{UInt32}, Csize_t, Ptr{Csize_t}), cluster, out_members, capacity, out_count)
+
+# Tells the number of this member.
+const at_muster_cluster_self = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_cluster_self => at_muster_cluster_self)
+@inline muster_cluster_self(cluster) =
+    ccall(at_muster_cluster_self[], UInt32, (Ptr{muster_cluster},), cluster)
+
+# Leaves the cluster.
+const at_muster_cluster_close = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_cluster_close => at_muster_cluster_close)
+@inline muster_cluster_close(cluster, timeout_ns) =
+    ccall(at_muster_cluster_close[], muster_status, (Ptr{muster_cluster}, Int64), cluster, timeout_ns)
+
+# Gives up one reference; with the last one the cluster is closed, as by muster_cluster_close(), without a wait for it.
+const at_muster_cluster_release = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_cluster_release => at_muster_cluster_release)
+@inline muster_cluster_release(cluster) =
+    ccall(at_muster_cluster_release[], Cvoid, (Ptr{muster_cluster},), cluster)
+
+# Makes the context of a worker: reads the ticket that its launcher has passed, whose secret is the context's.
+const at_muster_worker_context = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_worker_context => at_muster_worker_context)
+@inline muster_worker_context(config, ticket_fd_plus_one, out_context, error) =
+    ccall(at_muster_worker_context[], muster_status, (Ptr{muster_context_config}, Int32, Ptr{Ptr{muster_context}}, Ptr{muster_error}), config, ticket_fd_plus_one, out_context, error)
+
+# Comes in as a worker: listens, meets the master, and returns when this member knows its number.
+const at_muster_worker_start = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_worker_start => at_muster_worker_start)
+@inline muster_worker_start(context, config, timeout_ns, out_cluster, error) =
+    ccall(at_muster_worker_start[], muster_status, (Ptr{muster_context}, Ptr{muster_worker_config}, Int64, Ptr{Ptr{muster_cluster}}, Ptr{muster_error}), context, config, timeout_ns, out_cluster, error)
+
 # Starts a context: one progress engine and everything made from it.
 const at_muster_context_create = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_context_create => at_muster_context_create)
@@ -914,6 +1157,66 @@ const at_muster_context_get_stats = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_context_get_stats => at_muster_context_get_stats)
 @inline muster_context_get_stats(context, out_stats) =
     ccall(at_muster_context_get_stats[], muster_status, (Ptr{muster_context}, Ptr{muster_context_stats}), context, out_stats)
+
+# Adds a manager of the host's, in this context only.
+const at_muster_manager_serve = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_manager_serve => at_muster_manager_serve)
+@inline muster_manager_serve(context, name, name_bytes, wants, requests, error) =
+    ccall(at_muster_manager_serve[], muster_status, (Ptr{muster_context}, Ptr{UInt8}, Csize_t, UInt32, Ptr{muster_queue}, Ptr{muster_error}), context, name, name_bytes, wants, requests, error)
+
+# Adds a manager of the host's whose requests run callbacks, inside muster_queue_dispatch().
+const at_muster_manager_serve_ops = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_manager_serve_ops => at_muster_manager_serve_ops)
+@inline muster_manager_serve_ops(context, name, name_bytes, ops, self, requests, error) =
+    ccall(at_muster_manager_serve_ops[], muster_status, (Ptr{muster_context}, Ptr{UInt8}, Csize_t, Ptr{muster_manager_ops}, Ptr{Cvoid}, Ptr{muster_queue}, Ptr{muster_error}), context, name, name_bytes, ops, self, requests, error)
+
+# Takes a manager back: launching by its name fails from now on, and unanswered requests are cancelled, as if each had failed with ::MUSTER_E_CLOSED.
+const at_muster_manager_withdraw = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_manager_withdraw => at_muster_manager_withdraw)
+@inline muster_manager_withdraw(context, name, name_bytes) =
+    ccall(at_muster_manager_withdraw[], muster_status, (Ptr{muster_context}, Ptr{UInt8}, Csize_t), context, name, name_bytes)
+
+# Tells what an unanswered request wants.
+const at_muster_manager_request_read = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_manager_request_read => at_muster_manager_request_read)
+@inline muster_manager_request_read(requests, request, out_what) =
+    ccall(at_muster_manager_request_read[], muster_status, (Ptr{muster_queue}, UInt64, Ptr{muster_manager_request}), requests, request, out_what)
+
+# Copies the ticket of a worker that is to be launched: one line of ASCII, its newline included.
+const at_muster_manager_ticket = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_manager_ticket => at_muster_manager_ticket)
+@inline muster_manager_ticket(requests, request, member, out_text, capacity, out_bytes) =
+    ccall(at_muster_manager_ticket[], muster_status, (Ptr{muster_queue}, UInt64, UInt32, Ptr{UInt8}, Csize_t, Ptr{Csize_t}), requests, request, member, out_text, capacity, out_bytes)
+
+# Reports one worker of a LAUNCH as started.
+const at_muster_manager_worker_ready = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_manager_worker_ready => at_muster_manager_worker_ready)
+@inline muster_manager_worker_ready(requests, request, member, address, address_bytes, data, error) =
+    ccall(at_muster_manager_worker_ready[], muster_status, (Ptr{muster_queue}, UInt64, UInt32, Ptr{UInt8}, Csize_t, UInt64, Ptr{muster_error}), requests, request, member, address, address_bytes, data, error)
+
+# Reports one worker of a LAUNCH as not started.
+const at_muster_manager_worker_failed = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_manager_worker_failed => at_muster_manager_worker_failed)
+@inline muster_manager_worker_failed(requests, request, member, status, text, text_bytes, error) =
+    ccall(at_muster_manager_worker_failed[], muster_status, (Ptr{muster_queue}, UInt64, UInt32, muster_status, Ptr{UInt8}, Csize_t, Ptr{muster_error}), requests, request, member, status, text, text_bytes, error)
+
+# Tells that a worker has ended, as whoever started it has seen.
+const at_muster_manager_worker_ended = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_manager_worker_ended => at_muster_manager_worker_ended)
+@inline muster_manager_worker_ended(requests, cluster, member, text, text_bytes, error) =
+    ccall(at_muster_manager_worker_ended[], muster_status, (Ptr{muster_queue}, Ptr{muster_cluster}, UInt32, Ptr{UInt8}, Csize_t, Ptr{muster_error}), requests, cluster, member, text, text_bytes, error)
+
+# Answers any request but LAUNCH: it is done.
+const at_muster_manager_request_done = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_manager_request_done => at_muster_manager_request_done)
+@inline muster_manager_request_done(requests, request, address, address_bytes, error) =
+    ccall(at_muster_manager_request_done[], muster_status, (Ptr{muster_queue}, UInt64, Ptr{UInt8}, Csize_t, Ptr{muster_error}), requests, request, address, address_bytes, error)
+
+# Answers any request: it cannot be done.
+const at_muster_manager_request_fail = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_manager_request_fail => at_muster_manager_request_fail)
+@inline muster_manager_request_fail(requests, request, status, text, text_bytes) =
+    ccall(at_muster_manager_request_fail[], muster_status, (Ptr{muster_queue}, UInt64, muster_status, Ptr{UInt8}, Csize_t), requests, request, status, text, text_bytes)
 
 # Starts a program.
 const at_muster_process_spawn = Ref{Ptr{Cvoid}}(C_NULL)
