@@ -1,0 +1,372 @@
+-- SPDX-License-Identifier: MIT
+-- Functions called in other processes: a cluster for Lua.
+--
+--   local loop = muster.loop(assert(muster.context_create()))
+--   loop:run(function()
+--       local cluster = assert(require('muster.cluster').open(loop))
+--       cluster:add(4)
+--       cluster:wait_for(4)
+--       print(cluster:call(1, function(x) return x * x end, 7))
+--       print(#assert(cluster:map(function(x) return x * x end, { 1, 2, 3 })))
+--       cluster:close()
+--   end)
+--
+-- A function travels as bytecode and has no upvalues: what it needs is handed over as arguments, or required inside. In a
+-- worker `muster_here` is its own cluster: it calls other members in the same way. Each call is a task there, so a worker
+-- that waits for another goes on serving. To be interrupted a function that computes must not be compiled:
+-- `jit.off(true, true)` in its first line.
+local ffi = require 'ffi'
+local muster = require 'muster'
+local loops = require 'muster.loop'
+local packing = require 'muster.pack'
+
+ffi.cdef [[
+    typedef void (*muster_lua_handler)(int);
+    muster_lua_handler signal(int number, muster_lua_handler handler);
+]]
+
+local Cluster = {}
+Cluster.__index = Cluster
+
+local label = 'lua' -- of the streams over which functions are called
+local longest = 2 ^ 31 - 1
+local size_of_frame = ffi.new 'uint32_t[1]'
+local event = ffi.new 'muster_cluster_event'
+
+-- ---- one stream: questions go one way, answers the other
+
+-- What is not fit to be sent is an error, before anything is.
+local function frame(...)
+    local pieces = packing.pack(...)
+    local size = 0
+    for _, piece in ipairs(pieces) do size = size + #piece end
+    if size > longest then error('a message of more than 2 GiB', 0) end
+    size_of_frame[0] = size
+    pieces[1] = ffi.string(size_of_frame, 4) .. pieces[1]
+    return pieces
+end
+
+-- The values of the next message, and how many; nil and why.
+local function receive(stream)
+    local head, why, status = stream:read(4)
+    if not head then return nil, why, status end
+    ffi.copy(size_of_frame, head, 4)
+    local size = tonumber(size_of_frame[0])
+    if size > longest then return nil, 'a message of more than 2 GiB', muster.E_PROTOCOL end
+    local place = ffi.new('uint8_t[?]', size)
+    local right
+    right, why, status = stream:read_into(place, size)
+    if not right then return nil, why, status end
+    return packing.unpack(place, size)
+end
+
+-- Messages of several tasks do not mix.
+local function send(self, pieces)
+    while self.sending do self.loop:wait(self.sent) end
+    self.sending = true
+    local right, why, status = true, nil, nil
+    for _, piece in ipairs(pieces) do
+        if right then right, why, status = self.stream:write(piece) end
+    end
+    self.sending = false
+    self.loop:tell(self.sent)
+    return right, why, status
+end
+
+-- ---- calling
+
+-- The stream to a member, by which it is called; made when it is wanted first.
+local function caller(self, member)
+    local there = self.callers[member]
+    while there and there.coming do -- another task is about to make it
+        self.loop:wait(there.coming)
+        there = self.callers[member]
+    end
+    if there then return there end
+    there = { coming = self.loop:tag(), loop = self.loop, sent = self.loop:tag(), asked = {}, functions = {}, known = 0,
+        questions = 0 }
+    self.callers[member] = there
+    local stream, why, status = self.loop:dialled(function(tag)
+        return muster.cluster_dial_begin(self.handle, member, label, 60e9, self.loop.queue, tag)
+    end)
+    local coming = there.coming
+    there.coming, there.stream = nil, stream
+    if not stream then self.callers[member] = nil end
+    self.loop:tell(coming)
+    if not stream then return nil, why, status end
+    self.loop:spawn(function()
+        local values, ended, code
+        repeat
+            values, ended, code = receive(stream)
+            if values then
+                local question = there.asked[values[1]]
+                there.asked[values[1]] = nil
+                if question then question(unpack(values, 2, ended)) end
+            end
+        until not values
+        if self.callers[member] == there then self.callers[member] = nil end
+        stream:close()
+        for _, question in pairs(there.asked) do question(nil, ended, code) end
+        there.asked = {}
+    end)
+    return there
+end
+
+-- What the function gives there; nil, why, and a status if that came of the way to it.
+local function ask_here(self, what, member, body, ...)
+    if member == self:self() then return nil, 'that is this member itself', muster.E_ARG end
+    local there, why, status = caller(self, member)
+    if not there then return nil, why, status end
+    there.questions = there.questions + 1
+    local question, known = there.questions, there.functions[body]
+    local code
+    if not known then -- it travels once
+        there.known = there.known + 1
+        known, code = there.known, body
+    end
+    local pieces = frame(question, what, known, code, ...)
+    local tag = self.loop:tag()
+    local answer
+    there.asked[question] = function(...)
+        answer = { n = select('#', ...), ... }
+        self.loop:tell(tag)
+    end
+    local right
+    right, why, status = send(there, pieces)
+    if right then
+        there.functions[body] = known
+    elseif right == nil and not answer then
+        there.asked[question] = nil
+        return nil, why, status
+    end
+    if not answer then self.loop:wait(tag) end
+    self.loop:forget(tag)
+    if answer[1] then return unpack(answer, 2, answer.n) end
+    return nil, answer[2], answer[3]
+end
+
+local function exposed_as_before(loop, was, ...)
+    loop:set_exposed(was)
+    return ...
+end
+
+-- No interrupt in the middle of a message.
+local function ask(self, ...)
+    return exposed_as_before(self.loop, self.loop:set_exposed(false), ask_here(self, ...))
+end
+
+function Cluster:call(member, body, ...) return ask(self, 'call', member, body, ...) end
+
+-- The function of each entry of the list, in any worker; more than one at a time. What a worker had that died goes to
+-- another. nil and why: the function failed, or no worker is left.
+-- options: `batch`, entries that travel together; by default there are 16 batches for each worker.
+function Cluster:map(body, list, options)
+    local members = self:members()
+    if #members == 0 then return nil, 'no worker is there', muster.E_NOT_FOUND end
+    local batch = options and options.batch or math.max(1, math.ceil(#list / (16 * #members)))
+    local waiting, results, failure, left = {}, {}, nil, 0
+    for first = 1, #list, batch do waiting[#waiting + 1] = first end
+    for i = 1, #waiting / 2 do waiting[i], waiting[#waiting + 1 - i] = waiting[#waiting + 1 - i], waiting[i] end
+    left = #waiting
+    local finished, workers = self.loop:tag(), 0
+    local function work(member)
+        workers = workers + 1
+        while not failure and #waiting > 0 do
+            local first = table.remove(waiting)
+            local entries = {}
+            for i = first, math.min(first + batch - 1, #list) do entries[#entries + 1] = list[i] end
+            local values, why, status = ask(self, 'map', member, body, entries)
+            if values then
+                for i, value in ipairs(values) do results[first + i - 1] = value end
+                left = left - 1
+            elseif status then -- the way to it: the next one does it
+                waiting[#waiting + 1] = first
+                break
+            else
+                failure = why
+            end
+        end
+        workers = workers - 1
+        if workers == 0 or left == 0 then self.loop:tell(finished) end
+    end
+    local function start(member)
+        self.loop:spawn(work, member)
+        self.loop:spawn(work, member) -- while one is on its way the other is worked at
+    end
+    self.mapping[finished] = start -- those who come meanwhile work, too
+    for _, member in ipairs(members) do start(member) end
+    while workers > 0 and left > 0 and not failure do self.loop:wait(finished) end
+    while workers > 0 do self.loop:wait(finished) end
+    self.mapping[finished] = nil
+    if failure then return nil, failure end
+    if left > 0 then return nil, 'no worker is left', muster.E_PEER end
+    return results
+end
+
+-- ---- being called
+
+local function run(self, what, body, ...)
+    if what == 'call' then return body(...) end
+    local results = {}
+    for i, entry in ipairs((...)) do
+        results[i] = body(entry)
+        if results[i] == nil then error('the function of entry ' .. i .. ' gave nothing', 0) end
+    end
+    return results
+end
+
+-- An interrupt is an error in what is being computed.
+local function guarded(self, ...)
+    self.loop:set_exposed(true)
+    local results = { n = 0 }
+    local function keep(...)
+        results = { n = select('#', ...), ... }
+    end
+    keep(pcall(run, self, ...))
+    self.loop:set_exposed(false)
+    return results
+end
+
+local function serve(self, stream)
+    local here = { stream = stream, loop = self.loop, sent = self.loop:tag() }
+    local functions = {}
+    while true do
+        local values, count = receive(stream)
+        if not values then break end
+        local question, what, known = values[1], values[2], values[3]
+        functions[known] = functions[known] or values[4]
+        self.loop:spawn(function()
+            local results = guarded(self, what, functions[known], unpack(values, 5, count))
+            local fit, pieces = pcall(frame, question, unpack(results, 1, results.n))
+            send(here, fit and pieces or frame(question, false, tostring(pieces)))
+        end)
+    end
+    stream:close()
+end
+
+-- ---- who is there
+
+local function hear(self)
+    -- A task that hears of one may close the cluster.
+    while not self.closed and muster.C.muster_cluster_next_event(self.handle, 0, event) == muster.OK do
+        local kind, member = event.kind, event.member
+        local text = ffi.string(event.text, event.text_bytes)
+        if kind == muster.CLUSTER_STREAM then
+            local named = ffi.string(event.label, event.label_bytes)
+            local handle = muster.adopt('stream', event.stream)
+            if named == label then
+                self.loop:spawn(serve, self, self.loop:stream(handle))
+            elseif self.on_stream then
+                self.loop:spawn(self.on_stream, self.loop:stream(handle), member, named)
+            end
+        else
+            if kind == muster.CLUSTER_JOINED then
+                self.workers[member] = true
+                for _, start in pairs(self.mapping) do start(member) end
+            elseif kind == muster.CLUSTER_FAILED or kind == muster.CLUSTER_DEAD or kind == muster.CLUSTER_REMOVED then
+                self.workers[member] = nil
+            elseif kind == muster.CLUSTER_LEAVE or kind == muster.CLUSTER_MASTER_GONE then
+                self.leaving = true
+            end
+            if self.on_event then self.on_event(kind, member, text) end
+            self.last = { kind = kind, member = member, text = text }
+            self.loop:tell(self.changed, kind, member, text)
+        end
+    end
+end
+
+local function make(loop, handle, tag)
+    local self = setmetatable({ loop = loop, handle = handle, workers = {}, callers = {}, mapping = {},
+        changed = loop:tag(), tag = tag }, Cluster)
+    loop.handlers[tag] = function() hear(self) end
+    return self
+end
+
+function Cluster:self() return muster.C.muster_cluster_self(self.handle) end
+
+function Cluster:members()
+    local list = {}
+    for member in pairs(self.workers) do list[#list + 1] = member end
+    table.sort(list)
+    return list
+end
+
+-- In a task: the next event (kind, member, text).
+function Cluster:next_event() return self.loop:wait(self.changed) end
+
+-- In a task: until so many workers are there.
+function Cluster:wait_for(count)
+    while #self:members() < count do
+        local kind, member, text = self:next_event()
+        if kind == muster.CLUSTER_FAILED then return nil, ('worker %d: %s'):format(member, text), muster.E_PEER end
+    end
+    return true
+end
+
+-- ---- the master
+
+-- config: fields of muster_cluster_config. on_event(kind, member, text) of the cluster is called at each event.
+local function open(loop, config)
+    local tag = loop:tag()
+    local given = { queue = loop.queue, tag = tag }
+    for name, value in pairs(config or {}) do given[name] = value end
+    local handle, why, status = muster.cluster_open(loop.context, given)
+    if not handle then return nil, why, status end
+    return make(loop, handle, tag)
+end
+
+-- launch: fields of muster_launch; without an argv the workers are this LuaJIT, which serve calls. The first number.
+function Cluster:add(count, launch)
+    local given = { count = count }
+    for name, value in pairs(launch or {}) do given[name] = value end
+    given.argv = given.argv or { arg and arg[-1] or 'luajit', '-e', 'require("muster.cluster").work()' }
+    given.envp = given.envp or { 'LUA_PATH=' .. package.path }
+    return muster.cluster_add(self.handle, given)
+end
+
+function Cluster:remove(member, grace_ns) return self.handle:remove(member, grace_ns or -1) end
+function Cluster:interrupt(member) return self.handle:interrupt(member) end
+function Cluster:member(member) return self.handle:get_member(member) end
+
+-- In a task. Leaves; a master removes its workers first, and waits until they are gone.
+function Cluster:close(timeout_ns)
+    for _, there in pairs(self.callers) do if there.stream then there.stream:finish() end end
+    local left = self.handle:list() or {}
+    for _, member in ipairs(left) do self:remove(member, timeout_ns) end
+    while #left > 0 do
+        self.loop:wait(self.changed) -- a manager of this program's own is served meanwhile
+        left = self.handle:list()
+    end
+    local right, why, status = self.handle:close(timeout_ns or -1)
+    hear(self)
+    self.closed = true
+    self.loop:forget(self.tag)
+    self.handle:release()
+    return right, why, status
+end
+
+-- ---- a worker
+
+-- Serves calls until the master lets it go; never returns before. setup(cluster), if given, is a task at the beginning.
+local function work(setup)
+    local context = assert(muster.worker_context())
+    local loop = assert(muster.loop(context))
+    local tag = loop:tag()
+    local before = ffi.C.signal(2, ffi.cast('muster_lua_handler', 1)) -- SIG_IGN, between calls
+    local flags = muster.WORKER_EXIT_WITH_MASTER
+    if before ~= nil then flags = flags + muster.WORKER_RAISE_INTERRUPT end -- whoever started Lua turns SIGINT into an error
+    local handle = assert(muster.worker_start(context, { flags = flags, queue = loop.queue, tag = tag }, 60e9))
+    local self = make(loop, handle, tag)
+    local ignore = ffi.cast('muster_lua_handler', 1)
+    if before ~= nil then loop.expose = function(on) ffi.C.signal(2, on and before or ignore) end end
+    muster_here = self
+    if setup then loop:spawn(setup, self) end
+    while not self.leaving do
+        loop:turn(loop:patience())
+        if loop.failed then error(loop.failed, 0) end
+    end
+    handle:close(-1)
+    os.exit(0)
+end
+
+return { open = open, work = work }

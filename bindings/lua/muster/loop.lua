@@ -1,0 +1,317 @@
+-- SPDX-License-Identifier: MIT
+-- Tasks (coroutines) that wait for what Muster tells, in one place: `muster.loop(context)`.
+--
+--   local loop = muster.loop(context)
+--   loop:run(function()
+--       local stream = assert(loop:dial 'tcp://127.0.0.1:4100')
+--       stream:write 'hello'
+--       print(stream:read(5))
+--   end)
+--
+-- What a task calls here may wait; other tasks go on meanwhile. Failures are nil, a sentence and a status. `loop:fd()` is
+-- one descriptor that is readable when something has happened, for a program with a poll of its own: it calls
+-- `loop:turn(0)` then.
+local ffi = require 'ffi'
+local muster = require 'muster'
+local C = muster.C
+
+ffi.cdef 'int close(int fd);'
+
+local Loop, Stream, Listener = {}, {}, {}
+Loop.__index, Stream.__index, Listener.__index = Loop, Stream, Listener
+
+local room = 256 * 1024
+local buffer = ffi.new('uint8_t[?]', room)
+local moved = ffi.new 'size_t[1]'
+local entry = ffi.new 'muster_completion'
+local problem = muster.problem
+local OK, AGAIN, TIMEOUT = muster.OK, muster.AGAIN, muster.TIMEOUT
+local forever = -1
+
+local function new(context)
+    local queue, why, status = muster.queue_create(context)
+    if not queue then return nil, why, status end
+    return setmetatable({ context = context, queue = queue, tags = 0, handlers = {}, waiting = {}, requests = {},
+        tasks = 0, timers = {}, exposed = {} }, Loop)
+end
+
+-- ---- what happens
+
+-- A number for something that happens: `handler(status, object, bytes, events)` is called each time.
+function Loop:tag(handler)
+    self.tags = self.tags + 1
+    self.handlers[self.tags] = handler
+    return self.tags
+end
+
+function Loop:forget(tag) self.handlers[tag] = nil end
+
+-- What is wanted of the program, by the kind of request: loop.requests[muster.REQUEST_MANAGER] = function(id) ... end
+-- The id is a uint64_t. It is called outside of tasks.
+
+function Loop:fd()
+    if not self.descriptor then self.descriptor = assert(self.queue:fd()) end
+    return self.descriptor
+end
+
+local function take(self)
+    if entry.request ~= 0 then
+        local serve = self.requests[tonumber(entry.kind)]
+        if serve then serve(entry.request) end
+        return
+    end
+    local tag = tonumber(entry.tag)
+    local handler, tasks = self.handlers[tag], self.waiting[tag]
+    self.waiting[tag] = nil
+    local status, object, bytes, events = entry.status, entry.object, entry.bytes, entry.events
+    local why = status ~= OK and ffi.string(problem.message, problem.message_bytes) or nil
+    if handler then handler(status, object, bytes, events) end
+    if not tasks then return end
+    for i = 1, #tasks do self:resume(tasks[i], status, object, bytes, why) end
+end
+
+-- Takes all that has happened; waits for something up to so many nanoseconds (-1: without end) if there is nothing.
+function Loop:turn(timeout_ns)
+    local status = C.muster_queue_next(self.queue, timeout_ns, entry, problem)
+    while status == OK do
+        take(self)
+        status = C.muster_queue_next(self.queue, 0, entry, problem)
+    end
+    if status < 0 then error(select(2, muster.failure(status)), 0) end
+    self:ring()
+end
+
+-- ---- tasks
+
+function Loop:resume(task, ...)
+    local right, why = coroutine.resume(task, ...)
+    if not right and not self.failed then self.failed = debug.traceback(task, tostring(why)) end
+end
+
+function Loop:spawn(body, ...)
+    self.tasks = self.tasks + 1
+    self:resume(coroutine.create(function(...)
+        body(...)
+        self.tasks = self.tasks - 1
+    end), ...)
+end
+
+-- Until no task is left; an error in one of them ends it. With a function: as a task, and gives what that gives.
+function Loop:run(body, ...)
+    local results
+    if body then self:spawn(function(...) results = { body(...) } end, ...) end
+    while self.tasks > 0 and not self.failed do self:turn(self:patience()) end
+    if self.failed then
+        local why = self.failed
+        self.failed = nil
+        error(why, 0)
+    end
+    if results then return unpack(results) end
+end
+
+-- A task may be exposed to something that must not meet the loop itself (an interrupt): loop.expose(true) is called when
+-- it runs, loop.expose(false) while it waits.
+local function exposed_again(self, ...)
+    self.expose(true)
+    return ...
+end
+
+local function pause(self, task)
+    if not self.exposed[task] then return coroutine.yield() end
+    self.expose(false)
+    return exposed_again(self, coroutine.yield())
+end
+
+-- The running task is exposed from now on, or not; was it?
+function Loop:set_exposed(on)
+    local task = coroutine.running()
+    local was = self.exposed[task]
+    if not self.expose or (was or false) == on then return was or false end
+    self.exposed[task] = on or nil
+    self.expose(on)
+    return was or false
+end
+
+-- In a task: until something happens to the tag.
+function Loop:wait(tag)
+    local tasks = self.waiting[tag]
+    if not tasks then
+        tasks = {}
+        self.waiting[tag] = tasks
+    end
+    local task = assert(coroutine.running(), 'only a task can wait')
+    tasks[#tasks + 1] = task
+    return pause(self, task)
+end
+
+-- Wakes the tasks that wait for a tag, as if something had happened to it.
+function Loop:tell(tag, ...)
+    local tasks = self.waiting[tag]
+    self.waiting[tag] = nil
+    for _, task in ipairs(tasks or {}) do self:resume(task, ...) end
+end
+
+-- ---- time
+
+ffi.cdef [[
+    typedef struct muster_lua_time { long seconds; long nanoseconds; } muster_lua_time;
+    int clock_gettime(int clock, muster_lua_time *out);
+]]
+local clock = ffi.new 'muster_lua_time'
+
+local function now()
+    ffi.C.clock_gettime(1, clock) -- CLOCK_MONOTONIC
+    return tonumber(clock.seconds) + tonumber(clock.nanoseconds) / 1e9
+end
+Loop.now = now
+
+function Loop:sleep(seconds)
+    local task = assert(coroutine.running(), 'only a task can sleep')
+    self.timers[task] = now() + seconds
+    pause(self, task)
+end
+
+function Loop:patience()
+    local first
+    for _, at in pairs(self.timers) do if not first or at < first then first = at end end
+    return first and math.max(0, (first - now()) * 1e9) or forever
+end
+
+function Loop:ring()
+    if not next(self.timers) then return end
+    local time, due = now(), {}
+    for task, at in pairs(self.timers) do if at <= time then due[#due + 1] = task end end
+    for _, task in ipairs(due) do
+        self.timers[task] = nil
+        self:resume(task)
+    end
+end
+
+-- ---- streams
+
+function Loop:stream(handle)
+    local self = setmetatable({ loop = self, handle = handle, tag = self:tag() }, Stream)
+    assert(handle:watch(muster.STREAM_READABLE + muster.STREAM_WRITABLE, self.loop.queue, self.tag))
+    return self
+end
+
+-- For calls that begin something and complete with a dial: `begin(tag)` gives true, or nil and why.
+function Loop:dialled(begin)
+    local tag = self:tag()
+    local begun, why, status = begin(tag)
+    if not begun then return nil, why, status end
+    local ended, object, _, text = self:wait(tag)
+    self:forget(tag)
+    if ended ~= OK then return nil, text, ended end
+    return self:stream(muster.adopt('stream', object))
+end
+
+function Loop:dial(address, config, timeout_ns)
+    return self:dialled(function(tag)
+        return muster.transport_dial_begin(self.context, address, config, timeout_ns or 60e9, self.queue, tag)
+    end)
+end
+
+function Loop:listen(address, config)
+    local handle, why, status = muster.transport_listen(self.context, address, config)
+    if not handle then return nil, why, status end
+    local self = setmetatable({ loop = self, handle = handle, tag = self:tag() }, Listener)
+    assert(handle:watch(self.loop.queue, self.tag))
+    return self
+end
+
+function Listener:address() return self.handle:address() end
+
+function Listener:accept()
+    while true do
+        local stream, why, status = self.handle:accept(0)
+        if stream then return self.loop:stream(stream) end
+        if status ~= AGAIN then return nil, why, status end
+        self.loop:wait(self.tag)
+    end
+end
+
+function Listener:close()
+    self.handle:close()
+    self.handle:release()
+end
+
+-- Some bytes, up to `most`; nil, a sentence and MUSTER_E_END after the last one.
+function Stream:read_some(most)
+    while true do
+        local status = C.muster_stream_read(self.handle, buffer, math.min(most or room, room), 0, moved)
+        if status == OK then return ffi.string(buffer, moved[0]) end
+        if status ~= AGAIN then return self:ended(status) end
+        self.loop:wait(self.tag)
+    end
+end
+
+-- So many bytes into memory (cdata); true, or nil and why: then fewer have come.
+function Stream:read_into(place, size)
+    local got = 0
+    while true do
+        local status = C.muster_stream_read_into(self.handle, place + got, size - got, 0, 0, moved)
+        got = got + tonumber(moved[0])
+        if status == OK then return true end
+        if status ~= AGAIN then return self:ended(status) end
+        self.loop:wait(self.tag)
+    end
+end
+
+-- So many bytes as a string.
+function Stream:read(size)
+    local place = size <= room and buffer or ffi.new('uint8_t[?]', size)
+    if place == buffer and self.loop.waiting[self.tag] == nil then -- at once, or in memory of its own
+        local status = C.muster_stream_read_into(self.handle, buffer, size, 0, 0, moved)
+        if status == OK then return ffi.string(buffer, size) end
+        if status ~= AGAIN then return self:ended(status) end
+        local got = tonumber(moved[0])
+        place = ffi.new('uint8_t[?]', size)
+        ffi.copy(place, buffer, got)
+        self.loop:wait(self.tag)
+        local right, why, code = self:read_into(place + got, size - got)
+        if not right then return nil, why, code end
+        return ffi.string(place, size)
+    end
+    if place == buffer then place = ffi.new('uint8_t[?]', size) end
+    local right, why, code = self:read_into(place, size)
+    if not right then return nil, why, code end
+    return ffi.string(place, size)
+end
+
+-- All of the text, as there is room; true, or nil and why.
+function Stream:write(text)
+    local at, size = 0, #text
+    local from = ffi.cast('const char *', text)
+    while true do
+        local status = C.muster_stream_write(self.handle, from + at, size - at, 0, moved)
+        if status == OK then return true end
+        at = at + tonumber(moved[0])
+        if status ~= AGAIN then return self:ended(status) end
+        self.loop:wait(self.tag)
+    end
+end
+
+function Stream:ended(status)
+    if status ~= muster.E_END then
+        problem.message_bytes = 0
+        C.muster_stream_reason(self.handle, nil, problem)
+        if problem.message_bytes > 0 then return muster.failure(status) end
+    end
+    return nil, ffi.string(C.muster_status_text(status)), tonumber(status)
+end
+
+function Stream:greeting() return muster.transport_greeting(self.handle) end
+function Stream:finish() return self.handle:finish() end
+function Stream:abort(code, text) return self.handle:abort(code, text) end
+
+-- What was accepted is still sent.
+function Stream:close()
+    self.handle:watch(0, nil, 0)
+    self.loop:forget(self.tag)
+    self.handle:close(0)
+    self.handle:release()
+    self.loop:tell(self.tag)
+end
+
+return { new = new, Stream = Stream, Loop = Loop }

@@ -1,0 +1,532 @@
+-- SPDX-License-Identifier: MIT
+-- Written by bindings/lua/generate from include/muster/*.h; do not edit.
+--
+-- The C surface: declarations for ffi.cdef; for each function what it takes and gives, for muster.lua to build a Lua
+-- function of; sizes and places of fields, for the test of layouts.
+local surface = {}
+
+surface.cdef = [[
+typedef int32_t muster_status;
+typedef struct muster_agent muster_agent;
+typedef struct muster_agent_config muster_agent_config;
+typedef struct muster_agent_outputs muster_agent_outputs;
+typedef struct muster_agent_state muster_agent_state;
+typedef struct muster_agent_worker muster_agent_worker;
+typedef struct muster_broker muster_broker;
+typedef struct muster_broker_config muster_broker_config;
+typedef struct muster_broker_stats muster_broker_stats;
+typedef struct muster_cluster muster_cluster;
+typedef struct muster_cluster_config muster_cluster_config;
+typedef struct muster_cluster_event muster_cluster_event;
+typedef struct muster_completion muster_completion;
+typedef struct muster_context muster_context;
+typedef struct muster_context_config muster_context_config;
+typedef struct muster_context_stats muster_context_stats;
+typedef struct muster_error muster_error;
+typedef struct muster_launch muster_launch;
+typedef struct muster_lease muster_lease;
+typedef struct muster_listener muster_listener;
+typedef struct muster_manager_ops muster_manager_ops;
+typedef struct muster_manager_request muster_manager_request;
+typedef struct muster_member_info muster_member_info;
+typedef struct muster_process muster_process;
+typedef struct muster_process_config muster_process_config;
+typedef struct muster_process_exit muster_process_exit;
+typedef struct muster_process_fd muster_process_fd;
+typedef struct muster_queue muster_queue;
+typedef struct muster_queue_config muster_queue_config;
+typedef struct muster_queue_stats muster_queue_stats;
+typedef struct muster_rendezvous muster_rendezvous;
+typedef struct muster_rendezvous_config muster_rendezvous_config;
+typedef struct muster_rendezvous_event muster_rendezvous_event;
+typedef struct muster_rendezvous_ops muster_rendezvous_ops;
+typedef struct muster_rendezvous_place muster_rendezvous_place;
+typedef struct muster_rendezvous_request muster_rendezvous_request;
+typedef struct muster_rendezvous_state muster_rendezvous_state;
+typedef struct muster_round muster_round;
+typedef struct muster_round_info muster_round_info;
+typedef struct muster_round_member_info muster_round_member_info;
+typedef struct muster_store muster_store;
+typedef struct muster_store_config muster_store_config;
+typedef struct muster_store_entry muster_store_entry;
+typedef struct muster_store_host_ops muster_store_host_ops;
+typedef struct muster_store_op muster_store_op;
+typedef struct muster_store_request muster_store_request;
+typedef struct muster_store_result muster_store_result;
+typedef struct muster_store_server muster_store_server;
+typedef struct muster_store_server_config muster_store_server_config;
+typedef struct muster_store_server_stats muster_store_server_stats;
+typedef struct muster_store_traits muster_store_traits;
+typedef struct muster_stream muster_stream;
+typedef struct muster_stream_config muster_stream_config;
+typedef struct muster_stream_stats muster_stream_stats;
+typedef struct muster_transport_config muster_transport_config;
+typedef struct muster_transport_ops muster_transport_ops;
+typedef struct muster_worker_config muster_worker_config;
+enum muster_agent_flag { MUSTER_AGENT_NO_GUARD = 1 };
+enum muster_agent_output { MUSTER_AGENT_STDOUT = 1, MUSTER_AGENT_STDERR = 2 };
+enum muster_agent_phase { MUSTER_AGENT_JOINING = 1, MUSTER_AGENT_STARTING = 2, MUSTER_AGENT_RUNNING = 3, MUSTER_AGENT_STOPPING = 4, MUSTER_AGENT_DONE = 5, MUSTER_AGENT_ENDED = 6 };
+enum muster_agent_worker_state { MUSTER_WORKER_NONE = 0, MUSTER_WORKER_RUNNING = 1, MUSTER_WORKER_SUCCEEDED = 2, MUSTER_WORKER_FAILED = 3, MUSTER_WORKER_STOPPED = 4 };
+enum muster_agent_event { MUSTER_AGENT_STARTED = 1, MUSTER_AGENT_WORKER_ENDED = 2, MUSTER_AGENT_RESTARTING = 3, MUSTER_AGENT_NODES = 4 };
+enum muster_status_value { MUSTER_OK = 0, MUSTER_AGAIN = 1, MUSTER_TIMEOUT = 2, MUSTER_E_ARG = -1, MUSTER_E_ABI = -2, MUSTER_E_NOMEM = -3, MUSTER_E_LIMIT = -4, MUSTER_E_CLOSED = -5, MUSTER_E_CANCELED = -6, MUSTER_E_FORKED = -7, MUSTER_E_WOULD_DEADLOCK = -8, MUSTER_E_UNSUPPORTED = -9, MUSTER_E_EXISTS = -10, MUSTER_E_NOT_FOUND = -11, MUSTER_E_STALE = -12, MUSTER_E_BUSY = -13, MUSTER_E_PERMISSION = -14, MUSTER_E_AUTH = -15, MUSTER_E_PROTOCOL = -16, MUSTER_E_ADDRESS = -17, MUSTER_E_UNREACHABLE = -18, MUSTER_E_PEER = -19, MUSTER_E_ABORTED = -20, MUSTER_E_END = -21, MUSTER_E_SYSTEM = -22, MUSTER_E_PLUGIN = -23, MUSTER_E_INTERNAL = -24, MUSTER_E_CHANGED = -25, MUSTER_E_STORE_LOST = -26, MUSTER_E_QUORUM = -27 };
+enum muster_broker_flag { MUSTER_BROKER_OPEN = 1, MUSTER_BROKER_NO_CURVE = 2 };
+enum muster_cluster_member_id { MUSTER_CLUSTER_MASTER = 0 };
+enum muster_cluster_topology { MUSTER_CLUSTER_ALL_TO_ALL = 0, MUSTER_CLUSTER_MASTER_WORKER = 1, MUSTER_CLUSTER_TREE = 2, MUSTER_CLUSTER_CUSTOM = 3 };
+enum muster_launch_flag { MUSTER_LAUNCH_MASTER_DIALS = 1, MUSTER_LAUNCH_NO_LISTEN = 2 };
+enum muster_cluster_event_kind { MUSTER_CLUSTER_LAUNCHED = 1, MUSTER_CLUSTER_CONNECTED = 2, MUSTER_CLUSTER_JOINED = 3, MUSTER_CLUSTER_FAILED = 4, MUSTER_CLUSTER_DEAD = 5, MUSTER_CLUSTER_REMOVED = 6, MUSTER_CLUSTER_STREAM = 7, MUSTER_CLUSTER_INTERRUPT = 8, MUSTER_CLUSTER_LEAVE = 9, MUSTER_CLUSTER_MASTER_GONE = 10 };
+enum muster_member_state { MUSTER_MEMBER_LAUNCHING = 1, MUSTER_MEMBER_LAUNCHED = 2, MUSTER_MEMBER_CONNECTED = 3, MUSTER_MEMBER_JOINED = 4, MUSTER_MEMBER_LEAVING = 5, MUSTER_MEMBER_GONE = 6 };
+enum muster_worker_flag { MUSTER_WORKER_EXIT_WITH_MASTER = 1, MUSTER_WORKER_RAISE_INTERRUPT = 2 };
+enum muster_context_flag { MUSTER_CONTEXT_EXTERNAL = 1, MUSTER_CONTEXT_NO_SEAL = 2, MUSTER_CONTEXT_SEAL_ALWAYS = 4, MUSTER_CONTEXT_NO_UPGRADE = 8 };
+enum muster_log_level { MUSTER_LOG_OFF = 0, MUSTER_LOG_ERROR = 1, MUSTER_LOG_WARN = 2, MUSTER_LOG_INFO = 3, MUSTER_LOG_DEBUG = 4 };
+enum muster_manager_want { MUSTER_MANAGER_LAUNCH = 1, MUSTER_MANAGER_CONNECT = 2, MUSTER_MANAGER_CONNECT_WORKER = 4, MUSTER_MANAGER_REGISTER = 8, MUSTER_MANAGER_DEREGISTER = 16, MUSTER_MANAGER_INTERRUPT = 32, MUSTER_MANAGER_KILL = 64, MUSTER_MANAGER_FINALIZE = 128 };
+enum muster_process_exit_kind { MUSTER_PROCESS_EXITED = 1, MUSTER_PROCESS_KILLED = 2, MUSTER_PROCESS_UNKNOWN = 3 };
+enum muster_completion_kind { MUSTER_DONE_READ = 1, MUSTER_DONE_RELEASED = 2, MUSTER_DONE_DIAL = 3, MUSTER_DONE_EXIT = 4, MUSTER_DONE_USER = 5, MUSTER_DONE_STORE = 6, MUSTER_DONE_LEASE = 7, MUSTER_DONE_RENDEZVOUS = 8, MUSTER_DONE_AGENT = 9, MUSTER_EVENT_READY = 16, MUSTER_EVENT_LOG = 17, MUSTER_EVENT_AGENT = 19, MUSTER_REQUEST_OPEN = 32, MUSTER_REQUEST_LISTEN = 33, MUSTER_REQUEST_CLOSE = 34, MUSTER_REQUEST_CANCEL = 35, MUSTER_REQUEST_STORE = 36, MUSTER_REQUEST_RENDEZVOUS = 37, MUSTER_REQUEST_MANAGER = 38 };
+enum muster_rendezvous_flag { MUSTER_RENDEZVOUS_RANK = 1, MUSTER_RENDEZVOUS_REOPEN = 2 };
+enum muster_rendezvous_operation { MUSTER_RENDEZVOUS_JOIN = 1, MUSTER_RENDEZVOUS_LEAVE = 2, MUSTER_RENDEZVOUS_EXIT = 3, MUSTER_RENDEZVOUS_ABORT = 4, MUSTER_RENDEZVOUS_CLOSE = 5 };
+enum muster_rendezvous_event_kind { MUSTER_RENDEZVOUS_JOINED = 1, MUSTER_RENDEZVOUS_LAST_CALL = 2, MUSTER_RENDEZVOUS_COMPLETE = 3, MUSTER_RENDEZVOUS_LEFT = 4, MUSTER_RENDEZVOUS_DEAD = 5, MUSTER_RENDEZVOUS_WAITING = 6, MUSTER_RENDEZVOUS_ABORTED = 7, MUSTER_RENDEZVOUS_EXPELLED = 8, MUSTER_RENDEZVOUS_CLOSED = 9, MUSTER_RENDEZVOUS_LOST = 10 };
+enum muster_rendezvous_phase { MUSTER_RENDEZVOUS_OUT = 0, MUSTER_RENDEZVOUS_SEEKS = 1, MUSTER_RENDEZVOUS_IN = 2 };
+enum muster_rendezvous_state_flag { MUSTER_RENDEZVOUS_IS_CLOSED = 1, MUSTER_RENDEZVOUS_IS_CALLED = 2, MUSTER_RENDEZVOUS_LEADS = 4 };
+enum muster_round_flag { MUSTER_ROUND_OVER = 1 };
+enum muster_rendezvous_request_kind { MUSTER_RENDEZVOUS_REQUEST_OPEN = 1, MUSTER_RENDEZVOUS_REQUEST_JOIN = 2, MUSTER_RENDEZVOUS_REQUEST_LEAVE = 3, MUSTER_RENDEZVOUS_REQUEST_EXIT = 4, MUSTER_RENDEZVOUS_REQUEST_ABORT = 5, MUSTER_RENDEZVOUS_REQUEST_CLOSE = 6, MUSTER_RENDEZVOUS_REQUEST_LIST = 7 };
+enum muster_transport_flag { MUSTER_TRANSPORT_ANY_THREAD = 1, MUSTER_TRANSPORT_LOCAL = 2 };
+enum muster_store_op_kind { MUSTER_STORE_NONE = 0, MUSTER_STORE_GET = 1, MUSTER_STORE_READ = 2, MUSTER_STORE_SET = 3, MUSTER_STORE_ADD = 4, MUSTER_STORE_APPEND = 5, MUSTER_STORE_DELETE = 6, MUSTER_STORE_CHECK = 7, MUSTER_STORE_WAIT = 8, MUSTER_STORE_COUNT = 9, MUSTER_STORE_LIST = 10, MUSTER_STORE_KEYS = 11, MUSTER_STORE_PUSH = 12, MUSTER_STORE_POP = 13, MUSTER_STORE_TRY_POP = 14, MUSTER_STORE_LENGTH = 15, MUSTER_STORE_WATCH = 16, MUSTER_STORE_BARRIER = 17, MUSTER_STORE_CLEAR = 18 };
+enum muster_store_condition { MUSTER_STORE_ALWAYS = 0, MUSTER_STORE_IF_ABSENT = 1, MUSTER_STORE_IF_PRESENT = 2, MUSTER_STORE_IF_VALUE = 3, MUSTER_STORE_IF_VERSION = 4 };
+enum muster_store_entry_flag { MUSTER_STORE_PRESENT = 1, MUSTER_STORE_FAILED = 2, MUSTER_STORE_MORE = 4, MUSTER_STORE_LEASE_ENDED = 8, MUSTER_STORE_LEASE_SILENT = 16, MUSTER_STORE_LEASE_BROKEN = 32 };
+enum muster_store_capability { MUSTER_STORE_CAN_TRANSACT = 1, MUSTER_STORE_CAN_QUEUE = 2, MUSTER_STORE_CAN_WAIT = 4, MUSTER_STORE_CAN_WATCH = 8, MUSTER_STORE_CAN_LEASE = 16, MUSTER_STORE_CAN_MEET = 32 };
+enum muster_lease_flag { MUSTER_LEASE_MANUAL = 1, MUSTER_LEASE_CONNECTED = 2 };
+enum muster_store_request_kind { MUSTER_STORE_REQUEST_OPEN = 1, MUSTER_STORE_REQUEST_DO = 2, MUSTER_STORE_REQUEST_GRANT = 3, MUSTER_STORE_REQUEST_KEEP = 4, MUSTER_STORE_REQUEST_END = 5 };
+enum muster_store_request_flag { MUSTER_STORE_LOOK_ONCE = 1 };
+enum muster_store_trait { MUSTER_STORE_ELSEWHERE = 1 };
+enum muster_store_host_flag { MUSTER_STORE_ANY_THREAD = 1 };
+enum muster_store_server_flag { MUSTER_STORE_SERVER_NO_SYNC = 1, MUSTER_STORE_SERVER_ALONE = 2, MUSTER_STORE_SERVER_REFUSED_IS_DEAD = 4 };
+enum muster_store_server_role { MUSTER_STORE_SERVER_SERVES = 0, MUSTER_STORE_SERVER_PAIRED = 1, MUSTER_STORE_SERVER_HALTED = 2, MUSTER_STORE_SERVER_STANDBY = 3, MUSTER_STORE_SERVER_CATCHING_UP = 4, MUSTER_STORE_SERVER_WAITING = 5 };
+enum muster_stream_event { MUSTER_STREAM_READABLE = 1, MUSTER_STREAM_WRITABLE = 2, MUSTER_STREAM_PEER_SILENT = 4, MUSTER_STREAM_PEER_BACK = 8, MUSTER_STREAM_ENDED = 16 };
+enum muster_stream_direction { MUSTER_STREAM_READ = 1, MUSTER_STREAM_WRITE = 2 };
+enum muster_stream_read_flag { MUSTER_STREAM_HUGE_PAGES = 1 };
+typedef void (*muster_queue_handler_fn)(void *user, const muster_completion *entry, const muster_error *error);
+typedef int (*muster_wake_fn)(void *user);
+struct muster_agent_outputs { uint32_t local_rank; uint32_t filed; uint32_t shown; uint32_t reserved; };
+struct muster_agent_config { uint32_t struct_size; uint32_t flags; const char *const *argv; const char *const *envp; const char *directory; uint32_t worker_count; uint32_t max_restarts; int64_t grace_ns; const char *run_id; const char *role; const char *log_dir; uint32_t filed; uint32_t shown; int32_t out_fd_plus_one; int32_t err_fd_plus_one; const char *local_address; const muster_rendezvous_config *rendezvous; const char *master_address; uint32_t master_port; uint32_t reserved0; int64_t join_timeout_ns; int64_t exit_timeout_ns; const muster_agent_outputs *outputs; uint64_t output_count; uint64_t reserved[2]; };
+struct muster_agent_state { uint32_t phase; uint32_t worker_count; uint32_t running; uint32_t restarts; uint32_t group_rank; uint32_t group_world_size; uint32_t first_rank; uint32_t world_size; uint64_t round; char master_address[256]; uint32_t master_port; uint32_t reserved[7]; };
+struct muster_process_exit { int32_t kind; int32_t value; };
+struct muster_agent_worker { uint32_t local_rank; uint32_t rank; uint32_t state; uint32_t restarts; int32_t pid; muster_process_exit exit; uint32_t reserved0; int64_t started_unix_ns; int64_t ended_unix_ns; int64_t failed_unix_ns; uint64_t round; char message[512]; char directory[256]; };
+struct muster_error { muster_status status; int32_t os_errno; int64_t provider_code; uint32_t rank; uint32_t message_bytes; char message[232]; };
+struct muster_broker_config { uint32_t struct_size; uint32_t flags; const char *parent; uint64_t parent_bytes; uint64_t window_bytes; uint32_t max_members; uint32_t reserved; const char *curve_file; uint64_t curve_file_bytes; };
+struct muster_broker_stats { uint64_t members; uint64_t brokers; uint64_t has_parent; uint64_t names; uint64_t pairs; uint64_t messages; uint64_t bytes; uint64_t queued_bytes; uint64_t connections; uint64_t refused; uint64_t lost; uint64_t to_many; uint64_t reserved[4]; };
+struct muster_cluster_config { uint32_t struct_size; uint32_t flags; uint32_t topology; uint32_t reserved; const char *listen; uint64_t listen_bytes; int64_t join_timeout_ns; int64_t leave_timeout_ns; muster_queue *queue; uint64_t tag; uint64_t reserved1[4]; };
+struct muster_launch { uint32_t struct_size; uint32_t flags; const char *manager; uint32_t count; uint32_t reserved; const char *const *argv; const char *const *envp; const char *directory; const char *listen; const char *ident; const char *connect_idents; const char *options; uint64_t reserved1[4]; };
+struct muster_cluster_event { uint32_t kind; uint32_t member; muster_status status; uint32_t label_bytes; muster_stream *stream; uint32_t text_bytes; uint32_t reserved; char label[256]; char text[232]; };
+struct muster_member_info { uint32_t member; uint32_t state; int64_t pid; uint64_t data; char host[256]; char address[1024]; uint64_t reserved[4]; };
+struct muster_worker_config { uint32_t struct_size; uint32_t flags; int64_t exit_grace_ns; int32_t report_fd_plus_one; uint32_t reserved; muster_queue *queue; uint64_t tag; uint64_t reserved1[4]; };
+struct muster_context_config { uint32_t struct_size; uint32_t flags; const void *secret; uint64_t secret_bytes; int32_t secret_fd_plus_one; uint32_t max_unauthenticated; int64_t handshake_timeout_ns; int64_t heartbeat_ns; int64_t silent_ns; int64_t dead_ns; uint64_t window_bytes; };
+struct muster_context_stats { uint64_t loop_wakeups; uint64_t mailbox_posts; uint64_t streams_open; uint64_t streams_made; uint64_t handshakes_ok; uint64_t handshakes_failed; uint64_t bytes_in; uint64_t bytes_out; uint64_t upgrades; uint64_t reserved[7]; };
+struct muster_manager_request { uint32_t struct_size; uint32_t want; uint32_t member; uint32_t count; uint32_t from; uint32_t reserved; uint64_t data; const muster_launch *launch; const char *address; };
+struct muster_manager_ops { uint32_t struct_size; uint32_t flags; void (*launch)(void *self, uint64_t request, const muster_manager_request *what); void (*connect)(void *self, uint64_t request, const muster_manager_request *what); void (*connect_worker)(void *self, uint64_t request, const muster_manager_request *what); void (*manage)(void *self, uint64_t request, const muster_manager_request *what); void (*kill)(void *self, uint64_t request, const muster_manager_request *what); void (*cancel)(void *self, uint64_t request); void (*destroy)(void *self); };
+struct muster_process_fd { int32_t parent_fd; int32_t child_fd; };
+struct muster_process_config { uint32_t struct_size; uint32_t flags; const char *const *argv; const char *const *envp; const char *directory; const muster_process_fd *fds; uint64_t fd_count; };
+struct muster_completion { int32_t kind; muster_status status; uint64_t tag; void *object; uint64_t bytes; uint64_t request; uint32_t events; uint32_t reserved[5]; };
+struct muster_queue_config { uint32_t struct_size; uint32_t flags; uint32_t capacity; uint32_t reserved; };
+struct muster_queue_stats { uint64_t depth; uint64_t outstanding; uint64_t taken; uint64_t wakeups; uint64_t log_dropped; uint64_t reserved[3]; };
+struct muster_rendezvous_config { uint32_t struct_size; uint32_t flags; const void *run_id; uint64_t run_id_bytes; const void *url; uint64_t url_bytes; muster_store *store; const void *address; uint64_t address_bytes; const void *order_key; uint64_t order_key_bytes; uint32_t min; uint32_t max; uint32_t rank; uint32_t keep_alive_attempts; int64_t keep_alive_ns; int64_t last_call_ns; muster_queue *queue; uint64_t tag; uint64_t reserved[4]; };
+struct muster_rendezvous_event { uint32_t kind; uint32_t rank; uint64_t round; uint32_t count; uint32_t text_bytes; char text[232]; };
+struct muster_rendezvous_state { uint32_t phase; uint32_t flags; uint64_t round; uint32_t joined; uint32_t missing; uint32_t waiting; uint32_t spares; uint32_t present; uint32_t exiting; int64_t last_call_left_ns; uint64_t reserved[5]; };
+struct muster_round_info { uint64_t number; uint32_t rank; uint32_t world; uint32_t flags; uint32_t reserved[3]; uint8_t digest[32]; };
+struct muster_round_member_info { const void *address; uint64_t address_bytes; uint64_t reserved; };
+struct muster_rendezvous_request { uint32_t struct_size; uint32_t kind; uint64_t member; const muster_rendezvous_config *config; const void *reason; uint64_t reason_bytes; int64_t timeout_ns; };
+struct muster_rendezvous_place { uint32_t struct_size; uint32_t rank; uint32_t world; uint32_t reserved; uint64_t number; muster_store *store; const muster_round_member_info *members; uint64_t member_count; uint8_t digest[32]; };
+struct muster_rendezvous_ops { uint32_t struct_size; uint32_t flags; void (*request)(void *self, uint64_t request, const muster_rendezvous_request *what); void (*cancel)(void *self, uint64_t request); void (*close)(void *self, uint64_t member); void (*destroy)(void *self); };
+struct muster_transport_ops { uint32_t struct_size; uint32_t flags; void (*open)(void *self, uint64_t request, const char *address, uint64_t address_bytes); void (*listen)(void *self, uint64_t request, const char *address, uint64_t address_bytes); void (*close)(void *self, uint64_t request); void (*cancel)(void *self, uint64_t request); void (*destroy)(void *self); };
+struct muster_store_op { uint32_t kind; uint32_t condition; const void *key; uint64_t key_bytes; const void *value; uint64_t value_bytes; const void *expected; uint64_t expected_bytes; uint64_t version; int64_t number; uint64_t lease; };
+struct muster_store_entry { uint32_t op; uint32_t flags; uint64_t version; int64_t number; const void *key; uint64_t key_bytes; const void *value; uint64_t value_bytes; };
+struct muster_store_config { uint32_t struct_size; uint32_t flags; uint64_t most_bytes; int64_t lost_after_ns; uint64_t reserved; };
+struct muster_store_request { uint32_t struct_size; uint32_t kind; uint64_t store; uint32_t flags; uint32_t reserved; const muster_store_op *ops; uint64_t op_count; const char *url; uint64_t url_bytes; uint64_t lease; int64_t ttl_ns; };
+struct muster_store_traits { uint32_t struct_size; uint32_t flags; uint32_t capabilities; uint32_t most_ops; uint64_t most_request_bytes; int64_t least_lease_ns; };
+struct muster_store_host_ops { uint32_t struct_size; uint32_t flags; void (*request)(void *self, uint64_t request, const muster_store_request *what); void (*cancel)(void *self, uint64_t request); void (*close)(void *self, uint64_t store); void (*destroy)(void *self); };
+struct muster_store_server_config { uint32_t struct_size; uint32_t flags; const char *data_dir; uint64_t data_dir_bytes; uint64_t most_bytes; int64_t session_ns; uint32_t max_clients; uint32_t reserved_field; const char *standby_of; uint64_t standby_of_bytes; int64_t pair_lease_ns; };
+struct muster_store_server_stats { uint64_t clients; uint64_t sessions; uint64_t requests; uint64_t waiting; uint64_t refused; uint64_t keys; uint64_t bytes; uint64_t leases; uint64_t revision; uint64_t failed; uint64_t role; uint64_t epoch; uint64_t lag; uint64_t reserved[1]; };
+struct muster_stream_config { uint32_t struct_size; uint32_t flags; uint64_t window_bytes; };
+struct muster_stream_stats { uint64_t bytes_in; uint64_t bytes_out; uint64_t buffered_in; uint64_t buffered_out; uint64_t reads; uint64_t writes; uint64_t waits; uint64_t wakeups; uint64_t spins_won; uint64_t spins_lost; uint64_t caller_io; uint64_t loop_io; uint64_t last_heard_ns; uint64_t fan; uint64_t reserved[2]; };
+struct muster_transport_config { uint32_t struct_size; uint32_t flags; const void *greeting; uint64_t greeting_bytes; uint64_t window_bytes; uint32_t backlog; uint32_t reserved; int64_t retry_ns; };
+muster_status muster_agent_start(muster_context *context, const muster_agent_config *config, muster_queue *queue, uint64_t tag, muster_agent **out_agent, muster_error *error);
+muster_status muster_agent_wait(muster_agent *agent, int64_t timeout_ns, muster_error *error);
+muster_status muster_agent_signal(muster_agent *agent, int32_t signal);
+muster_status muster_agent_stop(muster_agent *agent, int32_t signal, int64_t grace_ns);
+muster_status muster_agent_get_state(muster_agent *agent, muster_agent_state *out_state);
+muster_status muster_agent_rendezvous(muster_agent *agent, muster_rendezvous **out_rendezvous);
+muster_status muster_agent_get_worker(muster_agent *agent, uint32_t local_rank, muster_agent_worker *out_worker);
+muster_status muster_agent_first_failure(muster_agent *agent, muster_agent_worker *out_worker);
+muster_status muster_agent_failure_text(muster_agent *agent, char *out_text, size_t capacity, size_t *out_bytes);
+muster_status muster_agent_flush(muster_agent *agent, int64_t timeout_ns);
+void muster_agent_release(muster_agent *agent);
+const char *muster_status_name(muster_status status);
+const char *muster_status_text(muster_status status);
+const char *muster_version(uint32_t *out_major, uint32_t *out_minor, uint32_t *out_patch);
+muster_status muster_config_init(void *config, uint32_t struct_size);
+muster_status muster_broker_open(muster_context *context, const char *address, size_t address_bytes, const muster_broker_config *config, muster_broker **out_broker, muster_error *error);
+muster_status muster_broker_address(muster_broker *broker, char *out_text, size_t capacity, size_t *out_bytes);
+muster_status muster_broker_get_stats(muster_broker *broker, muster_broker_stats *out_stats);
+muster_status muster_broker_close(muster_broker *broker, int64_t timeout_ns);
+void muster_broker_release(muster_broker *broker);
+muster_status muster_cluster_open(muster_context *context, const muster_cluster_config *config, muster_cluster **out_cluster, muster_error *error);
+muster_status muster_cluster_add(muster_cluster *cluster, const muster_launch *launch, uint32_t *out_first, muster_error *error);
+muster_status muster_cluster_remove(muster_cluster *cluster, uint32_t member, int64_t grace_ns);
+muster_status muster_cluster_interrupt(muster_cluster *cluster, uint32_t member);
+muster_status muster_cluster_next_event(muster_cluster *cluster, int64_t timeout_ns, muster_cluster_event *out_event);
+muster_status muster_cluster_cancel(muster_cluster *cluster);
+muster_status muster_cluster_dial(muster_cluster *cluster, uint32_t member, const void *label, size_t label_bytes, int64_t timeout_ns, muster_stream **out_stream, muster_error *error);
+muster_status muster_cluster_dial_begin(muster_cluster *cluster, uint32_t member, const void *label, size_t label_bytes, int64_t timeout_ns, muster_queue *queue, uint64_t tag, muster_error *error);
+muster_status muster_cluster_get_member(muster_cluster *cluster, uint32_t member, muster_member_info *out_info);
+muster_status muster_cluster_list(muster_cluster *cluster, uint32_t *out_members, size_t capacity, size_t *out_count);
+uint32_t muster_cluster_self(muster_cluster *cluster);
+muster_status muster_cluster_close(muster_cluster *cluster, int64_t timeout_ns);
+void muster_cluster_release(muster_cluster *cluster);
+muster_status muster_worker_context(const muster_context_config *config, int32_t ticket_fd_plus_one, muster_context **out_context, muster_error *error);
+muster_status muster_worker_start(muster_context *context, const muster_worker_config *config, int64_t timeout_ns, muster_cluster **out_cluster, muster_error *error);
+muster_status muster_context_create(const muster_context_config *config, muster_context **out_context, muster_error *error);
+muster_status muster_context_close(muster_context *context, int64_t timeout_ns);
+void muster_context_release(muster_context *context);
+muster_status muster_context_fd(muster_context *context, int32_t *out_fd);
+muster_status muster_context_progress(muster_context *context, int64_t timeout_ns);
+muster_status muster_context_secret(muster_context *context, void *out_secret, size_t capacity, size_t *out_bytes);
+muster_status muster_context_log(muster_context *context, int32_t level, muster_queue *queue, uint64_t tag);
+muster_status muster_context_get_stats(muster_context *context, muster_context_stats *out_stats);
+muster_status muster_manager_serve(muster_context *context, const char *name, size_t name_bytes, uint32_t wants, muster_queue *requests, muster_error *error);
+muster_status muster_manager_serve_ops(muster_context *context, const char *name, size_t name_bytes, const muster_manager_ops *ops, void *self, muster_queue *requests, muster_error *error);
+muster_status muster_manager_withdraw(muster_context *context, const char *name, size_t name_bytes);
+muster_status muster_manager_request_read(muster_queue *requests, uint64_t request, muster_manager_request *out_what);
+muster_status muster_manager_ticket(muster_queue *requests, uint64_t request, uint32_t member, char *out_text, size_t capacity, size_t *out_bytes);
+muster_status muster_manager_worker_ready(muster_queue *requests, uint64_t request, uint32_t member, const char *address, size_t address_bytes, uint64_t data, muster_error *error);
+muster_status muster_manager_worker_failed(muster_queue *requests, uint64_t request, uint32_t member, muster_status status, const char *text, size_t text_bytes, muster_error *error);
+muster_status muster_manager_worker_ended(muster_queue *requests, muster_cluster *cluster, uint32_t member, const char *text, size_t text_bytes, muster_error *error);
+muster_status muster_manager_request_done(muster_queue *requests, uint64_t request, const char *address, size_t address_bytes, muster_error *error);
+muster_status muster_manager_request_fail(muster_queue *requests, uint64_t request, muster_status status, const char *text, size_t text_bytes);
+muster_status muster_process_spawn(muster_context *context, const muster_process_config *config, muster_process **out_process, muster_error *error);
+int32_t muster_process_pid(const muster_process *process);
+muster_status muster_process_wait(muster_process *process, int64_t timeout_ns, muster_process_exit *out_exit);
+muster_status muster_process_watch(muster_process *process, muster_queue *queue, uint64_t tag);
+muster_status muster_process_kill(muster_process *process, int32_t signal);
+void muster_process_release(muster_process *process);
+muster_status muster_process_exit_with(muster_context *context, int32_t pid, int64_t grace_ns, muster_error *error);
+muster_status muster_queue_create(muster_context *context, const muster_queue_config *config, muster_queue **out_queue, muster_error *error);
+muster_status muster_queue_next(muster_queue *queue, int64_t timeout_ns, muster_completion *out, muster_error *error);
+muster_status muster_queue_dispatch(muster_queue *queue, int64_t timeout_ns, muster_queue_handler_fn handler, void *user, uint64_t *out_count);
+muster_status muster_queue_cancel(muster_queue *queue);
+muster_status muster_queue_post(muster_queue *queue, uint64_t tag, uint64_t value);
+muster_status muster_queue_fd(muster_queue *queue, int32_t *out_fd);
+muster_status muster_queue_set_wake(muster_queue *queue, muster_wake_fn wake, void *user);
+muster_status muster_queue_close(muster_queue *queue);
+void muster_queue_release(muster_queue *queue);
+muster_status muster_queue_get_stats(muster_queue *queue, muster_queue_stats *out_stats);
+muster_status muster_rendezvous_open(muster_context *context, const muster_rendezvous_config *config, int64_t timeout_ns, muster_rendezvous **out_rendezvous, muster_error *error);
+muster_status muster_rendezvous_join(muster_rendezvous *rendezvous, int64_t timeout_ns, muster_round **out_round, muster_error *error);
+muster_status muster_rendezvous_leave(muster_rendezvous *rendezvous, int64_t timeout_ns, muster_error *error);
+muster_status muster_rendezvous_exit(muster_rendezvous *rendezvous, int64_t timeout_ns, muster_error *error);
+muster_status muster_rendezvous_abort(muster_rendezvous *rendezvous, const void *reason, size_t reason_bytes, int64_t timeout_ns, muster_error *error);
+muster_status muster_rendezvous_close(muster_rendezvous *rendezvous, const void *reason, size_t reason_bytes, int64_t timeout_ns, muster_error *error);
+muster_status muster_rendezvous_begin(muster_rendezvous *rendezvous, uint32_t operation, const void *reason, size_t reason_bytes, int64_t timeout_ns, muster_queue *queue, uint64_t tag, muster_error *error);
+muster_status muster_rendezvous_cancel(muster_rendezvous *rendezvous);
+muster_status muster_rendezvous_next_event(muster_rendezvous *rendezvous, int64_t timeout_ns, muster_rendezvous_event *out_event);
+muster_status muster_rendezvous_get_state(muster_rendezvous *rendezvous, muster_rendezvous_state *out_state);
+muster_status muster_rendezvous_list(muster_rendezvous *rendezvous, char *out_text, size_t capacity, int64_t timeout_ns, size_t *out_bytes, muster_error *error);
+void muster_rendezvous_release(muster_rendezvous *rendezvous);
+muster_status muster_round_get_info(const muster_round *round, muster_round_info *out_info);
+muster_status muster_round_store(muster_round *round, muster_store **out_store, muster_error *error);
+muster_status muster_round_member(muster_round *round, uint32_t rank, int64_t timeout_ns, muster_round_member_info *out_member, muster_error *error);
+void muster_round_release(muster_round *round);
+muster_status muster_rendezvous_serve(muster_context *context, const char *scheme, size_t scheme_bytes, muster_queue *requests, muster_error *error);
+muster_status muster_rendezvous_serve_ops(muster_context *context, const char *scheme, size_t scheme_bytes, const muster_rendezvous_ops *ops, void *self, muster_queue *requests, muster_error *error);
+muster_status muster_rendezvous_withdraw(muster_context *context, const char *scheme, size_t scheme_bytes);
+muster_status muster_rendezvous_request_read(muster_queue *requests, uint64_t request, muster_rendezvous_request *out_what);
+muster_status muster_rendezvous_request_round(muster_queue *requests, uint64_t request, const muster_rendezvous_place *place, muster_error *error);
+muster_status muster_rendezvous_request_done(muster_queue *requests, uint64_t request, const void *text, size_t text_bytes, muster_error *error);
+muster_status muster_rendezvous_request_fail(muster_queue *requests, uint64_t request, muster_status status, const char *text, size_t text_bytes);
+muster_status muster_rendezvous_tell(muster_queue *requests, uint64_t member, const muster_rendezvous_event *event, muster_error *error);
+muster_status muster_transport_serve(muster_context *context, const char *scheme, size_t scheme_bytes, muster_queue *requests, muster_error *error);
+muster_status muster_transport_serve_ops(muster_context *context, const char *scheme, size_t scheme_bytes, const muster_transport_ops *ops, void *self, muster_queue *requests, muster_error *error);
+muster_status muster_transport_withdraw(muster_context *context, const char *scheme, size_t scheme_bytes);
+muster_status muster_request_address(muster_queue *requests, uint64_t request, char *out_text, size_t capacity, size_t *out_bytes);
+muster_status muster_request_stream(muster_queue *requests, uint64_t request, muster_stream **out_pump, muster_error *error);
+muster_status muster_request_listening(muster_queue *requests, uint64_t request, const char *address, size_t address_bytes, muster_error *error);
+muster_status muster_request_fail(muster_queue *requests, uint64_t request, muster_status status, const char *text, size_t text_bytes);
+muster_status muster_transport_incoming(muster_queue *requests, uint64_t listen_request, const char *peer, size_t peer_bytes, uint64_t *out_request, muster_stream **out_pump, muster_error *error);
+muster_status muster_store_open(muster_context *context, const char *url, size_t url_bytes, const muster_store_config *config, int64_t timeout_ns, muster_store **out_store, muster_error *error);
+muster_status muster_store_view(muster_store *store, const void *prefix, size_t prefix_bytes, muster_store **out_view, muster_error *error);
+uint32_t muster_store_capabilities(const muster_store *store);
+muster_status muster_store_do(muster_store *store, const muster_store_op *ops, size_t op_count, int64_t timeout_ns, muster_store_result **out_result, muster_error *error);
+muster_status muster_store_begin(muster_store *store, const muster_store_op *ops, size_t op_count, int64_t timeout_ns, muster_queue *queue, uint64_t tag, uint64_t *out_request, muster_error *error);
+muster_status muster_store_cancel(muster_store *store, uint64_t request);
+muster_status muster_store_lease(muster_store *store, int64_t ttl_ns, uint32_t flags, int64_t timeout_ns, muster_lease **out_lease, muster_error *error);
+muster_status muster_store_lease_begin(muster_store *store, int64_t ttl_ns, uint32_t flags, int64_t timeout_ns, muster_queue *queue, uint64_t tag, uint64_t *out_request, muster_error *error);
+uint64_t muster_lease_id(const muster_lease *lease);
+muster_status muster_lease_keep(muster_lease *lease);
+muster_status muster_lease_end(muster_lease *lease, int64_t timeout_ns, muster_error *error);
+void muster_lease_release(muster_lease *lease);
+void muster_store_release(muster_store *store);
+uint64_t muster_store_result_count(const muster_store_result *result);
+muster_status muster_store_result_entry(const muster_store_result *result, uint64_t index, muster_store_entry *out_entry);
+uint64_t muster_store_result_revision(const muster_store_result *result);
+void muster_store_result_release(muster_store_result *result);
+muster_status muster_store_serve(muster_context *context, const char *scheme, size_t scheme_bytes, muster_queue *requests, muster_error *error);
+muster_status muster_store_serve_ops(muster_context *context, const char *scheme, size_t scheme_bytes, const muster_store_host_ops *ops, void *self, muster_queue *requests, muster_error *error);
+muster_status muster_store_withdraw(muster_context *context, const char *scheme, size_t scheme_bytes);
+muster_status muster_store_request_read(muster_queue *requests, uint64_t request, muster_store_request *out_what);
+muster_status muster_store_request_open(muster_queue *requests, uint64_t request, const muster_store_traits *traits, muster_error *error);
+muster_status muster_store_request_done(muster_queue *requests, uint64_t request, muster_status status, const muster_store_entry *entries, size_t entry_count, uint64_t revision, muster_error *error);
+muster_status muster_store_request_fail(muster_queue *requests, uint64_t request, muster_status status, uint32_t op, const char *text, size_t text_bytes);
+muster_status muster_store_server_open(muster_context *context, const char *url, size_t url_bytes, const muster_store_server_config *config, muster_store_server **out_server, muster_error *error);
+muster_status muster_store_server_address(muster_store_server *server, char *out_text, size_t capacity, size_t *out_bytes);
+muster_status muster_store_server_get_stats(muster_store_server *server, muster_store_server_stats *out_stats);
+muster_status muster_store_server_go_alone(muster_store_server *server);
+muster_status muster_store_server_close(muster_store_server *server, int64_t timeout_ns);
+void muster_store_server_release(muster_store_server *server);
+muster_status muster_stream_pair(muster_context *context, const muster_stream_config *config, muster_stream **out_first, muster_stream **out_second, muster_error *error);
+muster_status muster_stream_write(muster_stream *stream, const void *data, size_t size_bytes, int64_t timeout_ns, size_t *out_bytes);
+muster_status muster_stream_write_many(muster_stream *const *streams, uint32_t count, const void *data, size_t size_bytes, int64_t timeout_ns, muster_status *out_statuses, size_t *out_bytes);
+muster_status muster_stream_write_owned(muster_stream *stream, const void *data, size_t size_bytes, muster_queue *queue, uint64_t tag);
+muster_status muster_stream_write_owned_many(muster_stream *const *streams, uint32_t count, const void *data, size_t size_bytes, muster_queue *queue, const uint64_t *tags, muster_status *out_statuses);
+muster_status muster_stream_reserve(muster_stream *stream, size_t min_bytes, int64_t timeout_ns, void **out_data, size_t *out_bytes);
+muster_status muster_stream_commit(muster_stream *stream, size_t size_bytes);
+muster_status muster_stream_flush(muster_stream *stream, int64_t timeout_ns);
+muster_status muster_stream_read(muster_stream *stream, void *out_data, size_t capacity_bytes, int64_t timeout_ns, size_t *out_bytes);
+muster_status muster_stream_read_into(muster_stream *stream, void *out_data, size_t size_bytes, uint32_t flags, int64_t timeout_ns, size_t *out_bytes);
+muster_status muster_stream_read_begin(muster_stream *stream, void *out_data, size_t size_bytes, uint32_t flags, muster_queue *queue, uint64_t tag);
+muster_status muster_stream_peek(muster_stream *stream, size_t min_bytes, int64_t timeout_ns, const void **out_data, size_t *out_bytes);
+muster_status muster_stream_consume(muster_stream *stream, size_t size_bytes);
+muster_status muster_stream_finish(muster_stream *stream);
+muster_status muster_stream_abort(muster_stream *stream, uint64_t reason, const char *text, size_t text_bytes);
+muster_status muster_stream_close(muster_stream *stream, int64_t timeout_ns);
+void muster_stream_release(muster_stream *stream);
+muster_status muster_stream_cancel(muster_stream *stream, uint32_t directions);
+muster_status muster_stream_watch(muster_stream *stream, uint32_t interest, muster_queue *queue, uint64_t tag);
+muster_status muster_stream_reason(muster_stream *stream, uint64_t *out_reason, muster_error *error);
+muster_status muster_stream_peer(muster_stream *stream, char *out_text, size_t capacity, size_t *out_bytes);
+muster_status muster_stream_exit_with_peer(muster_stream *stream, int64_t grace_ns);
+muster_status muster_stream_get_stats(muster_stream *stream, muster_stream_stats *out_stats);
+muster_status muster_transport_dial(muster_context *context, const char *address, size_t address_bytes, const muster_transport_config *config, int64_t timeout_ns, muster_stream **out_stream, muster_error *error);
+muster_status muster_transport_dial_begin(muster_context *context, const char *address, size_t address_bytes, const muster_transport_config *config, int64_t timeout_ns, muster_queue *queue, uint64_t tag, muster_error *error);
+muster_status muster_transport_listen(muster_context *context, const char *address, size_t address_bytes, const muster_transport_config *config, muster_listener **out_listener, muster_error *error);
+muster_status muster_listener_accept(muster_listener *listener, int64_t timeout_ns, muster_stream **out_stream, muster_error *error);
+muster_status muster_listener_watch(muster_listener *listener, muster_queue *queue, uint64_t tag);
+muster_status muster_listener_address(muster_listener *listener, char *out_text, size_t capacity, size_t *out_bytes);
+muster_status muster_listener_cancel(muster_listener *listener);
+muster_status muster_listener_close(muster_listener *listener);
+void muster_listener_release(muster_listener *listener);
+muster_status muster_transport_greeting(muster_stream *stream, void *out_data, size_t capacity, size_t *out_bytes);
+]]
+
+surface.functions = {
+  { "muster_agent_start", "muster_status", { { "handle", "context", "muster_context" }, { "struct", "config", "muster_agent_config" }, { "handle", "queue", "muster_queue" }, { "number", "tag", "uint64_t" }, { "new", "out_agent", "muster_agent" }, { "error", "error", "muster_error" } } },
+  { "muster_agent_wait", "muster_status", { { "handle", "agent", "muster_agent" }, { "number", "timeout_ns", "int64_t" }, { "error", "error", "muster_error" } } },
+  { "muster_agent_signal", "muster_status", { { "handle", "agent", "muster_agent" }, { "number", "signal", "int32_t" } } },
+  { "muster_agent_stop", "muster_status", { { "handle", "agent", "muster_agent" }, { "number", "signal", "int32_t" }, { "number", "grace_ns", "int64_t" } } },
+  { "muster_agent_get_state", "muster_status", { { "handle", "agent", "muster_agent" }, { "gives_struct", "out_state", "muster_agent_state" } } },
+  { "muster_agent_rendezvous", "muster_status", { { "handle", "agent", "muster_agent" }, { "new", "out_rendezvous", "muster_rendezvous" } } },
+  { "muster_agent_get_worker", "muster_status", { { "handle", "agent", "muster_agent" }, { "number", "local_rank", "uint32_t" }, { "gives_struct", "out_worker", "muster_agent_worker" } } },
+  { "muster_agent_first_failure", "muster_status", { { "handle", "agent", "muster_agent" }, { "gives_struct", "out_worker", "muster_agent_worker" } } },
+  { "muster_agent_failure_text", "muster_status", { { "handle", "agent", "muster_agent" }, { "gives_text", "out_text", "char" } } },
+  { "muster_agent_flush", "muster_status", { { "handle", "agent", "muster_agent" }, { "number", "timeout_ns", "int64_t" } } },
+  { "muster_agent_release", "void", { { "handle", "agent", "muster_agent" } } },
+  { "muster_status_name", "const char *", { { "number", "status", "muster_status" } } },
+  { "muster_status_text", "const char *", { { "number", "status", "muster_status" } } },
+  { "muster_version", "const char *", { { "gives_number", "out_major", "uint32_t" }, { "gives_number", "out_minor", "uint32_t" }, { "gives_number", "out_patch", "uint32_t" } } },
+  { "muster_config_init", "muster_status", { { "as_it_is", "config", "void" }, { "number", "struct_size", "uint32_t" } } },
+  { "muster_broker_open", "muster_status", { { "handle", "context", "muster_context" }, { "text", "address", "char" }, { "struct", "config", "muster_broker_config" }, { "new", "out_broker", "muster_broker" }, { "error", "error", "muster_error" } } },
+  { "muster_broker_address", "muster_status", { { "handle", "broker", "muster_broker" }, { "gives_text", "out_text", "char" } } },
+  { "muster_broker_get_stats", "muster_status", { { "handle", "broker", "muster_broker" }, { "gives_struct", "out_stats", "muster_broker_stats" } } },
+  { "muster_broker_close", "muster_status", { { "handle", "broker", "muster_broker" }, { "number", "timeout_ns", "int64_t" } } },
+  { "muster_broker_release", "void", { { "handle", "broker", "muster_broker" } } },
+  { "muster_cluster_open", "muster_status", { { "handle", "context", "muster_context" }, { "struct", "config", "muster_cluster_config" }, { "new", "out_cluster", "muster_cluster" }, { "error", "error", "muster_error" } } },
+  { "muster_cluster_add", "muster_status", { { "handle", "cluster", "muster_cluster" }, { "struct", "launch", "muster_launch" }, { "gives_number", "out_first", "uint32_t" }, { "error", "error", "muster_error" } } },
+  { "muster_cluster_remove", "muster_status", { { "handle", "cluster", "muster_cluster" }, { "number", "member", "uint32_t" }, { "number", "grace_ns", "int64_t" } } },
+  { "muster_cluster_interrupt", "muster_status", { { "handle", "cluster", "muster_cluster" }, { "number", "member", "uint32_t" } } },
+  { "muster_cluster_next_event", "muster_status", { { "handle", "cluster", "muster_cluster" }, { "number", "timeout_ns", "int64_t" }, { "gives_struct", "out_event", "muster_cluster_event" } } },
+  { "muster_cluster_cancel", "muster_status", { { "handle", "cluster", "muster_cluster" } } },
+  { "muster_cluster_dial", "muster_status", { { "handle", "cluster", "muster_cluster" }, { "number", "member", "uint32_t" }, { "text", "label", "void" }, { "number", "timeout_ns", "int64_t" }, { "new", "out_stream", "muster_stream" }, { "error", "error", "muster_error" } } },
+  { "muster_cluster_dial_begin", "muster_status", { { "handle", "cluster", "muster_cluster" }, { "number", "member", "uint32_t" }, { "text", "label", "void" }, { "number", "timeout_ns", "int64_t" }, { "handle", "queue", "muster_queue" }, { "number", "tag", "uint64_t" }, { "error", "error", "muster_error" } } },
+  { "muster_cluster_get_member", "muster_status", { { "handle", "cluster", "muster_cluster" }, { "number", "member", "uint32_t" }, { "gives_struct", "out_info", "muster_member_info" } } },
+  { "muster_cluster_list", "muster_status", { { "handle", "cluster", "muster_cluster" }, { "gives_list", "out_members", "uint32_t" } } },
+  { "muster_cluster_self", "uint32_t", { { "handle", "cluster", "muster_cluster" } } },
+  { "muster_cluster_close", "muster_status", { { "handle", "cluster", "muster_cluster" }, { "number", "timeout_ns", "int64_t" } } },
+  { "muster_cluster_release", "void", { { "handle", "cluster", "muster_cluster" } } },
+  { "muster_worker_context", "muster_status", { { "struct", "config", "muster_context_config" }, { "number", "ticket_fd_plus_one", "int32_t" }, { "new", "out_context", "muster_context" }, { "error", "error", "muster_error" } } },
+  { "muster_worker_start", "muster_status", { { "handle", "context", "muster_context" }, { "struct", "config", "muster_worker_config" }, { "number", "timeout_ns", "int64_t" }, { "new", "out_cluster", "muster_cluster" }, { "error", "error", "muster_error" } } },
+  { "muster_context_create", "muster_status", { { "struct", "config", "muster_context_config" }, { "new", "out_context", "muster_context" }, { "error", "error", "muster_error" } } },
+  { "muster_context_close", "muster_status", { { "handle", "context", "muster_context" }, { "number", "timeout_ns", "int64_t" } } },
+  { "muster_context_release", "void", { { "handle", "context", "muster_context" } } },
+  { "muster_context_fd", "muster_status", { { "handle", "context", "muster_context" }, { "gives_number", "out_fd", "int32_t" } } },
+  { "muster_context_progress", "muster_status", { { "handle", "context", "muster_context" }, { "number", "timeout_ns", "int64_t" } } },
+  { "muster_context_secret", "muster_status", { { "handle", "context", "muster_context" }, { "gives_text", "out_secret", "void" } } },
+  { "muster_context_log", "muster_status", { { "handle", "context", "muster_context" }, { "number", "level", "int32_t" }, { "handle", "queue", "muster_queue" }, { "number", "tag", "uint64_t" } } },
+  { "muster_context_get_stats", "muster_status", { { "handle", "context", "muster_context" }, { "gives_struct", "out_stats", "muster_context_stats" } } },
+  { "muster_manager_serve", "muster_status", { { "handle", "context", "muster_context" }, { "text", "name", "char" }, { "number", "wants", "uint32_t" }, { "handle", "requests", "muster_queue" }, { "error", "error", "muster_error" } } },
+  { "muster_manager_serve_ops", "muster_status", { { "handle", "context", "muster_context" }, { "text", "name", "char" }, { "struct", "ops", "muster_manager_ops" }, { "as_it_is", "self", "void" }, { "handle", "requests", "muster_queue" }, { "error", "error", "muster_error" } } },
+  { "muster_manager_withdraw", "muster_status", { { "handle", "context", "muster_context" }, { "text", "name", "char" } } },
+  { "muster_manager_request_read", "muster_status", { { "handle", "requests", "muster_queue" }, { "number", "request", "uint64_t" }, { "gives_struct", "out_what", "muster_manager_request" } } },
+  { "muster_manager_ticket", "muster_status", { { "handle", "requests", "muster_queue" }, { "number", "request", "uint64_t" }, { "number", "member", "uint32_t" }, { "gives_text", "out_text", "char" } } },
+  { "muster_manager_worker_ready", "muster_status", { { "handle", "requests", "muster_queue" }, { "number", "request", "uint64_t" }, { "number", "member", "uint32_t" }, { "text", "address", "char" }, { "number", "data", "uint64_t" }, { "error", "error", "muster_error" } } },
+  { "muster_manager_worker_failed", "muster_status", { { "handle", "requests", "muster_queue" }, { "number", "request", "uint64_t" }, { "number", "member", "uint32_t" }, { "number", "status", "muster_status" }, { "text", "text", "char" }, { "error", "error", "muster_error" } } },
+  { "muster_manager_worker_ended", "muster_status", { { "handle", "requests", "muster_queue" }, { "handle", "cluster", "muster_cluster" }, { "number", "member", "uint32_t" }, { "text", "text", "char" }, { "error", "error", "muster_error" } } },
+  { "muster_manager_request_done", "muster_status", { { "handle", "requests", "muster_queue" }, { "number", "request", "uint64_t" }, { "text", "address", "char" }, { "error", "error", "muster_error" } } },
+  { "muster_manager_request_fail", "muster_status", { { "handle", "requests", "muster_queue" }, { "number", "request", "uint64_t" }, { "number", "status", "muster_status" }, { "text", "text", "char" } } },
+  { "muster_process_spawn", "muster_status", { { "handle", "context", "muster_context" }, { "struct", "config", "muster_process_config" }, { "new", "out_process", "muster_process" }, { "error", "error", "muster_error" } } },
+  { "muster_process_pid", "int32_t", { { "handle", "process", "muster_process" } } },
+  { "muster_process_wait", "muster_status", { { "handle", "process", "muster_process" }, { "number", "timeout_ns", "int64_t" }, { "gives_struct", "out_exit", "muster_process_exit" } } },
+  { "muster_process_watch", "muster_status", { { "handle", "process", "muster_process" }, { "handle", "queue", "muster_queue" }, { "number", "tag", "uint64_t" } } },
+  { "muster_process_kill", "muster_status", { { "handle", "process", "muster_process" }, { "number", "signal", "int32_t" } } },
+  { "muster_process_release", "void", { { "handle", "process", "muster_process" } } },
+  { "muster_process_exit_with", "muster_status", { { "handle", "context", "muster_context" }, { "number", "pid", "int32_t" }, { "number", "grace_ns", "int64_t" }, { "error", "error", "muster_error" } } },
+  { "muster_queue_create", "muster_status", { { "handle", "context", "muster_context" }, { "struct", "config", "muster_queue_config" }, { "new", "out_queue", "muster_queue" }, { "error", "error", "muster_error" } } },
+  { "muster_queue_next", "muster_status", { { "handle", "queue", "muster_queue" }, { "number", "timeout_ns", "int64_t" }, { "gives_struct", "out", "muster_completion" }, { "error", "error", "muster_error" } } },
+  { "muster_queue_dispatch", "muster_status", { { "handle", "queue", "muster_queue" }, { "number", "timeout_ns", "int64_t" }, { "as_it_is", "handler", "muster_queue_handler_fn" }, { "as_it_is", "user", "void" }, { "gives_number", "out_count", "uint64_t" } } },
+  { "muster_queue_cancel", "muster_status", { { "handle", "queue", "muster_queue" } } },
+  { "muster_queue_post", "muster_status", { { "handle", "queue", "muster_queue" }, { "number", "tag", "uint64_t" }, { "number", "value", "uint64_t" } } },
+  { "muster_queue_fd", "muster_status", { { "handle", "queue", "muster_queue" }, { "gives_number", "out_fd", "int32_t" } } },
+  { "muster_queue_set_wake", "muster_status", { { "handle", "queue", "muster_queue" }, { "as_it_is", "wake", "muster_wake_fn" }, { "as_it_is", "user", "void" } } },
+  { "muster_queue_close", "muster_status", { { "handle", "queue", "muster_queue" } } },
+  { "muster_queue_release", "void", { { "handle", "queue", "muster_queue" } } },
+  { "muster_queue_get_stats", "muster_status", { { "handle", "queue", "muster_queue" }, { "gives_struct", "out_stats", "muster_queue_stats" } } },
+  { "muster_rendezvous_open", "muster_status", { { "handle", "context", "muster_context" }, { "struct", "config", "muster_rendezvous_config" }, { "number", "timeout_ns", "int64_t" }, { "new", "out_rendezvous", "muster_rendezvous" }, { "error", "error", "muster_error" } } },
+  { "muster_rendezvous_join", "muster_status", { { "handle", "rendezvous", "muster_rendezvous" }, { "number", "timeout_ns", "int64_t" }, { "new", "out_round", "muster_round" }, { "error", "error", "muster_error" } } },
+  { "muster_rendezvous_leave", "muster_status", { { "handle", "rendezvous", "muster_rendezvous" }, { "number", "timeout_ns", "int64_t" }, { "error", "error", "muster_error" } } },
+  { "muster_rendezvous_exit", "muster_status", { { "handle", "rendezvous", "muster_rendezvous" }, { "number", "timeout_ns", "int64_t" }, { "error", "error", "muster_error" } } },
+  { "muster_rendezvous_abort", "muster_status", { { "handle", "rendezvous", "muster_rendezvous" }, { "text", "reason", "void" }, { "number", "timeout_ns", "int64_t" }, { "error", "error", "muster_error" } } },
+  { "muster_rendezvous_close", "muster_status", { { "handle", "rendezvous", "muster_rendezvous" }, { "text", "reason", "void" }, { "number", "timeout_ns", "int64_t" }, { "error", "error", "muster_error" } } },
+  { "muster_rendezvous_begin", "muster_status", { { "handle", "rendezvous", "muster_rendezvous" }, { "number", "operation", "uint32_t" }, { "text", "reason", "void" }, { "number", "timeout_ns", "int64_t" }, { "handle", "queue", "muster_queue" }, { "number", "tag", "uint64_t" }, { "error", "error", "muster_error" } } },
+  { "muster_rendezvous_cancel", "muster_status", { { "handle", "rendezvous", "muster_rendezvous" } } },
+  { "muster_rendezvous_next_event", "muster_status", { { "handle", "rendezvous", "muster_rendezvous" }, { "number", "timeout_ns", "int64_t" }, { "gives_struct", "out_event", "muster_rendezvous_event" } } },
+  { "muster_rendezvous_get_state", "muster_status", { { "handle", "rendezvous", "muster_rendezvous" }, { "gives_struct", "out_state", "muster_rendezvous_state" } } },
+  { "muster_rendezvous_list", "muster_status", { { "handle", "rendezvous", "muster_rendezvous" }, { "as_it_is", "out_text", "char" }, { "number", "capacity", "size_t" }, { "number", "timeout_ns", "int64_t" }, { "gives_number", "out_bytes", "size_t" }, { "error", "error", "muster_error" } } },
+  { "muster_rendezvous_release", "void", { { "handle", "rendezvous", "muster_rendezvous" } } },
+  { "muster_round_get_info", "muster_status", { { "handle", "round", "muster_round" }, { "gives_struct", "out_info", "muster_round_info" } } },
+  { "muster_round_store", "muster_status", { { "handle", "round", "muster_round" }, { "new", "out_store", "muster_store" }, { "error", "error", "muster_error" } } },
+  { "muster_round_member", "muster_status", { { "handle", "round", "muster_round" }, { "number", "rank", "uint32_t" }, { "number", "timeout_ns", "int64_t" }, { "gives_struct", "out_member", "muster_round_member_info" }, { "error", "error", "muster_error" } } },
+  { "muster_round_release", "void", { { "handle", "round", "muster_round" } } },
+  { "muster_rendezvous_serve", "muster_status", { { "handle", "context", "muster_context" }, { "text", "scheme", "char" }, { "handle", "requests", "muster_queue" }, { "error", "error", "muster_error" } } },
+  { "muster_rendezvous_serve_ops", "muster_status", { { "handle", "context", "muster_context" }, { "text", "scheme", "char" }, { "struct", "ops", "muster_rendezvous_ops" }, { "as_it_is", "self", "void" }, { "handle", "requests", "muster_queue" }, { "error", "error", "muster_error" } } },
+  { "muster_rendezvous_withdraw", "muster_status", { { "handle", "context", "muster_context" }, { "text", "scheme", "char" } } },
+  { "muster_rendezvous_request_read", "muster_status", { { "handle", "requests", "muster_queue" }, { "number", "request", "uint64_t" }, { "gives_struct", "out_what", "muster_rendezvous_request" } } },
+  { "muster_rendezvous_request_round", "muster_status", { { "handle", "requests", "muster_queue" }, { "number", "request", "uint64_t" }, { "struct", "place", "muster_rendezvous_place" }, { "error", "error", "muster_error" } } },
+  { "muster_rendezvous_request_done", "muster_status", { { "handle", "requests", "muster_queue" }, { "number", "request", "uint64_t" }, { "text", "text", "void" }, { "error", "error", "muster_error" } } },
+  { "muster_rendezvous_request_fail", "muster_status", { { "handle", "requests", "muster_queue" }, { "number", "request", "uint64_t" }, { "number", "status", "muster_status" }, { "text", "text", "char" } } },
+  { "muster_rendezvous_tell", "muster_status", { { "handle", "requests", "muster_queue" }, { "number", "member", "uint64_t" }, { "struct", "event", "muster_rendezvous_event" }, { "error", "error", "muster_error" } } },
+  { "muster_transport_serve", "muster_status", { { "handle", "context", "muster_context" }, { "text", "scheme", "char" }, { "handle", "requests", "muster_queue" }, { "error", "error", "muster_error" } } },
+  { "muster_transport_serve_ops", "muster_status", { { "handle", "context", "muster_context" }, { "text", "scheme", "char" }, { "struct", "ops", "muster_transport_ops" }, { "as_it_is", "self", "void" }, { "handle", "requests", "muster_queue" }, { "error", "error", "muster_error" } } },
+  { "muster_transport_withdraw", "muster_status", { { "handle", "context", "muster_context" }, { "text", "scheme", "char" } } },
+  { "muster_request_address", "muster_status", { { "handle", "requests", "muster_queue" }, { "number", "request", "uint64_t" }, { "gives_text", "out_text", "char" } } },
+  { "muster_request_stream", "muster_status", { { "handle", "requests", "muster_queue" }, { "number", "request", "uint64_t" }, { "new", "out_pump", "muster_stream" }, { "error", "error", "muster_error" } } },
+  { "muster_request_listening", "muster_status", { { "handle", "requests", "muster_queue" }, { "number", "request", "uint64_t" }, { "text", "address", "char" }, { "error", "error", "muster_error" } } },
+  { "muster_request_fail", "muster_status", { { "handle", "requests", "muster_queue" }, { "number", "request", "uint64_t" }, { "number", "status", "muster_status" }, { "text", "text", "char" } } },
+  { "muster_transport_incoming", "muster_status", { { "handle", "requests", "muster_queue" }, { "number", "listen_request", "uint64_t" }, { "text", "peer", "char" }, { "gives_number", "out_request", "uint64_t" }, { "new", "out_pump", "muster_stream" }, { "error", "error", "muster_error" } } },
+  { "muster_store_open", "muster_status", { { "handle", "context", "muster_context" }, { "text", "url", "char" }, { "struct", "config", "muster_store_config" }, { "number", "timeout_ns", "int64_t" }, { "new", "out_store", "muster_store" }, { "error", "error", "muster_error" } } },
+  { "muster_store_view", "muster_status", { { "handle", "store", "muster_store" }, { "text", "prefix", "void" }, { "new", "out_view", "muster_store" }, { "error", "error", "muster_error" } } },
+  { "muster_store_capabilities", "uint32_t", { { "handle", "store", "muster_store" } } },
+  { "muster_store_do", "muster_status", { { "handle", "store", "muster_store" }, { "list", "ops", "muster_store_op" }, { "number", "timeout_ns", "int64_t" }, { "new", "out_result", "muster_store_result" }, { "error", "error", "muster_error" } } },
+  { "muster_store_begin", "muster_status", { { "handle", "store", "muster_store" }, { "list", "ops", "muster_store_op" }, { "number", "timeout_ns", "int64_t" }, { "handle", "queue", "muster_queue" }, { "number", "tag", "uint64_t" }, { "gives_number", "out_request", "uint64_t" }, { "error", "error", "muster_error" } } },
+  { "muster_store_cancel", "muster_status", { { "handle", "store", "muster_store" }, { "number", "request", "uint64_t" } } },
+  { "muster_store_lease", "muster_status", { { "handle", "store", "muster_store" }, { "number", "ttl_ns", "int64_t" }, { "number", "flags", "uint32_t" }, { "number", "timeout_ns", "int64_t" }, { "new", "out_lease", "muster_lease" }, { "error", "error", "muster_error" } } },
+  { "muster_store_lease_begin", "muster_status", { { "handle", "store", "muster_store" }, { "number", "ttl_ns", "int64_t" }, { "number", "flags", "uint32_t" }, { "number", "timeout_ns", "int64_t" }, { "handle", "queue", "muster_queue" }, { "number", "tag", "uint64_t" }, { "gives_number", "out_request", "uint64_t" }, { "error", "error", "muster_error" } } },
+  { "muster_lease_id", "uint64_t", { { "handle", "lease", "muster_lease" } } },
+  { "muster_lease_keep", "muster_status", { { "handle", "lease", "muster_lease" } } },
+  { "muster_lease_end", "muster_status", { { "handle", "lease", "muster_lease" }, { "number", "timeout_ns", "int64_t" }, { "error", "error", "muster_error" } } },
+  { "muster_lease_release", "void", { { "handle", "lease", "muster_lease" } } },
+  { "muster_store_release", "void", { { "handle", "store", "muster_store" } } },
+  { "muster_store_result_count", "uint64_t", { { "handle", "result", "muster_store_result" } } },
+  { "muster_store_result_entry", "muster_status", { { "handle", "result", "muster_store_result" }, { "number", "index", "uint64_t" }, { "gives_struct", "out_entry", "muster_store_entry" } } },
+  { "muster_store_result_revision", "uint64_t", { { "handle", "result", "muster_store_result" } } },
+  { "muster_store_result_release", "void", { { "handle", "result", "muster_store_result" } } },
+  { "muster_store_serve", "muster_status", { { "handle", "context", "muster_context" }, { "text", "scheme", "char" }, { "handle", "requests", "muster_queue" }, { "error", "error", "muster_error" } } },
+  { "muster_store_serve_ops", "muster_status", { { "handle", "context", "muster_context" }, { "text", "scheme", "char" }, { "struct", "ops", "muster_store_host_ops" }, { "as_it_is", "self", "void" }, { "handle", "requests", "muster_queue" }, { "error", "error", "muster_error" } } },
+  { "muster_store_withdraw", "muster_status", { { "handle", "context", "muster_context" }, { "text", "scheme", "char" } } },
+  { "muster_store_request_read", "muster_status", { { "handle", "requests", "muster_queue" }, { "number", "request", "uint64_t" }, { "gives_struct", "out_what", "muster_store_request" } } },
+  { "muster_store_request_open", "muster_status", { { "handle", "requests", "muster_queue" }, { "number", "request", "uint64_t" }, { "struct", "traits", "muster_store_traits" }, { "error", "error", "muster_error" } } },
+  { "muster_store_request_done", "muster_status", { { "handle", "requests", "muster_queue" }, { "number", "request", "uint64_t" }, { "number", "status", "muster_status" }, { "struct", "entries", "muster_store_entry" }, { "number", "entry_count", "size_t" }, { "number", "revision", "uint64_t" }, { "error", "error", "muster_error" } } },
+  { "muster_store_request_fail", "muster_status", { { "handle", "requests", "muster_queue" }, { "number", "request", "uint64_t" }, { "number", "status", "muster_status" }, { "number", "op", "uint32_t" }, { "text", "text", "char" } } },
+  { "muster_store_server_open", "muster_status", { { "handle", "context", "muster_context" }, { "text", "url", "char" }, { "struct", "config", "muster_store_server_config" }, { "new", "out_server", "muster_store_server" }, { "error", "error", "muster_error" } } },
+  { "muster_store_server_address", "muster_status", { { "handle", "server", "muster_store_server" }, { "gives_text", "out_text", "char" } } },
+  { "muster_store_server_get_stats", "muster_status", { { "handle", "server", "muster_store_server" }, { "gives_struct", "out_stats", "muster_store_server_stats" } } },
+  { "muster_store_server_go_alone", "muster_status", { { "handle", "server", "muster_store_server" } } },
+  { "muster_store_server_close", "muster_status", { { "handle", "server", "muster_store_server" }, { "number", "timeout_ns", "int64_t" } } },
+  { "muster_store_server_release", "void", { { "handle", "server", "muster_store_server" } } },
+  { "muster_stream_pair", "muster_status", { { "handle", "context", "muster_context" }, { "struct", "config", "muster_stream_config" }, { "new", "out_first", "muster_stream" }, { "new", "out_second", "muster_stream" }, { "error", "error", "muster_error" } } },
+  { "muster_stream_write", "muster_status", { { "handle", "stream", "muster_stream" }, { "text", "data", "void" }, { "number", "timeout_ns", "int64_t" }, { "gives_number", "out_bytes", "size_t" } } },
+  { "muster_stream_write_many", "muster_status", { { "as_it_is", "streams", "muster_stream" }, { "number", "count", "uint32_t" }, { "text", "data", "void" }, { "number", "timeout_ns", "int64_t" }, { "gives_number", "out_statuses", "muster_status" }, { "gives_number", "out_bytes", "size_t" } } },
+  { "muster_stream_write_owned", "muster_status", { { "handle", "stream", "muster_stream" }, { "as_it_is", "data", "void" }, { "number", "size_bytes", "size_t" }, { "handle", "queue", "muster_queue" }, { "number", "tag", "uint64_t" } } },
+  { "muster_stream_write_owned_many", "muster_status", { { "as_it_is", "streams", "muster_stream" }, { "number", "count", "uint32_t" }, { "text", "data", "void" }, { "handle", "queue", "muster_queue" }, { "as_it_is", "tags", "uint64_t" }, { "gives_number", "out_statuses", "muster_status" } } },
+  { "muster_stream_reserve", "muster_status", { { "handle", "stream", "muster_stream" }, { "number", "min_bytes", "size_t" }, { "number", "timeout_ns", "int64_t" }, { "as_it_is", "out_data", "void" }, { "gives_number", "out_bytes", "size_t" } } },
+  { "muster_stream_commit", "muster_status", { { "handle", "stream", "muster_stream" }, { "number", "size_bytes", "size_t" } } },
+  { "muster_stream_flush", "muster_status", { { "handle", "stream", "muster_stream" }, { "number", "timeout_ns", "int64_t" } } },
+  { "muster_stream_read", "muster_status", { { "handle", "stream", "muster_stream" }, { "as_it_is", "out_data", "void" }, { "number", "capacity_bytes", "size_t" }, { "number", "timeout_ns", "int64_t" }, { "gives_number", "out_bytes", "size_t" } } },
+  { "muster_stream_read_into", "muster_status", { { "handle", "stream", "muster_stream" }, { "as_it_is", "out_data", "void" }, { "number", "size_bytes", "size_t" }, { "number", "flags", "uint32_t" }, { "number", "timeout_ns", "int64_t" }, { "gives_number", "out_bytes", "size_t" } } },
+  { "muster_stream_read_begin", "muster_status", { { "handle", "stream", "muster_stream" }, { "as_it_is", "out_data", "void" }, { "number", "size_bytes", "size_t" }, { "number", "flags", "uint32_t" }, { "handle", "queue", "muster_queue" }, { "number", "tag", "uint64_t" } } },
+  { "muster_stream_peek", "muster_status", { { "handle", "stream", "muster_stream" }, { "number", "min_bytes", "size_t" }, { "number", "timeout_ns", "int64_t" }, { "as_it_is", "out_data", "void" }, { "gives_number", "out_bytes", "size_t" } } },
+  { "muster_stream_consume", "muster_status", { { "handle", "stream", "muster_stream" }, { "number", "size_bytes", "size_t" } } },
+  { "muster_stream_finish", "muster_status", { { "handle", "stream", "muster_stream" } } },
+  { "muster_stream_abort", "muster_status", { { "handle", "stream", "muster_stream" }, { "number", "reason", "uint64_t" }, { "text", "text", "char" } } },
+  { "muster_stream_close", "muster_status", { { "handle", "stream", "muster_stream" }, { "number", "timeout_ns", "int64_t" } } },
+  { "muster_stream_release", "void", { { "handle", "stream", "muster_stream" } } },
+  { "muster_stream_cancel", "muster_status", { { "handle", "stream", "muster_stream" }, { "number", "directions", "uint32_t" } } },
+  { "muster_stream_watch", "muster_status", { { "handle", "stream", "muster_stream" }, { "number", "interest", "uint32_t" }, { "handle", "queue", "muster_queue" }, { "number", "tag", "uint64_t" } } },
+  { "muster_stream_reason", "muster_status", { { "handle", "stream", "muster_stream" }, { "gives_number", "out_reason", "uint64_t" }, { "error", "error", "muster_error" } } },
+  { "muster_stream_peer", "muster_status", { { "handle", "stream", "muster_stream" }, { "gives_text", "out_text", "char" } } },
+  { "muster_stream_exit_with_peer", "muster_status", { { "handle", "stream", "muster_stream" }, { "number", "grace_ns", "int64_t" } } },
+  { "muster_stream_get_stats", "muster_status", { { "handle", "stream", "muster_stream" }, { "gives_struct", "out_stats", "muster_stream_stats" } } },
+  { "muster_transport_dial", "muster_status", { { "handle", "context", "muster_context" }, { "text", "address", "char" }, { "struct", "config", "muster_transport_config" }, { "number", "timeout_ns", "int64_t" }, { "new", "out_stream", "muster_stream" }, { "error", "error", "muster_error" } } },
+  { "muster_transport_dial_begin", "muster_status", { { "handle", "context", "muster_context" }, { "text", "address", "char" }, { "struct", "config", "muster_transport_config" }, { "number", "timeout_ns", "int64_t" }, { "handle", "queue", "muster_queue" }, { "number", "tag", "uint64_t" }, { "error", "error", "muster_error" } } },
+  { "muster_transport_listen", "muster_status", { { "handle", "context", "muster_context" }, { "text", "address", "char" }, { "struct", "config", "muster_transport_config" }, { "new", "out_listener", "muster_listener" }, { "error", "error", "muster_error" } } },
+  { "muster_listener_accept", "muster_status", { { "handle", "listener", "muster_listener" }, { "number", "timeout_ns", "int64_t" }, { "new", "out_stream", "muster_stream" }, { "error", "error", "muster_error" } } },
+  { "muster_listener_watch", "muster_status", { { "handle", "listener", "muster_listener" }, { "handle", "queue", "muster_queue" }, { "number", "tag", "uint64_t" } } },
+  { "muster_listener_address", "muster_status", { { "handle", "listener", "muster_listener" }, { "gives_text", "out_text", "char" } } },
+  { "muster_listener_cancel", "muster_status", { { "handle", "listener", "muster_listener" } } },
+  { "muster_listener_close", "muster_status", { { "handle", "listener", "muster_listener" } } },
+  { "muster_listener_release", "void", { { "handle", "listener", "muster_listener" } } },
+  { "muster_transport_greeting", "muster_status", { { "handle", "stream", "muster_stream" }, { "gives_text", "out_data", "void" } } },
+}
+
+surface.opaque = { "muster_agent", "muster_broker", "muster_cluster", "muster_context", "muster_lease", "muster_listener", "muster_process", "muster_queue", "muster_rendezvous", "muster_round", "muster_store", "muster_store_result", "muster_store_server", "muster_stream" }
+
+surface.structs = { -- size, then the place and type of each field
+  { "muster_agent_outputs", 16, { { "local_rank", 0, "uint32_t" }, { "filed", 4, "uint32_t" }, { "shown", 8, "uint32_t" }, { "reserved", 12, "uint32_t" } } },
+  { "muster_agent_config", 168, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "argv", 8, "char" }, { "envp", 16, "char" }, { "directory", 24, "char" }, { "worker_count", 32, "uint32_t" }, { "max_restarts", 36, "uint32_t" }, { "grace_ns", 40, "int64_t" }, { "run_id", 48, "char" }, { "role", 56, "char" }, { "log_dir", 64, "char" }, { "filed", 72, "uint32_t" }, { "shown", 76, "uint32_t" }, { "out_fd_plus_one", 80, "int32_t" }, { "err_fd_plus_one", 84, "int32_t" }, { "local_address", 88, "char" }, { "rendezvous", 96, "muster_rendezvous_config" }, { "master_address", 104, "char" }, { "master_port", 112, "uint32_t" }, { "reserved0", 116, "uint32_t" }, { "join_timeout_ns", 120, "int64_t" }, { "exit_timeout_ns", 128, "int64_t" }, { "outputs", 136, "muster_agent_outputs" }, { "output_count", 144, "uint64_t" }, { "reserved", 152, "uint64_t" } } },
+  { "muster_agent_state", 328, { { "phase", 0, "uint32_t" }, { "worker_count", 4, "uint32_t" }, { "running", 8, "uint32_t" }, { "restarts", 12, "uint32_t" }, { "group_rank", 16, "uint32_t" }, { "group_world_size", 20, "uint32_t" }, { "first_rank", 24, "uint32_t" }, { "world_size", 28, "uint32_t" }, { "round", 32, "uint64_t" }, { "master_address", 40, "char" }, { "master_port", 296, "uint32_t" }, { "reserved", 300, "uint32_t" } } },
+  { "muster_agent_worker", 832, { { "local_rank", 0, "uint32_t" }, { "rank", 4, "uint32_t" }, { "state", 8, "uint32_t" }, { "restarts", 12, "uint32_t" }, { "pid", 16, "int32_t" }, { "exit", 20, "muster_process_exit" }, { "reserved0", 28, "uint32_t" }, { "started_unix_ns", 32, "int64_t" }, { "ended_unix_ns", 40, "int64_t" }, { "failed_unix_ns", 48, "int64_t" }, { "round", 56, "uint64_t" }, { "message", 64, "char" }, { "directory", 576, "char" } } },
+  { "muster_error", 256, { { "status", 0, "muster_status" }, { "os_errno", 4, "int32_t" }, { "provider_code", 8, "int64_t" }, { "rank", 16, "uint32_t" }, { "message_bytes", 20, "uint32_t" }, { "message", 24, "char" } } },
+  { "muster_broker_config", 56, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "parent", 8, "char" }, { "parent_bytes", 16, "uint64_t" }, { "window_bytes", 24, "uint64_t" }, { "max_members", 32, "uint32_t" }, { "reserved", 36, "uint32_t" }, { "curve_file", 40, "char" }, { "curve_file_bytes", 48, "uint64_t" } } },
+  { "muster_broker_stats", 128, { { "members", 0, "uint64_t" }, { "brokers", 8, "uint64_t" }, { "has_parent", 16, "uint64_t" }, { "names", 24, "uint64_t" }, { "pairs", 32, "uint64_t" }, { "messages", 40, "uint64_t" }, { "bytes", 48, "uint64_t" }, { "queued_bytes", 56, "uint64_t" }, { "connections", 64, "uint64_t" }, { "refused", 72, "uint64_t" }, { "lost", 80, "uint64_t" }, { "to_many", 88, "uint64_t" }, { "reserved", 96, "uint64_t" } } },
+  { "muster_cluster_config", 96, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "topology", 8, "uint32_t" }, { "reserved", 12, "uint32_t" }, { "listen", 16, "char" }, { "listen_bytes", 24, "uint64_t" }, { "join_timeout_ns", 32, "int64_t" }, { "leave_timeout_ns", 40, "int64_t" }, { "queue", 48, "muster_queue" }, { "tag", 56, "uint64_t" }, { "reserved1", 64, "uint64_t" } } },
+  { "muster_launch", 112, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "manager", 8, "char" }, { "count", 16, "uint32_t" }, { "reserved", 20, "uint32_t" }, { "argv", 24, "char" }, { "envp", 32, "char" }, { "directory", 40, "char" }, { "listen", 48, "char" }, { "ident", 56, "char" }, { "connect_idents", 64, "char" }, { "options", 72, "char" }, { "reserved1", 80, "uint64_t" } } },
+  { "muster_cluster_event", 520, { { "kind", 0, "uint32_t" }, { "member", 4, "uint32_t" }, { "status", 8, "muster_status" }, { "label_bytes", 12, "uint32_t" }, { "stream", 16, "muster_stream" }, { "text_bytes", 24, "uint32_t" }, { "reserved", 28, "uint32_t" }, { "label", 32, "char" }, { "text", 288, "char" } } },
+  { "muster_member_info", 1336, { { "member", 0, "uint32_t" }, { "state", 4, "uint32_t" }, { "pid", 8, "int64_t" }, { "data", 16, "uint64_t" }, { "host", 24, "char" }, { "address", 280, "char" }, { "reserved", 1304, "uint64_t" } } },
+  { "muster_worker_config", 72, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "exit_grace_ns", 8, "int64_t" }, { "report_fd_plus_one", 16, "int32_t" }, { "reserved", 20, "uint32_t" }, { "queue", 24, "muster_queue" }, { "tag", 32, "uint64_t" }, { "reserved1", 40, "uint64_t" } } },
+  { "muster_context_config", 72, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "secret", 8, "void" }, { "secret_bytes", 16, "uint64_t" }, { "secret_fd_plus_one", 24, "int32_t" }, { "max_unauthenticated", 28, "uint32_t" }, { "handshake_timeout_ns", 32, "int64_t" }, { "heartbeat_ns", 40, "int64_t" }, { "silent_ns", 48, "int64_t" }, { "dead_ns", 56, "int64_t" }, { "window_bytes", 64, "uint64_t" } } },
+  { "muster_context_stats", 128, { { "loop_wakeups", 0, "uint64_t" }, { "mailbox_posts", 8, "uint64_t" }, { "streams_open", 16, "uint64_t" }, { "streams_made", 24, "uint64_t" }, { "handshakes_ok", 32, "uint64_t" }, { "handshakes_failed", 40, "uint64_t" }, { "bytes_in", 48, "uint64_t" }, { "bytes_out", 56, "uint64_t" }, { "upgrades", 64, "uint64_t" }, { "reserved", 72, "uint64_t" } } },
+  { "muster_manager_request", 48, { { "struct_size", 0, "uint32_t" }, { "want", 4, "uint32_t" }, { "member", 8, "uint32_t" }, { "count", 12, "uint32_t" }, { "from", 16, "uint32_t" }, { "reserved", 20, "uint32_t" }, { "data", 24, "uint64_t" }, { "launch", 32, "muster_launch" }, { "address", 40, "char" } } },
+  { "muster_manager_ops", 64, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "launch", 8, "" }, { "connect", 16, "" }, { "connect_worker", 24, "" }, { "manage", 32, "" }, { "kill", 40, "" }, { "cancel", 48, "" }, { "destroy", 56, "" } } },
+  { "muster_process_fd", 8, { { "parent_fd", 0, "int32_t" }, { "child_fd", 4, "int32_t" } } },
+  { "muster_process_config", 48, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "argv", 8, "char" }, { "envp", 16, "char" }, { "directory", 24, "char" }, { "fds", 32, "muster_process_fd" }, { "fd_count", 40, "uint64_t" } } },
+  { "muster_process_exit", 8, { { "kind", 0, "int32_t" }, { "value", 4, "int32_t" } } },
+  { "muster_completion", 64, { { "kind", 0, "int32_t" }, { "status", 4, "muster_status" }, { "tag", 8, "uint64_t" }, { "object", 16, "void" }, { "bytes", 24, "uint64_t" }, { "request", 32, "uint64_t" }, { "events", 40, "uint32_t" }, { "reserved", 44, "uint32_t" } } },
+  { "muster_queue_config", 16, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "capacity", 8, "uint32_t" }, { "reserved", 12, "uint32_t" } } },
+  { "muster_queue_stats", 64, { { "depth", 0, "uint64_t" }, { "outstanding", 8, "uint64_t" }, { "taken", 16, "uint64_t" }, { "wakeups", 24, "uint64_t" }, { "log_dropped", 32, "uint64_t" }, { "reserved", 40, "uint64_t" } } },
+  { "muster_rendezvous_config", 160, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "run_id", 8, "void" }, { "run_id_bytes", 16, "uint64_t" }, { "url", 24, "void" }, { "url_bytes", 32, "uint64_t" }, { "store", 40, "muster_store" }, { "address", 48, "void" }, { "address_bytes", 56, "uint64_t" }, { "order_key", 64, "void" }, { "order_key_bytes", 72, "uint64_t" }, { "min", 80, "uint32_t" }, { "max", 84, "uint32_t" }, { "rank", 88, "uint32_t" }, { "keep_alive_attempts", 92, "uint32_t" }, { "keep_alive_ns", 96, "int64_t" }, { "last_call_ns", 104, "int64_t" }, { "queue", 112, "muster_queue" }, { "tag", 120, "uint64_t" }, { "reserved", 128, "uint64_t" } } },
+  { "muster_rendezvous_event", 256, { { "kind", 0, "uint32_t" }, { "rank", 4, "uint32_t" }, { "round", 8, "uint64_t" }, { "count", 16, "uint32_t" }, { "text_bytes", 20, "uint32_t" }, { "text", 24, "char" } } },
+  { "muster_rendezvous_state", 88, { { "phase", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "round", 8, "uint64_t" }, { "joined", 16, "uint32_t" }, { "missing", 20, "uint32_t" }, { "waiting", 24, "uint32_t" }, { "spares", 28, "uint32_t" }, { "present", 32, "uint32_t" }, { "exiting", 36, "uint32_t" }, { "last_call_left_ns", 40, "int64_t" }, { "reserved", 48, "uint64_t" } } },
+  { "muster_round_info", 64, { { "number", 0, "uint64_t" }, { "rank", 8, "uint32_t" }, { "world", 12, "uint32_t" }, { "flags", 16, "uint32_t" }, { "reserved", 20, "uint32_t" }, { "digest", 32, "uint8_t" } } },
+  { "muster_round_member_info", 24, { { "address", 0, "void" }, { "address_bytes", 8, "uint64_t" }, { "reserved", 16, "uint64_t" } } },
+  { "muster_rendezvous_request", 48, { { "struct_size", 0, "uint32_t" }, { "kind", 4, "uint32_t" }, { "member", 8, "uint64_t" }, { "config", 16, "muster_rendezvous_config" }, { "reason", 24, "void" }, { "reason_bytes", 32, "uint64_t" }, { "timeout_ns", 40, "int64_t" } } },
+  { "muster_rendezvous_place", 80, { { "struct_size", 0, "uint32_t" }, { "rank", 4, "uint32_t" }, { "world", 8, "uint32_t" }, { "reserved", 12, "uint32_t" }, { "number", 16, "uint64_t" }, { "store", 24, "muster_store" }, { "members", 32, "muster_round_member_info" }, { "member_count", 40, "uint64_t" }, { "digest", 48, "uint8_t" } } },
+  { "muster_rendezvous_ops", 40, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "request", 8, "" }, { "cancel", 16, "" }, { "close", 24, "" }, { "destroy", 32, "" } } },
+  { "muster_transport_ops", 48, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "open", 8, "" }, { "listen", 16, "" }, { "close", 24, "" }, { "cancel", 32, "" }, { "destroy", 40, "" } } },
+  { "muster_store_op", 80, { { "kind", 0, "uint32_t" }, { "condition", 4, "uint32_t" }, { "key", 8, "void" }, { "key_bytes", 16, "uint64_t" }, { "value", 24, "void" }, { "value_bytes", 32, "uint64_t" }, { "expected", 40, "void" }, { "expected_bytes", 48, "uint64_t" }, { "version", 56, "uint64_t" }, { "number", 64, "int64_t" }, { "lease", 72, "uint64_t" } } },
+  { "muster_store_entry", 56, { { "op", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "version", 8, "uint64_t" }, { "number", 16, "int64_t" }, { "key", 24, "void" }, { "key_bytes", 32, "uint64_t" }, { "value", 40, "void" }, { "value_bytes", 48, "uint64_t" } } },
+  { "muster_store_config", 32, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "most_bytes", 8, "uint64_t" }, { "lost_after_ns", 16, "int64_t" }, { "reserved", 24, "uint64_t" } } },
+  { "muster_store_request", 72, { { "struct_size", 0, "uint32_t" }, { "kind", 4, "uint32_t" }, { "store", 8, "uint64_t" }, { "flags", 16, "uint32_t" }, { "reserved", 20, "uint32_t" }, { "ops", 24, "muster_store_op" }, { "op_count", 32, "uint64_t" }, { "url", 40, "char" }, { "url_bytes", 48, "uint64_t" }, { "lease", 56, "uint64_t" }, { "ttl_ns", 64, "int64_t" } } },
+  { "muster_store_traits", 32, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "capabilities", 8, "uint32_t" }, { "most_ops", 12, "uint32_t" }, { "most_request_bytes", 16, "uint64_t" }, { "least_lease_ns", 24, "int64_t" } } },
+  { "muster_store_host_ops", 40, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "request", 8, "" }, { "cancel", 16, "" }, { "close", 24, "" }, { "destroy", 32, "" } } },
+  { "muster_store_server_config", 72, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "data_dir", 8, "char" }, { "data_dir_bytes", 16, "uint64_t" }, { "most_bytes", 24, "uint64_t" }, { "session_ns", 32, "int64_t" }, { "max_clients", 40, "uint32_t" }, { "reserved_field", 44, "uint32_t" }, { "standby_of", 48, "char" }, { "standby_of_bytes", 56, "uint64_t" }, { "pair_lease_ns", 64, "int64_t" } } },
+  { "muster_store_server_stats", 112, { { "clients", 0, "uint64_t" }, { "sessions", 8, "uint64_t" }, { "requests", 16, "uint64_t" }, { "waiting", 24, "uint64_t" }, { "refused", 32, "uint64_t" }, { "keys", 40, "uint64_t" }, { "bytes", 48, "uint64_t" }, { "leases", 56, "uint64_t" }, { "revision", 64, "uint64_t" }, { "failed", 72, "uint64_t" }, { "role", 80, "uint64_t" }, { "epoch", 88, "uint64_t" }, { "lag", 96, "uint64_t" }, { "reserved", 104, "uint64_t" } } },
+  { "muster_stream_config", 16, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "window_bytes", 8, "uint64_t" } } },
+  { "muster_stream_stats", 128, { { "bytes_in", 0, "uint64_t" }, { "bytes_out", 8, "uint64_t" }, { "buffered_in", 16, "uint64_t" }, { "buffered_out", 24, "uint64_t" }, { "reads", 32, "uint64_t" }, { "writes", 40, "uint64_t" }, { "waits", 48, "uint64_t" }, { "wakeups", 56, "uint64_t" }, { "spins_won", 64, "uint64_t" }, { "spins_lost", 72, "uint64_t" }, { "caller_io", 80, "uint64_t" }, { "loop_io", 88, "uint64_t" }, { "last_heard_ns", 96, "uint64_t" }, { "fan", 104, "uint64_t" }, { "reserved", 112, "uint64_t" } } },
+  { "muster_transport_config", 48, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "greeting", 8, "void" }, { "greeting_bytes", 16, "uint64_t" }, { "window_bytes", 24, "uint64_t" }, { "backlog", 32, "uint32_t" }, { "reserved", 36, "uint32_t" }, { "retry_ns", 40, "int64_t" } } },
+}
+
+return surface

@@ -1,0 +1,274 @@
+-- SPDX-License-Identifier: MIT
+-- A cluster of Lua programs, over each transport: the acceptance program. Then what can go wrong.
+--   luajit test_cluster.lua [tcp|shm|star ...]
+local ffi = require 'ffi'
+local muster = require 'muster'
+local clusters = require 'muster.cluster'
+local check = require 'check'
+
+ffi.cdef 'int getpid(void); int kill(int pid, int signal);'
+local me = ffi.C.getpid()
+local second = 1e9
+local tests = {}
+
+-- What this process holds of the machine: children, descriptors, shared memory, listening sockets.
+local function held()
+    local children = check.lines(('cat /proc/%d/task/*/children 2>/dev/null | tr " " "\\n" | grep .'):format(me))
+    local others = {}
+    for _, child in ipairs(children) do -- but the shell that lists them
+        local names = check.lines(('cat /proc/%s/comm 2>/dev/null'):format(child))
+        if names[1] and names[1] ~= 'sh' then others[#others + 1] = child .. ' ' .. names[1] end
+    end
+    local descriptors = check.lines(('ls /proc/%d/fd'):format(me))
+    local shared = check.lines 'ls /dev/shm'
+    local sockets = check.lines(("grep -c muster-lua-%d /proc/net/unix"):format(me))
+    return { children = table.concat(others, ', '), descriptors = #descriptors, shared = #shared, sockets = sockets[1] }
+end
+
+local function checksum(text)
+    local sum = 0
+    local bytes = require('ffi').cast('const uint8_t *', text)
+    for i = 0, #text - 1 do sum = (sum * 31 + bytes[i]) % 4294967296 end
+    return sum
+end
+
+-- Where a master and its workers listen.
+local ways = {}
+function ways.tcp() return 'tcp://127.0.0.1:0?upgrade=no', 'tcp://127.0.0.1:0?upgrade=no' end
+function ways.shm() return ('shm://muster-lua-%d-0'):format(me), ('shm://muster-lua-%d-{}'):format(me) end
+function ways.star(context)
+    local broker = assert(muster.broker_open(context, 'zmq://127.0.0.1:0/'))
+    local at = broker:address():match '127%.0%.0%.1:%d+'
+    return ('zmq://master@%s/c'):format(at), ('zmq://w{}@%s/c'):format(at), broker
+end
+
+local function accept_over(way)
+    local before = held()
+    local context = assert(muster.context_create())
+    local loop = assert(muster.loop(context))
+    loop:run(function()
+        local master, worker, broker = ways[way](context)
+        local cluster = assert(clusters.open(loop, { listen = master }))
+        local dead = {}
+        function cluster.on_event(kind, member, text) if kind == muster.CLUSTER_DEAD then dead[member] = text end end
+        assert(cluster:add(4, { listen = worker }))
+        assert(cluster:wait_for(4))
+
+        -- 100,000 numbers; in the middle one is killed.
+        local list = {}
+        for i = 1, 100000 do list[i] = i end
+        local victim = tonumber(cluster:member(2).pid)
+        loop:spawn(function()
+            loop:sleep(0.05)
+            ffi.C.kill(victim, 9)
+        end)
+        local squares = assert(cluster:map(function(x)
+            local slow = 0
+            for i = 1, 2000 do slow = slow + i % 3 end
+            return x * x
+        end, list, { batch = 250 }))
+        check.equal(#squares, 100000)
+        for i = 1, 100000 do if squares[i] ~= i * i then error('the square of ' .. i) end end
+        while not dead[2] do cluster:next_event() end
+        check.equal(dead[2], 'killed by signal 9 (Killed)')
+
+        -- 80 MB both ways.
+        local big = ('0123456789abcdef'):rep(5e6)
+        local back, sum = cluster:call(1, function(text)
+            local total = 0
+            local bytes = require('ffi').cast('const uint8_t *', text)
+            for i = 0, #text - 1 do total = (total * 31 + bytes[i]) % 4294967296 end
+            return text, total
+        end, big)
+        check.equal(#back, 80e6)
+        check.equal(sum, checksum(big))
+        check.equal(checksum(back), sum)
+        back, big = nil, nil
+
+        -- Two come late, and workers call each other.
+        assert(cluster:add(2, { listen = worker }))
+        assert(cluster:wait_for(5))
+        check.equal(cluster:call(5, function() return muster_here:call(6, function() return muster_here:self() end) end), 6)
+
+        -- A long task is interrupted; its worker goes on.
+        local ended
+        loop:spawn(function()
+            local _, why = cluster:call(3, function()
+                jit.off(true, true)
+                muster_here:call(0, function() computing = true end)
+                while true do end
+            end)
+            ended = why
+        end)
+        while not computing do cluster:call(1, function() end) end
+        computing = nil
+        while not ended do -- one that comes while it waits for that call's end is not for it
+            assert(cluster:interrupt(3))
+            loop:sleep(0.1)
+        end
+        check.equal(cluster:call(3, function() return 'alive' end), 'alive')
+        check.says(ended, 'interrupted')
+
+        -- Who has another secret does not come in.
+        local stranger = assert(muster.context_create { secret = ('another secret'):rep(2) })
+        if way == 'tcp' then
+            local _, _, status = muster.transport_dial(stranger, cluster:member(0).address and
+                ffi.string(cluster:member(0).address) .. '?upgrade=no', nil, 5 * second)
+            check.equal(status, muster.E_AUTH)
+        end
+        stranger:close(0)
+        stranger:release()
+
+        assert(cluster:close())
+        if broker then
+            broker:close(second)
+            broker:release()
+        end
+    end)
+    assert(context:close(second))
+    loop.queue:release()
+    context:release()
+    collectgarbage()
+    collectgarbage()
+    local after = held()
+    for _ = 1, 50 do -- a plug-in's library may still be closing its own
+        if after.descriptors <= before.descriptors then break end
+        os.execute 'sleep 0.1'
+        after = held()
+    end
+    check.equal(after.children, '', 'what is left of children')
+    check.equal(after.sockets, '0', 'sockets left')
+    check.equal(after.shared, before.shared, 'shared memory left')
+    if after.descriptors > before.descriptors then
+        error(('%d descriptors before, %d after'):format(before.descriptors, after.descriptors))
+    end
+end
+
+for _, way in ipairs { 'tcp', 'shm', 'star' } do
+    tests['a_cluster_does_its_work_over_' .. way] = function() accept_over(way) end
+end
+
+local function in_cluster(count, body)
+    local context = assert(muster.context_create())
+    local loop = assert(muster.loop(context))
+    loop:run(function()
+        local cluster = assert(clusters.open(loop))
+        assert(cluster:add(count))
+        assert(cluster:wait_for(count))
+        body(cluster, loop)
+        cluster:close()
+    end)
+    assert(context:close(second))
+end
+
+function tests.what_goes_wrong_in_a_call_is_told_where_it_was_made()
+    in_cluster(1, function(cluster)
+        local value, why = cluster:call(1, function() error 'no such luck' end)
+        check.equal(value, nil)
+        check.says(why, 'no such luck')
+        value, why = cluster:call(1, function() return coroutine.create(print) end)
+        check.equal(value, nil)
+        check.says(why, 'a thread cannot be sent')
+        check.equal(pcall(function() return cluster:call(1, function() return check end) end), false)
+        local _, _, status = cluster:call(7, function() end)
+        check.equal(status, muster.E_NOT_FOUND)
+        value, why = cluster:map(function(x) if x == 3 then error 'three' end return x end, { 1, 2, 3, 4 }, { batch = 1 })
+        check.equal(value, nil)
+        check.says(why, 'three')
+        check.equal(cluster:call(1, function(...) return select('#', ...) end, nil, nil, nil), 3)
+    end)
+end
+
+function tests.calls_end_when_their_worker_dies()
+    in_cluster(2, function(cluster, loop)
+        local pid = tonumber(cluster:member(1).pid)
+        loop:spawn(function()
+            loop:sleep(0.1)
+            ffi.C.kill(pid, 9)
+        end)
+        local value, _, status = cluster:call(1, function() while true do end end)
+        check.equal(value, nil)
+        check.equal(type(status), 'number')
+        check.equal(cluster:call(2, function() return 'here' end), 'here')
+    end)
+end
+
+function tests.without_workers_a_map_ends()
+    in_cluster(1, function(cluster, loop)
+        local pid = tonumber(cluster:member(1).pid)
+        local value, why, status = cluster:map(function(x)
+            if x == 2 then os.exit(5) end
+            return x
+        end, { 1, 2, 3 }, { batch = 1 })
+        check.equal(value, nil)
+        check.equal(why, 'no worker is left')
+        check.equal(status, muster.E_PEER)
+        check.equal(type(pid), 'number')
+    end)
+end
+
+-- A manager in Lua: it pulls requests, and starts what it is asked to start.
+function tests.a_manager_written_in_lua_launches_and_kills()
+    local context = assert(muster.context_create())
+    local loop = assert(muster.loop(context))
+    local heard, children = {}, {}
+    ffi.cdef 'int pipe2(int *ends, int flags); long write(int fd, const char *from, size_t size);'
+    loop.requests[muster.REQUEST_MANAGER] = function(request)
+        local what = muster.struct 'manager_request'
+        check.equal(muster.C.muster_manager_request_read(loop.queue, request, what), muster.OK)
+        heard[#heard + 1] = what.want
+        if what.want ~= muster.MANAGER_LAUNCH then
+            if what.want == muster.MANAGER_KILL then children[what.member]:kill(9) end
+            assert(muster.manager_request_done(loop.queue, request))
+            return
+        end
+        for member = what.member, what.member + what.count - 1 do
+            local ticket = assert(muster.manager_ticket(loop.queue, request, member))
+            local ends = ffi.new 'int[2]'
+            check.equal(ffi.C.pipe2(ends, 0x80000), 0)
+            check.equal(tonumber(ffi.C.write(ends[1], ticket, #ticket)), #ticket)
+            ffi.C.close(ends[1])
+            children[member] = assert(muster.process_spawn(context, {
+                argv = { arg[-1], '-e', 'require("muster.cluster").work()' },
+                envp = { 'LUA_PATH=' .. package.path, 'MUSTER_WORKER_FD=3', 'MUSTER_LIBRARY=' .. os.getenv 'MUSTER_LIBRARY' },
+                fds = { { parent_fd = ends[0], child_fd = 3 } },
+            }))
+            ffi.C.close(ends[0])
+            assert(muster.manager_worker_ready(loop.queue, request, member, nil, 1000 + member))
+        end
+    end
+    local wants = muster.MANAGER_REGISTER + muster.MANAGER_KILL
+    assert(muster.manager_serve(context, 'lua', wants, loop.queue))
+    loop:run(function()
+        local cluster = assert(clusters.open(loop))
+        assert(cluster:add(2, { manager = 'lua' }))
+        assert(cluster:wait_for(2))
+        check.equal(tonumber(cluster:member(2).data), 1002)
+        check.equal(cluster:call(1, function() return muster_here:call(2, function() return 'two' end) end), 'two')
+        loop:spawn(function() cluster:call(2, function() while true do end end) end)
+        loop:sleep(0.1)
+        assert(cluster:remove(2, 0)) -- by force
+        assert(cluster:close())
+    end)
+    for member = 1, 2 do
+        assert(children[member]:wait(10 * second))
+        children[member]:release()
+    end
+    local counts = {}
+    for _, want in ipairs(heard) do counts[want] = (counts[want] or 0) + 1 end
+    check.equal(counts[muster.MANAGER_LAUNCH], 1)
+    check.equal(counts[muster.MANAGER_REGISTER], 2)
+    check.equal(counts[muster.MANAGER_KILL], 1)
+    assert(context:close(second))
+end
+
+local chosen = {}
+for _, name in ipairs(arg) do chosen[name] = true end
+if #arg > 0 then
+    for name in pairs(tests) do
+        local wanted = false
+        for part in pairs(chosen) do wanted = wanted or name:find(part, 1, true) end
+        if not wanted then tests[name] = nil end
+    end
+end
+check.run(tests)

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: MIT
+# about: the Lua binding: generated part in step, layout, tasks; clusters of Lua programs over tcp, shm and a star
+# tier: full
+# parts: hosts
+# presets: release
+# timeout: 300
+set -eu
+command -v luajit >/dev/null || { echo "luajit is not there (package luajit)"; exit 77; }
+"$MUSTER_ROOT/bindings/lua/generate" --check
+export LUA_PATH="$MUSTER_ROOT/bindings/lua/?.lua;$MUSTER_ROOT/tests/lua/?.lua;;"
+run() { echo "-- $*"; timeout -k 10 200 luajit "$MUSTER_ROOT/tests/lua/$@"; }
+run test_binding.lua
+run test_cluster.lua
