@@ -14,7 +14,8 @@
  * two members open when they want them: muster_cluster_dial() on one side, ::MUSTER_CLUSTER_STREAM on the other. Where
  * the one cannot reach the other, the other dials, without anybody noticing. No stream is made before it is wanted.
  *
- * What happens comes as events, in order: muster_cluster_next_event(). */
+ * What happens comes as events, in order: muster_cluster_next_event(). A cluster has a thread of its own,
+ * `muster-cluster`, until it is over; in an external context that thread drives the engine, too, while it waits. */
 #ifndef MUSTER_CLUSTER_H
 #define MUSTER_CLUSTER_H
 

@@ -164,7 +164,8 @@ class Cluster : public Object, private Source, public Listed<Cluster> {
     std::map<uint64_t, Ref<ClusterDial>> dials_;    // under way
     std::unordered_map<uint32_t, int> only_called_; // members whom to dial was in vain before
     uint64_t numbers_ = 0;
-    bool deaf_ = false; // the inbox gives nothing any more
+    uint32_t answering_ = 0; // calls to which it dials back
+    bool deaf_ = false;      // the inbox gives nothing any more
 
     Signal signal_;   // of events, and of the end
     std::mutex lock_; // guards the rest

@@ -225,6 +225,7 @@ void ClusterMaster::remove_now(Line &line, int64_t grace_ns) {
     }
     const bool can_leave = line.state == MUSTER_MEMBER_JOINED && line.link;
     if (grace_ns == 0 || (!can_leave && !line.left)) {
+        had_to_kill_ |= closing_ && can_leave; // one that never joined was not given a chance
         if (!line.killed) kill(line);
         return;
     }
@@ -238,6 +239,7 @@ void ClusterMaster::remove_now(Line &line, int64_t grace_ns) {
     line.kill_alarm = at(grace_ns > INT64_MAX - now ? INT64_MAX : now + grace_ns, [this, member = line.number] {
         Line &late = lines_.at(member);
         late.kill_alarm = 0;
+        had_to_kill_ |= closing_;
         kill(late);
     });
 }
@@ -285,7 +287,6 @@ void ClusterMaster::consider(Line &line) {
 void ClusterMaster::kill(Line &line) {
     const uint32_t member = line.number;
     line.killed = true;
-    if (closing_) had_to_kill_ = true;
     silence(line.kill_alarm);
     silence(line.join_alarm);
     line.kill_alarm = at(now_ns() + after_kill_ns, [this, member] {

@@ -25,12 +25,10 @@ std::string encode(const ClusterGreeting &greeting) {
     return bytes.append(greeting.label, 0, label_max);
 }
 
-std::optional<ClusterGreeting> greeting_of(muster_stream *stream) {
-    char bytes[fixed_bytes + label_max];
-    size_t size = 0;
-    if (muster_transport_greeting(stream, bytes, sizeof bytes, &size) != MUSTER_OK) return std::nullopt;
-    if (size < fixed_bytes || std::memcmp(bytes, magic, magic_bytes) != 0) return std::nullopt;
-    std::string_view rest(bytes + magic_bytes, size - magic_bytes);
+std::optional<ClusterGreeting> decode_greeting(std::string_view rest) {
+    if (rest.size() < fixed_bytes || rest.size() > fixed_bytes + label_max || rest.substr(0, magic_bytes) != magic)
+        return std::nullopt;
+    rest.remove_prefix(magic_bytes);
     ClusterGreeting greeting;
     greeting.kind = take_number<uint8_t>(rest);
     greeting.cluster = take_number<uint64_t>(rest);
@@ -39,6 +37,13 @@ std::optional<ClusterGreeting> greeting_of(muster_stream *stream) {
     greeting.number = take_number<uint64_t>(rest);
     greeting.label = rest;
     return greeting;
+}
+
+std::optional<ClusterGreeting> greeting_of(muster_stream *stream) {
+    char bytes[fixed_bytes + label_max];
+    size_t size = 0;
+    if (muster_transport_greeting(stream, bytes, sizeof bytes, &size) != MUSTER_OK) return std::nullopt;
+    return decode_greeting({bytes, size});
 }
 
 } // namespace muster

@@ -26,6 +26,7 @@ struct ClusterGreeting {
 constexpr size_t label_max = 255;
 
 std::string encode(const ClusterGreeting &greeting);
+std::optional<ClusterGreeting> decode_greeting(std::string_view bytes);
 std::optional<ClusterGreeting> greeting_of(muster_stream *stream); // none: that is no member of a cluster
 
 } // namespace muster

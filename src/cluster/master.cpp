@@ -10,6 +10,7 @@ namespace muster {
 namespace {
 
 constexpr int64_t usual_join_ns = 60'000'000'000, usual_leave_ns = 10'000'000'000;
+constexpr size_t most_awaiting = 65536; // that wait for one worker to join
 constexpr char usual_listen[] = "tcp://127.0.0.1:0";
 
 } // namespace
@@ -220,7 +221,9 @@ void ClusterMaster::answer_where(Line &line, const ControlMessage &question) {
     answer.kind = ControlMessage::there;
     answer.member = to;
     answer.number = question.number;
-    const Error why = reachable(from, to);
+    Error why = reachable(from, to);
+    if (why.status == MUSTER_AGAIN && line_of(to)->awaiting.size() >= most_awaiting)
+        why = Error::make(MUSTER_E_LIMIT, "too many wait for member %u to join", to);
     if (why.status == MUSTER_AGAIN) {
         line_of(to)->awaiting.push_back([this, from, question] {
             if (Line *const asker = line_of(from); asker != nullptr && asker->link) answer_where(*asker, question);

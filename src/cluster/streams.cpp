@@ -12,6 +12,7 @@ namespace muster {
 namespace {
 
 constexpr int64_t first_try_ns = 3'000'000'000; // before the other side is asked to dial
+constexpr uint32_t most_calls = 1024;
 constexpr int64_t call_back_ns = 10'000'000'000;
 
 // Was it the way there? Then the other way may be open.
@@ -195,8 +196,11 @@ void Cluster::call_failed(uint64_t number, uint32_t member, const Error &why) {
 
 void Cluster::answer_call(uint32_t from, uint64_t number, const std::string &label, const std::string &address,
                           std::function<void(const Error &)> failed) {
+    if (answering_ == most_calls) return failed(Error::make(MUSTER_E_LIMIT, "%u calls are being answered", most_calls));
+    answering_++;
     ClusterGreeting greeting{ClusterGreeting::answer, id_, self(), from, number, {}};
     dial(address, greeting, call_back_ns, [this, from, label, failed](StreamHandle stream, const Error &why) {
+        answering_--;
         if (stream) return tell_stream(from, label, std::move(stream));
         failed(why);
     });

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// What members of a cluster hand to each other: tickets, greetings, and messages on the link to the master. What is
+// understood is the same again when it is written anew.
+#include "input.hpp"
+
+#include "cluster/control.hpp"
+#include "cluster/greeting.hpp"
+#include "cluster/ticket.hpp"
+
+using namespace muster;
+
+namespace {
+
+void read_ticket(std::string_view text) {
+    auto ticket = Ticket::parse(text);
+    if (!ticket) {
+        FUZZ_CHECK(ticket.error().status == MUSTER_E_PROTOCOL && ticket.error().message_bytes != 0);
+        return;
+    }
+    FUZZ_CHECK(ticket->member != 0 && ticket->secret.size() >= 16 && ticket->secret.size() <= 1024);
+    std::string line = ticket->line();
+    FUZZ_CHECK(line.back() == '\n' && line.find('\n') == line.size() - 1);
+    line.pop_back();
+    auto again = Ticket::parse(line);
+    FUZZ_CHECK(again && again->cluster == ticket->cluster && again->member == ticket->member);
+    FUZZ_CHECK(again->master == ticket->master && again->listen == ticket->listen && again->secret == ticket->secret);
+}
+
+void read_message(std::string_view bytes) {
+    const auto message = decode_control(bytes);
+    if (!message) return;
+    FUZZ_CHECK(message->text.size() <= control_text_max && message->address.size() <= control_address_max);
+    const std::string again = encode(*message);
+    FUZZ_CHECK(std::string_view(again).substr(4) == bytes);
+}
+
+void read_greeting(std::string_view bytes) {
+    const auto greeting = decode_greeting(bytes);
+    if (greeting) FUZZ_CHECK(encode(*greeting) == bytes);
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    Input input(data, size);
+    const uint8_t what = input.byte();
+    size_t got = 0;
+    const uint8_t *const at = input.take(size, got);
+    const std::string_view rest(reinterpret_cast<const char *>(at), got);
+    if (what == 't') read_ticket(rest);
+    if (what == 'm') read_message(rest);
+    if (what == 'g') read_greeting(rest);
+    return 0;
+}
