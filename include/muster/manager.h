@@ -202,8 +202,8 @@ MUSTER_API muster_status muster_manager_worker_failed(muster_queue *requests, ui
 /** Tells that a worker has ended, as whoever started it has seen. The cluster learns of most deaths by itself; this
  * says how it came, and comes first where a worker has not joined.
  * @param[in]  requests    Queue of the manager.
- * @param[in]  member      Number of the worker; of a manager that serves several clusters: `cluster`'s.
- * @param[in]  cluster     The cluster.
+ * @param[in]  cluster     The cluster it is of.
+ * @param[in]  member      Number of the worker there.
  * @param[in]  text        How it ended, for people: "exit code 3". Or NULL.
  * @param[in]  text_bytes  Its length, at most 200 bytes.
  * @param[out] error       Detail on failure, or NULL.
