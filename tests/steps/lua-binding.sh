@@ -7,6 +7,7 @@
 set -eu
 command -v luajit >/dev/null || { echo "luajit is not there (package luajit)"; exit 77; }
 "$MUSTER_ROOT/bindings/lua/generate" --check
+export MUSTER_PLUGIN_PATH="$MUSTER_BUILD/plugins"
 export LUA_PATH="$MUSTER_ROOT/bindings/lua/?.lua;$MUSTER_ROOT/tests/lua/?.lua;;"
 run() { echo "-- $*"; timeout -k 10 200 luajit "$MUSTER_ROOT/tests/lua/$@"; }
 run test_binding.lua
