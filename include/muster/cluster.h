@@ -2,8 +2,8 @@
 /** @file
  * The cluster: a master, the workers it has launched, and streams between any two of them.
  *
- * A master opens a cluster and adds workers; a *manager* starts them: `local` on this host, or one that the host
- * program has written, see manager.h. Each worker gets a *ticket* from whoever starts it, over a descriptor and never
+ * A master opens a cluster and adds workers; a *manager* starts them: one that is built in, see below, or one that the
+ * host program has written, see manager.h. Each worker gets a *ticket* from whoever starts it, over a descriptor and never
  * on a command line; with that it makes a context (muster_worker_context()) and comes in (muster_worker_start()), which
  * returns when it knows its number. Members are numbered: the master is 0, workers count from 1, and no number is used
  * twice. Master and workers hold the same kind of handle.
@@ -13,6 +13,29 @@
  * master dials the worker (::MUSTER_LAUNCH_MASTER_DIALS). Bytes of the host's travel on streams of their own, which any
  * two members open when they want them: muster_cluster_dial() on one side, ::MUSTER_CLUSTER_STREAM on the other. Where
  * the one cannot reach the other, the other dials, without anybody noticing. No stream is made before it is wanted.
+ *
+ * Managers that are built in, and the words of muster_launch::options they know (`name=value`, separated by semicolons
+ * or newlines; where a value is several words, '...' and "..." hold one together):
+ * - `local`: child processes on this host. No options.
+ * - `ssh`: one OpenSSH client for each worker. `hosts`, which has to be there: `[count*][user@]host[:port]`, separated
+ *   by commas; workers are dealt out to them in this order, and round again. `flags`: for ssh, before our own, which are
+ *   no more than that it asks nobody and gives up (BatchMode, ConnectTimeout, ServerAliveInterval). `ssh`: the program.
+ *   `tunnel`: `yes`, workers reach the master through the connection of ssh, which needs no other way between the hosts;
+ *   `no`; or `auto`, if it is not given: yes, if the master listens on loopback. `parallel`: logins at a time, 10.
+ *   `argv`, `envp` and `directory` are those of the other host, where a POSIX shell starts the worker; they and the
+ *   ticket go there on standard input. The environment is the login's.
+ * - `slurm`: one srun for all workers of a launch; `flags` for it, `srun`, the program. The ticket is its standard input.
+ * - `mpi`: one mpiexec for all workers of a launch; `flags` for it, `mpiexec`, the program. The workers need not be MPI
+ *   programs. As mpiexec hands its input to one rank alone the ticket is the variable MUSTER_WORKER_TICKET, which
+ *   muster_worker_context() wipes. Most mpiexec end a whole job when one rank dies; Open MPI's not with the flag
+ *   `--enable-recovery`.
+ * - `elastic`: starts nobody. Up to `count` workers at a time may come by themselves, programs that know the secret and
+ *   the master's address (muster_worker_config::master), or a store in which it is found: `store`, its URL, and `name`,
+ *   the cluster's there, `muster` if it is not given. They have no numbers before they come: *out_first is 0. Added
+ *   again, the last call counts for who comes from then on.
+ *
+ * Lines that srun, mpiexec and ssh, and the programs behind them, write go to descriptors 1 and 2 of this process.
+ * Workers of `slurm`, `mpi` and `elastic` are killed by their own library's thread, which is told to.
  *
  * What happens comes as events, in order: muster_cluster_next_event(). A cluster has a thread of its own,
  * `muster-cluster`, until it is over; in an external context that thread drives the engine, too, while it waits. */
@@ -70,11 +93,12 @@ enum muster_launch_flag {
 typedef struct muster_launch {
     uint32_t struct_size;       /**< sizeof(muster_launch) of the caller. */
     uint32_t flags;             /**< ::muster_launch_flag values, or'ed. */
-    const char *manager;        /**< Who starts them: `local`, or the name of a manager of the host's. NULL: `local`. */
+    const char *manager;        /**< Who starts them: see above, or the name of a manager of the host's. NULL:
+                                     `local`. */
     uint32_t count;             /**< Workers, 1 to 65536. */
     uint32_t reserved;          /**< Zero. */
-    const char *const *argv;    /**< Program and arguments, NULL at the end. For a manager of the host's it may be
-                                     NULL. */
+    const char *const *argv;    /**< Program and arguments, NULL at the end. For `elastic` and a manager of the host's
+                                     it may be NULL. */
     const char *const *envp;    /**< `NAME=value`, NULL at the end: added to this process's own environment. Or NULL. */
     const char *directory;      /**< Working directory of the workers; NULL: this process's own. */
     const char *listen;         /**< Where a worker listens, `{}` in it stands for its number. NULL:
@@ -118,15 +142,23 @@ MUSTER_API muster_status muster_cluster_open(muster_context *context, const must
  * @param[out] out_first  Number of the first worker; or NULL.
  * @param[out] error      Detail on failure, or NULL.
  * @retval MUSTER_OK            Begun.
- * @retval MUSTER_E_ARG         A value is missing or out of range; the text names it.
+ * @retval MUSTER_E_ARG         A value is missing or out of range, options too; the text names it.
  * @retval MUSTER_E_ABI         The struct has non-zero fields newer than this library.
- * @retval MUSTER_E_NOT_FOUND   No manager of that name.
+ * @retval MUSTER_E_NOT_FOUND   No manager of that name; or a store's URL has an unknown scheme, or names no such host.
+ * @retval MUSTER_TIMEOUT       The store does not answer in time; the error is filled.
+ * @retval MUSTER_E_ADDRESS     The store's URL cannot be understood.
+ * @retval MUSTER_E_PLUGIN      The plug-in for the store's scheme cannot be loaded.
+ * @retval MUSTER_E_UNREACHABLE Nobody answers where the store should be.
+ * @retval MUSTER_E_AUTH        The store's server has another secret.
+ * @retval MUSTER_E_PEER        The connection to the store broke.
+ * @retval MUSTER_E_PROTOCOL    What answers there is no store of this version.
+ * @retval MUSTER_E_PERMISSION  The store may not be used by this user.
  * @retval MUSTER_E_UNSUPPORTED This member is not the master.
  * @retval MUSTER_E_LIMIT       The numbers are used up, or more than 65536 workers.
  * @retval MUSTER_E_NOMEM       No memory; nothing begun.
  * @retval MUSTER_E_CLOSED      The cluster or its context is closed.
  * @retval MUSTER_E_FORKED      The cluster belongs to the parent process.
- * @threads{any} @blocks{no} @since 0.1 */
+ * @threads{any} @blocks{no; with a store up to 90 s for it} @since 0.1 */
 MUSTER_API muster_status muster_cluster_add(muster_cluster *cluster, const muster_launch *launch, uint32_t *out_first,
                                             muster_error *error);
 
@@ -357,14 +389,20 @@ typedef struct muster_worker_config {
     muster_queue *queue;        /**< Where ::MUSTER_EVENT_READY tells that muster_cluster_next_event() has something.
                                      NULL: nowhere. */
     uint64_t tag;               /**< Returned in muster_completion::tag. */
-    uint64_t reserved1[4];      /**< Zero. */
+    /* For a worker that nobody has launched, which the manager `elastic` takes: its context is not that of a ticket, but
+     * has the secret. NUL-terminated. */
+    const char *master; /**< Where the master listens. NULL: it was launched, or `store` is given. */
+    const char *store;  /**< URL of a store in which the master's address is found, as muster_store_open() takes it. */
+    const char *name;   /**< Name of the cluster there. NULL: `muster`. */
+    const char *listen; /**< Where it listens; empty: nowhere. NULL: `tcp://127.0.0.1:0`. */
 } muster_worker_config;
 
 /** Makes the context of a worker: reads the ticket that its launcher has passed, whose secret is the context's.
  * @param[in]  config              How to start the context; it names no secret. NULL means all defaults.
  * @param[in]  ticket_fd_plus_one  A descriptor to read the ticket from, one line, plus 1; what follows the line stays
  *                                 there, and so does the descriptor. 0: the one that the variable MUSTER_WORKER_FD
- *                                 names, which is closed afterwards.
+ *                                 names, which is closed afterwards (of 0 to 2, made /dev/null); or the ticket is in
+ *                                 the variable MUSTER_WORKER_TICKET, whose value is wiped.
  * @param[out] out_context         New context; the caller owns one reference.
  * @param[out] error               Detail on failure, or NULL.
  * @retval MUSTER_OK           Made.
@@ -380,7 +418,8 @@ MUSTER_API muster_status muster_worker_context(const muster_context_config *conf
                                                muster_context **out_context, muster_error *error);
 
 /** Comes in as a worker: listens, meets the master, and returns when this member knows its number.
- * @param[in]  context      A context of muster_worker_context(). A transport that this program serves itself has to be
+ * @param[in]  context      A context of muster_worker_context(), or with muster_worker_config::master or store one that
+ *                          has the cluster's secret. A transport that this program serves itself has to be
  *                          registered before, and served on another thread meanwhile.
  * @param[in]  config       How; copied. NULL means all defaults.
  * @param[in]  timeout_ns   Longest wait for the master; -1 has no end. At least 1.
@@ -398,9 +437,9 @@ MUSTER_API muster_status muster_worker_context(const muster_context_config *conf
  * @retval MUSTER_E_AUTH        The master has another secret.
  * @retval MUSTER_E_PROTOCOL    What answers there is no master of this version.
  * @retval MUSTER_E_PEER        The master went away meanwhile.
- * @retval MUSTER_E_STALE       The master does not want this worker any more; the text says why.
+ * @retval MUSTER_E_STALE       The master does not want this worker any more, or nobody who was not launched.
  * @retval MUSTER_E_PERMISSION  The system refuses this user to listen or to dial.
- * @retval MUSTER_E_LIMIT       No descriptor left.
+ * @retval MUSTER_E_LIMIT       No descriptor left; or as many have come by themselves as the master takes.
  * @retval MUSTER_E_UNSUPPORTED The transport cannot listen.
  * @retval MUSTER_E_NOMEM       No memory, or no thread.
  * @retval MUSTER_E_SYSTEM      Another failure of the system.

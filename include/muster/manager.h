@@ -14,7 +14,7 @@
  * prints a line, `muster-worker ADDRESS`: hand that address to muster_manager_worker_ready().
  *
  * What a host does not want to hear of has a default: to connect is to dial the address that is known of the worker, to
- * interrupt is to tell the worker over its link; who is killed has no other way than the manager's.
+ * interrupt is to tell the worker over its link, and to kill is to tell its library's thread there to end the process.
  *
  * Two ways to take requests, the same underneath: *pulled* with muster_queue_next(), after muster_manager_serve(); or
  * as *callbacks* of a table, run by muster_queue_dispatch() on the thread that calls it, and nowhere else, after

@@ -41,7 +41,7 @@ Result<void> Output::prepare() {
     return {};
 }
 
-Result<void> Output::add(Fd pipe, Fd file, bool err, std::string prefix) {
+Result<void> Output::add(Fd pipe, Fd file, bool err, std::string prefix, Ref<LineListener> listener) {
     const std::lock_guard hold(lock_);
     if (auto ready = prepare(); !ready) return ready;
     auto source = std::make_unique<Source>();
@@ -49,6 +49,7 @@ Result<void> Output::add(Fd pipe, Fd file, bool err, std::string prefix) {
     source->file = std::move(file);
     source->to = err ? &err_ : &out_;
     source->prefix = std::move(prefix);
+    source->listener = std::move(listener);
     source->line.reserve(longest_line);
     source->finishes = finishes_;
     const int fd = source->pipe.get();
@@ -150,6 +151,7 @@ void Output::carry(Source *source, bool to_the_end) noexcept {
     }
     if (!over) return;
     if (!source->line.empty()) show(*source, "\n", 1);
+    if (source->listener) source->listener->ended();
     // A child that is just being started has a copy of the descriptor, which would keep it watched.
     epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, source->pipe.get(), nullptr);
     sources_.remove(*source);
@@ -171,6 +173,7 @@ void Output::show(Source &source, const char *data, size_t size) noexcept {
 }
 
 void Output::show_line(Source &source) noexcept {
+    if (source.listener && !source.listener->shown(source.line)) return source.line.clear();
     if (shown_.size() + source.prefix.size() + source.line.size() + 1 > most_shown) write_shown(*source.to);
     shown_ += source.prefix;
     shown_ += source.line;

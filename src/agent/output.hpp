@@ -6,8 +6,16 @@
 
 #include <mutex>
 #include <string>
+#include <string_view>
 
 namespace muster {
+
+// Looks at the lines of one pipe, on the thread of the output.
+class LineListener : public Object {
+  public:
+    virtual bool shown(std::string_view line) noexcept = 0; // false: nobody is to see this line
+    virtual void ended() noexcept = 0;                      // there are no more
+};
 
 // Carries what workers write to where people see it, line by line, each behind the name of its worker; and to a file
 // as it is, where that is wanted. A thread of its own does it, since the descriptors are the host's: a terminal that is
@@ -17,8 +25,8 @@ class Output final : public Object {
     // The thread begins with the first of add().
     Output(Context &context, Fd out, Fd err) noexcept;
 
-    // Lines from `pipe` go to the host's descriptor for `err` or out.
-    Result<void> add(Fd pipe, Fd file, bool err, std::string prefix);
+    // Lines from `pipe` go to the host's descriptor for `err` or out, past a listener if there is one.
+    Result<void> add(Fd pipe, Fd file, bool err, std::string prefix, Ref<LineListener> listener = {});
     // The writers that were meant are gone: what is in the pipes now is carried, and they are closed. (What a worker
     // left behind may hold the other ends for ever.)
     void finish() noexcept;
@@ -32,7 +40,8 @@ class Output final : public Object {
         Fd pipe, file;
         Fd *to = nullptr;
         std::string prefix, line; // the beginning of a line, the rest is yet to come
-        uint64_t finishes = 0;    // there had been when it was added; the next one is its own
+        Ref<LineListener> listener;
+        uint64_t finishes = 0; // there had been when it was added; the next one is its own
     };
     ~Output() override = default;
     Result<void> prepare();

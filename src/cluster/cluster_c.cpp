@@ -73,12 +73,36 @@ Result<int> ticket_descriptor(int32_t given_plus_one) {
     if (given_plus_one > 0) return given_plus_one - 1;
     const char *const named = getenv("MUSTER_WORKER_FD");
     if (named == nullptr || *named == '\0')
-        return Error::make(MUSTER_E_NOT_FOUND, "this process was not launched as a worker: no MUSTER_WORKER_FD");
+        return Error::make(MUSTER_E_NOT_FOUND,
+                           "this process was not launched as a worker: no MUSTER_WORKER_FD, no MUSTER_WORKER_TICKET");
     char *end = nullptr;
     const long fd = strtol(named, &end, 10);
     if (*end != '\0' || fd < 0 || fd > INT32_MAX || fcntl(static_cast<int>(fd), F_GETFD) < 0)
         return Error::make(MUSTER_E_NOT_FOUND, "MUSTER_WORKER_FD is \"%.40s\", which is no open descriptor", named);
     return static_cast<int>(fd);
+}
+
+// Descriptors 0 to 2 stay taken: what is opened next is not meant to be this process's input or output.
+void leave_descriptor(int fd) noexcept {
+    const Fd nothing(fd <= 2 ? open("/dev/null", O_RDWR | O_CLOEXEC) : -1);
+    if (nothing)
+        dup2(nothing.get(), fd);
+    else
+        uncancelled::close(fd);
+}
+
+Result<Ticket> take_ticket(int32_t given_plus_one) {
+    char *const line = given_plus_one == 0 ? getenv(ticket_variable) : nullptr;
+    if (line != nullptr && *line != '\0') {
+        auto ticket = Ticket::parse_variable(line);
+        explicit_bzero(line, strlen(line)); // /proc shows the environment as it is in memory
+        return ticket;
+    }
+    auto fd = ticket_descriptor(given_plus_one);
+    if (!fd) return fd.error();
+    auto ticket = read_ticket(*fd);
+    if (given_plus_one == 0) leave_descriptor(*fd);
+    return ticket;
 }
 
 } // namespace
@@ -122,6 +146,10 @@ extern "C" muster_status muster_cluster_add(muster_cluster *cluster, const muste
         auto plan = read_launch(launch);
         if (!plan) return plan.error();
         auto first = master->add(std::move(*plan));
+        if (!first && first.error().status > 0) { // a store that does not answer
+            report(error, first.error());
+            return Result<void>::positive(first.error().status);
+        }
         if (!first) return first.error();
         if (out_first != nullptr) *out_first = *first;
         return {};
@@ -225,11 +253,9 @@ extern "C" muster_status muster_worker_context(const muster_context_config *give
         if (auto done = read_config(given, config, "muster_context_config"); !done) return done;
         if (config.secret != nullptr || config.secret_bytes != 0 || config.secret_fd_plus_one != 0)
             return Error::make(MUSTER_E_ARG, "the config names a secret: a worker's is in its ticket");
-        auto fd = ticket_descriptor(ticket_fd_plus_one);
-        if (!fd) return fd.error();
-        auto ticket = read_ticket(*fd);
-        if (ticket_fd_plus_one == 0) uncancelled::close(*fd);
+        auto ticket = take_ticket(ticket_fd_plus_one);
         if (!ticket) return ticket.error();
+        if (auto own = ticket->take_own(); !own) return own;
         config.secret = ticket->secret.data();
         config.secret_bytes = ticket->secret.size();
         Error why;
@@ -259,7 +285,12 @@ extern "C" muster_status muster_worker_start(muster_context *context, const must
         if (config.report_fd_plus_one < 0)
             return Error::make(MUSTER_E_ARG, "report_fd_plus_one is %d", config.report_fd_plus_one);
         if (config.reserved != 0) return Error::make(MUSTER_E_ARG, "reserved is %u, not 0", config.reserved);
-        if (auto ok = zero(config.reserved1); !ok) return ok;
+        if (config.master != nullptr && config.store != nullptr)
+            return Error::make(MUSTER_E_ARG, "master and store: the one or the other");
+        if (config.name != nullptr && config.store == nullptr)
+            return Error::make(MUSTER_E_ARG, "name is set, but no store to find it in");
+        if (config.listen != nullptr && config.master == nullptr && config.store == nullptr)
+            return Error::make(MUSTER_E_ARG, "listen is set: where a worker listens that was launched says its ticket");
         if (auto ok = check_queue(context, config.queue); !ok) return ok;
         Deadline deadline(timeout_ns);
         auto worker = ClusterWorker::start(*unwrap(context), config, deadline);

@@ -27,7 +27,8 @@ struct ControlMessage {
         gone = 8,        // master: `member` is gone; status, text
         interrupt = 9,   // master
         leave = 10,      // master: leave
-        leaving = 11     // worker: it leaves, in order
+        leaving = 11,    // worker: it leaves, in order
+        die = 12         // master: end your process by force
     };
     uint8_t kind = 0;
     uint32_t member = 0;

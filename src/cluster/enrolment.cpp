@@ -39,28 +39,31 @@ void ClusterMaster::ask(Line &line, uint32_t want, uint32_t from, const std::str
 
 void ClusterMaster::launch(const std::shared_ptr<const LaunchPlan> &plan, const Ref<ClusterManager> &manager,
                            uint32_t first) {
-    const int64_t until = now_ns() + join_timeout_ns_;
-    for (uint32_t i = 0; i < plan->count; i++) {
-        Line &line = lines_[first + i];
-        line.number = first + i;
-        line.plan = plan;
-        line.manager = manager;
-        line.join_alarm = at(until, [this, member = line.number] {
-            Line &late = lines_.at(member);
-            late.join_alarm = 0;
-            const double seconds = static_cast<double>(join_timeout_ns_) / 1e9;
-            late.why = Error::make(MUSTER_TIMEOUT, "it did not join within %.3g s", seconds);
-            if (late.launched) return kill(late);
-            late.manager->forget(*this, member);
-            finish(late);
-        });
-    }
+    for (uint32_t i = 0; i < plan->count; i++) expect(plan, manager, first + i);
     if (closing_) {
         for (uint32_t i = 0; i < plan->count; i++)
             if (Line *const line = line_of(first + i)) remove_now(*line, 0);
         return;
     }
     manager->launch(*this, plan, first);
+}
+
+ClusterMaster::Line &ClusterMaster::expect(const std::shared_ptr<const LaunchPlan> &plan,
+                                           const Ref<ClusterManager> &manager, uint32_t member) {
+    Line &line = lines_[member];
+    line.number = member;
+    line.plan = plan;
+    line.manager = manager;
+    line.join_alarm = at(now_ns() + join_timeout_ns_, [this, member] {
+        Line &late = lines_.at(member);
+        late.join_alarm = 0;
+        const double seconds = static_cast<double>(join_timeout_ns_) / 1e9;
+        late.why = Error::make(MUSTER_TIMEOUT, "it did not join within %.3g s", seconds);
+        if (late.launched) return kill(late);
+        late.manager->forget(*this, member);
+        finish(late);
+    });
+    return line;
 }
 
 void ClusterMaster::launched(Line &line) {
@@ -116,21 +119,49 @@ void ClusterMaster::dial_control(uint32_t member, const std::string &address) {
 }
 
 void ClusterMaster::accepted(const ClusterGreeting &greeting, StreamHandle stream) {
-    Line *const line = line_of(greeting.from);
-    if (line == nullptr || line->link || line->state > MUSTER_MEMBER_LAUNCHED || line->plan->master_dials() ||
-        line->process_over) {
-        ControlLink link(stream.release());
-        ControlMessage refused;
-        refused.kind = ControlMessage::refused;
-        refused.status = MUSTER_E_STALE;
-        refused.text = line == nullptr
-                           ? "the master does not expect worker " + std::to_string(greeting.from) + " any more"
-                           : "worker " + std::to_string(greeting.from) + " is there already";
-        link.send(refused);
-        return;
+    Line *line = line_of(greeting.from);
+    if (greeting.from == nobody) {
+        auto taken = take_newcomer();
+        if (!taken) return refuse(std::move(stream), taken.error().status, taken.error().message);
+        line = *taken;
+    } else if (line == nullptr) {
+        const std::string number = std::to_string(greeting.from);
+        return refuse(std::move(stream), MUSTER_E_STALE, "the master does not expect worker " + number + " any more");
+    } else if (line->link || line->state > MUSTER_MEMBER_LAUNCHED || line->plan->master_dials() || line->process_over) {
+        const std::string number = std::to_string(greeting.from);
+        return refuse(std::move(stream), MUSTER_E_STALE, "worker " + number + " is there already");
     }
     if (!line->launched) launched(*line);
     connected(*line, std::move(stream));
+}
+
+void ClusterMaster::refuse(StreamHandle stream, Status status, const std::string &why) {
+    ControlLink link(stream.release());
+    ControlMessage refused;
+    refused.kind = ControlMessage::refused;
+    refused.status = status;
+    refused.text = why;
+    link.send(refused);
+}
+
+// Whoever comes by itself, and has proved the secret.
+Result<ClusterMaster::Line *> ClusterMaster::take_newcomer() {
+    if (!offer_.plan || closing_) return Error::make(MUSTER_E_STALE, "the master takes nobody who was not launched");
+    for (auto member = offer_.members.begin(); member != offer_.members.end();)
+        member = lines_.count(*member) != 0 ? std::next(member) : offer_.members.erase(member);
+    if (offer_.members.size() >= offer_.plan->count)
+        return Error::make(MUSTER_E_LIMIT, "the master takes %u, and they are there", offer_.plan->count);
+    uint32_t member = 0;
+    {
+        const std::lock_guard hold(shown_lock_);
+        if (shown_.size() >= most_cluster_workers || next_ == UINT32_MAX - 1)
+            return Error::make(MUSTER_E_LIMIT, "the cluster has as many workers as it can have");
+        member = next_++;
+        shown_[member].state = MUSTER_MEMBER_LAUNCHING;
+        shown_[member].manager = offer_.manager;
+    }
+    offer_.members.insert(member);
+    return &expect(offer_.plan, offer_.manager, member);
 }
 
 void ClusterMaster::connected(Line &line, StreamHandle stream) {
@@ -204,6 +235,7 @@ void ClusterMaster::join(Line &line, const ControlMessage &hello) {
     ControlMessage welcome;
     welcome.kind = ControlMessage::welcome;
     welcome.member = line.number;
+    welcome.number = id_; // one that has come by itself does not know it
     welcome.address = address_;
     line.link->send(welcome);
     show(line);
@@ -259,6 +291,10 @@ void ClusterMaster::process_over(uint32_t member, const std::string &how) {
     consider(*line);
 }
 
+void ClusterMaster::lost_sight(uint32_t member) noexcept {
+    if (Line *const line = line_of(member)) line->unseen = true;
+}
+
 // A worker is gone when its link and its process are over, as far as the process can be seen.
 void ClusterMaster::consider(Line &line) {
     if (line.process_over) {
@@ -272,7 +308,7 @@ void ClusterMaster::consider(Line &line) {
         return;
     }
     if (line.killed) return;
-    if (!line.manager->sees_ends()) {
+    if (!line.manager->sees_ends() || line.unseen) {
         if (line.left || line.removing) return finish(line); // it goes by itself
         return kill(line);
     }
@@ -295,7 +331,12 @@ void ClusterMaster::kill(Line &line) {
         context().log(MUSTER_LOG_ERROR, "cluster: worker %u does not end by force; it is left alone", member);
         finish(stuck);
     });
-    if (!line.manager->sees_ends() && (line.manager->wants() & MUSTER_MANAGER_KILL) == 0) return finish(line);
+    if (!line.manager->sees_ends() && (line.manager->wants() & MUSTER_MANAGER_KILL) == 0) {
+        ControlMessage message;
+        message.kind = ControlMessage::die;
+        if (line.link) line.link->send(message);
+        return finish(line);
+    }
     ask(line, MUSTER_MANAGER_KILL, 0, {}, [this, member](const Result<std::string> &answer) {
         Line *const asked = line_of(member);
         if (asked == nullptr) return;

@@ -12,7 +12,7 @@ namespace muster {
 // A value.
 struct ClusterGreeting {
     enum Kind : uint8_t {
-        control = 1, // the link between a worker and its master
+        control = 1, // the link between a worker and its master; from `nobody` of cluster 0: one without a number yet
         stream = 2,  // a stream of the host's
         answer = 3   // a stream that `to` has called for, with the number of the call
     };
@@ -23,6 +23,7 @@ struct ClusterGreeting {
     std::string label{};
 };
 
+constexpr uint32_t nobody = UINT32_MAX;
 constexpr size_t label_max = 255;
 
 std::string encode(const ClusterGreeting &greeting);

@@ -23,7 +23,14 @@ struct ManagerQuestion {
 // The cluster's thread. It reports to ClusterMaster: ready(), failed(), process_over().
 class ClusterManager : public Object {
   public:
+    // Can this be launched, as far as can be told before? Any thread.
+    virtual Result<void> check(const LaunchPlan &plan) const {
+        (void)plan;
+        return {};
+    }
     virtual uint32_t wants() const noexcept = 0; // what it hears of: bits
+    // Nobody is launched: a launch stands for as many as its count, who come when they want.
+    virtual bool takes_who_comes() const noexcept { return false; }
     // Each worker that was ready is reported once more, when its process is over.
     virtual bool sees_ends() const noexcept = 0;
     virtual const Queue *queue() const noexcept { return nullptr; } // by which a host serves it
@@ -35,8 +42,15 @@ class ClusterManager : public Object {
     virtual void finish() noexcept {} // the cluster is over, and all its workers are
 };
 
-// On this host. Of one cluster.
+// Those that are built in, each of one cluster.
 Ref<ClusterManager> make_local_manager(Context &context);
+Ref<ClusterManager> make_ssh_manager(Context &context);
+Ref<ClusterManager> make_mpi_manager(Context &context);
+Ref<ClusterManager> make_slurm_manager(Context &context);
+Ref<ClusterManager> make_elastic_manager(Context &context);
+
+using MakeManager = Ref<ClusterManager> (*)(Context &context);
+MakeManager find_built_in_manager(std::string_view name) noexcept; // or none
 
 // A cluster is over: nobody is told any more what managers of the host's answer to it.
 void leave_served_managers(ClusterMaster &master) noexcept;

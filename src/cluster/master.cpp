@@ -35,7 +35,6 @@ Result<Ref<ClusterMaster>> ClusterMaster::open(Context &context, const muster_cl
         config.listen == nullptr ? usual_listen : std::string(config.listen, config.listen_bytes);
     if (const Error why = master->listen(address); why.status != MUSTER_OK) return why;
     master->address_ = master->listener_address();
-    master->local_ = make_local_manager(context);
     if (auto started = master->start_thread_of(); !started) return started.error();
     return master;
 }
@@ -47,12 +46,24 @@ void ClusterMaster::begin() {
 // ---- what the host wants
 // ------------------------------------------------------------------------------------------------
 
+Ref<ClusterManager> ClusterMaster::manager_of(const std::string &name) {
+    const MakeManager make = find_built_in_manager(name);
+    if (make == nullptr) return find_served_manager(context(), name);
+    Ref<ClusterManager> &made = built_in_[name];
+    if (!made) made = make(context());
+    return made;
+}
+
 Result<uint32_t> ClusterMaster::add(std::shared_ptr<const LaunchPlan> plan) {
-    Ref<ClusterManager> manager = plan->manager == "local" ? local_ : find_served_manager(context(), plan->manager);
-    if (!manager) return Error::make(MUSTER_E_NOT_FOUND, "there is no manager \"%s\"", plan->manager.c_str());
-    if (plan->argv.empty() && plan->manager == "local") return Error::make(MUSTER_E_ARG, "argv: no program to start");
-    const std::lock_guard hold(shown_lock_);
+    std::unique_lock hold(shown_lock_);
     if (no_more_) return Error::make(MUSTER_E_CLOSED, "the cluster is closed");
+    const Ref<ClusterManager> manager = manager_of(plan->manager);
+    if (!manager) return Error::make(MUSTER_E_NOT_FOUND, "there is no manager \"%s\"", plan->manager.c_str());
+    if (auto possible = manager->check(*plan); !possible) return possible.error();
+    if (manager->takes_who_comes()) {
+        hold.unlock();
+        return offer(std::move(plan), manager);
+    }
     const auto alive = static_cast<size_t>(std::count_if(
         shown_.begin(), shown_.end(), [](const auto &line) { return line.second.state != MUSTER_MEMBER_GONE; }));
     if (alive + plan->count > most_cluster_workers)
@@ -68,6 +79,25 @@ Result<uint32_t> ClusterMaster::add(std::shared_ptr<const LaunchPlan> plan) {
         shown_[first + i].manager = manager;
     }
     return first;
+}
+
+// The store is waited for on the thread of the host.
+Result<uint32_t> ClusterMaster::offer(std::shared_ptr<const LaunchPlan> plan, Ref<ClusterManager> manager) {
+    auto place = ElasticPlace::read(*plan);
+    if (!place) return place.error();
+    auto made = std::make_shared<Offer>();
+    if (!place->store.empty()) {
+        auto beacon = Beacon::light(context(), place->store, place->name, address_);
+        if (!beacon) return beacon.error();
+        made->beacon = std::move(*beacon);
+    }
+    made->plan = std::move(plan);
+    made->manager = std::move(manager);
+    const bool taken = post([this, made] {
+        made->members = std::move(offer_.members);
+        offer_ = std::move(*made);
+    });
+    return taken ? Result<uint32_t>(0u) : Error::make(MUSTER_E_CLOSED, "the cluster is closed");
 }
 
 Status ClusterMaster::remove(uint32_t member, int64_t grace_ns) {
@@ -145,14 +175,14 @@ Status ClusterMaster::process_ended(const Queue &served_by, uint32_t member, std
     return taken ? MUSTER_OK : MUSTER_E_CLOSED;
 }
 
-std::string ClusterMaster::ticket(const LaunchPlan &plan, uint32_t member) const {
+Ticket ClusterMaster::ticket(const LaunchPlan &plan, uint32_t member) const {
     Ticket ticket;
     ticket.cluster = id_;
     ticket.member = member;
     if (!plan.master_dials()) ticket.master = address_;
     ticket.listen = plan.listen_of(member);
     ticket.secret = context().settings.secret;
-    return ticket.line();
+    return ticket;
 }
 
 bool ClusterMaster::gone_by(uint32_t member) noexcept {
@@ -307,7 +337,13 @@ void ClusterMaster::end_soon(int64_t timeout_ns) {
 
 void ClusterMaster::thread_ends() noexcept {
     leave_served_managers(*this);
-    local_->finish();
+    offer_ = {};
+    std::map<std::string, Ref<ClusterManager>> managers;
+    {
+        const std::lock_guard hold(shown_lock_);
+        managers.swap(built_in_);
+    }
+    for (const auto &[name, manager] : managers) manager->finish();
 }
 
 void ClusterMaster::abandon() noexcept {

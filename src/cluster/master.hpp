@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include "cluster/cluster.hpp"
+#include "cluster/elastic.hpp"
 #include "cluster/manager.hpp"
 #include "cluster/ticket.hpp"
 
@@ -19,20 +20,27 @@ class ClusterMaster final : public Cluster {
     Status member(uint32_t member, muster_member_info &out) noexcept override;
     Status list(uint32_t *out, size_t capacity, size_t *out_count) noexcept;
     Status process_ended(const Queue &served_by, uint32_t member, std::string text);
-    std::string ticket(const LaunchPlan &plan, uint32_t member) const;
+    Ticket ticket(const LaunchPlan &plan, uint32_t member) const;
+    const std::string &address() const noexcept { return address_; }
 
     // ---- managers report; from other threads by post_report() ----
     bool gone_by(uint32_t member) noexcept; // a worker it had
     bool post_report(std::function<void(ClusterMaster &)> report);
     bool wanted(uint32_t member) noexcept { return lines_.count(member) != 0; }
+    bool is_launched(uint32_t member) noexcept { return wanted(member) && lines_.at(member).launched; }
+    bool has_joined(uint32_t member) noexcept {
+        return wanted(member) && lines_.at(member).state >= MUSTER_MEMBER_JOINED;
+    }
     void ready(uint32_t member, const std::string &address, uint64_t data);
     void failed(uint32_t member, const Error &why);
     void process_over(uint32_t member, const std::string &how);
+    void lost_sight(uint32_t member) noexcept; // its manager will not see its end
     Queue &inbox() noexcept { return *inbox_; }
     // What managers need of a cluster's thread.
     using Cluster::at;
     using Cluster::forget;
     using Cluster::on;
+    using Cluster::silence;
 
   private:
     // A worker that is not gone yet, on the cluster's thread.
@@ -50,7 +58,7 @@ class ClusterMaster final : public Cluster {
         uint64_t join_alarm = 0, kill_alarm = 0;
         bool launched = false;               // a process may be there
         bool removing = false, left = false; // it is meant to go; it said that it goes
-        bool process_over = false, registered = false, killed = false;
+        bool process_over = false, registered = false, killed = false, unseen = false;
         Error why;       // why it is cut off, where it is known before its end
         std::string how; // its process has ended
     };
@@ -62,7 +70,17 @@ class ClusterMaster final : public Cluster {
         Ref<ClusterManager> manager;
     };
 
+    // For those who come by themselves.
+    struct Offer {
+        std::shared_ptr<const LaunchPlan> plan;
+        Ref<ClusterManager> manager;
+        std::unique_ptr<Beacon> beacon; // or none
+        std::set<uint32_t> members;     // who have come by it
+    };
+
     ClusterMaster(Context &context, const muster_cluster_config &config, Ref<Queue> inbox, Ref<Queue> events);
+    Ref<ClusterManager> manager_of(const std::string &name); // with shown_lock_
+    Result<uint32_t> offer(std::shared_ptr<const LaunchPlan> plan, Ref<ClusterManager> manager);
 
     // ---- the cluster's thread ----
     void begin() override;
@@ -75,6 +93,9 @@ class ClusterMaster final : public Cluster {
     void accepted(const ClusterGreeting &greeting, StreamHandle stream) override;
 
     void launch(const std::shared_ptr<const LaunchPlan> &plan, const Ref<ClusterManager> &manager, uint32_t first);
+    Line &expect(const std::shared_ptr<const LaunchPlan> &plan, const Ref<ClusterManager> &manager, uint32_t member);
+    Result<Line *> take_newcomer();
+    void refuse(StreamHandle stream, Status status, const std::string &why);
     void show(Line &line);
     void launched(Line &line);
     void connect(Line &line);
@@ -100,10 +121,11 @@ class ClusterMaster final : public Cluster {
 
     // The cluster's thread.
     std::map<uint32_t, Line> lines_;
+    Offer offer_;
 
     std::mutex shown_lock_; // guards the rest
     std::map<uint32_t, Shown> shown_;
-    Ref<ClusterManager> local_;
+    std::map<std::string, Ref<ClusterManager>> built_in_; // those that were wanted
     uint32_t next_ = 1;
     bool no_more_ = false; // it is being closed
 };

@@ -3,6 +3,7 @@
 
 #include "base/config.hpp"
 #include "cluster/cluster.hpp"
+#include "cluster/ticket.hpp"
 
 #include <cstring>
 #include <string_view>
@@ -29,17 +30,10 @@ Result<void> take_words(const char *const *from, std::vector<std::string> &to, c
     return {};
 }
 
-std::string numbered(std::string text, uint32_t member) {
-    const std::string number = std::to_string(member);
-    for (size_t at = text.find("{}"); at != std::string::npos; at = text.find("{}", at + number.size()))
-        text.replace(at, 2, number);
-    return text;
-}
-
 } // namespace
 
 std::string LaunchPlan::listen_of(uint32_t member) const {
-    return flags & MUSTER_LAUNCH_NO_LISTEN ? std::string() : numbered(listen, member);
+    return listens() ? numbered(listen, member) : std::string();
 }
 
 std::string LaunchPlan::ident_of(uint32_t member) const {

@@ -18,6 +18,7 @@ struct LaunchPlan {
     std::vector<std::string> inherited;
 
     bool master_dials() const noexcept { return flags & MUSTER_LAUNCH_MASTER_DIALS; }
+    bool listens() const noexcept { return (flags & MUSTER_LAUNCH_NO_LISTEN) == 0; }
     std::string listen_of(uint32_t member) const; // empty: nowhere
     std::string ident_of(uint32_t member) const;
     bool names(const std::string &other) const noexcept;           // among connect_idents
@@ -28,6 +29,10 @@ struct LaunchPlan {
     muster_launch shown_{};
     std::vector<const char *> argv_, environment_;
 };
+
+inline Result<void> needs_program(const LaunchPlan &plan) {
+    return plan.argv.empty() ? Error::make(MUSTER_E_ARG, "argv: no program to start") : Result<void>();
+}
 
 Result<std::shared_ptr<LaunchPlan>> read_launch(const muster_launch *given);
 

@@ -128,7 +128,7 @@ Result<void> ServedManagers::add(Ref<ServedManager> manager) {
         return Error::make(MUSTER_E_LIMIT, "manager %s: the queue has no slot left", name);
     queue.set_server(*this);
     const std::lock_guard hold(lock_);
-    if (manager->name() == "local" || managers_.count(manager->name()) != 0) {
+    if (find_built_in_manager(manager->name()) != nullptr || managers_.count(manager->name()) != 0) {
         if (manager->has_table()) queue.unreserve();
         return Error::make(MUSTER_E_EXISTS, "manager %s: the name is taken", name);
     }
@@ -325,7 +325,7 @@ Result<std::string> ServedManagers::ticket(Queue &queue, uint64_t id, uint32_t m
         master = request->master_;
     }
     if (!master) return is_over(id);
-    return master->ticket(*request->plan, member);
+    return master->ticket(*request->plan, member).line();
 }
 
 Result<void> ServedManagers::report(ManagerRequest &request, uint32_t member,

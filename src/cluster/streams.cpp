@@ -277,7 +277,9 @@ void Cluster::accept_all() {
 
 void Cluster::take_stream(StreamHandle stream) {
     const auto greeting = greeting_of(stream.get());
-    if (!greeting || greeting->cluster != id_) {
+    const bool newcomer =
+        greeting && greeting->kind == ClusterGreeting::control && greeting->from == nobody && greeting->cluster == 0;
+    if (!greeting || (greeting->cluster != id_ && !newcomer)) {
         context().log(MUSTER_LOG_WARN, "cluster: a connection that is none of a member of this cluster was cut");
         return;
     }

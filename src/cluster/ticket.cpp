@@ -3,9 +3,11 @@
 
 #include "base/uncancelled.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 namespace muster {
@@ -81,6 +83,10 @@ std::string Ticket::line() const {
     std::snprintf(number, sizeof number, "%016llx", static_cast<unsigned long long>(cluster));
     put_word(text, "cluster", number);
     put_word(text, "member", std::to_string(member));
+    if (members != 1) {
+        put_word(text, "members", std::to_string(members));
+        put_word(text, "rank", rank_variables);
+    }
     put_word(text, "master", master);
     put_word(text, "listen", listen);
     text += " secret=";
@@ -123,14 +129,79 @@ Result<Ticket> Ticket::parse(std::string_view line) {
         } else if (name == "secret") {
             good = take_bytes(value, ticket.secret);
             bit = 16;
+        } else if (name == "members") {
+            good = take_number_of(value, ticket.members, 10) && ticket.members != 0;
+            bit = 32;
+        } else if (name == "rank") {
+            good = take_text(value, ticket.rank_variables);
+            bit = 64;
         } else {
             return wrong("an unknown word");
         }
         if (!good || (seen & bit) != 0) return wrong(name);
         seen |= bit;
     }
-    if (seen != 31) return wrong("something is missing");
+    constexpr uint32_t of_one = 31, of_many = 96;
+    if (seen != of_one && seen != (of_one | of_many)) return wrong("something is missing");
+    if (ticket.members - 1 > UINT32_MAX - 1 - ticket.member) return wrong("members");
     return ticket;
+}
+
+std::string numbered(std::string text, uint32_t member) {
+    const std::string number = std::to_string(member);
+    for (size_t at = text.find("{}"); at != std::string::npos; at = text.find("{}", at + number.size()))
+        text.replace(at, 2, number);
+    return text;
+}
+
+std::string Ticket::variable() const {
+    std::string value;
+    for (const char c : line()) put_hex(value, static_cast<unsigned char>(c));
+    return value;
+}
+
+Result<Ticket> Ticket::parse_variable(std::string_view value) {
+    std::string line;
+    for (size_t i = 0; i + 1 < value.size(); i += 2) {
+        const int high = hex_of(value[i]), low = hex_of(value[i + 1]);
+        if (high < 0 || low < 0) return Error::make(MUSTER_E_PROTOCOL, "%s is no ticket", ticket_variable);
+        line.push_back(static_cast<char>(high << 4 | low));
+    }
+    return parse(std::string_view(line).substr(0, line.find('\n')));
+}
+
+Result<void> Ticket::take_own() {
+    if (members == 1) return {};
+    std::string_view rest(rank_variables);
+    while (!rest.empty()) {
+        const std::string name(rest.substr(0, rest.find(',')));
+        rest.remove_prefix(std::min(rest.size(), name.size() + 1));
+        const char *const value = getenv(name.c_str());
+        if (value == nullptr) continue;
+        uint32_t rank = 0;
+        if (!take_number_of(std::string_view(value), rank, 10) || rank >= members)
+            return Error::make(MUSTER_E_PROTOCOL, "%s is \"%.40s\", not 0 to %u", name.c_str(), value, members - 1);
+        member += rank;
+        listen = numbered(listen, member);
+        return {};
+    }
+    return Error::make(MUSTER_E_PROTOCOL, "the ticket is that of %u workers, and none of the variables %s says which",
+                       members, rank_variables.c_str());
+}
+
+std::string WorkerReport::line() const {
+    return std::string(worker_report_begins) + address + (member != 0 ? " " + std::to_string(member) : "") + "\n";
+}
+
+std::optional<WorkerReport> WorkerReport::parse(std::string_view line) {
+    if (line.substr(0, worker_report_begins.size()) != worker_report_begins) return std::nullopt;
+    line.remove_prefix(worker_report_begins.size());
+    WorkerReport report;
+    const size_t space = line.find(' ');
+    report.address = line.substr(0, space);
+    if (space == std::string_view::npos) return report;
+    if (!take_number_of(line.substr(space + 1), report.member, 10)) return std::nullopt;
+    return report;
 }
 
 Result<Ticket> read_ticket(int fd) {

@@ -4,7 +4,9 @@
 // a digit nor one of -_.:/?&=@[]{} is written %XX.
 #include "base/result.hpp"
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace muster {
@@ -16,12 +18,33 @@ struct Ticket {
     std::string master{}; // whom to dial; empty: the master dials
     std::string listen{}; // where to listen; empty: nowhere
     std::vector<unsigned char> secret{};
+    // One for many who are started together: `member` is the first of them, `listen` has {} for the number, and each
+    // is told which one it is by the first of these variables that is set, separated by commas.
+    uint32_t members = 1;
+    std::string rank_variables{};
 
+    Result<void> take_own();                            // becomes that of this process alone
     std::string line() const;                           // its newline included
     static Result<Ticket> parse(std::string_view line); // without the newline
+    std::string variable() const;                       // for the environment: some launchers stumble over a second =
+    static Result<Ticket> parse_variable(std::string_view value);
 };
 
 constexpr size_t ticket_max_bytes = 16384;
+constexpr char ticket_variable[] = "MUSTER_WORKER_TICKET";
+
+// The line by which a worker tells whoever has launched it where it listens: `muster-worker ADDRESS MEMBER`.
+struct WorkerReport {
+    std::string address{};
+    uint32_t member = 0; // 0: it does not say
+
+    std::string line() const; // its newline included
+    static std::optional<WorkerReport> parse(std::string_view line);
+};
+
+constexpr std::string_view worker_report_begins = "muster-worker ";
+
+std::string numbered(std::string text, uint32_t member); // with the number in place of each {}
 
 // Reads up to the newline and no further. The descriptor stays open.
 Result<Ticket> read_ticket(int fd);

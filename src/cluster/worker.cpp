@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "cluster/worker.hpp"
 
+#include "cluster/elastic.hpp"
+
 #include <algorithm>
 #include <climits>
 #include <csignal>
@@ -69,7 +71,7 @@ Result<Ref<ClusterWorker>> ClusterWorker::start(Context &context, const muster_w
     auto inbox = Queue::create(context, 65536);
     if (!inbox) return inbox.error();
     Ref<Queue> events(config.queue != nullptr ? unwrap(config.queue) : nullptr);
-    auto ticket = TicketPlace::of(context).take();
+    auto ticket = ticket_of(context, config, deadline);
     if (!ticket) return ticket.error();
     const Ticket kept = *ticket;
     const auto worker = Ref<ClusterWorker>::adopt(
@@ -80,8 +82,23 @@ Result<Ref<ClusterWorker>> ClusterWorker::start(Context &context, const muster_w
         if (started) return worker;
         why = started.error();
     }
-    TicketPlace::of(context).put(kept); // it may be tried again
+    if (kept.member != 0) TicketPlace::of(context).put(kept); // it may be tried again
     return why;
+}
+
+// What whoever has launched it said, or, if nobody has, where it is to come in: then it has no number yet.
+Result<Ticket> ClusterWorker::ticket_of(Context &context, const muster_worker_config &config, Deadline &deadline) {
+    if (config.master == nullptr && config.store == nullptr) return TicketPlace::of(context).take();
+    Ticket ticket;
+    ticket.listen = config.listen == nullptr ? "tcp://127.0.0.1:0" : config.listen;
+    if (config.master != nullptr) {
+        ticket.master = config.master;
+        return ticket;
+    }
+    auto master = find_master(context, config.store, config.name == nullptr ? "" : config.name, deadline);
+    if (!master) return master.error();
+    ticket.master = std::move(*master);
+    return ticket;
 }
 
 Error ClusterWorker::meet(Deadline &deadline) {
@@ -91,8 +108,12 @@ Error ClusterWorker::meet(Deadline &deadline) {
     }
     muster_stream *stream = nullptr;
     if (!ticket_.master.empty()) {
-        const std::string greeting =
-            encode(ClusterGreeting{ClusterGreeting::control, id_, ticket_.member, MUSTER_CLUSTER_MASTER, 0, {}});
+        const std::string greeting = encode(ClusterGreeting{ClusterGreeting::control,
+                                                            id_,
+                                                            ticket_.member == 0 ? nobody : ticket_.member,
+                                                            MUSTER_CLUSTER_MASTER,
+                                                            0,
+                                                            {}});
         muster_transport_config config{};
         config.struct_size = sizeof config;
         config.greeting = greeting.data();
@@ -113,7 +134,7 @@ Error ClusterWorker::meet(Deadline &deadline) {
 }
 
 Error ClusterWorker::report() const {
-    const std::string line = "muster-worker " + own_address_ + "\n";
+    const std::string line = WorkerReport{own_address_, ticket_.members == 1 ? 0 : ticket_.member}.line();
     for (size_t at = 0; at < line.size();) {
         const ssize_t wrote = uncancelled::write(report_fd_, line.data() + at, line.size() - at);
         if (wrote < 0 && errno == EINTR) continue;
@@ -163,8 +184,13 @@ Error ClusterWorker::introduce(Deadline &deadline) {
         }
         if (why.status != MUSTER_OK) return why;
         if (message.kind == ControlMessage::refused) return told(message);
-        if (message.kind != ControlMessage::welcome || message.member != ticket_.member)
+        const bool newcomer = ticket_.member == 0 && message.member != MUSTER_CLUSTER_MASTER;
+        if (message.kind != ControlMessage::welcome || (message.member != ticket_.member && !newcomer))
             return Error::make(MUSTER_E_PROTOCOL, "the master answers with a message of kind %u", message.kind);
+        if (newcomer) {
+            ticket_.member = message.member;
+            id_ = message.number;
+        }
         master_address_ = message.address;
         set_self(message.member);
         return {};
@@ -220,6 +246,9 @@ void ClusterWorker::take(const ControlMessage &message) {
     }
     case ControlMessage::interrupt:
         return interrupt();
+    case ControlMessage::die: // nobody else can end it by force
+        ::kill(getpid(), SIGKILL);
+        return;
     case ControlMessage::leave:
         return tell(MUSTER_CLUSTER_LEAVE, self(), {}, {});
     default:

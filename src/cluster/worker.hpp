@@ -28,6 +28,7 @@ class ClusterWorker final : public Cluster {
   private:
     ClusterWorker(Context &context, Ticket ticket, const muster_worker_config &config, Ref<Queue> inbox,
                   Ref<Queue> events);
+    static Result<Ticket> ticket_of(Context &context, const muster_worker_config &config, Deadline &deadline);
     Error meet(Deadline &deadline); // before the thread is there: the link
     Result<StreamHandle> be_dialled(Deadline &deadline);
     Error report() const;

@@ -105,22 +105,7 @@ static inline void do_as_told(muster_cluster *cluster, muster_stream *stream, co
 }
 
 // `stay`: it does not leave when it is told to.
-static inline int work(uint32_t flags, int stay) {
-    signal(SIGINT, count_interrupt);
-    muster_error error = {0};
-    muster_context *context = NULL;
-    muster_cluster *cluster = NULL;
-    if (muster_worker_context(NULL, 0, &context, &error) != MUSTER_OK) {
-        fprintf(stderr, "worker: %s\n", error.message);
-        return 40;
-    }
-    muster_worker_config config;
-    muster_config_init(&config, sizeof config);
-    config.flags = flags;
-    if (muster_worker_start(context, &config, 20 * second, &cluster, &error) != MUSTER_OK) {
-        fprintf(stderr, "worker: %s\n", error.message);
-        return 41;
-    }
+static inline int work_in(muster_context *context, muster_cluster *cluster, int stay) {
     muster_cluster_event event;
     int code = 42;
     while (muster_cluster_next_event(cluster, -1, &event) == MUSTER_OK) {
@@ -139,6 +124,25 @@ static inline int work(uint32_t flags, int stay) {
     muster_context_close(context, second);
     muster_context_release(context);
     return code;
+}
+
+static inline int work(uint32_t flags, int stay) {
+    signal(SIGINT, count_interrupt);
+    muster_error error = {0};
+    muster_context *context = NULL;
+    muster_cluster *cluster = NULL;
+    if (muster_worker_context(NULL, 0, &context, &error) != MUSTER_OK) {
+        fprintf(stderr, "worker: %s\n", error.message);
+        return 40;
+    }
+    muster_worker_config config;
+    muster_config_init(&config, sizeof config);
+    config.flags = flags;
+    if (muster_worker_start(context, &config, 20 * second, &cluster, &error) != MUSTER_OK) {
+        fprintf(stderr, "worker: %s\n", error.message);
+        return 41;
+    }
+    return work_in(context, cluster, stay);
 }
 
 // main() of such a test begins with it: >= 0 is the exit code of a worker.

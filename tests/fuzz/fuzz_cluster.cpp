@@ -5,6 +5,7 @@
 
 #include "cluster/control.hpp"
 #include "cluster/greeting.hpp"
+#include "cluster/options.hpp"
 #include "cluster/ticket.hpp"
 
 using namespace muster;
@@ -24,6 +25,27 @@ void read_ticket(std::string_view text) {
     auto again = Ticket::parse(line);
     FUZZ_CHECK(again && again->cluster == ticket->cluster && again->member == ticket->member);
     FUZZ_CHECK(again->master == ticket->master && again->listen == ticket->listen && again->secret == ticket->secret);
+    FUZZ_CHECK(again->members == ticket->members && ticket->members - 1 <= UINT32_MAX - 1 - ticket->member);
+    auto variable = Ticket::parse_variable(ticket->variable());
+    FUZZ_CHECK(variable && variable->line() == ticket->line());
+}
+
+void read_report(std::string_view text) {
+    const auto report = WorkerReport::parse(text);
+    if (!report || report->member == 0) return;
+    const std::string again = report->line();
+    const auto same = WorkerReport::parse(std::string_view(again).substr(0, again.size() - 1));
+    FUZZ_CHECK(same && same->address == report->address && same->member == report->member);
+}
+
+void read_options(std::string_view text) {
+    auto options = ManagerOptions::parse(text, {"hosts", "flags"});
+    if (options) FUZZ_CHECK(!options->has("ssh") && options->text("hosts").size() <= text.size());
+    auto words = split_words(text);
+    if (!words) return;
+    std::string line;
+    for (const std::string &word : *words) line += shell_word(word) + " ";
+    if (auto again = split_words(line)) FUZZ_CHECK(*again == *words);
 }
 
 void read_message(std::string_view bytes) {
@@ -50,5 +72,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (what == 't') read_ticket(rest);
     if (what == 'm') read_message(rest);
     if (what == 'g') read_greeting(rest);
+    if (what == 'r') read_report(rest);
+    if (what == 'o') read_options(rest);
     return 0;
 }

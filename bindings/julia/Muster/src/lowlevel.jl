@@ -530,10 +530,13 @@ struct muster_worker_config # 72 bytes
     reserved::UInt32
     queue::Ptr{muster_queue}
     tag::UInt64
-    reserved1::NTuple{4, UInt64}
+    master::Ptr{UInt8}
+    store::Ptr{UInt8}
+    name::Ptr{UInt8}
+    listen::Ptr{UInt8}
 end
-muster_worker_config(; flags = 0, exit_grace_ns = 0, report_fd_plus_one = 0, reserved = 0, queue = C_NULL, tag = 0, reserved1 = ntuple(_ -> zero(UInt64), 4)) =
-    muster_worker_config(sizeof(muster_worker_config), flags, exit_grace_ns, report_fd_plus_one, reserved, queue, tag, reserved1)
+muster_worker_config(; flags = 0, exit_grace_ns = 0, report_fd_plus_one = 0, reserved = 0, queue = C_NULL, tag = 0, master = C_NULL, store = C_NULL, name = C_NULL, listen = C_NULL) =
+    muster_worker_config(sizeof(muster_worker_config), flags, exit_grace_ns, report_fd_plus_one, reserved, queue, tag, master, store, name, listen)
 
 # How to start a context; all zero means the defaults named here.
 struct muster_context_config # 72 bytes

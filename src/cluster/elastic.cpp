@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+#include "cluster/elastic.hpp"
+
+#include "cluster/options.hpp"
+
+namespace muster {
+
+namespace {
+
+constexpr int64_t store_timeout_ns = 30'000'000'000, farewell_ns = 2'000'000'000, lease_ns = 15'000'000'000;
+constexpr char usual_name[] = "muster";
+
+std::string key_of(const std::string &name) {
+    return "muster/cluster/" + (name.empty() ? usual_name : name) + "/master";
+}
+
+// Places of a launch, without a line of its own for anybody who has not come.
+class ElasticManager final : public ClusterManager {
+  public:
+    uint32_t wants() const noexcept override { return MUSTER_MANAGER_LAUNCH; }
+    bool sees_ends() const noexcept override { return false; }
+    bool takes_who_comes() const noexcept override { return true; }
+    Result<void> check(const LaunchPlan &plan) const override {
+        if (plan.master_dials())
+            return Error::make(MUSTER_E_ARG, "flags: who comes by itself dials the master, not the other way");
+        auto place = ElasticPlace::read(plan);
+        return place ? Result<void>() : place.error();
+    }
+    void launch(ClusterMaster &, std::shared_ptr<const LaunchPlan>, uint32_t) override {}
+    void ask(ClusterMaster &, const ManagerQuestion &, Answer answer) override { answer(std::string()); }
+    void forget(ClusterMaster &, uint32_t) noexcept override {}
+};
+
+Result<muster_store *> open_store(Context &context, const std::string &url, int64_t timeout_ns) {
+    muster_store *store = nullptr;
+    Error why;
+    const Status status = muster_store_open(wrap(&context), url.data(), url.size(), nullptr, timeout_ns, &store, &why);
+    if (status == MUSTER_OK) return store;
+    why.status = status;
+    return why;
+}
+
+} // namespace
+
+Ref<ClusterManager> make_elastic_manager(Context &) {
+    return make_ref<ElasticManager>();
+}
+
+Result<ElasticPlace> ElasticPlace::read(const LaunchPlan &plan) {
+    auto options = ManagerOptions::parse(plan.options, {"store", "name"});
+    if (!options) return options.error();
+    ElasticPlace place{options->text("store"), options->text("name")};
+    if (place.store.empty() && !place.name.empty())
+        return Error::make(MUSTER_E_ARG, "options: a name is found in a store: which?");
+    return place;
+}
+
+Result<std::unique_ptr<Beacon>> Beacon::light(Context &context, const std::string &url, const std::string &name,
+                                              const std::string &address) {
+    auto store = open_store(context, url, store_timeout_ns);
+    if (!store) return store.error();
+    auto beacon = std::unique_ptr<Beacon>(new Beacon);
+    beacon->store_ = *store;
+    Error why;
+    why.status =
+        muster_store_lease(beacon->store_, lease_ns, MUSTER_LEASE_CONNECTED, store_timeout_ns, &beacon->lease_, &why);
+    if (why.status != MUSTER_OK) return why;
+    const std::string key = key_of(name);
+    muster_store_op op{};
+    op.kind = MUSTER_STORE_SET;
+    op.key = key.data();
+    op.key_bytes = key.size();
+    op.value = address.data();
+    op.value_bytes = address.size();
+    op.lease = muster_lease_id(beacon->lease_);
+    why.status = muster_store_do(beacon->store_, &op, 1, store_timeout_ns, nullptr, &why);
+    if (why.status != MUSTER_OK) return why;
+    return beacon;
+}
+
+Beacon::~Beacon() {
+    if (lease_ != nullptr) muster_lease_end(lease_, farewell_ns, nullptr);
+    muster_lease_release(lease_);
+    muster_store_release(store_);
+}
+
+Result<std::string> find_master(Context &context, const std::string &url, const std::string &name, Deadline &deadline) {
+    const auto left = [&deadline] { return deadline.endless() ? -1 : std::max<int64_t>(1, deadline.left()); };
+    auto store = open_store(context, url, left());
+    if (!store) return store.error();
+    const std::string key = key_of(name);
+    muster_store_op op{};
+    op.kind = MUSTER_STORE_GET;
+    op.key = key.data();
+    op.key_bytes = key.size();
+    muster_store_result *result = nullptr;
+    Error why;
+    why.status = muster_store_do(*store, &op, 1, left(), &result, &why);
+    std::string address;
+    muster_store_entry entry{};
+    if (why.status == MUSTER_OK) why.status = muster_store_result_entry(result, 0, &entry);
+    if (why.status == MUSTER_OK) address.assign(static_cast<const char *>(entry.value), entry.value_bytes);
+    muster_store_result_release(result);
+    muster_store_release(*store);
+    if (why.status == MUSTER_TIMEOUT)
+        return Error::make(MUSTER_TIMEOUT, "no master has come to %.200s in time", url.c_str());
+    if (why.status != MUSTER_OK) return why;
+    return address;
+}
+
+} // namespace muster
