@@ -3,10 +3,10 @@
  * The cluster: a master, the workers it has launched, and streams between any two of them.
  *
  * A master opens a cluster and adds workers; a *manager* starts them: one that is built in, see below, or one that the
- * host program has written, see manager.h. Each worker gets a *ticket* from whoever starts it, over a descriptor and never
- * on a command line; with that it makes a context (muster_worker_context()) and comes in (muster_worker_start()), which
- * returns when it knows its number. Members are numbered: the master is 0, workers count from 1, and no number is used
- * twice. Master and workers hold the same kind of handle.
+ * host program has written, see manager.h. Each worker gets a *ticket* from whoever starts it, over a descriptor and
+ * never on a command line; with that it makes a context (muster_worker_context()) and comes in (muster_worker_start()),
+ * which returns when it knows its number. Members are numbered: the master is 0, workers count from 1, and no number is
+ * used twice. Master and workers hold the same kind of handle.
  *
  * Each worker has one link to the master, the library's own: by it members are told of each other, interrupted and
  * removed, also those that compute. By default the worker dials the master; where only the other direction is open, the
@@ -18,13 +18,14 @@
  * or newlines; where a value is several words, '...' and "..." hold one together):
  * - `local`: child processes on this host. No options.
  * - `ssh`: one OpenSSH client for each worker. `hosts`, which has to be there: `[count*][user@]host[:port]`, separated
- *   by commas; workers are dealt out to them in this order, and round again. `flags`: for ssh, before our own, which are
- *   no more than that it asks nobody and gives up (BatchMode, ConnectTimeout, ServerAliveInterval). `ssh`: the program.
- *   `tunnel`: `yes`, workers reach the master through the connection of ssh, which needs no other way between the hosts;
- *   `no`; or `auto`, if it is not given: yes, if the master listens on loopback. `parallel`: logins at a time, 10.
- *   `argv`, `envp` and `directory` are those of the other host, where a POSIX shell starts the worker; they and the
- *   ticket go there on standard input. The environment is the login's.
- * - `slurm`: one srun for all workers of a launch; `flags` for it, `srun`, the program. The ticket is its standard input.
+ *   by commas; workers are dealt out to them in this order, and round again. `flags`: for ssh, before our own, which
+ * are no more than that it asks nobody and gives up (BatchMode, ConnectTimeout, ServerAliveInterval). `ssh`: the
+ * program. `tunnel`: `yes`, workers reach the master through the connection of ssh, which needs no other way between
+ * the hosts; `no`; or `auto`, if it is not given: yes, if the master listens on loopback. `parallel`: logins at a
+ * time, 10. `argv`, `envp` and `directory` are those of the other host, where a POSIX shell starts the worker; they and
+ * the ticket go there on standard input. The environment is the login's.
+ * - `slurm`: one srun for all workers of a launch; `flags` for it, `srun`, the program. The ticket is its standard
+ * input.
  * - `mpi`: one mpiexec for all workers of a launch; `flags` for it, `mpiexec`, the program. The workers need not be MPI
  *   programs. As mpiexec hands its input to one rank alone the ticket is the variable MUSTER_WORKER_TICKET, which
  *   muster_worker_context() wipes. Most mpiexec end a whole job when one rank dies; Open MPI's not with the flag
@@ -389,8 +390,8 @@ typedef struct muster_worker_config {
     muster_queue *queue;        /**< Where ::MUSTER_EVENT_READY tells that muster_cluster_next_event() has something.
                                      NULL: nowhere. */
     uint64_t tag;               /**< Returned in muster_completion::tag. */
-    /* For a worker that nobody has launched, which the manager `elastic` takes: its context is not that of a ticket, but
-     * has the secret. NUL-terminated. */
+    /* For a worker that nobody has launched, which the manager `elastic` takes: its context is not that of a ticket,
+     * but has the secret. NUL-terminated. */
     const char *master; /**< Where the master listens. NULL: it was launched, or `store` is given. */
     const char *store;  /**< URL of a store in which the master's address is found, as muster_store_open() takes it. */
     const char *name;   /**< Name of the cluster there. NULL: `muster`. */
