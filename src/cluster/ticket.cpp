@@ -190,7 +190,10 @@ Result<void> Ticket::take_own() {
 }
 
 std::string WorkerReport::line() const {
-    return std::string(worker_report_begins) + address + (member != 0 ? " " + std::to_string(member) : "") + "\n";
+    std::string text(worker_report_begins);
+    text += address;
+    if (member != 0) text.append(1, ' ').append(std::to_string(member));
+    return text += '\n';
 }
 
 std::optional<WorkerReport> WorkerReport::parse(std::string_view line) {
