@@ -35,9 +35,10 @@ enum muster_manager_want {
     MUSTER_MANAGER_CONNECT_WORKER = 4, /**< Where does worker `from` dial this one? Answer with the address. */
     MUSTER_MANAGER_REGISTER = 8,       /**< It has joined. */
     MUSTER_MANAGER_DEREGISTER = 16,    /**< It is gone, however that came. */
-    MUSTER_MANAGER_INTERRUPT = 32,     /**< Interrupt what it is doing. */
-    MUSTER_MANAGER_KILL = 64,          /**< It has not left in time, or never came: end it by force. */
-    MUSTER_MANAGER_FINALIZE = 128      /**< Nothing more will be asked about it. */
+    MUSTER_MANAGER_INTERRUPT = 32, /**< Interrupt what it is doing. Failed with ::MUSTER_E_UNSUPPORTED, the worker is
+                                        told over its link, as without this want. */
+    MUSTER_MANAGER_KILL = 64,      /**< It has not left in time, or never came: end it by force. */
+    MUSTER_MANAGER_FINALIZE = 128  /**< Nothing more will be asked about it. */
 };
 
 /** What is asked. What it points to stays until the request is answered, or its CANCEL is taken off the queue or its

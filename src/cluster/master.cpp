@@ -119,14 +119,20 @@ Status ClusterMaster::interrupt(uint32_t member) {
     if (found == shown_.end() || found->second.state < MUSTER_MEMBER_JOINED) return MUSTER_E_STALE;
     const bool taken = post([this, member] {
         Line *const line = line_of(member);
-        if (line == nullptr || !line->link) return;
-        if ((line->manager->wants() & MUSTER_MANAGER_INTERRUPT) != 0)
-            return ask(*line, MUSTER_MANAGER_INTERRUPT, 0, {}, [](const Result<std::string> &) {});
-        ControlMessage message;
-        message.kind = ControlMessage::interrupt;
-        line->link->send(message);
+        if (line == nullptr) return;
+        if ((line->manager->wants() & MUSTER_MANAGER_INTERRUPT) == 0) return interrupt_by_link(member);
+        ask(*line, MUSTER_MANAGER_INTERRUPT, 0, {}, [this, member](const Result<std::string> &answer) {
+            if (!answer && answer.error().status == MUSTER_E_UNSUPPORTED) interrupt_by_link(member);
+        });
     });
     return taken ? MUSTER_OK : MUSTER_E_CLOSED;
+}
+
+void ClusterMaster::interrupt_by_link(uint32_t member) {
+    Line *const line = line_of(member);
+    ControlMessage message;
+    message.kind = ControlMessage::interrupt;
+    if (line != nullptr && line->link) line->link->send(message);
 }
 
 Status ClusterMaster::member(uint32_t member, muster_member_info &out) noexcept {

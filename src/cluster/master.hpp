@@ -105,6 +105,7 @@ class ClusterMaster final : public Cluster {
     bool take(Line &line, const ControlMessage &message); // false: the line may be gone
     void join(Line &line, const ControlMessage &hello);
     void answer_where(Line &line, const ControlMessage &question);
+    void interrupt_by_link(uint32_t member);
     void pass_call(Line &line, const ControlMessage &call);
     Error reachable(uint32_t from, uint32_t to); // may they, and is the other there? AGAIN: it is not yet
     void remove_now(Line &line, int64_t grace_ns);

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+use crate::error::{check, check_status, Result};
+use crate::timeout_ns;
+use muster_sys as sys;
+use std::ptr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Where everything belongs to: its engine, its secret. A clone is the same context.
+#[derive(Clone)]
+pub struct Context {
+    raw: Arc<Raw>,
+}
+
+struct Raw(*mut sys::muster_context);
+
+// The functions of a context may be called by any thread at any time (context.h).
+unsafe impl Send for Raw {}
+unsafe impl Sync for Raw {}
+
+impl Drop for Raw {
+    fn drop(&mut self) {
+        unsafe { sys::muster_context_release(self.0) }
+    }
+}
+
+/// How to make a context; the default is that of the C interface.
+#[derive(Clone, Default)]
+pub struct ContextConfig {
+    /// Secret of the job, 16 to 1024 bytes. None: the variables MUSTER_SECRET_FILE and MUSTER_SECRET, or a random one.
+    pub secret: Option<Vec<u8>>,
+    /// Silence after which a peer counts as dead. None: 60 s.
+    pub dead: Option<Duration>,
+    /// Most bytes buffered per direction of a stream, a power of two. None: 1 MiB.
+    pub window_bytes: Option<u64>,
+}
+
+impl Context {
+    /// With the defaults.
+    pub fn new() -> Result<Context> {
+        Context::with(&ContextConfig::default())
+    }
+
+    /// As configured.
+    pub fn with(config: &ContextConfig) -> Result<Context> {
+        let mut raw = ptr::null_mut();
+        check(|detail| unsafe { sys::muster_context_create(&config.raw(), &mut raw, detail) })?;
+        Ok(Context::adopt(raw))
+    }
+
+    /// That of a worker: reads the ticket that its launcher has passed, whose secret is the context's.
+    pub fn of_worker() -> Result<Context> {
+        let mut raw = ptr::null_mut();
+        let config = ContextConfig::default();
+        check(|detail| unsafe { sys::muster_worker_context(&config.raw(), 0, &mut raw, detail) })?;
+        Ok(Context::adopt(raw))
+    }
+
+    /// Closes it and all that belongs to it; waits for what is still on its way. To drop it does the same unseen.
+    pub fn close(&self, timeout: Option<Duration>) -> Result<()> {
+        check_status(unsafe { sys::muster_context_close(self.raw.0, timeout_ns(timeout)) })
+    }
+
+    /// Its secret.
+    pub fn secret(&self) -> Result<Vec<u8>> {
+        let mut bytes = vec![0u8; 1024];
+        let mut size = 0;
+        check_status(unsafe {
+            sys::muster_context_secret(self.raw.0, bytes.as_mut_ptr().cast(), bytes.len(), &mut size)
+        })?;
+        bytes.truncate(size);
+        Ok(bytes)
+    }
+
+    pub(crate) fn adopt(raw: *mut sys::muster_context) -> Context {
+        Context { raw: Arc::new(Raw(raw)) }
+    }
+    /// The handle of the C interface, for what this crate has no form of; it stays this context's.
+    pub fn as_raw(&self) -> *mut sys::muster_context {
+        self.raw.0
+    }
+}
+
+impl ContextConfig {
+    // Borrows from self.
+    fn raw(&self) -> sys::muster_context_config {
+        let mut config = sys::muster_context_config::sized();
+        if let Some(secret) = &self.secret {
+            config.secret = secret.as_ptr().cast();
+            config.secret_bytes = secret.len() as u64;
+        }
+        config.dead_ns = self.dead.map_or(0, |time| timeout_ns(Some(time)));
+        config.window_bytes = self.window_bytes.unwrap_or(0);
+        config
+    }
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+//! Muster for Rust: streams over tcp, unix, shared memory and a ZeroMQ star, clusters of processes, transports and
+//! cluster managers of the program's own, and functions called in other processes.
+//!
+//! A [`Context`] is where everything begins. What waits takes a timeout: `None` has no end, zero looks once. Handles are
+//! `Send` and `Sync`, as the C interface documents it (`@threads{any}`), and released when they are dropped. A program
+//! with an event loop of its own polls the descriptor of a [`Queue`] and takes what is there with a timeout of zero.
+//!
+//! ```no_run
+//! use std::io::{Read, Write};
+//! let context = muster::Context::new()?;
+//! let listener = muster::Listener::bind(&context, "tcp://127.0.0.1:0")?;
+//! let mut there = muster::Stream::dial(&context, &listener.address()?, None)?;
+//! let mut here = listener.accept(None)?;
+//! there.write_all(b"hello")?;
+//! there.finish()?;
+//! let mut text = String::new();
+//! here.read_to_string(&mut text)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! [`parallel`] is a small runtime on top: a master, workers, `call` and `map`.
+#![warn(missing_docs)]
+
+pub use muster_sys as sys;
+
+mod cluster;
+mod context;
+mod error;
+mod manager;
+pub mod parallel;
+mod process;
+mod queue;
+mod stream;
+mod transport;
+
+pub use cluster::{Cluster, ClusterConfig, ClusterEvent, Launch, Member, MemberState, Topology, WorkerConfig, MASTER};
+pub use context::{Context, ContextConfig};
+pub use error::{Error, Result, Status};
+pub use manager::{LaunchRequest, Manager, ManagerServer, Reports};
+pub use process::{Exit, Process, ProcessConfig};
+pub use queue::{Event, Queue};
+pub use stream::{Listener, Stream};
+pub use transport::{Requests, Transport, TransportServer};
+
+use std::time::Duration;
+
+// As C wants it: nanoseconds, negative: no end.
+fn timeout_ns(timeout: Option<Duration>) -> i64 {
+    timeout.map_or(-1, |time| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX))
+}

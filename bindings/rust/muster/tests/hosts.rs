@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: MIT
+//! Streams, queues, and a transport written in Rust.
+use muster::{Context, Error, Event, Listener, Queue, Requests, Status, Stream, Transport, TransportServer};
+use std::collections::HashMap;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::io::{AsFd, AsRawFd};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+const SOON: Option<Duration> = Some(Duration::from_secs(20));
+const NOW: Option<Duration> = Some(Duration::ZERO);
+
+fn connected(context: &Context, address: &str) -> (Stream, Stream) {
+    let listener = Listener::bind(context, address).unwrap();
+    let there = Stream::dial(context, &listener.address().unwrap(), SOON).unwrap();
+    (there, listener.accept(SOON).unwrap())
+}
+
+#[test]
+fn bytes_go_both_ways_as_with_any_read_and_write() {
+    let context = Context::new().unwrap();
+    for address in ["tcp://127.0.0.1:0?upgrade=no", "tcp://127.0.0.1:0", "inproc://hosts"] {
+        let (mut there, mut here) = connected(&context, address);
+        there.write_all(b"hello").unwrap();
+        there.finish().unwrap();
+        let mut text = String::new();
+        here.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "hello");
+        here.write_all(&vec![7; 500_000]).unwrap(); // there is room for a mebibyte
+        here.finish().unwrap();
+        drop(here);
+        let mut bytes = Vec::new();
+        there.read_to_end(&mut bytes).unwrap();
+        assert_eq!(bytes.len(), 500_000);
+    }
+}
+
+#[test]
+fn who_does_not_wait_is_told() {
+    let context = Context::new().unwrap();
+    let (first, _second) = Stream::pair(&context).unwrap();
+    first.set_timeout(NOW);
+    assert_eq!((&first).read(&mut [0; 1]).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+    first.set_timeout(Some(Duration::from_millis(5)));
+    assert_eq!((&first).read(&mut [0; 1]).unwrap_err().kind(), std::io::ErrorKind::TimedOut);
+    let why = Stream::dial(&context, "tcp://127.0.0.1:1", SOON).err().unwrap();
+    assert_eq!(why.status(), Status::UNREACHABLE);
+    assert_eq!(format!("{:?}", why.status()), "MUSTER_E_UNREACHABLE");
+    assert_eq!(Stream::dial(&context, "nonsense", SOON).err().unwrap().status(), Status::ADDRESS);
+}
+
+#[test]
+fn buffers_that_are_handed_over_come_back() {
+    let context = Context::new().unwrap();
+    let queue = Queue::new(&context).unwrap();
+    let (first, second) = Stream::pair(&context).unwrap();
+    second.read_begin(Vec::with_capacity(5), &queue, 1).map_err(|(why, _)| why).unwrap();
+    first.write_owned(b"hello".to_vec(), &queue, 2).map_err(|(why, _)| why).unwrap();
+    let (mut read, mut released) = (None, None);
+    while read.is_none() || released.is_none() {
+        match queue.next(SOON).unwrap().expect("an event") {
+            Event::Read { tag: 1, data, result } => read = Some((data, result.is_ok())),
+            Event::Released { tag: 2, data, result } => released = Some((data, result.is_ok())),
+            _ => panic!("another event"),
+        }
+    }
+    assert_eq!(read.unwrap(), (b"hello".to_vec(), true));
+    assert_eq!(released.unwrap(), (b"hello".to_vec(), true));
+    // One that ends before it is full tells how far it came.
+    second.read_begin(Vec::with_capacity(10), &queue, 3).map_err(|(why, _)| why).unwrap();
+    (&first).write_all(b"end").unwrap();
+    first.finish().unwrap();
+    match queue.next(SOON).unwrap().expect("an event") {
+        Event::Read { tag: 3, data, result } => {
+            assert_eq!(data, b"end");
+            assert_eq!(result.unwrap_err().status(), Status::END);
+        }
+        _ => panic!("another event"),
+    }
+}
+
+#[test]
+fn a_reactor_polls_the_descriptor() {
+    #[repr(C)]
+    struct PollFd {
+        fd: i32,
+        events: i16,
+        revents: i16,
+    }
+    extern "C" {
+        fn poll(fds: *mut PollFd, count: u64, timeout: i32) -> i32;
+    }
+    let context = Context::new().unwrap();
+    let queue = Queue::new(&context).unwrap();
+    let readable = |wait| {
+        let mut one = PollFd { fd: queue.as_fd().as_raw_fd(), events: 1, revents: 0 };
+        unsafe { poll(&mut one, 1, wait) == 1 }
+    };
+    assert!(queue.next(NOW).unwrap().is_none()); // empty, and armed
+    assert!(!readable(0));
+    assert!(queue.post(5, 6).unwrap());
+    assert!(readable(5000));
+    assert!(matches!(queue.next(NOW).unwrap(), Some(Event::User { tag: 5, value: 6 })));
+    assert!(queue.next(NOW).unwrap().is_none());
+    assert!(!readable(0));
+}
+
+#[test]
+fn threads_share_a_queue() {
+    let context = Context::new().unwrap();
+    let queue = Queue::new(&context).unwrap();
+    let taken: usize = thread::scope(|scope| {
+        let takers: Vec<_> = (0..3)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut count = 0;
+                    while let Ok(event) = queue.next(None) {
+                        count += usize::from(event.is_some());
+                    }
+                    count
+                })
+            })
+            .collect();
+        for i in 0..1000 {
+            assert!(queue.post(i, 0).unwrap());
+        }
+        queue.close().unwrap();
+        takers.into_iter().map(|taker| taker.join().unwrap()).sum()
+    });
+    assert_eq!(taken, 1000);
+}
+
+// ---- a transport as a trait: plain sockets, two threads for each connection
+
+struct Sockets {
+    listening: HashMap<u64, Arc<TcpListener>>,
+}
+
+fn carry(socket: TcpStream, pump: Stream) {
+    let (pump, socket) = (Arc::new(pump), Arc::new(socket));
+    let (out, to) = (pump.clone(), socket.clone());
+    thread::spawn(move || {
+        let mut piece = vec![0; 65536];
+        while let Ok(size @ 1..) = (&*out).read(&mut piece) {
+            if (&*to).write_all(&piece[..size]).is_err() {
+                break;
+            }
+        }
+        let _ = to.shutdown(std::net::Shutdown::Both);
+    });
+    thread::spawn(move || {
+        let mut piece = vec![0; 65536];
+        while let Ok(size @ 1..) = (&*socket).read(&mut piece) {
+            if (&*pump).write_all(&piece[..size]).is_err() {
+                break;
+            }
+        }
+        let _ = pump.finish();
+    });
+}
+
+impl Transport for Sockets {
+    fn open(&mut self, address: &str, request: Requests) {
+        let place = address.trim_start_matches("sockets://").to_string();
+        if place == "panic" {
+            panic!("a transport that cannot");
+        }
+        thread::spawn(move || match TcpStream::connect(&place) {
+            Ok(socket) => {
+                let _ = socket.set_nodelay(true);
+                if let Ok(pump) = request.connected() {
+                    carry(socket, pump);
+                }
+            }
+            Err(why) => drop(request.fail(&Error::new(Status::UNREACHABLE, format!("{}: {}", place, why)))),
+        });
+    }
+    fn listen(&mut self, _: &str, request: Requests) {
+        let socket = Arc::new(TcpListener::bind("127.0.0.1:0").unwrap());
+        let address = format!("sockets://{}", socket.local_addr().unwrap());
+        self.listening.insert(request.id(), socket.clone());
+        let listening = request.listening(&address).unwrap();
+        thread::spawn(move || {
+            while let Ok((connection, from)) = socket.accept() {
+                match listening.incoming(&from.to_string()) {
+                    Ok((_, pump)) => carry(connection, pump),
+                    Err(_) => break,
+                }
+            }
+        });
+    }
+    fn closed(&mut self, id: u64) {
+        if let Some(socket) = self.listening.remove(&id) {
+            let _ = TcpStream::connect(socket.local_addr().unwrap()); // its thread looks up, and ends
+        }
+    }
+}
+
+#[test]
+fn a_transport_written_in_rust_carries_streams() {
+    let context = Context::new().unwrap();
+    let queue = Queue::new(&context).unwrap();
+    let server = TransportServer::new(&queue, "sockets", Sockets { listening: HashMap::new() }).unwrap();
+    let (told, taken) = std::sync::mpsc::channel();
+    let serving = {
+        let queue = queue.clone();
+        thread::spawn(move || {
+            while queue.next(None).is_ok() {
+                let _ = told.send(());
+            }
+        })
+    };
+    assert!(queue.post(0, 0).unwrap());
+    taken.recv().unwrap(); // the other thread serves
+    let listener = Listener::bind(&context, "sockets://here").unwrap();
+    while listener.address().unwrap() == "sockets://here" {
+        thread::yield_now(); // until the transport has said where it listens
+    }
+    let mut there = Stream::dial(&context, &listener.address().unwrap(), SOON).unwrap();
+    let mut here = listener.accept(SOON).unwrap();
+    let block: Vec<u8> = (0..2_000_000u32).map(|i| i as u8).collect();
+    let sent = block.clone();
+    let writing = thread::spawn(move || {
+        there.write_all(&sent).unwrap();
+        there.finish().unwrap();
+        let mut answer = String::new();
+        there.read_to_string(&mut answer).unwrap();
+        answer
+    });
+    let mut bytes = Vec::new();
+    here.read_to_end(&mut bytes).unwrap();
+    assert!(bytes == block);
+    here.write_all(b"thank you").unwrap();
+    here.finish().unwrap();
+    assert_eq!(writing.join().unwrap(), "thank you");
+    let why = Stream::dial(&context, "sockets://127.0.0.1:1", SOON).err().unwrap();
+    assert_eq!(why.status(), Status::UNREACHABLE);
+    let why = Stream::dial(&context, "sockets://panic", SOON).err().unwrap();
+    assert!(why.message().contains("panicked"), "{}", why);
+    drop((here, listener, server));
+    queue.close().unwrap();
+    serving.join().unwrap();
+    context.close(SOON).unwrap();
+}
