@@ -6,6 +6,7 @@
 //! Every struct has a `Default` of zeros, which C takes for the defaults; `sized()` also says how large it is, in those
 //! that have a `struct_size`.
 #![allow(non_camel_case_types)]
+#![cfg_attr(rustfmt, rustfmt_skip)]
 
 use std::os::raw::{c_char, c_int, c_void};
 

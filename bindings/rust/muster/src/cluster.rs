@@ -43,7 +43,13 @@ pub struct ClusterConfig {
 
 impl Default for ClusterConfig {
     fn default() -> Self {
-        ClusterConfig { topology: Topology::AllToAll, listen: None, join_timeout: None, leave_timeout: None, queue: None }
+        ClusterConfig {
+            topology: Topology::AllToAll,
+            listen: None,
+            join_timeout: None,
+            leave_timeout: None,
+            queue: None,
+        }
     }
 }
 
@@ -232,7 +238,8 @@ impl Cluster {
     pub fn add(&self, launch: &Launch) -> Result<u32> {
         let argv = Words::new(launch.argv.iter().map(|word| word.as_bytes().to_vec()))?;
         let variables = launch.environment.iter();
-        let environment = Words::new(variables.map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat()))?;
+        let environment =
+            Words::new(variables.map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat()))?;
         let text = |text: Option<&[u8]>| text.map(|text| c_string(text.to_vec())).transpose();
         let idents = launch.ident.as_ref().map(|(_, others)| others.join(","));
         let texts = [
@@ -360,8 +367,7 @@ impl Cluster {
         let mut members = Vec::new();
         loop {
             let mut count = 0;
-            let status =
-                unsafe { sys::muster_cluster_list(self.raw, members.as_mut_ptr(), members.len(), &mut count) };
+            let status = unsafe { sys::muster_cluster_list(self.raw, members.as_mut_ptr(), members.len(), &mut count) };
             if status != sys::MUSTER_E_LIMIT && !members.is_empty() {
                 members.truncate(count);
                 return check_status(status).map(|()| members);

@@ -232,11 +232,14 @@ unsafe extern "C" fn connect(this: *mut c_void, request: u64, what: *const sys::
 
 unsafe extern "C" fn manage(this: *mut c_void, request: u64, what: *const sys::muster_manager_request) {
     let what = &*what;
-    let result = with(this, |served| match what.want {
-        sys::MUSTER_MANAGER_INTERRUPT => served.manager.interrupt(what.member, what.data),
-        sys::MUSTER_MANAGER_REGISTER => Ok(served.manager.registered(what.member, what.data)),
-        sys::MUSTER_MANAGER_DEREGISTER => Ok(served.manager.deregistered(what.member, what.data)),
-        _ => Ok(()),
+    let result = with(this, |served| {
+        match what.want {
+            sys::MUSTER_MANAGER_INTERRUPT => return served.manager.interrupt(what.member, what.data),
+            sys::MUSTER_MANAGER_REGISTER => served.manager.registered(what.member, what.data),
+            sys::MUSTER_MANAGER_DEREGISTER => served.manager.deregistered(what.member, what.data),
+            _ => {}
+        }
+        Ok(())
     });
     answer(this, request, result.map(|()| None));
 }

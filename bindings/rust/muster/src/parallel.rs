@@ -123,7 +123,9 @@ impl Here {
 
 /// Is this process a worker that somebody has launched?
 pub fn is_worker() -> bool {
-    ["MUSTER_WORKER_FD", "MUSTER_WORKER_TICKET"].iter().any(|name| std::env::var_os(name).map_or(false, |v| !v.is_empty()))
+    ["MUSTER_WORKER_FD", "MUSTER_WORKER_TICKET"]
+        .iter()
+        .any(|name| std::env::var_os(name).map_or(false, |v| !v.is_empty()))
 }
 
 /// Serves calls until the master lets this worker go.
@@ -400,7 +402,7 @@ impl Turn {
 }
 
 thread_local! {
-    static SERVING: RefCell<Option<Turn>> = RefCell::new(None);
+    static SERVING: RefCell<Option<Turn>> = const { RefCell::new(None) };
 }
 
 impl Server {
@@ -469,18 +471,12 @@ fn panic_text(why: &(dyn std::any::Any + Send)) -> &str {
 // ---- the master ---------------------------------------------------------------------------------------------------
 
 /// How to open a team.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct Options {
     /// The cluster.
     pub cluster: ClusterConfig,
     /// What [`Team::add`] launches; by default this program on this host, with the same arguments.
     pub launch: Option<Launch>,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Options { cluster: ClusterConfig::default(), launch: None }
-    }
 }
 
 /// A master and its workers. Any number of threads may use it. To drop it closes it.
@@ -553,7 +549,12 @@ impl Team {
 
     /// The function of each entry of a list, in any worker. What a worker had that died is given to another; who joins
     /// meanwhile works, too. `batch` entries travel together, 0: there are sixteen batches for each worker.
-    pub fn map<A: Value + Sync, R: Value + Send>(&self, name: &str, list: &[A], batch: usize) -> Result<Vec<R>, CallError> {
+    pub fn map<A: Value + Sync, R: Value + Send>(
+        &self,
+        name: &str,
+        list: &[A],
+        batch: usize,
+    ) -> Result<Vec<R>, CallError> {
         let members = self.workers();
         if members.is_empty() {
             return Err(CallError::Lost(Error::new(Status::NOT_FOUND, "no worker is there")));
@@ -633,7 +634,9 @@ impl<A: Value + Sync, R: Value + Send> MapJob<'_, A, R> {
                     }
                 }
                 let over = self.left.load(Ordering::Acquire) == 0 || self.failure.lock().unwrap().is_some();
-                if self.working.load(Ordering::Acquire) == 0 && (over || workers.iter().all(|one| started.contains(one))) {
+                if self.working.load(Ordering::Acquire) == 0
+                    && (over || workers.iter().all(|one| started.contains(one)))
+                {
                     return;
                 }
                 workers = here.changed.wait(workers).unwrap();

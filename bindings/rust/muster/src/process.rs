@@ -3,9 +3,9 @@ use crate::error::{check, check_status, Result};
 use crate::{timeout_ns, Context, Queue};
 use muster_sys as sys;
 use std::ffi::{CString, OsString};
+use std::os::raw::c_char;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::io::RawFd;
-use std::os::raw::c_char;
 use std::path::PathBuf;
 use std::ptr;
 use std::time::Duration;
@@ -68,14 +68,19 @@ impl Process {
         let argv = Words::new(config.argv.iter().map(|word| word.as_bytes().to_vec()))?;
         let environment = match &config.environment {
             None => None,
-            Some(all) => Some(Words::new(all.iter().map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat()))?),
+            Some(all) => {
+                Some(Words::new(all.iter().map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat()))?)
+            }
         };
         let directory = match &config.directory {
             None => None,
             Some(path) => Some(c_string(path.as_os_str().as_bytes().to_vec())?),
         };
-        let fds: Vec<sys::muster_process_fd> =
-            config.descriptors.iter().map(|&(parent_fd, child_fd)| sys::muster_process_fd { parent_fd, child_fd }).collect();
+        let fds: Vec<sys::muster_process_fd> = config
+            .descriptors
+            .iter()
+            .map(|&(parent_fd, child_fd)| sys::muster_process_fd { parent_fd, child_fd })
+            .collect();
         let mut raw_config = sys::muster_process_config::sized();
         raw_config.argv = argv.pointer();
         raw_config.envp = environment.as_ref().map_or(ptr::null(), Words::pointer);

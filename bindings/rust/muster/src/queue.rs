@@ -30,7 +30,7 @@ struct Raw {
 #[derive(Default)]
 struct State {
     taken: VecDeque<Event>, // off the queue, and not yet given to anybody
-    leading: bool,          // a thread is in muster_queue_dispatch(); only one, so that callbacks have what is theirs alone
+    leading: bool, // a thread is in muster_queue_dispatch(); only one, so that callbacks have what is theirs alone
 }
 
 // The functions of a queue may be called by any thread at any time (queue.h).
@@ -106,7 +106,9 @@ impl Queue {
     pub fn new(context: &Context) -> Result<Queue> {
         let mut queue = ptr::null_mut();
         check(|detail| unsafe { sys::muster_queue_create(context.as_raw(), ptr::null(), &mut queue, detail) })?;
-        Ok(Queue { raw: Arc::new(Raw { queue, context: context.clone(), state: Mutex::default(), changed: Condvar::new() }) })
+        Ok(Queue {
+            raw: Arc::new(Raw { queue, context: context.clone(), state: Mutex::default(), changed: Condvar::new() }),
+        })
     }
 
     /// The next thing that happened; None: nothing has in that time. Once the queue is closed and empty an error,
@@ -125,7 +127,13 @@ impl Queue {
                 let mut taken = VecDeque::new();
                 let user: *mut VecDeque<Event> = &mut taken;
                 let status = unsafe {
-                    sys::muster_queue_dispatch(self.raw.queue, timeout_ns(left), Some(take), user.cast(), ptr::null_mut())
+                    sys::muster_queue_dispatch(
+                        self.raw.queue,
+                        timeout_ns(left),
+                        Some(take),
+                        user.cast(),
+                        ptr::null_mut(),
+                    )
                 };
                 state = self.raw.state.lock().unwrap();
                 state.leading = false;

@@ -2,7 +2,9 @@
 //! The acceptance program: a cluster of Rust programs, over each transport. Then what can go wrong.
 //!   acceptance [part of a test's name]...
 use muster::parallel::{self, Bytes, CallError, Functions, Options, Team};
-use muster::{sys, Cluster, ClusterConfig, ClusterEvent, Context, ContextConfig, Error, Launch, LaunchRequest, Manager};
+use muster::{
+    sys, Cluster, ClusterConfig, ClusterEvent, Context, ContextConfig, Error, Launch, LaunchRequest, Manager,
+};
 use muster::{ManagerServer, Process, ProcessConfig, Queue, Reports, Status, Stream};
 use std::collections::HashMap;
 use std::fs;
@@ -38,7 +40,11 @@ fn functions() -> Functions {
         .add("ping", |here, depth: u32| {
             // There and back again, by the two streams between two workers: each serves while it waits.
             let other = 3 - here.number();
-            if depth == 0 { Ok(0) } else { here.call::<_, u32>(other, "ping", &(depth - 1)).map(|n| n + 1).map_err(|why| why.to_string()) }
+            if depth == 0 {
+                Ok(0)
+            } else {
+                here.call::<_, u32>(other, "ping", &(depth - 1)).map(|n| n + 1).map_err(|why| why.to_string())
+            }
         })
         .add("spin", |here, ()| -> Result<(), String> {
             here.call::<_, ()>(0, "computing", &()).map_err(|why| why.to_string())?;
@@ -47,11 +53,21 @@ fn functions() -> Functions {
             }
             Err("interrupted".into())
         })
-        .add("forever", |_, ()| -> Result<(), String> { loop { std::hint::spin_loop() } })
+        .add("forever", |_, ()| -> Result<(), String> {
+            loop {
+                std::hint::spin_loop()
+            }
+        })
         .add("fail", |_, ()| -> Result<(), String> { Err("no such luck".into()) })
         .add("panic", |_, ()| -> Result<(), String> { panic!("at the disco") })
         .add("three", |_, x: u64| if x == 3 { Err("three".to_string()) } else { Ok(x) })
-        .add("exit", |_, x: u64| -> Result<u64, String> { if x == 2 { std::process::exit(5) } else { Ok(x) } });
+        .add("exit", |_, x: u64| -> Result<u64, String> {
+            if x == 2 {
+                std::process::exit(5)
+            } else {
+                Ok(x)
+            }
+        });
     functions
 }
 
@@ -154,7 +170,8 @@ fn accept_over(way: &str) {
 
         // Who has another secret does not come in.
         if way == "tcp" {
-            let config = ContextConfig { secret: Some(b"another secret than theirs".to_vec()), ..ContextConfig::default() };
+            let config =
+                ContextConfig { secret: Some(b"another secret than theirs".to_vec()), ..ContextConfig::default() };
             let stranger = Context::with(&config).unwrap();
             let address = team.cluster().member(muster::MASTER).unwrap().address + "?upgrade=no";
             let refused = Stream::dial(&stranger, &address, SOON).err().expect("it must not come in");
@@ -195,9 +212,18 @@ impl Broker {
         let (mut text, mut size) = (vec![0u8; 300], 0);
         unsafe {
             let status = sys::muster_broker_open(
-                context.as_raw(), listen.as_ptr().cast(), listen.len(), &config, &mut raw, &mut detail);
+                context.as_raw(),
+                listen.as_ptr().cast(),
+                listen.len(),
+                &config,
+                &mut raw,
+                &mut detail,
+            );
             assert_eq!(status, sys::MUSTER_OK);
-            assert_eq!(sys::muster_broker_address(raw, text.as_mut_ptr().cast(), text.len(), &mut size), sys::MUSTER_OK);
+            assert_eq!(
+                sys::muster_broker_address(raw, text.as_mut_ptr().cast(), text.len(), &mut size),
+                sys::MUSTER_OK
+            );
         }
         let address = String::from_utf8(text[..size].to_vec()).unwrap();
         let at = address.trim_start_matches("zmq://").split('/').next().unwrap().to_string();
