@@ -282,6 +282,13 @@ local function make(loop, handle, tag)
     return self
 end
 
+-- In a task: a stream of the program's own to a member, which hears of it by on_stream(stream, member, label).
+function Cluster:dial(member, named, timeout_ns)
+    return self.loop:dialled(function(tag)
+        return muster.cluster_dial_begin(self.handle, member, named, timeout_ns or 60e9, self.loop.queue, tag)
+    end)
+end
+
 function Cluster:self() return muster.C.muster_cluster_self(self.handle) end
 
 function Cluster:members()
