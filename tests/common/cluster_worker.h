@@ -13,7 +13,7 @@
 
 static const int64_t ms = 1000000, second = 1000000000;
 
-static volatile sig_atomic_t interrupts;
+static _Atomic int interrupts; // lock-free: a handler may use it, and a thread that is told of it
 static inline void count_interrupt(int number) {
     (void)number;
     interrupts++;
