@@ -259,6 +259,42 @@ def rendezvous():
                    nodes("death", count, 1), [*peers("death", count)] if count <= 64 else [])
 
 
+def cluster():
+    """Workers on this host, each a process; so the peers."""
+    def program(what, workers=1, *more):
+        return ["cluster", "--what", what, "--workers", str(workers), *more]
+
+    def lua(what, workers=1):
+        return ["luajit", os.path.join(HERE, "cluster.lua"), "--what", what, "--workers", str(workers)]
+
+    def mpirun(workers, what="start", idle=False):
+        yielding = ["--mca", "mpi_yield_when_idle", "1"] if idle else []
+        return ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", str(workers), *yielding,
+                "mpi_cluster", "--what", what]
+
+    def started(words):
+        return [sys.executable, os.path.join(HERE, "starting.py"), "--command", *words]
+
+    for count in (4, 32):
+        peers = [("mpirun", started(mpirun(count))), ("mpirun, yield_when_idle", started(mpirun(count, idle=True)))]
+        if shutil.which("parallel"):
+            peers.append(("GNU parallel", started(["parallel", "--will-cite", f"-j{count}", "cluster", "--what", "stamp",
+                                                   ":::", *map(str, range(count))])))
+        for value, metric in (("ms", "until all have joined"), ("whole_ms", "until all have left")):
+            yield Case("cluster", f"start of {count} workers", metric, "ms", "low", value, program("start", count), peers)
+
+    waiting = [("bare stream in C, blocking", program("trip", 1, "--over", "blocking")),
+               ("bare stream in C, at a queue", program("trip", 1, "--over", "queue"))]
+    if shutil.which("luajit"):
+        yield latency("cluster", "call in Lua", lua("call"), [("bare stream in Lua", lua("stream")), *waiting])
+        yield Case("cluster", "map in Lua, 4 workers", "entries", "1/s", "high", "rate", lua("map", 4), [])
+
+    for count in (100, 300, 1000):
+        for value, metric, unit in (("ms", "until all have joined", "ms"), ("per_ms", "until joined, each", "ms"),
+                                    ("master_kb", "master's memory, each", "kB"), ("worker_kb", "a worker's memory", "kB")):
+            yield Case("cluster", f"{count} members", metric, unit, "low", value, program("members", count), [])
+
+
 GROUPS = {
     "limits": limits,
     "stream": stream,
@@ -269,6 +305,7 @@ GROUPS = {
     "mpi": mpi,
     "store": store,
     "rendezvous": rendezvous,
+    "cluster": cluster,
 }
 
 

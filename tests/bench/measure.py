@@ -42,23 +42,19 @@ def run(line, value, scale):
 
 
 PROGRAMS = ("pair", "link", "ring", "sockets", "uv", "mpi", "mpi_stream", "limits", "star", "star_load", "zmq_star", "store",
-            "rendezvous", "etcd_latency")
+            "rendezvous", "etcd_latency", "cluster", "mpi_cluster")
 missing = set()
 
 
 def there(line):
     """Peers whose package is not installed were not built."""
-    if line[0] == cases.python_with_torch():
-        return True
-    for word in line:
-        if word in PROGRAMS:
-            if os.path.exists(os.path.join(cases.programs_folder(), word)) and shutil.which(line[0], path=os.pathsep.join(
-                    [cases.programs_folder(), os.environ["PATH"]])):
-                return True
-            if word not in missing:
-                missing.add(word)
-                say(f"left out: {word} was not built (cmake/packages bench)")
-            return False
+    word = next((word for word in line if word in PROGRAMS), line[0])
+    if word not in PROGRAMS or os.path.exists(os.path.join(cases.programs_folder(), word)):
+        if shutil.which(line[0], path=os.pathsep.join([cases.programs_folder(), os.environ["PATH"]])):
+            return True
+    if word not in missing:
+        missing.add(word)
+        say(f"left out: {word} was not built (cmake/packages bench)")
     return False
 
 

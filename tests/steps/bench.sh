@@ -5,4 +5,4 @@
 # presets: release
 # timeout: 300
 set -eu
-exec "$MUSTER_ROOT/tests/bench/run" --smoke --yes limits stream shm tcp unix star mpi store rendezvous
+exec "$MUSTER_ROOT/tests/bench/run" --smoke --yes limits stream shm tcp unix star mpi store rendezvous cluster
