@@ -267,6 +267,9 @@ def cluster():
     def lua(what, workers=1):
         return ["luajit", os.path.join(HERE, "cluster.lua"), "--what", what, "--workers", str(workers)]
 
+    def rust(what, workers=1):
+        return ["cluster_rust", "--what", what, "--workers", str(workers)]
+
     def mpirun(workers, what="start", idle=False):
         yielding = ["--mca", "mpi_yield_when_idle", "1"] if idle else []
         return ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", str(workers), *yielding,
@@ -288,6 +291,8 @@ def cluster():
     if shutil.which("luajit"):
         yield latency("cluster", "call in Lua", lua("call"), [("bare stream in Lua", lua("stream")), *waiting])
         yield Case("cluster", "map in Lua, 4 workers", "entries", "1/s", "high", "rate", lua("map", 4), [])
+    yield latency("cluster", "call in Rust", rust("call"), [("bare stream in Rust", rust("stream")), *waiting])
+    yield Case("cluster", "map in Rust, 4 workers", "entries", "1/s", "high", "rate", rust("map", 4), [])
 
     for count in (100, 300, 1000):
         for value, metric, unit in (("ms", "until all have joined", "ms"), ("per_ms", "until joined, each", "ms"),

@@ -9,19 +9,43 @@
 
 #include <muster/cluster.h>
 
+#include <stdbool.h>
+
 static const int64_t patience = 55000000000;
-static const char echo[] = "echo";
+enum { size = 64 }; /* of a message */
 static muster_error error;
+
+/* One message: waiting in the call, or at a queue in which the stream tells that it can be read. */
+static bool read_message(muster_stream *stream, muster_queue *queue, unsigned char *message) {
+    size_t got = 0, moved;
+    if (queue == NULL) return muster_stream_read_into(stream, message, size, 0, -1, &moved) == MUSTER_OK;
+    while (got < size) {
+        muster_completion entry;
+        const muster_status status = muster_stream_read(stream, message + got, size - got, 0, &moved);
+        if (status < 0) return false;
+        got += moved;
+        if (status == MUSTER_AGAIN) check("wait", muster_queue_next(queue, patience, &entry, &error), &error);
+    }
+    return true;
+}
+
+static muster_queue *queue_for(muster_context *c, muster_stream *stream, const char *how) {
+    muster_queue *queue = NULL;
+    if (strcmp(how, "queue") != 0) return NULL;
+    check("queue", muster_queue_create(c, NULL, &queue, &error), &error);
+    check("watch", muster_stream_watch(stream, MUSTER_STREAM_READABLE, queue, 0), NULL);
+    return queue;
+}
 
 /* ---- a worker */
 
-static void send_back(muster_stream *stream) {
-    unsigned char message[4096];
-    struct channel c = {stream};
-    size_t moved;
-    while (muster_stream_read(stream, message, sizeof message, -1, &moved) == MUSTER_OK)
-        channel_write(&c, message, moved);
+static void send_back(muster_context *c, muster_stream *stream, const char *how) {
+    unsigned char message[size];
+    struct channel back = {stream};
+    muster_queue *queue = queue_for(c, stream, how);
+    while (read_message(stream, queue, message)) channel_write(&back, message, size);
     muster_stream_release(stream);
+    muster_queue_release(queue);
 }
 
 static int work(void) {
@@ -32,7 +56,7 @@ static int work(void) {
     check("ticket", muster_worker_context(NULL, 0, &c, &error), &error);
     check("come in", muster_worker_start(c, &config, patience, &cluster, &error), &error);
     while (muster_cluster_next_event(cluster, -1, &event) == MUSTER_OK) {
-        if (event.kind == MUSTER_CLUSTER_STREAM) send_back(event.stream);
+        if (event.kind == MUSTER_CLUSTER_STREAM) send_back(c, event.stream, event.label);
         if (event.kind == MUSTER_CLUSTER_LEAVE) muster_cluster_close(cluster, -1);
     }
     muster_cluster_release(cluster);
@@ -75,38 +99,19 @@ static void start(long workers) {
     muster_context_release(c);
 }
 
-static void read_waiting_at(muster_queue *queue, muster_stream *stream, unsigned char *message, size_t size) {
-    size_t got = 0, moved;
-    while (got < size) {
-        muster_completion entry;
-        const muster_status status = muster_stream_read(stream, message + got, size - got, 0, &moved);
-        if (status < 0) stream_failed(stream, "read", status);
-        got += moved;
-        if (status == MUSTER_AGAIN) check("wait", muster_queue_next(queue, patience, &entry, &error), &error);
-    }
-}
-
 static void trip(const char *how, long count) {
-    enum { size = 64 };
     muster_context *c = context();
     muster_cluster *cluster = cluster_of(c, 1);
     struct channel to = {NULL};
-    muster_queue *queue = NULL;
     unsigned char message[size] = {1};
     double *times = (double *)calloc((size_t)count, sizeof *times);
     if (times == NULL) die_errno("calloc");
-    check("dial", muster_cluster_dial(cluster, 1, echo, sizeof echo - 1, patience, &to.stream, &error), &error);
-    if (!strcmp(how, "queue")) {
-        check("queue", muster_queue_create(c, NULL, &queue, &error), &error);
-        check("watch", muster_stream_watch(to.stream, MUSTER_STREAM_READABLE, queue, 1), NULL);
-    }
+    check("dial", muster_cluster_dial(cluster, 1, how, strlen(how), patience, &to.stream, &error), &error);
+    muster_queue *queue = queue_for(c, to.stream, how);
     for (long i = 0; i < count; i++) {
         const double begun = now_us();
         channel_write(&to, message, size);
-        if (queue != NULL)
-            read_waiting_at(queue, to.stream, message, size);
-        else
-            channel_read(&to, message, size);
+        if (!read_message(to.stream, queue, message)) die("read", "the stream has ended");
         times[i] = now_us() - begun;
     }
     print_latency(median(times, count) / 2);

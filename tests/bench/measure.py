@@ -42,7 +42,8 @@ def run(line, value, scale):
 
 
 PROGRAMS = ("pair", "link", "ring", "sockets", "uv", "mpi", "mpi_stream", "limits", "star", "star_load", "zmq_star", "store",
-            "rendezvous", "etcd_latency", "cluster", "mpi_cluster")
+            "rendezvous", "etcd_latency", "cluster", "cluster_rust",
+            "mpi_cluster")
 missing = set()
 
 
