@@ -4,10 +4,13 @@
 #include "cluster/elastic.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <chrono>
 #include <climits>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 #include <unistd.h>
 
 namespace muster {
@@ -15,6 +18,7 @@ namespace muster {
 namespace {
 
 constexpr int64_t usual_grace_ns = 2'000'000'000;
+constexpr int64_t crowd_pause_ns = 20'000'000; // before the master is dialled again
 
 int report_descriptor(const muster_worker_config &config) noexcept {
     if (config.report_fd_plus_one > 0) return config.report_fd_plus_one - 1;
@@ -118,12 +122,7 @@ Error ClusterWorker::meet(Deadline &deadline) {
         config.struct_size = sizeof config;
         config.greeting = greeting.data();
         config.greeting_bytes = greeting.size();
-        Error why;
-        const Status status =
-            muster_transport_dial(wrap(&context()), ticket_.master.data(), ticket_.master.size(), &config,
-                                  deadline.endless() ? -1 : std::max<int64_t>(1, deadline.left()), &stream, &why);
-        why.status = status;
-        if (status != MUSTER_OK) return why;
+        if (const Error why = dial_master(config, deadline, stream); why.status != MUSTER_OK) return why;
     } else {
         auto dialled = be_dialled(deadline);
         if (!dialled) return dialled.error();
@@ -131,6 +130,22 @@ Error ClusterWorker::meet(Deadline &deadline) {
     }
     link_ = std::make_unique<ControlLink>(stream);
     return introduce(deadline);
+}
+
+// Of many that come at once the master turns some away before they have said who they are: these come again. Such a
+// refusal may be lost when the connection closes, so a reset is no reason to give up either.
+Error ClusterWorker::dial_master(const muster_transport_config &config, Deadline &deadline, muster_stream *&stream) {
+    for (;;) {
+        Error why;
+        why.status =
+            muster_transport_dial(wrap(&context()), ticket_.master.data(), ticket_.master.size(), &config,
+                                  deadline.endless() ? -1 : std::max<int64_t>(1, deadline.left()), &stream, &why);
+        const bool refused = why.status == MUSTER_E_LIMIT && why.os_errno == 0;
+        const bool reset = why.status == MUSTER_E_PEER && why.os_errno == ECONNRESET;
+        if (!refused && !reset) return why;
+        if (!deadline.endless() && deadline.left() <= crowd_pause_ns) return why;
+        std::this_thread::sleep_for(std::chrono::nanoseconds(crowd_pause_ns));
+    }
 }
 
 Error ClusterWorker::report() const {

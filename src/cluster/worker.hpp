@@ -30,6 +30,7 @@ class ClusterWorker final : public Cluster {
                   Ref<Queue> events);
     static Result<Ticket> ticket_of(Context &context, const muster_worker_config &config, Deadline &deadline);
     Error meet(Deadline &deadline); // before the thread is there: the link
+    Error dial_master(const muster_transport_config &config, Deadline &deadline, muster_stream *&stream);
     Result<StreamHandle> be_dialled(Deadline &deadline);
     Error report() const;
     Error introduce(Deadline &deadline);

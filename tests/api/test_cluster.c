@@ -42,6 +42,16 @@ static void test_workers_are_launched_connected_and_join_in_this_order(void **st
     assert_int_equal(muster_cluster_next_event(f->cluster, -1, &event), MUSTER_E_CLOSED);
 }
 
+static void test_more_workers_than_the_master_greets_at_once_come_in(void **state) {
+    fixture *f = *state;
+    muster_context_release(f->context);
+    const muster_context_config config = {.struct_size = sizeof config, .max_unauthenticated = 1};
+    assert_int_equal(muster_context_create(&config, &f->context, NULL), MUSTER_OK);
+    open_with(f, 0, NULL, 0);
+    add(f, 24);
+    await_joined(f, 24);
+}
+
 static void test_any_two_members_have_streams_over_each_transport(void **state) {
     fixture *f = *state;
     char unix_listen[64], unix_worker[64], shm_listen[64], shm_worker[64];
@@ -581,6 +591,7 @@ int main(int argc, char **argv) {
 #define with_cluster(test) cmocka_unit_test_setup_teardown(test, set_up, check_nothing_is_left)
     const struct CMUnitTest tests[] = {
         with_cluster(test_workers_are_launched_connected_and_join_in_this_order),
+        with_cluster(test_more_workers_than_the_master_greets_at_once_come_in),
         with_cluster(test_any_two_members_have_streams_over_each_transport),
         with_cluster(test_a_worker_dials_the_master),
         with_cluster(test_where_only_the_master_can_dial_it_does),
