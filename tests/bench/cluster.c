@@ -123,16 +123,18 @@ static void trip(const char *how, long count) {
     muster_context_release(c);
 }
 
-/* What a process has of its own, and its part of what it shares. */
-static double pss_kb(long pid) {
+/* Pss: what a process has of its own, and its part of what it shares. Private_Dirty: what it has written itself. */
+static double memory_kb(long pid, const char *name) {
     char path[64], line[256];
+    const size_t length = strlen(name);
     long kb = -1;
     snprintf(path, sizeof path, "/proc/%ld/smaps_rollup", pid);
     FILE *file = fopen(path, "r");
     if (file == NULL) die_errno(path);
-    while (kb < 0 && fgets(line, sizeof line, file) != NULL) sscanf(line, "Pss: %ld", &kb);
+    while (kb < 0 && fgets(line, sizeof line, file) != NULL)
+        if (!strncmp(line, name, length) && line[length] == ':') kb = atol(line + length + 1);
     fclose(file);
-    if (kb < 0) die(path, "has no line `Pss`");
+    if (kb < 0) die(path, name);
     return (double)kb;
 }
 
@@ -146,15 +148,15 @@ static muster_context *context_for(long workers) {
 
 static void members(long workers) {
     muster_context *c = context_for(workers);
-    const double before = pss_kb(getpid()), begun = now_us();
+    const double before = memory_kb(getpid(), "Private_Dirty"), begun = now_us();
     muster_cluster *cluster = cluster_of(c, workers);
     const double joined = now_us();
-    const double after = pss_kb(getpid());
+    const double after = memory_kb(getpid(), "Private_Dirty");
     double all = 0;
     for (uint32_t member = 1; member <= (uint32_t)workers; member++) {
         muster_member_info info;
         check("member", muster_cluster_get_member(cluster, member, &info), NULL);
-        all += pss_kb((long)info.pid);
+        all += memory_kb((long)info.pid, "Pss");
     }
     const double look = now_us();
     close_cluster(cluster);
