@@ -294,6 +294,11 @@ def cluster():
     yield latency("cluster", "call in Rust", rust("call"), [("bare stream in Rust", rust("stream")), *waiting])
     yield Case("cluster", "map in Rust, 4 workers", "entries", "1/s", "high", "rate", rust("map", 4), [])
 
+    for count in (4, 16):
+        yield Case("cluster", f"80 MB to {count}", "time", "ms", "low", "ms", None,
+                   [("MPI_Bcast", mpirun(count + 1, "broadcast")),
+                    ("MPI_Bcast, yield_when_idle", mpirun(count + 1, "broadcast", idle=True))])
+
     for count in (100, 300, 1000):
         for value, metric, unit in (("ms", "until all have joined", "ms"), ("per_ms", "until joined, each", "ms"),
                                     ("master_kb", "master's memory, each", "kB"), ("worker_kb", "a worker's memory", "kB")):
