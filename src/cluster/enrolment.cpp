@@ -54,6 +54,7 @@ ClusterMaster::Line &ClusterMaster::expect(const std::shared_ptr<const LaunchPla
     line.number = member;
     line.plan = plan;
     line.manager = manager;
+    expect_connections(++coming_);
     line.join_alarm = at(now_ns() + join_timeout_ns_, [this, member] {
         Line &late = lines_.at(member);
         late.join_alarm = 0;
@@ -167,6 +168,7 @@ Result<ClusterMaster::Line *> ClusterMaster::take_newcomer() {
 void ClusterMaster::connected(Line &line, StreamHandle stream) {
     const uint32_t member = line.number;
     line.state = MUSTER_MEMBER_CONNECTED;
+    expect_connections(--coming_);
     line.link = std::make_unique<ControlLink>(stream.release());
     show(line);
     tell(MUSTER_CLUSTER_CONNECTED, member, {}, {});
@@ -353,6 +355,7 @@ void ClusterMaster::finish(Line &gone) {
     silence(line.kill_alarm);
     if (line.link) forget(line.link_number);
     line.link.reset();
+    if (line.state < MUSTER_MEMBER_CONNECTED) expect_connections(--coming_);
     lines_.erase(member);
     {
         const std::lock_guard hold(shown_lock_);

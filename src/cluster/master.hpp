@@ -122,6 +122,7 @@ class ClusterMaster final : public Cluster {
 
     // The cluster's thread.
     std::map<uint32_t, Line> lines_;
+    uint32_t coming_ = 0; // of these, who will dial, and have not
     Offer offer_;
 
     std::mutex shown_lock_; // guards the rest

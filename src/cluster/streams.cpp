@@ -4,6 +4,7 @@
 #include "cluster/cluster.hpp"
 
 #include "stream/stream.hpp"
+#include "transport/listener.hpp"
 
 #include <algorithm>
 
@@ -234,9 +235,16 @@ void Cluster::dial(const std::string &address, const ClusterGreeting &greeting, 
 Error Cluster::listen(const std::string &address) {
     Error why;
     muster_listener *made = nullptr;
-    muster_transport_listen(wrap(&context()), address.data(), address.size(), nullptr, &made, &why);
+    muster_transport_config config{};
+    config.struct_size = sizeof config;
+    config.backlog = most_cluster_workers; // they may all come at once
+    muster_transport_listen(wrap(&context()), address.data(), address.size(), &config, &made, &why);
     listener_.reset(made);
     return made == nullptr ? why : Error();
+}
+
+void Cluster::expect_connections(uint32_t count) noexcept {
+    if (listener_) unwrap(listener_.get())->expect(count);
 }
 
 void Cluster::watch_listener() {

@@ -19,6 +19,7 @@ namespace {
 
 constexpr int64_t usual_grace_ns = 2'000'000'000;
 constexpr int64_t crowd_pause_ns = 20'000'000; // before the master is dialled again
+constexpr int most_resets = 100;
 
 int report_descriptor(const muster_worker_config &config) noexcept {
     if (config.report_fd_plus_one > 0) return config.report_fd_plus_one - 1;
@@ -135,13 +136,13 @@ Error ClusterWorker::meet(Deadline &deadline) {
 // Of many that come at once the master turns some away before they have said who they are: these come again. Such a
 // refusal may be lost when the connection closes, so a reset is no reason to give up either.
 Error ClusterWorker::dial_master(const muster_transport_config &config, Deadline &deadline, muster_stream *&stream) {
-    for (;;) {
+    for (int resets = 0;;) {
         Error why;
         why.status =
             muster_transport_dial(wrap(&context()), ticket_.master.data(), ticket_.master.size(), &config,
                                   deadline.endless() ? -1 : std::max<int64_t>(1, deadline.left()), &stream, &why);
         const bool refused = why.status == MUSTER_E_LIMIT && why.os_errno == 0;
-        const bool reset = why.status == MUSTER_E_PEER && why.os_errno == ECONNRESET;
+        const bool reset = why.status == MUSTER_E_PEER && why.os_errno == ECONNRESET && resets++ < most_resets;
         if (!refused && !reset) return why;
         if (!deadline.endless() && deadline.left() <= crowd_pause_ns) return why;
         std::this_thread::sleep_for(std::chrono::nanoseconds(crowd_pause_ns));

@@ -226,7 +226,7 @@ struct ConnectionHost {
         Connections &transport = *listener.transport_;
         if (out_link == nullptr || connection == nullptr) return MUSTER_E_ARG;
         if (!listener.open_ || transport.closing_) return MUSTER_E_CLOSED;
-        if (listener.unproved_ >= transport.context_.settings.max_unauthenticated) {
+        if (listener.unproved_ >= listener.core_->most_unproved()) {
             transport.context_.counters.handshakes_failed.fetch_add(1, std::memory_order_relaxed);
             return MUSTER_E_LIMIT;
         }

@@ -4,6 +4,7 @@
 #include "transport/hub.hpp"
 #include "transport/transport.hpp"
 
+#include <atomic>
 #include <list>
 #include <mutex>
 
@@ -20,6 +21,11 @@ class ListenerCore final : public Object, private Source {
     bool reserve();
     void unreserve() noexcept;
     void offer(Ref<Stream> stream) noexcept; // into a place reserved; dropped when the listener was closed meanwhile
+    // So many are known to come: as many more than others may be without a proof at a time.
+    void expect(uint32_t count) noexcept { expected_.store(count, std::memory_order_relaxed); } // a limit, no more
+    uint32_t most_unproved() const noexcept {
+        return context_->settings.max_unauthenticated + expected_.load(std::memory_order_relaxed);
+    }
     // The transport can listen no more; waiting and later accepts fail with this.
     void fail(const Error &why) noexcept;
 
@@ -36,6 +42,7 @@ class ListenerCore final : public Object, private Source {
 
     const Ref<Context> context_;
     const uint32_t backlog_;
+    std::atomic<uint32_t> expected_{0};
     Signal signal_;
     std::mutex lock_;                           // guards the rest
     std::list<Ref<Stream>> waiting_, reserved_; // the latter empty places
@@ -87,6 +94,7 @@ class Listener final : public Object {
     Status accept(Deadline &deadline, Ref<Stream> &out, Error &why) noexcept;
     Status watch(Queue *queue, uint64_t tag) { return open_->core->watch(queue, tag); }
     std::string address() { return open_->listener->address(); }
+    void expect(uint32_t count) noexcept { open_->core->expect(count); }
     void cancel() noexcept { open_->core->cancel(); }
     void close() noexcept { open_->close(); }
 

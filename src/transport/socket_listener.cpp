@@ -65,7 +65,7 @@ void SocketListener::accept_some() noexcept {
 
 // Room for one more that has not proved itself. False: they are all fresh, the new one has to go.
 bool SocketListener::make_place() noexcept {
-    if (greeting_count_ < hub_.context().settings.max_unauthenticated) return true;
+    if (greeting_count_ < (core_ ? core_->most_unproved() : hub_.context().settings.max_unauthenticated)) return true;
     Greeter *one = greeting_.begin_walk();
     while (one != nullptr && !one->lingers()) one = greeting_.next();
     if (one == nullptr && now_ns() - greeting_.first()->since() >= patience_ns) one = greeting_.first();
