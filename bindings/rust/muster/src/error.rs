@@ -80,6 +80,23 @@ pub(crate) fn text_of(field: &[std::os::raw::c_char]) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
+// As much as C takes of a text, at the edge of a character.
+pub(crate) fn cut(text: &str) -> &str {
+    let mut size = text.len().min(200);
+    while !text.is_char_boundary(size) {
+        size -= 1;
+    }
+    &text[..size]
+}
+
+// What a request is answered with.
+pub(crate) fn failure(why: &Error) -> i32 {
+    match why.status() {
+        Status(status) if status < 0 => status,
+        _ => sys::MUSTER_E_INTERNAL,
+    }
+}
+
 // What C gave, with its detail.
 pub(crate) fn check(call: impl FnOnce(&mut sys::muster_error) -> i32) -> Result<()> {
     let mut detail = sys::muster_error::default();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //! Cluster managers written in Rust.
-use crate::error::{check, check_status, Error, Result, Status};
-use crate::{Cluster, Context, Queue};
+use crate::error::{check, check_status, cut, failure, Error, Result, Status};
+use crate::queue::WeakQueue;
+use crate::{Cluster, Queue};
 use muster_sys as sys;
 use std::ffi::CStr;
 use std::os::raw::c_void;
@@ -41,6 +42,10 @@ pub struct LaunchRequest {
     pub count: u32,
     /// Program and arguments, if any were named.
     pub argv: Vec<String>,
+    /// `NAME=value`: to be added to the environment.
+    pub environment: Vec<String>,
+    /// Their working directory, if one was named.
+    pub directory: Option<String>,
     /// For the manager, in its own words.
     pub options: String,
     /// The workers print where they listen, and the master dials them.
@@ -99,32 +104,16 @@ impl Reports {
     }
 }
 
-// As much as C takes of a text, at the edge of a character.
-fn cut(text: &str) -> &str {
-    let mut size = text.len().min(200);
-    while !text.is_char_boundary(size) {
-        size -= 1;
-    }
-    &text[..size]
-}
-
-fn failure(why: &Error) -> i32 {
-    match why.status() {
-        Status(status) if status < 0 => status,
-        _ => sys::MUSTER_E_INTERNAL,
-    }
-}
-
 /// A manager that is known under a name, as long as this lives.
 pub struct ManagerServer {
-    context: Context,
+    queue: Queue,
     name: String,
 }
 
 // What the table's functions are given.
 struct Served {
     manager: Box<dyn Manager>,
-    queue: Queue,
+    queue: WeakQueue,
 }
 
 impl ManagerServer {
@@ -138,7 +127,7 @@ impl ManagerServer {
         ops.manage = Some(manage);
         ops.kill = Some(kill);
         ops.destroy = Some(destroy);
-        let served = Box::into_raw(Box::new(Served { manager: Box::new(manager), queue: queue.clone() }));
+        let served = Box::into_raw(Box::new(Served { manager: Box::new(manager), queue: queue.downgrade() }));
         let done = check(|detail| unsafe {
             let (context, at) = (queue.context().as_raw(), name.as_ptr().cast());
             sys::muster_manager_serve_ops(context, at, name.len(), &ops, served.cast(), queue.as_raw(), detail)
@@ -147,7 +136,7 @@ impl ManagerServer {
             drop(unsafe { Box::from_raw(served) });
             return Err(why);
         }
-        Ok(ManagerServer { context: queue.context().clone(), name: name.into() })
+        Ok(ManagerServer { queue: queue.clone(), name: name.into() })
     }
 }
 
@@ -155,7 +144,7 @@ impl Drop for ManagerServer {
     // The manager itself goes when the queue is next taken from.
     fn drop(&mut self) {
         unsafe {
-            sys::muster_manager_withdraw(self.context.as_raw(), self.name.as_ptr().cast(), self.name.len());
+            sys::muster_manager_withdraw(self.queue.context().as_raw(), self.name.as_ptr().cast(), self.name.len());
         }
     }
 }
@@ -169,12 +158,13 @@ unsafe fn with<T>(this: *mut c_void, body: impl FnOnce(&mut Served) -> Result<T>
 
 unsafe fn fail(this: *mut c_void, request: u64, why: &Error) {
     let text = cut(why.message());
-    let queue = (*this.cast::<Served>()).queue.as_raw();
-    sys::muster_manager_request_fail(queue, request, failure(why), text.as_ptr().cast(), text.len());
+    let queue = (*this.cast::<Served>()).queue.upgrade();
+    sys::muster_manager_request_fail(queue.as_raw(), request, failure(why), text.as_ptr().cast(), text.len());
 }
 
 unsafe fn answer(this: *mut c_void, request: u64, result: Result<Option<String>>) {
-    let queue = (*this.cast::<Served>()).queue.as_raw();
+    let held = (*this.cast::<Served>()).queue.upgrade();
+    let queue = held.as_raw();
     match result {
         Err(why) => fail(this, request, &why),
         Ok(None) => {
@@ -194,24 +184,29 @@ unsafe fn text(from: *const std::os::raw::c_char) -> String {
     CStr::from_ptr(from).to_string_lossy().into_owned()
 }
 
+unsafe fn words(mut from: *const *const std::os::raw::c_char) -> Vec<String> {
+    let mut words = Vec::new();
+    while !from.is_null() && !(*from).is_null() {
+        words.push(text(*from));
+        from = from.add(1);
+    }
+    words
+}
+
 unsafe extern "C" fn launch(this: *mut c_void, request: u64, what: *const sys::muster_manager_request) {
     let what = &*what;
     let asked = &*what.launch;
-    let mut argv = Vec::new();
-    let mut word = asked.argv;
-    while !word.is_null() && !(*word).is_null() {
-        argv.push(text(*word));
-        word = word.add(1);
-    }
     let asked = LaunchRequest {
         first: what.member,
         count: what.count,
-        argv,
+        argv: words(asked.argv),
+        environment: words(asked.envp),
+        directory: if asked.directory.is_null() { None } else { Some(text(asked.directory)) },
         options: text(asked.options),
         master_dials: asked.flags & sys::MUSTER_LAUNCH_MASTER_DIALS != 0,
     };
     let done = with(this, |served| {
-        let reports = Reports { queue: served.queue.clone(), request };
+        let reports = Reports { queue: served.queue.upgrade(), request };
         served.manager.launch(asked, reports);
         Ok(())
     });
@@ -251,5 +246,6 @@ unsafe extern "C" fn kill(this: *mut c_void, request: u64, what: *const sys::mus
 }
 
 unsafe extern "C" fn destroy(this: *mut c_void) {
-    drop(Box::from_raw(this.cast::<Served>()));
+    let served = Box::from_raw(this.cast::<Served>());
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(served))); // it may panic as it goes
 }

@@ -3,18 +3,18 @@ use crate::error::{check, check_status, Error, Result};
 use crate::stream::Stream;
 use crate::{process::Exit, timeout_ns, Context};
 use muster_sys as sys;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::os::raw::c_void;
-use std::os::unix::io::{AsFd, BorrowedFd, RawFd};
+use std::os::unix::io::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr;
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 /// Where a program learns what happened: completions of what it has begun, readiness of what it watches.
 ///
 /// Requests to transports and managers of the program's own are carried out inside [`Queue::next`], on a thread that
-/// calls it, one at a time; so they must not wait for the queue themselves. A clone is the same queue. What is dropped with a queue that was never emptied, as buffers that were handed
-/// over, is leaked, not freed under somebody's hands.
+/// calls it, one at a time; so they must not wait for the queue themselves. A clone is the same queue. Buffers that were
+/// handed over and not given back when the last clone is dropped are leaked, not freed under somebody's hands.
 #[derive(Clone)]
 pub struct Queue {
     raw: Arc<Raw>,
@@ -25,12 +25,28 @@ struct Raw {
     context: Context,
     state: Mutex<State>,
     changed: Condvar,
+    lent: Mutex<Loans>,
+    descriptor: Mutex<Option<OwnedFd>>, // once somebody has asked for it
 }
 
 #[derive(Default)]
 struct State {
     taken: VecDeque<Event>, // off the queue, and not yet given to anybody
     leading: bool, // a thread is in muster_queue_dispatch(); only one, so that callbacks have what is theirs alone
+    cancels: u64,  // so often were waits ended
+}
+
+// Buffers that the library holds. Each has a number, which is the tag in C; no event comes for a number that is not
+// here any more.
+#[derive(Default)]
+struct Loans {
+    numbers: u64,
+    buffers: HashMap<u64, Lent>,
+}
+
+struct Lent {
+    tag: u64,
+    data: Vec<u8>,
 }
 
 // The functions of a queue may be called by any thread at any time (queue.h).
@@ -40,6 +56,8 @@ unsafe impl Sync for Raw {}
 impl Drop for Raw {
     fn drop(&mut self) {
         unsafe { sys::muster_queue_release(self.queue) }
+        // The library may still be using them, and nobody can be told any more when it has done.
+        std::mem::forget(std::mem::take(&mut self.lent.get_mut().unwrap_or_else(|why| why.into_inner()).buffers));
     }
 }
 
@@ -95,37 +113,42 @@ pub enum Event {
     Other(sys::muster_completion, Error),
 }
 
-// A buffer that the library holds; its address is the tag.
-pub(crate) struct Lent {
-    pub(crate) tag: u64,
-    pub(crate) data: Vec<u8>,
-}
-
 impl Queue {
     /// A new queue.
     pub fn new(context: &Context) -> Result<Queue> {
         let mut queue = ptr::null_mut();
         check(|detail| unsafe { sys::muster_queue_create(context.as_raw(), ptr::null(), &mut queue, detail) })?;
         Ok(Queue {
-            raw: Arc::new(Raw { queue, context: context.clone(), state: Mutex::default(), changed: Condvar::new() }),
+            raw: Arc::new(Raw {
+                queue,
+                context: context.clone(),
+                state: Mutex::default(),
+                changed: Condvar::new(),
+                lent: Mutex::default(),
+                descriptor: Mutex::default(),
+            }),
         })
     }
 
     /// The next thing that happened; None: nothing has in that time. Once the queue is closed and empty an error,
     /// [`Status::CLOSED`](crate::Status::CLOSED).
     pub fn next(&self, timeout: Option<Duration>) -> Result<Option<Event>> {
-        let until = timeout.map(|time| Instant::now() + time);
+        let until = timeout.and_then(|time| Instant::now().checked_add(time)); // what is too far away has no end
         let mut state = self.raw.state.lock().unwrap();
+        let cancels = state.cancels;
         loop {
             if let Some(event) = state.taken.pop_front() {
                 return Ok(Some(event));
+            }
+            if state.cancels != cancels {
+                return Err(Error::of(sys::MUSTER_E_CANCELED));
             }
             let left = until.map(|at| at.saturating_duration_since(Instant::now()));
             if !state.leading {
                 state.leading = true;
                 drop(state);
-                let mut taken = VecDeque::new();
-                let user: *mut VecDeque<Event> = &mut taken;
+                let mut taking = Taking { events: VecDeque::new(), lent: &self.raw.lent };
+                let user: *mut Taking = &mut taking;
                 let status = unsafe {
                     sys::muster_queue_dispatch(
                         self.raw.queue,
@@ -137,7 +160,7 @@ impl Queue {
                 };
                 state = self.raw.state.lock().unwrap();
                 state.leading = false;
-                state.taken.append(&mut taken);
+                state.taken.append(&mut taking.events);
                 self.raw.changed.notify_all();
                 match status {
                     sys::MUSTER_OK => {} // perhaps only requests, which are carried out
@@ -164,6 +187,8 @@ impl Queue {
 
     /// Ends the waits inside [`Queue::next`] now.
     pub fn cancel(&self) -> Result<()> {
+        self.raw.state.lock().unwrap().cancels += 1; // for those that wait until another thread has taken something
+        self.raw.changed.notify_all();
         check_status(unsafe { sys::muster_queue_cancel(self.raw.queue) })
     }
 
@@ -179,37 +204,88 @@ impl Queue {
     pub(crate) fn context(&self) -> &Context {
         &self.raw.context
     }
+    pub(crate) fn downgrade(&self) -> WeakQueue {
+        WeakQueue(Arc::downgrade(&self.raw))
+    }
 
-    fn descriptor(&self) -> Result<RawFd> {
+    // Begins an operation with a buffer that is the library's until its completion is taken. If that cannot be begun the
+    // buffer comes back at once.
+    pub(crate) fn lend(
+        &self,
+        mut data: Vec<u8>,
+        tag: u64,
+        begin: impl FnOnce(*mut u8, u64) -> i32,
+    ) -> std::result::Result<(), (Error, Vec<u8>)> {
+        let place = data.as_mut_ptr(); // which stays where it is when the Vec moves
+        let number = {
+            let mut lent = self.raw.lent.lock().unwrap();
+            lent.numbers += 1;
+            let number = lent.numbers;
+            lent.buffers.insert(number, Lent { tag, data });
+            number
+        };
+        let status = begin(place, number);
+        if status == sys::MUSTER_OK {
+            return Ok(());
+        }
+        // Of some failures a completion comes, too, which is passed over as its number is gone; unless another thread
+        // has taken it already: then the event has told.
+        match self.raw.lent.lock().unwrap().buffers.remove(&number) {
+            Some(lent) => Err((Error::of(status), lent.data)),
+            None => Ok(()),
+        }
+    }
+
+    fn descriptor(&self) -> Result<OwnedFd> {
         let mut fd = -1;
         check_status(unsafe { sys::muster_queue_fd(self.raw.queue, &mut fd) })?;
-        Ok(fd)
+        Ok(unsafe { OwnedFd::from_raw_fd(fd) }) // a duplicate, which is the caller's
     }
 }
 
 impl AsFd for Queue {
     /// Readable when there is something to be taken; for poll, epoll, or a reactor.
+    ///
+    /// # Panics
+    /// If this process has no descriptor left, or if the queue was closed before the first call.
     fn as_fd(&self) -> BorrowedFd<'_> {
-        let fd = self.descriptor().expect("a queue that is open has a descriptor");
-        unsafe { BorrowedFd::borrow_raw(fd) } // it lives as long as the queue
+        let mut kept = self.raw.descriptor.lock().unwrap();
+        let fd = kept.get_or_insert_with(|| self.descriptor().expect("the descriptor of a queue")).as_raw_fd();
+        unsafe { BorrowedFd::borrow_raw(fd) } // it is kept, and not replaced, as long as the queue lives
     }
 }
 
+// What a table that is served by a queue has of it: it does not keep alive what keeps it.
+pub(crate) struct WeakQueue(Weak<Raw>);
+
+impl WeakQueue {
+    // For the functions of a table, which run inside Queue::next().
+    pub(crate) fn upgrade(&self) -> Queue {
+        Queue { raw: self.0.upgrade().expect("the queue that is being taken from") }
+    }
+}
+
+// What a thread takes off the queue.
+struct Taking<'a> {
+    events: VecDeque<Event>,
+    lent: &'a Mutex<Loans>,
+}
+
 unsafe extern "C" fn take(user: *mut c_void, entry: *const sys::muster_completion, error: *const sys::muster_error) {
-    let taken = &mut *user.cast::<VecDeque<Event>>();
+    let taking = &mut *user.cast::<Taking>();
     let (entry, detail) = (&*entry, &*error);
     let failure = || Error::with(entry.status, detail);
     let result = || if entry.status == sys::MUSTER_OK { Ok(()) } else { Err(failure()) };
-    taken.push_back(match entry.kind {
-        sys::MUSTER_DONE_READ => {
-            let mut lent = *Box::from_raw(entry.tag as *mut Lent); // its address was the tag
-            lent.data.set_len(entry.bytes as usize); // so many were written into its room
-            Event::Read { tag: lent.tag, data: lent.data, result: result() }
-        }
-        sys::MUSTER_DONE_RELEASED => {
-            let lent = *Box::from_raw(entry.tag as *mut Lent);
-            Event::Released { tag: lent.tag, data: lent.data, result: result() }
-        }
+    let given_back = || taking.lent.lock().unwrap_or_else(|why| why.into_inner()).buffers.remove(&entry.tag);
+    taking.events.push_back(match entry.kind {
+        sys::MUSTER_DONE_READ | sys::MUSTER_DONE_RELEASED => match given_back() {
+            None => return, // whoever began it has it back already
+            Some(Lent { tag, mut data }) if entry.kind == sys::MUSTER_DONE_READ => {
+                data.set_len(entry.bytes as usize); // so many were written into its room
+                Event::Read { tag, data, result: result() }
+            }
+            Some(Lent { tag, data }) => Event::Released { tag, data, result: result() },
+        },
         sys::MUSTER_DONE_DIAL if entry.object.is_null() => Event::Dial { tag: entry.tag, result: Err(failure()) },
         sys::MUSTER_DONE_DIAL => Event::Dial { tag: entry.tag, result: Ok(Stream::adopt(entry.object.cast())) },
         sys::MUSTER_DONE_EXIT => Event::Exit { tag: entry.tag, exit: Exit::from_bits(entry.bytes) },

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 use crate::error::{check, check_status, Error, Result, Status};
-use crate::queue::Lent;
 use crate::{timeout_ns, Context, Queue};
 use muster_sys as sys;
 use std::io;
-use std::os::raw::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
@@ -113,36 +111,23 @@ impl Stream {
         Err(Error::of(status))
     }
 
-    /// Hands a buffer over to be written; [`Event::Released`](crate::Event::Released) gives it back.
+    /// Hands a buffer over to be written; [`Event::Released`](crate::Event::Released) gives it back. An error gives it
+    /// back at once, and no event comes.
     pub fn write_owned(&self, data: Vec<u8>, queue: &Queue, tag: u64) -> std::result::Result<(), (Error, Vec<u8>)> {
-        let lent = Box::into_raw(Box::new(Lent { tag, data }));
-        // From now on the library holds it, until the completion with this tag has been taken.
-        let status = unsafe {
-            let data = &(*lent).data;
-            sys::muster_stream_write_owned(self.raw, data.as_ptr().cast(), data.len(), queue.as_raw(), lent as u64)
-        };
-        if status == sys::MUSTER_OK {
-            return Ok(());
-        }
-        let lent = unsafe { Box::from_raw(lent) };
-        Err((Error::of(status), lent.data))
+        let size = data.len();
+        queue.lend(data, tag, |place, number| unsafe {
+            sys::muster_stream_write_owned(self.raw, place.cast(), size, queue.as_raw(), number)
+        })
     }
 
     /// Begins to read until the buffer's capacity is full or the stream is over; [`Event::Read`](crate::Event::Read)
     /// gives it back.
     pub fn read_begin(&self, mut data: Vec<u8>, queue: &Queue, tag: u64) -> std::result::Result<(), (Error, Vec<u8>)> {
         data.clear();
-        let lent = Box::into_raw(Box::new(Lent { tag, data }));
-        let status = unsafe {
-            let data = &mut (*lent).data;
-            let place: *mut c_void = data.as_mut_ptr().cast();
-            sys::muster_stream_read_begin(self.raw, place, data.capacity(), 0, queue.as_raw(), lent as u64)
-        };
-        if status == sys::MUSTER_OK {
-            return Ok(());
-        }
-        let lent = unsafe { Box::from_raw(lent) };
-        Err((Error::of(status), lent.data))
+        let room = data.capacity();
+        queue.lend(data, tag, |place, number| unsafe {
+            sys::muster_stream_read_begin(self.raw, place.cast(), room, 0, queue.as_raw(), number)
+        })
     }
 
     /// Tells in the queue when it is ready: [`Event::Ready`](crate::Event::Ready), for the bits of

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //! Transports written in Rust.
-use crate::error::{check, check_status, Error, Result, Status};
+use crate::error::{check, check_status, cut, failure, Error, Result, Status};
+use crate::queue::WeakQueue;
 use crate::stream::{text_from, Stream};
-use crate::{Context, Queue};
+use crate::Queue;
 use muster_sys as sys;
 use std::os::raw::c_void;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -55,10 +56,9 @@ impl Requests {
 
     /// Answers either: it cannot be done.
     pub fn fail(self, why: &Error) -> Result<()> {
-        let text: String = why.message().chars().take(60).collect();
-        let status = if why.status().0 < 0 { why.status().0 } else { sys::MUSTER_E_INTERNAL };
+        let text = cut(why.message());
         check_status(unsafe {
-            sys::muster_request_fail(self.queue.as_raw(), self.id, status, text.as_ptr().cast(), text.len())
+            sys::muster_request_fail(self.queue.as_raw(), self.id, failure(why), text.as_ptr().cast(), text.len())
         })
     }
 }
@@ -84,13 +84,13 @@ impl Listening {
 
 /// A transport that is known by a scheme, as long as this lives.
 pub struct TransportServer {
-    context: Context,
+    queue: Queue,
     scheme: String,
 }
 
 struct Served {
     transport: Box<dyn Transport>,
-    queue: Queue,
+    queue: WeakQueue,
 }
 
 impl TransportServer {
@@ -102,7 +102,7 @@ impl TransportServer {
         ops.listen = Some(listen);
         ops.close = Some(close);
         ops.destroy = Some(destroy);
-        let served = Box::into_raw(Box::new(Served { transport: Box::new(transport), queue: queue.clone() }));
+        let served = Box::into_raw(Box::new(Served { transport: Box::new(transport), queue: queue.downgrade() }));
         let done = check(|detail| unsafe {
             let (context, at) = (queue.context().as_raw(), scheme.as_ptr().cast());
             sys::muster_transport_serve_ops(context, at, scheme.len(), &ops, served.cast(), queue.as_raw(), detail)
@@ -111,7 +111,7 @@ impl TransportServer {
             drop(unsafe { Box::from_raw(served) });
             return Err(why);
         }
-        Ok(TransportServer { context: queue.context().clone(), scheme: scheme.into() })
+        Ok(TransportServer { queue: queue.clone(), scheme: scheme.into() })
     }
 }
 
@@ -119,7 +119,11 @@ impl Drop for TransportServer {
     // The transport itself goes when the queue is next taken from.
     fn drop(&mut self) {
         unsafe {
-            sys::muster_transport_withdraw(self.context.as_raw(), self.scheme.as_ptr().cast(), self.scheme.len());
+            sys::muster_transport_withdraw(
+                self.queue.context().as_raw(),
+                self.scheme.as_ptr().cast(),
+                self.scheme.len(),
+            );
         }
     }
 }
@@ -127,7 +131,7 @@ impl Drop for TransportServer {
 // One at a time: Queue::next() lets only one thread dispatch.
 unsafe fn with(this: *mut c_void, request: u64, body: impl FnOnce(&mut Served, String, Requests)) {
     let served = &mut *this.cast::<Served>();
-    let queue = served.queue.clone();
+    let queue = served.queue.upgrade();
     let raw = queue.as_raw();
     let address = match text_from(|to, room, size| sys::muster_request_address(raw, request, to, room, size)) {
         Ok(address) => address,
@@ -153,5 +157,6 @@ unsafe extern "C" fn close(this: *mut c_void, request: u64) {
 }
 
 unsafe extern "C" fn destroy(this: *mut c_void) {
-    drop(Box::from_raw(this.cast::<Served>()));
+    let served = Box::from_raw(this.cast::<Served>());
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(served))); // it may panic as it goes
 }

@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::io::{AsFd, AsRawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const SOON: Option<Duration> = Some(Duration::from_secs(20));
 const NOW: Option<Duration> = Some(Duration::ZERO);
@@ -81,6 +82,86 @@ fn buffers_that_are_handed_over_come_back() {
     }
 }
 
+// What is in the queue now, and nothing before it.
+fn is_empty(queue: &Queue) -> bool {
+    assert!(queue.post(99, 0).unwrap());
+    matches!(queue.next(SOON).unwrap(), Some(Event::User { tag: 99, .. }))
+}
+
+#[test]
+fn a_buffer_that_is_not_taken_comes_back_once() {
+    let context = Context::new().unwrap();
+    let queue = Queue::new(&context).unwrap();
+    let refused = |stream: &Stream| {
+        let (why, data) = stream.write_owned(b"hello".to_vec(), &queue, 1).unwrap_err();
+        assert_eq!(data, b"hello");
+        assert!(is_empty(&queue));
+        why.status()
+    };
+    let (finished, _other) = Stream::pair(&context).unwrap();
+    finished.finish().unwrap();
+    assert_eq!(refused(&finished), Status::CLOSED);
+    let (alone, other) = Stream::pair(&context).unwrap();
+    drop(other);
+    assert_eq!(refused(&alone), Status::PEER);
+    let (aborted, _other) = Stream::pair(&context).unwrap();
+    aborted.abort(3, "enough").unwrap();
+    assert_eq!(refused(&aborted), Status::ABORTED);
+    assert_eq!(aborted.read_begin(Vec::new(), &queue, 2).unwrap_err().0.status(), Status::ARG); // no room in it
+    assert!(is_empty(&queue));
+    queue.close().unwrap();
+    let (why, data) = finished.write_owned(b"hello".to_vec(), &queue, 3).unwrap_err();
+    assert_eq!((why.status(), data), (Status::CLOSED, b"hello".to_vec()));
+}
+
+#[test]
+fn a_queue_that_is_dropped_frees_nothing_that_is_in_use() {
+    let context = Context::new().unwrap();
+    let queue = Queue::new(&context).unwrap();
+    let (first, second) = Stream::pair(&context).unwrap();
+    first.read_begin(Vec::with_capacity(100_000), &queue, 1).map_err(|(why, _)| why).unwrap();
+    second.write_owned(vec![7; 3_000_000], &queue, 2).map_err(|(why, _)| why).unwrap(); // more than there is room for
+    drop(queue);
+    let mut bytes = vec![0; 2_900_000]; // behind those that went to the buffer
+    (&first).read_exact(&mut bytes).unwrap();
+    assert!(bytes.iter().all(|&byte| byte == 7));
+}
+
+#[test]
+fn a_wait_may_be_longer_than_time() {
+    let context = Context::new().unwrap();
+    let queue = Queue::new(&context).unwrap();
+    assert!(queue.post(1, 2).unwrap());
+    assert!(queue.next(Some(Duration::MAX)).unwrap().is_some());
+}
+
+#[test]
+fn a_cancel_ends_the_waits_of_all_threads() {
+    let context = Context::new().unwrap();
+    let queue = Queue::new(&context).unwrap();
+    let (told, taken) = std::sync::mpsc::channel();
+    let waiting: Vec<_> = (0..3)
+        .map(|_| {
+            let (queue, told) = (queue.clone(), told.clone());
+            thread::spawn(move || {
+                told.send(std::fs::read_link("/proc/thread-self").unwrap()).unwrap();
+                queue.next(None).err().map(|why| why.status())
+            })
+        })
+        .collect();
+    for _ in 0..3 {
+        let stat = std::path::Path::new("/proc").join(taken.recv().unwrap()).join("stat");
+        while !std::fs::read_to_string(&stat).unwrap().contains(") S ") {
+            thread::yield_now(); // until it sleeps
+        }
+    }
+    queue.cancel().unwrap();
+    for thread in waiting {
+        assert_eq!(thread.join().unwrap(), Some(Status::CANCELED));
+    }
+    assert!(is_empty(&queue)); // and it can be used as before
+}
+
 #[test]
 fn a_reactor_polls_the_descriptor() {
     #[repr(C)]
@@ -105,6 +186,7 @@ fn a_reactor_polls_the_descriptor() {
     assert!(matches!(queue.next(NOW).unwrap(), Some(Event::User { tag: 5, value: 6 })));
     assert!(queue.next(NOW).unwrap().is_none());
     assert!(!readable(0));
+    assert_eq!(queue.as_fd().as_raw_fd(), queue.as_fd().as_raw_fd()); // there is one
 }
 
 #[test]
@@ -166,6 +248,9 @@ impl Transport for Sockets {
         let place = address.trim_start_matches("sockets://").to_string();
         if place == "panic" {
             panic!("a transport that cannot");
+        }
+        if place == "long" {
+            return request.fail(&Error::new(Status::BUSY, "\u{1f980}".repeat(100))).unwrap();
         }
         thread::spawn(move || match TcpStream::connect(&place) {
             Ok(socket) => {
@@ -239,8 +324,35 @@ fn a_transport_written_in_rust_carries_streams() {
     assert_eq!(why.status(), Status::UNREACHABLE);
     let why = Stream::dial(&context, "sockets://panic", SOON).err().unwrap();
     assert!(why.message().contains("panicked"), "{}", why);
+    let why = Stream::dial(&context, "sockets://long", SOON).err().unwrap();
+    assert_eq!(why.status(), Status::BUSY);
+    assert!(why.message().contains('\u{1f980}'), "{}", why);
     drop((here, listener, server));
     queue.close().unwrap();
     serving.join().unwrap();
     context.close(SOON).unwrap();
+}
+
+#[test]
+fn a_transport_may_panic_as_it_goes() {
+    struct Fragile(Arc<AtomicBool>);
+    impl Transport for Fragile {
+        fn open(&mut self, _: &str, _: Requests) {}
+    }
+    impl Drop for Fragile {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::SeqCst);
+            panic!("at the end");
+        }
+    }
+    let context = Context::new().unwrap();
+    let queue = Queue::new(&context).unwrap();
+    let gone = Arc::new(AtomicBool::new(false));
+    drop(TransportServer::new(&queue, "fragile", Fragile(gone.clone())).unwrap());
+    let begun = Instant::now();
+    while !gone.load(Ordering::SeqCst) {
+        assert!(begun.elapsed() < Duration::from_secs(20), "it was not destroyed");
+        assert!(is_empty(&queue));
+    }
+    assert!(is_empty(&queue));
 }
