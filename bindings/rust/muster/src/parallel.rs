@@ -513,7 +513,7 @@ impl Team {
 
     /// Waits until so many workers are in. An error says why one did not come.
     pub fn wait_for(&self, count: usize, timeout: Option<Duration>) -> Result<(), Error> {
-        let until = timeout.map(|time| Instant::now() + time);
+        let until = timeout.and_then(|time| Instant::now().checked_add(time));
         let mut workers = self.here.workers.lock().unwrap();
         while workers.len() < count {
             if let Some((member, why)) = self.here.failed.lock().unwrap().take() {
@@ -566,6 +566,7 @@ impl Team {
             list,
             batch,
             waiting: Mutex::new((0..list.len()).step_by(batch).rev().collect()),
+            more: Condvar::new(),
             results: Mutex::new(list.iter().map(|_| None).collect()),
             left: AtomicUsize::new((list.len() + batch - 1) / batch),
             working: AtomicUsize::new(0),
@@ -605,10 +606,30 @@ struct MapJob<'a, A, R> {
     list: &'a [A],
     batch: usize,
     waiting: Mutex<Vec<usize>>, // the first entry of each batch, the next one last
+    more: Condvar,              // with `waiting`: there are more, or there will be none
     results: Mutex<Vec<Option<R>>>,
     left: AtomicUsize,
     working: AtomicUsize, // threads
     failure: Mutex<Option<String>>,
+}
+
+// A thread of a job's. However it ends the job is told, also when a value of the program's own panics.
+struct Working<'a, 'b, A: Value + Sync, R: Value + Send> {
+    job: &'a MapJob<'b, A, R>,
+}
+
+impl<A: Value + Sync, R: Value + Send> Drop for Working<'_, '_, A, R> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.job.fail("a value panicked".into());
+            let _order = self.job.waiting.lock();
+            self.job.more.notify_all();
+        }
+        let here = &self.job.team.here;
+        let _order = here.workers.lock();
+        self.job.working.fetch_sub(1, Ordering::AcqRel);
+        here.changed.notify_all();
+    }
 }
 
 impl<A: Value + Sync, R: Value + Send> MapJob<'_, A, R> {
@@ -626,14 +647,12 @@ impl<A: Value + Sync, R: Value + Send> MapJob<'_, A, R> {
                         // While one batch is on its way the other is worked at.
                         self.working.fetch_add(1, Ordering::AcqRel);
                         scope.spawn(move || {
-                            self.work(member);
-                            let _order = self.team.here.workers.lock().unwrap();
-                            self.working.fetch_sub(1, Ordering::AcqRel);
-                            self.team.here.changed.notify_all();
+                            let working = Working { job: self };
+                            working.job.work(member);
                         });
                     }
                 }
-                let over = self.left.load(Ordering::Acquire) == 0 || self.failure.lock().unwrap().is_some();
+                let over = self.over();
                 if self.working.load(Ordering::Acquire) == 0
                     && (over || workers.iter().all(|one| started.contains(one)))
                 {
@@ -644,31 +663,46 @@ impl<A: Value + Sync, R: Value + Send> MapJob<'_, A, R> {
         });
     }
 
-    fn work(&self, member: u32) {
+    fn over(&self) -> bool {
+        self.left.load(Ordering::Acquire) == 0 || self.failure.lock().unwrap().is_some()
+    }
+
+    // The next one to be worked at. While others are at the last ones it waits: a worker that dies gives its own back.
+    fn next_batch(&self) -> Option<usize> {
+        let mut waiting = self.waiting.lock().unwrap();
         loop {
-            if self.failure.lock().unwrap().is_some() {
-                return;
+            if self.over() {
+                return None;
             }
-            let first = match self.waiting.lock().unwrap().pop() {
-                Some(first) => first,
-                None => return,
-            };
+            if let Some(first) = waiting.pop() {
+                return Some(first);
+            }
+            waiting = self.more.wait(waiting).unwrap();
+        }
+    }
+
+    fn fail(&self, why: String) {
+        self.failure.lock().unwrap().get_or_insert(why);
+    }
+
+    fn work(&self, member: u32) {
+        while let Some(first) = self.next_batch() {
             let entries = &self.list[first..self.list.len().min(first + self.batch)];
             let put = |to: &mut Vec<u8>| entries.iter().for_each(|entry| value::put_entry(to, entry));
+            let mut lost = None;
             match self.team.here.ask(member, MAP, self.name, put) {
-                Ok(bytes) => {
-                    if !self.keep(first, entries.len(), &bytes) {
-                        *self.failure.lock().unwrap() = Some("what came back is not what was expected".into());
-                    }
+                Ok(bytes) if self.keep(first, entries.len(), &bytes) => {
                     self.left.fetch_sub(1, Ordering::AcqRel);
                 }
-                Err(CallError::Lost(_)) => {
-                    self.waiting.lock().unwrap().push(first); // for another
-                    return;
-                }
-                Err(CallError::Failed(why)) => {
-                    *self.failure.lock().unwrap() = Some(why);
-                }
+                Ok(_) => self.fail("what came back is not what was expected".into()),
+                Err(CallError::Lost(_)) => lost = Some(first),
+                Err(CallError::Failed(why)) => self.fail(why),
+            }
+            let mut waiting = self.waiting.lock().unwrap();
+            waiting.extend(lost); // for another
+            self.more.notify_all();
+            if lost.is_some() {
+                return;
             }
         }
     }
