@@ -20,7 +20,7 @@ local function held()
         if names[1] and names[1] ~= 'sh' then others[#others + 1] = child .. ' ' .. names[1] end
     end
     local descriptors = check.lines(('ls /proc/%d/fd'):format(me))
-    local shared = check.lines 'ls /dev/shm'
+    local shared = check.lines(('ls /dev/shm | grep muster-lua-%d'):format(me)) -- others may be at work
     local sockets = check.lines(("grep -c muster-lua-%d /proc/net/unix"):format(me))
     return { children = table.concat(others, ', '), descriptors = #descriptors, shared = #shared, sockets = sockets[1] }
 end
@@ -204,6 +204,21 @@ function tests.without_workers_a_map_ends()
         check.equal(why, 'no worker is left')
         check.equal(status, muster.E_PEER)
         check.equal(type(pid), 'number')
+    end)
+end
+
+-- The last batches are those of a worker that dies when the others have nothing left to do.
+function tests.what_a_worker_had_that_died_last_is_done_by_another()
+    in_cluster(2, function(cluster)
+        local squares = assert(cluster:map(function(x)
+            if muster_here:self() == 1 then
+                require('ffi').cdef 'int usleep(unsigned);'
+                require('ffi').C.usleep(300000)
+                os.exit(5)
+            end
+            return x * x
+        end, { 1, 2, 3, 4, 5, 6 }, { batch = 1 }))
+        check.equal(table.concat(squares, ' '), '1 4 9 16 25 36')
     end)
 end
 

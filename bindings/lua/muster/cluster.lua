@@ -168,25 +168,31 @@ function Cluster:map(body, list, options)
     for first = 1, #list, batch do waiting[#waiting + 1] = first end
     for i = 1, #waiting / 2 do waiting[i], waiting[#waiting + 1 - i] = waiting[#waiting + 1 - i], waiting[i] end
     left = #waiting
-    local finished, workers = self.loop:tag(), 0
+    local finished, returned, workers = self.loop:tag(), self.loop:tag(), 0
     local function work(member)
         workers = workers + 1
-        while not failure and #waiting > 0 do
+        while not failure and left > 0 do
             local first = table.remove(waiting)
-            local entries = {}
-            for i = first, math.min(first + batch - 1, #list) do entries[#entries + 1] = list[i] end
-            local values, why, status = ask(self, 'map', member, body, entries)
-            if values then
-                for i, value in ipairs(values) do results[first + i - 1] = value end
-                left = left - 1
-            elseif status then -- the way to it: the next one does it
-                waiting[#waiting + 1] = first
-                break
+            if not first then -- what others have may come back
+                self.loop:wait(returned)
             else
-                failure = why
+                local entries = {}
+                for i = first, math.min(first + batch - 1, #list) do entries[#entries + 1] = list[i] end
+                local values, why, status = ask(self, 'map', member, body, entries)
+                if values then
+                    for i, value in ipairs(values) do results[first + i - 1] = value end
+                    left = left - 1
+                elseif status then -- the way to it: the next one does it
+                    waiting[#waiting + 1] = first
+                    break
+                else
+                    failure = why
+                end
+                if left == 0 or failure then self.loop:tell(returned) end
             end
         end
         workers = workers - 1
+        self.loop:tell(returned)
         if workers == 0 or left == 0 then self.loop:tell(finished) end
     end
     local function start(member)
