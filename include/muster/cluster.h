@@ -53,6 +53,9 @@ extern "C" {
 /** Opaque; one member's view of a cluster, made by muster_cluster_open() or muster_worker_start(). */
 typedef struct muster_cluster muster_cluster;
 
+/** Opaque; bytes that another member has broadcast, see ::MUSTER_CLUSTER_BROADCAST. */
+typedef struct muster_broadcast muster_broadcast;
+
 /** Numbers of members that mean something. */
 enum muster_cluster_member_id {
     MUSTER_CLUSTER_MASTER = 0 /**< Whoever has opened the cluster. */
@@ -69,18 +72,22 @@ enum muster_cluster_topology {
 
 /** How to open a cluster; all zero means the defaults named here. */
 typedef struct muster_cluster_config {
-    uint32_t struct_size;     /**< sizeof(muster_cluster_config) of the caller. */
-    uint32_t flags;           /**< Zero. */
-    uint32_t topology;        /**< A ::muster_cluster_topology value. */
-    uint32_t reserved;        /**< Zero. */
-    const char *listen;       /**< Address at which the master listens for its workers. NULL: `tcp://127.0.0.1:0`. */
-    uint64_t listen_bytes;    /**< Its length. */
-    int64_t join_timeout_ns;  /**< Time from the launch of a worker until it has joined; 0: 60 s. */
-    int64_t leave_timeout_ns; /**< Time that a worker gets to leave before it is killed; 0: 10 s. */
-    muster_queue *queue;      /**< Where ::MUSTER_EVENT_READY tells that muster_cluster_next_event() has something.
-                                   NULL: nowhere. */
-    uint64_t tag;             /**< Returned in muster_completion::tag. */
-    uint64_t reserved1[4];    /**< Zero. */
+    uint32_t struct_size;      /**< sizeof(muster_cluster_config) of the caller. */
+    uint32_t flags;            /**< Zero. */
+    uint32_t topology;         /**< A ::muster_cluster_topology value. */
+    uint32_t most_connections; /**< Connections that the cluster may have open here at once: a link to each worker,
+                                   those that are expected included, streams until they are released, and those that
+                                   are being dialled. What is beyond ends with ::MUSTER_E_LIMIT. 0: the soft limit of
+                                   open files (RLIMIT_NOFILE) as it is now, less 64. */
+    const char *listen;        /**< Address at which the master listens for its workers. NULL: `tcp://127.0.0.1:0`. */
+    uint64_t listen_bytes;     /**< Its length. */
+    int64_t join_timeout_ns;   /**< Time from the launch of a worker until it has joined; 0: 60 s. */
+    int64_t leave_timeout_ns;  /**< Time that a worker gets to leave before it is killed; 0: 10 s. */
+    muster_queue *queue;       /**< Where ::MUSTER_EVENT_READY tells that muster_cluster_next_event() has something.
+                                    NULL: nowhere. */
+    uint64_t tag;              /**< Returned in muster_completion::tag. */
+    uint64_t broadcast_bytes;  /**< Most bytes of others' broadcasts that may wait to be taken here; 0: 1 GiB. */
+    uint64_t reserved1[3];     /**< Zero. */
 } muster_cluster_config;
 
 /** Flags of muster_launch::flags. */
@@ -155,7 +162,8 @@ MUSTER_API muster_status muster_cluster_open(muster_context *context, const must
  * @retval MUSTER_E_PROTOCOL    What answers there is no store of this version.
  * @retval MUSTER_E_PERMISSION  The store may not be used by this user.
  * @retval MUSTER_E_UNSUPPORTED This member is not the master.
- * @retval MUSTER_E_LIMIT       The numbers are used up, or more than 65536 workers.
+ * @retval MUSTER_E_LIMIT       The numbers are used up, more than 65536 workers, or than connections that
+ * muster_cluster_config::most_connections leaves.
  * @retval MUSTER_E_NOMEM       No memory; nothing begun.
  * @retval MUSTER_E_CLOSED      The cluster or its context is closed.
  * @retval MUSTER_E_FORKED      The cluster belongs to the parent process.
@@ -197,17 +205,18 @@ MUSTER_API muster_status muster_cluster_interrupt(muster_cluster *cluster, uint3
 
 /** What has happened. */
 enum muster_cluster_event_kind {
-    MUSTER_CLUSTER_LAUNCHED = 1,    /**< Master: the worker was started; nothing was heard of it yet. */
-    MUSTER_CLUSTER_CONNECTED = 2,   /**< Master: there is a link, and both sides have proved the secret. */
-    MUSTER_CLUSTER_JOINED = 3,      /**< Master: the worker knows its number; streams can be opened. */
-    MUSTER_CLUSTER_FAILED = 4,      /**< Master: the worker did not come to join; status and text say why. */
-    MUSTER_CLUSTER_DEAD = 5,        /**< Master: the worker is gone, and should not be; text says how it ended. Worker:
-                                         so is one with which this member had to do. */
-    MUSTER_CLUSTER_REMOVED = 6,     /**< As DEAD, of a worker that has left, or was removed. */
-    MUSTER_CLUSTER_STREAM = 7,      /**< The member has opened a stream to this one; it is in the event. */
-    MUSTER_CLUSTER_INTERRUPT = 8,   /**< Worker: stop what you are doing. */
-    MUSTER_CLUSTER_LEAVE = 9,       /**< Worker: leave, by muster_cluster_close() or by ending. */
-    MUSTER_CLUSTER_MASTER_GONE = 10 /**< Worker: there is no cluster any more. */
+    MUSTER_CLUSTER_LAUNCHED = 1,     /**< Master: the worker was started; nothing was heard of it yet. */
+    MUSTER_CLUSTER_CONNECTED = 2,    /**< Master: there is a link, and both sides have proved the secret. */
+    MUSTER_CLUSTER_JOINED = 3,       /**< Master: the worker knows its number; streams can be opened. */
+    MUSTER_CLUSTER_FAILED = 4,       /**< Master: the worker did not come to join; status and text say why. */
+    MUSTER_CLUSTER_DEAD = 5,         /**< Master: the worker is gone, and should not be; text says how it ended. Worker:
+                                          so is one with which this member had to do. */
+    MUSTER_CLUSTER_REMOVED = 6,      /**< As DEAD, of a worker that has left, or was removed. */
+    MUSTER_CLUSTER_STREAM = 7,       /**< The member has opened a stream to this one; it is in the event. */
+    MUSTER_CLUSTER_INTERRUPT = 8,    /**< Worker: stop what you are doing. */
+    MUSTER_CLUSTER_LEAVE = 9,        /**< Worker: leave, by muster_cluster_close() or by ending. */
+    MUSTER_CLUSTER_MASTER_GONE = 10, /**< Worker: there is no cluster any more. */
+    MUSTER_CLUSTER_BROADCAST = 11    /**< The member has broadcast bytes to this one; they are in the event. */
 };
 
 /** One event. */
@@ -215,12 +224,16 @@ typedef struct muster_cluster_event {
     uint32_t kind;         /**< A ::muster_cluster_event_kind value. */
     uint32_t member;       /**< Of which member it tells. */
     muster_status status;  /**< FAILED, DEAD, MASTER_GONE: why; else ::MUSTER_OK. */
-    uint32_t label_bytes;  /**< STREAM: length of the label. */
+    uint32_t label_bytes;  /**< STREAM, BROADCAST: length of the label. */
     muster_stream *stream; /**< STREAM: the stream; the caller owns one reference. Else NULL. */
     uint32_t text_bytes;   /**< Length of the text, terminator not counted. */
     uint32_t reserved;     /**< Zero. */
-    char label[256];       /**< STREAM: what the other side called it: any bytes, and a NUL behind them. */
+    char label[256];       /**< STREAM, BROADCAST: what the other side called it: any bytes, and a NUL behind them. */
     char text[232];        /**< A sentence for people, or empty; NUL-terminated UTF-8. */
+    muster_broadcast *broadcast; /**< BROADCAST: holds the bytes; the caller owns one reference. Else NULL. */
+    const void *data;            /**< BROADCAST: first byte, to be read only, until muster_broadcast_release(). NULL if
+                                      empty. */
+    uint64_t size_bytes;         /**< BROADCAST: how many. */
 } muster_cluster_event;
 
 /** Takes the oldest event.
@@ -239,7 +252,8 @@ typedef struct muster_cluster_event {
 MUSTER_API muster_status muster_cluster_next_event(muster_cluster *cluster, int64_t timeout_ns,
                                                    muster_cluster_event *out_event);
 
-/** Ends the waits inside muster_cluster_next_event(), muster_cluster_dial() and muster_cluster_close() now.
+/** Ends the waits inside muster_cluster_next_event(), muster_cluster_dial(), muster_cluster_broadcast() and
+ * muster_cluster_close() now.
  * @param[in] cluster  Cluster whose waiters return ::MUSTER_E_CANCELED.
  * @retval MUSTER_OK       Done, also when nobody waited.
  * @retval MUSTER_E_ARG    No cluster.
@@ -265,7 +279,7 @@ MUSTER_API muster_status muster_cluster_cancel(muster_cluster *cluster);
  * @retval MUSTER_E_PEER        The master is gone, or the connection broke.
  * @retval MUSTER_E_AUTH        The other side has another secret, or says that we have.
  * @retval MUSTER_E_PROTOCOL    What answers there is no member of this cluster.
- * @retval MUSTER_E_LIMIT       No descriptor left, or the other side takes no more.
+ * @retval MUSTER_E_LIMIT       No descriptor left, or as many connections as may be (most_connections), here or there.
  * @retval MUSTER_E_NOMEM       No memory.
  * @retval MUSTER_E_SYSTEM      Another failure of the system.
  * @retval MUSTER_E_CLOSED      The cluster or its context is closed.
@@ -297,6 +311,78 @@ MUSTER_API muster_status muster_cluster_dial(muster_cluster *cluster, uint32_t m
 MUSTER_API muster_status muster_cluster_dial_begin(muster_cluster *cluster, uint32_t member, const void *label,
                                                    size_t label_bytes, int64_t timeout_ns, muster_queue *queue,
                                                    uint64_t tag, muster_error *error);
+
+/** Gives the same bytes to many members; each is told ::MUSTER_CLUSTER_BROADCAST. It returns when every one of them
+ * holds them whole (its library does: its host need not have looked), or is known not to get them. Members of this host
+ * share one memory, to others the bytes travel along a tree, or once through a star. One that is dead, stopped, or has
+ * no room (muster_worker_config::broadcast_bytes) does not hold up the others.
+ * @param[in]  cluster       Cluster of this member.
+ * @param[in]  members       Shape (count): their numbers. NULL, on the master: all workers that are in.
+ * @param[in]  count         How many, at most 65536; 0 if members is NULL.
+ * @param[in]  label         What they are told with it: any bytes. NULL if empty.
+ * @param[in]  label_bytes   Its length, at most 255.
+ * @param[in]  data          First byte; the caller's again when the call returns. NULL if empty.
+ * @param[in]  size_bytes    How many.
+ * @param[in]  timeout_ns    Longest wait; -1 has no end of its own. At least 1.
+ * @param[out] out_statuses  Shape (count): how it went with each: ::MUSTER_OK, or one of those below. NULL if members
+ * is, or if nobody asks.
+ * @param[out] error         Detail on failure, which names the first that has not got it; or NULL.
+ * @retval MUSTER_OK            All of them have it.
+ * @retval MUSTER_TIMEOUT       The first that has not got it did not in time; the error is filled.
+ * @retval MUSTER_E_ARG         A value is missing or out of range, or a member is this one; the text names it.
+ * @retval MUSTER_E_NOT_FOUND   No member ever had this number.
+ * @retval MUSTER_E_STALE       It is gone.
+ * @retval MUSTER_E_PERMISSION  The topology has no way between these two.
+ * @retval MUSTER_E_UNREACHABLE Neither of them can dial the other.
+ * @retval MUSTER_E_LIMIT       Too much waits there to be taken.
+ * @retval MUSTER_E_PEER        The master is gone, or connections broke again and again.
+ * @retval MUSTER_E_AUTH        What answers there has another secret.
+ * @retval MUSTER_E_PROTOCOL    What answers there is no member of this cluster.
+ * @retval MUSTER_E_NOMEM       No memory, here or there.
+ * @retval MUSTER_E_SYSTEM      Another failure of the system.
+ * @retval MUSTER_E_UNSUPPORTED No members are named, and this one is not the master.
+ * @retval MUSTER_E_CLOSED      The cluster or its context is closed.
+ * @retval MUSTER_E_CANCELED    muster_cluster_cancel() was called meanwhile.
+ * @retval MUSTER_E_WOULD_DEADLOCK  Called inside a callback of the engine's.
+ * @retval MUSTER_E_FORKED      The cluster belongs to the parent process.
+ * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
+MUSTER_API muster_status muster_cluster_broadcast(muster_cluster *cluster, const uint32_t *members, size_t count,
+                                                  const void *label, size_t label_bytes, const void *data,
+                                                  uint64_t size_bytes, int64_t timeout_ns, muster_status *out_statuses,
+                                                  muster_error *error);
+
+/** Begins to give the same bytes to many members, as muster_cluster_broadcast(); ::MUSTER_DONE_BROADCAST comes with its
+ * status. Data and statuses are the library's until then, or until muster_cluster_close() has returned.
+ * @param[in]  cluster       Cluster of this member.
+ * @param[in]  members       Shape (count): their numbers; copied. NULL, on the master: all workers that are in.
+ * @param[in]  count         How many, at most 65536; 0 if members is NULL.
+ * @param[in]  label         What they are told with it: any bytes; copied. NULL if empty.
+ * @param[in]  label_bytes   Its length, at most 255.
+ * @param[in]  data          First byte; unchanged until the completion. NULL if empty.
+ * @param[in]  size_bytes    How many.
+ * @param[in]  timeout_ns    Longest time it may take; -1 has no end of its own. At least 1.
+ * @param[out] out_statuses  Shape (count): how it went with each, written before the completion; or NULL.
+ * @param[in]  queue         Where the completion appears.
+ * @param[in]  tag           Returned in muster_completion::tag.
+ * @param[out] error         Detail on failure, or NULL.
+ * @retval MUSTER_OK            Begun; the completion will come.
+ * @retval MUSTER_AGAIN         No slot in the queue.
+ * @retval MUSTER_E_ARG         A value is missing or out of range; the text names it.
+ * @retval MUSTER_E_UNSUPPORTED No members are named, and this one is not the master.
+ * @retval MUSTER_E_NOMEM       No memory.
+ * @retval MUSTER_E_CLOSED      The cluster, its context or the queue is closed.
+ * @retval MUSTER_E_FORKED      The cluster belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_cluster_broadcast_begin(muster_cluster *cluster, const uint32_t *members, size_t count,
+                                                        const void *label, size_t label_bytes, const void *data,
+                                                        uint64_t size_bytes, int64_t timeout_ns,
+                                                        muster_status *out_statuses, muster_queue *queue, uint64_t tag,
+                                                        muster_error *error);
+
+/** Gives up the bytes of a broadcast: they must not be looked at any more.
+ * @param[in] broadcast  What to release; NULL has no effect.
+ * @threads{any, finalizers included} @blocks{no} @since 0.1 */
+MUSTER_API void muster_broadcast_release(muster_broadcast *broadcast);
 
 /** How a member fares. */
 enum muster_member_state {
@@ -386,7 +472,7 @@ typedef struct muster_worker_config {
     int64_t exit_grace_ns;      /**< ::MUSTER_WORKER_EXIT_WITH_MASTER: time between SIGTERM and SIGKILL; 0: 2 s. */
     int32_t report_fd_plus_one; /**< ::MUSTER_LAUNCH_MASTER_DIALS: where the line is written that tells the launcher
                                      the address, plus 1; 0: descriptor 1. */
-    uint32_t reserved;          /**< Zero. */
+    uint32_t most_connections;  /**< As muster_cluster_config::most_connections; a worker has one link. */
     muster_queue *queue;        /**< Where ::MUSTER_EVENT_READY tells that muster_cluster_next_event() has something.
                                      NULL: nowhere. */
     uint64_t tag;               /**< Returned in muster_completion::tag. */
@@ -396,6 +482,7 @@ typedef struct muster_worker_config {
     const char *store;  /**< URL of a store in which the master's address is found, as muster_store_open() takes it. */
     const char *name;   /**< Name of the cluster there. NULL: `muster`. */
     const char *listen; /**< Where it listens; empty: nowhere. NULL: `tcp://127.0.0.1:0`. */
+    uint64_t broadcast_bytes; /**< Most bytes of others' broadcasts that may wait to be taken here; 0: 1 GiB. */
 } muster_worker_config;
 
 /** Makes the context of a worker: reads the ticket that its launcher has passed, whose secret is the context's.

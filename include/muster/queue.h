@@ -32,6 +32,7 @@ enum muster_completion_kind {
     MUSTER_DONE_LEASE = 7,      /**< muster_store_lease_begin() ended; object is the muster_lease on success. */
     MUSTER_DONE_RENDEZVOUS = 8, /**< muster_rendezvous_begin() ended; object is the round of a join that succeeded. */
     MUSTER_DONE_AGENT = 9,      /**< An agent is over; see muster_agent_start(). */
+    MUSTER_DONE_BROADCAST = 10, /**< muster_cluster_broadcast_begin() ended; bytes holds how many members have them. */
     MUSTER_EVENT_READY = 16,    /**< A watched object is ready; events says for what. */
     MUSTER_EVENT_LOG = 17,      /**< A log record; status holds the level, the error argument the text. */
     MUSTER_EVENT_AGENT = 19,    /**< An agent has made a step; events says which, see muster_agent_start(). */

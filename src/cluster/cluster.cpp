@@ -4,6 +4,8 @@
 
 #include "base/text.hpp"
 #include "base/thread.hpp"
+#include "cluster/broadcast.hpp"
+#include "transport/hub.hpp"
 #include "transport/listener.hpp"
 
 #include <algorithm>
@@ -48,10 +50,12 @@ void Cluster::leave_queue() noexcept {
 Result<void> Cluster::start_thread_of() {
     if (!Running<Cluster>::of(*context_).add(*this)) return Error::make(MUSTER_E_CLOSED, "the context is closed");
     open_events();
+    broadcasts_ = std::make_unique<Broadcasts>(*this, shelf_, broadcast_limit_);
     retain(); // the thread's
     if (const int why = start_thread(&body, this)) {
         Running<Cluster>::of(*context_).remove(*this);
         leave_queue();
+        broadcasts_.reset();
         release();
         return Error::from_errno(why, MUSTER_E_NOMEM, "a thread for the cluster");
     }
@@ -159,6 +163,28 @@ void Cluster::silence(uint64_t &alarm) noexcept {
     alarm_.erase(found);
 }
 
+void Cluster::make_shelf(const std::string &listen) {
+    const bool wanted = (context_->settings.flags & MUSTER_CONTEXT_NO_UPGRADE) == 0;
+    if (!wanted || listen.find("upgrade=no") != std::string::npos) return;
+    auto made = Shelf::make(Hub::of(*context_).host);
+    if (made)
+        shelf_ = std::move(*made);
+    else
+        context_->log(MUSTER_LOG_WARN, "cluster: broadcasts come by streams alone: %s", made.error().message);
+}
+
+std::string Cluster::shelf() const {
+    return shelf_ ? shelf_->address().bytes() : std::string();
+}
+
+Result<void> Cluster::start_broadcast(Ref<ClusterBroadcast> broadcast) {
+    const bool taken = post([this, broadcast] {
+        broadcasts_->start(broadcast);
+        if (closing_) broadcasts_->fail_all(Error::make(MUSTER_E_CLOSED, "the cluster is closed"));
+    });
+    return taken ? Result<void>() : Error::make(MUSTER_E_CLOSED, "the cluster is closed");
+}
+
 // ---- events
 // -----------------------------------------------------------------------------------------------------------
 
@@ -186,12 +212,28 @@ void Cluster::tell_stream(uint32_t from, const std::string &label, StreamHandle 
     push(std::move(event));
 }
 
-void Cluster::push(Event event) noexcept {
+bool Cluster::tell_broadcast(uint32_t from, const std::string &label, Ref<BroadcastBytes> bytes) {
+    Event event{};
+    event.told.kind = MUSTER_CLUSTER_BROADCAST;
+    event.told.member = from;
+    event.told.label_bytes = static_cast<uint32_t>(std::min(label.size(), label_max));
+    std::memcpy(event.told.label, label.data(), event.told.label_bytes);
+    event.told.data = bytes->data();
+    event.told.size_bytes = bytes->size();
+    event.broadcast = std::move(bytes);
+    untaken_bytes_.fetch_add(event.told.size_bytes, std::memory_order_relaxed);
+    const uint64_t size = event.told.size_bytes;
+    if (push(std::move(event))) return true;
+    untaken_bytes_.fetch_sub(size, std::memory_order_relaxed);
+    return false;
+}
+
+bool Cluster::push(Event event) noexcept {
     bool dropped = false;
     {
         const std::lock_guard hold(lock_);
         // A host that takes none is not drowned: by streams, or by a master that repeats itself.
-        dropped = events_.size() >= (event.stream ? most_streams_waiting : most_events_waiting);
+        dropped = events_.size() >= (event.stream || event.broadcast ? most_streams_waiting : most_events_waiting);
         try {
             if (!dropped) events_.push_back(std::move(event));
         } catch (const std::bad_alloc &) {
@@ -201,10 +243,11 @@ void Cluster::push(Event event) noexcept {
     if (dropped) {
         context_->log(MUSTER_LOG_ERROR, "cluster: event %u of member %u is dropped: too many wait to be taken",
                       event.told.kind, event.told.member);
-        return;
+        return false;
     }
     context_->notify(signal_);
     if (events_queue_) events_queue_->raise(*this, ready);
+    return true;
 }
 
 Status Cluster::next_event(Deadline &deadline, muster_cluster_event &out) noexcept {
@@ -217,6 +260,8 @@ Status Cluster::next_event(Deadline &deadline, muster_cluster_event &out) noexce
             if (!events_.empty()) {
                 out = events_.front().told;
                 out.stream = events_.front().stream.release();
+                out.broadcast = wrap(events_.front().broadcast.detach());
+                if (out.broadcast != nullptr) untaken_bytes_.fetch_sub(out.size_bytes, std::memory_order_relaxed);
                 events_.pop_front();
                 return MUSTER_OK;
             }
@@ -243,6 +288,7 @@ void Cluster::cancel() noexcept {
                     dial->fail(Error::make(MUSTER_E_CANCELED, "cancelled"));
                     end_dial(*dial);
                 }
+            if (broadcasts_) broadcasts_->cancel_waited_for();
         });
     } catch (const std::bad_alloc &) { // those who wait have their deadlines
     }
@@ -282,6 +328,7 @@ Status Cluster::close(int64_t timeout_ns) noexcept {
 }
 
 void Cluster::finish_thread() noexcept {
+    broadcasts_.reset();
     fail_dials(Error::make(MUSTER_E_CLOSED, "the cluster is closed"));
     listener_.reset();
     takers_.clear();

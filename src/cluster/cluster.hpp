@@ -2,6 +2,9 @@
 #pragma once
 // What a master and a worker have in common: a thread of its own, events for the host, streams to other members.
 #include "base/list.hpp"
+#include "cluster/broadcast_bytes.hpp"
+#include "cluster/broadcast_shelf.hpp"
+#include "cluster/connections.hpp"
 #include "cluster/control.hpp"
 #include "cluster/greeting.hpp"
 #include "context/running.hpp"
@@ -42,17 +45,22 @@ class ClusterDial final : public Object {
     Result<StreamHandle> wait();                    // of one without a queue
     void finish(StreamHandle stream) noexcept;      // this one and the next: the first counts
     void fail(const Error &why) noexcept;
-    bool waited_for() const noexcept { return !queue_; }
+    bool waited_for() const noexcept { return !queue_ && !own; }
     bool over() noexcept;
 
     const uint32_t member;
     const std::string label;
     const int64_t deadline_ns; // INT64_MAX: none
 
+    std::function<void(StreamHandle, const Error &)> own; // for the cluster itself: told this, on its thread
     uint64_t number = 0, alarm = 0;
     std::string address;   // where it was tried
     Error tried;           // how that went
     bool can_call = false; // the other side can be asked to dial
+    Ref<Object> place;     // among the connections of this process
+    StreamHandle stream;   // it is there, and the other side has not said whether it takes it
+    std::string word;      // what it says
+    uint64_t watch = 0;
 
   private:
     void end(StreamHandle stream, const Error &why) noexcept;
@@ -68,6 +76,8 @@ class ClusterDial final : public Object {
 
 // Any thread, unless a member says otherwise.
 class Cluster : public Object, private Source, public Listed<Cluster> {
+    friend class Broadcasts;
+
   public:
     Context &context() const noexcept { return *context_; }
     bool forked() const noexcept { return context_->forked(); }
@@ -76,6 +86,8 @@ class Cluster : public Object, private Source, public Listed<Cluster> {
     Status next_event(Deadline &deadline, muster_cluster_event &out) noexcept;
     void cancel() noexcept;
     Result<void> start_dial(Ref<ClusterDial> dial);
+    Result<void> start_broadcast(Ref<class ClusterBroadcast> broadcast);
+    virtual bool knows_all() const noexcept = 0; // its members can be named by naming none
     // Ends it; MUSTER_TIMEOUT: some had to be killed. `timeout_ns` negative: the usual time.
     Status close(int64_t timeout_ns) noexcept;
     void close_soon(int64_t timeout_ns) noexcept;
@@ -94,6 +106,7 @@ class Cluster : public Object, private Source, public Listed<Cluster> {
     bool post(std::function<void()> work);
     void tell(uint32_t kind, uint32_t member, const Error &why, std::string_view text);
     void tell_stream(uint32_t from, const std::string &label, StreamHandle stream);
+    bool tell_broadcast(uint32_t from, const std::string &label, Ref<BroadcastBytes> bytes); // false: too many wait
     bool over() noexcept;
     void set_self(uint32_t member) noexcept { self_.store(member, std::memory_order_release); }
 
@@ -107,10 +120,16 @@ class Cluster : public Object, private Source, public Listed<Cluster> {
     // The other side is to dial this one with the number of `dial`, if there is a way to tell it.
     virtual bool call(ClusterDial &dial) = 0;
     virtual void accepted(const ClusterGreeting &greeting, StreamHandle stream) = 0; // a control link
+    using FoundShelf = std::function<void(const Error &, const std::string &shelf)>;
+    virtual void find_shelf(uint32_t member, FoundShelf then) = 0; // waits until the member has joined
+    virtual bool say(uint32_t to, ControlMessage message) = 0;     // by the master, if it is not this one
+    virtual std::vector<uint32_t> everybody() { return {}; }
+    virtual bool members_hand_on() const noexcept { return true; } // may they have streams with each other?
 
     // What comes in the inbox with the number is given to `take`, until forget().
     using Taker = std::function<void(const muster_completion &, const Error &)>;
     uint64_t on(Taker take);
+    uint64_t next_number() noexcept { return ++numbers_; }
     void forget(uint64_t number) noexcept { takers_.erase(number); }
     uint64_t at(int64_t when_ns, std::function<void()> ring);
     void silence(uint64_t &alarm) noexcept; // and sets it to 0
@@ -127,19 +146,32 @@ class Cluster : public Object, private Source, public Listed<Cluster> {
     void found(const Ref<ClusterDial> &dial, std::string address, bool can_call);
     void call_failed(uint64_t number, uint32_t member, const Error &why);
     // Dials back to whoever has called; `failed` tells them when that is in vain.
+    Ref<Object> take_place() { return bound_->take(links()); }
+    bool has_place() const noexcept { return bound_->room(links()); }
+    Error no_place() const noexcept;
+    virtual size_t links() const noexcept = 0; // connections that are there for the control of the cluster, or will be
     void answer_call(uint32_t from, uint64_t number, const std::string &label, const std::string &address,
-                     std::function<void(const Error &)> failed);
+                     bool broadcast, std::function<void(const Error &)> failed);
     void fail_dials(const Error &why, uint32_t member = UINT32_MAX); // to all, or to one
     void finish_thread() noexcept;                                   // no streams come or go any more
 
     uint64_t id_ = 0; // of the cluster
     bool closing_ = false, had_to_kill_ = false;
     const Ref<Queue> inbox_;
+    std::unique_ptr<class Broadcasts> broadcasts_;
+    // Before the thread is there: connections, and bytes that may wait to be taken, 0: the usual number; and where it
+    // takes memory of others of this host, unless `listen` wants none shared.
+    void bound_connections(uint32_t most) { bound_ = make_ref<ConnectionBound>(most); }
+    uint32_t most_links() const noexcept { return bound_->given() ? bound_->most() : UINT32_MAX; }
+    void limit_broadcasts(uint64_t bytes) noexcept { broadcast_limit_ = bytes != 0 ? bytes : uint64_t{1} << 30; }
+    void make_shelf(const std::string &listen);
+    std::string shelf() const; // as it is told; empty: it has none
 
   private:
     struct Event {
         muster_cluster_event told;
         StreamHandle stream;
+        Ref<BroadcastBytes> broadcast;
     };
     static void *body(void *self);
     void run() noexcept;
@@ -147,17 +179,26 @@ class Cluster : public Object, private Source, public Listed<Cluster> {
     void run_posted();
     void accept_all();
     void take_stream(StreamHandle stream);
+    void await_word(const Ref<ClusterDial> &dial, StreamHandle stream);
+    void hear_word(const Ref<ClusterDial> &dial);
+    bool say_whether_taken(muster_stream *stream); // a stream that was accepted
     void tried(const Ref<ClusterDial> &dial, StreamHandle stream, const Error &why);
     void end_dial(ClusterDial &dial) noexcept;
-    void push(Event event) noexcept;
+    bool push(Event event) noexcept;
+    void dial_now(const Ref<ClusterDial> &dial);
+    uint64_t untaken_bytes() const noexcept { return untaken_bytes_.load(std::memory_order_relaxed); }
     Object &owner() noexcept override { return *this; }
 
     const Ref<Context> context_;
     const Ref<Queue> events_queue_; // of the host's; or none
     const uint64_t events_tag_;
     std::atomic<uint32_t> self_{UINT32_MAX};
+    std::atomic<uint64_t> untaken_bytes_{0}; // relaxed: of broadcasts that the host has been told of
 
     // The cluster's thread.
+    Ref<Shelf> shelf_;
+    Ref<ConnectionBound> bound_;
+    uint64_t broadcast_limit_ = 0;
     ListenerHandle listener_;
     std::unordered_map<uint64_t, Taker> takers_;
     std::multimap<int64_t, std::pair<uint64_t, std::function<void()>>> alarms_;

@@ -2,6 +2,7 @@
 #include "base/boundary.hpp"
 #include "base/config.hpp"
 #include "base/fd.hpp"
+#include "cluster/broadcast.hpp"
 #include "cluster/master.hpp"
 #include "cluster/worker.hpp"
 
@@ -28,7 +29,8 @@ Result<void> check_context(muster_context *context) {
     return {};
 }
 
-Result<void> zero(const uint64_t (&reserved)[4]) {
+template <size_t N>
+Result<void> zero(const uint64_t (&reserved)[N]) {
     for (const uint64_t field : reserved)
         if (field != 0) return Error::make(MUSTER_E_ARG, "reserved1 is not zero");
     return {};
@@ -66,6 +68,33 @@ Result<Ref<ClusterDial>> make_dial(muster_cluster *cluster, uint32_t member, con
     std::string text;
     if (label_bytes != 0) text.assign(static_cast<const char *>(label), label_bytes);
     return make_ref<ClusterDial>(self.context(), member, std::move(text), timeout_ns);
+}
+
+Result<Ref<ClusterBroadcast>> make_broadcast(muster_cluster *cluster, const uint32_t *members, size_t count,
+                                             const void *label, size_t label_bytes, const void *data,
+                                             uint64_t size_bytes, int64_t timeout_ns, muster_status *out_statuses) {
+    if (cluster == nullptr) return Error::make(MUSTER_E_ARG, "no cluster");
+    Cluster &self = unwrap(cluster)->cluster();
+    if (self.forked()) return Error::from_status(MUSTER_E_FORKED);
+    if (members == nullptr && count != 0) return Error::make(MUSTER_E_ARG, "count is %zu, but no members", count);
+    if (members != nullptr && (count == 0 || count > most_cluster_workers))
+        return Error::make(MUSTER_E_ARG, "count is %zu, not 1 to %u", count, most_cluster_workers);
+    if (members == nullptr && out_statuses != nullptr)
+        return Error::make(MUSTER_E_ARG, "out_statuses without members: nobody knows how many there are");
+    if (members == nullptr && !self.knows_all())
+        return Error::make(MUSTER_E_UNSUPPORTED, "no members: only the master of a cluster knows who is in");
+    if (label == nullptr && label_bytes != 0) return Error::make(MUSTER_E_ARG, "label_bytes is set, but no label");
+    if (label_bytes > label_max)
+        return Error::make(MUSTER_E_ARG, "label_bytes is %zu, at most %zu", label_bytes, label_max);
+    if (data == nullptr && size_bytes != 0) return Error::make(MUSTER_E_ARG, "size_bytes is set, but no data");
+    if (size_bytes > uint64_t{INT64_MAX}) return Error::make(MUSTER_E_ARG, "size_bytes is more than 2^63");
+    if (timeout_ns == 0) return Error::make(MUSTER_E_ARG, "timeout_ns is 0: nothing arrives in no time");
+    std::string text;
+    if (label_bytes != 0) text.assign(static_cast<const char *>(label), label_bytes);
+    std::vector<uint32_t> to;
+    if (count != 0) to.assign(members, members + count);
+    return make_ref<ClusterBroadcast>(self.context(), std::move(to), std::move(text), data, size_bytes, timeout_ns,
+                                      out_statuses);
 }
 
 Result<int> ticket_descriptor(int32_t given_plus_one) {
@@ -118,7 +147,6 @@ extern "C" muster_status muster_cluster_open(muster_context *context, const must
         if (config.flags != 0) return Error::make(MUSTER_E_ARG, "flags has unknown bits: 0x%x", config.flags);
         if (config.topology > MUSTER_CLUSTER_CUSTOM)
             return Error::make(MUSTER_E_ARG, "there is no topology %u", config.topology);
-        if (config.reserved != 0) return Error::make(MUSTER_E_ARG, "reserved is %u, not 0", config.reserved);
         if (auto ok = zero(config.reserved1); !ok) return ok;
         if (config.listen == nullptr && config.listen_bytes != 0)
             return Error::make(MUSTER_E_ARG, "listen_bytes is set, but there is no listen");
@@ -218,6 +246,45 @@ extern "C" muster_status muster_cluster_dial_begin(muster_cluster *cluster, uint
     });
 }
 
+extern "C" muster_status muster_cluster_broadcast(muster_cluster *cluster, const uint32_t *members, size_t count,
+                                                  const void *label, size_t label_bytes, const void *data,
+                                                  uint64_t size_bytes, int64_t timeout_ns, muster_status *out_statuses,
+                                                  muster_error *error) {
+    return boundary(error, [&]() -> Result<void> {
+        auto broadcast =
+            make_broadcast(cluster, members, count, label, label_bytes, data, size_bytes, timeout_ns, out_statuses);
+        if (!broadcast) return broadcast.error();
+        const Ref<Cluster> self(&unwrap(cluster)->cluster());
+        if (self->context().on_loop()) return Error::from_status(MUSTER_E_WOULD_DEADLOCK);
+        if (auto started = self->start_broadcast(*broadcast); !started) return started;
+        return (*broadcast)->wait();
+    });
+}
+
+extern "C" muster_status muster_cluster_broadcast_begin(muster_cluster *cluster, const uint32_t *members, size_t count,
+                                                        const void *label, size_t label_bytes, const void *data,
+                                                        uint64_t size_bytes, int64_t timeout_ns,
+                                                        muster_status *out_statuses, muster_queue *queue, uint64_t tag,
+                                                        muster_error *error) {
+    return boundary(error, [&]() -> Result<void> {
+        auto broadcast =
+            make_broadcast(cluster, members, count, label, label_bytes, data, size_bytes, timeout_ns, out_statuses);
+        if (!broadcast) return broadcast.error();
+        const Ref<Cluster> self(&unwrap(cluster)->cluster());
+        if (queue == nullptr) return Error::make(MUSTER_E_ARG, "no queue");
+        if (auto ok = check_queue(wrap(&self->context()), queue); !ok) return ok;
+        auto begun = (*broadcast)->begin(*unwrap(queue), tag);
+        if (begun.status() != MUSTER_OK) return begun;
+        auto started = self->start_broadcast(*broadcast);
+        if (!started) (*broadcast)->give_up();
+        return started;
+    });
+}
+
+extern "C" void muster_broadcast_release(muster_broadcast *broadcast) {
+    if (broadcast != nullptr) unwrap(broadcast)->release();
+}
+
 extern "C" muster_status muster_cluster_get_member(muster_cluster *cluster, uint32_t member,
                                                    muster_member_info *out_info) {
     return inside(cluster, [&](Cluster &self) {
@@ -284,7 +351,6 @@ extern "C" muster_status muster_worker_start(muster_context *context, const must
             return Error::make(MUSTER_E_ARG, "exit_grace_ns is %lld", static_cast<long long>(config.exit_grace_ns));
         if (config.report_fd_plus_one < 0)
             return Error::make(MUSTER_E_ARG, "report_fd_plus_one is %d", config.report_fd_plus_one);
-        if (config.reserved != 0) return Error::make(MUSTER_E_ARG, "reserved is %u, not 0", config.reserved);
         if (config.master != nullptr && config.store != nullptr)
             return Error::make(MUSTER_E_ARG, "master and store: the one or the other");
         if (config.name != nullptr && config.store == nullptr)

@@ -17,18 +17,21 @@ namespace muster {
 // A value.
 struct ControlMessage {
     enum Kind : uint8_t {
-        hello = 1,       // worker: member, process id, name of the host, address it listens at
-        welcome = 2,     // master: member, address it listens at
-        refused = 3,     // master: status, text; the link ends
-        where = 4,       // worker: how is `member` reached? `number` names the question
-        there = 5,       // master: the answer; status, text, address (empty: it has to call)
-        call = 6,        // `member` is to dial (to the master: from whom, to whom), with `number`; label and address
+        hello = 1,   // worker: member, process id, name of the host (and a zero, and its shelf), address it listens at
+        welcome = 2, // master: member, address it listens at, its shelf
+        refused = 3, // master: status, text; the link ends
+        where = 4,   // worker: how is `member` reached? `number` names the question
+        there = 5,   // master: the answer; status, text (OK: its shelf), address (empty: it has to call)
+        call = 6,    // `member` is to dial (to the master: from whom, to whom), with `number`; label and address;
+                     // status 1: for a broadcast
         call_failed = 7, // the call `number` of `member` was in vain: status, text
         gone = 8,        // master: `member` is gone; status, text
         interrupt = 9,   // master
         leave = 10,      // master: leave
         leaving = 11,    // worker: it leaves, in order
-        die = 12         // master: end your process by force
+        die = 12,        // master: end your process by force
+        fares = 13,      // to the origin of broadcast `number`: status of whom the text begins with (4), and a sentence
+        broadcast_over = 14 // of the origin of broadcast `number`: nothing of it is wanted any more
     };
     uint8_t kind = 0;
     uint32_t member = 0;

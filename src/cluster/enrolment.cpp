@@ -2,6 +2,8 @@
 // The way of a worker, as its master sees it: launched, connected, joined, and gone.
 #include "cluster/master.hpp"
 
+#include "cluster/broadcast.hpp"
+
 #include <algorithm>
 #include <cinttypes>
 
@@ -148,6 +150,9 @@ void ClusterMaster::refuse(StreamHandle stream, Status status, const std::string
 // Whoever comes by itself, and has proved the secret.
 Result<ClusterMaster::Line *> ClusterMaster::take_newcomer() {
     if (!offer_.plan || closing_) return Error::make(MUSTER_E_STALE, "the master takes nobody who was not launched");
+    if (lines_.size() >= most_links())
+        return Error::make(MUSTER_E_LIMIT, "the master has as many workers as it may have connections, %u",
+                           most_links());
     for (auto member = offer_.members.begin(); member != offer_.members.end();)
         member = lines_.count(*member) != 0 ? std::next(member) : offer_.members.erase(member);
     if (offer_.members.size() >= offer_.plan->count)
@@ -218,6 +223,14 @@ bool ClusterMaster::take(Line &line, const ControlMessage &message) {
         }
         return true;
     }
+    case ControlMessage::fares:
+        if (!in) break;
+        if (!pass(line, message)) broadcasts_->hear_report(line.number, message);
+        return true;
+    case ControlMessage::broadcast_over:
+        if (!in) break;
+        if (!pass(line, message)) broadcasts_->hear_over(line.number, message.number);
+        return true;
     case ControlMessage::leaving:
         line.left = true;
         return true;
@@ -231,13 +244,16 @@ bool ClusterMaster::take(Line &line, const ControlMessage &message) {
 void ClusterMaster::join(Line &line, const ControlMessage &hello) {
     line.state = MUSTER_MEMBER_JOINED;
     line.pid = static_cast<int64_t>(hello.number);
-    line.host = hello.text.substr(0, 255);
+    const size_t name = std::min(hello.text.find('\0'), hello.text.size());
+    line.host = hello.text.substr(0, std::min<size_t>(name, 255));
+    if (name != hello.text.size()) line.shelf = hello.text.substr(name + 1);
     if (!hello.address.empty() || line.address.empty()) line.address = hello.address;
     silence(line.join_alarm);
     ControlMessage welcome;
     welcome.kind = ControlMessage::welcome;
     welcome.member = line.number;
     welcome.number = id_; // one that has come by itself does not know it
+    welcome.text = shelf();
     welcome.address = address_;
     line.link->send(welcome);
     show(line);
@@ -381,6 +397,7 @@ void ClusterMaster::finish(Line &gone) {
             if (other->link) other->link->send(message);
         }
     fail_dials(Error::make(MUSTER_E_STALE, "member %u is gone: %s", member, text.c_str()), member);
+    broadcasts_->member_gone(member, Error::make(MUSTER_E_PEER, "%.200s", text.c_str()));
     for (const uint32_t want : {MUSTER_MANAGER_DEREGISTER, MUSTER_MANAGER_FINALIZE}) {
         if ((line.manager->wants() & want) == 0 || (want == MUSTER_MANAGER_DEREGISTER && !line.registered)) continue;
         ask(line, want, 0, {}, [](const Result<std::string> &) {});

@@ -12,9 +12,10 @@ namespace muster {
 // A value.
 struct ClusterGreeting {
     enum Kind : uint8_t {
-        control = 1, // the link between a worker and its master; from `nobody` of cluster 0: one without a number yet
-        stream = 2,  // a stream of the host's
-        answer = 3   // a stream that `to` has called for, with the number of the call
+        control = 1,  // the link between a worker and its master; from `nobody` of cluster 0: one without a number yet
+        stream = 2,   // a stream of the host's
+        answer = 3,   // a stream that `to` has called for, with the number of the call
+        broadcast = 4 // bytes for many members, see broadcast_words.hpp
     };
     uint8_t kind = 0;
     uint64_t cluster = 0;

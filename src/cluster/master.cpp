@@ -2,6 +2,8 @@
 // What a host asks of its cluster, and who may have a stream with whom; enrolment.cpp has the way of a worker.
 #include "cluster/master.hpp"
 
+#include "cluster/broadcast.hpp"
+
 #include <algorithm>
 #include <cstring>
 
@@ -31,9 +33,12 @@ Result<Ref<ClusterMaster>> ClusterMaster::open(Context &context, const muster_cl
     const auto master =
         Ref<ClusterMaster>::adopt(new ClusterMaster(context, config, std::move(*inbox), std::move(events)));
     master->id_ = *id;
+    master->bound_connections(config.most_connections);
+    master->limit_broadcasts(config.broadcast_bytes);
     const std::string address =
         config.listen == nullptr ? usual_listen : std::string(config.listen, config.listen_bytes);
     if (const Error why = master->listen(address); why.status != MUSTER_OK) return why;
+    master->make_shelf(address);
     master->address_ = master->listener_address();
     if (auto started = master->start_thread_of(); !started) return started.error();
     return master;
@@ -69,6 +74,9 @@ Result<uint32_t> ClusterMaster::add(std::shared_ptr<const LaunchPlan> plan) {
     if (alive + plan->count > most_cluster_workers)
         return Error::make(MUSTER_E_LIMIT, "%zu workers and %u more, at most %u", alive, plan->count,
                            most_cluster_workers);
+    if (alive + plan->count > most_links())
+        return Error::make(MUSTER_E_LIMIT, "%zu workers and %u more, and at most %u connections", alive, plan->count,
+                           most_links());
     if (next_ > UINT32_MAX - 1 - plan->count) return Error::make(MUSTER_E_LIMIT, "no numbers are left");
     const uint32_t first = next_;
     if (!post([this, plan, manager, first] { launch(plan, manager, first); }))
@@ -246,6 +254,7 @@ bool ClusterMaster::call(ClusterDial &dial) {
     message.kind = ControlMessage::call;
     message.member = MUSTER_CLUSTER_MASTER;
     message.number = dial.number;
+    message.status = dial.own ? 1 : 0;
     message.text = dial.label;
     message.address = address_;
     return line->link->send(message);
@@ -267,7 +276,7 @@ void ClusterMaster::answer_where(Line &line, const ControlMessage &question) {
         return;
     }
     answer.status = why.status;
-    answer.text = why.message;
+    answer.text = why.status != MUSTER_OK ? why.message : to == MUSTER_CLUSTER_MASTER ? shelf() : line_of(to)->shelf;
     if (why.status != MUSTER_OK) {
         line.link->send(answer);
         return;
@@ -317,12 +326,47 @@ void ClusterMaster::pass_call(Line &line, const ControlMessage &wish) {
     };
     const Error why = reachable(from, wish.member);
     if (why.status != MUSTER_OK) return failed(why);
-    if (wish.member == MUSTER_CLUSTER_MASTER) return answer_call(from, wish.number, wish.text, wish.address, failed);
+    if (wish.member == MUSTER_CLUSTER_MASTER)
+        return answer_call(from, wish.number, wish.text, wish.address, wish.status != 0, failed);
     Line &other = *line_of(wish.member);
     ControlMessage message = wish;
     message.member = from;
     if (!other.link || !other.link->send(message))
         failed(Error::make(MUSTER_E_PEER, "member %u cannot be told", wish.member));
+}
+
+// ---- broadcasts
+// -----------------------------------------------------------------------------------------------------------
+
+void ClusterMaster::find_shelf(uint32_t member, FoundShelf then) {
+    const Error why = reachable(MUSTER_CLUSTER_MASTER, member);
+    if (why.status < 0) return then(why, {});
+    Line &line = *line_of(member);
+    if (why.status == MUSTER_AGAIN) return line.awaiting.push_back([this, member, then] { find_shelf(member, then); });
+    then({}, line.shelf);
+}
+
+bool ClusterMaster::say(uint32_t to, ControlMessage message) {
+    Line *const line = line_of(to);
+    message.member = MUSTER_CLUSTER_MASTER;
+    return line != nullptr && line->link && line->link->send(message);
+}
+
+std::vector<uint32_t> ClusterMaster::everybody() {
+    std::vector<uint32_t> members;
+    for (const auto &[member, line] : lines_)
+        if (line.state == MUSTER_MEMBER_JOINED && !line.removing) members.push_back(member);
+    return members;
+}
+
+bool ClusterMaster::pass(Line &line, const ControlMessage &message) {
+    if (message.member == MUSTER_CLUSTER_MASTER) return false;
+    Line *const to = line_of(message.member);
+    if (to == nullptr || !to->link) return true;
+    ControlMessage passed = message;
+    passed.member = line.number;
+    to->link->send(passed);
+    return true;
 }
 
 // ---- the end
@@ -334,7 +378,9 @@ void ClusterMaster::end_soon(int64_t timeout_ns) {
         no_more_ = true;
     }
     closing_ = true;
-    fail_dials(Error::make(MUSTER_E_CLOSED, "the cluster is closed"));
+    const Error closed = Error::make(MUSTER_E_CLOSED, "the cluster is closed");
+    broadcasts_->fail_all(closed);
+    fail_dials(closed);
     std::vector<uint32_t> all; // a removal may take a line out
     for (const auto &[member, line] : lines_) all.push_back(member);
     for (const uint32_t member : all)

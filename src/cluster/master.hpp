@@ -18,6 +18,7 @@ class ClusterMaster final : public Cluster {
     Status remove(uint32_t member, int64_t grace_ns);
     Status interrupt(uint32_t member);
     Status member(uint32_t member, muster_member_info &out) noexcept override;
+    bool knows_all() const noexcept override { return true; }
     Status list(uint32_t *out, size_t capacity, size_t *out_count) noexcept;
     Status process_ended(const Queue &served_by, uint32_t member, std::string text);
     Ticket ticket(const LaunchPlan &plan, uint32_t member) const;
@@ -50,7 +51,7 @@ class ClusterMaster final : public Cluster {
         Ref<ClusterManager> manager;
         std::unique_ptr<ControlLink> link;
         uint64_t link_number = 0; // in the inbox
-        std::string host, address;
+        std::string host, address, shelf;
         int64_t pid = 0;
         uint64_t data = 0;
         std::set<uint32_t> partners;                 // workers who are told of its end
@@ -91,6 +92,12 @@ class ClusterMaster final : public Cluster {
     void find(const Ref<ClusterDial> &dial) override;
     bool call(ClusterDial &dial) override;
     void accepted(const ClusterGreeting &greeting, StreamHandle stream) override;
+    void find_shelf(uint32_t member, FoundShelf then) override;
+    bool say(uint32_t to, ControlMessage message) override;
+    std::vector<uint32_t> everybody() override;
+    size_t links() const noexcept override { return lines_.size(); }
+    bool members_hand_on() const noexcept override { return topology_ == MUSTER_CLUSTER_ALL_TO_ALL; }
+    bool pass(Line &line, const ControlMessage &message); // false: it is for the master
 
     void launch(const std::shared_ptr<const LaunchPlan> &plan, const Ref<ClusterManager> &manager, uint32_t first);
     Line &expect(const std::shared_ptr<const LaunchPlan> &plan, const Ref<ClusterManager> &manager, uint32_t member);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Streams between members: who dials whom. One that cannot be reached is called: it dials back, with the number of the
 // call.
-#include "cluster/cluster.hpp"
+#include "cluster/broadcast.hpp"
 
+#include "cluster/bytes.hpp"
 #include "stream/stream.hpp"
 #include "transport/listener.hpp"
 
@@ -15,6 +16,7 @@ namespace {
 constexpr int64_t first_try_ns = 3'000'000'000; // before the other side is asked to dial
 constexpr uint32_t most_calls = 1024;
 constexpr int64_t call_back_ns = 10'000'000'000;
+constexpr size_t refusal_bytes = 1 + 4; // before its text
 
 // Was it the way there? Then the other way may be open.
 bool way_is_closed(Status status) noexcept {
@@ -73,10 +75,18 @@ void ClusterDial::end(StreamHandle stream, const Error &why) noexcept {
     {
         const std::lock_guard hold(lock_);
         if (std::exchange(over_, true)) return;
-        if (!queue_) {
+        if (!queue_ && !own) {
             stream_ = std::move(stream);
             why_ = why;
         }
+    }
+    if (own) {
+        const auto tell = std::exchange(own, nullptr);
+        try {
+            tell(std::move(stream), why);
+        } catch (const std::bad_alloc &) { // who waits for it has a deadline
+        }
+        return;
     }
     if (!queue_) return context_.notify(signal_);
     Entry entry;
@@ -116,32 +126,44 @@ Result<StreamHandle> ClusterDial::wait() {
 
 Result<void> Cluster::start_dial(Ref<ClusterDial> dial) {
     const bool taken = post([this, dial] {
-        if (dial->over()) return;
-        dial->number = ++numbers_;
-        dials_.emplace(dial->number, dial);
-        if (dial->deadline_ns != INT64_MAX)
-            dial->alarm = at(dial->deadline_ns, [this, dial] {
-                dial->alarm = 0;
-                dial->fail(dial->tried.status == MUSTER_OK
-                               ? Error::make(MUSTER_TIMEOUT, "member %u: not in time", dial->member)
-                               : Error::make(MUSTER_TIMEOUT, "member %u: not in time; before that %s", dial->member,
-                                             dial->tried.message));
-                end_dial(*dial);
-            });
-        if (closing_) {
-            dial->fail(Error::make(MUSTER_E_CLOSED, "the cluster is closed"));
-            return end_dial(*dial);
-        }
-        if (dial->member == self()) {
-            dial->fail(Error::make(MUSTER_E_ARG, "member %u is this one", dial->member));
-            return end_dial(*dial);
-        }
-        find(dial);
+        if (!dial->over()) dial_now(dial);
     });
     return taken ? Result<void>() : Error::make(MUSTER_E_CLOSED, "the cluster is closed");
 }
 
+void Cluster::dial_now(const Ref<ClusterDial> &dial) {
+    dial->number = ++numbers_;
+    dials_.emplace(dial->number, dial);
+    if (dial->deadline_ns != INT64_MAX)
+        dial->alarm = at(dial->deadline_ns, [this, dial] {
+            dial->alarm = 0;
+            dial->fail(dial->tried.status == MUSTER_OK
+                           ? Error::make(MUSTER_TIMEOUT, "member %u: not in time", dial->member)
+                           : Error::make(MUSTER_TIMEOUT, "member %u: not in time; before that %s", dial->member,
+                                         dial->tried.message));
+            end_dial(*dial);
+        });
+    if (closing_) {
+        dial->fail(Error::make(MUSTER_E_CLOSED, "the cluster is closed"));
+        return end_dial(*dial);
+    }
+    if (dial->member == self()) {
+        dial->fail(Error::make(MUSTER_E_ARG, "member %u is this one", dial->member));
+        return end_dial(*dial);
+    }
+    dial->place = take_place();
+    if (!dial->place) {
+        dial->fail(Error::make(MUSTER_E_LIMIT, "here: %s", no_place().message));
+        return end_dial(*dial);
+    }
+    find(dial);
+}
+
 void Cluster::end_dial(ClusterDial &dial) noexcept {
+    if (dial.stream) muster_stream_watch(dial.stream.get(), 0, nullptr, 0);
+    forget(std::exchange(dial.watch, 0));
+    dial.stream.reset();
+    dial.place.reset();
     silence(dial.alarm);
     dials_.erase(dial.number); // perhaps its last reference: the caller has another
 }
@@ -167,12 +189,49 @@ void Cluster::found(const Ref<ClusterDial> &dial, std::string address, bool can_
     }
     const int64_t left = dial->deadline_ns == INT64_MAX ? -1 : std::max<int64_t>(1, dial->deadline_ns - now_ns());
     const int64_t limit = !dial->can_call ? left : left < 0 ? first_try_ns : std::min(left, first_try_ns);
-    ClusterGreeting greeting{ClusterGreeting::stream, id_, self(), dial->member, 0, dial->label};
-    this->dial(dial->address, greeting, limit,
-               [this, dial](StreamHandle stream, const Error &why) { tried(dial, std::move(stream), why); });
+    const uint8_t kind = dial->own ? ClusterGreeting::broadcast : ClusterGreeting::stream;
+    ClusterGreeting greeting{kind, id_, self(), dial->member, 0, dial->label};
+    this->dial(dial->address, greeting, limit, [this, dial](StreamHandle stream, const Error &why) {
+        if (stream && !dial->over()) return await_word(dial, std::move(stream));
+        tried(dial, nullptr, why);
+    });
+}
+
+// Whoever has accepted the stream says first whether it takes it: a byte 0; or the length of a text, why not, and the
+// text.
+void Cluster::await_word(const Ref<ClusterDial> &dial, StreamHandle stream) {
+    dial->stream = std::move(stream);
+    dial->watch = on([this, dial](const muster_completion &, const Error &) { hear_word(dial); });
+    muster_stream_watch(dial->stream.get(), MUSTER_STREAM_READABLE, wrap(&*inbox_), dial->watch);
+}
+
+void Cluster::hear_word(const Ref<ClusterDial> &dial) {
+    size_t need = 1;
+    while (dial->word.size() < need) {
+        char piece[refusal_bytes + 255];
+        size_t moved = 0;
+        const Status status = muster_stream_read(dial->stream.get(), piece, need - dial->word.size(), 0, &moved);
+        dial->word.append(piece, moved);
+        if (moved == 0 && status == MUSTER_AGAIN) return;
+        if (moved == 0) return tried(dial, nullptr, Error::make(MUSTER_E_PEER, "it hung up"));
+        const auto text = static_cast<unsigned char>(dial->word[0]);
+        if (text != 0) need = refusal_bytes + text;
+    }
+    forget(std::exchange(dial->watch, 0));
+    muster_stream_watch(dial->stream.get(), 0, nullptr, 0);
+    if (need == 1) return tried(dial, std::move(dial->stream), {});
+    std::string_view rest = std::string_view(dial->word).substr(1);
+    const auto status = static_cast<int32_t>(take_number<uint32_t>(rest));
+    const int size = static_cast<int>(rest.size());
+    tried(dial, nullptr, Error::make(status < 0 ? status : Status{MUSTER_E_PEER}, "%.*s", size, rest.data()));
+}
+
+Error Cluster::no_place() const noexcept {
+    return Error::make(MUSTER_E_LIMIT, "as many connections are open as may be, %u", bound_->most());
 }
 
 void Cluster::tried(const Ref<ClusterDial> &dial, StreamHandle stream, const Error &why) {
+    if (stream) unwrap(stream.get())->keep_to_the_end(dial->place);
     if (stream || dial->over()) {
         dial->finish(std::move(stream));
         return end_dial(*dial);
@@ -196,15 +255,20 @@ void Cluster::call_failed(uint64_t number, uint32_t member, const Error &why) {
 }
 
 void Cluster::answer_call(uint32_t from, uint64_t number, const std::string &label, const std::string &address,
-                          std::function<void(const Error &)> failed) {
+                          bool broadcast, std::function<void(const Error &)> failed) {
     if (answering_ == most_calls) return failed(Error::make(MUSTER_E_LIMIT, "%u calls are being answered", most_calls));
+    const Ref<Object> place = take_place();
+    if (!place) return failed(no_place());
     answering_++;
     ClusterGreeting greeting{ClusterGreeting::answer, id_, self(), from, number, {}};
-    dial(address, greeting, call_back_ns, [this, from, label, failed](StreamHandle stream, const Error &why) {
-        answering_--;
-        if (stream) return tell_stream(from, label, std::move(stream));
-        failed(why);
-    });
+    dial(address, greeting, call_back_ns,
+         [this, from, label, broadcast, failed, place](StreamHandle stream, const Error &why) {
+             answering_--;
+             if (stream) unwrap(stream.get())->keep_to_the_end(place);
+             if (stream && broadcast) return broadcasts_->take_stream(from, std::move(stream));
+             if (stream) return tell_stream(from, label, std::move(stream));
+             failed(why);
+         });
 }
 
 // ---- connections
@@ -293,14 +357,32 @@ void Cluster::take_stream(StreamHandle stream) {
     }
     if (greeting->kind == ClusterGreeting::control) return accepted(*greeting, std::move(stream));
     if (greeting->to != self() || greeting->from == self()) return;
-    if (greeting->kind == ClusterGreeting::stream)
+    const bool broadcast = greeting->kind == ClusterGreeting::broadcast;
+    if (broadcast || greeting->kind == ClusterGreeting::stream) {
+        if (!say_whether_taken(stream.get())) return;
+        if (broadcast) return broadcasts_->take_stream(greeting->from, std::move(stream));
         return tell_stream(greeting->from, greeting->label, std::move(stream));
+    }
     const auto found = dials_.find(greeting->number);
     if (greeting->kind != ClusterGreeting::answer || found == dials_.end() || found->second->member != greeting->from)
         return; // of a dial that is over
-    const Ref<ClusterDial> dial = found->second;
-    dial->finish(std::move(stream));
-    end_dial(*dial);
+    tried(found->second, std::move(stream), {});
+}
+
+bool Cluster::say_whether_taken(muster_stream *stream) {
+    Ref<Object> place = take_place();
+    std::string word(1, '\0');
+    if (!place) {
+        const Error why = no_place();
+        word[0] = static_cast<char>(why.message_bytes);
+        put_number(word, static_cast<uint32_t>(why.status));
+        word += why.message;
+    }
+    size_t moved = 0;
+    muster_stream_write(stream, word.data(), word.size(), 0, &moved);
+    if (!place) return false;
+    unwrap(stream)->keep_to_the_end(std::move(place));
+    return true;
 }
 
 } // namespace muster

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "cluster/worker.hpp"
 
+#include "cluster/broadcast.hpp"
 #include "cluster/elastic.hpp"
 
 #include <algorithm>
@@ -66,6 +67,8 @@ ClusterWorker::ClusterWorker(Context &context, Ticket ticket, const muster_worke
       flags_(config.flags), exit_grace_ns_(config.exit_grace_ns > 0 ? config.exit_grace_ns : usual_grace_ns),
       report_fd_(report_descriptor(config)) {
     id_ = ticket_.cluster;
+    bound_connections(config.most_connections);
+    limit_broadcasts(config.broadcast_bytes);
     char name[HOST_NAME_MAX + 1] = "";
     gethostname(name, sizeof name - 1);
     host_ = name;
@@ -111,6 +114,7 @@ Error ClusterWorker::meet(Deadline &deadline) {
         if (const Error why = listen(ticket_.listen); why.status != MUSTER_OK) return why;
         own_address_ = listener_address();
     }
+    make_shelf(ticket_.listen.empty() ? ticket_.master : ticket_.listen);
     muster_stream *stream = nullptr;
     if (!ticket_.master.empty()) {
         const std::string greeting = encode(ClusterGreeting{ClusterGreeting::control,
@@ -182,6 +186,7 @@ Error ClusterWorker::introduce(Deadline &deadline) {
     hello.member = ticket_.member;
     hello.number = static_cast<uint64_t>(getpid());
     hello.text = host_;
+    if (const std::string shelf = this->shelf(); !shelf.empty()) hello.text += '\0' + shelf;
     hello.address = own_address_;
     link_->watch(wrap(&*inbox_), 0);
     link_->send(hello);
@@ -208,6 +213,7 @@ Error ClusterWorker::introduce(Deadline &deadline) {
             id_ = message.number;
         }
         master_address_ = message.address;
+        master_shelf_ = message.text;
         set_self(message.member);
         return {};
     }
@@ -237,10 +243,19 @@ void ClusterWorker::hear() {
 
 void ClusterWorker::take(const ControlMessage &message) {
     switch (message.kind) {
-    case ControlMessage::there:
-        return be_told_where(message);
+    case ControlMessage::there: {
+        const auto asked = asked_.find(message.number);
+        if (asked == asked_.end()) return;
+        const ToldWhere then = std::move(asked->second);
+        asked_.erase(asked);
+        return then(message);
+    }
+    case ControlMessage::fares:
+        return broadcasts_->hear_report(message.member, message);
+    case ControlMessage::broadcast_over:
+        return broadcasts_->hear_over(message.member, message.number);
     case ControlMessage::call:
-        return answer_call(message.member, message.number, message.text, message.address,
+        return answer_call(message.member, message.number, message.text, message.address, message.status != 0,
                            [this, from = message.member, number = message.number](const Error &why) {
                                if (!link_) return;
                                ControlMessage failed;
@@ -256,9 +271,9 @@ void ClusterWorker::take(const ControlMessage &message) {
     case ControlMessage::gone: {
         const Error why = message.status < 0 ? told(message) : Error();
         tell(why.status < 0 ? MUSTER_CLUSTER_DEAD : MUSTER_CLUSTER_REMOVED, message.member, why, message.text);
-        return fail_dials(
-            Error::make(MUSTER_E_STALE, "member %u is gone: %.150s", message.member, message.text.c_str()),
-            message.member);
+        fail_dials(Error::make(MUSTER_E_STALE, "member %u is gone: %.150s", message.member, message.text.c_str()),
+                   message.member);
+        return broadcasts_->member_gone(message.member, Error::make(MUSTER_E_PEER, "%.200s", message.text.c_str()));
     }
     case ControlMessage::interrupt:
         return interrupt();
@@ -279,21 +294,32 @@ void ClusterWorker::interrupt() {
 
 void ClusterWorker::find(const Ref<ClusterDial> &dial) {
     if (dial->member == MUSTER_CLUSTER_MASTER) return found(dial, master_address_, true);
-    ControlMessage question;
-    question.kind = ControlMessage::where;
-    question.member = dial->member;
-    question.number = dial->number;
-    asked_[dial->number] = dial;
-    link_->send(question); // if that fails, the link is about to be over
+    ask_where(dial->member, dial->number, [this, dial](const ControlMessage &answer) {
+        if (answer.status != MUSTER_OK) dial->fail(told(answer));
+        found(dial, answer.address, true);
+    });
 }
 
-void ClusterWorker::be_told_where(const ControlMessage &message) {
-    const auto asked = asked_.find(message.number);
-    if (asked == asked_.end()) return;
-    const Ref<ClusterDial> dial = asked->second;
-    asked_.erase(asked);
-    if (message.status != MUSTER_OK) dial->fail(told(message));
-    found(dial, message.address, true);
+void ClusterWorker::ask_where(uint32_t member, uint64_t number, ToldWhere then) {
+    ControlMessage question;
+    question.kind = ControlMessage::where;
+    question.member = member;
+    question.number = number;
+    asked_[number] = std::move(then);
+    if (link_) link_->send(question); // if that fails, the link is about to be over
+}
+
+void ClusterWorker::find_shelf(uint32_t member, FoundShelf then) {
+    if (member == MUSTER_CLUSTER_MASTER) return then({}, master_shelf_);
+    ask_where(member, next_number(), [then](const ControlMessage &answer) {
+        if (answer.status != MUSTER_OK) return then(told(answer), {});
+        then({}, answer.text);
+    });
+}
+
+bool ClusterWorker::say(uint32_t to, ControlMessage message) {
+    message.member = to;
+    return link_ && link_->send(message);
 }
 
 bool ClusterWorker::call(ClusterDial &dial) {
@@ -302,6 +328,7 @@ bool ClusterWorker::call(ClusterDial &dial) {
     wish.kind = ControlMessage::call;
     wish.member = dial.member;
     wish.number = dial.number;
+    wish.status = dial.own ? 1 : 0;
     wish.text = dial.label;
     wish.address = own_address_;
     return link_->send(wish);
@@ -341,7 +368,9 @@ void ClusterWorker::end_soon(int64_t) {
 }
 
 void ClusterWorker::master_gone(const Error &why) {
-    fail_dials(Error::make(MUSTER_E_PEER, "the master is gone: %s", why.message));
+    const Error gone = Error::make(MUSTER_E_PEER, "the master is gone: %s", why.message);
+    broadcasts_->fail_all(gone);
+    fail_dials(gone);
     Error status = why;
     if (status.status >= 0) status.status = MUSTER_E_PEER;
     tell(MUSTER_CLUSTER_MASTER_GONE, MUSTER_CLUSTER_MASTER, status, why.message);

@@ -24,6 +24,7 @@ class ClusterWorker final : public Cluster {
     // Comes in; waits for that on this thread.
     static Result<Ref<ClusterWorker>> start(Context &context, const muster_worker_config &config, Deadline &deadline);
     Status member(uint32_t member, muster_member_info &out) noexcept override;
+    bool knows_all() const noexcept override { return false; }
 
   private:
     ClusterWorker(Context &context, Ticket ticket, const muster_worker_config &config, Ref<Queue> inbox,
@@ -43,9 +44,13 @@ class ClusterWorker final : public Cluster {
     void find(const Ref<ClusterDial> &dial) override;
     bool call(ClusterDial &dial) override;
     void accepted(const ClusterGreeting &greeting, StreamHandle stream) override;
+    void find_shelf(uint32_t member, FoundShelf then) override;
+    bool say(uint32_t to, ControlMessage message) override;
+    size_t links() const noexcept override { return 1; }
     void hear();
     void take(const ControlMessage &message);
-    void be_told_where(const ControlMessage &message);
+    using ToldWhere = std::function<void(const ControlMessage &)>;
+    void ask_where(uint32_t member, uint64_t number, ToldWhere then);
     void interrupt();
     void master_gone(const Error &why);
 
@@ -53,11 +58,11 @@ class ClusterWorker final : public Cluster {
     const uint32_t flags_;
     const int64_t exit_grace_ns_;
     const int report_fd_;
-    std::string host_, own_address_, master_address_; // set before the thread is there
+    std::string host_, own_address_, master_address_, master_shelf_; // set before the thread is there
 
     // The cluster's thread.
-    std::unique_ptr<ControlLink> link_;          // of the thread that starts it, before
-    std::map<uint64_t, Ref<ClusterDial>> asked_; // where is that?
+    std::unique_ptr<ControlLink> link_;   // of the thread that starts it, before
+    std::map<uint64_t, ToldWhere> asked_; // where is that?
 };
 
 } // namespace muster

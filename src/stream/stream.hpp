@@ -151,8 +151,9 @@ class Stream final : public Object, public Listed<Stream>, private Waker, privat
     Status reason(uint64_t *out_reason, muster_error *error) noexcept;
     Status exit_with_peer(int64_t grace_ns) noexcept;
     void stats(muster_stream_stats &out) noexcept;
-    void host_release() noexcept;                                             // muster_stream_release()
-    void set_user(Ref<StreamUser> user) noexcept { user_ = std::move(user); } // before the host has the stream
+    void host_release() noexcept;                                                // muster_stream_release()
+    void set_user(Ref<StreamUser> user) noexcept { user_ = std::move(user); }    // before the host has the stream
+    void keep_to_the_end(Ref<Object> what) noexcept { kept_ = std::move(what); } // before the host has the stream
     // The context closes: ends the stream for good. True from drained() once nothing is on its way any more.
     void context_closed() noexcept;
     bool drained() noexcept;
@@ -246,6 +247,7 @@ class Stream final : public Object, public Listed<Stream>, private Waker, privat
     Ref<Duplex> duplex_;
     const int side_;
     Ref<Carrier> carrier_;
+    Ref<Object> kept_; // is let go with the stream
     Ref<StreamUser> user_;
     Pipe &in_, &out_;
     std::string peer_, greeting_;

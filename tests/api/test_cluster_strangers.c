@@ -182,7 +182,7 @@ static void test_messages_that_are_none_end_the_link(void **state) {
 
 static void test_messages_out_of_turn_end_the_link(void **state) {
     (void)state;
-    for (uint8_t kind = 2; kind <= 12; kind++) {
+    for (uint8_t kind = 2; kind <= 15; kind++) {
         if (kind == 11) continue; // to leave is always in turn
         const uint32_t member = expect_one();
         muster_stream *const link = dial_as(1, id, member, 0);
@@ -237,6 +237,70 @@ static void test_calls_for_nobody_come_to_nothing(void **state) {
     assert_the_rest_goes_on();
 }
 
+// The first words of a broadcast: lowest byte first, the length before them.
+static size_t put_head(char *to, uint32_t origin, uint64_t size, const uint32_t *stations, size_t words) {
+    size_t at = 4;
+    at += put(to + at, origin, 4);
+    at += put(to + at, 4711, 8);
+    at += put(to + at, size, 8);
+    at += put(to + at, 0, 1);
+    for (size_t i = 0; i < words; i++) at += put(to + at, stations[i], 4);
+    put(to, at - 4, 4);
+    return at;
+}
+
+static void test_broadcasts_that_are_none_come_to_nothing(void **state) {
+    (void)state;
+    const uint32_t member = expect_one();
+    muster_stream *const link = joined(member);
+    const uint32_t me[] = {1, 0}, another[] = {1, 5}, many[] = {0xffffffff, 0}, none[] = {0}, cut[] = {3, 0};
+    char heads[9][64] = {{0}};
+    const size_t sizes[] = {put(heads[0], 0xffffffff, 4),                          // a head of 4 GiB
+                            put(heads[1], 0, 4),                                   // of nothing
+                            put_head(heads[2], member, 10, NULL, 0),               // for nobody
+                            put_head(heads[3], member, 10, another, 2),            // for another
+                            put_head(heads[4], 0, 10, me, 2),                      // by the master itself
+                            put_head(heads[5], member, 10, many, 2),               // stations that are not there
+                            put_head(heads[6], member, 10, none, 1),               // one without members
+                            put_head(heads[7], member, 10, cut, 2),                // one that ends too soon
+                            put_head(heads[8], member, (uint64_t)3 << 30, me, 2)}; // more than it takes
+    size_t moved;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        muster_stream *const stream = dial_as(4, id, member, 0);
+        muster_stream_write(stream, heads[i], sizes[i], 10 * second, &moved);
+        assert_cut(stream);
+    }
+    for (int i = 0; i < 1000; i++) { // about broadcasts that nobody has begun
+        send_message(link, 13, 0, (uint64_t)i, "text");
+        send_message(link, 13, 1, (uint64_t)i, "");
+        send_message(link, 14, 0, (uint64_t)i, "");
+        send_message(link, 14, 999, (uint64_t)i, "");
+    }
+    // One that breaks off, and is begun again by another stream.
+    char head[64], bytes[10] = "123456789";
+    const size_t size = put_head(head, member, sizeof bytes, me, 2);
+    muster_stream *stream = dial_as(4, id, member, 0);
+    muster_stream_write(stream, head, size, 10 * second, &moved);
+    muster_stream_write(stream, bytes, 4, 10 * second, &moved);
+    muster_stream_close(stream, second);
+    muster_stream_release(stream);
+    assert_the_rest_goes_on();
+    stream = dial_as(4, id, member, 0);
+    muster_stream_write(stream, head, size, 10 * second, &moved);
+    muster_stream_write(stream, bytes, sizeof bytes, 10 * second, &moved);
+    const muster_cluster_event event = next();
+    assert_int_equal(event.kind, MUSTER_CLUSTER_BROADCAST);
+    assert_int_equal(event.member, member);
+    assert_int_equal(event.size_bytes, sizeof bytes);
+    assert_memory_equal(event.data, bytes, sizeof bytes);
+    muster_broadcast_release(event.broadcast);
+    assert_cut(stream);
+    muster_stream_close(link, 0);
+    muster_stream_release(link);
+    assert_int_equal(next().kind, MUSTER_CLUSTER_DEAD);
+    assert_the_rest_goes_on();
+}
+
 int main(int argc, char **argv) {
     if (readlink("/proc/self/exe", self_path, sizeof self_path - 1) < 0) return 1;
     const int worked = work_if_asked(argc, argv);
@@ -245,7 +309,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         among(test_strangers_are_not_taken_for_workers), among(test_messages_that_are_none_end_the_link),
         among(test_messages_out_of_turn_end_the_link),   among(test_who_asks_and_never_reads_is_cut),
-        among(test_calls_for_nobody_come_to_nothing),
+        among(test_calls_for_nobody_come_to_nothing),    among(test_broadcasts_that_are_none_come_to_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,8 @@
 
 #include <muster/cluster.h>
 
+#include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,6 +53,43 @@ static inline void echo(muster_stream *stream) {
     muster_stream_finish(stream);
 }
 
+// A sum that notices what is missing, changed or in another place.
+static inline uint64_t sum_of(const void *data, uint64_t size) {
+    const unsigned char *at = data;
+    uint64_t sum = size;
+    for (uint64_t i = 0; i < size; i += 997) sum = sum * 31 + at[i];
+    return size ? sum * 31 + at[size - 1] : sum;
+}
+
+// What was broadcast to this worker last, how often, and what it says of it.
+static char heard_last[400] = "nothing";
+static int heard_broadcasts;
+static inline void hear_broadcast(const muster_cluster_event *event) {
+    snprintf(heard_last, sizeof heard_last, "%d from %u: %s %llu %llx", ++heard_broadcasts, event->member, event->label,
+             (unsigned long long)event->size_bytes, (unsigned long long)sum_of(event->data, event->size_bytes));
+    muster_broadcast_release(event->broadcast);
+}
+
+static inline unsigned char *pattern(uint64_t size, unsigned seed) {
+    unsigned char *const data = malloc(size ? size : 1);
+    for (uint64_t i = 0; data && i < size; i++) data[i] = (unsigned char)(i * 7 + (i >> 13) + seed);
+    return data;
+}
+
+// A worker broadcasts to all members from `first` to `last` but itself.
+static inline void broadcast_as_told(muster_cluster *cluster, int first, int last, long size, char *text, size_t room) {
+    uint32_t members[64];
+    size_t count = 0;
+    for (int i = first; i <= last && count < 64; i++)
+        if ((uint32_t)i != muster_cluster_self(cluster)) members[count++] = (uint32_t)i;
+    unsigned char *const data = pattern((uint64_t)size, muster_cluster_self(cluster));
+    muster_error error = {0};
+    const muster_status status =
+        muster_cluster_broadcast(cluster, members, count, "theirs", 6, data, (uint64_t)size, 20 * second, NULL, &error);
+    if (status != MUSTER_OK) snprintf(text, room, "%s: %s", muster_status_name(status), error.message);
+    free(data);
+}
+
 // Says something to a member that echoes: NULL, or what went wrong.
 static inline const char *talk_to(muster_cluster *cluster, uint32_t member) {
     static char text[300];
@@ -73,7 +112,8 @@ static inline const char *talk_to(muster_cluster *cluster, uint32_t member) {
 
 static inline void do_as_told(muster_cluster *cluster, muster_stream *stream, const char *label) {
     char text[400] = "done";
-    int number = 0;
+    int number = 0, last = 0;
+    long size = 0;
     if (strcmp(label, "echo") == 0) {
         echo(stream);
         return;
@@ -83,6 +123,10 @@ static inline void do_as_told(muster_cluster *cluster, muster_stream *stream, co
         if (wrong) snprintf(text, sizeof text, "%s", wrong);
     } else if (sscanf(label, "exit %d", &number) == 1) {
         exit(number);
+    } else if (sscanf(label, "broadcast %d %d %ld", &number, &last, &size) == 3) {
+        broadcast_as_told(cluster, number, last, size, text, sizeof text);
+    } else if (strcmp(label, "heard") == 0) {
+        snprintf(text, sizeof text, "%s", heard_last);
     } else if (strcmp(label, "self") == 0) {
         snprintf(text, sizeof text, "%u", muster_cluster_self(cluster));
     } else if (strcmp(label, "compute") == 0) { // looks at nothing of Muster's
@@ -113,6 +157,8 @@ static inline int work_in(muster_context *context, muster_cluster *cluster, int 
             do_as_told(cluster, event.stream, event.label);
             muster_stream_close(event.stream, second);
             muster_stream_release(event.stream);
+        } else if (event.kind == MUSTER_CLUSTER_BROADCAST) {
+            hear_broadcast(&event);
         } else if (event.kind == MUSTER_CLUSTER_LEAVE && !stay) {
             muster_cluster_close(cluster, -1);
             code = 0;
@@ -126,18 +172,25 @@ static inline int work_in(muster_context *context, muster_cluster *cluster, int 
     return code;
 }
 
-static inline int work(uint32_t flags, int stay) {
+// `stay`: it does not leave when it is told to. `apart`: it shares no memory. `limit`: of broadcasts that wait.
+// `connections`: at most, 0: the usual number.
+static inline int work(uint32_t flags, int stay, int apart, uint64_t limit, uint32_t connections) {
     signal(SIGINT, count_interrupt);
     muster_error error = {0};
     muster_context *context = NULL;
     muster_cluster *cluster = NULL;
-    if (muster_worker_context(NULL, 0, &context, &error) != MUSTER_OK) {
+    muster_context_config context_config;
+    muster_config_init(&context_config, sizeof context_config);
+    context_config.flags = apart ? MUSTER_CONTEXT_NO_UPGRADE : 0;
+    if (muster_worker_context(&context_config, 0, &context, &error) != MUSTER_OK) {
         fprintf(stderr, "worker: %s\n", error.message);
         return 40;
     }
     muster_worker_config config;
     muster_config_init(&config, sizeof config);
     config.flags = flags;
+    config.broadcast_bytes = limit;
+    config.most_connections = connections;
     if (muster_worker_start(context, &config, 20 * second, &cluster, &error) != MUSTER_OK) {
         fprintf(stderr, "worker: %s\n", error.message);
         return 41;
@@ -145,12 +198,26 @@ static inline int work(uint32_t flags, int stay) {
     return work_in(context, cluster, stay);
 }
 
+// As if on another host: in the network of the process that OTHER_HOST names.
+static inline int work_elsewhere(void) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/ns/net", atoi(getenv("OTHER_HOST")));
+    const int network = open(path, O_RDONLY | O_CLOEXEC);
+    if (network < 0 || setns(network, CLONE_NEWNET) != 0) return 44;
+    close(network);
+    return work(MUSTER_WORKER_EXIT_WITH_MASTER, 0, 0, 0, 0);
+}
+
 // main() of such a test begins with it: >= 0 is the exit code of a worker.
 static inline int work_if_asked(int argc, char **argv) {
     if (argc < 2) return -1;
     const uint32_t both = MUSTER_WORKER_EXIT_WITH_MASTER | MUSTER_WORKER_RAISE_INTERRUPT;
-    if (strcmp(argv[1], "worker") == 0) return work(both, 0);
-    if (strcmp(argv[1], "stubborn") == 0) return work(both, 1);
+    if (strcmp(argv[1], "worker") == 0) return work(both, 0, 0, 0, 0);
+    if (strcmp(argv[1], "stubborn") == 0) return work(both, 1, 0, 0, 0);
+    if (strcmp(argv[1], "apart") == 0) return work(both, 0, 1, 0, 0);
+    if (strcmp(argv[1], "small") == 0) return work(both, 0, 0, 1000000, 0);
+    if (strcmp(argv[1], "elsewhere") == 0) return work_elsewhere();
+    if (strcmp(argv[1], "bound") == 0) return work(both, 0, 0, 0, 4);
     return -1;
 }
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What members of a cluster hand to each other: tickets, greetings, and messages on the link to the master. What is
+// What members of a cluster hand to each other: tickets, greetings, messages on the link to the master, and the first
+// words of broadcasts. What is
 // understood is the same again when it is written anew.
 #include "input.hpp"
 
+#include "cluster/broadcast_shelf.hpp"
+#include "cluster/broadcast_words.hpp"
 #include "cluster/control.hpp"
 #include "cluster/greeting.hpp"
 #include "cluster/options.hpp"
@@ -61,6 +64,23 @@ void read_greeting(std::string_view bytes) {
     if (greeting) FUZZ_CHECK(encode(*greeting) == bytes);
 }
 
+void read_broadcast(std::string_view bytes) {
+    const auto head = decode_broadcast(bytes);
+    if (!head) return;
+    FUZZ_CHECK(encode(*head) == bytes);
+    size_t handed_on = 0;
+    for (const auto &part : branches(head->stations, broadcast_fan)) {
+        FUZZ_CHECK(!part.empty() && !part[0].empty());
+        handed_on += part.size();
+    }
+    FUZZ_CHECK(handed_on == head->stations.size());
+}
+
+void read_shelf(std::string_view bytes) {
+    const ShelfAddress shelf = ShelfAddress::parse(bytes);
+    if (shelf.known()) FUZZ_CHECK(shelf.bytes() == bytes);
+}
+
 } // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -74,5 +94,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (what == 'g') read_greeting(rest);
     if (what == 'r') read_report(rest);
     if (what == 'o') read_options(rest);
+    if (what == 'b') read_broadcast(rest);
+    if (what == 's') read_shelf(rest);
     return 0;
 }

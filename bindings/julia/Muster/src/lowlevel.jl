@@ -98,6 +98,7 @@ const MUSTER_CLUSTER_STREAM = Int32(7)
 const MUSTER_CLUSTER_INTERRUPT = Int32(8)
 const MUSTER_CLUSTER_LEAVE = Int32(9)
 const MUSTER_CLUSTER_MASTER_GONE = Int32(10)
+const MUSTER_CLUSTER_BROADCAST = Int32(11)
 
 # muster_member_state: How a member fares.
 const MUSTER_MEMBER_LAUNCHING = UInt32(1)
@@ -149,6 +150,7 @@ const MUSTER_DONE_STORE = Int32(6)
 const MUSTER_DONE_LEASE = Int32(7)
 const MUSTER_DONE_RENDEZVOUS = Int32(8)
 const MUSTER_DONE_AGENT = Int32(9)
+const MUSTER_DONE_BROADCAST = Int32(10)
 const MUSTER_EVENT_READY = Int32(16)
 const MUSTER_EVENT_LOG = Int32(17)
 const MUSTER_EVENT_AGENT = Int32(19)
@@ -303,6 +305,7 @@ const MUSTER_STREAM_HUGE_PAGES = UInt32(1)
 struct muster_agent end
 struct muster_broker end
 struct muster_cluster end
+struct muster_broadcast end
 struct muster_context end
 struct muster_queue end
 struct muster_process end
@@ -466,17 +469,18 @@ struct muster_cluster_config # 96 bytes
     struct_size::UInt32
     flags::UInt32
     topology::UInt32
-    reserved::UInt32
+    most_connections::UInt32
     listen::Ptr{UInt8}
     listen_bytes::UInt64
     join_timeout_ns::Int64
     leave_timeout_ns::Int64
     queue::Ptr{muster_queue}
     tag::UInt64
-    reserved1::NTuple{4, UInt64}
+    broadcast_bytes::UInt64
+    reserved1::NTuple{3, UInt64}
 end
-muster_cluster_config(; flags = 0, topology = 0, reserved = 0, listen = C_NULL, listen_bytes = 0, join_timeout_ns = 0, leave_timeout_ns = 0, queue = C_NULL, tag = 0, reserved1 = ntuple(_ -> zero(UInt64), 4)) =
-    muster_cluster_config(sizeof(muster_cluster_config), flags, topology, reserved, listen, listen_bytes, join_timeout_ns, leave_timeout_ns, queue, tag, reserved1)
+muster_cluster_config(; flags = 0, topology = 0, most_connections = 0, listen = C_NULL, listen_bytes = 0, join_timeout_ns = 0, leave_timeout_ns = 0, queue = C_NULL, tag = 0, broadcast_bytes = 0, reserved1 = ntuple(_ -> zero(UInt64), 3)) =
+    muster_cluster_config(sizeof(muster_cluster_config), flags, topology, most_connections, listen, listen_bytes, join_timeout_ns, leave_timeout_ns, queue, tag, broadcast_bytes, reserved1)
 
 # What to launch; what is zero means the default named here.
 struct muster_launch # 112 bytes
@@ -498,7 +502,7 @@ muster_launch(; flags = 0, manager = C_NULL, count = 0, reserved = 0, argv = C_N
     muster_launch(sizeof(muster_launch), flags, manager, count, reserved, argv, envp, directory, listen, ident, connect_idents, options, reserved1)
 
 # One event.
-struct muster_cluster_event # 520 bytes
+struct muster_cluster_event # 544 bytes
     kind::UInt32
     member::UInt32
     status::muster_status
@@ -508,6 +512,9 @@ struct muster_cluster_event # 520 bytes
     reserved::UInt32
     label::NTuple{256, UInt8}
     text::NTuple{232, UInt8}
+    broadcast::Ptr{muster_broadcast}
+    data::Ptr{Cvoid}
+    size_bytes::UInt64
 end
 
 # What is known of a member.
@@ -522,21 +529,22 @@ struct muster_member_info # 1336 bytes
 end
 
 # How to be a worker; all zero means the defaults named here.
-struct muster_worker_config # 72 bytes
+struct muster_worker_config # 80 bytes
     struct_size::UInt32
     flags::UInt32
     exit_grace_ns::Int64
     report_fd_plus_one::Int32
-    reserved::UInt32
+    most_connections::UInt32
     queue::Ptr{muster_queue}
     tag::UInt64
     master::Ptr{UInt8}
     store::Ptr{UInt8}
     name::Ptr{UInt8}
     listen::Ptr{UInt8}
+    broadcast_bytes::UInt64
 end
-muster_worker_config(; flags = 0, exit_grace_ns = 0, report_fd_plus_one = 0, reserved = 0, queue = C_NULL, tag = 0, master = C_NULL, store = C_NULL, name = C_NULL, listen = C_NULL) =
-    muster_worker_config(sizeof(muster_worker_config), flags, exit_grace_ns, report_fd_plus_one, reserved, queue, tag, master, store, name, listen)
+muster_worker_config(; flags = 0, exit_grace_ns = 0, report_fd_plus_one = 0, most_connections = 0, queue = C_NULL, tag = 0, master = C_NULL, store = C_NULL, name = C_NULL, listen = C_NULL, broadcast_bytes = 0) =
+    muster_worker_config(sizeof(muster_worker_config), flags, exit_grace_ns, report_fd_plus_one, most_connections, queue, tag, master, store, name, listen, broadcast_bytes)
 
 # How to start a context; all zero means the defaults named here.
 struct muster_context_config # 72 bytes
@@ -1053,7 +1061,7 @@ push!(functions, :muster_cluster_next_event => at_muster_cluster_next_event)
 @inline muster_cluster_next_event(cluster, timeout_ns, out_event) =
     ccall(at_muster_cluster_next_event[], muster_status, (Ptr{muster_cluster}, Int64, Ptr{muster_cluster_event}), cluster, timeout_ns, out_event)
 
-# Ends the waits inside muster_cluster_next_event(), muster_cluster_dial() and muster_cluster_close() now.
+# Ends the waits inside muster_cluster_next_event(), muster_cluster_dial(), muster_cluster_broadcast() and muster_cluster_close() now.
 const at_muster_cluster_cancel = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_cluster_cancel => at_muster_cluster_cancel)
 @inline muster_cluster_cancel(cluster) =
@@ -1070,6 +1078,24 @@ const at_muster_cluster_dial_begin = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_cluster_dial_begin => at_muster_cluster_dial_begin)
 @inline muster_cluster_dial_begin(cluster, member, label, label_bytes, timeout_ns, queue, tag, error) =
     ccall(at_muster_cluster_dial_begin[], muster_status, (Ptr{muster_cluster}, UInt32, Ptr{Cvoid}, Csize_t, Int64, Ptr{muster_queue}, UInt64, Ptr{muster_error}), cluster, member, label, label_bytes, timeout_ns, queue, tag, error)
+
+# Gives the same bytes to many members; each is told ::MUSTER_CLUSTER_BROADCAST.
+const at_muster_cluster_broadcast = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_cluster_broadcast => at_muster_cluster_broadcast)
+@inline muster_cluster_broadcast(cluster, members, count, label, label_bytes, data, size_bytes, timeout_ns, out_statuses, error) =
+    ccall(at_muster_cluster_broadcast[], muster_status, (Ptr{muster_cluster}, Ptr{UInt32}, Csize_t, Ptr{Cvoid}, Csize_t, Ptr{Cvoid}, UInt64, Int64, Ptr{muster_status}, Ptr{muster_error}), cluster, members, count, label, label_bytes, data, size_bytes, timeout_ns, out_statuses, error)
+
+# Begins to give the same bytes to many members, as muster_cluster_broadcast(); ::MUSTER_DONE_BROADCAST comes with its status.
+const at_muster_cluster_broadcast_begin = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_cluster_broadcast_begin => at_muster_cluster_broadcast_begin)
+@inline muster_cluster_broadcast_begin(cluster, members, count, label, label_bytes, data, size_bytes, timeout_ns, out_statuses, queue, tag, error) =
+    ccall(at_muster_cluster_broadcast_begin[], muster_status, (Ptr{muster_cluster}, Ptr{UInt32}, Csize_t, Ptr{Cvoid}, Csize_t, Ptr{Cvoid}, UInt64, Int64, Ptr{muster_status}, Ptr{muster_queue}, UInt64, Ptr{muster_error}), cluster, members, count, label, label_bytes, data, size_bytes, timeout_ns, out_statuses, queue, tag, error)
+
+# Gives up the bytes of a broadcast: they must not be looked at any more.
+const at_muster_broadcast_release = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_broadcast_release => at_muster_broadcast_release)
+@inline muster_broadcast_release(broadcast) =
+    ccall(at_muster_broadcast_release[], Cvoid, (Ptr{muster_broadcast},), broadcast)
 
 # Tells what is known of a member.
 const at_muster_cluster_get_member = Ref{Ptr{Cvoid}}(C_NULL)

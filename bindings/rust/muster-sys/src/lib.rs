@@ -25,6 +25,12 @@ pub struct muster_agent {
     _private: [u8; 0],
 }
 
+/// Opaque; bytes that another member has broadcast, see MUSTER_CLUSTER_BROADCAST.
+#[repr(C)]
+pub struct muster_broadcast {
+    _private: [u8; 0],
+}
+
 /// Opaque; made by muster_broker_open().
 #[repr(C)]
 pub struct muster_broker {
@@ -215,6 +221,7 @@ pub const MUSTER_CLUSTER_STREAM: u32 = 7;
 pub const MUSTER_CLUSTER_INTERRUPT: u32 = 8;
 pub const MUSTER_CLUSTER_LEAVE: u32 = 9;
 pub const MUSTER_CLUSTER_MASTER_GONE: u32 = 10;
+pub const MUSTER_CLUSTER_BROADCAST: u32 = 11;
 
 // muster_member_state: How a member fares.
 pub const MUSTER_MEMBER_LAUNCHING: u32 = 1;
@@ -280,6 +287,7 @@ pub const MUSTER_DONE_STORE: i32 = 6;
 pub const MUSTER_DONE_LEASE: i32 = 7;
 pub const MUSTER_DONE_RENDEZVOUS: i32 = 8;
 pub const MUSTER_DONE_AGENT: i32 = 9;
+pub const MUSTER_DONE_BROADCAST: i32 = 10;
 pub const MUSTER_EVENT_READY: i32 = 16;
 pub const MUSTER_EVENT_LOG: i32 = 17;
 pub const MUSTER_EVENT_AGENT: i32 = 19;
@@ -632,14 +640,15 @@ pub struct muster_cluster_config {
     pub struct_size: u32,
     pub flags: u32,
     pub topology: u32,
-    pub reserved: u32,
+    pub most_connections: u32,
     pub listen: *const c_char,
     pub listen_bytes: u64,
     pub join_timeout_ns: i64,
     pub leave_timeout_ns: i64,
     pub queue: *mut muster_queue,
     pub tag: u64,
-    pub reserved1: [u64; 4],
+    pub broadcast_bytes: u64,
+    pub reserved1: [u64; 3],
 }
 
 impl Default for muster_cluster_config {
@@ -700,6 +709,9 @@ pub struct muster_cluster_event {
     pub reserved: u32,
     pub label: [c_char; 256],
     pub text: [c_char; 232],
+    pub broadcast: *mut muster_broadcast,
+    pub data: *const c_void,
+    pub size_bytes: u64,
 }
 
 impl Default for muster_cluster_event {
@@ -737,13 +749,14 @@ pub struct muster_worker_config {
     pub flags: u32,
     pub exit_grace_ns: i64,
     pub report_fd_plus_one: i32,
-    pub reserved: u32,
+    pub most_connections: u32,
     pub queue: *mut muster_queue,
     pub tag: u64,
     pub master: *const c_char,
     pub store: *const c_char,
     pub name: *const c_char,
     pub listen: *const c_char,
+    pub broadcast_bytes: u64,
 }
 
 impl Default for muster_worker_config {
@@ -1748,12 +1761,18 @@ extern "C" {
     pub fn muster_cluster_interrupt(cluster: *mut muster_cluster, member: u32) -> muster_status;
     /// Takes the oldest event.
     pub fn muster_cluster_next_event(cluster: *mut muster_cluster, timeout_ns: i64, out_event: *mut muster_cluster_event) -> muster_status;
-    /// Ends the waits inside muster_cluster_next_event(), muster_cluster_dial() and muster_cluster_close() now.
+    /// Ends the waits inside muster_cluster_next_event(), muster_cluster_dial(), muster_cluster_broadcast() and muster_cluster_close() now.
     pub fn muster_cluster_cancel(cluster: *mut muster_cluster) -> muster_status;
     /// Opens a stream to another member; it is told MUSTER_CLUSTER_STREAM.
     pub fn muster_cluster_dial(cluster: *mut muster_cluster, member: u32, label: *const c_void, label_bytes: usize, timeout_ns: i64, out_stream: *mut *mut muster_stream, error: *mut muster_error) -> muster_status;
     /// Begins to open a stream to another member; MUSTER_DONE_DIAL comes with it, or with a status that muster_cluster_dial() gives.
     pub fn muster_cluster_dial_begin(cluster: *mut muster_cluster, member: u32, label: *const c_void, label_bytes: usize, timeout_ns: i64, queue: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
+    /// Gives the same bytes to many members; each is told MUSTER_CLUSTER_BROADCAST.
+    pub fn muster_cluster_broadcast(cluster: *mut muster_cluster, members: *const u32, count: usize, label: *const c_void, label_bytes: usize, data: *const c_void, size_bytes: u64, timeout_ns: i64, out_statuses: *mut muster_status, error: *mut muster_error) -> muster_status;
+    /// Begins to give the same bytes to many members, as muster_cluster_broadcast(); MUSTER_DONE_BROADCAST comes with its status.
+    pub fn muster_cluster_broadcast_begin(cluster: *mut muster_cluster, members: *const u32, count: usize, label: *const c_void, label_bytes: usize, data: *const c_void, size_bytes: u64, timeout_ns: i64, out_statuses: *mut muster_status, queue: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
+    /// Gives up the bytes of a broadcast: they must not be looked at any more.
+    pub fn muster_broadcast_release(broadcast: *mut muster_broadcast);
     /// Tells what is known of a member.
     pub fn muster_cluster_get_member(cluster: *mut muster_cluster, member: u32, out_info: *mut muster_member_info) -> muster_status;
     /// Lists the workers that are not gone.
@@ -2144,14 +2163,15 @@ mod layout {
         at!(muster_cluster_config, struct_size, 0);
         at!(muster_cluster_config, flags, 4);
         at!(muster_cluster_config, topology, 8);
-        at!(muster_cluster_config, reserved, 12);
+        at!(muster_cluster_config, most_connections, 12);
         at!(muster_cluster_config, listen, 16);
         at!(muster_cluster_config, listen_bytes, 24);
         at!(muster_cluster_config, join_timeout_ns, 32);
         at!(muster_cluster_config, leave_timeout_ns, 40);
         at!(muster_cluster_config, queue, 48);
         at!(muster_cluster_config, tag, 56);
-        at!(muster_cluster_config, reserved1, 64);
+        at!(muster_cluster_config, broadcast_bytes, 64);
+        at!(muster_cluster_config, reserved1, 72);
         assert_eq!(size_of::<muster_launch>(), 112);
         at!(muster_launch, struct_size, 0);
         at!(muster_launch, flags, 4);
@@ -2166,7 +2186,7 @@ mod layout {
         at!(muster_launch, connect_idents, 64);
         at!(muster_launch, options, 72);
         at!(muster_launch, reserved1, 80);
-        assert_eq!(size_of::<muster_cluster_event>(), 520);
+        assert_eq!(size_of::<muster_cluster_event>(), 544);
         at!(muster_cluster_event, kind, 0);
         at!(muster_cluster_event, member, 4);
         at!(muster_cluster_event, status, 8);
@@ -2176,6 +2196,9 @@ mod layout {
         at!(muster_cluster_event, reserved, 28);
         at!(muster_cluster_event, label, 32);
         at!(muster_cluster_event, text, 288);
+        at!(muster_cluster_event, broadcast, 520);
+        at!(muster_cluster_event, data, 528);
+        at!(muster_cluster_event, size_bytes, 536);
         assert_eq!(size_of::<muster_member_info>(), 1336);
         at!(muster_member_info, member, 0);
         at!(muster_member_info, state, 4);
@@ -2184,18 +2207,19 @@ mod layout {
         at!(muster_member_info, host, 24);
         at!(muster_member_info, address, 280);
         at!(muster_member_info, reserved, 1304);
-        assert_eq!(size_of::<muster_worker_config>(), 72);
+        assert_eq!(size_of::<muster_worker_config>(), 80);
         at!(muster_worker_config, struct_size, 0);
         at!(muster_worker_config, flags, 4);
         at!(muster_worker_config, exit_grace_ns, 8);
         at!(muster_worker_config, report_fd_plus_one, 16);
-        at!(muster_worker_config, reserved, 20);
+        at!(muster_worker_config, most_connections, 20);
         at!(muster_worker_config, queue, 24);
         at!(muster_worker_config, tag, 32);
         at!(muster_worker_config, master, 40);
         at!(muster_worker_config, store, 48);
         at!(muster_worker_config, name, 56);
         at!(muster_worker_config, listen, 64);
+        at!(muster_worker_config, broadcast_bytes, 72);
         assert_eq!(size_of::<muster_context_config>(), 72);
         at!(muster_context_config, struct_size, 0);
         at!(muster_context_config, flags, 4);

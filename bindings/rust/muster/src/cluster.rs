@@ -303,7 +303,10 @@ impl Cluster {
             sys::MUSTER_CLUSTER_INTERRUPT => ClusterEvent::Interrupt,
             sys::MUSTER_CLUSTER_LEAVE => ClusterEvent::Leave,
             sys::MUSTER_CLUSTER_MASTER_GONE => ClusterEvent::MasterGone(why()),
-            kind => return Err(Error::new(crate::Status::ABI, format!("an event of a kind unknown here, {}", kind))),
+            kind => {
+                unsafe { sys::muster_broadcast_release(event.broadcast) }; // or NULL, which has no effect
+                return Err(Error::new(crate::Status::ABI, format!("an event of a kind unknown here, {}", kind)));
+            }
         }))
     }
 
