@@ -85,6 +85,30 @@ local function accept_over(way)
         check.equal(checksum(back), sum)
         back, big = nil, nil
 
+        -- 80 MB to all, and a word to two of them and to one who is gone.
+        for _, member in ipairs(cluster:members()) do
+            cluster:call(member, function()
+                muster_here.on_broadcast = function(text, from, named) told = { #text, text:sub(-3), from, named } end
+            end)
+        end
+        local function await_told(member, expected) -- it has the bytes, but may not have looked
+            local heard
+            for _ = 1, 200 do
+                heard = cluster:call(member, function() return told and table.concat(told, ' ') end)
+                if heard == expected then return end
+                loop:sleep(0.01)
+            end
+            check.equal(heard, expected)
+        end
+        assert(cluster:broadcast(('0123456789abcdef'):rep(5e6), nil, 'big'))
+        for _, member in ipairs(cluster:members()) do await_told(member, '80000000 def 0 big') end
+        local got, why, status, each = cluster:broadcast('word', { 4, 2, 1 })
+        check.equal(got, nil)
+        check.says(why, 'member 2')
+        check.equal(status, muster.E_STALE)
+        check.equal(table.concat(each, ' '), ('0 %d 0'):format(muster.E_STALE))
+        await_told(4, '4 ord 0 ')
+
         -- Two come late, and workers call each other.
         assert(cluster:add(2, { listen = worker }))
         assert(cluster:wait_for(5))

@@ -265,6 +265,11 @@ local function hear(self)
             elseif self.on_stream then
                 self.loop:spawn(self.on_stream, self.loop:stream(handle), member, named)
             end
+        elseif kind == muster.CLUSTER_BROADCAST then
+            local named, bytes = ffi.string(event.label, event.label_bytes), ''
+            if event.size_bytes > 0 then bytes = ffi.string(event.data, tonumber(event.size_bytes)) end
+            muster.C.muster_broadcast_release(event.broadcast)
+            if self.on_broadcast then self.loop:spawn(self.on_broadcast, bytes, member, named) end
         else
             if kind == muster.CLUSTER_JOINED then
                 self.workers[member] = true
@@ -314,6 +319,25 @@ function Cluster:wait_for(count)
         if kind == muster.CLUSTER_FAILED then return nil, ('worker %d: %s'):format(member, text), muster.E_PEER end
     end
     return true
+end
+
+-- In a task: gives the text to all members of the list, or, on the master, to all workers. Each runs its own
+-- on_broadcast(text, member, label). True; or nil, why, the status, and those of the members of the list.
+function Cluster:broadcast(text, members, named, timeout_ns)
+    local list, statuses
+    if members then
+        list, statuses = ffi.new('uint32_t[?]', #members, members), ffi.new('muster_status[?]', #members)
+    end
+    local tag = self.loop:tag()
+    local begun, why, status = muster.cluster_broadcast_begin(self.handle, list, members and #members or 0, named, text,
+        timeout_ns or -1, statuses, self.loop.queue, tag)
+    if not begun then return nil, why, status end
+    local ended, _, _, because = self.loop:wait(tag)
+    self.loop:forget(tag)
+    if ended == muster.OK then return true end
+    local each = {}
+    for i = 1, members and #members or 0 do each[i] = statuses[i - 1] end
+    return nil, because, ended, each
 end
 
 -- ---- the master
