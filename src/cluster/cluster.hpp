@@ -136,7 +136,7 @@ class Cluster : public Object, private Source, public Listed<Cluster> {
 
     Error listen(const std::string &address);
     void watch_listener();
-    void expect_connections(uint32_t count) noexcept; // as many more than strangers may be there without a proof
+    void expect_connections(uint32_t count) noexcept;        // as many more than strangers may be there without a proof
     StreamHandle accept_one(Deadline &deadline, Error &why); // waits on this thread, before there is a watch
     std::string listener_address() const;
     // Dials; `done` gets the stream, or why there is none.
