@@ -294,10 +294,18 @@ def cluster():
     yield latency("cluster", "call in Rust", rust("call"), [("bare stream in Rust", rust("stream")), *waiting])
     yield Case("cluster", "map in Rust, 4 workers", "entries", "1/s", "high", "rate", rust("map", 4), [])
 
+    def broadcast(count, way):
+        return ["cluster_broadcast", str(count), "80000000", way]
+
     for count in (4, 16):
-        yield Case("cluster", f"80 MB to {count}", "time", "ms", "low", "ms", None,
-                   [("MPI_Bcast", mpirun(count + 1, "broadcast")),
+        yield Case("cluster", f"80 MB to {count}", "until each has read it", "ms", "low", "ms",
+                   broadcast(count, "broadcast-read"),
+                   [("single sends", broadcast(count, "single")),
+                    ("single sends, tcp", broadcast(count, "single-tcp")),
+                    ("MPI_Bcast", mpirun(count + 1, "broadcast")),
                     ("MPI_Bcast, yield_when_idle", mpirun(count + 1, "broadcast", idle=True))])
+        yield Case("cluster", f"80 MB to {count}, no shared memory", "until each has it", "ms", "low", "ms",
+                   broadcast(count, "tree"), [("single sends, tcp", broadcast(count, "single-tcp"))])
 
     for count in (100, 300, 1000):
         for value, metric, unit in (("ms", "until all have joined", "ms"), ("per_ms", "until joined, each", "ms"),

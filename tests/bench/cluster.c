@@ -138,16 +138,9 @@ static double memory_kb(long pid, const char *name) {
     return (double)kb;
 }
 
-/* As many as there are may be about to prove the secret: on two cores they all come before the first one is done. */
-static muster_context *context_for(long workers) {
-    const muster_context_config config = {.struct_size = sizeof config, .max_unauthenticated = (uint32_t)workers};
-    muster_context *made = NULL;
-    check("context", muster_context_create(&config, &made, &error), &error);
-    return made;
-}
-
 static void members(long workers) {
-    muster_context *c = context_for(workers);
+    muster_context *c = NULL;
+    check("context", muster_context_create(NULL, &c, &error), &error);
     const double before = memory_kb(getpid(), "Private_Dirty"), begun = now_us();
     muster_cluster *cluster = cluster_of(c, workers);
     const double joined = now_us();

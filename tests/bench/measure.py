@@ -42,8 +42,7 @@ def run(line, value, scale):
 
 
 PROGRAMS = ("pair", "link", "ring", "sockets", "uv", "mpi", "mpi_stream", "limits", "star", "star_load", "zmq_star", "store",
-            "rendezvous", "etcd_latency", "cluster", "cluster_rust",
-            "mpi_cluster")
+            "rendezvous", "etcd_latency", "cluster", "cluster_broadcast", "cluster_rust", "mpi_cluster")
 missing = set()
 
 
