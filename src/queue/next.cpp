@@ -36,12 +36,25 @@ void Queue::State::ring() noexcept {
     [[maybe_unused]] const ssize_t written = uncancelled::write(bell.get(), &one, sizeof one);
 }
 
+// What comes at once need not be slept for; 0: nothing did.
+int Queue::State::look_awake(epoll_event *events, Deadline &deadline) noexcept {
+    const uint32_t turns = awake.turns();
+    for (uint32_t i = 0; i < turns; i++) {
+        const int n = uncancelled::wait_epoll(inner.get(), events, most_events, 0);
+        if (n > 0) awake.paid();
+        if (n != 0 || deadline.passed()) return n;
+    }
+    if (turns != 0) awake.did_not();
+    return 0;
+}
+
 // Takes the edges of the descriptors and serves those of sources. Returns how many there were.
 int Queue::State::harvest(std::unique_lock<std::mutex> &hold, Deadline *deadline) noexcept {
     Deadline now(0);
     epoll_event events[most_events];
     hold.unlock();
-    const int n = wait_events(inner.get(), events, deadline ? *deadline : now);
+    int n = deadline ? look_awake(events, *deadline) : 0;
+    if (n == 0) n = wait_events(inner.get(), events, deadline ? *deadline : now);
     hold.lock();
     taken_since_look = 0;
     for (int i = 0; i < n; i++) {

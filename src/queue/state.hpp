@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // The inside of a queue. Private to this room.
+#include "base/awake.hpp"
 #include "base/fd.hpp"
 #include "queue/parking.hpp"
 #include "queue/queue.hpp"
@@ -50,6 +51,7 @@ struct Queue::State {
     // --- without ---
     void ring() noexcept;
     Status wait(Context &context, Deadline &deadline, Entry &out, bool tabled_only) noexcept;
+    int look_awake(struct epoll_event *events, Deadline &deadline) noexcept;
     int harvest(std::unique_lock<std::mutex> &hold, Deadline *deadline) noexcept;
     void serve_fd(std::unique_lock<std::mutex> &hold, uint64_t key, uint32_t events) noexcept;
     void leave(bool harvested, std::unique_lock<std::mutex> &hold) noexcept;
@@ -65,6 +67,7 @@ struct Queue::State {
     uint32_t ready_count = 0;
     uint64_t order = 0; // of arrival, entries and ready sources together
     uint32_t taken_since_look = 0;
+    Awake<192, 8, 0> awake; // turns are looks at the descriptors; the leader's, also without the lock
 
     Parking parking;
     std::atomic<bool> closed{false}; // parking.closed for readers without the lock; relaxed: only an early answer

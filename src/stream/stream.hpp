@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // The host's end of a duplex: waiting, deadlines, cancel, watches, asynchronous operations.
+#include "base/awake.hpp"
 #include "base/list.hpp"
 #include "context/errand.hpp"
 #include "stream/carrier.hpp"
@@ -60,8 +61,7 @@ struct Direction {
     std::atomic<bool> lent{false};   // a reservation or a peek is out; relaxed: finish() only looks whether to refuse
     std::atomic<bool> asleep{false}; // the holder waits for the other side; relaxed: an advice not to queue behind it
     size_t lent_bytes = 0;
-    uint32_t spin = 512; // turns of waiting awake that have paid so far
-    uint32_t sleeps = 0;
+    Awake<2048, 32, 512> awake;   // turns of 10 to 30 ns
     uint32_t lull = 0, lulls = 0; // turns of looking away that have paid so far, and how often there was none
     std::deque<StreamOperation> *operations = nullptr; // made at the first use; changed under operations_lock_, too
     Figure calls, bytes, waits, spins_won, spins_lost;

@@ -16,11 +16,8 @@ inline void pause_cpu() noexcept {
     asm volatile("yield");
 #endif
 }
-constexpr uint32_t longest_spin = 2048; // turns; about 20 to 60 us
-constexpr uint32_t shortest_spin = 32;
 constexpr uint32_t shortest_lull = 64; // turns: about 1.5 us
 constexpr uint32_t longest_lull = 256;
-constexpr uint32_t sleeps_between_trials = 64;
 constexpr uint32_t sleeps_between_lulls = 512;
 } // namespace
 
@@ -180,19 +177,18 @@ Status Stream::await_bytes(size_t need, Deadline &deadline, uint32_t cancels) no
     Direction &d = read_;
     if (need <= 4096 && wrote_since_wait_.load(std::memory_order_relaxed)) {
         wrote_since_wait_.store(false, std::memory_order_relaxed);
-        if (d.spin < shortest_spin && ++d.sleeps >= sleeps_between_trials) d.spin = 4 * shortest_spin, d.sleeps = 0;
-        const uint32_t turns = d.spin < shortest_spin ? 0 : d.spin;
+        const uint32_t turns = d.awake.turns();
         for (uint32_t i = 0; i < turns; i++) {
             if (in_.readable() >= need || in_.finished()) {
                 d.spins_won.add(1);
-                d.spin = std::min(longest_spin, d.spin * 2);
+                d.awake.paid();
                 return MUSTER_OK;
             }
             pause_cpu();
         }
         if (turns != 0) {
             d.spins_lost.add(1);
-            d.spin /= 2;
+            d.awake.did_not();
         }
     } else if (look_away(d, [&] { return in_.readable() >= need || in_.finished(); })) {
         return MUSTER_OK;

@@ -74,7 +74,7 @@ end
 local loop = assert(muster.loop(assert(muster.context_create())))
 loop:run(function()
     local cluster = assert(require('muster.cluster').open(loop))
-    assert(cluster:add(workers, { argv = { arg[-1], '-e', worker } }))
+    assert(cluster:add(workers, { argv = { require('muster.cluster').interpreter(), '-e', worker } }))
     assert(cluster:wait_for(workers))
     measures[options.what](cluster, loop)
     assert(cluster:close())

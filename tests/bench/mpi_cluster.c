@@ -1,11 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* What mpirun starts beside a cluster:  --what start | broadcast [--size BYTES]
- * start: rank 0 tells when all are there. broadcast: the time of an MPI_Bcast until every rank has all of it. */
+/* What mpirun starts beside a cluster:  --what start | broadcast | broadcast-read [--size BYTES]
+ * start: rank 0 tells when all are there. broadcast: the time of an MPI_Bcast until every rank has all of it, or has read
+ * it, too. */
 #include "bench.h"
 
 #include <mpi.h>
 
-static void broadcast(int rank, int size, long rounds) {
+static volatile uint64_t sum; /* so that it is not left out */
+
+static void add_up(const unsigned char *data, int size) {
+    const uint64_t *words = (const uint64_t *)data;
+    uint64_t all = 0;
+    for (size_t i = 0; i < (size_t)size / sizeof *words; i++) all += words[i];
+    sum = all;
+}
+
+static void broadcast(int rank, int size, int reads, long rounds) {
     unsigned char *data = buffer((size_t)size);
     double *times = (double *)calloc((size_t)rounds + 1, sizeof *times);
     if (times == NULL) die_errno("calloc");
@@ -13,6 +23,7 @@ static void broadcast(int rank, int size, long rounds) {
         MPI_Barrier(MPI_COMM_WORLD);
         const double begun = now_us();
         MPI_Bcast(data, size, MPI_BYTE, 0, MPI_COMM_WORLD);
+        if (reads && rank != 0) add_up(data, size);
         MPI_Barrier(MPI_COMM_WORLD);
         times[round] = now_us() - begun;
     }
@@ -36,8 +47,9 @@ int main(int argc, char **argv) {
     }
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (!strcmp(what, "broadcast")) {
-        broadcast(rank, size, scale < 100 ? 1 : 3);
+    const int reads = !strcmp(what, "broadcast-read");
+    if (reads || !strcmp(what, "broadcast")) {
+        broadcast(rank, size, reads, scale < 100 ? 1 : 3);
     } else {
         MPI_Barrier(MPI_COMM_WORLD);
         if (rank == 0) printf("at_us\t%.1f\n", now_us());

@@ -19,6 +19,8 @@ local ffi = require 'ffi'
 local muster = require 'muster'
 local loops = require 'muster.loop'
 local packing = require 'muster.pack'
+local C = muster.C
+local OK, AGAIN = muster.OK, muster.AGAIN
 
 ffi.cdef [[
     typedef void (*muster_lua_handler)(int);
@@ -29,44 +31,82 @@ local Cluster = {}
 Cluster.__index = Cluster
 
 local label = 'lua' -- of the streams over which functions are called
-local longest = 2 ^ 31 - 1
-local size_of_frame = ffi.new 'uint32_t[1]'
+local size_of_message = ffi.new 'uint32_t[1]'
+local moved = ffi.new 'size_t[1]'
+local bytes_of = ffi.typeof 'uint8_t[?]'
 local event = ffi.new 'muster_cluster_event'
 
 -- ---- one stream: questions go one way, answers the other
 
--- What is not fit to be sent is an error, before anything is.
-local function frame(...)
-    local pieces = packing.pack(...)
-    local size = 0
-    for _, piece in ipairs(pieces) do size = size + #piece end
-    if size > longest then error('a message of more than 2 GiB', 0) end
-    size_of_frame[0] = size
-    pieces[1] = ffi.string(size_of_frame, 4) .. pieces[1]
-    return pieces
+-- What comes over a stream that nobody else reads: short messages are looked at where they lie.
+local room = 4096
+
+local function inbox_of(stream) return { stream = stream, bytes = bytes_of(room), first = 0, past = 0 } end
+
+-- One that is longer than the room of the inbox.
+local function receive_long(inbox, size)
+    local place = bytes_of(size)
+    local there = inbox.past - inbox.first - 4
+    ffi.copy(place, inbox.bytes + inbox.first + 4, there)
+    inbox.first, inbox.past = 0, 0
+    local right, why, status = inbox.stream:read_into(place + there, size - there)
+    if not right then return nil, why, status end
+    return packing.unpack(place, 0, size)
 end
 
 -- The values of the next message, and how many; nil and why.
-local function receive(stream)
-    local head, why, status = stream:read(4)
-    if not head then return nil, why, status end
-    ffi.copy(size_of_frame, head, 4)
-    local size = tonumber(size_of_frame[0])
-    if size > longest then return nil, 'a message of more than 2 GiB', muster.E_PROTOCOL end
-    local place = ffi.new('uint8_t[?]', size)
-    local right
-    right, why, status = stream:read_into(place, size)
-    if not right then return nil, why, status end
-    return packing.unpack(place, size)
+local function receive(inbox)
+    local stream, bytes = inbox.stream, inbox.bytes
+    while true do
+        local first, past = inbox.first, inbox.past
+        if past - first >= 4 then
+            ffi.copy(size_of_message, bytes + first, 4)
+            local size = tonumber(size_of_message[0])
+            if size > packing.longest then return nil, 'a message of more than 2 GiB', muster.E_PROTOCOL end
+            if size + 4 > room then return receive_long(inbox, size) end
+            if first + 4 + size <= past then
+                inbox.first = first + 4 + size
+                return packing.unpack(bytes, first + 4, inbox.first)
+            end
+        end
+        if first > 0 then
+            if past > first then ffi.copy(bytes, ffi.string(bytes + first, past - first), past - first) end
+            inbox.first, inbox.past = 0, past - first
+        end
+        local status = C.muster_stream_read(stream.handle, bytes + inbox.past, room - inbox.past, 0, moved)
+        if status == OK then
+            inbox.past = inbox.past + tonumber(moved[0])
+        elseif status == AGAIN then
+            stream.loop:wait(stream.tag)
+        else
+            return stream:ended(status)
+        end
+    end
 end
 
--- Messages of several tasks do not mix.
-local function send(self, pieces)
-    while self.sending do self.loop:wait(self.sent) end
+local function send_all(stream, bytes, size)
+    local status = C.muster_stream_write(stream.handle, bytes, size, 0, moved)
+    if status == OK then return true end
+    if status ~= AGAIN then return stream:ended(status) end
+    return stream:write(ffi.string(bytes + moved[0], size - tonumber(moved[0])))
+end
+
+-- A message of these values; an error, before anything is sent, if they are not fit for it. Those of several tasks do not
+-- mix.
+local function send(self, ...)
+    local bytes, more = packing.pack(...)
+    if self.sending then
+        if bytes then bytes, more = nil, { ffi.string(bytes, more) } end
+        repeat self.loop:wait(self.sent) until not self.sending
+    end
     self.sending = true
     local right, why, status = true, nil, nil
-    for _, piece in ipairs(pieces) do
-        if right then right, why, status = self.stream:write(piece) end
+    if bytes then
+        right, why, status = send_all(self.stream, bytes, more)
+    else
+        for i = 1, #more do
+            if right then right, why, status = self.stream:write(more[i]) end
+        end
     end
     self.sending = false
     self.loop:tell(self.sent)
@@ -95,19 +135,25 @@ local function caller(self, member)
     self.loop:tell(coming)
     if not stream then return nil, why, status end
     self.loop:spawn(function()
+        local inbox = inbox_of(stream)
         local values, ended, code
         repeat
-            values, ended, code = receive(stream)
+            values, ended, code = receive(inbox)
             if values then
                 local question = there.asked[values[1]]
                 there.asked[values[1]] = nil
-                if question then question(unpack(values, 2, ended)) end
+                if question then question.values, question.count = values, ended end
+                if question and question.waits then self.loop:resume(question.task) end
             end
         until not values
         if self.callers[member] == there then self.callers[member] = nil end
         stream:close()
-        for _, question in pairs(there.asked) do question(nil, ended, code) end
+        local asked = there.asked
         there.asked = {}
+        for _, question in pairs(asked) do
+            question.why, question.status = ended, code
+            if question.waits then self.loop:resume(question.task) end
+        end
     end)
     return there
 end
@@ -115,34 +161,38 @@ end
 -- What the function gives there; nil, why, and a status if that came of the way to it.
 local function ask_here(self, what, member, body, ...)
     if member == self:self() then return nil, 'that is this member itself', muster.E_ARG end
-    local there, why, status = caller(self, member)
+    local there, why, status = self.callers[member], nil, nil
+    if not there or there.coming then there, why, status = caller(self, member) end
     if not there then return nil, why, status end
-    there.questions = there.questions + 1
-    local question, known = there.questions, there.functions[body]
+    local number = there.questions + 1
+    there.questions = number
+    local known = there.functions[body]
     local code
     if not known then -- it travels once
         there.known = there.known + 1
         known, code = there.known, body
     end
-    local pieces = frame(question, what, known, code, ...)
-    local tag = self.loop:tag()
-    local answer
-    there.asked[question] = function(...)
-        answer = { n = select('#', ...), ... }
-        self.loop:tell(tag)
+    local question = { task = self.loop.running, waits = false }
+    there.asked[number] = question
+    local right, sent, told, ended = pcall(send, there, number, what, known, code, ...)
+    if not right then
+        there.asked[number] = nil
+        error(sent, 0)
     end
-    local right
-    right, why, status = send(there, pieces)
-    if right then
+    if sent then
         there.functions[body] = known
-    elseif right == nil and not answer then
-        there.asked[question] = nil
-        return nil, why, status
+    elseif not question.values and not question.why then
+        there.asked[number] = nil
+        return nil, told, ended
     end
-    if not answer then self.loop:wait(tag) end
-    self.loop:forget(tag)
-    if answer[1] then return unpack(answer, 2, answer.n) end
-    return nil, answer[2], answer[3]
+    if not question.values and not question.why then
+        question.waits = true
+        self.loop:park()
+    end
+    local values = question.values
+    if not values then return nil, question.why, question.status end
+    if values[2] then return unpack(values, 3, question.count) end
+    return nil, values[3], values[4]
 end
 
 local function exposed_as_before(loop, was, ...)
@@ -211,7 +261,7 @@ end
 
 -- ---- being called
 
-local function run(self, what, body, ...)
+local function run(what, body, ...)
     if what == 'call' then return body(...) end
     local results = {}
     for i, entry in ipairs((...)) do
@@ -221,31 +271,28 @@ local function run(self, what, body, ...)
     return results
 end
 
--- An interrupt is an error in what is being computed.
-local function guarded(self, ...)
-    self.loop:set_exposed(true)
-    local results = { n = 0 }
-    local function keep(...)
-        results = { n = select('#', ...), ... }
-    end
-    keep(pcall(run, self, ...))
+local function reply(self, here, question, ...)
     self.loop:set_exposed(false)
-    return results
+    local fit, why = pcall(send, here, question, ...)
+    if not fit then send(here, question, false, tostring(why)) end
+end
+
+-- An interrupt is an error in what is being computed.
+local function answer(self, here, body, values, count)
+    self.loop:set_exposed(true)
+    reply(self, here, values[1], pcall(run, values[2], body, unpack(values, 5, count)))
 end
 
 local function serve(self, stream)
     local here = { stream = stream, loop = self.loop, sent = self.loop:tag() }
+    local inbox = inbox_of(stream)
     local functions = {}
     while true do
-        local values, count = receive(stream)
+        local values, count = receive(inbox)
         if not values then break end
-        local question, what, known = values[1], values[2], values[3]
+        local known = values[3]
         functions[known] = functions[known] or values[4]
-        self.loop:spawn(function()
-            local results = guarded(self, what, functions[known], unpack(values, 5, count))
-            local fit, pieces = pcall(frame, question, unpack(results, 1, results.n))
-            send(here, fit and pieces or frame(question, false, tostring(pieces)))
-        end)
+        self.loop:spawn(answer, self, here, functions[known], values, count)
     end
     stream:close()
 end
@@ -352,11 +399,18 @@ local function open(loop, config)
     return make(loop, handle, tag)
 end
 
+-- The first word of this program's command; its own options lie between that and the script.
+local function interpreter()
+    local at = 0
+    while arg and arg[at - 1] do at = at - 1 end
+    return at < 0 and arg[at] or 'luajit'
+end
+
 -- launch: fields of muster_launch; without an argv the workers are this LuaJIT, which serve calls. The first number.
 function Cluster:add(count, launch)
     local given = { count = count }
     for name, value in pairs(launch or {}) do given[name] = value end
-    given.argv = given.argv or { arg and arg[-1] or 'luajit', '-e', 'require("muster.cluster").work()' }
+    given.argv = given.argv or { interpreter(), '-e', 'require("muster.cluster").work()' }
     given.envp = given.envp or { 'LUA_PATH=' .. package.path }
     return muster.cluster_add(self.handle, given)
 end
@@ -406,4 +460,4 @@ local function work(setup)
     os.exit(0)
 end
 
-return { open = open, work = work }
+return { open = open, work = work, interpreter = interpreter }

@@ -8,9 +8,9 @@
 --       print(stream:read(5))
 --   end)
 --
--- What a task calls here may wait; other tasks go on meanwhile. Failures are nil, a sentence and a status. `loop:fd()` is
--- one descriptor that is readable when something has happened, for a program with a poll of its own: it calls
--- `loop:turn(0)` then.
+-- What a task calls here may wait, but not within a coroutine of its own; other tasks go on meanwhile. Failures are nil, a
+-- sentence and a status. `loop:fd()` is one descriptor that is readable when something has happened, for a program with a
+-- poll of its own: it calls `loop:turn(0)` then.
 local ffi = require 'ffi'
 local muster = require 'muster'
 local C = muster.C
@@ -32,7 +32,7 @@ local function new(context)
     local queue, why, status = muster.queue_create(context)
     if not queue then return nil, why, status end
     return setmetatable({ context = context, queue = queue, tags = 0, handlers = {}, waiting = {}, requests = {},
-        tasks = 0, timers = {}, exposed = {} }, Loop)
+        tasks = 0, idle = {}, timers = {}, sleepers = 0, exposed = {} }, Loop)
 end
 
 -- ---- what happens
@@ -66,8 +66,18 @@ local function take(self)
     local status, object, bytes, events = entry.status, entry.object, entry.bytes, entry.events
     local why = status ~= OK and ffi.string(problem.message, problem.message_bytes) or nil
     if handler then handler(status, object, bytes, events) end
-    if not tasks then return end
-    for i = 1, #tasks do self:resume(tasks[i], status, object, bytes, why) end
+    if tasks then self:wake(tasks, status, object, bytes, why) end
+end
+
+-- Takes one thing that has happened, or waits for it.
+function Loop:step(timeout_ns)
+    local status = C.muster_queue_next(self.queue, timeout_ns, entry, problem)
+    if status == OK then
+        take(self)
+    elseif status < 0 then
+        error(select(2, muster.failure(status)), 0)
+    end
+    if self.sleepers > 0 then self:ring() end
 end
 
 -- Takes all that has happened; waits for something up to so many nanoseconds (-1: without end) if there is nothing.
@@ -84,23 +94,46 @@ end
 -- ---- tasks
 
 function Loop:resume(task, ...)
+    local before = self.running
+    self.running = task
     local right, why = coroutine.resume(task, ...)
+    self.running = before
     if not right and not self.failed then self.failed = debug.traceback(task, tostring(why)) end
+end
+
+-- A task that has ended is used again: to make one costs more than a short call.
+local most_idle = 64
+
+local live
+
+local function live_again(self, task) return live(self, task, coroutine.yield()) end -- holds nothing of the last time
+
+function live(self, task, body, ...)
+    body(...)
+    self.tasks = self.tasks - 1
+    local idle = self.idle
+    if #idle >= most_idle then return end
+    idle[#idle + 1] = task
+    return live_again(self, task)
 end
 
 function Loop:spawn(body, ...)
     self.tasks = self.tasks + 1
-    self:resume(coroutine.create(function(...)
-        body(...)
-        self.tasks = self.tasks - 1
-    end), ...)
+    local idle = self.idle
+    local task = idle[#idle]
+    if task then
+        idle[#idle] = nil
+        return self:resume(task, body, ...)
+    end
+    task = coroutine.create(live)
+    self:resume(task, self, task, body, ...)
 end
 
 -- Until no task is left; an error in one of them ends it. With a function: as a task, and gives what that gives.
 function Loop:run(body, ...)
     local results
     if body then self:spawn(function(...) results = { body(...) } end, ...) end
-    while self.tasks > 0 and not self.failed do self:turn(self:patience()) end
+    while self.tasks > 0 and not self.failed do self:step(self:patience()) end
     if self.failed then
         local why = self.failed
         self.failed = nil
@@ -124,7 +157,7 @@ end
 
 -- The running task is exposed from now on, or not; was it?
 function Loop:set_exposed(on)
-    local task = coroutine.running()
+    local task = self.running
     local was = self.exposed[task]
     if not self.expose or (was or false) == on then return was or false end
     self.exposed[task] = on or nil
@@ -132,23 +165,35 @@ function Loop:set_exposed(on)
     return was or false
 end
 
+-- In a task: until somebody resumes it.
+function Loop:park() return pause(self, assert(self.running, 'only a task can wait')) end
+
 -- In a task: until something happens to the tag.
 function Loop:wait(tag)
-    local tasks = self.waiting[tag]
-    if not tasks then
-        tasks = {}
-        self.waiting[tag] = tasks
+    local task = assert(self.running, 'only a task can wait')
+    local others = self.waiting[tag]
+    if not others then
+        self.waiting[tag] = task
+    elseif type(others) == 'table' then
+        others[#others + 1] = task
+    else
+        self.waiting[tag] = { others, task }
     end
-    local task = assert(coroutine.running(), 'only a task can wait')
-    tasks[#tasks + 1] = task
     return pause(self, task)
+end
+
+-- One task that waited, or a list of them.
+function Loop:wake(tasks, ...)
+    if type(tasks) ~= 'table' then return self:resume(tasks, ...) end
+    for i = 1, #tasks do self:resume(tasks[i], ...) end
 end
 
 -- Wakes the tasks that wait for a tag, as if something had happened to it.
 function Loop:tell(tag, ...)
     local tasks = self.waiting[tag]
+    if not tasks then return end
     self.waiting[tag] = nil
-    for _, task in ipairs(tasks or {}) do self:resume(task, ...) end
+    self:wake(tasks, ...)
 end
 
 -- ---- time
@@ -168,21 +213,24 @@ Loop.now = now
 function Loop:sleep(seconds)
     local task = assert(coroutine.running(), 'only a task can sleep')
     self.timers[task] = now() + seconds
+    self.sleepers = self.sleepers + 1
     pause(self, task)
 end
 
 function Loop:patience()
+    if self.sleepers == 0 then return forever end
     local first
     for _, at in pairs(self.timers) do if not first or at < first then first = at end end
     return first and math.max(0, (first - now()) * 1e9) or forever
 end
 
 function Loop:ring()
-    if not next(self.timers) then return end
+    if self.sleepers == 0 then return end
     local time, due = now(), {}
     for task, at in pairs(self.timers) do if at <= time then due[#due + 1] = task end end
     for _, task in ipairs(due) do
         self.timers[task] = nil
+        self.sleepers = self.sleepers - 1
         self:resume(task)
     end
 end

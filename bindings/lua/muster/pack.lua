@@ -2,25 +2,76 @@
 -- Values as bytes, for other Lua processes: nil, booleans, numbers, strings, int64_t and uint64_t, tables of these (no
 -- cycles, no metatables), and functions without upvalues, as bytecode. Only for peers that have proved the secret.
 --
--- pack(...) gives a list of strings, to be written one behind the other; long strings stay as they are, uncopied.
+-- A message is its length (4 bytes, lowest first), how many values, and these. What is packed lies in memory that is used
+-- again for the next one; long strings stay where they are, uncopied.
 local ffi = require 'ffi'
 
 local long = 32 * 1024
+local longest = 2 ^ 31 - 1
 local number = ffi.new 'double[1]'
 local size = ffi.new 'uint32_t[1]'
 local wide = ffi.new 'int64_t[1]'
+local int64, uint64 = ffi.typeof 'int64_t', ffi.typeof 'uint64_t'
+local bytes_of, doubles_of = ffi.typeof 'uint8_t[?]', ffi.typeof 'double[?]'
 
-local function size_text(n)
-    size[0] = n
-    return ffi.string(size, 4)
+-- ---- there
+
+local usual_room = 64 * 1024
+local room = usual_room
+local place, at = bytes_of(room), 0
+local pieces, piece_bytes -- what lies before `place`, if there is much
+
+local function make_room(more)
+    if at + more <= room then return end
+    while room < at + more do room = 2 * room end
+    local larger = bytes_of(room)
+    ffi.copy(larger, place, at)
+    place = larger
 end
 
-local put
+local function keep_piece(text)
+    pieces = pieces or {}
+    pieces[#pieces + 1] = text
+    piece_bytes = piece_bytes + #text
+end
 
-local function put_string(out, mark, text)
-    out[#out + 1] = mark
-    out[#out + 1] = size_text(#text)
-    out[#out + 1] = text
+local function put_mark(mark)
+    make_room(1)
+    place[at] = mark
+    at = at + 1
+end
+
+local function put_size(n)
+    make_room(4)
+    size[0] = n
+    ffi.copy(place + at, size, 4)
+    at = at + 4
+end
+
+local function put_bytes(from, n)
+    if n >= long then
+        keep_piece(ffi.string(place, at))
+        keep_piece(type(from) == 'string' and from or ffi.string(from, n))
+        at = 0
+        return
+    end
+    make_room(n)
+    ffi.copy(place + at, from, n)
+    at = at + n
+end
+
+local function put_string(mark, text)
+    put_mark(mark)
+    put_size(#text)
+    put_bytes(text, #text)
+end
+
+local function put_number(value)
+    make_room(9)
+    place[at] = 100 -- d
+    number[0] = value
+    ffi.copy(place + at + 1, number, 8)
+    at = at + 9
 end
 
 local function all_numbers(list, count)
@@ -28,147 +79,173 @@ local function all_numbers(list, count)
     return true
 end
 
-local function put_table(out, value, depth)
+local put
+
+local function put_table(value, depth)
     if depth > 100 then error('a table in itself, or too deep to be sent', 0) end
     local count = #value
     if count > 0 and all_numbers(value, count) then
-        local array = ffi.new('double[?]', count)
+        local array = doubles_of(count)
         for i = 1, count do array[i - 1] = value[i] end
-        out[#out + 1] = '[' .. size_text(count)
-        out[#out + 1] = ffi.string(array, 8 * count)
+        put_mark(91) -- [
+        put_size(count)
+        put_bytes(array, 8 * count)
     else
-        out[#out + 1] = '{' .. size_text(count)
-        for i = 1, count do put(out, value[i], depth + 1) end
+        put_mark(123) -- {
+        put_size(count)
+        for i = 1, count do put(value[i], depth + 1) end
     end
     for key, inner in pairs(value) do
         local listed = type(key) == 'number' and key >= 1 and key <= count and key % 1 == 0
         if not listed then
-            put(out, key, depth + 1)
-            put(out, inner, depth + 1)
+            put(key, depth + 1)
+            put(inner, depth + 1)
         end
     end
-    out[#out + 1] = '}'
+    put_mark(125) -- }
 end
 
-function put(out, value, depth)
+local function put_wide(mark, value)
+    make_room(9)
+    place[at] = mark
+    wide[0] = ffi.cast(int64, value)
+    ffi.copy(place + at + 1, wide, 8)
+    at = at + 9
+end
+
+function put(value, depth)
     local kind = type(value)
-    if kind == 'nil' then
-        out[#out + 1] = 'n'
-    elseif kind == 'boolean' then
-        out[#out + 1] = value and 't' or 'f'
-    elseif kind == 'number' then
-        number[0] = value
-        out[#out + 1] = 'd' .. ffi.string(number, 8)
+    if kind == 'number' then
+        put_number(value)
     elseif kind == 'string' then
-        put_string(out, 's', value)
+        put_string(115, value) -- s
+    elseif kind == 'nil' then
+        put_mark(110) -- n
+    elseif kind == 'boolean' then
+        put_mark(value and 116 or 102) -- t, f
     elseif kind == 'table' then
-        put_table(out, value, depth)
+        put_table(value, depth)
     elseif kind == 'function' then
         local name = debug.getupvalue(value, 1)
         if name then error(('a function with the upvalue %s cannot be sent: hand it over as an argument'):format(name), 0) end
-        put_string(out, 'F', string.dump(value))
-    elseif kind == 'cdata' and (ffi.istype('int64_t', value) or ffi.istype('uint64_t', value)) then
-        wide[0] = ffi.cast('int64_t', value)
-        out[#out + 1] = (ffi.istype('int64_t', value) and 'i' or 'u') .. ffi.string(wide, 8)
+        put_string(70, string.dump(value)) -- F
+    elseif kind == 'cdata' and ffi.istype(int64, value) then
+        put_wide(105, value) -- i
+    elseif kind == 'cdata' and ffi.istype(uint64, value) then
+        put_wide(117, value) -- u
     else
         error(('a %s cannot be sent'):format(kind), 0)
     end
 end
 
--- Short pieces that follow each other become one.
-local function gather(out)
-    local pieces, from = {}, 1
-    for i = 1, #out + 1 do
-        if i > #out or #out[i] >= long then
-            if i > from then pieces[#pieces + 1] = table.concat(out, '', from, i - 1) end
-            pieces[#pieces + 1] = out[i]
-            from = i + 1
-        end
-    end
-    return pieces
-end
-
+-- A message of these values: memory and how many bytes of it, which hold until the next call; or, if there is much, nil
+-- and a list of strings to be written one behind the other.
 local function pack(...)
-    local out = {}
+    if room > usual_room and at <= usual_room then -- no large one was packed since
+        room = usual_room
+        place = bytes_of(room)
+    end
+    at, pieces, piece_bytes = 4, nil, 0
     local count = select('#', ...)
-    out[1] = size_text(count)
-    for i = 1, count do put(out, (select(i, ...)), 0) end
-    return gather(out)
+    put_size(count)
+    for i = 1, count do put((select(i, ...)), 0) end
+    local whole = piece_bytes + at - 4
+    if whole > longest then error('a message of more than 2 GiB', 0) end
+    size[0] = whole
+    if not pieces then
+        ffi.copy(place, size, 4)
+        return place, at
+    end
+    keep_piece(ffi.string(place, at))
+    pieces[1] = ffi.string(size, 4) .. pieces[1]:sub(5)
+    return nil, pieces
 end
 
 -- ---- and back
 
-local function need(at, bytes, stop)
-    if at + bytes > stop then error('a message that ends too early', 0) end
-end
+local from, stop -- what is being read, from `at` on
 
-local function take_size(from, at, stop)
-    need(at, 4, stop)
+local function need(bytes) if at + bytes > stop then error('a message that ends too early', 0) end end
+
+local function take_size()
+    need(4)
     ffi.copy(size, from + at, 4)
-    return tonumber(size[0]), at + 4
+    at = at + 4
+    return tonumber(size[0])
 end
 
 local take
 
-local function take_table(from, at, stop, depth)
+local function take_table(mark, depth)
     if depth > 100 then error('a message that is too deep', 0) end
     local value = {}
-    local mark = from[at]
-    local count
-    count, at = take_size(from, at + 1, stop)
+    local count = take_size()
     if mark == 91 then -- [
-        need(at, 8 * count, stop)
-        local array = ffi.new('double[?]', count)
+        need(8 * count)
+        local array = doubles_of(count)
         ffi.copy(array, from + at, 8 * count)
         for i = 1, count do value[i] = array[i - 1] end
         at = at + 8 * count
     else
-        for i = 1, count do value[i], at = take(from, at, stop, depth + 1) end
+        for i = 1, count do value[i] = take(depth + 1) end
     end
     while true do
-        need(at, 1, stop)
-        if from[at] == 125 then return value, at + 1 end -- }
-        local key, inner
-        key, at = take(from, at, stop, depth + 1)
-        inner, at = take(from, at, stop, depth + 1)
+        need(1)
+        if from[at] == 125 then -- }
+            at = at + 1
+            return value
+        end
+        local key = take(depth + 1)
+        local inner = take(depth + 1)
         if key == nil or key ~= key then error('a message with a key that is none', 0) end
         value[key] = inner
     end
 end
 
-function take(from, at, stop, depth)
-    need(at, 1, stop)
-    local mark = string.char(from[at])
-    if mark == 'n' then return nil, at + 1 end
-    if mark == 't' then return true, at + 1 end
-    if mark == 'f' then return false, at + 1 end
-    if mark == 'd' or mark == 'i' or mark == 'u' then
-        need(at, 9, stop)
-        local place = mark == 'd' and number or wide
-        ffi.copy(place, from + at + 1, 8)
-        if mark == 'u' then return ffi.cast('uint64_t', wide[0]), at + 9 end
-        return place[0], at + 9
-    end
-    if mark == 's' or mark == 'F' then
-        local length
-        length, at = take_size(from, at + 1, stop)
-        need(at, length, stop)
-        local text = ffi.string(from + at, length)
-        if mark == 's' then return text, at + length end
-        return assert(loadstring(text, '=called')), at + length
-    end
-    if mark == '[' or mark == '{' then return take_table(from, at, stop, depth) end
-    error('a message with the mark ' .. mark:byte(), 0)
+local function take_text()
+    local length = take_size()
+    need(length)
+    local text = ffi.string(from + at, length)
+    at = at + length
+    return text
 end
 
--- The values of so many bytes at `from` (cdata), and how many.
-local function unpack_values(from, bytes)
-    local count, at = take_size(from, 0, bytes)
+function take(depth)
+    need(1)
+    local mark = from[at]
+    at = at + 1
+    if mark == 100 then -- d
+        need(8)
+        ffi.copy(number, from + at, 8)
+        at = at + 8
+        return number[0]
+    end
+    if mark == 115 then return take_text() end -- s
+    if mark == 110 then return nil end -- n
+    if mark == 116 then return true end -- t
+    if mark == 102 then return false end -- f
+    if mark == 105 or mark == 117 then -- i, u
+        need(8)
+        ffi.copy(wide, from + at, 8)
+        at = at + 8
+        if mark == 117 then return ffi.cast(uint64, wide[0]) end
+        return wide[0]
+    end
+    if mark == 70 then return assert(loadstring(take_text(), '=called')) end -- F
+    if mark == 91 or mark == 123 then return take_table(mark, depth) end -- [, {
+    error('a message with the mark ' .. tonumber(mark), 0)
+end
+
+-- The values of the bytes (cdata) between two places, without the length before them, and how many.
+local function unpack_values(bytes, first, past)
+    from, at, stop = bytes, first, past
+    local count = take_size()
     if count > 255 then error('a message of too many values', 0) end
     local values = {}
-    for i = 1, count do values[i], at = take(from, at, bytes, 0) end
-    if at ~= bytes then error('a message that goes on behind its end', 0) end
+    for i = 1, count do values[i] = take(0) end
+    if at ~= stop then error('a message that goes on behind its end', 0) end
+    from = nil
     return values, count
 end
 
-return { pack = pack, unpack = unpack_values }
+return { pack = pack, unpack = unpack_values, longest = longest }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-use crate::error::{check, check_status, text_of, Error, Result};
+use crate::error::{check, check_status, text_of, Error, Result, Status};
 use crate::process::{c_string, Words};
 use crate::stream::Stream;
 use crate::{timeout_ns, Context, Queue};
 use muster_sys as sys;
 use std::ffi::{CString, OsString};
+use std::ops::Deref;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::ptr;
@@ -112,12 +113,41 @@ pub enum ClusterEvent {
     Removed(u32),
     /// The member has opened a stream to this one, with this label.
     Stream(u32, Vec<u8>, Stream),
+    /// The member has given these bytes to many, with this label.
+    Broadcast(u32, Vec<u8>, Broadcast),
     /// Stop what you are doing.
     Interrupt,
     /// Leave.
     Leave,
     /// There is no cluster any more.
     MasterGone(Error),
+}
+
+/// Bytes that a member has broadcast; those of one host share them. Until it is dropped they count as not taken.
+pub struct Broadcast {
+    raw: *mut sys::muster_broadcast,
+    data: *const u8,
+    size: usize,
+}
+
+// Nobody writes there, and any thread may release it (cluster.h).
+unsafe impl Send for Broadcast {}
+unsafe impl Sync for Broadcast {}
+
+impl Deref for Broadcast {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        if self.size == 0 {
+            return &[];
+        }
+        unsafe { std::slice::from_raw_parts(self.data, self.size) }
+    }
+}
+
+impl Drop for Broadcast {
+    fn drop(&mut self) {
+        unsafe { sys::muster_broadcast_release(self.raw) }
+    }
 }
 
 /// How a member fares.
@@ -282,32 +312,16 @@ impl Cluster {
     /// [`Status::CLOSED`](crate::Status::CLOSED).
     pub fn next_event(&self, timeout: Option<Duration>) -> Result<Option<ClusterEvent>> {
         let mut event = sys::muster_cluster_event::default();
-        match unsafe { sys::muster_cluster_next_event(self.raw, timeout_ns(timeout), &mut event) } {
-            sys::MUSTER_OK => {}
-            sys::MUSTER_AGAIN | sys::MUSTER_TIMEOUT => return Ok(None),
-            status => return Err(Error::of(status)),
+        loop {
+            match unsafe { sys::muster_cluster_next_event(self.raw, timeout_ns(timeout), &mut event) } {
+                sys::MUSTER_OK => {}
+                sys::MUSTER_AGAIN | sys::MUSTER_TIMEOUT => return Ok(None),
+                status => return Err(Error::of(status)),
+            }
+            if let Some(known) = told(&event) {
+                return Ok(Some(known));
+            }
         }
-        let why = || Error::new(crate::Status(event.status), text_of(&event.text));
-        let member = event.member;
-        Ok(Some(match event.kind {
-            sys::MUSTER_CLUSTER_LAUNCHED => ClusterEvent::Launched(member),
-            sys::MUSTER_CLUSTER_CONNECTED => ClusterEvent::Connected(member),
-            sys::MUSTER_CLUSTER_JOINED => ClusterEvent::Joined(member),
-            sys::MUSTER_CLUSTER_FAILED => ClusterEvent::Failed(member, why()),
-            sys::MUSTER_CLUSTER_DEAD => ClusterEvent::Dead(member, why()),
-            sys::MUSTER_CLUSTER_REMOVED => ClusterEvent::Removed(member),
-            sys::MUSTER_CLUSTER_STREAM => {
-                let label = event.label[..event.label_bytes as usize].iter().map(|&c| c as u8).collect();
-                ClusterEvent::Stream(member, label, Stream::adopt(event.stream))
-            }
-            sys::MUSTER_CLUSTER_INTERRUPT => ClusterEvent::Interrupt,
-            sys::MUSTER_CLUSTER_LEAVE => ClusterEvent::Leave,
-            sys::MUSTER_CLUSTER_MASTER_GONE => ClusterEvent::MasterGone(why()),
-            kind => {
-                unsafe { sys::muster_broadcast_release(event.broadcast) }; // or NULL, which has no effect
-                return Err(Error::new(crate::Status::ABI, format!("an event of a kind unknown here, {}", kind)));
-            }
-        }))
     }
 
     /// Opens a stream to another member, which is told the label: at most 255 bytes.
@@ -348,6 +362,33 @@ impl Cluster {
                 detail,
             )
         })
+    }
+
+    /// Gives the same bytes to many members, None: to all workers, and waits until each has them or is known not to get
+    /// them. The error names the first that has not; with it comes the status of each that was named.
+    pub fn broadcast(
+        &self,
+        members: Option<&[u32]>,
+        label: &[u8],
+        bytes: &[u8],
+        timeout: Option<Duration>,
+    ) -> std::result::Result<(), (Error, Vec<Status>)> {
+        let mut statuses = vec![sys::MUSTER_OK; members.map_or(0, <[u32]>::len)];
+        let done = check(|detail| unsafe {
+            sys::muster_cluster_broadcast(
+                self.raw,
+                members.map_or(ptr::null(), <[u32]>::as_ptr),
+                statuses.len(),
+                label.as_ptr().cast(),
+                label.len(),
+                bytes.as_ptr().cast(),
+                bytes.len() as u64,
+                timeout_ns(timeout),
+                if statuses.is_empty() { ptr::null_mut() } else { statuses.as_mut_ptr() },
+                detail,
+            )
+        });
+        done.map_err(|why| (why, statuses.into_iter().map(Status).collect()))
     }
 
     /// What is known of a member.
@@ -402,6 +443,35 @@ impl Cluster {
     pub fn as_raw(&self) -> *mut sys::muster_cluster {
         self.raw
     }
+}
+
+// None: of a kind that is not known here, as a later library may tell.
+fn told(event: &sys::muster_cluster_event) -> Option<ClusterEvent> {
+    let why = || Error::new(Status(event.status), text_of(&event.text));
+    let label = || event.label[..event.label_bytes as usize].iter().map(|&c| c as u8).collect();
+    let member = event.member;
+    Some(match event.kind {
+        sys::MUSTER_CLUSTER_LAUNCHED => ClusterEvent::Launched(member),
+        sys::MUSTER_CLUSTER_CONNECTED => ClusterEvent::Connected(member),
+        sys::MUSTER_CLUSTER_JOINED => ClusterEvent::Joined(member),
+        sys::MUSTER_CLUSTER_FAILED => ClusterEvent::Failed(member, why()),
+        sys::MUSTER_CLUSTER_DEAD => ClusterEvent::Dead(member, why()),
+        sys::MUSTER_CLUSTER_REMOVED => ClusterEvent::Removed(member),
+        sys::MUSTER_CLUSTER_STREAM => ClusterEvent::Stream(member, label(), Stream::adopt(event.stream)),
+        sys::MUSTER_CLUSTER_BROADCAST => {
+            let bytes = Broadcast { raw: event.broadcast, data: event.data.cast(), size: event.size_bytes as usize };
+            ClusterEvent::Broadcast(member, label(), bytes)
+        }
+        sys::MUSTER_CLUSTER_INTERRUPT => ClusterEvent::Interrupt,
+        sys::MUSTER_CLUSTER_LEAVE => ClusterEvent::Leave,
+        sys::MUSTER_CLUSTER_MASTER_GONE => ClusterEvent::MasterGone(why()),
+        _ => {
+            // Either is NULL, which has no effect, or held by nobody else.
+            unsafe { sys::muster_broadcast_release(event.broadcast) };
+            unsafe { sys::muster_stream_release(event.stream) };
+            return None;
+        }
+    })
 }
 
 trait UnzipBoth<A, B> {

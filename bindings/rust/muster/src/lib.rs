@@ -34,7 +34,9 @@ mod queue;
 mod stream;
 mod transport;
 
-pub use cluster::{Cluster, ClusterConfig, ClusterEvent, Launch, Member, MemberState, Topology, WorkerConfig, MASTER};
+pub use cluster::{
+    Broadcast, Cluster, ClusterConfig, ClusterEvent, Launch, Member, MemberState, Topology, WorkerConfig, MASTER,
+};
 pub use context::{Context, ContextConfig};
 pub use error::{Error, Result, Status};
 pub use manager::{LaunchRequest, Manager, ManagerServer, Reports};

@@ -22,9 +22,9 @@
 //! Each connection is served by one thread, which runs what is asked for in order; while a function waits for a call of
 //! its own another thread goes on serving. An interrupt is what a function looks for: [`Here::interrupted`].
 use crate::error::{Error, Status};
-use crate::{Cluster, ClusterConfig, ClusterEvent, Context, Launch, Stream, WorkerConfig};
-use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap};
+use crate::{Broadcast, Cluster, ClusterConfig, ClusterEvent, Context, Launch, Stream, WorkerConfig};
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -69,12 +69,16 @@ impl From<Error> for CallError {
 /// What a function gives: a value, or a sentence why there is none.
 pub type Outcome<R> = Result<R, String>;
 
-type Function = Arc<dyn Fn(&Here, &[u8]) -> Outcome<Vec<u8>> + Send + Sync>;
+// Puts what it gives behind what is there.
+type Function = Arc<dyn Fn(&Here, &[u8], &mut Vec<u8>) -> Outcome<()> + Send + Sync>;
+
+type Hearer = Arc<dyn Fn(&Here, u32, &[u8], Broadcast) + Send + Sync>;
 
 /// The functions that may be called, by name.
 #[derive(Clone, Default)]
 pub struct Functions {
-    all: HashMap<String, Function>,
+    all: BTreeMap<String, Function>,
+    hearer: Option<Hearer>,
 }
 
 impl Functions {
@@ -89,13 +93,18 @@ impl Functions {
         name: &str,
         function: impl Fn(&Here, A) -> Outcome<R> + Send + Sync + 'static,
     ) -> &mut Self {
-        let called: Function = Arc::new(move |here, bytes| {
+        let called: Function = Arc::new(move |here, bytes, result| {
             let argument = A::from_bytes(bytes).ok_or("what came is not what the function takes")?;
-            let mut result = Vec::new();
-            function(here, argument)?.put(&mut result);
-            Ok(result)
+            function(here, argument)?.put(result);
+            Ok(())
         });
         self.all.insert(name.to_string(), called);
+        self
+    }
+
+    /// What is run when a member has broadcast something: who, the label, the bytes. No other event is heard meanwhile.
+    pub fn on_broadcast(&mut self, hear: impl Fn(&Here, u32, &[u8], Broadcast) + Send + Sync + 'static) -> &mut Self {
+        self.hearer = Some(Arc::new(hear));
         self
     }
 }
@@ -114,6 +123,16 @@ impl Here {
     /// Calls a function in another member.
     pub fn call<A: Value, R: Value>(&self, member: u32, name: &str, argument: &A) -> Result<R, CallError> {
         self.member.call(member, name, argument)
+    }
+    /// Gives bytes to many members, as [`Cluster::broadcast`]; they run what [`Functions::on_broadcast`] has named.
+    pub fn broadcast(
+        &self,
+        members: Option<&[u32]>,
+        label: &[u8],
+        bytes: &[u8],
+        timeout: Option<Duration>,
+    ) -> Result<(), (Error, Vec<Status>)> {
+        self.member.cluster.broadcast(members, label, bytes, timeout)
     }
     /// Has somebody interrupted this worker since the function began?
     pub fn interrupted(&self) -> bool {
@@ -144,7 +163,7 @@ pub fn work(functions: Functions) -> Result<(), Box<dyn std::error::Error>> {
 struct MemberHere {
     cluster: Cluster,
     functions: Functions,
-    callers: Mutex<HashMap<u32, Arc<Caller>>>,
+    callers: Mutex<BTreeMap<u32, Arc<Caller>>>,
     workers: Mutex<BTreeSet<u32>>, // of a master: who is in
     failed: Mutex<Option<(u32, Error)>>,
     changed: Condvar, // of workers and failed
@@ -171,7 +190,7 @@ impl MemberHere {
         while let Ok(event) = self.cluster.next_event(None) {
             match event {
                 Some(ClusterEvent::Stream(_, label, stream)) if label == LABEL => {
-                    let server = Arc::new(Server { stream, replies: Mutex::default() });
+                    let server = Arc::new(Server { stream, inbox: Mutex::default(), replies: Mutex::default() });
                     let here = self.clone();
                     thread::spawn(move || server.serve(here));
                 }
@@ -182,6 +201,12 @@ impl MemberHere {
                 }
                 Some(ClusterEvent::Dead(member, _)) | Some(ClusterEvent::Removed(member)) => {
                     self.change(|workers| workers.remove(&member));
+                }
+                Some(ClusterEvent::Broadcast(member, label, bytes)) => {
+                    if let Some(hear) = &self.functions.hearer {
+                        let interrupts = self.interrupts.load(Ordering::Relaxed);
+                        hear(&Here { member: self.clone(), interrupts }, member, &label, bytes);
+                    }
                 }
                 Some(ClusterEvent::Interrupt) => {
                     self.interrupts.fetch_add(1, Ordering::Relaxed);
@@ -246,7 +271,8 @@ const SENTENCE: u8 = 4;
 const HEAD: usize = 8 + 8 + 1;
 
 fn frame(question: u64, kind: u8) -> Vec<u8> {
-    let mut bytes = vec![0; HEAD];
+    let mut bytes = Vec::with_capacity(256);
+    bytes.resize(HEAD, 0);
     bytes[8..16].copy_from_slice(&question.to_le_bytes());
     bytes[16] = kind;
     bytes
@@ -265,26 +291,59 @@ struct Message {
     body: Vec<u8>,
 }
 
-// The rest of its first bytes is as long as the message says, whatever that is: room for it is made as it comes.
-fn receive(stream: &Stream) -> io::Result<Message> {
-    let mut from = stream;
-    let mut head = [0; HEAD];
-    from.read_exact(&mut head)?;
-    let number = |at: usize| u64::from_le_bytes(head[at..at + 8].try_into().expect("eight bytes"));
-    let size = number(0);
-    if !(9..=LONGEST).contains(&size) {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "a message of no such length"));
+// What has come of a stream and is not taken yet: short messages come by one read.
+struct Inbox {
+    bytes: Vec<u8>,
+    first: usize,
+    past: usize,
+}
+
+impl Default for Inbox {
+    fn default() -> Inbox {
+        Inbox { bytes: vec![0; 4096], first: 0, past: 0 }
     }
-    let mut body = Vec::new();
-    let mut left = (size - 9) as usize;
-    while left > 0 {
-        let piece = left.min(1 << 24);
-        let there = body.len();
-        body.resize(there + piece, 0);
-        from.read_exact(&mut body[there..])?;
-        left -= piece;
+}
+
+impl Inbox {
+    // Until the first bytes of a message are there.
+    fn wait_for_head(&mut self, mut from: &Stream) -> io::Result<[u8; HEAD]> {
+        while self.past - self.first < HEAD {
+            self.bytes.copy_within(self.first..self.past, 0);
+            self.past -= self.first;
+            self.first = 0;
+            match from.read(&mut self.bytes[self.past..])? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                more => self.past += more,
+            }
+        }
+        let head = self.bytes[self.first..self.first + HEAD].try_into().expect("so many bytes");
+        self.first += HEAD;
+        Ok(head)
     }
-    Ok(Message { question: number(8), kind: head[16], body })
+
+    fn take(&mut self, most: usize) -> &[u8] {
+        let first = self.first;
+        self.first += most.min(self.past - first);
+        &self.bytes[first..self.first]
+    }
+
+    // A message is as long as its first bytes say, whatever that is: room for it is made as it comes.
+    fn receive(&mut self, mut from: &Stream) -> io::Result<Message> {
+        let head = self.wait_for_head(from)?;
+        let number = |at: usize| u64::from_le_bytes(head[at..at + 8].try_into().expect("eight bytes"));
+        let size = number(0);
+        if !(9..=LONGEST).contains(&size) {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "a message of no such length"));
+        }
+        let size = (size - 9) as usize;
+        let mut body = self.take(size).to_vec();
+        while body.len() < size {
+            let there = body.len();
+            body.resize(there + (size - there).min(1 << 24), 0);
+            from.read_exact(&mut body[there..])?;
+        }
+        Ok(Message { question: number(8), kind: head[16], body })
+    }
 }
 
 // ---- calling ------------------------------------------------------------------------------------------------------
@@ -293,6 +352,7 @@ fn receive(stream: &Stream) -> io::Result<Message> {
 // one call alone costs no change of threads.
 struct Caller {
     stream: Stream,
+    inbox: Mutex<Inbox>, // whoever reads
     questions: AtomicU64,
     sending: Mutex<()>,
     state: Mutex<Answers>,
@@ -302,8 +362,9 @@ struct Caller {
 
 #[derive(Default)]
 struct Answers {
-    there: HashMap<u64, Message>,
+    there: BTreeMap<u64, Message>,
     reading: bool,
+    waiting: usize,     // for `changed`: to tell nobody is a system call, too
     why: Option<Error>, // nothing comes any more
 }
 
@@ -311,6 +372,7 @@ impl Caller {
     fn new(stream: Stream) -> Caller {
         Caller {
             stream,
+            inbox: Mutex::default(),
             questions: AtomicU64::new(0),
             sending: Mutex::new(()),
             state: Mutex::default(),
@@ -349,25 +411,25 @@ impl Caller {
                 return Err(CallError::Lost(why.clone()));
             }
             if state.reading {
+                state.waiting += 1;
                 state = self.changed.wait(state).unwrap();
+                state.waiting -= 1;
                 continue;
             }
             state.reading = true;
             drop(state);
-            let came = receive(&self.stream);
+            let came = self.inbox.lock().unwrap().receive(&self.stream);
             let ended = came.as_ref().err().map(|why| self.end(why));
             state = self.state.lock().unwrap();
             state.reading = false;
-            if let Ok(message) = came {
-                if message.question == question {
-                    self.changed.notify_all(); // the next one reads
-                    return Ok(message);
-                }
-                state.there.insert(message.question, message);
-            } else {
-                state.why = state.why.take().or(ended);
+            if state.waiting > 0 {
+                self.changed.notify_all(); // one of them has its answer, or reads
             }
-            self.changed.notify_all();
+            match came {
+                Ok(message) if message.question == question => return Ok(message),
+                Ok(message) => drop(state.there.insert(message.question, message)),
+                Err(_) => state.why = state.why.take().or(ended),
+            }
         }
     }
 
@@ -384,19 +446,22 @@ impl Caller {
 
 struct Server {
     stream: Stream,
+    inbox: Mutex<Inbox>, // whose turn it is
     replies: Mutex<()>,
 }
 
 // Whose turn it is to read the next question of a connection.
 struct Turn {
-    handed_on: AtomicBool,
-    next: Box<dyn Fn()>,
+    server: Arc<Server>,
+    here: Arc<MemberHere>,
+    handed_on: Cell<bool>,
 }
 
 impl Turn {
     fn hand_on(&self) {
-        if !self.handed_on.swap(true, Ordering::Relaxed) {
-            (self.next)();
+        if !self.handed_on.replace(true) {
+            let (server, here) = (self.server.clone(), self.here.clone());
+            thread::spawn(move || server.serve(here));
         }
     }
 }
@@ -406,42 +471,43 @@ thread_local! {
 }
 
 impl Server {
+    // As a thread of its own, until another one has its turn.
     fn serve(self: Arc<Self>, here: Arc<MemberHere>) {
-        while let Ok(message) = receive(&self.stream) {
-            let (server, next_here) = (self.clone(), here.clone());
-            let next = Box::new(move || {
-                let (server, here) = (server.clone(), next_here.clone());
-                thread::spawn(move || server.serve(here));
-            });
-            SERVING.with(|serving| *serving.borrow_mut() = Some(Turn { handed_on: AtomicBool::new(false), next }));
-            let answer = self.run(&here, &message);
-            let turn = SERVING.with(|serving| serving.borrow_mut().take());
+        let turn = Turn { server: self.clone(), here: here.clone(), handed_on: Cell::new(false) };
+        SERVING.with(|serving| *serving.borrow_mut() = Some(turn));
+        let mut at = Here { member: here, interrupts: 0 };
+        loop {
+            let came = self.inbox.lock().unwrap().receive(&self.stream);
+            let message = match came {
+                Ok(message) => message,
+                Err(_) => break,
+            };
+            at.interrupts = at.member.interrupts.load(Ordering::Relaxed);
+            let answer = self.run(&at, &message);
+            let handed_on = SERVING.with(|serving| serving.borrow().as_ref().map_or(true, |turn| turn.handed_on.get()));
             let sent = {
                 let _one = self.replies.lock().unwrap();
                 send(&self.stream, answer)
             };
-            if sent.is_err() || turn.map_or(true, |turn| turn.handed_on.load(Ordering::Relaxed)) {
+            if sent.is_err() || handed_on {
                 return;
             }
         }
         let _ = self.stream.close(Some(Duration::ZERO));
     }
 
-    fn run(&self, here: &Arc<MemberHere>, message: &Message) -> Vec<u8> {
-        let interrupts = here.interrupts.load(Ordering::Relaxed);
-        let at = Here { member: here.clone(), interrupts };
-        let done = catch_unwind(AssertUnwindSafe(|| self.run_named(&at, message)))
+    fn run(&self, at: &Here, message: &Message) -> Vec<u8> {
+        let mut answer = frame(message.question, VALUE);
+        let done = catch_unwind(AssertUnwindSafe(|| self.run_named(at, message, &mut answer)))
             .unwrap_or_else(|why| Err(format!("the function panicked: {}", panic_text(&*why))));
-        let (kind, body) = match done {
-            Ok(value) => (VALUE, value),
-            Err(sentence) => (SENTENCE, sentence.into_bytes()),
-        };
-        let mut answer = frame(message.question, kind);
-        answer.extend_from_slice(&body);
+        if let Err(sentence) = done {
+            answer = frame(message.question, SENTENCE);
+            answer.extend_from_slice(sentence.as_bytes());
+        }
         answer
     }
 
-    fn run_named(&self, here: &Here, message: &Message) -> Outcome<Vec<u8>> {
+    fn run_named(&self, here: &Here, message: &Message, result: &mut Vec<u8>) -> Outcome<()> {
         let body = &message.body;
         let size = body.get(..2).map(|two| u16::from_le_bytes([two[0], two[1]]) as usize).ok_or("no name")?;
         let name = body.get(2..2 + size).and_then(|name| std::str::from_utf8(name).ok()).ok_or("no name")?;
@@ -449,17 +515,16 @@ impl Server {
         let function = function.ok_or_else(|| format!("there is no function \"{}\" here", name))?;
         let argument = &body[2 + size..];
         if message.kind != MAP {
-            return function(here, argument);
+            return function(here, argument, result);
         }
         // Entries, each with its length.
-        let mut results = Vec::new();
         let mut rest = argument;
         while !rest.is_empty() {
             let (entry, others) = value::take_sized(rest).ok_or("a list that is cut off")?;
-            value::put_sized(&mut results, &function(here, entry)?);
+            value::put_sized(result, |to| function(here, entry, to))?;
             rest = others;
         }
-        Ok(results)
+        Ok(())
     }
 }
 
@@ -688,7 +753,14 @@ impl<A: Value + Sync, R: Value + Send> MapJob<'_, A, R> {
     fn work(&self, member: u32) {
         while let Some(first) = self.next_batch() {
             let entries = &self.list[first..self.list.len().min(first + self.batch)];
-            let put = |to: &mut Vec<u8>| entries.iter().for_each(|entry| value::put_entry(to, entry));
+            let put = |to: &mut Vec<u8>| {
+                for entry in entries {
+                    let _ = value::put_sized(to, |to| {
+                        entry.put(to);
+                        Ok(())
+                    });
+                }
+            };
             let mut lost = None;
             match self.team.here.ask(member, MAP, self.name, put) {
                 Ok(bytes) if self.keep(first, entries.len(), &bytes) => {

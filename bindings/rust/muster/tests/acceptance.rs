@@ -13,7 +13,7 @@ use std::io::Write;
 use std::os::unix::io::FromRawFd;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -24,9 +24,26 @@ extern "C" {
     fn pipe2(ends: *mut i32, flags: i32) -> i32;
 }
 
+// What a worker has heard: from whom, with which label, how many bytes, and their checksum.
+static HEARD: Mutex<Vec<(u32, String, u64, u32)>> = Mutex::new(Vec::new());
+static HEARS: Condvar = Condvar::new();
+
 fn functions() -> Functions {
     let mut functions = Functions::new();
     functions
+        .on_broadcast(|_, from, label, bytes| {
+            let label = String::from_utf8(label.to_vec()).unwrap();
+            HEARD.lock().unwrap().push((from, label, bytes.len() as u64, checksum(&bytes)));
+            HEARS.notify_all();
+        })
+        .add("heard", |_, ()| {
+            let heard = HEARS.wait_while(HEARD.lock().unwrap(), |heard| heard.is_empty()).unwrap().remove(0);
+            Ok(heard)
+        })
+        .add("broadcast", |here, bytes: Bytes| match here.broadcast(Some(&[0, 1, 9]), b"up", &bytes.0, SOON) {
+            Err((why, each)) => Ok((why.to_string(), each.iter().map(|one| one.0).collect::<Vec<i32>>())),
+            Ok(()) => Err("number 9 is not there".into()),
+        })
         .add("square", |_, x: u64| {
             for _ in 0..2000 {
                 std::hint::spin_loop();
@@ -283,6 +300,26 @@ fn lost<T: std::fmt::Debug>(result: Result<T, CallError>) -> Status {
     }
 }
 
+fn a_broadcast_reaches_all() {
+    in_team(3, |team| {
+        let bytes: Vec<u8> = (0..5_000_000u32).map(|i| (i % 251) as u8).collect();
+        for (label, bytes) in [("much", &bytes[..]), ("", &[])] {
+            team.cluster().broadcast(None, label.as_bytes(), bytes, SOON).unwrap();
+            for member in 1..=3 {
+                let heard: (u32, String, u64, u32) = team.call(member, "heard", &()).unwrap();
+                assert_eq!(heard, (0, label.to_string(), bytes.len() as u64, checksum(bytes)));
+            }
+        }
+        // From a worker, to those it names; one of them never was.
+        let (why, each): (String, Vec<i32>) = team.call(2, "broadcast", &Bytes(vec![7; 100])).unwrap();
+        assert_eq!(each, [Status::OK.0, Status::OK.0, Status::NOT_FOUND.0], "{}", why);
+        let heard: (u32, String, u64, u32) = team.call(1, "heard", &()).unwrap();
+        assert_eq!(heard, (2, "up".to_string(), 100, checksum(&[7; 100])));
+        let mine = HEARS.wait_while(HEARD.lock().unwrap(), |heard| heard.is_empty()).unwrap().remove(0);
+        assert_eq!(mine, heard);
+    });
+}
+
 fn what_goes_wrong_in_a_call_is_told_where_it_was_made() {
     in_team(1, |team| {
         assert_eq!(failed(team.call::<_, ()>(1, "fail", &())), "no such luck");
@@ -513,6 +550,7 @@ fn main() {
         ("a_cluster_does_its_work_over_tcp", || accept_over("tcp")),
         ("a_cluster_does_its_work_over_shm", || accept_over("shm")),
         ("a_cluster_does_its_work_over_star", || accept_over("star")),
+        ("a_broadcast_reaches_all", a_broadcast_reaches_all),
         ("what_goes_wrong_in_a_call_is_told_where_it_was_made", what_goes_wrong_in_a_call_is_told_where_it_was_made),
         ("members_that_wait_for_each_other_go_on_serving", members_that_wait_for_each_other_go_on_serving),
         ("calls_end_when_their_worker_dies", calls_end_when_their_worker_dies),

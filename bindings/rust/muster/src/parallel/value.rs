@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 //! Values as bytes: numbers lowest byte first, what varies in length behind its length.
 
+use super::Outcome;
+
 /// What can be handed to a function and given by it.
 pub trait Value: Sized {
     /// Puts it behind what is there.
@@ -35,18 +37,19 @@ fn take_size(from: &mut &[u8]) -> Option<usize> {
     usize::try_from(u64::take(from)?).ok()
 }
 
-pub(super) fn put_sized(to: &mut Vec<u8>, bytes: &[u8]) {
+fn put_bytes(to: &mut Vec<u8>, bytes: &[u8]) {
     (bytes.len() as u64).put(to);
     to.extend_from_slice(bytes);
 }
 
-// With its length before it.
-pub(super) fn put_entry(to: &mut Vec<u8>, entry: &impl Value) {
+// What is put, with its length before it.
+pub(super) fn put_sized(to: &mut Vec<u8>, put: impl FnOnce(&mut Vec<u8>) -> Outcome<()>) -> Outcome<()> {
     let at = to.len();
     0u64.put(to);
-    entry.put(to);
+    put(to)?;
     let size = (to.len() - at - 8) as u64;
     to[at..at + 8].copy_from_slice(&size.to_le_bytes());
+    Ok(())
 }
 
 pub(super) fn take_sized(mut from: &[u8]) -> Option<(&[u8], &[u8])> {
@@ -92,7 +95,7 @@ impl Value for bool {
 
 impl Value for Bytes {
     fn put(&self, to: &mut Vec<u8>) {
-        put_sized(to, &self.0);
+        put_bytes(to, &self.0);
     }
     fn take(from: &mut &[u8]) -> Option<Self> {
         let size = take_size(from)?;
@@ -102,7 +105,7 @@ impl Value for Bytes {
 
 impl Value for String {
     fn put(&self, to: &mut Vec<u8>) {
-        put_sized(to, self.as_bytes());
+        put_bytes(to, self.as_bytes());
     }
     fn take(from: &mut &[u8]) -> Option<Self> {
         String::from_utf8(Bytes::take(from)?.0).ok()
