@@ -3,72 +3,69 @@
 --   luajit send_file.lua FILE COPY      starts itself a second time and sends FILE to it, which writes COPY
 -- The secret of the job goes to the second process through a pipe, since a command line is public.
 local folder = arg[0]:match('^(.*)/') or '.'
-package.path = folder .. '/?.lua;' .. package.path
+package.path = folder .. '/?.lua;' .. folder .. '/../../bindings/lua/?.lua;' .. package.path
 local ffi = require 'ffi'
-local host = require 'host'
+local muster = require 'muster'
 local transport = require 'transport'
-local muster = host.library
 ffi.cdef 'int pipe2(int *fds, int flags); ssize_t write(int fd, const void *from, size_t size); int getpid(void);'
 local C = ffi.C
 local O_CLOEXEC = 0x80000
 
-local function status_text(status) return ffi.string(muster.muster_status_text(status)) end
+local function end_of(loop)
+    loop:close()
+    loop.context:close(1e9)
+end
 
 -- The second process: everything to its end, then how much it was.
 local function receive(address, copy)
-    local h = host.new(3)
-    transport.serve(h)
-    h:task(function()
-        local stream, _, why = h:dial(address)
-        assert(stream, why)
+    local loop = muster.loop(assert(muster.context_create { secret_fd_plus_one = 3 + 1 }))
+    transport.serve(loop)
+    loop:run(function()
+        local stream = assert(loop:dial(address))
         local file, total = assert(io.open(copy, 'wb')), 0
         while true do
-            local bytes, status = stream:read()
+            local bytes, why, status = stream:read_some()
             if not bytes then
-                assert(status == muster.MUSTER_E_END, status_text(status))
+                assert(status == muster.E_END, why)
                 break
             end
             total = total + #bytes
             assert(file:write(bytes))
         end
         assert(file:close())
-        assert(stream:write(('%d'):format(total)) == muster.MUSTER_OK)
+        assert(stream:write(('%d'):format(total)))
         stream:close()
     end)
-    h:run()
-    h:close()
+    end_of(loop)
 end
 
 local function send(file, copy)
-    local h = host.new()
-    transport.serve(h)
-    local path = ('%s/send_file-%d'):format(os.getenv('TMPDIR') or '/tmp', C.getpid())
-    local listener = h:listen('lua://' .. path)
-    local ends, secret = ffi.new('int[2]'), h:secret()
+    local loop = muster.loop(assert(muster.context_create()))
+    transport.serve(loop)
+    local address = ('lua://%s/send_file-%d'):format(os.getenv('TMPDIR') or '/tmp', C.getpid())
+    local listener = assert(loop:listen(address))
+    local ends, secret = ffi.new('int[2]'), assert(loop.context:secret())
     assert(C.pipe2(ends, O_CLOEXEC) == 0)
-    local child = h:spawn({ 'luajit', arg[0], '--receive', 'lua://' .. path, copy }, { [3] = ends[0] })
+    local child = assert(muster.process_spawn(loop.context, { argv = { 'luajit', arg[0], '--receive', address, copy },
+        fds = { { parent_fd = ends[0], child_fd = 3 } } }))
     assert(C.write(ends[1], secret, #secret) == #secret)
     C.close(ends[0])
     C.close(ends[1])
     local code
-    h:task(function() code = h:exit_of(child) end)
-    h:task(function()
-        local stream, sent = h:accept(listener), 0
+    loop:spawn(function() code = loop:exit_of(child) end)
+    loop:run(function()
+        local stream, sent = assert(listener:accept()), 0
         local from = assert(io.open(file, 'rb'))
         for bytes in function() return from:read(256 * 1024) end do
-            local status = stream:write(bytes)
-            assert(status == muster.MUSTER_OK, status_text(status))
+            assert(stream:write(bytes))
             sent = sent + #bytes
         end
         stream:finish() -- the other direction lives on: the answer comes there
-        local answer, status = stream:read()
-        assert(answer, status and status_text(status))
-        print(('sent %d bytes, the other process has %s'):format(sent, answer))
+        print(('sent %d bytes, the other process has %s'):format(sent, assert(stream:read_some())))
         stream:close()
-        h:close_listener(listener)
+        listener:close()
     end)
-    h:run()
-    h:close()
+    end_of(loop)
     assert(code == 0, 'the receiver did not end well')
 end
 

@@ -1,11 +1,12 @@
 -- SPDX-License-Identifier: MIT
--- A transport written in LuaJIT: addresses lua:///path. It pulls its requests from the host's queue and moves bytes
+-- A transport written in LuaJIT: addresses lua:///path. It pulls its requests from the loop's queue and moves bytes
 -- between the pump of each connection, the far end of a program's stream, and a Unix socket of its own, in frames of
 -- its own: four bytes of length, lowest first, then so many bytes; a length of 0 ends a direction in order. A socket
 -- that ends without it has lost its process. Secret, seal, half-close, abort and heartbeats are the library's, inside.
 local ffi = require 'ffi'
 local bit = require 'bit'
-local muster = require 'host'.library
+local muster = require 'muster'
+local library = muster.C
 
 ffi.cdef [[
     typedef struct lua_sockaddr_un { unsigned short family; char path[108]; } lua_sockaddr_un;
@@ -37,14 +38,14 @@ local id = ffi.new('uint64_t[1]')
 local Connection = {}
 Connection.__index = Connection
 
-local function connect_pump(host, fd, pump)
-    local self = setmetatable({ host = host, fd = fd, pump = pump, out = ffi.new('uint8_t[?]', 4 + piece), out_at = 0,
+local function connect_pump(loop, fd, pump)
+    local self = setmetatable({ loop = loop, fd = fd, pump = pump, out = ffi.new('uint8_t[?]', 4 + piece), out_at = 0,
         out_size = 0, inward = ffi.new('uint8_t[?]', 4 + piece), in_at = 0, in_size = 0, frame_left = 0 }, Connection)
-    self.tag = host:tag(function() self:turn() end)
-    host.connections = host.connections + 1
-    host:watch(fd, self)
-    local both = bit.bor(muster.MUSTER_STREAM_READABLE, muster.MUSTER_STREAM_WRITABLE)
-    muster.muster_stream_watch(pump, both, host.queue, self.tag)
+    self.tag = loop:tag(function() self:turn() end)
+    loop.unfinished = loop.unfinished + 1
+    loop:watch(fd, self)
+    local both = bit.bor(muster.STREAM_READABLE, muster.STREAM_WRITABLE)
+    library.muster_stream_watch(pump, both, loop.queue, self.tag)
 end
 
 function Connection:wants()
@@ -56,10 +57,10 @@ function Connection:move_out()
     for _ = 1, turns_at_once do
         if self.out_ended then return false end
         if self.out_at == self.out_size then
-            local status = muster.muster_stream_read(self.pump, self.out + 4, piece, 0, moved)
-            if status == muster.MUSTER_AGAIN then return false end
-            if status ~= muster.MUSTER_OK and status ~= muster.MUSTER_E_END then return self:over() end
-            local size = status == muster.MUSTER_OK and tonumber(moved[0]) or 0
+            local status = library.muster_stream_read(self.pump, self.out + 4, piece, 0, moved)
+            if status == muster.AGAIN then return false end
+            if status ~= muster.OK and status ~= muster.E_END then return self:over() end
+            local size = status == muster.OK and tonumber(moved[0]) or 0
             for i = 0, 3 do self.out[i] = bit.band(bit.rshift(size, 8 * i), 255) end
             self.out_at, self.out_size, self.last = 0, 4 + size, size == 0
         end
@@ -87,11 +88,11 @@ function Connection:move_in()
             return false
         elseif self.frame_left > 0 and have > 0 then
             local wanted = math.min(self.frame_left, have)
-            local status = muster.muster_stream_write(self.pump, self.inward + self.in_at, wanted, 0, moved)
+            local status = library.muster_stream_write(self.pump, self.inward + self.in_at, wanted, 0, moved)
             -- When the connection is over here, nobody wants the rest.
             local taken = status < 0 and wanted or tonumber(moved[0])
             self.in_at, self.frame_left = self.in_at + taken, self.frame_left - taken
-            self.full = status == muster.MUSTER_AGAIN
+            self.full = status == muster.AGAIN
             if self.full then return false end
         elseif have >= 4 then
             local size = 0
@@ -100,7 +101,7 @@ function Connection:move_in()
             if size > piece then return self:broken('no frame of a lua:// transport') end
             if size == 0 then
                 self.in_ended = true
-                muster.muster_stream_finish(self.pump)
+                library.muster_stream_finish(self.pump)
             end
         else
             C.memmove(self.inward, self.inward + self.in_at, have)
@@ -123,19 +124,19 @@ function Connection:turn()
 end
 
 function Connection:broken(why)
-    muster.muster_stream_abort(self.pump, 0, why, #why)
+    library.muster_stream_abort(self.pump, 0, why, #why)
     self:over()
 end
 
 function Connection:over()
     if self.ended then return end
     self.ended = true
-    self.host:unwatch(self.fd)
-    self.host:forget(self.tag)
-    self.host.connections = self.host.connections - 1
+    self.loop:unwatch(self.fd)
+    self.loop:forget(self.tag)
+    self.loop.unfinished = self.loop.unfinished - 1
     C.close(self.fd)
-    muster.muster_stream_watch(self.pump, 0, nil, 0)
-    muster.muster_stream_release(self.pump)
+    library.muster_stream_watch(self.pump, 0, nil, 0)
+    library.muster_stream_release(self.pump)
 end
 
 -- ---- requests
@@ -149,9 +150,9 @@ function Door:turn()
     while true do
         local fd = C.accept4(self.fd, nil, nil, bit.bor(SOCK_NONBLOCK, SOCK_CLOEXEC))
         if fd < 0 then return end -- EAGAIN: that was all
-        local host = self.host
-        if muster.muster_transport_incoming(host.queue, self.request, nil, 0, id, stream, nil) == muster.MUSTER_OK then
-            connect_pump(host, fd, stream[0])
+        local loop = self.loop
+        if library.muster_transport_incoming(loop.queue, self.request, nil, 0, id, stream, nil) == muster.OK then
+            connect_pump(loop, fd, stream[0])
         else
             C.close(fd)
         end
@@ -160,14 +161,14 @@ end
 
 local function socket_at(path, act)
     local address = ffi.new('lua_sockaddr_un', AF_UNIX)
-    if #path == 0 or #path >= 108 then return nil, muster.MUSTER_E_ADDRESS, 'a path of 1 to 107 bytes is needed, and no options' end
+    if #path == 0 or #path >= 108 then return nil, muster.E_ADDRESS, 'a path of 1 to 107 bytes is needed, and no options' end
     ffi.copy(address.path, path)
     local fd = C.socket(AF_UNIX, bit.bor(SOCK_STREAM, SOCK_NONBLOCK, SOCK_CLOEXEC), 0)
     if fd >= 0 and act(fd, address, ffi.sizeof(address)) == 0 then return fd end
     local why = ffi.errno()
     if fd >= 0 then C.close(fd) end
-    local status = why == EADDRINUSE and muster.MUSTER_E_EXISTS or why == EACCES and muster.MUSTER_E_PERMISSION or
-        muster.MUSTER_E_UNREACHABLE
+    local status = why == EADDRINUSE and muster.E_EXISTS or why == EACCES and muster.E_PERMISSION or
+        muster.E_UNREACHABLE
     return nil, status, ffi.string(C.strerror(why))
 end
 
@@ -176,51 +177,51 @@ local function listen_there(fd, address, size)
     return C.listen(fd, 128)
 end
 
--- Adds lua:// to a host; its run() then serves it.
-local function serve(host)
+-- Adds lua:// to a loop, which then serves it as it runs.
+local function serve(loop)
     local doors = {}
-    local text = ffi.new('char[4200]')
 
     -- The path; none if there is something behind it: this transport knows no options.
     local function path_of(request)
-        if muster.muster_request_address(host.queue, request, text, 4200, moved) ~= muster.MUSTER_OK then return '' end
-        return ffi.string(text, moved[0]):match('^lua://([^?]*)$') or ''
+        return (muster.request_address(loop.queue, request) or ''):match('^lua://([^?]*)$') or ''
     end
 
+    local function fail(request, status, why) muster.request_fail(loop.queue, request, status, why) end
+
     local function close_door(key)
-        host:unwatch(doors[key].fd)
+        loop:unwatch(doors[key].fd)
         C.close(doors[key].fd)
         C.unlink(doors[key].path)
         doors[key] = nil
     end
 
-    function host:serve(kind, request)
-        local key = tostring(request)
-        if kind == muster.MUSTER_REQUEST_OPEN then
-            local fd, status, why = socket_at(path_of(request), C.connect)
-            if not fd then
-                muster.muster_request_fail(host.queue, request, status, why, #why)
-            elseif muster.muster_request_stream(host.queue, request, stream, nil) == muster.MUSTER_OK then
-                connect_pump(host, fd, stream[0])
-            else
-                C.close(fd) -- no longer wanted
-            end
-        elseif kind == muster.MUSTER_REQUEST_LISTEN then
-            local path = path_of(request)
-            local fd, status, why = socket_at(path, listen_there)
-            if not fd then return muster.muster_request_fail(host.queue, request, status, why, #why) end
-            doors[key] = setmetatable({ host = host, fd = fd, path = path, request = request }, Door)
-            host:watch(fd, doors[key])
-            if muster.muster_request_listening(host.queue, request, nil, 0, nil) ~= muster.MUSTER_OK then
-                close_door(key) -- no longer wanted
-            end
-        elseif kind == muster.MUSTER_REQUEST_CLOSE and doors[key] then
-            close_door(key)
-        end -- the end of a connection shows in its pump, too
+    loop.requests[muster.REQUEST_OPEN] = function(request)
+        local fd, status, why = socket_at(path_of(request), C.connect)
+        if not fd then return fail(request, status, why) end
+        if library.muster_request_stream(loop.queue, request, stream, nil) == muster.OK then
+            connect_pump(loop, fd, stream[0])
+        else
+            C.close(fd) -- no longer wanted
+        end
     end
 
-    local status = muster.muster_transport_serve(host.context, 'lua', 3, host.queue, nil)
-    assert(status == muster.MUSTER_OK, 'lua:// is served already')
+    loop.requests[muster.REQUEST_LISTEN] = function(request)
+        local path, key = path_of(request), tostring(request)
+        local fd, status, why = socket_at(path, listen_there)
+        if not fd then return fail(request, status, why) end
+        doors[key] = setmetatable({ loop = loop, fd = fd, path = path, request = request }, Door)
+        loop:watch(fd, doors[key])
+        if library.muster_request_listening(loop.queue, request, nil, 0, nil) ~= muster.OK then
+            close_door(key) -- no longer wanted
+        end
+    end
+
+    loop.requests[muster.REQUEST_CLOSE] = function(request)
+        local key = tostring(request)
+        if doors[key] then close_door(key) end -- the end of a connection shows in its pump, too
+    end
+
+    assert(muster.transport_serve(loop.context, 'lua', loop.queue))
 end
 
 return { serve = serve }

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
 -- Serves lua:// in a context of somebody else's, on the thread that runs this, until lua_servant.c posts the last tag.
-package.path = os.getenv('MUSTER_LUA') .. '/?.lua;' .. package.path
+package.path = os.getenv('MUSTER_LUA') .. '/?.lua;' .. os.getenv('MUSTER_LUA') .. '/../../bindings/lua/?.lua;' .. package.path
 local ffi = require 'ffi'
-local host = require 'host'
+local muster = require 'muster'
 local transport = require 'transport'
 ffi.cdef [[
     typedef struct lua_servant {
@@ -12,13 +12,12 @@ ffi.cdef [[
 ]]
 
 local servant = ffi.cast('lua_servant *', (...))
-local h = host.within(servant.context)
-transport.serve(h)
-h:task(function()
-    local last = h:tag()
-    servant.queue, servant.last_tag = h.queue, last
+local loop = assert(muster.loop(servant.context))
+transport.serve(loop)
+loop:run(function()
+    local last = loop:tag()
+    servant.queue, servant.last_tag = loop.queue, last
     ffi.C.sem_post(servant.serving)
-    h:wait(last)
+    loop:wait(last)
 end)
-h:run()
-h:leave()
+loop:close()

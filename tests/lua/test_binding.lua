@@ -127,6 +127,56 @@ function tests.sleepers_wake_in_order()
     check.equal(table.concat(order, ' '), '0.01 0.02 0.03')
 end
 
+function tests.tasks_ask_a_store()
+    local stores = require 'muster.store'
+    local loop = muster.loop(assert(muster.context_create()))
+    loop:run(function()
+        local store = stores.open(loop, 'memory:')
+        local got
+        loop:spawn(function() got = assert(store:ask { kind = muster.STORE_GET, key = 'late' })[1] end) -- waits for it
+        assert(store:ask({ kind = muster.STORE_SET, key = 'late', value = 'there' },
+            { kind = muster.STORE_SET, key = 'soon', value = 'too' }))
+        while not got do loop:sleep(0.001) end
+        check.equal(got, 'there')
+        local found, why, status = store:ask { kind = muster.STORE_SET, key = 'soon', value = 'x', expected = 'y',
+            condition = muster.STORE_IF_VALUE }
+        check.equal(status, muster.E_CHANGED)
+        local member = stores.rendezvous(store, 'alone', { min = 1 })
+        local round = member:join()
+        check.equal(round.rank, 0)
+        check.equal(round.world, 1)
+        check.equal(member:ask(muster.RENDEZVOUS_EXIT), muster.OK)
+    end)
+end
+
+-- A pipe of the program's own beside what Muster tells.
+function tests.descriptors_are_watched()
+    ffi.cdef 'int pipe(int *ends); ssize_t write(int fd, const void *from, size_t size); ssize_t read(int fd, void *to, size_t size);'
+    local loop = muster.loop(assert(muster.context_create()))
+    local ends, bytes, heard = ffi.new 'int[2]', ffi.new 'char[8]', ''
+    assert(ffi.C.pipe(ends) == 0)
+    local news = loop:tag()
+    loop:watch(ends[0], { wants = function() return 1 end, turn = function()
+        heard = heard .. ffi.string(bytes, ffi.C.read(ends[0], bytes, 8))
+        loop:tell(news)
+    end })
+    loop:run(function()
+        loop:spawn(function()
+            loop:sleep(0.01)
+            ffi.C.write(ends[1], 'hello', 5)
+        end)
+        while heard ~= 'hello' do loop:wait(news) end
+        local process = assert(muster.process_spawn(loop.context, { argv = { 'sh', '-c', 'exit 7' } }))
+        check.equal(loop:exit_of(process), 7)
+        loop:unwatch(ends[0])
+        local code, signal = loop:exit_of(assert(muster.process_spawn(loop.context, { argv = { 'sh', '-c', 'kill -9 $$' } })))
+        check.equal(code, nil)
+        check.equal(signal, 9)
+    end)
+    for i = 0, 1 do ffi.C.close(ends[i]) end
+    loop:close()
+end
+
 local function there_and_back(...)
     local place, size = packing.pack(...)
     local bytes = place and ffi.string(place, size) or table.concat(size)

@@ -17,8 +17,7 @@ awk -v work="$work" '
     name != "" { print >(work "/who." name) }
     here && /^```./ { name = substr($0, 4) }' README.md
 cc -std=c11 -Wall -Wextra -Werror -Iinclude "$work/who.c" -o "$work/who" "$MUSTER_LIBRARY" -Wl,-rpath,"$(dirname "$MUSTER_LIBRARY")"
-export MUSTER_CDEF="$work/muster.cdef" MUSTER_SECRET="a secret for this test"
-cc -E -P -nostdinc -DMUSTER_API= -Itests/abi/stubs -Iinclude -xc include/muster/muster.h -o "$MUSTER_CDEF"
+export MUSTER_SECRET="a secret for this test"
 cat >"$work/all" <<END
 "$work/who" "\$1" & c=\$!
 "$julia" --startup-file=no "$work/who.julia" "\$1" & julia=\$!

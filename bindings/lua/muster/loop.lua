@@ -9,13 +9,18 @@
 --   end)
 --
 -- What a task calls here may wait, but not within a coroutine of its own; other tasks go on meanwhile. Failures are nil, a
--- sentence and a status. `loop:fd()` is one descriptor that is readable when something has happened, for a program with a
--- poll of its own: it calls `loop:turn(0)` then.
+-- sentence and a status. A program with descriptors of its own has them watched (`loop:watch`), or, if it has a poll of its
+-- own, adds one to that: `loop:fd()` is readable when something has happened, and it calls `loop:turn(0)` then.
 local ffi = require 'ffi'
 local muster = require 'muster'
 local C = muster.C
 
-ffi.cdef 'int close(int fd);'
+ffi.cdef [[
+    typedef struct muster_lua_pollfd { int fd; short events, revents; } muster_lua_pollfd;
+    int poll(muster_lua_pollfd *fds, unsigned long count, int timeout_ms);
+    int close(int fd);
+]]
+local POLLIN = 1
 
 local Loop, Stream, Listener = {}, {}, {}
 Loop.__index, Stream.__index, Listener.__index = Loop, Stream, Listener
@@ -32,7 +37,8 @@ local function new(context)
     local queue, why, status = muster.queue_create(context)
     if not queue then return nil, why, status end
     return setmetatable({ context = context, queue = queue, tags = 0, handlers = {}, waiting = {}, requests = {},
-        tasks = 0, idle = {}, timers = {}, sleepers = 0, exposed = {} }, Loop)
+        tasks = 0, idle = {}, timers = {}, sleepers = 0, exposed = {}, descriptors = {}, watched = 0, unfinished = 0,
+        turns = 0 }, Loop)
 end
 
 -- ---- what happens
@@ -71,6 +77,7 @@ end
 
 -- Takes one thing that has happened, or waits for it.
 function Loop:step(timeout_ns)
+    if self.watched > 0 then return self:poll(timeout_ns) end
     local status = C.muster_queue_next(self.queue, timeout_ns, entry, problem)
     if status == OK then
         take(self)
@@ -89,6 +96,60 @@ function Loop:turn(timeout_ns)
     end
     if status < 0 then error(select(2, muster.failure(status)), 0) end
     self:ring()
+end
+
+-- Gives back the queue, and the descriptor.
+function Loop:close()
+    if self.descriptor then ffi.C.close(self.descriptor) end
+    self.descriptor = nil
+    self.queue:release()
+end
+
+-- ---- descriptors of the program's own
+
+-- `who:wants()` gives the events to poll for, 0: none now; `who:turn()` follows them. While `who.busy` there is more to do,
+-- and it has its turn without them. run() ends all the same when no task is left: what still has to be finished then adds
+-- itself to loop.unfinished.
+function Loop:watch(fd, who)
+    if not self.descriptors[fd] then self.watched = self.watched + 1 end
+    self.descriptors[fd] = who
+end
+
+function Loop:unwatch(fd)
+    if self.descriptors[fd] then self.watched = self.watched - 1 end
+    self.descriptors[fd] = nil
+end
+
+function Loop:poll(timeout_ns)
+    self.turns = self.turns + 1
+    local taken = false
+    local status = C.muster_queue_next(self.queue, 0, entry, problem)
+    while status == OK do -- until it says that it is drained, which arms its descriptor
+        take(self)
+        taken = true
+        status = C.muster_queue_next(self.queue, 0, entry, problem)
+    end
+    if status < 0 then error(select(2, muster.failure(status)), 0) end
+    local fds, count = { self:fd() }, 1
+    for fd in pairs(self.descriptors) do
+        count = count + 1
+        fds[count] = fd
+    end
+    local polled, patience = ffi.new('muster_lua_pollfd[?]', count), timeout_ns < 0 and -1 or math.ceil(timeout_ns / 1e6)
+    polled[0].fd, polled[0].events = fds[1], POLLIN
+    for i = 2, count do
+        local who = self.descriptors[fds[i]]
+        local events = who:wants()
+        if who.busy then patience = 0 end
+        -- A descriptor nothing is wanted of would still tell that its peer hung up, again and again.
+        polled[i - 1].fd, polled[i - 1].events = events ~= 0 and fds[i] or -1, events
+    end
+    ffi.C.poll(polled, count, taken and 0 or patience) -- what was taken may have been the last thing to wait for
+    for i = 2, count do
+        local who = self.descriptors[fds[i]]
+        if who and (polled[i - 1].revents ~= 0 or who.busy) then who:turn() end
+    end
+    if self.sleepers > 0 then self:ring() end
 end
 
 -- ---- tasks
@@ -133,7 +194,7 @@ end
 function Loop:run(body, ...)
     local results
     if body then self:spawn(function(...) results = { body(...) } end, ...) end
-    while self.tasks > 0 and not self.failed do self:step(self:patience()) end
+    while (self.tasks > 0 or self.unfinished > 0) and not self.failed do self:step(self:patience()) end
     if self.failed then
         local why = self.failed
         self.failed = nil
@@ -233,6 +294,20 @@ function Loop:ring()
         self.sleepers = self.sleepers - 1
         self:resume(task)
     end
+end
+
+-- ---- processes
+
+-- In a task: the exit code of a muster_process, which is given back; or nil and the signal.
+function Loop:exit_of(process)
+    local tag = self:tag()
+    assert(process:watch(self.queue, tag))
+    local _, _, how = self:wait(tag)
+    self:forget(tag)
+    process:release()
+    local kind, value = tonumber(how / 4294967296ULL), tonumber(how % 4294967296ULL)
+    if kind == muster.PROCESS_EXITED then return value end
+    return nil, value
 end
 
 -- ---- streams
@@ -347,6 +422,14 @@ function Stream:ended(status)
         if problem.message_bytes > 0 then return muster.failure(status) end
     end
     return nil, ffi.string(C.muster_status_text(status)), tonumber(status)
+end
+
+-- The code of an abort, and a sentence.
+function Stream:reason()
+    local code = ffi.new 'uint64_t[1]'
+    problem.message_bytes = 0
+    C.muster_stream_reason(self.handle, code, problem)
+    return tonumber(code[0]), ffi.string(problem.message, problem.message_bytes)
 end
 
 function Stream:greeting() return muster.transport_greeting(self.handle) end
