@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What mpirun starts beside a cluster:  --what start | broadcast | broadcast-read [--size BYTES]
- * start: rank 0 tells when all are there. broadcast: the time of an MPI_Bcast until every rank has all of it, or has read
- * it, too. */
+ * start: rank 0 tells when all are there. broadcast: the time of an MPI_Bcast until every rank has all of it, or has
+ * read it, too. */
 #include "bench.h"
 
 #include <mpi.h>
