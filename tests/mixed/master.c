@@ -37,10 +37,26 @@ static void assert_echoes(fixture *f, uint32_t member) {
     hang_up(stream);
 }
 
+static void assert_all_hear(fixture *f, uint32_t first, uint32_t last) {
+    enum { much = 3000000 };
+    unsigned char *const data = malloc(much);
+    uint32_t sum = 0;
+    assert_non_null(data);
+    for (uint32_t i = 0; i < much; i++) sum += data[i] = (unsigned char)(i * 13 + i / 251);
+    muster_error error = {0};
+    if (muster_cluster_broadcast(f->cluster, NULL, 0, "much", 4, data, much, 60 * second, NULL, &error) != MUSTER_OK)
+        fail_msg("%s", error.message);
+    free(data);
+    char expected[64];
+    snprintf(expected, sizeof expected, "%d %u\n", much, sum);
+    for (uint32_t member = first; member <= last; member++) assert_string_equal(ask(f, member, "heard"), expected);
+}
+
 static void meet_over(fixture *f, const char *master, const char *worker) {
     open_with(f, 0, master, 0);
     const uint32_t first = add_all(f, worker), last = first + worker_count - 1;
     for (uint32_t member = first; member <= last; member++) assert_echoes(f, member);
+    assert_all_hear(f, first, last);
     for (uint32_t one = first; one <= last; one++)
         for (uint32_t other = first; other <= last; other++) {
             char label[32];

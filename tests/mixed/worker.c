@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A worker in C for a master in any language: echoes streams labelled `echo`, and for those labelled `pair:N` asks
-// member N whether it does. worker.lua, worker.jl and bindings/rust/muster/examples/mixed_worker.rs do the same.
+// member N whether it does. It adds up the bytes of a broadcast, and says on streams labelled `heard` how many there
+// were and what they came to. worker.lua, worker.jl and bindings/rust/muster/examples/mixed_worker.rs do the same.
 #include "cluster_worker.h"
 
 enum { pattern_bytes = 1 << 20 };
@@ -37,13 +38,21 @@ int main(void) {
         fprintf(stderr, "worker: %s\n", error.message);
         return 1;
     }
+    char heard[64] = "nothing\n";
     muster_cluster_event event;
     while (muster_cluster_next_event(cluster, -1, &event) == MUSTER_OK) {
         unsigned member = 0;
         if (event.kind == MUSTER_CLUSTER_LEAVE) {
             muster_cluster_close(cluster, -1);
+        } else if (event.kind == MUSTER_CLUSTER_BROADCAST) {
+            uint32_t sum = 0;
+            for (uint64_t i = 0; i < event.size_bytes; i++) sum += ((const unsigned char *)event.data)[i];
+            snprintf(heard, sizeof heard, "%llu %u\n", (unsigned long long)event.size_bytes, sum);
+            muster_broadcast_release(event.broadcast);
         } else if (event.kind == MUSTER_CLUSTER_STREAM) {
-            if (sscanf(event.label, "pair:%u", &member) == 1) {
+            if (strcmp(event.label, "heard") == 0) {
+                say(event.stream, heard);
+            } else if (sscanf(event.label, "pair:%u", &member) == 1) {
                 const char *const wrong = ask_member(cluster, member);
                 char line[300];
                 snprintf(line, sizeof line, wrong ? "bad: %s\n" : "ok\n", wrong);

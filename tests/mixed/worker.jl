@@ -53,14 +53,21 @@ function main()
     config = Ref(LowLevel.muster_worker_config(flags = LowLevel.MUSTER_WORKER_EXIT_WITH_MASTER))
     must(detail -> LowLevel.muster_worker_context(C_NULL, 0, context, detail))
     must(detail -> LowLevel.muster_worker_start(context[], config, 60second, cluster, detail))
+    heard = "nothing\n"
     event = Ref{LowLevel.muster_cluster_event}()
     while LowLevel.muster_cluster_next_event(cluster[], -1, event) == LowLevel.MUSTER_OK
         kind, stream = event[].kind, event[].stream
         if kind == LowLevel.MUSTER_CLUSTER_LEAVE
             LowLevel.muster_cluster_close(cluster[], -1)
+        elseif kind == LowLevel.MUSTER_CLUSTER_BROADCAST
+            bytes = unsafe_wrap(Array, Ptr{UInt8}(event[].data), event[].size_bytes)
+            heard = "$(length(bytes)) $(sum(bytes) % UInt32)\n"
+            LowLevel.muster_broadcast_release(event[].broadcast)
         elseif kind == LowLevel.MUSTER_CLUSTER_STREAM
             label = text(event[].label, event[].label_bytes)
-            if startswith(label, "pair:")
+            if label == "heard"
+                write_all(stream, Vector{UInt8}(heard))
+            elseif startswith(label, "pair:")
                 line = try ask(cluster[], parse(Int, label[6:end])); "ok\n" catch why; "bad: $why\n" end
                 write_all(stream, Vector{UInt8}(line))
             else

@@ -18,9 +18,17 @@ require('muster.cluster').work(function(cluster)
         if not back then return nil, why end
         return back == sent, 'other bytes came back'
     end
+    local heard = 'nothing\n'
+    function cluster.on_broadcast(bytes)
+        local sum = 0
+        for i = 1, #bytes do sum = sum + bytes:byte(i) end
+        heard = ('%d %d\n'):format(#bytes, sum % 2 ^ 32)
+    end
     function cluster.on_stream(stream, _, label)
         local member = tonumber(label:match '^pair:(%d+)$')
-        if member then
+        if label == 'heard' then
+            stream:write(heard)
+        elseif member then
             local right, why = ask(member)
             stream:write(right and 'ok\n' or 'bad: ' .. tostring(why) .. '\n')
         else

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //! A worker for a master in any language: echoes streams labelled `echo`, and for those labelled `pair:N` asks member N
-//! whether it does. See tests/mixed.
+//! whether it does. It adds up the bytes of a broadcast, and says on streams labelled `heard` how many there were and what
+//! they came to. See tests/mixed.
 use muster::{Cluster, ClusterEvent, Context, Stream, WorkerConfig};
 use std::error::Error;
 use std::io::{copy, Read, Write};
@@ -42,8 +43,18 @@ fn main() -> Result<(), Box<dyn Error>> {
     let context = Context::of_worker()?;
     let config = WorkerConfig { exit_with_master: true, ..WorkerConfig::default() };
     let cluster = Arc::new(Cluster::come_in(&context, &config, SOON)?);
+    let mut heard = "nothing\n".to_string();
     while let Some(event) = cluster.next_event(None)? {
         match event {
+            ClusterEvent::Broadcast(_, _, bytes) => {
+                let sum = bytes.iter().fold(0u32, |sum, &byte| sum.wrapping_add(u32::from(byte)));
+                heard = format!("{} {}\n", bytes.len(), sum);
+            }
+            ClusterEvent::Stream(_, label, stream) if label == b"heard" => {
+                (&stream).write_all(heard.as_bytes())?;
+                stream.finish()?;
+                stream.close(SOON)?;
+            }
             ClusterEvent::Stream(_, label, stream) => {
                 let cluster = cluster.clone();
                 thread::spawn(move || {
