@@ -31,6 +31,8 @@ mod manager;
 pub mod parallel;
 mod process;
 mod queue;
+mod rendezvous;
+mod store;
 mod stream;
 mod transport;
 
@@ -42,6 +44,8 @@ pub use error::{Error, Result, Status};
 pub use manager::{LaunchRequest, Manager, ManagerServer, Reports};
 pub use process::{Exit, Process, ProcessConfig};
 pub use queue::{Event, Queue};
+pub use rendezvous::{Rendezvous, RendezvousConfig, RendezvousEvent, Round};
+pub use store::{Answer, Found, Lease, Op, Store, StoreServer};
 pub use stream::{Listener, Stream};
 pub use transport::{Requests, Transport, TransportServer};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 use crate::error::{check, check_status, Error, Result};
 use crate::stream::Stream;
-use crate::{process::Exit, timeout_ns, Context};
+use crate::{process::Exit, timeout_ns, Answer, Context};
 use muster_sys as sys;
 use std::collections::{HashMap, VecDeque};
 use std::os::raw::c_void;
@@ -108,6 +108,13 @@ pub enum Event {
         tag: u64,
         /// `MUSTER_STREAM_READABLE` and so on.
         events: u32,
+    },
+    /// [`Store::begin`](crate::Store::begin) has ended.
+    Store {
+        /// The program's own.
+        tag: u64,
+        /// What became of it.
+        result: Result<Answer>,
     },
     /// Something this crate has no form of. An object in it is the program's.
     Other(sys::muster_completion, Error),
@@ -288,6 +295,10 @@ unsafe extern "C" fn take(user: *mut c_void, entry: *const sys::muster_completio
         },
         sys::MUSTER_DONE_DIAL if entry.object.is_null() => Event::Dial { tag: entry.tag, result: Err(failure()) },
         sys::MUSTER_DONE_DIAL => Event::Dial { tag: entry.tag, result: Ok(Stream::adopt(entry.object.cast())) },
+        sys::MUSTER_DONE_STORE if entry.object.is_null() => Event::Store { tag: entry.tag, result: Err(failure()) },
+        sys::MUSTER_DONE_STORE => {
+            Event::Store { tag: entry.tag, result: Ok(Answer::take(entry.status, entry.object.cast())) }
+        }
         sys::MUSTER_DONE_EXIT => Event::Exit { tag: entry.tag, exit: Exit::from_bits(entry.bytes) },
         sys::MUSTER_DONE_USER => Event::User { tag: entry.tag, value: entry.bytes },
         sys::MUSTER_EVENT_READY => Event::Ready { tag: entry.tag, events: entry.events },

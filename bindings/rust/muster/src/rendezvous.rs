@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: MIT
+use crate::error::{check, check_status, cut, text_of, Error, Result};
+use crate::{timeout_ns, Context, Queue, Store};
+use muster_sys as sys;
+use std::ptr;
+use std::time::Duration;
+
+/// How to open a rendezvous; what is None has the default that `rendezvous.h` names.
+#[derive(Clone, Default)]
+pub struct RendezvousConfig {
+    /// Name of the run.
+    pub run_id: String,
+    /// URL of a store, or `static:`. Not needed if there is a `store`.
+    pub url: Option<String>,
+    /// Store to use.
+    pub store: Option<Store>,
+    /// What the others find under this member's rank.
+    pub address: Vec<u8>,
+    /// Where nothing else decides ranks go by this; by default by the address.
+    pub order_key: Vec<u8>,
+    /// Least members of a round.
+    pub min: u32,
+    /// Most members of a round; 0: as `min`.
+    pub max: u32,
+    /// The rank that it would like to have.
+    pub rank: Option<u32>,
+    /// Interval in which it says that it lives.
+    pub keep_alive: Option<Duration>,
+    /// How long others may still come when `min` are there; zero: not at all.
+    pub last_call: Option<Duration>,
+    /// A run that was closed is open again.
+    pub reopen: bool,
+    /// Where [`Event::Ready`](crate::Event::Ready) with this tag tells that there are events.
+    pub queue: Option<(Queue, u64)>,
+}
+
+/// Something that a member of a run is told. `rank` None: of so many that they are not told one by one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RendezvousEvent {
+    /// So many have joined, this one included.
+    Joined(u32),
+    /// Enough have joined: the last call runs.
+    LastCall,
+    /// The round is complete, this member is in; so many are.
+    Complete(u32),
+    /// The member of the rank has left the round, or so many have.
+    Left(Option<u32>, u32),
+    /// The member of the rank died, or so many did; how that is known.
+    Dead(Option<u32>, u32, String),
+    /// So many wait for the next round.
+    Waiting(u32),
+    /// The round was aborted: by whom, and why.
+    Aborted(String),
+    /// This member was taken for dead.
+    Expelled(String),
+    /// The run is closed: by whom, and why.
+    Closed(String),
+    /// The store is lost for good.
+    Lost(String),
+}
+
+/// A member of a run. One that has not left is dead when it is dropped.
+pub struct Rendezvous {
+    raw: *mut sys::muster_rendezvous,
+    _queue: Option<Queue>, // in which it tells
+}
+
+// The functions of a rendezvous may be called by any thread at any time (rendezvous.h).
+unsafe impl Send for Rendezvous {}
+unsafe impl Sync for Rendezvous {}
+
+impl Drop for Rendezvous {
+    fn drop(&mut self) {
+        unsafe { sys::muster_rendezvous_release(self.raw) }
+    }
+}
+
+impl Rendezvous {
+    /// Opens it. Nobody waits for this member before it joins.
+    pub fn open(context: &Context, config: &RendezvousConfig, timeout: Option<Duration>) -> Result<Rendezvous> {
+        let mut given = sys::muster_rendezvous_config::sized();
+        given.flags = if config.rank.is_some() { sys::MUSTER_RENDEZVOUS_RANK } else { 0 }
+            | if config.reopen { sys::MUSTER_RENDEZVOUS_REOPEN } else { 0 };
+        given.run_id = config.run_id.as_ptr().cast();
+        given.run_id_bytes = config.run_id.len() as u64;
+        if let Some(url) = &config.url {
+            given.url = url.as_ptr().cast();
+            given.url_bytes = url.len() as u64;
+        }
+        given.store = config.store.as_ref().map_or(ptr::null_mut(), Store::as_raw);
+        given.address = config.address.as_ptr().cast();
+        given.address_bytes = config.address.len() as u64;
+        given.order_key = config.order_key.as_ptr().cast();
+        given.order_key_bytes = config.order_key.len() as u64;
+        given.min = config.min;
+        given.max = config.max;
+        given.rank = config.rank.unwrap_or(0);
+        given.keep_alive_ns = config.keep_alive.map_or(0, |time| timeout_ns(Some(time)));
+        given.last_call_ns = match config.last_call {
+            None => 0,
+            Some(Duration::ZERO) => -1,
+            some => timeout_ns(some),
+        };
+        if let Some((queue, tag)) = &config.queue {
+            given.queue = queue.as_raw();
+            given.tag = *tag;
+        }
+        let mut raw = ptr::null_mut();
+        check(|detail| unsafe {
+            sys::muster_rendezvous_open(context.as_raw(), &given, timeout_ns(timeout), &mut raw, detail)
+        })?;
+        Ok(Rendezvous { raw, _queue: config.queue.as_ref().map(|(queue, _)| queue.clone()) })
+    }
+
+    /// Waits for a round and joins it. Whoever is in one leaves that.
+    pub fn join(&self, timeout: Option<Duration>) -> Result<Round> {
+        let mut raw = ptr::null_mut();
+        check(|detail| unsafe { sys::muster_rendezvous_join(self.raw, timeout_ns(timeout), &mut raw, detail) })?;
+        Ok(Round { raw })
+    }
+
+    /// Leaves the round, or stops waiting for one. It may join again.
+    pub fn leave(&self, timeout: Option<Duration>) -> Result<()> {
+        check(|detail| unsafe { sys::muster_rendezvous_leave(self.raw, timeout_ns(timeout), detail) })
+    }
+
+    /// Waits until all who are still in the round call this.
+    pub fn exit(&self, timeout: Option<Duration>) -> Result<()> {
+        check(|detail| unsafe { sys::muster_rendezvous_exit(self.raw, timeout_ns(timeout), detail) })
+    }
+
+    /// Ends the round, for all.
+    pub fn abort(&self, reason: &str, timeout: Option<Duration>) -> Result<()> {
+        let reason = cut(reason);
+        check(|detail| unsafe {
+            let text = reason.as_ptr().cast();
+            sys::muster_rendezvous_abort(self.raw, text, reason.len(), timeout_ns(timeout), detail)
+        })
+    }
+
+    /// Closes the run: no round begins any more.
+    pub fn close(&self, reason: &str, timeout: Option<Duration>) -> Result<()> {
+        let reason = cut(reason);
+        check(|detail| unsafe {
+            let text = reason.as_ptr().cast();
+            sys::muster_rendezvous_close(self.raw, text, reason.len(), timeout_ns(timeout), detail)
+        })
+    }
+
+    /// Ends everything that is under way with this member.
+    pub fn cancel(&self) -> Result<()> {
+        check_status(unsafe { sys::muster_rendezvous_cancel(self.raw) })
+    }
+
+    /// The oldest event; None: there is none in that time.
+    pub fn next_event(&self, timeout: Option<Duration>) -> Result<Option<RendezvousEvent>> {
+        let mut event = sys::muster_rendezvous_event::default();
+        loop {
+            match unsafe { sys::muster_rendezvous_next_event(self.raw, timeout_ns(timeout), &mut event) } {
+                sys::MUSTER_OK => {}
+                sys::MUSTER_AGAIN | sys::MUSTER_TIMEOUT => return Ok(None),
+                status => return Err(Error::of(status)),
+            }
+            if let Some(known) = told(&event) {
+                return Ok(Some(known));
+            }
+        }
+    }
+
+    /// What it knows just now.
+    pub fn state(&self) -> Result<sys::muster_rendezvous_state> {
+        let mut state = sys::muster_rendezvous_state::default();
+        check_status(unsafe { sys::muster_rendezvous_get_state(self.raw, &mut state) })?;
+        Ok(state)
+    }
+
+    /// The handle of the C interface; it stays this member's.
+    pub fn as_raw(&self) -> *mut sys::muster_rendezvous {
+        self.raw
+    }
+}
+
+// None: of a kind that is not known here, as a later library may tell.
+fn told(event: &sys::muster_rendezvous_event) -> Option<RendezvousEvent> {
+    let rank = if event.rank == u32::MAX { None } else { Some(event.rank) };
+    let text = || text_of(&event.text);
+    Some(match event.kind {
+        sys::MUSTER_RENDEZVOUS_JOINED => RendezvousEvent::Joined(event.count),
+        sys::MUSTER_RENDEZVOUS_LAST_CALL => RendezvousEvent::LastCall,
+        sys::MUSTER_RENDEZVOUS_COMPLETE => RendezvousEvent::Complete(event.count),
+        sys::MUSTER_RENDEZVOUS_LEFT => RendezvousEvent::Left(rank, event.count),
+        sys::MUSTER_RENDEZVOUS_DEAD => RendezvousEvent::Dead(rank, event.count, text()),
+        sys::MUSTER_RENDEZVOUS_WAITING => RendezvousEvent::Waiting(event.count),
+        sys::MUSTER_RENDEZVOUS_ABORTED => RendezvousEvent::Aborted(text()),
+        sys::MUSTER_RENDEZVOUS_EXPELLED => RendezvousEvent::Expelled(text()),
+        sys::MUSTER_RENDEZVOUS_CLOSED => RendezvousEvent::Closed(text()),
+        sys::MUSTER_RENDEZVOUS_LOST => RendezvousEvent::Lost(text()),
+        _ => return None,
+    })
+}
+
+/// What a join has given. The member stays in the round when it is dropped.
+pub struct Round {
+    raw: *mut sys::muster_round,
+}
+
+// The functions of a round may be called by any thread at any time (rendezvous.h).
+unsafe impl Send for Round {}
+unsafe impl Sync for Round {}
+
+impl Drop for Round {
+    fn drop(&mut self) {
+        unsafe { sys::muster_round_release(self.raw) }
+    }
+}
+
+impl Round {
+    fn info(&self) -> sys::muster_round_info {
+        let mut info = sys::muster_round_info::default();
+        unsafe { sys::muster_round_get_info(self.raw, &mut info) };
+        info
+    }
+    /// Its number in the run, from 1: a fencing token.
+    pub fn number(&self) -> u64 {
+        self.info().number
+    }
+    /// Rank of this member.
+    pub fn rank(&self) -> u32 {
+        self.info().rank
+    }
+    /// Members of the round.
+    pub fn world(&self) -> u32 {
+        self.info().world
+    }
+    /// Of the table of members, the same for all of them.
+    pub fn digest(&self) -> [u8; 32] {
+        self.info().digest
+    }
+    /// Is it known here that it is over?
+    pub fn is_over(&self) -> bool {
+        self.info().flags & sys::MUSTER_ROUND_OVER != 0
+    }
+
+    /// The store of the round: every request ends with [`Status::STALE`](crate::Status::STALE) once that is over.
+    pub fn store(&self) -> Result<Store> {
+        let mut raw = ptr::null_mut();
+        check(|detail| unsafe { sys::muster_round_store(self.raw, &mut raw, detail) })?;
+        Ok(Store::adopt(raw))
+    }
+
+    /// The address of the member of a rank.
+    pub fn member(&self, rank: u32, timeout: Option<Duration>) -> Result<Vec<u8>> {
+        let mut member = sys::muster_round_member_info::default();
+        check(|detail| unsafe { sys::muster_round_member(self.raw, rank, timeout_ns(timeout), &mut member, detail) })?;
+        if member.address_bytes == 0 {
+            return Ok(Vec::new());
+        }
+        let bytes = unsafe { std::slice::from_raw_parts(member.address.cast(), member.address_bytes as usize) };
+        Ok(bytes.to_vec())
+    }
+}
