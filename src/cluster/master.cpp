@@ -51,18 +51,21 @@ void ClusterMaster::begin() {
 // ---- what the host wants
 // ------------------------------------------------------------------------------------------------
 
+// No lock is held while one of the host's is looked up: those who answer for it take theirs first, and this one then.
 Ref<ClusterManager> ClusterMaster::manager_of(const std::string &name) {
     const MakeManager make = find_built_in_manager(name);
     if (make == nullptr) return find_served_manager(context(), name);
+    const std::lock_guard hold(shown_lock_);
+    if (no_more_) return {}; // add() says so
     Ref<ClusterManager> &made = built_in_[name];
     if (!made) made = make(context());
     return made;
 }
 
 Result<uint32_t> ClusterMaster::add(std::shared_ptr<const LaunchPlan> plan) {
+    const Ref<ClusterManager> manager = manager_of(plan->manager);
     std::unique_lock hold(shown_lock_);
     if (no_more_) return Error::make(MUSTER_E_CLOSED, "the cluster is closed");
-    const Ref<ClusterManager> manager = manager_of(plan->manager);
     if (!manager) return Error::make(MUSTER_E_NOT_FOUND, "there is no manager \"%s\"", plan->manager.c_str());
     if (auto possible = manager->check(*plan); !possible) return possible.error();
     if (manager->takes_who_comes()) {

@@ -80,7 +80,7 @@ class ClusterMaster final : public Cluster {
     };
 
     ClusterMaster(Context &context, const muster_cluster_config &config, Ref<Queue> inbox, Ref<Queue> events);
-    Ref<ClusterManager> manager_of(const std::string &name); // with shown_lock_
+    Ref<ClusterManager> manager_of(const std::string &name);
     Result<uint32_t> offer(std::shared_ptr<const LaunchPlan> plan, Ref<ClusterManager> manager);
 
     // ---- the cluster's thread ----
