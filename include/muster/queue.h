@@ -97,7 +97,8 @@ MUSTER_API muster_status muster_queue_create(muster_context *context, const must
                                              muster_queue **out_queue, muster_error *error);
 
 /** Takes the oldest entry off a queue.
- * In an external context the call drives the engine while it waits.
+ * A wait begins awake, for less than 0.1 ms, as long as that has paid before: to sleep costs both sides more. In an
+ * external context the call drives the engine while it waits.
  * @param[in]  queue       Queue to read.
  * @param[in]  timeout_ns  Longest wait in nanoseconds; 0 looks once, -1 has no end.
  * @param[out] out         Filled on ::MUSTER_OK; an object inside is then the caller's.
