@@ -453,7 +453,7 @@ local function work(setup)
     muster_here = self
     if setup then loop:spawn(setup, self) end
     while not self.leaving do
-        loop:turn(loop:patience())
+        loop:step(loop:patience())
         if loop.failed then error(loop.failed, 0) end
     end
     handle:close(-1)

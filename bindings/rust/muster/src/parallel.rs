@@ -205,7 +205,9 @@ impl MemberHere {
                 Some(ClusterEvent::Broadcast(member, label, bytes)) => {
                     if let Some(hear) = &self.functions.hearer {
                         let interrupts = self.interrupts.load(Ordering::Relaxed);
-                        hear(&Here { member: self.clone(), interrupts }, member, &label, bytes);
+                        let at = Here { member: self.clone(), interrupts };
+                        // What goes wrong there has said so; here others are still to be heard.
+                        let _ = catch_unwind(AssertUnwindSafe(|| hear(&at, member, &label, bytes)));
                     }
                 }
                 Some(ClusterEvent::Interrupt) => {

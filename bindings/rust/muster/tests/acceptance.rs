@@ -33,6 +33,7 @@ fn functions() -> Functions {
     functions
         .on_broadcast(|_, from, label, bytes| {
             let label = String::from_utf8(label.to_vec()).unwrap();
+            assert_ne!(label, "bad", "this one is not liked");
             HEARD.lock().unwrap().push((from, label, bytes.len() as u64, checksum(&bytes)));
             HEARS.notify_all();
         })
@@ -303,6 +304,7 @@ fn lost<T: std::fmt::Debug>(result: Result<T, CallError>) -> Status {
 fn a_broadcast_reaches_all() {
     in_team(3, |team| {
         let bytes: Vec<u8> = (0..5_000_000u32).map(|i| (i % 251) as u8).collect();
+        team.cluster().broadcast(None, b"bad", b"", SOON).unwrap(); // a panic of who hears it ends nothing
         for (label, bytes) in [("much", &bytes[..]), ("", &[])] {
             team.cluster().broadcast(None, label.as_bytes(), bytes, SOON).unwrap();
             for member in 1..=3 {
