@@ -299,12 +299,12 @@ static int live_by_a_wrong_clock(const char *url) {
     client c = open_client(url);
     muster_lease *kept, *left;
     muster_store_op mine = set("kept", "1"), other = set("left", "1");
+    const int64_t from = now(); // before either lease is there
     if (muster_store_lease(c.store, 400 * MILLISECOND, 0, 10 * SECOND, &kept, &why) != MUSTER_OK) return 5;
     if (muster_store_lease(c.store, 600 * MILLISECOND, MUSTER_LEASE_MANUAL, 10 * SECOND, &left, &why) != MUSTER_OK)
         return 6;
     mine.lease = muster_lease_id(kept);
     other.lease = muster_lease_id(left);
-    const int64_t from = now();
     if (ask(&c, mine, 10 * SECOND) != MUSTER_OK || ask(&c, other, 10 * SECOND) != MUSTER_OK) return 7;
     if (ask(&c, op(MUSTER_STORE_GET, "never"), 300 * MILLISECOND) != MUSTER_TIMEOUT) return 8;
     if (now() - from < 300 * MILLISECOND) return 9;
