@@ -189,6 +189,7 @@ local function serve(loop)
     local function fail(request, status, why) muster.request_fail(loop.queue, request, status, why) end
 
     local function close_door(key)
+        loop.unfinished = loop.unfinished - 1
         loop:unwatch(doors[key].fd)
         C.close(doors[key].fd)
         C.unlink(doors[key].path)
@@ -210,6 +211,7 @@ local function serve(loop)
         local fd, status, why = socket_at(path, listen_there)
         if not fd then return fail(request, status, why) end
         doors[key] = setmetatable({ loop = loop, fd = fd, path = path, request = request }, Door)
+        loop.unfinished = loop.unfinished + 1
         loop:watch(fd, doors[key])
         if library.muster_request_listening(loop.queue, request, nil, 0, nil) ~= muster.OK then
             close_door(key) -- no longer wanted

@@ -5,8 +5,8 @@
  * A master opens a cluster and adds workers; a *manager* starts them: one that is built in, see below, or one that the
  * host program has written, see manager.h. Each worker gets a *ticket* from whoever starts it, over a descriptor and
  * never on a command line; with that it makes a context (muster_worker_context()) and comes in (muster_worker_start()),
- * which returns when it knows its number. Members are numbered: the master is 0, workers count from 1, and no number is
- * used twice. Master and workers hold the same kind of handle.
+ * which returns when it knows its number; or begins to (muster_worker_start_begin()). Members are numbered: the master
+ * is 0, workers count from 1, and no number is used twice. Master and workers hold the same kind of handle.
  *
  * Each worker has one link to the master, the library's own: by it members are told of each other, interrupted and
  * removed, also those that compute. By default the worker dials the master; where only the other direction is open, the
@@ -207,8 +207,11 @@ MUSTER_API muster_status muster_cluster_interrupt(muster_cluster *cluster, uint3
 enum muster_cluster_event_kind {
     MUSTER_CLUSTER_LAUNCHED = 1,     /**< Master: the worker was started; nothing was heard of it yet. */
     MUSTER_CLUSTER_CONNECTED = 2,    /**< Master: there is a link, and both sides have proved the secret. */
-    MUSTER_CLUSTER_JOINED = 3,       /**< Master: the worker knows its number; streams can be opened. */
-    MUSTER_CLUSTER_FAILED = 4,       /**< Master: the worker did not come to join; status and text say why. */
+    MUSTER_CLUSTER_JOINED = 3,       /**< Master: the worker knows its number; streams can be opened. Worker, after
+                                          muster_worker_start_begin(): this one is in. */
+    MUSTER_CLUSTER_FAILED = 4,       /**< Master: the worker did not come to join; status and text say why. Worker,
+                                          after muster_worker_start_begin(): nor did this one (UINT32_MAX, if it has no
+                                          number yet), and its cluster is over. */
     MUSTER_CLUSTER_DEAD = 5,         /**< Master: the worker is gone, and should not be; text says how it ended. Worker:
                                           so is one with which this member had to do. */
     MUSTER_CLUSTER_REMOVED = 6,      /**< As DEAD, of a worker that has left, or was removed. */
@@ -304,6 +307,7 @@ MUSTER_API muster_status muster_cluster_dial(muster_cluster *cluster, uint32_t m
  * @retval MUSTER_OK       Begun; the completion will come.
  * @retval MUSTER_AGAIN    No slot in the queue.
  * @retval MUSTER_E_ARG    A value is missing or out of range; the text names it.
+ * @retval MUSTER_E_NOT_FOUND This member is not in yet.
  * @retval MUSTER_E_NOMEM  No memory.
  * @retval MUSTER_E_CLOSED The cluster, its context or the queue is closed.
  * @retval MUSTER_E_FORKED The cluster belongs to the parent process.
@@ -369,6 +373,7 @@ MUSTER_API muster_status muster_cluster_broadcast(muster_cluster *cluster, const
  * @retval MUSTER_AGAIN         No slot in the queue.
  * @retval MUSTER_E_ARG         A value is missing or out of range; the text names it.
  * @retval MUSTER_E_UNSUPPORTED No members are named, and this one is not the master.
+ * @retval MUSTER_E_NOT_FOUND   This member is not in yet.
  * @retval MUSTER_E_NOMEM       No memory.
  * @retval MUSTER_E_CLOSED      The cluster, its context or the queue is closed.
  * @retval MUSTER_E_FORKED      The cluster belongs to the parent process.
@@ -433,7 +438,7 @@ MUSTER_API muster_status muster_cluster_list(muster_cluster *cluster, uint32_t *
 
 /** Tells the number of this member.
  * @param[in] cluster  Cluster to ask.
- * @return The number; UINT32_MAX without a cluster.
+ * @return The number; UINT32_MAX without a cluster, or if this member is not in yet.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API uint32_t muster_cluster_self(muster_cluster *cluster);
 
@@ -508,7 +513,8 @@ MUSTER_API muster_status muster_worker_context(const muster_context_config *conf
 /** Comes in as a worker: listens, meets the master, and returns when this member knows its number.
  * @param[in]  context      A context of muster_worker_context(), or with muster_worker_config::master or store one that
  *                          has the cluster's secret. A transport that this program serves itself has to be
- *                          registered before, and served on another thread meanwhile.
+ *                          registered before, and served on another thread meanwhile; or see
+ *                          muster_worker_start_begin().
  * @param[in]  config       How; copied. NULL means all defaults.
  * @param[in]  timeout_ns   Longest wait for the master; -1 has no end. At least 1.
  * @param[out] out_cluster  The cluster; the caller owns one reference.
@@ -537,6 +543,40 @@ MUSTER_API muster_status muster_worker_context(const muster_context_config *conf
  * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
 MUSTER_API muster_status muster_worker_start(muster_context *context, const muster_worker_config *config,
                                              int64_t timeout_ns, muster_cluster **out_cluster, muster_error *error);
+
+/** Begins to come in as a worker, for a program that must not wait: one whose only thread serves the transport by which
+ * it comes in. ::MUSTER_CLUSTER_JOINED of this member's own number is the first event; or ::MUSTER_CLUSTER_FAILED, with
+ * a status that muster_worker_start() gives, is the only one. Until then this member knows no others: nothing can be
+ * dialled or broadcast. One that has failed, or was closed before, may begin again.
+ * @param[in]  context      As for muster_worker_start(); a transport of this program's own is registered before.
+ * @param[in]  config       How; copied. NULL means all defaults.
+ * @param[in]  timeout_ns   Longest time until it is in; -1 has no end of its own. At least 1.
+ * @param[out] out_cluster  The cluster; the caller owns one reference.
+ * @param[out] error        Detail on failure, or NULL.
+ * @retval MUSTER_OK            Begun; the event will come.
+ * @retval MUSTER_TIMEOUT       The store does not answer in time; the error is filled.
+ * @retval MUSTER_E_ARG         A value is missing or out of range; or the context has no ticket.
+ * @retval MUSTER_E_ABI         The config has non-zero fields newer than this library.
+ * @retval MUSTER_E_EXISTS      This context is in the cluster already; or the address to listen at is in use.
+ * @retval MUSTER_E_ADDRESS     An address of the ticket, or the store's URL, cannot be understood.
+ * @retval MUSTER_E_NOT_FOUND   No transport of that scheme, or no such host or folder.
+ * @retval MUSTER_E_PLUGIN      The plug-in for that scheme cannot be loaded.
+ * @retval MUSTER_E_UNREACHABLE Nobody answers where the store should be.
+ * @retval MUSTER_E_AUTH        The store's server has another secret.
+ * @retval MUSTER_E_PEER        The connection to the store broke.
+ * @retval MUSTER_E_PROTOCOL    What answers there is no store of this version; or the ticket is of no use.
+ * @retval MUSTER_E_PERMISSION  The system refuses this user to listen, or the store may not be used by them.
+ * @retval MUSTER_E_LIMIT       No descriptor left.
+ * @retval MUSTER_E_UNSUPPORTED The transport cannot listen.
+ * @retval MUSTER_E_NOMEM       No memory, or no thread.
+ * @retval MUSTER_E_SYSTEM      Another failure of the system.
+ * @retval MUSTER_E_CLOSED      The context or the queue is closed.
+ * @retval MUSTER_E_WOULD_DEADLOCK  With a store: called inside a callback of the engine's, or this thread serves it.
+ * @retval MUSTER_E_FORKED      The context belongs to the parent process.
+ * @threads{any} @blocks{no; with a store up to timeout_ns until it is open} @since 0.1 */
+MUSTER_API muster_status muster_worker_start_begin(muster_context *context, const muster_worker_config *config,
+                                                   int64_t timeout_ns, muster_cluster **out_cluster,
+                                                   muster_error *error);
 
 #ifdef __cplusplus
 }

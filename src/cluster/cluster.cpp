@@ -47,9 +47,31 @@ void Cluster::leave_queue() noexcept {
     if (events_queue_ && !forked()) events_queue_->detach(*this);
 }
 
-Result<void> Cluster::start_thread_of() {
+// Release: who knows the number sees what was told with it.
+void Cluster::set_self(uint32_t member) noexcept {
+    self_.store(member, std::memory_order_release);
+    context_->notify(signal_);
+}
+
+Status Cluster::wait_for_self() noexcept {
+    Deadline endless(-1); // the cluster's thread keeps the time
+    for (;;) {
+        const uint32_t seen = signal_.seen();
+        if (self() != nobody) return MUSTER_OK;
+        if (over()) return MUSTER_E_CLOSED;
+        const Status status = context_->sleep(signal_, seen, endless);
+        if (status != MUSTER_OK) return status;
+    }
+}
+
+Result<void> Cluster::check_it_is_in() const noexcept {
+    if (self() != nobody) return {};
+    return Error::make(MUSTER_E_NOT_FOUND, "this member is not in yet: it knows of no others");
+}
+
+Result<void> Cluster::start_thread_of(bool events) {
     if (!Running<Cluster>::of(*context_).add(*this)) return Error::make(MUSTER_E_CLOSED, "the context is closed");
-    open_events();
+    if (events) open_events();
     broadcasts_ = std::make_unique<Broadcasts>(*this, shelf_, broadcast_limit_);
     retain(); // the thread's
     if (const int why = start_thread(&body, this)) {
@@ -178,6 +200,7 @@ std::string Cluster::shelf() const {
 }
 
 Result<void> Cluster::start_broadcast(Ref<ClusterBroadcast> broadcast) {
+    if (auto in = check_it_is_in(); !in) return in;
     const bool taken = post([this, broadcast] {
         broadcasts_->start(broadcast);
         if (closing_) broadcasts_->fail_all(Error::make(MUSTER_E_CLOSED, "the cluster is closed"));

@@ -99,7 +99,8 @@ class Cluster : public Object, private Source, public Listed<Cluster> {
   protected:
     Cluster(Context &context, Ref<Queue> inbox, Ref<Queue> events, uint64_t events_tag);
     ~Cluster() override;
-    Result<void> start_thread_of(); // the thread holds a reference
+    Result<void> start_thread_of(bool events); // the thread holds a reference. `events`: open_events() first
+    Status wait_for_self() noexcept;           // until self() is known; MUSTER_E_CLOSED: it is over
     void open_events() noexcept;
 
     // Runs on the cluster's thread; false: it is over. Any thread.
@@ -108,7 +109,7 @@ class Cluster : public Object, private Source, public Listed<Cluster> {
     void tell_stream(uint32_t from, const std::string &label, StreamHandle stream);
     bool tell_broadcast(uint32_t from, const std::string &label, Ref<BroadcastBytes> bytes); // false: too many wait
     bool over() noexcept;
-    void set_self(uint32_t member) noexcept { self_.store(member, std::memory_order_release); }
+    void set_self(uint32_t member) noexcept;
 
     // ---- from here on: the cluster's thread ----
     virtual void begin() {}                              // its first act
@@ -120,6 +121,7 @@ class Cluster : public Object, private Source, public Listed<Cluster> {
     // The other side is to dial this one with the number of `dial`, if there is a way to tell it.
     virtual bool call(ClusterDial &dial) = 0;
     virtual void accepted(const ClusterGreeting &greeting, StreamHandle stream) = 0; // a control link
+    virtual bool accepts() const noexcept { return true; } // else who dials has to wait until watch_listener()
     using FoundShelf = std::function<void(const Error &, const std::string &shelf)>;
     virtual void find_shelf(uint32_t member, FoundShelf then) = 0; // waits until the member has joined
     virtual bool say(uint32_t to, ControlMessage message) = 0;     // by the master, if it is not this one
@@ -136,8 +138,8 @@ class Cluster : public Object, private Source, public Listed<Cluster> {
 
     Error listen(const std::string &address);
     void watch_listener();
-    void expect_connections(uint32_t count) noexcept;        // as many more than strangers may be there without a proof
-    StreamHandle accept_one(Deadline &deadline, Error &why); // waits on this thread, before there is a watch
+    void stop_listening() noexcept { listener_.reset(); }
+    void expect_connections(uint32_t count) noexcept; // as many more than strangers may be there without a proof
     std::string listener_address() const;
     // Dials; `done` gets the stream, or why there is none.
     using Dialled = std::function<void(StreamHandle, const Error &)>;
@@ -185,6 +187,7 @@ class Cluster : public Object, private Source, public Listed<Cluster> {
     void tried(const Ref<ClusterDial> &dial, StreamHandle stream, const Error &why);
     void end_dial(ClusterDial &dial) noexcept;
     bool push(Event event) noexcept;
+    Result<void> check_it_is_in() const noexcept;
     void dial_now(const Ref<ClusterDial> &dial);
     uint64_t untaken_bytes() const noexcept { return untaken_bytes_.load(std::memory_order_relaxed); }
     Object &owner() noexcept override { return *this; }

@@ -335,8 +335,24 @@ extern "C" muster_status muster_worker_context(const muster_context_config *give
     });
 }
 
-extern "C" muster_status muster_worker_start(muster_context *context, const muster_worker_config *given,
-                                             int64_t timeout_ns, muster_cluster **out_cluster, muster_error *error) {
+static Result<void> check_worker_config(muster_context *context, const muster_worker_config &config) {
+    constexpr uint32_t known = MUSTER_WORKER_EXIT_WITH_MASTER | MUSTER_WORKER_RAISE_INTERRUPT;
+    if ((config.flags & ~known) != 0) return Error::make(MUSTER_E_ARG, "flags has unknown bits: 0x%x", config.flags);
+    if (config.exit_grace_ns < 0)
+        return Error::make(MUSTER_E_ARG, "exit_grace_ns is %lld", static_cast<long long>(config.exit_grace_ns));
+    if (config.report_fd_plus_one < 0)
+        return Error::make(MUSTER_E_ARG, "report_fd_plus_one is %d", config.report_fd_plus_one);
+    if (config.master != nullptr && config.store != nullptr)
+        return Error::make(MUSTER_E_ARG, "master and store: the one or the other");
+    if (config.name != nullptr && config.store == nullptr)
+        return Error::make(MUSTER_E_ARG, "name is set, but no store to find it in");
+    if (config.listen != nullptr && config.master == nullptr && config.store == nullptr)
+        return Error::make(MUSTER_E_ARG, "listen is set: where a worker listens that was launched says its ticket");
+    return check_queue(context, config.queue);
+}
+
+static muster_status start_worker(muster_context *context, const muster_worker_config *given, int64_t timeout_ns,
+                                  ClusterWorker::Hears hears, muster_cluster **out_cluster, muster_error *error) {
     if (out_cluster != nullptr) *out_cluster = nullptr;
     return boundary(error, [&]() -> Result<void> {
         if (auto ok = check_context(context); !ok) return ok;
@@ -344,28 +360,30 @@ extern "C" muster_status muster_worker_start(muster_context *context, const must
         if (timeout_ns == 0) return Error::make(MUSTER_E_ARG, "timeout_ns is 0: nobody comes in in no time");
         muster_worker_config config;
         if (auto done = read_config(given, config, "muster_worker_config"); !done) return done;
-        constexpr uint32_t known = MUSTER_WORKER_EXIT_WITH_MASTER | MUSTER_WORKER_RAISE_INTERRUPT;
-        if ((config.flags & ~known) != 0)
-            return Error::make(MUSTER_E_ARG, "flags has unknown bits: 0x%x", config.flags);
-        if (config.exit_grace_ns < 0)
-            return Error::make(MUSTER_E_ARG, "exit_grace_ns is %lld", static_cast<long long>(config.exit_grace_ns));
-        if (config.report_fd_plus_one < 0)
-            return Error::make(MUSTER_E_ARG, "report_fd_plus_one is %d", config.report_fd_plus_one);
-        if (config.master != nullptr && config.store != nullptr)
-            return Error::make(MUSTER_E_ARG, "master and store: the one or the other");
-        if (config.name != nullptr && config.store == nullptr)
-            return Error::make(MUSTER_E_ARG, "name is set, but no store to find it in");
-        if (config.listen != nullptr && config.master == nullptr && config.store == nullptr)
-            return Error::make(MUSTER_E_ARG, "listen is set: where a worker listens that was launched says its ticket");
-        if (auto ok = check_queue(context, config.queue); !ok) return ok;
-        Deadline deadline(timeout_ns);
-        auto worker = ClusterWorker::start(*unwrap(context), config, deadline);
-        if (!worker && worker.error().status > 0) {
-            report(error, worker.error());
-            return Result<void>::positive(worker.error().status);
+        if (auto ok = check_worker_config(context, config); !ok) return ok;
+        auto worker = ClusterWorker::begin(*unwrap(context), config, timeout_ns, hears);
+        Error why;
+        if (!worker)
+            why = worker.error();
+        else if (hears == ClusterWorker::Hears::waiter)
+            why = (*worker)->await();
+        if (why.status > 0) {
+            report(error, why);
+            return Result<void>::positive(why.status);
         }
-        if (!worker) return worker.error();
+        if (why.status < 0) return why;
         *out_cluster = wrap(make_ref<ClusterHandle>(Ref<Cluster>(*worker)).detach());
         return {};
     });
+}
+
+extern "C" muster_status muster_worker_start(muster_context *context, const muster_worker_config *config,
+                                             int64_t timeout_ns, muster_cluster **out_cluster, muster_error *error) {
+    return start_worker(context, config, timeout_ns, ClusterWorker::Hears::waiter, out_cluster, error);
+}
+
+extern "C" muster_status muster_worker_start_begin(muster_context *context, const muster_worker_config *config,
+                                                   int64_t timeout_ns, muster_cluster **out_cluster,
+                                                   muster_error *error) {
+    return start_worker(context, config, timeout_ns, ClusterWorker::Hears::events, out_cluster, error);
 }

@@ -42,6 +42,10 @@ std::optional<ControlMessage> decode_control(std::string_view body) {
     return message;
 }
 
+Error error_in(const ControlMessage &message) noexcept {
+    return Error::make(message.status < 0 ? message.status : MUSTER_E_PEER, "%.200s", message.text.c_str());
+}
+
 ControlLink::~ControlLink() {
     muster_stream_watch(stream_, 0, nullptr, 0);
     muster_stream_close(stream_, 0); // what was accepted is still sent

@@ -45,6 +45,7 @@ constexpr size_t control_head_bytes = 1 + 4 + 4 + 8 + 2;
 
 std::string encode(const ControlMessage &message);                   // with its length; texts that are too long are cut
 std::optional<ControlMessage> decode_control(std::string_view body); // without it; none: that is no message
+Error error_in(const ControlMessage &message) noexcept;              // its status and text
 
 // One end of such a link. One thread.
 class ControlLink {

@@ -3,6 +3,8 @@
 
 #include "cluster/options.hpp"
 
+#include <algorithm>
+
 namespace muster {
 
 namespace {
@@ -84,27 +86,42 @@ Beacon::~Beacon() {
     muster_store_release(store_);
 }
 
-Result<std::string> find_master(Context &context, const std::string &url, const std::string &name, Deadline &deadline) {
-    const auto left = [&deadline] { return deadline.endless() ? -1 : std::max<int64_t>(1, deadline.left()); };
-    auto store = open_store(context, url, left());
+// ---- the other side of it
+
+MasterSearch::MasterSearch(muster_store *store, std::string url, const std::string &name)
+    : store_(store), url_(std::move(url)), key_(key_of(name)) {}
+
+MasterSearch::~MasterSearch() {
+    if (request_ != 0) muster_store_cancel(store_, request_);
+    muster_store_release(store_);
+}
+
+Result<std::unique_ptr<MasterSearch>> MasterSearch::open(Context &context, const std::string &url,
+                                                         const std::string &name, Deadline &deadline) {
+    auto store = open_store(context, url, deadline.endless() ? -1 : std::max<int64_t>(1, deadline.left()));
     if (!store) return store.error();
-    const std::string key = key_of(name);
+    return std::unique_ptr<MasterSearch>(new MasterSearch(*store, url, name));
+}
+
+Error MasterSearch::begin(int64_t timeout_ns, muster_queue *queue, uint64_t tag) {
     muster_store_op op{};
     op.kind = MUSTER_STORE_GET;
-    op.key = key.data();
-    op.key_bytes = key.size();
-    muster_store_result *result = nullptr;
+    op.key = key_.data();
+    op.key_bytes = key_.size();
     Error why;
-    why.status = muster_store_do(*store, &op, 1, left(), &result, &why);
+    why.status = muster_store_begin(store_, &op, 1, timeout_ns, queue, tag, &request_, &why);
+    return why;
+}
+
+Result<std::string> MasterSearch::address(const muster_completion &entry, const Error &why) {
+    auto *const result = static_cast<muster_store_result *>(entry.object);
+    Error wrong = why;
     std::string address;
-    muster_store_entry entry{};
-    if (why.status == MUSTER_OK) why.status = muster_store_result_entry(result, 0, &entry);
-    if (why.status == MUSTER_OK) address.assign(static_cast<const char *>(entry.value), entry.value_bytes);
+    muster_store_entry found{};
+    if (wrong.status == MUSTER_OK) wrong.status = muster_store_result_entry(result, 0, &found);
+    if (wrong.status == MUSTER_OK) address.assign(static_cast<const char *>(found.value), found.value_bytes);
     muster_store_result_release(result);
-    muster_store_release(*store);
-    if (why.status == MUSTER_TIMEOUT)
-        return Error::make(MUSTER_TIMEOUT, "no master has come to %.200s in time", url.c_str());
-    if (why.status != MUSTER_OK) return why;
+    if (wrong.status != MUSTER_OK) return wrong;
     return address;
 }
 

@@ -27,8 +27,25 @@ class Beacon {
     muster_lease *lease_ = nullptr;
 };
 
-// What a worker finds there; waits until there is one.
-Result<std::string> find_master(Context &context, const std::string &url, const std::string &name, Deadline &deadline);
+// What a worker finds there. One thread at a time.
+class MasterSearch {
+  public:
+    // Waits for the store, not for what is in it.
+    static Result<std::unique_ptr<MasterSearch>> open(Context &context, const std::string &url, const std::string &name,
+                                                      Deadline &deadline);
+    MasterSearch(const MasterSearch &) = delete;
+    MasterSearch &operator=(const MasterSearch &) = delete;
+    ~MasterSearch();
+    const std::string &url() const noexcept { return url_; }
+    Error begin(int64_t timeout_ns, muster_queue *queue, uint64_t tag); // a completion tells when there is a master
+    static Result<std::string> address(const muster_completion &entry, const Error &why); // in that completion; once
+
+  private:
+    MasterSearch(muster_store *store, std::string url, const std::string &name);
+    muster_store *const store_;
+    const std::string url_, key_;
+    uint64_t request_ = 0;
+};
 
 // Under which a launch is to be found.
 struct ElasticPlace {

@@ -40,7 +40,7 @@ Result<Ref<ClusterMaster>> ClusterMaster::open(Context &context, const muster_cl
     if (const Error why = master->listen(address); why.status != MUSTER_OK) return why;
     master->make_shelf(address);
     master->address_ = master->listener_address();
-    if (auto started = master->start_thread_of(); !started) return started.error();
+    if (auto started = master->start_thread_of(true); !started) return started.error();
     return master;
 }
 

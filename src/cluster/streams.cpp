@@ -125,6 +125,7 @@ Result<StreamHandle> ClusterDial::wait() {
 // ------------------------------------------------------------------------------------------------------
 
 Result<void> Cluster::start_dial(Ref<ClusterDial> dial) {
+    if (auto in = check_it_is_in(); !in) return in;
     const bool taken = post([this, dial] {
         if (!dial->over()) dial_now(dial);
     });
@@ -325,16 +326,8 @@ std::string Cluster::listener_address() const {
     return {text, size};
 }
 
-StreamHandle Cluster::accept_one(Deadline &deadline, Error &why) {
-    muster_stream *stream = nullptr;
-    const int64_t left = deadline.endless() ? -1 : std::max<int64_t>(1, deadline.left());
-    const Status status = muster_listener_accept(listener_.get(), left, &stream, &why);
-    if (status == MUSTER_TIMEOUT) why = Error::make(MUSTER_TIMEOUT, "the master did not dial in time");
-    return StreamHandle(stream);
-}
-
 void Cluster::accept_all() {
-    while (listener_) {
+    while (listener_ && accepts()) {
         muster_stream *stream = nullptr;
         muster_error error{};
         const Status status = muster_listener_accept(listener_.get(), 0, &stream, &error);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include "cluster/cluster.hpp"
+#include "cluster/elastic.hpp"
 #include "cluster/ticket.hpp"
 
 namespace muster {
@@ -18,26 +19,39 @@ class TicketPlace final : public ContextPart {
     std::optional<Ticket> ticket_;
 };
 
-// A member that a master has launched. Any thread, unless a member says otherwise.
+// A member that a master has launched, or who comes by itself. It comes in on the cluster's thread (coming_in.cpp). Any
+// thread, unless a member says otherwise.
 class ClusterWorker final : public Cluster {
   public:
-    // Comes in; waits for that on this thread.
-    static Result<Ref<ClusterWorker>> start(Context &context, const muster_worker_config &config, Deadline &deadline);
+    // Whoever is to hear how it ends: who waits for it by await(), or the events.
+    enum class Hears { waiter, events };
+    static Result<Ref<ClusterWorker>> begin(Context &context, const muster_worker_config &config, int64_t timeout_ns,
+                                            Hears hears);
+    Error await() noexcept; // until it is in; or why it is not: then nothing of it is left
     Status member(uint32_t member, muster_member_info &out) noexcept override;
     bool knows_all() const noexcept override { return false; }
 
   private:
-    ClusterWorker(Context &context, Ticket ticket, const muster_worker_config &config, Ref<Queue> inbox,
-                  Ref<Queue> events);
-    static Result<Ticket> ticket_of(Context &context, const muster_worker_config &config, Deadline &deadline);
-    Error meet(Deadline &deadline); // before the thread is there: the link
-    Error dial_master(const muster_transport_config &config, Deadline &deadline, muster_stream *&stream);
-    Result<StreamHandle> be_dialled(Deadline &deadline);
-    Error report() const;
-    Error introduce(Deadline &deadline);
+    ClusterWorker(Context &context, Ticket ticket, const muster_worker_config &config, int64_t deadline_ns, Hears hears,
+                  Ref<Queue> inbox, Ref<Queue> events);
+    // Before the thread is there.
+    static Result<Ticket> ticket_of(Context &context, const muster_worker_config &config);
+    Error prepare(const muster_worker_config &config, Deadline &deadline);
 
     // ---- the cluster's thread ----
     void begin() override;
+    void look_for_master();
+    void meet();
+    void dial_master();
+    void await_master();
+    Error report() const;
+    void introduce(StreamHandle stream);
+    void hear_of_coming_in(const ControlMessage &message);
+    void is_in();
+    void is_not_in(const Error &why) noexcept;
+    void give_ticket_back() noexcept;
+    int64_t left_ns() const noexcept; // as a timeout
+    bool accepts() const noexcept override { return in_ || !link_; }
     void end_soon(int64_t timeout_ns) override;
     bool ended() const noexcept override { return closing_; }
     void abandon() noexcept override;
@@ -54,14 +68,23 @@ class ClusterWorker final : public Cluster {
     void interrupt();
     void master_gone(const Error &why);
 
-    Ticket ticket_; // its secret is not kept
     const uint32_t flags_;
     const int64_t exit_grace_ns_;
     const int report_fd_;
-    std::string host_, own_address_, master_address_, master_shelf_; // set before the thread is there
+    const Hears hears_;
+    const int64_t deadline_ns_;                                      // of coming in; INT64_MAX: none
+    Error not_in_;                                                   // before it is over: why this member never was in
+    std::string host_, own_address_, master_address_, master_shelf_; // set before self() is known
 
     // The cluster's thread.
-    std::unique_ptr<ControlLink> link_;   // of the thread that starts it, before
+    Ticket ticket_;       // its secret is not kept
+    const Ticket passed_; // as it was; from somebody, if it has a number
+    std::unique_ptr<MasterSearch> search_;
+    bool in_ = false;
+    int resets_ = 0;   // of the connection to the master, before it is in
+    std::string late_; // what there is to say when the time is over
+    uint64_t late_alarm_ = 0;
+    std::unique_ptr<ControlLink> link_;
     std::map<uint64_t, ToldWhere> asked_; // where is that?
 };
 

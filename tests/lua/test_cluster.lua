@@ -32,7 +32,7 @@ local function checksum(text)
     return sum
 end
 
--- Where a master and its workers listen.
+-- Where a master and its workers listen; the broker, if there is one; how a worker is launched, if not as usual.
 local ways = {}
 function ways.tcp() return 'tcp://127.0.0.1:0?upgrade=no', 'tcp://127.0.0.1:0?upgrade=no' end
 function ways.shm() return ('shm://muster-lua-%d-0'):format(me), ('shm://muster-lua-%d-{}'):format(me) end
@@ -42,16 +42,27 @@ function ways.star(context)
     return ('zmq://master@%s/c'):format(at), ('zmq://w{}@%s/c'):format(at), broker
 end
 
+-- By a transport written in Lua, which each program serves on the only thread it has.
+function ways.lua(_, loop)
+    local folder = ('%s/muster-lua-%d'):format(os.getenv 'TMPDIR' or '/tmp', me)
+    assert(os.execute(('mkdir -m 700 %s'):format(folder)) == 0)
+    require('transport').serve(loop)
+    local argv = { clusters.interpreter(), '-e', 'require("muster.cluster").work(nil, require("transport").serve)' }
+    return ('lua://%s/0'):format(folder), ('lua://%s/{}'):format(folder), nil, argv, folder
+end
+
 local function accept_over(way)
     local before = held()
     local context = assert(muster.context_create())
     local loop = assert(muster.loop(context))
+    local at
     loop:run(function()
-        local master, worker, broker = ways[way](context)
+        local master, worker, broker, argv, folder = ways[way](context, loop)
+        at = folder
         local cluster = assert(clusters.open(loop, { listen = master }))
         local dead = {}
         function cluster.on_event(kind, member, text) if kind == muster.CLUSTER_DEAD then dead[member] = text end end
-        assert(cluster:add(4, { listen = worker }))
+        assert(cluster:add(4, { listen = worker, argv = argv }))
         assert(cluster:wait_for(4))
 
         -- 100,000 numbers; in the middle one is killed.
@@ -110,21 +121,21 @@ local function accept_over(way)
         await_told(4, '4 ord 0 ')
 
         -- Two come late, and workers call each other.
-        assert(cluster:add(2, { listen = worker }))
+        assert(cluster:add(2, { listen = worker, argv = argv }))
         assert(cluster:wait_for(5))
         check.equal(cluster:call(5, function() return muster_here:call(6, function() return muster_here:self() end) end), 6)
 
-        -- A long task is interrupted; its worker goes on.
-        local ended
-        loop:spawn(function()
+        -- A long task is interrupted; its worker goes on. (Where it serves its transport itself it cannot hear of it.)
+        local ended = way == 'lua' and 'interrupted'
+        if not ended then loop:spawn(function()
             local _, why = cluster:call(3, function()
                 jit.off(true, true)
                 muster_here:call(0, function() computing = true end)
                 while true do end
             end)
             ended = why
-        end)
-        while not computing do cluster:call(1, function() end) end
+        end) end
+        while not ended and not computing do cluster:call(1, function() end) end
         computing = nil
         while not ended do -- one that comes while it waits for that call's end is not for it
             assert(cluster:interrupt(3))
@@ -149,11 +160,15 @@ local function accept_over(way)
             broker:release()
         end
     end)
+    loop:close()
     assert(context:close(second))
-    loop.queue:release()
     context:release()
     collectgarbage()
     collectgarbage()
+    if at then -- but the socket of the one that was killed
+        check.equal(table.concat(check.lines('ls ' .. at), ' '), '2', 'files left')
+        os.execute('rm -r ' .. at)
+    end
     local after = held()
     for _ = 1, 50 do -- a plug-in's library may still be closing its own
         if after.descriptors <= before.descriptors then break end
@@ -168,8 +183,27 @@ local function accept_over(way)
     end
 end
 
-for _, way in ipairs { 'tcp', 'shm', 'star' } do
+for _, way in ipairs { 'tcp', 'shm', 'star', 'lua' } do
     tests['a_cluster_does_its_work_over_' .. way] = function() accept_over(way) end
+end
+
+function tests.who_serves_the_way_in_on_its_only_thread_does_not_wait_there()
+    local context = assert(muster.context_create())
+    local loop = assert(muster.loop(context))
+    require('transport').serve(loop)
+    local way = { master = 'lua:///nowhere/at/all', listen = '' }
+    local cluster, why, status = muster.worker_start(context, way, second)
+    check.equal(cluster, nil)
+    check.equal(status, muster.E_WOULD_DEADLOCK)
+    check.says(why, 'has to serve')
+    loop:run(function()
+        cluster, why, status = clusters.come_in(loop, way)
+        check.equal(cluster, nil)
+        check.equal(status, muster.E_UNREACHABLE)
+        check.says(why, 'No such file')
+    end)
+    loop:close()
+    assert(context:close(second))
 end
 
 local function in_cluster(count, body)

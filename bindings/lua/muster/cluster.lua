@@ -302,7 +302,7 @@ end
 local function hear(self)
     -- A task that hears of one may close the cluster.
     while not self.closed and muster.C.muster_cluster_next_event(self.handle, 0, event) == muster.OK do
-        local kind, member = event.kind, event.member
+        local kind, member, event_status = event.kind, event.member, event.status
         local text = ffi.string(event.text, event.text_bytes)
         if kind == muster.CLUSTER_STREAM then
             local named = ffi.string(event.label, event.label_bytes)
@@ -319,7 +319,7 @@ local function hear(self)
             if self.on_broadcast then self.loop:spawn(self.on_broadcast, bytes, member, named) end
         else
             if kind == muster.CLUSTER_JOINED then
-                self.workers[member] = true
+                if member ~= self:self() then self.workers[member] = true end
                 for _, start in pairs(self.mapping) do start(member) end
             elseif kind == muster.CLUSTER_FAILED or kind == muster.CLUSTER_DEAD or kind == muster.CLUSTER_REMOVED then
                 self.workers[member] = nil
@@ -328,7 +328,7 @@ local function hear(self)
             end
             if self.on_event then self.on_event(kind, member, text) end
             self.last = { kind = kind, member = member, text = text }
-            self.loop:tell(self.changed, kind, member, text)
+            self.loop:tell(self.changed, kind, member, text, event_status)
         end
     end
 end
@@ -356,7 +356,7 @@ function Cluster:members()
     return list
 end
 
--- In a task: the next event (kind, member, text).
+-- In a task: the next event (kind, member, text, status).
 function Cluster:next_event() return self.loop:wait(self.changed) end
 
 -- In a task: until so many workers are there.
@@ -389,12 +389,16 @@ end
 
 -- ---- the master
 
+local function told_by(loop, tag, config)
+    local given = { queue = loop.queue, tag = tag }
+    for name, value in pairs(config or {}) do given[name] = value end
+    return given
+end
+
 -- config: fields of muster_cluster_config. on_event(kind, member, text) of the cluster is called at each event.
 local function open(loop, config)
     local tag = loop:tag()
-    local given = { queue = loop.queue, tag = tag }
-    for name, value in pairs(config or {}) do given[name] = value end
-    local handle, why, status = muster.cluster_open(loop.context, given)
+    local handle, why, status = muster.cluster_open(loop.context, told_by(loop, tag, config))
     if not handle then return nil, why, status end
     return make(loop, handle, tag)
 end
@@ -438,26 +442,52 @@ end
 
 -- ---- a worker
 
+-- In a task: comes in; config: fields of muster_worker_config. The loop goes on serving meanwhile: a transport of the
+-- program's own may be the way.
+local function come_in(loop, config, timeout_ns)
+    local tag = loop:tag()
+    local handle, why, status = muster.worker_start_begin(loop.context, told_by(loop, tag, config), timeout_ns or 60e9)
+    if not handle then return nil, why, status end
+    local self = make(loop, handle, tag)
+    local kind, _, text, code = self:next_event()
+    if kind == muster.CLUSTER_JOINED then return self end
+    self.closed = true
+    loop:forget(tag)
+    handle:release()
+    return nil, text, code
+end
+
+local farewell = 2 -- seconds that connections of the program's own get to end
+
 -- Serves calls until the master lets it go; never returns before. setup(cluster), if given, is a task at the beginning.
-local function work(setup)
+-- prepare(loop), if given, is called before: to serve a transport. By one that is served here no interrupt comes, and not
+-- the master's end, while a function computes.
+local function work(setup, prepare)
     local context = assert(muster.worker_context())
     local loop = assert(muster.loop(context))
-    local tag = loop:tag()
+    if prepare then prepare(loop) end
     local before = ffi.C.signal(2, ffi.cast('muster_lua_handler', 1)) -- SIG_IGN, between calls
     local flags = muster.WORKER_EXIT_WITH_MASTER
     if before ~= nil then flags = flags + muster.WORKER_RAISE_INTERRUPT end -- whoever started Lua turns SIGINT into an error
-    local handle = assert(muster.worker_start(context, { flags = flags, queue = loop.queue, tag = tag }, 60e9))
-    local self = make(loop, handle, tag)
     local ignore = ffi.cast('muster_lua_handler', 1)
     if before ~= nil then loop.expose = function(on) ffi.C.signal(2, on and before or ignore) end end
-    muster_here = self
-    if setup then loop:spawn(setup, self) end
-    while not self.leaving do
+    loop:spawn(function()
+        muster_here = assert(come_in(loop, { flags = flags }))
+        if setup then setup(muster_here) end
+    end)
+    while not (muster_here and muster_here.leaving) do
         loop:step(loop:patience())
         if loop.failed then error(loop.failed, 0) end
     end
-    handle:close(-1)
+    for _, there in pairs(muster_here.callers) do if there.stream then there.stream:finish() end end
+    muster_here.handle:close(-1)
+    local late
+    loop:spawn(function()
+        loop:sleep(farewell)
+        late = true
+    end)
+    while loop.unfinished > 0 and not late do loop:step(loop:patience()) end
     os.exit(0)
 end
 
-return { open = open, work = work, interpreter = interpreter }
+return { open = open, come_in = come_in, work = work, interpreter = interpreter }

@@ -1139,6 +1139,12 @@ push!(functions, :muster_worker_start => at_muster_worker_start)
 @inline muster_worker_start(context, config, timeout_ns, out_cluster, error) =
     ccall(at_muster_worker_start[], muster_status, (Ptr{muster_context}, Ptr{muster_worker_config}, Int64, Ptr{Ptr{muster_cluster}}, Ptr{muster_error}), context, config, timeout_ns, out_cluster, error)
 
+# Begins to come in as a worker, for a program that must not wait: one whose only thread serves the transport by which it comes in.
+const at_muster_worker_start_begin = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_worker_start_begin => at_muster_worker_start_begin)
+@inline muster_worker_start_begin(context, config, timeout_ns, out_cluster, error) =
+    ccall(at_muster_worker_start_begin[], muster_status, (Ptr{muster_context}, Ptr{muster_worker_config}, Int64, Ptr{Ptr{muster_cluster}}, Ptr{muster_error}), context, config, timeout_ns, out_cluster, error)
+
 # Starts a context: one progress engine and everything made from it.
 const at_muster_context_create = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_context_create => at_muster_context_create)

@@ -1787,6 +1787,8 @@ extern "C" {
     pub fn muster_worker_context(config: *const muster_context_config, ticket_fd_plus_one: i32, out_context: *mut *mut muster_context, error: *mut muster_error) -> muster_status;
     /// Comes in as a worker: listens, meets the master, and returns when this member knows its number.
     pub fn muster_worker_start(context: *mut muster_context, config: *const muster_worker_config, timeout_ns: i64, out_cluster: *mut *mut muster_cluster, error: *mut muster_error) -> muster_status;
+    /// Begins to come in as a worker, for a program that must not wait: one whose only thread serves the transport by which it comes in.
+    pub fn muster_worker_start_begin(context: *mut muster_context, config: *const muster_worker_config, timeout_ns: i64, out_cluster: *mut *mut muster_cluster, error: *mut muster_error) -> muster_status;
     /// Starts a context: one progress engine and everything made from it.
     pub fn muster_context_create(config: *const muster_context_config, out_context: *mut *mut muster_context, error: *mut muster_error) -> muster_status;
     /// Ends a context in order: no new work, streams are closed, listeners stop, the thread ends.

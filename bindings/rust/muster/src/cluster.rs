@@ -103,9 +103,10 @@ pub enum ClusterEvent {
     Launched(u32),
     /// There is a link, and both sides have proved the secret.
     Connected(u32),
-    /// The worker is in.
+    /// The worker is in; on a worker after [`Cluster::begin_to_come_in`]: this one.
     Joined(u32),
-    /// The worker did not come to join.
+    /// The worker did not come to join; on a worker after [`Cluster::begin_to_come_in`]: this one, and its cluster is
+    /// over.
     Failed(u32, Error),
     /// The worker is gone, and should not be.
     Dead(u32, Error),
@@ -242,6 +243,27 @@ impl Cluster {
 
     /// Comes in as a worker; waits until this member knows its number.
     pub fn come_in(context: &Context, config: &WorkerConfig, timeout: Option<Duration>) -> Result<Cluster> {
+        Self::worker(config, |given, raw, detail| unsafe {
+            sys::muster_worker_start(context.as_raw(), given, timeout_ns(timeout), raw, detail)
+        })
+    }
+
+    /// Begins to come in as a worker, for a program whose only thread serves the transport by which it comes in. The
+    /// first event is [`ClusterEvent::Joined`] of this member's own number, or [`ClusterEvent::Failed`].
+    pub fn begin_to_come_in(context: &Context, config: &WorkerConfig, timeout: Option<Duration>) -> Result<Cluster> {
+        Self::worker(config, |given, raw, detail| unsafe {
+            sys::muster_worker_start_begin(context.as_raw(), given, timeout_ns(timeout), raw, detail)
+        })
+    }
+
+    fn worker(
+        config: &WorkerConfig,
+        start: impl FnOnce(
+            *const sys::muster_worker_config,
+            *mut *mut sys::muster_cluster,
+            *mut sys::muster_error,
+        ) -> sys::muster_status,
+    ) -> Result<Cluster> {
         let text = |text: &Option<String>| text.clone().map(|text| c_string(text.into_bytes())).transpose();
         let (store, name) = config.store.clone().unzip_both();
         let texts = [text(&config.master)?, text(&store)?, text(&name)?, text(&config.listen)?];
@@ -258,9 +280,7 @@ impl Cluster {
         given.name = pointer(2);
         given.listen = pointer(3);
         let mut raw = ptr::null_mut();
-        check(|detail| unsafe {
-            sys::muster_worker_start(context.as_raw(), &given, timeout_ns(timeout), &mut raw, detail)
-        })?;
+        check(|detail| start(&given, &mut raw, detail))?;
         Ok(Cluster { raw, _queue: config.queue.as_ref().map(|(queue, _)| queue.clone()) })
     }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 //! Streams, queues, and a transport written in Rust.
-use muster::{Context, Error, Event, Listener, Queue, Requests, Status, Stream, Transport, TransportServer};
+use muster::{
+    Cluster, ClusterConfig, ClusterEvent, Context, ContextConfig, Error, Event, Launch, Listener, Queue, Requests,
+    Status, Stream, Transport, TransportServer, WorkerConfig,
+};
 use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -50,6 +53,30 @@ fn who_does_not_wait_is_told() {
     assert_eq!(why.status(), Status::UNREACHABLE);
     assert_eq!(format!("{:?}", why.status()), "MUSTER_E_UNREACHABLE");
     assert_eq!(Stream::dial(&context, "nonsense", SOON).err().unwrap().status(), Status::ADDRESS);
+}
+
+#[test]
+fn who_begins_to_come_in_is_told_how_it_ended() {
+    let context = Context::new().unwrap();
+    let master = Cluster::open(&context, &ClusterConfig::default()).unwrap();
+    let theirs = ContextConfig { secret: Some(context.secret().unwrap()), ..ContextConfig::default() };
+    let own = Context::with(&theirs).unwrap();
+    let config = WorkerConfig { master: Some(master.member(0).unwrap().address), ..WorkerConfig::default() };
+    let refused = Cluster::begin_to_come_in(&own, &config, SOON).unwrap();
+    match refused.next_event(SOON).unwrap() {
+        Some(ClusterEvent::Failed(_, why)) => assert_eq!(why.status(), Status::STALE),
+        _ => panic!("another event"),
+    }
+    assert_eq!(refused.next_event(SOON).err().unwrap().status(), Status::CLOSED);
+    assert_eq!(refused.number(), u32::MAX);
+    master.add(&Launch { manager: "elastic".into(), ..Launch::local(1, [""; 0]) }).unwrap();
+    let worker = Cluster::begin_to_come_in(&own, &config, SOON).unwrap();
+    match worker.next_event(SOON).unwrap() {
+        Some(ClusterEvent::Joined(number)) => assert_eq!((number, worker.number()), (1, 1)),
+        _ => panic!("another event"),
+    }
+    worker.close(None).unwrap();
+    master.close(SOON).unwrap();
 }
 
 #[test]
