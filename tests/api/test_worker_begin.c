@@ -210,7 +210,7 @@ static void test_it_is_not_in_when_the_time_is_over(void **state) {
     serve_store(p);
     config.master = NULL;
     config.store = p->address;
-    begin_as(p, &config, 100 * ms);
+    begin_as(p, &config, 2 * second); // in which the store is opened, too
     assert_says(assert_failed(p, MUSTER_TIMEOUT).text, "no master has come");
 }
 
