@@ -189,7 +189,6 @@ local function serve(loop)
     local function fail(request, status, why) muster.request_fail(loop.queue, request, status, why) end
 
     local function close_door(key)
-        loop.unfinished = loop.unfinished - 1
         loop:unwatch(doors[key].fd)
         C.close(doors[key].fd)
         C.unlink(doors[key].path)
@@ -211,7 +210,6 @@ local function serve(loop)
         local fd, status, why = socket_at(path, listen_there)
         if not fd then return fail(request, status, why) end
         doors[key] = setmetatable({ loop = loop, fd = fd, path = path, request = request }, Door)
-        loop.unfinished = loop.unfinished + 1
         loop:watch(fd, doors[key])
         if library.muster_request_listening(loop.queue, request, nil, 0, nil) ~= muster.OK then
             close_door(key) -- no longer wanted
@@ -223,6 +221,9 @@ local function serve(loop)
         if doors[key] then close_door(key) end -- the end of a connection shows in its pump, too
     end
 
+    loop.undo[#loop.undo + 1] = function() -- requests to close that nobody will hear
+        for key in pairs(doors) do close_door(key) end
+    end
     assert(muster.transport_serve(loop.context, 'lua', loop.queue))
 end
 

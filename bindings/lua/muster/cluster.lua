@@ -487,6 +487,7 @@ local function work(setup, prepare)
         late = true
     end)
     while loop.unfinished > 0 and not late do loop:step(loop:patience()) end
+    loop:close()
     os.exit(0)
 end
 

@@ -38,7 +38,7 @@ local function new(context)
     if not queue then return nil, why, status end
     return setmetatable({ context = context, queue = queue, tags = 0, handlers = {}, waiting = {}, requests = {},
         tasks = 0, idle = {}, timers = {}, sleepers = 0, exposed = {}, descriptors = {}, watched = 0, unfinished = 0,
-        turns = 0 }, Loop)
+        turns = 0, undo = {} }, Loop)
 end
 
 -- ---- what happens
@@ -98,11 +98,14 @@ function Loop:turn(timeout_ns)
     self:ring()
 end
 
--- Gives back the queue, and the descriptor.
+-- Gives back the queue, and the descriptor; nothing more is served. What somebody has made in it is undone by their function
+-- in the list loop.undo.
 function Loop:close()
     if self.descriptor then ffi.C.close(self.descriptor) end
     self.descriptor = nil
     self.queue:release()
+    for _, undo in ipairs(self.undo) do undo() end
+    self.undo = {}
 end
 
 -- ---- descriptors of the program's own
