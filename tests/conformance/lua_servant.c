@@ -41,6 +41,7 @@ typedef struct servant {
     uint64_t last_tag;   /* set by the script: posted there, it ends */
     sem_t *serving;      /* raised by the script, or when it has failed */
     sem_t raised;
+    sem_t over; /* nobody uses the queue any more, which is the interpreter's */
     pthread_t thread;
     int failed;
     char why[200];
@@ -60,6 +61,8 @@ static void *serve(void *self) {
         fprintf(stderr, "lua_servant: %s\n", s->why);
         sem_post(&s->raised);
     }
+    while (sem_wait(&s->over) != 0) {
+    }
     close_state(lua);
     return NULL;
 }
@@ -77,6 +80,7 @@ void *muster_serve_begin(muster_context *context, muster_error *error) {
     s->context = context;
     s->serving = &s->raised;
     sem_init(&s->raised, 0, 0);
+    sem_init(&s->over, 0, 0);
     if (pthread_create(&s->thread, NULL, serve, s) != 0) {
         free(s);
         return NULL;
@@ -84,6 +88,7 @@ void *muster_serve_begin(muster_context *context, muster_error *error) {
     while (sem_wait(&s->raised) != 0) {
     }
     if (s->queue != NULL) return s;
+    sem_post(&s->over);
     pthread_join(s->thread, NULL);
     snprintf(error->message, sizeof error->message, "%s", s->why);
     free(s);
@@ -92,8 +97,10 @@ void *muster_serve_begin(muster_context *context, muster_error *error) {
 
 void muster_serve_end(void *serving) {
     servant *const s = serving;
-    muster_queue_post(s->queue, s->last_tag, 0);
+    muster_queue_post(s->queue, s->last_tag, 0); /* if the context is closed it has ended, or will, by itself */
+    sem_post(&s->over);
     pthread_join(s->thread, NULL);
     sem_destroy(&s->raised);
+    sem_destroy(&s->over);
     free(s);
 }
