@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: MIT
+# Written by bindings/julia/generate from include/muster/broker.h; do not edit.
+
+# muster_broker_flag: Flags of muster_broker_config::flags.
+const MUSTER_BROKER_OPEN = UInt32(1)
+const MUSTER_BROKER_NO_CURVE = UInt32(2)
+
+struct muster_broker end
+
+# How to run a broker; all zero means the defaults named here.
+struct muster_broker_config # 56 bytes
+    struct_size::UInt32
+    flags::UInt32
+    parent::Ptr{UInt8}
+    parent_bytes::UInt64
+    window_bytes::UInt64
+    max_members::UInt32
+    reserved::UInt32
+    curve_file::Ptr{UInt8}
+    curve_file_bytes::UInt64
+end
+muster_broker_config(; flags = 0, parent = C_NULL, parent_bytes = 0, window_bytes = 0, max_members = 0, reserved = 0, curve_file = C_NULL, curve_file_bytes = 0) =
+    muster_broker_config(sizeof(muster_broker_config), flags, parent, parent_bytes, window_bytes, max_members, reserved, curve_file, curve_file_bytes)
+
+# Figures of a broker.
+struct muster_broker_stats # 128 bytes
+    members::UInt64
+    brokers::UInt64
+    has_parent::UInt64
+    names::UInt64
+    pairs::UInt64
+    messages::UInt64
+    bytes::UInt64
+    queued_bytes::UInt64
+    connections::UInt64
+    refused::UInt64
+    lost::UInt64
+    to_many::UInt64
+    reserved::NTuple{4, UInt64}
+end
+
+# Starts a broker on threads of its own; they end with it, and at the latest with the context.
+const at_muster_broker_open = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_broker_open => at_muster_broker_open)
+@inline muster_broker_open(context, address, address_bytes, config, out_broker, error) =
+    ccall(at_muster_broker_open[], muster_status, (Ptr{muster_context}, Ptr{UInt8}, Csize_t, Ptr{muster_broker_config}, Ptr{Ptr{muster_broker}}, Ptr{muster_error}), context, address, address_bytes, config, out_broker, error)
+
+# Gives the address members use: the real port, `zmq://127.0.0.1:8100/`.
+const at_muster_broker_address = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_broker_address => at_muster_broker_address)
+@inline muster_broker_address(broker, out_text, capacity, out_bytes) =
+    ccall(at_muster_broker_address[], muster_status, (Ptr{muster_broker}, Ptr{UInt8}, Csize_t, Ptr{Csize_t}), broker, out_text, capacity, out_bytes)
+
+# Reads the figures of a broker; of a closed one those of its end.
+const at_muster_broker_get_stats = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_broker_get_stats => at_muster_broker_get_stats)
+@inline muster_broker_get_stats(broker, out_stats) =
+    ccall(at_muster_broker_get_stats[], muster_status, (Ptr{muster_broker}, Ptr{muster_broker_stats}), broker, out_stats)
+
+# Stops a broker.
+const at_muster_broker_close = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_broker_close => at_muster_broker_close)
+@inline muster_broker_close(broker, timeout_ns) =
+    ccall(at_muster_broker_close[], muster_status, (Ptr{muster_broker}, Int64), broker, timeout_ns)
+
+# Gives up one reference; with the last one the broker is stopped, at once and not by this thread.
+const at_muster_broker_release = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_broker_release => at_muster_broker_release)
+@inline muster_broker_release(broker) =
+    ccall(at_muster_broker_release[], Cvoid, (Ptr{muster_broker},), broker)

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: MIT
+# Written by bindings/julia/generate from include/muster/cluster.h; do not edit.
+
+# muster_cluster_member_id: Numbers of members that mean something.
+const MUSTER_CLUSTER_MASTER = UInt32(0)
+
+# muster_cluster_topology: Between whom streams may be opened.
+const MUSTER_CLUSTER_ALL_TO_ALL = UInt32(0)
+const MUSTER_CLUSTER_MASTER_WORKER = UInt32(1)
+const MUSTER_CLUSTER_TREE = UInt32(2)
+const MUSTER_CLUSTER_CUSTOM = UInt32(3)
+
+# muster_launch_flag: Flags of muster_launch::flags.
+const MUSTER_LAUNCH_MASTER_DIALS = UInt32(1)
+const MUSTER_LAUNCH_NO_LISTEN = UInt32(2)
+
+# muster_cluster_event_kind: What has happened.
+const MUSTER_CLUSTER_LAUNCHED = Int32(1)
+const MUSTER_CLUSTER_CONNECTED = Int32(2)
+const MUSTER_CLUSTER_JOINED = Int32(3)
+const MUSTER_CLUSTER_FAILED = Int32(4)
+const MUSTER_CLUSTER_DEAD = Int32(5)
+const MUSTER_CLUSTER_REMOVED = Int32(6)
+const MUSTER_CLUSTER_STREAM = Int32(7)
+const MUSTER_CLUSTER_INTERRUPT = Int32(8)
+const MUSTER_CLUSTER_LEAVE = Int32(9)
+const MUSTER_CLUSTER_MASTER_GONE = Int32(10)
+const MUSTER_CLUSTER_BROADCAST = Int32(11)
+
+# muster_member_state: How a member fares.
+const MUSTER_MEMBER_LAUNCHING = UInt32(1)
+const MUSTER_MEMBER_LAUNCHED = UInt32(2)
+const MUSTER_MEMBER_CONNECTED = UInt32(3)
+const MUSTER_MEMBER_JOINED = UInt32(4)
+const MUSTER_MEMBER_LEAVING = UInt32(5)
+const MUSTER_MEMBER_GONE = UInt32(6)
+
+# muster_worker_flag: Flags of muster_worker_config::flags.
+const MUSTER_WORKER_EXIT_WITH_MASTER = UInt32(1)
+const MUSTER_WORKER_RAISE_INTERRUPT = UInt32(2)
+
+struct muster_cluster end
+struct muster_broadcast end
+
+# How to open a cluster; all zero means the defaults named here.
+struct muster_cluster_config # 96 bytes
+    struct_size::UInt32
+    flags::UInt32
+    topology::UInt32
+    most_connections::UInt32
+    listen::Ptr{UInt8}
+    listen_bytes::UInt64
+    join_timeout_ns::Int64
+    leave_timeout_ns::Int64
+    queue::Ptr{muster_queue}
+    tag::UInt64
+    broadcast_bytes::UInt64
+    reserved1::NTuple{3, UInt64}
+end
+muster_cluster_config(; flags = 0, topology = 0, most_connections = 0, listen = C_NULL, listen_bytes = 0, join_timeout_ns = 0, leave_timeout_ns = 0, queue = C_NULL, tag = 0, broadcast_bytes = 0, reserved1 = ntuple(_ -> zero(UInt64), 3)) =
+    muster_cluster_config(sizeof(muster_cluster_config), flags, topology, most_connections, listen, listen_bytes, join_timeout_ns, leave_timeout_ns, queue, tag, broadcast_bytes, reserved1)
+
+# What to launch; what is zero means the default named here.
+struct muster_launch # 112 bytes
+    struct_size::UInt32
+    flags::UInt32
+    manager::Ptr{UInt8}
+    count::UInt32
+    reserved::UInt32
+    argv::Ptr{Ptr{UInt8}}
+    envp::Ptr{Ptr{UInt8}}
+    directory::Ptr{UInt8}
+    listen::Ptr{UInt8}
+    ident::Ptr{UInt8}
+    connect_idents::Ptr{UInt8}
+    options::Ptr{UInt8}
+    reserved1::NTuple{4, UInt64}
+end
+muster_launch(; flags = 0, manager = C_NULL, count = 0, reserved = 0, argv = C_NULL, envp = C_NULL, directory = C_NULL, listen = C_NULL, ident = C_NULL, connect_idents = C_NULL, options = C_NULL, reserved1 = ntuple(_ -> zero(UInt64), 4)) =
+    muster_launch(sizeof(muster_launch), flags, manager, count, reserved, argv, envp, directory, listen, ident, connect_idents, options, reserved1)
+
+# One event.
+struct muster_cluster_event # 544 bytes
+    kind::UInt32
+    member::UInt32
+    status::muster_status
+    label_bytes::UInt32
+    stream::Ptr{muster_stream}
+    text_bytes::UInt32
+    reserved::UInt32
+    label::NTuple{256, UInt8}
+    text::NTuple{232, UInt8}
+    broadcast::Ptr{muster_broadcast}
+    data::Ptr{Cvoid}
+    size_bytes::UInt64
+end
+
+# What is known of a member.
+struct muster_member_info # 1336 bytes
+    member::UInt32
+    state::UInt32
+    pid::Int64
+    data::UInt64
+    host::NTuple{256, UInt8}
+    address::NTuple{1024, UInt8}
+    reserved::NTuple{4, UInt64}
+end
+
+# How to be a worker; all zero means the defaults named here.
+struct muster_worker_config # 80 bytes
+    struct_size::UInt32
+    flags::UInt32
+    exit_grace_ns::Int64
+    report_fd_plus_one::Int32
+    most_connections::UInt32
+    queue::Ptr{muster_queue}
+    tag::UInt64
+    master::Ptr{UInt8}
+    store::Ptr{UInt8}
+    name::Ptr{UInt8}
+    listen::Ptr{UInt8}
+    broadcast_bytes::UInt64
+end
+muster_worker_config(; flags = 0, exit_grace_ns = 0, report_fd_plus_one = 0, most_connections = 0, queue = C_NULL, tag = 0, master = C_NULL, store = C_NULL, name = C_NULL, listen = C_NULL, broadcast_bytes = 0) =
+    muster_worker_config(sizeof(muster_worker_config), flags, exit_grace_ns, report_fd_plus_one, most_connections, queue, tag, master, store, name, listen, broadcast_bytes)
+
+# Opens a cluster; the caller is its master.
+const at_muster_cluster_open = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_cluster_open => at_muster_cluster_open)
+@inline muster_cluster_open(context, config, out_cluster, error) =
+    ccall(at_muster_cluster_open[], muster_status, (Ptr{muster_context}, Ptr{muster_cluster_config}, Ptr{Ptr{muster_cluster}}, Ptr{muster_error}), context, config, out_cluster, error)
+
+# Adds workers; each has events of its own: ::MUSTER_CLUSTER_LAUNCHED, CONNECTED, JOINED, or FAILED in place of these.
+const at_muster_cluster_add = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_cluster_add => at_muster_cluster_add)
+@inline muster_cluster_add(cluster, launch, out_first, error) =
+    ccall(at_muster_cluster_add[], muster_status, (Ptr{muster_cluster}, Ptr{muster_launch}, Ptr{UInt32}, Ptr{muster_error}), cluster, launch, out_first, error)
+
+# Removes a worker: it is told to leave (::MUSTER_CLUSTER_LEAVE there), and killed if it has not when the grace is over.
+const at_muster_cluster_remove = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_cluster_remove => at_muster_cluster_remove)
+@inline muster_cluster_remove(cluster, member, grace_ns) =
+    ccall(at_muster_cluster_remove[], muster_status, (Ptr{muster_cluster}, UInt32, Int64), cluster, member, grace_ns)
+
+# Interrupts what a worker is doing: ::MUSTER_CLUSTER_INTERRUPT there, and with ::MUSTER_WORKER_RAISE_INTERRUPT the signal SIGINT, sent by its library thread to its own process.
+const at_muster_cluster_interrupt = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_cluster_interrupt => at_muster_cluster_interrupt)
+@inline muster_cluster_interrupt(cluster, member) =
+    ccall(at_muster_cluster_interrupt[], muster_status, (Ptr{muster_cluster}, UInt32), cluster, member)
+
+# Takes the oldest event.
+const at_muster_cluster_next_event = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_cluster_next_event => at_muster_cluster_next_event)
+@inline muster_cluster_next_event(cluster, timeout_ns, out_event) =
+    ccall(at_muster_cluster_next_event[], muster_status, (Ptr{muster_cluster}, Int64, Ptr{muster_cluster_event}), cluster, timeout_ns, out_event)
+
+# Ends the waits inside muster_cluster_next_event(), muster_cluster_dial(), muster_cluster_broadcast() and muster_cluster_close() now.
+const at_muster_cluster_cancel = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_cluster_cancel => at_muster_cluster_cancel)
+@inline muster_cluster_cancel(cluster) =
+    ccall(at_muster_cluster_cancel[], muster_status, (Ptr{muster_cluster},), cluster)
+
+# Opens a stream to another member; it is told ::MUSTER_CLUSTER_STREAM.
+const at_muster_cluster_dial = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_cluster_dial => at_muster_cluster_dial)
+@inline muster_cluster_dial(cluster, member, label, label_bytes, timeout_ns, out_stream, error) =
+    ccall(at_muster_cluster_dial[], muster_status, (Ptr{muster_cluster}, UInt32, Ptr{Cvoid}, Csize_t, Int64, Ptr{Ptr{muster_stream}}, Ptr{muster_error}), cluster, member, label, label_bytes, timeout_ns, out_stream, error)
+
+# Begins to open a stream to another member; ::MUSTER_DONE_DIAL comes with it, or with a status that muster_cluster_dial() gives.
+const at_muster_cluster_dial_begin = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_cluster_dial_begin => at_muster_cluster_dial_begin)
+@inline muster_cluster_dial_begin(cluster, member, label, label_bytes, timeout_ns, queue, tag, error) =
+    ccall(at_muster_cluster_dial_begin[], muster_status, (Ptr{muster_cluster}, UInt32, Ptr{Cvoid}, Csize_t, Int64, Ptr{muster_queue}, UInt64, Ptr{muster_error}), cluster, member, label, label_bytes, timeout_ns, queue, tag, error)
+
+# Gives the same bytes to many members; each is told ::MUSTER_CLUSTER_BROADCAST.
+const at_muster_cluster_broadcast = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_cluster_broadcast => at_muster_cluster_broadcast)
+@inline muster_cluster_broadcast(cluster, members, count, label, label_bytes, data, size_bytes, timeout_ns, out_statuses, error) =
+    ccall(at_muster_cluster_broadcast[], muster_status, (Ptr{muster_cluster}, Ptr{UInt32}, Csize_t, Ptr{Cvoid}, Csize_t, Ptr{Cvoid}, UInt64, Int64, Ptr{muster_status}, Ptr{muster_error}), cluster, members, count, label, label_bytes, data, size_bytes, timeout_ns, out_statuses, error)
+
+# Begins to give the same bytes to many members, as muster_cluster_broadcast(); ::MUSTER_DONE_BROADCAST comes with its status.
+const at_muster_cluster_broadcast_begin = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_cluster_broadcast_begin => at_muster_cluster_broadcast_begin)
+@inline muster_cluster_broadcast_begin(cluster, members, count, label, label_bytes, data, size_bytes, timeout_ns, out_statuses, queue, tag, error) =
+    ccall(at_muster_cluster_broadcast_begin[], muster_status, (Ptr{muster_cluster}, Ptr{UInt32}, Csize_t, Ptr{Cvoid}, Csize_t, Ptr{Cvoid}, UInt64, Int64, Ptr{muster_status}, Ptr{muster_queue}, UInt64, Ptr{muster_error}), cluster, members, count, label, label_bytes, data, size_bytes, timeout_ns, out_statuses, queue, tag, error)
+
+# Gives up the bytes of a broadcast: they must not be looked at any more.
+const at_muster_broadcast_release = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_broadcast_release => at_muster_broadcast_release)
+@inline muster_broadcast_release(broadcast) =
+    ccall(at_muster_broadcast_release[], Cvoid, (Ptr{muster_broadcast},), broadcast)
+
+# Tells what is known of a member.
+const at_muster_cluster_get_member = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_cluster_get_member => at_muster_cluster_get_member)
+@inline muster_cluster_get_member(cluster, member, out_info) =
+    ccall(at_muster_cluster_get_member[], muster_status, (Ptr{muster_cluster}, UInt32, Ptr{muster_member_info}), cluster, member, out_info)
+
+# Lists the workers that are not gone.
+const at_muster_cluster_list = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_cluster_list => at_muster_cluster_list)
+@inline muster_cluster_list(cluster, out_members, capacity, out_count) =
+    ccall(at_muster_cluster_list[], muster_status, (Ptr{muster_cluster}, Ptr{UInt32}, Csize_t, Ptr{Csize_t}), cluster, out_members, capacity, out_count)
+
+# Tells the number of this member.
+const at_muster_cluster_self = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_cluster_self => at_muster_cluster_self)
+@inline muster_cluster_self(cluster) =
+    ccall(at_muster_cluster_self[], UInt32, (Ptr{muster_cluster},), cluster)
+
+# Leaves the cluster.
+const at_muster_cluster_close = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_cluster_close => at_muster_cluster_close)
+@inline muster_cluster_close(cluster, timeout_ns) =
+    ccall(at_muster_cluster_close[], muster_status, (Ptr{muster_cluster}, Int64), cluster, timeout_ns)
+
+# Gives up one reference; with the last one the cluster is closed, as by muster_cluster_close(), without a wait for it.
+const at_muster_cluster_release = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_cluster_release => at_muster_cluster_release)
+@inline muster_cluster_release(cluster) =
+    ccall(at_muster_cluster_release[], Cvoid, (Ptr{muster_cluster},), cluster)
+
+# Makes the context of a worker: reads the ticket that its launcher has passed, whose secret is the context's.
+const at_muster_worker_context = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_worker_context => at_muster_worker_context)
+@inline muster_worker_context(config, ticket_fd_plus_one, out_context, error) =
+    ccall(at_muster_worker_context[], muster_status, (Ptr{muster_context_config}, Int32, Ptr{Ptr{muster_context}}, Ptr{muster_error}), config, ticket_fd_plus_one, out_context, error)
+
+# Comes in as a worker: listens, meets the master, and returns when this member knows its number.
+const at_muster_worker_start = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_worker_start => at_muster_worker_start)
+@inline muster_worker_start(context, config, timeout_ns, out_cluster, error) =
+    ccall(at_muster_worker_start[], muster_status, (Ptr{muster_context}, Ptr{muster_worker_config}, Int64, Ptr{Ptr{muster_cluster}}, Ptr{muster_error}), context, config, timeout_ns, out_cluster, error)
+
+# Begins to come in as a worker, for a program that must not wait: one whose only thread serves the transport by which it comes in.
+const at_muster_worker_start_begin = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_worker_start_begin => at_muster_worker_start_begin)
+@inline muster_worker_start_begin(context, config, timeout_ns, out_cluster, error) =
+    ccall(at_muster_worker_start_begin[], muster_status, (Ptr{muster_context}, Ptr{muster_worker_config}, Int64, Ptr{Ptr{muster_cluster}}, Ptr{muster_error}), context, config, timeout_ns, out_cluster, error)

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: MIT
+# Written by bindings/julia/generate from include/muster/store.h; do not edit.
+
+# muster_store_op_kind: What an operation does; the value of muster_store_op::kind.
+const MUSTER_STORE_NONE = Int32(0)
+const MUSTER_STORE_GET = Int32(1)
+const MUSTER_STORE_READ = Int32(2)
+const MUSTER_STORE_SET = Int32(3)
+const MUSTER_STORE_ADD = Int32(4)
+const MUSTER_STORE_APPEND = Int32(5)
+const MUSTER_STORE_DELETE = Int32(6)
+const MUSTER_STORE_CHECK = Int32(7)
+const MUSTER_STORE_WAIT = Int32(8)
+const MUSTER_STORE_COUNT = Int32(9)
+const MUSTER_STORE_LIST = Int32(10)
+const MUSTER_STORE_KEYS = Int32(11)
+const MUSTER_STORE_PUSH = Int32(12)
+const MUSTER_STORE_POP = Int32(13)
+const MUSTER_STORE_TRY_POP = Int32(14)
+const MUSTER_STORE_LENGTH = Int32(15)
+const MUSTER_STORE_WATCH = Int32(16)
+const MUSTER_STORE_BARRIER = Int32(17)
+const MUSTER_STORE_CLEAR = Int32(18)
+
+# muster_store_condition: What has to be so for a request to be done; the value of muster_store_op::condition.
+const MUSTER_STORE_ALWAYS = UInt32(0)
+const MUSTER_STORE_IF_ABSENT = UInt32(1)
+const MUSTER_STORE_IF_PRESENT = UInt32(2)
+const MUSTER_STORE_IF_VALUE = UInt32(3)
+const MUSTER_STORE_IF_VERSION = UInt32(4)
+
+# muster_store_entry_flag: Flags of muster_store_entry::flags.
+const MUSTER_STORE_PRESENT = UInt32(1)
+const MUSTER_STORE_FAILED = UInt32(2)
+const MUSTER_STORE_MORE = UInt32(4)
+const MUSTER_STORE_LEASE_ENDED = UInt32(8)
+const MUSTER_STORE_LEASE_SILENT = UInt32(16)
+const MUSTER_STORE_LEASE_BROKEN = UInt32(32)
+
+# muster_store_capability: What a store can do; bits of muster_store_capabilities().
+const MUSTER_STORE_CAN_TRANSACT = UInt32(1)
+const MUSTER_STORE_CAN_QUEUE = UInt32(2)
+const MUSTER_STORE_CAN_WAIT = UInt32(4)
+const MUSTER_STORE_CAN_WATCH = UInt32(8)
+const MUSTER_STORE_CAN_LEASE = UInt32(16)
+const MUSTER_STORE_CAN_MEET = UInt32(32)
+
+# muster_lease_flag: Flags of muster_store_lease().
+const MUSTER_LEASE_MANUAL = UInt32(1)
+const MUSTER_LEASE_CONNECTED = UInt32(2)
+
+struct muster_store end
+struct muster_store_result end
+struct muster_lease end
+
+# One operation; 80 bytes.
+struct muster_store_op # 80 bytes
+    kind::UInt32
+    condition::UInt32
+    key::Ptr{Cvoid}
+    key_bytes::UInt64
+    value::Ptr{Cvoid}
+    value_bytes::UInt64
+    expected::Ptr{Cvoid}
+    expected_bytes::UInt64
+    version::UInt64
+    number::Int64
+    lease::UInt64
+end
+
+# What one operation has found; 56 bytes.
+struct muster_store_entry # 56 bytes
+    op::UInt32
+    flags::UInt32
+    version::UInt64
+    number::Int64
+    key::Ptr{Cvoid}
+    key_bytes::UInt64
+    value::Ptr{Cvoid}
+    value_bytes::UInt64
+end
+
+# How to open a store; all zero means the defaults named here.
+struct muster_store_config # 32 bytes
+    struct_size::UInt32
+    flags::UInt32
+    most_bytes::UInt64
+    lost_after_ns::Int64
+    reserved::UInt64
+end
+muster_store_config(; flags = 0, most_bytes = 0, lost_after_ns = 0, reserved = 0) =
+    muster_store_config(sizeof(muster_store_config), flags, most_bytes, lost_after_ns, reserved)
+
+# Opens a store.
+const at_muster_store_open = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_store_open => at_muster_store_open)
+@inline muster_store_open(context, url, url_bytes, config, timeout_ns, out_store, error) =
+    ccall(at_muster_store_open[], muster_status, (Ptr{muster_context}, Ptr{UInt8}, Csize_t, Ptr{muster_store_config}, Int64, Ptr{Ptr{muster_store}}, Ptr{muster_error}), context, url, url_bytes, config, timeout_ns, out_store, error)
+
+# Makes a view: the same store, where every key and queue has a prefix that the view adds and takes away.
+const at_muster_store_view = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_store_view => at_muster_store_view)
+@inline muster_store_view(store, prefix, prefix_bytes, out_view, error) =
+    ccall(at_muster_store_view[], muster_status, (Ptr{muster_store}, Ptr{Cvoid}, Csize_t, Ptr{Ptr{muster_store}}, Ptr{muster_error}), store, prefix, prefix_bytes, out_view, error)
+
+# Tells what a store can do.
+const at_muster_store_capabilities = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_store_capabilities => at_muster_store_capabilities)
+@inline muster_store_capabilities(store) =
+    ccall(at_muster_store_capabilities[], UInt32, (Ptr{muster_store},), store)
+
+# Does a request and waits for its result.
+const at_muster_store_do = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_store_do => at_muster_store_do)
+@inline muster_store_do(store, ops, op_count, timeout_ns, out_result, error) =
+    ccall(at_muster_store_do[], muster_status, (Ptr{muster_store}, Ptr{muster_store_op}, Csize_t, Int64, Ptr{Ptr{muster_store_result}}, Ptr{muster_error}), store, ops, op_count, timeout_ns, out_result, error)
+
+# Begins a request; ::MUSTER_DONE_STORE comes with its result, or without one with the status and detail.
+const at_muster_store_begin = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_store_begin => at_muster_store_begin)
+@inline muster_store_begin(store, ops, op_count, timeout_ns, queue, tag, out_request, error) =
+    ccall(at_muster_store_begin[], muster_status, (Ptr{muster_store}, Ptr{muster_store_op}, Csize_t, Int64, Ptr{muster_queue}, UInt64, Ptr{UInt64}, Ptr{muster_error}), store, ops, op_count, timeout_ns, queue, tag, out_request, error)
+
+# Ends a request that waits with ::MUSTER_E_CANCELED; nothing of it was done.
+const at_muster_store_cancel = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_store_cancel => at_muster_store_cancel)
+@inline muster_store_cancel(store, request) =
+    ccall(at_muster_store_cancel[], muster_status, (Ptr{muster_store}, UInt64), store, request)
+
+# Makes a lease: keys that are set with it go when it ends.
+const at_muster_store_lease = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_store_lease => at_muster_store_lease)
+@inline muster_store_lease(store, ttl_ns, flags, timeout_ns, out_lease, error) =
+    ccall(at_muster_store_lease[], muster_status, (Ptr{muster_store}, Int64, UInt32, Int64, Ptr{Ptr{muster_lease}}, Ptr{muster_error}), store, ttl_ns, flags, timeout_ns, out_lease, error)
+
+# Begins to make a lease; ::MUSTER_DONE_LEASE comes with it, or without one with the status and detail.
+const at_muster_store_lease_begin = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_store_lease_begin => at_muster_store_lease_begin)
+@inline muster_store_lease_begin(store, ttl_ns, flags, timeout_ns, queue, tag, out_request, error) =
+    ccall(at_muster_store_lease_begin[], muster_status, (Ptr{muster_store}, Int64, UInt32, Int64, Ptr{muster_queue}, UInt64, Ptr{UInt64}, Ptr{muster_error}), store, ttl_ns, flags, timeout_ns, queue, tag, out_request, error)
+
+# Tells the number of a lease, for muster_store_op::lease.
+const at_muster_lease_id = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_lease_id => at_muster_lease_id)
+@inline muster_lease_id(lease) =
+    ccall(at_muster_lease_id[], UInt64, (Ptr{muster_lease},), lease)
+
+# Keeps a MANUAL lease: from now on it lasts for its time once more.
+const at_muster_lease_keep = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_lease_keep => at_muster_lease_keep)
+@inline muster_lease_keep(lease) =
+    ccall(at_muster_lease_keep[], muster_status, (Ptr{muster_lease},), lease)
+
+# Ends a lease at once: its keys go, at one moment.
+const at_muster_lease_end = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_lease_end => at_muster_lease_end)
+@inline muster_lease_end(lease, timeout_ns, error) =
+    ccall(at_muster_lease_end[], muster_status, (Ptr{muster_lease}, Int64, Ptr{muster_error}), lease, timeout_ns, error)
+
+# Gives up one reference.
+const at_muster_lease_release = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_lease_release => at_muster_lease_release)
+@inline muster_lease_release(lease) =
+    ccall(at_muster_lease_release[], Cvoid, (Ptr{muster_lease},), lease)
+
+# Gives up one reference.
+const at_muster_store_release = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_store_release => at_muster_store_release)
+@inline muster_store_release(store) =
+    ccall(at_muster_store_release[], Cvoid, (Ptr{muster_store},), store)
+
+# Tells how many entries a result has: one for each operation, of a LIST one for each key it shows.
+const at_muster_store_result_count = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_store_result_count => at_muster_store_result_count)
+@inline muster_store_result_count(result) =
+    ccall(at_muster_store_result_count[], UInt64, (Ptr{muster_store_result},), result)
+
+# Reads one entry of a result.
+const at_muster_store_result_entry = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_store_result_entry => at_muster_store_result_entry)
+@inline muster_store_result_entry(result, index, out_entry) =
+    ccall(at_muster_store_result_entry[], muster_status, (Ptr{muster_store_result}, UInt64, Ptr{muster_store_entry}), result, index, out_entry)
+
+# Tells the revision of the store when the request was done.
+const at_muster_store_result_revision = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_store_result_revision => at_muster_store_result_revision)
+@inline muster_store_result_revision(result) =
+    ccall(at_muster_store_result_revision[], UInt64, (Ptr{muster_store_result},), result)
+
+# Gives up one reference.
+const at_muster_store_result_release = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_store_result_release => at_muster_store_result_release)
+@inline muster_store_result_release(result) =
+    ccall(at_muster_store_result_release[], Cvoid, (Ptr{muster_store_result},), result)

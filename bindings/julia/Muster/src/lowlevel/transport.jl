@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: MIT
+# Written by bindings/julia/generate from include/muster/transport.h; do not edit.
+
+struct muster_listener end
+
+# How to dial or listen; all zero means the defaults named here.
+struct muster_transport_config # 48 bytes
+    struct_size::UInt32
+    flags::UInt32
+    greeting::Ptr{Cvoid}
+    greeting_bytes::UInt64
+    window_bytes::UInt64
+    backlog::UInt32
+    reserved::UInt32
+    retry_ns::Int64
+end
+muster_transport_config(; flags = 0, greeting = C_NULL, greeting_bytes = 0, window_bytes = 0, backlog = 0, reserved = 0, retry_ns = 0) =
+    muster_transport_config(sizeof(muster_transport_config), flags, greeting, greeting_bytes, window_bytes, backlog, reserved, retry_ns)
+
+# Connects to an address; returns when both sides have proved the secret.
+const at_muster_transport_dial = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_transport_dial => at_muster_transport_dial)
+@inline muster_transport_dial(context, address, address_bytes, config, timeout_ns, out_stream, error) =
+    ccall(at_muster_transport_dial[], muster_status, (Ptr{muster_context}, Ptr{UInt8}, Csize_t, Ptr{muster_transport_config}, Int64, Ptr{Ptr{muster_stream}}, Ptr{muster_error}), context, address, address_bytes, config, timeout_ns, out_stream, error)
+
+# Begins to connect; ::MUSTER_DONE_DIAL comes with the stream, or without one with the status and detail of its failure.
+const at_muster_transport_dial_begin = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_transport_dial_begin => at_muster_transport_dial_begin)
+@inline muster_transport_dial_begin(context, address, address_bytes, config, timeout_ns, queue, tag, error) =
+    ccall(at_muster_transport_dial_begin[], muster_status, (Ptr{muster_context}, Ptr{UInt8}, Csize_t, Ptr{muster_transport_config}, Int64, Ptr{muster_queue}, UInt64, Ptr{muster_error}), context, address, address_bytes, config, timeout_ns, queue, tag, error)
+
+# Listens at an address.
+const at_muster_transport_listen = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_transport_listen => at_muster_transport_listen)
+@inline muster_transport_listen(context, address, address_bytes, config, out_listener, error) =
+    ccall(at_muster_transport_listen[], muster_status, (Ptr{muster_context}, Ptr{UInt8}, Csize_t, Ptr{muster_transport_config}, Ptr{Ptr{muster_listener}}, Ptr{muster_error}), context, address, address_bytes, config, out_listener, error)
+
+# Takes the next connection that has proved the secret.
+const at_muster_listener_accept = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_listener_accept => at_muster_listener_accept)
+@inline muster_listener_accept(listener, timeout_ns, out_stream, error) =
+    ccall(at_muster_listener_accept[], muster_status, (Ptr{muster_listener}, Int64, Ptr{Ptr{muster_stream}}, Ptr{muster_error}), listener, timeout_ns, out_stream, error)
+
+# Watches a listener: ::MUSTER_EVENT_READY with ::MUSTER_STREAM_READABLE appears when a connection can be taken, armed when the watch is set and again whenever accept answers ::MUSTER_AGAIN.
+const at_muster_listener_watch = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_listener_watch => at_muster_listener_watch)
+@inline muster_listener_watch(listener, queue, tag) =
+    ccall(at_muster_listener_watch[], muster_status, (Ptr{muster_listener}, Ptr{muster_queue}, UInt64), listener, queue, tag)
+
+# Gives the address a peer dials to get here: the real port, the advertised host.
+const at_muster_listener_address = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_listener_address => at_muster_listener_address)
+@inline muster_listener_address(listener, out_text, capacity, out_bytes) =
+    ccall(at_muster_listener_address[], muster_status, (Ptr{muster_listener}, Ptr{UInt8}, Csize_t, Ptr{Csize_t}), listener, out_text, capacity, out_bytes)
+
+# Ends the waits inside muster_listener_accept() now.
+const at_muster_listener_cancel = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_listener_cancel => at_muster_listener_cancel)
+@inline muster_listener_cancel(listener) =
+    ccall(at_muster_listener_cancel[], muster_status, (Ptr{muster_listener},), listener)
+
+# Stops listening; connections nobody took are refused, its socket file is removed.
+const at_muster_listener_close = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_listener_close => at_muster_listener_close)
+@inline muster_listener_close(listener) =
+    ccall(at_muster_listener_close[], muster_status, (Ptr{muster_listener},), listener)
+
+# Gives up one reference; with the last one the listener closes.
+const at_muster_listener_release = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_listener_release => at_muster_listener_release)
+@inline muster_listener_release(listener) =
+    ccall(at_muster_listener_release[], Cvoid, (Ptr{muster_listener},), listener)
+
+# Gives what the other side sent as its greeting.
+const at_muster_transport_greeting = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_transport_greeting => at_muster_transport_greeting)
+@inline muster_transport_greeting(stream, out_data, capacity, out_bytes) =
+    ccall(at_muster_transport_greeting[], muster_status, (Ptr{muster_stream}, Ptr{Cvoid}, Csize_t, Ptr{Csize_t}), stream, out_data, capacity, out_bytes)

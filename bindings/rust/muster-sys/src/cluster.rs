@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: MIT
+// Written by bindings/rust/generate from include/muster/cluster.h; do not edit.
+//! What `include/muster/cluster.h` declares.
+#![allow(unused_imports)]
+#![cfg_attr(rustfmt, rustfmt_skip)]
+
+use super::*;
+use std::os::raw::{c_char, c_int, c_void};
+
+/// Opaque; bytes that another member has broadcast, see MUSTER_CLUSTER_BROADCAST.
+#[repr(C)]
+pub struct muster_broadcast {
+    _private: [u8; 0],
+}
+
+/// Opaque; one member's view of a cluster, made by muster_cluster_open() or muster_worker_start().
+#[repr(C)]
+pub struct muster_cluster {
+    _private: [u8; 0],
+}
+
+// muster_cluster_member_id: Numbers of members that mean something.
+pub const MUSTER_CLUSTER_MASTER: u32 = 0;
+
+// muster_cluster_topology: Between whom streams may be opened.
+pub const MUSTER_CLUSTER_ALL_TO_ALL: u32 = 0;
+pub const MUSTER_CLUSTER_MASTER_WORKER: u32 = 1;
+pub const MUSTER_CLUSTER_TREE: u32 = 2;
+pub const MUSTER_CLUSTER_CUSTOM: u32 = 3;
+
+// muster_launch_flag: Flags of muster_launchflags.
+pub const MUSTER_LAUNCH_MASTER_DIALS: u32 = 1;
+pub const MUSTER_LAUNCH_NO_LISTEN: u32 = 2;
+
+// muster_cluster_event_kind: What has happened.
+pub const MUSTER_CLUSTER_LAUNCHED: u32 = 1;
+pub const MUSTER_CLUSTER_CONNECTED: u32 = 2;
+pub const MUSTER_CLUSTER_JOINED: u32 = 3;
+pub const MUSTER_CLUSTER_FAILED: u32 = 4;
+pub const MUSTER_CLUSTER_DEAD: u32 = 5;
+pub const MUSTER_CLUSTER_REMOVED: u32 = 6;
+pub const MUSTER_CLUSTER_STREAM: u32 = 7;
+pub const MUSTER_CLUSTER_INTERRUPT: u32 = 8;
+pub const MUSTER_CLUSTER_LEAVE: u32 = 9;
+pub const MUSTER_CLUSTER_MASTER_GONE: u32 = 10;
+pub const MUSTER_CLUSTER_BROADCAST: u32 = 11;
+
+// muster_member_state: How a member fares.
+pub const MUSTER_MEMBER_LAUNCHING: u32 = 1;
+pub const MUSTER_MEMBER_LAUNCHED: u32 = 2;
+pub const MUSTER_MEMBER_CONNECTED: u32 = 3;
+pub const MUSTER_MEMBER_JOINED: u32 = 4;
+pub const MUSTER_MEMBER_LEAVING: u32 = 5;
+pub const MUSTER_MEMBER_GONE: u32 = 6;
+
+// muster_worker_flag: Flags of muster_worker_configflags.
+pub const MUSTER_WORKER_EXIT_WITH_MASTER: u32 = 1;
+pub const MUSTER_WORKER_RAISE_INTERRUPT: u32 = 2;
+
+/// How to open a cluster; all zero means the defaults named here.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct muster_cluster_config {
+    pub struct_size: u32,
+    pub flags: u32,
+    pub topology: u32,
+    pub most_connections: u32,
+    pub listen: *const c_char,
+    pub listen_bytes: u64,
+    pub join_timeout_ns: i64,
+    pub leave_timeout_ns: i64,
+    pub queue: *mut muster_queue,
+    pub tag: u64,
+    pub broadcast_bytes: u64,
+    pub reserved1: [u64; 3],
+}
+
+impl Default for muster_cluster_config {
+    fn default() -> Self {
+        // Zero is a value of each of its fields: numbers, pointers and functions that may be none.
+        unsafe { std::mem::zeroed() }
+    }
+}
+
+impl muster_cluster_config {
+    pub fn sized() -> Self {
+        muster_cluster_config { struct_size: std::mem::size_of::<Self>() as u32, ..Default::default() }
+    }
+}
+
+/// What to launch; what is zero means the default named here.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct muster_launch {
+    pub struct_size: u32,
+    pub flags: u32,
+    pub manager: *const c_char,
+    pub count: u32,
+    pub reserved: u32,
+    pub argv: *const *const c_char,
+    pub envp: *const *const c_char,
+    pub directory: *const c_char,
+    pub listen: *const c_char,
+    pub ident: *const c_char,
+    pub connect_idents: *const c_char,
+    pub options: *const c_char,
+    pub reserved1: [u64; 4],
+}
+
+impl Default for muster_launch {
+    fn default() -> Self {
+        // Zero is a value of each of its fields: numbers, pointers and functions that may be none.
+        unsafe { std::mem::zeroed() }
+    }
+}
+
+impl muster_launch {
+    pub fn sized() -> Self {
+        muster_launch { struct_size: std::mem::size_of::<Self>() as u32, ..Default::default() }
+    }
+}
+
+/// One event.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct muster_cluster_event {
+    pub kind: u32,
+    pub member: u32,
+    pub status: muster_status,
+    pub label_bytes: u32,
+    pub stream: *mut muster_stream,
+    pub text_bytes: u32,
+    pub reserved: u32,
+    pub label: [c_char; 256],
+    pub text: [c_char; 232],
+    pub broadcast: *mut muster_broadcast,
+    pub data: *const c_void,
+    pub size_bytes: u64,
+}
+
+impl Default for muster_cluster_event {
+    fn default() -> Self {
+        // Zero is a value of each of its fields: numbers, pointers and functions that may be none.
+        unsafe { std::mem::zeroed() }
+    }
+}
+
+/// What is known of a member.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct muster_member_info {
+    pub member: u32,
+    pub state: u32,
+    pub pid: i64,
+    pub data: u64,
+    pub host: [c_char; 256],
+    pub address: [c_char; 1024],
+    pub reserved: [u64; 4],
+}
+
+impl Default for muster_member_info {
+    fn default() -> Self {
+        // Zero is a value of each of its fields: numbers, pointers and functions that may be none.
+        unsafe { std::mem::zeroed() }
+    }
+}
+
+/// How to be a worker; all zero means the defaults named here.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct muster_worker_config {
+    pub struct_size: u32,
+    pub flags: u32,
+    pub exit_grace_ns: i64,
+    pub report_fd_plus_one: i32,
+    pub most_connections: u32,
+    pub queue: *mut muster_queue,
+    pub tag: u64,
+    pub master: *const c_char,
+    pub store: *const c_char,
+    pub name: *const c_char,
+    pub listen: *const c_char,
+    pub broadcast_bytes: u64,
+}
+
+impl Default for muster_worker_config {
+    fn default() -> Self {
+        // Zero is a value of each of its fields: numbers, pointers and functions that may be none.
+        unsafe { std::mem::zeroed() }
+    }
+}
+
+impl muster_worker_config {
+    pub fn sized() -> Self {
+        muster_worker_config { struct_size: std::mem::size_of::<Self>() as u32, ..Default::default() }
+    }
+}
+
+extern "C" {
+    /// Opens a cluster; the caller is its master.
+    pub fn muster_cluster_open(context: *mut muster_context, config: *const muster_cluster_config, out_cluster: *mut *mut muster_cluster, error: *mut muster_error) -> muster_status;
+    /// Adds workers; each has events of its own: MUSTER_CLUSTER_LAUNCHED, CONNECTED, JOINED, or FAILED in place of these.
+    pub fn muster_cluster_add(cluster: *mut muster_cluster, launch: *const muster_launch, out_first: *mut u32, error: *mut muster_error) -> muster_status;
+    /// Removes a worker: it is told to leave (MUSTER_CLUSTER_LEAVE there), and killed if it has not when the grace is over.
+    pub fn muster_cluster_remove(cluster: *mut muster_cluster, member: u32, grace_ns: i64) -> muster_status;
+    /// Interrupts what a worker is doing: MUSTER_CLUSTER_INTERRUPT there, and with MUSTER_WORKER_RAISE_INTERRUPT the signal SIGINT, sent by its library thread to its own process.
+    pub fn muster_cluster_interrupt(cluster: *mut muster_cluster, member: u32) -> muster_status;
+    /// Takes the oldest event.
+    pub fn muster_cluster_next_event(cluster: *mut muster_cluster, timeout_ns: i64, out_event: *mut muster_cluster_event) -> muster_status;
+    /// Ends the waits inside muster_cluster_next_event(), muster_cluster_dial(), muster_cluster_broadcast() and muster_cluster_close() now.
+    pub fn muster_cluster_cancel(cluster: *mut muster_cluster) -> muster_status;
+    /// Opens a stream to another member; it is told MUSTER_CLUSTER_STREAM.
+    pub fn muster_cluster_dial(cluster: *mut muster_cluster, member: u32, label: *const c_void, label_bytes: usize, timeout_ns: i64, out_stream: *mut *mut muster_stream, error: *mut muster_error) -> muster_status;
+    /// Begins to open a stream to another member; MUSTER_DONE_DIAL comes with it, or with a status that muster_cluster_dial() gives.
+    pub fn muster_cluster_dial_begin(cluster: *mut muster_cluster, member: u32, label: *const c_void, label_bytes: usize, timeout_ns: i64, queue: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
+    /// Gives the same bytes to many members; each is told MUSTER_CLUSTER_BROADCAST.
+    pub fn muster_cluster_broadcast(cluster: *mut muster_cluster, members: *const u32, count: usize, label: *const c_void, label_bytes: usize, data: *const c_void, size_bytes: u64, timeout_ns: i64, out_statuses: *mut muster_status, error: *mut muster_error) -> muster_status;
+    /// Begins to give the same bytes to many members, as muster_cluster_broadcast(); MUSTER_DONE_BROADCAST comes with its status.
+    pub fn muster_cluster_broadcast_begin(cluster: *mut muster_cluster, members: *const u32, count: usize, label: *const c_void, label_bytes: usize, data: *const c_void, size_bytes: u64, timeout_ns: i64, out_statuses: *mut muster_status, queue: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
+    /// Gives up the bytes of a broadcast: they must not be looked at any more.
+    pub fn muster_broadcast_release(broadcast: *mut muster_broadcast);
+    /// Tells what is known of a member.
+    pub fn muster_cluster_get_member(cluster: *mut muster_cluster, member: u32, out_info: *mut muster_member_info) -> muster_status;
+    /// Lists the workers that are not gone.
+    pub fn muster_cluster_list(cluster: *mut muster_cluster, out_members: *mut u32, capacity: usize, out_count: *mut usize) -> muster_status;
+    /// Tells the number of this member.
+    pub fn muster_cluster_self(cluster: *mut muster_cluster) -> u32;
+    /// Leaves the cluster.
+    pub fn muster_cluster_close(cluster: *mut muster_cluster, timeout_ns: i64) -> muster_status;
+    /// Gives up one reference; with the last one the cluster is closed, as by muster_cluster_close(), without a wait for it.
+    pub fn muster_cluster_release(cluster: *mut muster_cluster);
+    /// Makes the context of a worker: reads the ticket that its launcher has passed, whose secret is the context's.
+    pub fn muster_worker_context(config: *const muster_context_config, ticket_fd_plus_one: i32, out_context: *mut *mut muster_context, error: *mut muster_error) -> muster_status;
+    /// Comes in as a worker: listens, meets the master, and returns when this member knows its number.
+    pub fn muster_worker_start(context: *mut muster_context, config: *const muster_worker_config, timeout_ns: i64, out_cluster: *mut *mut muster_cluster, error: *mut muster_error) -> muster_status;
+    /// Begins to come in as a worker, for a program that must not wait: one whose only thread serves the transport by which it comes in.
+    pub fn muster_worker_start_begin(context: *mut muster_context, config: *const muster_worker_config, timeout_ns: i64, out_cluster: *mut *mut muster_cluster, error: *mut muster_error) -> muster_status;
+}
+
+#[cfg(test)]
+mod layout {
+    use super::*;
+    use std::mem::size_of;
+
+    // As the C compiler has them: tests/abi compares it with the same numbers.
+    #[test]
+    fn structs_are_those_of_c() {
+        assert_eq!(size_of::<muster_cluster_config>(), 96);
+        at!(muster_cluster_config, struct_size, 0);
+        at!(muster_cluster_config, flags, 4);
+        at!(muster_cluster_config, topology, 8);
+        at!(muster_cluster_config, most_connections, 12);
+        at!(muster_cluster_config, listen, 16);
+        at!(muster_cluster_config, listen_bytes, 24);
+        at!(muster_cluster_config, join_timeout_ns, 32);
+        at!(muster_cluster_config, leave_timeout_ns, 40);
+        at!(muster_cluster_config, queue, 48);
+        at!(muster_cluster_config, tag, 56);
+        at!(muster_cluster_config, broadcast_bytes, 64);
+        at!(muster_cluster_config, reserved1, 72);
+        assert_eq!(size_of::<muster_launch>(), 112);
+        at!(muster_launch, struct_size, 0);
+        at!(muster_launch, flags, 4);
+        at!(muster_launch, manager, 8);
+        at!(muster_launch, count, 16);
+        at!(muster_launch, reserved, 20);
+        at!(muster_launch, argv, 24);
+        at!(muster_launch, envp, 32);
+        at!(muster_launch, directory, 40);
+        at!(muster_launch, listen, 48);
+        at!(muster_launch, ident, 56);
+        at!(muster_launch, connect_idents, 64);
+        at!(muster_launch, options, 72);
+        at!(muster_launch, reserved1, 80);
+        assert_eq!(size_of::<muster_cluster_event>(), 544);
+        at!(muster_cluster_event, kind, 0);
+        at!(muster_cluster_event, member, 4);
+        at!(muster_cluster_event, status, 8);
+        at!(muster_cluster_event, label_bytes, 12);
+        at!(muster_cluster_event, stream, 16);
+        at!(muster_cluster_event, text_bytes, 24);
+        at!(muster_cluster_event, reserved, 28);
+        at!(muster_cluster_event, label, 32);
+        at!(muster_cluster_event, text, 288);
+        at!(muster_cluster_event, broadcast, 520);
+        at!(muster_cluster_event, data, 528);
+        at!(muster_cluster_event, size_bytes, 536);
+        assert_eq!(size_of::<muster_member_info>(), 1336);
+        at!(muster_member_info, member, 0);
+        at!(muster_member_info, state, 4);
+        at!(muster_member_info, pid, 8);
+        at!(muster_member_info, data, 16);
+        at!(muster_member_info, host, 24);
+        at!(muster_member_info, address, 280);
+        at!(muster_member_info, reserved, 1304);
+        assert_eq!(size_of::<muster_worker_config>(), 80);
+        at!(muster_worker_config, struct_size, 0);
+        at!(muster_worker_config, flags, 4);
+        at!(muster_worker_config, exit_grace_ns, 8);
+        at!(muster_worker_config, report_fd_plus_one, 16);
+        at!(muster_worker_config, most_connections, 20);
+        at!(muster_worker_config, queue, 24);
+        at!(muster_worker_config, tag, 32);
+        at!(muster_worker_config, master, 40);
+        at!(muster_worker_config, store, 48);
+        at!(muster_worker_config, name, 56);
+        at!(muster_worker_config, listen, 64);
+        at!(muster_worker_config, broadcast_bytes, 72);
+    }
+}

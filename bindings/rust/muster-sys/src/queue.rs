@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+// Written by bindings/rust/generate from include/muster/queue.h; do not edit.
+//! What `include/muster/queue.h` declares.
+#![allow(unused_imports)]
+#![cfg_attr(rustfmt, rustfmt_skip)]
+
+use super::*;
+use std::os::raw::{c_char, c_int, c_void};
+
+// muster_completion_kind: What a completion tells; the value of muster_completionkind.
+pub const MUSTER_DONE_READ: i32 = 1;
+pub const MUSTER_DONE_RELEASED: i32 = 2;
+pub const MUSTER_DONE_DIAL: i32 = 3;
+pub const MUSTER_DONE_EXIT: i32 = 4;
+pub const MUSTER_DONE_USER: i32 = 5;
+pub const MUSTER_DONE_STORE: i32 = 6;
+pub const MUSTER_DONE_LEASE: i32 = 7;
+pub const MUSTER_DONE_RENDEZVOUS: i32 = 8;
+pub const MUSTER_DONE_AGENT: i32 = 9;
+pub const MUSTER_DONE_BROADCAST: i32 = 10;
+pub const MUSTER_EVENT_READY: i32 = 16;
+pub const MUSTER_EVENT_LOG: i32 = 17;
+pub const MUSTER_EVENT_AGENT: i32 = 19;
+pub const MUSTER_REQUEST_OPEN: i32 = 32;
+pub const MUSTER_REQUEST_LISTEN: i32 = 33;
+pub const MUSTER_REQUEST_CLOSE: i32 = 34;
+pub const MUSTER_REQUEST_CANCEL: i32 = 35;
+pub const MUSTER_REQUEST_STORE: i32 = 36;
+pub const MUSTER_REQUEST_RENDEZVOUS: i32 = 37;
+pub const MUSTER_REQUEST_MANAGER: i32 = 38;
+
+/// Handles one entry that no callback table took; see muster_queue_dispatch().
+pub type muster_queue_handler_fn = Option<unsafe extern "C" fn(user: *mut c_void, entry: *const muster_completion, error: *const muster_error)>;
+
+/// Wakes a foreign event loop; the result is ignored.
+pub type muster_wake_fn = Option<unsafe extern "C" fn(user: *mut c_void) -> c_int>;
+
+/// One entry taken off a queue; 64 bytes.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct muster_completion {
+    pub kind: i32,
+    pub status: muster_status,
+    pub tag: u64,
+    pub object: *mut c_void,
+    pub bytes: u64,
+    pub request: u64,
+    pub events: u32,
+    pub reserved: [u32; 5],
+}
+
+impl Default for muster_completion {
+    fn default() -> Self {
+        // Zero is a value of each of its fields: numbers, pointers and functions that may be none.
+        unsafe { std::mem::zeroed() }
+    }
+}
+
+/// How to make a queue; all zero means the defaults named here.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct muster_queue_config {
+    pub struct_size: u32,
+    pub flags: u32,
+    pub capacity: u32,
+    pub reserved: u32,
+}
+
+impl Default for muster_queue_config {
+    fn default() -> Self {
+        // Zero is a value of each of its fields: numbers, pointers and functions that may be none.
+        unsafe { std::mem::zeroed() }
+    }
+}
+
+impl muster_queue_config {
+    pub fn sized() -> Self {
+        muster_queue_config { struct_size: std::mem::size_of::<Self>() as u32, ..Default::default() }
+    }
+}
+
+/// Figures of a queue since its start.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct muster_queue_stats {
+    pub depth: u64,
+    pub outstanding: u64,
+    pub taken: u64,
+    pub wakeups: u64,
+    pub log_dropped: u64,
+    pub reserved: [u64; 3],
+}
+
+impl Default for muster_queue_stats {
+    fn default() -> Self {
+        // Zero is a value of each of its fields: numbers, pointers and functions that may be none.
+        unsafe { std::mem::zeroed() }
+    }
+}
+
+extern "C" {
+    /// Makes a completion queue.
+    pub fn muster_queue_create(context: *mut muster_context, config: *const muster_queue_config, out_queue: *mut *mut muster_queue, error: *mut muster_error) -> muster_status;
+    /// Takes the oldest entry off a queue.
+    pub fn muster_queue_next(queue: *mut muster_queue, timeout_ns: i64, out: *mut muster_completion, error: *mut muster_error) -> muster_status;
+    /// Takes entries off a queue and runs callbacks for them on this thread: requests go to the table their transport was registered with, everything else to the handler.
+    pub fn muster_queue_dispatch(queue: *mut muster_queue, timeout_ns: i64, handler: muster_queue_handler_fn, user: *mut c_void, out_count: *mut u64) -> muster_status;
+    /// Ends the wait of every thread that is inside muster_queue_next() or muster_queue_dispatch() now.
+    pub fn muster_queue_cancel(queue: *mut muster_queue) -> muster_status;
+    /// Puts an entry of the caller's own onto a queue, for instance to wake a waiter with a message.
+    pub fn muster_queue_post(queue: *mut muster_queue, tag: u64, value: u64) -> muster_status;
+    /// Gives a descriptor that polls readable while the queue may hold something.
+    pub fn muster_queue_fd(queue: *mut muster_queue, out_fd: *mut i32) -> muster_status;
+    /// Asks for a wake-up when a queue turns from empty to non-empty.
+    pub fn muster_queue_set_wake(queue: *mut muster_queue, wake: muster_wake_fn, user: *mut c_void) -> muster_status;
+    /// Closes a queue: nothing new is accepted, what is there can still be taken, waiters return.
+    pub fn muster_queue_close(queue: *mut muster_queue) -> muster_status;
+    /// Gives up one reference.
+    pub fn muster_queue_release(queue: *mut muster_queue);
+    /// Reads the figures of a queue.
+    pub fn muster_queue_get_stats(queue: *mut muster_queue, out_stats: *mut muster_queue_stats) -> muster_status;
+}
+
+#[cfg(test)]
+mod layout {
+    use super::*;
+    use std::mem::size_of;
+
+    // As the C compiler has them: tests/abi compares it with the same numbers.
+    #[test]
+    fn structs_are_those_of_c() {
+        assert_eq!(size_of::<muster_completion>(), 64);
+        at!(muster_completion, kind, 0);
+        at!(muster_completion, status, 4);
+        at!(muster_completion, tag, 8);
+        at!(muster_completion, object, 16);
+        at!(muster_completion, bytes, 24);
+        at!(muster_completion, request, 32);
+        at!(muster_completion, events, 40);
+        at!(muster_completion, reserved, 44);
+        assert_eq!(size_of::<muster_queue_config>(), 16);
+        at!(muster_queue_config, struct_size, 0);
+        at!(muster_queue_config, flags, 4);
+        at!(muster_queue_config, capacity, 8);
+        at!(muster_queue_config, reserved, 12);
+        assert_eq!(size_of::<muster_queue_stats>(), 64);
+        at!(muster_queue_stats, depth, 0);
+        at!(muster_queue_stats, outstanding, 8);
+        at!(muster_queue_stats, taken, 16);
+        at!(muster_queue_stats, wakeups, 24);
+        at!(muster_queue_stats, log_dropped, 32);
+        at!(muster_queue_stats, reserved, 40);
+    }
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+// Written by bindings/rust/generate from include/muster/store_serve.h; do not edit.
+//! What `include/muster/store_serve.h` declares.
+#![allow(unused_imports)]
+#![cfg_attr(rustfmt, rustfmt_skip)]
+
+use super::*;
+use std::os::raw::{c_char, c_int, c_void};
+
+// muster_store_request_kind: What a request wants; the value of muster_store_requestkind.
+pub const MUSTER_STORE_REQUEST_OPEN: u32 = 1;
+pub const MUSTER_STORE_REQUEST_DO: u32 = 2;
+pub const MUSTER_STORE_REQUEST_GRANT: u32 = 3;
+pub const MUSTER_STORE_REQUEST_KEEP: u32 = 4;
+pub const MUSTER_STORE_REQUEST_END: u32 = 5;
+
+// muster_store_request_flag: Flags of muster_store_requestflags.
+pub const MUSTER_STORE_LOOK_ONCE: u32 = 1;
+
+// muster_store_trait: Flags of muster_store_traitsflags.
+pub const MUSTER_STORE_ELSEWHERE: u32 = 1;
+
+// muster_store_host_flag: Flags of muster_store_host_opsflags.
+pub const MUSTER_STORE_ANY_THREAD: u32 = 1;
+
+/// What is asked.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct muster_store_request {
+    pub struct_size: u32,
+    pub kind: u32,
+    pub store: u64,
+    pub flags: u32,
+    pub reserved: u32,
+    pub ops: *const muster_store_op,
+    pub op_count: u64,
+    pub url: *const c_char,
+    pub url_bytes: u64,
+    pub lease: u64,
+    pub ttl_ns: i64,
+}
+
+impl Default for muster_store_request {
+    fn default() -> Self {
+        // Zero is a value of each of its fields: numbers, pointers and functions that may be none.
+        unsafe { std::mem::zeroed() }
+    }
+}
+
+impl muster_store_request {
+    pub fn sized() -> Self {
+        muster_store_request { struct_size: std::mem::size_of::<Self>() as u32, ..Default::default() }
+    }
+}
+
+/// What a served store is; all zero means the defaults named here.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct muster_store_traits {
+    pub struct_size: u32,
+    pub flags: u32,
+    pub capabilities: u32,
+    pub most_ops: u32,
+    pub most_request_bytes: u64,
+    pub least_lease_ns: i64,
+}
+
+impl Default for muster_store_traits {
+    fn default() -> Self {
+        // Zero is a value of each of its fields: numbers, pointers and functions that may be none.
+        unsafe { std::mem::zeroed() }
+    }
+}
+
+impl muster_store_traits {
+    pub fn sized() -> Self {
+        muster_store_traits { struct_size: std::mem::size_of::<Self>() as u32, ..Default::default() }
+    }
+}
+
+/// What serves a store, as callbacks; run by muster_queue_dispatch() on the thread that calls it, no lock held.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct muster_store_host_ops {
+    pub struct_size: u32,
+    pub flags: u32,
+    pub request: Option<unsafe extern "C" fn(this: *mut c_void, request: u64, what: *const muster_store_request)>,
+    pub cancel: Option<unsafe extern "C" fn(this: *mut c_void, request: u64)>,
+    pub close: Option<unsafe extern "C" fn(this: *mut c_void, store: u64)>,
+    pub destroy: Option<unsafe extern "C" fn(this: *mut c_void)>,
+}
+
+impl Default for muster_store_host_ops {
+    fn default() -> Self {
+        // Zero is a value of each of its fields: numbers, pointers and functions that may be none.
+        unsafe { std::mem::zeroed() }
+    }
+}
+
+impl muster_store_host_ops {
+    pub fn sized() -> Self {
+        muster_store_host_ops { struct_size: std::mem::size_of::<Self>() as u32, ..Default::default() }
+    }
+}
+
+extern "C" {
+    /// Adds a host-served store for one URL scheme, in this context only.
+    pub fn muster_store_serve(context: *mut muster_context, scheme: *const c_char, scheme_bytes: usize, requests: *mut muster_queue, error: *mut muster_error) -> muster_status;
+    /// Adds a host-served store whose requests run callbacks, inside muster_queue_dispatch().
+    pub fn muster_store_serve_ops(context: *mut muster_context, scheme: *const c_char, scheme_bytes: usize, ops: *const muster_store_host_ops, this: *mut c_void, requests: *mut muster_queue, error: *mut muster_error) -> muster_status;
+    /// Takes a host-served store back: opening it fails from now on, and so does what its stores are asked and have not answered, with MUSTER_E_CLOSED.
+    pub fn muster_store_withdraw(context: *mut muster_context, scheme: *const c_char, scheme_bytes: usize) -> muster_status;
+    /// Tells what an unanswered request wants.
+    pub fn muster_store_request_read(requests: *mut muster_queue, request: u64, out_what: *mut muster_store_request) -> muster_status;
+    /// Answers an OPEN request: the store is open.
+    pub fn muster_store_request_open(requests: *mut muster_queue, request: u64, traits: *const muster_store_traits, error: *mut muster_error) -> muster_status;
+    /// Answers a DO, GRANT, KEEP or END request: it is done; or a DO that a condition does not hold.
+    pub fn muster_store_request_done(requests: *mut muster_queue, request: u64, status: muster_status, entries: *const muster_store_entry, entry_count: usize, revision: u64, error: *mut muster_error) -> muster_status;
+    /// Answers any request: it cannot be done, and nothing of it is.
+    pub fn muster_store_request_fail(requests: *mut muster_queue, request: u64, status: muster_status, op: u32, text: *const c_char, text_bytes: usize) -> muster_status;
+}
+
+#[cfg(test)]
+mod layout {
+    use super::*;
+    use std::mem::size_of;
+
+    // As the C compiler has them: tests/abi compares it with the same numbers.
+    #[test]
+    fn structs_are_those_of_c() {
+        assert_eq!(size_of::<muster_store_request>(), 72);
+        at!(muster_store_request, struct_size, 0);
+        at!(muster_store_request, kind, 4);
+        at!(muster_store_request, store, 8);
+        at!(muster_store_request, flags, 16);
+        at!(muster_store_request, reserved, 20);
+        at!(muster_store_request, ops, 24);
+        at!(muster_store_request, op_count, 32);
+        at!(muster_store_request, url, 40);
+        at!(muster_store_request, url_bytes, 48);
+        at!(muster_store_request, lease, 56);
+        at!(muster_store_request, ttl_ns, 64);
+        assert_eq!(size_of::<muster_store_traits>(), 32);
+        at!(muster_store_traits, struct_size, 0);
+        at!(muster_store_traits, flags, 4);
+        at!(muster_store_traits, capabilities, 8);
+        at!(muster_store_traits, most_ops, 12);
+        at!(muster_store_traits, most_request_bytes, 16);
+        at!(muster_store_traits, least_lease_ns, 24);
+        assert_eq!(size_of::<muster_store_host_ops>(), 40);
+        at!(muster_store_host_ops, struct_size, 0);
+        at!(muster_store_host_ops, flags, 4);
+        at!(muster_store_host_ops, request, 8);
+        at!(muster_store_host_ops, cancel, 16);
+        at!(muster_store_host_ops, close, 24);
+        at!(muster_store_host_ops, destroy, 32);
+    }
+}

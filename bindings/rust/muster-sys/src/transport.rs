@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+// Written by bindings/rust/generate from include/muster/transport.h; do not edit.
+//! What `include/muster/transport.h` declares.
+#![allow(unused_imports)]
+#![cfg_attr(rustfmt, rustfmt_skip)]
+
+use super::*;
+use std::os::raw::{c_char, c_int, c_void};
+
+/// Opaque; made by muster_transport_listen().
+#[repr(C)]
+pub struct muster_listener {
+    _private: [u8; 0],
+}
+
+/// How to dial or listen; all zero means the defaults named here.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct muster_transport_config {
+    pub struct_size: u32,
+    pub flags: u32,
+    pub greeting: *const c_void,
+    pub greeting_bytes: u64,
+    pub window_bytes: u64,
+    pub backlog: u32,
+    pub reserved: u32,
+    pub retry_ns: i64,
+}
+
+impl Default for muster_transport_config {
+    fn default() -> Self {
+        // Zero is a value of each of its fields: numbers, pointers and functions that may be none.
+        unsafe { std::mem::zeroed() }
+    }
+}
+
+impl muster_transport_config {
+    pub fn sized() -> Self {
+        muster_transport_config { struct_size: std::mem::size_of::<Self>() as u32, ..Default::default() }
+    }
+}
+
+extern "C" {
+    /// Connects to an address; returns when both sides have proved the secret.
+    pub fn muster_transport_dial(context: *mut muster_context, address: *const c_char, address_bytes: usize, config: *const muster_transport_config, timeout_ns: i64, out_stream: *mut *mut muster_stream, error: *mut muster_error) -> muster_status;
+    /// Begins to connect; MUSTER_DONE_DIAL comes with the stream, or without one with the status and detail of its failure.
+    pub fn muster_transport_dial_begin(context: *mut muster_context, address: *const c_char, address_bytes: usize, config: *const muster_transport_config, timeout_ns: i64, queue: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
+    /// Listens at an address.
+    pub fn muster_transport_listen(context: *mut muster_context, address: *const c_char, address_bytes: usize, config: *const muster_transport_config, out_listener: *mut *mut muster_listener, error: *mut muster_error) -> muster_status;
+    /// Takes the next connection that has proved the secret.
+    pub fn muster_listener_accept(listener: *mut muster_listener, timeout_ns: i64, out_stream: *mut *mut muster_stream, error: *mut muster_error) -> muster_status;
+    /// Watches a listener: MUSTER_EVENT_READY with MUSTER_STREAM_READABLE appears when a connection can be taken, armed when the watch is set and again whenever accept answers MUSTER_AGAIN.
+    pub fn muster_listener_watch(listener: *mut muster_listener, queue: *mut muster_queue, tag: u64) -> muster_status;
+    /// Gives the address a peer dials to get here: the real port, the advertised host.
+    pub fn muster_listener_address(listener: *mut muster_listener, out_text: *mut c_char, capacity: usize, out_bytes: *mut usize) -> muster_status;
+    /// Ends the waits inside muster_listener_accept() now.
+    pub fn muster_listener_cancel(listener: *mut muster_listener) -> muster_status;
+    /// Stops listening; connections nobody took are refused, its socket file is removed.
+    pub fn muster_listener_close(listener: *mut muster_listener) -> muster_status;
+    /// Gives up one reference; with the last one the listener closes.
+    pub fn muster_listener_release(listener: *mut muster_listener);
+    /// Gives what the other side sent as its greeting.
+    pub fn muster_transport_greeting(stream: *mut muster_stream, out_data: *mut c_void, capacity: usize, out_bytes: *mut usize) -> muster_status;
+}
+
+#[cfg(test)]
+mod layout {
+    use super::*;
+    use std::mem::size_of;
+
+    // As the C compiler has them: tests/abi compares it with the same numbers.
+    #[test]
+    fn structs_are_those_of_c() {
+        assert_eq!(size_of::<muster_transport_config>(), 48);
+        at!(muster_transport_config, struct_size, 0);
+        at!(muster_transport_config, flags, 4);
+        at!(muster_transport_config, greeting, 8);
+        at!(muster_transport_config, greeting_bytes, 16);
+        at!(muster_transport_config, window_bytes, 24);
+        at!(muster_transport_config, backlog, 32);
+        at!(muster_transport_config, reserved, 36);
+        at!(muster_transport_config, retry_ns, 40);
+    }
+}
