@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Members of a run that come and go, over a store in this process, and over one that is reached by a connection; or
-// over those of a URL that the command line gives the front of. ctest: quick timeout=120
+// over those of a URL that the command line gives the front of.
+// ctest: quick timeout=120
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>

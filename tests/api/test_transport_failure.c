@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What transport.h promises when an address, an argument or a name is wrong or taken: a status and one sentence that
-// says what, where and with what value. ctest: quick timeout=120
+// says what, where and with what value.
+// ctest: quick timeout=120
 #include "transport_failure.h"
 
 // ---- addresses and arguments

@@ -3,13 +3,13 @@
 // the disk. Always: no two answer in one epoch, nobody reads less than was acknowledged before, and no acknowledged
 // write is ever gone. When the faults end one serves, and the other is in sync.
 // ctest: quick timeout=180
+#include "schedules.hpp"
 #include "store/roles.hpp"
 
 #include <algorithm>
 #include <csetjmp>
 #include <cstdarg>
 #include <cstdio>
-#include <cstdlib>
 #include <deque>
 #include <functional>
 #include <map>
@@ -24,6 +24,7 @@ extern "C" {
 }
 
 using namespace muster;
+using namespace muster::test;
 
 namespace {
 
@@ -34,10 +35,6 @@ struct Shape {             // of a schedule
     bool keep[2] = {true, true};
     bool partitions = true;
     int events = 120;
-};
-
-struct Broken {
-    std::string what;
 };
 
 struct Message {
@@ -554,26 +551,20 @@ class Simulation {
     std::map<uint64_t, std::pair<int, uint64_t>> reigns_;
 };
 
-void many(const char *name, const Shape &shape, int schedules) {
-    const char *const seed_text = getenv("MUSTER_SEED"), *const times_text = getenv("MUSTER_SCHEDULES");
-    const uint64_t first = seed_text ? strtoull(seed_text, nullptr, 10) : 1;
-    schedules *= times_text ? atoi(times_text) : 1;
+void many(const char *name, const Shape &shape, uint64_t schedules) {
     size_t acknowledged = 0;
     uint64_t reigns = 0;
-    for (uint64_t seed = first; seed < first + static_cast<uint64_t>(schedules); seed++) {
-        try {
-            Simulation simulation(seed, shape);
-            simulation.run();
-            acknowledged += simulation.acknowledged();
-            reigns += simulation.reigns();
-        } catch (const Broken &broken) {
-            fail_msg("%s, seed %llu: %s", name, static_cast<unsigned long long>(seed), broken.what.c_str());
-        }
-    }
-    printf("%s: %d schedules, %zu writes acknowledged, %llu epochs\n", name, schedules, acknowledged,
-           static_cast<unsigned long long>(reigns));
-    assert_true(acknowledged > static_cast<size_t>(schedules) * 5); // or nothing was tried
-    assert_true(reigns > static_cast<uint64_t>(schedules));
+    const std::string fault = run_schedules(schedules, [&](uint64_t seed) {
+        Simulation simulation(seed, shape);
+        simulation.run();
+        acknowledged += simulation.acknowledged();
+        reigns += simulation.reigns();
+    });
+    if (!fault.empty()) fail_msg("%s, %s", name, fault.c_str());
+    printf("%s: %llu schedules, %zu writes acknowledged, %llu epochs\n", name,
+           static_cast<unsigned long long>(schedules), acknowledged, static_cast<unsigned long long>(reigns));
+    assert_true(acknowledged > schedules * 5); // or nothing was tried
+    assert_true(reigns > schedules);
 }
 
 void test_one_host(void **) {

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// What members of a run write into its store, and the ranks that follow from it.
+#include "rendezvous/machine.hpp"
+#include "rendezvous/ranks.hpp"
+
+#include <random>
+
+#include <csetjmp>
+#include <cstdarg>
+
+extern "C" {
+#include <cmocka.h>
+}
+
+using namespace muster;
+
+namespace {
+
+void test_ranks_go_by_old_ones_then_wishes_then_natural_order(void **) {
+    const std::vector<RankWish> wishes = {
+        {0, RankWish::none, RankWish::none, "node66", "a", 1},
+        {0, RankWish::none, RankWish::none, "node7", "b", 2},
+        {3, 0, RankWish::none, "node9", "c", 3},
+        {2, 0, 1, "node1", "d", 4},
+        {0, RankWish::none, 0, "node5", "e", 5},
+    };
+    const std::vector<uint32_t> ranks = give_ranks(wishes);
+    const uint32_t expected[] = {4, 3, 0, 1, 2};
+    for (size_t i = 0; i < wishes.size(); i++) assert_int_equal(ranks[i], expected[i]);
+    assert_true(natural_order("node7", "node66") < 0);
+    assert_true(natural_order("node7", "node07") != 0);
+    assert_true(natural_order("a10b2", "a10b10") < 0);
+    assert_true(natural_order("a", "a1") < 0);
+    assert_int_equal(natural_order("x1", "x1"), 0);
+}
+
+void test_records_of_others_are_read_with_care(void **) {
+    std::mt19937_64 random(1);
+    const std::string good[] = {
+        RunConfig{1, 2, -1}.write(),
+        MemberRecord{MemberRecord::seeking, 1, 2, 3, 4, 5, "address", "key", "host:1", 3}.write(),
+        RoundRecord{{1, 2, 3}, 4, {}, true, "author", "reason", false}.write(),
+        RoundPlace{1, {2, 3, 4}, 1, 2, {}, true, 0}.write(),
+        Note{1, 2, 3, 4, 5, 6, 7, 8, {{1, Note::How::broken}, {2, Note::How::left}}, true, 9}.write(),
+        ClosedRecord{"author", "reason"}.write(),
+    };
+    bool all = RunConfig::read(good[0]) && MemberRecord::read(good[1]) && RoundRecord::read(good[2]) &&
+               RoundPlace::read(good[3]) && Note::read(good[4]) && ClosedRecord::read(good[5]);
+    assert_true(all);
+    size_t read = 0;
+    for (int i = 0; i < 100000; i++) {
+        std::string bytes = good[random() % 6];
+        for (uint64_t k = random() % 3; k-- != 0 && !bytes.empty();)
+            bytes[random() % bytes.size()] = static_cast<char>(random());
+        if (random() % 3 == 0) bytes.resize(random() % (bytes.size() + 4));
+        read += RunConfig::read(bytes).has_value() + MemberRecord::read(bytes).has_value() +
+                RoundRecord::read(bytes).has_value() + RoundPlace::read(bytes).has_value() +
+                Note::read(bytes).has_value() + ClosedRecord::read(bytes).has_value();
+        std::string_view address;
+        read_page(bytes, static_cast<uint32_t>(random() % 70), address);
+    }
+    assert_true(read > 1000); // some changes leave a record, most do not
+    assert_true(read < 90000);
+}
+
+} // namespace
+
+int main() {
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_ranks_go_by_old_ones_then_wishes_then_natural_order),
+        cmocka_unit_test(test_records_of_others_are_read_with_care),
+    };
+    return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
