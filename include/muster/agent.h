@@ -184,7 +184,7 @@ MUSTER_API muster_status muster_agent_start(muster_context *context, const muste
  * @retval MUSTER_TIMEOUT    It is not over yet.
  * @retval MUSTER_E_ABORTED  A worker failed, here or on another node, and no restart is left; see
  *                           muster_agent_first_failure().
- * @retval MUSTER_E_CANCELED muster_agent_stop() ended it.
+ * @retval MUSTER_E_CANCELED muster_agent_stop() ended it; or muster_context_cancel() ended this wait.
  * @retval MUSTER_E_UNREACHABLE  Not enough nodes came in time; the text says how many are missing.
  * @retval MUSTER_E_STALE    The run had been closed before this agent came.
  * @retval MUSTER_E_ADDRESS  The URL of the rendezvous cannot be understood.
@@ -198,7 +198,7 @@ MUSTER_API muster_status muster_agent_start(muster_context *context, const muste
  * @retval MUSTER_E_NOMEM    No memory, or too many processes.
  * @retval MUSTER_E_LIMIT    No descriptor left.
  * @retval MUSTER_E_SYSTEM   Another failure of the system.
- * @retval MUSTER_E_CLOSED   The context was closed; its workers were stopped.
+ * @retval MUSTER_E_CLOSED   The context was closed, or the handle released; its workers were stopped.
  * @retval MUSTER_E_ARG      No agent; or the run has other parameters, the text names both.
  * @retval MUSTER_E_FORKED   The agent belongs to the parent process.
  * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
@@ -289,11 +289,31 @@ MUSTER_API muster_status muster_agent_failure_text(muster_agent *agent, char *ou
  * @retval MUSTER_AGAIN    Not yet, and the timeout was 0.
  * @retval MUSTER_TIMEOUT  Not yet.
  * @retval MUSTER_E_ARG    No agent.
+ * @retval MUSTER_E_CANCELED  muster_context_cancel() was called meanwhile.
+ * @retval MUSTER_E_CLOSED The handle was released meanwhile.
+ * @retval MUSTER_E_WOULD_DEADLOCK  Called inside a callback of the engine's, with a timeout.
  * @retval MUSTER_E_FORKED The agent belongs to the parent process.
  * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
 MUSTER_API muster_status muster_agent_flush(muster_agent *agent, int64_t timeout_ns);
 
-/** Gives up one reference; with the last one the workers are stopped, as by muster_agent_stop(), without a wait for it.
+/** Begins to flush, as muster_agent_flush() does; ::MUSTER_DONE_CALL comes with its status.
+ * @param[in]  agent       Whose workers.
+ * @param[in]  timeout_ns  Longest time it may take; -1 has no end.
+ * @param[in]  queue       Where the completion appears; of the same context.
+ * @param[in]  tag         Returned in muster_completion::tag.
+ * @param[out] error       Detail on failure, or NULL.
+ * @retval MUSTER_OK        Begun; ::MUSTER_DONE_CALL will come, perhaps before this call returns.
+ * @retval MUSTER_AGAIN     No slot in the queue; not begun.
+ * @retval MUSTER_E_ARG     A value is missing or out of range, or the queue is of another context.
+ * @retval MUSTER_E_NOMEM   No memory or no thread.
+ * @retval MUSTER_E_CLOSED  The context or the queue is closed.
+ * @retval MUSTER_E_FORKED  The object belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_agent_flush_begin(muster_agent *agent, int64_t timeout_ns, muster_queue *queue,
+                                                  uint64_t tag, muster_error *error);
+
+/** Gives up the handle; the workers are stopped, as by muster_agent_stop(), without a wait for it. Threads that wait in
+ * a call on it return ::MUSTER_E_CLOSED; ::MUSTER_DONE_AGENT still comes.
  * @param[in] agent  What to release; NULL has no effect.
  * @threads{any, finalizers included} @blocks{no} @since 0.1 */
 MUSTER_API void muster_agent_release(muster_agent *agent);

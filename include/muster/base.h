@@ -7,7 +7,19 @@
  * caller-owned ::muster_error, so that a text never hides in a thread. On failure a created handle is set to NULL and
  * other outputs are untouched, except byte counts, which are always true.
  *
- * Text and bytes are (pointer, size) pairs; text is UTF-8 and needs no terminator going in. */
+ * Text and bytes are (pointer, size) pairs; text is UTF-8 and needs no terminator going in.
+ *
+ * Lifetimes follow one rule for every object. A handle is the host's reference to an object; `muster_..._release()`
+ * gives it up, from any thread, also from a finalizer.
+ * - A call that waits on the handle in another thread returns ::MUSTER_E_CLOSED.
+ * - An operation that was begun (a function whose name ends with `_begin`, and muster_stream_write_owned()) belongs to
+ *   the queue in which it completes, and not to the handle. It goes on, or ends as it would if the object were closed;
+ *   either way its completion appears once, and memory that it was lent stays lent until then.
+ * - Releasing the queue, or closing it, ends all operations that would complete there. When the call returns, none of
+ *   the memory that they were lent is accessed any more.
+ *
+ * So a program that has released its queue may free every buffer it has lent with that queue, whatever became of the
+ * streams; and a language with a garbage collector may release objects in any order. */
 #ifndef MUSTER_BASE_H
 #define MUSTER_BASE_H
 

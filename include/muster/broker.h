@@ -129,6 +129,22 @@ MUSTER_API muster_status muster_broker_get_stats(muster_broker *broker, muster_b
  * @threads{any} @blocks{up to timeout_ns, and until its threads have ended} @since 0.1 */
 MUSTER_API muster_status muster_broker_close(muster_broker *broker, int64_t timeout_ns);
 
+/** Begins to stop a broker, as muster_broker_close() does; ::MUSTER_DONE_CALL comes when its threads have ended.
+ * @param[in]  broker      Broker to stop; the reference stays the caller's.
+ * @param[in]  timeout_ns  Longest time for what is on its way; 0 drops it, -1 means 10 s.
+ * @param[in]  queue       Where the completion appears; of the same context.
+ * @param[in]  tag         Returned in muster_completion::tag.
+ * @param[out] error       Detail on failure, or NULL.
+ * @retval MUSTER_OK        Begun; ::MUSTER_DONE_CALL will come, perhaps before this call returns.
+ * @retval MUSTER_AGAIN     No slot in the queue; not begun.
+ * @retval MUSTER_E_ARG     A value is missing or out of range, or the queue is of another context.
+ * @retval MUSTER_E_NOMEM   No memory or no thread.
+ * @retval MUSTER_E_CLOSED  The context or the queue is closed.
+ * @retval MUSTER_E_FORKED  The object belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_broker_close_begin(muster_broker *broker, int64_t timeout_ns, muster_queue *queue,
+                                                   uint64_t tag, muster_error *error);
+
 /** Gives up one reference; with the last one the broker is stopped, at once and not by this thread.
  * @param[in] broker  What to release; NULL has no effect.
  * @threads{any, finalizers included} @blocks{no} @since 0.1 */

@@ -356,7 +356,8 @@ MUSTER_API muster_status muster_cluster_broadcast(muster_cluster *cluster, const
                                                   muster_error *error);
 
 /** Begins to give the same bytes to many members, as muster_cluster_broadcast(); ::MUSTER_DONE_BROADCAST comes with its
- * status. Data and statuses are the library's until then, or until muster_cluster_close() has returned.
+ * status. Data and statuses are the library's until then, or until muster_cluster_close(), muster_queue_close() or
+ * muster_queue_release() has returned.
  * @param[in]  cluster       Cluster of this member.
  * @param[in]  members       Shape (count): their numbers; copied. NULL, on the master: all workers that are in.
  * @param[in]  count         How many, at most 65536; 0 if members is NULL.
@@ -452,13 +453,34 @@ MUSTER_API uint32_t muster_cluster_self(muster_cluster *cluster);
  * @retval MUSTER_TIMEOUT   Over; some had to be killed.
  * @retval MUSTER_E_ARG     No cluster.
  * @retval MUSTER_E_CANCELED  muster_cluster_cancel() was called meanwhile; it goes on all the same.
- * @retval MUSTER_E_WOULD_DEADLOCK  Called inside a callback of the engine's; it goes on all the same.
+ * @retval MUSTER_E_CLOSED  The handle was released meanwhile; it goes on all the same.
+ * @retval MUSTER_E_WOULD_DEADLOCK  Called inside a callback of the engine's; or the time is over, and this thread is
+ * the one that has to answer the manager's requests to kill. It goes on all the same: serve them, and
+ * muster_cluster_next_event() answers ::MUSTER_E_CLOSED when it is over.
  * @retval MUSTER_E_FORKED  The cluster belongs to the parent process.
- * @threads{any} @blocks{up to timeout_ns, and until who was killed is gone} @since 0.1 */
+ * @threads{any} @blocks{up to timeout_ns, and until the killed workers are gone} @since 0.1 */
 MUSTER_API muster_status muster_cluster_close(muster_cluster *cluster, int64_t timeout_ns);
 
-/** Gives up one reference; with the last one the cluster is closed, as by muster_cluster_close(), without a wait for
- * it.
+/** Begins to leave the cluster, as muster_cluster_close() does; ::MUSTER_DONE_CALL comes with its status when it is
+ * over. The way to close for the thread that serves the manager. To cancel it ends the wait only.
+ * @param[in]  cluster     Cluster to leave; the reference stays the caller's.
+ * @param[in]  timeout_ns  Master: time the workers get before they are killed; negative:
+ *                         muster_cluster_config::leave_timeout_ns.
+ * @param[in]  queue       Where the completion appears; of the same context.
+ * @param[in]  tag         Returned in muster_completion::tag.
+ * @param[out] error       Detail on failure, or NULL.
+ * @retval MUSTER_OK        Begun; ::MUSTER_DONE_CALL will come, perhaps before this call returns.
+ * @retval MUSTER_AGAIN     No slot in the queue; not begun.
+ * @retval MUSTER_E_ARG     A value is missing or out of range, or the queue is of another context.
+ * @retval MUSTER_E_NOMEM   No memory or no thread.
+ * @retval MUSTER_E_CLOSED  The context or the queue is closed.
+ * @retval MUSTER_E_FORKED  The object belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_cluster_close_begin(muster_cluster *cluster, int64_t timeout_ns, muster_queue *queue,
+                                                    uint64_t tag, muster_error *error);
+
+/** Gives up the handle; the cluster is closed, as by muster_cluster_close(), without a wait for it. Threads that wait
+ * in a call on it return ::MUSTER_E_CLOSED; operations that were begun complete with that status.
  * @param[in] cluster  What to release; NULL has no effect.
  * @threads{any, finalizers included} @blocks{no} @since 0.1 */
 MUSTER_API void muster_cluster_release(muster_cluster *cluster);
@@ -538,6 +560,7 @@ MUSTER_API muster_status muster_worker_context(const muster_context_config *conf
  * @retval MUSTER_E_NOMEM       No memory, or no thread.
  * @retval MUSTER_E_SYSTEM      Another failure of the system.
  * @retval MUSTER_E_CLOSED      The context or the queue is closed.
+ * @retval MUSTER_E_CANCELED    muster_context_cancel() was called meanwhile.
  * @retval MUSTER_E_WOULD_DEADLOCK  Called inside a callback of the engine's, or this thread serves the transport.
  * @retval MUSTER_E_FORKED      The context belongs to the parent process.
  * @threads{any} @blocks{up to timeout_ns} @since 0.1 */

@@ -108,7 +108,20 @@ MUSTER_API muster_status muster_context_create(const muster_context_config *conf
  * @threads{any} @blocks{up to timeout_ns, and until the engine has stopped} @since 0.1 */
 MUSTER_API muster_status muster_context_close(muster_context *context, int64_t timeout_ns);
 
-/** Gives up one reference; the context ends with the last object made from it. Never waits, so finalizers may call it;
+/** Ends the waits of every thread that is inside one of these calls of this context now: muster_transport_dial(),
+ * muster_store_open(), muster_rendezvous_open(), muster_rendezvous_list(), muster_round_member(),
+ * muster_worker_start(), muster_cluster_add(), muster_process_wait(), muster_agent_wait(), muster_agent_flush(),
+ * muster_lease_end() and muster_store_server_close(). They return ::MUSTER_E_CANCELED. All other waits have a cancel
+ * function of their object.
+ * @param[in] context  Whose calls.
+ * @retval MUSTER_OK       Done, also when no thread waited.
+ * @retval MUSTER_E_ARG    No context.
+ * @retval MUSTER_E_FORKED The context belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_context_cancel(muster_context *context);
+
+/** Gives up one reference; the context ends with the last object made from it. A thread that waits in
+ * muster_context_progress() returns ::MUSTER_E_CLOSED. Never waits, so finalizers may call it;
  * see muster_context_close() for an orderly end. Runs no code of others on this thread, with one exception: a
  * release, of whatever object, that ends an external context runs what ends its plug-ins and its tables of
  * ::MUSTER_TRANSPORT_ANY_THREAD.
@@ -138,7 +151,7 @@ MUSTER_API muster_status muster_context_fd(muster_context *context, int32_t *out
  * @retval MUSTER_E_ARG          No context.
  * @retval MUSTER_E_BUSY         Another thread is driving it, and the timeout was 0; or this one is, inside a callback.
  * @retval MUSTER_E_UNSUPPORTED  The context has a thread of its own.
- * @retval MUSTER_E_CLOSED       The context is closed.
+ * @retval MUSTER_E_CLOSED       The context is closed, or its handle was released meanwhile.
  * @retval MUSTER_E_FORKED       The context belongs to the parent process.
  * @threads{any; one at a time drives, others wait} @blocks{up to timeout_ns} @since 0.1 */
 MUSTER_API muster_status muster_context_progress(muster_context *context, int64_t timeout_ns);

@@ -73,7 +73,8 @@ MUSTER_API muster_status muster_process_spawn(muster_context *context, const mus
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API int32_t muster_process_pid(const muster_process *process);
 
-/** Waits for the end of a process; in an external context the call drives the engine while it waits.
+/** Waits for the end of a process; muster_process_watch() is the form that does not block. In an external context the
+ * call drives the engine while it waits.
  * @param[in]  process     Process to wait for.
  * @param[in]  timeout_ns  Longest wait; 0 looks once, -1 has no end.
  * @param[out] out_exit    How it ended; or NULL.
@@ -82,6 +83,8 @@ MUSTER_API int32_t muster_process_pid(const muster_process *process);
  * @retval MUSTER_TIMEOUT  It still runs.
  * @retval MUSTER_E_ARG    No process.
  * @retval MUSTER_E_SYSTEM It cannot be watched any more.
+ * @retval MUSTER_E_CANCELED  muster_context_cancel() was called meanwhile.
+ * @retval MUSTER_E_CLOSED The handle was released meanwhile.
  * @retval MUSTER_E_FORKED The process belongs to the parent of this one.
  * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
 MUSTER_API muster_status muster_process_wait(muster_process *process, int64_t timeout_ns,
@@ -113,7 +116,8 @@ MUSTER_API muster_status muster_process_watch(muster_process *process, muster_qu
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_process_kill(muster_process *process, int32_t signal);
 
-/** Gives up one reference; the child goes on, and is still reaped when it ends.
+/** Gives up the handle; the child goes on, and is still reaped when it ends. Threads that wait in muster_process_wait()
+ * return ::MUSTER_E_CLOSED; a watch still completes.
  * @param[in] process  What to release; NULL has no effect.
  * @threads{any, finalizers included} @blocks{no} @since 0.1 */
 MUSTER_API void muster_process_release(muster_process *process);

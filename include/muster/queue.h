@@ -9,6 +9,9 @@
  * callback tables on the calling thread. On a library thread Muster calls the host only where it asked for that: the
  * wake function, and tables with ::MUSTER_TRANSPORT_ANY_THREAD.
  *
+ * An operation is begun with a queue and a tag. It can be cancelled by muster_queue_cancel_operation(), and it ends
+ * with its queue: see the rule of lifetimes in base.h.
+ *
  * A host waits in one of three ways: inside muster_queue_next() with a timeout; by polling the descriptor of
  * muster_queue_fd() in its own event loop; or by a wake function. Wake-ups merge, so drain until ::MUSTER_AGAIN, which
  * means drained *and* armed again. */
@@ -33,10 +36,14 @@ enum muster_completion_kind {
     MUSTER_DONE_RENDEZVOUS = 8, /**< muster_rendezvous_begin() ended; object is the round of a join that succeeded. */
     MUSTER_DONE_AGENT = 9,      /**< An agent is over; see muster_agent_start(). */
     MUSTER_DONE_BROADCAST = 10, /**< muster_cluster_broadcast_begin() ended; bytes holds how many members have them. */
-    MUSTER_EVENT_READY = 16,    /**< A watched object is ready; events says for what. */
-    MUSTER_EVENT_LOG = 17,      /**< A log record; status holds the level, the error argument the text. */
-    MUSTER_EVENT_AGENT = 19,    /**< An agent has made a step; events says which, see muster_agent_start(). */
-    MUSTER_REQUEST_OPEN = 32,   /**< Host-served transport: connect to the address; answer by request id. */
+    MUSTER_DONE_OPEN = 11,    /**< muster_store_open_begin() or muster_rendezvous_open_begin() ended; object is what was
+                                   opened if the status is OK. */
+    MUSTER_DONE_CALL = 12,    /**< Another function whose name ends with `_begin` ended; the status is the one that the
+                                   function without `_begin` would have returned. */
+    MUSTER_EVENT_READY = 16,  /**< A watched object is ready; events says for what. */
+    MUSTER_EVENT_LOG = 17,    /**< A log record; status holds the level, the error argument the text. */
+    MUSTER_EVENT_AGENT = 19,  /**< An agent has made a step; events says which, see muster_agent_start(). */
+    MUSTER_REQUEST_OPEN = 32, /**< Host-served transport: connect to the address; answer by request id. */
     MUSTER_REQUEST_LISTEN = 33, /**< Host-served transport: listen at the address. */
     MUSTER_REQUEST_CLOSE = 34,  /**< Host-served: a connection, listener, store or member is over; no answer wanted. */
     MUSTER_REQUEST_CANCEL = 35, /**< The request named by request is no longer wanted; answering it is harmless. */
@@ -55,7 +62,8 @@ typedef struct muster_completion {
     uint64_t tag;         /**< The caller's own value, given with the operation or watch. */
     void *object;         /**< DIAL with ::MUSTER_OK: the new muster_stream; STORE with ::MUSTER_OK or
                                ::MUSTER_E_CHANGED: the muster_store_result; LEASE with ::MUSTER_OK: the muster_lease;
-                               RENDEZVOUS with ::MUSTER_OK, of a join: the muster_round. The caller's. Otherwise NULL. */
+                               RENDEZVOUS with ::MUSTER_OK, of a join: the muster_round; OPEN with ::MUSTER_OK: the
+                               muster_store or muster_rendezvous. The caller's. Otherwise NULL. */
     uint64_t bytes;       /**< Bytes moved, or the value named at the kind. */
     uint64_t request;     /**< Id of a request, else 0. */
     uint32_t events;      /**< READY: ::muster_stream_event values, or'ed. AGENT: a ::muster_agent_event. */
@@ -151,6 +159,19 @@ MUSTER_API muster_status muster_queue_dispatch(muster_queue *queue, int64_t time
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_queue_cancel(muster_queue *queue);
 
+/** Cancels the operations that were begun with this queue and this tag. Each still completes once: with
+ * ::MUSTER_E_CANCELED, or as it ended at the same moment. Where another process or the host has to agree first (a store
+ * elsewhere, a served transport), the completion follows when it has, or after at most 2 s.
+ * @param[in] queue  Queue with which they were begun.
+ * @param[in] tag    Their tag.
+ * @retval MUSTER_OK       At least one of them was found and is being cancelled.
+ * @retval MUSTER_E_STALE  There is none: it has completed, or cannot be cancelled. Those that cannot are watches
+ *                         (muster_process_watch() too), agents, and closes of a broker or a listener.
+ * @retval MUSTER_E_ARG    No queue.
+ * @retval MUSTER_E_FORKED The queue belongs to the parent process.
+ * @threads{any} @blocks{for the copy of one piece of a stream's buffer, at most 256 KiB} @since 0.1 */
+MUSTER_API muster_status muster_queue_cancel_operation(muster_queue *queue, uint64_t tag);
+
 /** Puts an entry of the caller's own onto a queue, for instance to wake a waiter with a message.
  * @param[in] queue  Queue to post to.
  * @param[in] tag    Returned in muster_completion::tag.
@@ -197,8 +218,9 @@ typedef int (*muster_wake_fn)(void *user);
 MUSTER_API muster_status muster_queue_set_wake(muster_queue *queue, muster_wake_fn wake, void *user);
 
 /** Closes a queue: nothing new is accepted, what is there can still be taken, waiters return. Operations under way end
- * without an entry, those of streams as by muster_stream_cancel(): their buffers are the caller's when this returns.
- * Nobody tells how many bytes a begun read had got; they lie in its buffer, and the next read goes on behind them.
+ * without an entry, those of streams as by muster_stream_cancel(): all memory they were lent is the caller's when this
+ * returns. That holds for streams that were closed or released before, too. How many bytes a begun read had received is
+ * not reported; they lie in its buffer, and the next read continues after them.
  *
  * A queue with a wake function must be closed; for one that is polled, muster_queue_release() is enough.
  * @param[in] queue  Queue to close.
@@ -208,9 +230,13 @@ MUSTER_API muster_status muster_queue_set_wake(muster_queue *queue, muster_wake_
  * @threads{any, not from inside wake} @blocks{until a running wake has returned} @since 0.1 */
 MUSTER_API muster_status muster_queue_close(muster_queue *queue);
 
-/** Gives up one reference. Entries nobody took are freed with the last one, objects in them released.
+/** Gives up the handle. The queue is closed as by muster_queue_close(): threads that wait in it return
+ * ::MUSTER_E_CLOSED, operations end without an entry, and the memory they were lent is the caller's when this returns.
+ * Entries that were not taken are freed, objects in them released. What the host served through the queue (transports,
+ * stores, rendezvous, managers) is withdrawn.
  * @param[in] queue  What to release; NULL has no effect.
- * @threads{any, finalizers included} @blocks{no} @since 0.1 */
+ * @threads{any, finalizers included; not from inside wake}
+ * @blocks{for the copy of one piece of a buffer, at most 256 KiB, and until a running wake has returned} @since 0.1 */
 MUSTER_API void muster_queue_release(muster_queue *queue);
 
 /** Reads the figures of a queue.

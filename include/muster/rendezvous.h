@@ -99,12 +99,33 @@ typedef struct muster_rendezvous_config {
  * @retval MUSTER_E_PROTOCOL      What the store has under this run is not of this version of Muster.
  * @retval MUSTER_E_NOMEM         No memory.
  * @retval MUSTER_E_CLOSED        The context is closed. (A run that was closed can be opened; its joins fail.)
+ * @retval MUSTER_E_CANCELED      muster_context_cancel() was called meanwhile.
  * @retval MUSTER_E_WOULD_DEADLOCK  The store would have to be waited for on a thread that serves the wait.
  * @retval MUSTER_E_FORKED        The context belongs to the parent process.
  * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
 MUSTER_API muster_status muster_rendezvous_open(muster_context *context, const muster_rendezvous_config *config,
                                                 int64_t timeout_ns, muster_rendezvous **out_rendezvous,
                                                 muster_error *error);
+
+/** Begins to open a rendezvous, as muster_rendezvous_open() does; ::MUSTER_DONE_OPEN comes with it, or without one with
+ * the status and detail. muster_queue_cancel_operation() ends it early.
+ * @param[in]  context     Context it belongs to.
+ * @param[in]  config      How; copied, with the texts in it.
+ * @param[in]  timeout_ns  Longest time it may take; -1 has no end. At least 1.
+ * @param[in]  queue       Where the completion appears; of the same context.
+ * @param[in]  tag         Returned in muster_completion::tag.
+ * @param[out] error       Detail on failure, or NULL.
+ * @retval MUSTER_OK        Begun; ::MUSTER_DONE_OPEN will come, perhaps before this call returns.
+ * @retval MUSTER_AGAIN     No slot in the queue; not begun.
+ * @retval MUSTER_E_ARG     A value is missing or out of range, or the queue is of another context; the text names it.
+ * @retval MUSTER_E_ABI     The config has non-zero fields newer than this library.
+ * @retval MUSTER_E_NOMEM   No memory or no thread.
+ * @retval MUSTER_E_CLOSED  The context or the queue is closed.
+ * @retval MUSTER_E_FORKED  The object belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_rendezvous_open_begin(muster_context *context, const muster_rendezvous_config *config,
+                                                      int64_t timeout_ns, muster_queue *queue, uint64_t tag,
+                                                      muster_error *error);
 
 /** Waits for a round and joins it. A member of a round that joins again has left that one, whose store view is over
  * for it from now on.
@@ -349,14 +370,35 @@ MUSTER_API muster_status muster_rendezvous_get_state(muster_rendezvous *rendezvo
  * @retval MUSTER_E_PEER        The way to the store broke.
  * @retval MUSTER_E_NOMEM       No memory.
  * @retval MUSTER_E_CLOSED      The context is closed.
- * @retval MUSTER_E_CANCELED    The context is closed, or the store's end.
+ * @retval MUSTER_E_CANCELED    The context is closed, or the store's end; or muster_context_cancel() was called.
  * @retval MUSTER_E_WOULD_DEADLOCK  Called on a thread that serves the wait.
  * @retval MUSTER_E_FORKED      The rendezvous belongs to the parent process.
  * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
 MUSTER_API muster_status muster_rendezvous_list(muster_rendezvous *rendezvous, char *out_text, size_t capacity,
                                                 int64_t timeout_ns, size_t *out_bytes, muster_error *error);
 
-/** Gives up one reference. A member that has not left is dead with the last one: the others are told at once.
+/** Begins to list who seeks the next round, as muster_rendezvous_list() does; ::MUSTER_DONE_CALL comes with the length
+ * of the text in its bytes.
+ * @param[in]  rendezvous  The member.
+ * @param[out] out_text    Where the text goes; the library's until the completion, or until the queue is closed.
+ * @param[in]  capacity    Room there, in bytes.
+ * @param[in]  timeout_ns  Longest time it may take; -1 has no end. At least 1.
+ * @param[in]  queue       Where the completion appears; of the same context.
+ * @param[in]  tag         Returned in muster_completion::tag.
+ * @param[out] error       Detail on failure, or NULL.
+ * @retval MUSTER_OK        Begun; ::MUSTER_DONE_CALL will come, perhaps before this call returns.
+ * @retval MUSTER_AGAIN     No slot in the queue; not begun.
+ * @retval MUSTER_E_ARG     A value is missing or out of range, or the queue is of another context.
+ * @retval MUSTER_E_NOMEM   No memory or no thread.
+ * @retval MUSTER_E_CLOSED  The context or the queue is closed.
+ * @retval MUSTER_E_FORKED  The object belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_rendezvous_list_begin(muster_rendezvous *rendezvous, char *out_text, size_t capacity,
+                                                      int64_t timeout_ns, muster_queue *queue, uint64_t tag,
+                                                      muster_error *error);
+
+/** Gives up the handle. Threads that wait in a call on it return ::MUSTER_E_CLOSED, and operations that were begun end
+ * with it. A member that has not left counts as dead: the others are notified at once.
  * @param[in] rendezvous  What to release; NULL has no effect.
  * @threads{any, finalizers included} @blocks{no} @since 0.1 */
 MUSTER_API void muster_rendezvous_release(muster_rendezvous *rendezvous);
@@ -417,14 +459,34 @@ MUSTER_API muster_status muster_round_store(muster_round *round, muster_store **
  * @retval MUSTER_E_PROTOCOL    What the store has there is not of this version of Muster.
  * @retval MUSTER_E_PEER        The way to the store broke.
  * @retval MUSTER_E_NOMEM       No memory.
- * @retval MUSTER_E_CLOSED      The context is closed.
+ * @retval MUSTER_E_CANCELED    muster_context_cancel() was called meanwhile.
+ * @retval MUSTER_E_CLOSED      The context is closed, or the round was released meanwhile.
  * @retval MUSTER_E_WOULD_DEADLOCK  Called on a thread that serves the wait.
  * @retval MUSTER_E_FORKED      The round belongs to the parent process.
  * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
 MUSTER_API muster_status muster_round_member(muster_round *round, uint32_t rank, int64_t timeout_ns,
                                              muster_round_member_info *out_member, muster_error *error);
 
-/** Gives up one reference. The member stays in the round.
+/** Begins to look up a member of a round; ::MUSTER_DONE_CALL comes with the status of muster_round_member(). After
+ * ::MUSTER_OK that call answers for this rank without a wait.
+ * @param[in]  round       The round.
+ * @param[in]  rank        Whose.
+ * @param[in]  timeout_ns  Longest time it may take; -1 has no end. At least 1.
+ * @param[in]  queue       Where the completion appears; of the same context.
+ * @param[in]  tag         Returned in muster_completion::tag.
+ * @param[out] error       Detail on failure, or NULL.
+ * @retval MUSTER_OK        Begun; ::MUSTER_DONE_CALL will come, perhaps before this call returns.
+ * @retval MUSTER_AGAIN     No slot in the queue; not begun.
+ * @retval MUSTER_E_ARG     A value is missing or out of range, or the queue is of another context.
+ * @retval MUSTER_E_NOMEM   No memory or no thread.
+ * @retval MUSTER_E_CLOSED  The context or the queue is closed.
+ * @retval MUSTER_E_FORKED  The object belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_round_member_begin(muster_round *round, uint32_t rank, int64_t timeout_ns,
+                                                   muster_queue *queue, uint64_t tag, muster_error *error);
+
+/** Gives up the handle. The member stays in the round. Threads that wait in muster_round_member() return
+ * ::MUSTER_E_CLOSED.
  * @param[in] round  What to release; NULL has no effect.
  * @threads{any, finalizers included} @blocks{no} @since 0.1 */
 MUSTER_API void muster_round_release(muster_round *round);

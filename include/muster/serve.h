@@ -19,8 +19,10 @@
  * muster_transport_serve_ops().
  *
  * A thread that serves must not wait for itself: muster_transport_dial() and muster_listener_accept() with a timeout
- * answer ::MUSTER_E_WOULD_DEADLOCK when no other thread waits on the queue that serves the scheme, and the calling
- * thread is the one that last took something off it (before anything was taken: the one that registered the scheme).
+ * return ::MUSTER_E_WOULD_DEADLOCK when no other thread waits on the queue that serves the scheme, and the calling
+ * thread is the one that last took an entry off it. Before any entry was taken, the thread that registered the scheme
+ * may be about to leave the serving to another: there the call waits, and returns ::MUSTER_E_WOULD_DEADLOCK only if no
+ * thread has begun to serve within 2 s.
  * Use muster_transport_dial_begin() and muster_listener_watch() there. In the same way a stream's waiting calls answer
  * it on the thread that last used the pump of that stream. */
 #ifndef MUSTER_SERVE_H

@@ -170,11 +170,34 @@ typedef struct muster_store_config {
  * @retval MUSTER_E_WOULD_DEADLOCK  The calling thread has to serve the store.
  * @retval MUSTER_E_NOMEM       No memory.
  * @retval MUSTER_E_CLOSED      The context is closed.
+ * @retval MUSTER_E_CANCELED    muster_context_cancel() was called meanwhile.
  * @retval MUSTER_E_FORKED      The context belongs to the parent process.
  * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
 MUSTER_API muster_status muster_store_open(muster_context *context, const char *url, size_t url_bytes,
                                            const muster_store_config *config, int64_t timeout_ns,
                                            muster_store **out_store, muster_error *error);
+
+/** Begins to open a store, as muster_store_open() does; ::MUSTER_DONE_OPEN comes with it, or without one with the
+ * status and detail. muster_queue_cancel_operation() ends it early.
+ * @param[in]  context     Context it belongs to.
+ * @param[in]  url         Which store; copied.
+ * @param[in]  url_bytes   Length of the text, at most 4096.
+ * @param[in]  config      Options; copied. NULL means all defaults.
+ * @param[in]  timeout_ns  Longest time it may take; -1 has no end of its own. At least 1.
+ * @param[in]  queue       Where the completion appears; of the same context.
+ * @param[in]  tag         Returned in muster_completion::tag.
+ * @param[out] error       Detail on failure, or NULL.
+ * @retval MUSTER_OK        Begun; ::MUSTER_DONE_OPEN will come, perhaps before this call returns.
+ * @retval MUSTER_AGAIN     No slot in the queue; not begun.
+ * @retval MUSTER_E_ARG     A value is missing or out of range, or the queue is of another context; the text names it.
+ * @retval MUSTER_E_ABI     The config has non-zero fields newer than this library.
+ * @retval MUSTER_E_NOMEM   No memory or no thread.
+ * @retval MUSTER_E_CLOSED  The context or the queue is closed.
+ * @retval MUSTER_E_FORKED  The context belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_store_open_begin(muster_context *context, const char *url, size_t url_bytes,
+                                                 const muster_store_config *config, int64_t timeout_ns,
+                                                 muster_queue *queue, uint64_t tag, muster_error *error);
 
 /** Makes a view: the same store, where every key and queue has a prefix that the view adds and takes away.
  * @param[in]  store         The store, or a view of one.
@@ -221,7 +244,7 @@ MUSTER_API uint32_t muster_store_capabilities(const muster_store *store);
  * @retval MUSTER_E_UNSUPPORTED   The store cannot do that; see muster_store_capabilities().
  * @retval MUSTER_E_NOMEM         No memory; nothing was done.
  * @retval MUSTER_E_CANCELED      muster_store_cancel() in another thread; nothing was done.
- * @retval MUSTER_E_CLOSED        The context is closed.
+ * @retval MUSTER_E_CLOSED        The context is closed, or the store was released meanwhile.
  * @retval MUSTER_E_UNREACHABLE   A store elsewhere does not answer; nothing was done.
  * @retval MUSTER_E_PEER          The way to a store elsewhere broke; the text says whether it may have been done.
  * @retval MUSTER_E_PERMISSION    The store does not let this user do that; nothing was done.
@@ -293,7 +316,7 @@ enum muster_lease_flag {
  * @retval MUSTER_E_UNSUPPORTED  The store has no leases, or none so short; the text says so.
  * @retval MUSTER_E_NOMEM        No memory.
  * @retval MUSTER_E_CANCELED     muster_store_cancel() in another thread.
- * @retval MUSTER_E_CLOSED       The context is closed.
+ * @retval MUSTER_E_CLOSED       The context is closed, or the store was released meanwhile.
  * @retval MUSTER_E_WOULD_DEADLOCK  It has to be waited for on a thread that serves the wait.
  * @retval MUSTER_E_FORKED       The store belongs to the parent process.
  * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
@@ -346,18 +369,37 @@ MUSTER_API muster_status muster_lease_keep(muster_lease *lease);
  * @retval MUSTER_E_STALE    It had ended before.
  * @retval MUSTER_E_ARG      No lease.
  * @retval MUSTER_E_NOMEM    No memory.
- * @retval MUSTER_E_CLOSED   The context is closed.
+ * @retval MUSTER_E_CANCELED muster_context_cancel() or muster_store_cancel() was called meanwhile.
+ * @retval MUSTER_E_CLOSED   The context is closed, or the lease was released meanwhile.
  * @retval MUSTER_E_WOULD_DEADLOCK  It has to be waited for on a thread that serves the wait.
  * @retval MUSTER_E_FORKED   The lease belongs to the parent process.
  * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
 MUSTER_API muster_status muster_lease_end(muster_lease *lease, int64_t timeout_ns, muster_error *error);
 
-/** Gives up one reference. With the last one nobody keeps the lease any more: it ends after its time.
+/** Begins to end a lease, as muster_lease_end() does; ::MUSTER_DONE_STORE comes with its status.
+ * @param[in]  lease       Lease to end.
+ * @param[in]  timeout_ns  Longest time until the store has answered; -1 has no end. At least 1.
+ * @param[in]  queue       Where the completion appears; of the same context.
+ * @param[in]  tag         Returned in muster_completion::tag.
+ * @param[out] error       Detail on failure, or NULL.
+ * @retval MUSTER_OK        Begun; ::MUSTER_DONE_STORE will come, perhaps before this call returns.
+ * @retval MUSTER_AGAIN     No slot in the queue; not begun.
+ * @retval MUSTER_E_ARG     A value is missing or out of range, or the queue is of another context; the text names it.
+ * @retval MUSTER_E_NOMEM   No memory.
+ * @retval MUSTER_E_CLOSED  The context or the queue is closed.
+ * @retval MUSTER_E_FORKED  The lease belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_lease_end_begin(muster_lease *lease, int64_t timeout_ns, muster_queue *queue,
+                                                uint64_t tag, muster_error *error);
+
+/** Gives up the handle; no process renews the lease any more, and it ends after its time. A thread that waits in
+ * muster_lease_end() returns ::MUSTER_E_CLOSED.
  * @param[in] lease  What to release; NULL has no effect.
  * @threads{any, finalizers included} @blocks{no} @since 0.1 */
 MUSTER_API void muster_lease_release(muster_lease *lease);
 
-/** Gives up one reference. Requests under way go on, and keep what they need.
+/** Gives up the handle. Threads that wait in muster_store_do() or muster_store_lease() with it return
+ * ::MUSTER_E_CLOSED. Requests that were begun go on, and keep what they need.
  * @param[in] store  What to release; NULL has no effect.
  * @threads{any, finalizers included} @blocks{no} @since 0.1 */
 MUSTER_API void muster_store_release(muster_store *store);

@@ -152,10 +152,28 @@ MUSTER_API muster_status muster_store_server_go_alone(muster_store_server *serve
  * @retval MUSTER_AGAIN     It stops; the timeout was 0.
  * @retval MUSTER_TIMEOUT   It has not stopped in time, but will.
  * @retval MUSTER_E_ARG     No server.
+ * @retval MUSTER_E_CANCELED  muster_context_cancel() was called meanwhile; it will stop.
+ * @retval MUSTER_E_CLOSED  The server's handle was released meanwhile; it will stop.
  * @retval MUSTER_E_WOULD_DEADLOCK  Called inside a callback of the engine's, with a timeout.
  * @retval MUSTER_E_FORKED  The context belongs to the parent process.
  * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
 MUSTER_API muster_status muster_store_server_close(muster_store_server *server, int64_t timeout_ns);
+
+/** Begins to stop a server, as muster_store_server_close() does; ::MUSTER_DONE_CALL comes with its status.
+ * @param[in]  server      Server to stop; the reference stays the caller's.
+ * @param[in]  timeout_ns  Longest time; 0 only asks, -1 has no end.
+ * @param[in]  queue       Where the completion appears; of the same context.
+ * @param[in]  tag         Returned in muster_completion::tag.
+ * @param[out] error       Detail on failure, or NULL.
+ * @retval MUSTER_OK        Begun; ::MUSTER_DONE_CALL will come, perhaps before this call returns.
+ * @retval MUSTER_AGAIN     No slot in the queue; not begun.
+ * @retval MUSTER_E_ARG     No server or queue, or a queue of another context.
+ * @retval MUSTER_E_NOMEM   No memory or no thread.
+ * @retval MUSTER_E_CLOSED  The context or the queue is closed.
+ * @retval MUSTER_E_FORKED  The server belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_store_server_close_begin(muster_store_server *server, int64_t timeout_ns,
+                                                         muster_queue *queue, uint64_t tag, muster_error *error);
 
 /** Gives up one reference; with the last one the server stops.
  * @param[in] server  What to release; NULL has no effect.

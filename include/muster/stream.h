@@ -250,6 +250,23 @@ MUSTER_API muster_status muster_stream_commit(muster_stream *stream, size_t size
  * @threads{any; one at a time per direction, others wait within their timeout} @blocks{up to timeout_ns} @since 0.1 */
 MUSTER_API muster_status muster_stream_flush(muster_stream *stream, int64_t timeout_ns);
 
+/** Begins to flush, as muster_stream_flush() does; ::MUSTER_DONE_CALL comes with its status. Until then the direction
+ * is in use: a write waits for it, as for a flush in another thread.
+ * @param[in]  stream      Stream to flush.
+ * @param[in]  timeout_ns  Longest time it may take; -1 has no end.
+ * @param[in]  queue       Where the completion appears; of the same context.
+ * @param[in]  tag         Returned in muster_completion::tag.
+ * @param[out] error       Detail on failure, or NULL.
+ * @retval MUSTER_OK        Begun; ::MUSTER_DONE_CALL will come, perhaps before this call returns.
+ * @retval MUSTER_AGAIN     No slot in the queue; not begun.
+ * @retval MUSTER_E_ARG     A value is missing or out of range, or the queue is of another context.
+ * @retval MUSTER_E_NOMEM   No memory or no thread.
+ * @retval MUSTER_E_CLOSED  The context or the queue is closed.
+ * @retval MUSTER_E_FORKED  The object belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_stream_flush_begin(muster_stream *stream, int64_t timeout_ns, muster_queue *queue,
+                                                   uint64_t tag, muster_error *error);
+
 /** Reads what is there, at least one byte.
  * @param[in]  stream          Stream to read from.
  * @param[out] out_data        Where the bytes go.
@@ -393,8 +410,27 @@ MUSTER_API muster_status muster_stream_abort(muster_stream *stream, uint64_t rea
  * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
 MUSTER_API muster_status muster_stream_close(muster_stream *stream, int64_t timeout_ns);
 
-/** Gives up one reference; with the last one the stream closes as by muster_stream_close() with no wait.
- * Safe while another thread is inside a call on it: that call returns ::MUSTER_E_CLOSED.
+/** Begins to close, as muster_stream_close() does; ::MUSTER_DONE_CALL comes with its status. To cancel it ends the
+ * wait: the stream is closed all the same, and the rest is sent in the background.
+ * @param[in]  stream      Stream to close; the reference stays the caller's.
+ * @param[in]  timeout_ns  Longest time until everything has left; -1 has no end.
+ * @param[in]  queue       Where the completion appears; of the same context.
+ * @param[in]  tag         Returned in muster_completion::tag.
+ * @param[out] error       Detail on failure, or NULL.
+ * @retval MUSTER_OK        Begun; ::MUSTER_DONE_CALL will come, perhaps before this call returns.
+ * @retval MUSTER_AGAIN     No slot in the queue; not begun.
+ * @retval MUSTER_E_ARG     A value is missing or out of range, or the queue is of another context.
+ * @retval MUSTER_E_NOMEM   No memory or no thread.
+ * @retval MUSTER_E_CLOSED  The context or the queue is closed.
+ * @retval MUSTER_E_FORKED  The object belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_stream_close_begin(muster_stream *stream, int64_t timeout_ns, muster_queue *queue,
+                                                   uint64_t tag, muster_error *error);
+
+/** Gives up the handle; the stream closes as by muster_stream_close() with no wait. Safe while another thread is inside
+ * a call on it: that call returns ::MUSTER_E_CLOSED. Reads that were begun complete with ::MUSTER_E_CLOSED before this
+ * returns; buffers handed over go on their way, and stay lent until their completion or the end of its queue. Memory
+ * shown by muster_stream_peek() or muster_stream_reserve() must not be accessed any more.
  * @param[in] stream  What to release; NULL has no effect.
  * @threads{any, finalizers included} @blocks{no} @since 0.1 */
 MUSTER_API void muster_stream_release(muster_stream *stream);

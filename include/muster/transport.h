@@ -72,8 +72,8 @@ typedef struct muster_transport_config {
  * @retval MUSTER_E_NOMEM       No memory.
  * @retval MUSTER_E_SYSTEM      Another failure of the system; see muster_error::os_errno.
  * @retval MUSTER_E_CLOSED      The context is closed.
- * @retval MUSTER_E_CANCELED    The context was closed meanwhile.
- * @retval MUSTER_E_WOULD_DEADLOCK  The transport is served by a host that waits right here.
+ * @retval MUSTER_E_CANCELED    The context was closed meanwhile, or muster_context_cancel() was called.
+ * @retval MUSTER_E_WOULD_DEADLOCK  The transport is served by a host that waits right here, see serve.h.
  * @retval MUSTER_E_FORKED      The context belongs to the parent process.
  * @threads{any} @blocks{up to timeout_ns, and before that while a plug-in is loaded} @since 0.1 */
 MUSTER_API muster_status muster_transport_dial(muster_context *context, const char *address, size_t address_bytes,
@@ -82,6 +82,7 @@ MUSTER_API muster_status muster_transport_dial(muster_context *context, const ch
 
 /** Begins to connect; ::MUSTER_DONE_DIAL comes with the stream, or without one with the status and detail of its
  * failure. One that is not in time has ::MUSTER_TIMEOUT, which is positive: look for ::MUSTER_OK or at the object.
+ * muster_queue_cancel_operation() ends it early.
  * @param[in]  context        Context the stream belongs to.
  * @param[in]  address        Where to; copied.
  * @param[in]  address_bytes  Length of the text, at most 4096.
@@ -144,7 +145,7 @@ MUSTER_API muster_status muster_transport_listen(muster_context *context, const 
  * @retval MUSTER_AGAIN      None waits, and the timeout was 0; a watch is armed again.
  * @retval MUSTER_TIMEOUT    None came in time.
  * @retval MUSTER_E_ARG      No listener or no place.
- * @retval MUSTER_E_CLOSED   The listener is closed.
+ * @retval MUSTER_E_CLOSED   The listener is closed, or was released meanwhile.
  * @retval MUSTER_E_CANCELED muster_listener_cancel() was called while this call waited.
  * @retval MUSTER_E_WOULD_DEADLOCK  The transport is served by a host that waits right here.
  * @retval MUSTER_E_FORKED   The listener belongs to the parent process.
@@ -195,7 +196,24 @@ MUSTER_API muster_status muster_listener_cancel(muster_listener *listener);
  * @threads{any} @blocks{until the engine has let go of the socket} @since 0.1 */
 MUSTER_API muster_status muster_listener_close(muster_listener *listener);
 
-/** Gives up one reference; with the last one the listener closes.
+/** Begins to stop listening, as muster_listener_close() does; ::MUSTER_DONE_CALL comes when a new listener may take the
+ * address.
+ * @param[in]  listener    Listener to close; the reference stays the caller's.
+ * @param[in]  queue       Where the completion appears; of the same context.
+ * @param[in]  tag         Returned in muster_completion::tag.
+ * @param[out] error       Detail on failure, or NULL.
+ * @retval MUSTER_OK        Begun; ::MUSTER_DONE_CALL will come, perhaps before this call returns.
+ * @retval MUSTER_AGAIN     No slot in the queue; not begun.
+ * @retval MUSTER_E_ARG     A value is missing or out of range, or the queue is of another context.
+ * @retval MUSTER_E_NOMEM   No memory or no thread.
+ * @retval MUSTER_E_CLOSED  The context or the queue is closed.
+ * @retval MUSTER_E_FORKED  The object belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_listener_close_begin(muster_listener *listener, muster_queue *queue, uint64_t tag,
+                                                     muster_error *error);
+
+/** Gives up the handle; the listener closes, and threads that wait in muster_listener_accept() return
+ * ::MUSTER_E_CLOSED.
  * @param[in] listener  What to release; NULL has no effect.
  * @threads{any, finalizers included} @blocks{no} @since 0.1 */
 MUSTER_API void muster_listener_release(muster_listener *listener);

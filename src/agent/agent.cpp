@@ -125,7 +125,7 @@ Status Agent::first_failure(muster_agent_worker &out) noexcept {
 Status Agent::rendezvous(muster_rendezvous *&out) noexcept {
     const std::lock_guard hold(lock_);
     if (open_rendezvous_ == nullptr) return MUSTER_E_NOT_FOUND;
-    unwrap(open_rendezvous_)->retain();
+    unwrap(open_rendezvous_)->add_handle();
     out = open_rendezvous_;
     return MUSTER_OK;
 }

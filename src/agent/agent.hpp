@@ -119,6 +119,7 @@ class AgentHandle final : public Object {
   public:
     void set(Ref<Agent> agent) noexcept { agent_ = std::move(agent); } // once
     Agent &agent() const noexcept { return *agent_; }
+    Context &context() const noexcept { return agent_->context(); }
 
   private:
     void last_reference_gone() noexcept override;

@@ -2,6 +2,8 @@
 #include "agent/agent.hpp"
 #include "base/boundary.hpp"
 #include "base/config.hpp"
+#include "context/host_call.hpp"
+#include "queue/begun_call.hpp"
 
 using namespace muster;
 
@@ -66,6 +68,8 @@ extern "C" muster_status muster_agent_wait(muster_agent *agent, int64_t timeout_
         if (!agent) return Error::make(MUSTER_E_ARG, "no agent");
         if (unwrap(agent)->agent().forked()) return Error::from_status(MUSTER_E_FORKED);
         const Ref<Agent> self(&unwrap(agent)->agent());
+        const Ref<AgentHandle> handle(unwrap(agent));
+        const HostCall call(self->context(), handle.get(), HostCall::EndedBy::context_too);
         Deadline deadline(timeout_ns);
         const Error outcome = self->wait(deadline);
         if (outcome.status > 0) return Result<void>::positive(outcome.status);
@@ -117,11 +121,29 @@ extern "C" muster_status muster_agent_failure_text(muster_agent *agent, char *ou
 
 extern "C" muster_status muster_agent_flush(muster_agent *agent, int64_t timeout_ns) {
     return inside(agent, [&](Agent &self) {
+        const Ref<AgentHandle> handle(unwrap(agent));
+        const HostCall call(self.context(), handle.get(), HostCall::EndedBy::context_too);
         Deadline deadline(timeout_ns);
         return self.flush(deadline);
     });
 }
 
+extern "C" muster_status muster_agent_flush_begin(muster_agent *agent, int64_t timeout_ns, muster_queue *queue,
+                                                  uint64_t tag, muster_error *error) {
+    return boundary(error, [&]() -> Result<void> {
+        if (!agent) return Error::make(MUSTER_E_ARG, "no agent");
+        const Ref<Agent> self(&unwrap(agent)->agent());
+        if (self->forked()) return Error::from_status(MUSTER_E_FORKED);
+        const auto flush = [self, deadline = Deadline(timeout_ns)]() mutable {
+            BegunCall::Outcome outcome;
+            if (const Status status = self->flush(deadline); status != MUSTER_OK)
+                outcome.why = Error::from_status(status);
+            return outcome;
+        };
+        return BegunCall::begin({self->context(), MUSTER_DONE_CALL, flush}, queue, tag);
+    });
+}
+
 extern "C" void muster_agent_release(muster_agent *agent) {
-    if (agent) unwrap(agent)->release();
+    if (agent) release_handle(*unwrap(agent));
 }

@@ -34,12 +34,19 @@ class Object {
         return false;
     }
 
+    // The host has given up its handle; calls that are inside hold references of their own.
+    // seq_cst: the releasing thread sets the mark and then wakes the waiters; a waiter announces itself and then looks
+    // at the mark. One of the two sees the other.
+    void leave_handle() noexcept { handle_left_.store(true, std::memory_order_seq_cst); }
+    bool handle_left() const noexcept { return handle_left_.load(std::memory_order_seq_cst); }
+
   protected:
     virtual ~Object() = default;
     virtual void last_reference_gone() noexcept { delete this; }
 
   private:
     std::atomic<uint32_t> refs_{1};
+    std::atomic<bool> handle_left_{false};
 };
 
 // Owns one reference.

@@ -2,6 +2,7 @@
 #include "base/boundary.hpp"
 #include "base/config.hpp"
 #include "broker/broker.hpp"
+#include "queue/begun_call.hpp"
 
 #include <cstring>
 
@@ -86,6 +87,18 @@ muster_status muster_broker_close(muster_broker *broker, int64_t timeout_ns) {
         const Ref<Broker> self(unwrap(broker)); // another thread may release it meanwhile
         self->running().close(timeout_ns);
         return Status{MUSTER_OK};
+    });
+}
+
+muster_status muster_broker_close_begin(muster_broker *broker, int64_t timeout_ns, muster_queue *queue, uint64_t tag,
+                                        muster_error *error) {
+    return boundary(error, [&]() -> Result<void> {
+        if (const Status status = check_handle(broker); status < 0) return Error::from_status(status);
+        const auto close = [self = Ref<Broker>(unwrap(broker)), timeout_ns] {
+            self->running().close(timeout_ns);
+            return BegunCall::Outcome();
+        };
+        return BegunCall::begin({unwrap(broker)->context(), MUSTER_DONE_CALL, close}, queue, tag);
     });
 }
 

@@ -23,14 +23,43 @@ ClusterBroadcast::ClusterBroadcast(Context &context, std::vector<uint32_t> to, s
 
 Result<void> ClusterBroadcast::begin(Queue &queue, uint64_t tag) {
     if (queue.closed()) return Error::make(MUSTER_E_CLOSED, "the queue is closed");
-    if (!queue.reserve()) return Result<void>::positive(MUSTER_AGAIN);
     queue_ = Ref<Queue>(&queue);
     tag_ = tag;
-    return {};
+    if (queue.reserve(this)) return {};
+    queue_.reset();
+    return Result<void>::positive(MUSTER_AGAIN);
 }
 
 void ClusterBroadcast::give_up() noexcept {
-    queue_->unreserve();
+    {
+        const std::lock_guard hold(lock_);
+        over_ = true;
+    }
+    ended_.notify_all();
+    queue_->unreserve(*this);
+}
+
+void ClusterBroadcast::cancel(Status status) noexcept {
+    unwanted_.store(true, std::memory_order_seq_cst);
+    cluster_->end_broadcast(Ref<ClusterBroadcast>(this),
+                            Error::make(status, status == MUSTER_E_CLOSED ? "the queue is closed" : "cancelled"));
+}
+
+// The bytes and the statuses are the host's again when the queue is closed: not before the cluster's thread is done
+// with them. It waits for nobody of this process's, so it comes to this soon.
+void ClusterBroadcast::end_operations() noexcept {
+    cancel(MUSTER_E_CLOSED);
+    std::unique_lock hold(lock_);
+    ended_.wait(hold, [this] { return over_; });
+}
+
+bool ClusterBroadcast::cancel_operation(uint64_t tag) noexcept {
+    {
+        const std::lock_guard hold(lock_);
+        if (tag != tag_ || over_) return false;
+    }
+    cancel(MUSTER_E_CANCELED);
+    return true;
 }
 
 void ClusterBroadcast::end() noexcept {
@@ -45,21 +74,21 @@ void ClusterBroadcast::end() noexcept {
         why = Error::make(why.status, "%.180s (and %zu more have not got it)", Error(why).message, left_out - 1);
     if (out_statuses_ != nullptr)
         for (size_t i = 0; i < members.size(); i++) out_statuses_[i] = targets.find(members[i])->second.why.status;
-    if (queue_) {
-        Entry entry;
-        entry.completion.kind = MUSTER_DONE_BROADCAST;
-        entry.completion.tag = tag_;
-        entry.completion.status = why.status;
-        entry.completion.bytes = have_it;
-        entry.error = why;
-        return queue_->complete(std::move(entry));
-    }
     {
         const std::lock_guard hold(lock_);
-        over_ = true;
+        over_ = true; // before the entry: a queue that closes waits for it, and complete() for that queue
         why_ = why;
     }
+    ended_.notify_all();
     context_.notify(signal_);
+    if (!queue_) return;
+    Entry entry;
+    entry.completion.kind = MUSTER_DONE_BROADCAST;
+    entry.completion.tag = tag_;
+    entry.completion.status = why.status;
+    entry.completion.bytes = have_it;
+    entry.error = why;
+    queue_->complete(std::move(entry), this);
 }
 
 // Its bytes are the caller's: it does not leave before the cluster's thread is done with them, which keeps the time.
@@ -71,7 +100,7 @@ Result<void> ClusterBroadcast::wait() {
             const std::lock_guard hold(lock_);
             if (over_) return why_;
         }
-        context_.sleep(signal_, seen, endless);
+        if (context_.sleep(signal_, seen, endless) < 0) cancel(MUSTER_E_CANCELED);
     }
 }
 

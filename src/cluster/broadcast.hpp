@@ -11,6 +11,7 @@
 #include "cluster/broadcast_words.hpp"
 #include "cluster/cluster.hpp"
 
+#include <condition_variable>
 #include <set>
 
 namespace muster {
@@ -40,7 +41,7 @@ struct BroadcastSender {
 };
 
 // The caller's side. Any thread; fields of the cluster's thread say so.
-class ClusterBroadcast final : public Object {
+class ClusterBroadcast final : public Object, private QueueUser {
   public:
     // `members` empty: all. `out_statuses` may be NULL.
     ClusterBroadcast(Context &context, std::vector<uint32_t> members, std::string label, const void *data,
@@ -49,6 +50,10 @@ class ClusterBroadcast final : public Object {
     void give_up() noexcept;                        // it was not started: none
     Result<void> wait();                            // of one without a queue
     bool waited_for() const noexcept { return !queue_; }
+    void begins_in(Cluster &cluster) noexcept { cluster_ = Ref<Cluster>(&cluster); } // before begin() and the start
+    // Ended by the host, perhaps before the cluster's thread came to its start. seq_cst: set before that thread is
+    // told, looked at by it after the start.
+    bool unwanted() const noexcept { return unwanted_.load(std::memory_order_seq_cst); }
 
     // ---- the cluster's thread ----
     struct Target {
@@ -71,11 +76,20 @@ class ClusterBroadcast final : public Object {
     uint64_t deadline_alarm = 0, plan_alarm = 0;
 
   private:
+    void cancel(Status status) noexcept;
+    void end_operations() noexcept override;
+    bool cancel_operation(uint64_t tag) noexcept override;
+    Object &owner() noexcept override { return *this; }
+
     Context &context_;
+    Ref<Cluster> cluster_;
+    std::atomic<bool> unwanted_{false};
     Ref<Queue> queue_; // set by begin(); a slot is reserved
     uint64_t tag_ = 0;
     Status *const out_statuses_;
     Signal signal_;
+    std::condition_variable
+        ended_;       // for a queue that closes: also on the loop's thread, where signals cannot be awaited
     std::mutex lock_; // guards the rest
     bool over_ = false;
     Error why_;
@@ -92,6 +106,7 @@ class Broadcasts {
     void start(const Ref<ClusterBroadcast> &broadcast);
     void fail_all(const Error &why);
     void cancel_waited_for();
+    void end_by_host(const Ref<ClusterBroadcast> &broadcast, const Error &why) { end(broadcast, why); }
     void member_gone(uint32_t member, const Error &why);
     void take_stream(uint32_t from, StreamHandle stream);                  // bytes are to come on it
     void hear_report(uint32_t from, const struct ControlMessage &message); // of a member, to the origin

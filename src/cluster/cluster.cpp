@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "base/thread.hpp"
 #include "cluster/broadcast.hpp"
+#include "cluster/manager.hpp"
 #include "transport/hub.hpp"
 #include "transport/listener.hpp"
 
@@ -107,6 +108,11 @@ void Cluster::run() noexcept {
         guarded([this] { run_posted(); });
     }
     if (!ended()) abandon();
+    {
+        const std::lock_guard hold(lock_);
+        refuses_ = true;
+    }
+    guarded([this] { run_posted(); }); // dials and broadcasts that came in time: they end in what follows
     finish_thread();
     thread_ends();
     {
@@ -150,7 +156,7 @@ void Cluster::pump() {
 
 bool Cluster::post(std::function<void()> work) {
     const std::lock_guard hold(lock_);
-    if (over_) return false;
+    if (over_ || refuses_) return false;
     posted_.push_back(std::move(work));
     Entry poke; // one is enough: the thread looks at all that was posted whenever it wakes up
     poke.completion.kind = MUSTER_DONE_USER;
@@ -203,9 +209,18 @@ Result<void> Cluster::start_broadcast(Ref<ClusterBroadcast> broadcast) {
     if (auto in = check_it_is_in(); !in) return in;
     const bool taken = post([this, broadcast] {
         broadcasts_->start(broadcast);
+        if (broadcast->unwanted()) broadcasts_->end_by_host(broadcast, Error::make(MUSTER_E_CANCELED, "cancelled"));
         if (closing_) broadcasts_->fail_all(Error::make(MUSTER_E_CLOSED, "the cluster is closed"));
     });
     return taken ? Result<void>() : Error::make(MUSTER_E_CLOSED, "the cluster is closed");
+}
+
+// It is over by itself where the cluster is, and where there is no memory for the word it keeps its deadline.
+void Cluster::end_broadcast(Ref<ClusterBroadcast> broadcast, const Error &why) noexcept {
+    try {
+        post([this, broadcast = std::move(broadcast), why] { broadcasts_->end_by_host(broadcast, why); });
+    } catch (const std::bad_alloc &) {
+    }
 }
 
 // ---- events
@@ -332,19 +347,45 @@ void Cluster::close_soon(int64_t timeout_ns) noexcept {
     }
 }
 
+void Cluster::waits_for(uint32_t member, Ref<ClusterManager> manager) noexcept {
+    {
+        const std::lock_guard hold(lock_);
+        try {
+            if (manager)
+                waited_for_[member] = std::move(manager);
+            else
+                waited_for_.erase(member);
+        } catch (const std::bad_alloc &) { // then a close waits for the last alarm
+        }
+    }
+    context_->notify(signal_);
+}
+
 Status Cluster::close(int64_t timeout_ns) noexcept {
     close_soon(timeout_ns);
+    return await_end();
+}
+
+Status Cluster::await_end() noexcept {
     Deadline endless(-1);
     bool first = true;
     uint64_t cancels = 0;
     for (;;) {
         const uint32_t seen = signal_.seen();
+        std::map<uint32_t, Ref<ClusterManager>> managers;
         {
             const std::lock_guard hold(lock_);
             if (over_) return killed_ ? MUSTER_TIMEOUT : MUSTER_OK;
             if (std::exchange(first, false)) cancels = cancels_;
             if (cancels != cancels_) return MUSTER_E_CANCELED;
+            try {
+                managers = waited_for_;
+            } catch (const std::bad_alloc &) { // the next turn looks again
+            }
         }
+        // A worker is to be killed by the host, and this is the thread that would be asked to.
+        for (const auto &[member, manager] : managers)
+            if (manager->would_deadlock()) return MUSTER_E_WOULD_DEADLOCK;
         const Status status = context_->sleep(signal_, seen, endless);
         if (status != MUSTER_OK) return status;
     }

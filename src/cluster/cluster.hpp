@@ -23,6 +23,8 @@ namespace muster {
 
 constexpr uint32_t most_cluster_workers = 65536;
 
+class ClusterManager;
+
 struct ReleaseListener {
     void operator()(muster_listener *listener) const noexcept {
         muster_listener_close(listener);
@@ -37,7 +39,7 @@ struct ReleaseStream {
 using StreamHandle = std::unique_ptr<muster_stream, ReleaseStream>;
 
 // A stream that the host wants to another member. Any thread; fields without a comment are the cluster thread's.
-class ClusterDial final : public Object {
+class ClusterDial final : public Object, private QueueUser {
   public:
     ClusterDial(Context &context, uint32_t member, std::string label, int64_t timeout_ns);
     Result<void> begin(Queue &queue, uint64_t tag); // before it is started: a completion is to come
@@ -64,6 +66,9 @@ class ClusterDial final : public Object {
 
   private:
     void end(StreamHandle stream, const Error &why) noexcept;
+    void end_operations() noexcept override { fail(Error::make(MUSTER_E_CLOSED, "the queue is closed")); }
+    bool cancel_operation(uint64_t tag) noexcept override;
+    Object &owner() noexcept override { return *this; }
     Context &context_;
     Ref<Queue> queue_; // set by begin(); a slot is reserved
     uint64_t tag_ = 0;
@@ -87,9 +92,11 @@ class Cluster : public Object, private Source, public Listed<Cluster> {
     void cancel() noexcept;
     Result<void> start_dial(Ref<ClusterDial> dial);
     Result<void> start_broadcast(Ref<class ClusterBroadcast> broadcast);
+    void end_broadcast(Ref<class ClusterBroadcast> broadcast, const Error &why) noexcept; // soon
     virtual bool knows_all() const noexcept = 0; // its members can be named by naming none
     // Ends it; MUSTER_TIMEOUT: some had to be killed. `timeout_ns` negative: the usual time.
     Status close(int64_t timeout_ns) noexcept;
+    Status await_end() noexcept; // the second half of close()
     void close_soon(int64_t timeout_ns) noexcept;
     void context_closes() noexcept { close_soon(-1); }
     void leave_queue() noexcept; // the host has let go of it: nothing is told there any more
@@ -133,6 +140,8 @@ class Cluster : public Object, private Source, public Listed<Cluster> {
     uint64_t on(Taker take);
     uint64_t next_number() noexcept { return ++numbers_; }
     void forget(uint64_t number) noexcept { takers_.erase(number); }
+    // The end of this worker waits for the manager, which was asked to kill it; empty: not any more.
+    void waits_for(uint32_t member, Ref<ClusterManager> manager) noexcept;
     uint64_t at(int64_t when_ns, std::function<void()> ring);
     void silence(uint64_t &alarm) noexcept; // and sets it to 0
 
@@ -217,7 +226,8 @@ class Cluster : public Object, private Source, public Listed<Cluster> {
     std::vector<std::function<void()>> posted_;
     std::deque<Event> events_;
     uint64_t cancels_ = 0;
-    bool over_ = false, killed_ = false;
+    bool refuses_ = false, over_ = false, killed_ = false; // refuses_: nothing can be posted any more
+    std::map<uint32_t, Ref<ClusterManager>> waited_for_;   // by the ends of these workers
 };
 
 // What the host holds: the cluster goes on without it, but only to its end. Any thread.
@@ -225,6 +235,7 @@ class ClusterHandle final : public Object {
   public:
     explicit ClusterHandle(Ref<Cluster> cluster) noexcept : cluster_(std::move(cluster)) {}
     Cluster &cluster() const noexcept { return *cluster_; }
+    Context &context() const noexcept { return cluster_->context(); }
 
   private:
     ~ClusterHandle() override {

@@ -5,6 +5,8 @@
 #include "cluster/broadcast.hpp"
 #include "cluster/master.hpp"
 #include "cluster/worker.hpp"
+#include "context/host_call.hpp"
+#include "queue/begun_call.hpp"
 
 #include <cstdlib>
 #include <cstring>
@@ -43,7 +45,9 @@ Status inside(muster_cluster *cluster, Body &&body) noexcept {
     if (unwrap(cluster)->cluster().forked()) return MUSTER_E_FORKED;
     return boundary([&] {
         const Uncancelled guard;
-        const Ref<Cluster> self(&unwrap(cluster)->cluster());
+        const Ref<ClusterHandle> handle(unwrap(cluster));
+        const Ref<Cluster> self(&handle->cluster());
+        const HostCall call(self->context(), handle.get());
         return body(*self);
     });
 }
@@ -173,6 +177,8 @@ extern "C" muster_status muster_cluster_add(muster_cluster *cluster, const muste
         if (master == nullptr) return Error::make(MUSTER_E_UNSUPPORTED, "only the master of a cluster adds workers");
         auto plan = read_launch(launch);
         if (!plan) return plan.error();
+        const Ref<ClusterHandle> handle(unwrap(cluster));
+        const HostCall call(self->context(), handle.get(), HostCall::EndedBy::context_too);
         auto first = master->add(std::move(*plan));
         if (!first && first.error().status > 0) { // a store that does not answer
             report(error, first.error());
@@ -216,7 +222,9 @@ extern "C" muster_status muster_cluster_dial(muster_cluster *cluster, uint32_t m
         if (out_stream == nullptr) return Error::make(MUSTER_E_ARG, "no place for the stream");
         auto dial = make_dial(cluster, member, label, label_bytes, timeout_ns);
         if (!dial) return dial.error();
-        const Ref<Cluster> self(&unwrap(cluster)->cluster());
+        const Ref<ClusterHandle> handle(unwrap(cluster));
+        const Ref<Cluster> self(&handle->cluster());
+        const HostCall call(self->context(), handle.get());
         if (auto started = self->start_dial(*dial); !started) return started;
         auto stream = (*dial)->wait();
         if (!stream && stream.error().status > 0) {
@@ -254,8 +262,11 @@ extern "C" muster_status muster_cluster_broadcast(muster_cluster *cluster, const
         auto broadcast =
             make_broadcast(cluster, members, count, label, label_bytes, data, size_bytes, timeout_ns, out_statuses);
         if (!broadcast) return broadcast.error();
-        const Ref<Cluster> self(&unwrap(cluster)->cluster());
+        const Ref<ClusterHandle> handle(unwrap(cluster));
+        const Ref<Cluster> self(&handle->cluster());
+        const HostCall call(self->context(), handle.get());
         if (self->context().on_loop()) return Error::from_status(MUSTER_E_WOULD_DEADLOCK);
+        (*broadcast)->begins_in(*self);
         if (auto started = self->start_broadcast(*broadcast); !started) return started;
         return (*broadcast)->wait();
     });
@@ -273,6 +284,7 @@ extern "C" muster_status muster_cluster_broadcast_begin(muster_cluster *cluster,
         const Ref<Cluster> self(&unwrap(cluster)->cluster());
         if (queue == nullptr) return Error::make(MUSTER_E_ARG, "no queue");
         if (auto ok = check_queue(wrap(&self->context()), queue); !ok) return ok;
+        (*broadcast)->begins_in(*self);
         auto begun = (*broadcast)->begin(*unwrap(queue), tag);
         if (begun.status() != MUSTER_OK) return begun;
         auto started = self->start_broadcast(*broadcast);
@@ -307,8 +319,25 @@ extern "C" muster_status muster_cluster_close(muster_cluster *cluster, int64_t t
     return inside(cluster, [&](Cluster &self) { return self.close(timeout_ns); });
 }
 
+extern "C" muster_status muster_cluster_close_begin(muster_cluster *cluster, int64_t timeout_ns, muster_queue *queue,
+                                                    uint64_t tag, muster_error *error) {
+    return boundary(error, [&]() -> Result<void> {
+        if (cluster == nullptr) return Error::make(MUSTER_E_ARG, "no cluster");
+        const Ref<Cluster> self(&unwrap(cluster)->cluster());
+        if (self->forked()) return Error::from_status(MUSTER_E_FORKED);
+        const auto await = [self] {
+            BegunCall::Outcome outcome;
+            if (const Status status = self->await_end(); status != MUSTER_OK) outcome.why = Error::from_status(status);
+            return outcome;
+        };
+        auto begun = BegunCall::begin({self->context(), MUSTER_DONE_CALL, await}, queue, tag);
+        if (begun.status() == MUSTER_OK) self->close_soon(timeout_ns);
+        return begun;
+    });
+}
+
 extern "C" void muster_cluster_release(muster_cluster *cluster) {
-    if (cluster != nullptr) unwrap(cluster)->release();
+    if (cluster != nullptr) release_handle(*unwrap(cluster));
 }
 
 extern "C" muster_status muster_worker_context(const muster_context_config *given, int32_t ticket_fd_plus_one,
@@ -361,6 +390,7 @@ static muster_status start_worker(muster_context *context, const muster_worker_c
         muster_worker_config config;
         if (auto done = read_config(given, config, "muster_worker_config"); !done) return done;
         if (auto ok = check_worker_config(context, config); !ok) return ok;
+        const HostCall call(*unwrap(context), nullptr, HostCall::EndedBy::context_too);
         auto worker = ClusterWorker::begin(*unwrap(context), config, timeout_ns, hears);
         Error why;
         if (!worker)

@@ -355,6 +355,7 @@ void ClusterMaster::kill(Line &line) {
         if (line.link) line.link->send(message);
         return finish(line);
     }
+    waits_for(member, line.manager);
     ask(line, MUSTER_MANAGER_KILL, 0, {}, [this, member](const Result<std::string> &answer) {
         Line *const asked = line_of(member);
         if (asked == nullptr) return;
@@ -373,6 +374,7 @@ void ClusterMaster::finish(Line &gone) {
     line.link.reset();
     if (line.state < MUSTER_MEMBER_CONNECTED) expect_connections(--coming_);
     lines_.erase(member);
+    waits_for(member, {});
     {
         const std::lock_guard hold(shown_lock_);
         shown_.erase(member);

@@ -34,6 +34,8 @@ class ClusterManager : public Object {
     // Each worker that was ready is reported once more, when its process is over.
     virtual bool sees_ends() const noexcept = 0;
     virtual const Queue *queue() const noexcept { return nullptr; } // by which a host serves it
+    // Is the calling thread the one that has to answer what it is asked? Then it must not wait for that. Any thread.
+    virtual bool would_deadlock() noexcept { return false; }
     virtual void launch(ClusterMaster &master, std::shared_ptr<const LaunchPlan> plan, uint32_t first) = 0;
     using Answer = std::function<void(const Result<std::string> &)>; // an address, where one was asked for
     virtual void ask(ClusterMaster &master, const ManagerQuestion &question, Answer answer) = 0;

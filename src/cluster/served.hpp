@@ -17,6 +17,7 @@ class ServedManager final : public ClusterManager, public RequestTable {
     const std::string &name() const noexcept { return name_; }
     Context &context() const noexcept { return context_; }
     const Queue *queue() const noexcept override { return queue_.get(); }
+    bool would_deadlock() noexcept override { return !queue_->awaited() && queue_->taken_here(); }
     Queue &requests() const noexcept { return *queue_; }
     bool has_table() const noexcept { return with_ops_; }
 

@@ -47,15 +47,25 @@ ClusterDial::ClusterDial(Context &context, uint32_t to, std::string text, int64_
 
 Result<void> ClusterDial::begin(Queue &queue, uint64_t tag) {
     if (queue.closed()) return Error::make(MUSTER_E_CLOSED, "the queue is closed");
-    if (!queue.reserve()) return Result<void>::positive(MUSTER_AGAIN);
     queue_ = Ref<Queue>(&queue);
     tag_ = tag;
-    return {};
+    if (queue.reserve(this)) return {};
+    queue_.reset();
+    return Result<void>::positive(MUSTER_AGAIN);
 }
 
 void ClusterDial::give_up() noexcept {
-    const std::lock_guard hold(lock_);
-    if (!std::exchange(over_, true)) queue_->unreserve();
+    {
+        const std::lock_guard hold(lock_);
+        if (std::exchange(over_, true)) return;
+    }
+    queue_->unreserve(*this);
+}
+
+bool ClusterDial::cancel_operation(uint64_t tag) noexcept {
+    if (tag != tag_ || over()) return false;
+    fail(Error::make(MUSTER_E_CANCELED, "member %u: cancelled", member));
+    return true;
 }
 
 bool ClusterDial::over() noexcept {
@@ -99,7 +109,7 @@ void ClusterDial::end(StreamHandle stream, const Error &why) noexcept {
         entry.completion.object = wrap(given);
         entry.object = Ref<Object>(Ref<Stream>::adopt(given));
     }
-    queue_->complete(std::move(entry));
+    queue_->complete(std::move(entry), this);
 }
 
 Result<StreamHandle> ClusterDial::wait() {

@@ -2,12 +2,15 @@
 #include "context/engine.hpp"
 
 #include "base/futex.hpp"
+#include "context/host_call.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace muster {
 
-Context::Context(const ContextSettings &settings) : settings(settings), engine_(std::make_unique<Engine>(*this)) {}
+Context::Context(const ContextSettings &settings)
+    : settings(settings), host_calls_(std::make_unique<HostCalls>()), engine_(std::make_unique<Engine>(*this)) {}
 
 Context::~Context() {
     // The bytes are the vector's own, not const; only the name we know them by is.
@@ -38,6 +41,15 @@ void Context::last_reference_gone() noexcept {
     if (engine_->gone.fetch_or(Engine::references_gone, std::memory_order_acq_rel) & Engine::engine_gone) delete this;
 }
 
+// Who drives an external context stops: nobody is to drive it again by a handle that is gone.
+void Context::host_release() noexcept {
+    if (!forked() && external()) {
+        leave_handle();
+        engine_->notify();
+    }
+    release();
+}
+
 bool Context::closed() const noexcept {
     // relaxed: objects made a moment later are ended by their part's close(), or at the latest by stop().
     return engine_->closing.load(std::memory_order_relaxed);
@@ -66,6 +78,25 @@ int64_t Context::loop_now_ns() const noexcept {
 
 Status Context::sleep(Signal &signal, uint32_t seen, Deadline &deadline) noexcept {
     if (on_loop()) return MUSTER_E_WOULD_DEADLOCK;
+    HostCall *const call = HostCall::here(*this);
+    if (call == nullptr) return sleep_unended(signal, seen, deadline);
+    if (const Status ended = call->sleep_begins(&signal); ended != MUSTER_OK) return ended;
+    Status status = MUSTER_OK;
+    for (;;) {
+        // Awake now and then only as long as nobody serves what it waits for.
+        const int64_t look_at = call->look_at_ns();
+        const bool look =
+            !deadline.look_once() && look_at != INT64_MAX && (deadline.endless() || look_at < deadline.at());
+        Deadline until_look(look ? std::max<int64_t>(1, look_at - now_ns()) : 0);
+        status = sleep_unended(signal, seen, look ? until_look : deadline);
+        if (!look || status != MUSTER_TIMEOUT) break;
+        if ((status = call->look_for_servant()) != MUSTER_OK) break;
+    }
+    const Status ended = call->sleep_ends();
+    return ended != MUSTER_OK ? ended : status;
+}
+
+Status Context::sleep_unended(Signal &signal, uint32_t seen, Deadline &deadline) noexcept {
     // seq_cst here and in notify(): a sleeper announces itself and then looks at the sequence (the kernel looks again),
     // a notifier changes the sequence and then looks for sleepers; one of the two sees the other.
     signal.sleepers_.fetch_add(1, std::memory_order_seq_cst);
@@ -107,7 +138,8 @@ Status Context::wait_fd(int fd, Deadline &deadline) noexcept {
 Status Context::progress(Deadline &deadline) noexcept {
     if (!external()) return MUSTER_E_UNSUPPORTED;
     const Ref<Context> self(this);
-    return engine_->progress(deadline);
+    const Status status = engine_->progress(deadline);
+    return handle_left() ? MUSTER_E_CLOSED : status;
 }
 
 bool Context::begin_drive() noexcept {

@@ -19,6 +19,8 @@ typedef struct uv_loop_s uv_loop_t;
 
 namespace muster {
 
+class HostCall;
+class HostCalls;
 class Queue;
 
 // What the mailbox holds: work for the loop thread.
@@ -142,9 +144,12 @@ class Context final : public Object {
 
     // Sleeping and waking of host threads. sleep() returns MUSTER_OK when the sequence differs from `seen`,
     // MUSTER_TIMEOUT at the deadline, MUSTER_E_WOULD_DEADLOCK on the loop thread. In an external context the sleeper
-    // drives the engine meanwhile (one thread drives, the others sleep; the baton is passed on).
+    // drives the engine meanwhile (one thread drives, the others sleep; the baton is passed on). A call of the host's
+    // may be ended: then once the status that host_call.hpp lists.
     Status sleep(Signal &signal, uint32_t seen, Deadline &deadline) noexcept;
     void notify(Signal &signal) noexcept; // wakes every sleeper of the signal
+    HostCalls &host_calls() noexcept { return *host_calls_; }
+    void host_release() noexcept; // the host's handle
     // External contexts: make whoever drives the engine come up and look (safe and cheap in threaded ones).
     void wake_engine() noexcept;
 
@@ -183,7 +188,9 @@ class Context final : public Object {
     bool begin_drive() noexcept;
     void run_posted() noexcept;
     void end_drive() noexcept;
+    Status sleep_unended(Signal &signal, uint32_t seen, Deadline &deadline) noexcept;
     ForkMark mark_;
+    const std::unique_ptr<HostCalls> host_calls_;
     std::unique_ptr<Engine> engine_;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "base/boundary.hpp"
+#include "context/host_call.hpp"
 #include "context/settings.hpp"
 
 #include <cstring>
@@ -31,8 +32,16 @@ extern "C" muster_status muster_context_close(muster_context *context, int64_t t
     });
 }
 
+extern "C" muster_status muster_context_cancel(muster_context *context) {
+    if (!context) return MUSTER_E_ARG;
+    if (unwrap(context)->forked()) return MUSTER_E_FORKED;
+    const Uncancelled guard;
+    unwrap(context)->host_calls().cancel_all();
+    return MUSTER_OK;
+}
+
 extern "C" void muster_context_release(muster_context *context) {
-    if (context) unwrap(context)->release();
+    if (context) unwrap(context)->host_release();
 }
 
 extern "C" muster_status muster_context_fd(muster_context *context, int32_t *out_fd) {

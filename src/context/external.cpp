@@ -200,7 +200,7 @@ Status Context::Engine::progress(Deadline &deadline) noexcept {
     if (on_loop()) return MUSTER_E_BUSY;
     for (;;) {
         const uint32_t seen = word.load(std::memory_order_seq_cst);
-        if (stopped.load(std::memory_order_acquire)) return MUSTER_E_CLOSED;
+        if (stopped.load(std::memory_order_acquire) || context.handle_left()) return MUSTER_E_CLOSED;
         if (take_baton()) break;
         if (deadline.look_once()) return MUSTER_E_BUSY;
         if (wait_word(seen, deadline) == ETIMEDOUT) return MUSTER_TIMEOUT;
@@ -208,8 +208,8 @@ Status Context::Engine::progress(Deadline &deadline) noexcept {
     Status status = MUSTER_E_CLOSED;
     if (!stopped.load(std::memory_order_acquire)) {
         pollfd one{engine_fd(), POLLIN, 0};
-        polling.store(true, std::memory_order_seq_cst);
-        const int ready = wait_readable(&one, 1, deadline);
+        polling.store(true, std::memory_order_seq_cst); // pairs with notify(), which comes after the mark is set
+        const int ready = context.handle_left() ? 0 : wait_readable(&one, 1, deadline);
         polling.store(false, std::memory_order_relaxed);
         status = ready > 0 ? MUSTER_OK : deadline.look_once() ? MUSTER_AGAIN : MUSTER_TIMEOUT;
         if (ready > 0) serve();

@@ -2,12 +2,18 @@
 #include "process/process.hpp"
 
 #include "base/uncancelled.hpp"
+#include "context/host_call.hpp"
 #include "context/uv_memory.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <sys/wait.h>
 
 namespace muster {
+
+namespace {
+constexpr int64_t look_up_ns = 100'000'000;
+}
 
 // The running children of a context. Loop thread only.
 class Children final : public ContextPart {
@@ -117,6 +123,7 @@ void Process::begin_watch() noexcept {
             const std::lock_guard hold(lock_);
             abandoned_ = true;
         }
+        context_->notify(changed_);
         return tell(MUSTER_E_SYSTEM);
     }
     retain();
@@ -136,28 +143,37 @@ void Process::end_watch(Status status) noexcept {
         const std::lock_guard hold(lock_);
         abandoned_ = true;
     }
+    context_->notify(changed_);
     tell(status);
+}
+
+bool Process::abandoned() noexcept {
+    const std::lock_guard hold(lock_);
+    return abandoned_;
 }
 
 Status Process::wait(Deadline &deadline, muster_process_exit *out) noexcept {
     for (;;) {
+        const uint32_t seen = changed_.seen();
         if (look()) {
             if (out) *out = exit_; // never changes any more
             return MUSTER_OK;
         }
         if (deadline.look_once()) return MUSTER_AGAIN;
         if (deadline.passed()) return MUSTER_TIMEOUT;
-        // On the thread that drives the engine already (a callback), it waits for the process alone.
-        if (context_->external() && !context_->closed() &&
-            context_->wait_fd(pidfd_.get(), deadline) != MUSTER_E_WOULD_DEADLOCK)
-            continue;
-        pollfd one{pidfd_.get(), POLLIN, 0};
-        timespec limit{}, *until = nullptr;
-        if (!deadline.endless()) {
-            const int64_t left = deadline.left();
-            limit = {left / 1'000'000'000, left % 1'000'000'000};
-            until = &limit;
+        if (!abandoned()) { // the loop sees its end
+            const Status status = context_->sleep(changed_, seen, deadline);
+            if (status >= 0) continue;
+            if (status != MUSTER_E_WOULD_DEADLOCK) return status;
         }
+        // On the thread that drives the engine (a callback), or without an engine, it waits for the process alone, and
+        // looks up now and then whether the call was ended.
+        if (HostCall *const call = HostCall::here(*context_)) {
+            if (const Status ended = call->sleep_begins(nullptr); ended != MUSTER_OK) return ended;
+        }
+        pollfd one{pidfd_.get(), POLLIN, 0};
+        const int64_t left = deadline.endless() ? look_up_ns : std::min(deadline.left(), look_up_ns);
+        timespec limit{left / 1'000'000'000, left % 1'000'000'000}, *const until = &limit;
         if (uncancelled::wait_poll(&one, 1, until) < 0 && errno != EINTR) return MUSTER_E_SYSTEM;
     }
 }

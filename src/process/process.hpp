@@ -26,6 +26,7 @@ class Process final : public Object {
     friend class Children;
     Process(Context &context) noexcept : context_(&context) {}
     void last_reference_gone() noexcept override;
+    bool abandoned() noexcept;
     bool look() noexcept;                   // reaps if it has ended; true when it is over
     void tell(Status status) noexcept;      // completes the watch, if any
     void begin_watch() noexcept;            // loop thread
@@ -41,6 +42,7 @@ class Process final : public Object {
     bool abandoned_ = false; // the context has ended; nobody will complete a watch
     muster_process_exit exit_{};
     bool watched_ = false;
+    Signal changed_;   // it has ended, or is not watched any more
     Ref<Queue> queue_; // a slot is reserved while this is set
     uint64_t tag_ = 0;
 

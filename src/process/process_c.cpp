@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "base/boundary.hpp"
 #include "base/config.hpp"
+#include "context/host_call.hpp"
 #include "process/process.hpp"
 
 using namespace muster;
@@ -46,6 +47,7 @@ extern "C" int32_t muster_process_pid(const muster_process *process) {
 extern "C" muster_status muster_process_wait(muster_process *process, int64_t timeout_ns,
                                              muster_process_exit *out_exit) {
     return inside(process, [&](Process &self) {
+        const HostCall call(self.context(), &self, HostCall::EndedBy::context_too);
         Deadline deadline(timeout_ns);
         return self.wait(deadline, out_exit);
     });
@@ -64,7 +66,7 @@ extern "C" muster_status muster_process_kill(muster_process *process, int32_t si
 }
 
 extern "C" void muster_process_release(muster_process *process) {
-    if (process) unwrap(process)->release();
+    if (process) release_handle(*unwrap(process));
 }
 
 extern "C" muster_status muster_process_exit_with(muster_context *context, int32_t pid, int64_t grace_ns,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Taking from a queue: waiting, waking, dispatching.
 #include "base/uncancelled.hpp"
+#include "context/host_call.hpp"
 #include "queue/state.hpp"
 
 #include <cerrno>
@@ -153,6 +154,19 @@ Status Queue::State::wait(Context &context, Deadline &deadline, Entry &out, bool
 
 bool Queue::taken_ever() const noexcept {
     return state_->taker_known.load(std::memory_order_relaxed);
+}
+
+bool Queue::served_here(pthread_t registrant) noexcept {
+    if (awaited()) return false; // another thread is about to serve
+    if (taken_ever()) return taken_here();
+    if (!pthread_equal(registrant, pthread_self())) return false;
+    HostCall *const call = HostCall::here(*context_);
+    if (call == nullptr) return true;
+    call->await_servant(Ref<Object>(this), [](Object &object) noexcept {
+        const auto &queue = static_cast<const Queue &>(object);
+        return queue.taken_ever() || queue.awaited();
+    });
+    return false;
 }
 
 bool Queue::awaited() const noexcept {

@@ -95,13 +95,18 @@ void Queue::unreserve() noexcept {
     s.reserved--;
 }
 
+void Queue::unreserve(QueueUser &user) noexcept {
+    delist(user);
+    unreserve();
+}
+
 void Queue::complete(Entry &&entry, QueueUser *user) noexcept {
     State &s = *state_;
     Entry dropped;
     std::unique_lock hold(s.lock);
     if (user != nullptr) s.delist(*user, hold);
     s.reserved--;
-    if (s.closed || (s.abandoned && entry.asker)) {
+    if (s.closed) {
         dropped = std::move(entry);
         return; // `dropped` goes after `hold`: a destructor may come back here
     }
@@ -160,7 +165,7 @@ bool Queue::enlist(QueueUser &user) noexcept {
     State &s = *state_;
     const Uncancelled guard;
     std::unique_lock hold(s.lock);
-    s.ended.wait(hold, [&] { return s.ending != &user; });
+    if (s.ended_elsewhere(user)) s.ended.wait(hold, [&] { return s.ending != &user; });
     if (s.closed) return false;
     s.enlist(user);
     return true;
@@ -182,7 +187,7 @@ void Queue::State::enlist(QueueUser &user) noexcept {
 }
 
 void Queue::State::delist(QueueUser &user, std::unique_lock<std::mutex> &hold) noexcept {
-    if (ending == &user) ended.wait(hold, [&] { return ending != &user; });
+    if (ended_elsewhere(user)) ended.wait(hold, [&] { return ending != &user; });
     if (!user.enlisted_) return;
     user.enlisted_ = false;
     (user.prev_ ? user.prev_->next_ : users) = user.next_;
@@ -197,73 +202,98 @@ void Queue::set_server(QueueServer &server) noexcept {
     }
 }
 
-Queue::State::Node *Queue::State::take_requests() noexcept {
-    Node *taken_out = nullptr;
+Queue::State::Node *Queue::State::take_all() noexcept {
     last = nullptr;
-    for (Node **at = &first; *at != nullptr;) {
-        Node *const node = *at;
-        if (!node->entry.asker) {
-            last = node;
-            at = &node->next;
-            continue;
-        }
-        *at = node->next;
-        node->next = taken_out;
-        taken_out = node;
-        depth--;
-    }
-    return taken_out;
+    depth = 0;
+    return std::exchange(first, nullptr);
 }
 
-// A transport that is served holds the queue, the queue the context, and the context the transport: so it is taken back
-// here, and requests that nobody can take any more are dropped.
+// The host's only handle: nobody can take anything any more. As close(), so that no buffer is lent to operations whose
+// end nobody would learn of, and what was not taken goes now: operations elsewhere may keep the queue itself for long.
+// A transport that is served holds the queue, the queue the context, and the context the transport: it is taken back.
 void Queue::host_release() noexcept {
-    if (servers_[0].load(std::memory_order_acquire) == nullptr || context_->forked()) return release();
+    if (context_->forked()) return release(); // locks and descriptors are the parent's
     for (const std::atomic<QueueServer *> &place : servers_)
         if (QueueServer *const server = place.load(std::memory_order_acquire)) server->queue_released(*this);
+    close();
     State::Node *dropped;
     {
         const std::lock_guard hold(state_->lock);
-        state_->abandoned = true;
-        dropped = state_->take_requests();
+        dropped = state_->take_all();
     }
-    while (dropped != nullptr) delete std::exchange(dropped, dropped->next);
+    while (dropped != nullptr) delete std::exchange(dropped, dropped->next); // no lock: objects in them are released
     release();
 }
 
 void Queue::close() noexcept {
     State &s = *state_;
     const Uncancelled guard;
-    {
-        std::unique_lock hold(s.lock);
-        s.closed = s.parking.closed = true;
-        s.followed.notify_all();
-        while (QueueUser *user = s.users) {
-            s.users = user->next_;
-            if (s.users) s.users->prev_ = nullptr;
-            user->enlisted_ = false;
-            user->next_ = nullptr;
-            if (!user->owner().try_retain()) continue; // on its way out by itself
-            const Ref<Object> owner = Ref<Object>::adopt(&user->owner());
-            s.ended.wait(hold, [&] { return s.ending == nullptr; }); // of another thread that closes, too
-            s.ending = user;
-            hold.unlock();
-            user->end_operations();
-            hold.lock();
-            s.ending = nullptr;
-            s.ended.notify_all();
-            hold.unlock(); // the last reference may go here
-            const_cast<Ref<Object> &>(owner).reset();
-            hold.lock();
-        }
-        s.ended.wait(hold, [&] { return s.ending == nullptr; });
-    }
+    end_operations();
     s.ring(); // whoever sleeps or polls finds out
     const std::lock_guard one_at_a_time(s.wake_lock);
     if (!s.wake) return;
     (void)s.wake->set(nullptr, nullptr);
     s.wake->stop(*context_);
     s.wake.reset();
+}
+
+// A user that is visited cannot leave meanwhile, as at the end; those that come later were begun later.
+bool Queue::cancel_operation(uint64_t tag) noexcept {
+    State &s = *state_;
+    const Uncancelled guard;
+    bool found = false;
+    const std::lock_guard one_at_a_time(s.cancel_lock); // a walk marks whom it has met
+    std::unique_lock hold(s.lock);
+    const uint64_t visit = ++s.visits;
+    for (QueueUser *user = s.users; user != nullptr;) {
+        if (user->visit_ == visit || !user->owner().try_retain()) {
+            user = user->next_;
+            continue;
+        }
+        user->visit_ = visit;
+        Ref<Object> owner = Ref<Object>::adopt(&user->owner());
+        s.ended.wait(hold, [&] { return s.ending == nullptr; });
+        if (user->enlisted_) {
+            s.ending = user, s.ending_thread = pthread_self();
+            hold.unlock();
+            found |= user->cancel_operation(tag);
+            hold.lock();
+            s.ending = nullptr;
+            s.ended.notify_all();
+        }
+        hold.unlock(); // the last reference may go here
+        owner.reset();
+        hold.lock();
+        user = s.users; // the list may be another one by now
+    }
+    return found;
+}
+
+// Nothing new begins, and when this returns no buffer is lent to an operation of this queue.
+void Queue::end_operations() noexcept {
+    State &s = *state_;
+    std::unique_lock hold(s.lock);
+    s.closed = s.parking.closed = true;
+    s.followed.notify_all();
+    while (QueueUser *user = s.users) {
+        s.users = user->next_;
+        if (s.users) s.users->prev_ = nullptr;
+        user->enlisted_ = false;
+        user->next_ = nullptr;
+        if (!user->owner().try_retain()) continue; // on its way out by itself
+        Ref<Object> owner = Ref<Object>::adopt(&user->owner());
+        s.ended.wait(hold, [&] { return s.ending == nullptr; }); // of another thread that closes, too
+        s.ending = user, s.ending_thread = pthread_self();
+        hold.unlock();
+        user->end_operations();
+        hold.lock();
+        s.ending = nullptr;
+        s.ended.notify_all();
+        hold.unlock(); // the last reference may go here
+        owner.reset();
+        hold.lock();
+    }
+    s.ended.wait(hold, [&] { return s.ending == nullptr; });
 }
 
 void Queue::stats(muster_queue_stats &out) noexcept {

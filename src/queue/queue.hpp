@@ -6,6 +6,7 @@
 
 #include <muster/queue.h>
 
+#include <pthread.h>
 #include <string>
 
 namespace muster {
@@ -59,11 +60,18 @@ class QueueUser {
     // The queue is closing: end every operation with a slot of this queue; after return none of their buffers is
     // touched. Runs on the thread that closes, once, no queue lock held; need not delist.
     virtual void end_operations() noexcept = 0;
+    // muster_queue_cancel_operation(): ends what was begun with this tag with MUSTER_E_CANCELED, soon. False: there is
+    // nothing. As end_operations(), but the queue stays open.
+    virtual bool cancel_operation(uint64_t tag) noexcept {
+        (void)tag;
+        return false;
+    }
     virtual Object &owner() noexcept = 0; // kept alive during the call
 
   private:
     friend class Queue;
     bool enlisted_ = false;
+    uint64_t visit_ = 0; // of the last walk that met it
     QueueUser *next_ = nullptr, *prev_ = nullptr;
 };
 
@@ -92,6 +100,7 @@ class Queue final : public Object {
     // Uses a reserved slot; cannot fail. On a closed queue the entry is dropped and its object released. The user that
     // it was reserved for is delisted.
     void complete(Entry &&entry, QueueUser *user = nullptr) noexcept;
+    void unreserve(QueueUser &user) noexcept; // and delists it
     // Without a reservation; false when full or closed (log records, posts, requests).
     bool try_post(Entry &&entry) noexcept;
 
@@ -114,14 +123,19 @@ class Queue final : public Object {
     bool taken_ever() const noexcept;
     bool taken_here() const noexcept;
     bool awaited() const noexcept;
+    // Would a wait for what this queue serves end only by the calling thread? `registrant` made it served. Where nobody
+    // has taken anything yet it may be another thread that is about to begin: then false, and a call of the host's
+    // fails later with MUSTER_E_WOULD_DEADLOCK unless one has.
+    bool served_here(pthread_t registrant) noexcept;
 
     Status next(Deadline &deadline, muster_completion *out, muster_error *error) noexcept;
     Status dispatch(Deadline &deadline, muster_queue_handler_fn handler, void *user, uint64_t *out_count);
     void cancel() noexcept;
-    Result<int> host_fd() noexcept; // dup of the epoll descriptor
+    bool cancel_operation(uint64_t tag) noexcept; // false: there is none
+    Result<int> host_fd() noexcept;               // dup of the epoll descriptor
     Status set_wake(muster_wake_fn wake, void *user);
     void close() noexcept;
-    void host_release() noexcept;                  // the host's reference
+    void host_release() noexcept;                  // the host's handle goes: ends as by close()
     void set_server(QueueServer &server) noexcept; // a part of the context, and always one of the same four
     void stats(muster_queue_stats &out) noexcept;
 
@@ -130,6 +144,7 @@ class Queue final : public Object {
     Queue(Context &context, std::unique_ptr<State> state) noexcept;
     ~Queue() override;
     void last_reference_gone() noexcept override;
+    void end_operations() noexcept;
     Ref<Context> context_;
     std::unique_ptr<State> state_;
     std::atomic<QueueServer *> servers_[4] = {}; // release, acquire: the server behind it

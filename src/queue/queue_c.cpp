@@ -69,6 +69,11 @@ extern "C" muster_status muster_queue_cancel(muster_queue *queue) {
     });
 }
 
+extern "C" muster_status muster_queue_cancel_operation(muster_queue *queue, uint64_t tag) {
+    return inside(queue,
+                  [&](Queue &self) { return self.cancel_operation(tag) ? Status{MUSTER_OK} : Status{MUSTER_E_STALE}; });
+}
+
 extern "C" muster_status muster_queue_post(muster_queue *queue, uint64_t tag, uint64_t value) {
     return inside(queue, [&](Queue &self) {
         if (self.closed()) return Status{MUSTER_E_CLOSED};

@@ -40,7 +40,7 @@ struct Queue::State {
     bool add_spare() noexcept;
     void push(Entry &&entry) noexcept; // takes a spare node
     Take take(Entry &out, bool tabled_only) noexcept;
-    Node *take_requests() noexcept; // out of the list, those with an asker
+    Node *take_all() noexcept; // out of the list
     void link(Source &source, uint32_t events) noexcept;
     void unlink(Source &source) noexcept;
     void show_to_pollers(std::unique_lock<std::mutex> &hold) noexcept; // arms, or rings when something is there
@@ -61,7 +61,6 @@ struct Queue::State {
     uint32_t capacity = 0;
 
     Node *first = nullptr, *last = nullptr, *spare = nullptr;
-    bool abandoned = false; // by the host: nobody takes requests any more
     uint32_t depth = 0, reserved = 0, spares = 0;
     Source *ready_first = nullptr, *ready_last = nullptr;
     uint32_t ready_count = 0;
@@ -75,8 +74,15 @@ struct Queue::State {
 
     std::unordered_map<int, FdWatch> watches;
     uint32_t generation = 0;
-    QueueUser *users = nullptr, *ending = nullptr; // ending: the one inside end_operations()
+    // ending: the one inside end_operations() or cancel_operation(), called by that thread
+    QueueUser *users = nullptr, *ending = nullptr;
+    pthread_t ending_thread{};
+    bool ended_elsewhere(const QueueUser &user) const noexcept {
+        return ending == &user && !pthread_equal(ending_thread, pthread_self());
+    }
     std::condition_variable ended;
+    std::mutex cancel_lock; // cancel_operation(), one at a time; never taken with `lock` held
+    uint64_t visits = 0;    // walks over the users
 
     uint64_t taken = 0, log_dropped = 0;
     std::atomic<pthread_t> taker{}; // of the last entry; relaxed: a thread looks for itself

@@ -73,6 +73,13 @@ class Rendezvous final : public Object {
     explicit Rendezvous(Ref<Member> member) noexcept : member_(std::move(member)) {}
     static Result<Ref<Rendezvous>> open(Context &context, const muster_rendezvous_config &config, Deadline &deadline);
     Member &member() const noexcept { return *member_; }
+    Context &context() const noexcept { return member_->context(); }
+    // An agent's is given to the host beside the agent's own. False: there are more.
+    void add_handle() noexcept {
+        retain();
+        handles_.fetch_add(1, std::memory_order_relaxed);
+    }
+    bool drop_handle() noexcept { return handles_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
 
   private:
     ~Rendezvous() override {
@@ -81,6 +88,7 @@ class Rendezvous final : public Object {
         member_->released();
     }
     const Ref<Member> member_;
+    std::atomic<uint32_t> handles_{1}; // acq_rel: the last one sees that nobody else is about to call
 };
 
 // `url`: of the store; empty if it is the caller's.

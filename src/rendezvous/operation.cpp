@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "rendezvous/operation.hpp"
 
+#include "context/host_call.hpp"
 #include "rendezvous/member.hpp"
 
 namespace muster {
@@ -41,19 +42,38 @@ Error RendezvousOperation::wait(Ref<Round> &out_round) {
         }
         const Status status = context_.sleep(signal_, seen, endless);
         if (status < 0) {
-            member_->stop(*this, MUSTER_E_CANCELED);
-            finish(Error::make(status, "this thread cannot wait"));
+            member_->stop(*this, status);
+            finish(Error::make(status, "%s", HostCall::why_ended(status)));
         }
     }
 }
 
-void RendezvousOperation::begin(Queue &queue, uint64_t tag) {
+bool RendezvousOperation::begin(Queue &queue, uint64_t tag) {
     {
         const std::lock_guard hold(lock_);
         queue_ = Ref<Queue>(&queue);
         tag_ = tag;
     }
+    if (!queue.reserve(this)) return false;
     start();
+    if (queue.closed()) end_operations(); // perhaps before there was something to end
+    return true;
+}
+
+// A closed queue learns nothing of a round: it must not be joined for nobody.
+void RendezvousOperation::end_operations() noexcept {
+    const Ref<RendezvousOperation> self(this);
+    member_->stop(*this, MUSTER_E_CLOSED);
+}
+
+bool RendezvousOperation::cancel_operation(uint64_t tag) noexcept {
+    const Ref<RendezvousOperation> self(this);
+    {
+        const std::lock_guard hold(lock_);
+        if (finished_ || tag != tag_) return false;
+    }
+    member_->stop(*this, MUSTER_E_CANCELED);
+    return true;
 }
 
 void RendezvousOperation::look_after() noexcept {
@@ -103,7 +123,7 @@ void RendezvousOperation::finish(const Error &error, Ref<Round> round) noexcept 
             entry.completion.object = wrap(round_.get());
             entry.object = std::move(round_);
         }
-        queue->complete(std::move(entry));
+        queue->complete(std::move(entry), this);
     }
     if (!tidy_up) return;
     if (context_.on_loop())

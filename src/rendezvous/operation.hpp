@@ -10,7 +10,7 @@ namespace muster {
 class Member;
 
 // Any thread.
-class RendezvousOperation final : public Object {
+class RendezvousOperation final : public Object, private QueueUser {
   public:
     RendezvousOperation(Member &member, uint32_t what, std::string_view reason, int64_t timeout_ns);
     const uint32_t what; // a muster_rendezvous_operation value
@@ -18,7 +18,7 @@ class RendezvousOperation final : public Object {
     const int64_t timeout_ns;
 
     Error wait(Ref<Round> &out_round);
-    void begin(Queue &queue, uint64_t tag); // a slot of it is reserved
+    bool begin(Queue &queue, uint64_t tag); // false: it has no slot, or is closed
     // The first one counts. Any thread, no lock held.
     void finish(const Error &error, Ref<Round> round = {}) noexcept;
     double seconds() const noexcept; // since it began
@@ -29,6 +29,9 @@ class RendezvousOperation final : public Object {
     void look_after() noexcept; // loop thread
     void tidy() noexcept;       // loop thread
     void too_late() noexcept;
+    void end_operations() noexcept override;
+    bool cancel_operation(uint64_t tag) noexcept override;
+    Object &owner() noexcept override { return *this; }
     void context_closes() noexcept { finish(Error::make(MUSTER_E_CLOSED, "the context was closed")); }
 
     const Ref<Member> member_;

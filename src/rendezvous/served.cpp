@@ -75,8 +75,7 @@ RendezvousScheme::RendezvousScheme(Context &context, std::string name, Queue &qu
 }
 
 bool RendezvousScheme::would_deadlock() const noexcept {
-    if (queue_->awaited()) return false;
-    return queue_->taken_ever() ? queue_->taken_here() : pthread_equal(registrant_, pthread_self());
+    return queue_->served_here(registrant_);
 }
 
 bool RendezvousScheme::reserve(int slots) noexcept {

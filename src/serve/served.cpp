@@ -13,8 +13,7 @@ Served::Served(Context &context, Queue &queue, const muster_transport_ops *ops, 
 
 bool Served::would_deadlock() noexcept {
     if (with_ops_ && (ops_.flags & MUSTER_TRANSPORT_ANY_THREAD)) return false;
-    if (queue_->awaited()) return false; // another thread is about to serve
-    return queue_->taken_ever() ? queue_->taken_here() : pthread_equal(registrant_, pthread_self());
+    return queue_->served_here(registrant_);
 }
 
 // Known to the context, also again after it was taken back in the middle of a dial: the loop ends it with the context.

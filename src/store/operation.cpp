@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "store/operation.hpp"
 
+#include "context/host_call.hpp"
 #include "store/store.hpp"
 
 #include <utility>
@@ -72,15 +73,26 @@ StoreAnswer StoreOperation::wait() {
             if (finished_) return std::move(answer);
             if (ending_ != MUSTER_OK) limit = &grace;
         }
-        const Status status = backend_.sleep(*this, signal_, seen, *limit);
+        const Status status = sleep(seen, *limit);
         if (status == MUSTER_OK) continue;
         if (limit == &grace)
             give_up();
         else if (status == MUSTER_TIMEOUT)
             end(MUSTER_TIMEOUT);
         else
-            end(status, "cannot wait here");
+            end(status, HostCall::why_ended(status));
     }
+}
+
+// A backend may sleep elsewhere than in the context, so the call of the host is told here how to wake it.
+Status StoreOperation::sleep(uint32_t seen, Deadline &deadline) noexcept {
+    HostCall *const call = HostCall::here(context_);
+    if (call == nullptr) return backend_.sleep(*this, signal_, seen, deadline);
+    const auto wake = [](void *self) noexcept { static_cast<StoreOperation *>(self)->wake(); };
+    if (const Status ended = call->sleep_begins(&signal_, wake, this); ended != MUSTER_OK) return ended;
+    const Status status = backend_.sleep(*this, signal_, seen, deadline);
+    const Status ended = call->sleep_ends();
+    return ended != MUSTER_OK ? ended : status;
 }
 
 bool StoreOperation::begin(Queue &queue, uint64_t tag, uint64_t *out_request) {

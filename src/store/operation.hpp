@@ -68,7 +68,8 @@ class StoreOperation final : public Object,
     void look_after() noexcept; // loop thread
     void tidy() noexcept;       // loop thread
     bool submit() noexcept;     // as that of the backend
-    void give_up() noexcept;    // the backend was asked to end it, and does not answer
+    Status sleep(uint32_t seen, Deadline &deadline) noexcept;
+    void give_up() noexcept; // the backend was asked to end it, and does not answer
     bool guarded() const noexcept;
     void enlist();
     void look_behind_guard(StoreAnswer &answer) const noexcept;
@@ -76,6 +77,7 @@ class StoreOperation final : public Object,
     void context_closes() noexcept { end(MUSTER_E_CLOSED, "the context was closed"); }
     bool end(Status status, const char *why = nullptr) noexcept; // from outside
     void end_operations() noexcept override;
+    bool cancel_operation(uint64_t tag) noexcept override { return tag == tag_ && cancel(); }
     Object &owner() noexcept override { return *this; }
 
     const Ref<StoreLease> lease_; // to be made, or empty

@@ -62,8 +62,7 @@ ServedScheme::ServedScheme(Context &context, std::string name, Queue *queue, con
 
 bool ServedScheme::would_deadlock() const noexcept {
     if (on_loop_) return false; // the loop's thread may not wait anyway
-    if (queue_->awaited()) return false;
-    return queue_->taken_ever() ? queue_->taken_here() : pthread_equal(registrant_, pthread_self());
+    return queue_->served_here(registrant_);
 }
 
 bool ServedScheme::reserve(int slots) noexcept {

@@ -183,6 +183,7 @@ class StoreServerHandle final : public Object {
   public:
     explicit StoreServerHandle(Ref<StoreServer> server) noexcept : server_(std::move(server)) {}
     StoreServer &server() const noexcept { return *server_; }
+    Context &context() const noexcept { return server_->context(); }
 
   private:
     ~StoreServerHandle() override {

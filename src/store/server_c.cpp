@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "base/boundary.hpp"
 #include "base/config.hpp"
+#include "context/host_call.hpp"
+#include "queue/begun_call.hpp"
 #include "store/server.hpp"
 
 #include <cstring>
@@ -102,10 +104,28 @@ extern "C" muster_status muster_store_server_close(muster_store_server *server, 
     if (!server) return MUSTER_E_ARG;
     if (unwrap(server)->server().context().forked()) return MUSTER_E_FORKED;
     const Uncancelled guard;
+    const Ref<StoreServerHandle> handle(unwrap(server)); // another thread may release it meanwhile
+    const HostCall call(handle->context(), handle.get(), HostCall::EndedBy::context_too);
     Deadline deadline(timeout_ns);
-    return unwrap(server)->server().close(deadline);
+    return handle->server().close(deadline);
+}
+
+extern "C" muster_status muster_store_server_close_begin(muster_store_server *server, int64_t timeout_ns,
+                                                         muster_queue *queue, uint64_t tag, muster_error *error) {
+    return boundary(error, [&]() -> Result<void> {
+        if (!server) return Error::make(MUSTER_E_ARG, "no server");
+        const Ref<StoreServer> self(&unwrap(server)->server());
+        if (self->context().forked()) return Error::from_status(MUSTER_E_FORKED);
+        const auto close = [self, deadline = Deadline(timeout_ns)]() mutable {
+            BegunCall::Outcome outcome;
+            if (const Status status = self->close(deadline); status != MUSTER_OK)
+                outcome.why = Error::from_status(status);
+            return outcome;
+        };
+        return BegunCall::begin({self->context(), MUSTER_DONE_CALL, close}, queue, tag);
+    });
 }
 
 extern "C" void muster_store_server_release(muster_store_server *server) {
-    if (server) unwrap(server)->release();
+    if (server) release_handle(*unwrap(server));
 }

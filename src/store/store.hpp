@@ -121,6 +121,7 @@ class StoreLease final : public Object {
     int64_t ttl_ns() const noexcept { return ttl_ns_; }
     uint32_t flags() const noexcept { return flags_; }
     Store &store() const noexcept { return *store_; }
+    Context &context() const noexcept { return store_->context(); }
     bool forked() const noexcept { return store_->forked(); }
     Status keep() noexcept {
         return flags_ & MUSTER_LEASE_MANUAL ? store_->backend().keep(number_, ttl_ns_) : Status{MUSTER_OK};

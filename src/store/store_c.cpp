@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "base/boundary.hpp"
 #include "base/config.hpp"
+#include "context/host_call.hpp"
+#include "queue/begun_call.hpp"
 #include "store/store.hpp"
 
 using namespace muster;
@@ -35,27 +37,55 @@ Result<void> begin(StoreOperation &operation, Queue &queue, uint64_t tag, uint64
 
 } // namespace
 
+static Result<void> check_open(muster_context *context, const char *url, size_t url_bytes,
+                               const muster_store_config *given, int64_t timeout_ns, muster_store_config &config) {
+    if (!context) return Error::make(MUSTER_E_ARG, "no context");
+    if (!url || url_bytes == 0 || url_bytes > 4096)
+        return Error::make(MUSTER_E_ARG, "a URL of %zu bytes, it has 1 to 4096", url ? url_bytes : 0);
+    if (timeout_ns == 0) return Error::make(MUSTER_E_ARG, "a timeout of 0: opening may have to wait");
+    if (unwrap(context)->forked()) return Error::from_status(MUSTER_E_FORKED);
+    if (unwrap(context)->closed()) return Error::make(MUSTER_E_CLOSED, "the context is closed");
+    if (auto done = read_config(given, config, "muster_store_config"); !done) return done;
+    if (config.flags != 0 || config.reserved != 0)
+        return Error::make(MUSTER_E_ARG, "muster_store_config: flags and reserved are zero");
+    return {};
+}
+
 extern "C" muster_status muster_store_open(muster_context *context, const char *url, size_t url_bytes,
                                            const muster_store_config *given, int64_t timeout_ns,
                                            muster_store **out_store, muster_error *error) {
     if (out_store) *out_store = nullptr;
     return boundary(error, [&]() -> Result<void> {
-        if (!context) return Error::make(MUSTER_E_ARG, "no context");
-        if (!out_store) return Error::make(MUSTER_E_ARG, "no place for the store");
-        if (!url || url_bytes == 0 || url_bytes > 4096)
-            return Error::make(MUSTER_E_ARG, "a URL of %zu bytes, it has 1 to 4096", url ? url_bytes : 0);
-        if (timeout_ns == 0) return Error::make(MUSTER_E_ARG, "a timeout of 0: opening may have to wait");
-        if (unwrap(context)->forked()) return Error::from_status(MUSTER_E_FORKED);
-        if (unwrap(context)->closed()) return Error::make(MUSTER_E_CLOSED, "the context is closed");
         muster_store_config config;
-        if (auto done = read_config(given, config, "muster_store_config"); !done) return done;
-        if (config.flags != 0 || config.reserved != 0)
-            return Error::make(MUSTER_E_ARG, "muster_store_config: flags and reserved are zero");
+        if (auto fine = check_open(context, url, url_bytes, given, timeout_ns, config); !fine) return fine;
+        if (!out_store) return Error::make(MUSTER_E_ARG, "no place for the store");
+        const HostCall call(*unwrap(context), nullptr, HostCall::EndedBy::context_too);
         Deadline deadline(timeout_ns);
         auto store = Store::open(*unwrap(context), {url, url_bytes}, config, deadline);
         if (!store) return store.error();
         *out_store = wrap(store->detach());
         return {};
+    });
+}
+
+extern "C" muster_status muster_store_open_begin(muster_context *context, const char *url, size_t url_bytes,
+                                                 const muster_store_config *given, int64_t timeout_ns,
+                                                 muster_queue *queue, uint64_t tag, muster_error *error) {
+    return boundary(error, [&]() -> Result<void> {
+        muster_store_config config;
+        if (auto fine = check_open(context, url, url_bytes, given, timeout_ns, config); !fine) return fine;
+        Context &self = *unwrap(context);
+        Deadline deadline(timeout_ns);
+        if (!deadline.endless()) deadline.at(); // time runs from here
+        const auto open = [&self, text = std::string(url, url_bytes), config, deadline]() mutable {
+            BegunCall::Outcome outcome;
+            auto store = Store::open(self, text, config, deadline);
+            if (!store) return outcome.why = store.error(), outcome;
+            outcome.handle = wrap(store->get());
+            outcome.object = std::move(*store);
+            return outcome;
+        };
+        return BegunCall::begin({self, MUSTER_DONE_OPEN, open}, queue, tag);
     });
 }
 
@@ -88,6 +118,7 @@ extern "C" muster_status muster_store_do(muster_store *store, const muster_store
         if (self->context().closed()) return Error::make(MUSTER_E_CLOSED, "the context is closed");
         auto request = StoreRequest::read(ops, op_count, self->prefix(), self->guard());
         if (!request) return request.error();
+        const HostCall call(self->context(), self.get());
         StoreAnswer answer = StoreOperation::make(*self, std::move(*request), timeout_ns)->wait();
         if (out_result && answer.result) *out_result = wrap(answer.result.detach());
         return ended(answer, error);
@@ -133,6 +164,8 @@ extern "C" muster_status muster_store_lease(muster_store *store, int64_t ttl_ns,
         if (unwrap(store)->context().closed()) return Error::make(MUSTER_E_CLOSED, "the context is closed");
         if (auto fine = StoreLease::check(*unwrap(store), ttl_ns, flags); !fine) return fine;
         auto lease = make_ref<StoreLease>(*unwrap(store), ttl_ns, flags);
+        const Ref<Store> self(unwrap(store)); // another thread may release it meanwhile
+        const HostCall call(self->context(), self.get());
         const StoreAnswer answer = StoreOperation::make(lease, timeout_ns)->wait();
         if (answer.error.status == MUSTER_OK) *out_lease = wrap(lease.detach());
         return ended(answer, error);
@@ -167,19 +200,33 @@ extern "C" muster_status muster_lease_end(muster_lease *lease, int64_t timeout_n
     return boundary(error, [&]() -> Result<void> {
         if (!lease) return Error::make(MUSTER_E_ARG, "no lease");
         if (unwrap(lease)->forked()) return Error::from_status(MUSTER_E_FORKED);
-        Store &store = unwrap(lease)->store();
+        const Ref<StoreLease> self(unwrap(lease)); // another thread may release it meanwhile
+        Store &store = self->store();
         if (store.context().closed()) return Error::make(MUSTER_E_CLOSED, "the context is closed");
-        auto request = StoreRequest::end_lease(unwrap(lease)->number());
+        auto request = StoreRequest::end_lease(self->number());
+        const HostCall call(store.context(), self.get(), HostCall::EndedBy::context_too);
         return ended(StoreOperation::make(store, std::move(request), timeout_ns)->wait(), error);
     });
 }
 
+extern "C" muster_status muster_lease_end_begin(muster_lease *lease, int64_t timeout_ns, muster_queue *queue,
+                                                uint64_t tag, muster_error *error) {
+    return boundary(error, [&]() -> Result<void> {
+        if (!lease) return Error::make(MUSTER_E_ARG, "no lease");
+        Store &store = unwrap(lease)->store();
+        if (auto fine = can_begin(wrap(&store), queue, timeout_ns); !fine) return fine;
+        auto request = StoreRequest::end_lease(unwrap(lease)->number());
+        const auto operation = StoreOperation::make(store, std::move(request), timeout_ns);
+        return begin(*operation, *unwrap(queue), tag, nullptr);
+    });
+}
+
 extern "C" void muster_lease_release(muster_lease *lease) {
-    if (lease) unwrap(lease)->release();
+    if (lease) release_handle(*unwrap(lease));
 }
 
 extern "C" void muster_store_release(muster_store *store) {
-    if (store) unwrap(store)->release();
+    if (store) release_handle(*unwrap(store));
 }
 
 extern "C" uint64_t muster_store_result_count(const muster_store_result *result) {

@@ -72,6 +72,7 @@ Result<Ref<Duplex>> Duplex::make_shared(void *mapping, uint64_t window, int own,
 }
 
 Duplex::~Duplex() {
+    for (const auto &at : at_queues_) at->queue().delist(*at);
     if (mapping_ == nullptr) return;
     munmap(mapping_, mapping_bytes_);
     if (own_event_ >= 0) ::close(own_event_);
@@ -121,6 +122,37 @@ Ending Duplex::ending() noexcept {
 void Duplex::tell_peer_events(int side, uint32_t events) noexcept {
     const std::lock_guard guard(sides_lock_);
     if (sides_[side] != nullptr) sides_[side]->peer_events(events);
+}
+
+// ---- buffers without a stream ---------------------------------------------------------------------------------------
+
+void DuplexAtQueue::end_operations() noexcept {
+    duplex_.end_owned(side_, *queue_);
+}
+
+Object &DuplexAtQueue::owner() noexcept {
+    return duplex_;
+}
+
+void Duplex::keep_owned(int side, Queue &queue) noexcept {
+    bool kept = false;
+    try {
+        const std::lock_guard guard(at_queues_lock_);
+        for (const auto &at : at_queues_) kept = kept || (at->side() == side && &at->queue() == &queue);
+        if (!kept) {
+            at_queues_.push_back(std::make_unique<DuplexAtQueue>(*this, side, queue));
+            queue.enlist(*at_queues_.back()); // false: it is closed, as is looked at below
+            kept = true;
+        }
+    } catch (const std::bad_alloc &) { // what the queue cannot find must not stay
+    }
+    if (!kept || queue.closed()) end_owned(side, queue);
+}
+
+// The carrier, if there is one, finds the gap when it takes bytes, and tells the peer.
+void Duplex::end_owned(int side, const Queue &queue) noexcept {
+    if (outgoing(side).take_back_owned(MUSTER_E_CANCELED, &queue).begun)
+        end({Error::make(MUSTER_E_ABORTED, "%s", cancelled_in_the_middle), 0, side});
 }
 
 } // namespace muster

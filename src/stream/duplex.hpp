@@ -5,7 +5,9 @@
 #include "base/object.hpp"
 #include "stream/pipe.hpp"
 
+#include <memory>
 #include <mutex>
+#include <vector>
 
 namespace muster {
 
@@ -30,9 +32,28 @@ class Side {
     ~Side() = default;
 };
 
+class Duplex;
+
+// Buffers handed over that outlive the stream they were written to: they wait in the duplex, and the close() of their
+// queue takes them back from there.
+class DuplexAtQueue final : public QueueUser {
+  public:
+    DuplexAtQueue(Duplex &duplex, int side, Queue &queue) noexcept : duplex_(duplex), side_(side), queue_(&queue) {}
+    Queue &queue() const noexcept { return *queue_; }
+    int side() const noexcept { return side_; }
+    void end_operations() noexcept override;
+    Object &owner() noexcept override;
+
+  private:
+    Duplex &duplex_;
+    const int side_;
+    const Ref<Queue> queue_;
+};
+
 // Any thread. Side s reads from incoming(s) and writes to outgoing(s).
 class Duplex final : public Object {
   public:
+    static constexpr const char *cancelled_in_the_middle = "a buffer handed over was cancelled in the middle";
     static Ref<Duplex> make_private(uint64_t window);
     // Both pipes in one shared mapping of `shared_bytes(window)`; side `own` is this process. Takes over the mapping
     // and both eventfds (own: the peer writes it to wake us; peer: we write it), also when it fails.
@@ -56,6 +77,11 @@ class Duplex final : public Object {
     Ending ending() noexcept;
     void tell_peer_events(int side, uint32_t events) noexcept;
 
+    // The stream of this side goes, its buffers of this queue stay (private duplexes): from now on the queue's close()
+    // finds them here. They are taken back at once where the queue is closed already, or there is no memory.
+    void keep_owned(int side, Queue &queue) noexcept;
+    void end_owned(int side, const Queue &queue) noexcept; // the queue is closing
+
   private:
     Duplex() = default;
     ~Duplex() override;
@@ -71,6 +97,8 @@ class Duplex final : public Object {
     size_t mapping_bytes_ = 0;
     int own_ = -1; // shared: the side of this process
     int own_event_ = -1, peer_event_ = -1;
+    std::mutex at_queues_lock_; // guards at_queues_
+    std::vector<std::unique_ptr<DuplexAtQueue>> at_queues_;
 };
 
 } // namespace muster

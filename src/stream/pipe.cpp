@@ -630,26 +630,27 @@ void Pipe::drop_reader() noexcept {
     take_back_owned(MUSTER_E_PEER);
 }
 
-bool Pipe::take_back_owned(Status status, const Queue *queue) noexcept {
-    bool begun = false;
+Pipe::TakenBack Pipe::take_back_owned(Status status, const Queue *queue, const uint64_t *tag) noexcept {
+    TakenBack back;
     taking_back_.fetch_add(1, std::memory_order_relaxed);
     const std::lock_guard guard(owned_lock_);
     taking_back_.fetch_sub(1, std::memory_order_relaxed);
     Buffer **link = &owned_first_;
     owned_last_ = nullptr;
     while (Buffer *b = *link) {
-        if (queue != nullptr && b->owned.queue.get() != queue) {
+        if ((queue != nullptr && b->owned.queue.get() != queue) || (tag != nullptr && b->owned.tag != *tag)) {
             owned_last_ = b;
             link = &b->owned_next;
             continue;
         }
         *link = b->owned_next;
         b->revoked = true;
-        begun |= b->begun();
+        back.any = true;
+        back.begun |= b->begun();
         owned_waiting_.fetch_sub(1, std::memory_order_relaxed);
         b->owned.release(b->owned_taken, status);
     }
-    return begun;
+    return back;
 }
 
 } // namespace muster

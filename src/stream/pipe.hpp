@@ -206,10 +206,12 @@ class Pipe {
     void publish_tail() noexcept;                     // what was taken becomes room for the producer
 
     // --- any thread -------------------------------------------------------------------------------------------------
-    // Ends every handed-over buffer (of this queue; NULL: of all) that is not wholly taken, with this status. A reader
-    // in the middle of one then gets MUSTER_E_ABORTED; one that had not begun it never sees it. True: a reader had
-    // begun one.
-    bool take_back_owned(Status status, const Queue *queue = nullptr) noexcept;
+    // Ends every handed-over buffer (of this queue, with this tag; NULL: of all) that is not wholly taken, with this
+    // status. A reader in the middle of one then gets MUSTER_E_ABORTED; one that had not begun it never sees it.
+    struct TakenBack {
+        bool any = false, begun = false; // begun: a reader is in the middle of one
+    };
+    TakenBack take_back_owned(Status status, const Queue *queue = nullptr, const uint64_t *tag = nullptr) noexcept;
     // Ends a park of this process's side without a reason from the other (cancel, abort).
     void unpark_reader() noexcept { unpark(control_->reader, reader_fd_, reader_waker_, &Waker::wake_reader); }
     void unpark_writer() noexcept { unpark(control_->writer, writer_fd_, writer_waker_, &Waker::wake_writer); }

@@ -101,6 +101,8 @@ void Stream::host_release() noexcept {
     retain();
     // Buffers handed over that still wait go on their way without the host; the last one through lets go.
     lingers_.store(1, std::memory_order_seq_cst);
+    released_.store(1, std::memory_order_seq_cst); // pairs with write_owned()
+    leave_owned();
     close_now();
     const bool lingers = write_.waiting_operations.load(std::memory_order_seq_cst) != 0;
     if (!lingers && lingers_.exchange(0, std::memory_order_seq_cst) != 0) release();
@@ -227,6 +229,15 @@ void Stream::about_to_end() noexcept {
 
 void Stream::ended() noexcept {
     about_to_end(); // it may have ended before this side was known
+    // The context closes before all was sent: the peer must not take what it has for all of it. torn_ keeps this side
+    // from finishing the pipe, seq_cst as where a buffer is cancelled.
+    const bool unsent = duplex_->shared() ? write_.waiting_operations.load(std::memory_order_seq_cst) != 0
+                                          : !out_.drained() && !out_.reader_gone();
+    if (unsent && duplex_->ended_status() == MUSTER_E_CLOSED) {
+        constexpr std::string_view text = "the other side ended before all was sent";
+        torn_.store(true, std::memory_order_seq_cst);
+        if (carrier_) carrier_->abort(0, text.data(), text.size());
+    }
     interrupt(MUSTER_STREAM_READ | MUSTER_STREAM_WRITE);
     tell(MUSTER_STREAM_ENDED | MUSTER_STREAM_READABLE | MUSTER_STREAM_WRITABLE);
     const int64_t grace = exit_grace_ns_.exchange(-1, std::memory_order_seq_cst);

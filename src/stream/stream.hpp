@@ -87,6 +87,7 @@ class StreamAtQueue final : public QueueUser {
     StreamAtQueue(Stream &stream, Queue &queue) noexcept : stream_(stream), queue_(&queue) {}
     Queue &queue() const noexcept { return *queue_; }
     void end_operations() noexcept override;
+    bool cancel_operation(uint64_t tag) noexcept override;
     Object &owner() noexcept override;
 
   private:
@@ -229,13 +230,19 @@ class Stream final : public Object, public Listed<Stream>, private Waker, privat
     bool step_write(StreamOperation &operation, Status &status) noexcept;
     template <class StepFn>
     Status pump_operations(Direction &d, StepFn &&step) noexcept;
-    bool drop_operations(Direction &d, Status status, const Queue *queue = nullptr) noexcept;
+    struct Dropped {
+        bool any = false, begun = false;
+    };
+    Dropped drop_operations(Direction &d, Status status, const Queue *queue = nullptr,
+                            const uint64_t *tag = nullptr) noexcept;
     void operations_done() noexcept;
     bool enlist(Queue &queue);
     bool has_operations(const Queue &queue) noexcept;
     bool add_operation(Direction &d, StreamOperation &&op) noexcept;
     friend class StreamAtQueue;
-    void end_operations(const Queue &queue) noexcept;
+    bool end_operations(const Queue &queue, const uint64_t *tag = nullptr) noexcept; // false: there are none
+    void leave_owned() noexcept;
+    void abort_torn() noexcept;
     // stream.cpp
     void close_now() noexcept;
     void carrier_closed() noexcept;
@@ -252,6 +259,7 @@ class Stream final : public Object, public Listed<Stream>, private Waker, privat
     Pipe &in_, &out_;
     std::string peer_, greeting_;
     std::atomic<uint32_t> closed_{0};                // this side: closed or released
+    std::atomic<uint32_t> released_{0};              // by the host
     std::atomic<Status> close_status_{MUSTER_AGAIN}; // of the first close(); AGAIN: look how it fares
     std::atomic<uint32_t> finish_wanted_{0};         // this side writes no more
     // A buffer handed over was given back when half of it was copied: nothing may come behind it. The abort follows.

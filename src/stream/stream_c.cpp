@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "base/boundary.hpp"
 #include "base/config.hpp"
+#include "queue/begun_call.hpp"
 #include "stream/stream.hpp"
 
 #include <algorithm>
@@ -47,6 +48,24 @@ Status copy_text(const std::string &text, void *out, size_t capacity, size_t *ou
 
 constexpr uint32_t all_events = MUSTER_STREAM_READABLE | MUSTER_STREAM_WRITABLE | MUSTER_STREAM_PEER_SILENT |
                                 MUSTER_STREAM_PEER_BACK | MUSTER_STREAM_ENDED;
+
+// flush or close, on a thread of the library.
+Status begin_wait(muster_stream *stream, int64_t timeout_ns, Status (Stream::*wait)(Deadline &) noexcept,
+                  muster_queue *queue, uint64_t tag, muster_error *error) noexcept {
+    return boundary(error, [&]() -> Result<void> {
+        if (stream == nullptr) return Error::make(MUSTER_E_ARG, "no stream");
+        const Ref<Stream> self(unwrap(stream));
+        if (self->forked()) return Error::from_status(MUSTER_E_FORKED);
+        const auto body = [self, wait, deadline = Deadline(timeout_ns)]() mutable {
+            BegunCall::Outcome outcome;
+            if (const Status status = (self.get()->*wait)(deadline); status != MUSTER_OK)
+                outcome.why = Error::from_status(status);
+            return outcome;
+        };
+        const auto interrupt = [self] { self->cancel(MUSTER_STREAM_WRITE); };
+        return BegunCall::begin({self->context(), MUSTER_DONE_CALL, body, interrupt}, queue, tag);
+    });
+}
 
 } // namespace
 
@@ -221,6 +240,16 @@ muster_status muster_stream_close(muster_stream *stream, int64_t timeout_ns) {
         Deadline deadline(timeout_ns);
         return s.close(deadline);
     });
+}
+
+muster_status muster_stream_flush_begin(muster_stream *stream, int64_t timeout_ns, muster_queue *queue, uint64_t tag,
+                                        muster_error *error) {
+    return begin_wait(stream, timeout_ns, &Stream::flush, queue, tag, error);
+}
+
+muster_status muster_stream_close_begin(muster_stream *stream, int64_t timeout_ns, muster_queue *queue, uint64_t tag,
+                                        muster_error *error) {
+    return begin_wait(stream, timeout_ns, &Stream::close, queue, tag, error);
 }
 
 void muster_stream_release(muster_stream *stream) {

@@ -11,7 +11,6 @@ namespace muster {
 namespace {
 constexpr size_t most_operations = 64;
 constexpr size_t cancel_piece = 256 * 1024; // what muster_stream_cancel() may have to wait for
-constexpr const char *cancelled_in_the_middle = "a buffer handed over was cancelled in the middle";
 } // namespace
 
 void StreamOperation::complete(Status status) noexcept {
@@ -248,24 +247,30 @@ Status Stream::write_owned(const void *data, size_t size, Queue &queue, uint64_t
         queue.unreserve();
     else if (queue.closed())
         end_operations(queue);
+    // seq_cst: pairs with host_release(), which sets it and then leaves what it finds; one of the two sees this buffer.
+    else if (!duplex_->shared() && released_.load(std::memory_order_seq_cst) != 0)
+        duplex_->keep_owned(side_, queue);
     return status;
 }
 
 // ---- ending them ---------------------------------------------------------------------------------------------------
 
-// Gives back what waits in a direction (for one queue; NULL: for all). Any thread. True: one was in the middle.
-bool Stream::drop_operations(Direction &d, Status status, const Queue *queue) noexcept {
-    bool begun = false;
+// Gives back what waits in a direction (for one queue, with one tag; NULL: for all). Any thread. `begun`: one was in
+// the middle.
+Stream::Dropped Stream::drop_operations(Direction &d, Status status, const Queue *queue, const uint64_t *tag) noexcept {
+    Dropped dropped;
     for (;;) {
         StreamOperation over;
         {
             const std::lock_guard guard(operations_lock_);
-            if (d.operations == nullptr) return false;
-            auto it = d.operations->begin();
-            while (it != d.operations->end() && queue != nullptr && it->queue.get() != queue) ++it;
+            if (d.operations == nullptr) return dropped;
+            const auto is_meant = [&](const StreamOperation &op) {
+                return (queue == nullptr || op.queue.get() == queue) && (tag == nullptr || op.tag == *tag);
+            };
+            const auto it = std::find_if(d.operations->begin(), d.operations->end(), is_meant);
             if (it == d.operations->end()) {
                 if (d.operations->empty()) d.set_unusual(Direction::OPERATIONS, false);
-                return begun;
+                return dropped;
             }
             over = std::move(*it);
             d.operations->erase(it);
@@ -275,20 +280,47 @@ bool Stream::drop_operations(Direction &d, Status status, const Queue *queue) no
             }
             d.waiting_operations.fetch_sub(1, std::memory_order_seq_cst);
         }
-        begun |= over.done != 0;
+        dropped.any = true;
+        dropped.begun |= over.done != 0;
         over.complete(status);
     }
 }
 
-// The queue is closing: buffers of its operations are the host's again when this returns.
-void Stream::end_operations(const Queue &queue) noexcept {
-    drop_operations(read_, MUSTER_E_CANCELED, &queue);
-    bool in_the_middle = drop_operations(write_, MUSTER_E_CANCELED, &queue);
-    if (!duplex_->shared()) in_the_middle |= out_.take_back_owned(MUSTER_E_CANCELED, &queue);
-    if (in_the_middle) abort(0, cancelled_in_the_middle);
-    if (write_.waiting_operations.load(std::memory_order_seq_cst) != 0) return;
-    if (finish_wanted_.load(std::memory_order_seq_cst)) want_finish();
-    operations_done();
+// The queue is closing, or those with this tag are cancelled: their buffers are the host's again when this returns.
+bool Stream::end_operations(const Queue &queue, const uint64_t *tag) noexcept {
+    const Dropped read = drop_operations(read_, MUSTER_E_CANCELED, &queue, tag);
+    Dropped written = drop_operations(write_, MUSTER_E_CANCELED, &queue, tag);
+    if (!duplex_->shared()) {
+        const Pipe::TakenBack owned = out_.take_back_owned(MUSTER_E_CANCELED, &queue, tag);
+        written.any |= owned.any;
+        written.begun |= owned.begun;
+    }
+    if (written.begun) abort_torn();
+    if (write_.waiting_operations.load(std::memory_order_seq_cst) == 0) {
+        if (finish_wanted_.load(std::memory_order_seq_cst)) want_finish();
+        operations_done();
+    }
+    return read.any || written.any;
+}
+
+bool StreamAtQueue::cancel_operation(uint64_t tag) noexcept {
+    return stream_.end_operations(*queue_, &tag);
+}
+
+// The host lets go of the stream, and buffers handed over are still on their way: those of a private duplex stay there.
+void Stream::leave_owned() noexcept {
+    if (duplex_->shared()) return; // they keep the stream
+    const std::lock_guard guard(at_queues_lock_);
+    for (const auto &at : at_queues_)
+        if (out_.holds_owned_of(at->queue())) duplex_->keep_owned(side_, at->queue());
+}
+
+// A buffer was given back when part of it was on its way: both sides find the stream aborted, also one that this side
+// has closed before.
+void Stream::abort_torn() noexcept {
+    const std::string_view text = Duplex::cancelled_in_the_middle;
+    duplex_->end({Error::make(MUSTER_E_ABORTED, "%s", Duplex::cancelled_in_the_middle), 0, side_});
+    if (carrier_) carrier_->abort(0, text.data(), text.size());
 }
 
 void StreamAtQueue::end_operations() noexcept {
@@ -309,11 +341,11 @@ Status Stream::cancel(uint32_t directions) noexcept {
     }
     if (directions & MUSTER_STREAM_WRITE) {
         const bool held = take_from_everyone(write_);
-        in_the_middle = drop_operations(write_, MUSTER_E_CANCELED);
-        if (!duplex_->shared()) in_the_middle |= out_.take_back_owned(MUSTER_E_CANCELED);
+        in_the_middle = drop_operations(write_, MUSTER_E_CANCELED).begun;
+        if (!duplex_->shared()) in_the_middle |= out_.take_back_owned(MUSTER_E_CANCELED).begun;
         if (held) give(write_);
     }
-    if (in_the_middle) abort(0, cancelled_in_the_middle);
+    if (in_the_middle) abort_torn();
     return MUSTER_OK;
 }
 

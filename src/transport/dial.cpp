@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "transport/dial.hpp"
 
+#include "context/host_call.hpp"
+
 #include <algorithm>
 
 namespace muster {
@@ -28,6 +30,10 @@ Result<Ref<HostDial>> HostDial::make(Context &context, std::string_view text, co
 }
 
 void HostDial::start() noexcept {
+    {
+        const std::lock_guard hold(lock_);
+        if (finished_) return; // cancelled before the loop came to it
+    }
     hub_.on_closing(closing_);
     if (!deadline_.endless()) hub_.start_timer(limit_, deadline_.at());
     attempt();
@@ -96,7 +102,7 @@ void HostDial::finish(Result<Ref<Stream>> result) noexcept {
             entry.completion.status = result.error().status;
             entry.error = result.error();
         }
-        queue->complete(std::move(entry));
+        queue->complete(std::move(entry), this);
     }
     if (context_->on_loop())
         tidy();
@@ -142,8 +148,17 @@ Result<Ref<Stream>> HostDial::wait() {
         }
         const Status status = context_->sleep(signal_, seen, deadline_);
         if (status == MUSTER_TIMEOUT) end(MUSTER_TIMEOUT, "not in time");
-        if (status < 0) end(status, "cannot wait here");
+        if (status < 0) end(status, HostCall::why_ended(status));
     }
+}
+
+bool HostDial::cancel_operation(uint64_t tag) noexcept {
+    {
+        const std::lock_guard hold(lock_);
+        if (finished_ || tag != tag_) return false;
+    }
+    end(MUSTER_E_CANCELED, "cancelled");
+    return true;
 }
 
 Result<void> HostDial::begin(Queue &queue, uint64_t tag) {
@@ -152,11 +167,18 @@ Result<void> HostDial::begin(Queue &queue, uint64_t tag) {
         queue_ = Ref<Queue>(&queue);
         tag_ = tag;
     }
+    if (!queue.reserve(this)) {
+        if (queue.closed()) return Error::make(MUSTER_E_CLOSED, "dial %s: the queue is closed", address_.text.c_str());
+        return Result<void>::positive(MUSTER_AGAIN);
+    }
     if (start_.post(*context_)) return {};
-    const std::lock_guard hold(lock_);
-    queue_->unreserve();
-    queue_.reset();
-    finished_ = true;
+    {
+        const std::lock_guard hold(lock_);
+        if (finished_) return {}; // the queue has ended it just now
+        finished_ = true;
+        queue_.reset();
+    }
+    queue.unreserve(*this);
     return Error::make(MUSTER_E_CLOSED, "dial %s: the context is closed", address_.text.c_str());
 }
 

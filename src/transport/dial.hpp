@@ -9,7 +9,7 @@
 namespace muster {
 
 // Any thread.
-class HostDial final : public Dial {
+class HostDial final : public Dial, private QueueUser {
   public:
     HostDial(Context &context, Ref<Transport> transport, Address address, TransportOptions options, int64_t timeout_ns);
 
@@ -17,7 +17,7 @@ class HostDial final : public Dial {
                                       int64_t timeout_ns);
     // muster_transport_dial: waits for the end.
     Result<Ref<Stream>> wait();
-    // muster_transport_dial_begin: a slot of the queue is reserved.
+    // muster_transport_dial_begin: MUSTER_AGAIN if the queue has no slot.
     Result<void> begin(Queue &queue, uint64_t tag);
 
     void done(Result<Ref<Stream>> result) noexcept override;
@@ -34,6 +34,9 @@ class HostDial final : public Dial {
     void end(Status status, const char *why) noexcept; // from outside
     void finish(Result<Ref<Stream>> result) noexcept;
     bool retry_later(const Error &why) noexcept;
+    void end_operations() noexcept override { end(MUSTER_E_CLOSED, "the queue was closed"); }
+    bool cancel_operation(uint64_t tag) noexcept override;
+    Object &owner() noexcept override { return *this; }
 
     const Ref<Context> context_;
     Hub &hub_;

@@ -166,7 +166,8 @@ bool Link::wind_down() noexcept {
     kick();
     if (!unsent() && !closing_.load(std::memory_order_relaxed)) {
         duplex_->end(Error::make(MUSTER_E_CLOSED, "the context was closed"));
-        if (shared_) out_.finish(); // the peer reads the rest from its own memory, then this
+        // The peer reads the rest from its own memory, then this; unless the host's side was cut short.
+        if (shared_ && !aborting_.load(std::memory_order_seq_cst)) out_.finish();
         closed();
     }
     return finalized_;

@@ -148,6 +148,7 @@ class Link : public Carrier,
     Step send_spill() noexcept;
     Step send_batch() noexcept;
     Step seal_batch() noexcept;
+    Step torn(const Control &control) noexcept;
     void add_control(Control &control) noexcept;
     void add_frame(Control &control, FrameType type, const void *payload = "", size_t size = 0) noexcept;
     void account(const Batch &batch, size_t sent, const Control &control) noexcept;

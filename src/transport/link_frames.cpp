@@ -195,6 +195,16 @@ void Link::pump() noexcept {
     }
 }
 
+// The next bytes are of a buffer that was given back when part of it had been sent. The host's end may be gone, so the
+// link itself ends the stream; asked again the pipe would only say the same.
+Link::Step Link::torn(const Control &control) noexcept {
+    constexpr std::string_view text = Duplex::cancelled_in_the_middle;
+    spill_.add(control.bytes, control.size); // what was taken off the wants is owed
+    duplex_->end({Error::make(MUSTER_E_ABORTED, "%s", text.data()), 0, host_side_});
+    abort(0, text.data(), text.size());
+    return Step::sent;
+}
+
 Link::Step Link::send_batch() noexcept {
     Batch batch;
     iovec pipe[most_spans];
@@ -210,7 +220,7 @@ Link::Step Link::send_batch() noexcept {
     }
     if (open_left_ == 0) add_control(control);
     int count = 0;
-    if (limit != 0 && out_.gather(pipe, most_spans, limit, count) < 0) count = 0;
+    if (limit != 0 && out_.gather(pipe, most_spans, limit, count) < 0) return torn(control);
     size_t bytes = 0;
     for (int i = 0; i < count; i++) bytes += pipe[i].iov_len;
     batch.owned = count != 0 && out_.shows_owned();
@@ -295,7 +305,7 @@ Link::Step Link::seal_batch() noexcept {
         limit = std::min<uint64_t>(credit_.load(std::memory_order_acquire), pipe_frame_bytes);
     iovec pipe[most_spans];
     int count = 0;
-    if (limit != 0 && out_.gather(pipe, most_spans, static_cast<size_t>(limit), count) < 0) count = 0;
+    if (limit != 0 && out_.gather(pipe, most_spans, static_cast<size_t>(limit), count) < 0) return torn(control);
     if (control.size == 0 && count == 0) return Step::nothing;
     spill_.add(control.bytes, control.size);
     if (count == 0) return Step::sent;

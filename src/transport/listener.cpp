@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "transport/listener.hpp"
 
+#include "context/host_call.hpp"
+
 namespace muster {
 
 ListenerCore::~ListenerCore() {
@@ -78,7 +80,7 @@ Status ListenerCore::accept(Deadline &deadline, Ref<Stream> &out, Error &why) no
         const Status status = context_->sleep(signal_, seen, deadline);
         if (status == MUSTER_TIMEOUT) deadline = Deadline(0);
         if (status < 0) {
-            why = Error::from_status(status);
+            why = Error::make(status, "accept: %s", HostCall::why_ended(status));
             return status;
         }
         // The time is over: look a last time, and say so if there is still nothing.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "base/boundary.hpp"
 #include "base/config.hpp"
+#include "context/host_call.hpp"
+#include "queue/begun_call.hpp"
 #include "transport/dial.hpp"
 #include "transport/listener.hpp"
 
@@ -68,6 +70,7 @@ muster_status muster_transport_dial(muster_context *context, const char *address
         if (!out_stream) return Error::make(MUSTER_E_ARG, "no place for the stream");
         auto dial = make_dial(context, address, address_bytes, config, timeout_ns);
         if (!dial) return dial.error();
+        const HostCall call(*unwrap(context), nullptr, HostCall::EndedBy::context_too);
         auto stream = (*dial)->wait();
         if (!stream) return stream.error();
         *out_stream = wrap(stream->detach());
@@ -85,10 +88,6 @@ muster_status muster_transport_dial_begin(muster_context *context, const char *a
             return Error::make(MUSTER_E_ARG, "the queue belongs to another context");
         auto dial = make_dial(context, address, address_bytes, config, timeout_ns);
         if (!dial) return dial.error();
-        if (!unwrap(queue)->reserve()) {
-            if (unwrap(queue)->closed()) return Error::make(MUSTER_E_CLOSED, "the queue is closed");
-            return Result<void>::positive(MUSTER_AGAIN);
-        }
         return (*dial)->begin(*unwrap(queue), tag);
     });
 }
@@ -121,6 +120,7 @@ muster_status muster_listener_accept(muster_listener *listener, int64_t timeout_
         Ref<Stream> stream;
         Error why;
         const Ref<Listener> self(unwrap(listener)); // another thread may release it meanwhile
+        const HostCall call(self->context(), self.get());
         const Status status = self->accept(deadline, stream, why);
         if (status < 0) return why;
         *out_stream = wrap(stream.detach());
@@ -169,8 +169,20 @@ muster_status muster_listener_close(muster_listener *listener) {
     });
 }
 
+muster_status muster_listener_close_begin(muster_listener *listener, muster_queue *queue, uint64_t tag,
+                                          muster_error *error) {
+    return boundary(error, [&]() -> Result<void> {
+        if (const Status status = check_listener(listener); status < 0) return Error::from_status(status);
+        const auto close = [self = Ref<Listener>(unwrap(listener))] {
+            self->close();
+            return BegunCall::Outcome();
+        };
+        return BegunCall::begin({unwrap(listener)->context(), MUSTER_DONE_CALL, close}, queue, tag);
+    });
+}
+
 void muster_listener_release(muster_listener *listener) {
-    if (listener) unwrap(listener)->release();
+    if (listener) release_handle(*unwrap(listener));
 }
 
 muster_status muster_transport_greeting(muster_stream *stream, void *out_data, size_t capacity, size_t *out_bytes) {

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -474,6 +475,53 @@ static void test_a_wait_for_it_can_be_cancelled_and_a_close_ends_it(void **state
     }
 }
 
+// The bytes and the statuses are the caller's again when the queue has ended: they are made inaccessible at once.
+static void test_the_end_of_its_queue_ends_it(void **state) {
+    fixture *f = *state;
+    const char *const ways[] = {NULL, by_socket};
+    const size_t page = 4096;
+    for (int round = 0; round < 4; round++) {
+        open_with(f, 2, ways[round % 2]);
+        const pid_t stopped = pid_of(f, 2);
+        kill(stopped, SIGSTOP);
+        muster_queue *queue = NULL;
+        assert_int_equal(muster_queue_create(f->context, NULL, &queue, NULL), MUSTER_OK);
+        unsigned char *const data =
+            mmap(NULL, large + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        assert_true(data != MAP_FAILED);
+        muster_status *const statuses = (muster_status *)(data + large);
+        const uint32_t members[] = {1, 2};
+        assert_int_equal(
+            muster_cluster_broadcast_begin(f->cluster, members, 2, NULL, 0, data, large, -1, statuses, queue, 3, NULL),
+            MUSTER_OK);
+        if (round >= 2) assert_int_equal(muster_queue_close(queue), MUSTER_OK);
+        muster_queue_release(queue);
+        assert_int_equal(mprotect(data, large + page, PROT_NONE), 0);
+        kill(stopped, SIGCONT);
+        assert_string_equal(ask(f, 1, "self"), "1"); // the cluster goes on
+        close_cluster(f);
+        munmap(data, large + page);
+    }
+}
+
+static void test_it_is_cancelled_by_its_tag(void **state) {
+    fixture *f = *state;
+    open_with(f, 2, NULL);
+    const pid_t stopped = pid_of(f, 2);
+    kill(stopped, SIGSTOP);
+    muster_queue *queue = NULL;
+    assert_int_equal(muster_queue_create(f->context, NULL, &queue, NULL), MUSTER_OK);
+    assert_int_equal(
+        muster_cluster_broadcast_begin(f->cluster, NULL, 0, NULL, 0, f->data, large, -1, NULL, queue, 3, NULL),
+        MUSTER_OK);
+    assert_int_equal(muster_queue_cancel_operation(queue, 3), MUSTER_OK);
+    muster_completion done;
+    assert_int_equal(muster_queue_next(queue, 10 * second, &done, NULL), MUSTER_OK);
+    assert_int_equal(done.status, MUSTER_E_CANCELED);
+    kill(stopped, SIGCONT);
+    muster_queue_release(queue);
+}
+
 int main(int argc, char **argv) {
     const int code = work_if_asked(argc, argv);
     if (code >= 0) return code;
@@ -494,6 +542,8 @@ int main(int argc, char **argv) {
         promise(test_bad_input_is_refused),
         promise(test_a_star_gives_the_bytes_to_all),
         promise(test_a_wait_for_it_can_be_cancelled_and_a_close_ends_it),
+        promise(test_the_end_of_its_queue_ends_it),
+        promise(test_it_is_cancelled_by_its_tag),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <sys/wait.h>
+#include <time.h>
 
 static char self_path[4096];
 enum { most = 16 };
@@ -492,6 +493,55 @@ static void test_the_end_of_its_queue_is_that_of_a_manager(void **state) {
     assert_int_equal(event.status, MUSTER_E_CLOSED);
 }
 
+static int64_t now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * second + t.tv_nsec;
+}
+
+// A worker that does not leave by itself, so that the manager has to kill it.
+static void open_with_a_stopped_worker(host *h) {
+    serve(h, "mine", &all_ops);
+    open_cluster(h, 0);
+    assert_int_equal(add(h, "mine", 0, 1), 1);
+    await(h, MUSTER_CLUSTER_JOINED);
+    dispatch_until_heard(h, 1, MUSTER_MANAGER_REGISTER);
+    assert_int_equal(muster_process_kill(h->children[1], SIGSTOP), MUSTER_OK);
+}
+
+static void test_a_close_on_the_serving_thread_keeps_its_time(void **state) {
+    host *h = *state;
+    open_with_a_stopped_worker(h);
+    const int64_t before = now();
+    assert_int_equal(muster_cluster_close(h->cluster, second / 2), MUSTER_E_WOULD_DEADLOCK);
+    const int64_t took = now() - before;
+    if (took < second / 2 || took > 5 * second) fail_msg("it took %lld ms, not 500", (long long)(took / ms));
+    // It goes on as soon as this thread serves.
+    muster_cluster_event event;
+    muster_status status;
+    while ((status = muster_cluster_next_event(h->cluster, 0, &event)) != MUSTER_E_CLOSED)
+        if (status == MUSTER_AGAIN)
+            assert_int_equal(muster_queue_dispatch(h->queue, 20 * second, no_entry, h, NULL), MUSTER_OK);
+    assert_true(h->heard[1] & MUSTER_MANAGER_KILL);
+    assert_int_equal(muster_cluster_close(h->cluster, 0), MUSTER_TIMEOUT);
+}
+
+static void note_closed(void *user, const muster_completion *entry, const muster_error *error) {
+    (void)error;
+    if (entry->kind == MUSTER_DONE_CALL && entry->tag == 9) *(muster_status *)user = entry->status;
+}
+
+static void test_a_close_is_begun_by_the_serving_thread(void **state) {
+    host *h = *state;
+    open_with_a_stopped_worker(h);
+    muster_status closed = MUSTER_AGAIN;
+    assert_int_equal(muster_cluster_close_begin(h->cluster, second / 2, h->queue, 9, NULL), MUSTER_OK);
+    while (closed == MUSTER_AGAIN)
+        assert_int_equal(muster_queue_dispatch(h->queue, 20 * second, note_closed, &closed, NULL), MUSTER_OK);
+    assert_int_equal(closed, MUSTER_TIMEOUT); // it had to be killed
+    assert_true(h->heard[1] & MUSTER_MANAGER_KILL);
+}
+
 static void test_wrong_arguments_change_nothing(void **state) {
     host *h = *state;
     muster_error error;
@@ -528,6 +578,8 @@ int main(int argc, char **argv) {
         with_host(test_what_is_taken_back_is_over),
         with_host(test_a_manager_tells_how_its_worker_ended),
         with_host(test_the_end_of_its_queue_is_that_of_a_manager),
+        with_host(test_a_close_on_the_serving_thread_keeps_its_time),
+        with_host(test_a_close_is_begun_by_the_serving_thread),
         with_host(test_wrong_arguments_change_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

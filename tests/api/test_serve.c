@@ -4,6 +4,7 @@
 #include <muster/muster.h>
 
 #include <dirent.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -207,9 +208,42 @@ static void test_releasing_destroys_on_any_thread(void **state) {
     assert_int_equal(atomic_load(&destroyed), 1);
 }
 
+// The program registers a transport, starts the thread that serves it, and dials without waiting for that.
+static void *serve_later(void *argument) {
+    (void)argument;
+    nanosleep(&(struct timespec){0, 300000000}, NULL); // what a start takes on a busy machine
+    muster_completion entry;
+    while (muster_queue_next(queue, 20 * SECOND, &entry, NULL) == MUSTER_OK)
+        if (entry.kind == MUSTER_REQUEST_OPEN)
+            muster_request_fail(queue, entry.request, MUSTER_E_UNREACHABLE, "nobody there", 12);
+    return NULL;
+}
+
+static void test_the_thread_that_registers_may_leave_the_serving_to_another(void **state) {
+    (void)state;
+    assert_int_equal(muster_transport_serve(context, "mine", 4, queue, NULL), MUSTER_OK);
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, serve_later, NULL), 0);
+    assert_int_equal(dial(20 * SECOND), MUSTER_E_UNREACHABLE); // its answer
+    assert_int_equal(muster_queue_close(queue), MUSTER_OK);
+    pthread_join(thread, NULL);
+}
+
+static void test_a_thread_that_waits_for_itself_is_not_left_waiting(void **state) {
+    (void)state;
+    assert_int_equal(muster_transport_serve(context, "mine", 4, queue, NULL), MUSTER_OK);
+    assert_int_equal(dial(-1), MUSTER_E_WOULD_DEADLOCK);
+    muster_completion entry; // the request, and that it is not wanted any more
+    assert_int_equal(muster_queue_next(queue, SECOND, &entry, NULL), MUSTER_OK);
+    assert_int_equal(dial(-1), MUSTER_E_WOULD_DEADLOCK); // at once: this thread is the one that serves
+    assert_int_equal(muster_queue_close(queue), MUSTER_OK);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_who_may_serve, begin, end),
+        cmocka_unit_test_setup_teardown(test_the_thread_that_registers_may_leave_the_serving_to_another, begin, end),
+        cmocka_unit_test_setup_teardown(test_a_thread_that_waits_for_itself_is_not_left_waiting, begin, end),
         cmocka_unit_test_setup_teardown(test_ids_of_nobody_are_stale, begin, end),
         cmocka_unit_test_setup_teardown(test_the_end_of_the_context_destroys_what_was_never_dialled, begin, end),
         cmocka_unit_test_setup_teardown(test_a_request_ends_with_its_dial, begin, end),

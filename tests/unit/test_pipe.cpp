@@ -139,7 +139,7 @@ void test_buffers_taken_back_in_every_state(void **) {
             x.push("before", 6);
             x.own(data.data(), 1000, 1);
             x.push("after", 5);
-            f.expect(!x.pipe.take_back_owned(MUSTER_E_CANCELED), "nobody had begun it");
+            f.expect(!x.pipe.take_back_owned(MUSTER_E_CANCELED).begun, "nobody had begun it");
             const Taken t = x.back();
             f.expect(t.completion.status == MUSTER_E_CANCELED && t.completion.bytes == 0, "back, nothing taken");
             f.expect(x.pull(100) == "beforeafter", "the rest joins");
@@ -149,7 +149,7 @@ void test_buffers_taken_back_in_every_state(void **) {
             Fixture x(65536);
             x.own(data.data(), 1000, 1);
             x.pull(300);
-            f.expect(x.pipe.take_back_owned(MUSTER_E_CANCELED), "begun");
+            f.expect(x.pipe.take_back_owned(MUSTER_E_CANCELED).begun, "begun");
             const Taken t = x.back();
             f.expect(t.completion.status == MUSTER_E_CANCELED && t.completion.bytes == 300, "back, with the count");
             char c;
@@ -161,7 +161,7 @@ void test_buffers_taken_back_in_every_state(void **) {
             Fixture x(65536);
             x.own(data.data(), 1000, 1);
             x.pull(1000);
-            f.expect(!x.pipe.take_back_owned(MUSTER_E_CANCELED), "none");
+            f.expect(!x.pipe.take_back_owned(MUSTER_E_CANCELED).begun, "none");
             f.expect(x.back().completion.status == MUSTER_OK, "it was back before");
             f.expect_status(x.back().status, MUSTER_AGAIN, "once");
         }
@@ -171,7 +171,7 @@ void test_buffers_taken_back_in_every_state(void **) {
             const unsigned char *shown;
             size_t size;
             f.expect_status(x.pipe.peek(10, shown, size), MUSTER_OK, "peek");
-            f.expect(x.pipe.take_back_owned(MUSTER_E_CANCELED), "counts as begun");
+            f.expect(x.pipe.take_back_owned(MUSTER_E_CANCELED).begun, "counts as begun");
         }
         { // the second of two, and then one behind it
             Fixture x(65536);
@@ -181,7 +181,7 @@ void test_buffers_taken_back_in_every_state(void **) {
             Owned owned{reinterpret_cast<const unsigned char *>(data.data()) + 100, 100, other, 2};
             x.pipe.push_owned(owned);
             x.own(data.data() + 200, 100, 3);
-            f.expect(!x.pipe.take_back_owned(MUSTER_E_CANCELED, other.get()), "one queue's buffers only");
+            f.expect(!x.pipe.take_back_owned(MUSTER_E_CANCELED, other.get()).begun, "one queue's buffers only");
             f.expect(take(*other, 0).completion.tag == 2, "it is back");
             f.expect_status(x.back().status, MUSTER_AGAIN, "the others are not");
             x.own(data.data() + 300, 100, 4);
@@ -466,7 +466,7 @@ void differ(Findings &f, uint64_t seed, int steps) {
                 expected |= slot.second != 0 || shown.count(tag) != 0;
                 perhaps |= perhaps_shown.count(tag) != 0;
             }
-            const bool begun = x.pipe.take_back_owned(MUSTER_E_CANCELED);
+            const bool begun = x.pipe.take_back_owned(MUSTER_E_CANCELED).begun;
             f.expect(begun == expected || perhaps, "whether one was begun");
             while (!out.empty()) expect_back(out.begin()->first, MUSTER_E_CANCELED);
             if (begun) {
@@ -528,7 +528,7 @@ void test_lent_pieces_nobody_reads_come_back_with_the_pipe(void **) {
             unsigned char some[6000];
             size_t moved = 0;
             f.expect(pipe.pull(some, sizeof some, moved) == MUSTER_OK && out == 2, "one was read, and one begun");
-            f.expect(!pipe.take_back_owned(MUSTER_E_ABORTED), "lent is not handed over");
+            f.expect(!pipe.take_back_owned(MUSTER_E_ABORTED).begun, "lent is not handed over");
             f.expect(pipe.pull(some, 100, moved) == MUSTER_OK && moved == 100, "what has come can be read");
             pipe.drop_reader();
         }

@@ -81,7 +81,7 @@ enum muster_context_flag { MUSTER_CONTEXT_EXTERNAL = 1, MUSTER_CONTEXT_NO_SEAL =
 enum muster_log_level { MUSTER_LOG_OFF = 0, MUSTER_LOG_ERROR = 1, MUSTER_LOG_WARN = 2, MUSTER_LOG_INFO = 3, MUSTER_LOG_DEBUG = 4 };
 enum muster_manager_want { MUSTER_MANAGER_LAUNCH = 1, MUSTER_MANAGER_CONNECT = 2, MUSTER_MANAGER_CONNECT_WORKER = 4, MUSTER_MANAGER_REGISTER = 8, MUSTER_MANAGER_DEREGISTER = 16, MUSTER_MANAGER_INTERRUPT = 32, MUSTER_MANAGER_KILL = 64, MUSTER_MANAGER_FINALIZE = 128 };
 enum muster_process_exit_kind { MUSTER_PROCESS_EXITED = 1, MUSTER_PROCESS_KILLED = 2, MUSTER_PROCESS_UNKNOWN = 3 };
-enum muster_completion_kind { MUSTER_DONE_READ = 1, MUSTER_DONE_RELEASED = 2, MUSTER_DONE_DIAL = 3, MUSTER_DONE_EXIT = 4, MUSTER_DONE_USER = 5, MUSTER_DONE_STORE = 6, MUSTER_DONE_LEASE = 7, MUSTER_DONE_RENDEZVOUS = 8, MUSTER_DONE_AGENT = 9, MUSTER_DONE_BROADCAST = 10, MUSTER_EVENT_READY = 16, MUSTER_EVENT_LOG = 17, MUSTER_EVENT_AGENT = 19, MUSTER_REQUEST_OPEN = 32, MUSTER_REQUEST_LISTEN = 33, MUSTER_REQUEST_CLOSE = 34, MUSTER_REQUEST_CANCEL = 35, MUSTER_REQUEST_STORE = 36, MUSTER_REQUEST_RENDEZVOUS = 37, MUSTER_REQUEST_MANAGER = 38 };
+enum muster_completion_kind { MUSTER_DONE_READ = 1, MUSTER_DONE_RELEASED = 2, MUSTER_DONE_DIAL = 3, MUSTER_DONE_EXIT = 4, MUSTER_DONE_USER = 5, MUSTER_DONE_STORE = 6, MUSTER_DONE_LEASE = 7, MUSTER_DONE_RENDEZVOUS = 8, MUSTER_DONE_AGENT = 9, MUSTER_DONE_BROADCAST = 10, MUSTER_DONE_OPEN = 11, MUSTER_DONE_CALL = 12, MUSTER_EVENT_READY = 16, MUSTER_EVENT_LOG = 17, MUSTER_EVENT_AGENT = 19, MUSTER_REQUEST_OPEN = 32, MUSTER_REQUEST_LISTEN = 33, MUSTER_REQUEST_CLOSE = 34, MUSTER_REQUEST_CANCEL = 35, MUSTER_REQUEST_STORE = 36, MUSTER_REQUEST_RENDEZVOUS = 37, MUSTER_REQUEST_MANAGER = 38 };
 enum muster_rendezvous_flag { MUSTER_RENDEZVOUS_RANK = 1, MUSTER_RENDEZVOUS_REOPEN = 2 };
 enum muster_rendezvous_operation { MUSTER_RENDEZVOUS_JOIN = 1, MUSTER_RENDEZVOUS_LEAVE = 2, MUSTER_RENDEZVOUS_EXIT = 3, MUSTER_RENDEZVOUS_ABORT = 4, MUSTER_RENDEZVOUS_CLOSE = 5 };
 enum muster_rendezvous_event_kind { MUSTER_RENDEZVOUS_JOINED = 1, MUSTER_RENDEZVOUS_LAST_CALL = 2, MUSTER_RENDEZVOUS_COMPLETE = 3, MUSTER_RENDEZVOUS_LEFT = 4, MUSTER_RENDEZVOUS_DEAD = 5, MUSTER_RENDEZVOUS_WAITING = 6, MUSTER_RENDEZVOUS_ABORTED = 7, MUSTER_RENDEZVOUS_EXPELLED = 8, MUSTER_RENDEZVOUS_CLOSED = 9, MUSTER_RENDEZVOUS_LOST = 10 };
@@ -158,6 +158,7 @@ muster_status muster_agent_get_worker(muster_agent *agent, uint32_t local_rank, 
 muster_status muster_agent_first_failure(muster_agent *agent, muster_agent_worker *out_worker);
 muster_status muster_agent_failure_text(muster_agent *agent, char *out_text, size_t capacity, size_t *out_bytes);
 muster_status muster_agent_flush(muster_agent *agent, int64_t timeout_ns);
+muster_status muster_agent_flush_begin(muster_agent *agent, int64_t timeout_ns, muster_queue *queue, uint64_t tag, muster_error *error);
 void muster_agent_release(muster_agent *agent);
 const char *muster_status_name(muster_status status);
 const char *muster_status_text(muster_status status);
@@ -167,6 +168,7 @@ muster_status muster_broker_open(muster_context *context, const char *address, s
 muster_status muster_broker_address(muster_broker *broker, char *out_text, size_t capacity, size_t *out_bytes);
 muster_status muster_broker_get_stats(muster_broker *broker, muster_broker_stats *out_stats);
 muster_status muster_broker_close(muster_broker *broker, int64_t timeout_ns);
+muster_status muster_broker_close_begin(muster_broker *broker, int64_t timeout_ns, muster_queue *queue, uint64_t tag, muster_error *error);
 void muster_broker_release(muster_broker *broker);
 muster_status muster_cluster_open(muster_context *context, const muster_cluster_config *config, muster_cluster **out_cluster, muster_error *error);
 muster_status muster_cluster_add(muster_cluster *cluster, const muster_launch *launch, uint32_t *out_first, muster_error *error);
@@ -183,12 +185,14 @@ muster_status muster_cluster_get_member(muster_cluster *cluster, uint32_t member
 muster_status muster_cluster_list(muster_cluster *cluster, uint32_t *out_members, size_t capacity, size_t *out_count);
 uint32_t muster_cluster_self(muster_cluster *cluster);
 muster_status muster_cluster_close(muster_cluster *cluster, int64_t timeout_ns);
+muster_status muster_cluster_close_begin(muster_cluster *cluster, int64_t timeout_ns, muster_queue *queue, uint64_t tag, muster_error *error);
 void muster_cluster_release(muster_cluster *cluster);
 muster_status muster_worker_context(const muster_context_config *config, int32_t ticket_fd_plus_one, muster_context **out_context, muster_error *error);
 muster_status muster_worker_start(muster_context *context, const muster_worker_config *config, int64_t timeout_ns, muster_cluster **out_cluster, muster_error *error);
 muster_status muster_worker_start_begin(muster_context *context, const muster_worker_config *config, int64_t timeout_ns, muster_cluster **out_cluster, muster_error *error);
 muster_status muster_context_create(const muster_context_config *config, muster_context **out_context, muster_error *error);
 muster_status muster_context_close(muster_context *context, int64_t timeout_ns);
+muster_status muster_context_cancel(muster_context *context);
 void muster_context_release(muster_context *context);
 muster_status muster_context_fd(muster_context *context, int32_t *out_fd);
 muster_status muster_context_progress(muster_context *context, int64_t timeout_ns);
@@ -216,6 +220,7 @@ muster_status muster_queue_create(muster_context *context, const muster_queue_co
 muster_status muster_queue_next(muster_queue *queue, int64_t timeout_ns, muster_completion *out, muster_error *error);
 muster_status muster_queue_dispatch(muster_queue *queue, int64_t timeout_ns, muster_queue_handler_fn handler, void *user, uint64_t *out_count);
 muster_status muster_queue_cancel(muster_queue *queue);
+muster_status muster_queue_cancel_operation(muster_queue *queue, uint64_t tag);
 muster_status muster_queue_post(muster_queue *queue, uint64_t tag, uint64_t value);
 muster_status muster_queue_fd(muster_queue *queue, int32_t *out_fd);
 muster_status muster_queue_set_wake(muster_queue *queue, muster_wake_fn wake, void *user);
@@ -223,6 +228,7 @@ muster_status muster_queue_close(muster_queue *queue);
 void muster_queue_release(muster_queue *queue);
 muster_status muster_queue_get_stats(muster_queue *queue, muster_queue_stats *out_stats);
 muster_status muster_rendezvous_open(muster_context *context, const muster_rendezvous_config *config, int64_t timeout_ns, muster_rendezvous **out_rendezvous, muster_error *error);
+muster_status muster_rendezvous_open_begin(muster_context *context, const muster_rendezvous_config *config, int64_t timeout_ns, muster_queue *queue, uint64_t tag, muster_error *error);
 muster_status muster_rendezvous_join(muster_rendezvous *rendezvous, int64_t timeout_ns, muster_round **out_round, muster_error *error);
 muster_status muster_rendezvous_leave(muster_rendezvous *rendezvous, int64_t timeout_ns, muster_error *error);
 muster_status muster_rendezvous_exit(muster_rendezvous *rendezvous, int64_t timeout_ns, muster_error *error);
@@ -233,10 +239,12 @@ muster_status muster_rendezvous_cancel(muster_rendezvous *rendezvous);
 muster_status muster_rendezvous_next_event(muster_rendezvous *rendezvous, int64_t timeout_ns, muster_rendezvous_event *out_event);
 muster_status muster_rendezvous_get_state(muster_rendezvous *rendezvous, muster_rendezvous_state *out_state);
 muster_status muster_rendezvous_list(muster_rendezvous *rendezvous, char *out_text, size_t capacity, int64_t timeout_ns, size_t *out_bytes, muster_error *error);
+muster_status muster_rendezvous_list_begin(muster_rendezvous *rendezvous, char *out_text, size_t capacity, int64_t timeout_ns, muster_queue *queue, uint64_t tag, muster_error *error);
 void muster_rendezvous_release(muster_rendezvous *rendezvous);
 muster_status muster_round_get_info(const muster_round *round, muster_round_info *out_info);
 muster_status muster_round_store(muster_round *round, muster_store **out_store, muster_error *error);
 muster_status muster_round_member(muster_round *round, uint32_t rank, int64_t timeout_ns, muster_round_member_info *out_member, muster_error *error);
+muster_status muster_round_member_begin(muster_round *round, uint32_t rank, int64_t timeout_ns, muster_queue *queue, uint64_t tag, muster_error *error);
 void muster_round_release(muster_round *round);
 muster_status muster_rendezvous_serve(muster_context *context, const char *scheme, size_t scheme_bytes, muster_queue *requests, muster_error *error);
 muster_status muster_rendezvous_serve_ops(muster_context *context, const char *scheme, size_t scheme_bytes, const muster_rendezvous_ops *ops, void *self, muster_queue *requests, muster_error *error);
@@ -255,6 +263,7 @@ muster_status muster_request_listening(muster_queue *requests, uint64_t request,
 muster_status muster_request_fail(muster_queue *requests, uint64_t request, muster_status status, const char *text, size_t text_bytes);
 muster_status muster_transport_incoming(muster_queue *requests, uint64_t listen_request, const char *peer, size_t peer_bytes, uint64_t *out_request, muster_stream **out_pump, muster_error *error);
 muster_status muster_store_open(muster_context *context, const char *url, size_t url_bytes, const muster_store_config *config, int64_t timeout_ns, muster_store **out_store, muster_error *error);
+muster_status muster_store_open_begin(muster_context *context, const char *url, size_t url_bytes, const muster_store_config *config, int64_t timeout_ns, muster_queue *queue, uint64_t tag, muster_error *error);
 muster_status muster_store_view(muster_store *store, const void *prefix, size_t prefix_bytes, muster_store **out_view, muster_error *error);
 uint32_t muster_store_capabilities(const muster_store *store);
 muster_status muster_store_do(muster_store *store, const muster_store_op *ops, size_t op_count, int64_t timeout_ns, muster_store_result **out_result, muster_error *error);
@@ -265,6 +274,7 @@ muster_status muster_store_lease_begin(muster_store *store, int64_t ttl_ns, uint
 uint64_t muster_lease_id(const muster_lease *lease);
 muster_status muster_lease_keep(muster_lease *lease);
 muster_status muster_lease_end(muster_lease *lease, int64_t timeout_ns, muster_error *error);
+muster_status muster_lease_end_begin(muster_lease *lease, int64_t timeout_ns, muster_queue *queue, uint64_t tag, muster_error *error);
 void muster_lease_release(muster_lease *lease);
 void muster_store_release(muster_store *store);
 uint64_t muster_store_result_count(const muster_store_result *result);
@@ -283,6 +293,7 @@ muster_status muster_store_server_address(muster_store_server *server, char *out
 muster_status muster_store_server_get_stats(muster_store_server *server, muster_store_server_stats *out_stats);
 muster_status muster_store_server_go_alone(muster_store_server *server);
 muster_status muster_store_server_close(muster_store_server *server, int64_t timeout_ns);
+muster_status muster_store_server_close_begin(muster_store_server *server, int64_t timeout_ns, muster_queue *queue, uint64_t tag, muster_error *error);
 void muster_store_server_release(muster_store_server *server);
 muster_status muster_stream_pair(muster_context *context, const muster_stream_config *config, muster_stream **out_first, muster_stream **out_second, muster_error *error);
 muster_status muster_stream_write(muster_stream *stream, const void *data, size_t size_bytes, int64_t timeout_ns, size_t *out_bytes);
@@ -292,6 +303,7 @@ muster_status muster_stream_write_owned_many(muster_stream *const *streams, uint
 muster_status muster_stream_reserve(muster_stream *stream, size_t min_bytes, int64_t timeout_ns, void **out_data, size_t *out_bytes);
 muster_status muster_stream_commit(muster_stream *stream, size_t size_bytes);
 muster_status muster_stream_flush(muster_stream *stream, int64_t timeout_ns);
+muster_status muster_stream_flush_begin(muster_stream *stream, int64_t timeout_ns, muster_queue *queue, uint64_t tag, muster_error *error);
 muster_status muster_stream_read(muster_stream *stream, void *out_data, size_t capacity_bytes, int64_t timeout_ns, size_t *out_bytes);
 muster_status muster_stream_read_into(muster_stream *stream, void *out_data, size_t size_bytes, uint32_t flags, int64_t timeout_ns, size_t *out_bytes);
 muster_status muster_stream_read_begin(muster_stream *stream, void *out_data, size_t size_bytes, uint32_t flags, muster_queue *queue, uint64_t tag);
@@ -300,6 +312,7 @@ muster_status muster_stream_consume(muster_stream *stream, size_t size_bytes);
 muster_status muster_stream_finish(muster_stream *stream);
 muster_status muster_stream_abort(muster_stream *stream, uint64_t reason, const char *text, size_t text_bytes);
 muster_status muster_stream_close(muster_stream *stream, int64_t timeout_ns);
+muster_status muster_stream_close_begin(muster_stream *stream, int64_t timeout_ns, muster_queue *queue, uint64_t tag, muster_error *error);
 void muster_stream_release(muster_stream *stream);
 muster_status muster_stream_cancel(muster_stream *stream, uint32_t directions);
 muster_status muster_stream_watch(muster_stream *stream, uint32_t interest, muster_queue *queue, uint64_t tag);
@@ -315,6 +328,7 @@ muster_status muster_listener_watch(muster_listener *listener, muster_queue *que
 muster_status muster_listener_address(muster_listener *listener, char *out_text, size_t capacity, size_t *out_bytes);
 muster_status muster_listener_cancel(muster_listener *listener);
 muster_status muster_listener_close(muster_listener *listener);
+muster_status muster_listener_close_begin(muster_listener *listener, muster_queue *queue, uint64_t tag, muster_error *error);
 void muster_listener_release(muster_listener *listener);
 muster_status muster_transport_greeting(muster_stream *stream, void *out_data, size_t capacity, size_t *out_bytes);
 ]]
@@ -330,6 +344,7 @@ surface.functions = {
   { "muster_agent_first_failure", "muster_status", { { "handle", "agent", "muster_agent" }, { "gives_struct", "out_worker", "muster_agent_worker" } } },
   { "muster_agent_failure_text", "muster_status", { { "handle", "agent", "muster_agent" }, { "gives_text", "out_text", "char" } } },
   { "muster_agent_flush", "muster_status", { { "handle", "agent", "muster_agent" }, { "number", "timeout_ns", "int64_t" } } },
+  { "muster_agent_flush_begin", "muster_status", { { "handle", "agent", "muster_agent" }, { "number", "timeout_ns", "int64_t" }, { "handle", "queue", "muster_queue" }, { "number", "tag", "uint64_t" }, { "error", "error", "muster_error" } } },
   { "muster_agent_release", "void", { { "handle", "agent", "muster_agent" } } },
   { "muster_status_name", "const char *", { { "number", "status", "muster_status" } } },
   { "muster_status_text", "const char *", { { "number", "status", "muster_status" } } },
@@ -339,6 +354,7 @@ surface.functions = {
   { "muster_broker_address", "muster_status", { { "handle", "broker", "muster_broker" }, { "gives_text", "out_text", "char" } } },
   { "muster_broker_get_stats", "muster_status", { { "handle", "broker", "muster_broker" }, { "gives_struct", "out_stats", "muster_broker_stats" } } },
   { "muster_broker_close", "muster_status", { { "handle", "broker", "muster_broker" }, { "number", "timeout_ns", "int64_t" } } },
+  { "muster_broker_close_begin", "muster_status", { { "handle", "broker", "muster_broker" }, { "number", "timeout_ns", "int64_t" }, { "handle", "queue", "muster_queue" }, { "number", "tag", "uint64_t" }, { "error", "error", "muster_error" } } },
   { "muster_broker_release", "void", { { "handle", "broker", "muster_broker" } } },
   { "muster_cluster_open", "muster_status", { { "handle", "context", "muster_context" }, { "struct", "config", "muster_cluster_config" }, { "new", "out_cluster", "muster_cluster" }, { "error", "error", "muster_error" } } },
   { "muster_cluster_add", "muster_status", { { "handle", "cluster", "muster_cluster" }, { "struct", "launch", "muster_launch" }, { "gives_number", "out_first", "uint32_t" }, { "error", "error", "muster_error" } } },
@@ -355,12 +371,14 @@ surface.functions = {
   { "muster_cluster_list", "muster_status", { { "handle", "cluster", "muster_cluster" }, { "gives_list", "out_members", "uint32_t" } } },
   { "muster_cluster_self", "uint32_t", { { "handle", "cluster", "muster_cluster" } } },
   { "muster_cluster_close", "muster_status", { { "handle", "cluster", "muster_cluster" }, { "number", "timeout_ns", "int64_t" } } },
+  { "muster_cluster_close_begin", "muster_status", { { "handle", "cluster", "muster_cluster" }, { "number", "timeout_ns", "int64_t" }, { "handle", "queue", "muster_queue" }, { "number", "tag", "uint64_t" }, { "error", "error", "muster_error" } } },
   { "muster_cluster_release", "void", { { "handle", "cluster", "muster_cluster" } } },
   { "muster_worker_context", "muster_status", { { "struct", "config", "muster_context_config" }, { "number", "ticket_fd_plus_one", "int32_t" }, { "new", "out_context", "muster_context" }, { "error", "error", "muster_error" } } },
   { "muster_worker_start", "muster_status", { { "handle", "context", "muster_context" }, { "struct", "config", "muster_worker_config" }, { "number", "timeout_ns", "int64_t" }, { "new", "out_cluster", "muster_cluster" }, { "error", "error", "muster_error" } } },
   { "muster_worker_start_begin", "muster_status", { { "handle", "context", "muster_context" }, { "struct", "config", "muster_worker_config" }, { "number", "timeout_ns", "int64_t" }, { "new", "out_cluster", "muster_cluster" }, { "error", "error", "muster_error" } } },
   { "muster_context_create", "muster_status", { { "struct", "config", "muster_context_config" }, { "new", "out_context", "muster_context" }, { "error", "error", "muster_error" } } },
   { "muster_context_close", "muster_status", { { "handle", "context", "muster_context" }, { "number", "timeout_ns", "int64_t" } } },
+  { "muster_context_cancel", "muster_status", { { "handle", "context", "muster_context" } } },
   { "muster_context_release", "void", { { "handle", "context", "muster_context" } } },
   { "muster_context_fd", "muster_status", { { "handle", "context", "muster_context" }, { "gives_number", "out_fd", "int32_t" } } },
   { "muster_context_progress", "muster_status", { { "handle", "context", "muster_context" }, { "number", "timeout_ns", "int64_t" } } },
@@ -388,6 +406,7 @@ surface.functions = {
   { "muster_queue_next", "muster_status", { { "handle", "queue", "muster_queue" }, { "number", "timeout_ns", "int64_t" }, { "gives_struct", "out", "muster_completion" }, { "error", "error", "muster_error" } } },
   { "muster_queue_dispatch", "muster_status", { { "handle", "queue", "muster_queue" }, { "number", "timeout_ns", "int64_t" }, { "as_it_is", "handler", "muster_queue_handler_fn" }, { "as_it_is", "user", "void" }, { "gives_number", "out_count", "uint64_t" } } },
   { "muster_queue_cancel", "muster_status", { { "handle", "queue", "muster_queue" } } },
+  { "muster_queue_cancel_operation", "muster_status", { { "handle", "queue", "muster_queue" }, { "number", "tag", "uint64_t" } } },
   { "muster_queue_post", "muster_status", { { "handle", "queue", "muster_queue" }, { "number", "tag", "uint64_t" }, { "number", "value", "uint64_t" } } },
   { "muster_queue_fd", "muster_status", { { "handle", "queue", "muster_queue" }, { "gives_number", "out_fd", "int32_t" } } },
   { "muster_queue_set_wake", "muster_status", { { "handle", "queue", "muster_queue" }, { "as_it_is", "wake", "muster_wake_fn" }, { "as_it_is", "user", "void" } } },
@@ -395,6 +414,7 @@ surface.functions = {
   { "muster_queue_release", "void", { { "handle", "queue", "muster_queue" } } },
   { "muster_queue_get_stats", "muster_status", { { "handle", "queue", "muster_queue" }, { "gives_struct", "out_stats", "muster_queue_stats" } } },
   { "muster_rendezvous_open", "muster_status", { { "handle", "context", "muster_context" }, { "struct", "config", "muster_rendezvous_config" }, { "number", "timeout_ns", "int64_t" }, { "new", "out_rendezvous", "muster_rendezvous" }, { "error", "error", "muster_error" } } },
+  { "muster_rendezvous_open_begin", "muster_status", { { "handle", "context", "muster_context" }, { "struct", "config", "muster_rendezvous_config" }, { "number", "timeout_ns", "int64_t" }, { "handle", "queue", "muster_queue" }, { "number", "tag", "uint64_t" }, { "error", "error", "muster_error" } } },
   { "muster_rendezvous_join", "muster_status", { { "handle", "rendezvous", "muster_rendezvous" }, { "number", "timeout_ns", "int64_t" }, { "new", "out_round", "muster_round" }, { "error", "error", "muster_error" } } },
   { "muster_rendezvous_leave", "muster_status", { { "handle", "rendezvous", "muster_rendezvous" }, { "number", "timeout_ns", "int64_t" }, { "error", "error", "muster_error" } } },
   { "muster_rendezvous_exit", "muster_status", { { "handle", "rendezvous", "muster_rendezvous" }, { "number", "timeout_ns", "int64_t" }, { "error", "error", "muster_error" } } },
@@ -405,10 +425,12 @@ surface.functions = {
   { "muster_rendezvous_next_event", "muster_status", { { "handle", "rendezvous", "muster_rendezvous" }, { "number", "timeout_ns", "int64_t" }, { "gives_struct", "out_event", "muster_rendezvous_event" } } },
   { "muster_rendezvous_get_state", "muster_status", { { "handle", "rendezvous", "muster_rendezvous" }, { "gives_struct", "out_state", "muster_rendezvous_state" } } },
   { "muster_rendezvous_list", "muster_status", { { "handle", "rendezvous", "muster_rendezvous" }, { "as_it_is", "out_text", "char" }, { "number", "capacity", "size_t" }, { "number", "timeout_ns", "int64_t" }, { "gives_number", "out_bytes", "size_t" }, { "error", "error", "muster_error" } } },
+  { "muster_rendezvous_list_begin", "muster_status", { { "handle", "rendezvous", "muster_rendezvous" }, { "as_it_is", "out_text", "char" }, { "number", "capacity", "size_t" }, { "number", "timeout_ns", "int64_t" }, { "handle", "queue", "muster_queue" }, { "number", "tag", "uint64_t" }, { "error", "error", "muster_error" } } },
   { "muster_rendezvous_release", "void", { { "handle", "rendezvous", "muster_rendezvous" } } },
   { "muster_round_get_info", "muster_status", { { "handle", "round", "muster_round" }, { "gives_struct", "out_info", "muster_round_info" } } },
   { "muster_round_store", "muster_status", { { "handle", "round", "muster_round" }, { "new", "out_store", "muster_store" }, { "error", "error", "muster_error" } } },
   { "muster_round_member", "muster_status", { { "handle", "round", "muster_round" }, { "number", "rank", "uint32_t" }, { "number", "timeout_ns", "int64_t" }, { "gives_struct", "out_member", "muster_round_member_info" }, { "error", "error", "muster_error" } } },
+  { "muster_round_member_begin", "muster_status", { { "handle", "round", "muster_round" }, { "number", "rank", "uint32_t" }, { "number", "timeout_ns", "int64_t" }, { "handle", "queue", "muster_queue" }, { "number", "tag", "uint64_t" }, { "error", "error", "muster_error" } } },
   { "muster_round_release", "void", { { "handle", "round", "muster_round" } } },
   { "muster_rendezvous_serve", "muster_status", { { "handle", "context", "muster_context" }, { "text", "scheme", "char" }, { "handle", "requests", "muster_queue" }, { "error", "error", "muster_error" } } },
   { "muster_rendezvous_serve_ops", "muster_status", { { "handle", "context", "muster_context" }, { "text", "scheme", "char" }, { "struct", "ops", "muster_rendezvous_ops" }, { "as_it_is", "self", "void" }, { "handle", "requests", "muster_queue" }, { "error", "error", "muster_error" } } },
@@ -427,6 +449,7 @@ surface.functions = {
   { "muster_request_fail", "muster_status", { { "handle", "requests", "muster_queue" }, { "number", "request", "uint64_t" }, { "number", "status", "muster_status" }, { "text", "text", "char" } } },
   { "muster_transport_incoming", "muster_status", { { "handle", "requests", "muster_queue" }, { "number", "listen_request", "uint64_t" }, { "text", "peer", "char" }, { "gives_number", "out_request", "uint64_t" }, { "new", "out_pump", "muster_stream" }, { "error", "error", "muster_error" } } },
   { "muster_store_open", "muster_status", { { "handle", "context", "muster_context" }, { "text", "url", "char" }, { "struct", "config", "muster_store_config" }, { "number", "timeout_ns", "int64_t" }, { "new", "out_store", "muster_store" }, { "error", "error", "muster_error" } } },
+  { "muster_store_open_begin", "muster_status", { { "handle", "context", "muster_context" }, { "text", "url", "char" }, { "struct", "config", "muster_store_config" }, { "number", "timeout_ns", "int64_t" }, { "handle", "queue", "muster_queue" }, { "number", "tag", "uint64_t" }, { "error", "error", "muster_error" } } },
   { "muster_store_view", "muster_status", { { "handle", "store", "muster_store" }, { "text", "prefix", "void" }, { "new", "out_view", "muster_store" }, { "error", "error", "muster_error" } } },
   { "muster_store_capabilities", "uint32_t", { { "handle", "store", "muster_store" } } },
   { "muster_store_do", "muster_status", { { "handle", "store", "muster_store" }, { "list", "ops", "muster_store_op" }, { "number", "timeout_ns", "int64_t" }, { "new", "out_result", "muster_store_result" }, { "error", "error", "muster_error" } } },
@@ -437,6 +460,7 @@ surface.functions = {
   { "muster_lease_id", "uint64_t", { { "handle", "lease", "muster_lease" } } },
   { "muster_lease_keep", "muster_status", { { "handle", "lease", "muster_lease" } } },
   { "muster_lease_end", "muster_status", { { "handle", "lease", "muster_lease" }, { "number", "timeout_ns", "int64_t" }, { "error", "error", "muster_error" } } },
+  { "muster_lease_end_begin", "muster_status", { { "handle", "lease", "muster_lease" }, { "number", "timeout_ns", "int64_t" }, { "handle", "queue", "muster_queue" }, { "number", "tag", "uint64_t" }, { "error", "error", "muster_error" } } },
   { "muster_lease_release", "void", { { "handle", "lease", "muster_lease" } } },
   { "muster_store_release", "void", { { "handle", "store", "muster_store" } } },
   { "muster_store_result_count", "uint64_t", { { "handle", "result", "muster_store_result" } } },
@@ -455,6 +479,7 @@ surface.functions = {
   { "muster_store_server_get_stats", "muster_status", { { "handle", "server", "muster_store_server" }, { "gives_struct", "out_stats", "muster_store_server_stats" } } },
   { "muster_store_server_go_alone", "muster_status", { { "handle", "server", "muster_store_server" } } },
   { "muster_store_server_close", "muster_status", { { "handle", "server", "muster_store_server" }, { "number", "timeout_ns", "int64_t" } } },
+  { "muster_store_server_close_begin", "muster_status", { { "handle", "server", "muster_store_server" }, { "number", "timeout_ns", "int64_t" }, { "handle", "queue", "muster_queue" }, { "number", "tag", "uint64_t" }, { "error", "error", "muster_error" } } },
   { "muster_store_server_release", "void", { { "handle", "server", "muster_store_server" } } },
   { "muster_stream_pair", "muster_status", { { "handle", "context", "muster_context" }, { "struct", "config", "muster_stream_config" }, { "new", "out_first", "muster_stream" }, { "new", "out_second", "muster_stream" }, { "error", "error", "muster_error" } } },
   { "muster_stream_write", "muster_status", { { "handle", "stream", "muster_stream" }, { "text", "data", "void" }, { "number", "timeout_ns", "int64_t" }, { "gives_number", "out_bytes", "size_t" } } },
@@ -464,6 +489,7 @@ surface.functions = {
   { "muster_stream_reserve", "muster_status", { { "handle", "stream", "muster_stream" }, { "number", "min_bytes", "size_t" }, { "number", "timeout_ns", "int64_t" }, { "as_it_is", "out_data", "void" }, { "gives_number", "out_bytes", "size_t" } } },
   { "muster_stream_commit", "muster_status", { { "handle", "stream", "muster_stream" }, { "number", "size_bytes", "size_t" } } },
   { "muster_stream_flush", "muster_status", { { "handle", "stream", "muster_stream" }, { "number", "timeout_ns", "int64_t" } } },
+  { "muster_stream_flush_begin", "muster_status", { { "handle", "stream", "muster_stream" }, { "number", "timeout_ns", "int64_t" }, { "handle", "queue", "muster_queue" }, { "number", "tag", "uint64_t" }, { "error", "error", "muster_error" } } },
   { "muster_stream_read", "muster_status", { { "handle", "stream", "muster_stream" }, { "as_it_is", "out_data", "void" }, { "number", "capacity_bytes", "size_t" }, { "number", "timeout_ns", "int64_t" }, { "gives_number", "out_bytes", "size_t" } } },
   { "muster_stream_read_into", "muster_status", { { "handle", "stream", "muster_stream" }, { "as_it_is", "out_data", "void" }, { "number", "size_bytes", "size_t" }, { "number", "flags", "uint32_t" }, { "number", "timeout_ns", "int64_t" }, { "gives_number", "out_bytes", "size_t" } } },
   { "muster_stream_read_begin", "muster_status", { { "handle", "stream", "muster_stream" }, { "as_it_is", "out_data", "void" }, { "number", "size_bytes", "size_t" }, { "number", "flags", "uint32_t" }, { "handle", "queue", "muster_queue" }, { "number", "tag", "uint64_t" } } },
@@ -472,6 +498,7 @@ surface.functions = {
   { "muster_stream_finish", "muster_status", { { "handle", "stream", "muster_stream" } } },
   { "muster_stream_abort", "muster_status", { { "handle", "stream", "muster_stream" }, { "number", "reason", "uint64_t" }, { "text", "text", "char" } } },
   { "muster_stream_close", "muster_status", { { "handle", "stream", "muster_stream" }, { "number", "timeout_ns", "int64_t" } } },
+  { "muster_stream_close_begin", "muster_status", { { "handle", "stream", "muster_stream" }, { "number", "timeout_ns", "int64_t" }, { "handle", "queue", "muster_queue" }, { "number", "tag", "uint64_t" }, { "error", "error", "muster_error" } } },
   { "muster_stream_release", "void", { { "handle", "stream", "muster_stream" } } },
   { "muster_stream_cancel", "muster_status", { { "handle", "stream", "muster_stream" }, { "number", "directions", "uint32_t" } } },
   { "muster_stream_watch", "muster_status", { { "handle", "stream", "muster_stream" }, { "number", "interest", "uint32_t" }, { "handle", "queue", "muster_queue" }, { "number", "tag", "uint64_t" } } },
@@ -487,6 +514,7 @@ surface.functions = {
   { "muster_listener_address", "muster_status", { { "handle", "listener", "muster_listener" }, { "gives_text", "out_text", "char" } } },
   { "muster_listener_cancel", "muster_status", { { "handle", "listener", "muster_listener" } } },
   { "muster_listener_close", "muster_status", { { "handle", "listener", "muster_listener" } } },
+  { "muster_listener_close_begin", "muster_status", { { "handle", "listener", "muster_listener" }, { "handle", "queue", "muster_queue" }, { "number", "tag", "uint64_t" }, { "error", "error", "muster_error" } } },
   { "muster_listener_release", "void", { { "handle", "listener", "muster_listener" } } },
   { "muster_transport_greeting", "muster_status", { { "handle", "stream", "muster_stream" }, { "gives_text", "out_data", "void" } } },
 }

@@ -174,7 +174,9 @@ extern "C" {
     pub fn muster_agent_failure_text(agent: *mut muster_agent, out_text: *mut c_char, capacity: usize, out_bytes: *mut usize) -> muster_status;
     /// Waits until the lines that are shown were written: all that workers wrote which had ended before the call.
     pub fn muster_agent_flush(agent: *mut muster_agent, timeout_ns: i64) -> muster_status;
-    /// Gives up one reference; with the last one the workers are stopped, as by muster_agent_stop(), without a wait for it.
+    /// Begins to flush, as muster_agent_flush() does; MUSTER_DONE_CALL comes with its status.
+    pub fn muster_agent_flush_begin(agent: *mut muster_agent, timeout_ns: i64, queue: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
+    /// Gives up the handle; the workers are stopped, as by muster_agent_stop(), without a wait for it.
     pub fn muster_agent_release(agent: *mut muster_agent);
 }
 

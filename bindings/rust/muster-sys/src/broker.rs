@@ -80,6 +80,8 @@ extern "C" {
     pub fn muster_broker_get_stats(broker: *mut muster_broker, out_stats: *mut muster_broker_stats) -> muster_status;
     /// Stops a broker.
     pub fn muster_broker_close(broker: *mut muster_broker, timeout_ns: i64) -> muster_status;
+    /// Begins to stop a broker, as muster_broker_close() does; MUSTER_DONE_CALL comes when its threads have ended.
+    pub fn muster_broker_close_begin(broker: *mut muster_broker, timeout_ns: i64, queue: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
     /// Gives up one reference; with the last one the broker is stopped, at once and not by this thread.
     pub fn muster_broker_release(broker: *mut muster_broker);
 }

@@ -227,7 +227,9 @@ extern "C" {
     pub fn muster_cluster_self(cluster: *mut muster_cluster) -> u32;
     /// Leaves the cluster.
     pub fn muster_cluster_close(cluster: *mut muster_cluster, timeout_ns: i64) -> muster_status;
-    /// Gives up one reference; with the last one the cluster is closed, as by muster_cluster_close(), without a wait for it.
+    /// Begins to leave the cluster, as muster_cluster_close() does; MUSTER_DONE_CALL comes with its status when it is over.
+    pub fn muster_cluster_close_begin(cluster: *mut muster_cluster, timeout_ns: i64, queue: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
+    /// Gives up the handle; the cluster is closed, as by muster_cluster_close(), without a wait for it.
     pub fn muster_cluster_release(cluster: *mut muster_cluster);
     /// Makes the context of a worker: reads the ticket that its launcher has passed, whose secret is the context's.
     pub fn muster_worker_context(config: *const muster_context_config, ticket_fd_plus_one: i32, out_context: *mut *mut muster_context, error: *mut muster_error) -> muster_status;

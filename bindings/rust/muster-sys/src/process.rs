@@ -79,13 +79,13 @@ extern "C" {
     pub fn muster_process_spawn(context: *mut muster_context, config: *const muster_process_config, out_process: *mut *mut muster_process, error: *mut muster_error) -> muster_status;
     /// Tells the process id.
     pub fn muster_process_pid(process: *const muster_process) -> i32;
-    /// Waits for the end of a process; in an external context the call drives the engine while it waits.
+    /// Waits for the end of a process; muster_process_watch() is the form that does not block.
     pub fn muster_process_wait(process: *mut muster_process, timeout_ns: i64, out_exit: *mut muster_process_exit) -> muster_status;
     /// Asks for MUSTER_DONE_EXIT when the process ends; one watch per process.
     pub fn muster_process_watch(process: *mut muster_process, queue: *mut muster_queue, tag: u64) -> muster_status;
     /// Sends a signal to the process and its whole group.
     pub fn muster_process_kill(process: *mut muster_process, signal: i32) -> muster_status;
-    /// Gives up one reference; the child goes on, and is still reaped when it ends.
+    /// Gives up the handle; the child goes on, and is still reaped when it ends.
     pub fn muster_process_release(process: *mut muster_process);
     /// Ends this process when another one is gone (the local master that started it, say): SIGTERM to itself from a library thread, then SIGKILL.
     pub fn muster_process_exit_with(context: *mut muster_context, pid: i32, grace_ns: i64, error: *mut muster_error) -> muster_status;

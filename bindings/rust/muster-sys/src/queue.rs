@@ -18,6 +18,8 @@ pub const MUSTER_DONE_LEASE: i32 = 7;
 pub const MUSTER_DONE_RENDEZVOUS: i32 = 8;
 pub const MUSTER_DONE_AGENT: i32 = 9;
 pub const MUSTER_DONE_BROADCAST: i32 = 10;
+pub const MUSTER_DONE_OPEN: i32 = 11;
+pub const MUSTER_DONE_CALL: i32 = 12;
 pub const MUSTER_EVENT_READY: i32 = 16;
 pub const MUSTER_EVENT_LOG: i32 = 17;
 pub const MUSTER_EVENT_AGENT: i32 = 19;
@@ -107,6 +109,8 @@ extern "C" {
     pub fn muster_queue_dispatch(queue: *mut muster_queue, timeout_ns: i64, handler: muster_queue_handler_fn, user: *mut c_void, out_count: *mut u64) -> muster_status;
     /// Ends the wait of every thread that is inside muster_queue_next() or muster_queue_dispatch() now.
     pub fn muster_queue_cancel(queue: *mut muster_queue) -> muster_status;
+    /// Cancels the operations that were begun with this queue and this tag.
+    pub fn muster_queue_cancel_operation(queue: *mut muster_queue, tag: u64) -> muster_status;
     /// Puts an entry of the caller's own onto a queue, for instance to wake a waiter with a message.
     pub fn muster_queue_post(queue: *mut muster_queue, tag: u64, value: u64) -> muster_status;
     /// Gives a descriptor that polls readable while the queue may hold something.
@@ -115,7 +119,7 @@ extern "C" {
     pub fn muster_queue_set_wake(queue: *mut muster_queue, wake: muster_wake_fn, user: *mut c_void) -> muster_status;
     /// Closes a queue: nothing new is accepted, what is there can still be taken, waiters return.
     pub fn muster_queue_close(queue: *mut muster_queue) -> muster_status;
-    /// Gives up one reference.
+    /// Gives up the handle.
     pub fn muster_queue_release(queue: *mut muster_queue);
     /// Reads the figures of a queue.
     pub fn muster_queue_get_stats(queue: *mut muster_queue, out_stats: *mut muster_queue_stats) -> muster_status;

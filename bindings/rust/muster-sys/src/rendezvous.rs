@@ -175,6 +175,8 @@ impl Default for muster_round_member_info {
 extern "C" {
     /// Opens a rendezvous.
     pub fn muster_rendezvous_open(context: *mut muster_context, config: *const muster_rendezvous_config, timeout_ns: i64, out_rendezvous: *mut *mut muster_rendezvous, error: *mut muster_error) -> muster_status;
+    /// Begins to open a rendezvous, as muster_rendezvous_open() does; MUSTER_DONE_OPEN comes with it, or without one with the status and detail.
+    pub fn muster_rendezvous_open_begin(context: *mut muster_context, config: *const muster_rendezvous_config, timeout_ns: i64, queue: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
     /// Waits for a round and joins it.
     pub fn muster_rendezvous_join(rendezvous: *mut muster_rendezvous, timeout_ns: i64, out_round: *mut *mut muster_round, error: *mut muster_error) -> muster_status;
     /// Leaves the round, or stops waiting for one.
@@ -195,7 +197,9 @@ extern "C" {
     pub fn muster_rendezvous_get_state(rendezvous: *mut muster_rendezvous, out_state: *mut muster_rendezvous_state) -> muster_status;
     /// Lists who seeks the next round: their addresses, each made printable and with a line feed behind it, as many as there is room for and at most 1000, in no order.
     pub fn muster_rendezvous_list(rendezvous: *mut muster_rendezvous, out_text: *mut c_char, capacity: usize, timeout_ns: i64, out_bytes: *mut usize, error: *mut muster_error) -> muster_status;
-    /// Gives up one reference.
+    /// Begins to list who seeks the next round, as muster_rendezvous_list() does; MUSTER_DONE_CALL comes with the length of the text in its bytes.
+    pub fn muster_rendezvous_list_begin(rendezvous: *mut muster_rendezvous, out_text: *mut c_char, capacity: usize, timeout_ns: i64, queue: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
+    /// Gives up the handle.
     pub fn muster_rendezvous_release(rendezvous: *mut muster_rendezvous);
     /// Tells what a round is.
     pub fn muster_round_get_info(round: *const muster_round, out_info: *mut muster_round_info) -> muster_status;
@@ -203,7 +207,9 @@ extern "C" {
     pub fn muster_round_store(round: *mut muster_round, out_store: *mut *mut muster_store, error: *mut muster_error) -> muster_status;
     /// Looks up a member of a round.
     pub fn muster_round_member(round: *mut muster_round, rank: u32, timeout_ns: i64, out_member: *mut muster_round_member_info, error: *mut muster_error) -> muster_status;
-    /// Gives up one reference.
+    /// Begins to look up a member of a round; MUSTER_DONE_CALL comes with the status of muster_round_member().
+    pub fn muster_round_member_begin(round: *mut muster_round, rank: u32, timeout_ns: i64, queue: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
+    /// Gives up the handle.
     pub fn muster_round_release(round: *mut muster_round);
 }
 

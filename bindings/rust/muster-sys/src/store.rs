@@ -145,6 +145,8 @@ impl muster_store_config {
 extern "C" {
     /// Opens a store.
     pub fn muster_store_open(context: *mut muster_context, url: *const c_char, url_bytes: usize, config: *const muster_store_config, timeout_ns: i64, out_store: *mut *mut muster_store, error: *mut muster_error) -> muster_status;
+    /// Begins to open a store, as muster_store_open() does; MUSTER_DONE_OPEN comes with it, or without one with the status and detail.
+    pub fn muster_store_open_begin(context: *mut muster_context, url: *const c_char, url_bytes: usize, config: *const muster_store_config, timeout_ns: i64, queue: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
     /// Makes a view: the same store, where every key and queue has a prefix that the view adds and takes away.
     pub fn muster_store_view(store: *mut muster_store, prefix: *const c_void, prefix_bytes: usize, out_view: *mut *mut muster_store, error: *mut muster_error) -> muster_status;
     /// Tells what a store can do.
@@ -165,9 +167,11 @@ extern "C" {
     pub fn muster_lease_keep(lease: *mut muster_lease) -> muster_status;
     /// Ends a lease at once: its keys go, at one moment.
     pub fn muster_lease_end(lease: *mut muster_lease, timeout_ns: i64, error: *mut muster_error) -> muster_status;
-    /// Gives up one reference.
+    /// Begins to end a lease, as muster_lease_end() does; MUSTER_DONE_STORE comes with its status.
+    pub fn muster_lease_end_begin(lease: *mut muster_lease, timeout_ns: i64, queue: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
+    /// Gives up the handle; no process renews the lease any more, and it ends after its time.
     pub fn muster_lease_release(lease: *mut muster_lease);
-    /// Gives up one reference.
+    /// Gives up the handle.
     pub fn muster_store_release(store: *mut muster_store);
     /// Tells how many entries a result has: one for each operation, of a LIST one for each key it shows.
     pub fn muster_store_result_count(result: *const muster_store_result) -> u64;

@@ -94,6 +94,8 @@ extern "C" {
     pub fn muster_store_server_go_alone(server: *mut muster_store_server) -> muster_status;
     /// Stops a server.
     pub fn muster_store_server_close(server: *mut muster_store_server, timeout_ns: i64) -> muster_status;
+    /// Begins to stop a server, as muster_store_server_close() does; MUSTER_DONE_CALL comes with its status.
+    pub fn muster_store_server_close_begin(server: *mut muster_store_server, timeout_ns: i64, queue: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
     /// Gives up one reference; with the last one the server stops.
     pub fn muster_store_server_release(server: *mut muster_store_server);
 }

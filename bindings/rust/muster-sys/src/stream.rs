@@ -94,6 +94,8 @@ extern "C" {
     pub fn muster_stream_commit(stream: *mut muster_stream, size_bytes: usize) -> muster_status;
     /// Waits until every byte accepted so far has left this process (for shared memory and pairs: can be read by the peer).
     pub fn muster_stream_flush(stream: *mut muster_stream, timeout_ns: i64) -> muster_status;
+    /// Begins to flush, as muster_stream_flush() does; MUSTER_DONE_CALL comes with its status.
+    pub fn muster_stream_flush_begin(stream: *mut muster_stream, timeout_ns: i64, queue: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
     /// Reads what is there, at least one byte.
     pub fn muster_stream_read(stream: *mut muster_stream, out_data: *mut c_void, capacity_bytes: usize, timeout_ns: i64, out_bytes: *mut usize) -> muster_status;
     /// Reads exactly so many bytes, straight into the caller's memory without a stage in between.
@@ -110,7 +112,9 @@ extern "C" {
     pub fn muster_stream_abort(stream: *mut muster_stream, reason: u64, text: *const c_char, text_bytes: usize) -> muster_status;
     /// Closes in order: finishes writing, waits until everything has left, then ends.
     pub fn muster_stream_close(stream: *mut muster_stream, timeout_ns: i64) -> muster_status;
-    /// Gives up one reference; with the last one the stream closes as by muster_stream_close() with no wait.
+    /// Begins to close, as muster_stream_close() does; MUSTER_DONE_CALL comes with its status.
+    pub fn muster_stream_close_begin(stream: *mut muster_stream, timeout_ns: i64, queue: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
+    /// Gives up the handle; the stream closes as by muster_stream_close() with no wait.
     pub fn muster_stream_release(stream: *mut muster_stream);
     /// Ends the waits and operations under way in one or both directions with MUSTER_E_CANCELED.
     pub fn muster_stream_cancel(stream: *mut muster_stream, directions: u32) -> muster_status;

@@ -163,7 +163,13 @@ push!(functions, :muster_agent_flush => at_muster_agent_flush)
 @inline muster_agent_flush(agent, timeout_ns) =
     ccall(at_muster_agent_flush[], muster_status, (Ptr{muster_agent}, Int64), agent, timeout_ns)
 
-# Gives up one reference; with the last one the workers are stopped, as by muster_agent_stop(), without a wait for it.
+# Begins to flush, as muster_agent_flush() does; ::MUSTER_DONE_CALL comes with its status.
+const at_muster_agent_flush_begin = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_agent_flush_begin => at_muster_agent_flush_begin)
+@inline muster_agent_flush_begin(agent, timeout_ns, queue, tag, error) =
+    ccall(at_muster_agent_flush_begin[], muster_status, (Ptr{muster_agent}, Int64, Ptr{muster_queue}, UInt64, Ptr{muster_error}), agent, timeout_ns, queue, tag, error)
+
+# Gives up the handle; the workers are stopped, as by muster_agent_stop(), without a wait for it.
 const at_muster_agent_release = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_agent_release => at_muster_agent_release)
 @inline muster_agent_release(agent) =

@@ -63,6 +63,12 @@ push!(functions, :muster_broker_close => at_muster_broker_close)
 @inline muster_broker_close(broker, timeout_ns) =
     ccall(at_muster_broker_close[], muster_status, (Ptr{muster_broker}, Int64), broker, timeout_ns)
 
+# Begins to stop a broker, as muster_broker_close() does; ::MUSTER_DONE_CALL comes when its threads have ended.
+const at_muster_broker_close_begin = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_broker_close_begin => at_muster_broker_close_begin)
+@inline muster_broker_close_begin(broker, timeout_ns, queue, tag, error) =
+    ccall(at_muster_broker_close_begin[], muster_status, (Ptr{muster_broker}, Int64, Ptr{muster_queue}, UInt64, Ptr{muster_error}), broker, timeout_ns, queue, tag, error)
+
 # Gives up one reference; with the last one the broker is stopped, at once and not by this thread.
 const at_muster_broker_release = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_broker_release => at_muster_broker_release)

@@ -214,7 +214,13 @@ push!(functions, :muster_cluster_close => at_muster_cluster_close)
 @inline muster_cluster_close(cluster, timeout_ns) =
     ccall(at_muster_cluster_close[], muster_status, (Ptr{muster_cluster}, Int64), cluster, timeout_ns)
 
-# Gives up one reference; with the last one the cluster is closed, as by muster_cluster_close(), without a wait for it.
+# Begins to leave the cluster, as muster_cluster_close() does; ::MUSTER_DONE_CALL comes with its status when it is over.
+const at_muster_cluster_close_begin = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_cluster_close_begin => at_muster_cluster_close_begin)
+@inline muster_cluster_close_begin(cluster, timeout_ns, queue, tag, error) =
+    ccall(at_muster_cluster_close_begin[], muster_status, (Ptr{muster_cluster}, Int64, Ptr{muster_queue}, UInt64, Ptr{muster_error}), cluster, timeout_ns, queue, tag, error)
+
+# Gives up the handle; the cluster is closed, as by muster_cluster_close(), without a wait for it.
 const at_muster_cluster_release = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_cluster_release => at_muster_cluster_release)
 @inline muster_cluster_release(cluster) =

@@ -45,7 +45,7 @@ push!(functions, :muster_process_pid => at_muster_process_pid)
 @inline muster_process_pid(process) =
     ccall(at_muster_process_pid[], Int32, (Ptr{muster_process},), process)
 
-# Waits for the end of a process; in an external context the call drives the engine while it waits.
+# Waits for the end of a process; muster_process_watch() is the form that does not block.
 const at_muster_process_wait = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_process_wait => at_muster_process_wait)
 @inline muster_process_wait(process, timeout_ns, out_exit) =
@@ -63,7 +63,7 @@ push!(functions, :muster_process_kill => at_muster_process_kill)
 @inline muster_process_kill(process, signal) =
     ccall(at_muster_process_kill[], muster_status, (Ptr{muster_process}, Int32), process, signal)
 
-# Gives up one reference; the child goes on, and is still reaped when it ends.
+# Gives up the handle; the child goes on, and is still reaped when it ends.
 const at_muster_process_release = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_process_release => at_muster_process_release)
 @inline muster_process_release(process) =

@@ -12,6 +12,8 @@ const MUSTER_DONE_LEASE = Int32(7)
 const MUSTER_DONE_RENDEZVOUS = Int32(8)
 const MUSTER_DONE_AGENT = Int32(9)
 const MUSTER_DONE_BROADCAST = Int32(10)
+const MUSTER_DONE_OPEN = Int32(11)
+const MUSTER_DONE_CALL = Int32(12)
 const MUSTER_EVENT_READY = Int32(16)
 const MUSTER_EVENT_LOG = Int32(17)
 const MUSTER_EVENT_AGENT = Int32(19)
@@ -79,6 +81,12 @@ push!(functions, :muster_queue_cancel => at_muster_queue_cancel)
 @inline muster_queue_cancel(queue) =
     ccall(at_muster_queue_cancel[], muster_status, (Ptr{muster_queue},), queue)
 
+# Cancels the operations that were begun with this queue and this tag.
+const at_muster_queue_cancel_operation = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_queue_cancel_operation => at_muster_queue_cancel_operation)
+@inline muster_queue_cancel_operation(queue, tag) =
+    ccall(at_muster_queue_cancel_operation[], muster_status, (Ptr{muster_queue}, UInt64), queue, tag)
+
 # Puts an entry of the caller's own onto a queue, for instance to wake a waiter with a message.
 const at_muster_queue_post = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_queue_post => at_muster_queue_post)
@@ -103,7 +111,7 @@ push!(functions, :muster_queue_close => at_muster_queue_close)
 @inline muster_queue_close(queue) =
     ccall(at_muster_queue_close[], muster_status, (Ptr{muster_queue},), queue)
 
-# Gives up one reference.
+# Gives up the handle.
 const at_muster_queue_release = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_queue_release => at_muster_queue_release)
 @inline muster_queue_release(queue) =

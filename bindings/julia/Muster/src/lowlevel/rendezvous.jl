@@ -114,6 +114,12 @@ push!(functions, :muster_rendezvous_open => at_muster_rendezvous_open)
 @inline muster_rendezvous_open(context, config, timeout_ns, out_rendezvous, error) =
     ccall(at_muster_rendezvous_open[], muster_status, (Ptr{muster_context}, Ptr{muster_rendezvous_config}, Int64, Ptr{Ptr{muster_rendezvous}}, Ptr{muster_error}), context, config, timeout_ns, out_rendezvous, error)
 
+# Begins to open a rendezvous, as muster_rendezvous_open() does; ::MUSTER_DONE_OPEN comes with it, or without one with the status and detail.
+const at_muster_rendezvous_open_begin = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_rendezvous_open_begin => at_muster_rendezvous_open_begin)
+@inline muster_rendezvous_open_begin(context, config, timeout_ns, queue, tag, error) =
+    ccall(at_muster_rendezvous_open_begin[], muster_status, (Ptr{muster_context}, Ptr{muster_rendezvous_config}, Int64, Ptr{muster_queue}, UInt64, Ptr{muster_error}), context, config, timeout_ns, queue, tag, error)
+
 # Waits for a round and joins it.
 const at_muster_rendezvous_join = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_rendezvous_join => at_muster_rendezvous_join)
@@ -174,7 +180,13 @@ push!(functions, :muster_rendezvous_list => at_muster_rendezvous_list)
 @inline muster_rendezvous_list(rendezvous, out_text, capacity, timeout_ns, out_bytes, error) =
     ccall(at_muster_rendezvous_list[], muster_status, (Ptr{muster_rendezvous}, Ptr{UInt8}, Csize_t, Int64, Ptr{Csize_t}, Ptr{muster_error}), rendezvous, out_text, capacity, timeout_ns, out_bytes, error)
 
-# Gives up one reference.
+# Begins to list who seeks the next round, as muster_rendezvous_list() does; ::MUSTER_DONE_CALL comes with the length of the text in its bytes.
+const at_muster_rendezvous_list_begin = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_rendezvous_list_begin => at_muster_rendezvous_list_begin)
+@inline muster_rendezvous_list_begin(rendezvous, out_text, capacity, timeout_ns, queue, tag, error) =
+    ccall(at_muster_rendezvous_list_begin[], muster_status, (Ptr{muster_rendezvous}, Ptr{UInt8}, Csize_t, Int64, Ptr{muster_queue}, UInt64, Ptr{muster_error}), rendezvous, out_text, capacity, timeout_ns, queue, tag, error)
+
+# Gives up the handle.
 const at_muster_rendezvous_release = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_rendezvous_release => at_muster_rendezvous_release)
 @inline muster_rendezvous_release(rendezvous) =
@@ -198,7 +210,13 @@ push!(functions, :muster_round_member => at_muster_round_member)
 @inline muster_round_member(round, rank, timeout_ns, out_member, error) =
     ccall(at_muster_round_member[], muster_status, (Ptr{muster_round}, UInt32, Int64, Ptr{muster_round_member_info}, Ptr{muster_error}), round, rank, timeout_ns, out_member, error)
 
-# Gives up one reference.
+# Begins to look up a member of a round; ::MUSTER_DONE_CALL comes with the status of muster_round_member().
+const at_muster_round_member_begin = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_round_member_begin => at_muster_round_member_begin)
+@inline muster_round_member_begin(round, rank, timeout_ns, queue, tag, error) =
+    ccall(at_muster_round_member_begin[], muster_status, (Ptr{muster_round}, UInt32, Int64, Ptr{muster_queue}, UInt64, Ptr{muster_error}), round, rank, timeout_ns, queue, tag, error)
+
+# Gives up the handle.
 const at_muster_round_release = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_round_release => at_muster_round_release)
 @inline muster_round_release(round) =

@@ -97,6 +97,12 @@ push!(functions, :muster_store_open => at_muster_store_open)
 @inline muster_store_open(context, url, url_bytes, config, timeout_ns, out_store, error) =
     ccall(at_muster_store_open[], muster_status, (Ptr{muster_context}, Ptr{UInt8}, Csize_t, Ptr{muster_store_config}, Int64, Ptr{Ptr{muster_store}}, Ptr{muster_error}), context, url, url_bytes, config, timeout_ns, out_store, error)
 
+# Begins to open a store, as muster_store_open() does; ::MUSTER_DONE_OPEN comes with it, or without one with the status and detail.
+const at_muster_store_open_begin = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_store_open_begin => at_muster_store_open_begin)
+@inline muster_store_open_begin(context, url, url_bytes, config, timeout_ns, queue, tag, error) =
+    ccall(at_muster_store_open_begin[], muster_status, (Ptr{muster_context}, Ptr{UInt8}, Csize_t, Ptr{muster_store_config}, Int64, Ptr{muster_queue}, UInt64, Ptr{muster_error}), context, url, url_bytes, config, timeout_ns, queue, tag, error)
+
 # Makes a view: the same store, where every key and queue has a prefix that the view adds and takes away.
 const at_muster_store_view = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_store_view => at_muster_store_view)
@@ -157,13 +163,19 @@ push!(functions, :muster_lease_end => at_muster_lease_end)
 @inline muster_lease_end(lease, timeout_ns, error) =
     ccall(at_muster_lease_end[], muster_status, (Ptr{muster_lease}, Int64, Ptr{muster_error}), lease, timeout_ns, error)
 
-# Gives up one reference.
+# Begins to end a lease, as muster_lease_end() does; ::MUSTER_DONE_STORE comes with its status.
+const at_muster_lease_end_begin = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_lease_end_begin => at_muster_lease_end_begin)
+@inline muster_lease_end_begin(lease, timeout_ns, queue, tag, error) =
+    ccall(at_muster_lease_end_begin[], muster_status, (Ptr{muster_lease}, Int64, Ptr{muster_queue}, UInt64, Ptr{muster_error}), lease, timeout_ns, queue, tag, error)
+
+# Gives up the handle; no process renews the lease any more, and it ends after its time.
 const at_muster_lease_release = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_lease_release => at_muster_lease_release)
 @inline muster_lease_release(lease) =
     ccall(at_muster_lease_release[], Cvoid, (Ptr{muster_lease},), lease)
 
-# Gives up one reference.
+# Gives up the handle.
 const at_muster_store_release = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_store_release => at_muster_store_release)
 @inline muster_store_release(store) =

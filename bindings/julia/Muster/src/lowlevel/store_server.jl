@@ -81,6 +81,12 @@ push!(functions, :muster_store_server_close => at_muster_store_server_close)
 @inline muster_store_server_close(server, timeout_ns) =
     ccall(at_muster_store_server_close[], muster_status, (Ptr{muster_store_server}, Int64), server, timeout_ns)
 
+# Begins to stop a server, as muster_store_server_close() does; ::MUSTER_DONE_CALL comes with its status.
+const at_muster_store_server_close_begin = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_store_server_close_begin => at_muster_store_server_close_begin)
+@inline muster_store_server_close_begin(server, timeout_ns, queue, tag, error) =
+    ccall(at_muster_store_server_close_begin[], muster_status, (Ptr{muster_store_server}, Int64, Ptr{muster_queue}, UInt64, Ptr{muster_error}), server, timeout_ns, queue, tag, error)
+
 # Gives up one reference; with the last one the server stops.
 const at_muster_store_server_release = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_store_server_release => at_muster_store_server_release)

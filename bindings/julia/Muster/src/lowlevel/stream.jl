@@ -93,6 +93,12 @@ push!(functions, :muster_stream_flush => at_muster_stream_flush)
 @inline muster_stream_flush(stream, timeout_ns) =
     ccall(at_muster_stream_flush[], muster_status, (Ptr{muster_stream}, Int64), stream, timeout_ns)
 
+# Begins to flush, as muster_stream_flush() does; ::MUSTER_DONE_CALL comes with its status.
+const at_muster_stream_flush_begin = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_stream_flush_begin => at_muster_stream_flush_begin)
+@inline muster_stream_flush_begin(stream, timeout_ns, queue, tag, error) =
+    ccall(at_muster_stream_flush_begin[], muster_status, (Ptr{muster_stream}, Int64, Ptr{muster_queue}, UInt64, Ptr{muster_error}), stream, timeout_ns, queue, tag, error)
+
 # Reads what is there, at least one byte.
 const at_muster_stream_read = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_stream_read => at_muster_stream_read)
@@ -141,7 +147,13 @@ push!(functions, :muster_stream_close => at_muster_stream_close)
 @inline muster_stream_close(stream, timeout_ns) =
     ccall(at_muster_stream_close[], muster_status, (Ptr{muster_stream}, Int64), stream, timeout_ns)
 
-# Gives up one reference; with the last one the stream closes as by muster_stream_close() with no wait.
+# Begins to close, as muster_stream_close() does; ::MUSTER_DONE_CALL comes with its status.
+const at_muster_stream_close_begin = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_stream_close_begin => at_muster_stream_close_begin)
+@inline muster_stream_close_begin(stream, timeout_ns, queue, tag, error) =
+    ccall(at_muster_stream_close_begin[], muster_status, (Ptr{muster_stream}, Int64, Ptr{muster_queue}, UInt64, Ptr{muster_error}), stream, timeout_ns, queue, tag, error)
+
+# Gives up the handle; the stream closes as by muster_stream_close() with no wait.
 const at_muster_stream_release = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_stream_release => at_muster_stream_release)
 @inline muster_stream_release(stream) =

@@ -65,7 +65,13 @@ push!(functions, :muster_listener_close => at_muster_listener_close)
 @inline muster_listener_close(listener) =
     ccall(at_muster_listener_close[], muster_status, (Ptr{muster_listener},), listener)
 
-# Gives up one reference; with the last one the listener closes.
+# Begins to stop listening, as muster_listener_close() does; ::MUSTER_DONE_CALL comes when a new listener may take the address.
+const at_muster_listener_close_begin = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_listener_close_begin => at_muster_listener_close_begin)
+@inline muster_listener_close_begin(listener, queue, tag, error) =
+    ccall(at_muster_listener_close_begin[], muster_status, (Ptr{muster_listener}, Ptr{muster_queue}, UInt64, Ptr{muster_error}), listener, queue, tag, error)
+
+# Gives up the handle; the listener closes, and threads that wait in muster_listener_accept() return ::MUSTER_E_CLOSED.
 const at_muster_listener_release = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_listener_release => at_muster_listener_release)
 @inline muster_listener_release(listener) =
