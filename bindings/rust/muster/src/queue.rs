@@ -13,8 +13,9 @@ use std::time::{Duration, Instant};
 /// Where a program learns what happened: completions of what it has begun, readiness of what it watches.
 ///
 /// Requests to transports and managers of the program's own are carried out inside [`Queue::next`], on a thread that
-/// calls it, one at a time; so they must not wait for the queue themselves. A clone is the same queue. Buffers that were
-/// handed over and not given back when the last clone is dropped are leaked, not freed under somebody's hands.
+/// calls it, one at a time; so they must not wait for the queue themselves. A clone is the same queue. Dropping the last
+/// clone ends what was begun with it, and frees the buffers that were handed over. A stream of which part of such a
+/// buffer had been sent is then aborted.
 #[derive(Clone)]
 pub struct Queue {
     raw: Arc<Raw>,
@@ -55,9 +56,8 @@ unsafe impl Sync for Raw {}
 
 impl Drop for Raw {
     fn drop(&mut self) {
+        // Ends all operations; afterwards the library accesses none of the buffers in `lent`, which are freed next.
         unsafe { sys::muster_queue_release(self.queue) }
-        // The library may still be using them, and nobody can be told any more when it has done.
-        std::mem::forget(std::mem::take(&mut self.lent.get_mut().unwrap_or_else(|why| why.into_inner()).buffers));
     }
 }
 
