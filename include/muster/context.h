@@ -49,7 +49,9 @@ typedef struct muster_context_config {
                                        MUSTER_SECRET holds the text; else a random one is made. The
                                        newline that ends a file of printable ASCII is no part of it; what comes
                                        through a descriptor is taken as it is. */
-    uint32_t max_unauthenticated; /**< Connections that have not proved the secret yet, per listener; 0: 64. */
+    uint32_t max_unauthenticated; /**< Connections that have not proved the secret yet, per listener; 0: 64. When
+                                       there are more, those that have sent nothing make place, and dialers that
+                                       were displaced dial again within their time. */
     int64_t handshake_timeout_ns; /**< Time a new connection has to prove itself; 0: 10 s. */
     int64_t heartbeat_ns;         /**< Longest silence this side keeps on a link; 0: 1 s. In a fabric, where whoever
                                        carries the messages tells of deaths (star, MPI), it is the longer one of both

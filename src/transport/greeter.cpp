@@ -269,7 +269,7 @@ void Greeter::fail(const Error &why) noexcept {
     full.os_errno = why.os_errno;
     if (why.status != MUSTER_E_CANCELED) {
         hub_.context().counters.handshakes_failed.fetch_add(1, std::memory_order_relaxed);
-        hub_.context().log(MUSTER_LOG_WARN, "%s", full.message);
+        if (!displaced_) hub_.context().log(MUSTER_LOG_WARN, "%s", full.message); // the listener reports those together
     }
     if (!refuses_ || !output_.empty()) return finish(full);
     why_not_ = full;
@@ -295,11 +295,16 @@ void Greeter::drain() noexcept {
     }
 }
 
-void Greeter::refuse(Refusal why) noexcept {
-    const std::string text = Handshake::refusal_message(why); // so short that it needs no memory
-    if (output_.empty() && !lingers()) [[maybe_unused]]
-        const ssize_t n = send(fd_.get(), text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-    fail(Error::make(MUSTER_E_LIMIT, "refused: too many that have not proved themselves"));
+// What it has said so far is read away, so that closing the socket does not take the refusal back.
+void Greeter::displace() noexcept {
+    if (output_.empty() && !lingers()) {
+        unsigned char buffer[1024];
+        [[maybe_unused]] ssize_t n = recv(fd_.get(), buffer, sizeof buffer, MSG_DONTWAIT);
+        const std::string text = Handshake::refusal_message(Refusal::busy); // so short that it needs no memory
+        n = send(fd_.get(), text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    }
+    displaced_ = true;
+    fail(Error::make(MUSTER_E_LIMIT, "made place for a newer connection: too many have not proved themselves"));
 }
 
 void Greeter::finish(Result<Ref<Stream>> result) noexcept {

@@ -24,8 +24,9 @@ class GreeterOwner {
 };
 
 struct GreeterSetup {
-    std::string what; // for errors: "dial tcp://n3:4100"
-    std::string peer; // text of the stream's peer
+    std::string what;   // for errors: "dial tcp://n3:4100"
+    std::string peer;   // text of the stream's peer
+    std::string origin; // a listener: what connections of one origin have in common
     uint64_t window = 0;
     bool unix_socket = false;
     bool bare = false; // the socket is wanted, not a stream
@@ -38,9 +39,12 @@ class Greeter final : public Object, public Listed<Greeter>, private Pollable {
     void start() noexcept;
     void stop() noexcept; // not wanted any more; greeted() does not follow
     int64_t since() const noexcept { return since_; }
-    bool admitted() const noexcept { return admitted_; }          // admit() was asked and said yes
+    bool admitted() const noexcept { return admitted_; } // admit() was asked and said yes
+    const std::string &origin() const noexcept { return setup_.origin; }
+    bool has_hello() const noexcept { return handshake_.has_hello(); }
+    bool was_busy() const noexcept { return handshake_.busy(); }  // a dialer: the listener has refused it for now
     bool lingers() const noexcept { return why_not_.status < 0; } // it has failed, and waits for its refusal to be read
-    void refuse(Refusal why) noexcept;                            // says so, if that needs no waiting, and ends
+    void displace() noexcept; // for a newer connection: says so, if that needs no waiting, and ends
     // The other process has come for its segment, on another socket.
     void send_segment_aside(Fd socket) noexcept;
 
@@ -85,7 +89,8 @@ class Greeter final : public Object, public Listed<Greeter>, private Pollable {
     Status status_ = MUSTER_AGAIN;
     Error why_not_; // once it lingers
     size_t drained_ = 0;
-    bool registered_ = false, segment_sent_ = false, asked_aside_ = false, admitted_ = false, refuses_ = false;
+    bool registered_ = false, segment_sent_ = false, asked_aside_ = false, admitted_ = false, refuses_ = false,
+         displaced_ = false;
     Timer<Greeter, &Greeter::too_late> limit_{*this};
     Timer<Greeter, &Greeter::aside_too_late> aside_limit_{*this};
     Closing<Greeter, &Greeter::context_closes> closing_{*this};

@@ -351,6 +351,10 @@ Status Handshake::take_refusal(const unsigned char *body, size_t size) {
         return fail(Refusal::none, MUSTER_E_PROTOCOL, "refused: one side insists on sealing, the other does not");
     case Refusal::limit:
         return fail(Refusal::none, MUSTER_E_LIMIT, "refused: the other side takes no more connections");
+    case Refusal::busy:
+        busy_ = true;
+        return fail(Refusal::none, MUSTER_E_LIMIT,
+                    "refused: too many connections have not proved themselves at the other side");
     case Refusal::no_shared_memory:
         return fail(Refusal::none, MUSTER_E_UNSUPPORTED, "refused: no memory can be shared with the other side");
     default:

@@ -50,7 +50,8 @@ enum class Refusal : uint8_t {
     seal_differs = 4, // one side insists on sealing, the other refuses it
     limit = 5,
     protocol = 6,
-    no_shared_memory = 7
+    no_shared_memory = 7,
+    busy = 8 // for now: too many that have not proved themselves; a dialer dials again
 };
 
 using SecretKey = std::array<unsigned char, 32>;
@@ -111,6 +112,7 @@ class Handshake {
     // `used` belong to the link; negative: failed, error() tells. Output may have to be sent in each case.
     Status feed(const unsigned char *data, size_t size, size_t &used);
     std::string take_output();
+    bool has_hello() const noexcept { return !hello_peer_.empty(); } // of the other side, whole
     size_t wants() const noexcept; // bytes of the current message still missing: a socket reads no more than that
     // The dialer, when want_segment(): was the shared memory received and mapped?
     bool want_segment() const noexcept { return state_ == State::segment; }
@@ -125,6 +127,7 @@ class Handshake {
 
     const Agreement &agreement() const noexcept { return agreed_; }
     const Error &error() const noexcept { return error_; } // its text lacks who and where
+    bool busy() const noexcept { return busy_; }           // the dialer: refused for now
 
   private:
     enum class State : uint8_t { hello, proof, segment, paired, done, failed };
@@ -151,6 +154,7 @@ class Handshake {
     std::array<unsigned char, 32> private_{}, public_{};
     SecretKey root_{}, transcript_{}, all_{};
     uint32_t peer_wishes_ = 0;
+    bool busy_ = false;
 };
 
 } // namespace muster

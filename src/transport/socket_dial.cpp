@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "transport/socket_dial.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <sys/epoll.h>
@@ -9,7 +10,8 @@ namespace muster {
 
 namespace {
 constexpr int64_t patience_ns = 2'000'000'000; // with one address while others are left
-constexpr int64_t full_pause_ns = 5'000'000;   // a Unix listener's backlog is full
+constexpr int64_t first_busy_pause_ns = 5'000'000, longest_busy_pause_ns = 160'000'000;
+constexpr int64_t full_pause_ns = 5'000'000; // a Unix listener's backlog is full
 } // namespace
 
 Result<bool> yes_or_no(const Address &address, const char *option, bool otherwise) {
@@ -187,7 +189,23 @@ void SocketDial::connected() {
     greeter->start();
 }
 
-void SocketDial::greeted(Greeter &, Result<Ref<Stream>> result) noexcept {
+// The listener has displaced this connection for a newer one, as it is flooded: anew, after a pause that grows, for as
+// long as it would have waited for the handshake.
+bool SocketDial::dial_again() noexcept {
+    const int64_t now = now_ns();
+    if (busy_since_ == 0) busy_since_ = now;
+    if (now - busy_since_ > hub_.context().settings.handshake_timeout_ns || !dial_) return false;
+    busy_pause_ns_ = std::min(busy_pause_ns_ == 0 ? first_busy_pause_ns : 2 * busy_pause_ns_, longest_busy_pause_ns);
+    greeter_.reset();
+    next_--;
+    paused_ = true;
+    hub_.start_timer(timer_, now + busy_pause_ns_);
+    return true;
+}
+
+void SocketDial::greeted(Greeter &greeter, Result<Ref<Stream>> result) noexcept {
+    const Ref<SocketDial> self(this);
+    if (!result && greeter.was_busy() && dial_again()) return;
     if (!result) return fail(result.error());
     greeter_.reset();
     const Ref<Dial> dial = std::move(dial_);

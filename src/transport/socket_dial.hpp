@@ -34,6 +34,7 @@ class SocketDial final : public Attempt, private Pollable, private GreeterOwner 
     void connected();
     void not_this_one(int why) noexcept;
     void next_turn() noexcept; // of an address, or of one that had no room
+    bool dial_again() noexcept;
     void stop_here() noexcept;
     void leave_socket() noexcept;
 
@@ -50,6 +51,7 @@ class SocketDial final : public Attempt, private Pollable, private GreeterOwner 
     Timer<SocketDial, &SocketDial::next_turn> timer_{*this};
     Errand<SocketDial, &SocketDial::stop_here> stop_{*this};
     int last_errno_ = 0;
+    int64_t busy_since_ = 0, busy_pause_ns_ = 0; // the listener has refused this dial for now
     Ref<Greeter> greeter_;
 };
 

@@ -5,16 +5,26 @@
 #include "transport/sockets.hpp"
 
 #include <cerrno>
+#include <netinet/in.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/stat.h>
 
 namespace muster {
 
 namespace {
-// A connection that has not proved itself for so long makes place for a newer one.
-constexpr int64_t patience_ns = 1'000'000'000;
-constexpr int64_t pause_ns = 100'000'000; // without descriptors
-constexpr int most_per_turn = 64;         // accepted in a row: others have their turn, too
+constexpr int64_t pause_ns = 100'000'000;    // without descriptors
+constexpr int64_t report_ns = 1'000'000'000; // between log records about displaced connections
+constexpr int most_per_turn = 64;            // accepted in a row: others have their turn, too
+
+// The address without the port; of an IPv6 address the half that a host cannot choose.
+std::string origin_of(const SocketAddress &peer) {
+    std::string origin = host_of(peer);
+    if (peer.family() != AF_INET6) return origin;
+    const auto &bytes = reinterpret_cast<const sockaddr_in6 &>(peer.storage).sin6_addr;
+    if (IN6_IS_ADDR_V4MAPPED(&bytes) || IN6_IS_ADDR_LINKLOCAL(&bytes)) return origin;
+    return {reinterpret_cast<const char *>(bytes.s6_addr), 8};
+}
 } // namespace
 
 SocketListener::SocketListener(Hub &hub, Fd fd, std::string address, Ref<ListenerCore> core, SocketTaker *taker,
@@ -34,6 +44,7 @@ void SocketListener::on_events(uint32_t) noexcept {
 void SocketListener::accept_some() noexcept {
     const Ref<SocketListener> self(this);
     for (int accepted = 0;; accepted++) {
+        if (!make_place()) return;
         Fd fd;
         int why = 0;
         {
@@ -54,6 +65,7 @@ void SocketListener::accept_some() noexcept {
         }
         if (why == EAGAIN || why == EWOULDBLOCK) return;
         if (why == EMFILE || why == ENFILE || why == ENOBUFS || why == ENOMEM) {
+            if (displace(pending_.displaceable(limit(), now_ns()))) continue; // it has a descriptor
             hub_.context().log(MUSTER_LOG_ERROR, "%s: %s", address_.c_str(),
                                Error::from_errno(why, MUSTER_OK, "cannot accept a connection").message);
             hub_.start_timer(pause_, now_ns() + pause_ns);
@@ -63,24 +75,38 @@ void SocketListener::accept_some() noexcept {
     }
 }
 
-// Room for one more that has not proved itself. False: they are all fresh, the new one has to go.
+uint32_t SocketListener::limit() const noexcept {
+    return core_ ? core_->most_unproved() : hub_.context().settings.max_unauthenticated;
+}
+
+// Room for one more that has not proved itself. False: there is none yet, and accept_some() is called when there is.
 bool SocketListener::make_place() noexcept {
-    if (greeting_count_ < (core_ ? core_->most_unproved() : hub_.context().settings.max_unauthenticated)) return true;
-    Greeter *one = greeting_.begin_walk();
-    while (one != nullptr && !one->lingers()) one = greeting_.next();
-    if (one == nullptr && now_ns() - greeting_.first()->since() >= patience_ns) one = greeting_.first();
-    if (one == nullptr) return false;
-    one->refuse(Refusal::limit); // leaves the list
+    full_ = false;
+    if (pending_.count() < limit() || !has_waiting()) return true;
+    if (displace(pending_.displaceable(limit(), now_ns()))) return true;
+    full_ = true;
+    hub_.start_timer(pause_, now_ns() + PendingHandshakes::hello_ns);
+    return false;
+}
+
+// In the kernel's queue.
+bool SocketListener::has_waiting() noexcept {
+    const std::lock_guard hold(lock_);
+    pollfd waiting{fd_.get(), POLLIN, 0};
+    return fd_ && poll(&waiting, 1, 0) == 1;
+}
+
+bool SocketListener::displace(Greeter *greeter) noexcept {
+    if (greeter == nullptr) return false;
+    if (displaced_++ == 0) hub_.start_timer(report_, now_ns() + report_ns);
+    greeter->displace(); // leaves the list
     return true;
 }
 
-// What it has said so far is read away, so that closing the socket does not take the refusal back.
-void SocketListener::refuse(int fd) noexcept {
-    unsigned char buffer[1024];
-    [[maybe_unused]] ssize_t n = recv(fd, buffer, sizeof buffer, MSG_DONTWAIT);
-    const std::string refusal = Handshake::refusal_message(Refusal::limit); // so short that it needs no memory
-    n = send(fd, refusal.data(), refusal.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-    hub_.context().counters.handshakes_failed.fetch_add(1, std::memory_order_relaxed);
+void SocketListener::report_displaced() noexcept {
+    hub_.context().log(MUSTER_LOG_WARN,
+                       "%s: %llu connections that had not proved themselves made place for newer ones within a second",
+                       address_.c_str(), static_cast<unsigned long long>(std::exchange(displaced_, 0)));
 }
 
 void SocketListener::greet(Fd fd) {
@@ -94,6 +120,7 @@ void SocketListener::greet(Fd fd) {
         int32_t process = 0;
         const uint32_t user = peer_user(fd.get(), process);
         setup.peer = address_ + " (process " + std::to_string(process) + ")";
+        setup.origin = setup.peer;
         config.passing = user == config.host.user ? Passing::here : Passing::no;
         if (config.shared && config.passing == Passing::no) {
             hub_.context().counters.handshakes_failed.fetch_add(1, std::memory_order_relaxed);
@@ -101,22 +128,16 @@ void SocketListener::greet(Fd fd) {
             return;
         }
     } else {
-        setup.peer = address_text(peer_address(fd.get()));
+        const SocketAddress peer = peer_address(fd.get());
+        setup.peer = address_text(peer);
+        setup.origin = origin_of(peer);
     }
     config.local = stays_on_host(fd.get());
     if (!unix_socket && config.local && config.upgrade) config.passing = Passing::aside;
     setup.what = "accept " + setup.peer;
-    if (!make_place()) {
-        refuse(fd.get());
-        hub_.context().log(MUSTER_LOG_WARN, "%s: refused: too many that have not proved themselves",
-                           setup.what.c_str());
-        return;
-    }
     const auto greeter =
         make_ref<Greeter>(hub_, std::move(fd), std::move(config), std::move(setup), static_cast<GreeterOwner &>(*this));
-    greeter->retain(); // for the list
-    greeting_.push_back(*greeter);
-    greeting_count_++;
+    pending_.add(greeter);
     greeter->start();
 }
 
@@ -134,17 +155,18 @@ void SocketListener::proved(Greeter &greeter, ProvedSocket socket) noexcept {
 }
 
 void SocketListener::leaves(Greeter &greeter) noexcept {
-    greeting_.remove(greeter);
-    greeting_count_--;
-    greeter.release();
+    pending_.remove(greeter);
+    if (full_) hub_.start_timer(pause_, now_ns());
 }
 
 void SocketListener::drop_greeters() noexcept {
-    while (Greeter *const greeter = greeting_.pop_front()) {
-        greeting_count_--;
+    hub_.stop_timer(pause_);
+    if (displaced_ != 0) report_displaced();
+    hub_.stop_timer(report_);
+    while (Greeter *const greeter = pending_.any()) {
         if (greeter->admitted() && taker_ == nullptr) core_->unreserve();
         greeter->stop();
-        greeter->release();
+        pending_.remove(*greeter);
     }
 }
 

@@ -3,6 +3,7 @@
 // A listening socket: accepts, greets, and offers what has proved itself.
 #include "transport/greeter.hpp"
 #include "transport/listener.hpp"
+#include "transport/pending_handshakes.hpp"
 
 #include <mutex>
 
@@ -34,9 +35,12 @@ class SocketListener final : public TransportListener, private Pollable, private
     Object &greeter_owner() noexcept override { return *this; }
     void accept_some() noexcept;
     void greet(Fd fd);
+    uint32_t limit() const noexcept; // of connections that have not proved themselves
     bool make_place() noexcept;
+    bool has_waiting() noexcept;
+    bool displace(Greeter *greeter) noexcept; // NULL: none
+    void report_displaced() noexcept;
     void drop_greeters() noexcept; // loop thread
-    void refuse(int fd) noexcept;
 
     Hub &hub_;
     const std::string address_;
@@ -48,9 +52,11 @@ class SocketListener final : public TransportListener, private Pollable, private
     std::mutex lock_; // guards fd_: close() waits for an accept() under way
     Fd fd_;
     // loop thread
-    List<Greeter> greeting_; // oldest first; holds a reference to each
-    uint32_t greeting_count_ = 0;
+    PendingHandshakes pending_;
+    bool full_ = false; // new connections wait in the kernel's queue until one of these has gone, or has had its time
+    uint64_t displaced_ = 0; // not reported yet
     Timer<SocketListener, &SocketListener::accept_some> pause_{*this};
+    Timer<SocketListener, &SocketListener::report_displaced> report_{*this};
     Errand<SocketListener, &SocketListener::drop_greeters> drop_greeters_{*this};
 };
 

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+#include "transport/pending_handshakes.hpp"
+
+namespace muster {
+
+void PendingHandshakes::add(Ref<Greeter> greeter) {
+    origins_[greeter->origin()]++;
+    greeter->retain(); // for the list
+    list_.push_back(*greeter);
+    count_++;
+}
+
+void PendingHandshakes::remove(Greeter &greeter) noexcept {
+    const auto origin = origins_.find(greeter.origin());
+    if (--origin->second == 0) origins_.erase(origin);
+    list_.remove(greeter);
+    count_--;
+    greeter.release();
+}
+
+uint32_t PendingHandshakes::from(const Greeter &greeter) const noexcept {
+    return origins_.find(greeter.origin())->second;
+}
+
+Greeter *PendingHandshakes::displaceable(uint32_t limit, int64_t now) const noexcept {
+    Greeter *silent = nullptr, *crowd = nullptr;
+    uint32_t silent_of = 0;
+    for (Greeter *one = list_.first(); one != nullptr; one = list_.after(*one)) {
+        if (one->lingers()) return one;
+        const int64_t age = now - one->since();
+        if (age < hello_ns) continue;
+        const uint32_t of = from(*one);
+        if (!one->has_hello() && of > silent_of) {
+            silent = one;
+            silent_of = of;
+        } else if (crowd == nullptr && age >= distant_ns && of > limit / 2) {
+            crowd = one;
+        }
+    }
+    if (silent != nullptr) return silent;
+    if (crowd != nullptr) return crowd;
+    Greeter *const oldest = list_.first();
+    return oldest != nullptr && now - oldest->since() >= patience_ns ? oldest : nullptr;
+}
+
+} // namespace muster
