@@ -65,23 +65,26 @@ class [[nodiscard]] Result {
     Error error_;
 };
 
+// True: it was done, or not done for a reason that is no failure. An error is never true, whatever status it has: one
+// that says MUSTER_TIMEOUT, which is positive, is not taken for success.
 template <>
 class [[nodiscard]] Result<void> {
   public:
     Result() noexcept = default;
-    Result(const Error &error) noexcept : error_(error) {}
-    // A positive status (AGAIN, TIMEOUT) that is not a failure.
+    Result(const Error &error) noexcept : error_(error), failed_(error.status != MUSTER_OK) {}
+    // The answer of a function of the C interface that may end without a result: AGAIN, TIMEOUT.
     static Result positive(Status status) noexcept {
         Result r;
         r.error_.status = status;
         return r;
     }
-    explicit operator bool() const noexcept { return error_.status >= 0; }
+    explicit operator bool() const noexcept { return !failed_; }
     Status status() const noexcept { return error_.status; }
     const Error &error() const noexcept { return error_; }
 
   private:
     Error error_;
+    bool failed_ = false;
 };
 
 } // namespace muster

@@ -242,8 +242,9 @@ void Leader::note_gone(uint32_t rank, Note::How how) {
 
 void Leader::answer(uint64_t detail, const AskOps &ops, const StoreAnswer &answer) {
     const Status status = answer.error.status;
-    if (detail == sweep_delete && status == MUSTER_E_ARG && std::exchange(queues_, false))
-        return begin_sweep(); // an older server, which cannot clear them
+    // A store without queues, or an older server, which cannot clear them. What is left of them goes with the store.
+    const bool cannot_clear = status == MUSTER_E_ARG || status == MUSTER_E_UNSUPPORTED;
+    if (detail == sweep_delete && cannot_clear && std::exchange(queues_, false)) return begin_sweep();
     const bool of_watch = detail == watch && status == MUSTER_E_STALE;
     const bool of_lease = status == MUSTER_E_STALE && (detail == commit || detail == part || detail == call);
     if (status != MUSTER_OK && status != MUSTER_E_CHANGED && !of_watch && !of_lease)

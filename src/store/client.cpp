@@ -51,7 +51,8 @@ Result<void> StoreClient::connect(Deadline &deadline) {
         const Status status = context_->sleep(opened_, seen, deadline);
         if (status == MUSTER_OK) continue;
         const std::lock_guard hold(lock_);
-        return Error::make(status == MUSTER_TIMEOUT && why_apart_.status < 0 ? why_apart_.status : status, "%s",
+        if (status != MUSTER_TIMEOUT) return Error::make(status, "%s", apart_text().c_str());
+        return Error::make(why_apart_.status < 0 ? why_apart_.status : MUSTER_E_UNREACHABLE, "not in time: %s",
                            apart_text().c_str());
     }
 }

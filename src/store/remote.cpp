@@ -139,8 +139,7 @@ Result<Ref<Store>> reach_store(Context &context, const StoreReach &reach) {
                                         std::move(addresses), reach.lost_after_ns, reach.once_ns);
     client->watch_closely(reach.silent_ns, reach.lost_after_ns);
     const auto backend = make_ref<RemoteStore>(context, client, Ref<StoreServerHandle>());
-    backend->assume(MUSTER_STORE_CAN_TRANSACT | MUSTER_STORE_CAN_WAIT | MUSTER_STORE_CAN_WATCH |
-                    MUSTER_STORE_CAN_LEASE);
+    backend->assume(server_capabilities);
     client->begin();
     return make_ref<Store>(Ref<StoreBackend>(backend), std::string());
 }

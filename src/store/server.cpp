@@ -5,11 +5,6 @@
 
 namespace muster {
 
-namespace {
-constexpr uint32_t can_all = MUSTER_STORE_CAN_TRANSACT | MUSTER_STORE_CAN_QUEUE | MUSTER_STORE_CAN_WAIT |
-                             MUSTER_STORE_CAN_WATCH | MUSTER_STORE_CAN_LEASE | MUSTER_STORE_CAN_MEET;
-} // namespace
-
 StoreServer::StoreServer(Context &context, StoreServerSettings settings)
     : context_(&context), hub_(Hub::of(context)), settings_(std::move(settings)), table_(settings_.most_bytes) {
     randombytes_buf(instance_.data(), instance_.size());
@@ -220,7 +215,7 @@ bool StoreServer::hello(StoreConnection &from, std::string_view body) {
     }
     StoreWelcome welcome;
     welcome.instance = instance_;
-    welcome.capabilities = can_all;
+    welcome.capabilities = server_capabilities;
     welcome.flags = journal_ ? 0 : store_is_volatile;
     if (settings_.hosted) welcome.flags |= store_is_hosted;
     auto found = sessions_.find(id);

@@ -36,6 +36,11 @@
 
 namespace muster {
 
+// What each server of this protocol can do.
+inline constexpr uint32_t server_capabilities = MUSTER_STORE_CAN_TRANSACT | MUSTER_STORE_CAN_QUEUE |
+                                                MUSTER_STORE_CAN_WAIT | MUSTER_STORE_CAN_WATCH |
+                                                MUSTER_STORE_CAN_LEASE | MUSTER_STORE_CAN_MEET;
+
 enum class StoreRecord : uint8_t {
     hello = 1,
     welcome = 2,

@@ -115,6 +115,24 @@ static void test_three_of_five_go_on_when_the_next_host_dies_too(void **state) {
     for (int i = 2; i < 5; i++) end(&who[i], false);
 }
 
+static void test_rounds_follow_each_other_at_the_next_host(void **state) {
+    (void)state;
+    child who[3];
+    const int left[] = {1, 2};
+    form(who, 3, "1", "5000");
+    kill_one(&who[0]);
+    all_hear(who, left, 2, "lost");
+    all_say(who, left, 2, "join\n");
+    are_in(who, left, 2, 2);
+    for (uint64_t round = 3; round < 7; round++) { // each leaves something that the leader deletes in a later one
+        all_say(who, left, 2, "join\n");
+        are_in(who, left, 2, round);
+        all_say(who, left, 2, "write\n");
+        all_hear(who, left, 2, "write MUSTER_OK");
+    }
+    for (int i = 1; i < 3; i++) end(&who[i], false);
+}
+
 static void test_a_join_that_waits_ends_in_the_next_world(void **state) {
     (void)state;
     child who[3];
@@ -170,6 +188,7 @@ int main(int count, char **arguments) {
         cmocka_unit_test_setup(test_two_of_three_go_on_without_the_host, set_up),
         cmocka_unit_test_setup(test_one_of_two_ends_with_quorum, set_up),
         cmocka_unit_test_setup(test_three_of_five_go_on_when_the_next_host_dies_too, set_up),
+        cmocka_unit_test_setup(test_rounds_follow_each_other_at_the_next_host, set_up),
         cmocka_unit_test_setup(test_a_join_that_waits_ends_in_the_next_world, set_up),
         cmocka_unit_test_setup(test_a_host_that_slept_finds_the_world_of_the_others, set_up),
         cmocka_unit_test_setup(test_the_host_goes_on_when_most_others_are_dead, set_up),

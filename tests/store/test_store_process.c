@@ -376,6 +376,37 @@ static void test_wrong_arguments(void **state) {
     close_client(&c);
 }
 
+// It takes connections and says nothing.
+static void test_a_silent_server_cannot_be_opened(void **state) {
+    (void)state;
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof at;
+    const int silent = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(silent, (struct sockaddr *)&at, size), 0);
+    assert_int_equal(listen(silent, 16), 0);
+    assert_int_equal(getsockname(silent, (struct sockaddr *)&at, &size), 0);
+    char url[64];
+    snprintf(url, sizeof url, "tcp://127.0.0.1:%u", ntohs(at.sin_port));
+    client c;
+    const int64_t begun = now();
+    assert_int_equal(try_client(&c, url, 300 * MILLISECOND), MUSTER_E_UNREACHABLE);
+    assert_non_null(strstr(why.message, url));
+    assert_in_range(now() - begun, 300 * MILLISECOND, 2 * SECOND);
+    assert_null(c.store);
+    muster_queue *queue;
+    muster_completion entry;
+    assert_int_equal(muster_queue_create(c.context, NULL, &queue, NULL), MUSTER_OK);
+    assert_int_equal(muster_store_open_begin(c.context, url, strlen(url), NULL, 300 * MILLISECOND, queue, 7, &why),
+                     MUSTER_OK);
+    assert_int_equal(muster_queue_next(queue, 10 * SECOND, &entry, NULL), MUSTER_OK);
+    assert_int_equal(entry.kind, MUSTER_DONE_OPEN);
+    assert_int_equal(entry.status, MUSTER_E_UNREACHABLE);
+    assert_null(entry.object);
+    muster_queue_release(queue);
+    close_client(&c);
+    close(silent);
+}
+
 // The first of several that may serve does; when it goes the store does.
 static void test_one_of_several_serves(void **state) {
     (void)state;
@@ -410,6 +441,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_a_stopped_server_is_waited_for_no_longer_than_asked),
         cmocka_unit_test(test_a_killed_client_is_noticed),
         cmocka_unit_test(test_strangers),
+        cmocka_unit_test(test_a_silent_server_cannot_be_opened),
         cmocka_unit_test(test_one_of_several_serves),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,6 +34,16 @@ static void test_error_texts_are_cut_between_characters(void **) {
     assert_true(whole);
 }
 
+static void test_an_error_is_no_success_whatever_its_status(void **) {
+    const Result<void> late = Error::make(MUSTER_TIMEOUT, "nobody answers");
+    assert_false(static_cast<bool>(late));
+    assert_int_equal(late.status(), MUSTER_TIMEOUT);
+    assert_false(static_cast<bool>(Result<void>(Error::make(MUSTER_E_ARG, "no"))));
+    assert_true(static_cast<bool>(Result<void>(Error())));
+    assert_true(static_cast<bool>(Result<void>()));
+    assert_true(static_cast<bool>(Result<void>::positive(MUSTER_AGAIN)));
+}
+
 static void test_short_texts_are_kept_whole(void **) {
     const Error error = Error::make(MUSTER_E_ARG, "window is %d \xc3\xa4", 5);
     assert_string_equal(error.message, "window is 5 \xc3\xa4");
@@ -180,6 +190,7 @@ static void test_references_free_once(void **) {
 int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_error_texts_are_cut_between_characters),
+        cmocka_unit_test(test_an_error_is_no_success_whatever_its_status),
         cmocka_unit_test(test_short_texts_are_kept_whole),
         cmocka_unit_test(test_a_length_that_a_plug_in_made_up_is_cut),
         cmocka_unit_test(test_errno_texts_say_what_where_and_why),
