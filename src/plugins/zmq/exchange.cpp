@@ -75,7 +75,7 @@ void Exchange::message(Route route, Parcel &parcel, int64_t now_ns) {
         if (!sound || head.kind != Kind::hello) {
             outlet_.log(MUSTER_LOG_WARN, "a connection that does not talk as a member does");
             stats_.refused++;
-            return;
+            return outlet_.hang_up(route);
         }
         found = nodes_.emplace(route, std::make_unique<Node>()).first;
         found->second->route = route;
@@ -123,6 +123,7 @@ void Exchange::welcome_member(Node &node) {
     node.state = State::member;
     node.id = make_id();
     members_.emplace(node.id, &node);
+    outlet_.admitted(node.route);
     say(node.route, Kind::ready, 0, node.id, 0, u64_text(config_.window));
 }
 
@@ -132,6 +133,7 @@ void Exchange::welcome_broker(Node &node, uint32_t prefix) {
     node.state = State::broker;
     node.id = uint64_t{prefix} << 32;
     attach(node, prefix);
+    outlet_.admitted(node.route);
     say(node.route, Kind::ready, 0, node.id, 0, u64_text(config_.window));
     outlet_.log(MUSTER_LOG_INFO, "broker " + number(prefix) + " has come in below");
 }
@@ -139,11 +141,12 @@ void Exchange::welcome_broker(Node &node, uint32_t prefix) {
 void Exchange::refuse(Node &node, muster_status status, const std::string &why) {
     say(node.route, Kind::refused, static_cast<uint32_t>(status), 0, 0, why);
     node.state = State::banned;
+    outlet_.hang_up(node.route);
     stats_.refused++;
     outlet_.log(MUSTER_LOG_WARN, "a connection is refused: " + why);
 }
 
-// Nothing of it is taken any more. libzmq has no way to hang up on one of many.
+// Nothing of it is taken any more.
 void Exchange::ban(Node &node, const std::string &why) {
     if (node.state == State::member) remove_member(node, "it broke the protocol: " + why);
     if (node.state == State::broker)
@@ -190,6 +193,7 @@ void Exchange::from_member(Node &node, const Head &head, Parcel &parcel, int64_t
         remove_member(node, "it has left");
         node.state = State::banned;
         node.left = true;
+        outlet_.hang_up(node.route);
         return;
     default:
         break;

@@ -16,7 +16,7 @@
 namespace star {
 
 // A connection of the broker's. Members and brokers below have numbers; the broker above is `parent_route`.
-using Route = uint64_t;
+using Route = uint64_t; // as in connection.hpp
 constexpr Route parent_route = UINT64_MAX;
 
 // A message on its way; `message` is the outlet's own, and moves with forward().
@@ -33,6 +33,8 @@ class Outlet {
     virtual bool forward(Route route, Parcel &parcel) = 0;      // the parcel is empty then
     virtual bool forward_copy(Route route, Parcel &parcel) = 0; // its bytes are shared, and stay
     virtual void log(int32_t level, const std::string &text) = 0;
+    virtual void admitted(Route) {} // it is a member or a broker from now on
+    virtual void hang_up(Route) {}  // when what was sent is written; gone() follows
 
   protected:
     ~Outlet() = default;

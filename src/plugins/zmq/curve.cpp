@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+#include "curve.hpp"
+
+#include <cstring>
+#include <sodium.h>
+#include <strings.h>
+
+namespace star {
+
+namespace {
+
+constexpr size_t hello_bytes = 200, welcome_bytes = 168, initiate_least = 257, nonce_text = 16, mac = 16;
+
+using Nonce24 = std::array<unsigned char, 24>;
+
+unsigned char *bytes(std::string &text) noexcept {
+    return reinterpret_cast<unsigned char *>(text.data());
+}
+const unsigned char *bytes(std::string_view text) noexcept {
+    return reinterpret_cast<const unsigned char *>(text.data());
+}
+
+// Counters are in network byte order.
+uint64_t get_counter(const unsigned char *from) noexcept {
+    uint64_t value = 0;
+    for (int i = 0; i < 8; i++) value = value << 8 | from[i];
+    return value;
+}
+void put_counter(unsigned char *to, uint64_t value) noexcept {
+    for (int i = 7; i >= 0; i--, value >>= 8) to[i] = static_cast<unsigned char>(value);
+}
+
+Nonce24 short_nonce(const char (&text)[nonce_text + 1], const unsigned char *counter) noexcept {
+    Nonce24 nonce;
+    memcpy(nonce.data(), text, nonce_text);
+    memcpy(nonce.data() + nonce_text, counter, 8);
+    return nonce;
+}
+
+Nonce24 long_nonce(const char (&text)[9], const unsigned char *random) noexcept {
+    Nonce24 nonce;
+    memcpy(nonce.data(), text, 8);
+    memcpy(nonce.data() + 8, random, 16);
+    return nonce;
+}
+
+void put_property(std::string &to, std::string_view name, std::string_view value) {
+    to += static_cast<char>(name.size());
+    to += name;
+    to.append(3, '\0');
+    to += static_cast<char>(value.size());
+    to += value;
+}
+
+} // namespace
+
+std::string socket_metadata() {
+    std::string metadata;
+    put_property(metadata, "Socket-Type", "ROUTER");
+    put_property(metadata, "Identity", "");
+    return metadata;
+}
+
+bool sound_metadata(std::string_view metadata) noexcept {
+    while (!metadata.empty()) {
+        const size_t name_bytes = static_cast<unsigned char>(metadata[0]);
+        if (metadata.size() < 1 + name_bytes + 4) return false;
+        const std::string_view name = metadata.substr(1, name_bytes);
+        const unsigned char *const size = bytes(metadata) + 1 + name_bytes;
+        const size_t value_bytes = size_t{size[0]} << 24 | size_t{size[1]} << 16 | size_t{size[2]} << 8 | size[3];
+        metadata.remove_prefix(1 + name_bytes + 4);
+        if (metadata.size() < value_bytes) return false;
+        const std::string_view value = metadata.substr(0, value_bytes);
+        metadata.remove_prefix(value_bytes);
+        if (name.size() == 11 && strncasecmp(name.data(), "Socket-Type", 11) == 0 && value != "DEALER") return false;
+    }
+    return true;
+}
+
+CurveServer::~CurveServer() {
+    sodium_memzero(own_secret_.data(), own_secret_.size());
+    sodium_memzero(shared_.data(), shared_.size());
+}
+
+CurveServer::Step CurveServer::take(std::string_view received, std::string &reply, std::string &out_metadata) {
+    switch (state_) {
+    case State::hello:
+        return hello(received, reply);
+    case State::initiate:
+        return initiate(received, reply, out_metadata);
+    default:
+        return Step::broken;
+    }
+}
+
+// HELLO: version, padding, the client's key of this connection, a counter, a box of 64 zeros for the server's key.
+CurveServer::Step CurveServer::hello(std::string_view received, std::string &reply) {
+    static constexpr char name[] = "\5HELLO\1\0";
+    const unsigned char *const at = bytes(received);
+    if (received.size() != hello_bytes || memcmp(at, name, sizeof name - 1) != 0) return Step::broken;
+    memcpy(client_.data(), at + 80, 32);
+    received_ = get_counter(at + 112);
+    unsigned char zeros[64];
+    if (crypto_box_open_easy(zeros, at + 120, 64 + mac, short_nonce("CurveZMQHELLO---", at + 112).data(),
+                             client_.data(), keys_.secret.data()) != 0)
+        return Step::broken;
+
+    CurveKey own_open;
+    crypto_box_keypair(own_open.data(), own_secret_.data());
+    randombytes_buf(cookie_.data(), cookie_.size());
+    unsigned char plain[32 + 96], random[16];
+    memcpy(plain, own_open.data(), 32);
+    memcpy(plain + 32, cookie_.data(), cookie_.size());
+    randombytes_buf(random, sizeof random);
+    reply.assign(welcome_bytes, '\0');
+    memcpy(bytes(reply), "\7WELCOME", 8);
+    memcpy(bytes(reply) + 8, random, sizeof random);
+    if (crypto_box_easy(bytes(reply) + 24, plain, sizeof plain, long_nonce("WELCOME-", random).data(), client_.data(),
+                        keys_.secret.data()) != 0)
+        return Step::broken;
+    state_ = State::initiate;
+    return Step::next;
+}
+
+// INITIATE: the cookie, a counter, and a box: the client's own key, a voucher made with that, and its metadata.
+CurveServer::Step CurveServer::initiate(std::string_view received, std::string &reply, std::string &out_metadata) {
+    const unsigned char *const at = bytes(received);
+    if (received.size() < initiate_least || memcmp(at, "\10INITIATE", 9) != 0) return Step::broken;
+    if (sodium_memcmp(at + 9, cookie_.data(), cookie_.size()) != 0) return Step::broken;
+    const uint64_t counter = get_counter(at + 105);
+    if (counter <= received_) return Step::broken;
+    received_ = counter;
+    if (crypto_box_beforenm(shared_.data(), client_.data(), own_secret_.data()) != 0) return Step::broken;
+    std::string plain(received.size() - 113 - mac, '\0');
+    if (crypto_box_open_easy_afternm(bytes(plain), at + 113, received.size() - 113,
+                                     short_nonce("CurveZMQINITIATE", at + 105).data(), shared_.data()) != 0)
+        return Step::broken;
+    // The voucher: a box from the client's own key to the server's with both keys that the client uses here.
+    const unsigned char *const own_key = bytes(plain), *const vouch = own_key + 32;
+    unsigned char vouched[64];
+    if (crypto_box_open_easy(vouched, vouch + 16, sizeof vouched + mac, long_nonce("VOUCH---", vouch).data(), own_key,
+                             own_secret_.data()) != 0 ||
+        sodium_memcmp(vouched, client_.data(), 32) != 0 || sodium_memcmp(vouched + 32, keys_.open.data(), 32) != 0)
+        return Step::broken;
+    if (keys_.clients.count(plain.substr(0, 32)) == 0) { // public keys: how long it takes tells nothing
+        reply = "\5ERROR\003400";
+        return Step::stranger;
+    }
+    out_metadata = plain.substr(128);
+
+    const std::string metadata = socket_metadata();
+    reply.assign(6 + 8 + mac + metadata.size(), '\0');
+    memcpy(bytes(reply), "\5READY", 6);
+    put_counter(bytes(reply) + 6, sent_++);
+    crypto_box_easy_afternm(bytes(reply) + 14, bytes(std::string_view(metadata)), metadata.size(),
+                            short_nonce("CurveZMQREADY---", bytes(reply) + 6).data(), shared_.data());
+    state_ = State::ready;
+    return Step::done;
+}
+
+bool CurveServer::open(unsigned char *data, size_t size, unsigned char &out_flags, std::string_view &out_payload) {
+    if (size < overhead || memcmp(data, "\7MESSAGE", 8) != 0) return false;
+    const uint64_t counter = get_counter(data + 8);
+    if (counter <= received_) return false;
+    received_ = counter;
+    unsigned char *const box = data + prefix_bytes;
+    const size_t plain = size - prefix_bytes;
+    if (crypto_box_open_detached_afternm(box, box, data + 16, plain, short_nonce("CurveZMQMESSAGEC", data + 8).data(),
+                                         shared_.data()) != 0)
+        return false;
+    out_flags = box[0];
+    out_payload = {reinterpret_cast<char *>(box) + 1, plain - 1};
+    return true;
+}
+
+void CurveServer::seal(unsigned char flags, std::string_view payload, unsigned char *out) {
+    memcpy(out, "\7MESSAGE", 8);
+    put_counter(out + 8, sent_++);
+    unsigned char *const box = out + prefix_bytes;
+    box[0] = flags;
+    if (!payload.empty()) memcpy(box + 1, payload.data(), payload.size());
+    crypto_box_detached_afternm(box, out + 16, box, payload.size() + 1, short_nonce("CurveZMQMESSAGES", out + 8).data(),
+                                shared_.data());
+}
+
+} // namespace star

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: MIT
+#include "server.hpp"
+
+#include "keys.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace star {
+
+namespace {
+
+constexpr uint64_t listener_tag = Server::own_tags;
+constexpr uint64_t least_route = uint64_t{1} << 32; // those below are tags
+constexpr int most_events = 64, most_taken = 64, backlog = 4096;
+constexpr uint64_t flushed_at = 512 * 1024;
+constexpr int64_t pause_ns = 500'000'000; // before it is tried again whether there are descriptors
+
+void set_option(int fd, int level, int option, int value) noexcept {
+    setsockopt(fd, level, option, &value, sizeof value);
+}
+
+// Hosts that vanish are noticed by the kernel within a minute. Processes that are stopped
+// are not dead: the streams' own heartbeats tell of those.
+void set_common(int fd) noexcept {
+    set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+    set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, 15);
+    set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, 15);
+    set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
+    set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 60'000);
+}
+
+muster_status status_of(int number) noexcept {
+    switch (number) {
+    case EADDRINUSE:
+        return MUSTER_E_EXISTS;
+    case EACCES:
+        return MUSTER_E_PERMISSION;
+    case EADDRNOTAVAIL:
+    case ENODEV:
+        return MUSTER_E_UNREACHABLE;
+    case EINVAL:
+        return MUSTER_E_ADDRESS;
+    case EMFILE:
+    case ENFILE:
+        return MUSTER_E_LIMIT;
+    default:
+        return MUSTER_E_SYSTEM;
+    }
+}
+
+int listen_at(const addrinfo &at) noexcept {
+    const int fd = socket(at.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) return -1;
+    set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+    if (at.ai_family == AF_INET6) set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+    if (bind(fd, at.ai_addr, at.ai_addrlen) == 0 && listen(fd, backlog) == 0) return fd;
+    const int number = errno;
+    close(fd);
+    errno = number;
+    return -1;
+}
+
+} // namespace
+
+Server::~Server() {
+    connections_.clear();
+    free_reserve();
+    if (listener_ >= 0) close(listener_);
+    if (epoll_ >= 0) close(epoll_);
+}
+
+muster_status Server::listen(const std::string &place, ServerConfig config, std::string &why) {
+    config_ = std::move(config);
+    const size_t colon = place.rfind(':');
+    std::string host = place.substr(0, colon);
+    const std::string port = place.substr(colon + 1);
+    if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+    const bool everywhere = host == "*";
+    addrinfo hints{}, *found = nullptr;
+    hints.ai_family = AF_UNSPEC;
+    hints.ai_socktype = SOCK_STREAM;
+    hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+    const int failed = getaddrinfo(everywhere ? nullptr : host.c_str(), port.c_str(), &hints, &found);
+    if (failed != 0) {
+        errno = ENODEV;
+        why = "listen at " + place + ": " + gai_strerror(failed);
+        return MUSTER_E_UNREACHABLE;
+    }
+    errno = ENODEV;
+    for (const int family : {AF_INET6, AF_INET}) // everywhere: one socket for both, where there is IPv6
+        for (const addrinfo *at = found; at != nullptr && listener_ < 0; at = at->ai_next)
+            if (!everywhere || at->ai_family == family) listener_ = listen_at(*at);
+    const int number = errno;
+    freeaddrinfo(found);
+    if (listener_ < 0) {
+        why = "listen at " + place + ": " + strerror(number);
+        errno = number;
+        return status_of(number);
+    }
+    sockaddr_storage own{};
+    socklen_t bytes = sizeof own;
+    getsockname(listener_, reinterpret_cast<sockaddr *>(&own), &bytes);
+    port_ = ntohs(own.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6 &>(own).sin6_port
+                                            : reinterpret_cast<sockaddr_in &>(own).sin_port);
+    epoll_ = epoll_create1(EPOLL_CLOEXEC);
+    if (epoll_ < 0 || !take_reserve()) {
+        why = "descriptors ran out";
+        return MUSTER_E_LIMIT;
+    }
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.u64 = listener_tag;
+    epoll_ctl(epoll_, EPOLL_CTL_ADD, listener_, &event);
+    return MUSTER_OK;
+}
+
+void Server::watch(int fd, uint32_t tag) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.u64 = tag;
+    epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event);
+}
+
+uint32_t Server::wait(int timeout_ms) {
+    flush();
+    bury();
+    epoll_event ready[most_events];
+    const int count = epoll_wait(epoll_, ready, most_events, timeout_ms);
+    now_ns_ = now_ns();
+    uint32_t tags = 0;
+    for (int i = 0; i < count; i++) {
+        const uint64_t tag = ready[i].data.u64;
+        if (tag < listener_tag) tags |= static_cast<uint32_t>(tag);
+        if (tag == listener_tag) take_connections();
+        if (tag < least_route) continue;
+        const auto found = connections_.find(tag);
+        if (found != connections_.end() && !found->second.doomed) serve(found->second, ready[i].events);
+        if (dirty_bytes_ >= flushed_at) flush();
+    }
+    flush();
+    bury();
+    return tags;
+}
+
+void Server::serve(Held &held, uint32_t events) {
+    if ((events & EPOLLOUT) != 0) write(held);
+    if (held.doomed || (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) == 0) return;
+    if (!held.connection->read(scratch_, owner_)) doom(held);
+    if (held.connection->waiting()) write(held); // the answers of the handshake
+}
+
+// ---- who comes
+// -------------------------------------------------------------------------------------------------------
+
+void Server::take_connections() {
+    for (int taken = 0; taken < most_taken; taken++) {
+        const int fd = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd >= 0) {
+            add(fd);
+        } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+            no_descriptors(errno);
+        } else if (errno != EINTR && errno != ECONNABORTED) {
+            return;
+        }
+    }
+}
+
+void Server::add(int fd) {
+    if (full_ && reserve_[0] < 0 && early_.empty()) { // taken with what was kept for this
+        close(fd);
+        return;
+    }
+    if ((early_.size() >= config_.early_max || connections_.size() >= config_.connections_max) && !displace()) {
+        close(fd);
+        return;
+    }
+    set_common(fd);
+    Route route = 0;
+    while (route < least_route || route == UINT64_MAX || connections_.count(route) != 0) route = random_u64();
+    Held held;
+    held.connection = std::make_unique<Connection>(fd, route, config_.keys.get(), now_ns_);
+    held.early = early_.insert(early_.end(), route);
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.u64 = route;
+    epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event);
+    Held &place = connections_.emplace(route, std::move(held)).first->second;
+    write(place);
+}
+
+// The one that has been there longest without being admitted.
+bool Server::displace() {
+    if (early_.empty()) return false;
+    close_one(early_.front());
+    return true;
+}
+
+// What cannot be taken stays in front of the door, and the kernel tells of it again and again. So some descriptors are
+// kept for this: without them there is room to take who waits, and the longest silent ones make room for the latest.
+void Server::no_descriptors(int number) {
+    failed_ns_ = now_ns_;
+    if (!std::exchange(full_, true)) owner_.cannot_take(strerror(number));
+    if (!displace()) free_reserve();
+}
+
+bool Server::take_reserve() {
+    for (int &fd : reserve_) {
+        if (fd < 0) fd = fcntl(epoll_, F_DUPFD_CLOEXEC, 0);
+        if (fd < 0) return free_reserve(), false;
+    }
+    return true;
+}
+
+void Server::free_reserve() {
+    for (int &fd : reserve_)
+        if (const int kept = std::exchange(fd, -1); kept >= 0) close(kept);
+}
+
+void Server::tick(int64_t now) {
+    now_ns_ = now;
+    if (full_ && now - failed_ns_ >= pause_ns && take_reserve()) full_ = false;
+    while (!early_.empty()) {
+        const Held &first = connections_.find(early_.front())->second;
+        if (now - first.connection->since_ns < early_ns) break;
+        close_one(early_.front());
+    }
+}
+
+void Server::admit(Route route) {
+    const auto found = connections_.find(route);
+    if (found == connections_.end()) return;
+    Held &held = found->second;
+    held.connection->admit();
+    if (held.early == early_.end()) return;
+    early_.erase(held.early);
+    held.early = early_.end();
+}
+
+// It is one of those that have to make room until it has gone itself.
+void Server::hang_up(Route route) {
+    const auto found = connections_.find(route);
+    if (found == connections_.end()) return;
+    Held &held = found->second;
+    held.connection->hang_up();
+    held.connection->since_ns = now_ns_;
+    if (held.early != early_.end()) early_.erase(held.early);
+    held.early = early_.insert(early_.end(), route);
+    if (!std::exchange(held.connection->dirty, true)) dirty_.push_back(route);
+}
+
+// ---- what is written
+// -------------------------------------------------------------------------------------------------
+
+bool Server::send(Route route, Message &message) {
+    const auto found = connections_.find(route);
+    if (found == connections_.end() || found->second.doomed) return false;
+    Connection &to = *found->second.connection;
+    dirty_bytes_ += message.size();
+    to.send(message);
+    if (to.queued_bytes() > config_.queue_max) return doom(found->second), false;
+    if (!std::exchange(to.dirty, true)) dirty_.push_back(route);
+    return true;
+}
+
+void Server::flush() {
+    for (size_t i = 0; i < dirty_.size(); i++) {
+        const auto found = connections_.find(dirty_[i]);
+        if (found == connections_.end()) continue;
+        found->second.connection->dirty = false;
+        // One that was full is written to when the kernel says so.
+        if (!found->second.doomed && !found->second.connection->wants_out) write(found->second);
+    }
+    dirty_.clear();
+    dirty_bytes_ = 0;
+}
+
+void Server::write(Held &held) {
+    Connection &to = *held.connection;
+    if (held.doomed) return;
+    if (!to.write(scratch_)) return doom(held);
+    if (to.waiting() == to.wants_out) return;
+    to.wants_out = !to.wants_out;
+    epoll_event event{};
+    event.events = to.wants_out ? EPOLLIN | EPOLLOUT : EPOLLIN;
+    event.data.u64 = to.route();
+    epoll_ctl(epoll_, EPOLL_CTL_MOD, to.fd(), &event);
+}
+
+void Server::doom(Held &held) {
+    if (!std::exchange(held.doomed, true)) doomed_.push_back(held.connection->route());
+}
+
+void Server::bury() {
+    while (!doomed_.empty()) { // what the owner is told may doom others
+        const std::vector<Route> now = std::exchange(doomed_, {});
+        for (const Route route : now) close_one(route);
+    }
+}
+
+void Server::close_one(Route route) {
+    const auto found = connections_.find(route);
+    if (found == connections_.end()) return;
+    if (found->second.early != early_.end()) early_.erase(found->second.early);
+    const std::unique_ptr<Connection> connection = std::move(found->second.connection);
+    connections_.erase(found);
+    if (!connection->handshaken()) owner_.strange();
+    if (connection->spoke) owner_.gone(route);
+}
+
+void Server::drain(int64_t limit_ns) {
+    const int64_t end = now_ns() + limit_ns;
+    flush();
+    const auto unwritten = [](const Held &held) {
+        return !held.doomed && held.connection->handshaken() && held.connection->waiting();
+    };
+    for (auto &[route, held] : connections_) { // nothing is read any more
+        epoll_event event{};
+        event.events = unwritten(held) ? EPOLLOUT : 0U;
+        event.data.u64 = route;
+        epoll_ctl(epoll_, event.events != 0 ? EPOLL_CTL_MOD : EPOLL_CTL_DEL, held.connection->fd(), &event);
+    }
+    epoll_ctl(epoll_, EPOLL_CTL_DEL, listener_, nullptr);
+    for (;;) {
+        const int64_t left = end - now_ns();
+        const bool waiting = std::any_of(connections_.begin(), connections_.end(),
+                                         [&](const auto &one) { return unwritten(one.second); });
+        if (!waiting || left <= 0) return;
+        epoll_event ready[most_events];
+        const int count = epoll_wait(epoll_, ready, most_events, static_cast<int>(left / 1'000'000 + 1));
+        for (int i = 0; i < count; i++) {
+            const auto found = connections_.find(ready[i].data.u64);
+            if (found == connections_.end() || found->second.doomed) continue;
+            if (!found->second.connection->write(scratch_)) doom(found->second);
+            if (unwritten(found->second)) continue;
+            epoll_ctl(epoll_, EPOLL_CTL_DEL, found->second.connection->fd(), nullptr);
+        }
+    }
+}
+
+} // namespace star
