@@ -41,7 +41,7 @@ typedef struct muster_broker_config {
     uint32_t flags;         /**< ::muster_broker_flag values, or'ed. */
     const char *parent;     /**< Address of the broker above, `zmq://host:8100/`; NULL: there is none. */
     uint64_t parent_bytes;  /**< Length of that text. */
-    uint64_t window_bytes;  /**< Most bytes on their way from one member to one other, 64 KiB to 1 GiB; 0: 2 MiB. The
+    uint64_t window_bytes;  /**< Most bytes on their way from one member to one other, 64 KiB to 1 GiB; 0: 1 MiB. The
                                same for all brokers of a tree. */
     uint32_t max_members;   /**< Members of this broker at a time; 0: 65536. */
     uint32_t reserved;      /**< Zero. */

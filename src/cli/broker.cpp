@@ -30,7 +30,7 @@ constexpr char help[] =
     "                         `member-public <key>` for each member; not readable by others; else MUSTER_CURVE_FILE\n"
     "  --no-curve             the secret is proved, but nothing is encrypted (members say curve=no)\n"
     "  --parent <address>     the broker above: what is not known here is looked for there\n"
-    "  --window <bytes>       most bytes on their way from one member to one other; k, m behind it; default 2m\n"
+    "  --window <bytes>       most bytes on their way from one member to one other; k, m behind it; default 1m\n"
     "  --max-members <n>      default 65536\n"
     "  --ready-fd <n>         write the address and a newline to this descriptor, too, and close it\n"
     "  --stats <seconds>      print a line of figures every so often; SIGUSR1 prints one at any time\n"

@@ -41,6 +41,8 @@ class Broker final : public Outlet, public ServerOwner, public UplinkOwner {
     void log(int32_t level, const std::string &text) override;
     void admitted(Route route) override { server_.admit(route); }
     void hang_up(Route route) override { server_.hang_up(route); }
+    void cut(Route route) override { server_.cut(route); }
+    Queued queued(Route route) override { return server_.queued(route); }
     void received(Route route, Message &message) override;
     void gone(Route route) override { exchange_->gone(route); }
     void strange() override;

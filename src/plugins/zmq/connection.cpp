@@ -208,8 +208,13 @@ bool Connection::deliver(unsigned char more, std::string_view payload, Message *
 void Connection::send(Message &message) {
     if (hung_up_) return;
     queue_.emplace_back();
-    queue_.back().message.take(message);
-    queued_ += cost(queue_.back().message.size());
+    Outgoing &last = queue_.back();
+    last.message.take(message);
+    Head head;
+    last.word = !get_head(last.message.data(), last.message.size(), head) ||
+                (head.kind != Kind::data && head.kind != Kind::group);
+    queued_ += cost(last.message.size());
+    if (last.word) queued_words_ += cost(last.message.size());
 }
 
 void Connection::hang_up() {
@@ -241,6 +246,7 @@ bool Connection::flush_out() {
 
 void Connection::written_one() {
     queued_ -= cost(queue_.front().message.size());
+    if (queue_.front().word) queued_words_ -= cost(queue_.front().message.size());
     queue_.pop_front();
     first_at_ = 0;
 }

@@ -57,6 +57,7 @@ class Connection {
     bool handshaken() const noexcept { return state_ == State::traffic; }
     bool admitted() const noexcept { return frame_limit_ == frame_max; }
     uint64_t queued_bytes() const noexcept { return queued_ + out_.size(); }
+    uint64_t queued_words() const noexcept { return queued_words_; } // the part of it that is no data
 
     int64_t since_ns;              // when it came, or was hung up on
     bool spoke = false;            // the owner has received something
@@ -69,6 +70,7 @@ class Connection {
     struct Outgoing {
         Message message;
         bool command = false;
+        bool word = false; // of the star, and no data
     };
     bool parse(unsigned char *data, size_t size, ConnectionOwner &owner);
     bool greeted();
@@ -101,7 +103,7 @@ class Connection {
     std::vector<unsigned char> out_;
     size_t out_at_ = 0, first_at_ = 0; // what has been written of the bytes, of the first message
     std::deque<Outgoing> queue_;
-    uint64_t queued_ = 0;
+    uint64_t queued_ = 0, queued_words_ = 0;
 };
 
 } // namespace star

@@ -9,6 +9,7 @@ namespace star {
 
 namespace {
 
+constexpr uint64_t words_max = 1024 * 1024;     // of what is no data, waiting for one member
 constexpr int64_t greeting_ns = 10'000'000'000; // a stranger has so long to become a member
 
 std::string_view payload_of(const Parcel &parcel) noexcept {
@@ -42,6 +43,34 @@ Exchange::Exchange(Outlet &outlet, ExchangeConfig config) : outlet_(outlet), con
 
 void Exchange::say(Route route, Kind kind, uint32_t word, uint64_t to, uint64_t from, std::string_view payload) {
     outlet_.send(route, Head{kind, word, to, from}, payload);
+    if (const auto found = nodes_.find(route); found != nodes_.end()) watch(*found->second);
+}
+
+// A member that does not read costs the broker no more than this: of data, what others may send it by their windows
+// (twice, as a message for many brings their numbers along), and two windows of what was credited without having been
+// read, or was sent by members that are gone; of everything else 1 MiB, and 1 KiB for each partner. One for which more
+// waits is cut off.
+void Exchange::watch(Node &to) {
+    if (to.state != State::member || to.overfull) return;
+    const Queued queued = outlet_.queued(to.route);
+    const bool data = queued.data > 2 * to.owed + 2 * config_.window + words_max;
+    if (!data && queued.words <= words_max + 1024 * to.pairs.size()) return;
+    to.overfull = true;
+    overfull_.push_back(to.route);
+}
+
+void Exchange::cut_overfull() {
+    while (!overfull_.empty()) {
+        const Route route = overfull_.back();
+        overfull_.pop_back();
+        const auto found = nodes_.find(route);
+        if (found == nodes_.end() || found->second->state != State::member) continue;
+        outlet_.cut(route);
+        remove_member(*found->second, "it does not read what is sent to it");
+        found->second->state = State::banned;
+        stats_.refused++;
+        outlet_.log(MUSTER_LOG_WARN, "a member is cut off: it does not read what is sent to it");
+    }
 }
 
 Exchange::Node *Exchange::local(uint64_t id) noexcept {
@@ -63,6 +92,11 @@ uint64_t Exchange::make_id() noexcept {
 // ----------------------------------------------------------------------------------------------------
 
 void Exchange::message(Route route, Parcel &parcel, int64_t now_ns) {
+    take(route, parcel, now_ns);
+    cut_overfull();
+}
+
+void Exchange::take(Route route, Parcel &parcel, int64_t now_ns) {
     now_ns_ = now_ns;
     Head head;
     const bool sound = get_head(parcel.data, parcel.size, head);
@@ -182,7 +216,10 @@ void Exchange::from_member(Node &node, const Head &head, Parcel &parcel, int64_t
     case Kind::group:
         return group(&node, node.route, head, parcel);
     case Kind::credit:
+        if (parcel.size != head_bytes) return ban(node, "it gives credit with a payload");
         if (!spend(node, now_ns) && head.word < 1024) return ban(node, "it gives credit in crumbs");
+        node.owed -= std::min<uint64_t>(node.owed, head.word);
+        if (!is_owed(head)) return;
         return route_on(head, parcel, node.route);
     case Kind::part: {
         const auto pair = node.pairs.find(head.to);
@@ -242,7 +279,18 @@ void Exchange::data(Node &from, const Head &head, Parcel &parcel) {
 // To a member of this broker.
 bool Exchange::deliver(Node &to, const Head &head, Parcel &parcel) {
     to.pairs[head.from]; // it is to hear of that one's end
-    return outlet_.forward(to.route, parcel);
+    to.owed += cost(parcel.size);
+    const bool sent = outlet_.forward(to.route, parcel);
+    watch(to);
+    return sent;
+}
+
+// Credit that goes to a member of this broker is for what that one has sent; other credit is nothing to anybody.
+bool Exchange::is_owed(const Head &head) noexcept {
+    const Node *const sender = local(head.to);
+    if (sender == nullptr) return prefix_of(head.to) != config_.prefix;
+    const auto pair = sender->pairs.find(head.from);
+    return pair != sender->pairs.end() && pair->second.out >= head.word && head.word != 0;
 }
 
 void Exchange::credited(const Head &head) {
@@ -273,6 +321,7 @@ void Exchange::route_on(const Head &head, Parcel &parcel, Route came_from) {
                 }
             }
             outlet_.forward(to->route, parcel);
+            watch(*to);
         }
         return;
     }
@@ -314,7 +363,9 @@ void Exchange::group(Node *from, Route came_from, const Head &head, Parcel &parc
         }
         if (to != nullptr) {
             to->pairs[head.from];
+            to->owed += charge;
             outlet_.forward_copy(to->route, parcel);
+            watch(*to);
         } else if (beyond != 0 && beyond != came_from) {
             if (std::find(next.begin(), next.end(), beyond) == next.end()) next.push_back(beyond);
         } else if (beyond == 0) {
@@ -389,6 +440,7 @@ void Exchange::remove_member(Node &node, const std::string &why) {
     members_.erase(id);
     for (const auto &[partner, pair] : std::exchange(node.pairs, {})) {
         queued_ -= pair.out;
+        if (Node *const to = local(partner)) to->owed -= std::min(to->owed, pair.out);
         tell_lost(id, partner, why);
     }
     if (!node.names.empty()) parent_ ? say(parent_route, Kind::forsake, 0, 0, id) : forsake(id);
@@ -409,6 +461,7 @@ void Exchange::gone(Route route) {
         for (const uint32_t prefix : std::exchange(node.prefixes, {})) detach(route, node, prefix);
     }
     nodes_.erase(found);
+    cut_overfull();
 }
 
 // ---- brokers
@@ -463,6 +516,7 @@ void Exchange::from_broker(Route route, Node *node, const Head &head, Parcel &pa
             if (answer.decode(payload_of(parcel)) && answer.status == MUSTER_OK)
                 note_claim(head.to, head.from, answer.name);
             outlet_.forward(asked->route, parcel);
+            watch(*asked);
         } else if (const Route next = prefix_of(head.to) == config_.prefix ? 0 : route_of(prefix_of(head.to));
                    next != 0 && next != route) {
             outlet_.forward(next, parcel);

@@ -35,6 +35,8 @@ class Outlet {
     virtual void log(int32_t level, const std::string &text) = 0;
     virtual void admitted(Route) {} // it is a member or a broker from now on
     virtual void hang_up(Route) {}  // when what was sent is written; gone() follows
+    virtual void cut(Route) {}      // at once, soon: what waits for it is dropped; gone() follows
+    virtual Queued queued(Route) { return {}; }
 
   protected:
     ~Outlet() = default;
@@ -42,7 +44,7 @@ class Outlet {
 
 struct ExchangeConfig {
     bool open = false; // whoever comes is let in
-    uint64_t window = 2 * 1024 * 1024;
+    uint64_t window = 1024 * 1024;
     size_t members_max = 65536;
     uint32_t prefix = 0;
     // The proof of one side for two nonces: Keys::proof().
@@ -81,7 +83,8 @@ class Exchange {
     struct Node {
         Route route = 0;
         State state = State::stranger;
-        bool broker = false, left = false;
+        bool broker = false, left = false, overfull = false;
+        uint64_t owed = 0; // a member: cost of data for it that it has not credited
         uint64_t id = 0;
         int64_t since_ns = 0;
         double tokens = tokens_max; // questions it may ask
@@ -94,6 +97,7 @@ class Exchange {
     static constexpr double tokens_max = 8192, tokens_per_s = 2048;
     static constexpr size_t names_max = 64, pairs_max = 1 << 20, group_max = 4096;
 
+    void take(Route from, Parcel &parcel, int64_t now_ns);
     void hello(Node &node, const Head &head, std::string_view payload);
     void proof(Node &node, std::string_view payload);
     void welcome_member(Node &node);
@@ -107,7 +111,10 @@ class Exchange {
     void group(Node *from, Route route, const Head &head, Parcel &parcel);
     void route_on(const Head &head, Parcel &parcel, Route came_from);
     bool deliver(Node &to, const Head &head, Parcel &parcel);
+    void watch(Node &to);
+    void cut_overfull();
     void credited(const Head &head);
+    bool is_owed(const Head &head) noexcept;
     void claim(const Head &head, Route route, const std::string &name);
     void find(const Head &head, Route route, const std::string &name);
     void release(uint64_t owner, const std::string &name);
@@ -137,6 +144,7 @@ class Exchange {
     std::unordered_map<uint64_t, std::unordered_set<std::string>> owners_; // the same by owner
     ExchangeStats stats_;
     uint64_t queued_ = 0;
+    std::vector<Route> overfull_; // cut when the message at hand is done with
 };
 
 } // namespace star

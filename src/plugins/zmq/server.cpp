@@ -250,11 +250,24 @@ void Server::hang_up(Route route) {
     const auto found = connections_.find(route);
     if (found == connections_.end()) return;
     Held &held = found->second;
+    if (held.connection->queued_bytes() > last_words_max) return doom(held); // it does not read
     held.connection->hang_up();
     held.connection->since_ns = now_ns_;
     if (held.early != early_.end()) early_.erase(held.early);
     held.early = early_.insert(early_.end(), route);
     if (!std::exchange(held.connection->dirty, true)) dirty_.push_back(route);
+}
+
+void Server::cut(Route route) {
+    const auto found = connections_.find(route);
+    if (found != connections_.end()) doom(found->second);
+}
+
+Queued Server::queued(Route route) const noexcept {
+    const auto found = connections_.find(route);
+    if (found == connections_.end()) return {};
+    const uint64_t words = found->second.connection->queued_words();
+    return {found->second.connection->queued_bytes() - words, words};
 }
 
 // ---- what is written

@@ -32,8 +32,9 @@ struct ServerConfig {                      // a value
 
 class Server {
   public:
-    static constexpr int64_t early_ns = 10'000'000'000; // from coming to being admitted
-    static constexpr uint32_t own_tags = 16;            // watch()'s are below
+    static constexpr int64_t early_ns = 10'000'000'000;   // from coming to being admitted
+    static constexpr uint64_t last_words_max = 64 * 1024; // that a connection may still read when it is hung up on
+    static constexpr uint32_t own_tags = 16;              // watch()'s are below
 
     Server(ServerOwner &owner) noexcept : owner_(owner) {}
     ~Server();
@@ -47,7 +48,9 @@ class Server {
     void tick(int64_t now_ns);
     bool send(Route route, Message &message); // false: it is gone, or goes
     void admit(Route route);
-    void hang_up(Route route);    // when everything has been written
+    void hang_up(Route route); // when everything has been written, unless that is more than the last words
+    void cut(Route route);     // at the end of this turn, whatever waits for it
+    Queued queued(Route route) const noexcept;
     void drain(int64_t limit_ns); // until everything has been written, or it is over
     size_t count() const noexcept { return connections_.size(); }
 

@@ -143,4 +143,9 @@ inline std::string printable(std::string_view text) {
     return out;
 }
 
+// What waits to be written to a connection, by cost().
+struct Queued {
+    uint64_t data = 0, words = 0; // words: everything else
+};
+
 } // namespace star
