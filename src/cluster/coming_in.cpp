@@ -2,6 +2,7 @@
 // How a worker comes in: what was passed to it, the master, and the number that the master confirms.
 #include "cluster/broadcast.hpp"
 #include "cluster/worker.hpp"
+#include "context/host_call.hpp"
 #include "transport/transport.hpp"
 
 #include <algorithm>
@@ -146,7 +147,7 @@ Error ClusterWorker::await() noexcept {
     if (status == MUSTER_OK) return {};
     if (over()) return not_in_;
     close_soon(-1);
-    return Error::from_status(status);
+    return Error::make(status, "%s", HostCall::why_ended(status));
 }
 
 // ---- the cluster's thread

@@ -4,6 +4,7 @@
 #include "cluster/broadcast.hpp"
 
 #include "cluster/bytes.hpp"
+#include "context/host_call.hpp"
 #include "stream/stream.hpp"
 #include "transport/listener.hpp"
 
@@ -125,8 +126,9 @@ Result<StreamHandle> ClusterDial::wait() {
         }
         const Status status = context_.sleep(signal_, seen, endless);
         if (status != MUSTER_OK) {
-            fail(Error::from_status(status));
-            return Error::from_status(status);
+            const Error why = Error::make(status, "%s", HostCall::why_ended(status));
+            fail(why);
+            return why;
         }
     }
 }
