@@ -4,6 +4,8 @@
 #include "cluster/cluster.hpp"
 #include "cluster/options.hpp"
 
+#include <algorithm>
+
 namespace muster {
 
 namespace {
@@ -82,6 +84,14 @@ Result<SshOptions> SshOptions::read(const LaunchPlan &plan) {
             if (word.find('\n') != std::string::npos)
                 return Error::make(MUSTER_E_ARG, "argv, envp: \"%.60s\" has a newline, which does not go through ssh",
                                    word.c_str());
+    for (const std::string &variable : plan.environment) { // goes into a line of a shell as it is
+        const std::string_view name = std::string_view(variable).substr(0, variable.find('='));
+        const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+        const auto is_fine = [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); };
+        if (!is_letter(name.front()) || !std::all_of(name.begin(), name.end(), is_fine))
+            return Error::make(MUSTER_E_ARG, "envp: \"%.*s\" is no name of a variable that goes through ssh",
+                               static_cast<int>(std::min<size_t>(name.size(), 100)), name.data());
+    }
     return options;
 }
 

@@ -65,6 +65,9 @@ void Connections::dial(const Address &address, const TransportOptions &options, 
     if (status != MUSTER_OK) {
         link->connection_ = nullptr;
         link->session_->lost(plugin_error(plugin_, error, status, "dial", own->full));
+    } else if (link->connection_ == nullptr && link->session_) {
+        link->session_->lost(Error::make(MUSTER_E_PLUGIN, "dial %s: %s answered MUSTER_OK without a connection",
+                                         own->full.c_str(), plugin_.name()));
     }
 }
 
@@ -102,8 +105,15 @@ Result<Ref<TransportListener>> Connections::listen(const Address &address, const
             listeners_.pop_back();
             return plugin_error(plugin_, error, status, "listen", wanted.full);
         }
+        if (text_bytes == 0 || text_bytes > sizeof text) {
+            listeners_.pop_back();
+            ops_.unlisten(self_, listener->listener_);
+            return Error::make(MUSTER_E_PLUGIN, "listen %s: %s answered with an address of %llu bytes, it has 1 to %zu",
+                               wanted.full.c_str(), plugin_.name(), static_cast<unsigned long long>(text_bytes),
+                               sizeof text);
+        }
         listener->open_ = true;
-        listener->address_.assign(text, std::min<uint64_t>(text_bytes, sizeof text));
+        listener->address_.assign(text, text_bytes);
         return {};
     });
     if (!done) return done.error();

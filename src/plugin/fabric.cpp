@@ -125,8 +125,7 @@ void Fabric::resolved(uint64_t question, Status status, uint64_t id, const char 
                 Error::make(MUSTER_E_NOMEM, "dial %s: out of memory", dialing.address.full.c_str()));
         }
     }
-    Error error;
-    memcpy(error.message, text, std::min<size_t>(text_bytes, sizeof error.message - 1));
+    const Error error = Error::make(status, "%.*s", static_cast<int>(std::min<size_t>(text_bytes, 300)), text);
     dialing.dial->done(plugin_error(plugin_, error, status, "dial", dialing.address.full));
 }
 

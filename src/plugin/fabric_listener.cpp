@@ -76,7 +76,7 @@ void Fabric::begin_publishing(const Ref<FabricListener> &listener, const Ref<Pub
     const Status status = ops_.publish(self_, name.data(), name.size(), question, text, &text_bytes, &error);
     if (status == MUSTER_AGAIN) return;
     if (status == MUSTER_OK)
-        published(question, status, text, std::min<uint64_t>(text_bytes, sizeof text));
+        published(question, status, text, text_bytes);
     else
         published(question, status, error.message, strnlen(error.message, sizeof error.message));
 }
@@ -89,10 +89,15 @@ void Fabric::published(uint64_t question, Status status, const char *text, size_
     publishing_.erase(found);
     const Ref<FabricListener> listener = publishing->listener;
     if (status != MUSTER_OK) {
-        Error error;
-        memcpy(error.message, text, std::min<size_t>(text_bytes, sizeof error.message - 1));
+        Error error = Error::make(status, "%.*s", static_cast<int>(std::min<size_t>(text_bytes, 300)), text);
         if (listener) error = plugin_error(plugin_, error, status, "listen", listener->wanted_.full);
         error.status = std::min(error.status, -1);
+        return end_publishing(*publishing, error);
+    }
+    if (text_bytes == 0 || text_bytes > authority_max) {
+        Error error =
+            Error::make(MUSTER_E_PLUGIN, "listen: %s answered with an authority of %zu bytes, it has 1 to %zu",
+                        plugin_.name(), text_bytes, authority_max);
         return end_publishing(*publishing, error);
     }
     if (!listener) { // nobody waits any more

@@ -4,6 +4,32 @@
  * the rules; ends in every order. */
 #include "star.h"
 
+// The text is all that was said, and nothing of what lay in memory before.
+static void test_texts_about_addresses_end_where_they_end(void **state) {
+    (void)state;
+    muster_context *context = make_context(0, SECRET);
+    static const char *const wrong[][2] = {{"zmq://", "no broker in it: zmq://[name@]host:port/"},
+                                           {"zmq://x@", "no broker in it: zmq://[name@]host:port/"},
+                                           {"zmq://x:0/", "no port: 0"}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        muster_listener *listener;
+        muster_stream *stream;
+        muster_error error;
+        char text[256];
+        memset(&error, 'x', sizeof error);
+        assert_int_equal(muster_transport_listen(context, wrong[i][0], strlen(wrong[i][0]), NULL, &listener, &error),
+                         MUSTER_E_ADDRESS);
+        snprintf(text, sizeof text, "listen %s: %s", wrong[i][0], wrong[i][1]);
+        assert_string_equal(error.message, text);
+        assert_int_equal(
+            muster_transport_dial(context, wrong[i][0], strlen(wrong[i][0]), NULL, SECOND, &stream, &error),
+            MUSTER_E_ADDRESS);
+        snprintf(text, sizeof text, "dial %s: %s", wrong[i][0], wrong[i][1]);
+        assert_string_equal(error.message, text);
+    }
+    muster_context_release(context);
+}
+
 static void test_a_broker_may_come_late(void **state) {
     (void)state;
     broker b = start_broker(0);
@@ -325,6 +351,7 @@ static void test_a_name_goes_with_its_listener_where_nobody_drives(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_texts_about_addresses_end_where_they_end),
     cmocka_unit_test(test_a_broker_may_come_late),
     cmocka_unit_test(test_a_broker_that_goes_is_told_and_members_come_back),
     cmocka_unit_test(test_shared_memory_outlives_the_broker),

@@ -131,6 +131,31 @@ static void test_a_close_ends_the_other_side(void **state) {
 }
 
 // It never was in a session: nothing of it is kept.
+// What plugin.h does not allow is an error that names the plug-in.
+static void test_wrong_answers_of_a_plug_in_are_told(void **state) {
+    (void)state;
+    fixture f;
+    make(&f, NULL, 0);
+    muster_error error = {0};
+    muster_stream *stream = (muster_stream *)&f;
+    assert_int_equal(muster_transport_dial(f.context, "wrong://nothing", 15, NULL, 5 * SECOND, &stream, &error),
+                     MUSTER_E_PLUGIN);
+    assert_null(stream);
+    assert_non_null(strstr(error.message, "muster-wrong.so"));
+    assert_non_null(strstr(error.message, "without a connection"));
+    const char *const addresses[] = {"wrong://empty", "wrong://huge"}, *const said[] = {" 0 bytes", " 1000000 bytes"};
+    for (int i = 0; i < 2; i++) {
+        muster_listener *listener = (muster_listener *)&f;
+        assert_int_equal(
+            muster_transport_listen(f.context, addresses[i], strlen(addresses[i]), NULL, &listener, &error),
+            MUSTER_E_PLUGIN);
+        assert_null(listener);
+        assert_non_null(strstr(error.message, "muster-wrong.so"));
+        assert_non_null(strstr(error.message, said[i]));
+    }
+    drop(&f);
+}
+
 static void test_a_stranger_who_says_a_reset_is_forgotten(void **state) {
     (void)state;
     fixture f;
@@ -160,6 +185,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bytes_go_both_ways),
         cmocka_unit_test(test_a_close_ends_the_other_side),
+        cmocka_unit_test(test_wrong_answers_of_a_plug_in_are_told),
         cmocka_unit_test(test_a_stranger_who_says_a_reset_is_forgotten),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

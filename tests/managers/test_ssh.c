@@ -219,6 +219,21 @@ static void test_options_that_make_no_sense_are_refused_at_once(void **state) {
         assert_int_equal(muster_cluster_add(f->cluster, &like, NULL, &error), MUSTER_E_ARG);
         assert_says(error.message, bad[i][1]);
     }
+    // Names reach the shell on the other host as they are.
+    const char *const names[] = {"a b=1", "A;id>/tmp/x;B=1", "$(id)=1", "1A=1", "\xc3\xa4=1"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *const environment[] = {names[i], NULL};
+        muster_launch like;
+        muster_config_init(&like, sizeof like);
+        like.manager = "ssh";
+        like.options = "hosts=node";
+        like.argv = words;
+        like.envp = environment;
+        like.count = 1;
+        muster_error error = {0};
+        assert_int_equal(muster_cluster_add(f->cluster, &like, NULL, &error), MUSTER_E_ARG);
+        assert_says(error.message, "is no name of a variable");
+    }
 }
 
 int main(int argc, char **argv) {
