@@ -31,8 +31,8 @@ struct KnownLibrary {
     const char *file, *package;
 };
 constexpr KnownLibrary known_libraries[] = {
-    {"libzmq.so.5", "libzmq5"},       {"libmpi.so.40", "libopenmpi3"},           {"libcurl.so.4", "libcurl4"},
-    {"libstdc++.so.6", "libstdc++6"}, {"libluajit-5.1.so.2", "libluajit-5.1-2"},
+    {"libzmq.so.5", "libzmq5"},   {"libsodium.so.23", "libsodium23"}, {"libmpi.so.40", "libopenmpi3"},
+    {"libcurl.so.4", "libcurl4"}, {"libstdc++.so.6", "libstdc++6"},   {"libluajit-5.1.so.2", "libluajit-5.1-2"},
 };
 
 const char *package_of_missing(const char *text) noexcept {
