@@ -160,7 +160,7 @@ MUSTER_API muster_status muster_rendezvous_join(muster_rendezvous *rendezvous, i
  * @param[in]  rendezvous  The member.
  * @param[in]  timeout_ns  Longest wait until the store knows; -1 has no end. At least 1.
  * @param[out] error       Detail on failure, or NULL.
- * @retval MUSTER_OK            It is out; also if it was not in.
+ * @retval MUSTER_OK            It is out; also if it was not in, or the store is gone for good.
  * @retval MUSTER_TIMEOUT       The store did not answer in time: the member is out, or will be dead.
  * @retval MUSTER_E_ARG         No rendezvous, or a timeout of 0.
  * @retval MUSTER_E_BUSY        The member joins, leaves or exits just now: see muster_rendezvous_cancel().

@@ -60,7 +60,10 @@ void Machine::call(uint64_t id, uint32_t what, const std::string &reason, int64_
         record.aborted = true;
         record.author = author;
         record.reason = reason;
-        ask(What::abort, {AskOp{MUSTER_STORE_SET, keys::round, record.write()}.if_value(running)}, id);
+        ask(What::abort,
+            {AskOp{MUSTER_STORE_SET, keys::round, record.write()}.if_value(running),
+             {MUSTER_STORE_SET, keys::aborted, record.write()}},
+            id);
         break;
     }
     default:

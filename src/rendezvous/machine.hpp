@@ -221,7 +221,7 @@ class Machine final : private LeaderHost {
     bool leader_told_ = false; // that the one who made this round is lost
     std::string leader_id_, round_bytes_;
     uint64_t round_version_ = 0, note_version_ = 0;
-    std::optional<RoundRecord> round_;
+    std::optional<RoundRecord> round_, aborted_; // aborted: the latest that was, also when another has followed
     std::optional<Note> note_;
     std::optional<ClosedRecord> closed_;
     std::optional<RoundPlace> mine_;

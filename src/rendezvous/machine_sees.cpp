@@ -37,6 +37,8 @@ void Machine::see(std::string_view key, bool present, uint64_t version, uint64_t
             known_world_ = round_->world;
         }
         if (leader_) leader_->see_round(round_, round_version_);
+    } else if (key == keys::aborted) {
+        aborted_ = present ? RoundRecord::read(value) : std::nullopt;
     } else if (key == keys::note) {
         note_ = present ? Note::read(value) : std::nullopt;
         note_version_ = present ? version : 0;
@@ -83,6 +85,7 @@ void Machine::watch(What what, uint64_t revision) {
 void Machine::look() {
     ask(What::look, {{MUSTER_STORE_READ, keys::leader},
                      {MUSTER_STORE_READ, keys::round},
+                     {MUSTER_STORE_READ, keys::aborted},
                      {MUSTER_STORE_READ, keys::note},
                      {MUSTER_STORE_READ, keys::closed},
                      {MUSTER_STORE_READ, keys::promise},
@@ -142,7 +145,11 @@ void Machine::see_round() {
     const bool same = round_->attempt == place_.attempt;
     if (same ? !round_->aborted : round_->attempt.number <= place_.attempt.number) return;
     std::string why = "round " + std::to_string(round_->attempt.number) + " is under way";
-    if (same) why = round_->abort_text();
+    // The next round may have begun before this member, which need not take part, has looked.
+    if (same)
+        why = round_->abort_text();
+    else if (aborted_ && aborted_->aborted && aborted_->attempt == place_.attempt)
+        why = aborted_->abort_text();
     round_over(MUSTER_E_STALE, why); // first: whoever hears of it finds it so
     tell(MUSTER_RENDEZVOUS_ABORTED, UINT32_MAX, 0, why);
     phase_ = Phase::out;
@@ -327,7 +334,9 @@ void Machine::lose_store(const Error &why) {
     Error error =
         Error::make(why.status, "%s: %.*s", where().c_str(), static_cast<int>(why.message_bytes), why.message);
     error.os_errno = why.os_errno;
-    finish(position_call_, error);
+    // Whoever has left a store that is gone is out.
+    const bool has_left = position_what_ == MUSTER_RENDEZVOUS_LEAVE && why.status == MUSTER_E_STORE_LOST;
+    finish(position_call_, has_left ? Error() : error);
     end_calls(error);
     phase_ = Phase::out;
     leader_.reset();

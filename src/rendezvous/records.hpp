@@ -5,6 +5,7 @@
 //   config            min, max and last call of the run; the first member's
 //   all/leader        who makes the rounds; on the lease of that member. Its version fences what the leader does
 //   all/round         the latest round: running, or aborted
+//   all/aborted       the latest round that was aborted, as `all/round` was then
 //   all/note          how many are there, who has gone: told by the leader
 //   all/closed        why and by whom
 //   in/m/<member>     a member that seeks a round or is in one; on its lease
@@ -111,7 +112,7 @@ struct ClosedRecord {
 namespace keys {
 inline const std::string config = "config", leader = "all/leader", round = "all/round", note = "all/note",
                          closed = "all/closed", called = "in/called", last_call = "in/lastcall",
-                         promise = "all/promise", quorum = "all/quorum", stands = "stands";
+                         promise = "all/promise", aborted = "all/aborted", quorum = "all/quorum", stands = "stands";
 inline constexpr std::string_view everybody = "all/", incoming = "in/", members = "in/m/", places = "to/",
                                   promises = "in/a/", rounds = "r/";
 inline std::string member(std::string_view id) {
