@@ -6,6 +6,8 @@
 #include <sodium.h>
 
 #include <cerrno>
+#include <climits>
+#include <cstdlib>
 #include <cstring>
 #include <sys/stat.h>
 
@@ -13,9 +15,11 @@ namespace muster {
 
 namespace {
 
-// The file: magic (16), most bytes (8), zero (8); records: checksum (8), head (16), body.
+// The file: magic (16), most bytes (8), up to where it is acknowledged and on the disk (8; zero: not said); records:
+// checksum (8), head (16), body.
 constexpr char magic[] = "muster store 1\n";
-constexpr size_t magic_bytes = sizeof magic, header_bytes = 32, record_bytes = 8 + store_head_bytes;
+constexpr size_t magic_bytes = sizeof magic, header_bytes = 32, acknowledged_at = 24,
+                 record_bytes = 8 + store_head_bytes;
 static_assert(magic_bytes == 16);
 // Types of records beside StoreRecord::ask, of a log that was written anew: a key (version (8), length (4), key,
 // value), and the end of them; `number` is the revision.
@@ -46,10 +50,6 @@ void add_header(std::string &to, uint64_t most_bytes) {
     to.append(reinterpret_cast<const char *>(header), sizeof header);
 }
 
-bool only_zeros(std::string_view bytes) noexcept {
-    return bytes.find_first_not_of('\0') == std::string_view::npos;
-}
-
 Result<void> write_all(int file, std::string_view bytes, uint64_t at, const char *path) {
     while (!bytes.empty()) {
         const ssize_t written = pwrite(file, bytes.data(), bytes.size(), static_cast<off_t>(at));
@@ -71,16 +71,20 @@ Error FileLog::wrong(const char *what, uint64_t at) const noexcept {
                        static_cast<unsigned long long>(at));
 }
 
+// Under the name of the file itself, so that a log that is written anew takes its place and not that of a symbolic link
+// to it. Where the link leads is settled when the store is opened.
 Result<void> FileLog::open() {
     Fd file(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600));
+    char real[PATH_MAX];
+    if (file && realpath(path_.c_str(), real) != nullptr) path_ = real;
     struct stat about {};
     if (!file || fstat(file.get(), &about) != 0)
         return Error::from_errno(errno, errno == ENOENT ? MUSTER_E_NOT_FOUND : MUSTER_OK, "store file://%s",
                                  path_.c_str());
     char begin[magic_bytes];
     const ssize_t got = S_ISREG(about.st_mode) ? pread(file.get(), begin, sizeof begin, 0) : 1;
-    // A shorter one is just being made.
-    if (!S_ISREG(about.st_mode) || (got == sizeof begin && memcmp(begin, magic, sizeof begin) != 0))
+    // An empty one becomes a store.
+    if (!S_ISREG(about.st_mode) || (got > 0 && (got < ssize_t{magic_bytes} || memcmp(begin, magic, magic_bytes) != 0)))
         return Error::make(MUSTER_E_PROTOCOL, "store file://%s: that is no store", path_.c_str());
     file_ = std::move(file);
     forget();
@@ -122,15 +126,25 @@ void FileLog::unlock() noexcept {
 }
 
 Result<void> FileLog::begin_file(uint64_t size) {
-    if (size < header_bytes) {
+    acknowledged_ = 0;
+    if (size == 0) {
         std::string header;
         add_header(header, most_bytes_);
-        if (auto written = write_all(file_.get(), header, 0, path_.c_str()); !written) return written;
+        if (auto written = write_all(file_.get(), header, 0, path_.c_str()); !written) {
+            const int rc = ftruncate(file_.get(), 0); // a part of a header is no store
+            static_cast<void>(rc);
+            return written;
+        }
     } else {
         unsigned char header[header_bytes];
         if (pread(file_.get(), header, sizeof header, 0) != sizeof header || memcmp(header, magic, magic_bytes) != 0)
             return wrong("that is no store", 0);
         most_bytes_ = get_u64(header + magic_bytes);
+        acknowledged_ = get_u64(header + acknowledged_at);
+        if (acknowledged_ > size)
+            return Error::make(
+                MUSTER_E_PROTOCOL, "store file://%s: the file is damaged: %llu bytes were acknowledged, it has %llu",
+                path_.c_str(), static_cast<unsigned long long>(acknowledged_), static_cast<unsigned long long>(size));
     }
     table_ = std::make_unique<StoreTable>(most_bytes_);
     end_ = header_bytes;
@@ -145,6 +159,9 @@ Result<void> FileLog::catch_up() {
     if (end_ == 0) {
         if (auto begun = begin_file(size); !begun) return begun;
         size = std::max<uint64_t>(size, header_bytes);
+    } else if (end_ < size) { // what others have written was acknowledged meanwhile
+        unsigned char place[8];
+        if (pread(file_.get(), place, sizeof place, acknowledged_at) == sizeof place) acknowledged_ = get_u64(place);
     }
     std::string bytes;
     while (end_ < size) {
@@ -159,25 +176,68 @@ Result<void> FileLog::catch_up() {
         if (got <= 0) return Error::from_errno(got < 0 ? errno : EIO, MUSTER_OK, "store file://%s", path_.c_str());
         bytes.resize(had + static_cast<size_t>(got));
         const bool last = end_ + bytes.size() == size;
-        auto applied = apply(bytes, last);
+        bool torn = false;
+        auto applied = apply(bytes, last, torn);
         if (!applied) {
             forget(); // half of a record may be in the table
             return applied.error();
         }
         bytes.erase(0, *applied);
         end_ += *applied;
-        if (!last) continue;
-        if (bytes.empty()) break;
-        // Its writer was killed in the middle of it.
-        if (ftruncate(file_.get(), static_cast<off_t>(end_)) != 0)
-            return Error::from_errno(errno, MUSTER_OK, "store file://%s", path_.c_str());
-        break;
+        if (torn || (last && !bytes.empty())) return cut(size);
     }
     return {};
 }
 
-// How many bytes were whole records. What is left at the end of the file is the beginning of one.
-Result<size_t> FileLog::apply(std::string_view bytes, bool last) {
+// At the end of what the table has is something that is no whole record: its writer was killed in the middle of it, or
+// the file is damaged. It is taken away if nobody can have been told that it was done.
+Result<void> FileLog::cut(uint64_t size) {
+    const uint64_t at = end_;
+    if (at < acknowledged_ || (acknowledged_ == 0 && record_behind(size))) {
+        forget();
+        return wrong("the file is damaged", at);
+    }
+    if (ftruncate(file_.get(), static_cast<off_t>(at)) != 0)
+        return Error::from_errno(errno, MUSTER_OK, "store file://%s", path_.c_str());
+    return {};
+}
+
+// Is there a whole record anywhere behind the end? It was written after what is not whole.
+bool FileLog::record_behind(uint64_t size) const {
+    const auto starts_record = [&](const unsigned char *at, uint64_t place) {
+        const StoreHead head = StoreHead::get(at + 8);
+        const bool known =
+            head.type == StoreRecord::ask || head.type == record_of_key || head.type == record_of_revision;
+        if (!known || head.bytes > store_record_max || size - place < record_bytes + head.bytes) return false;
+        std::string record(record_bytes + head.bytes, '\0');
+        return pread(file_.get(), record.data(), record.size(), static_cast<off_t>(place)) ==
+                   static_cast<ssize_t>(record.size()) &&
+               checksum(std::string_view(record).substr(8)) == get_u64(bytes_at(record, 0));
+    };
+    std::string bytes(piece_bytes, '\0');
+    for (uint64_t from = end_ + 1; from + record_bytes <= size;) {
+        const ssize_t got = pread(file_.get(), bytes.data(), bytes.size(), static_cast<off_t>(from));
+        if (got < static_cast<ssize_t>(record_bytes)) return false;
+        const uint64_t places = static_cast<uint64_t>(got) - record_bytes + 1;
+        for (uint64_t i = 0; i < places; i++)
+            if (starts_record(bytes_at(bytes, i), from + i)) return true;
+        from += places;
+    }
+    return false;
+}
+
+// What was written is on the disk, and its writers are about to be told so. Without that the header says nothing: after
+// a loss of power it might be on the disk and the records not.
+void FileLog::acknowledge() noexcept {
+    const uint64_t place = sync_ ? end_ : 0;
+    if (place == acknowledged_) return;
+    unsigned char bytes[8];
+    put_u64(bytes, place);
+    if (pwrite(file_.get(), bytes, sizeof bytes, acknowledged_at) == sizeof bytes) acknowledged_ = place;
+}
+
+// How many bytes were whole records. `torn`: what follows is none; else it is the beginning of one, if anything.
+Result<size_t> FileLog::apply(std::string_view bytes, bool last, bool &torn) {
     size_t at = 0;
     while (bytes.size() - at >= record_bytes) {
         const StoreHead head = StoreHead::get(bytes_at(bytes, at + 8));
@@ -186,12 +246,7 @@ Result<size_t> FileLog::apply(std::string_view bytes, bool last) {
         if (cut && !last && head.bytes <= store_record_max) return at;
         const std::string_view record = rest.substr(0, cut ? rest.size() : record_bytes + head.bytes);
         if (cut || checksum(record.substr(8)) != get_u64(bytes_at(record, 0))) {
-            // A machine that fell may have left zeros behind; anything else in front of more is damage.
-            const bool at_the_end = last && (record.size() == rest.size() || only_zeros(rest));
-            if (!at_the_end || head.bytes > store_record_max) {
-                if (last && only_zeros(rest)) return at;
-                return wrong("the file is damaged", end_ + at);
-            }
+            torn = true;
             return at;
         }
         const std::string_view body = record.substr(record_bytes);
@@ -251,17 +306,54 @@ Result<void> FileLog::write() {
     }
     end_ += noted_.size();
     noted_.clear();
+    acknowledge();
     return {};
+}
+
+// A file beside the log that nobody else has. What is there under that name already and is not the draft of a writer
+// who was killed is somebody else's.
+Result<Fd> FileLog::draft(std::string &name) const {
+    constexpr int most_names = 8;
+    for (int i = 0;; i++) {
+        name = path_ + ".new" + (i == 0 ? std::string() : "." + std::to_string(i));
+        Fd file(::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+        if (file) return file;
+        if (errno != EEXIST) return Error::from_errno(errno, MUSTER_OK, "store file://%s", name.c_str());
+        const Fd old(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
+        struct stat about {};
+        char begin[magic_bytes];
+        const bool ours = old && fstat(old.get(), &about) == 0 && S_ISREG(about.st_mode) && about.st_nlink == 1 &&
+                          pread(old.get(), begin, sizeof begin, 0) == sizeof begin &&
+                          memcmp(begin, magic, sizeof begin) == 0;
+        if (ours && unlink(name.c_str()) == 0) {
+            i--;
+            continue;
+        }
+        if (i + 1 == most_names)
+            return Error::make(MUSTER_E_EXISTS, "store file://%s: %s and others are in the way", path_.c_str(),
+                               name.c_str());
+    }
 }
 
 Result<void> FileLog::tidy() {
     if (end_ < worth_tidying || end_ / 4 < table_->bytes()) return {};
-    const std::string beside = path_ + ".new";
-    Fd file(::open(beside.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
-    if (!file) return Error::from_errno(errno, MUSTER_OK, "store file://%s", beside.c_str());
+    struct stat about {};
+    if (fstat(file_.get(), &about) != 0) return Error::from_errno(errno, MUSTER_OK, "store file://%s", path_.c_str());
+    if (about.st_nlink != 1) return {}; // under its other name it would stay as it is
+    std::string beside;
+    auto made = draft(beside);
+    if (!made) return made.error();
+    Fd file = std::move(*made);
     std::string bytes;
     uint64_t written = 0;
     Result<void> how;
+    struct stat own {};
+    const mode_t mode = about.st_mode & 07777;
+    if (fstat(file.get(), &own) != 0 ||
+        ((own.st_uid != about.st_uid || own.st_gid != about.st_gid) &&
+         fchown(file.get(), about.st_uid, about.st_gid) != 0) ||
+        fchmod(file.get(), mode) != 0)
+        how = Error::from_errno(errno, MUSTER_OK, "store file://%s", beside.c_str());
     const auto flush = [&] {
         if (how) how = write_all(file.get(), bytes, written, beside.c_str());
         written += bytes.size();
@@ -285,6 +377,12 @@ Result<void> FileLog::tidy() {
     }
     add(record_of_revision, table_->revision(), {});
     flush();
+    if (sync_) {
+        unsigned char place[8];
+        put_u64(place, written);
+        const std::string_view all(reinterpret_cast<const char *>(place), sizeof place);
+        if (how) how = write_all(file.get(), all, acknowledged_at, beside.c_str());
+    }
     if (how && fsync(file.get()) != 0) how = Error::from_errno(errno, MUSTER_OK, "store file://%s", beside.c_str());
     if (how && rename(beside.c_str(), path_.c_str()) != 0)
         how = Error::from_errno(errno, MUSTER_OK, "store file://%s", beside.c_str());
@@ -298,6 +396,7 @@ Result<void> FileLog::tidy() {
     // Who waits for the lock of the old file finds that it was replaced.
     file_ = std::move(file);
     end_ = written;
+    acknowledged_ = sync_ ? written : 0;
     return {};
 }
 

@@ -4,8 +4,9 @@
 //
 // The file is a log: the requests that have changed something, in order. Whoever does them again has the same table,
 // with the same revisions. Each record has a checksum; one that was cut off at the end, because its writer was killed,
-// was never acknowledged and is taken away by the next who writes. A log that is mostly history is written anew beside
-// it and put in its place.
+// was never acknowledged and is taken away by the next who writes. The header says up to where records were
+// acknowledged: what is not whole in front of that place is damage, and is never taken away (docs/adr/0008). A log that
+// is mostly history is written anew beside it and put in its place, with the same owner and mode.
 //
 // One writes, the others wait for a lock on the file: an open-file-description lock of fcntl, since it belongs to one
 // opening of the file (several in a process exclude each other, and closing another does not end it), ends with the
@@ -40,7 +41,11 @@ class FileLog {
 
   private:
     Result<void> begin_file(uint64_t size);
-    Result<size_t> apply(std::string_view bytes, bool last);
+    Result<size_t> apply(std::string_view bytes, bool last, bool &torn);
+    Result<void> cut(uint64_t size);
+    bool record_behind(uint64_t size) const;
+    void acknowledge() noexcept;
+    Result<Fd> draft(std::string &name) const;
     Error wrong(const char *what, uint64_t at) const noexcept;
 
     std::string path_;
@@ -48,7 +53,8 @@ class FileLog {
     uint64_t most_bytes_; // of keys and values: who makes the file says it
     Fd file_;
     std::unique_ptr<StoreTable> table_;
-    uint64_t end_ = 0; // up to here the table has it; 0: nothing
+    uint64_t end_ = 0;          // up to here the table has it; 0: nothing
+    uint64_t acknowledged_ = 0; // up to here, as the header says it; 0: it does not
     std::string noted_;
 };
 
