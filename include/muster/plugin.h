@@ -422,7 +422,8 @@ typedef muster_status (*muster_plugin_v1_fn)(const muster_host *host, muster_err
  * @retval MUSTER_OK            Loaded; its schemes can be used in addresses.
  * @retval MUSTER_E_ARG         No context or path, or it is too long.
  * @retval MUSTER_E_NOT_FOUND   No such file.
- * @retval MUSTER_E_PERMISSION  The file cannot be read by this user.
+ * @retval MUSTER_E_PERMISSION  The file cannot be read by this user, or all may write it or a folder it is in; to root
+ *                              also if one of these belongs to a user other than root and the owner of the library.
  * @retval MUSTER_E_PLUGIN      It cannot be loaded, lacks the symbol, or declines without a negative status of its own,
  *                              which would be given instead; the text tells what it lacks.
  * @retval MUSTER_E_ABI         Its tables and this library's do not fit together.
@@ -445,7 +446,8 @@ MUSTER_API muster_status muster_plugin_load(muster_context *context, const char 
  * @retval MUSTER_E_PLUGIN      A known plug-in is not installed, or as for muster_plugin_load(); the text tells more.
  * @retval MUSTER_E_ABI         The plug-in's tables and this library's do not fit together.
  * @retval MUSTER_E_EXISTS      Another scheme of the plug-in is taken.
- * @retval MUSTER_E_PERMISSION  The file cannot be read by this user.
+ * @retval MUSTER_E_PERMISSION  The file cannot be read by this user, or all may write it or a folder it is in; to root
+ *                              also if one of these belongs to a user other than root and the owner of the library.
  * @retval MUSTER_E_NOMEM       No memory.
  * @retval MUSTER_E_CLOSED      The context is closed.
  * @retval MUSTER_E_FORKED      The context belongs to the parent process.

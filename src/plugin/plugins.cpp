@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace muster {
@@ -68,6 +69,49 @@ std::vector<std::string> search_folders() {
     return folders;
 }
 
+bool writable_by_all(const struct stat &about) noexcept {
+    return (about.st_mode & S_IWOTH) != 0;
+}
+
+// Whoever may write the file, or put another one in its place, would run code in this process. Root, the user of the
+// process and the owner of the library may. Folders that the library lies in, too, are not looked at, nor is anything
+// if all may write the library itself: who changes that one needs no plug-in.
+Result<void> check_who_may_change(const char *file) {
+    Dl_info own;
+    char library[PATH_MAX] = "";
+    struct stat of_library {};
+    if (dladdr(reinterpret_cast<void *>(&muster_plugin_load), &own) != 0 && own.dli_fname != nullptr &&
+        realpath(own.dli_fname, library) != nullptr && stat(library, &of_library) == 0 && writable_by_all(of_library))
+        return {};
+    const auto trusted = [&](uid_t owner) {
+        return owner == 0 || owner == geteuid() || (library[0] != '\0' && owner == of_library.st_uid);
+    };
+    const auto refuse = [&](const std::string &path, const struct stat &about, const char *why) {
+        return Error::make(MUSTER_E_PERMISSION, "load plug-in %s: %s %s (owner %u, mode %04o)", file, path.c_str(), why,
+                           static_cast<unsigned>(about.st_uid), static_cast<unsigned>(about.st_mode & 07777));
+    };
+    std::string path = file;
+    struct stat about {};
+    if (stat(file, &about) != 0) return Error::from_errno(errno, MUSTER_OK, "load plug-in %s", file);
+    if (writable_by_all(about)) return refuse(path, about, "may be written by all");
+    for (;;) { // `about` is that of `path`
+        if (geteuid() == 0 && !trusted(about.st_uid)) return refuse(path, about, "belongs to another user");
+        const size_t slash = path.rfind('/');
+        const std::string folder = path.substr(0, slash + 1);
+        if (slash == std::string::npos || path == "/" || std::strncmp(library, folder.c_str(), folder.size()) == 0)
+            return {};
+        const struct stat inside = about;
+        const std::string name = slash == 0 ? "/" : path.substr(0, slash);
+        if (stat(name.c_str(), &about) != 0)
+            return Error::from_errno(errno, MUSTER_OK, "load plug-in %s: %s", file, name.c_str());
+        if (writable_by_all(about) && (about.st_mode & S_ISVTX) == 0)
+            return refuse(name, about, "is a folder in which all may write");
+        if (writable_by_all(about) && !trusted(inside.st_uid))
+            return refuse(path, inside, "belongs to another user, in a folder in which all may write");
+        path = name;
+    }
+}
+
 // Libraries that a plug-in is linked with may catch signals as soon as they are loaded (UCX does, SIGSEGV among them).
 // They are the host's.
 class Dispositions {
@@ -119,6 +163,7 @@ Result<void> Plugins::load_locked(const std::string &path) {
     for (const auto &plugin : plugins_)
         if (plugin->path() == real) return {};
     if (access(real, R_OK) != 0) return Error::from_errno(errno, MUSTER_OK, "load plug-in %s", real);
+    if (auto allowed = check_who_may_change(real); !allowed) return allowed;
     // Never unloaded: its threads and thread-local destructors may outlive every context.
     void *file = nullptr;
     {

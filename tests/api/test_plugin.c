@@ -130,6 +130,53 @@ static void test_a_close_ends_the_other_side(void **state) {
     }
 }
 
+// Copies the plug-in `wrong` to `path`, with these rights.
+static void copy_plugin(const char *path, mode_t mode) {
+    char from[512];
+    snprintf(from, sizeof from, "%s/muster-wrong.so", getenv("MUSTER_PLUGIN_PATH"));
+    FILE *in = fopen(from, "rbe"), *out = fopen(path, "wbe");
+    if (in == NULL || out == NULL) fail_msg("cannot copy %s to %s", from, path);
+    char bytes[4096];
+    for (size_t n; (n = fread(bytes, 1, sizeof bytes, in)) > 0;) assert_int_equal(fwrite(bytes, 1, n, out), n);
+    fclose(in);
+    assert_int_equal(fclose(out), 0);
+    assert_int_equal(chmod(path, mode), 0);
+}
+
+// Whoever may write it could run code here.
+static void test_a_plug_in_that_others_may_change_is_not_loaded(void **state) {
+    (void)state;
+    fixture f;
+    make(&f, NULL, 0);
+    char path[256];
+    snprintf(path, sizeof path, "%s/muster-mine.so", f.folder);
+    const struct {
+        mode_t folder, file;
+        uid_t owner;
+        muster_status status;
+    } cases[] = {
+        {0777, 0755, 0, MUSTER_E_PERMISSION},
+        {0755, 0666, 0, MUSTER_E_PERMISSION},
+        {0755, 0755, 12345, MUSTER_E_PERMISSION},
+        {01777, 0755, 12345, MUSTER_E_PERMISSION},
+        {01777, 0755, 0, MUSTER_OK},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        if (cases[i].owner != 0 && geteuid() != 0) continue;
+        assert_int_equal(chmod(f.folder, cases[i].folder), 0);
+        copy_plugin(path, cases[i].file);
+        if (cases[i].owner != 0) assert_int_equal(chown(path, cases[i].owner, 12345), 0);
+        muster_error error = {0};
+        assert_int_equal(muster_plugin_load(f.context, path, strlen(path), &error), cases[i].status);
+        if (cases[i].status != MUSTER_OK) {
+            assert_non_null(strstr(error.message, f.folder));
+            assert_non_null(strstr(error.message, "mode"));
+        }
+        unlink(path);
+    }
+    drop(&f);
+}
+
 // It never was in a session: nothing of it is kept.
 // What plugin.h does not allow is an error that names the plug-in.
 static void test_wrong_answers_of_a_plug_in_are_told(void **state) {
@@ -185,6 +232,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bytes_go_both_ways),
         cmocka_unit_test(test_a_close_ends_the_other_side),
+        cmocka_unit_test(test_a_plug_in_that_others_may_change_is_not_loaded),
         cmocka_unit_test(test_wrong_answers_of_a_plug_in_are_told),
         cmocka_unit_test(test_a_stranger_who_says_a_reset_is_forgotten),
     };
