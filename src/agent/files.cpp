@@ -3,8 +3,13 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
+#include <dirent.h>
+#include <fcntl.h>
 #include <filesystem>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 namespace muster {
 
@@ -33,6 +38,45 @@ void remove_folder(const std::string &path) noexcept {
     }
 }
 
+constexpr char temporary_name[] = "muster-agent", unlocked_name[] = ".muster-agent";
+
+Fd locked_folder(const std::string &path) noexcept {
+    Fd folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (folder && flock(folder.get(), LOCK_EX | LOCK_NB) != 0) folder.reset();
+    return folder;
+}
+
+// Folders of this user whose agents were killed.
+void remove_what_others_left(const std::string &root) {
+    DIR *const listing = opendir(root.c_str());
+    if (listing == nullptr) return;
+    const std::string begins = std::string(temporary_name) + '_';
+    while (const dirent *const entry = readdir(listing)) {
+        struct stat about {};
+        if (strncmp(entry->d_name, begins.c_str(), begins.size()) != 0 ||
+            fstatat(dirfd(listing), entry->d_name, &about, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISDIR(about.st_mode) ||
+            about.st_uid != geteuid())
+            continue;
+        const std::string path = root + '/' + entry->d_name;
+        if (const Fd lock = locked_folder(path)) remove_folder(path);
+    }
+    closedir(listing);
+}
+
+// It has the name by which others look for it once it is locked.
+Result<Fd> lock_temporary(std::string &root) {
+    Fd lock = locked_folder(root);
+    std::string named = root;
+    named.erase(named.rfind(unlocked_name), 1);
+    if (!lock || rename(root.c_str(), named.c_str()) != 0) {
+        const int why = errno;
+        remove_folder(root);
+        return Error::from_errno(why, MUSTER_OK, "lock the directory %s", root.c_str());
+    }
+    root = std::move(named);
+    return lock;
+}
+
 } // namespace
 
 Result<WorkerFiles> WorkerFiles::make(const AgentPlan &plan) {
@@ -43,19 +87,26 @@ Result<WorkerFiles> WorkerFiles::make(const AgentPlan &plan) {
     if (temporary) {
         const char *const given = secure_getenv("TMPDIR");
         root = given && *given ? given : "/tmp";
-        name = "muster-agent";
+        name = unlocked_name;
+        remove_what_others_left(root);
     } else if (auto made = make_folders(root); !made) {
         return made.error();
     }
     root += '/' + name + "_XXXXXX";
     if (mkdtemp(root.data()) == nullptr)
         return Error::from_errno(errno, MUSTER_OK, "make a directory %s", root.c_str());
+    Fd lock;
+    if (temporary) {
+        auto locked = lock_temporary(root);
+        if (!locked) return locked.error();
+        lock = std::move(*locked);
+    }
     // Workers may have another working directory.
     if (char *const whole = realpath(root.c_str(), nullptr)) {
         root = whole;
         free(whole);
     }
-    return WorkerFiles(std::move(root), temporary);
+    return WorkerFiles(std::move(root), temporary, std::move(lock));
 }
 
 WorkerFiles::~WorkerFiles() {

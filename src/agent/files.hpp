@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include "agent/plan.hpp"
+#include "base/fd.hpp"
 
 namespace muster {
 
 // Where workers write: <log_dir>/<run id>_<six letters>/attempt_<n>/<local rank>/, as torch elastic has it. Without a
-// log_dir it is a folder for temporary files, which goes at the end. One thread.
+// log_dir it is a folder for temporary files, which goes at the end, or if the agent is killed when the next one of
+// this user begins: a lock on the folder tells whether its agent is there. One thread.
 class WorkerFiles {
   public:
     static Result<WorkerFiles> make(const AgentPlan &plan);
     WorkerFiles(WorkerFiles &&other) noexcept
-        : root_(std::exchange(other.root_, {})), temporary_(other.temporary_), attempt_(other.attempt_) {}
+        : root_(std::exchange(other.root_, {})), temporary_(other.temporary_), attempt_(other.attempt_),
+          lock_(std::move(other.lock_)) {}
     WorkerFiles &operator=(WorkerFiles &&) = delete;
     ~WorkerFiles();
 
@@ -20,11 +23,13 @@ class WorkerFiles {
     Result<Fd> open_output(uint32_t local_rank, bool err) const;
 
   private:
-    WorkerFiles(std::string root, bool temporary) noexcept : root_(std::move(root)), temporary_(temporary) {}
+    WorkerFiles(std::string root, bool temporary, Fd lock) noexcept
+        : root_(std::move(root)), temporary_(temporary), lock_(std::move(lock)) {}
     std::string attempt() const { return root_ + "/attempt_" + std::to_string(attempt_); }
     std::string root_; // empty: moved away
     bool temporary_;
     uint64_t attempt_ = 0;
+    Fd lock_; // the folder, if it is temporary
 };
 
 } // namespace muster

@@ -3,6 +3,8 @@
 // ctest: quick timeout=60
 #include "agent_workers.h"
 
+#include <dirent.h>
+
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -115,6 +117,53 @@ static pid_t look_for_guard(void) {
     return found;
 }
 
+static int folders_of_agents(const fixture *f) {
+    int count = 0;
+    DIR *listing = opendir(f->folder);
+    assert_non_null(listing);
+    for (const struct dirent *entry; (entry = readdir(listing)) != NULL;)
+        if (strstr(entry->d_name, "muster-agent") != NULL) count++;
+    closedir(listing);
+    return count;
+}
+
+// Its folder for temporary files goes with the next agent that starts there; that of one which runs stays.
+static void test_a_killed_agent_leaves_no_folder(void **state) {
+    fixture *f = *state;
+    const char *const tmp = getenv("TMPDIR");
+    char before[1024] = "";
+    if (tmp != NULL) snprintf(before, sizeof before, "%s", tmp);
+    assert_int_equal(setenv("TMPDIR", f->folder, 1), 0);
+    const int ready = make_fifo(f, "ready");
+    const pid_t child = fork();
+    if (child == 0) {
+        muster_context *context;
+        muster_queue *queue;
+        muster_agent *agent;
+        const char *const argv[] = {"sh", "-c", "echo > $T/ready; exec sleep 1000", NULL};
+        const muster_agent_config config = config_of(argv, 1);
+        if (muster_context_create(NULL, &context, NULL) || muster_queue_create(context, NULL, &queue, NULL) ||
+            muster_agent_start(context, &config, queue, 0, &agent, NULL))
+            _exit(1);
+        muster_agent_wait(agent, -1, NULL);
+        _exit(2);
+    }
+    await_byte(ready);
+    assert_int_equal(folders_of_agents(f), 1);
+    muster_agent *agent = run_shell(f, 1, 0, "true");
+    assert_int_equal(end_of(agent).status, MUSTER_OK);
+    muster_agent_release(agent);
+    assert_int_equal(folders_of_agents(f), 1);
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_int_equal(folders_of_agents(f), 1);
+    agent = run_shell(f, 1, 0, "true");
+    assert_int_equal(end_of(agent).status, MUSTER_OK);
+    muster_agent_release(agent);
+    assert_int_equal(folders_of_agents(f), 0);
+    assert_int_equal(tmp != NULL ? setenv("TMPDIR", before, 1) : unsetenv("TMPDIR"), 0);
+}
+
 static void test_a_killed_guard_is_replaced(void **state) {
     fixture *f = *state;
     muster_queue *log;
@@ -162,6 +211,7 @@ int main(int count, char **arguments) {
         TEST(test_release_stops_the_workers),
         TEST(test_a_context_that_closes_stops_the_workers),
         TEST(test_a_killed_agent_leaves_no_workers),
+        TEST(test_a_killed_agent_leaves_no_folder),
         TEST(test_a_killed_guard_is_replaced),
         TEST(test_handles_of_the_parent_are_refused),
     };
