@@ -98,8 +98,9 @@ Result<RemoteUrl> read_url(const StoreOpening &opening) {
     return out;
 }
 
-// Whoever can listen at the address serves: nobody does yet, and it is an address of this host.
-Result<Ref<StoreServerHandle>> serve(const StoreOpening &opening, const RemoteUrl &url) {
+// Whoever can listen at the address serves: nobody does yet, and it is an address of this host. `taken`: why this does
+// not.
+Result<Ref<StoreServerHandle>> serve(const StoreOpening &opening, const RemoteUrl &url, Error &taken) {
     StoreServerSettings settings;
     settings.url = url.serve;
     settings.hosted = true;
@@ -107,6 +108,7 @@ Result<Ref<StoreServerHandle>> serve(const StoreOpening &opening, const RemoteUr
     auto server = StoreServer::open(opening.context, std::move(settings));
     if (server) return make_ref<StoreServerHandle>(std::move(*server));
     const Status why = server.error().status;
+    if (why == MUSTER_E_EXISTS) taken = server.error();
     if (url.hosting == Hosting::automatic && (why == MUSTER_E_EXISTS || why == MUSTER_E_NOT_FOUND))
         return Ref<StoreServerHandle>();
     return server.error();
@@ -118,8 +120,9 @@ Result<Ref<StoreBackend>> open_remote_store(const StoreOpening &opening) {
     auto url = read_url(opening);
     if (!url) return url.error();
     Ref<StoreServerHandle> server;
+    Error taken;
     if (url->hosting != Hosting::no) {
-        auto served = serve(opening, *url);
+        auto served = serve(opening, *url, taken);
         if (!served) return served.error();
         server = std::move(*served);
     }
@@ -127,7 +130,14 @@ Result<Ref<StoreBackend>> open_remote_store(const StoreOpening &opening) {
     auto client =
         make_ref<StoreClient>(opening.context, "store " + opening.shown, std::move(url->addresses), lost_after);
     const auto backend = make_ref<RemoteStore>(opening.context, client, std::move(server));
-    if (auto connected = client->connect(opening.deadline); !connected) return connected.error();
+    if (auto connected = client->connect(opening.deadline); !connected) {
+        const Error &why = connected.error();
+        if (taken.status == MUSTER_OK) return why;
+        Error both = Error::make(why.status, "%s; the port is taken by a program that is no store: %s", why.message,
+                                 taken.message);
+        both.os_errno = why.os_errno;
+        return both;
+    }
     return Ref<StoreBackend>(backend);
 }
 

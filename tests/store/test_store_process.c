@@ -407,6 +407,23 @@ static void test_a_silent_server_cannot_be_opened(void **state) {
     close(silent);
 }
 
+// Another program has the port, and does not listen there.
+static void test_a_port_that_another_program_has_is_named(void **state) {
+    (void)state;
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof at;
+    const int taken = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(taken, (struct sockaddr *)&at, size), 0);
+    assert_int_equal(getsockname(taken, (struct sockaddr *)&at, &size), 0);
+    char url[80];
+    snprintf(url, sizeof url, "tcp://127.0.0.1:%u?host=auto", ntohs(at.sin_port));
+    client c;
+    assert_int_equal(try_client(&c, url, 300 * MILLISECOND), MUSTER_E_UNREACHABLE);
+    assert_non_null(strstr(why.message, "the port is taken by a program that is no store"));
+    close_client(&c);
+    close(taken);
+}
+
 // The first of several that may serve does; when it goes the store does.
 static void test_one_of_several_serves(void **state) {
     (void)state;
@@ -442,6 +459,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_a_killed_client_is_noticed),
         cmocka_unit_test(test_strangers),
         cmocka_unit_test(test_a_silent_server_cannot_be_opened),
+        cmocka_unit_test(test_a_port_that_another_program_has_is_named),
         cmocka_unit_test(test_one_of_several_serves),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
