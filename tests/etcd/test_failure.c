@@ -3,6 +3,8 @@
 // ctest: full timeout=150
 #include "etcd.h"
 
+#include <poll.h>
+
 #include <stdatomic.h>
 
 /* ---- an etcd that is killed ---- */
@@ -324,6 +326,85 @@ static void test_the_answer_to_a_write_is_lost(void **state) {
     drop(&f);
 }
 
+/* ---- answers that are none ---- */
+
+typedef struct fake {
+    int listener, wake[2], requests;
+    const char *answer;
+    pthread_t thread;
+} fake;
+
+/* Each connection is asked once. */
+static void *answer_all(void *raw) {
+    fake *f = raw;
+    for (;;) {
+        struct pollfd who[2] = {{f->listener, POLLIN, 0}, {f->wake[0], POLLIN, 0}};
+        poll(who, 2, -1);
+        if (who[1].revents) return NULL;
+        const int s = accept4(f->listener, NULL, NULL, SOCK_CLOEXEC);
+        char bytes[4096];
+        if (recv(s, bytes, sizeof bytes, 0) > 0) {
+            f->requests++;
+            char reply[256];
+            const int n = snprintf(reply, sizeof reply,
+                                   "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n"
+                                   "Connection: close\r\n\r\n%s",
+                                   strlen(f->answer), f->answer);
+            send(s, reply, (size_t)n, MSG_NOSIGNAL);
+        }
+        close(s);
+    }
+}
+
+static void start_fake(fake *f, int port, const char *answer) {
+    memset(f, 0, sizeof *f);
+    f->answer = answer;
+    const struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons((uint16_t)port)};
+    const int yes = 1;
+    f->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    setsockopt(f->listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    assert_int_equal(bind(f->listener, (const struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(f->listener, 64), 0);
+    assert_int_equal(pipe2(f->wake, O_CLOEXEC), 0);
+    assert_int_equal(pthread_create(&f->thread, NULL, answer_all, f), 0);
+}
+
+static int end_fake(fake *f) {
+    assert_int_equal(write(f->wake[1], "", 1), 1);
+    pthread_join(f->thread, NULL);
+    close(f->wake[0]);
+    close(f->wake[1]);
+    close(f->listener);
+    return f->requests;
+}
+
+/* In place of the etcd something else answers each request: it is asked again with pauses, and not as if it were one.
+ */
+static void test_answers_that_are_none_of_an_etcd(void **state) {
+    (void)state;
+    static const char *const answers[] = {"{}", "{\"result\":{\"created\":true}}"};
+    for (int i = 0; i < 2; i++) {
+        fixture f;
+        make(&f);
+        start_etcd(&f.server);
+        assert_int_equal(try_open(&f, f.server.port, "/x?patience=1"), MUSTER_OK);
+        run(&f, op(MUSTER_STORE_SET, "k", "v"), MUSTER_OK);
+        begin(&f, op(MUSTER_STORE_GET, "never", ""), 1);
+        run(&f, op(MUSTER_STORE_READ, "k", ""), MUSTER_OK);
+        kill_etcd(&f.server);
+        fake other;
+        start_fake(&other, f.server.port, answers[i]);
+        const muster_store_op add = op(MUSTER_STORE_SET, "k", "w"), look = op(MUSTER_STORE_READ, "k", "");
+        assert_int_equal(request(&f, &add, 1, 5 * second), MUSTER_E_PEER);
+        expect_text("may have been done");
+        assert_int_equal(request(&f, &look, 1, 5 * second), MUSTER_E_UNREACHABLE);
+        expect_text("no header");
+        assert_in_range(end_fake(&other), 1, 200);
+        drop(&f);
+    }
+}
+
 int main(int argc, char **argv) {
     if (argc > 1) cmocka_set_test_filter(argv[1]);
     const struct CMUnitTest tests[] = {
@@ -332,6 +413,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_nothing_is_added_twice),
         cmocka_unit_test(test_nobody_there),
         cmocka_unit_test(test_compacted),
+        cmocka_unit_test(test_answers_that_are_none_of_an_etcd),
         cmocka_unit_test(test_the_answer_to_a_write_is_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

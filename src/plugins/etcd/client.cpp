@@ -133,6 +133,17 @@ void Client::begin(Call &call) {
                                [this, &call](Transfer &transfer) { answered(call, transfer); });
 }
 
+namespace {
+// Every answer of etcd's begins with a header; that to a lease which is kept has it inside `result`.
+bool is_of_etcd(const Json &body) {
+    if (!body.is_object()) return false;
+    const auto result = body.find("result");
+    const Json &answer = result != body.end() && result->is_object() ? *result : body;
+    const auto header = answer.find("header");
+    return header != answer.end() && header->is_object();
+}
+} // namespace
+
 void Client::answered(Call &call, Transfer &transfer) {
     under_way_--;
     call.transfer = nullptr;
@@ -143,11 +154,15 @@ void Client::answered(Call &call, Transfer &transfer) {
         return end(call, std::move(reply));
     }
     reply.body = transfer.code == CURLE_OK ? Json::parse(transfer.answer, nullptr, false) : Json();
-    if (transfer.code == CURLE_OK && transfer.status == 200 && reply.body.is_object()) {
+    const bool accepted = transfer.code == CURLE_OK && transfer.status == 200;
+    if (accepted && is_of_etcd(reply.body)) {
         saw(revision_in(reply.body));
         return end(call, std::move(reply));
     }
-    if (reply.body.is_object()) {
+    if (accepted && reply.body.is_object()) { // a proxy, or something else: as if nobody were there
+        reply.failure.text = "the answer is none of an etcd's: it has no header";
+        reply.code = unavailable;
+    } else if (reply.body.is_object()) {
         const auto code = reply.body.find("code");
         reply.code = code != reply.body.end() && code->is_number_integer() ? code->get<int>() : 0;
         reply.failure.text = text_in(reply.body, "error");

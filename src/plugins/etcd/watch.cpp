@@ -39,7 +39,8 @@ void Watch::begin() {
     const std::string body = "{\"create_request\":{\"key\":\"" + base64(range_.begin) + "\",\"range_end\":\"" +
                              base64(range_.end) + "\",\"start_revision\":\"" + std::to_string(at_ + 1) +
                              "\",\"progress_notify\":true}}";
-    if (lost_ns_ == 0) lost_ns_ = now_ns();
+    begun_ns_ = now_ns();
+    if (lost_ns_ == 0) lost_ns_ = begun_ns_;
     stream_ = all_.client_.stream(
         "/v3/watch", body, [this](std::string_view line) { told(line); }, [this](const Failure &why) { ended(why); });
 }
@@ -68,7 +69,7 @@ void Watch::told(std::string_view line) {
     }
     if (is_true(*result, "canceled")) return begin_again({MUSTER_E_UNREACHABLE, "a watch was cancelled"});
     lost_ns_ = 0;
-    rounds_ = 0;
+    if (now_ns() - begun_ns_ > longest_pause_ns) rounds_ = 0; // not of one that ends as soon as it has begun
     if (is_true(*result, "created")) {
         begun_at_ = revision;
         return tell();
@@ -129,7 +130,7 @@ void Watch::begin_again(const Failure &why) {
     }
     all_.client_.try_next();
     rounds_++;
-    const int64_t pause = rounds_ == 1 ? 0 : std::min<int64_t>(500 * ms, (20 * ms) << std::min(rounds_, 5));
+    const int64_t pause = rounds_ == 1 ? 0 : std::min<int64_t>(longest_pause_ns, (20 * ms) << std::min(rounds_, 5));
     const auto due = [](void *self) {
         Watch &watch = *static_cast<Watch *>(self);
         watch.all_.client_.host()->stop_timer(watch.again_);

@@ -61,6 +61,7 @@ class Watch {
     void tell();
     void stop_timers() noexcept;
 
+    static constexpr int64_t longest_pause_ns = 500 * ms;
     static constexpr size_t most_changes = 65536, most_bytes = 4 << 20;
     Watches &all_;
     const Range range_;
@@ -71,7 +72,8 @@ class Watch {
     Transfer *stream_ = nullptr;
     Call *token_ = nullptr; // asked for
     muster_timer *again_ = nullptr, *idle_ = nullptr;
-    int64_t lost_ns_ = 0; // since when there is no stream; 0: there is
+    int64_t begun_ns_ = 0; // the latest stream
+    int64_t lost_ns_ = 0;  // since when there is no stream; 0: there is
     int rounds_ = 0;
 };
 
