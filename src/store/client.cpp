@@ -200,12 +200,20 @@ bool StoreClient::forget(StoreOperation &operation) noexcept {
 void StoreClient::finish_all(const Error &why) noexcept {
     for (;;) {
         Ref<StoreOperation> operation;
+        bool doubt = false;
         {
             const std::lock_guard hold(lock_);
             if (pending_.empty()) return;
             operation = remove(*pending_.first());
+            doubt = operation->sending.sent && operation->request.changes();
         }
-        operation->finish({why, {}});
+        // MUSTER_E_PROTOCOL says that nothing was done.
+        if (doubt && why.status == MUSTER_E_PROTOCOL)
+            operation->finish(
+                {Error::make(MUSTER_E_PEER, "%s; whether it was done is not known", std::string(why.message).c_str()),
+                 {}});
+        else
+            operation->finish({why, {}});
     }
 }
 

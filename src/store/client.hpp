@@ -129,7 +129,8 @@ class StoreClient final : public Object, private Pollable, private SocketTaker, 
     std::atomic<const char *> broke_why_{""};        // relaxed: before that
     std::atomic<bool> for_good_{false};              // relaxed: before broken_; the server will not come again
     std::atomic<bool> elsewhere_{false};             // relaxed: before broken_; another server is to be asked
-    std::atomic<bool> nonsense_{false};              // relaxed: before broken_; the server is none
+    std::atomic<bool> nonsense_{false};              // relaxed: before broken_; what it says cannot be understood
+    std::atomic<int> nonsenses_{0};                  // relaxed: connections that ended so, since the last good answer
     std::atomic<bool> ticking_{false}, near_{false}; // acq_rel: a timer of the loop runs, or was asked for
     std::atomic<uint32_t> visits_{0};                // relaxed: threads that slept on the socket
     std::atomic<int64_t> heard_ns_{0}, said_ns_{0};  // relaxed

@@ -17,6 +17,7 @@ namespace {
 constexpr int64_t first_pause_ns = 10'000'000, longest_pause_ns = 500'000'000; // between two attempts
 constexpr int64_t patience_ns = 1'000'000'000; // with one address while there are others
 constexpr int most_reads = 4;                  // in a row: others have their turn, too
+constexpr int most_nonsenses = 3; // connections in a row that end so; the first may be what the way has changed
 
 // Others may be tried again.
 bool is_final(Status why) noexcept {
@@ -343,7 +344,9 @@ void StoreClient::part() noexcept {
     if (for_good_.load(std::memory_order_relaxed))
         return lose(gone(
             Error::make(MUSTER_E_STORE_LOST, "%s: the server has stopped, and the store with it", shown_.c_str())));
-    if (nonsense_.load(std::memory_order_relaxed))
+    // Once more: the session goes on, so that nothing is done twice. A server that is always like that is none.
+    if (nonsense_.exchange(false, std::memory_order_relaxed) &&
+        (!was_open_ || nonsenses_.fetch_add(1, std::memory_order_relaxed) + 1 >= most_nonsenses))
         return lose(
             Error::make(MUSTER_E_PROTOCOL, "%s: %s", shown_.c_str(), broke_why_.load(std::memory_order_relaxed)));
     if (elsewhere_.load(std::memory_order_relaxed))

@@ -66,6 +66,7 @@ bool StoreClient::take_record(const StoreHead &head, std::string_view body) {
 bool StoreClient::take_answer(const StoreHead &head, std::string_view body) {
     StoreAnswer answer;
     if (!get_answer(body, answer)) return false;
+    nonsenses_.store(0, std::memory_order_relaxed);
     Ref<StoreOperation> operation;
     bool withdrawn = false;
     {

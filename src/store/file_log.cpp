@@ -315,7 +315,8 @@ Result<void> FileLog::write() {
 Result<Fd> FileLog::draft(std::string &name) const {
     constexpr int most_names = 8;
     for (int i = 0;; i++) {
-        name = path_ + ".new" + (i == 0 ? std::string() : "." + std::to_string(i));
+        name.assign(path_).append(".new");
+        if (i != 0) name.append(".").append(std::to_string(i));
         Fd file(::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
         if (file) return file;
         if (errno != EEXIST) return Error::from_errno(errno, MUSTER_OK, "store file://%s", name.c_str());
