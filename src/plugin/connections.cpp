@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "plugin/connections.hpp"
+#include "plugin/timed.hpp"
 
 #include "base/boundary.hpp"
 
@@ -33,7 +34,8 @@ Result<void> Connections::ensure_started() {
     if (state_ == State::failed) return why_not_;
     if (state_ == State::started) return {};
     Error error;
-    const Status status = ops_.start != nullptr ? ops_.start(self_, &error) : MUSTER_OK;
+    const Status status =
+        ops_.start != nullptr ? timed(plugin_, "start", [&] { return ops_.start(self_, &error); }) : MUSTER_OK;
     if (status != MUSTER_OK) {
         state_ = State::failed;
         why_not_ = plugin_error(plugin_, error, status, "start", scheme_ + "://");
@@ -60,8 +62,10 @@ void Connections::dial(const Address &address, const TransportOptions &options, 
         throw;
     }
     Error error;
-    const Status status = ops_.dial(self_, own->text.data(), own->text.size(),
-                                    reinterpret_cast<muster_link *>(link.get()), &link->connection_, &error);
+    const Status status = timed(plugin_, "dial", [&] {
+        return ops_.dial(self_, own->text.data(), own->text.size(), reinterpret_cast<muster_link *>(link.get()),
+                         &link->connection_, &error);
+    });
     if (status != MUSTER_OK) {
         link->connection_ = nullptr;
         link->session_->lost(plugin_error(plugin_, error, status, "dial", own->full));
@@ -98,16 +102,18 @@ Result<Ref<TransportListener>> Connections::listen(const Address &address, const
         uint64_t text_bytes = 0;
         listener->address_.reserve(sizeof text); // nothing after the plug-in listens needs memory
         listeners_.push_back(listener);
-        const Status status = ops_.listen(self_, wanted.text.data(), wanted.text.size(),
-                                          reinterpret_cast<muster_acceptor *>(listener.get()), &listener->listener_,
-                                          text, &text_bytes, &error);
+        const Status status = timed(plugin_, "listen", [&] {
+            return ops_.listen(self_, wanted.text.data(), wanted.text.size(),
+                               reinterpret_cast<muster_acceptor *>(listener.get()), &listener->listener_, text,
+                               &text_bytes, &error);
+        });
         if (status != MUSTER_OK) {
             listeners_.pop_back();
             return plugin_error(plugin_, error, status, "listen", wanted.full);
         }
         if (text_bytes == 0 || text_bytes > sizeof text) {
             listeners_.pop_back();
-            ops_.unlisten(self_, listener->listener_);
+            timed(plugin_, "unlisten", [&] { return ops_.unlisten(self_, listener->listener_); });
             return Error::make(MUSTER_E_PLUGIN, "listen %s: %s answered with an address of %llu bytes, it has 1 to %zu",
                                wanted.full.c_str(), plugin_.name(), static_cast<unsigned long long>(text_bytes),
                                sizeof text);
@@ -137,7 +143,7 @@ void Connections::context_stops() noexcept {
     while (!links_.empty())
         Ref<ConnectionLink>(links_.front())->session_->end_now(Error::make(MUSTER_E_CLOSED, "the context is closed"));
     state_ = State::stopped;
-    if (ops_.stop != nullptr) ops_.stop(self_);
+    if (ops_.stop != nullptr) timed(plugin_, "stop", [&] { return ops_.stop(self_); });
 }
 
 // ---- a listener
@@ -159,7 +165,7 @@ void ConnectionListener::unlisten() noexcept {
     if (!std::exchange(open_, false)) return;
     const Ref<ConnectionListener> alive(this);
     std::erase_if(transport_->listeners_, [this](const auto &listener) { return listener.get() == this; });
-    transport_->ops_.unlisten(transport_->self_, listener_);
+    timed(transport_->plugin_, "unlisten", [&] { return transport_->ops_.unlisten(transport_->self_, listener_); });
 }
 
 // ---- a connection
@@ -173,7 +179,8 @@ ConnectionLink::ConnectionLink(Connections &transport, SessionConfig config) : t
 Status ConnectionLink::send(const void *data, size_t size, size_t &taken) noexcept {
     const muster_span span{data, size};
     uint64_t bytes = 0;
-    const Status status = transport_->ops_.send(connection_, &span, 1, &bytes);
+    const Status status =
+        timed(transport_->plugin_, "send", [&] { return transport_->ops_.send(connection_, &span, 1, &bytes); });
     if (status < 0) return status;
     taken = bytes;
     if (bytes < size) blocked_ = true;
@@ -181,30 +188,34 @@ Status ConnectionLink::send(const void *data, size_t size, size_t &taken) noexce
 }
 
 void ConnectionLink::resume() noexcept {
-    if (connection_ != nullptr) transport_->ops_.resume(connection_);
+    if (connection_ != nullptr)
+        timed(transport_->plugin_, "resume", [&] { return transport_->ops_.resume(connection_); });
 }
 
 void ConnectionLink::finish() noexcept {
-    if (connection_ != nullptr && transport_->ops_.finish != nullptr) transport_->ops_.finish(connection_);
+    if (connection_ != nullptr && transport_->ops_.finish != nullptr)
+        timed(transport_->plugin_, "finish", [&] { return transport_->ops_.finish(connection_); });
 }
 
 void ConnectionLink::proved() noexcept {
-    if (connection_ != nullptr && transport_->ops_.proved != nullptr) transport_->ops_.proved(connection_);
+    if (connection_ != nullptr && transport_->ops_.proved != nullptr)
+        timed(transport_->plugin_, "proved", [&] { return transport_->ops_.proved(connection_); });
 }
 
 void ConnectionLink::paired(Ref<SharedSegment> segment, Status status) noexcept {
     segment_ = std::move(segment);
     if (connection_ != nullptr && transport_->ops_.paired != nullptr)
-        transport_->ops_.paired(connection_, segment_ ? &segment_->table() : nullptr, status);
+        timed(transport_->plugin_, "paired",
+              [&] { return transport_->ops_.paired(connection_, segment_ ? &segment_->table() : nullptr, status); });
 }
 
 void ConnectionLink::close(bool orderly) noexcept {
     void *connection = std::exchange(connection_, nullptr);
     if (connection == nullptr) return;
     if (orderly)
-        transport_->ops_.close(connection);
+        timed(transport_->plugin_, "close", [&] { return transport_->ops_.close(connection); });
     else
-        transport_->ops_.abort(connection);
+        timed(transport_->plugin_, "abort", [&] { return transport_->ops_.abort(connection); });
 }
 
 void ConnectionLink::session_proved(Session &) {

@@ -4,6 +4,7 @@
 #include "base/boundary.hpp"
 #include "plugin/broadcast.hpp"
 #include "plugin/fabric_message.hpp"
+#include "plugin/timed.hpp"
 #include "transport/frame.hpp"
 
 #include <algorithm>
@@ -62,7 +63,8 @@ Result<void> Fabric::ensure_started() {
     if (state_ == State::failed) return why_not_;
     if (state_ == State::started) return {};
     Error error;
-    const Status status = ops_.start(self_, reinterpret_cast<muster_endpoint *>(this), &error);
+    const Status status =
+        timed(plugin_, "start", [&] { return ops_.start(self_, reinterpret_cast<muster_endpoint *>(this), &error); });
     if (status != MUSTER_OK) {
         state_ = State::failed;
         why_not_ = plugin_error(plugin_, error, status, "start", scheme_ + "://");
@@ -106,7 +108,8 @@ void Fabric::dial(const Address &address, const TransportOptions &options, Ref<D
     Error error;
     uint64_t id = 0;
     const std::string name = authority(*own);
-    const Status status = ops_.resolve(self_, name.data(), name.size(), question, &id, &error);
+    const Status status =
+        timed(plugin_, "resolve", [&] { return ops_.resolve(self_, name.data(), name.size(), question, &id, &error); });
     if (status == MUSTER_AGAIN) return;
     resolved(question, status, id, error.message, strnlen(error.message, sizeof error.message));
 }
@@ -200,7 +203,7 @@ void Fabric::maybe_forget(uint64_t id) noexcept {
     // Its descriptors are closed after the plug-in has stopped watching them: their numbers may be others' at once.
     const Ref<SharedSegment> segment = std::move(found->second.segment);
     peers_.erase(found);
-    ops_.forget(self_, id);
+    timed(plugin_, "forget", [&] { return ops_.forget(self_, id); });
 }
 
 // Not from inside a function of the host table: the plug-in is not called while it calls.
@@ -212,7 +215,8 @@ void Fabric::tidy_later(Peer &peer) noexcept {
 void Fabric::tidy() noexcept {
     if (state_ != State::started) return; // nobody is left
     for (const std::string &name : std::exchange(withdrawn_, {}))
-        if (ops_.withdraw != nullptr) ops_.withdraw(self_, name.data(), name.size());
+        if (ops_.withdraw != nullptr)
+            timed(plugin_, "withdraw", [&] { return ops_.withdraw(self_, name.data(), name.size()); });
     while (Peer *const peer = tidy_list_.pop_front()) {
         const uint8_t flags = reset | (peer->reset_key.first ? from_beginner : 0);
         if (std::exchange(peer->reset_due, false) && (ops_.credit_bytes == 0 || peer->credits >= fabric_head_bytes))
@@ -250,7 +254,7 @@ Status Fabric::send(Peer &peer, uint8_t flags, uint32_t generation, const void *
     unsigned char head[fabric_head_bytes];
     put_head(head, flags, generation);
     const muster_span spans[2] = {{head, fabric_head_bytes}, {data, size}};
-    const Status status = ops_.send(self_, peer.id, spans, size == 0 ? 1 : 2);
+    const Status status = timed(plugin_, "send", [&] { return ops_.send(self_, peer.id, spans, size == 0 ? 1 : 2); });
     if (status == MUSTER_OK) charge(peer, fabric_head_bytes + size);
     return status;
 }
@@ -372,7 +376,7 @@ void Fabric::context_stops() noexcept {
     }
     timer_.reset();
     state_ = State::stopped;
-    ops_.stop(self_);
+    timed(plugin_, "stop", [&] { return ops_.stop(self_); });
 }
 
 // ---- a session
@@ -421,8 +425,10 @@ Status FabricSession::send_segment(void *segment, size_t offset, size_t size) no
     if (fabric_->ops_.send_segment == nullptr) return MUSTER_E_UNSUPPORTED;
     Fabric::Peer &peer = fabric_->peer(peer_);
     put_head(static_cast<unsigned char *>(segment) + offset - fabric_head_bytes, flags(), key_.second);
-    const Status status = fabric_->ops_.send_segment(fabric_->self_, peer_, segment, offset - fabric_head_bytes,
-                                                     fabric_head_bytes + size);
+    const Status status = timed(fabric_->plugin_, "send_segment", [&] {
+        return fabric_->ops_.send_segment(fabric_->self_, peer_, segment, offset - fabric_head_bytes,
+                                          fabric_head_bytes + size);
+    });
     if (status == MUSTER_OK) fabric_->charge(peer, fabric_head_bytes + size);
     sent(status);
     return status;
@@ -430,7 +436,7 @@ Status FabricSession::send_segment(void *segment, size_t offset, size_t size) no
 
 Status FabricSession::poll() noexcept {
     if (fabric_->state_ != Fabric::State::started) return MUSTER_TIMEOUT;
-    return fabric_->ops_.poll(fabric_->self_);
+    return timed(fabric_->plugin_, "poll", [&] { return fabric_->ops_.poll(fabric_->self_); });
 }
 
 bool FabricSession::polls() const noexcept {
@@ -440,7 +446,7 @@ bool FabricSession::polls() const noexcept {
 void FabricSession::proved() noexcept {
     Fabric::Peer &peer = fabric_->peer(peer_);
     if (std::exchange(peer.proved, true) || fabric_->ops_.proved == nullptr) return;
-    fabric_->ops_.proved(fabric_->self_, peer_);
+    timed(fabric_->plugin_, "proved", [&] { return fabric_->ops_.proved(fabric_->self_, peer_); });
 }
 
 // One segment for each peer, whichever session brought it: none through a second one while there is one, or will be.
@@ -457,7 +463,9 @@ void FabricSession::paired(Ref<SharedSegment> segment, Status status) noexcept {
     if (peer.segment) return; // in use
     peer.segment = std::move(segment);
     if (fabric_->ops_.paired != nullptr)
-        fabric_->ops_.paired(fabric_->self_, peer_, peer.segment ? &peer.segment->table() : nullptr, status);
+        timed(fabric_->plugin_, "paired", [&] {
+            return fabric_->ops_.paired(fabric_->self_, peer_, peer.segment ? &peer.segment->table() : nullptr, status);
+        });
 }
 
 void FabricSession::close(bool orderly) noexcept {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Listening over a fabric: the authority is asked for, now or later, and streams may be had without the fabric, too.
 #include "plugin/fabric.hpp"
+#include "plugin/timed.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -73,7 +74,9 @@ void Fabric::begin_publishing(const Ref<FabricListener> &listener, const Ref<Pub
     publishing->listener = listener;
     uint64_t text_bytes = 0;
     Error error;
-    const Status status = ops_.publish(self_, name.data(), name.size(), question, text, &text_bytes, &error);
+    const Status status = timed(plugin_, "publish", [&] {
+        return ops_.publish(self_, name.data(), name.size(), question, text, &text_bytes, &error);
+    });
     if (status == MUSTER_AGAIN) return;
     if (status == MUSTER_OK)
         published(question, status, text, text_bytes);
@@ -144,7 +147,9 @@ void FabricListener::withdraw() noexcept {
     for (Ref<TransportListener> *const other : {&shared_, &direct_})
         if (const Ref<TransportListener> gone = std::move(*other)) gone->close();
     fabric_->services_.erase(wanted_.service);
-    if (fabric_->ops_.withdraw != nullptr) fabric_->ops_.withdraw(fabric_->self_, authority_.data(), authority_.size());
+    if (fabric_->ops_.withdraw != nullptr)
+        timed(fabric_->plugin_, "withdraw",
+              [&] { return fabric_->ops_.withdraw(fabric_->self_, authority_.data(), authority_.size()); });
 }
 
 // Streams that come in there go the same way as those over the fabric. What cannot be had is left out.

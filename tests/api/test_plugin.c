@@ -130,6 +130,26 @@ static void test_a_close_ends_the_other_side(void **state) {
     }
 }
 
+// Whoever waits for the context learns for whom.
+static void test_a_slow_plug_in_is_named(void **state) {
+    (void)state;
+    fixture f;
+    make(&f, NULL, 0);
+    muster_queue *queue = NULL;
+    muster_error error = {0};
+    assert_int_equal(muster_queue_create(f.context, NULL, &queue, NULL), MUSTER_OK);
+    assert_int_equal(muster_context_log(f.context, MUSTER_LOG_WARN, queue, 4), MUSTER_OK);
+    muster_listener *listener = NULL;
+    assert_int_equal(muster_transport_listen(f.context, "wrong://slow", 12, NULL, &listener, &error),
+                     MUSTER_E_UNREACHABLE);
+    muster_completion entry = {0};
+    assert_int_equal(muster_queue_next(queue, 5 * SECOND, &entry, &error), MUSTER_OK);
+    assert_int_equal(entry.kind, MUSTER_EVENT_LOG);
+    assert_non_null(strstr(error.message, "plug-in muster-wrong.so: listen has kept the thread of the context for 1."));
+    muster_queue_release(queue);
+    drop(&f);
+}
+
 // Copies the plug-in `wrong` to `path`, with these rights.
 static void copy_plugin(const char *path, mode_t mode) {
     char from[512];
@@ -233,6 +253,7 @@ int main(void) {
         cmocka_unit_test(test_bytes_go_both_ways),
         cmocka_unit_test(test_a_close_ends_the_other_side),
         cmocka_unit_test(test_a_plug_in_that_others_may_change_is_not_loaded),
+        cmocka_unit_test(test_a_slow_plug_in_is_named),
         cmocka_unit_test(test_wrong_answers_of_a_plug_in_are_told),
         cmocka_unit_test(test_a_stranger_who_says_a_reset_is_forgotten),
     };

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* A plug-in that answers what plugin.h does not allow; the address says what: wrong://nothing, wrong://empty,
- * wrong://huge. For tests/api/test_plugin.c. */
+ * wrong://huge; and one that keeps the thread of the context for more than a second, wrong://slow. For
+ * tests/api/test_plugin.c. */
 #include <muster/plugin.h>
 
 #include <string.h>
+#include <time.h>
 
 static int place; // what its handles point to
 
@@ -17,6 +19,11 @@ static muster_status dial_nothing(void *self, const char *address, uint64_t byte
 static muster_status listen_somehow(void *self, const char *address, uint64_t bytes, muster_acceptor *acceptor,
                                     void **out, char *text, uint64_t *text_bytes, muster_error *error) {
     (void)self, (void)acceptor, (void)error;
+    if (bytes >= 4 && memcmp(address + bytes - 4, "slow", 4) == 0) {
+        const struct timespec long_time = {1, 50000000};
+        nanosleep(&long_time, NULL);
+        return MUSTER_E_UNREACHABLE;
+    }
     memset(text, 'x', 4096);
     *out = &place;
     *text_bytes = bytes >= 4 && memcmp(address + bytes - 4, "huge", 4) == 0 ? 1000000 : 0;

@@ -70,6 +70,7 @@ Answer Place::try_run(const std::vector<Op> &ops, int64_t timeout) const {
     muster_store_result *result = nullptr;
     const std::vector<muster_store_op> plain(ops.begin(), ops.end());
     const muster_status status = muster_store_do(store_, plain.data(), plain.size(), timeout, &result, &error);
+    check::called(("a request of kind " + std::to_string(ops[0].kind)).c_str(), status, &error);
     return {status, error, result};
 }
 

@@ -32,7 +32,22 @@ std::string name_of(muster_status status) {
     return muster_status_name(status);
 }
 
+namespace {
+thread_local std::string last_call;
+} // namespace
+
+void called(const char *what, muster_status status, const muster_error *error) {
+    last_call = std::string(what) + " ended with " + muster_status_name(status);
+    if (status < 0 && error != nullptr && error->message[0] != '\0') last_call += std::string(": ") + error->message;
+}
+
+void not_so(const char *condition) {
+    if (last_call.empty()) fail("not so: %s", condition);
+    fail("not so: %s; before, %s", condition, last_call.c_str());
+}
+
 void expect(muster_status got, muster_status wanted, const char *what, const muster_error *error) {
+    called(what, got, error);
     if (got == wanted) return;
     fail("%s: %s instead of %s%s%s", what, name_of(got).c_str(), name_of(wanted).c_str(),
          error != nullptr && error->message[0] != '\0' ? ": " : "", error != nullptr ? error->message : "");

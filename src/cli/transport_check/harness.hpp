@@ -35,9 +35,12 @@ struct Skipped {
 [[noreturn]] void skip(const std::string &why);
 std::string name_of(muster_status status);
 void expect(muster_status got, muster_status wanted, const char *what, const muster_error *error = nullptr);
+// What this thread has called last, for the text of a promise that was not kept.
+void called(const char *what, muster_status status, const muster_error *error = nullptr);
+[[noreturn]] void not_so(const char *condition);
 #define CHECK(condition)                                                                                               \
     do {                                                                                                               \
-        if (!(condition)) ::check::fail("%s:%d: not so: %s", __FILE_NAME__, __LINE__, #condition);                     \
+        if (!(condition)) ::check::not_so(#condition);                                                                 \
     } while (false)
 
 int64_t now_ns();

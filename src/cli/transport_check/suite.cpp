@@ -82,7 +82,8 @@ int run_all(const Options &options) {
                     printf("ok %d - %s # SKIP %s\n", count, one.name, why.text.c_str());
                 } catch (const Failed &why) {
                     failed++;
-                    printf("not ok %d - %s\n  ---\n  message: %s\n  ...\n", count, one.name, why.text.c_str());
+                    printf("not ok %d - %s\n  ---\n  message: %s\n  address: %s\n  ...\n", count, one.name,
+                           why.text.c_str(), peer->address().c_str());
                 }
             }
         }
