@@ -143,7 +143,8 @@ typedef struct muster_agent_worker {
 enum muster_agent_event {
     MUSTER_AGENT_STARTED = 1,      /**< All workers of this node were started; bytes is muster_agent_state::round. */
     MUSTER_AGENT_WORKER_ENDED = 2, /**< A worker ended; bytes is its local rank. If it failed the error tells how. */
-    MUSTER_AGENT_RESTARTING = 3,   /**< The workers are stopped to be started again; the error tells why. */
+    MUSTER_AGENT_RESTARTING = 3,   /**< The workers are stopped and start again; the error tells why. If it is for other
+                                        nodes' sake it comes when the next round is there, as the job may have ended. */
     MUSTER_AGENT_NODES = 4         /**< Of other nodes; bytes is a ::muster_rendezvous_event_kind, the error has the
                                         text of the event, if any. */
 };

@@ -31,10 +31,13 @@ void Agent::run() noexcept {
 // Starts the group until it succeeds, or there is no use in another start.
 Error Agent::work() {
     Result<void> opened = open_meeting();
+    Error others; // why the workers start again although none has failed here
     while (opened && stop_why() == MUSTER_OK) {
         Result<bool> settled = settle();
         if (!settled) return leave(settled.error());
         if (!*settled) continue;
+        // Not before: the job may have ended.
+        if (others.status != MUSTER_OK) tell(MUSTER_AGENT_RESTARTING, standing_.restarts, std::exchange(others, {}));
         Result<void> started = start_group();
         if (started) await_failure();
         if (group_->running() > 0 && stop_why() == MUSTER_OK) begin_stop(SIGTERM, plan_.grace_ns);
@@ -45,21 +48,19 @@ Error Agent::work() {
         const Worker *const failed = earliest_failure(group_->workers());
         show_failure(failed);
         if (stop_why() != MUSTER_OK) break;
-        Error change; // why they start again
         if (!started) return leave(started.error());
         if (failed != nullptr) {
-            change = failure_error(*failed);
+            const Error change = failure_error(*failed);
             if (last) return leave(end_of_job(change));
-            standing_.restarts++;
+            tell(MUSTER_AGENT_RESTARTING, ++standing_.restarts, change);
         } else if (round_lost()) {
-            change = lost_.why;
+            others = lost_.why;
         } else {
-            Result<bool> finished = finish(change);
+            Result<bool> finished = finish(others);
             if (!finished) return leave(finished.error());
             if (*finished) return {};
             if (stop_why() != MUSTER_OK) break;
         }
-        tell(MUSTER_AGENT_RESTARTING, standing_.restarts, change);
     }
     if (!opened) return opened.error();
     return leave(stop_why() == MUSTER_E_CLOSED ? Error::make(MUSTER_E_CLOSED, "the context was closed")

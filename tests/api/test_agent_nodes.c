@@ -208,6 +208,16 @@ static void test_the_last_failure_ends_all_nodes(void **state) {
     assert_int_equal(muster_agent_first_failure(f->agents[0], &worker), MUSTER_E_NOT_FOUND);
     assert_int_equal(muster_agent_first_failure(f->agents[1], &worker), MUSTER_OK);
     assert_int_equal(worker.restarts, 1);
+    // Of the restart each was told, of none after the last failure.
+    for (int node = 0; node < 2; node++) {
+        muster_completion entry = {0};
+        int restarts = 0;
+        while (entry.kind != MUSTER_DONE_AGENT) {
+            assert_int_equal(muster_queue_next(f->queues[node], 40 * second, &entry, NULL), MUSTER_OK);
+            if (entry.kind == MUSTER_EVENT_AGENT && entry.events == MUSTER_AGENT_RESTARTING) restarts++;
+        }
+        assert_int_equal(restarts, 1);
+    }
     // Whoever comes now comes too late.
     start_node(f, &j, 2, 1);
     assert_int_equal(end_of(f, 2).status, MUSTER_E_STALE);
