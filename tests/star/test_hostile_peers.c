@@ -9,7 +9,9 @@
 #include <poll.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <time.h>
 
 static int connect_raw(const broker *b) {
     struct sockaddr_in where = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
@@ -100,6 +102,47 @@ static void test_nonsense_is_hung_up_on(void **state) {
     stop_broker(&b);
 }
 
+// Who says nothing has 10 s.
+static void test_silence_is_hung_up_on(void **state) {
+    (void)state;
+    broker b = start_broker(MUSTER_BROKER_NO_CURVE);
+    const int fd = connect_raw(&b);
+    struct timespec from, to;
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    await_hang_up(fd);
+    clock_gettime(CLOCK_MONOTONIC, &to);
+    assert_in_range(to.tv_sec - from.tv_sec, 9, 18);
+    stop_broker(&b);
+}
+
+// Of more than 1,024 who are no members the first ones make room; members come in.
+static void test_a_crowd_makes_room(void **state) {
+    (void)state;
+    enum { most = 1024, more = 40 };
+    struct rlimit files;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+    if (files.rlim_max < 4096) skip();
+    files.rlim_cur = files.rlim_max < 65536 ? files.rlim_max : 65536;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
+    broker b = start_broker(MUSTER_BROKER_NO_CURVE);
+    int fds[most + more];
+    for (int i = 0; i < most + more; i++) fds[i] = connect_raw(&b);
+    for (int i = 0; i < more; i++) await_hang_up(fds[i]);
+    char bytes[256];
+    ssize_t got;
+    while ((got = recv(fds[most + more - 1], bytes, sizeof bytes, MSG_DONTWAIT)) > 0) {
+    }
+    assert_true(got < 0 && errno == EAGAIN);
+    member one = join_star(&b, "one", "/?upgrade=no&curve=no"), two = join_star(&b, NULL, "/?upgrade=no&curve=no");
+    between s = connect_members(&two, &one);
+    transfer(s.near, s.far, 3000000);
+    drop_between(&s);
+    leave_star(&one);
+    leave_star(&two);
+    for (int i = more; i < most + more; i++) close(fds[i]);
+    stop_broker(&b);
+}
+
 static int set_up(void **state) {
     return need_zmq(state);
 }
@@ -107,6 +150,8 @@ static int set_up(void **state) {
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_nobody_chooses_the_number_of_a_connection),
     cmocka_unit_test(test_nonsense_is_hung_up_on),
+    cmocka_unit_test(test_silence_is_hung_up_on),
+    cmocka_unit_test(test_a_crowd_makes_room),
 };
 
 int main(void) {
