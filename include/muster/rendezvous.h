@@ -45,9 +45,12 @@ typedef struct muster_round muster_round;
 
 /** Flags of muster_rendezvous_config::flags. */
 enum muster_rendezvous_flag {
-    MUSTER_RENDEZVOUS_RANK = 1,  /**< `rank` counts: the preferred rank; of `static:`, the rank. */
-    MUSTER_RENDEZVOUS_REOPEN = 2 /**< A run that was closed is open again, and one with other parameters takes on these.
-                                      ::MUSTER_E_BUSY if somebody is in it. Numbers of rounds count on. */
+    MUSTER_RENDEZVOUS_RANK = 1, /**< `rank` counts: the preferred rank; of `static:`, the rank. */
+    MUSTER_RENDEZVOUS_REOPEN =
+        2,                    /**< A run that was closed is open again, and one with other parameters takes on these.
+                                  ::MUSTER_E_BUSY if somebody is in it. Numbers of rounds count on. */
+    MUSTER_RENDEZVOUS_NEW = 4 /**< What the state directory says of an earlier run of this name is deleted: the caller
+                                   knows that no member of it is left anywhere. */
 };
 
 /** How to open a rendezvous; what is zero means the default named here. */
@@ -76,7 +79,16 @@ typedef struct muster_rendezvous_config {
     muster_queue *queue;          /**< Where ::MUSTER_EVENT_READY tells that muster_rendezvous_next_event() has
                                        something. NULL: nowhere. */
     uint64_t tag;                 /**< Returned in muster_completion::tag. */
-    uint64_t reserved[4];         /**< Zero. */
+    const void *state_dir;        /**< Directory for what members of this host have to keep where a member serves the
+                                       store; made if absent, and other users must not be able to write there. At most
+                                       3072 bytes. NULL: that of the environment variable MUSTER_STATE_DIR (which set-uid
+                                       programs do not read), or else nothing is kept. */
+    uint64_t state_dir_bytes;     /**< Its length. */
+    int64_t majority_timeout_ns;  /**< How long a join looks for more than half of the last round after the store was
+                                       lost; -1: as long as the join may wait. 0: six times keep_alive_ns *
+                                       keep_alive_attempts, and not at all once half of the round is known to have
+                                       ended. */
+    uint64_t reserved[1];         /**< Zero. */
 } muster_rendezvous_config;
 
 /** Opens a rendezvous. The caller is a member, but not in: nobody waits for it before it joins.

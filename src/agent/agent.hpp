@@ -60,8 +60,8 @@ class Agent final : public Object, public Listed<Agent> {
 
     // The same thread, of the other nodes (elastic.cpp). False: another round is needed.
     Result<void> open_meeting();
-    Result<void> open_nodes(Deadline &deadline, bool as_newcomer);
-    Result<bool> come_back(const Error &why);
+    Result<void> open_nodes(Deadline &deadline);
+    Result<void> open_again(Deadline &deadline);
     void hold_meeting(bool open) noexcept;
     Result<bool> settle();
     Result<void> settle_alone();
@@ -97,9 +97,8 @@ class Agent final : public Object, public Listed<Agent> {
         uint64_t round = 0; // the latest one of which is known that another is needed
         Error why;
     } lost_;
-    int64_t back_until_ns_ = 0; // the others were out of reach: until when this node tries to come back
-    bool closed_ = false;       // the inbox gives nothing any more
-    int64_t kill_at_ns_ = 0;    // while a group is being stopped
+    bool closed_ = false;    // the inbox gives nothing any more
+    int64_t kill_at_ns_ = 0; // while a group is being stopped
 
     std::mutex lock_;      // for what follows
     uint64_t signals_ = 0; // to be sent: bit n - 1 for signal n

@@ -3,7 +3,6 @@
 #include "agent/agent.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 
 namespace muster {
@@ -60,13 +59,13 @@ Result<void> Agent::open_meeting() {
     nodes_.emplace(*context_, *inbox_, *plan_.meeting);
     show(MUSTER_AGENT_JOINING);
     Deadline deadline(plan_.join_timeout_ns);
-    return open_nodes(deadline, false);
+    return open_nodes(deadline);
 }
 
-Result<void> Agent::open_nodes(Deadline &deadline, bool as_newcomer) {
-    for (;;) { // in steps, to see in between whether somebody wants an end
+Result<void> Agent::open_nodes(Deadline &deadline) {
+    for (;;) { // in steps, to see in between whether the agent is to end
         const int64_t left = deadline.endless() ? second : std::min(deadline.left(), second);
-        Result<void> opened = nodes_->open(std::max<int64_t>(left, 1), as_newcomer);
+        Result<void> opened = nodes_->open(std::max<int64_t>(left, 1));
         if (opened) break;
         if (stop_why() != MUSTER_OK) return {};
         if (opened.error().status != MUSTER_E_UNREACHABLE || deadline.passed()) return opened;
@@ -75,19 +74,11 @@ Result<void> Agent::open_nodes(Deadline &deadline, bool as_newcomer) {
     return {};
 }
 
-// This node was cut off from the others, who may go on without it: it comes as a newcomer when the way is there again.
-Result<bool> Agent::come_back(const Error &why) {
-    if (back_until_ns_ == 0) {
-        Deadline whole(plan_.join_timeout_ns);
-        back_until_ns_ = whole.endless() ? never : now_ns() + whole.left();
-    }
+// The node with the store has ended before there was a round: nothing is lost but time.
+Result<void> Agent::open_again(Deadline &deadline) {
     hold_meeting(false);
     nodes_->close();
-    Deadline deadline(back_until_ns_ == never ? -1 : std::max<int64_t>(1, back_until_ns_ - now_ns()));
-    Result<void> opened = open_nodes(deadline, true);
-    if (stop_why() != MUSTER_OK) return false;
-    if (!opened) return why;
-    return false;
+    return open_nodes(deadline);
 }
 
 // Others may ask for it as long as it is open.
@@ -124,14 +115,18 @@ Result<void> Agent::settle_alone() {
 Result<bool> Agent::join() {
     nodes_->forget_round();
     show(MUSTER_AGENT_JOINING);
-    Error joined = ask(MUSTER_RENDEZVOUS_JOIN, "", plan_.join_timeout_ns, true);
-    if (stop_why() != MUSTER_OK) return false;
-    if (joined.status == MUSTER_OK) {
-        back_until_ns_ = 0;
-        return true;
+    Deadline deadline(plan_.join_timeout_ns);
+    Error joined;
+    for (;;) {
+        const int64_t left = deadline.endless() ? -1 : std::max<int64_t>(deadline.left(), 1);
+        joined = ask(MUSTER_RENDEZVOUS_JOIN, "", left, true);
+        if (stop_why() != MUSTER_OK) return false;
+        if (joined.status == MUSTER_OK) return true;
+        const bool too_early = joined.status == MUSTER_E_STORE_LOST && nodes_->round().number == 0;
+        if (!too_early || deadline.passed()) break;
+        if (auto opened = open_again(deadline); !opened) return opened.error();
+        if (stop_why() != MUSTER_OK) return false;
     }
-    const bool cut_off = joined.status == MUSTER_E_QUORUM && joined.os_errno != ECONNREFUSED;
-    if (cut_off || (back_until_ns_ > now_ns() && joined.status == MUSTER_E_STORE_LOST)) return come_back(joined);
     if (joined.status == MUSTER_TIMEOUT) joined.status = MUSTER_E_UNREACHABLE;
     if (joined.status != MUSTER_E_CLOSED) return joined;
     if (!seen_) { // not the end of this job, but of one before

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "agent/plan.hpp"
 
+#include "transport/local_address.hpp"
+
 #include <climits>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
+#include <unistd.h>
 
 namespace muster {
 
@@ -19,25 +19,6 @@ std::string host_of(const std::string &url) {
     if (const size_t user = host.rfind('@'); user != host.npos) host = host.substr(user + 1);
     if (host.starts_with('[')) return host.substr(1, host.find(']') - 1);
     return host.substr(0, host.find(':'));
-}
-
-// The address from which this host would send there; nothing is sent. Empty: it cannot be told.
-std::string address_towards(const std::string &host) {
-    addrinfo wanted{}, *found = nullptr;
-    wanted.ai_socktype = SOCK_DGRAM;
-    if (getaddrinfo(host.c_str(), "9", &wanted, &found) != 0) return {};
-    char name[NI_MAXHOST] = "";
-    for (const addrinfo *one = found; one != nullptr && name[0] == '\0'; one = one->ai_next) {
-        const Fd fd(socket(one->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-        sockaddr_storage own{};
-        socklen_t size = sizeof own;
-        if (!fd || connect(fd.get(), one->ai_addr, one->ai_addrlen) != 0 ||
-            getsockname(fd.get(), reinterpret_cast<sockaddr *>(&own), &size) != 0)
-            continue;
-        getnameinfo(reinterpret_cast<sockaddr *>(&own), size, name, sizeof name, nullptr, 0, NI_NUMERICHOST);
-    }
-    freeaddrinfo(found);
-    return name;
 }
 
 bool loops_back(const std::string &name) {

@@ -7,25 +7,9 @@
 
 namespace muster {
 
-namespace {
-
-// tcp://host:29400?host=auto, for one that must not found a store of its own there.
-std::string url_of_newcomer(std::string url) {
-    for (const char *const option : {"host=auto", "host=yes"})
-        if (const size_t at = url.find(option); at != std::string::npos) url.replace(at, strlen(option), "host=no");
-    return url;
-}
-
-} // namespace
-
-Result<void> Nodes::open(int64_t timeout_ns, bool as_newcomer) {
+Result<void> Nodes::open(int64_t timeout_ns) {
     muster_rendezvous_config config = plan_.config();
     std::string own = plan_.address;
-    const std::string newcomer = url_of_newcomer(plan_.url);
-    if (as_newcomer) {
-        config.url = newcomer.data();
-        config.url_bytes = newcomer.size();
-    }
     if (own.empty()) { // for people, who see it in lists
         char host[HOST_NAME_MAX + 1] = "";
         gethostname(host, sizeof host - 1);

@@ -25,8 +25,7 @@ class Nodes {
   public:
     Nodes(Context &context, Queue &inbox, const MeetingPlan &plan) : context_(context), inbox_(inbox), plan_(plan) {}
 
-    // One try of opening the rendezvous. A newcomer does not serve the store of the others.
-    Result<void> open(int64_t timeout_ns, bool as_newcomer = false);
+    Result<void> open(int64_t timeout_ns); // one try of opening the rendezvous
     void close() noexcept;
     muster_rendezvous *rendezvous() const noexcept { return rendezvous_.get(); }
 

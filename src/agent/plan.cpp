@@ -91,12 +91,16 @@ Result<MeetingPlan> read_meeting(const muster_rendezvous_config *given) {
     if (auto done = read_config(given, meeting.numbers, "muster_rendezvous_config"); !done) return done.error();
     const muster_rendezvous_config &config = meeting.numbers;
     if (config.run_id_bytes > 255 || config.url_bytes > 4096 || config.address_bytes > 1024 ||
-        config.order_key_bytes > 256)
-        return Error::make(MUSTER_E_ARG, "muster_rendezvous_config: a run_id, url, address or order_key is too long");
+        config.order_key_bytes > 256 || config.state_dir_bytes > 3072)
+        return Error::make(MUSTER_E_ARG,
+                           "muster_rendezvous_config: a run_id, url, address, order_key or state_dir is too long");
     meeting.run_id = copy_bytes(config.run_id, config.run_id_bytes);
     meeting.url = copy_bytes(config.url, config.url_bytes);
     meeting.address = copy_bytes(config.address, config.address_bytes);
     meeting.order_key = copy_bytes(config.order_key, config.order_key_bytes);
+    meeting.state_dir = copy_bytes(config.state_dir, config.state_dir_bytes);
+    // Nodes that are killed are restarted: an agent waits for them as long as for others.
+    if (meeting.numbers.majority_timeout_ns == 0) meeting.numbers.majority_timeout_ns = -1;
     if (config.store) meeting.store = Ref<Store>(unwrap(config.store));
     return meeting;
 }
@@ -120,6 +124,7 @@ muster_rendezvous_config MeetingPlan::config() const noexcept {
     point(url, config.url, config.url_bytes);
     point(address, config.address, config.address_bytes);
     point(order_key, config.order_key, config.order_key_bytes);
+    point(state_dir, config.state_dir, config.state_dir_bytes);
     config.store = store ? wrap(store.get()) : nullptr;
     return config;
 }

@@ -15,7 +15,7 @@ inline constexpr uint32_t most_workers = 1024; // of a node
 
 // How the agents of several nodes meet. Nothing but a copy of the host's configuration.
 struct MeetingPlan {
-    std::string run_id, url, address, order_key;
+    std::string run_id, url, address, order_key, state_dir;
     Ref<Store> store;
     muster_rendezvous_config numbers{}; // the rest of it
     muster_rendezvous_config config() const noexcept;

@@ -45,6 +45,9 @@ muster_status start(const Options &options, muster_context *context, muster_queu
     muster_rendezvous_config meeting{};
     meeting.struct_size = sizeof meeting;
     meeting.flags = options.reopen ? MUSTER_RENDEZVOUS_REOPEN : 0;
+    if (options.new_run) meeting.flags |= MUSTER_RENDEZVOUS_NEW;
+    meeting.state_dir = options.state_dir.data();
+    meeting.state_dir_bytes = options.state_dir.size();
     meeting.run_id = options.run_id.data();
     meeting.run_id_bytes = options.run_id.size();
     meeting.url = options.rdzv.data();

@@ -1,82 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "queue/begun_call.hpp"
 
-#include "base/fork.hpp"
-#include "base/thread.hpp"
-
-#include <chrono>
-#include <condition_variable>
 #include <optional>
 
 namespace muster {
-
-// A thread is started when none is idle, and ends when it has been idle for a while. Never destroyed: threads may be
-// abandoned at exit. Any thread.
-class CallThreads {
-  public:
-    // Those of a parent process are not here.
-    static CallThreads &get() {
-        static std::mutex lock;
-        static CallThreads *threads = nullptr;
-        const std::lock_guard hold(lock);
-        if (threads == nullptr || threads->mark_.forked()) threads = new CallThreads;
-        return *threads;
-    }
-
-    // False: there is no thread, and none can be started.
-    bool add(BegunCall &call) noexcept {
-        const std::lock_guard hold(lock_);
-        call.retain();
-        waiting_.push_back(call);
-        count_++;
-        if (idle_ >= count_ || threads_ == most_threads) {
-            come_.notify_one();
-            return true;
-        }
-        if (start_thread(&CallThreads::body, this) == 0) {
-            threads_++;
-            return true;
-        }
-        if (threads_ != 0) return true; // one of the others comes to it
-        waiting_.remove(call);
-        count_--;
-        call.release();
-        return false;
-    }
-
-  private:
-    static constexpr int most_threads = 16;
-    static constexpr std::chrono::seconds idle_time{2};
-
-    static void *body(void *self) {
-        pthread_setname_np(pthread_self(), "muster-call");
-        static_cast<CallThreads *>(self)->work();
-        return nullptr;
-    }
-
-    void work() noexcept {
-        std::unique_lock hold(lock_);
-        for (;;) {
-            while (BegunCall *const next = waiting_.pop_front()) {
-                count_--;
-                hold.unlock();
-                Ref<BegunCall>::adopt(next)->run();
-                hold.lock();
-            }
-            idle_++;
-            const bool called = come_.wait_for(hold, idle_time, [this] { return !waiting_.empty(); });
-            idle_--;
-            if (!called) break;
-        }
-        threads_--;
-    }
-
-    const ForkMark mark_;
-    std::mutex lock_; // guards the rest
-    std::condition_variable come_;
-    List<BegunCall> waiting_;
-    int count_ = 0, idle_ = 0, threads_ = 0; // count_: of waiting_
-};
 
 namespace {
 thread_local BegunCall *running = nullptr;

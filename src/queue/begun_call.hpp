@@ -6,6 +6,7 @@
 // inside a HostCall, by which muster_queue_cancel_operation() and the close of the queue end them. What completes
 // without a thread of its own (reads, dials, requests to stores) does not come here.
 #include "context/host_call.hpp"
+#include "queue/call_threads.hpp"
 #include "queue/queue.hpp"
 
 #include <functional>
@@ -13,7 +14,7 @@
 namespace muster {
 
 // Any thread.
-class BegunCall final : public Object, public Listed<BegunCall>, private QueueUser {
+class BegunCall final : public CallTask, private QueueUser {
   public:
     struct Outcome {
         Error why;
@@ -36,9 +37,8 @@ class BegunCall final : public Object, public Listed<BegunCall>, private QueueUs
     static bool write_result(const std::function<void()> &write);
 
   private:
-    friend class CallThreads;
     BegunCall(What what, Queue &queue, uint64_t tag);
-    void run() noexcept; // on a thread of the pool
+    void run() noexcept override;
     void end_operations() noexcept override;
     bool cancel_operation(uint64_t tag) noexcept override;
     void cancel() noexcept;

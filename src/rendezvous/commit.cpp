@@ -14,7 +14,7 @@ namespace muster {
 
 namespace {
 
-constexpr size_t commit_ops = 6; // beside places and pages
+constexpr size_t commit_ops = 7; // beside places and pages
 constexpr size_t part_conditions = 2;
 constexpr size_t sweep_keys = 90;
 
@@ -58,6 +58,10 @@ void Leader::begin_commit() {
     const std::vector<uint32_t> ranks = give_ranks(wishes);
     std::vector<const Members::value_type *> by_rank(all.size());
     for (size_t i = 0; i < all.size(); i++) by_rank[ranks[i]] = all[i];
+    const auto rank_of = [&](const auto &is_it) {
+        const auto found = std::find_if(by_rank.begin(), by_rank.end(), is_it);
+        return found == by_rank.end() ? no_rank : static_cast<uint32_t>(found - by_rank.begin());
+    };
 
     std::vector<std::string> pages;
     for (size_t first = 0; first < by_rank.size(); first += Round::usual_page) {
@@ -81,11 +85,12 @@ void Leader::begin_commit() {
     chosen_.clear();
     AskOps places;
     const bool whole = by_rank.size() + pages.size() + (peers.empty() ? 0 : 1) + commit_ops <= most_ops_;
-    const auto mine = std::find_if(by_rank.begin(), by_rank.end(), [&](const auto *one) { return one->first == id_; });
-    const uint32_t leader = mine == by_rank.end() ? UINT32_MAX : static_cast<uint32_t>(mine - by_rank.begin());
+    const uint32_t leader = rank_of([&](const auto *one) { return one->first == id_; });
+    if (hosting_.hosted) attempt_.host = rank_of([](const auto *one) { return one->second.record.hosts; });
     for (uint32_t rank = 0; rank < by_rank.size(); rank++) {
         const MemberRecord &record = by_rank[rank]->second.record;
-        const RoundPlace place{record.ticket, attempt_.attempt, rank, attempt_.world, attempt_.digest, whole, leader};
+        const RoundPlace place{record.ticket, attempt_.attempt, rank,         attempt_.world, attempt_.digest,
+                               whole,         leader,           attempt_.host};
         chosen_.emplace_back(by_rank[rank]->first, place);
         // On the lease of the member: if that is over the request fails, so nobody is in who is known to be dead.
         places.push_back(
@@ -122,7 +127,8 @@ void Leader::send_final(AskOps places) {
                AskOp{MUSTER_STORE_NONE, keys::closed}.if_absent(),
                {MUSTER_STORE_SET, keys::note, now.write()},
                {MUSTER_STORE_DELETE, keys::called},
-               {MUSTER_STORE_DELETE, keys::last_call}};
+               {MUSTER_STORE_DELETE, keys::last_call},
+               AskOp{MUSTER_STORE_NONE, keys::moved}.if_absent()}; // where the run has moved from no round is made
     ops.insert(ops.end(), std::make_move_iterator(places.begin()), std::make_move_iterator(places.end()));
     host_.ask_for_leader(commit, std::move(ops));
 }
@@ -157,9 +163,10 @@ void Leader::commit_answered(const StoreAnswer &answer) {
     // It was done before, and the answer was lost on its way.
     if (value(1) == attempt_.write()) return committed(result.entries[1].version);
     if ((result.entries[0].flags & MUSTER_STORE_FAILED) != 0) return host_.leader_ends();
-    for (const size_t i : {size_t{1}, size_t{2}})
-        host_.leader_sees(i == 1 ? keys::round : keys::closed, result.entries[i].version != 0,
-                          result.entries[i].version, result.revision, value(i));
+    constexpr std::pair<size_t, const std::string *> seen[] = {
+        {1, &keys::round}, {2, &keys::closed}, {6, &keys::moved}};
+    for (const auto &[i, key] : seen)
+        host_.leader_sees(*key, result.entries[i].version != 0, result.entries[i].version, result.revision, value(i));
     give_up_commit();
 }
 

@@ -42,9 +42,9 @@ class RoundGuard final : public StoreGuard {
 } // namespace
 
 DynamicMember::DynamicMember(Context &context, RendezvousSettings what, Ref<Store> store, std::optional<Peers> peers,
-                             MachineSettings machine)
+                             std::optional<MembershipFile> file, MachineSettings machine)
     : Member(context, std::move(what)), hub_(Hub::of(context)), store_(std::move(store)), machine_(std::move(machine)),
-      peers_(std::move(peers)) {}
+      peers_(std::move(peers)), file_(std::move(file)) {}
 
 Ref<Store> DynamicMember::store() noexcept {
     const std::lock_guard hold(lock_);
@@ -161,6 +161,7 @@ void DynamicMember::feed(Input &input) {
             granting_.erase(made);
         }
         asked_.erase(input.tag);
+        if (ended_) return;
         return machine_.answer(input.tag, input.answer_, now_ns());
     }
     case Input::release:
@@ -210,6 +211,18 @@ void DynamicMember::perform() {
             break;
         case Action::own:
             do_own(action.ops);
+            break;
+        case Action::save:
+            save(action.tag, std::move(action.membership));
+            break;
+        case Action::discard:
+            discard();
+            break;
+        case Action::point:
+            point(std::move(action.ops));
+            break;
+        case Action::announce:
+            announce(action.tag, action.address, action.ops);
             break;
         }
     }
@@ -308,7 +321,14 @@ void DynamicMember::end(Status why) noexcept {
     leases_.clear(); // they end by themselves
     asked_.clear();
     own_.reset();
-    peers_.reset();
+    const Ref<DynamicMember> self(this);
+    try { // after what is under way there
+        aside_->add([self] {
+            self->peers_.reset();
+            self->file_.reset();
+        });
+    } catch (const std::bad_alloc &) { // they end with this member
+    }
     close_events();
 }
 
@@ -333,8 +353,16 @@ Result<StoreAnswer> ask_and_wait(Store &store, const AskOps &ops, Deadline &dead
     return answer.error;
 }
 
-Result<void> agree(Store &store, const RendezvousSettings &settings, const RunConfig &config, Deadline &deadline) {
+RunIdentity random_identity() {
+    RunIdentity identity;
+    randombytes_buf(identity.data(), identity.size());
+    return identity;
+}
+
+// The first member of a run makes its identity; `config` takes that of the run.
+Result<void> agree(Store &store, const RendezvousSettings &settings, RunConfig &config, Deadline &deadline) {
     const std::string name = settings.name();
+    config.identity = random_identity();
     auto first = ask_and_wait(
         store, {AskOp{MUSTER_STORE_SET, keys::config, config.write()}.if_absent(), {MUSTER_STORE_READ, keys::closed}},
         deadline);
@@ -348,7 +376,8 @@ Result<void> agree(Store &store, const RendezvousSettings &settings, const RunCo
     if (!there && !reopens)
         return Error::make(MUSTER_E_PROTOCOL, "%s: what the store has under this run cannot be understood",
                            name.c_str());
-    const bool same = there && *there == config;
+    const bool same = there && there->same_limits(config);
+    if (there) config.identity = there->identity;
     if (!same && !reopens)
         return Error::make(MUSTER_E_ARG, "%s: the run has %s; here %s", name.c_str(), there->text().c_str(),
                            config.text().c_str());
@@ -374,24 +403,74 @@ Result<void> agree(Store &store, const RendezvousSettings &settings, const RunCo
 
 } // namespace
 
-Result<Ref<Member>> open_dynamic_member(Context &context, RendezvousSettings settings, const Store &store,
-                                        std::string_view url, Deadline &deadline) {
-    constexpr uint32_t needed =
-        MUSTER_STORE_CAN_TRANSACT | MUSTER_STORE_CAN_WAIT | MUSTER_STORE_CAN_WATCH | MUSTER_STORE_CAN_LEASE;
-    if ((store.backend().capabilities() & needed) != needed)
-        return Error::make(MUSTER_E_UNSUPPORTED,
-                           "%s: the store cannot do all of it: transactions, waits, watches, leases",
-                           settings.name().c_str());
-    auto keys_of_run = store.view("muster/rdzv/" + settings.run_id + "/", {});
-    if (!keys_of_run) return keys_of_run.error();
+namespace {
+
+MachineSettings machine_settings(const RendezvousSettings &settings) {
     MachineSettings machine;
     machine.run = settings.name();
     machine.id = random_id();
     machine.address = settings.address;
     machine.order_key = settings.order_key;
     if ((settings.flags & MUSTER_RENDEZVOUS_RANK) != 0) machine.preferred = settings.rank;
-    machine.config = {settings.min, settings.max, settings.last_call_ns};
+    machine.config = {settings.min, settings.max, settings.last_call_ns, {}};
     machine.keep_alive_ns = settings.keep_alive_ns;
+    machine.majority_ns = settings.majority_timeout_ns;
+    return machine;
+}
+
+std::string prefix_of(const RendezvousSettings &settings) {
+    return "muster/rdzv/" + settings.run_id + "/";
+}
+
+// The process before has left the run in order. If the processes of all members that it knew have ended, too, the run
+// is over, and a new one may begin.
+bool run_is_over(Context &context, const Peers &peers, const Membership &former, Deadline &deadline) {
+    if (former.say != Membership::left) return false;
+    for (const std::string &peer : former.peers)
+        if (!peer.empty() && !peers.refused(context, peer, deadline)) return false;
+    return true;
+}
+
+} // namespace
+
+Result<Ref<Member>> open_restarted_member(Context &context, const RendezvousSettings &settings, MembershipFile &file,
+                                          std::string_view url, Deadline &deadline) {
+    const Membership former = *file.former();
+    auto peers = Peers::open_again(context, url, former.own_host, settings.keep_alive_ns);
+    if (!peers) return peers.error();
+    if (run_is_over(context, *peers, former, deadline)) {
+        file.discard();
+        return Ref<Member>();
+    }
+    MachineSettings machine = machine_settings(settings);
+    if (!former.config.same_limits(machine.config) && (settings.flags & MUSTER_RENDEZVOUS_REOPEN) == 0)
+        return Error::make(MUSTER_E_ARG, "%s: the run has %s; here %s", settings.name().c_str(),
+                           former.config.text().c_str(), machine.config.text().c_str());
+    machine.queues = true;
+    machine.hosted = machine.keeps_state = true;
+    machine.former = former;
+    machine.peer = peers->own();
+    machine.origin = peers->origin();
+    auto store = peers->reach(context, former.home, prefix_of(settings));
+    if (!store) return store.error();
+    context.log(MUSTER_LOG_INFO, "%s: %s: a process of this host was rank %u of round %llu: the run is looked for",
+                settings.name().c_str(), file.path().c_str(), former.place.rank,
+                static_cast<unsigned long long>(former.place.attempt.number));
+    return Ref<Member>(make_ref<DynamicMember>(context, settings, std::move(*store), std::move(*peers), std::move(file),
+                                               std::move(machine)));
+}
+
+Result<Ref<Member>> open_dynamic_member(Context &context, RendezvousSettings settings, const Store &store,
+                                        std::string_view url, std::optional<MembershipFile> file, Deadline &deadline) {
+    constexpr uint32_t needed =
+        MUSTER_STORE_CAN_TRANSACT | MUSTER_STORE_CAN_WAIT | MUSTER_STORE_CAN_WATCH | MUSTER_STORE_CAN_LEASE;
+    if ((store.backend().capabilities() & needed) != needed)
+        return Error::make(MUSTER_E_UNSUPPORTED,
+                           "%s: the store cannot do all of it: transactions, waits, watches, leases",
+                           settings.name().c_str());
+    auto keys_of_run = store.view(prefix_of(settings), {});
+    if (!keys_of_run) return keys_of_run.error();
+    MachineSettings machine = machine_settings(settings);
     machine.queues = (store.backend().capabilities() & MUSTER_STORE_CAN_QUEUE) != 0;
     if (auto done = agree(**keys_of_run, settings, machine.config, deadline); !done) return done.error();
     auto peers = Peers::open(context, url, **keys_of_run, settings.keep_alive_ns);
@@ -399,10 +478,13 @@ Result<Ref<Member>> open_dynamic_member(Context &context, RendezvousSettings set
     machine.hosted = store.backend().hosted();
     if (*peers) {
         machine.peer = (*peers)->own();
-        machine.home = (*peers)->home();
+        machine.home = machine.origin = (*peers)->origin();
+        machine.serves = store.backend().served_here();
+        machine.keeps_state = file.has_value();
     }
+    if (!machine.keeps_state) file.reset();
     return Ref<Member>(make_ref<DynamicMember>(context, std::move(settings), std::move(*keys_of_run), std::move(*peers),
-                                               std::move(machine)));
+                                               std::move(file), std::move(machine)));
 }
 
 } // namespace muster

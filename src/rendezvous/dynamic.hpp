@@ -2,6 +2,7 @@
 #pragma once
 // A member whose machine is bound to a store: what it wants asked is begun there, and answers, calls and times are fed
 // to it on the loop thread, one after the other.
+#include "queue/call_threads.hpp"
 #include "rendezvous/machine.hpp"
 #include "rendezvous/member.hpp"
 #include "rendezvous/peers.hpp"
@@ -13,7 +14,7 @@ class DynamicMember final : public Member, private StoreListener {
   public:
     // `store`: the keys of the run.
     DynamicMember(Context &context, RendezvousSettings what, Ref<Store> store, std::optional<Peers> peers,
-                  MachineSettings machine);
+                  std::optional<MembershipFile> file, MachineSettings machine);
 
     void start(Ref<RendezvousOperation> operation) noexcept override;
     void stop(RendezvousOperation &operation, Status why) noexcept override;
@@ -43,6 +44,10 @@ class DynamicMember final : public Member, private StoreListener {
     void visit(const std::string &address);
     void dial(uint64_t tag, const std::string &address);
     void do_own(const AskOps &ops);
+    void save(uint64_t tag, Membership membership);
+    void discard();
+    void point(AskOps ops);
+    void announce(uint64_t tag, const std::string &address, const AskOps &ops);
     Ref<Store> store() noexcept;
     void make_lease(uint64_t tag, int64_t ttl_ns, bool manual);
     void end_lease(uint64_t number);
@@ -63,8 +68,10 @@ class DynamicMember final : public Member, private StoreListener {
 
     // loop thread
     Machine machine_;
-    std::optional<Peers> peers_; // where the store may be lost with a member
-    Ref<Store> own_;             // the keys of the run at this member's own store
+    std::optional<Peers> peers_;                               // where the store may be lost with a member
+    Ref<Store> own_;                                           // the keys of the run at this member's own store
+    const Ref<CallSequence> aside_ = make_ref<CallSequence>(); // what may block: the file, and a listener at the origin
+    std::optional<MembershipFile> file_;                       // there
     bool begun_ = false, ended_ = false;
     std::map<uint64_t, Ref<RendezvousOperation>> calls_;
     std::map<uint64_t, Ref<StoreOperation>> asked_;

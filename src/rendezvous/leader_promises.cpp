@@ -19,8 +19,7 @@ void Leader::at(int64_t now_ns) noexcept {
 
 bool Leader::promised(bool wanted) {
     if (!hosting_.hosted || !round_) return true;
-    const uint64_t last = round_->attempt.number;
-    if (promises_.count(last, round_->elsewhere) >= Promises::needed(round_->world, round_->elsewhere)) return true;
+    if (promises_.suffice(*round_)) return true;
     if (wanted) seek_promises(true);
     return false;
 }
@@ -42,12 +41,13 @@ void Leader::seek_promises(bool wanted) {
         return;
     }
     const uint64_t last = round_->attempt.number;
-    const uint32_t needed = Promises::needed(round_->world, round_->elsewhere);
-    uint32_t there = promises_.count(last, round_->elsewhere);
+    Promises possible = promises_; // with those of the members that are present
     for (const auto &[id, member] : members_)
-        if (const auto rank = rank_in_last(member); rank && !promises_.has(last, *rank)) there++;
+        if (const auto rank = rank_in_last(member); rank && !promises_.by_member(last, *rank))
+            possible.add(last, *rank, member.record.heir);
+    const bool enough = possible.suffice(*round_);
     const std::string number = std::to_string(last);
-    if (there >= needed) {
+    if (enough) {
         if (wanted && promises_asked_ != last) {
             promises_asked_ = last;
             stuck_since_ns_ = now_ns_;
@@ -57,10 +57,13 @@ void Leader::seek_promises(bool wanted) {
     } else if (stuck_since_ns_ < 0) {
         stuck_since_ns_ = now_ns_;
     }
-    const int64_t patience = hosting_.lease_ns * (there >= needed ? promise_leases : patience_leases);
+    const int64_t patience = hosting_.lease_ns * (enough ? promise_leases : patience_leases);
     if (stuck_since_ns_ < 0 || now_ns_ < stuck_since_ns_ + patience) return;
     stuck_since_ns_ = now_ns_;
-    const std::string verdict = std::to_string(there) + " have met, and " + std::to_string(needed) + " are needed";
+    const uint32_t needed = Promises::needed(round_->world, round_->elsewhere);
+    const uint32_t count = possible.count(*round_);
+    std::string verdict = std::to_string(count) + " have met, and " + std::to_string(needed) + " are needed";
+    if (count >= needed) verdict += ", with rank " + std::to_string(round_->host) + ", which served the store";
     host_.ask_for_leader(other, {if_leader(), {MUSTER_STORE_SET, keys::quorum, verdict}});
 }
 

@@ -18,6 +18,29 @@ const char *name_of(uint32_t what) noexcept {
 
 } // namespace
 
+// A restarted process begins as one that has lost the store: it looks for the run where that was.
+Machine::Machine(MachineSettings settings) : settings_(std::move(settings)) {
+    if (!settings_.former) return;
+    state_ = *settings_.former;
+    has_state_ = true;
+    config_.identity = state_.config.identity;
+    place_ = state_.place;
+    old_round_ = known_round_ = peers_of_ = place_.attempt.number;
+    old_rank_ = place_.rank;
+    known_world_ = place_.world;
+    peers_ = state_.peers;
+    home_ = state_.home;
+    if (state_.say == Membership::undecided) {
+        base_.round = place_.attempt.number;
+        base_.rank = place_.rank;
+        base_.heir = true;
+    }
+    search_.under_way = true;
+    search_.back = home_;
+    search_.next = peers_.size();
+    search_.why = Error::make(MUSTER_E_QUORUM, "this host's state file says that the run is not new");
+}
+
 // ---- calls ----------------------------------------------------------------------------------------------------------
 
 void Machine::call(uint64_t id, uint32_t what, const std::string &reason, int64_t now_ns) {
@@ -36,7 +59,6 @@ void Machine::call(uint64_t id, uint32_t what, const std::string &reason, int64_
     const std::string author = settings_.address.substr(0, 256);
     switch (what) {
     case MUSTER_RENDEZVOUS_JOIN:
-        if (stranded_.status != MUSTER_OK) return finish(position_call_, stranded_);
         if (phase_ == Phase::in) round_over(MUSTER_E_STALE, "this member joined again");
         if (lease_ == 0 && !search_.under_way) closed_.reset(); // what was seen is old
         phase_ = Phase::seeking;
@@ -45,11 +67,12 @@ void Machine::call(uint64_t id, uint32_t what, const std::string &reason, int64_
         seeking_told_ = 0;
         called_told_ = false;
         search_.until_ns = 0;
+        search_.other_run = false;
         if (search_.under_way) closed_ ? see_closed() : search();
         break;
     case MUSTER_RENDEZVOUS_LEAVE:
         if (phase_ == Phase::in) round_over(MUSTER_E_STALE, "this member has left");
-        go_out();
+        go_out(Membership::left);
         break;
     case MUSTER_RENDEZVOUS_EXIT:
         want_ = Want::exiting;
@@ -90,6 +113,12 @@ void Machine::stop(uint64_t id, Status why, double seconds, int64_t now_ns) {
                       note_->present != 0 ? ", and a round is under way" : "");
     if (what == MUSTER_RENDEZVOUS_EXIT && note_)
         std::snprintf(detail, sizeof detail, "%u of %u are there", note_->exiting, note_->present);
+    if (what == MUSTER_RENDEZVOUS_JOIN && search_.under_way)
+        std::snprintf(detail, sizeof detail, "too few of the %u of round %llu are in reach", known_world_,
+                      static_cast<unsigned long long>(known_round_));
+    if (what == MUSTER_RENDEZVOUS_JOIN && moved_)
+        std::snprintf(detail, sizeof detail, "the run has moved to %.40s, which does not answer",
+                      moved_->address.c_str());
     const Error error = Error::make(why, "%s: %s: %s after %.3f s%s", where().c_str(), name_of(what), detail, seconds,
                                     why == MUSTER_E_CANCELED ? ", cancelled" : "");
     if (position_call_ != id) {
@@ -97,6 +126,7 @@ void Machine::stop(uint64_t id, Status why, double seconds, int64_t now_ns) {
         return;
     }
     finish(position_call_, error);
+    if (what == MUSTER_RENDEZVOUS_JOIN && search_.under_way) return pause_search();
     if (what == MUSTER_RENDEZVOUS_JOIN) go_out();
     if (what == MUSTER_RENDEZVOUS_EXIT && phase_ == Phase::in) want_ = Want::seeking;
     sync();
@@ -130,6 +160,8 @@ void Machine::wake(int64_t now_ns) {
     consider_leading();
     search_on();
     consider_promising();
+    consider_moving();
+    announce();
 }
 
 int64_t Machine::wake_at_ns() const noexcept {
@@ -138,6 +170,9 @@ int64_t Machine::wake_at_ns() const noexcept {
     if (base_.round != 0 && promise_wanted_ == base_.round && !base_.promised && !search_.under_way)
         at = std::min(at, promise_from_ns_);
     if (may_lead()) at = std::min(at, lead_from_ns_);
+    if (leader_) at = std::min(at, announce_at_ns_);
+    if (moved_ && phase_ == Phase::seeking && !search_.under_way && move_from_ns_ > now_ns_)
+        at = std::min(at, move_from_ns_);
     for (const auto &[tag, asked] : asked_)
         if (!asked.under_way) at = std::min(at, asked.again_at_ns);
     return at;
@@ -193,7 +228,9 @@ uint64_t Machine::ask_lease(What what, int64_t ttl_ns, bool manual, uint64_t det
 
 void Machine::submit(uint64_t tag, Asked &asked) {
     asked.under_way = true;
-    if (asked.ttl_ns != 0)
+    if (asked.what == What::save)
+        actions_.push_back({.kind = Action::save, .tag = tag, .membership = asked.membership});
+    else if (asked.ttl_ns != 0)
         actions_.push_back({.kind = Action::lease, .tag = tag, .ttl_ns = asked.ttl_ns, .manual = asked.manual});
     else
         actions_.push_back({.kind = Action::ask, .tag = tag, .ops = asked.ops});
@@ -217,7 +254,9 @@ void Machine::withdraw(What what) {
 // Each request can be made again: it has a condition, or does the same once more. So where the way to the store breaks
 // and nobody knows what was done, it is; until the member's lease is over in any case.
 bool Machine::try_again(Asked &asked, const StoreAnswer &answer) {
-    if (!may_pass(answer.error.status) || asked.what == What::find || asked.what == What::dial_of_leader) return false;
+    if (!may_pass(answer.error.status) || asked.what == What::find || asked.what == What::dial_of_leader ||
+        asked.what == What::announce || asked.what == What::save)
+        return false;
     if (asked.failing_since_ns == 0) asked.failing_since_ns = std::max<int64_t>(now_ns_, 1);
     if (now_ns_ - asked.failing_since_ns > settings_.keep_alive_ns) return false;
     asked.under_way = false;
@@ -253,6 +292,8 @@ void Machine::take(const Asked &asked, const StoreAnswer &answer) {
         return;
     }
     if (asked.what == What::find) return found(asked, answer);
+    if (asked.what == What::announce) return;
+    if (asked.what == What::save) return state_saved(asked, answer);
     if (!known) {
         if (asked.what == What::abort || asked.what == What::close) finish(uint64_t{asked.detail}, answer.error);
         return lose_store(answer.error);
@@ -296,6 +337,8 @@ void Machine::entered(const Asked &asked, const StoreAnswer &answer) {
         have_ticket_ = asked.detail;
         place_written_ = true;
         entered_at_ = answer.result->revision;
+        if (home_ == settings_.peer) // it may have left, and joins again
+            actions_.push_back({.kind = Action::own, .ops = {{MUSTER_STORE_SET, keys::stands}}});
         if (!under_way(What::watch_everybody)) watch(What::watch_everybody, answer.result->revision);
         if (!under_way(What::watch_place)) watch(What::watch_place, answer.result->revision);
         return sync();
@@ -306,7 +349,7 @@ void Machine::entered(const Asked &asked, const StoreAnswer &answer) {
         const auto there = RunConfig::read(entries[0].value ? entries[0].value->bytes() : std::string_view());
         finish(position_call_,
                Error::make(MUSTER_E_ARG, "%s: join: the run was opened anew with %s, here %s", where().c_str(),
-                           there ? there->text().c_str() : "nothing", settings_.config.text().c_str()));
+                           there ? there->text().c_str() : "nothing", config_.text().c_str()));
         go_out();
     }
     sync();
@@ -353,10 +396,11 @@ void Machine::led(const Asked &asked, const StoreAnswer &answer) {
         return; // another was faster
     if (leader_ || !takes_part()) return;
     const Hosting hosting{hosted(), settings_.keep_alive_ns};
-    leader_ = std::make_unique<Leader>(static_cast<LeaderHost &>(*this), settings_.id, settings_.config, hosting,
+    leader_ = std::make_unique<Leader>(static_cast<LeaderHost &>(*this), settings_.id, config_, hosting,
                                        settings_.most_ops, settings_.queues, leader_version_, now_ns_);
     leader_->begin(answer.result->revision, round_, round_version_, note_, note_version_, closed_.has_value(),
                    leader_gone_);
+    announce_at_ns_ = now_ns_;
 }
 
 void Machine::was_aborted(const Asked &asked, const StoreAnswer &answer) {

@@ -8,6 +8,7 @@
 #include "rendezvous/ask.hpp"
 #include "rendezvous/event.hpp"
 #include "rendezvous/leader.hpp"
+#include "rendezvous/membership.hpp"
 #include "rendezvous/records.hpp"
 
 #include <map>
@@ -22,9 +23,14 @@ struct MachineSettings {
     uint32_t preferred = UINT32_MAX;
     RunConfig config;
     int64_t keep_alive_ns = 0;
-    bool hosted = false; // one of those who use the store serves it: it may be lost with that process
-    std::string peer;    // host:port of the member's own store then; empty: it has none, and does not go on
-    std::string home;    // host:port of the store it begins at
+    bool hosted = false;      // one of those who use the store serves it: it may be lost with that process
+    std::string peer;         // host:port of the member's own store then; empty: it has none, and does not go on
+    std::string home;         // host:port of the store it begins at
+    std::string origin;       // host:port of the URL, where newcomers look
+    bool serves = false;      // this process serves the store at the origin
+    bool keeps_state = false; // there is a state file
+    std::optional<Membership> former;    // what that says of a process that has ended
+    int64_t majority_ns = 0;             // longest search for more than half; 0: some leases; -1: as long as the join
     size_t most_ops = Leader::usual_ops; // in a request
     bool queues = false;                 // the store has them
 };
@@ -43,6 +49,10 @@ struct Action {
         visit,     // `address`: from here on requests go to the store there; all before are withdrawn
         dial,      // `tag`, `address`: ask another member's store anything; answer() later
         own,       // `ops`: to be done at the member's own store
+        save,      // `tag`, `membership`: into the state file; answer() later
+        discard,   // the state file: the run is over
+        point,     // `ops`: to be done at a store at the origin, if this process can serve one there
+        announce   // `tag`, `address`, `ops`: to be done at the store there, if there is one; answer() later
     } kind;
     uint64_t tag = 0, number = 0;
     AskOps ops = {};
@@ -52,6 +62,7 @@ struct Action {
     RoundPlace place = {};
     muster_rendezvous_event event = {};
     std::string address = {};
+    Membership membership = {};
 };
 
 // Of a request whose way to the store broke: it may be made again.
@@ -62,7 +73,7 @@ inline bool may_pass(Status status) noexcept {
 
 class Machine final : private LeaderHost {
   public:
-    explicit Machine(MachineSettings settings) : settings_(std::move(settings)) {}
+    explicit Machine(MachineSettings settings);
 
     // Events; each may add actions.
     void call(uint64_t id, uint32_t what, const std::string &reason, int64_t now_ns);
@@ -96,7 +107,9 @@ class Machine final : private LeaderHost {
         dial_of_leader,
         peers,
         promise,
-        find
+        find,
+        save,
+        announce
     };
     struct Asked {
         What what;
@@ -104,6 +117,7 @@ class Machine final : private LeaderHost {
         AskOps ops;
         int64_t ttl_ns = 0;
         bool manual = false;
+        Membership membership = {}; // to be saved
         int64_t again_at_ns = INT64_MAX, failing_since_ns = 0;
         bool under_way = true;
     };
@@ -146,7 +160,8 @@ class Machine final : private LeaderHost {
     AskOp set_record(MemberRecord::State state) const;
     bool record_written(const StoreAnswer &answer, size_t index, const AskOps &ops);
     void seek_anew();
-    void go_out();
+    void go_out(Membership::Say say = Membership::promised);
+    void pause_search();
     void settled();
     void end_exit(const std::string &why);
     void stop_watching();
@@ -179,10 +194,27 @@ class Machine final : private LeaderHost {
     void search();
     void search_on();
     void leave_store();
-    std::string next_store();
+    std::string next_store(bool &has_to_stand);
+    int64_t search_until_ns() const noexcept;
+    bool too_few() const noexcept;
+    void follow(const std::string &address);
     void found(const Asked &asked, const StoreAnswer &answer);
     void give_up();
     void see_verdict();
+    void choose_where_to_go_on();
+    bool same_run(std::string_view config);
+
+    // ---- what the member keeps, and what it publishes (published.cpp)
+    bool saved(const RoundAttempt &attempt, Membership::Say say) const noexcept;
+    void save(Membership::Say say, const RoundPlace &place);
+    void state_saved(const Asked &asked, const StoreAnswer &answer);
+    void discard_state();
+    bool is_host() const noexcept;
+    void publish_home();
+    void point_to(const std::string &address);
+    void announce();
+    void consider_moving();
+    std::string moved_record(const std::string &address) const;
 
     // ---- LeaderHost
     void ask_for_leader(uint64_t detail, AskOps ops) override { ask(What::of_leader, std::move(ops), detail); }
@@ -237,14 +269,22 @@ class Machine final : private LeaderHost {
         uint32_t rank = 0;
         bool promised = false; // what follows is left to a store
         std::string promised_to;
-    } base_, leaving_;                 // leaving: as it was until it left
-    struct Search {                    // for the store where the run goes on
-        bool under_way = false;        // there is no store just now
-        size_t next = 0;               // of the peers; behind them: where it was
-        std::string back;              // to where it was; empty: that is gone
-        Error why;                     // it is sought: the loss, or what a leader has told
-        std::set<std::string> refused; // stores of which nothing is left
-        int64_t until_ns = 0;          // 0: none is sought for the join that waits
+        bool heir = false; // the say is that of a process that has ended
+        std::string_view promise() const noexcept { return heir ? Promises::inherited : Promises::given; }
+    } base_, leaving_;          // leaving: as it was until it left
+    struct Search {             // for the store where the run goes on
+        bool under_way = false; // there is no store just now
+        size_t next = 0;        // of the peers; after them: where it was, the origin
+        size_t walked = 0;      // up to where the list was tried
+        uint64_t verdicts = 0;
+        std::string back;                       // to where it was; empty: that is gone
+        std::string hint;                       // where another store says that the run is
+        std::set<std::string> hints;            // that were followed since the first of the peers
+        bool other_run = false;                 // a store of another run was found
+        bool tried_back = false, stood = false; // by an heir, which offers its own store after that
+        Error why;                              // it is sought: the loss, or what a leader has told
+        std::set<std::string> refused;          // stores of which nothing is left
+        int64_t until_ns = 0;                   // 0: none is sought for the join that waits
         int64_t visit_until_ns = INT64_MAX, again_at_ns = INT64_MAX;
     } search_;
     std::vector<std::string> peers_; // of the latest round that is known
@@ -254,7 +294,15 @@ class Machine final : private LeaderHost {
     int64_t promise_from_ns_ = INT64_MIN;
     std::string home_ = settings_.home, verdict_;
     bool promise_sent_ = false; // to this store
-    Error stranded_;            // it is out for good, and why
+
+    RunConfig config_ = settings_.config; // a newcomer may be led to another run of the name, and takes its identity
+    Membership state_;                    // what the state file says
+    bool has_state_ = false;
+    Membership::Say leave_say_ = Membership::promised; // to be saved before the member leaves the store
+    std::optional<MovedRecord> moved_;                 // what this store says
+    int64_t move_from_ns_ = INT64_MIN;                 // no such word is followed before
+    std::string published_;                            // the home that was published last
+    int64_t announce_at_ns_ = INT64_MAX;
 
     std::unique_ptr<Leader> leader_;
     bool leader_over_ = false;

@@ -55,6 +55,9 @@ void Machine::see(std::string_view key, bool present, uint64_t version, uint64_t
         verdict_version_ = present ? version : 0;
         verdict_ = value;
         make_printable(verdict_.data(), verdict_.size());
+    } else if (key == keys::moved) {
+        moved_ = present ? MovedRecord::read(value) : std::nullopt;
+        if (leader_ && moved_) leader_over_ = true; // no rounds are made here any more
     } else if (key == keys::place(settings_.id)) {
         mine_ = present ? RoundPlace::read(value) : std::nullopt;
         mine_bytes_ = present ? std::string(value) : std::string();
@@ -89,6 +92,7 @@ void Machine::look() {
                      {MUSTER_STORE_READ, keys::note},
                      {MUSTER_STORE_READ, keys::closed},
                      {MUSTER_STORE_READ, keys::promise},
+                     {MUSTER_STORE_READ, keys::moved},
                      {MUSTER_STORE_READ, keys::place(settings_.id)}});
 }
 
@@ -102,6 +106,8 @@ void Machine::look_around() {
     see_loss_of_leader();
     see_note();
     see_verdict();
+    consider_moving();
+    publish_home();
     consider_leading();
 }
 
@@ -112,6 +118,10 @@ void Machine::see_place() {
     // Two watches: the record of the round may come later. Where both were written by one request it will not differ.
     if ((same && !round_->aborted) || (mine_->whole && (!round_ || round_->attempt.number < mine_->attempt.number))) {
         if (!knows_peers_of(mine_->attempt.number)) return; // soon
+        if (settings_.keeps_state && !saved(mine_->attempt, Membership::undecided)) {
+            if (!under_way(What::save)) save(Membership::undecided, *mine_);
+            return; // soon
+        }
         phase_ = Phase::in;
         place_ = *mine_;
         begin_base();
@@ -132,6 +142,7 @@ void Machine::see_place() {
 
 void Machine::see_closed() {
     if (!closed_) return;
+    discard_state(); // the run is over
     if (std::exchange(closed_told_, closed_version_) != closed_version_)
         tell(MUSTER_RENDEZVOUS_CLOSED, UINT32_MAX, 0, closed_->text());
     if (phase_ != Phase::seeking) return;
@@ -211,7 +222,9 @@ AskOp Machine::set_record(MemberRecord::State state) const {
                               settings_.address,
                               settings_.order_key,
                               settings_.peer,
-                              may_promise() ? base_.round : 0};
+                              may_promise() ? base_.round : 0,
+                              base_.heir && may_promise(),
+                              is_host()};
     return AskOp{MUSTER_STORE_SET, keys::member(settings_.id), record.write()}
         .if_version(record_version_)
         .on_lease(lease_);
@@ -224,6 +237,10 @@ void Machine::sync() {
     case Want::nothing:
         return;
     case Want::left: {
+        if (has_state_ && state_.say != leave_say_ && state_.say != Membership::left) {
+            if (!under_way(What::save)) save(leave_say_, state_.place);
+            return; // a promise is on the disk before it is sent
+        }
         if (lease_ == 0 || have_ == Want::nothing || have_ == Want::left) return settled();
         if (leader_ && !leader_->may_leave()) return; // it is on its way to
         AskOps ops{set_record(MemberRecord::left)};
@@ -233,7 +250,7 @@ void Machine::sync() {
         }
         if (leaving_.round != 0 && (!leaving_.promised || leaving_.promised_to == home_))
             ops.push_back(
-                {MUSTER_STORE_SET, keys::promise_of(leaving_.round, leaving_.rank), std::string(Promises::given)});
+                {MUSTER_STORE_SET, keys::promise_of(leaving_.round, leaving_.rank), std::string(leaving_.promise())});
         ask(What::write, std::move(ops), static_cast<uint64_t>(Want::left));
         return;
     }
@@ -255,17 +272,20 @@ void Machine::sync() {
         ask(What::write, {set}, static_cast<uint64_t>(Want::seeking));
         return;
     }
-    AskOps ops{AskOp{MUSTER_STORE_NONE, keys::config}.if_value(settings_.config.write()),
+    AskOps ops{AskOp{MUSTER_STORE_NONE, keys::config}.if_value(config_.write()),
                AskOp{MUSTER_STORE_NONE, keys::closed}.if_absent(),
                set,
                {MUSTER_STORE_READ, keys::leader},
                {MUSTER_STORE_READ, keys::round},
                {MUSTER_STORE_READ, keys::note}};
-    if (hosted()) ops.push_back({MUSTER_STORE_READ, keys::promise});
+    if (hosted()) {
+        ops.push_back({MUSTER_STORE_READ, keys::promise});
+        ops.push_back({MUSTER_STORE_READ, keys::moved});
+    }
     // Goes with the lease: so this member learns when it is taken for dead.
     if (!place_written_)
         ops.push_back(AskOp{MUSTER_STORE_SET, keys::place(settings_.id),
-                            RoundPlace{ticket_, {}, 0, 0, {}, false, UINT32_MAX}.write()}
+                            RoundPlace{ticket_, {}, 0, 0, {}, false, no_rank, no_rank}.write()}
                           .on_lease(lease_));
     ask(What::enter, std::move(ops), ticket_);
 }
@@ -275,10 +295,18 @@ void Machine::seek_anew() {
     sync();
 }
 
-void Machine::go_out() {
+void Machine::go_out(Membership::Say say) {
     phase_ = Phase::out;
     want_ = Want::left;
+    leave_say_ = say;
     end_base();
+}
+
+// No store is known: nothing is promised to any, and the next join goes on.
+void Machine::pause_search() {
+    withdraw(What::find);
+    phase_ = Phase::out;
+    want_ = Want::nothing;
 }
 
 // It is out, and the store knows.
@@ -367,7 +395,7 @@ int64_t Machine::turn_ns() const noexcept {
 }
 
 bool Machine::may_lead() const noexcept {
-    if (leader_ || !takes_part() || under_way(What::lead)) return false;
+    if (leader_ || moved_ || !takes_part() || under_way(What::lead)) return false;
     if (leader_version_ != 0 && leader_id_ != settings_.id) return false;
     return under_way(What::watch_everybody); // or what was seen may be old
 }
@@ -383,6 +411,8 @@ void Machine::consider_leading() {
 void Machine::stop_leading() {
     leader_.reset();
     leader_over_ = false;
+    announce_at_ns_ = INT64_MAX;
+    withdraw(What::announce);
     withdraw(What::of_leader);
     withdraw(What::grant_of_leader);
 }

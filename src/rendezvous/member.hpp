@@ -2,6 +2,7 @@
 #pragma once
 // One member of a run, whatever decides who is in: what it was opened with, its calls, its events.
 #include "rendezvous/event.hpp"
+#include "rendezvous/membership.hpp"
 #include "rendezvous/operation.hpp"
 
 #include <deque>
@@ -12,6 +13,8 @@ struct RendezvousSettings {
     std::string run_id, address, order_key, url; // url: of a rendezvous that is served
     uint32_t min = 0, max = 0, rank = 0, flags = 0;
     int64_t keep_alive_ns = 0, last_call_ns = 0; // how long a member lasts unheard of; negative: no last call
+    int64_t majority_timeout_ns = 0;             // as in the config
+    std::string state_dir;                       // empty: there is none
     Ref<Queue> queue;
     uint64_t tag = 0;
 
@@ -93,7 +96,10 @@ class Rendezvous final : public Object {
 
 // `url`: of the store; empty if it is the caller's.
 Result<Ref<Member>> open_dynamic_member(Context &context, RendezvousSettings settings, const Store &store,
-                                        std::string_view url, Deadline &deadline);
+                                        std::string_view url, std::optional<MembershipFile> file, Deadline &deadline);
+// Of a run that the state file knows. NULL: that run is over, and the file is empty now.
+Result<Ref<Member>> open_restarted_member(Context &context, const RendezvousSettings &settings, MembershipFile &file,
+                                          std::string_view url, Deadline &deadline);
 // `store`: empty where there is none.
 Result<Ref<Member>> open_static_member(Context &context, RendezvousSettings settings, Ref<Store> store);
 

@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Who decides on the next round where the store may be lost with the member that serves it.
+// Which store may make the next round, where the store can be lost with the member that serves it.
 //
 // A member of round N promises the end of N to one store, once: from then on it takes no part in a round after N that
-// is made at another store. It does so when the leader there asks for it, which it does when nothing else is missing.
-// One who leaves promises the same. The store that N was made at needs the promises of half of its members, any other
-// the promises of more than half: so whatever was lost, cut off or stopped, one store at most makes the round after N,
-// and no clock is needed for that.
+// is made at another store. It promises when the leader at that store asks for it, which happens when nothing else is
+// missing. A member that leaves promises the same. The store that N was made at needs the promises of half of its
+// members, any other store the promises of more than half: so whatever was lost, cut off or stopped, at most one store
+// makes the round after N, and no clock is needed for that.
 //
-// A member that is dead can promise nothing. It counts as if it had for the store where N was made, if the leader has
-// seen it go and its own store refuses a dial soon: one that loses a store without knowing that its process has ended
-// waits for longer than that before it promises another store anything.
+// A dead member can promise nothing. It counts as if it had promised to the store where N was made, if the leader has
+// seen it go and its own store refuses a dial soon: a member that loses a store without knowing that its process has
+// ended waits for longer than that before it promises another store anything.
+//
+// A member with a state file (membership.hpp) that is killed and restarted is an heir: it has the say of the process
+// that has ended, unless that had promised already, which the file tells. The process that has ended may have been
+// counted as dead where N was made. So heirs count at another store only together with the host of N, the member whose
+// process served that store, or its heir; and where N was made, the next round needs the promise of its host. Then the
+// promise of the host elsewhere proves that no round was made where N was. tests/models/promises.pml checks all of it.
 #include "rendezvous/records.hpp"
 
 #include <map>
@@ -20,19 +26,24 @@ namespace muster {
 
 class Promises {
   public:
-    static constexpr std::string_view given = "given", dead = "dead";
+    static constexpr std::string_view given = "given", inherited = "heir", dead = "dead";
 
-    // `key`: behind keys::promises.
+    // `key`: after keys::promises.
     void see(std::string_view key, std::string_view value);
-    bool has(uint64_t round, uint32_t rank) const { return of(given_, round, rank) || of(dead_, round, rank); }
-    // Of those who have promised; `elsewhere`: the round was made at another store.
-    uint32_t count(uint64_t round, bool elsewhere) const;
+    void add(uint64_t round, uint32_t rank, bool heir) { (heir ? inherited_ : given_)[round].insert(rank); }
+    bool by_member(uint64_t round, uint32_t rank) const { // or its heir
+        return of(given_, round, rank) || of(inherited_, round, rank);
+    }
+    bool has(uint64_t round, uint32_t rank) const { return by_member(round, rank) || of(dead_, round, rank); }
+    // Whether this store may make the round after `last`, by the promises that are here.
+    bool suffice(const RoundRecord &last) const;
+    uint32_t count(const RoundRecord &last) const; // of promises that count
     static uint32_t needed(uint32_t world, bool elsewhere) noexcept {
         return elsewhere ? world / 2 + 1 : (world + 1) / 2;
     }
-    // Forgets those of earlier rounds, and tells their keys.
+    // Forgets those of earlier rounds, and returns their keys.
     std::vector<std::string> take_before(uint64_t round);
-    void clear() noexcept { given_.clear(), dead_.clear(), settled_.clear(); }
+    void clear() noexcept { given_.clear(), inherited_.clear(), dead_.clear(), settled_.clear(); }
 
   private:
     using Ranks = std::map<uint64_t, std::set<uint32_t>>;
@@ -40,7 +51,7 @@ class Promises {
         const auto found = ranks.find(round);
         return found != ranks.end() && found->second.count(rank) != 0;
     }
-    Ranks given_, dead_;
+    Ranks given_, inherited_, dead_;
     std::set<uint64_t> settled_; // rounds whose run was opened anew since
 };
 

@@ -10,9 +10,10 @@ namespace muster {
 
 namespace {
 
-constexpr uint8_t version = 1;
+constexpr uint8_t version = 2;
 constexpr size_t address_max = 1024, order_key_max = 256, author_max = 256, reason_max = 200, peer_max = 300;
 constexpr uint32_t world_max = 1 << 20;
+constexpr uint8_t heir_bit = 1, hosts_bit = 2; // of a member's record
 
 void write(ByteWriter &to, const RoundAttempt &attempt) {
     to.number(attempt.number).number(attempt.term).number(attempt.sequence);
@@ -33,6 +34,15 @@ Digest read_digest(ByteReader &from) {
     for (size_t i = 0; i < bytes.size(); i++) digest[i] = static_cast<unsigned char>(bytes[i]);
     return digest;
 }
+void write(ByteWriter &to, const RunIdentity &identity) {
+    to.raw({reinterpret_cast<const char *>(identity.data()), identity.size()});
+}
+RunIdentity read_identity(ByteReader &from) {
+    RunIdentity identity = {};
+    const std::string_view bytes = from.raw(identity.size());
+    for (size_t i = 0; i < bytes.size(); i++) identity[i] = static_cast<unsigned char>(bytes[i]);
+    return identity;
+}
 std::string printable(std::string_view text) {
     std::string shown(text);
     make_printable(shown.data(), shown.size());
@@ -42,7 +52,10 @@ std::string printable(std::string_view text) {
 } // namespace
 
 std::string RunConfig::write() const {
-    return ByteWriter(version).number(min).number(max).number(last_call_ns).take();
+    ByteWriter to(version);
+    to.number(min).number(max).number(last_call_ns);
+    muster::write(to, identity);
+    return to.take();
 }
 std::optional<RunConfig> RunConfig::read(std::string_view bytes) {
     ByteReader from(bytes, version);
@@ -50,6 +63,7 @@ std::optional<RunConfig> RunConfig::read(std::string_view bytes) {
     config.min = from.number<uint32_t>();
     config.max = from.number<uint32_t>();
     config.last_call_ns = from.number<int64_t>();
+    config.identity = read_identity(from);
     from.require(config.min >= 1 && config.min <= config.max && config.max <= world_max);
     return from.ended() ? std::optional(config) : std::nullopt;
 }
@@ -64,7 +78,13 @@ std::string RunConfig::text() const {
 std::string MemberRecord::write() const {
     ByteWriter to(version);
     to.number(static_cast<uint8_t>(state)).number(ticket).number(lease).number(old_round).number(old_rank);
-    return to.number(preferred).text(address).text(order_key).text(peer).number(base).take();
+    return to.number(preferred)
+        .text(address)
+        .text(order_key)
+        .text(peer)
+        .number(base)
+        .number(static_cast<uint8_t>((heir ? heir_bit : 0) | (hosts ? hosts_bit : 0)))
+        .take();
 }
 std::optional<MemberRecord> MemberRecord::read(std::string_view bytes) {
     ByteReader from(bytes, version);
@@ -81,6 +101,10 @@ std::optional<MemberRecord> MemberRecord::read(std::string_view bytes) {
     record.order_key = from.text(order_key_max);
     record.peer = from.text(peer_max);
     record.base = from.number<uint64_t>();
+    const auto bits = from.number<uint8_t>();
+    from.require((bits & ~(heir_bit | hosts_bit)) == 0);
+    record.heir = (bits & heir_bit) != 0;
+    record.hosts = (bits & hosts_bit) != 0;
     return from.ended() ? std::optional(std::move(record)) : std::nullopt;
 }
 
@@ -90,7 +114,7 @@ std::string RoundRecord::write() const {
     to.number(world);
     muster::write(to, digest);
     to.number(static_cast<uint8_t>(aborted)).text(author).text(reason);
-    return to.number(static_cast<uint8_t>(elsewhere)).take();
+    return to.number(static_cast<uint8_t>(elsewhere)).number(host).take();
 }
 std::optional<RoundRecord> RoundRecord::read(std::string_view bytes) {
     ByteReader from(bytes, version);
@@ -102,6 +126,7 @@ std::optional<RoundRecord> RoundRecord::read(std::string_view bytes) {
     record.author = printable(from.text(author_max));
     record.reason = printable(from.text(reason_max));
     record.elsewhere = from.number<uint8_t>() != 0;
+    record.host = from.number<uint32_t>();
     from.require(record.world <= world_max && record.attempt.number != 0);
     return from.ended() ? std::optional(std::move(record)) : std::nullopt;
 }
@@ -117,7 +142,7 @@ std::string RoundPlace::write() const {
     muster::write(to, attempt);
     to.number(rank).number(world);
     muster::write(to, digest);
-    return to.number(static_cast<uint8_t>(whole)).number(leader).take();
+    return to.number(static_cast<uint8_t>(whole)).number(leader).number(host).take();
 }
 std::optional<RoundPlace> RoundPlace::read(std::string_view bytes) {
     ByteReader from(bytes, version);
@@ -129,6 +154,7 @@ std::optional<RoundPlace> RoundPlace::read(std::string_view bytes) {
     place.digest = read_digest(from);
     place.whole = from.number<uint8_t>() != 0;
     place.leader = from.number<uint32_t>();
+    place.host = from.number<uint32_t>();
     from.require(place.world <= world_max && (place.attempt.number == 0 || place.rank < place.world));
     return from.ended() ? std::optional(place) : std::nullopt;
 }
@@ -204,6 +230,21 @@ std::optional<ClosedRecord> ClosedRecord::read(std::string_view bytes) {
 std::string ClosedRecord::text() const {
     return "closed by " + (author.empty() ? std::string("a member without address") : author) +
            (reason.empty() ? "" : ": " + reason);
+}
+
+std::string MovedRecord::write() const {
+    ByteWriter to(version);
+    muster::write(to, identity);
+    return to.number(round).text(address).take();
+}
+std::optional<MovedRecord> MovedRecord::read(std::string_view bytes) {
+    ByteReader from(bytes, version);
+    MovedRecord record;
+    record.identity = read_identity(from);
+    record.round = from.number<uint64_t>();
+    record.address = from.text(peer_max);
+    from.require(!record.address.empty());
+    return from.ended() ? std::optional(std::move(record)) : std::nullopt;
 }
 
 namespace keys {

@@ -20,18 +20,27 @@
 //   in/a/<round>/<rank>  the promise of one member of that round; `all`: the run was opened anew since
 //   r/<round>/p       stores of the first ranks, where the run can go on
 //   stands            this store may be the next host; taken back when its member has left
+//   all/moved         where the run goes on, at a store where it does not
 //
 // Everything is read as what anybody may have written.
 #include "rendezvous/round.hpp"
 
+#include <array>
 #include <optional>
 
 namespace muster {
 
+// Of a run: random, made by its first member. No two runs have the same, also when they have the same name.
+using RunIdentity = std::array<unsigned char, 16>;
+
 struct RunConfig {
     uint32_t min = 0, max = 0;
     int64_t last_call_ns = 0; // negative: none
+    RunIdentity identity = {};
     bool operator==(const RunConfig &) const = default;
+    bool same_limits(const RunConfig &other) const noexcept {
+        return min == other.min && max == other.max && last_call_ns == other.last_call_ns;
+    }
     std::string write() const;
     static std::optional<RunConfig> read(std::string_view bytes);
     std::string text() const; // for people
@@ -46,11 +55,15 @@ struct MemberRecord {
     uint32_t old_rank = 0;
     uint32_t preferred = UINT32_MAX; // UINT32_MAX: any
     std::string address, order_key;
-    std::string peer;  // host:port of its own store; empty: it has none
-    uint64_t base = 0; // round whose end it has a say in, with `old_rank`; 0: none
+    std::string peer;   // host:port of its own store; empty: it has none
+    uint64_t base = 0;  // round whose end it has a say in, with `old_rank`; 0: none
+    bool heir = false;  // that say is inherited from a process that has ended (membership.hpp)
+    bool hosts = false; // its process serves this store, and keeps a state file
     std::string write() const;
     static std::optional<MemberRecord> read(std::string_view bytes);
 };
+
+inline constexpr uint32_t no_rank = UINT32_MAX;
 
 // An attempt to make a round; no two are the same.
 struct RoundAttempt {
@@ -65,6 +78,7 @@ struct RoundRecord {
     bool aborted = false;
     std::string author, reason; // of an abort
     bool elsewhere = false;     // made at a store that is lost
+    uint32_t host = no_rank;    // of the member whose record says that it hosts the store; no_rank: none
     std::string write() const;
     static std::optional<RoundRecord> read(std::string_view bytes);
     std::string abort_text() const; // for people
@@ -77,9 +91,10 @@ struct RoundPlace {
     Digest digest = {};
     bool whole = false;           // the round was made in the very transaction that wrote this
     uint32_t leader = UINT32_MAX; // rank of who made the round; UINT32_MAX: it is not in it
+    uint32_t host = no_rank;      // as in the record of the round
     std::string write() const;
     static std::optional<RoundPlace> read(std::string_view bytes);
-    RoundRecord round() const { return {attempt, world, digest, false, {}, {}, false}; }
+    RoundRecord round() const { return {attempt, world, digest, false, {}, {}, false, host}; }
 };
 
 struct Note {
@@ -109,10 +124,20 @@ struct ClosedRecord {
     std::string text() const;
 };
 
+// Written to a store where the run is not: where it is.
+struct MovedRecord {
+    RunIdentity identity = {};
+    uint64_t round = 0;  // the latest that the writer knows of
+    std::string address; // host:port of the store
+    std::string write() const;
+    static std::optional<MovedRecord> read(std::string_view bytes);
+};
+
 namespace keys {
 inline const std::string config = "config", leader = "all/leader", round = "all/round", note = "all/note",
                          closed = "all/closed", called = "in/called", last_call = "in/lastcall",
-                         promise = "all/promise", aborted = "all/aborted", quorum = "all/quorum", stands = "stands";
+                         promise = "all/promise", aborted = "all/aborted", quorum = "all/quorum", moved = "all/moved",
+                         stands = "stands";
 inline constexpr std::string_view everybody = "all/", incoming = "in/", members = "in/m/", places = "to/",
                                   promises = "in/a/", rounds = "r/";
 inline std::string member(std::string_view id) {

@@ -2,13 +2,16 @@
 // What a rendezvous is opened with, checked; and which kind of it that asks for.
 #include "base/config.hpp"
 #include "base/text.hpp"
+#include "rendezvous/peers.hpp"
 #include "rendezvous/served.hpp"
+
+#include <cstdlib>
 
 namespace muster {
 
 namespace {
 
-constexpr size_t run_id_max = 255, address_max = 1024, order_key_max = 256, url_max = 4096;
+constexpr size_t run_id_max = 255, address_max = 1024, order_key_max = 256, url_max = 4096, directory_max = 3072;
 constexpr uint32_t world_max = 1 << 20, attempts_max = 1000;
 constexpr int64_t shortest_ns = 1'000'000, longest_keep_alive_ns = 86'400'000'000'000;
 constexpr int64_t usual_keep_alive_ns = 5'000'000'000, usual_last_call_ns = 30'000'000'000;
@@ -49,7 +52,7 @@ Result<RendezvousSettings> RendezvousSettings::read(const muster_rendezvous_conf
                            world_max);
     if (config.min > max)
         return Error::make(MUSTER_E_ARG, "muster_rendezvous_config: min %u is above max %u", config.min, max);
-    constexpr uint32_t known = MUSTER_RENDEZVOUS_RANK | MUSTER_RENDEZVOUS_REOPEN;
+    constexpr uint32_t known = MUSTER_RENDEZVOUS_RANK | MUSTER_RENDEZVOUS_REOPEN | MUSTER_RENDEZVOUS_NEW;
     if ((config.flags & ~known) != 0) return Error::make(MUSTER_E_ARG, "muster_rendezvous_config: unknown flags");
     for (const uint64_t reserved : config.reserved)
         if (reserved != 0) return Error::make(MUSTER_E_ARG, "muster_rendezvous_config: reserved is zero");
@@ -73,6 +76,17 @@ Result<RendezvousSettings> RendezvousSettings::read(const muster_rendezvous_conf
         (settings.last_call_ns < shortest_ns || settings.last_call_ns > longest_keep_alive_ns))
         return Error::make(MUSTER_E_ARG, "muster_rendezvous_config: last_call_ns %lld: -1, or 1 ms to 24 hours",
                            static_cast<long long>(settings.last_call_ns));
+    if (config.majority_timeout_ns < -1 || config.majority_timeout_ns > longest_keep_alive_ns)
+        return Error::make(MUSTER_E_ARG, "muster_rendezvous_config: majority_timeout_ns %lld: -1, 0, or up to 24 hours",
+                           static_cast<long long>(config.majority_timeout_ns));
+    settings.majority_timeout_ns = config.majority_timeout_ns;
+    auto directory = view("a state_dir", config.state_dir, config.state_dir_bytes, directory_max);
+    if (!directory) return directory.error();
+    if (directory->find('\0') != std::string_view::npos)
+        return Error::make(MUSTER_E_ARG, "muster_rendezvous_config: a zero byte in state_dir");
+    settings.state_dir = *directory;
+    if (const char *const usual = ::secure_getenv("MUSTER_STATE_DIR"); usual && settings.state_dir.empty())
+        settings.state_dir = usual;
     settings.queue = Ref<Queue>(unwrap(config.queue));
     settings.tag = config.tag;
     return settings;
@@ -99,14 +113,34 @@ Result<Ref<Rendezvous>> Rendezvous::open(Context &context, const muster_rendezvo
     if (store && &store->context() != &context)
         return Error::make(MUSTER_E_ARG, "muster_rendezvous_config: the store is of another context");
     const std::string_view own_url = store ? std::string_view() : *url;
+    std::optional<MembershipFile> file;
+    if (!store && !given_ranks && !settings->state_dir.empty()) {
+        auto origin = Peers::origin_of(*url);
+        if (!origin) return origin.error();
+        if (!origin->empty()) {
+            auto opened = MembershipFile::open(settings->state_dir, settings->run_id, *origin);
+            if (!opened) return opened.error();
+            file = std::move(*opened);
+            if ((settings->flags & MUSTER_RENDEZVOUS_NEW) != 0) file->discard();
+        }
+    }
+    if (file && file->former()) {
+        auto member = open_restarted_member(context, *settings, *file, *url, deadline);
+        if (!member) return member.error();
+        if (*member) {
+            (*member)->open_events();
+            return make_ref<Rendezvous>(std::move(*member));
+        }
+    }
     if (!store && !url->empty()) {
         auto opened = Store::open(context, *url, {}, deadline);
         if (!opened) return opened.error();
         store = std::move(*opened);
     }
     if (!store && !given_ranks) return Error::make(MUSTER_E_ARG, "muster_rendezvous_config: neither a url nor a store");
-    auto member = given_ranks ? open_static_member(context, std::move(*settings), std::move(store))
-                              : open_dynamic_member(context, std::move(*settings), *store, own_url, deadline);
+    auto member = given_ranks
+                      ? open_static_member(context, std::move(*settings), std::move(store))
+                      : open_dynamic_member(context, std::move(*settings), *store, own_url, std::move(file), deadline);
     if (!member) return member.error();
     (*member)->open_events();
     return make_ref<Rendezvous>(std::move(*member));

@@ -62,15 +62,20 @@ void Machine::consider_promising() {
     if (base_.round == 0 || promise_wanted_ != base_.round || !may_promise() || promise_sent_ || search_.under_way)
         return;
     if (!base_.promised && now_ns_ < promise_from_ns_) return;
-    base_.promised = promise_sent_ = true; // even if nobody ever hears of it
+    base_.promised = true; // even if nobody ever hears of it
     base_.promised_to = home_;
-    ask(What::promise, {{MUSTER_STORE_SET, keys::promise_of(base_.round, base_.rank), std::string(Promises::given)}});
+    if (has_state_ && state_.say == Membership::undecided) {
+        if (!under_way(What::save)) save(Membership::promised, state_.place);
+        return; // it is sent once it is on the disk
+    }
+    promise_sent_ = true;
+    ask(What::promise, {{MUSTER_STORE_SET, keys::promise_of(base_.round, base_.rank), std::string(base_.promise())}});
 }
 
 // ---- the store is lost ----------------------------------------------------------------------------------------------
 
 bool Machine::can_go_on(const Error &why) const noexcept {
-    return !settings_.peer.empty() && stranded_.status == MUSTER_OK && want_ != Want::left && !peers_.empty() &&
+    return !settings_.peer.empty() && want_ != Want::left && !peers_.empty() &&
            (phase_ == Phase::seeking || base_.round != 0) &&
            (why.status == MUSTER_E_STORE_LOST || may_pass(why.status));
 }
@@ -86,9 +91,10 @@ void Machine::go_on_elsewhere(const Error &why) {
     }
     end_calls(Error::make(why.status, "%s: %s", where().c_str(), why.message));
     search_.back = gone ? std::string() : home_;
-    search_.next = 0;
+    search_.next = search_.walked = search_.verdicts = 0;
     search_.why = why;
     search_.refused.clear();
+    search_.hints.clear();
     leave_store();
     stand_for_host();
     if (phase_ == Phase::seeking) search();
@@ -103,10 +109,12 @@ void Machine::leave_store() {
     lease_ = 0;
     have_ = Want::nothing;
     seen_.clear();
+    moved_.reset();
     leader_id_.clear();
     round_.reset(); // that the run is closed stays so
     round_version_ = note_version_ = 0;
     promise_wanted_ = verdict_version_ = entered_at_ = 0;
+    lost_term_ = 0; // terms are versions, which begin anew at each store
     promise_sent_ = false;
 }
 
@@ -117,28 +125,55 @@ void Machine::stand_for_host() {
     lost.aborted = lost.elsewhere = true;
     lost.author = settings_.address.substr(0, 256);
     lost.reason = "the store was lost";
-    AskOps ops{{MUSTER_STORE_SET, keys::config, settings_.config.write()},
+    AskOps ops{{MUSTER_STORE_SET, keys::config, config_.write()},
                {MUSTER_STORE_SET, keys::round, lost.write()},
                {MUSTER_STORE_DELETE, keys::note},
                {MUSTER_STORE_DELETE, keys::called},
                {MUSTER_STORE_DELETE, keys::last_call},
+               {MUSTER_STORE_DELETE, keys::moved},
                {MUSTER_STORE_SET, keys::stands}};
     if (closed_)
         ops.push_back({MUSTER_STORE_SET, keys::closed, closed_->write()});
     else
         ops.push_back({MUSTER_STORE_DELETE, keys::closed});
     actions_.push_back({.kind = Action::own, .ops = std::move(ops)});
+    published_ = settings_.peer;
+    point_to(settings_.peer);
 }
 
 // ---- another one is sought ------------------------------------------------------------------------------------------
 
-std::string Machine::next_store() {
+// First where another store says that the run is; then the members' own, by rank, then where the run was, and last
+// where newcomers look. A member's own store has to stand: until then its member has not lost the store.
+std::string Machine::next_store(bool &has_to_stand) {
+    has_to_stand = false;
+    if (!search_.hint.empty()) return std::exchange(search_.hint, {});
     while (search_.next < peers_.size()) {
         const std::string &peer = peers_[search_.next++];
         const bool stands = base_.round != 0 && !base_.promised;
+        has_to_stand = true;
         if (!peer.empty() && (peer != settings_.peer || stands)) return peer;
     }
-    return search_.next++ == peers_.size() ? search_.back : std::string();
+    has_to_stand = false;
+    if (search_.next++ == peers_.size() && !search_.back.empty()) {
+        search_.tried_back = true;
+        return search_.back;
+    }
+    if (search_.next == peers_.size() + 1) search_.next++;
+    return search_.next == peers_.size() + 2 && settings_.origin != search_.back ? settings_.origin : std::string();
+}
+
+int64_t Machine::search_until_ns() const noexcept {
+    if (settings_.majority_ns < 0) return INT64_MAX;
+    const int64_t longest = settings_.majority_ns == 0 ? search_for * settings_.keep_alive_ns : settings_.majority_ns;
+    return std::max(now_ns_, promise_from_ns_) + longest;
+}
+
+// So many processes have ended that the rest is less than the majority. They may be restarted: but if a longer wait was
+// not asked for, there is none.
+bool Machine::too_few() const noexcept {
+    if (settings_.majority_ns != 0 || known_world_ == 0) return false;
+    return known_world_ - std::min<size_t>(known_world_, search_.refused.size()) < known_world_ / 2 + 1;
 }
 
 void Machine::search() {
@@ -146,20 +181,23 @@ void Machine::search() {
     withdraw(What::find);
     search_.under_way = true;
     search_.visit_until_ns = search_.again_at_ns = INT64_MAX;
-    if (search_.until_ns == 0) search_.until_ns = std::max(now_ns_, promise_from_ns_) + search_for * lease;
-    const bool too_few = known_world_ - std::min<size_t>(known_world_, search_.refused.size()) < known_world_ / 2 + 1;
-    if (now_ns_ >= search_.until_ns || too_few) return give_up();
-    home_ = next_store();
+    if (search_.until_ns == 0) search_.until_ns = search_until_ns();
+    if (now_ns_ >= search_.until_ns || too_few()) return give_up();
+    if (base_.heir && search_.tried_back && !std::exchange(search_.stood, true)) stand_for_host();
+    bool has_to_stand = false;
+    home_ = next_store(has_to_stand);
     if (home_.empty()) { // once more, from the first
         search_.next = 0;
+        search_.hints.clear();
         search_.again_at_ns = now_ns_ + lease / 4;
         return;
     }
-    const bool back = search_.next > peers_.size(); // there nobody need stand for host
     search_.visit_until_ns = now_ns_ + visit_for * lease;
     actions_.push_back({.kind = Action::visit, .address = home_});
-    ask(What::find, {{back ? uint32_t{MUSTER_STORE_READ} : uint32_t{MUSTER_STORE_GET}, keys::stands},
-                     {MUSTER_STORE_READ, keys::round}});
+    ask(What::find, {{has_to_stand ? uint32_t{MUSTER_STORE_GET} : uint32_t{MUSTER_STORE_READ}, keys::stands},
+                     {MUSTER_STORE_READ, keys::round},
+                     {MUSTER_STORE_READ, keys::moved},
+                     {MUSTER_STORE_READ, keys::config}});
 }
 
 void Machine::search_on() {
@@ -170,37 +208,77 @@ void Machine::search_on() {
 
 void Machine::found(const Asked &, const StoreAnswer &answer) {
     if (phase_ != Phase::seeking) return; // the next join seeks anew
-    if (answer.error.os_errno == ECONNREFUSED) search_.refused.insert(home_);
+    const bool of_peer = std::find(peers_.begin(), peers_.end(), home_) != peers_.end();
+    if (answer.error.os_errno == ECONNREFUSED && of_peer) search_.refused.insert(home_);
     if (answer.error.status != MUSTER_OK) return search();
-    const StoreEntry &entry = answer.result->entries[1];
-    const auto round = entry.value ? RoundRecord::read(entry.value->bytes()) : std::nullopt;
-    if (!round || round->attempt.number < known_round_) return search(); // it has missed something
+    const auto value = [&](size_t i) {
+        const Ref<Blob> &bytes = answer.result->entries[i].value;
+        return bytes ? bytes->bytes() : std::string_view();
+    };
+    if (!same_run(value(3))) return search();
+    if (const auto moved = MovedRecord::read(value(2))) {
+        const bool news = moved->identity == config_.identity && moved->round >= known_round_ &&
+                          moved->address != home_ && search_.hints.insert(moved->address).second;
+        if (news) search_.hint = moved->address;
+        return search();
+    }
+    const auto round = RoundRecord::read(value(1));
+    const uint64_t number = round ? round->attempt.number : 0;
+    if (number < known_round_) return search(); // it has missed something
     search_.under_way = false;
     search_.visit_until_ns = INT64_MAX;
     seek_anew(); // a place that it may have had there counts no more
+}
+
+// A newcomer takes the identity of the run that it is led to.
+bool Machine::same_run(std::string_view bytes) {
+    const auto there = RunConfig::read(bytes);
+    if (!there) return false;
+    if (known_round_ == 0) config_.identity = there->identity;
+    if (there->identity == config_.identity) return true;
+    search_.other_run = true;
+    return false;
 }
 
 // The leader there has waited in vain.
 void Machine::see_verdict() {
     if (phase_ != Phase::seeking || search_.under_way || verdict_version_ <= entered_at_ || entered_at_ == 0) return;
     search_.why = Error::make(MUSTER_E_QUORUM, "%s", verdict_.c_str());
-    if (settings_.peer.empty()) return give_up();
+    if (settings_.peer.empty()) { // it can look nowhere else
+        finish(position_call_, Error::make(MUSTER_E_QUORUM, "%s: join: %s", where().c_str(), search_.why.message));
+        go_out();
+        return sync();
+    }
     if (lease_ != 0) actions_.push_back({.kind = Action::end_lease, .number = lease_});
     search_.back = home_;
-    if (search_.until_ns == 0) search_.next = 0; // perhaps the others go on elsewhere
+    choose_where_to_go_on();
+    search_.hints.clear();
     leave_store();
+    stand_for_host();
     search();
 }
 
-// The errno tells whether the process that served the store is known to be gone.
+// Two groups, neither of which is enough, may be at two stores. If all went on along the list they could follow each
+// other for ever: so two times of three a member begins with the first store again, and all meet there.
+void Machine::choose_where_to_go_on() {
+    constexpr uint64_t turns = 3;
+    if (search_.verdicts % turns == 0) search_.walked = search_.next;
+    search_.next = ++search_.verdicts % turns != 0 ? 0 : search_.walked;
+}
+
+// The member keeps its say, and what it knows: the next join goes on. The errno tells whether the process that served
+// the store is known to have ended.
 void Machine::give_up() {
-    stranded_ =
-        Error::make(MUSTER_E_QUORUM, "%s: join: too few of the %u of round %llu are in reach: %s", where().c_str(),
-                    known_world_, static_cast<unsigned long long>(known_round_), search_.why.message);
-    stranded_.os_errno = search_.why.os_errno;
-    finish(position_call_, stranded_);
-    go_out();
-    sync();
+    const char *const other =
+        search_.other_run ? "; a store that answers has another run of this name, which was begun anew" : "";
+    Error why = known_world_ == 0
+                    ? Error::make(MUSTER_E_STORE_LOST, "%s: join: %s", where().c_str(), search_.why.message)
+                    : Error::make(MUSTER_E_QUORUM, "%s: join: too few of the %u of round %llu are in reach: %s%s",
+                                  where().c_str(), known_world_, static_cast<unsigned long long>(known_round_),
+                                  search_.why.message, other);
+    why.os_errno = search_.why.os_errno;
+    finish(position_call_, why);
+    pause_search();
 }
 
 void Machine::dial_for_leader(uint32_t rank, const std::string &peer) {

@@ -16,6 +16,7 @@ class RemoteStore final : public StoreBackend {
     uint32_t capabilities() const noexcept override { return assumed_ != 0 ? assumed_ : client_->capabilities(); }
     void assume(uint32_t capabilities) noexcept { assumed_ = capabilities; } // before it is reached
     bool hosted() const noexcept override { return client_->hosted(); }
+    bool served_here() const noexcept override { return static_cast<bool>(server_); }
     std::string local_host() const override { return client_->local_host(); }
     void watch_closely(int64_t silent_ns, int64_t lost_after_ns) noexcept override {
         client_->watch_closely(silent_ns, lost_after_ns);

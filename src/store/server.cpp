@@ -26,10 +26,12 @@ Result<Ref<StoreServer>> StoreServer::open(Context &context, StoreServerSettings
     }
     auto transport = Registry::of(context).find(address->scheme);
     if (!transport) return transport.error();
+    std::vector<StoreRequest> initial = std::exchange(settings.initial, {});
     auto server = make_ref<StoreServer>(context, std::move(settings));
     if (auto usable = server->hub_.usable(); !usable) return usable.error();
     if (auto opened = server->open_journal(); !opened) return opened.error();
     if (!server->starts_serving() || server->mark_.kind != PairMark::none) server->make_pair();
+    server->fill(std::move(initial));
     TransportOptions options;
     options.greeting = store_greeting_server;
     options.window_bytes = context.settings.window_bytes;
@@ -44,6 +46,16 @@ Result<Ref<StoreServer>> StoreServer::open(Context &context, StoreServerSettings
     if (server->enter_.post(context)) return server;
     server->close_listener();
     return Error::make(MUSTER_E_CLOSED, "serve a store at %s: the context is closed", address->text.c_str());
+}
+
+void StoreServer::fill(std::vector<StoreRequest> requests) {
+    struct Initial final : StoreWaiter {
+        using StoreWaiter::StoreWaiter;
+    };
+    for (StoreRequest &request : requests) {
+        Initial waiter(std::move(request));
+        table_.do_now(waiter);
+    }
 }
 
 void StoreServer::get_stats(muster_store_server_stats &out) const noexcept {

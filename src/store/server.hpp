@@ -21,6 +21,7 @@ struct StoreServerSettings {
     uint32_t most_clients = 65536;
     int64_t session_ns = 60'000'000'000; // a client that was cut off may come again for so long
     StorePairSettings pair;
+    std::vector<StoreRequest> initial; // done before the first client is accepted; of a store without a data folder
 };
 
 // Loop thread, unless a member says otherwise.
@@ -126,7 +127,8 @@ class StoreServer final : public Object, private SocketTaker {
     void begin_snapshot() noexcept;
 
     void enter() noexcept;
-    bool starts_serving() const noexcept; // or has to meet the other first
+    void fill(std::vector<StoreRequest> requests); // before it listens
+    bool starts_serving() const noexcept;          // or has to meet the other first
     void make_pair();
     void do_go_alone() noexcept {
         if (pair_) pair_->go_alone();

@@ -36,7 +36,8 @@ class StoreBackend : public Object {
     virtual int64_t least_lease_ns() const noexcept { return 0; }
     // ---- of a store that one of those who use it serves, beside its other work
     virtual bool hosted() const noexcept { return false; }
-    virtual std::string local_host() const { return {}; } // where this process is seen from there
+    virtual bool served_here() const noexcept { return false; } // by this object
+    virtual std::string local_host() const { return {}; }       // where this process is seen from there
     // It counts as lost when it was not heard for the first time, and then not reached for the second.
     virtual void watch_closely(int64_t, int64_t) noexcept {}
     // Does it end its operations itself when the context closes? Then nobody has to look after them for that.

@@ -21,12 +21,14 @@
 namespace muster::test {
 
 inline constexpr int64_t ms = 1'000'000, lease_ns = 3000 * ms;
+inline const std::string origin = "main:1"; // the address in the URL
 
 struct Shape { // of a schedule
     uint32_t min = 1, max = 5, nodes = 5;
     int64_t last_call_ns = 500 * ms;
     int faults = 0; // of 1000 requests
     int events = 120;
+    bool keeps_state = false; // members have state files, and are restarted
 };
 
 class Simulation {
@@ -71,6 +73,55 @@ class Simulation {
             go_on(now_ + below(2 * lease_ns / ms) * ms);
         }
     }
+    // Members are killed, some or all at once, and restarted by the same command; nothing else happens. The world has
+    // to be whole again each time.
+    void run_through_restarts(int times) {
+        calm_ = true;
+        for (int i = 0; i < times; i++) {
+            all_join(i);
+            if (one_in(2)) { // a round that ends in order
+                for (const auto &node : nodes_) node->in = false;
+                all_join(i);
+            }
+            const uint64_t how = below(4);
+            for (size_t k = 0; k < nodes_.size(); k++) {
+                const bool chosen = how == 0 ? k == host() : how == 1 ? true : one_in(2);
+                if (!chosen) continue;
+                at(now_ + below(one_in(2) ? 20 : 2000) * ms, [this, k] { kill(k); });
+                at(now_ + 2000 * ms + below(one_in(2) ? 100 : 20000) * ms, [this, k] { restart(k); });
+            }
+            go_on(now_ + below(25000) * ms);
+            for (size_t k = 0; k < nodes_.size(); k++) // they notice at different times
+                at(now_ + below(8000) * ms, [this, k] {
+                    Node &node = *nodes_[k];
+                    if (node.machine && !node.in && node.calls.empty()) call(k, MUSTER_RENDEZVOUS_JOIN, -1);
+                });
+            go_on(now_ + 25000 * ms);
+            restarts_++;
+        }
+    }
+    // As an agent does.
+    void someone_is_gone(size_t index) {
+        if (!rejoins_ || !nodes_[index]->in) return;
+        at(now_ + below(300) * ms, [this, index, attempt = nodes_[index]->place.attempt] {
+            Node &node = *nodes_[index];
+            if (node.machine && node.in && node.place.attempt == attempt && node.calls.empty())
+                call(index, MUSTER_RENDEZVOUS_JOIN, -1);
+        });
+    }
+    void all_join(int i) {
+        rejoins_ = true;
+        for (size_t k = 0; k < nodes_.size(); k++)
+            if (!nodes_[k]->in && nodes_[k]->calls.empty()) call(k, MUSTER_RENDEZVOUS_JOIN, -1);
+        go_on(now_ + 60 * lease_ns);
+        if (worlds_.empty()) wrong("no world at all");
+        const RoundRecord &latest = worlds_.rbegin()->second.round;
+        for (const auto &node : nodes_)
+            if (!node->in || node->place.attempt != latest.attempt)
+                wrong("one is not in after " + std::to_string(i) + " times");
+        if (latest.world != nodes_.size()) wrong("a world of " + std::to_string(latest.world));
+    }
+    uint64_t restarts() const { return restarts_; }
     uint64_t rounds() const { return worlds_.size(); }
     uint64_t elected() const {
         return std::count_if(worlds_.begin(), worlds_.end(), [](const auto &w) { return w.second.store != 0; });
@@ -81,6 +132,7 @@ class Simulation {
     struct Store {
         explicit Store(size_t of) : owner(of) {}
         size_t owner;
+        bool alive = true; // its process
         StoreTable table{uint64_t{1} << 30};
         std::string address;
         uint64_t round_version = 0;
@@ -105,8 +157,9 @@ class Simulation {
         std::unique_ptr<Machine> machine; // NULL: dead
         bool paused = false;
         std::vector<std::function<void()>> kept; // what happens to it and to its store, while it is paused
-        uint64_t session = 0;
-        size_t own = 0;
+        uint64_t session = 0, life = 0;          // life: counts its processes
+        size_t own = 0, front = SIZE_MAX;        // front: at the origin
+        std::optional<Membership> file;
         std::map<uint64_t, uint32_t> calls;
         bool in = false;
         RoundPlace place;
@@ -137,6 +190,11 @@ class Simulation {
         }
         now_ = std::max(now_, until);
     }
+    // MUSTER_TRACE=1 prints what happens, to understand a seed.
+    void trace(size_t index, const std::string &what) const {
+        static const bool wanted = std::getenv("MUSTER_TRACE") != nullptr;
+        if (wanted) std::printf("%8lld ms  node %zu  %s\n", static_cast<long long>(now_ / ms), index, what.c_str());
+    }
     [[noreturn]] void wrong(const std::string &what) {
         throw Broken(what + " at " + std::to_string(now_ / ms) + " ms");
     }
@@ -148,15 +206,23 @@ class Simulation {
     // ---- processes
     void add_node() {
         const size_t index = nodes_.size();
-        if (index == 0) add_store(0, "main:1");
+        if (index == 0) {
+            add_store(0, origin);
+            RunConfig config{shape_.min, shape_.max, shape_.last_call_ns, {}};
+            config.identity.fill(7);
+            do_now(0, {{MUSTER_STORE_SET, keys::config, config.write()}});
+        }
         nodes_.push_back(std::make_unique<Node>());
-        Node &node = *nodes_.back();
-        char id[33];
-        std::snprintf(id, sizeof id, "%032zx", index);
-        node.id = id;
-        node.own = add_store(index, "peer:" + std::to_string(index + 2));
         begin_machine(index);
     }
+    // By the same command. One that was in no round opens the URL as a newcomer does.
+    void restart(size_t index) {
+        Node &node = *nodes_[index];
+        if (node.machine || (!node.file && !serves_origin())) return;
+        begin_machine(index);
+        call(index, MUSTER_RENDEZVOUS_JOIN, -1);
+    }
+    bool serves_origin() { return stores_[store_at(origin)]->alive; }
     size_t add_store(size_t owner, const std::string &address) {
         stores_.push_back(std::make_unique<Store>(owner));
         stores_.back()->address = address;
@@ -164,23 +230,42 @@ class Simulation {
     }
     void begin_machine(size_t index) {
         Node &node = *nodes_[index];
+        char id[33];
+        std::snprintf(id, sizeof id, "%032zx", next_id_++);
+        node.id = id;
+        node.own = add_store(index, "peer:" + std::to_string(stores_.size() + 1));
+        const size_t home = store_at(node.file ? node.file->home : origin);
         MachineSettings settings;
         settings.run = "rendezvous \"sim\"";
         settings.id = node.id;
         settings.address = settings.order_key = "node" + std::to_string(index);
-        settings.config = {shape_.min, shape_.max, shape_.last_call_ns};
+        settings.config = {shape_.min, shape_.max, shape_.last_call_ns, {}};
+        settings.config.identity.fill(7);
         settings.keep_alive_ns = lease_ns;
         settings.hosted = true;
+        settings.keeps_state = shape_.keeps_state;
+        settings.majority_ns = shape_.keeps_state ? -1 : 0;
+        settings.former = node.file;
         settings.peer = stores_[node.own]->address;
-        settings.home = stores_[0]->address;
+        settings.home = settings.origin = origin;
+        settings.serves = home == 0 && index == 0 && stores_[0]->alive;
         node.machine = std::make_unique<Machine>(settings);
-        const AskOp config{MUSTER_STORE_SET, keys::config, settings.config.write()};
-        do_now(0, {config});
-        open_session(index, 0);
+        trace(index, "begins, own store " + settings.peer + ", at " + stores_[home]->address +
+                         (node.file ? ", was in round " + std::to_string(node.file->place.attempt.number) + " say " +
+                                          std::to_string(node.file->say)
+                                    : ""));
+        open_session(index, home);
     }
     void kill(size_t index) {
         Node &node = *nodes_[index];
-        if (node.session != 0) end_session(node.session);
+        trace(index, "is killed");
+        for (auto &[number, session] : sessions_)
+            if (session.node == index) end_session(number);
+        for (const auto &store : stores_)
+            if (store->owner == index) store->alive = false;
+        node.life++;
+        node.timer_ns = INT64_MAX;
+        node.front = SIZE_MAX;
         node.machine.reset();
         node.in = node.paused = false;
         node.calls.clear();
@@ -196,7 +281,7 @@ class Simulation {
     void in_process(size_t index, std::function<void()> what) {
         Node &node = *nodes_[index];
         if (!node.machine) return;
-        if (node.paused)
+        if (node.paused) // what is kept goes with the process
             node.kept.push_back([this, index, what = std::move(what)] { in_process(index, what); });
         else
             what();
@@ -207,9 +292,36 @@ class Simulation {
             perform(index);
         });
     }
+    // An answer that comes later, to the same process.
+    void answer_later(size_t index, int64_t when, uint64_t tag, StoreAnswer answer) {
+        at(when, [this, index, life = nodes_[index]->life, tag, answer] {
+            if (nodes_[index]->life == life)
+                input(index, [this, tag, answer](Machine &machine) { machine.answer(tag, answer, now_); });
+        });
+    }
+    // The process may end before it is on the disk, and after it.
+    void save(size_t index, uint64_t tag, const Membership &membership) {
+        const int64_t when = now_ + below(one_in(10) ? 500 : 10) * ms;
+        at(when, [this, index, life = nodes_[index]->life, tag, membership] {
+            if (nodes_[index]->life != life) return;
+            trace(index, "has saved round " + std::to_string(membership.place.attempt.number) + " say " +
+                             std::to_string(membership.say));
+            nodes_[index]->file = Membership::read(membership.write());
+            answer_later(index, now_ + below(5) * ms, tag, {});
+        });
+    }
+    // Processes of even nodes run on the host of the URL.
+    void point(size_t index, const AskOps &ops) {
+        Node &node = *nodes_[index];
+        if (node.front == SIZE_MAX && (index % 2 != 0 || serves_origin())) return;
+        trace(index, "points to " + MovedRecord::read(ops[1].value)->address);
+        if (node.front == SIZE_MAX) node.front = add_store(index, origin);
+        do_now(node.front, ops);
+    }
     void call(size_t index, uint32_t what, int64_t timeout_ns) {
         Node &node = *nodes_[index];
         if (!node.machine || node.paused) return;
+        trace(index, "call " + std::to_string(what));
         const uint64_t id = next_call_++;
         node.calls[id] = what;
         if (timeout_ns >= 0)
@@ -244,6 +356,7 @@ class Simulation {
                     }
                 break;
             case Action::finish:
+                trace(index, "call ends: " + std::to_string(action.error.status) + " " + action.error.message);
                 if (node.calls[action.tag] == MUSTER_RENDEZVOUS_JOIN && action.error.status == MUSTER_E_QUORUM)
                     ended_with_quorum_++;
                 node.calls.erase(action.tag);
@@ -253,11 +366,18 @@ class Simulation {
                 begins(node, action.place);
                 break;
             case Action::over:
+                trace(index, action.error.message);
                 node.in = false;
                 break;
             case Action::tell:
+                trace(index, "event " + std::to_string(action.event.kind) + " rank " +
+                                 std::to_string(action.event.rank) + " round " + std::to_string(action.event.round) +
+                                 " " + action.event.text);
+                if (action.event.kind == MUSTER_RENDEZVOUS_LEFT || action.event.kind == MUSTER_RENDEZVOUS_DEAD)
+                    someone_is_gone(index);
                 break;
             case Action::visit:
+                trace(index, "visits " + action.address);
                 end_session(node.session);
                 open_session(index, store_at(action.address));
                 break;
@@ -268,6 +388,20 @@ class Simulation {
             }
             case Action::own:
                 do_now(node.own, action.ops);
+                break;
+            case Action::save:
+                save(index, action.tag, action.membership);
+                break;
+            case Action::discard:
+                at(now_, [this, index, life = node.life] {
+                    if (nodes_[index]->life == life) nodes_[index]->file.reset();
+                });
+                break;
+            case Action::point:
+                point(index, action.ops);
+                break;
+            case Action::announce:
+                send(new_session(index, store_at(action.address), false), action.tag, action.ops);
                 break;
             }
         }
@@ -285,9 +419,11 @@ class Simulation {
     // ---- ways between them
     bool cut(size_t from, size_t to) const { return from != to && cuts_.count({from, to}) != 0; }
     size_t store_at(const std::string &address) {
+        size_t found = SIZE_MAX;
         for (size_t i = 0; i < stores_.size(); i++)
-            if (stores_[i]->address == address) return i;
-        wrong("no store at " + address);
+            if (stores_[i]->address == address && (found == SIZE_MAX || stores_[i]->alive)) found = i;
+        if (found == SIZE_MAX) wrong("no store at " + address);
+        return found;
     }
     uint64_t new_session(size_t node, size_t store, bool for_machine) {
         const uint64_t number = next_session_++;
@@ -307,8 +443,8 @@ class Simulation {
         const size_t owner = stores_[session.store]->owner;
         if (!cut(session.node, owner))
             for (const uint64_t lease : session.leases)
-                at(now_ + below(20) * ms, [this, owner, store = session.store, lease] {
-                    in_process(owner, [this, store, lease] { end_lease(store, lease, MUSTER_STORE_LEASE_BROKEN); });
+                at(now_ + below(20) * ms, [this, store = session.store, lease] {
+                    in_store(store, [this, store, lease] { end_lease(store, lease, MUSTER_STORE_LEASE_BROKEN); });
                 });
     }
     // While a way is cut all is kept; what was on its way arrives later, also after its session has ended.
@@ -328,7 +464,13 @@ class Simulation {
         Session &session = sessions_[number];
         const size_t owner = stores_[session.store]->owner;
         carry(session.node, owner, session.to_store_ns,
-              [this, owner, deliver = std::move(deliver)] { in_process(owner, deliver); });
+              [this, store = session.store, deliver = std::move(deliver)] { in_store(store, deliver); });
+    }
+    void in_store(size_t store, std::function<void()> what) {
+        if (!stores_[store]->alive) return;
+        in_process(stores_[store]->owner, [this, store, what = std::move(what)] {
+            if (stores_[store]->alive) what();
+        });
     }
     void to_node(uint64_t number, std::function<void()> deliver) {
         Session &session = sessions_[number];
@@ -353,7 +495,7 @@ class Simulation {
             if (here.over) return;
             const size_t owner = stores_[here.store]->owner;
             const bool reached = !cut(here.node, owner) && !cut(owner, here.node);
-            if (!nodes_[owner]->machine && reached) return lose(number, true);
+            if (!stores_[here.store]->alive && reached) return lose(number, true);
             if (now_ - here.heard_ns > (here.ever_heard ? lease_ns * 3 / 2 : lease_ns)) return lose(number, false);
             to_store(number, [this, number] {
                 Session &there = sessions_[number];
@@ -392,9 +534,7 @@ class Simulation {
         Session &here = sessions_[session];
         if (here.over) { // it is lost: so is what is asked now
             const Error why = lost_.count(session) != 0 ? lost_[session] : Error::make(MUSTER_E_STORE_LOST, "gone");
-            at(now_, [this, node = here.node, tag, why] {
-                input(node, [this, tag, why](Machine &machine) { machine.answer(tag, {why, {}}, now_); });
-            });
+            answer_later(here.node, now_, tag, {why, {}});
             return;
         }
         const uint64_t number = next_request_++;
@@ -414,17 +554,14 @@ class Simulation {
     void arrive(uint64_t number) {
         const Request &request = *requests_[number];
         if (request.request.ops()[0].kind != MUSTER_STORE_WATCH)
-            in_process(stores_[request.store]->owner, [this, number] { submit(number); });
+            in_store(request.store, [this, number] { submit(number); });
     }
     void answer_failed(uint64_t number) {
         Request &request = *requests_[number];
         request.unheard = true;
         sessions_[request.session].requests.erase(request.tag);
-        at(now_ + below(20) * ms, [this, node = request.node, tag = request.tag] {
-            input(node, [this, tag](Machine &machine) {
-                machine.answer(tag, {Error::make(MUSTER_E_PEER, "the way broke"), {}}, now_);
-            });
-        });
+        answer_later(request.node, now_ + below(20) * ms, request.tag,
+                     {Error::make(MUSTER_E_PEER, "the way broke"), {}});
     }
     void submit(uint64_t number) {
         Request &request = *requests_[number];
@@ -483,7 +620,7 @@ class Simulation {
         here.look_at_ns = next;
         at(next, [this, store, next] {
             if (stores_[store]->look_at_ns != next) return;
-            in_process(stores_[store]->owner, [this, store] {
+            in_store(store, [this, store] {
                 Store &there = *stores_[store];
                 there.look_at_ns = INT64_MAX;
                 List<StoreWaiter> over;
@@ -512,6 +649,8 @@ class Simulation {
         if (round.aborted) return;
         const uint64_t number = round.attempt.number;
         const auto [world, fresh] = worlds_.try_emplace(number, World{round, store});
+        trace(here.owner, "made round " + std::to_string(number) + " of " + std::to_string(round.world) + " at " +
+                              here.address + ", host " + std::to_string(round.host));
         if (!fresh) wrong("two worlds for round " + std::to_string(number));
         if (round.world < shape_.min || round.world > shape_.max) wrong("a world of " + std::to_string(round.world));
         std::set<uint32_t> ranks;
@@ -533,6 +672,29 @@ class Simulation {
         node.in = true;
         node.place = place;
     }
+    // Whether the members that wait there can make the next round: promises to stores that are lost are gone.
+    bool enough_promises(size_t store) {
+        const AskOp members{MUSTER_STORE_LIST, std::string(keys::members)},
+            given{MUSTER_STORE_LIST, std::string(keys::promises)};
+        const StoreAnswer answer =
+            look(store, {{MUSTER_STORE_READ, keys::round}, members, given, {MUSTER_STORE_READ, keys::moved}});
+        const auto &entries = answer.result->entries;
+        if (entries.back().version != 0) return false; // the run is not here
+        if (!entries[0].value) return store == 0;      // of others: it does not stand
+        const RoundRecord last = *RoundRecord::read(entries[0].value->bytes());
+        Promises promises;
+        for (const StoreEntry &entry : entries)
+            if (entry.op == 2) promises.see(entry.key->bytes().substr(keys::promises.size()), entry.value->bytes());
+        for (const StoreEntry &entry : entries)
+            if (const auto member = entry.op == 1 ? MemberRecord::read(entry.value->bytes()) : std::nullopt;
+                member && member->base == last.attempt.number)
+                promises.add(member->base, member->old_rank, member->heir);
+        trace(stores_[store]->owner, stores_[store]->address + ": round " + std::to_string(last.attempt.number) +
+                                         " of " + std::to_string(last.world) + (last.elsewhere ? " elsewhere" : "") +
+                                         ", host " + std::to_string(last.host) + ", possible promises " +
+                                         std::to_string(promises.count(last)));
+        return promises.suffice(last);
+    }
     void nobody_waits_in_vain() {
         std::map<size_t, uint32_t> waiting;
         std::map<size_t, bool> busy;
@@ -541,12 +703,13 @@ class Simulation {
             const size_t store = sessions_[node->session].store;
             if (node->in) busy[store] = true;
             if (node->calls.empty()) continue;
-            if (sessions_[node->session].over || !nodes_[stores_[store]->owner]->machine)
-                wrong("one waits where no store is");
+            if (shape_.keeps_state && (sessions_[node->session].over || !stores_[store]->alive))
+                continue; // for a majority
+            if (sessions_[node->session].over || !stores_[store]->alive) wrong("one waits where no store is");
             waiting[store]++;
         }
         for (const auto &[store, count] : waiting)
-            if (count >= shape_.min && !busy[store])
+            if (count >= shape_.min && !busy[store] && (!shape_.keeps_state || enough_promises(store)))
                 wrong(std::to_string(count) + " wait, and nothing happens, at " + stores_[store]->address);
     }
 
@@ -556,7 +719,8 @@ class Simulation {
         Node &node = *nodes_[index];
         const uint64_t dice = below(100);
         if (!node.machine) {
-            if (nodes_.size() < shape_.nodes + 5 && one_in(4) && nodes_[0]->machine) add_node();
+            if (shape_.keeps_state && one_in(2)) return restart(index);
+            if (nodes_.size() < shape_.nodes + 5 && one_in(4) && serves_origin()) add_node();
             return;
         }
         if (node.paused) {
@@ -592,6 +756,8 @@ class Simulation {
     void calm() {
         calm_ = true;
         while (!cuts_.empty()) heal(cuts_.begin()->first, cuts_.begin()->second);
+        if (shape_.keeps_state)
+            for (size_t i = 0; i < nodes_.size(); i++) restart(i);
         for (size_t i = 0; i < nodes_.size(); i++)
             if (nodes_[i]->machine && nodes_[i]->paused) wake(i);
         for (size_t i = 0; i < nodes_.size(); i++)
@@ -601,8 +767,9 @@ class Simulation {
     std::mt19937_64 random_;
     const Shape shape_;
     int64_t now_ = 1000 * ms;
-    uint64_t order_ = 0, next_call_ = 1, next_request_ = 1, next_session_ = 1, ended_with_quorum_ = 0;
-    bool calm_ = false;
+    uint64_t order_ = 0, next_call_ = 1, next_request_ = 1, next_session_ = 1, ended_with_quorum_ = 0, restarts_ = 0;
+    size_t next_id_ = 0;
+    bool calm_ = false, rejoins_ = false;
     std::priority_queue<Timed> timed_;
     std::vector<std::unique_ptr<Store>> stores_; // the first is that of the URL
     std::vector<std::unique_ptr<Node>> nodes_;

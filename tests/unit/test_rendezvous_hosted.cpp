@@ -82,10 +82,43 @@ void test_those_who_are_left_go_on_as_long_as_they_are_enough(void **) {
     assert_true(deaths > 100);
 }
 
+void test_there_is_one_world_where_members_are_restarted(void **) {
+    std::string fault = run_members(
+        [](std::mt19937_64 &random) {
+            Shape shape = some_shape(random);
+            shape.keeps_state = true;
+            shape.faults = random() % 2 == 0 ? 0 : static_cast<int>(random() % 40);
+            return shape;
+        },
+        [](Simulation &s) { s.run_wild(); }, 600);
+    check(fault);
+}
+
+void test_a_world_of_fixed_size_is_whole_again_after_restarts(void **) {
+    uint64_t restarts = 0;
+    std::string fault = run_members(
+        [](std::mt19937_64 &random) {
+            Shape shape;
+            shape.nodes = shape.min = shape.max = 1 + random() % 6;
+            shape.last_call_ns = -1;
+            shape.keeps_state = true;
+            return shape;
+        },
+        [&](Simulation &s) {
+            s.run_through_restarts(8);
+            restarts += s.restarts();
+        },
+        80);
+    check(fault);
+    assert_true(restarts == 640 * number_from("MUSTER_SCHEDULES", 1));
+}
+
 } // namespace
 
 int main() {
     const CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_world_of_fixed_size_is_whole_again_after_restarts),
+        cmocka_unit_test(test_there_is_one_world_where_members_are_restarted),
         cmocka_unit_test(test_those_who_are_left_go_on_as_long_as_they_are_enough),
         cmocka_unit_test(test_there_is_one_world_whatever_is_lost),
         cmocka_unit_test(test_so_there_is_where_answers_are_lost),

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <getopt.h>
 #include <map>
 #include <sched.h>
@@ -35,6 +36,11 @@ const char help[] =
     "                             keep_alive_max_attempt, which stand for the four above\n"
     "  --exit-timeout <s>         longest wait for nodes that are not done yet; default: no end\n"
     "  --reopen                   run again under a --run-id that is over\n"
+    "  --state-dir <folder>       where this node keeps what it knows of the job while a node serves the store, so "
+    "that a\n"
+    "                             restarted node finds the others; default MUSTER_STATE_DIR, or muster in\n"
+    "                             XDG_STATE_HOME or ~/.local/state; '' keeps nothing\n"
+    "  --new-run                  forget what is kept there: no node of an earlier job of this name is left\n"
     "  --node-rank <n>            rank of this node: wanted; with static: given\n"
     "  --master-addr <host>, --master-port <n>   with static: and no store: what workers are told\n"
     "  --local-addr <host>        address of this host for the others\n"
@@ -197,6 +203,8 @@ enum Option { // behind those that getopt knows
     rdzv_conf,
     exit_timeout,
     reopen,
+    state_dir,
+    new_run,
     node_rank,
     master_addr,
     master_port,
@@ -226,6 +234,8 @@ const option known[] = {{"nnodes", required_argument, nullptr, nnodes},
                         {"rdzv-conf", required_argument, nullptr, rdzv_conf},
                         {"exit-timeout", required_argument, nullptr, exit_timeout},
                         {"reopen", no_argument, nullptr, reopen},
+                        {"state-dir", required_argument, nullptr, state_dir},
+                        {"new-run", no_argument, nullptr, new_run},
                         {"node-rank", required_argument, nullptr, node_rank},
                         {"master-addr", required_argument, nullptr, master_addr},
                         {"master-port", required_argument, nullptr, master_port},
@@ -274,6 +284,12 @@ std::string take_option(int which, const std::string &value, Options &options) {
     case reopen:
         options.reopen = true;
         return {};
+    case new_run:
+        options.new_run = true;
+        return {};
+    case state_dir:
+        setenv("MUSTER_STATE_DIR", value.c_str(), 1); // empty: nothing is kept
+        return {};
     case node_rank:
         wrong = take_number(value, 0, (1 << 20) - 1, number);
         options.node_rank = number;
@@ -311,6 +327,21 @@ std::string take_option(int which, const std::string &value, Options &options) {
     }
 }
 
+// Where a node keeps its state unless another place is given; empty: nothing is kept.
+std::string default_state_dir() {
+    if (getenv("MUSTER_STATE_DIR") != nullptr) return {};
+    const char *const state = getenv("XDG_STATE_HOME"), *const home = getenv("HOME");
+    const bool own = state != nullptr && state[0] == '/';
+    if (!own && (home == nullptr || home[0] != '/')) return {};
+    const std::string base = own ? std::string(state) : std::string(home) + "/.local/state";
+    std::error_code wrong;
+    std::filesystem::create_directories(base, wrong);
+    if (!wrong && access(base.c_str(), W_OK) == 0) return base + "/muster";
+    fprintf(stderr, "muster run: %s cannot be written: a node that is killed and restarted will not find the others\n",
+            base.c_str());
+    return {};
+}
+
 // What is wrong with the options together.
 std::string check_together(Options &options) {
     if (options.standalone && options.meets()) return "--standalone and --rdzv: which of them?";
@@ -329,6 +360,7 @@ std::string check_together(Options &options) {
     if (!secret && options.rdzv.find("auth=none") == options.rdzv.npos)
         return "--rdzv " + options.rdzv +
                ": no secret; --secret-file, MUSTER_SECRET_FILE or MUSTER_SECRET gives one, ?auth=none does without";
+    options.state_dir = default_state_dir();
     if (options.rdzv.find("host=") == options.rdzv.npos)
         options.rdzv += options.rdzv.find('?') == options.rdzv.npos ? "?host=auto" : "&host=auto";
     return {};

@@ -26,9 +26,10 @@ struct Options {
     uint32_t least_nodes = 1, most_nodes = 1, workers = 1;
     uint32_t max_restarts = 0, keep_alive_attempts = 0;
     std::string rdzv, run_id, role = "default", local_address, log_dir, master_address;
+    std::string state_dir; // empty: that of the library's default
     std::optional<uint32_t> node_rank;
     uint16_t master_port = 0;
-    bool standalone = false, reopen = false, no_guard = false, no_prefix = false;
+    bool standalone = false, reopen = false, new_run = false, no_guard = false, no_prefix = false;
     int64_t grace_ns = 0, join_timeout_ns = 0, exit_timeout_ns = 0, last_call_ns = 0, keep_alive_ns = 0;
     OutputChoice redirects, tee;
     int32_t log_level = MUSTER_LOG_WARN;
