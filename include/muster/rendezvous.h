@@ -18,13 +18,25 @@
  * the current one and the member is taken for alive, else it is ::MUSTER_E_STALE. So whoever slept through a round
  * harms nobody.
  *
- * Where the store is served by one of the members (`tcp://host:29400?host=auto`, of the URL and not of a `store`
- * given), it may be lost with that process. All are told by ::MUSTER_RENDEZVOUS_LOST, the round is over, and what was
- * in the store is gone; a join goes on, or the next one does: more than half of the last round find each other and make
- * the next round, whose number and ranks count on, at a store that another of them serves. The others end with
- * ::MUSTER_E_QUORUM. Half of the last round do where the store still is. So there are never two worlds, whatever is cut
- * or stopped. Each member listens for that on the address from which it reaches the store; who opens the run by its URL
- * afterwards does not find it. Members that are silent count as lost after keep_alive_ns * keep_alive_attempts.
+ * Where one of the members serves the store (`tcp://host:29400?host=auto`, of the URL and not of a `store` given), the
+ * store is lost with the process of that member. Each member gets ::MUSTER_RENDEZVOUS_LOST, the round is over, and the
+ * content of the store is gone. A join that waits goes on, or the next join does: more than half of the last round find
+ * each other and make the next round, whose number and ranks continue, at a store that another member serves. Where the
+ * store still is, half of the last round are enough. A join of members that are fewer ends with ::MUSTER_E_QUORUM; a
+ * later join of the same handle looks for the others again. For this each member listens on the address from which it
+ * reaches the store. A member that is silent for keep_alive_ns * keep_alive_attempts counts as lost.
+ *
+ * Such a run has an identity, random bytes that its first member makes. With a state directory
+ * (muster_rendezvous_config::state_dir) each member keeps it in a file, with the members' addresses. A process that is
+ * restarted finds the file, looks for the run where the members are, joins it there, and serves no new store in its
+ * place; if too few members can be reached, its join ends with the reason. It keeps its rank, and it counts among the half
+ * of the last round as the former process did, unless that process had already agreed to the next round. As long as a
+ * member on the host of the URL lives, or is restarted there, newcomers that open the URL are led to the place where the
+ * run is.
+ *
+ * What is impossible without a third party: a process that was never a member, or that has lost its state file, cannot
+ * tell a run whose members it cannot reach from a run that never was, so on the host of the URL it begins a new run of
+ * that name; where that must not happen use a store that outlives the members, etcd or `muster store` with a standby.
  *
  * Kinds: any store that can transact, watch and lease (see muster_store_capabilities()); `static:`, ranks that somebody
  * else gave, without watching over anybody; or what the host decides by itself, see rendezvous_serve.h. */
@@ -108,7 +120,12 @@ typedef struct muster_rendezvous_config {
  * @retval MUSTER_E_NOT_FOUND     No kind of store of that scheme.
  * @retval MUSTER_E_UNSUPPORTED   The store cannot transact, watch, wait or lease.
  * @retval MUSTER_E_BUSY          ::MUSTER_RENDEZVOUS_REOPEN, and somebody is in.
- * @retval MUSTER_E_PROTOCOL      What the store has under this run is not of this version of Muster.
+ * @retval MUSTER_E_PROTOCOL      What the store has under this run is not of this version of Muster; or the state file is
+ *                                damaged; the text names it.
+ * @retval MUSTER_E_LIMIT         No descriptors are left for the state file.
+ * @retval MUSTER_E_PERMISSION    The state directory or a file in it cannot be used by this user, or other users can
+ *                                write there; the text names it.
+ * @retval MUSTER_E_SYSTEM        The state directory or a file in it cannot be used for another reason.
  * @retval MUSTER_E_NOMEM         No memory.
  * @retval MUSTER_E_CLOSED        The context is closed. (A run that was closed can be opened; its joins fail.)
  * @retval MUSTER_E_CANCELED      muster_context_cancel() was called meanwhile.
@@ -158,9 +175,14 @@ MUSTER_API muster_status muster_rendezvous_open_begin(muster_context *context, c
  * @retval MUSTER_E_PROTOCOL    What the store has under this run is not of this version of Muster.
  * @retval MUSTER_E_PEER        The way to the store broke, and it was not there again before this member was dead.
  * @retval MUSTER_E_STORE_LOST  The store is gone, or out of reach, before there was a round.
- * @retval MUSTER_E_QUORUM      Too few of the last round are in reach to make another. The member is out for good: open
- *                              another rendezvous to come back as a newcomer. os_errno is not 0 if it is known that the
- *                              process that served the store has ended.
+ * @retval MUSTER_E_QUORUM      Too few members of the last round could be reached to make another, for as long as
+ *                              muster_rendezvous_config::majority_timeout_ns says. The member keeps its place among
+ *                              them: the next join of this handle looks for the others again, also for a run that has
+ *                              gone on without it. os_errno is not 0 if the process that served the store is known to
+ *                              have ended.
+ * @retval MUSTER_E_LIMIT       The state file cannot be written: no space, or 1024 living members have one.
+ * @retval MUSTER_E_PERMISSION  The state file cannot be written by this user; the text names it.
+ * @retval MUSTER_E_SYSTEM      The state file cannot be written for another reason.
  * @retval MUSTER_E_NOMEM       No memory.
  * @retval MUSTER_E_WOULD_DEADLOCK  Called on a thread that serves the wait.
  * @retval MUSTER_E_FORKED      The rendezvous belongs to the parent process.

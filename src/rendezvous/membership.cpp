@@ -38,21 +38,27 @@ Digest checksum_of(std::string_view bytes) {
     return digest;
 }
 
+Status status_of(int why) noexcept {
+    if (why == EACCES || why == EPERM || why == EROFS) return MUSTER_E_PERMISSION;
+    return why == ENOSPC || why == EDQUOT || why == EMFILE || why == ENFILE ? MUSTER_E_LIMIT : MUSTER_E_SYSTEM;
+}
+
 Result<void> make_directory(const std::string &path) {
     for (size_t at = 1; at != std::string::npos;) { // its parents, too
         at = path.find('/', at + 1);
         const std::string part = path.substr(0, at);
         if (::mkdir(part.c_str(), 0700) != 0 && errno != EEXIST)
-            return Error::from_errno(errno, MUSTER_OK, "state directory %s: make %s", path.c_str(), part.c_str());
+            return Error::from_errno(errno, status_of(errno), "state directory %s: make %s", path.c_str(),
+                                     part.c_str());
     }
     struct stat there = {};
     if (::stat(path.c_str(), &there) != 0)
-        return Error::from_errno(errno, MUSTER_OK, "state directory %s", path.c_str());
+        return Error::from_errno(errno, status_of(errno), "state directory %s", path.c_str());
     if (!S_ISDIR(there.st_mode))
         return Error::make(MUSTER_E_ARG, "state directory %s: it is no directory", path.c_str());
     // Another user could make this process believe what it likes of former members.
     if ((there.st_uid != ::geteuid() && there.st_uid != 0) || (there.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-        return Error::make(MUSTER_E_ARG, "state directory %s: other users can write there", path.c_str());
+        return Error::make(MUSTER_E_PERMISSION, "state directory %s: other users can write there", path.c_str());
     return {};
 }
 
@@ -123,12 +129,12 @@ Result<bool> MembershipFile::lock(uint32_t index) {
     path_ = first_ + std::to_string(index);
     for (;;) {
         file_ = Fd(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-        if (!file_) return Error::from_errno(errno, MUSTER_OK, "state file %s", path_.c_str());
+        if (!file_) return Error::from_errno(errno, status_of(errno), "state file %s", path_.c_str());
         if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
             const int why = errno;
             file_.reset();
             if (why == EWOULDBLOCK) return false;
-            return Error::from_errno(why, MUSTER_OK, "lock the state file %s", path_.c_str());
+            return Error::from_errno(why, status_of(why), "lock the state file %s", path_.c_str());
         }
         struct stat locked = {}, there = {};
         if (::fstat(file_.get(), &locked) != 0 || !S_ISREG(locked.st_mode))
@@ -148,7 +154,7 @@ Result<void> MembershipFile::make() {
         if (*locked && !load() && !damaged_) {
             const Fd directory(::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
             if (directory && ::fsync(directory.get()) == 0) return {};
-            return Error::from_errno(errno, MUSTER_OK, "state directory %s: sync", directory_.c_str());
+            return Error::from_errno(errno, status_of(errno), "state directory %s: sync", directory_.c_str());
         }
         file_.reset();
     }
@@ -202,10 +208,11 @@ Result<void> MembershipFile::save(const Membership &membership) {
         const ssize_t size =
             ::pwrite(file_.get(), place.data() + done, place.size() - done, begin + static_cast<off_t>(done));
         if (size < 0 && errno == EINTR) continue;
-        if (size <= 0) return Error::from_errno(errno, MUSTER_OK, "state file %s: write", path_.c_str());
+        if (size <= 0) return Error::from_errno(errno, status_of(errno), "state file %s: write", path_.c_str());
         done += static_cast<size_t>(size);
     }
-    if (::fdatasync(file_.get()) != 0) return Error::from_errno(errno, MUSTER_OK, "state file %s: sync", path_.c_str());
+    if (::fdatasync(file_.get()) != 0)
+        return Error::from_errno(errno, status_of(errno), "state file %s: sync", path_.c_str());
     count_ = count;
     return {};
 }

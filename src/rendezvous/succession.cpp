@@ -50,11 +50,11 @@ void Machine::begin_base() {
     promise_sent_ = false;
 }
 
-// The member has no say any more: it leaves.
+// The member has no say any more: it leaves. Its own store goes on to stand if others have come there.
 void Machine::end_base() {
     if (base_.round == 0) return;
     leaving_ = std::exchange(base_, {});
-    if (!settings_.peer.empty())
+    if (!settings_.peer.empty() && home_ != settings_.peer)
         actions_.push_back({.kind = Action::own, .ops = {{MUSTER_STORE_DELETE, keys::stands}}});
 }
 

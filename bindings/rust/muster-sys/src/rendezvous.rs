@@ -22,6 +22,7 @@ pub struct muster_round {
 // muster_rendezvous_flag: Flags of muster_rendezvous_configflags.
 pub const MUSTER_RENDEZVOUS_RANK: u32 = 1;
 pub const MUSTER_RENDEZVOUS_REOPEN: u32 = 2;
+pub const MUSTER_RENDEZVOUS_NEW: u32 = 4;
 
 // muster_rendezvous_operation: What muster_rendezvous_begin() begins.
 pub const MUSTER_RENDEZVOUS_JOIN: u32 = 1;
@@ -78,7 +79,10 @@ pub struct muster_rendezvous_config {
     pub last_call_ns: i64,
     pub queue: *mut muster_queue,
     pub tag: u64,
-    pub reserved: [u64; 4],
+    pub state_dir: *const c_void,
+    pub state_dir_bytes: u64,
+    pub majority_timeout_ns: i64,
+    pub reserved: [u64; 1],
 }
 
 impl Default for muster_rendezvous_config {
@@ -241,7 +245,10 @@ mod layout {
         at!(muster_rendezvous_config, last_call_ns, 104);
         at!(muster_rendezvous_config, queue, 112);
         at!(muster_rendezvous_config, tag, 120);
-        at!(muster_rendezvous_config, reserved, 128);
+        at!(muster_rendezvous_config, state_dir, 128);
+        at!(muster_rendezvous_config, state_dir_bytes, 136);
+        at!(muster_rendezvous_config, majority_timeout_ns, 144);
+        at!(muster_rendezvous_config, reserved, 152);
         assert_eq!(size_of::<muster_rendezvous_event>(), 256);
         at!(muster_rendezvous_event, kind, 0);
         at!(muster_rendezvous_event, rank, 4);

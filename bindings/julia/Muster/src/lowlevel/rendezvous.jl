@@ -4,6 +4,7 @@
 # muster_rendezvous_flag: Flags of muster_rendezvous_config::flags.
 const MUSTER_RENDEZVOUS_RANK = UInt32(1)
 const MUSTER_RENDEZVOUS_REOPEN = UInt32(2)
+const MUSTER_RENDEZVOUS_NEW = UInt32(4)
 
 # muster_rendezvous_operation: What muster_rendezvous_begin() begins.
 const MUSTER_RENDEZVOUS_JOIN = UInt32(1)
@@ -61,10 +62,13 @@ struct muster_rendezvous_config # 160 bytes
     last_call_ns::Int64
     queue::Ptr{muster_queue}
     tag::UInt64
-    reserved::NTuple{4, UInt64}
+    state_dir::Ptr{Cvoid}
+    state_dir_bytes::UInt64
+    majority_timeout_ns::Int64
+    reserved::NTuple{1, UInt64}
 end
-muster_rendezvous_config(; flags = 0, run_id = C_NULL, run_id_bytes = 0, url = C_NULL, url_bytes = 0, store = C_NULL, address = C_NULL, address_bytes = 0, order_key = C_NULL, order_key_bytes = 0, min = 0, max = 0, rank = 0, keep_alive_attempts = 0, keep_alive_ns = 0, last_call_ns = 0, queue = C_NULL, tag = 0, reserved = ntuple(_ -> zero(UInt64), 4)) =
-    muster_rendezvous_config(sizeof(muster_rendezvous_config), flags, run_id, run_id_bytes, url, url_bytes, store, address, address_bytes, order_key, order_key_bytes, min, max, rank, keep_alive_attempts, keep_alive_ns, last_call_ns, queue, tag, reserved)
+muster_rendezvous_config(; flags = 0, run_id = C_NULL, run_id_bytes = 0, url = C_NULL, url_bytes = 0, store = C_NULL, address = C_NULL, address_bytes = 0, order_key = C_NULL, order_key_bytes = 0, min = 0, max = 0, rank = 0, keep_alive_attempts = 0, keep_alive_ns = 0, last_call_ns = 0, queue = C_NULL, tag = 0, state_dir = C_NULL, state_dir_bytes = 0, majority_timeout_ns = 0, reserved = ntuple(_ -> zero(UInt64), 1)) =
+    muster_rendezvous_config(sizeof(muster_rendezvous_config), flags, run_id, run_id_bytes, url, url_bytes, store, address, address_bytes, order_key, order_key_bytes, min, max, rank, keep_alive_attempts, keep_alive_ns, last_call_ns, queue, tag, state_dir, state_dir_bytes, majority_timeout_ns, reserved)
 
 # One event; 256 bytes.
 struct muster_rendezvous_event # 256 bytes
