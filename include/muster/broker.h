@@ -35,7 +35,14 @@ enum muster_broker_flag {
  * Keys of CURVE come from the secret, or from a file that only its owner has access to. Each of its lines is a word and
  * a key in Z85: `broker-secret`, the same for all brokers of a tree; `member-public` for each member that is let in;
  * for a broker with a parent also `member-secret`. A member names a file with `broker-public` and its `member-secret`
- * by `curve=/file` in an address or by MUSTER_CURVE_FILE. The variable counts in no set-uid program. */
+ * by `curve=/file` in an address or by MUSTER_CURVE_FILE. The variable counts in no set-uid program.
+ *
+ * A broker secret makes brokers a role of their own. The key pair that the broker proves is then derived from the
+ * broker secret, which members do not have, and the address that muster_broker_address() returns contains the public
+ * key: `zmq://host:8100/?broker=KEY`. A member with that address connects to a broker that proves this key and to no
+ * other process, also if that process has the secret. All brokers of a tree, their replacements and a restarted broker
+ * have the same broker secret, and so the same key. A broker accepts brokers below it only if they prove the broker
+ * secret. Without a broker secret every process that has the secret can serve as the broker of its members. */
 typedef struct muster_broker_config {
     uint32_t struct_size;   /**< sizeof(muster_broker_config) of the caller. */
     uint32_t flags;         /**< ::muster_broker_flag values, or'ed. */
@@ -48,6 +55,11 @@ typedef struct muster_broker_config {
     const char *curve_file; /**< Name of a file of CURVE keys; NULL: the one that MUSTER_CURVE_FILE names, or none. The
                                secret is proved all the same. */
     uint64_t curve_file_bytes; /**< Length of that name, at most 4095. */
+    const void *broker_secret; /**< The broker secret, 16 to 1024 bytes; copied. NULL: MUSTER_BROKER_SECRET_FILE names a
+                                  file with it (not readable by others), or else MUSTER_BROKER_SECRET holds it; neither:
+                                  there is none. A set-uid program ignores the variables. It excludes curve_file, which
+                                  has the key. */
+    uint64_t broker_secret_bytes; /**< Length of the broker secret. */
 } muster_broker_config;
 
 /** Figures of a broker. */
@@ -81,7 +93,8 @@ typedef struct muster_broker_stats {
  * @retval MUSTER_E_ADDRESS      The address, or the parent's, is none of this kind.
  * @retval MUSTER_E_EXISTS       The port is taken.
  * @retval MUSTER_E_NOT_FOUND    There is no such file of keys.
- * @retval MUSTER_E_AUTH         The file of keys lacks one, or has some that do not belong together.
+ * @retval MUSTER_E_AUTH         The file of keys lacks one, or has some that do not belong together; or there is a
+ *                               parent, but no broker secret, or the parent's address names another broker key.
  * @retval MUSTER_E_PERMISSION   The port may not be taken by this user, or others have access to the file of keys.
  * @retval MUSTER_E_UNREACHABLE  This host has no such address.
  * @retval MUSTER_E_UNSUPPORTED  The transport has no broker.
@@ -97,7 +110,8 @@ MUSTER_API muster_status muster_broker_open(muster_context *context, const char 
                                             const muster_broker_config *config, muster_broker **out_broker,
                                             muster_error *error);
 
-/** Gives the address members use: the real port, `zmq://127.0.0.1:8100/`. They put their name in front: `name@`.
+/** Gives the address members use: the real port, `zmq://127.0.0.1:8100/`, and with a broker secret the options that
+ * members need, `?broker=KEY` and `curve=no` where it applies. They put their name in front: `name@`.
  * @param[in]  broker     Broker to ask.
  * @param[out] out_text   Where the text goes, NUL-terminated; NULL to learn the size only.
  * @param[in]  capacity   Room there, the terminator included.

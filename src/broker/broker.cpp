@@ -76,7 +76,9 @@ Result<void> OpenBroker::open(const Address &address, const muster_broker_config
         return told;
     }
     broker_ = broker;
-    address_ = address.scheme + "://" + std::string(text, std::min<uint64_t>(text_bytes, sizeof text)) + "/";
+    const std::string members(text, std::min<uint64_t>(text_bytes, sizeof text)); // host:port, and ?options
+    const size_t options = std::min(members.find('?'), members.size());
+    address_ = address.scheme + "://" + members.substr(0, options) + "/" + members.substr(options);
     return {};
 }
 

@@ -2,6 +2,7 @@
 #include "base/boundary.hpp"
 #include "base/config.hpp"
 #include "broker/broker.hpp"
+#include "context/settings.hpp"
 #include "queue/begun_call.hpp"
 
 #include <cstring>
@@ -49,6 +50,13 @@ muster_status muster_broker_open(muster_context *context, const char *address, s
         muster_broker_config read;
         if (auto done = read_config(config, read, "muster_broker_config"); !done) return done;
         if (auto done = check(read); !done) return done;
+        std::vector<unsigned char> secret;
+        const WipeAtEnd wipe(secret);
+        if (auto done = read_broker_secret(read.broker_secret, read.broker_secret_bytes, secret); !done) return done;
+        if (!secret.empty() && read.curve_file_bytes != 0)
+            return Error::make(MUSTER_E_ARG, "curve_file and a broker secret exclude each other: the file has the key");
+        read.broker_secret = secret.data();
+        read.broker_secret_bytes = secret.size();
         auto broker = Broker::open(*unwrap(context), {address, address_bytes}, read);
         if (!broker) return broker.error();
         *out_broker = wrap(broker->detach());

@@ -25,11 +25,16 @@ constexpr char help[] =
     "  --listen <address>     zmq://127.0.0.1:8100/ (or tcp://127.0.0.1:8100); port 0: any; 0.0.0.0: on all "
     "interfaces\n"
     "  --secret-file <file>   the secret of the job, not readable by others; else MUSTER_SECRET_FILE, MUSTER_SECRET\n"
+    "  --broker-secret-file <file>  a second secret, which only brokers get: the address printed then has its public "
+    "key,\n"
+    "                         `zmq://host:port/?broker=KEY`, and members with that address accept no other process as\n"
+    "                         their broker; else MUSTER_BROKER_SECRET_FILE, MUSTER_BROKER_SECRET\n"
     "  --open                 no secret: lets everybody in, without encryption (members say curve=no)\n"
     "  --curve-file <file>    CURVE keys in place of those derived from the secret: lines `broker-secret <key>` and\n"
     "                         `member-public <key>` for each member; not readable by others; else MUSTER_CURVE_FILE\n"
     "  --no-curve             the secret is proved, but nothing is encrypted (members say curve=no)\n"
-    "  --parent <address>     the broker above: what is not known here is looked for there\n"
+    "  --parent <address>     the broker above: what is not known here is looked for there; both need the broker\n"
+    "                         secret, or the same key in a file of CURVE keys\n"
     "  --window <bytes>       most bytes on their way from one member to one other; k, m behind it; default 1m\n"
     "  --max-members <n>      default 65536\n"
     "  --ready-fd <n>         write the address and a newline to this descriptor, too, and close it\n"
@@ -59,6 +64,8 @@ std::string take_option(int which, const std::string &value, Options &options) {
     case 'l':
         options.listen = zmq_address(value);
         return {};
+    case 'b':
+        return serving::take_secret_file(value, "MUSTER_BROKER_SECRET_FILE");
     case 'p':
         options.parent = zmq_address(value);
         return {};
@@ -88,6 +95,7 @@ std::string read_options(const Arguments &arguments, Options &options) {
     static const option known[] = {{"listen", required_argument, nullptr, 'l'},
                                    {"parent", required_argument, nullptr, 'p'},
                                    {"secret-file", required_argument, nullptr, 'f'},
+                                   {"broker-secret-file", required_argument, nullptr, 'b'},
                                    {"curve-file", required_argument, nullptr, 'c'},
                                    {"open", no_argument, nullptr, 'o'},
                                    {"no-curve", no_argument, nullptr, 'n'},

@@ -32,9 +32,9 @@ std::optional<int32_t> log_level_of(const std::string &text) {
     return {};
 }
 
-std::string take_secret_file(const std::string &name) {
+std::string take_secret_file(const std::string &name, const char *variable) {
     if (access(name.c_str(), R_OK) != 0) return name + ": " + strerror(errno);
-    setenv("MUSTER_SECRET_FILE", name.c_str(), 1);
+    setenv(variable, name.c_str(), 1);
     return {};
 }
 

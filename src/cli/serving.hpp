@@ -14,8 +14,8 @@ namespace serving {
 std::optional<uint64_t> size_of(const std::string &text);
 // off, error, warn, info, debug. Empty: none of these.
 std::optional<int32_t> log_level_of(const std::string &text);
-// A file of the secret, for this process. What is wrong with it; empty: nothing.
-std::string take_secret_file(const std::string &name);
+// Sets the variable that names the file of a secret. Returns what is wrong with the file; empty: nothing.
+std::string take_secret_file(const std::string &name, const char *variable = "MUSTER_SECRET_FILE");
 bool has_secret(); // by file or environment
 
 // What they can all be told.

@@ -52,19 +52,31 @@ void drop_final_newline(Secret &secret) noexcept {
     secret.pop_back();
 }
 
-Result<void> read_secret_file(const char *path, Secret &secret) {
+Result<void> read_secret_file(const char *variable, const char *path, Secret &secret) {
     const Fd fd(open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
     struct stat about {};
     if (!fd || fstat(fd.get(), &about) != 0)
-        return Error::from_errno(errno, MUSTER_E_SYSTEM, "open MUSTER_SECRET_FILE %s", path);
-    if (!S_ISREG(about.st_mode))
-        return Error::make(MUSTER_E_SYSTEM, "MUSTER_SECRET_FILE %s is not a regular file", path);
+        return Error::from_errno(errno, MUSTER_E_SYSTEM, "open %s %s", variable, path);
+    if (!S_ISREG(about.st_mode)) return Error::make(MUSTER_E_SYSTEM, "%s %s is not a regular file", variable, path);
     if (about.st_mode & 077)
-        return Error::make(MUSTER_E_PERMISSION, "MUSTER_SECRET_FILE %s may be used by others (mode %03o, wanted 600)",
-                           path, about.st_mode & 0777);
+        return Error::make(MUSTER_E_PERMISSION, "%s %s may be used by others (mode %03o, wanted 600)", variable, path,
+                           about.st_mode & 0777);
     if (Result<void> done = read_secret(fd.get(), path, secret); !done) return done;
     drop_final_newline(secret);
     return check_length(secret.size(), path);
+}
+
+// What the variables name or hold; an empty `secret`: neither is set. secure_: a set-uid program does not let its
+// caller choose.
+Result<void> secret_of_environment(const char *file_variable, const char *variable, Secret &secret) {
+    if (const char *path = secure_getenv(file_variable); path && *path)
+        return read_secret_file(file_variable, path, secret);
+    if (const char *text = secure_getenv(variable); text && *text) {
+        const size_t bytes = strlen(text);
+        if (Result<void> right = check_length(bytes, variable); !right) return right;
+        secret.assign(text, text + bytes);
+    }
+    return {};
 }
 
 Result<void> find_secret(const muster_context_config &config, Secret &secret) {
@@ -81,14 +93,8 @@ Result<void> find_secret(const muster_context_config &config, Secret &secret) {
         if (Result<void> done = read_secret(config.secret_fd_plus_one - 1, "secret_fd", secret); !done) return done;
         return check_length(secret.size(), "secret_fd");
     }
-    // secure_: a set-uid program does not let its caller choose.
-    if (const char *path = secure_getenv("MUSTER_SECRET_FILE"); path && *path) return read_secret_file(path, secret);
-    if (const char *text = secure_getenv("MUSTER_SECRET"); text && *text) {
-        const size_t bytes = strlen(text);
-        if (Result<void> right = check_length(bytes, "MUSTER_SECRET"); !right) return right;
-        secret.assign(text, text + bytes);
-        return {};
-    }
+    if (Result<void> found = secret_of_environment("MUSTER_SECRET_FILE", "MUSTER_SECRET", secret); !found) return found;
+    if (!secret.empty()) return {};
     secret.resize(made_secret);
     if (getrandom(secret.data(), secret.size(), 0) != static_cast<ssize_t>(secret.size()))
         return Error::from_errno(errno, MUSTER_E_SYSTEM, "make a random secret");
@@ -116,6 +122,16 @@ Result<void> check_values(const muster_context_config &config) noexcept {
 }
 
 } // namespace
+
+Result<void> read_broker_secret(const void *given, uint64_t bytes, std::vector<unsigned char> &secret) {
+    if (given == nullptr && bytes != 0)
+        return Error::make(MUSTER_E_ARG, "broker_secret_bytes is set, but there is no broker_secret");
+    if (given == nullptr) return secret_of_environment("MUSTER_BROKER_SECRET_FILE", "MUSTER_BROKER_SECRET", secret);
+    if (Result<void> right = check_length(bytes, "broker_secret"); !right) return right;
+    const auto *text = static_cast<const unsigned char *>(given);
+    secret.assign(text, text + bytes);
+    return {};
+}
 
 WipeAtEnd::~WipeAtEnd() {
     if (!secret_.empty()) explicit_bzero(secret_.data(), secret_.size());

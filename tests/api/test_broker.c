@@ -40,6 +40,8 @@ static void test_wrong_arguments_are_told(void **state) {
         {.struct_size = sizeof bad[0], .window_bytes = UINT64_C(1) << 31},
         {.struct_size = sizeof bad[0], .parent_bytes = 3},
         {.struct_size = sizeof bad[0], .parent = "tcp://127.0.0.1:1", .parent_bytes = 17},
+        {.struct_size = sizeof bad[0], .broker_secret_bytes = 20},
+        {.struct_size = sizeof bad[0], .broker_secret = "fifteen bytes..", .broker_secret_bytes = 15},
         {.struct_size = sizeof bad[0], .parent = "zmq://a@b:1/", .parent_bytes = 12},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

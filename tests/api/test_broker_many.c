@@ -25,8 +25,9 @@ static fan open_fan(const broker *brokers, size_t broker_count, size_t dialled_c
                             sealed ? "/?upgrade=no&curve=no&seal=yes" : "/?upgrade=no");
         char name[64], address[512];
         sscanf(f.to[i].address, "zmq://%63[^@]", name);
-        snprintf(address, sizeof address, "zmq://%s@%s/?upgrade=no%s", name, brokers[(size_t)i % dialled_count].place,
-                 sealed ? "&curve=no&seal=yes" : "");
+        const broker *b = &brokers[(size_t)i % dialled_count];
+        snprintf(address, sizeof address, "zmq://%s@%s/?upgrade=no%s%s%s", name, b->place,
+                 sealed ? "&curve=no&seal=yes" : "", b->options[0] != '\0' ? "&" : "", b->options);
         f.streams[i].near = dial_member(&f.from, address);
         f.streams[i].far = accept_one(&f.to[i]);
         f.near[i] = f.streams[i].near;
@@ -112,8 +113,10 @@ static void test_it_goes_to_the_broker_once(void **state) {
 static void test_it_goes_down_a_tree(void **state) {
     (void)state;
     broker b[2];
+    broker_secret = BROKER_SECRET; // a tree needs one
     b[0] = start_broker(0);
     b[1] = start_broker_at("zmq://127.0.0.1:0/", 0, b[0].address);
+    broker_secret = NULL;
     AWAIT_FIGURE(&b[0], s.brokers == 1);
     fan f = open_fan(b, 2, 1, false);
     send_and_read(&f);

@@ -19,7 +19,7 @@ static void dial_until_it_works(const member *from, const member *to, between *s
 
 // What another broker's member listens at, as a member of this broker dials it: the name counts.
 static void by_name(member *as_seen, const char *name, const broker *b) {
-    snprintf(as_seen->address, sizeof as_seen->address, "zmq://%s@%s/", name, b->place);
+    snprintf(as_seen->address, sizeof as_seen->address, "zmq://%s@%s/?%s", name, b->place, b->options);
 }
 
 static between across(const member *from, const broker *b, const member *to, const char *name) {
@@ -41,9 +41,9 @@ static void test_members_of_different_brokers_meet(void **state) {
     between lr = across(&l, &left, &r, "r"), rt = across(&r, &right, &t, "t"), tl = across(&t, &top, &l, "l");
     // A name is taken once in the whole tree.
     member twin = {.context = make_context(0, SECRET)};
-    char where[256];
+    char where[300];
     muster_error error = {0};
-    snprintf(where, sizeof where, "zmq://l@%s/", right.place);
+    snprintf(where, sizeof where, "zmq://l@%s/?%s", right.place, right.options);
     assert_int_equal(try_listen(&twin, where, 0, &error), MUSTER_E_EXISTS);
     leave_star(&twin);
     // The end of one is told to those it talked to, and to nobody else.
@@ -96,7 +96,7 @@ static void test_the_end_of_the_broker_above_is_told_and_mended(void **state) {
     member l = join_star(&left, "l", REST), l2 = join_star(&left, "l2", REST), r = join_star(&right, "r", REST);
     between lr = across(&l, &left, &r, "r"), ll = across(&l, &left, &l2, "l2");
     char at[256];
-    snprintf(at, sizeof at, "%s", top.address);
+    snprintf(at, sizeof at, "zmq://%s/", top.place);
     stop_broker(&top);
     expect_lost(lr.near, "broker");
     expect_lost(lr.far, "broker");
@@ -124,5 +124,6 @@ static const struct CMUnitTest tests[] = {
 };
 
 int main(void) {
+    broker_secret = BROKER_SECRET; // a tree needs one
     return cmocka_run_group_tests(tests, need_zmq, NULL);
 }

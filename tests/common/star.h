@@ -11,8 +11,14 @@
 typedef struct broker {
     muster_context *context;
     muster_broker *broker;
-    char address[256], place[128]; // zmq://host:port/, host:port
+    char address[256], place[128]; // zmq://host:port/ and options, host:port
+    char options[128];             // what members need: broker=KEY, or nothing
 } broker;
+
+#define BROKER_SECRET "a secret that brokers alone have"
+
+// What start_broker() and start_broker_at() give to a broker; NULL: no broker secret.
+static const char *broker_secret;
 
 typedef struct member {
     muster_context *context;
@@ -36,6 +42,8 @@ static inline muster_status try_configured_broker(broker *b, const char *secret,
     assert_memory_equal(b->address, "zmq://", 6);
     snprintf(b->place, sizeof b->place, "%s", b->address + 6);
     b->place[strcspn(b->place, "/")] = '\0';
+    const char *options = strchr(b->address, '?');
+    snprintf(b->options, sizeof b->options, "%s", options != NULL ? options + 1 : "");
     return MUSTER_OK;
 }
 
@@ -45,6 +53,8 @@ static inline muster_status try_broker(broker *b, const char *secret, const char
     config.parent = parent;
     config.parent_bytes = parent != NULL ? strlen(parent) : 0;
     config.window_bytes = 1 << 20;
+    config.broker_secret = broker_secret;
+    config.broker_secret_bytes = broker_secret != NULL ? strlen(broker_secret) : 0;
     return try_configured_broker(b, secret, at, &config, error);
 }
 
@@ -97,7 +107,9 @@ static inline member join_star(const broker *b, const char *name, const char *re
     member m = {.context = make_context(0, SECRET)};
     char where[512];
     muster_error error = {0};
-    snprintf(where, sizeof where, "zmq://%s%s%s%s", name ? name : "", name ? "@" : "", b->place, rest);
+    const char *mark = b->options[0] == '\0' ? "" : strchr(rest, '?') != NULL ? "&" : "?";
+    snprintf(where, sizeof where, "zmq://%s%s%s%s%s%s", name ? name : "", name ? "@" : "", b->place, rest, mark,
+             b->options);
     if (try_listen(&m, where, 0, &error) != MUSTER_OK) fail_msg("%s: %s", where, error.message);
     return m;
 }

@@ -135,6 +135,39 @@ static void test_it_is_ready_when_it_says_so_and_stops_in_order(void **state) {
     unlink(name);
 }
 
+// The line it prints is the address that members need; the same file gives the same key again.
+static void test_a_broker_secret_by_file(void **state) {
+    (void)state;
+    char name[] = "/tmp/muster-broker-secret-XXXXXX", first[512];
+    const int file = mkstemp(name);
+    assert_int_equal(write(file, BROKER_SECRET "\n", strlen(BROKER_SECRET) + 1), strlen(BROKER_SECRET) + 1);
+    const char *const arguments[] = {"--listen", "zmq://127.0.0.1:0/", "--broker-secret-file", name, NULL};
+    for (int round = 0; round < 2; round++) {
+        program p = start(arguments);
+        assert_true(await_line(&p, "listening zmq://127.0.0.1:"));
+        broker b = seen(p.line + strlen("listening "));
+        const char *key = strstr(p.line, "/?broker=");
+        assert_non_null(key);
+        if (round == 0)
+            snprintf(first, sizeof first, "%s", key);
+        else
+            assert_string_equal(key, first);
+        snprintf(b.options, sizeof b.options, "%.100s", key + strlen("/?"));
+        member one = join_star(&b, "one", "/"), two = join_star(&b, NULL, "/");
+        between s = connect_members(&one, &two);
+        drop_between(&s);
+        leave_star(&one);
+        leave_star(&two);
+        assert_int_equal(stop(&p, SIGTERM).value, 0);
+    }
+    assert_int_equal(fchmod(file, 0644), 0);
+    program p = start(arguments);
+    assert_true(await_line(&p, "MUSTER_BROKER_SECRET_FILE"));
+    assert_int_equal(stop(&p, 0).value, 1);
+    close(file);
+    unlink(name);
+}
+
 static void test_killed_and_started_again_its_members_come_back(void **state) {
     (void)state;
     char address[512], again[512];
@@ -281,6 +314,7 @@ static int tear_down(void **state) {
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_it_tells_what_is_wrong),
     cmocka_unit_test(test_it_is_ready_when_it_says_so_and_stops_in_order),
+    cmocka_unit_test(test_a_broker_secret_by_file),
     cmocka_unit_test(test_killed_and_started_again_its_members_come_back),
     cmocka_unit_test(test_stopped_and_continued_nothing_is_lost),
     cmocka_unit_test(test_without_descriptors_it_rests),

@@ -122,6 +122,7 @@ Node::Node(Tree &t, uint32_t prefix)
           config.open = true;
           config.window = window;
           config.prefix = prefix;
+          config.role_below = [](const Nonce &, const Nonce &) { return Proof{}; };
           return config;
       }()) {}
 
@@ -154,8 +155,9 @@ void Tree::attach(Node &child, Node &parent) {
     unsigned char word[4];
     put_u32(word, child.exchange.prefix());
     give(parent, child.route_at_parent,
-         frame(Head{Kind::proof, 0, 0, 0},
-               std::string(proof_bytes, '\0') + std::string(reinterpret_cast<char *>(word), 4)));
+         frame(Head{Kind::proof, 0, 0, 0}, std::string(proof_bytes, '\0') +
+                                               std::string(reinterpret_cast<char *>(word), 4) +
+                                               std::string(proof_bytes, '\0')));
     parent.out[child.route_at_parent].clear(); // welcome and ready: the uplink's
     child.exchange.parent_up();
 }

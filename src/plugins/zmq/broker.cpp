@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstddef>
+#include <cstring>
 #include <pthread.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -20,13 +20,6 @@ enum : uint32_t { parent_news = 1, other_news = 2 }; // whose descriptor is read
 constexpr int64_t tick_ns = 500'000'000, stats_every_ns = 100'000'000, told_every_ns = 1'000'000'000;
 constexpr int64_t first_pause_ns = 20'000'000, longest_pause_ns = 2'000'000'000;
 constexpr int64_t longest_linger_ns = 10'000'000'000;
-
-bool key_of(const std::string &z85, CurveKey &out) {
-    unsigned char key[33];
-    if (z85.size() != 40 || zmq_z85_decode(key, z85.c_str()) == nullptr) return false;
-    memcpy(out.data(), key, out.size());
-    return true;
-}
 
 // Threads of the library take no signals.
 class NoSignals {
@@ -66,29 +59,25 @@ muster_status Broker::open(std::string_view authority, const muster_broker_confi
     if (any_port) place = place.substr(0, place.rfind(':')) + ":0";
     const bool open = (config.flags & MUSTER_BROKER_OPEN) != 0;
     const bool curve = !open && (config.flags & MUSTER_BROKER_NO_CURVE) == 0;
-    if (config.parent_bytes != 0) {
-        std::string_view parent(config.parent, config.parent_bytes);
-        BrokerAddress above;
-        if (parent.substr(0, 6) != "zmq://") return fail(error, MUSTER_E_ADDRESS, "the parent is no zmq:// address");
-        parent = parent.substr(6, parent.find('/', 6) - 6);
-        if (!BrokerAddress::parse(parent, above, why) || !above.name.empty())
-            return fail(error, MUSTER_E_ADDRESS, "the parent: " + (why.empty() ? "a broker has no name" : why));
-        parent_config_.endpoint = "tcp://" + above.place;
-        want_parent_ = true;
-    }
+    want_parent_ = config.parent_bytes != 0;
     ServerConfig serving;
-    if (curve) {
-        CurveKeys keys;
-        serving.keys = std::make_unique<CurveServerKeys>();
-        if (const muster_status status = choose_keys(config, keys, *serving.keys, error); status != MUSTER_OK)
-            return status;
-        parent_config_.curve = std::move(keys);
-    }
-    if (const muster_status status = server_.listen(place, std::move(serving), why); status != MUSTER_OK) {
+    if (curve) serving.keys = std::make_unique<CurveServerKeys>();
+    CurveServerKeys unused;
+    muster_status status = choose_keys(config, curve, curve ? *serving.keys : unused, error);
+    if (status == MUSTER_OK && want_parent_) status = open_parent({config.parent, config.parent_bytes}, error);
+    if (status != MUSTER_OK) return status;
+    status = server_.listen(place, std::move(serving), why);
+    if (status != MUSTER_OK) {
         if (error != nullptr) error->os_errno = errno;
         return fail(error, status, why);
     }
-    out_authority = address.place.substr(0, address.place.rfind(':')) + ":" + std::to_string(server_.port());
+    address.place = address.place.substr(0, address.place.rfind(':')) + ":" + std::to_string(server_.port());
+    out_authority = address.place;
+    if (named_role_) {
+        address.curve = curve;
+        address.broker_key = role_->open();
+        out_authority = address.key();
+    }
     if (want_parent_) {
         zmq_ = zmq_ctx_new();
         if (zmq_ == nullptr) return fail(error, MUSTER_E_LIMIT, "libzmq has no context for us");
@@ -102,6 +91,12 @@ muster_status Broker::open(std::string_view authority, const muster_broker_confi
     exchange.proof = [this](bool of_broker, const Nonce &member, const Nonce &broker) {
         return keys_.proof(of_broker, member, broker);
     };
+    if (role_) {
+        exchange.prove_role = [this](const CurveKey &challenge, const Nonce &member, const Nonce &broker, Proof &out) {
+            return role_->prove(challenge, member, broker, out);
+        };
+        exchange.role_below = [this](const Nonce &member, const Nonce &broker) { return role_->below(member, broker); };
+    }
     parent_config_.broker = true;
     parent_config_.prefix = exchange.prefix;
     exchange_ = std::make_unique<Exchange>(*this, std::move(exchange));
@@ -118,28 +113,65 @@ muster_status Broker::open(std::string_view authority, const muster_broker_confi
     return MUSTER_OK;
 }
 
-// Those of a file that is named, or else derived from the secret.
-muster_status Broker::choose_keys(const muster_broker_config &config, CurveKeys &out, CurveServerKeys &of_server,
+// The broker above has the same role key: it is pinned, and an address that names another one is a mistake.
+muster_status Broker::open_parent(std::string_view parent, muster_error *error) {
+    BrokerAddress above;
+    std::string why;
+    if (parent.substr(0, 6) != "zmq://") return fail(error, MUSTER_E_ADDRESS, "the parent is no zmq:// address");
+    parent.remove_prefix(6);
+    const size_t options = parent.find('?');
+    std::string authority(parent.substr(0, std::min(parent.find('/'), options)));
+    if (options != std::string_view::npos) authority += parent.substr(options);
+    if (!BrokerAddress::parse(authority, above, why) || !above.name.empty())
+        return fail(error, MUSTER_E_ADDRESS, "the parent: " + (why.empty() ? "a broker has no name" : why));
+    if (!role_)
+        return fail(error, MUSTER_E_AUTH,
+                    "a broker below another one needs the broker secret of the tree: broker_secret, "
+                    "MUSTER_BROKER_SECRET_FILE or MUSTER_BROKER_SECRET, or a file of CURVE keys");
+    if (above.broker_key && *above.broker_key != role_->open())
+        return fail(error, MUSTER_E_AUTH, "the parent's address names another broker key than this broker has");
+    parent_config_.endpoint = "tcp://" + above.place;
+    parent_config_.pinned = role_->open();
+    parent_config_.role = &*role_;
+    return MUSTER_OK;
+}
+
+// The role key comes from the broker secret or from a file of CURVE keys; without both, the server's key is the one
+// that every holder of the secret can derive.
+muster_status Broker::choose_keys(const muster_broker_config &config, bool curve, CurveServerKeys &of_server,
                                   muster_error *error) {
-    const bool named = config.struct_size >= offsetof(muster_broker_config, curve_file_bytes) + sizeof(uint64_t) &&
-                       config.curve_file_bytes != 0;
-    const std::string file = key_file(named ? std::string(config.curve_file, config.curve_file_bytes) : "");
+    if (config.broker_secret_bytes != 0)
+        role_.emplace(
+            RoleKey::from_secret({static_cast<const char *>(config.broker_secret), config.broker_secret_bytes}));
+    named_role_ = role_.has_value();
+    if (!curve) return MUSTER_OK;
+    CurveKeys keys;
+    const std::string file = key_file(std::string(config.curve_file, config.curve_file_bytes));
     if (!file.empty()) {
         GivenKeys given;
         std::string why;
         const muster_status status =
             read_key_file(file, want_parent_ ? KeyUser::broker_below : KeyUser::broker, given, why);
         if (status != MUSTER_OK) return fail(error, status, why);
-        out = given.curve;
+        if (role_)
+            return fail(error, MUSTER_E_ARG, file + ": its broker-secret and a broker secret exclude each other");
+        keys = given.curve;
         of_server.clients.insert(given.members.begin(), given.members.end());
+        CurveKey secret{};
+        if (key_of_z85(keys.server_secret, secret)) role_.emplace(RoleKey::from_curve(secret));
     } else {
-        out = keys_.curve();
+        keys = keys_.curve();
         CurveKey members{};
-        if (!key_of(out.client_public, members)) return fail(error, MUSTER_E_UNSUPPORTED, "libzmq has no CURVE");
+        if (!key_of_z85(keys.client_public, members)) return fail(error, MUSTER_E_UNSUPPORTED, "libzmq has no CURVE");
         of_server.clients.emplace(reinterpret_cast<char *>(members.data()), members.size());
+        if (role_) {
+            keys.server_secret = z85_of(role_->secret());
+            keys.server_public = z85_of(role_->open());
+        }
     }
-    if (!key_of(out.server_secret, of_server.secret) || !key_of(out.server_public, of_server.open))
+    if (!key_of_z85(keys.server_secret, of_server.secret) || !key_of_z85(keys.server_public, of_server.open))
         return fail(error, MUSTER_E_UNSUPPORTED, "libzmq has no CURVE");
+    parent_config_.curve = std::move(keys);
     return MUSTER_OK;
 }
 
@@ -322,7 +354,9 @@ muster_status op_open(void *self, const char *authority, uint64_t authority_byte
         std::string place;
         muster_error why{};
         const muster_host *const host = static_cast<Plugin *>(self)->host();
-        auto broker = Broker::make(host, {authority, authority_bytes}, *config, place, &why);
+        muster_broker_config all{}; // a library that is older gives less
+        memcpy(&all, config, std::min<size_t>(config->struct_size, sizeof all));
+        auto broker = Broker::make(host, {authority, authority_bytes}, all, place, &why);
         if (!broker) {
             if (error != nullptr) *error = why;
             return why.status;

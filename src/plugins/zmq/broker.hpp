@@ -27,7 +27,8 @@ class Broker final : public Outlet, public ServerOwner, public UplinkOwner {
     explicit Broker(const muster_host *host);
     muster_status open(std::string_view authority, const muster_broker_config &config, std::string &out_authority,
                        muster_error *error);
-    muster_status choose_keys(const muster_broker_config &config, CurveKeys &out, CurveServerKeys &of_server,
+    muster_status open_parent(std::string_view address, muster_error *error);
+    muster_status choose_keys(const muster_broker_config &config, bool curve, CurveServerKeys &of_server,
                               muster_error *error);
     void run() noexcept;
     void connect_parent();
@@ -54,7 +55,9 @@ class Broker final : public Outlet, public ServerOwner, public UplinkOwner {
 
     const muster_host *const host_;
     Keys keys_;
-    void *zmq_ = nullptr; // of the connection to the broker above, if there is one
+    std::optional<RoleKey> role_; // what only brokers hold; none: the keys come from the secret, as those of members
+    bool named_role_ = false;     // the address that members use names its public key
+    void *zmq_ = nullptr;         // of the connection to the broker above, if there is one
     Server server_{*this};
     std::unique_ptr<Exchange> exchange_;
     std::unique_ptr<Uplink> parent_;

@@ -12,14 +12,6 @@ namespace {
 constexpr uint64_t words_max = 1024 * 1024;     // of what is no data, waiting for one member
 constexpr int64_t greeting_ns = 10'000'000'000; // a stranger has so long to become a member
 
-std::string_view payload_of(const Parcel &parcel) noexcept {
-    return {reinterpret_cast<const char *>(parcel.data) + head_bytes, parcel.size - head_bytes};
-}
-
-const unsigned char *bytes(std::string_view text) noexcept {
-    return reinterpret_cast<const unsigned char *>(text.data());
-}
-
 template <size_t size>
 std::string_view view(const std::array<unsigned char, size> &array) noexcept {
     return {reinterpret_cast<const char *>(array.data()), array.size()};
@@ -29,12 +21,6 @@ std::string u64_text(uint64_t value) {
     unsigned char word[8];
     put_u64(word, value);
     return {reinterpret_cast<char *>(word), sizeof word};
-}
-
-std::string number(uint64_t value) {
-    char text[17];
-    snprintf(text, sizeof text, "%llx", static_cast<unsigned long long>(value));
-    return text;
 }
 
 } // namespace
@@ -131,7 +117,8 @@ void Exchange::take(Route route, Parcel &parcel, int64_t now_ns) {
 }
 
 void Exchange::hello(Node &node, const Head &, std::string_view payload) {
-    if (payload.size() != 1 + nonce_bytes || static_cast<unsigned char>(payload[0]) > 1)
+    const bool challenged = payload.size() == 1 + nonce_bytes + challenge_bytes;
+    if ((payload.size() != 1 + nonce_bytes && !challenged) || static_cast<unsigned char>(payload[0]) > 1)
         return ban(node, "it greets in an unknown way");
     node.broker = payload[0] == 1;
     memcpy(node.theirs.data(), payload.data() + 1, nonce_bytes);
@@ -140,14 +127,23 @@ void Exchange::hello(Node &node, const Head &, std::string_view payload) {
     std::string reply(1, static_cast<char>(config_.open));
     reply += view(node.ours);
     reply += view(config_.open ? Proof{} : config_.proof(true, node.theirs, node.ours));
+    if (challenged && config_.prove_role) {
+        std::array<unsigned char, challenge_bytes> challenge;
+        memcpy(challenge.data(), payload.data() + 1 + nonce_bytes, challenge.size());
+        Proof role;
+        if (!config_.prove_role(challenge, node.theirs, node.ours, role)) return ban(node, "its challenge is no key");
+        reply += view(role);
+    }
     say(node.route, Kind::welcome, 0, 0, 0, reply);
 }
 
 void Exchange::proof(Node &node, std::string_view payload) {
-    if (payload.size() != proof_bytes + (node.broker ? 4 : 0)) return ban(node, "its proof has an impossible length");
+    const size_t whole = proof_bytes + (node.broker ? 4 + proof_bytes : 0);
+    if (payload.size() != whole && !(node.broker && payload.size() == proof_bytes + 4))
+        return ban(node, "its proof has an impossible length");
     if (!config_.open && !equal(bytes(payload), config_.proof(false, node.theirs, node.ours).data(), proof_bytes))
         return refuse(node, MUSTER_E_AUTH, "it has another secret");
-    if (node.broker) return welcome_broker(node, get_u32(bytes(payload) + proof_bytes));
+    if (node.broker) return welcome_broker(node, payload.substr(proof_bytes));
     if (members_.size() >= config_.members_max)
         return refuse(node, MUSTER_E_LIMIT, "the broker has as many members as it may have");
     welcome_member(node);
@@ -158,18 +154,11 @@ void Exchange::welcome_member(Node &node) {
     node.id = make_id();
     members_.emplace(node.id, &node);
     outlet_.admitted(node.route);
-    say(node.route, Kind::ready, 0, node.id, 0, u64_text(config_.window));
+    say_ready(node);
 }
 
-void Exchange::welcome_broker(Node &node, uint32_t prefix) {
-    if (prefix == 0 || prefix == config_.prefix || prefixes_.count(prefix) != 0)
-        return refuse(node, MUSTER_E_EXISTS, "a broker of that number is there already");
-    node.state = State::broker;
-    node.id = uint64_t{prefix} << 32;
-    attach(node, prefix);
-    outlet_.admitted(node.route);
+void Exchange::say_ready(const Node &node) {
     say(node.route, Kind::ready, 0, node.id, 0, u64_text(config_.window));
-    outlet_.log(MUSTER_LOG_INFO, "broker " + number(prefix) + " has come in below");
 }
 
 void Exchange::refuse(Node &node, muster_status status, const std::string &why) {
@@ -457,134 +446,11 @@ void Exchange::gone(Route route) {
     }
     if (node.state == State::broker) {
         stats_.lost++;
-        outlet_.log(MUSTER_LOG_WARN, "broker " + number(prefix_of(node.id)) + " below is gone");
+        outlet_.log(MUSTER_LOG_WARN, "broker " + broker_number(prefix_of(node.id)) + " below is gone");
         for (const uint32_t prefix : std::exchange(node.prefixes, {})) detach(route, node, prefix);
     }
     nodes_.erase(found);
     cut_overfull();
-}
-
-// ---- brokers
-// ---------------------------------------------------------------------------------------------------------
-
-void Exchange::attach(Node &node, uint32_t prefix) {
-    node.prefixes.insert(prefix);
-    prefixes_[prefix] = node.route;
-    if (parent_) say(parent_route, Kind::attach, prefix, 0, 0);
-}
-
-// A prefix is reached no more: those it matters to are told, here and beyond.
-void Exchange::detach(Route route, Node &node, uint32_t prefix) {
-    node.prefixes.erase(prefix);
-    const auto found = prefixes_.find(prefix);
-    if (found == prefixes_.end() || found->second != route) return;
-    prefixes_.erase(found);
-    unreachable(prefix, route);
-}
-
-void Exchange::unreachable(uint32_t prefix, Route except) {
-    for (const auto &[id, member] : members_) {
-        std::vector<uint64_t> partners;
-        for (const auto &[partner, pair] : member->pairs)
-            if (prefix_of(partner) == prefix) partners.push_back(partner);
-        for (const uint64_t partner : partners) tell_lost(partner, id, "its broker is gone");
-    }
-    if (!parent_) {
-        std::vector<uint64_t> owners;
-        for (const auto &[owner, names] : owners_)
-            if (prefix_of(owner) == prefix) owners.push_back(owner);
-        for (const uint64_t owner : owners) forsake(owner);
-    }
-    for (const auto &[route, node] : nodes_)
-        if (route != except && node->state == State::broker) say(route, Kind::detach, prefix, 0, 0);
-    if (parent_ && except != parent_route) say(parent_route, Kind::detach, prefix, 0, 0);
-}
-
-// What brokers say is believed: they have proved the secret, and run the same code.
-void Exchange::from_broker(Route route, Node *node, const Head &head, Parcel &parcel) {
-    switch (head.kind) {
-    case Kind::data:
-    case Kind::credit:
-    case Kind::lost:
-        return route_on(head, parcel, route);
-    case Kind::group:
-        return group(nullptr, route, head, parcel);
-    case Kind::answer: {
-        Node *const asked = local(head.to);
-        Answer answer;
-        if (asked != nullptr) {
-            if (answer.decode(payload_of(parcel)) && answer.status == MUSTER_OK)
-                note_claim(head.to, head.from, answer.name);
-            outlet_.forward(asked->route, parcel);
-            watch(*asked);
-        } else if (const Route next = prefix_of(head.to) == config_.prefix ? 0 : route_of(prefix_of(head.to));
-                   next != 0 && next != route) {
-            outlet_.forward(next, parcel);
-        }
-        return;
-    }
-    case Kind::detach:
-        if (node != nullptr) return detach(route, *node, head.word);
-        return head.word != 0 ? unreachable(head.word, parent_route) : beyond_gone("the broker above has lost its own");
-    default:
-        break;
-    }
-    if (node == nullptr) return;
-    const std::string name(payload_of(parcel));
-    switch (head.kind) {
-    case Kind::attach:
-        if (head.word == 0 || head.word == config_.prefix || prefixes_.count(head.word) != 0)
-            return ban(*node, "it brings a broker that is there already");
-        return attach(*node, head.word);
-    case Kind::claim:
-        if (!valid_name(name)) return;
-        return parent_ ? void(outlet_.forward(parent_route, parcel)) : claim(head, route, name);
-    case Kind::find:
-        if (!valid_name(name)) return;
-        return parent_ ? void(outlet_.forward(parent_route, parcel)) : find(head, route, name);
-    case Kind::release:
-        return parent_ ? void(outlet_.forward(parent_route, parcel)) : release(head.from, name);
-    case Kind::forsake:
-        return parent_ ? void(outlet_.forward(parent_route, parcel)) : forsake(head.from);
-    default:
-        return ban(*node, "it says what brokers do not say");
-    }
-}
-
-// What is here is told to the one above: prefixes and names. What only this one knew as a root is its business now.
-void Exchange::parent_up() {
-    parent_ = true;
-    for (const auto &[prefix, route] : prefixes_) say(parent_route, Kind::attach, prefix, 0, 0);
-    for (const auto &[owner, names] : owners_)
-        for (const std::string &name : names) say(parent_route, Kind::claim, 0, 0, owner, name);
-    names_.clear();
-    owners_.clear();
-    for (const auto &[id, member] : members_)
-        for (const std::string &name : member->names) say(parent_route, Kind::claim, 0, 0, id, name);
-}
-
-// Everything beyond it is gone; names of members here are found here until it is back.
-void Exchange::parent_down() {
-    if (!std::exchange(parent_, false)) return;
-    for (const auto &[id, member] : members_)
-        for (const std::string &name : member->names) {
-            names_.emplace(name, id);
-            owners_[id].insert(name);
-        }
-    beyond_gone("the broker above is gone");
-}
-
-// Whatever is reached through the broker above counts as lost.
-void Exchange::beyond_gone(const std::string &why) {
-    for (const auto &[id, member] : members_) {
-        std::vector<uint64_t> partners;
-        for (const auto &[partner, pair] : member->pairs)
-            if (prefix_of(partner) != config_.prefix && prefixes_.count(prefix_of(partner)) == 0)
-                partners.push_back(partner);
-        for (const uint64_t partner : partners) tell_lost(partner, id, why);
-    }
-    for (const auto &[route, node] : nodes_)
-        if (node->state == State::broker) say(route, Kind::detach, 0, 0, 0);
 }
 
 ExchangeStats Exchange::stats() const {

@@ -26,6 +26,14 @@ struct Parcel {
     void *message;
 };
 
+inline std::string_view payload_of(const Parcel &parcel) noexcept {
+    return {reinterpret_cast<const char *>(parcel.data) + head_bytes, parcel.size - head_bytes};
+}
+inline const unsigned char *bytes(std::string_view text) noexcept {
+    return reinterpret_cast<const unsigned char *>(text.data());
+}
+std::string broker_number(uint64_t prefix); // in hex, for logs
+
 // Where an exchange's words go. False: the connection is gone, Exchange::gone() follows soon.
 class Outlet {
   public:
@@ -49,6 +57,11 @@ struct ExchangeConfig {
     uint32_t prefix = 0;
     // The proof of one side for two nonces: Keys::proof().
     std::function<Proof(bool, const Nonce &, const Nonce &)> proof;
+    // The role key, RoleKey in role.hpp: prove() answers the challenge of a hello, below() is what a broker below has
+    // to show. Empty: this broker has no role key, and accepts no brokers below it.
+    std::function<bool(const std::array<unsigned char, challenge_bytes> &, const Nonce &, const Nonce &, Proof &)>
+        prove_role;
+    std::function<Proof(const Nonce &, const Nonce &)> role_below;
 };
 
 struct ExchangeStats { // a value
@@ -101,7 +114,8 @@ class Exchange {
     void hello(Node &node, const Head &head, std::string_view payload);
     void proof(Node &node, std::string_view payload);
     void welcome_member(Node &node);
-    void welcome_broker(Node &node, uint32_t prefix);
+    void say_ready(const Node &node);
+    void welcome_broker(Node &node, std::string_view payload);
     void refuse(Node &node, muster_status status, const std::string &why);
     void ban(Node &node, const std::string &why);
     bool spend(Node &node, int64_t now_ns);

@@ -85,14 +85,27 @@ std::string percent_decoded(const std::string &text) {
 }
 } // namespace
 
-muster_status Plugin::keys_for(const BrokerAddress &address, std::optional<CurveKeys> &out, std::string &why) {
+// The broker's key is the one that the address or the file pins, or else the one that the secret gives.
+muster_status Plugin::keys_for(const BrokerAddress &address, std::optional<CurveKeys> &out,
+                               std::optional<CurveKey> &pinned, std::string &why) {
+    pinned = address.broker_key;
     if (!address.curve) return MUSTER_OK;
     const std::string file = key_file(percent_decoded(address.curve_file));
-    if (file.empty()) return out = keys_.curve(), MUSTER_OK;
+    if (file.empty()) {
+        out = keys_.curve();
+        if (pinned) out->server_public = z85_of(*pinned);
+        return MUSTER_OK;
+    }
     GivenKeys given;
-    const muster_status status = read_key_file(file, KeyUser::member, given, why);
-    if (status == MUSTER_OK) out = given.curve;
-    return status;
+    if (const muster_status status = read_key_file(file, KeyUser::member, given, why); status != MUSTER_OK)
+        return status;
+    CurveKey of_file{};
+    if (!key_of_z85(given.curve.server_public, of_file)) return why = file + ": no broker-public", MUSTER_E_AUTH;
+    if (pinned && *pinned != of_file)
+        return why = file + ": broker-public is another key than broker= in the address", MUSTER_E_AUTH;
+    pinned = of_file;
+    out = given.curve;
+    return MUSTER_OK;
 }
 
 // The keys are those of the moment in which a star is first named.
@@ -102,9 +115,10 @@ Star *Plugin::star(std::string_view authority, BrokerAddress &address, muster_er
     const auto found = stars_.find(address.key());
     if (found != stars_.end()) return found->second.get();
     std::optional<CurveKeys> keys;
-    const muster_status status = keys_for(address, keys, why);
+    std::optional<CurveKey> pinned;
+    const muster_status status = keys_for(address, keys, pinned, why);
     if (status != MUSTER_OK) return fail(error, status, why), nullptr;
-    auto star = std::make_unique<Star>(*this, address, std::move(keys));
+    auto star = std::make_unique<Star>(*this, address, std::move(keys), pinned);
     return (stars_[address.key()] = std::move(star)).get();
 }
 

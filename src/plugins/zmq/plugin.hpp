@@ -52,7 +52,8 @@ class Plugin {
     void disown(uint64_t peer) noexcept { owned_.erase(peer); }
 
   private:
-    muster_status keys_for(const BrokerAddress &address, std::optional<CurveKeys> &out, std::string &why);
+    muster_status keys_for(const BrokerAddress &address, std::optional<CurveKeys> &out, std::optional<CurveKey> &pinned,
+                           std::string &why);
 
     const muster_host *const host_;
     muster_endpoint *endpoint_ = nullptr;

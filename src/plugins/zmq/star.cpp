@@ -65,7 +65,11 @@ bool BrokerAddress::parse(std::string_view authority, BrokerAddress &out, std::s
                 out.curve = option == "curve=yes";
             else if (option.substr(0, 7) == "curve=/" && option.size() <= file_name_max)
                 out.curve_file = option.substr(6);
-            else
+            else if (option.substr(0, 7) == "broker=") {
+                if (!key_of_hex(option.substr(7), out.broker_key.emplace()))
+                    return why = "broker= has a key of 64 digits 0-9 and a-f, not " + printable(option.substr(7)),
+                           false;
+            } else
                 return why = "unknown option " + std::string(option), false;
         }
     }
@@ -93,8 +97,16 @@ bool BrokerAddress::parse(std::string_view authority, BrokerAddress &out, std::s
     return true;
 }
 
-Star::Star(Plugin &plugin, BrokerAddress address, std::optional<CurveKeys> keys)
-    : plugin_(plugin), address_(std::move(address)), keys_(std::move(keys)) {}
+std::string BrokerAddress::key() const {
+    std::string text = place;
+    if (!curve) text += "?curve=no";
+    if (curve && !curve_file.empty()) text += "?curve=" + curve_file;
+    if (broker_key) text += (text.size() == place.size() ? "?broker=" : "&broker=") + hex_of(*broker_key);
+    return text;
+}
+
+Star::Star(Plugin &plugin, BrokerAddress address, std::optional<CurveKeys> keys, std::optional<CurveKey> pinned)
+    : plugin_(plugin), address_(std::move(address)), keys_(std::move(keys)), pinned_(pinned) {}
 
 Star::~Star() {
     leave();
@@ -112,6 +124,7 @@ void Star::connect() {
     UplinkConfig config;
     config.endpoint = "tcp://" + address_.place;
     config.curve = keys_;
+    config.pinned = pinned_;
     uplink_ = std::make_unique<Uplink>(plugin_.zmq(), std::move(config), plugin_.keys(), *this);
     muster_status status = uplink_->open(now_ns());
     const auto ready = [](void *self, uint32_t) { static_cast<Star *>(self)->look(); };

@@ -15,23 +15,23 @@ namespace star {
 
 class Plugin;
 
-// Which broker, and how: from the authority `[name@]host[:port][?curve=no|?curve=/file]`. A value.
+// Which broker, and how: from the authority `[name@]host[:port][?options]`, with curve=no or curve=/file, and
+// broker=KEY. A value.
 struct BrokerAddress {
-    std::string name, place; // place: host:port
-    std::string curve_file;  // as it stands in the address
+    std::string name, place;            // place: host:port
+    std::string curve_file;             // as it stands in the address
+    std::optional<CurveKey> broker_key; // the public role key that the broker has to prove
     bool curve = true, local = false;
 
     static bool parse(std::string_view authority, BrokerAddress &out, std::string &why);
-    std::string key() const {
-        return place + (!curve ? "?curve=no" : curve_file.empty() ? "" : "?curve=" + curve_file);
-    }
+    std::string key() const; // without the name: which star
     std::string authority_of(const std::string &who) const { return who + "@" + key(); }
 };
 
 // Loop thread only.
 class Star final : public UplinkOwner {
   public:
-    Star(Plugin &plugin, BrokerAddress address, std::optional<CurveKeys> keys);
+    Star(Plugin &plugin, BrokerAddress address, std::optional<CurveKeys> keys, std::optional<CurveKey> pinned);
     ~Star();
     Star(const Star &) = delete;
     Star &operator=(const Star &) = delete;
@@ -94,6 +94,7 @@ class Star final : public UplinkOwner {
     Plugin &plugin_;
     const BrokerAddress address_;
     const std::optional<CurveKeys> keys_;
+    const std::optional<CurveKey> pinned_;
     std::unique_ptr<Uplink> uplink_;
     muster_watch *watch_ = nullptr, *monitor_watch_ = nullptr;
     muster_timer *timer_ = nullptr, *retry_ = nullptr;

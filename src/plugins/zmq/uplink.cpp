@@ -47,6 +47,10 @@ muster_status Uplink::open(int64_t now_ns) {
     nonce_ = make_nonce();
     std::string greeting(1, static_cast<char>(config_.broker));
     greeting.append(reinterpret_cast<const char *>(nonce_.data()), nonce_.size());
+    if (config_.pinned) {
+        check_.emplace(*config_.pinned);
+        greeting.append(reinterpret_cast<const char *>(check_->challenge().data()), challenge_bytes);
+    }
     return send(Head{Kind::hello, 0, 0, 0}, greeting) ? MUSTER_OK : MUSTER_E_NOMEM;
 }
 
@@ -90,10 +94,18 @@ void Uplink::lose(muster_status status, const std::string &why) {
     owner_.up_lost(status, why);
 }
 
-void Uplink::ended(muster_status status, const char *why) {
+void Uplink::ended(muster_status status, std::string why) {
     if (end_status_ != MUSTER_OK) return;
     end_status_ = status;
-    end_why_ = why;
+    end_why_ = std::move(why);
+}
+
+std::string Uplink::why_no_handshake() const {
+    if (config_.curve && config_.pinned)
+        return "the process there does not prove the broker key " + hex_of(*config_.pinned).substr(0, 8) +
+               "..., has another secret, or no CURVE";
+    return config_.curve ? "the broker has another secret, a key that the address lacks (?broker=KEY), or no CURVE"
+                         : "the broker insists on CURVE, or is none";
 }
 
 void Uplink::happened(const Monitor::Event &event) {
@@ -104,8 +116,7 @@ void Uplink::happened(const Monitor::Event &event) {
     case ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL:
     case ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL:
     case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH:
-        return ended(MUSTER_E_AUTH, config_.curve ? "the broker has another secret or other keys, or does without CURVE"
-                                                  : "the broker insists on CURVE, or is none");
+        return ended(MUSTER_E_AUTH, why_no_handshake());
     case ZMQ_EVENT_CLOSED:
     case ZMQ_EVENT_DISCONNECTED:
         if (!connected_) return ended(MUSTER_E_UNREACHABLE, "nobody answers there");
@@ -135,7 +146,9 @@ void Uplink::take(Message &message) {
 }
 
 void Uplink::welcome(std::string_view payload) {
-    if (payload.size() != 1 + nonce_bytes + proof_bytes) return lose(MUSTER_E_PROTOCOL, "the broker's greeting is cut");
+    constexpr size_t fixed = 1 + nonce_bytes + proof_bytes;
+    const bool role = check_ && payload.size() == fixed + proof_bytes;
+    if (payload.size() != fixed && !role) return lose(MUSTER_E_PROTOCOL, "the broker's greeting is cut");
     const bool open = payload[0] != 0;
     Nonce theirs;
     memcpy(theirs.data(), payload.data() + 1, nonce_bytes);
@@ -143,12 +156,20 @@ void Uplink::welcome(std::string_view payload) {
     const auto *shown = reinterpret_cast<const unsigned char *>(payload.data()) + 1 + nonce_bytes;
     if (!open && !equal(shown, keys_.proof(true, nonce_, theirs).data(), proof_bytes))
         return lose(MUSTER_E_AUTH, "the broker has another secret");
+    if (check_ && (!role || !check_->verify(payload.substr(fixed), nonce_, theirs)))
+        return lose(MUSTER_E_AUTH, std::string("the process there ") + (role ? "has another" : "does not prove the") +
+                                       " broker key: the address names " + hex_of(*config_.pinned).substr(0, 8) +
+                                       "...");
     const Proof proof = keys_.proof(false, nonce_, theirs);
     std::string answer(reinterpret_cast<const char *>(proof.data()), proof.size());
     if (config_.broker) {
         unsigned char word[4];
         put_u32(word, config_.prefix);
         answer.append(reinterpret_cast<char *>(word), sizeof word);
+        if (config_.role != nullptr) {
+            const Proof below = config_.role->below(nonce_, theirs);
+            answer.append(reinterpret_cast<const char *>(below.data()), below.size());
+        }
     }
     state_ = State::proving;
     if (!send(Head{Kind::proof, 0, 0, 0}, answer)) lose(MUSTER_E_NOMEM, "out of memory");

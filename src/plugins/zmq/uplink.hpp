@@ -3,7 +3,7 @@
 // A connection to a broker, from its first packet to its end: of a member, or of a broker below. One DEALER for one
 // connection: libzmq's own reconnecting would keep bytes for a broker that does not know them any more, so whoever
 // wants another connection makes another uplink.
-#include "keys.hpp"
+#include "role.hpp"
 #include "socket.hpp"
 
 #include <memory>
@@ -15,6 +15,8 @@ namespace star {
 struct UplinkConfig {               // a value
     std::string endpoint;           // tcp://host:port
     std::optional<CurveKeys> curve; // none: no CURVE
+    std::optional<CurveKey> pinned; // the public role key that the broker has to prove; none: the secret is enough
+    const RoleKey *role = nullptr;  // of a broker below, which proves it; outlives the uplink
     bool broker = false;            // what we are
     uint32_t prefix = 0;            // a broker's
 };
@@ -58,9 +60,10 @@ class Uplink {
     enum class State : uint8_t { closed, connecting, proving, ready, lost };
     void take(Message &message);
     void happened(const Monitor::Event &event);
-    void ended(muster_status status, const char *why);
+    void ended(muster_status status, std::string why);
     void lose(muster_status status, const std::string &why);
     void welcome(std::string_view payload);
+    std::string why_no_handshake() const;
 
     void *const context_;
     const UplinkConfig config_;
@@ -70,8 +73,9 @@ class Uplink {
     bool connected_ = false;
     int64_t since_ns_ = 0;
     muster_status end_status_ = MUSTER_OK; // the connection has ended; what came before that is taken first
-    const char *end_why_ = "";
+    std::string end_why_;
     Nonce nonce_{};
+    std::optional<RoleCheck> check_; // if a key is pinned
     uint64_t id_ = 0;
     Socket socket_;
     Monitor monitor_; // of socket_

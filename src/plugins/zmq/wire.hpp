@@ -23,12 +23,16 @@ namespace star {
 constexpr size_t head_bytes = 24;
 constexpr uint8_t head_mark = 0xB7, head_version = 1;
 constexpr uint64_t message_max = 256 * 1024; // payload of data
-constexpr size_t nonce_bytes = 16, proof_bytes = 32;
+constexpr size_t nonce_bytes = 16, proof_bytes = 32, challenge_bytes = 32;
 constexpr size_t name_max = 64, text_max = 200;
 constexpr uint16_t default_port = 8100;
 
 enum class Kind : uint8_t {
-    // Before a member is one. member: role u8, nonce; broker: open u8, nonce, proof; member: proof, of a broker: prefix
+    // Before the peer is a member or a broker below. It sends hello: role u8 (1: a broker), nonce, and, where it holds
+    // the broker's public key, a challenge (an X25519 public key, 32 bytes). The broker answers welcome: open u8,
+    // nonce,
+    // proof of the secret, and, to a challenge, the proof of its role key if it has one. The peer sends proof: proof of
+    // the secret; a broker appends its prefix u32 and the proof of the role key (32 bytes).
     hello = 1,
     welcome = 2,
     proof = 3,

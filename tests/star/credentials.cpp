@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+#include "credentials.h"
+
+#include "role.hpp"
+
+#include <sodium.h>
+
+using namespace star;
+
+namespace {
+
+// As the library derives keys for plug-ins (muster_host::derive): a root from the secret, a key from root and label.
+struct Host {
+    muster_host table{};
+    std::string secret;
+
+    explicit Host(const char *text) : secret(text) {
+        table.struct_size = sizeof table;
+        table.library = this;
+        table.derive = derive;
+    }
+    static muster_status derive(const muster_host *host, const char *label, uint64_t label_bytes, void *out_key,
+                                uint64_t key_bytes) {
+        const std::string &secret = static_cast<const Host *>(host->library)->secret;
+        static constexpr char role[] = "muster plug-in key 1";
+        unsigned char root[64];
+        crypto_generichash_state state;
+        crypto_generichash_init(&state, reinterpret_cast<const unsigned char *>(role), sizeof role - 1, sizeof root);
+        crypto_generichash_update(&state, reinterpret_cast<const unsigned char *>(secret.data()), secret.size());
+        crypto_generichash_final(&state, root, sizeof root);
+        crypto_generichash(static_cast<unsigned char *>(out_key), key_bytes,
+                           reinterpret_cast<const unsigned char *>(label), label_bytes, root, sizeof root);
+        return MUSTER_OK;
+    }
+};
+
+void put(char *out, const std::string &text) {
+    memcpy(out, text.c_str(), text.size() + 1);
+}
+
+template <size_t bytes>
+std::array<unsigned char, bytes> array_of(const unsigned char *from) {
+    std::array<unsigned char, bytes> out;
+    memcpy(out.data(), from, bytes);
+    return out;
+}
+
+} // namespace
+
+credentials derive_credentials(const char *secret) {
+    const Host host(secret);
+    Keys keys(&host.table);
+    credentials out;
+    put(out.server_public, keys.curve().server_public);
+    put(out.server_secret, keys.curve().server_secret);
+    put(out.member_public, keys.curve().client_public);
+    put(out.member_secret, keys.curve().client_secret);
+    return out;
+}
+
+void prove_secret(const char *secret, int of_broker, const unsigned char *member, const unsigned char *broker,
+                  unsigned char *out) {
+    const Host host(secret);
+    const Proof proof =
+        Keys(&host.table).proof(of_broker != 0, array_of<nonce_bytes>(member), array_of<nonce_bytes>(broker));
+    memcpy(out, proof.data(), proof.size());
+}
+
+void prove_broker_secret(const char *broker_secret, const unsigned char *challenge, const unsigned char *member,
+                         const unsigned char *broker, unsigned char *out) {
+    Proof proof{};
+    RoleKey::from_secret(broker_secret)
+        .prove(array_of<challenge_bytes>(challenge), array_of<nonce_bytes>(member), array_of<nonce_bytes>(broker),
+               proof);
+    memcpy(out, proof.data(), proof.size());
+}
+
+void broker_key_of(const char *broker_secret, char out_hex[65], char out_z85[41]) {
+    const RoleKey role = RoleKey::from_secret(broker_secret);
+    put(out_hex, hex_of(role.open()));
+    put(out_z85, z85_of(role.open()));
+}
