@@ -19,7 +19,7 @@ end
 
 """
     Muster.broker(address = "zmq://127.0.0.1:0/"; parent = "", curve = true, open = false, window = 0, members = 0,
-                  curve_file = "") -> Broker
+                  curve_file = "", broker_secret = "") -> Broker
 
 Runs a broker in this process, on threads of its own: the middle of a star. Port 0 listens anywhere. Members prove the
 secret of this process's context; see `secret` of [`Muster.configure!`](@ref) and `MUSTER_SECRET_FILE`.
@@ -28,19 +28,23 @@ secret of this process's context; see `secret` of [`Muster.configure!`](@ref) an
 - `curve = false`: no encryption; members say `?curve=no`. `open = true`: no proof of the secret, either.
 - `curve_file`: file with CURVE keys, in place of those derived from the secret; see the guide on the star. Members name
   theirs by `MUSTER_CURVE_FILE`.
+- `broker_secret`: text that brokers alone have, at least 16 bytes; left out: `MUSTER_BROKER_SECRET_FILE`,
+  `MUSTER_BROKER_SECRET`, or none. `Muster.address(broker)` then contains the broker's public key, and members that use this
+  address accept no other process as their broker. A broker with a `parent` needs it.
 - `window`: most bytes on their way from one member to one other. `members`: how many there may be at a time.
 """
 function broker(address::AbstractString = "zmq://127.0.0.1:0/"; parent::AbstractString = "", curve::Bool = true,
-                open::Bool = false, window::Integer = 0, members::Integer = 0, curve_file::AbstractString = "")
+                open::Bool = false, window::Integer = 0, members::Integer = 0, curve_file::AbstractString = "",
+                broker_secret::AbstractString = "")
     e = running()
-    text, above, keys = String(address), String(parent), String(curve_file)
+    text, above, keys, role = String(address), String(parent), String(curve_file), String(broker_secret)
     flags = (open ? LowLevel.MUSTER_BROKER_OPEN : UInt32(0)) | (curve ? UInt32(0) : LowLevel.MUSTER_BROKER_NO_CURVE)
     detail = blank_error()
     handle = Ref{Ptr{LowLevel.muster_broker}}(C_NULL)
-    GC.@preserve above keys begin
+    GC.@preserve above keys role begin
         config = LowLevel.muster_broker_config(sizeof(LowLevel.muster_broker_config), flags,
             isempty(above) ? C_NULL : pointer(above), sizeof(above), window, members, 0,
-            isempty(keys) ? C_NULL : pointer(keys), sizeof(keys))
+            isempty(keys) ? C_NULL : pointer(keys), sizeof(keys), isempty(role) ? C_NULL : pointer(role), sizeof(role))
         check(LowLevel.muster_broker_open(e.context, text, sizeof(text), Ref(config), handle, detail), detail,
             "run a broker at $text")
     end
@@ -104,6 +108,8 @@ function broker_place(s::StarAddress)
     if b === nothing || !b.open
         b = own_brokers[(s.place, curve)] = broker("zmq://$(s.place)/"; curve = curve)
     end
+    role = match(r"[?&](broker=[0-9a-f]+)", address(b)) # MUSTER_BROKER_SECRET: members need the key
+    role === nothing || role.captures[1] in s.options || push!(s.options, role.captures[1])
     return String(match(r"^zmq://([^/]*)/", address(b)).captures[1])
 end
 

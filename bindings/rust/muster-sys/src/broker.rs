@@ -30,6 +30,8 @@ pub struct muster_broker_config {
     pub reserved: u32,
     pub curve_file: *const c_char,
     pub curve_file_bytes: u64,
+    pub broker_secret: *const c_void,
+    pub broker_secret_bytes: u64,
 }
 
 impl Default for muster_broker_config {
@@ -74,7 +76,7 @@ impl Default for muster_broker_stats {
 extern "C" {
     /// Starts a broker on threads of its own; they end with it, and at the latest with the context.
     pub fn muster_broker_open(context: *mut muster_context, address: *const c_char, address_bytes: usize, config: *const muster_broker_config, out_broker: *mut *mut muster_broker, error: *mut muster_error) -> muster_status;
-    /// Gives the address members use: the real port, `zmq://127.0.0.1:8100/`.
+    /// Gives the address members use: the real port, `zmq://127.0.0.1:8100/`, and with a broker secret the options that members need, `?broker=KEY` and `curve=no` where it applies.
     pub fn muster_broker_address(broker: *mut muster_broker, out_text: *mut c_char, capacity: usize, out_bytes: *mut usize) -> muster_status;
     /// Reads the figures of a broker; of a closed one those of its end.
     pub fn muster_broker_get_stats(broker: *mut muster_broker, out_stats: *mut muster_broker_stats) -> muster_status;
@@ -94,7 +96,7 @@ mod layout {
     // As the C compiler has them: tests/abi compares it with the same numbers.
     #[test]
     fn structs_are_those_of_c() {
-        assert_eq!(size_of::<muster_broker_config>(), 56);
+        assert_eq!(size_of::<muster_broker_config>(), 72);
         at!(muster_broker_config, struct_size, 0);
         at!(muster_broker_config, flags, 4);
         at!(muster_broker_config, parent, 8);
@@ -104,6 +106,8 @@ mod layout {
         at!(muster_broker_config, reserved, 36);
         at!(muster_broker_config, curve_file, 40);
         at!(muster_broker_config, curve_file_bytes, 48);
+        at!(muster_broker_config, broker_secret, 56);
+        at!(muster_broker_config, broker_secret_bytes, 64);
         assert_eq!(size_of::<muster_broker_stats>(), 128);
         at!(muster_broker_stats, members, 0);
         at!(muster_broker_stats, brokers, 8);

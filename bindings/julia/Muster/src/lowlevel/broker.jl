@@ -8,7 +8,7 @@ const MUSTER_BROKER_NO_CURVE = UInt32(2)
 struct muster_broker end
 
 # How to run a broker; all zero means the defaults named here.
-struct muster_broker_config # 56 bytes
+struct muster_broker_config # 72 bytes
     struct_size::UInt32
     flags::UInt32
     parent::Ptr{UInt8}
@@ -18,9 +18,11 @@ struct muster_broker_config # 56 bytes
     reserved::UInt32
     curve_file::Ptr{UInt8}
     curve_file_bytes::UInt64
+    broker_secret::Ptr{Cvoid}
+    broker_secret_bytes::UInt64
 end
-muster_broker_config(; flags = 0, parent = C_NULL, parent_bytes = 0, window_bytes = 0, max_members = 0, reserved = 0, curve_file = C_NULL, curve_file_bytes = 0) =
-    muster_broker_config(sizeof(muster_broker_config), flags, parent, parent_bytes, window_bytes, max_members, reserved, curve_file, curve_file_bytes)
+muster_broker_config(; flags = 0, parent = C_NULL, parent_bytes = 0, window_bytes = 0, max_members = 0, reserved = 0, curve_file = C_NULL, curve_file_bytes = 0, broker_secret = C_NULL, broker_secret_bytes = 0) =
+    muster_broker_config(sizeof(muster_broker_config), flags, parent, parent_bytes, window_bytes, max_members, reserved, curve_file, curve_file_bytes, broker_secret, broker_secret_bytes)
 
 # Figures of a broker.
 struct muster_broker_stats # 128 bytes
@@ -45,7 +47,7 @@ push!(functions, :muster_broker_open => at_muster_broker_open)
 @inline muster_broker_open(context, address, address_bytes, config, out_broker, error) =
     ccall(at_muster_broker_open[], muster_status, (Ptr{muster_context}, Ptr{UInt8}, Csize_t, Ptr{muster_broker_config}, Ptr{Ptr{muster_broker}}, Ptr{muster_error}), context, address, address_bytes, config, out_broker, error)
 
-# Gives the address members use: the real port, `zmq://127.0.0.1:8100/`.
+# Gives the address members use: the real port, `zmq://127.0.0.1:8100/`, and with a broker secret the options that members need, `?broker=KEY` and `curve=no` where it applies.
 const at_muster_broker_address = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_broker_address => at_muster_broker_address)
 @inline muster_broker_address(broker, out_text, capacity, out_bytes) =
