@@ -151,7 +151,8 @@ void Connections::context_stops() noexcept {
 
 ConnectionListener::ConnectionListener(Connections &transport, const SessionAddress &address,
                                        const TransportOptions &options, Ref<ListenerCore> core)
-    : transport_(&transport), wanted_(address), options_(options), core_(std::move(core)) {}
+    : transport_(&transport), wanted_(address), options_(options), core_(std::move(core)),
+      pending_(make_ref<PendingSessions>(transport.context_, core_, wanted_.full)) {}
 
 void ConnectionListener::close() noexcept {
     const Result<void> done = run_on_loop(transport_->context_, [this]() -> Result<void> {
@@ -171,7 +172,8 @@ void ConnectionListener::unlisten() noexcept {
 // ---- a connection
 // ----------------------------------------------------------------------------------------------------
 
-ConnectionLink::ConnectionLink(Connections &transport, SessionConfig config) : transport_(&transport) {
+ConnectionLink::ConnectionLink(Connections &transport, SessionConfig config)
+    : PendingSession(config.peer), transport_(&transport) {
     session_ = make_ref<Session>(transport.context_, *transport.plugin_.plugins().pool, Ref<Channel>(this),
                                  static_cast<SessionOwner &>(*this), std::move(config));
 }
@@ -219,7 +221,7 @@ void ConnectionLink::close(bool orderly) noexcept {
 }
 
 void ConnectionLink::session_proved(Session &) {
-    if (std::exchange(unproved_, false)) listener_->unproved_--;
+    if (listener_) listener_->pending_->remove(*this);
 }
 
 SessionListener ConnectionLink::session_listener(Session &, std::string_view service) {
@@ -229,7 +231,7 @@ SessionListener ConnectionLink::session_listener(Session &, std::string_view ser
 
 void ConnectionLink::session_over(Session &, const Error &why) {
     const Ref<ConnectionLink> alive(this);
-    if (std::exchange(unproved_, false)) listener_->unproved_--;
+    if (listener_) listener_->pending_->remove(*this);
     transport_->context_.log(MUSTER_LOG_INFO, "%s", why.message);
     std::erase_if(transport_->links_, [this](const auto &link) { return link.get() == this; });
     session_.reset();
@@ -247,7 +249,7 @@ struct ConnectionHost {
         Connections &transport = *listener.transport_;
         if (out_link == nullptr || connection == nullptr) return MUSTER_E_ARG;
         if (!listener.open_ || transport.closing_) return MUSTER_E_CLOSED;
-        if (listener.unproved_ >= listener.core_->most_unproved()) {
+        if (listener.pending_->full()) {
             transport.context_.counters.handshakes_failed.fetch_add(1, std::memory_order_relaxed);
             return MUSTER_E_LIMIT;
         }
@@ -259,9 +261,13 @@ struct ConnectionHost {
                                                              : listener.address_;
             const Ref<ConnectionLink> link = transport.make_link(std::move(config));
             link->listener_ = Ref<ConnectionListener>(&listener);
+            try {
+                listener.pending_->add(*link);
+            } catch (const std::bad_alloc &) { // a link and its session hold each other until the session ends
+                link->session_->end_now(Error::make(MUSTER_E_NOMEM, "%s: out of memory", listener.address_.c_str()));
+                throw;
+            }
             link->connection_ = connection;
-            link->unproved_ = true;
-            listener.unproved_++;
             *out_link = reinterpret_cast<muster_link *>(link.get());
             link->session_->start();
             return MUSTER_OK;

@@ -2,6 +2,7 @@
 #pragma once
 // A scheme served by a connections plug-in: one connection, one session, one stream.
 #include "plugin/pairing.hpp"
+#include "plugin/pending_sessions.hpp"
 #include "plugin/plugin.hpp"
 #include "plugin/session.hpp"
 #include "plugin/session_address.hpp"
@@ -47,7 +48,7 @@ class Connections final : public Transport, public SessionTransport {
 };
 
 // A connection of the plug-in's, as a session sees it; what a muster_link is. Loop thread only.
-class ConnectionLink final : public Channel, private SessionOwner {
+class ConnectionLink final : public Channel, public PendingSession, private SessionOwner {
   public:
     ConnectionLink(Connections &transport, SessionConfig config);
 
@@ -65,6 +66,8 @@ class ConnectionLink final : public Channel, private SessionOwner {
   private:
     friend class Connections;
     friend struct ConnectionHost;
+    Object &pending_object() noexcept override { return *this; }
+    Session *pending_session() const noexcept override { return session_.get(); }
     void session_proved(Session &session) override;
     SessionListener session_listener(Session &session, std::string_view service) override;
     void session_over(Session &session, const Error &why) override;
@@ -74,7 +77,7 @@ class ConnectionLink final : public Channel, private SessionOwner {
     Ref<ConnectionListener> listener_; // of a connection that came in
     Ref<SharedSegment> segment_;
     void *connection_ = nullptr;
-    bool blocked_ = false, unproved_ = false;
+    bool blocked_ = false;
 };
 
 // A listener of the plug-in's; what a muster_acceptor is. address() and close() from any thread.
@@ -98,7 +101,7 @@ class ConnectionListener final : public TransportListener {
     std::string address_;
     void *listener_ = nullptr;
     bool open_ = false;
-    uint32_t unproved_ = 0; // connections that came in and have not proved the secret yet
+    const Ref<PendingSessions> pending_; // connections that have not proved the secret yet
 };
 
 } // namespace muster

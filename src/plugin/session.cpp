@@ -106,7 +106,7 @@ void Session::turn() noexcept {
         }
         settle(false); // between turns anybody may take handed-over buffers back
         if (lost_.status < 0) return end(lost_);
-        if (refused_.status < 0 && out_ == nullptr && raw_.empty()) return end(refused_);
+        if (refused_.status < 0 && ((out_ == nullptr && raw_.empty()) || send_failed_.status < 0)) return end(refused_);
         tell_pairing();
         look_idle();
     } catch (const std::bad_alloc &) {
@@ -217,7 +217,7 @@ void Session::end(const Error &cause) noexcept {
         if (!opening) continue;
         if (const Ref<Introduction> introduction = std::move(opening->introduction)) introduction->stop();
         const Ref<Dial> dial = std::move(opening->dial);
-        if (dial) dial->done(told);
+        if (dial) busy_ ? dial->busy(told) : dial->done(told);
     }
     while (ready_.pop_front() != nullptr) {
     }
@@ -237,6 +237,19 @@ void Session::end(const Error &cause) noexcept {
     if (in_ != nullptr) pool_.give(std::exchange(in_, nullptr));
     channel_->close(orderly);
     owner_.session_over(*this, told);
+}
+
+void Session::displace() noexcept {
+    const Error why =
+        Error::make(MUSTER_E_LIMIT, "%s: made place for a newer connection: too many have not proved themselves",
+                    config_.peer.c_str());
+    if (state_ == State::handshake && !refused() && raw_.empty()) {
+        const std::string text = Handshake::refusal_message(Refusal::busy); // so short that it needs no memory
+        size_t taken = 0;
+        if (channel_->room() >= text.size() && channel_->send(text.data(), text.size(), taken) == MUSTER_OK)
+            refused_ = why; // so the channel is closed in order
+    }
+    end(why);
 }
 
 // From now on once per heartbeat. Four times per heartbeat is all of a process's sessions' time: a thousand that are
@@ -259,6 +272,7 @@ void Session::tick() noexcept {
     const int64_t now = now_ns();
     if (state_ == State::connecting || state_ == State::handshake) {
         looked_ns_ = now;
+        if (send_failed_.status < 0 && now - send_failed_ns_ > drain_ns) return lost(send_failed_);
         if (now - started_ns_ > settings.handshake_timeout_ns)
             fail(config_.dialer ? MUSTER_E_PEER : MUSTER_E_AUTH, "the handshake took too long");
         return;

@@ -179,6 +179,8 @@ class Session final : public Object {
     void end_now(const Error &why) noexcept {
         end(why);
     } // not from inside a function the channel's owner was called by
+    // For a newer connection: sends a refusal if that needs no waiting, and ends. As end_now().
+    void displace() noexcept;
     // How an introduction ended; from it.
     void introduced(uint32_t id, Result<Ref<Stream>> result) noexcept;
     Status pair(size_t bytes) noexcept;
@@ -189,7 +191,10 @@ class Session final : public Object {
         if (!turn_.post(context_)) drop_woken();
     }
     bool proved() const noexcept { return state_ == State::open; }
-    bool near() const noexcept { return near_; } // both sides would share memory, and can
+    int64_t started_ns() const noexcept { return started_ns_; }
+    bool has_hello() const noexcept { return state_ > State::handshake || (handshake_ && handshake_->has_hello()); }
+    bool refused() const noexcept { return refused_.status < 0; } // and what it has to say about that may still wait
+    bool near() const noexcept { return near_; }                  // both sides would share memory, and can
     bool takes_streams() const noexcept {
         return state_ != State::leaving && state_ != State::over && lost_.status >= 0 && refused_.status >= 0 &&
                !leave_when_idle_ && !goodbye_got_ && next_id_ < session_ids_max;
@@ -270,6 +275,7 @@ class Session final : public Object {
     const SessionConfig config_;
     State state_ = State::connecting;
     Error refused_;     // the handshake failed; what it still has to say goes out first
+    bool busy_ = false; // the listener has refused it for now
     Error send_failed_; // nothing can be sent any more; receiving goes on for a moment
     int64_t send_failed_ns_ = 0;
     Error lost_; // why the channel is no more; status OK: it is

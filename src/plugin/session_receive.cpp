@@ -88,6 +88,7 @@ void Session::take_handshake(const unsigned char *&data, size_t &size) {
     if (status < 0) {
         const Error &why = handshake_->error();
         refused_ = Error::make(status, "%s: %s", config_.peer.c_str(), why.message);
+        busy_ = handshake_->busy();
         context_.log(MUSTER_LOG_WARN, "%s", refused_.message);
         return;
     }

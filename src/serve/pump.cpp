@@ -8,8 +8,8 @@
 namespace muster {
 
 Pump::Pump(Served &transport, uint64_t request, Ref<ServedListener> listener, std::string wanted, SessionConfig config)
-    : transport_(&transport), request_(request), listener_(std::move(listener)), peer_(config.peer),
-      wanted_(std::move(wanted)), unproved_(static_cast<bool>(listener_)) {
+    : PendingSession(config.peer), transport_(&transport), request_(request), listener_(std::move(listener)),
+      peer_(config.peer), wanted_(std::move(wanted)), unproved_(static_cast<bool>(listener_)) {
     config.single = true;
     config.local = transport.local();
     session_ = make_ref<Session>(transport.context(), *Plugins::of(transport.context()).pool, Ref<Channel>(this),
@@ -43,6 +43,15 @@ void Pump::attach(Ref<Duplex> duplex) noexcept {
     if (!session_) { // over before the host answered
         duplex->end(Error::make(MUSTER_E_CANCELED, "the connection is no longer wanted"));
         return;
+    }
+    if (listener_) {
+        try {
+            listener_->pending().add(*this);
+        } catch (const std::bad_alloc &) {
+            const Error why = Error::make(MUSTER_E_NOMEM, "%s: out of memory", peer_.c_str());
+            duplex->end(why);
+            return fail(why);
+        }
     }
     duplex_ = std::move(duplex);
     duplex_->incoming(0).set_reader_waker(this);
@@ -117,8 +126,14 @@ void Pump::close(bool orderly) noexcept {
     }
 }
 
+void Pump::proved_or_over() noexcept {
+    if (!std::exchange(unproved_, false)) return;
+    listener_->pending().remove(*this);
+    listener_->proved_one();
+}
+
 void Pump::session_proved(Session &) {
-    if (std::exchange(unproved_, false)) listener_->proved_one();
+    proved_or_over();
 }
 
 SessionListener Pump::session_listener(Session &, std::string_view service) {
@@ -128,7 +143,7 @@ SessionListener Pump::session_listener(Session &, std::string_view service) {
 
 void Pump::session_over(Session &, const Error &why) {
     const Ref<Pump> alive(this);
-    if (std::exchange(unproved_, false)) listener_->proved_one();
+    proved_or_over();
     transport_->context().log(MUSTER_LOG_INFO, "%s", why.message);
     session_.reset();
     transport_->over(request_);

@@ -2,6 +2,7 @@
 #pragma once
 // A connection the host carries: what a session says goes into one end of a pair, whose other end the host pumps.
 #include "base/list.hpp"
+#include "plugin/pending_sessions.hpp"
 #include "plugin/session.hpp"
 
 namespace muster {
@@ -22,7 +23,7 @@ struct Notices {
 };
 
 // Loop thread only, but for the wake-ups.
-class Pump final : public Channel, private Waker, private Side, private SessionOwner {
+class Pump final : public Channel, public PendingSession, private Waker, private Side, private SessionOwner {
   public:
     Pump(Served &transport, uint64_t request, Ref<ServedListener> listener, std::string wanted, SessionConfig config);
 
@@ -58,6 +59,9 @@ class Pump final : public Channel, private Waker, private Side, private SessionO
     void ended() noexcept override { schedule(); }
     void peer_events(uint32_t) noexcept override {}
     void schedule() noexcept;
+    Object &pending_object() noexcept override { return *this; }
+    Session *pending_session() const noexcept override { return session_.get(); }
+    void proved_or_over() noexcept;
     void session_proved(Session &session) override;
     SessionListener session_listener(Session &session, std::string_view service) override;
     void session_over(Session &session, const Error &why) override;

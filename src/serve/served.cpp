@@ -310,7 +310,7 @@ void Served::context_stops() noexcept {
 ServedListener::ServedListener(Served &transport, uint64_t request, const SessionAddress &address,
                                const TransportOptions &options, Ref<ListenerCore> core)
     : transport_(&transport), request_(request), wanted_(address), options_(options), core_(std::move(core)),
-      address_(address.text) {}
+      pending_(make_ref<PendingSessions>(transport.context(), core_, address.full)), address_(address.text) {}
 
 std::string ServedListener::address() {
     const std::lock_guard hold(lock_);
@@ -329,8 +329,7 @@ SessionListener ServedListener::target() {
 }
 
 bool ServedListener::admit_one() noexcept {
-    if (unproved_.fetch_add(1, std::memory_order_relaxed) < transport_->context().settings.max_unauthenticated)
-        return true;
+    if (unproved_.fetch_add(1, std::memory_order_relaxed) < pending_->most()) return true;
     proved_one();
     return false;
 }

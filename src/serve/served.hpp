@@ -29,6 +29,7 @@ class ServedListener final : public TransportListener {
     // Connections that came in and have not proved the secret yet.
     bool admit_one() noexcept;
     void proved_one() noexcept { unproved_.fetch_sub(1, std::memory_order_relaxed); }
+    PendingSessions &pending() noexcept { return *pending_; } // loop thread
     Notices &notices() noexcept { return notices_; }
 
   private:
@@ -37,7 +38,8 @@ class ServedListener final : public TransportListener {
     const SessionAddress wanted_;
     const TransportOptions options_;
     const Ref<ListenerCore> core_;
-    std::atomic<uint32_t> unproved_{0}; // relaxed: a limit
+    const Ref<PendingSessions> pending_;
+    std::atomic<uint32_t> unproved_{0}; // relaxed: a limit; those that the loop has not attached yet count
     Notices notices_;                   // under the transport's lock of notices
     std::mutex lock_;                   // guards the next two
     std::string address_;

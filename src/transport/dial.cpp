@@ -52,12 +52,21 @@ void HostDial::attempt() noexcept {
     }
 }
 
-// While nobody listens there yet: another attempt after a pause that grows. False: the time for that is over.
+// While nobody listens there yet.
 bool HostDial::retry_later(const Error &why) noexcept {
-    if (why.status != MUSTER_E_UNREACHABLE || retry_until_ == 0) return false;
+    return why.status == MUSTER_E_UNREACHABLE && retry_until_ != 0 && attempt_until(retry_until_);
+}
+
+void HostDial::busy(const Error &why) noexcept {
+    if (busy_until_ == 0) busy_until_ = now_ns() + context_->settings.handshake_timeout_ns;
+    if (!attempt_until(busy_until_)) finish(why);
+}
+
+// Another attempt after a pause that grows. False: the time for that is over.
+bool HostDial::attempt_until(int64_t until_ns) noexcept {
     const int64_t now = now_ns();
     const int64_t pause = std::min(pause_ns_ == 0 ? first_pause_ns : pause_ns_ * 2, longest_pause_ns);
-    if (now + pause > retry_until_) return false;
+    if (now + pause > until_ns) return false;
     pause_ns_ = pause;
     Ref<Attempt> over; // goes without the lock
     {

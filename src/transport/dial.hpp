@@ -21,6 +21,7 @@ class HostDial final : public Dial, private QueueUser {
     Result<void> begin(Queue &queue, uint64_t tag);
 
     void done(Result<Ref<Stream>> result) noexcept override;
+    void busy(const Error &why) noexcept override; // dials again, as long as it would have waited for the handshake
     bool stop_by(Ref<Attempt> attempt) noexcept override;
     Context &context() noexcept override { return *context_; }
 
@@ -34,6 +35,7 @@ class HostDial final : public Dial, private QueueUser {
     void end(Status status, const char *why) noexcept; // from outside
     void finish(Result<Ref<Stream>> result) noexcept;
     bool retry_later(const Error &why) noexcept;
+    bool attempt_until(int64_t until_ns) noexcept;
     void end_operations() noexcept override { end(MUSTER_E_CLOSED, "the queue was closed"); }
     bool cancel_operation(uint64_t tag) noexcept override;
     Object &owner() noexcept override { return *this; }
@@ -44,7 +46,7 @@ class HostDial final : public Dial, private QueueUser {
     const Address address_;
     const TransportOptions options_;
     Deadline deadline_;
-    int64_t retry_until_ = 0;
+    int64_t retry_until_ = 0, busy_until_ = 0;
     int64_t pause_ns_ = 0, retry_at_ = 0; // of whoever ends an attempt
     Errand<HostDial, &HostDial::start> start_{*this};
     Errand<HostDial, &HostDial::pause> pause_{*this};

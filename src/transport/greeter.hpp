@@ -2,6 +2,7 @@
 #pragma once
 // A connected socket until it is a link: the handshake, the shared memory if there is to be some, then the stream.
 #include "transport/hub.hpp"
+#include "transport/pending_handshakes.hpp"
 #include "transport/segment.hpp"
 #include "transport/transport.hpp"
 
@@ -33,18 +34,19 @@ struct GreeterSetup {
 };
 
 // Loop thread only.
-class Greeter final : public Object, public Listed<Greeter>, private Pollable {
+class Greeter final : public Object, public PendingHandshake, private Pollable {
   public:
     Greeter(Hub &hub, Fd fd, HandshakeConfig config, GreeterSetup setup, GreeterOwner &owner);
     void start() noexcept;
     void stop() noexcept; // not wanted any more; greeted() does not follow
-    int64_t since() const noexcept { return since_; }
+    int64_t since() const noexcept override { return since_; }
     bool admitted() const noexcept { return admitted_; } // admit() was asked and said yes
-    const std::string &origin() const noexcept { return setup_.origin; }
-    bool has_hello() const noexcept { return handshake_.has_hello(); }
-    bool was_busy() const noexcept { return handshake_.busy(); }  // a dialer: the listener has refused it for now
-    bool lingers() const noexcept { return why_not_.status < 0; } // it has failed, and waits for its refusal to be read
-    void displace() noexcept; // for a newer connection: says so, if that needs no waiting, and ends
+    const std::string &origin() const noexcept override { return setup_.origin; }
+    bool has_hello() const noexcept override { return handshake_.has_hello(); }
+    bool was_busy() const noexcept { return handshake_.busy(); } // a dialer: the listener has refused it for now
+    bool lingers() const noexcept override { return why_not_.status < 0; }
+    Object &pending_object() noexcept override { return *this; }
+    void displace() noexcept override;
     // The other process has come for its segment, on another socket.
     void send_segment_aside(Fd socket) noexcept;
 

@@ -3,29 +3,29 @@
 
 namespace muster {
 
-void PendingHandshakes::add(Ref<Greeter> greeter) {
-    origins_[greeter->origin()]++;
-    greeter->retain(); // for the list
-    list_.push_back(*greeter);
+void PendingHandshakes::add(PendingHandshake &connection) {
+    origins_[connection.origin()]++;
+    connection.pending_object().retain(); // for the list
+    list_.push_back(connection);
     count_++;
 }
 
-void PendingHandshakes::remove(Greeter &greeter) noexcept {
-    const auto origin = origins_.find(greeter.origin());
+void PendingHandshakes::remove(PendingHandshake &connection) noexcept {
+    const auto origin = origins_.find(connection.origin());
     if (--origin->second == 0) origins_.erase(origin);
-    list_.remove(greeter);
+    list_.remove(connection);
     count_--;
-    greeter.release();
+    connection.pending_object().release();
 }
 
-uint32_t PendingHandshakes::from(const Greeter &greeter) const noexcept {
-    return origins_.find(greeter.origin())->second;
+uint32_t PendingHandshakes::from(const PendingHandshake &connection) const noexcept {
+    return origins_.find(connection.origin())->second;
 }
 
-Greeter *PendingHandshakes::displaceable(uint32_t limit, int64_t now) const noexcept {
-    Greeter *silent = nullptr, *crowd = nullptr;
+PendingHandshake *PendingHandshakes::displaceable(uint32_t limit, int64_t now) const noexcept {
+    PendingHandshake *silent = nullptr, *crowd = nullptr;
     uint32_t silent_of = 0;
-    for (Greeter *one = list_.first(); one != nullptr; one = list_.after(*one)) {
+    for (PendingHandshake *one = list_.first(); one != nullptr; one = list_.after(*one)) {
         if (one->lingers()) return one;
         const int64_t age = now - one->since();
         if (age < hello_ns) continue;
@@ -39,7 +39,7 @@ Greeter *PendingHandshakes::displaceable(uint32_t limit, int64_t now) const noex
     }
     if (silent != nullptr) return silent;
     if (crowd != nullptr) return crowd;
-    Greeter *const oldest = list_.first();
+    PendingHandshake *const oldest = list_.first();
     return oldest != nullptr && now - oldest->since() >= patience_ns ? oldest : nullptr;
 }
 

@@ -96,10 +96,10 @@ bool SocketListener::has_waiting() noexcept {
     return fd_ && poll(&waiting, 1, 0) == 1;
 }
 
-bool SocketListener::displace(Greeter *greeter) noexcept {
-    if (greeter == nullptr) return false;
+bool SocketListener::displace(PendingHandshake *connection) noexcept {
+    if (connection == nullptr) return false;
     if (displaced_++ == 0) hub_.start_timer(report_, now_ns() + report_ns);
-    greeter->displace(); // leaves the list
+    connection->displace(); // leaves the list
     return true;
 }
 
@@ -137,7 +137,7 @@ void SocketListener::greet(Fd fd) {
     setup.what = "accept " + setup.peer;
     const auto greeter =
         make_ref<Greeter>(hub_, std::move(fd), std::move(config), std::move(setup), static_cast<GreeterOwner &>(*this));
-    pending_.add(greeter);
+    pending_.add(*greeter);
     greeter->start();
 }
 
@@ -163,7 +163,8 @@ void SocketListener::drop_greeters() noexcept {
     hub_.stop_timer(pause_);
     if (displaced_ != 0) report_displaced();
     hub_.stop_timer(report_);
-    while (Greeter *const greeter = pending_.any()) {
+    while (PendingHandshake *const first = pending_.any()) {
+        auto *const greeter = static_cast<Greeter *>(first); // there are no others here
         if (greeter->admitted() && taker_ == nullptr) core_->unreserve();
         greeter->stop();
         pending_.remove(*greeter);

@@ -38,7 +38,7 @@ class SocketListener final : public TransportListener, private Pollable, private
     uint32_t limit() const noexcept; // of connections that have not proved themselves
     bool make_place() noexcept;
     bool has_waiting() noexcept;
-    bool displace(Greeter *greeter) noexcept; // NULL: none
+    bool displace(PendingHandshake *connection) noexcept; // NULL: none
     void report_displaced() noexcept;
     void drop_greeters() noexcept; // loop thread
 

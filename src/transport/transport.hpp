@@ -55,6 +55,8 @@ class Dial : public Object {
   public:
     // The transport tells how it ended: once per Transport::dial(). A stream nobody waits for any more is dropped.
     virtual void done(Result<Ref<Stream>> result) noexcept = 0;
+    // In place of it: the listener is flooded and has refused this dial for now.
+    virtual void busy(const Error &why) noexcept { done(why); }
     // Who is to be stopped if the dial is not wanted any more. False: it is not wanted already.
     virtual bool stop_by(Ref<Attempt> attempt) noexcept = 0;
     virtual Context &context() noexcept = 0;
