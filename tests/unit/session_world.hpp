@@ -43,6 +43,7 @@ class TestChannel final : public Channel {
   public:
     size_t room() noexcept override { return stuck ? 0 : 512 * 1024; }
     Status send(const void *data, size_t size, size_t &taken) noexcept override {
+        if (failing) return MUSTER_E_PEER;
         taken = size;
         out.append(static_cast<const char *>(data), size);
         sends++;
@@ -57,7 +58,7 @@ class TestChannel final : public Channel {
     }
     void close(bool in_order) noexcept override { orderly = in_order; }
 
-    bool stuck = false, orderly = false;
+    bool stuck = false, orderly = false, failing = false;
     int sends = 0, pairings = 0;
     Status pairing_status = MUSTER_OK;
     Ref<SharedSegment> segment;
@@ -87,6 +88,8 @@ class TestDial final : public Dial {
 
 struct Wishes {
     bool dialer = false, single = false, external_peer = false;
+    bool failing = false; // nothing can be sent
+    bool silent = false;  // the peer says nothing, and the session stays in its handshake
     int64_t handshake_timeout_ns = 10 * second;
     int64_t dead_ns = 60 * second;
     int64_t peer_heartbeat_ns = 0;
@@ -113,10 +116,12 @@ class World final : private SessionOwner {
             config.single = wishes.single;
             config.peer = "test://peer";
             channel = make_ref<TestChannel>();
+            channel->failing = wishes.failing;
             session =
                 make_ref<Session>(*context, *pool, Ref<Channel>(channel), static_cast<SessionOwner &>(*this), config);
             session->start();
         });
+        if (wishes.silent) return;
         HandshakeConfig config;
         config.dialer = !wishes.dialer;
         config.auth = false;

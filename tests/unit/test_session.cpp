@@ -274,6 +274,41 @@ void test_a_heartbeat_is_answered(void **) {
     });
 }
 
+// A session of a crowded listener that makes place: the refusal goes out if that needs no waiting.
+void test_a_displaced_session_says_so(void **) {
+    run([](Findings &f) {
+        for (const bool stuck : {false, true}) {
+            Wishes wishes;
+            wishes.single = wishes.silent = true;
+            World w(wishes);
+            w.on_loop([&] {
+                f.expect(!w.session->has_hello(), "nothing has come");
+                w.channel->stuck = stuck;
+                w.session->displace();
+            });
+            f.expect(w.is_over() && w.why.status == MUSTER_E_LIMIT, "it is over at once");
+            f.expect(w.channel->orderly == !stuck, "closed in order if the refusal was sent");
+            f.expect(w.channel->out == (stuck ? "" : std::string("\5\0\1\0\10", 5)), "the refusal");
+            const uint64_t failed = w.context->counters.handshakes_failed.load();
+            f.expect(failed == 1, "counted");
+        }
+    });
+}
+
+// The listener refuses for now and hangs up: the dialer gets the refusal although it can send nothing any more.
+void test_a_refusal_that_follows_a_hang_up_is_taken(void **) {
+    run([](Findings &f) {
+        Wishes wishes;
+        wishes.dialer = wishes.single = wishes.silent = wishes.failing = true;
+        World w(wishes);
+        w.settle();
+        f.expect(!w.is_over(), "not over before the refusal");
+        w.say(std::string("\5\0\1\0\10", 5));
+        w.settle();
+        f.expect(w.is_over() && w.why.status == MUSTER_E_LIMIT, "refused for now");
+    });
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -292,6 +327,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_silence_of_a_peer),
         cmocka_unit_test(test_beats_as_slow_as_those_of_the_slower_side),
         cmocka_unit_test(test_a_heartbeat_is_answered),
+        cmocka_unit_test(test_a_displaced_session_says_so),
+        cmocka_unit_test(test_a_refusal_that_follows_a_hang_up_is_taken),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
