@@ -3,6 +3,7 @@
 
 #include "role.hpp"
 
+#include <memory>
 #include <sodium.h>
 
 using namespace star;
@@ -73,6 +74,39 @@ void prove_broker_secret(const char *broker_secret, const unsigned char *challen
         .prove(array_of<challenge_bytes>(challenge), array_of<nonce_bytes>(member), array_of<nonce_bytes>(broker),
                proof);
     memcpy(out, proof.data(), proof.size());
+}
+
+struct curve_peer {
+    CurveServerKeys keys;
+    std::unique_ptr<CurveServer> server;
+};
+
+curve_peer *make_curve_peer(const char *secret) {
+    const credentials own = derive_credentials(secret);
+    auto *const peer = new curve_peer;
+    CurveKey members{};
+    key_of_z85(own.server_secret, peer->keys.secret);
+    key_of_z85(own.server_public, peer->keys.open);
+    key_of_z85(own.member_public, members);
+    peer->keys.clients.emplace(reinterpret_cast<char *>(members.data()), members.size());
+    peer->server = std::make_unique<CurveServer>(peer->keys);
+    return peer;
+}
+
+void drop_curve_peer(curve_peer *peer) {
+    delete peer;
+}
+
+size_t answer_curve(curve_peer *peer, const unsigned char *command, size_t size, unsigned char out[512]) {
+    std::string reply, metadata;
+    peer->server->take({reinterpret_cast<const char *>(command), size}, reply, metadata);
+    memcpy(out, reply.data(), reply.size());
+    return reply.size();
+}
+
+size_t seal_curve(curve_peer *peer, unsigned char flags, const unsigned char *plain, size_t size, unsigned char *out) {
+    peer->server->seal(flags, {reinterpret_cast<const char *>(plain), size}, out);
+    return size + CurveServer::overhead;
 }
 
 void broker_key_of(const char *broker_secret, char out_hex[65], char out_z85[41]) {

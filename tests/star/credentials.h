@@ -4,6 +4,8 @@
 #ifndef CREDENTIALS_H
 #define CREDENTIALS_H
 
+#include <stddef.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -21,6 +23,15 @@ void prove_broker_secret(const char *broker_secret, const unsigned char *challen
                          const unsigned char *broker, unsigned char *out);
 // The public key of that broker secret: 64 hex digits for addresses, and in Z85.
 void broker_key_of(const char *broker_secret, char out_hex[65], char out_z85[41]);
+
+// The server's side of CURVE, with the keys of a broker of that secret, for one connection.
+typedef struct curve_peer curve_peer;
+curve_peer *make_curve_peer(const char *secret);
+void drop_curve_peer(curve_peer *peer);
+// Answers a command of the handshake (the body of its frame); the length of the answer, at most 512; 0: none.
+size_t answer_curve(curve_peer *peer, const unsigned char *command, size_t size, unsigned char out[512]);
+// The body of the frame of a message or command that is sealed: 33 bytes more.
+size_t seal_curve(curve_peer *peer, unsigned char flags, const unsigned char *plain, size_t size, unsigned char *out);
 
 #ifdef __cplusplus
 }

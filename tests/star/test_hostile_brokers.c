@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: MIT
+// ctest: full timeout=180
+// What a process at the address of a broker may send to a member, whose side of ZMTP is libzmq's: greetings,
+// handshakes, commands and messages of a star, whole or with random damage, in any pieces, ended in any way. A member
+// that meets them fails its dial with a status; its process does not end, and works with a broker afterwards. The seeds
+// are the same in every run; MUSTER_SEED and MUSTER_CONNECTIONS choose others and more.
+#include "credentials.h"
+#include "star.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+
+enum { script_max = 8192, threads = 4 };
+
+typedef struct script {
+    unsigned char bytes[script_max];
+    size_t size;
+} script;
+
+typedef struct hostile {
+    uint64_t random;
+    bool curve;
+    int listener, connections;
+    char address[160];
+    pthread_t serving;
+    atomic_int over;
+    unsigned by_status[3]; // AUTH, PROTOCOL and LIMIT; UNREACHABLE and PEER; others
+} hostile;
+
+static uint64_t next_random(uint64_t *state) {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+static uint64_t below(uint64_t *state, uint64_t n) {
+    return next_random(state) % n;
+}
+
+static void append(script *s, const void *bytes, size_t size) {
+    if (size > script_max - s->size) return;
+    memcpy(s->bytes + s->size, bytes, size);
+    s->size += size;
+}
+
+// A frame of ZMTP 3.0, its length in one byte or, if it has to be or at random, in eight.
+static void append_frame(script *s, unsigned char flags, const void *body, size_t size, bool wide) {
+    unsigned char begin[9] = {flags, (unsigned char)size};
+    if (size > 255 || wide) {
+        begin[0] = flags | 2;
+        for (int i = 0; i < 8; i++) begin[1 + i] = i < 4 ? 0 : (unsigned char)(size >> 8 * (7 - i));
+    }
+    append(s, begin, (begin[0] & 2) != 0 ? 9 : 2);
+    append(s, body, size);
+}
+
+static void append_greeting(script *s, bool curve, uint64_t *random) {
+    unsigned char greeting[64] = {0xFF, [8] = 1, [9] = 0x7F, [10] = 3};
+    memcpy(greeting + 12, curve ? "CURVE" : "NULL", curve ? 5 : 4);
+    greeting[32] = curve;
+    static const unsigned char old[][12] = {
+        {1, 0},                                     // ZMTP 1.0: an empty identity
+        {5, 0, 'i', 'd', 'e', 'n'},                 // one of 4 bytes
+        {0xFF, 0, 0, 0, 0, 0, 0, 0, 1, 0x7F, 0, 5}, // version 1
+        {0xFF, 0, 0, 0, 0, 0, 0, 0, 1, 0x7F, 1, 5}, // version 2
+    };
+    if (below(random, 16) == 0) {
+        append(s, old[below(random, 4)], sizeof old[0]);
+        return;
+    }
+    if (below(random, 16) == 0) greeting[11] = (unsigned char)below(random, 3); // 3.1, and what is to come
+    append(s, greeting, sizeof greeting);
+}
+
+static size_t put_metadata(unsigned char *out, uint64_t *random) {
+    static const char *const types[] = {"ROUTER", "ROUTER", "ROUTER", "DEALER", "REP", "PUB", "", "X"};
+    const char *const type = types[below(random, sizeof types / sizeof *types)];
+    const size_t size = strlen(type);
+    memcpy(out, "\013Socket-Type\0\0\0", 15);
+    out[15] = (unsigned char)size;
+    memcpy(out + 16, type, size);
+    memcpy(out + 16 + size, "\010Identity\0\0\0\0", 13);
+    size_t all = 16 + size + 13;
+    if (below(random, 4) == 0) {
+        memcpy(out + all, "\1X\377\377\377\377", 6); // a value of 2^32 - 1 bytes
+        all += 6;
+    }
+    return all;
+}
+
+static size_t put_star(unsigned char *out, int kind, uint32_t word, uint64_t to, const void *payload, size_t size) {
+    memset(out, 0, 24);
+    out[0] = 0xB7;
+    out[1] = 1;
+    out[2] = (unsigned char)kind;
+    for (int i = 0; i < 4; i++) out[4 + i] = (unsigned char)(word >> 8 * i);
+    out[8] = (unsigned char)to;
+    out[16] = 9;
+    if (size != 0) memcpy(out + 24, payload, size);
+    return 24 + size;
+}
+
+// One message of a broker, or a command of ZMTP; *flags are those of its frame.
+static size_t put_one(unsigned char *out, unsigned step, uint64_t *random, unsigned char *flags) {
+    static const unsigned char zeros[300];
+    static const char *const commands[] = {"\4PING\377\377context-and-more-of-it",
+                                           "\4PING",
+                                           "\4PONG",
+                                           "\5ERROR\377no",
+                                           "\5ERROR\2no",
+                                           "\11SUBSCRIBEx",
+                                           "\6CANCELx",
+                                           "\5READY",
+                                           "\0",
+                                           "\377x",
+                                           "\7MESSAGE"};
+    unsigned char payload[64] = {1};
+    *flags = 0;
+    if (step == 0) return put_star(out, 2, 0, 0, payload, 1 + 16 + 32); // welcome of an open broker
+    if (step == 1) {
+        memset(payload, 0, 8);
+        payload[2] = 16;
+        return put_star(out, 4, 0, 7, payload, 8); // ready
+    }
+    if (below(random, 4) == 0) {
+        const char *const command = commands[below(random, sizeof commands / sizeof *commands)];
+        *flags = 4;
+        const size_t size = strlen(command) + (command[0] == '\0');
+        memcpy(out, command, size);
+        return size;
+    }
+    if (below(random, 8) == 0) *flags = 1; // more parts follow
+    const int kind = 1 + (int)below(random, 19);
+    return put_star(out, kind, (uint32_t)below(random, 4), 7, zeros, below(random, sizeof zeros));
+}
+
+static void damage(script *s, size_t from, uint64_t *random) {
+    for (uint64_t times = below(random, 4); times != 0 && s->size > from; times--) {
+        const size_t at = from + below(random, s->size - from);
+        const size_t piece = 1 + below(random, 16);
+        switch (below(random, 6)) {
+        case 0:
+            s->bytes[at] ^= (unsigned char)(1U << below(random, 8));
+            break;
+        case 1:
+            s->bytes[at] = (unsigned char)next_random(random);
+            break;
+        case 2:
+            s->bytes[at] = below(random, 2) != 0 ? 0xFF : 0;
+            break;
+        case 3: // a piece is missing
+            if (at + piece > s->size) break;
+            memmove(s->bytes + at, s->bytes + at + piece, s->size - at - piece);
+            s->size -= piece;
+            break;
+        case 4: // a piece comes twice
+            if (at + piece > s->size || s->size + piece > script_max) break;
+            memmove(s->bytes + at + piece, s->bytes + at, s->size - at);
+            s->size += piece;
+            break;
+        default:
+            s->size = at;
+        }
+    }
+}
+
+// In pieces. False: the member has gone.
+static bool send_script(int fd, const script *s, uint64_t *random) {
+    for (size_t at = 0; at < s->size;) {
+        const size_t piece = below(random, 2) != 0 ? s->size - at : 1 + below(random, s->size - at);
+        const ssize_t put = send(fd, s->bytes + at, piece, MSG_NOSIGNAL);
+        if (put <= 0) return false;
+        at += (size_t)put;
+    }
+    return true;
+}
+
+static bool take(int fd, void *to, size_t size) {
+    struct timeval patience = {0, 100000};
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    return recv(fd, to, size, MSG_WAITALL) == (ssize_t)size;
+}
+
+static void speak_plain(int fd, uint64_t *random) {
+    script s = {.size = 0};
+    unsigned char body[512], flags;
+    append_greeting(&s, false, random);
+    memcpy(body, "\5READY", 6);
+    append_frame(&s, 4, body, 6 + put_metadata(body + 6, random), below(random, 8) == 0);
+    for (unsigned step = 0, steps = 2 + (unsigned)below(random, 8); step < steps; step++) {
+        const size_t size = put_one(body, step, random, &flags);
+        append_frame(&s, flags, body, size, below(random, 8) == 0);
+    }
+    if (below(random, 4) != 0) damage(&s, below(random, 2) != 0 ? 0 : 64, random);
+    send_script(fd, &s, random);
+}
+
+static bool exchange_curve(int fd, curve_peer *peer, size_t size, bool damaged, uint64_t *random) {
+    unsigned char in[600], out[512];
+    script s = {.size = 0};
+    if (!take(fd, in, 2)) return false;
+    size_t begin = in[1];
+    if ((in[0] & 2) != 0) { // of long length
+        if (!take(fd, in + 2, 7)) return false;
+        begin = (size_t)in[7] << 8 | in[8];
+    }
+    if (begin > sizeof in || begin < size || !take(fd, in, begin)) return false;
+    append_frame(&s, 4, out, answer_curve(peer, in, begin, out), false);
+    if (damaged) damage(&s, 0, random);
+    return send_script(fd, &s, random);
+}
+
+// At a random step the bytes are damaged: before they are sealed, or after it.
+static void speak_curve(int fd, curve_peer *peer, uint64_t *random) {
+    script s = {.size = 0};
+    unsigned char hello[64];
+    const uint64_t when = below(random, 6);
+    append_greeting(&s, true, random);
+    if (when == 0) damage(&s, 0, random);
+    if (!send_script(fd, &s, random) || !take(fd, hello, sizeof hello)) return;
+    if (!exchange_curve(fd, peer, 200, when == 1, random)) return; // HELLO, WELCOME
+    if (!exchange_curve(fd, peer, 257, when == 2, random)) return; // INITIATE, READY
+    s.size = 0;
+    for (unsigned step = 0, steps = 2 + (unsigned)below(random, 8); step < steps; step++) {
+        script plain = {.size = 0};
+        unsigned char body[512], sealed[600], flags;
+        append(&plain, body, put_one(body, step, random, &flags));
+        if (when == 3) damage(&plain, 0, random);
+        const unsigned char inner = (unsigned char)((flags & 1) | (flags & 4) >> 1); // as CURVE has them
+        append_frame(&s, 0, sealed, seal_curve(peer, inner, plain.bytes, plain.size > 500 ? 500 : plain.size, sealed),
+                     below(random, 8) == 0);
+    }
+    if (when == 4) damage(&s, 0, random);
+    send_script(fd, &s, random);
+}
+
+static void *serve_hostile(void *argument) {
+    hostile *h = argument;
+    uint64_t random = h->random * 2654435761U + 88172645463325252U;
+    for (;;) {
+        struct pollfd waiting = {h->listener, POLLIN, 0};
+        if (poll(&waiting, 1, 50) == 0) {
+            if (atomic_load(&h->over) != 0) return NULL;
+            continue;
+        }
+        const int fd = accept4(h->listener, NULL, NULL, SOCK_CLOEXEC);
+        if (fd < 0) continue;
+        if (h->curve) {
+            curve_peer *peer = make_curve_peer(SECRET);
+            speak_curve(fd, peer, &random);
+            drop_curve_peer(peer);
+        } else {
+            speak_plain(fd, &random);
+        }
+        const struct linger at_once = {1, 0};
+        if (below(&random, 3) == 0) setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once); // a reset
+        if (below(&random, 3) == 0) shutdown(fd, SHUT_WR);
+        close(fd);
+    }
+}
+
+static void open_hostile(hostile *h) {
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t size = sizeof at;
+    h->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(h->listener, (struct sockaddr *)&at, size), 0);
+    assert_int_equal(listen(h->listener, 128), 0);
+    assert_int_equal(getsockname(h->listener, (struct sockaddr *)&at, &size), 0);
+    snprintf(h->address, sizeof h->address, "zmq://m@127.0.0.1:%d/?upgrade=no%s", ntohs(at.sin_port),
+             h->curve ? "" : "&curve=no");
+    assert_int_equal(pthread_create(&h->serving, NULL, serve_hostile, h), 0);
+}
+
+// Dials one after the other; each is another connection.
+static void *meet_hostile(void *argument) {
+    hostile *h = argument;
+    member m = {.context = make_context(0, SECRET)};
+    for (int i = 0; i < h->connections; i++) {
+        muster_stream *stream = NULL;
+        muster_error error = {0};
+        const muster_transport_config config = {.struct_size = sizeof config};
+        const muster_status status = muster_transport_dial(m.context, h->address, strlen(h->address), &config,
+                                                           300 * MILLISECOND, &stream, &error);
+        if (stream != NULL) muster_stream_release(stream); // it cannot have proved the secret
+        h->by_status[status == MUSTER_E_AUTH || status == MUSTER_E_PROTOCOL || status == MUSTER_E_LIMIT ? 0
+                     : status == MUSTER_E_UNREACHABLE || status == MUSTER_E_PEER                        ? 1
+                                                                                                        : 2]++;
+    }
+    leave_star(&m);
+    return NULL;
+}
+
+static void members_meet(bool curve, int connections) {
+    const char *const seed = getenv("MUSTER_SEED"), *const more = getenv("MUSTER_CONNECTIONS");
+    hostile all[threads] = {0};
+    pthread_t meeting[threads];
+    for (int i = 0; i < threads; i++) {
+        all[i].random = (seed != NULL ? strtoull(seed, NULL, 10) : 1) * threads + (uint64_t)i;
+        all[i].curve = curve;
+        all[i].connections = (more != NULL ? atoi(more) : connections) / threads;
+        open_hostile(&all[i]);
+        assert_int_equal(pthread_create(&meeting[i], NULL, meet_hostile, &all[i]), 0);
+    }
+    unsigned sums[3] = {0};
+    for (int i = 0; i < threads; i++) {
+        pthread_join(meeting[i], NULL);
+        atomic_store(&all[i].over, 1);
+        pthread_join(all[i].serving, NULL);
+        close(all[i].listener);
+        for (int k = 0; k < 3; k++) sums[k] += all[i].by_status[k];
+    }
+    print_message("%u refused or broken, %u ended, %u others\n", sums[0], sums[1], sums[2]);
+    assert_true(sums[0] != 0 && sums[1] != 0); // neither is the only end that they come to
+    broker b = start_broker(0);
+    member one = join_star(&b, "one", "/?upgrade=no"), two = join_star(&b, NULL, "/?upgrade=no");
+    between s = connect_members(&two, &one);
+    transfer(s.near, s.far, 1000000);
+    drop_between(&s);
+    leave_star(&one);
+    leave_star(&two);
+    stop_broker(&b);
+}
+
+static void test_plain_bytes_of_a_hostile_broker(void **state) {
+    (void)state;
+    members_meet(false, 4000);
+}
+
+static void test_bytes_of_a_hostile_broker_with_the_secret(void **state) {
+    (void)state;
+    members_meet(true, 2000);
+}
+
+static int set_up(void **state) {
+    return need_zmq(state);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_plain_bytes_of_a_hostile_broker),
+    cmocka_unit_test(test_bytes_of_a_hostile_broker_with_the_secret),
+};
+
+int main(void) {
+    return cmocka_run_group_tests(tests, set_up, NULL);
+}
