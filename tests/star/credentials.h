@@ -30,6 +30,8 @@ curve_peer *make_curve_peer(const char *secret);
 void drop_curve_peer(curve_peer *peer);
 // Answers a command of the handshake (the body of its frame); the length of the answer, at most 512; 0: none.
 size_t answer_curve(curve_peer *peer, const unsigned char *command, size_t size, unsigned char out[512]);
+// A WELCOME for that HELLO with a key of small order in place of the connection's own.
+size_t small_order_welcome(curve_peer *peer, const unsigned char *hello, size_t size, unsigned char out[512]);
 // The body of the frame of a message or command that is sealed: 33 bytes more.
 size_t seal_curve(curve_peer *peer, unsigned char flags, const unsigned char *plain, size_t size, unsigned char *out);
 

@@ -130,7 +130,8 @@ CurveServer::Step CurveServer::initiate(std::string_view received, std::string &
     const uint64_t counter = get_counter(at + 105);
     if (counter <= received_) return Step::broken;
     received_ = counter;
-    if (crypto_box_beforenm(shared_.data(), client_.data(), own_secret_.data()) != 0) return Step::broken;
+    if (crypto_box_curve25519xsalsa20poly1305_beforenm(shared_.data(), client_.data(), own_secret_.data()) != 0)
+        return Step::broken;
     std::string plain(received.size() - 113 - mac, '\0');
     if (crypto_box_open_easy_afternm(bytes(plain), at + 113, received.size() - 113,
                                      short_nonce("CurveZMQINITIATE", at + 105).data(), shared_.data()) != 0)

@@ -52,6 +52,13 @@ bool proof_of(const CurveKey &own_secret, const CurveKey &theirs, const CurveKey
     return true;
 }
 
+// Not of small order: such a key gives the same secret with every other key, and libzmq takes it for a failure.
+bool is_usable(const CurveKey &open) noexcept {
+    CurveKey any{}, shared;
+    any[0] = 8;
+    return crypto_scalarmult(shared.data(), any.data(), open.data()) == 0;
+}
+
 } // namespace
 
 std::string hex_of(const CurveKey &key) {
@@ -63,7 +70,7 @@ bool key_of_hex(std::string_view text, CurveKey &out) {
     size_t bytes = 0;
     return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos &&
            sodium_hex2bin(out.data(), out.size(), text.data(), text.size(), nullptr, &bytes, nullptr) == 0 &&
-           bytes == out.size();
+           bytes == out.size() && is_usable(out);
 }
 
 bool key_of_z85(const std::string &text, CurveKey &out) {

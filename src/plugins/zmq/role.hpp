@@ -11,7 +11,7 @@ namespace star {
 
 // Lower-case hex of a public key, as `broker=` in an address has it.
 std::string hex_of(const CurveKey &key);
-bool key_of_hex(std::string_view text, CurveKey &out);   // false: not 64 lower-case hex digits
+bool key_of_hex(std::string_view text, CurveKey &out);   // false: not 64 lower-case hex digits, or no usable key
 bool key_of_z85(const std::string &text, CurveKey &out); // false: not 40 characters of Z85
 std::string z85_of(const CurveKey &key);
 
