@@ -80,6 +80,10 @@ muster_status Node::begin(const muster_host *host, muster_error *error) {
     if (!initialised) {
         if (const muster_status status = initialise(level_, error); status != MUSTER_OK) return status;
         ours_ = true;
+        // The default ends the process, also for calls without a communicator, and while ours is being made. A program
+        // that initialises MPI decides by itself.
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+        MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
         ExitBarrier::begin(*this); // whatever comes now: what we began, we end
     } else {
         MPI_Query_thread(&level_);
