@@ -124,3 +124,44 @@ void broker_key_of(const char *broker_secret, char out_hex[65], char out_z85[41]
     put(out_hex, hex_of(role.open()));
     put(out_z85, z85_of(role.open()));
 }
+
+namespace {
+
+const unsigned char zeros[32] = {};
+
+void put_nonce(unsigned char nonce[24], const char *prefix, const unsigned char *counter) {
+    memcpy(nonce, prefix, 16);
+    memcpy(nonce + 16, counter, 8);
+}
+
+} // namespace
+
+size_t ready_without_key(unsigned char out[512]) {
+    const std::string metadata = socket_metadata();
+    unsigned char nonce[24];
+    memcpy(out, "\5READY\0\0\0\0\0\0\0\1", 14);
+    put_nonce(nonce, "CurveZMQREADY---", out + 6);
+    crypto_box_easy_afternm(out + 14, reinterpret_cast<const unsigned char *>(metadata.data()), metadata.size(), nonce,
+                            zeros);
+    return 14 + 16 + metadata.size();
+}
+
+size_t seal_without_key(uint64_t counter, const unsigned char *plain, size_t size, unsigned char *out) {
+    unsigned char nonce[24], box[600] = {0};
+    if (size + 1 > sizeof box) return 0;
+    memcpy(box + 1, plain, size);
+    memcpy(out, "\7MESSAGE", 8);
+    for (int i = 0; i < 8; i++) out[8 + i] = static_cast<unsigned char>(counter >> 8 * (7 - i));
+    put_nonce(nonce, "CurveZMQMESSAGES", out + 8);
+    crypto_box_easy_afternm(out + 16, box, size + 1, nonce, zeros);
+    return 16 + 16 + size + 1;
+}
+
+size_t open_without_key(const unsigned char *message, size_t size, unsigned char *out) {
+    unsigned char nonce[24], plain[600];
+    if (size < 33 || size > sizeof plain || memcmp(message, "\7MESSAGE", 8) != 0) return 0;
+    put_nonce(nonce, "CurveZMQMESSAGEC", message + 8);
+    if (crypto_box_open_easy_afternm(plain, message + 16, size - 16, nonce, zeros) != 0) return 0;
+    memcpy(out, plain + 1, size - 33);
+    return size - 33;
+}

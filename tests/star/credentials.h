@@ -5,6 +5,7 @@
 #define CREDENTIALS_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -34,6 +35,12 @@ size_t answer_curve(curve_peer *peer, const unsigned char *command, size_t size,
 size_t small_order_welcome(curve_peer *peer, const unsigned char *hello, size_t size, unsigned char out[512]);
 // The body of the frame of a message or command that is sealed: 33 bytes more.
 size_t seal_curve(curve_peer *peer, unsigned char flags, const unsigned char *plain, size_t size, unsigned char *out);
+
+// Commands of CURVE under a key of zeros, which a server without any key can make: READY, and a message.
+size_t ready_without_key(unsigned char out[512]);
+size_t seal_without_key(uint64_t counter, const unsigned char *plain, size_t size, unsigned char *out);
+// A message of the client under that key; its payload's length, or 0 if it is none.
+size_t open_without_key(const unsigned char *message, size_t size, unsigned char *out);
 
 #ifdef __cplusplus
 }

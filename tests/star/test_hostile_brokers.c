@@ -24,8 +24,8 @@ typedef struct script {
 
 typedef struct hostile {
     uint64_t random;
-    bool curve, small_order;
-    atomic_int served;
+    bool curve, small_order, keyless;
+    atomic_int served, without_key;
     int listener, connections;
     char address[160];
     pthread_t serving;
@@ -251,6 +251,42 @@ static void speak_small_order(int fd, curve_peer *peer) {
     if (exchange_curve(fd, peer, 200, false, true, &none)) (void)!recv(fd, bytes, 1, 0); // its end, or its INITIATE
 }
 
+// The body of the next frame; its size, 0 at the end of the connection.
+static size_t take_frame(int fd, unsigned char *body, size_t room) {
+    unsigned char begin[9];
+    if (!take(fd, begin, 2)) return 0;
+    size_t size = begin[1];
+    if ((begin[0] & 2) != 0) {
+        if (!take(fd, begin + 2, 7)) return 0;
+        size = (size_t)begin[7] << 8 | begin[8];
+    }
+    return size <= room && take(fd, body, size) ? size : 0;
+}
+
+// READY before WELCOME, under a key of zeros. libzmq 4.3.4 takes it in this state, with a key that nothing has been
+// written to yet, so that it may be the right one: then the process is a broker without any key for CURVE, and only the
+// proofs inside stand in its way. It has the shared secret and proves that.
+static void speak_without_key(hostile *h, int fd) {
+    script s = {.size = 0};
+    uint64_t none = 1;
+    unsigned char bytes[600] = {0xFF, [8] = 1, [9] = 0x7F, [10] = 3, [12] = 'C', 'U', 'R', 'V', 'E', [32] = 1};
+    unsigned char plain[600], answer[600], payload[1 + 16 + 64] = {0};
+    append(&s, bytes, 64);
+    append_frame(&s, 4, plain, ready_without_key(plain), false);
+    if (!send_script(fd, &s, &none) || !take(fd, bytes, 64)) return;
+    for (size_t size; (size = take_frame(fd, bytes, sizeof bytes)) != 0;) {
+        const size_t opened = open_without_key(bytes, size, plain);
+        if (opened < 24 + 17 || plain[2] != 1) continue; // its HELLO of CURVE, for example
+        atomic_fetch_add(&h->without_key, 1);
+        memset(payload + 1, 'n', 16);
+        prove_secret(SECRET, 1, plain + 24 + 1, payload + 1, payload + 17);
+        s.size = 0;
+        const size_t inner = put_star(plain, 2, 0, 0, payload, sizeof payload);
+        append_frame(&s, 0, answer, seal_without_key(2, plain, inner, answer), false);
+        send_script(fd, &s, &none);
+    }
+}
+
 static void *serve_hostile(void *argument) {
     hostile *h = argument;
     uint64_t random = h->random * 2654435761U + 88172645463325252U;
@@ -266,6 +302,8 @@ static void *serve_hostile(void *argument) {
             curve_peer *peer = make_curve_peer(SECRET);
             if (h->small_order)
                 speak_small_order(fd, peer);
+            else if (h->keyless)
+                speak_without_key(h, fd);
             else
                 speak_curve(fd, peer, &random);
             atomic_fetch_add(&h->served, 1);
@@ -352,26 +390,77 @@ static void test_bytes_of_a_hostile_broker_with_the_secret(void **state) {
     members_meet(true, 2000);
 }
 
-// libzmq asserts that such a key does not come; the member is a process of its own, in which the plug-in brings libzmq.
-static void test_a_key_of_small_order(void **state) {
-    (void)state;
-    hostile h = {.curve = true, .small_order = true};
-    open_hostile(&h);
+// A member in a process of its own, in which the plug-in brings libzmq: the signal that ended it, or its status.
+static int meet_alone(const hostile *h, int *out_signal) {
     const char *const program = getenv("MUSTER_MEMBER");
     assert_non_null(program);
     setenv("MUSTER_SECRET", SECRET, 1);
     pid_t member = 0;
-    char *const words[] = {(char *)program, h.address, NULL};
+    char address[sizeof h->address];
+    memcpy(address, h->address, sizeof address);
+    char *const words[] = {(char *)program, address, NULL};
     assert_int_equal(posix_spawn(&member, program, NULL, NULL, words, environ), 0);
     int how = 0;
     assert_int_equal(waitpid(member, &how, 0), member);
     unsetenv("MUSTER_SECRET");
-    atomic_store(&h.over, 1);
-    pthread_join(h.serving, NULL);
-    close(h.listener);
-    if (WIFSIGNALED(how)) fail_msg("the member ended by signal %d", WTERMSIG(how));
-    assert_int_equal(WEXITSTATUS(how), -MUSTER_E_AUTH);
+    *out_signal = WIFSIGNALED(how) ? WTERMSIG(how) : 0;
+    return -WEXITSTATUS(how);
+}
+
+static void close_hostile(hostile *h) {
+    atomic_store(&h->over, 1);
+    pthread_join(h->serving, NULL);
+    close(h->listener);
+}
+
+// libzmq asserts that such a key does not come.
+static void test_a_key_of_small_order(void **state) {
+    (void)state;
+    hostile h = {.curve = true, .small_order = true};
+    open_hostile(&h);
+    int signal = 0;
+    const int status = meet_alone(&h, &signal);
+    close_hostile(&h);
+    if (signal != 0) fail_msg("the member ended by signal %d", signal);
+    assert_int_equal(status, MUSTER_E_AUTH);
     assert_true(h.served != 0);
+}
+
+// CURVE itself refuses it where the plug-in brings libzmq.
+static void test_ready_before_welcome(void **state) {
+    (void)state;
+    hostile h = {.curve = true, .keyless = true};
+    open_hostile(&h);
+    for (int i = 0; i < 5; i++) {
+        int signal = 0;
+        assert_int_equal(meet_alone(&h, &signal), MUSTER_E_AUTH);
+        assert_int_equal(signal, 0);
+    }
+    close_hostile(&h);
+    assert_true(h.served >= 5);
+    assert_int_equal(h.without_key, 0);
+}
+
+// Whatever CURVE says: the broker's key is proved once more inside, and a process without it is refused. This program
+// is linked to libzmq, so the guard of the plug-in does not count here.
+static void test_a_broker_without_a_key(void **state) {
+    (void)state;
+    hostile h = {.curve = true, .keyless = true};
+    open_hostile(&h);
+    char key[65], z85[41];
+    broker_key_of(BROKER_SECRET, key, z85);
+    snprintf(h.address + strlen(h.address), sizeof h.address - strlen(h.address), "&broker=%s", key);
+    member m = {.context = make_context(0, SECRET)};
+    for (int i = 0; i < 50; i++) {
+        muster_stream *stream = NULL;
+        muster_error error = {0};
+        const muster_status status = try_dial(&m, h.address, 0, &stream, &error);
+        if (status != MUSTER_E_AUTH || strstr(error.message, "broker key") == NULL)
+            fail_msg("%s %s", muster_status_name(status), error.message);
+    }
+    leave_star(&m);
+    close_hostile(&h);
+    print_message("CURVE let a process without a key pass %d times of 50\n", atomic_load(&h.without_key));
 }
 
 static int set_up(void **state) {
@@ -380,6 +469,8 @@ static int set_up(void **state) {
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_key_of_small_order),
+    cmocka_unit_test(test_ready_before_welcome),
+    cmocka_unit_test(test_a_broker_without_a_key),
     cmocka_unit_test(test_plain_bytes_of_a_hostile_broker),
     cmocka_unit_test(test_bytes_of_a_hostile_broker_with_the_secret),
 };
