@@ -318,8 +318,10 @@ struct muster_host {
     void (*give_segment)(const muster_host *host, void *segment);
 
     /** Connections: a connection came in on a listener. `peer` says where from, for people. On MUSTER_OK *out_link is
-     * its library side; else the plug-in drops it. MUSTER_E_LIMIT: too many that have not proved the secret or not
-     * opened their stream yet; there is muster_context_config::handshake_timeout_ns for each of the two.
+     * its library side; else the plug-in drops it. Connections beyond muster_context_config::max_unauthenticated that
+     * have not proved the secret or not opened their stream yet make place in the next turns of the loop, the silent
+     * ones first: each gets close or abort. MUSTER_E_LIMIT: too many at once, as many again as that number, or 256 if
+     * that is more. There is muster_context_config::handshake_timeout_ns for each of the two steps.
      * MUSTER_E_CLOSED: nobody listens any more. MUSTER_E_ARG, MUSTER_E_NOMEM. */
     muster_status (*accepted)(muster_acceptor *acceptor, void *connection, const char *peer, uint64_t peer_bytes,
                               muster_link **out_link);

@@ -183,7 +183,10 @@ MUSTER_API muster_status muster_request_fail(muster_queue *requests, uint64_t re
  * @retval MUSTER_OK       Announced; it can be accepted once the other side has proved the secret.
  * @retval MUSTER_E_ARG    No queue, no place, a text that is too long, or not a LISTEN request.
  * @retval MUSTER_E_STALE  No such listener, or it was closed.
- * @retval MUSTER_E_LIMIT  Too many connections that have not proved the secret yet, or the queue has no slot left.
+ * @retval MUSTER_E_LIMIT  Too many connections at once that have not proved the secret yet: beyond
+ *                         muster_context_config::max_unauthenticated as many again, or 256 if that is more. Or the
+ *                         queue has no slot left. With fewer the silent ones make place: their pumps end, and
+ *                         ::MUSTER_REQUEST_CLOSE names them.
  * @retval MUSTER_E_NOMEM  No memory.
  * @retval MUSTER_E_CLOSED The context is closed, or the transport was taken back.
  * @retval MUSTER_E_FORKED The queue belongs to the parent process.
