@@ -44,7 +44,8 @@ class RoundGuard final : public StoreGuard {
 DynamicMember::DynamicMember(Context &context, RendezvousSettings what, Ref<Store> store, std::optional<Peers> peers,
                              std::optional<MembershipFile> file, MachineSettings machine)
     : Member(context, std::move(what)), hub_(Hub::of(context)), store_(std::move(store)), machine_(std::move(machine)),
-      peers_(std::move(peers)), file_(std::move(file)) {}
+      peers_(std::move(peers)), file_(std::move(file)),
+      file_released_(file_ ? file_->released() : MembershipFile::Released()) {}
 
 Ref<Store> DynamicMember::store() noexcept {
     const std::lock_guard hold(lock_);
@@ -74,6 +75,7 @@ void DynamicMember::stop(RendezvousOperation &operation, Status why) noexcept {
 }
 
 void DynamicMember::released() noexcept {
+    if (file_released_) file_released_->store(true, std::memory_order_release); // pairs with the wait for the file
     put({.kind = Input::release});
 }
 

@@ -72,6 +72,7 @@ class DynamicMember final : public Member, private StoreListener {
     Ref<Store> own_;                                           // the keys of the run at this member's own store
     const Ref<CallSequence> aside_ = make_ref<CallSequence>(); // what may block: the file, and a listener at the origin
     std::optional<MembershipFile> file_;                       // there
+    const MembershipFile::Released file_released_;
     bool begun_ = false, ended_ = false;
     std::map<uint64_t, Ref<RendezvousOperation>> calls_;
     std::map<uint64_t, Ref<StoreOperation>> asked_;

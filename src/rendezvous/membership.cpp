@@ -6,8 +6,12 @@
 #include <sodium.h>
 
 #include <algorithm>
+#include <chrono>
 #include <climits>
+#include <condition_variable>
 #include <cstring>
+#include <map>
+#include <mutex>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -64,6 +68,44 @@ Result<void> make_directory(const std::string &path) {
 
 } // namespace
 
+namespace {
+
+// The files that members of this process have locked. Any thread.
+class LockedFiles {
+  public:
+    static LockedFiles &get() {
+        static LockedFiles *const files = new LockedFiles; // never destroyed: threads may be abandoned at exit
+        return *files;
+    }
+    void add(const std::string &path, const MembershipFile::Released &released) {
+        const std::lock_guard hold(lock_);
+        files_[path] = released;
+    }
+    void remove(const std::string &path) noexcept {
+        const std::lock_guard hold(lock_);
+        files_.erase(path);
+        changed_.notify_all();
+    }
+    // False: it is not a file of a released member of this process, or it was not given up in time.
+    bool wait(const std::string &path, Deadline &deadline) {
+        constexpr int64_t longest = 5'000'000'000; // a member ends in milliseconds, unless nobody drives its context
+        const auto until = std::chrono::steady_clock::now() +
+                           std::chrono::nanoseconds(deadline.endless() ? longest : std::min(longest, deadline.left()));
+        std::unique_lock hold(lock_);
+        const auto found = files_.find(path);
+        if (found == files_.end()) return true;                            // since it was found locked
+        if (!found->second->load(std::memory_order_acquire)) return false; // acquire: pairs with the host's release
+        return changed_.wait_until(hold, until, [&] { return files_.count(path) == 0; });
+    }
+
+  private:
+    std::mutex lock_;
+    std::condition_variable changed_;
+    std::map<std::string, MembershipFile::Released> files_;
+};
+
+} // namespace
+
 std::string Membership::write() const {
     std::vector<std::string_view> addresses(peers.begin(), peers.end());
     return ByteWriter(version)
@@ -100,8 +142,8 @@ std::optional<Membership> Membership::read(std::string_view bytes) {
 // ---- the file -------------------------------------------------------------------------------------------------------
 
 // The name holds the host's, since a directory may be shared by hosts, of which each has members of its own.
-Result<MembershipFile> MembershipFile::open(const std::string &directory, std::string_view run,
-                                            std::string_view origin) {
+Result<MembershipFile> MembershipFile::open(const std::string &directory, std::string_view run, std::string_view origin,
+                                            Deadline &deadline) {
     if (auto made = make_directory(directory); !made) return made.error();
     char host[HOST_NAME_MAX + 1] = "";
     ::gethostname(host, sizeof host - 1);
@@ -112,6 +154,7 @@ Result<MembershipFile> MembershipFile::open(const std::string &directory, std::s
     for (uint32_t i = 0; i < max_files; i++) {
         if (::access((file.first_ + std::to_string(i)).c_str(), F_OK) != 0) continue;
         auto locked = file.lock(i);
+        if (locked && !*locked && LockedFiles::get().wait(file.path_, deadline)) locked = file.lock(i);
         if (!locked) return locked.error();
         if (!*locked) continue;
         file.former_ = file.load();
@@ -123,6 +166,19 @@ Result<MembershipFile> MembershipFile::open(const std::string &directory, std::s
         file.discard(); // its process ended before it had written
     }
     return file;
+}
+
+MembershipFile &MembershipFile::operator=(MembershipFile &&other) noexcept {
+    if (this == &other) return *this;
+    close();
+    this->~MembershipFile();
+    return *new (this) MembershipFile(std::move(other));
+}
+
+void MembershipFile::close() noexcept {
+    if (!file_) return;
+    file_.reset();
+    LockedFiles::get().remove(path_);
 }
 
 Result<bool> MembershipFile::lock(uint32_t index) {
@@ -140,8 +196,10 @@ Result<bool> MembershipFile::lock(uint32_t index) {
         if (::fstat(file_.get(), &locked) != 0 || !S_ISREG(locked.st_mode))
             return Error::make(MUSTER_E_ARG, "state file %s: it is no regular file", path_.c_str());
         // Between open() and flock() its owner may have deleted it.
-        if (::stat(path_.c_str(), &there) == 0 && there.st_ino == locked.st_ino && there.st_dev == locked.st_dev)
+        if (::stat(path_.c_str(), &there) == 0 && there.st_ino == locked.st_ino && there.st_dev == locked.st_dev) {
+            LockedFiles::get().add(path_, released_);
             return true;
+        }
     }
 }
 
@@ -156,7 +214,7 @@ Result<void> MembershipFile::make() {
             if (directory && ::fsync(directory.get()) == 0) return {};
             return Error::from_errno(errno, status_of(errno), "state directory %s: sync", directory_.c_str());
         }
-        file_.reset();
+        close();
     }
     return Error::make(MUSTER_E_LIMIT, "state directory %s: more than %u members of one run", directory_.c_str(),
                        max_files);
@@ -219,7 +277,7 @@ Result<void> MembershipFile::save(const Membership &membership) {
 
 void MembershipFile::discard() noexcept {
     if (file_) ::unlink(path_.c_str());
-    file_.reset();
+    close();
     former_.reset();
 }
 

@@ -12,6 +12,9 @@
 #include "base/fd.hpp"
 #include "rendezvous/records.hpp"
 
+#include <atomic>
+#include <memory>
+
 namespace muster {
 
 struct Membership {
@@ -34,19 +37,31 @@ struct Membership {
 class MembershipFile {
   public:
     // With the record of a former member of the run on this host, if there is one.
-    static Result<MembershipFile> open(const std::string &directory, std::string_view run, std::string_view origin);
+    // Waits for a file of a member of this process that the host has released and that has not ended so far.
+    static Result<MembershipFile> open(const std::string &directory, std::string_view run, std::string_view origin,
+                                       Deadline &deadline);
+    // Set once the host has released the member: another one of this process may wait for the file.
+    using Released = std::shared_ptr<std::atomic<bool>>;
+    const Released &released() const noexcept { return released_; }
     const std::optional<Membership> &former() const noexcept { return former_; }
     const std::string &path() const noexcept { return path_; }
     Result<void> save(const Membership &membership); // it is on the disk when this returns
     void discard() noexcept;                         // save() makes the file again
 
+    MembershipFile(MembershipFile &&) noexcept = default;
+    MembershipFile &operator=(MembershipFile &&other) noexcept;
+    ~MembershipFile() { close(); }
+
   private:
+    MembershipFile() = default;
+    void close() noexcept;
     Result<bool> lock(uint32_t index); // false: another process has that file
     std::optional<Membership> load();
     Result<void> make();
 
     std::string directory_, first_, path_, name_; // first_: what all paths of the run begin with; name_: of the run,
                                                   // which each record repeats
+    Released released_ = std::make_shared<std::atomic<bool>>(false);
     Fd file_;
     uint64_t count_ = 0;   // of writes
     bool damaged_ = false; // there was a record, and it cannot be read

@@ -118,7 +118,7 @@ Result<Ref<Rendezvous>> Rendezvous::open(Context &context, const muster_rendezvo
         auto origin = Peers::origin_of(*url);
         if (!origin) return origin.error();
         if (!origin->empty()) {
-            auto opened = MembershipFile::open(settings->state_dir, settings->run_id, *origin);
+            auto opened = MembershipFile::open(settings->state_dir, settings->run_id, *origin, deadline);
             if (!opened) return opened.error();
             file = std::move(*opened);
             if ((settings->flags & MUSTER_RENDEZVOUS_NEW) != 0) file->discard();
