@@ -224,7 +224,7 @@ local function serve(loop)
     loop.undo[#loop.undo + 1] = function() -- requests to close that nobody will hear
         for key in pairs(doors) do close_door(key) end
     end
-    assert(muster.transport_serve(loop.context, 'lua', loop.queue))
+    assert(muster.transport_serve(loop.context, 'lua', 0, loop.queue, 0))
 end
 
 return { serve = serve }

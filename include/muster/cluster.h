@@ -126,6 +126,7 @@ typedef struct muster_launch {
  * @param[out] out_cluster  The cluster; the caller owns one reference.
  * @param[out] error        Detail on failure, or NULL.
  * @retval MUSTER_OK            Open.
+ * @retval MUSTER_TIMEOUT       The host that serves the transport of `listen` did not answer in time; nothing is left.
  * @retval MUSTER_E_ARG         A value is missing or out of range; the text names it.
  * @retval MUSTER_E_ABI         The config has newer non-zero fields, or a plug-in's tables do not fit this library.
  * @retval MUSTER_E_ADDRESS     The address cannot be understood; the text says where.
@@ -138,6 +139,9 @@ typedef struct muster_launch {
  * @retval MUSTER_E_NOMEM       No memory, or no thread.
  * @retval MUSTER_E_SYSTEM      Another failure of the system.
  * @retval MUSTER_E_CLOSED      The context or the queue is closed.
+ * @retval MUSTER_E_CANCELED    muster_context_cancel() was called meanwhile.
+ * @retval MUSTER_E_WOULD_DEADLOCK  The calling thread has to serve the transport of `listen`: use
+ *                              muster_cluster_open_begin().
  * @retval MUSTER_E_FORKED      The context belongs to the parent process.
  * @threads{any} @blocks{as muster_transport_listen()} @since 0.1 */
 MUSTER_API muster_status muster_cluster_open(muster_context *context, const muster_cluster_config *config,
@@ -523,7 +527,6 @@ typedef struct muster_worker_config {
  * @retval MUSTER_OK           Made.
  * @retval MUSTER_E_ARG        A value is out of range, or the config names a secret.
  * @retval MUSTER_E_ABI        The config has non-zero fields newer than this library.
- * @retval MUSTER_E_NOT_FOUND  There is no ticket: this process was not launched as a worker.
  * @retval MUSTER_E_PROTOCOL   What was read is no ticket of this version.
  * @retval MUSTER_E_NOMEM      Threads or memory ran out.
  * @retval MUSTER_E_LIMIT      Descriptors ran out.

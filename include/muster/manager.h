@@ -54,6 +54,10 @@ typedef struct muster_manager_request {
     const muster_launch *launch; /**< LAUNCH: what was asked for, with the defaults filled in. Else NULL. */
     const char *address;         /**< CONNECT, CONNECT_WORKER: where the worker listens, as far as is known;
                                       NUL-terminated. Else NULL. */
+    muster_cluster *cluster;     /**< The cluster whose worker it is: the handle that muster_cluster_open() gave, to
+                                      compare and for muster_manager_worker_ended(). Borrowed; NULL if the host has
+                                      released it. */
+    uint64_t cluster_tag;        /**< muster_cluster_config::tag of that cluster. */
 } muster_manager_request;
 
 /** A manager as callbacks; run by muster_queue_dispatch() on the thread that calls it, no lock held. They may call
@@ -84,6 +88,8 @@ typedef struct muster_manager_ops {
  * @param[in]  name_bytes  Its length.
  * @param[in]  wants       ::muster_manager_want values, or'ed: what it wants to hear of beside LAUNCH.
  * @param[in]  requests    Queue the host serves, of the same context; releasing it takes the manager back.
+ * @param[in]  tag         Returned in muster_completion::tag of every request, CANCEL included: one queue can serve
+ *                         several managers.
  * @param[out] error       Detail on failure, or NULL.
  * @retval MUSTER_OK        Usable in muster_launch::manager.
  * @retval MUSTER_E_ARG     No context or queue, a queue of another context, an unknown want, or no name of that form.
@@ -93,7 +99,8 @@ typedef struct muster_manager_ops {
  * @retval MUSTER_E_FORKED  The context belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_manager_serve(muster_context *context, const char *name, size_t name_bytes,
-                                              uint32_t wants, muster_queue *requests, muster_error *error);
+                                              uint32_t wants, muster_queue *requests, uint64_t tag,
+                                              muster_error *error);
 
 /** Adds a manager of the host's whose requests run callbacks, inside muster_queue_dispatch().
  * @param[in]  context     Where it becomes known, to muster_cluster_add().

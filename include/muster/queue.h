@@ -36,10 +36,12 @@ enum muster_completion_kind {
     MUSTER_DONE_RENDEZVOUS = 8, /**< muster_rendezvous_begin() ended; object is the round of a join that succeeded. */
     MUSTER_DONE_AGENT = 9,      /**< An agent is over; see muster_agent_start(). */
     MUSTER_DONE_BROADCAST = 10, /**< muster_cluster_broadcast_begin() ended; bytes holds how many members have them. */
-    MUSTER_DONE_OPEN = 11,    /**< muster_store_open_begin() or muster_rendezvous_open_begin() ended; object is what was
-                                   opened if the status is OK. */
+    MUSTER_DONE_OPEN = 11,      /**< muster_store_open_begin(), muster_rendezvous_open_begin() or
+                                     muster_cluster_open_begin() ended; object is what was opened if the status is OK. */
     MUSTER_DONE_CALL = 12,    /**< Another function whose name ends with `_begin` ended; the status is the one that the
                                    function without `_begin` would have returned. */
+    MUSTER_DONE_LISTEN = 13,  /**< muster_transport_listen_begin() ended; object is the muster_listener if the status is
+                                   OK: it is open, and its address can be dialled. */
     MUSTER_EVENT_READY = 16,  /**< A watched object is ready; events says for what. */
     MUSTER_EVENT_LOG = 17,    /**< A log record; status holds the level, the error argument the text. */
     MUSTER_EVENT_AGENT = 19,  /**< An agent has made a step; events says which, see muster_agent_start(). */
@@ -57,13 +59,17 @@ enum muster_completion_kind {
 
 /** One entry taken off a queue; 64 bytes. */
 typedef struct muster_completion {
-    int32_t kind;         /**< A ::muster_completion_kind value. */
-    muster_status status; /**< How it ended, of a dial also ::MUSTER_TIMEOUT; ::MUSTER_OK for requests and READY. */
-    uint64_t tag;         /**< The caller's own value, given with the operation or watch. */
-    void *object;         /**< DIAL with ::MUSTER_OK: the new muster_stream; STORE with ::MUSTER_OK or
-                               ::MUSTER_E_CHANGED: the muster_store_result; LEASE with ::MUSTER_OK: the muster_lease;
-                               RENDEZVOUS with ::MUSTER_OK, of a join: the muster_round; OPEN with ::MUSTER_OK: the
-                               muster_store or muster_rendezvous. The caller's. Otherwise NULL. */
+    int32_t kind; /**< A ::muster_completion_kind value. */
+    muster_status
+        status;   /**< How it ended, of a dial or a listen also ::MUSTER_TIMEOUT; ::MUSTER_OK for requests and READY. */
+    uint64_t tag; /**< The caller's own value, given with the operation or watch. REQUEST: the value given with
+                       the registration (muster_transport_serve() and its like); for a table of callbacks its
+                       `self`, converted to a number. */
+    void *object; /**< DIAL with ::MUSTER_OK: the new muster_stream; STORE with ::MUSTER_OK or
+                       ::MUSTER_E_CHANGED: the muster_store_result; LEASE with ::MUSTER_OK: the muster_lease;
+                       RENDEZVOUS with ::MUSTER_OK, of a join: the muster_round; OPEN with ::MUSTER_OK: the
+                       muster_store, muster_rendezvous or muster_cluster; LISTEN with ::MUSTER_OK: the
+                       muster_listener. The caller's. Otherwise NULL. */
     uint64_t bytes;       /**< Bytes moved, or the value named at the kind. */
     uint64_t request;     /**< Id of a request, else 0. */
     uint32_t events;      /**< READY: ::muster_stream_event values, or'ed. AGENT: a ::muster_agent_event. */

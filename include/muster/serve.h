@@ -18,13 +18,13 @@
  * as *callbacks* of a table, run by muster_queue_dispatch() on the thread that calls it, after
  * muster_transport_serve_ops().
  *
- * A thread that serves must not wait for itself: muster_transport_dial() and muster_listener_accept() with a timeout
- * return ::MUSTER_E_WOULD_DEADLOCK when no other thread waits on the queue that serves the scheme, and the calling
- * thread is the one that last took an entry off it. Before any entry was taken, the thread that registered the scheme
- * may be about to leave the serving to another: there the call waits, and returns ::MUSTER_E_WOULD_DEADLOCK only if no
- * thread has begun to serve within 2 s.
- * Use muster_transport_dial_begin() and muster_listener_watch() there. In the same way a stream's waiting calls answer
- * it on the thread that last used the pump of that stream. */
+ * A thread that serves must not wait for itself: muster_transport_dial(), muster_transport_listen() and
+ * muster_listener_accept() with a timeout return ::MUSTER_E_WOULD_DEADLOCK when no other thread waits on the queue that
+ * serves the scheme, and the calling thread is the one that last took an entry off it. Before any entry was taken, the
+ * thread that registered the scheme may be about to leave the serving to another: there the call waits, and returns
+ * ::MUSTER_E_WOULD_DEADLOCK only if no thread has begun to serve within 2 s. Use muster_transport_dial_begin(),
+ * muster_transport_listen_begin() and muster_listener_watch() there. In the same way a stream's waiting calls answer it
+ * on the thread that last used the pump of that stream. */
 #ifndef MUSTER_SERVE_H
 #define MUSTER_SERVE_H
 
@@ -34,11 +34,17 @@
 extern "C" {
 #endif
 
-/** Flags of muster_transport_ops::flags. */
+/** Flags of muster_transport_ops::flags and of muster_transport_serve(). */
 enum muster_transport_flag {
     MUSTER_TRANSPORT_ANY_THREAD =
-        1,                     /**< Callbacks may run on a library thread at once; they must not block or unwind. */
-    MUSTER_TRANSPORT_LOCAL = 2 /**< Bytes never leave this host: they are not sealed unless the context says so. */
+        1, /**< Callbacks may run on a library thread at once; they must not block or unwind. Only for a table. */
+    MUSTER_TRANSPORT_LOCAL =
+        2, /**< Bytes never leave this host: they are not sealed unless the context or the address says so. */
+    MUSTER_TRANSPORT_SEALS =
+        4, /**< The transport encrypts and authenticates the bytes by itself: where both sides declare it, they are not
+                sealed a second time, unless the context or the address says so. */
+    MUSTER_TRANSPORT_NO_LISTEN = 8 /**< The transport cannot listen: muster_transport_listen() fails with
+                                        ::MUSTER_E_UNSUPPORTED without a request. */
 };
 
 /** What a host-served transport does, as callbacks; run by muster_queue_dispatch() on the thread that calls it, no lock
@@ -63,17 +69,21 @@ typedef struct muster_transport_ops {
  * @param[in]  context       Where it becomes known.
  * @param[in]  scheme        Lower-case ASCII, 1 to 31 bytes, no terminator needed.
  * @param[in]  scheme_bytes  Length of the scheme.
+ * @param[in]  flags         ::muster_transport_flag values, or'ed, without ::MUSTER_TRANSPORT_ANY_THREAD.
  * @param[in]  requests      Queue the host serves, of the same context; releasing it takes the transport back.
+ * @param[in]  tag           Returned in muster_completion::tag of every request, CANCEL and CLOSE included: one queue
+ * can serve several schemes.
  * @param[out] error         Detail on failure, or NULL.
  * @retval MUSTER_OK        Usable in addresses.
- * @retval MUSTER_E_ARG     No context or queue, a queue of another context, or no scheme of that form.
+ * @retval MUSTER_E_ARG     No context or queue, a queue of another context, unknown flags, or no scheme of that form.
  * @retval MUSTER_E_EXISTS  Scheme taken.
  * @retval MUSTER_E_NOMEM   No memory.
  * @retval MUSTER_E_CLOSED  The context or the queue is closed.
  * @retval MUSTER_E_FORKED  The context belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_transport_serve(muster_context *context, const char *scheme, size_t scheme_bytes,
-                                                muster_queue *requests, muster_error *error);
+                                                uint32_t flags, muster_queue *requests, uint64_t tag,
+                                                muster_error *error);
 
 /** Adds a host-served transport whose requests run callbacks, inside muster_queue_dispatch().
  * @param[in]  context       Where it becomes known.
@@ -142,7 +152,8 @@ MUSTER_API muster_status muster_request_address(muster_queue *requests, uint64_t
 MUSTER_API muster_status muster_request_stream(muster_queue *requests, uint64_t request, muster_stream **out_pump,
                                                muster_error *error);
 
-/** Answers a LISTEN request: the host listens. Before this, muster_listener_address() gives the address as asked for.
+/** Answers a LISTEN request: the host listens. This ends muster_transport_listen(), or completes
+ * muster_transport_listen_begin() with ::MUSTER_DONE_LISTEN; muster_listener_address() then gives this address.
  * @param[in]  requests       Queue the request came from.
  * @param[in]  request        Its id. From now on it names the listener.
  * @param[in]  address        What peers dial, `scheme://...`; text, no terminator needed. NULL: as asked for.
@@ -158,7 +169,7 @@ MUSTER_API muster_status muster_request_stream(muster_queue *requests, uint64_t 
 MUSTER_API muster_status muster_request_listening(muster_queue *requests, uint64_t request, const char *address,
                                                   size_t address_bytes, muster_error *error);
 
-/** Answers an OPEN or LISTEN request: it cannot be done. The dial fails with this; a listener's accept does.
+/** Answers an OPEN or LISTEN request: it cannot be done. The dial or the listen ends with this status and text.
  * @param[in] requests    Queue the request came from.
  * @param[in] request     Its id.
  * @param[in] status      Why, a negative value: ::MUSTER_E_UNREACHABLE, ::MUSTER_E_EXISTS, ...

@@ -110,6 +110,8 @@ typedef struct muster_store_host_ops {
  * @param[in]  scheme        Lower-case ASCII, 1 to 31 bytes, no terminator needed.
  * @param[in]  scheme_bytes  Length of the scheme.
  * @param[in]  requests      Queue the host serves, of the same context; releasing it takes the scheme back.
+ * @param[in]  tag           Returned in muster_completion::tag of every request, CANCEL and CLOSE included: one queue
+ * can serve several schemes.
  * @param[out] error         Detail on failure, or NULL.
  * @retval MUSTER_OK        Usable in URLs.
  * @retval MUSTER_E_ARG     No context or queue, a queue of another context, or no scheme of that form.
@@ -119,7 +121,7 @@ typedef struct muster_store_host_ops {
  * @retval MUSTER_E_FORKED  The context belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_store_serve(muster_context *context, const char *scheme, size_t scheme_bytes,
-                                            muster_queue *requests, muster_error *error);
+                                            muster_queue *requests, uint64_t tag, muster_error *error);
 
 /** Adds a host-served store whose requests run callbacks, inside muster_queue_dispatch().
  * @param[in]  context       Where it becomes known.

@@ -35,16 +35,18 @@ typedef struct muster_listener muster_listener;
 
 /** How to dial or listen; all zero means the defaults named here. */
 typedef struct muster_transport_config {
-    uint32_t struct_size;    /**< sizeof(muster_transport_config) of the caller. */
-    uint32_t flags;          /**< Zero. */
-    const void *greeting;    /**< Up to 4096 bytes shown to the other side with the connection (who I am); copied. */
-    uint64_t greeting_bytes; /**< Length of the greeting. */
-    uint64_t window_bytes;   /**< Most bytes buffered per direction, power of two, 4 KiB to 1 GiB; 0: the context's.
-                                  Over shared memory and inproc the smaller one of both sides counts. */
-    uint32_t backlog;        /**< Listeners: proved connections waiting to be accepted; 0: 1024. */
-    uint32_t reserved;       /**< Zero. */
-    int64_t retry_ns;        /**< Keep trying this long, 0: do not. Dialling: while nobody listens there yet.
-                                  Listening: while whoever keeps the names, a broker, is not there yet. */
+    uint32_t struct_size;      /**< sizeof(muster_transport_config) of the caller. */
+    uint32_t flags;            /**< Zero. */
+    const void *greeting;      /**< Up to 4096 bytes shown to the other side with the connection (who I am); copied. */
+    uint64_t greeting_bytes;   /**< Length of the greeting. */
+    uint64_t window_bytes;     /**< Most bytes buffered per direction, power of two, 4 KiB to 1 GiB; 0: the context's.
+                                    Over shared memory and inproc the smaller one of both sides counts. */
+    uint32_t backlog;          /**< Listeners: proved connections waiting to be accepted; 0: 1024. */
+    uint32_t reserved;         /**< Zero. */
+    int64_t retry_ns;          /**< Keep trying this long, 0: do not. Dialling: while nobody listens there yet.
+                                    Listening: while whoever keeps the names, a broker, is not there yet. */
+    int64_t listen_timeout_ns; /**< Listening, where the host serves the transport: maximum time until the host has
+                                    answered. 0: 60 s, negative: no limit. Other transports do not use it. */
 } muster_transport_config;
 
 /** Connects to an address; returns when both sides have proved the secret.
@@ -108,8 +110,11 @@ MUSTER_API muster_status muster_transport_dial_begin(muster_context *context, co
                                                      const muster_transport_config *config, int64_t timeout_ns,
                                                      muster_queue *queue, uint64_t tag, muster_error *error);
 
-/** Listens at an address. At unix:///folder/name a missing folder is made with mode 0700 (that one, not those above it)
- * and stays when the socket goes.
+/** Listens at an address: when the call returns ::MUSTER_OK, the listener is open, and muster_listener_address() gives
+ * the address that peers dial. For a transport that the host serves (serve.h) the call waits until the host has
+ * answered the request; what the host fails it with is the result of the call. On the thread that serves the transport
+ * use muster_transport_listen_begin(). At unix:///folder/name a missing folder is made with mode 0700 (that one, not
+ * those above it) and stays when the socket goes.
  * @param[in]  context        Context its streams belong to.
  * @param[in]  address        Where; text, no terminator needed.
  * @param[in]  address_bytes  Length of the text, at most 4096.
@@ -117,6 +122,9 @@ MUSTER_API muster_status muster_transport_dial_begin(muster_context *context, co
  * @param[out] out_listener   The listener; the caller owns one reference.
  * @param[out] error          Detail on failure, or NULL.
  * @retval MUSTER_OK            Listening.
+ * @retval MUSTER_TIMEOUT       The host that serves the transport did not answer within
+ *                              muster_transport_config::listen_timeout_ns. No listener is left, and the error is
+ * filled.
  * @retval MUSTER_E_ARG         A value is missing or out of range; the text names it.
  * @retval MUSTER_E_ABI         The config has newer non-zero fields, or a plug-in's tables do not fit this library.
  * @retval MUSTER_E_ADDRESS     The address cannot be understood; the text says where.
@@ -128,13 +136,39 @@ MUSTER_API muster_status muster_transport_dial_begin(muster_context *context, co
  * @retval MUSTER_E_UNSUPPORTED The transport is served by a host that cannot listen.
  * @retval MUSTER_E_NOMEM       No memory.
  * @retval MUSTER_E_SYSTEM      Another failure of the system; see muster_error::os_errno.
- * @retval MUSTER_E_CLOSED      The context is closed.
+ * @retval MUSTER_E_CLOSED      The context is closed, or the host has withdrawn the transport meanwhile.
+ * @retval MUSTER_E_CANCELED    muster_context_cancel() was called while the call waited for the host.
+ * @retval MUSTER_E_WOULD_DEADLOCK  The calling thread has to serve the transport; see serve.h.
  * @retval MUSTER_E_FORKED      The context belongs to the parent process.
  * @threads{any} @blocks{for a name lookup if bind or host is a name, while a plug-in is loaded and until it has
  * answered, up to 100 ms for the lock of a unix socket's folder} @since 0.1 */
 MUSTER_API muster_status muster_transport_listen(muster_context *context, const char *address, size_t address_bytes,
                                                  const muster_transport_config *config, muster_listener **out_listener,
                                                  muster_error *error);
+
+/** Begins to listen, as muster_transport_listen() does. ::MUSTER_DONE_LISTEN notifies that the listener is open, with
+ * the listener in muster_completion::object, or that it could not be opened, with the status and the error that
+ * muster_transport_listen() would have returned. muster_queue_cancel_operation() cancels it; the request to a host that
+ * serves the transport is cancelled then, too.
+ * @param[in]  context        Context its streams belong to.
+ * @param[in]  address        Where; copied.
+ * @param[in]  address_bytes  Length of the text, at most 4096.
+ * @param[in]  config         Options; copied. NULL means all defaults.
+ * @param[in]  queue          Where the completion appears; of the same context.
+ * @param[in]  tag            Returned in muster_completion::tag.
+ * @param[out] error          Detail on failure, or NULL.
+ * @retval MUSTER_OK          Begun; exactly one completion follows, perhaps before this call returns.
+ * @retval MUSTER_AGAIN       The queue has no free slot; nothing was begun.
+ * @retval MUSTER_E_ARG       A value is missing or out of range; the text names it.
+ * @retval MUSTER_E_ABI       The config has newer non-zero fields.
+ * @retval MUSTER_E_ADDRESS   The address cannot be understood; the text says where.
+ * @retval MUSTER_E_NOMEM     No memory, or no thread.
+ * @retval MUSTER_E_CLOSED    The context or the queue is closed.
+ * @retval MUSTER_E_FORKED    The context belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_transport_listen_begin(muster_context *context, const char *address,
+                                                       size_t address_bytes, const muster_transport_config *config,
+                                                       muster_queue *queue, uint64_t tag, muster_error *error);
 
 /** Takes the next connection that has proved the secret. A served listener that failed answers with its host's status.
  * @param[in]  listener    Listener to ask.

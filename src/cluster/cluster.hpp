@@ -9,6 +9,7 @@
 #include "cluster/greeting.hpp"
 #include "context/running.hpp"
 #include "queue/queue.hpp"
+#include "transport/listener.hpp"
 
 #include <muster/cluster.h>
 
@@ -82,10 +83,16 @@ class ClusterDial final : public Object, private QueueUser {
 // Any thread, unless a member says otherwise.
 class Cluster : public Object, private Source, public Listed<Cluster> {
     friend class Broadcasts;
+    friend class ClusterHandle;
 
   public:
     Context &context() const noexcept { return *context_; }
     bool forked() const noexcept { return context_->forked(); }
+    // What the host holds, to name the cluster in requests: null once it is released. Never dereferenced here.
+    class ClusterHandle *handle() const noexcept {
+        return handle_.load(std::memory_order_acquire);
+    }
+    uint64_t tag() const noexcept { return events_tag_; }
     uint32_t self() const noexcept { return self_.load(std::memory_order_acquire); } // pairs with set_self()
 
     Status next_event(Deadline &deadline, muster_cluster_event &out) noexcept;
@@ -145,7 +152,10 @@ class Cluster : public Object, private Source, public Listed<Cluster> {
     uint64_t at(int64_t when_ns, std::function<void()> ring);
     void silence(uint64_t &alarm) noexcept; // and sets it to 0
 
-    Error listen(const std::string &address);
+    Error listen(const std::string &address, Listener::Opening opening = Listener::Opening::awaited);
+    // `then` gets the result of a listen that was begun.
+    void when_listening(std::function<void(const Error &)> then);
+    void look_whether_listening(const std::function<void(const Error &)> &then);
     void watch_listener();
     void stop_listening() noexcept { listener_.reset(); }
     void expect_connections(uint32_t count) noexcept; // as many more than strangers may be there without a proof
@@ -205,7 +215,8 @@ class Cluster : public Object, private Source, public Listed<Cluster> {
     const Ref<Queue> events_queue_; // of the host's; or none
     const uint64_t events_tag_;
     std::atomic<uint32_t> self_{UINT32_MAX};
-    std::atomic<uint64_t> untaken_bytes_{0}; // relaxed: of broadcasts that the host has been told of
+    std::atomic<ClusterHandle *> handle_{nullptr}; // release/acquire: the host may compare what it points to
+    std::atomic<uint64_t> untaken_bytes_{0};       // relaxed: of broadcasts that the host has been told of
 
     // The cluster's thread.
     Ref<Shelf> shelf_;
@@ -234,12 +245,18 @@ class Cluster : public Object, private Source, public Listed<Cluster> {
 class ClusterHandle final : public Object {
   public:
     explicit ClusterHandle(Ref<Cluster> cluster) noexcept : cluster_(std::move(cluster)) {}
+    static Ref<ClusterHandle> make(Ref<Cluster> cluster) {
+        auto handle = make_ref<ClusterHandle>(std::move(cluster));
+        handle->cluster_->handle_.store(handle.get(), std::memory_order_release);
+        return handle;
+    }
     Cluster &cluster() const noexcept { return *cluster_; }
     Context &context() const noexcept { return cluster_->context(); }
 
   private:
     ~ClusterHandle() override {
         if (cluster_->forked()) return; // the parent's
+        cluster_->handle_.store(nullptr, std::memory_order_release);
         cluster_->leave_queue();
         cluster_->close_soon(-1);
     }

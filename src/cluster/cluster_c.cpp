@@ -138,32 +138,64 @@ Result<Ticket> take_ticket(int32_t given_plus_one) {
     return ticket;
 }
 
+Result<void> read_cluster_config(muster_context *context, const muster_cluster_config *given,
+                                 muster_cluster_config &config) {
+    if (auto ok = check_context(context); !ok) return ok;
+    if (auto done = read_config(given, config, "muster_cluster_config"); !done) return done;
+    if (config.flags != 0) return Error::make(MUSTER_E_ARG, "flags has unknown bits: 0x%x", config.flags);
+    if (config.topology > MUSTER_CLUSTER_CUSTOM)
+        return Error::make(MUSTER_E_ARG, "there is no topology %u", config.topology);
+    if (auto ok = zero(config.reserved1); !ok) return ok;
+    if (config.listen == nullptr && config.listen_bytes != 0)
+        return Error::make(MUSTER_E_ARG, "listen_bytes is set, but there is no listen");
+    if (config.join_timeout_ns < 0)
+        return Error::make(MUSTER_E_ARG, "join_timeout_ns is %lld", static_cast<long long>(config.join_timeout_ns));
+    if (config.leave_timeout_ns < 0)
+        return Error::make(MUSTER_E_ARG, "leave_timeout_ns is %lld", static_cast<long long>(config.leave_timeout_ns));
+    if (auto ok = check_queue(context, config.queue); !ok) return ok;
+    return {};
+}
+
 } // namespace
 
 extern "C" muster_status muster_cluster_open(muster_context *context, const muster_cluster_config *given,
                                              muster_cluster **out_cluster, muster_error *error) {
     if (out_cluster != nullptr) *out_cluster = nullptr;
     return boundary(error, [&]() -> Result<void> {
-        if (auto ok = check_context(context); !ok) return ok;
         if (out_cluster == nullptr) return Error::make(MUSTER_E_ARG, "no place for the cluster");
         muster_cluster_config config;
-        if (auto done = read_config(given, config, "muster_cluster_config"); !done) return done;
-        if (config.flags != 0) return Error::make(MUSTER_E_ARG, "flags has unknown bits: 0x%x", config.flags);
-        if (config.topology > MUSTER_CLUSTER_CUSTOM)
-            return Error::make(MUSTER_E_ARG, "there is no topology %u", config.topology);
-        if (auto ok = zero(config.reserved1); !ok) return ok;
-        if (config.listen == nullptr && config.listen_bytes != 0)
-            return Error::make(MUSTER_E_ARG, "listen_bytes is set, but there is no listen");
-        if (config.join_timeout_ns < 0)
-            return Error::make(MUSTER_E_ARG, "join_timeout_ns is %lld", static_cast<long long>(config.join_timeout_ns));
-        if (config.leave_timeout_ns < 0)
-            return Error::make(MUSTER_E_ARG, "leave_timeout_ns is %lld",
-                               static_cast<long long>(config.leave_timeout_ns));
-        if (auto ok = check_queue(context, config.queue); !ok) return ok;
+        if (auto done = read_cluster_config(context, given, config); !done) return done;
+        const HostCall call(*unwrap(context), nullptr, HostCall::EndedBy::context_too);
         auto master = ClusterMaster::open(*unwrap(context), config);
         if (!master) return master.error();
-        *out_cluster = wrap(make_ref<ClusterHandle>(Ref<Cluster>(*master)).detach());
+        *out_cluster = wrap(ClusterHandle::make(Ref<Cluster>(*master)).detach());
         return {};
+    });
+}
+
+extern "C" muster_status muster_cluster_open_begin(muster_context *context, const muster_cluster_config *given,
+                                                   muster_queue *queue, uint64_t tag, muster_error *error) {
+    return boundary(error, [&]() -> Result<void> {
+        muster_cluster_config config;
+        if (auto done = read_cluster_config(context, given, config); !done) return done;
+        const bool listens = config.listen != nullptr;
+        const Ref<Queue> events(config.queue != nullptr ? unwrap(config.queue) : nullptr);
+        const auto open = [&in = *unwrap(context), config, listens, events,
+                           address = listens ? std::string(config.listen, config.listen_bytes) : std::string()] {
+            muster_cluster_config own = config;
+            own.listen = listens ? address.data() : nullptr;
+            BegunCall::Outcome outcome;
+            auto master = ClusterMaster::open(in, own);
+            if (!master) {
+                outcome.why = master.error();
+                return outcome;
+            }
+            const Ref<ClusterHandle> handle = ClusterHandle::make(Ref<Cluster>(*master));
+            outcome.handle = wrap(handle.get());
+            outcome.object = Ref<Object>(handle);
+            return outcome;
+        };
+        return BegunCall::begin({*unwrap(context), MUSTER_DONE_OPEN, open}, queue, tag);
     });
 }
 
@@ -402,7 +434,7 @@ static muster_status start_worker(muster_context *context, const muster_worker_c
             return Result<void>::positive(why.status);
         }
         if (why.status < 0) return why;
-        *out_cluster = wrap(make_ref<ClusterHandle>(Ref<Cluster>(*worker)).detach());
+        *out_cluster = wrap(ClusterHandle::make(Ref<Cluster>(*worker)).detach());
         return {};
     });
 }

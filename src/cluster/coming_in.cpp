@@ -135,7 +135,9 @@ Error ClusterWorker::prepare(const muster_worker_config &config, Deadline &deadl
         if (auto may = check_wait(context(), way); !may) return may.error();
     }
     if (!ticket_.listen.empty()) {
-        if (const Error why = listen(ticket_.listen); why.status != MUSTER_OK) return why;
+        // The thread that begins may be the one that serves the transport: it does not wait for its own answer.
+        const auto opening = hears_ == Hears::waiter ? Listener::Opening::awaited : Listener::Opening::begun;
+        if (const Error why = listen(ticket_.listen, opening); why.status != MUSTER_OK) return why;
         own_address_ = listener_address();
     }
     make_shelf(ticket_.listen.empty() ? ticket_.master : ticket_.listen);

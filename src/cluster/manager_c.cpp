@@ -25,7 +25,7 @@ bool good_name(std::string_view name) noexcept {
 }
 
 Result<void> serve(muster_context *context, const char *name, size_t name_bytes, uint32_t wants,
-                   const muster_manager_ops *ops, void *self, muster_queue *requests) {
+                   const muster_manager_ops *ops, void *self, muster_queue *requests, uint64_t tag) {
     if (context == nullptr) return Error::make(MUSTER_E_ARG, "no context");
     if (requests == nullptr) return Error::make(MUSTER_E_ARG, "no queue");
     if (unwrap(context)->forked()) return Error::from_status(MUSTER_E_FORKED);
@@ -36,7 +36,7 @@ Result<void> serve(muster_context *context, const char *name, size_t name_bytes,
     if ((wants & ~every_want) != 0) return Error::make(MUSTER_E_ARG, "wants has unknown bits: 0x%x", wants);
     return ServedManagers::of(*unwrap(context))
         .add(make_ref<ServedManager>(*unwrap(context), std::string(name, name_bytes), wants, *unwrap(requests), ops,
-                                     self));
+                                     self, tag));
 }
 
 Result<ServedManagers *> managers_of(muster_queue *requests) {
@@ -63,8 +63,9 @@ Result<void> read_failure(muster_status status, const char *text, size_t text_by
 } // namespace
 
 extern "C" muster_status muster_manager_serve(muster_context *context, const char *name, size_t name_bytes,
-                                              uint32_t wants, muster_queue *requests, muster_error *error) {
-    return boundary(error, [&] { return serve(context, name, name_bytes, wants, nullptr, nullptr, requests); });
+                                              uint32_t wants, muster_queue *requests, uint64_t tag,
+                                              muster_error *error) {
+    return boundary(error, [&] { return serve(context, name, name_bytes, wants, nullptr, nullptr, requests, tag); });
 }
 
 extern "C" muster_status muster_manager_serve_ops(muster_context *context, const char *name, size_t name_bytes,
@@ -76,7 +77,7 @@ extern "C" muster_status muster_manager_serve_ops(muster_context *context, const
         if (auto done = read_config(given, ops, "muster_manager_ops"); !done) return done;
         if (ops.flags != 0) return Error::make(MUSTER_E_ARG, "flags has unknown bits: 0x%x", ops.flags);
         if (ops.launch == nullptr) return Error::make(MUSTER_E_ARG, "launch is NULL: nobody would start workers");
-        return serve(context, name, name_bytes, 0, &ops, self, requests);
+        return serve(context, name, name_bytes, 0, &ops, self, requests, tag_of(self));
     });
 }
 

@@ -40,12 +40,15 @@ void ManagerRequest::tell(muster_manager_request &out) const noexcept {
     out.launch = launches() ? &plan->shown() : nullptr;
     const bool asks_where = question.want == MUSTER_MANAGER_CONNECT || question.want == MUSTER_MANAGER_CONNECT_WORKER;
     out.address = asks_where ? question.address.c_str() : nullptr;
+    if (!master_) return; // the cluster is over
+    out.cluster = wrap(master_->handle());
+    out.cluster_tag = master_->tag();
 }
 
 ServedManager::ServedManager(Context &context, std::string name, uint32_t wants, Queue &queue,
-                             const muster_manager_ops *ops, void *self)
+                             const muster_manager_ops *ops, void *self, uint64_t tag)
     : context_(context), name_(std::move(name)), wants_(wants_of(ops, wants)), queue_(&queue),
-      with_ops_(ops != nullptr), self_(self) {
+      with_ops_(ops != nullptr), self_(self), tag_(tag) {
     if (ops != nullptr) ops_ = *ops;
 }
 
@@ -73,6 +76,7 @@ void ServedManager::say(int32_t kind, ManagerRequest *about) noexcept {
     Entry entry;
     entry.completion.kind = kind;
     entry.completion.request = about != nullptr ? about->id : 0;
+    entry.completion.tag = tag_;
     if (with_ops_) entry.table = this;
     entry.asker = about != nullptr ? Ref<Object>(about) : Ref<Object>(this); // each keeps the table
     queue_->complete(std::move(entry));
@@ -82,10 +86,9 @@ void ServedManager::say(int32_t kind, ManagerRequest *about) noexcept {
 void ServedManager::serve(const muster_completion &entry) {
     if (entry.kind == MUSTER_REQUEST_CANCEL) return ops_.cancel != nullptr ? ops_.cancel(self_, entry.request) : void();
     if (entry.kind == MUSTER_REQUEST_CLOSE) return ops_.destroy != nullptr ? ops_.destroy(self_) : void();
-    const Ref<ManagerRequest> request = ServedManagers::of(context_).open(entry.request);
-    if (!request) return; // over before anybody has heard of it
     muster_manager_request what;
-    request->tell(what);
+    const Ref<ManagerRequest> request = ServedManagers::of(context_).open(entry.request, what);
+    if (!request) return; // over before anybody has heard of it
     switch (what.want) {
     case MUSTER_MANAGER_LAUNCH:
         return ops_.launch(self_, entry.request, &what);
@@ -278,10 +281,12 @@ void ServedManagers::leave(ClusterMaster &master) noexcept {
     }
 }
 
-Ref<ManagerRequest> ServedManagers::open(uint64_t id) noexcept {
+Ref<ManagerRequest> ServedManagers::open(uint64_t id, muster_manager_request &out) noexcept {
     const std::lock_guard hold(lock_);
     const auto found = requests_.find(id);
-    return found == requests_.end() ? Ref<ManagerRequest>() : found->second;
+    if (found == requests_.end()) return {};
+    found->second->tell(out);
+    return found->second;
 }
 
 // ---- the host's words

@@ -13,7 +13,7 @@ class ServedManager final : public ClusterManager, public RequestTable {
   public:
     // `ops` NULL: requests are pulled.
     ServedManager(Context &context, std::string name, uint32_t wants, Queue &queue, const muster_manager_ops *ops,
-                  void *self);
+                  void *self, uint64_t tag);
     const std::string &name() const noexcept { return name_; }
     Context &context() const noexcept { return context_; }
     const Queue *queue() const noexcept override { return queue_.get(); }
@@ -39,13 +39,14 @@ class ServedManager final : public ClusterManager, public RequestTable {
     muster_manager_ops ops_{};
     const bool with_ops_;
     void *const self_;
+    const uint64_t tag_;
 };
 
 // What it asks is not changed any more once others know it; the rest is under the lock of ServedManagers.
 class ManagerRequest final : public Object {
   public:
     ManagerRequest(ServedManager &to, ClusterMaster &from) : manager(&to), master_(&from) {}
-    void tell(muster_manager_request &out) const noexcept;
+    void tell(muster_manager_request &out) const noexcept; // under the lock of ServedManagers
     bool launches() const noexcept { return question.want == MUSTER_MANAGER_LAUNCH; }
 
     const Ref<ServedManager> manager;
@@ -77,7 +78,7 @@ class ServedManagers final : public ContextPart, private QueueServer {
     void leave(ClusterMaster &master) noexcept;
 
     // ---- the host's words ----
-    Ref<ManagerRequest> open(uint64_t id) noexcept;
+    Ref<ManagerRequest> open(uint64_t id, muster_manager_request &out) noexcept;
     Result<void> read(Queue &queue, uint64_t id, muster_manager_request &out);
     Result<std::string> ticket(Queue &queue, uint64_t id, uint32_t member);
     Result<void> ready(Queue &queue, uint64_t id, uint32_t member, std::string address, uint64_t data);

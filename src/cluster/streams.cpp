@@ -309,15 +309,29 @@ void Cluster::dial(const std::string &address, const ClusterGreeting &greeting, 
     done(nullptr, why);
 }
 
-Error Cluster::listen(const std::string &address) {
+Error Cluster::listen(const std::string &address, Listener::Opening opening) {
+    TransportOptions options;
+    options.window_bytes = context().settings.window_bytes;
+    options.backlog = most_cluster_workers; // they may all come at once
+    auto made = Listener::open(context(), address, options, opening);
+    if (!made) return made.error();
+    listener_.reset(wrap(made->detach()));
+    return {};
+}
+
+// The watch is set first: from then on every change is notified.
+void Cluster::when_listening(std::function<void(const Error &)> then) {
+    if (!listener_) return then({});
+    muster_listener_watch(listener_.get(), wrap(&*inbox_),
+                          on([this, then](const muster_completion &, const Error &) { look_whether_listening(then); }));
+    look_whether_listening(then);
+}
+
+void Cluster::look_whether_listening(const std::function<void(const Error &)> &then) {
+    if (!listener_) return;
+    Deadline once(0);
     Error why;
-    muster_listener *made = nullptr;
-    muster_transport_config config{};
-    config.struct_size = sizeof config;
-    config.backlog = most_cluster_workers; // they may all come at once
-    muster_transport_listen(wrap(&context()), address.data(), address.size(), &config, &made, &why);
-    listener_.reset(made);
-    return made == nullptr ? why : Error();
+    if (unwrap(listener_.get())->await_opened(once, why) != MUSTER_AGAIN) then(why);
 }
 
 void Cluster::expect_connections(uint32_t count) noexcept {

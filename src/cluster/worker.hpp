@@ -81,6 +81,7 @@ class ClusterWorker final : public Cluster {
     const Ticket passed_; // as it was; from somebody, if it has a number
     std::unique_ptr<MasterSearch> search_;
     bool in_ = false;
+    bool is_listening_known_ = false;
     int resets_ = 0;   // of the connection to the master, before it is in
     std::string late_; // what there is to say when the time is over
     uint64_t late_alarm_ = 0;

@@ -20,6 +20,11 @@ struct Entry {
     Ref<Object> asker;                   // requests: keeps the table and what is asked alive; may hold the queue
 };
 
+// The tag of the requests to a table of callbacks.
+inline uint64_t tag_of(const void *self) noexcept {
+    return reinterpret_cast<uintptr_t>(self);
+}
+
 // Runs a request by callbacks, on the thread that called muster_queue_dispatch(), no lock held.
 class RequestTable {
   public:

@@ -68,8 +68,8 @@ void RendezvousRequest::end(const Error &why) noexcept {
 }
 
 RendezvousScheme::RendezvousScheme(Context &context, std::string name, Queue &queue, const muster_rendezvous_ops *ops,
-                                   void *self)
-    : context_(context), name_(std::move(name)), queue_(&queue), with_ops_(ops != nullptr), self_(self),
+                                   void *self, uint64_t tag)
+    : context_(context), name_(std::move(name)), queue_(&queue), with_ops_(ops != nullptr), self_(self), tag_(tag),
       registrant_(pthread_self()) {
     if (ops != nullptr) ops_ = *ops;
 }
@@ -95,6 +95,7 @@ void RendezvousScheme::say(int32_t kind, RendezvousRequest *about) noexcept {
     Entry entry;
     entry.completion.kind = kind;
     entry.completion.request = about != nullptr ? about->id : 0;
+    entry.completion.tag = tag_;
     if (with_ops_) entry.table = this;
     entry.asker = about != nullptr ? Ref<Object>(about) : Ref<Object>(this); // each keeps the table
     queue_->complete(std::move(entry));

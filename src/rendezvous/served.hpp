@@ -33,7 +33,8 @@ class ServedWait final : public Object {
 class RendezvousScheme final : public Object, public RequestTable {
   public:
     // `ops` NULL: requests are pulled.
-    RendezvousScheme(Context &context, std::string name, Queue &queue, const muster_rendezvous_ops *ops, void *self);
+    RendezvousScheme(Context &context, std::string name, Queue &queue, const muster_rendezvous_ops *ops, void *self,
+                     uint64_t tag);
     Context &context() const noexcept { return context_; }
     const std::string &name() const noexcept { return name_; }
     Queue &queue() const noexcept { return *queue_; }
@@ -54,6 +55,7 @@ class RendezvousScheme final : public Object, public RequestTable {
     muster_rendezvous_ops ops_{};
     const bool with_ops_;
     void *const self_;
+    const uint64_t tag_;
     const pthread_t registrant_;
     bool withdrawn_ = false; // these two under the lock of ServedRendezvous
     uint64_t under_way_ = 0; // requests that the host may still hear of

@@ -11,7 +11,7 @@ using namespace muster;
 namespace {
 
 Result<void> serve(muster_context *context, const char *scheme, size_t scheme_bytes, const muster_rendezvous_ops *ops,
-                   void *self, muster_queue *requests) {
+                   void *self, muster_queue *requests, uint64_t tag) {
     if (context == nullptr || requests == nullptr) return Error::make(MUSTER_E_ARG, "serve: no context or no queue");
     Context &owner = *unwrap(context);
     if (owner.forked()) return Error::from_status(MUSTER_E_FORKED);
@@ -22,7 +22,7 @@ Result<void> serve(muster_context *context, const char *scheme, size_t scheme_by
     const std::string name(scheme, scheme_bytes);
     if (builtin_store(name) || name == "static")
         return Error::make(MUSTER_E_EXISTS, "serve %s: it is taken", name.c_str());
-    return ServedRendezvous::of(owner).add(make_ref<RendezvousScheme>(owner, name, *unwrap(requests), ops, self));
+    return ServedRendezvous::of(owner).add(make_ref<RendezvousScheme>(owner, name, *unwrap(requests), ops, self, tag));
 }
 
 // The queue of an answer, or why there is none.
@@ -39,8 +39,8 @@ ServedRendezvous &served_of(Queue &queue) {
 } // namespace
 
 extern "C" muster_status muster_rendezvous_serve(muster_context *context, const char *scheme, size_t scheme_bytes,
-                                                 muster_queue *requests, muster_error *error) {
-    return boundary(error, [&] { return serve(context, scheme, scheme_bytes, nullptr, nullptr, requests); });
+                                                 muster_queue *requests, uint64_t tag, muster_error *error) {
+    return boundary(error, [&] { return serve(context, scheme, scheme_bytes, nullptr, nullptr, requests, tag); });
 }
 
 extern "C" muster_status muster_rendezvous_serve_ops(muster_context *context, const char *scheme, size_t scheme_bytes,
@@ -51,7 +51,7 @@ extern "C" muster_status muster_rendezvous_serve_ops(muster_context *context, co
         if (Result<void> read = read_config(ops, table, "muster_rendezvous_ops"); !read) return read;
         if (table.request == nullptr || table.flags != 0)
             return Error::make(MUSTER_E_ARG, "serve: the table has no request, or unknown flags");
-        return serve(context, scheme, scheme_bytes, &table, self, requests);
+        return serve(context, scheme, scheme_bytes, &table, self, requests, tag_of(self));
     });
 }
 

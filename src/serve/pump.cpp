@@ -12,6 +12,7 @@ Pump::Pump(Served &transport, uint64_t request, Ref<ServedListener> listener, st
       peer_(config.peer), wanted_(std::move(wanted)), unproved_(static_cast<bool>(listener_)) {
     config.single = true;
     config.local = transport.local();
+    config.covered = transport.seals();
     session_ = make_ref<Session>(transport.context(), *Plugins::of(transport.context()).pool, Ref<Channel>(this),
                                  static_cast<SessionOwner &>(*this), std::move(config));
 }

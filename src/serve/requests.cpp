@@ -109,21 +109,27 @@ Result<Ref<Stream>> Requests::stream(Queue &queue, uint64_t id) {
 }
 
 Result<void> Requests::listening(Queue &queue, uint64_t id, std::string_view address) {
-    const std::lock_guard hold(lock_);
-    Result<Request> request = find(queue, id, true);
-    if (!request) return request.error();
-    if (!request->listener)
-        return Error::make(MUSTER_E_ARG, "request %llu asks to connect", static_cast<unsigned long long>(id));
-    if (!address.empty()) {
-        const Result<Address> parsed = parse_address(address);
-        if (!parsed) return parsed.error();
-        const std::string &wanted = request->listener->wanted().text;
-        if (wanted.compare(0, address.find("://"), address, 0, address.find("://")) != 0)
-            return Error::make(MUSTER_E_ADDRESS, "address %.*s is of another scheme than %s",
-                               static_cast<int>(std::min<size_t>(address.size(), 100)), address.data(), wanted.c_str());
-        request->listener->answer(std::string(address));
+    Ref<ServedListener> listener;
+    std::string text(address);
+    {
+        const std::lock_guard hold(lock_);
+        Result<Request> request = find(queue, id, true);
+        if (!request) return request.error();
+        if (!request->listener)
+            return Error::make(MUSTER_E_ARG, "request %llu asks to connect", static_cast<unsigned long long>(id));
+        if (!address.empty()) {
+            const Result<Address> parsed = parse_address(address);
+            if (!parsed) return parsed.error();
+            const std::string &wanted = request->listener->wanted().text;
+            if (wanted.compare(0, address.find("://"), address, 0, address.find("://")) != 0)
+                return Error::make(MUSTER_E_ADDRESS, "address %.*s is of another scheme than %s",
+                                   static_cast<int>(std::min<size_t>(address.size(), 100)), address.data(),
+                                   wanted.c_str());
+        }
+        requests_.find(id)->second.state = State::answered;
+        listener = request->listener;
     }
-    requests_.find(id)->second.state = State::answered;
+    listener->answer(std::move(text)); // wakes a thread that waits in listen: not under the lock
     return {};
 }
 

@@ -9,8 +9,11 @@ using namespace muster;
 
 namespace {
 
-Result<void> serve(muster_context *context, const char *scheme, size_t scheme_bytes, const muster_transport_ops *ops,
-                   void *self, muster_queue *requests) {
+constexpr uint32_t known_flags =
+    MUSTER_TRANSPORT_ANY_THREAD | MUSTER_TRANSPORT_LOCAL | MUSTER_TRANSPORT_SEALS | MUSTER_TRANSPORT_NO_LISTEN;
+
+Result<void> serve(muster_context *context, const char *scheme, size_t scheme_bytes, uint32_t flags,
+                   const muster_transport_ops *ops, void *self, muster_queue *requests, uint64_t tag) {
     if (context == nullptr || requests == nullptr) return Error::make(MUSTER_E_ARG, "serve: no context or no queue");
     Context &owner = *unwrap(context);
     if (owner.forked()) return Error::from_status(MUSTER_E_FORKED);
@@ -19,7 +22,7 @@ Result<void> serve(muster_context *context, const char *scheme, size_t scheme_by
     if (&unwrap(requests)->context() != &owner)
         return Error::make(MUSTER_E_ARG, "serve: the queue is of another context");
     return Requests::of(owner).serve(owner, std::string(scheme, scheme_bytes),
-                                     make_ref<Served>(owner, *unwrap(requests), ops, self));
+                                     make_ref<Served>(owner, *unwrap(requests), flags, ops, self, tag));
 }
 
 bool readable(const char *text, size_t bytes, size_t most) noexcept {
@@ -29,8 +32,13 @@ bool readable(const char *text, size_t bytes, size_t most) noexcept {
 } // namespace
 
 extern "C" muster_status muster_transport_serve(muster_context *context, const char *scheme, size_t scheme_bytes,
-                                                muster_queue *requests, muster_error *error) {
-    return boundary(error, [&] { return serve(context, scheme, scheme_bytes, nullptr, nullptr, requests); });
+                                                uint32_t flags, muster_queue *requests, uint64_t tag,
+                                                muster_error *error) {
+    return boundary(error, [&]() -> Result<void> {
+        if ((flags & ~(known_flags & ~uint32_t{MUSTER_TRANSPORT_ANY_THREAD})) != 0)
+            return Error::make(MUSTER_E_ARG, "serve: flags has unknown bits, or those of a table: 0x%x", flags);
+        return serve(context, scheme, scheme_bytes, flags, nullptr, nullptr, requests, tag);
+    });
 }
 
 extern "C" muster_status muster_transport_serve_ops(muster_context *context, const char *scheme, size_t scheme_bytes,
@@ -39,10 +47,9 @@ extern "C" muster_status muster_transport_serve_ops(muster_context *context, con
     return boundary(error, [&]() -> Result<void> {
         muster_transport_ops table;
         if (Result<void> read = read_config(ops, table, "muster_transport_ops"); !read) return read;
-        constexpr uint32_t known = MUSTER_TRANSPORT_ANY_THREAD | MUSTER_TRANSPORT_LOCAL;
-        if (table.open == nullptr || (table.flags & ~known) != 0)
+        if (table.open == nullptr || (table.flags & ~known_flags) != 0)
             return Error::make(MUSTER_E_ARG, "serve: the table has no open, or unknown flags");
-        return serve(context, scheme, scheme_bytes, &table, self, requests);
+        return serve(context, scheme, scheme_bytes, table.flags, &table, self, requests, tag_of(self));
     });
 }
 

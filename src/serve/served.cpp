@@ -5,15 +5,21 @@
 
 namespace muster {
 
-Served::Served(Context &context, Queue &queue, const muster_transport_ops *ops, void *self)
-    : context_(context), queue_(&queue), with_ops_(ops != nullptr), self_(self), registrant_(pthread_self()) {
+Served::Served(Context &context, Queue &queue, uint32_t flags, const muster_transport_ops *ops, void *self,
+               uint64_t tag)
+    : context_(context), queue_(&queue), with_ops_(ops != nullptr), self_(self), flags_(flags), tag_(tag),
+      registrant_(pthread_self()) {
     if (ops != nullptr) ops_ = *ops;
     Plugins::of(context); // made here, where it may fail
 }
 
 bool Served::would_deadlock() noexcept {
-    if (with_ops_ && (ops_.flags & MUSTER_TRANSPORT_ANY_THREAD)) return false;
+    if (any_thread()) return false;
     return queue_->served_here(registrant_);
+}
+
+bool Served::can_listen() const noexcept {
+    return (flags_ & MUSTER_TRANSPORT_NO_LISTEN) == 0 && (!with_ops_ || ops_.listen != nullptr);
 }
 
 // Known to the context, also again after it was taken back in the middle of a dial: the loop ends it with the context.
@@ -42,7 +48,7 @@ void Served::post_last(int32_t kind, uint64_t id, const Requests::Request &reque
 }
 
 void Served::post(int32_t kind, uint64_t id, Notice &notice, Ref<Object> owner) noexcept {
-    if (with_ops_ && (ops_.flags & MUSTER_TRANSPORT_ANY_THREAD)) {
+    if (any_thread()) {
         queue_->unreserve();
         {
             const std::lock_guard hold(notices_lock_);
@@ -58,6 +64,7 @@ void Served::post(int32_t kind, uint64_t id, Notice &notice, Ref<Object> owner) 
     Entry entry;
     entry.completion.kind = kind;
     entry.completion.request = id;
+    entry.completion.tag = tag_;
     if (with_ops_) {
         entry.table = this;
         entry.asker = Ref<Object>(this);
@@ -140,8 +147,7 @@ Result<Ref<TransportListener>> Served::listen(const Address &address, const Tran
     const char *text = own->full.c_str();
     if (withdrawn_.load(std::memory_order_relaxed) || queue_->closed())
         return Error::make(MUSTER_E_CLOSED, "listen %s: nobody serves it any more", text);
-    if (with_ops_ && ops_.listen == nullptr)
-        return Error::make(MUSTER_E_UNSUPPORTED, "listen %s: the host's transport cannot listen", text);
+    if (!can_listen()) return Error::make(MUSTER_E_UNSUPPORTED, "listen %s: the host's transport cannot listen", text);
     if (!reserve_two()) return Error::make(MUSTER_E_LIMIT, "listen %s: the queue of requests is full", text);
     RequestMade made(*this, 2);
     use();
@@ -310,16 +316,21 @@ void Served::context_stops() noexcept {
 ServedListener::ServedListener(Served &transport, uint64_t request, const SessionAddress &address,
                                const TransportOptions &options, Ref<ListenerCore> core)
     : transport_(&transport), request_(request), wanted_(address), options_(options), core_(std::move(core)),
-      pending_(make_ref<PendingSessions>(transport.context(), core_, address.full)), address_(address.text) {}
+      pending_(make_ref<PendingSessions>(transport.context(), core_, address.full)), address_(address.text) {
+    core_->set_opening();
+}
 
 std::string ServedListener::address() {
     const std::lock_guard hold(lock_);
     return address_;
 }
 
-void ServedListener::answer(std::string address) {
-    const std::lock_guard hold(lock_);
-    address_ = std::move(address);
+void ServedListener::answer(std::string address) noexcept {
+    {
+        const std::lock_guard hold(lock_);
+        if (!address.empty()) address_ = std::move(address);
+    }
+    core_->opened();
 }
 
 SessionListener ServedListener::target() {

@@ -22,7 +22,7 @@ class ServedListener final : public TransportListener {
                    Ref<ListenerCore> core);
     std::string address() override;
     void close() noexcept override;
-    void answer(std::string address);
+    void answer(std::string address) noexcept; // it listens; empty: at the address as asked for
     void fail(const Error &why) noexcept { core_->fail(why); }
     const SessionAddress &wanted() const noexcept { return wanted_; }
     SessionListener target();
@@ -84,7 +84,8 @@ class Requests final : public ContextPart, private QueueServer {
 // One scheme. Any thread, unless a member says otherwise.
 class Served final : public Transport, private SessionTransport, private RequestTable {
   public:
-    Served(Context &context, Queue &queue, const muster_transport_ops *ops, void *self); // NULL: requests are pulled
+    // `ops` NULL: requests are pulled.
+    Served(Context &context, Queue &queue, uint32_t flags, const muster_transport_ops *ops, void *self, uint64_t tag);
     bool reserve_last_word() noexcept { return !with_ops_ || queue_->reserve(); }
 
     void give_back_last_word() noexcept {
@@ -99,7 +100,8 @@ class Served final : public Transport, private SessionTransport, private Request
     Context &context() const noexcept { return context_; }
     Queue &queue() const noexcept { return *queue_; }
     bool withdrawn() const noexcept { return withdrawn_.load(std::memory_order_relaxed); }
-    bool local() const noexcept { return with_ops_ && (ops_.flags & MUSTER_TRANSPORT_LOCAL); }
+    bool local() const noexcept { return (flags_ & MUSTER_TRANSPORT_LOCAL) != 0; }
+    bool seals() const noexcept { return (flags_ & MUSTER_TRANSPORT_SEALS) != 0; }
     void withdraw() noexcept; // loop thread
     void withdraw_soon() noexcept { withdraw_.post(context_); }
     void over(uint64_t id) noexcept;   // a request has come to its end: its last word
@@ -116,6 +118,8 @@ class Served final : public Transport, private SessionTransport, private Request
     void serve_notices() noexcept; // loop thread
     void leave_if_over() noexcept; // loop thread
     bool any_line() noexcept;      // in the table; with Requests' lock held
+    bool can_listen() const noexcept;
+    bool any_thread() const noexcept { return (flags_ & MUSTER_TRANSPORT_ANY_THREAD) != 0; }
     void serve(const muster_completion &request) override;
     // loop thread
     Object &transport_object() noexcept override { return *this; }
@@ -128,6 +132,8 @@ class Served final : public Transport, private SessionTransport, private Request
     muster_transport_ops ops_{};
     const bool with_ops_;
     void *const self_;
+    const uint32_t flags_;
+    const uint64_t tag_;
     const pthread_t registrant_;
     std::atomic<bool> withdrawn_{false}; // relaxed: an early answer; RequestMade::enter() is the place that counts
     std::atomic<bool> used_{false};      // relaxed: see leave_if_over()

@@ -52,10 +52,10 @@ void ServedRequest::tell(muster_store_request &out) const noexcept {
 // ------------------------------------------------------------------------------------------------------
 
 ServedScheme::ServedScheme(Context &context, std::string name, Queue *queue, const muster_store_host_ops *ops,
-                           void *self)
+                           void *self, uint64_t tag)
     : context_(context), name_(std::move(name)), queue_(queue), with_ops_(ops != nullptr),
       on_loop_(queue == nullptr || (ops != nullptr && (ops->flags & MUSTER_STORE_ANY_THREAD) != 0)), self_(self),
-      registrant_(pthread_self()) {
+      tag_(tag), registrant_(pthread_self()) {
     if (ops != nullptr) ops_ = *ops;
     end_word_.kind = MUSTER_REQUEST_CLOSE;
 }
@@ -100,6 +100,7 @@ void ServedScheme::say(int32_t kind, ServedRequest *request, ServedWord &word) n
     Entry entry;
     entry.completion.kind = kind;
     entry.completion.request = request != nullptr ? request->id : 0;
+    entry.completion.tag = tag_;
     if (with_ops_) entry.table = this;
     entry.asker = request != nullptr ? Ref<Object>(request) : Ref<Object>(this); // each keeps the table
     queue_->complete(std::move(entry));

@@ -14,6 +14,7 @@
 
 namespace muster {
 
+class Plugin;
 class ServedScheme;
 class ServedStore;
 class ServedLease;
@@ -63,7 +64,8 @@ class ServedRequest final : public Object {
 class ServedScheme final : public Object, public RequestTable {
   public:
     // With a queue; `ops` NULL: requests are pulled.
-    ServedScheme(Context &context, std::string name, Queue *queue, const muster_store_host_ops *ops, void *self);
+    ServedScheme(Context &context, std::string name, Queue *queue, const muster_store_host_ops *ops, void *self,
+                 uint64_t tag = 0);
     Context &context() const noexcept { return context_; }
     const std::string &name() const noexcept { return name_; }
     Queue *queue() const noexcept { return queue_.get(); }

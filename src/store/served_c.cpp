@@ -11,7 +11,7 @@ using namespace muster;
 namespace {
 
 Result<void> serve(muster_context *context, const char *scheme, size_t scheme_bytes, const muster_store_host_ops *ops,
-                   void *self, muster_queue *requests) {
+                   void *self, muster_queue *requests, uint64_t tag) {
     if (context == nullptr || requests == nullptr) return Error::make(MUSTER_E_ARG, "serve: no context or no queue");
     Context &owner = *unwrap(context);
     if (owner.forked()) return Error::from_status(MUSTER_E_FORKED);
@@ -21,7 +21,7 @@ Result<void> serve(muster_context *context, const char *scheme, size_t scheme_by
         return Error::make(MUSTER_E_ARG, "serve: the queue is of another context");
     const std::string name(scheme, scheme_bytes);
     if (builtin_store(name)) return Error::make(MUSTER_E_EXISTS, "serve %s: it is taken", name.c_str());
-    return ServedStores::of(owner).add(make_ref<ServedScheme>(owner, name, unwrap(requests), ops, self));
+    return ServedStores::of(owner).add(make_ref<ServedScheme>(owner, name, unwrap(requests), ops, self, tag));
 }
 
 // The queue of an answer, or why there is none.
@@ -34,8 +34,8 @@ Result<Queue *> queue_of(muster_queue *requests) {
 } // namespace
 
 extern "C" muster_status muster_store_serve(muster_context *context, const char *scheme, size_t scheme_bytes,
-                                            muster_queue *requests, muster_error *error) {
-    return boundary(error, [&] { return serve(context, scheme, scheme_bytes, nullptr, nullptr, requests); });
+                                            muster_queue *requests, uint64_t tag, muster_error *error) {
+    return boundary(error, [&] { return serve(context, scheme, scheme_bytes, nullptr, nullptr, requests, tag); });
 }
 
 extern "C" muster_status muster_store_serve_ops(muster_context *context, const char *scheme, size_t scheme_bytes,
@@ -46,7 +46,7 @@ extern "C" muster_status muster_store_serve_ops(muster_context *context, const c
         if (Result<void> read = read_config(ops, table, "muster_store_host_ops"); !read) return read;
         if (table.request == nullptr || (table.flags & ~uint32_t{MUSTER_STORE_ANY_THREAD}) != 0)
             return Error::make(MUSTER_E_ARG, "serve: the table has no request, or unknown flags");
-        return serve(context, scheme, scheme_bytes, &table, self, requests);
+        return serve(context, scheme, scheme_bytes, &table, self, requests, tag_of(self));
     });
 }
 

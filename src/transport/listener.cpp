@@ -48,6 +48,43 @@ void ListenerCore::fail(const Error &why) noexcept {
     changed(hold);
 }
 
+void ListenerCore::set_opening() noexcept {
+    const std::lock_guard hold(lock_);
+    opening_ = true;
+}
+
+void ListenerCore::opened() noexcept {
+    std::unique_lock hold(lock_);
+    opening_ = false;
+    changed(hold);
+}
+
+Status ListenerCore::await_opened(Deadline &deadline, Error &why) noexcept {
+    for (;;) {
+        const uint32_t seen = signal_.seen();
+        {
+            const std::lock_guard hold(lock_);
+            if (failed_.status < 0) why = failed_;
+            if (closed_ && failed_.status >= 0) why = Error::make(MUSTER_E_CLOSED, "listen: the listener is closed");
+            if (why.status < 0) return why.status;
+            if (!opening_) return MUSTER_OK;
+            if (deadline.look_once()) {
+                armed_ = true;
+                return MUSTER_AGAIN;
+            }
+        }
+        const Status status = context_->sleep(signal_, seen, deadline);
+        if (status == MUSTER_TIMEOUT) {
+            why = Error::make(MUSTER_TIMEOUT, "the host that serves the transport did not answer in time");
+            return status;
+        }
+        if (status < 0) {
+            why = Error::make(status, "listen: %s", HostCall::why_ended(status));
+            return status;
+        }
+    }
+}
+
 Status ListenerCore::accept(Deadline &deadline, Ref<Stream> &out, Error &why) noexcept {
     uint32_t cancels = 0;
     for (bool first = true;; first = false) {
@@ -132,11 +169,17 @@ bool ListenerCore::closed() noexcept {
 
 // ---- the handle -----------------------------------------------------------------------------------------------------
 
-Result<Ref<Listener>> Listener::open(Context &context, std::string_view text, const TransportOptions &options) {
+Result<Ref<Listener>> Listener::open(Context &context, std::string_view text, const TransportOptions &options,
+                                     Opening opening) {
     auto address = parse_address(text);
     if (!address) return address.error();
     auto transport = Registry::of(context).find(address->scheme);
     if (!transport) return transport.error();
+    Deadline deadline(options.listen_timeout_ns);
+    if (opening == Opening::awaited && (*transport)->would_deadlock())
+        return Error::make(MUSTER_E_WOULD_DEADLOCK,
+                           "listen at %.*s: this thread has to serve the transport it would wait for",
+                           static_cast<int>(text.size()), text.data());
     // All that may fail for want of memory comes before the socket.
     auto open = make_ref<OpenListener>(context, options);
     auto opened = make_ref<Listener>(open);
@@ -145,7 +188,13 @@ Result<Ref<Listener>> Listener::open(Context &context, std::string_view text, co
     if (!listener) return listener.error();
     open->transport = std::move(*transport);
     open->listener = std::move(*listener);
-    if (open->enter()) return opened;
+    Error why;
+    if (!open->enter()) {
+        why = Error::make(MUSTER_E_CLOSED, "listen at %.*s: the context is closed", static_cast<int>(text.size()),
+                          text.data());
+    } else if (opening == Opening::begun || open->core->await_opened(deadline, why) == MUSTER_OK) {
+        return opened;
+    }
     open->close();
     return Error::make(MUSTER_E_CLOSED, "listen at %.*s: the context is closed", static_cast<int>(text.size()),
                        text.data());

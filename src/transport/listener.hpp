@@ -28,6 +28,11 @@ class ListenerCore final : public Object, private Source {
     }
     // The transport can listen no more; waiting and later accepts fail with this.
     void fail(const Error &why) noexcept;
+    // A transport that the host serves: its answer is awaited. opened() or fail() follows.
+    void set_opening() noexcept;
+    void opened() noexcept;
+    // OK: it listens. AGAIN: it does not yet, and the deadline looks once; a watch is armed.
+    Status await_opened(Deadline &deadline, Error &why) noexcept;
 
     Status accept(Deadline &deadline, Ref<Stream> &out, Error &why) noexcept;
     Status watch(Queue *queue, uint64_t tag);
@@ -48,7 +53,7 @@ class ListenerCore final : public Object, private Source {
     std::list<Ref<Stream>> waiting_, reserved_; // the latter empty places
     uint32_t cancels_ = 0;
     Error failed_;
-    bool closed_ = false, armed_ = false;
+    bool closed_ = false, armed_ = false, opening_ = false;
     Ref<Queue> queue_;
 };
 
@@ -89,7 +94,11 @@ class Listener final : public Object {
   public:
     explicit Listener(Ref<OpenListener> open) noexcept : open_(std::move(open)) {}
 
-    static Result<Ref<Listener>> open(Context &context, std::string_view address, const TransportOptions &options);
+    // Opening::begun returns before a host that serves the transport has answered; await_opened() tells how it ended.
+    enum class Opening { awaited, begun };
+    static Result<Ref<Listener>> open(Context &context, std::string_view address, const TransportOptions &options,
+                                      Opening opening = Opening::awaited);
+    Status await_opened(Deadline &deadline, Error &why) noexcept { return open_->core->await_opened(deadline, why); }
     Context &context() const noexcept { return open_->core->context(); }
     Status accept(Deadline &deadline, Ref<Stream> &out, Error &why) noexcept;
     Status watch(Queue *queue, uint64_t tag) { return open_->core->watch(queue, tag); }

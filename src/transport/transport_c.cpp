@@ -40,6 +40,7 @@ Result<TransportOptions> read_options(Context &context, const muster_transport_c
     options.window_bytes = window != 0 ? window : context.settings.window_bytes;
     if (config.backlog != 0) options.backlog = config.backlog;
     options.retry_ns = config.retry_ns;
+    if (config.listen_timeout_ns != 0) options.listen_timeout_ns = config.listen_timeout_ns;
     return options;
 }
 
@@ -102,10 +103,36 @@ muster_status muster_transport_listen(muster_context *context, const char *addre
         if (!out_listener) return Error::make(MUSTER_E_ARG, "no place for the listener");
         auto options = read_options(*unwrap(context), config);
         if (!options) return options.error();
+        const HostCall call(*unwrap(context), nullptr, HostCall::EndedBy::context_too);
         auto listener = Listener::open(*unwrap(context), {address, address_bytes}, *options);
         if (!listener) return listener.error();
         *out_listener = wrap(listener->detach());
         return {};
+    });
+}
+
+muster_status muster_transport_listen_begin(muster_context *context, const char *address, size_t address_bytes,
+                                            const muster_transport_config *config, muster_queue *queue, uint64_t tag,
+                                            muster_error *error) {
+    return boundary(error, [&]() -> Result<void> {
+        if (auto ok = check_context(context); !ok) return ok;
+        if (!address) return Error::make(MUSTER_E_ARG, "no address");
+        auto options = read_options(*unwrap(context), config);
+        if (!options) return options.error();
+        if (auto parsed = parse_address({address, address_bytes}); !parsed) return parsed.error();
+        const auto listen = [&in = *unwrap(context), text = std::string(address, address_bytes),
+                             options = std::move(*options)] {
+            BegunCall::Outcome outcome;
+            auto listener = Listener::open(in, text, options);
+            if (!listener) {
+                outcome.why = listener.error();
+                return outcome;
+            }
+            outcome.handle = wrap(listener->get());
+            outcome.object = std::move(*listener);
+            return outcome;
+        };
+        return BegunCall::begin({*unwrap(context), MUSTER_DONE_LISTEN, listen}, queue, tag);
     });
 }
 

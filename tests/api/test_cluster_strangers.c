@@ -36,7 +36,7 @@ static int set_up(void **state) {
     assert_int_equal(muster_context_create(NULL, &context, NULL), MUSTER_OK);
     assert_int_equal(muster_queue_create(context, NULL, &requests, NULL), MUSTER_OK);
     assert_int_equal(muster_cluster_open(context, NULL, &cluster, NULL), MUSTER_OK);
-    assert_int_equal(muster_manager_serve(context, "test", 4, 0, requests, NULL), MUSTER_OK);
+    assert_int_equal(muster_manager_serve(context, "test", 4, 0, requests, 0, NULL), MUSTER_OK);
     launch("local", 1);
     while (next().kind != MUSTER_CLUSTER_JOINED) {
     }

@@ -351,7 +351,7 @@ static muster_cluster_event next(host *h) {
 
 static void test_pulled_requests_are_answered_in_any_order(void **state) {
     host *h = *state;
-    assert_int_equal(muster_manager_serve(h->context, "pulled", 6, 0, h->queue, NULL), MUSTER_OK);
+    assert_int_equal(muster_manager_serve(h->context, "pulled", 6, 0, h->queue, 0, NULL), MUSTER_OK);
     open_cluster(h, 0);
     add(h, "pulled", 0, 3);
     add(h, "pulled", 0, 2);
@@ -402,7 +402,7 @@ static void test_pulled_requests_are_answered_in_any_order(void **state) {
 
 static void test_who_never_answers_is_not_waited_for(void **state) {
     host *h = *state;
-    assert_int_equal(muster_manager_serve(h->context, "silent", 6, MUSTER_MANAGER_KILL, h->queue, NULL), MUSTER_OK);
+    assert_int_equal(muster_manager_serve(h->context, "silent", 6, MUSTER_MANAGER_KILL, h->queue, 0, NULL), MUSTER_OK);
     open_cluster(h, 200 * ms);
     add(h, "silent", 0, 2);
     uint64_t request = 0;
@@ -437,7 +437,7 @@ static void test_who_never_answers_is_not_waited_for(void **state) {
 
 static void test_what_is_taken_back_is_over(void **state) {
     host *h = *state;
-    assert_int_equal(muster_manager_serve(h->context, "short", 5, 0, h->queue, NULL), MUSTER_OK);
+    assert_int_equal(muster_manager_serve(h->context, "short", 5, 0, h->queue, 0, NULL), MUSTER_OK);
     open_cluster(h, 0);
     add(h, "short", 0, 2);
     uint64_t request = 0;
@@ -459,7 +459,7 @@ static void test_what_is_taken_back_is_over(void **state) {
 
 static void test_a_manager_tells_how_its_worker_ended(void **state) {
     host *h = *state;
-    assert_int_equal(muster_manager_serve(h->context, "telling", 7, 0, h->queue, NULL), MUSTER_OK);
+    assert_int_equal(muster_manager_serve(h->context, "telling", 7, 0, h->queue, 0, NULL), MUSTER_OK);
     open_cluster(h, 0);
     add(h, "telling", 0, 1);
     uint64_t request = 0;
@@ -482,7 +482,7 @@ static void test_the_end_of_its_queue_is_that_of_a_manager(void **state) {
     host *h = *state;
     muster_queue *queue = NULL;
     assert_int_equal(muster_queue_create(h->context, NULL, &queue, NULL), MUSTER_OK);
-    assert_int_equal(muster_manager_serve(h->context, "brief", 5, 0, queue, NULL), MUSTER_OK);
+    assert_int_equal(muster_manager_serve(h->context, "brief", 5, 0, queue, 0, NULL), MUSTER_OK);
     open_cluster(h, 0);
     add(h, "brief", 0, 1);
     muster_completion entry;
@@ -545,13 +545,13 @@ static void test_a_close_is_begun_by_the_serving_thread(void **state) {
 static void test_wrong_arguments_change_nothing(void **state) {
     host *h = *state;
     muster_error error;
-    assert_int_equal(muster_manager_serve(h->context, "local", 5, 0, h->queue, &error), MUSTER_E_EXISTS);
-    assert_int_equal(muster_manager_serve(h->context, "a b", 3, 0, h->queue, &error), MUSTER_E_ARG);
-    assert_int_equal(muster_manager_serve(h->context, "", 0, 0, h->queue, &error), MUSTER_E_ARG);
-    assert_int_equal(muster_manager_serve(h->context, "m", 1, 1u << 20, h->queue, &error), MUSTER_E_ARG);
-    assert_int_equal(muster_manager_serve(h->context, "m", 1, 0, NULL, &error), MUSTER_E_ARG);
-    assert_int_equal(muster_manager_serve(h->context, "m", 1, 0, h->queue, NULL), MUSTER_OK);
-    assert_int_equal(muster_manager_serve(h->context, "m", 1, 0, h->queue, &error), MUSTER_E_EXISTS);
+    assert_int_equal(muster_manager_serve(h->context, "local", 5, 0, h->queue, 0, &error), MUSTER_E_EXISTS);
+    assert_int_equal(muster_manager_serve(h->context, "a b", 3, 0, h->queue, 0, &error), MUSTER_E_ARG);
+    assert_int_equal(muster_manager_serve(h->context, "", 0, 0, h->queue, 0, &error), MUSTER_E_ARG);
+    assert_int_equal(muster_manager_serve(h->context, "m", 1, 1u << 20, h->queue, 0, &error), MUSTER_E_ARG);
+    assert_int_equal(muster_manager_serve(h->context, "m", 1, 0, NULL, 0, &error), MUSTER_E_ARG);
+    assert_int_equal(muster_manager_serve(h->context, "m", 1, 0, h->queue, 0, NULL), MUSTER_OK);
+    assert_int_equal(muster_manager_serve(h->context, "m", 1, 0, h->queue, 0, &error), MUSTER_E_EXISTS);
     muster_manager_ops ops;
     muster_config_init(&ops, sizeof ops);
     assert_int_equal(muster_manager_serve_ops(h->context, "n", 1, &ops, h, h->queue, &error), MUSTER_E_ARG);

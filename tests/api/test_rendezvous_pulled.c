@@ -47,7 +47,7 @@ static muster_rendezvous *pulled_member(fixture *f, uint32_t min, uint32_t max, 
 }
 static fixture set_up_pulled(void) {
     const fixture f = set_up();
-    assert_int_equal(muster_rendezvous_serve(f.context, "yours", 5, f.requests, NULL), MUSTER_OK);
+    assert_int_equal(muster_rendezvous_serve(f.context, "yours", 5, f.requests, 0, NULL), MUSTER_OK);
     return f;
 }
 static muster_rendezvous_place place_at(uint64_t number, uint32_t rank, uint32_t world) {
@@ -340,22 +340,22 @@ static void test_schemes_are_taken_once_and_given_back(void **state) {
     assert_int_equal(muster_rendezvous_serve_ops(f.context, "yours", 5, NULL, &f, f.requests, NULL), MUSTER_E_ARG);
     static const char *const wrong[] = {"", "Yours", "1st", "a_b", "a-scheme-of-more-than-thirty-one-bytes"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
-        assert_int_equal(muster_rendezvous_serve(f.context, wrong[i], strlen(wrong[i]), f.requests, NULL),
+        assert_int_equal(muster_rendezvous_serve(f.context, wrong[i], strlen(wrong[i]), f.requests, 0, NULL),
                          MUSTER_E_ARG);
     static const char *const taken[] = {"tcp", "memory", "file", "unix", "static"};
     for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++)
-        assert_int_equal(muster_rendezvous_serve(f.context, taken[i], strlen(taken[i]), f.requests, NULL),
+        assert_int_equal(muster_rendezvous_serve(f.context, taken[i], strlen(taken[i]), f.requests, 0, NULL),
                          MUSTER_E_EXISTS);
-    assert_int_equal(muster_rendezvous_serve(NULL, "yours", 5, f.requests, NULL), MUSTER_E_ARG);
-    assert_int_equal(muster_rendezvous_serve(f.context, NULL, 5, f.requests, NULL), MUSTER_E_ARG);
-    assert_int_equal(muster_rendezvous_serve(f.context, "yours", 5, NULL, NULL), MUSTER_E_ARG);
-    assert_int_equal(muster_rendezvous_serve(f.context, "yours", 5, other.requests, NULL), MUSTER_E_ARG);
+    assert_int_equal(muster_rendezvous_serve(NULL, "yours", 5, f.requests, 0, NULL), MUSTER_E_ARG);
+    assert_int_equal(muster_rendezvous_serve(f.context, NULL, 5, f.requests, 0, NULL), MUSTER_E_ARG);
+    assert_int_equal(muster_rendezvous_serve(f.context, "yours", 5, NULL, 0, NULL), MUSTER_E_ARG);
+    assert_int_equal(muster_rendezvous_serve(f.context, "yours", 5, other.requests, 0, NULL), MUSTER_E_ARG);
     assert_int_equal(muster_rendezvous_withdraw(f.context, "yours", 5), MUSTER_E_NOT_FOUND);
     assert_int_equal(muster_rendezvous_withdraw(NULL, "yours", 5), MUSTER_E_ARG);
 
     /* This thread would wait for itself. */
-    assert_int_equal(muster_rendezvous_serve(f.context, "yours", 5, f.requests, NULL), MUSTER_OK);
-    assert_int_equal(muster_rendezvous_serve(f.context, "yours", 5, f.requests, NULL), MUSTER_E_EXISTS);
+    assert_int_equal(muster_rendezvous_serve(f.context, "yours", 5, f.requests, 0, NULL), MUSTER_OK);
+    assert_int_equal(muster_rendezvous_serve(f.context, "yours", 5, f.requests, 0, NULL), MUSTER_E_EXISTS);
     muster_rendezvous_config config = run_of("a", 1, 1);
     muster_rendezvous *who;
     muster_round *round;
@@ -385,7 +385,7 @@ static void test_schemes_are_taken_once_and_given_back(void **state) {
     assert_int_equal(event.kind, MUSTER_RENDEZVOUS_LOST);
     muster_rendezvous_release(who);
     assert_int_equal(muster_rendezvous_open(f.context, &config, second, &who, NULL), MUSTER_E_NOT_FOUND);
-    assert_int_equal(muster_rendezvous_serve(f.context, "yours", 5, f.requests, NULL), MUSTER_OK);
+    assert_int_equal(muster_rendezvous_serve(f.context, "yours", 5, f.requests, 0, NULL), MUSTER_OK);
     muster_queue_release(f.requests); /* takes the scheme back, too */
     assert_int_equal(muster_rendezvous_withdraw(f.context, "yours", 5), MUSTER_E_NOT_FOUND);
     f.requests = NULL;

@@ -103,9 +103,9 @@ static void test_who_may_serve(void **state) {
     muster_error error;
     assert_int_equal(serve(0), MUSTER_OK);
     assert_int_equal(serve(0), MUSTER_E_EXISTS);
-    assert_int_equal(muster_transport_serve(context, "tcp", 3, queue, &error), MUSTER_E_EXISTS);
-    assert_int_equal(muster_transport_serve(context, "no scheme", 9, queue, &error), MUSTER_E_ARG);
-    assert_int_equal(muster_transport_serve(context, "other", 5, NULL, &error), MUSTER_E_ARG);
+    assert_int_equal(muster_transport_serve(context, "tcp", 3, 0, queue, 0, &error), MUSTER_E_EXISTS);
+    assert_int_equal(muster_transport_serve(context, "no scheme", 9, 0, queue, 0, &error), MUSTER_E_ARG);
+    assert_int_equal(muster_transport_serve(context, "other", 5, 0, NULL, 0, &error), MUSTER_E_ARG);
     assert_int_equal(muster_transport_withdraw(context, "other", 5), MUSTER_E_NOT_FOUND);
     assert_int_equal(muster_transport_withdraw(context, "tcp", 3), MUSTER_E_NOT_FOUND);
     muster_queue *full;
@@ -115,7 +115,7 @@ static void test_who_may_serve(void **state) {
     }
     assert_int_equal(muster_transport_serve_ops(context, "other", 5, &ops, &destroyed, full, &error), MUSTER_E_LIMIT);
     muster_queue_close(full);
-    assert_int_equal(muster_transport_serve(context, "other", 5, full, &error), MUSTER_E_CLOSED);
+    assert_int_equal(muster_transport_serve(context, "other", 5, 0, full, 0, &error), MUSTER_E_CLOSED);
     muster_queue_release(full);
     assert_int_equal(muster_transport_withdraw(context, "other", 5), MUSTER_E_NOT_FOUND); // none of them stayed
 }
@@ -126,7 +126,7 @@ static void test_ids_of_nobody_are_stale(void **state) {
     size_t bytes;
     uint64_t id;
     muster_stream *stream = (muster_stream *)8;
-    assert_int_equal(muster_transport_serve(context, "mine", 4, queue, NULL), MUSTER_OK);
+    assert_int_equal(muster_transport_serve(context, "mine", 4, 0, queue, 0, NULL), MUSTER_OK);
     assert_int_equal(muster_request_address(queue, 77, text, sizeof text, &bytes), MUSTER_E_STALE);
     assert_int_equal(muster_request_stream(queue, 77, &stream, NULL), MUSTER_E_STALE);
     assert_null(stream);
@@ -150,7 +150,7 @@ static void test_a_request_ends_with_its_dial(void **state) {
     muster_completion entry;
     char text[64];
     size_t bytes;
-    assert_int_equal(muster_transport_serve(context, "mine", 4, queue, NULL), MUSTER_OK);
+    assert_int_equal(muster_transport_serve(context, "mine", 4, 0, queue, 0, NULL), MUSTER_OK);
     muster_queue *dials;
     assert_int_equal(muster_queue_create(context, NULL, &dials, NULL), MUSTER_OK);
     assert_int_equal(muster_transport_dial_begin(context, address, strlen(address), NULL, SECOND / 20, dials, 1, NULL),
@@ -221,7 +221,7 @@ static void *serve_later(void *argument) {
 
 static void test_the_thread_that_registers_may_leave_the_serving_to_another(void **state) {
     (void)state;
-    assert_int_equal(muster_transport_serve(context, "mine", 4, queue, NULL), MUSTER_OK);
+    assert_int_equal(muster_transport_serve(context, "mine", 4, 0, queue, 0, NULL), MUSTER_OK);
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, serve_later, NULL), 0);
     assert_int_equal(dial(20 * SECOND), MUSTER_E_UNREACHABLE); // its answer
@@ -231,7 +231,7 @@ static void test_the_thread_that_registers_may_leave_the_serving_to_another(void
 
 static void test_a_thread_that_waits_for_itself_is_not_left_waiting(void **state) {
     (void)state;
-    assert_int_equal(muster_transport_serve(context, "mine", 4, queue, NULL), MUSTER_OK);
+    assert_int_equal(muster_transport_serve(context, "mine", 4, 0, queue, 0, NULL), MUSTER_OK);
     assert_int_equal(dial(-1), MUSTER_E_WOULD_DEADLOCK);
     muster_completion entry; // the request, and that it is not wanted any more
     assert_int_equal(muster_queue_next(queue, SECOND, &entry, NULL), MUSTER_OK);

@@ -131,7 +131,7 @@ static void expect_end(fixture *f, muster_status status, const char *text) {
 }
 
 static muster_store *serve_and_open(fixture *f, uint32_t capabilities, uint64_t *out_id) {
-    assert_int_equal(muster_store_serve(f->context, "mine", 4, f->requests, NULL), MUSTER_OK);
+    assert_int_equal(muster_store_serve(f->context, "mine", 4, f->requests, 0, NULL), MUSTER_OK);
     const muster_store_traits traits = can(capabilities);
     return opened(f, &traits, out_id);
 }
@@ -144,11 +144,11 @@ static void test_opening(void **state) {
     muster_store *store;
     muster_error error;
     assert_int_equal(muster_store_open(f.context, "mine:x", 6, NULL, second, &store, &error), MUSTER_E_NOT_FOUND);
-    assert_int_equal(muster_store_serve(f.context, "mine", 4, f.requests, NULL), MUSTER_OK);
-    assert_int_equal(muster_store_serve(f.context, "mine", 4, f.requests, NULL), MUSTER_E_EXISTS);
-    assert_int_equal(muster_store_serve(f.context, "memory", 6, f.requests, NULL), MUSTER_E_EXISTS);
-    assert_int_equal(muster_store_serve(f.context, "No", 2, f.requests, NULL), MUSTER_E_ARG);
-    assert_int_equal(muster_store_serve(f.context, "no", 2, NULL, NULL), MUSTER_E_ARG);
+    assert_int_equal(muster_store_serve(f.context, "mine", 4, f.requests, 0, NULL), MUSTER_OK);
+    assert_int_equal(muster_store_serve(f.context, "mine", 4, f.requests, 0, NULL), MUSTER_E_EXISTS);
+    assert_int_equal(muster_store_serve(f.context, "memory", 6, f.requests, 0, NULL), MUSTER_E_EXISTS);
+    assert_int_equal(muster_store_serve(f.context, "No", 2, f.requests, 0, NULL), MUSTER_E_ARG);
+    assert_int_equal(muster_store_serve(f.context, "no", 2, NULL, 0, NULL), MUSTER_E_ARG);
     /* The thread that serves must not wait for itself. */
     assert_int_equal(muster_store_open(f.context, "mine:x", 6, NULL, 20 * second, &store, &error),
                      MUSTER_E_WOULD_DEADLOCK);
@@ -194,7 +194,7 @@ static void test_opening(void **state) {
 static void test_what_it_cannot_do_never_comes(void **state) {
     (void)state;
     fixture f = set_up();
-    assert_int_equal(muster_store_serve(f.context, "mine", 4, f.requests, NULL), MUSTER_OK);
+    assert_int_equal(muster_store_serve(f.context, "mine", 4, f.requests, 0, NULL), MUSTER_OK);
     muster_store_traits traits = can(MUSTER_STORE_CAN_TRANSACT | MUSTER_STORE_CAN_LEASE);
     traits.most_ops = 2;
     traits.most_request_bytes = 100;

@@ -181,7 +181,7 @@ relay *relay_begin(muster_context *context, relay_kind kind, void (*start_thread
                                       .close = on_close,
                                       .cancel = on_close,
                                       .destroy = on_destroy};
-    *status = kind == relay_pulled ? muster_transport_serve(context, "relay", 5, r->queue, NULL)
+    *status = kind == relay_pulled ? muster_transport_serve(context, "relay", 5, 0, r->queue, 0, NULL)
                                    : muster_transport_serve_ops(context, "relay", 5, &ops, r, r->queue, NULL);
     if (*status != MUSTER_OK) {
         muster_queue_release(r->queue);

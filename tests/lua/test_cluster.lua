@@ -312,7 +312,7 @@ function tests.a_manager_written_in_lua_launches_and_kills()
         end
     end
     local wants = muster.MANAGER_REGISTER + muster.MANAGER_KILL
-    assert(muster.manager_serve(context, 'lua', wants, loop.queue))
+    assert(muster.manager_serve(context, 'lua', wants, loop.queue, 7))
     loop:run(function()
         local cluster = assert(clusters.open(loop))
         assert(cluster:add(2, { manager = 'lua' }))

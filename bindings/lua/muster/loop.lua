@@ -338,9 +338,22 @@ function Loop:dial(address, config, timeout_ns)
     end)
 end
 
+-- In a task it does not hold up the loop, which may have to serve the transport.
 function Loop:listen(address, config)
-    local handle, why, status = muster.transport_listen(self.context, address, config)
-    if not handle then return nil, why, status end
+    local handle, why, status
+    if self.running then
+        local tag = self:tag()
+        local object
+        handle, why, status = muster.transport_listen_begin(self.context, address, config, self.queue, tag)
+        if not handle then return nil, why, status end
+        status, object, _, why = self:wait(tag)
+        self:forget(tag)
+        if status ~= OK then return nil, why, status end
+        handle = muster.adopt('listener', object)
+    else
+        handle, why, status = muster.transport_listen(self.context, address, config)
+        if not handle then return nil, why, status end
+    end
     local self = setmetatable({ loop = self, handle = handle, tag = self:tag() }, Listener)
     assert(handle:watch(self.loop.queue, self.tag))
     return self

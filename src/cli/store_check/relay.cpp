@@ -61,7 +61,7 @@ Relay::Relay(muster_context *context, bool pulled) : self_(std::make_unique<Self
         ops.cancel = [](void *me, uint64_t request) { static_cast<Self *>(me)->cancelled(request); };
         ops.close = [](void *me, uint64_t store) { static_cast<Self *>(me)->closed(store); };
         const muster_status status =
-            pulled ? muster_store_serve(self.context, "relay", 5, self.queue, &error)
+            pulled ? muster_store_serve(self.context, "relay", 5, self.queue, 0, &error)
                    : muster_store_serve_ops(self.context, "relay", 5, &ops, &self, self.queue, &error);
         registered.set_value(status);
         if (status == MUSTER_OK) pulled ? self.serve_pulled() : self.serve_dispatched();

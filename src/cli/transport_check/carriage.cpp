@@ -37,8 +37,9 @@ Carriage::Carriage(muster_context *context, bool pulled) {
     // Registered by the thread that serves, so that no other one is taken for it.
     std::promise<muster_status> registered;
     server_ = std::thread([&, this, pulled] {
-        const muster_status status = pulled ? muster_transport_serve(context, scheme, sizeof scheme - 1, queue_, &error)
-                                            : register_callbacks(context, error);
+        const muster_status status =
+            pulled ? muster_transport_serve(context, scheme, sizeof scheme - 1, 0, queue_, 0, &error)
+                   : register_callbacks(context, error);
         registered.set_value(status);
         if (status == MUSTER_OK) pulled ? serve_pulled() : serve_dispatched();
     });

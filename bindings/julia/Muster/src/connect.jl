@@ -3,7 +3,7 @@
 
 transport_config(greeting::String, window::Int, retry::Real) = LowLevel.muster_transport_config(
     sizeof(LowLevel.muster_transport_config), 0, isempty(greeting) ? C_NULL : Ptr{Cvoid}(pointer(greeting)),
-    sizeof(greeting), window, 0, 0, seconds_ns(retry))
+    sizeof(greeting), window, 0, 0, seconds_ns(retry), 0)
 
 """
     Muster.pair(; window = 0) -> (MusterStream, MusterStream)
@@ -91,9 +91,8 @@ Listens at an address; with `tcp://127.0.0.1:0` the kernel chooses the port. Opt
 `tcp://0.0.0.0:4100?advertise=node7`. `retry`: seconds to keep trying while the broker of a star is not there yet.
 """
 listen(address::AbstractString; window::Integer = 0, retry::Real = 0) =
-    listening_served(() -> listen_at(String(address), Int(window), Float64(retry)), String(address))
+    listen_at(String(address), Int(window), Float64(retry))
 
-# (The library could wait as well, but it would hold up Julia's event loop.)
 function listen_at(text::String, window::Int, retry::Float64)::Listener
     until = time() + retry
     pause = 0.01
@@ -110,11 +109,26 @@ end
 
 function listen_now(text::String, window::Int)::Listener
     e = running()
+    operation = Operation()
+    tag = remember(e, operation)
     detail = blank_error()
-    handle = Ref{Ptr{LowLevel.muster_listener}}(C_NULL)
-    check(LowLevel.muster_transport_listen(e.context, text, sizeof(text), Ref(transport_config("", window, 0.0)), handle,
-        detail), detail, "listen at $text")
-    return Listener(handle[])
+    status = LowLevel.muster_transport_listen_begin(e.context, text, sizeof(text), Ref(transport_config("", window, 0.0)),
+        e.queue, tag, detail)
+    if status != LowLevel.MUSTER_OK
+        forget(e, tag)
+        check(status, detail, "listen at $text")
+    end
+    try
+        wait(operation)
+    catch
+        LowLevel.muster_queue_cancel_operation(e.queue, tag)
+        forget(e, tag) # interrupted: a listener that comes later is released by the engine
+        rethrow()
+    end
+    if operation.status != LowLevel.MUSTER_OK
+        throw(to_exception(operation.status, operation.detail, "listen at $text"))
+    end
+    return Listener(convert(Ptr{LowLevel.muster_listener}, operation.object))
 end
 
 became_ready(l::Listener, ::UInt32) = raise_readable(l)

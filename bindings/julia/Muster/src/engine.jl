@@ -160,6 +160,8 @@ end
 function release_unclaimed(kind::Int32, object::Ptr{Cvoid})
     if kind == LowLevel.MUSTER_DONE_DIAL
         LowLevel.muster_stream_release(convert(Ptr{LowLevel.muster_stream}, object))
+    elseif kind == LowLevel.MUSTER_DONE_LISTEN
+        LowLevel.muster_listener_release(convert(Ptr{LowLevel.muster_listener}, object))
     elseif kind == LowLevel.MUSTER_DONE_STORE
         LowLevel.muster_store_result_release(convert(Ptr{LowLevel.muster_store_result}, object))
     elseif kind == LowLevel.MUSTER_DONE_LEASE

@@ -10,10 +10,8 @@ mutable struct ServedTransport
     connect::Any
     listen::Any
     ends::Dict{UInt64, Any} # request id: what to call when that connection or listener is over
-    answered::Int           # requests to listen
-    changed::Condition
 end
-ServedTransport(scheme, connect, listen) = ServedTransport(scheme, connect, listen, Dict{UInt64, Any}(), 0, Condition())
+ServedTransport(scheme, connect, listen) = ServedTransport(scheme, connect, listen, Dict{UInt64, Any}())
 
 # The queue of requests, with a descriptor of its own in Julia's loop.
 mutable struct Requests
@@ -91,13 +89,6 @@ function answer_open(transport::ServedTransport, request, address)
 end
 
 function answer_listen(transport::ServedTransport, request, address)
-    begin_listening(transport, request, address)
-    transport.answered += 1
-    notify(transport.changed)
-    return nothing
-end
-
-function begin_listening(transport::ServedTransport, request, address)
     local name, finish
     try
         name, finish = transport.listen(address, (io, peer) -> arrived(transport, request, io, peer))
@@ -113,22 +104,6 @@ function begin_listening(transport::ServedTransport, request, address)
         finish()
     end
     return nothing
-end
-
-# The library takes a request to listen for granted until it is answered. Julia's own listen() returns when it is so: an
-# address that was given out can then be dialled.
-function listening_served(listen_now, address::String)
-    r = requests[]
-    scheme = first(split(address, "://"; limit = 2))
-    at = r === nothing ? nothing : findlast(t -> t.scheme == scheme, r.transports)
-    at === nothing && return listen_now()
-    transport = r.transports[at]
-    before = transport.answered
-    listener = listen_now()
-    while transport.answered == before
-        wait(transport.changed)
-    end
-    return listener
 end
 
 # A connection came in on a listener of ours.
@@ -165,6 +140,8 @@ function carry(transport::ServedTransport, id, io::IO, pump::MusterStream)
             while !eof(io)
                 write(pump, readavailable(io))
                 flush(pump)
+            catch # the library takes no more: what it has written before is still read above
+                return
             end
             closewrite(pump)
         catch

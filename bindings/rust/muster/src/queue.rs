@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 use crate::error::{check, check_status, Error, Result};
-use crate::stream::Stream;
+use crate::stream::{Listener, Stream};
 use crate::{process::Exit, timeout_ns, Answer, Context};
 use muster_sys as sys;
 use std::collections::{HashMap, VecDeque};
@@ -87,6 +87,13 @@ pub enum Event {
         tag: u64,
         /// The stream, or why there is none.
         result: Result<Stream>,
+    },
+    /// A listen that was begun has ended.
+    Listen {
+        /// The program's own.
+        tag: u64,
+        /// The listener, which is open, or why there is none.
+        result: Result<Listener>,
     },
     /// A process that is watched has ended.
     Exit {
@@ -295,6 +302,8 @@ unsafe extern "C" fn take(user: *mut c_void, entry: *const sys::muster_completio
         },
         sys::MUSTER_DONE_DIAL if entry.object.is_null() => Event::Dial { tag: entry.tag, result: Err(failure()) },
         sys::MUSTER_DONE_DIAL => Event::Dial { tag: entry.tag, result: Ok(Stream::adopt(entry.object.cast())) },
+        sys::MUSTER_DONE_LISTEN if entry.object.is_null() => Event::Listen { tag: entry.tag, result: Err(failure()) },
+        sys::MUSTER_DONE_LISTEN => Event::Listen { tag: entry.tag, result: Ok(Listener::adopt(entry.object.cast())) },
         sys::MUSTER_DONE_STORE if entry.object.is_null() => Event::Store { tag: entry.tag, result: Err(failure()) },
         sys::MUSTER_DONE_STORE => {
             Event::Store { tag: entry.tag, result: Ok(Answer::take(entry.status, entry.object.cast())) }

@@ -220,7 +220,8 @@ impl Drop for Listener {
 }
 
 impl Listener {
-    /// Listens there.
+    /// Listens there. With a transport of the program's own it waits until that has answered, which another thread has
+    /// to serve.
     pub fn bind(context: &Context, address: &str) -> Result<Listener> {
         let mut raw = ptr::null_mut();
         check(|detail| unsafe {
@@ -236,6 +237,26 @@ impl Listener {
         Ok(Listener { raw })
     }
 
+    /// Begins to listen there; [`Event::Listen`](crate::Event::Listen) comes into the queue. The thread that serves a
+    /// transport of the program's own listens with it in this way.
+    pub fn bind_begin(queue: &Queue, address: &str, tag: u64) -> Result<()> {
+        check(|detail| unsafe {
+            sys::muster_transport_listen_begin(
+                queue.context().as_raw(),
+                address.as_ptr().cast(),
+                address.len(),
+                ptr::null(),
+                queue.as_raw(),
+                tag,
+                detail,
+            )
+        })
+    }
+
+    pub(crate) fn adopt(raw: *mut sys::muster_listener) -> Listener {
+        Listener { raw }
+    }
+
     /// The next connection, whose other side has proved the secret. With a timeout of zero and nobody there
     /// [`Status::AGAIN`].
     pub fn accept(&self, timeout: Option<Duration>) -> Result<Stream> {
@@ -249,8 +270,7 @@ impl Listener {
         check_status(unsafe { sys::muster_listener_watch(self.raw, queue.as_raw(), tag) })
     }
 
-    /// Where others dial it. With a transport of the program's own the address that was asked for, until that has
-    /// answered.
+    /// The address by which others dial it.
     pub fn address(&self) -> Result<String> {
         text_from(|to, room, size| unsafe { sys::muster_listener_address(self.raw, to, room, size) })
     }
