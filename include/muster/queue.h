@@ -46,11 +46,12 @@ enum muster_completion_kind {
     MUSTER_EVENT_LOG = 17,    /**< A log record; status holds the level, the error argument the text. */
     MUSTER_EVENT_AGENT = 19,  /**< An agent has made a step; events says which, see muster_agent_start(). */
     MUSTER_REQUEST_OPEN = 32, /**< Host-served transport: connect to the address; answer by request id. */
-    MUSTER_REQUEST_LISTEN = 33, /**< Host-served transport: listen at the address. */
-    MUSTER_REQUEST_CLOSE = 34,  /**< Host-served: a connection, listener, store or member is over; no answer wanted. */
-    MUSTER_REQUEST_CANCEL = 35, /**< The request named by request is no longer wanted; answering it is harmless. */
-    MUSTER_REQUEST_STORE = 36,  /**< Host-served store: muster_store_request_read() tells what is wanted; answer by
-                                     request id. */
+    MUSTER_REQUEST_LISTEN = 33,     /**< Host-served transport: listen at the address. */
+    MUSTER_REQUEST_CLOSE = 34,      /**< Host-served: a connection, listener, store or member is over, and its id is not
+                                       named      again; no answer is needed. */
+    MUSTER_REQUEST_CANCEL = 35,     /**< The request named by request is no longer wanted; answering it is harmless. */
+    MUSTER_REQUEST_STORE = 36,      /**< Host-served store: muster_store_request_read() tells what is wanted; answer by
+                                         request id. */
     MUSTER_REQUEST_RENDEZVOUS = 37, /**< Host-served rendezvous: muster_rendezvous_request_read() tells what is
                                          wanted. */
     MUSTER_REQUEST_MANAGER = 38 /**< Cluster manager of the host's: muster_manager_request_read() tells what is wanted;

@@ -4,15 +4,30 @@
  *
  * The host registers a scheme with a queue. Dialling or listening at an address of that scheme puts a *request* there:
  * ::MUSTER_REQUEST_OPEN, ::MUSTER_REQUEST_LISTEN, each with an id that the host answers now or later, from any thread:
- * muster_request_stream(), muster_request_listening(), muster_request_fail(). ::MUSTER_REQUEST_CANCEL says that an
- * unanswered request is no longer wanted, ::MUSTER_REQUEST_CLOSE that a connection or listener is over; both need no
- * answer. A connection that came in by itself is announced with muster_transport_incoming().
+ * muster_request_stream(), muster_request_listening(), muster_request_fail(). A connection that a peer has made is
+ * announced with muster_transport_incoming(), which gives it an id.
+ *
+ * Each id ends in exactly one of three ways, and after that no request names it any more:
+ * - The host fails the request with muster_request_fail(). No further request follows.
+ * - ::MUSTER_REQUEST_CANCEL: the request is not answered yet, and no longer wanted. No answer is needed.
+ * - ::MUSTER_REQUEST_CLOSE: a connection or listener is over. The host drops what it keeps for the id, at once; no
+ *   answer is needed. For a listener: no more connections are wanted; connections that were announced go on, each under
+ *   its own id. For a connection: see below.
  *
  * For each connection the host gets a *pump*: the far end of a stream. What it reads there goes out over whatever it
  * has, what comes in it writes there. It carries bytes only: the library's own frames, in which both sides prove the
- * secret, seal, half-close, abort and keep each other alive, so a plain byte pump makes a complete transport. When
- * reading the pump gives ::MUSTER_E_END, the connection is over: send the rest, then close it and the pump. When its
- * own connection ends, the host finishes the pump; when that breaks, it aborts the pump.
+ * secret, seal, half-close, abort and keep each other alive, so a plain byte pump makes a complete transport.
+ *
+ * A connection ends in order when reading the pump gives ::MUSTER_E_END: the library writes nothing more. The host
+ * sends what it has read, closes its own connection, and then closes or releases the pump.
+ * (What its peer still sends the host drops: the library takes no more, and writes to the pump fail with
+ * ::MUSTER_E_PEER.) ::MUSTER_REQUEST_CLOSE follows that, never before it, so that a host that drops everything on CLOSE
+ * loses no byte. An abort of a stream ends its connection in this way, too: the abort is among the bytes. A connection
+ * that fails (a pump that the host aborts or closes too early, a peer that is silent or has another secret, a dial that
+ * is cancelled after its answer) ends at once: calls of the pump return a failure, and ::MUSTER_REQUEST_CLOSE comes
+ * without waiting for the host, which may be blocked elsewhere; what is left need not be sent. Closing the context does
+ * not wait for the host to close its pumps either. When the host's own connection ends, the host finishes the pump
+ * (muster_stream_finish()); when it breaks, the host aborts the pump (muster_stream_abort()).
  *
  * Two ways to take requests, the same underneath: *pulled* with muster_queue_next(), after muster_transport_serve(); or
  * as *callbacks* of a table, run by muster_queue_dispatch() on the thread that calls it, after
@@ -56,7 +71,7 @@ typedef struct muster_transport_ops {
     void (*open)(void *self, uint64_t request, const char *address, uint64_t address_bytes);
     /** Listen at an address; answer with muster_request_listening() or muster_request_fail(). NULL: cannot listen. */
     void (*listen)(void *self, uint64_t request, const char *address, uint64_t address_bytes);
-    /** The connection or listener of that id is over: the pump ends, or no more connections are wanted. May be NULL. */
+    /** The connection or listener of that id is over, see above: drop what is kept for it. May be NULL. */
     void (*close)(void *self, uint64_t request);
     /** The request of that id is no longer wanted; answering it is harmless. May be NULL. */
     void (*cancel)(void *self, uint64_t request);

@@ -116,15 +116,41 @@ void Pump::turn() noexcept {
 
 void Pump::close(bool orderly) noexcept {
     if (!duplex_) return;
+    Pipe &out = duplex_->outgoing(0);
     duplex_->incoming(0).set_reader_waker(nullptr);
-    duplex_->outgoing(0).set_writer_waker(nullptr);
+    out.set_writer_waker(nullptr);
     duplex_->set_side(0, nullptr);
-    if (orderly) {
-        duplex_->outgoing(0).finish();
-        duplex_->incoming(0).drop_reader();
-    } else {
+    if (!orderly) {
         duplex_->end(Error::make(MUSTER_E_ABORTED, "the connection has failed"));
+        return;
     }
+    out.finish();
+    duplex_->incoming(0).drop_reader();
+    leaving_ = true;
+    out.set_writer_waker(&host_closes_);
+}
+
+void Pump::HostCloses::wake_writer() noexcept {
+    pump_.host_closed_.post(pump_.transport_->context());
+}
+
+// CLOSE follows when the host has closed its end: what it has read before may still be on its way through its hands.
+void Pump::host_closed() noexcept {
+    if (!leaving_) return;
+    Pipe &out = duplex_->outgoing(0);
+    for (;;) {
+        if (out.reader_gone() || duplex_->is_ended()) break;
+        out.park_flusher(Park::FD);
+        if (!out.reader_gone() && !duplex_->is_ended()) return;
+    }
+    leave();
+}
+
+void Pump::leave() noexcept {
+    if (!std::exchange(leaving_, false)) return;
+    const Ref<Pump> alive(this);
+    duplex_->outgoing(0).set_writer_waker(nullptr);
+    transport_->over(request_);
 }
 
 void Pump::proved_or_over() noexcept {
@@ -147,6 +173,7 @@ void Pump::session_over(Session &, const Error &why) {
     proved_or_over();
     transport_->context().log(MUSTER_LOG_INFO, "%s", why.message);
     session_.reset();
+    if (leaving_) return host_closed();
     transport_->over(request_);
 }
 

@@ -33,6 +33,8 @@ class Pump final : public Channel, public PendingSession, private Waker, private
     uint64_t request() const noexcept { return request_; }
     const std::string &wanted() const noexcept { return wanted_; } // the address, of a dial
     Notices &notices() noexcept { return notices_; }
+    // The session has ended in order, and the host has not closed its end yet: only that is waited for.
+    bool lingers() const noexcept { return leaving_; }
 
     size_t room() noexcept override;
     Status send(const void *data, size_t size, size_t &taken) noexcept override;
@@ -52,6 +54,7 @@ class Pump final : public Channel, public PendingSession, private Waker, private
     void wind_down() noexcept {
         if (session_) session_->wind_down();
     }
+    void leave() noexcept; // does not wait for the host any more
 
   private:
     void wake_reader() noexcept override { schedule(); }
@@ -67,10 +70,20 @@ class Pump final : public Channel, public PendingSession, private Waker, private
     void session_over(Session &session, const Error &why) override;
 
     void take_answer() noexcept; // loop thread
+    void host_closed() noexcept; // loop thread: look whether it has
+    // In place of the session's wake-ups once that has ended in order.
+    struct HostCloses final : Waker {
+        explicit HostCloses(Pump &pump) noexcept : pump_(pump) {}
+        void wake_reader() noexcept override {}
+        void wake_writer() noexcept override;
+        Pump &pump_;
+    };
 
     const Ref<Served> transport_;
     const uint64_t request_;
     Errand<Pump, &Pump::take_answer> answered_{*this};
+    Errand<Pump, &Pump::host_closed> host_closed_{*this};
+    HostCloses host_closes_{*this};
     Ref<Duplex> given_; // these two are written before the errand is posted
     Error refused_;
     const Ref<ServedListener> listener_; // of a connection that came in
@@ -79,7 +92,7 @@ class Pump final : public Channel, public PendingSession, private Waker, private
     Notices notices_; // under the transport's lock of notices
     Ref<Session> session_;
     Ref<Duplex> duplex_;
-    bool full_ = false, unproved_ = false;
+    bool full_ = false, unproved_ = false, leaving_ = false;
 };
 
 } // namespace muster

@@ -286,6 +286,10 @@ bool Served::context_drained() noexcept {
             if (found->second.transport.get() == this) pump = found->second.pump;
         }
         if (!pump) continue;
+        if (pump->lingers()) {
+            pump->leave();
+            continue;
+        }
         pump->wind_down();
         all = false;
     }

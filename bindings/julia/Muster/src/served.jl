@@ -120,7 +120,8 @@ function arrived(transport::ServedTransport, listener, io, peer)
     return nothing
 end
 
-# Moves bytes both ways until both sides have ended.
+# Moves bytes both ways until both sides have ended. CLOSE comes when the pump has been closed here, or at once when the
+# connection has failed: then what is left need not be sent.
 function carry(transport::ServedTransport, id, io::IO, pump::MusterStream)
     transport.ends[id] = () -> close(io)
     @async begin
@@ -134,18 +135,31 @@ function carry(transport::ServedTransport, id, io::IO, pump::MusterStream)
         end
         delete!(transport.ends, id)
         close(io)
+        try
+            close(pump)
+        catch
+        end
     end
     @async begin
-        try
-            while !eof(io)
-                write(pump, readavailable(io))
+        broken = false
+        while true
+            bytes = try
+                eof(io) ? nothing : readavailable(io)
+            catch
+                broken = true
+                nothing
+            end
+            bytes === nothing && break
+            try
+                write(pump, bytes)
                 flush(pump)
             catch # the library takes no more: what it has written before is still read above
                 return
             end
-            closewrite(pump)
-        catch
-            isopen(pump) && abort(pump, 0, "the connection below broke")
+        end
+        try
+            broken ? abort(pump, 0, "the connection below broke") : closewrite(pump)
+        catch # it is over
         end
     end
     return nothing
