@@ -228,10 +228,11 @@ enum muster_cluster_event_kind {
 
 /** One event. */
 typedef struct muster_cluster_event {
-    uint32_t kind;         /**< A ::muster_cluster_event_kind value. */
-    uint32_t member;       /**< Of which member it tells. */
-    muster_status status;  /**< FAILED, DEAD, MASTER_GONE: why; else ::MUSTER_OK. */
-    uint32_t label_bytes;  /**< STREAM, BROADCAST: length of the label. */
+    uint32_t kind;        /**< A ::muster_cluster_event_kind value. */
+    uint32_t member;      /**< Of which member it tells. */
+    muster_status status; /**< FAILED, DEAD, MASTER_GONE: why; REMOVED: why it could not be ended by force, where it had
+                               to be and the manager failed to; else ::MUSTER_OK. */
+    uint32_t label_bytes; /**< STREAM, BROADCAST: length of the label. */
     muster_stream *stream; /**< STREAM: the stream; the caller owns one reference. Else NULL. */
     uint32_t text_bytes;   /**< Length of the text, terminator not counted. */
     uint32_t reserved;     /**< Zero. */

@@ -16,6 +16,21 @@
  * What a host does not want to hear of has a default: to connect is to dial the address that is known of the worker, to
  * interrupt is to tell the worker over its link, and to kill is to tell its library's thread there to end the process.
  *
+ * KILL asks to end a worker by force: it has not left in time, it has not joined in time, or its link broke and what is
+ * left of it must not stay. It is done, and is answered with muster_manager_request_done(), when the worker's processes
+ * have ended, or when the system that runs them has taken over to end them and does not fail any more. It is failed,
+ * with muster_manager_request_fail(), when they may go on running. Nothing else is to be done for it: the answer ends
+ * the worker for the cluster, as muster_manager_worker_ended() does, whichever comes first; the other is harmless. When
+ * the worker's end becomes known while the request is unanswered, ::MUSTER_REQUEST_CANCEL takes the request back; so it
+ * does after 10 s without an answer, and the worker then counts as not killed.
+ *
+ * The last event of a worker (::MUSTER_CLUSTER_REMOVED, DEAD, FAILED) has this text: the reason for which the master
+ * gave it up, if that was not a broken link ("it did not join within 60 s"); else how it ended, as told by
+ * muster_manager_worker_ended(); else "ended by force" where a KILL was done; else how its link ended, and nothing for
+ * a worker that left in order. Where a KILL was failed or not answered, "it could not be ended by force: " and the text
+ * of the failure follow, and the status of a REMOVED, which is otherwise ::MUSTER_OK, is that of the failure
+ * (::MUSTER_TIMEOUT where no answer came).
+ *
  * Two ways to take requests, the same underneath: *pulled* with muster_queue_next(), after muster_manager_serve(); or
  * as *callbacks* of a table, run by muster_queue_dispatch() on the thread that calls it, and nowhere else, after
  * muster_manager_serve_ops(). */
@@ -37,7 +52,7 @@ enum muster_manager_want {
     MUSTER_MANAGER_DEREGISTER = 16,    /**< It is gone, however that came. */
     MUSTER_MANAGER_INTERRUPT = 32, /**< Interrupt what it is doing. Failed with ::MUSTER_E_UNSUPPORTED, the worker is
                                         told over its link, as without this want. */
-    MUSTER_MANAGER_KILL = 64,      /**< It has not left in time, or never came: end it by force. */
+    MUSTER_MANAGER_KILL = 64,      /**< End the worker by force; see the description of the file. */
     MUSTER_MANAGER_FINALIZE = 128  /**< Nothing more will be asked about it. */
 };
 
@@ -241,8 +256,8 @@ MUSTER_API muster_status muster_manager_worker_ended(muster_queue *requests, mus
 MUSTER_API muster_status muster_manager_request_done(muster_queue *requests, uint64_t request, const char *address,
                                                      size_t address_bytes, muster_error *error);
 
-/** Answers any request: it cannot be done. Of a LAUNCH all workers fail that were not reported yet; where a worker
- * cannot be killed, the cluster goes on without it.
+/** Answers any request: it cannot be done. Of a LAUNCH all workers fail that were not reported yet. Of a KILL: the
+ * worker's last event says that it may still run, and the cluster goes on without it.
  * @param[in] requests    Queue the request came from.
  * @param[in] request     Its id.
  * @param[in] status      Why, a negative value.

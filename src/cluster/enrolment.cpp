@@ -341,12 +341,15 @@ void ClusterMaster::consider(Line &line) {
 void ClusterMaster::kill(Line &line) {
     const uint32_t member = line.number;
     line.killed = true;
+    line.by_force = line.why.status == MUSTER_OK;
     silence(line.kill_alarm);
     silence(line.join_alarm);
     line.kill_alarm = at(now_ns() + after_kill_ns, [this, member] {
         Line &stuck = lines_.at(member);
         stuck.kill_alarm = 0;
         context().log(MUSTER_LOG_ERROR, "cluster: worker %u does not end by force; it is left alone", member);
+        stuck.not_killed = Error::make(MUSTER_TIMEOUT, "within %.3g s nothing was known of its end",
+                                       static_cast<double>(after_kill_ns) / 1e9);
         finish(stuck);
     });
     if (!line.manager->sees_ends() && (line.manager->wants() & MUSTER_MANAGER_KILL) == 0) {
@@ -359,7 +362,12 @@ void ClusterMaster::kill(Line &line) {
     ask(line, MUSTER_MANAGER_KILL, 0, {}, [this, member](const Result<std::string> &answer) {
         Line *const asked = line_of(member);
         if (asked == nullptr) return;
-        if (!answer) context().log(MUSTER_LOG_ERROR, "cluster: kill worker %u: %s", member, answer.error().message);
+        if (!answer) {
+            context().log(MUSTER_LOG_ERROR, "cluster: kill worker %u: %s", member, answer.error().message);
+            asked->not_killed = answer.error();
+        } else if (asked->by_force && asked->how.empty() && !asked->manager->sees_ends()) {
+            asked->how = "ended by force";
+        }
         if (!answer || !asked->manager->sees_ends()) finish(*asked);
     });
 }
@@ -383,15 +391,23 @@ void ClusterMaster::finish(Line &gone) {
     const char *const why = line.why.status != MUSTER_OK ? line.why.message : "";
     // How its process ended says more than that a link broke, but less than what was wrong with the worker.
     const bool own_why = line.why.status != MUSTER_OK && line.why.status != MUSTER_E_PEER;
-    const std::string text = !line.how.empty() && !own_why ? line.how : orderly && line.how.empty() ? "" : why;
+    std::string text = !line.how.empty() && !own_why ? line.how : orderly && line.how.empty() ? "" : why;
     Error status;
     if (!orderly) status.status = own_why ? line.why.status : MUSTER_E_PEER;
+    // The reason why it had to go, and that it may not have.
+    if (line.not_killed.status != MUSTER_OK) {
+        text.append(text.empty() ? "" : "; ")
+            .append("it could not be ended by force: ")
+            .append(line.not_killed.message);
+        if (status.status == MUSTER_OK) status.status = line.not_killed.status;
+    }
+    line.manager->drop_questions(*this, member);
     const uint32_t kind = orderly ? MUSTER_CLUSTER_REMOVED : in ? MUSTER_CLUSTER_DEAD : MUSTER_CLUSTER_FAILED;
     tell(kind, member, status, text);
     ControlMessage message;
     message.kind = ControlMessage::gone;
     message.member = member;
-    message.status = status.status;
+    message.status = orderly ? Status{MUSTER_OK} : status.status;
     message.text = text;
     for (const uint32_t partner : line.partners)
         if (Line *const other = line_of(partner)) {

@@ -41,6 +41,8 @@ class ClusterManager : public Object {
     virtual void ask(ClusterMaster &master, const ManagerQuestion &question, Answer answer) = 0;
     // The launch of it is not wanted any more, and not reported.
     virtual void forget(ClusterMaster &master, uint32_t member) noexcept = 0;
+    // Unanswered questions about a worker that is gone: whether it is killed, and interrupted, matters no more.
+    virtual void drop_questions(ClusterMaster &master, uint32_t member) noexcept { (void)master, (void)member; }
     virtual void finish() noexcept {} // the cluster is over, and all its workers are
 };
 

@@ -60,8 +60,10 @@ class ClusterMaster final : public Cluster {
         bool launched = false;               // a process may be there
         bool removing = false, left = false; // it is meant to go; it said that it goes
         bool process_over = false, registered = false, killed = false, unseen = false;
-        Error why;       // why it is cut off, where it is known before its end
-        std::string how; // its process has ended
+        bool by_force = false; // it was there, and well, when it was to be killed
+        Error why;             // why it is cut off, where it is known before its end
+        std::string how;       // its process has ended
+        Error not_killed;      // it was to be ended by force, and perhaps has not
     };
     struct Shown {
         uint32_t state = 0;

@@ -72,6 +72,10 @@ void ServedManager::forget(ClusterMaster &master, uint32_t member) noexcept {
     ServedManagers::of(context_).forget(*this, master, member);
 }
 
+void ServedManager::drop_questions(ClusterMaster &master, uint32_t member) noexcept {
+    ServedManagers::of(context_).drop_questions(*this, master, member);
+}
+
 void ServedManager::say(int32_t kind, ManagerRequest *about) noexcept {
     Entry entry;
     entry.completion.kind = kind;
@@ -265,6 +269,17 @@ void ServedManagers::forget(ServedManager &manager, ClusterMaster &master, uint3
         request->reported_[place] = true;
         if (--request->left_ == 0) part_with(id, true);
         return;
+    }
+}
+
+void ServedManagers::drop_questions(ServedManager &manager, ClusterMaster &master, uint32_t member) noexcept {
+    const std::lock_guard hold(lock_);
+    constexpr uint32_t dropped = MUSTER_MANAGER_KILL | MUSTER_MANAGER_INTERRUPT;
+    for (auto line = requests_.begin(); line != requests_.end();) {
+        const Ref<ManagerRequest> request = line->second;
+        ++line;
+        if (request->manager.get() != &manager || request->master_.get() != &master) continue;
+        if (request->question.member == member && (request->question.want & dropped) != 0) part_with(request->id, true);
     }
 }
 

@@ -26,6 +26,7 @@ class ServedManager final : public ClusterManager, public RequestTable {
     void launch(ClusterMaster &master, std::shared_ptr<const LaunchPlan> plan, uint32_t first) override;
     void ask(ClusterMaster &master, const ManagerQuestion &question, Answer answer) override;
     void forget(ClusterMaster &master, uint32_t member) noexcept override;
+    void drop_questions(ClusterMaster &master, uint32_t member) noexcept override;
 
     // Into a slot that was reserved. `about` NULL: the end of the table.
     void say(int32_t kind, class ManagerRequest *about) noexcept;
@@ -75,6 +76,7 @@ class ServedManagers final : public ContextPart, private QueueServer {
     // ---- the cluster's thread ----
     Result<void> send(Ref<ManagerRequest> request);
     void forget(ServedManager &manager, ClusterMaster &master, uint32_t member) noexcept;
+    void drop_questions(ServedManager &manager, ClusterMaster &master, uint32_t member) noexcept;
     void leave(ClusterMaster &master) noexcept;
 
     // ---- the host's words ----
