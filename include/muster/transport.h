@@ -140,8 +140,9 @@ MUSTER_API muster_status muster_transport_dial_begin(muster_context *context, co
  * @retval MUSTER_E_CANCELED    muster_context_cancel() was called while the call waited for the host.
  * @retval MUSTER_E_WOULD_DEADLOCK  The calling thread has to serve the transport; see serve.h.
  * @retval MUSTER_E_FORKED      The context belongs to the parent process.
- * @threads{any} @blocks{for a name lookup if bind or host is a name, while a plug-in is loaded and until it has
- * answered, up to 100 ms for the lock of a unix socket's folder} @since 0.1 */
+ * @threads{any} @blocks{for a name lookup if bind or host is a name or a wildcard, while a plug-in is loaded and until
+ * the plug-in has answered, up to 100 ms for the lock of a unix socket's folder, up to listen_timeout_ns for the answer
+ * of a host that serves the transport} @since 0.1 */
 MUSTER_API muster_status muster_transport_listen(muster_context *context, const char *address, size_t address_bytes,
                                                  const muster_transport_config *config, muster_listener **out_listener,
                                                  muster_error *error);
@@ -199,8 +200,11 @@ MUSTER_API muster_status muster_listener_accept(muster_listener *listener, int64
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_listener_watch(muster_listener *listener, muster_queue *queue, uint64_t tag);
 
-/** Gives the address a peer dials to get here: the real port, the advertised host. Options of the library's, such as
- * auth=none or seal=no, are not in it: the peer adds those it needs.
+/** Gives the address by which peers dial this listener: with the real port, with the advertised host (for a wildcard, a
+ * name or number by which other hosts reach this one), and with the options that both sides have to give, `auth=none`
+ * and `seal=no`, where the listener has them. A process that has the same secret connects with this text as it is;
+ * addresses of `shm`, `unix` and `inproc` hold on this host or in this context only. Settings of the context
+ * (::MUSTER_CONTEXT_NO_SEAL) are not in it.
  * @param[in]  listener    Listener to ask.
  * @param[out] out_text    Where the text goes, NUL-terminated; NULL to learn the size only.
  * @param[in]  capacity    Room there, the terminator included.

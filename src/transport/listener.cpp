@@ -187,6 +187,9 @@ Result<Ref<Listener>> Listener::open(Context &context, std::string_view text, co
     auto listener = (*transport)->listen(*address, options, open->core);
     if (!listener) return listener.error();
     open->transport = std::move(*transport);
+    // What both sides have to say; of the rest one side's word is enough.
+    if (address->option("auth") == "none") open->options = "auth=none";
+    if (address->option("seal") == "no") open->options.append(open->options.empty() ? "" : "&").append("seal=no");
     open->listener = std::move(*listener);
     Error why;
     if (!open->enter()) {
@@ -196,8 +199,13 @@ Result<Ref<Listener>> Listener::open(Context &context, std::string_view text, co
         return opened;
     }
     open->close();
-    return Error::make(MUSTER_E_CLOSED, "listen at %.*s: the context is closed", static_cast<int>(text.size()),
-                       text.data());
+    return why;
+}
+
+std::string Listener::address() {
+    std::string text = open_->listener->address();
+    if (open_->options.empty()) return text;
+    return text.append(text.find('?') == std::string::npos ? "?" : "&").append(open_->options);
 }
 
 void OpenListener::close() noexcept {

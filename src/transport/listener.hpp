@@ -67,6 +67,7 @@ class OpenListener final : public Object {
     const Ref<ListenerCore> core;
     Ref<Transport> transport; // these two are written before anybody else has it
     Ref<TransportListener> listener;
+    std::string options; // that dialers have to give as well: auth=none&seal=no
 
     bool enter() noexcept { return enter_.post(hub.context()); } // false: the engine has stopped
     void close() noexcept;                                       // any thread, may wait
@@ -102,7 +103,7 @@ class Listener final : public Object {
     Context &context() const noexcept { return open_->core->context(); }
     Status accept(Deadline &deadline, Ref<Stream> &out, Error &why) noexcept;
     Status watch(Queue *queue, uint64_t tag) { return open_->core->watch(queue, tag); }
-    std::string address() { return open_->listener->address(); }
+    std::string address(); // what peers dial, with the options of the library's own
     void expect(uint32_t count) noexcept { open_->core->expect(count); }
     void cancel() noexcept { open_->core->cancel(); }
     void close() noexcept { open_->close(); }

@@ -6,12 +6,45 @@
 #include "transport/socket_listener.hpp"
 
 #include <climits>
+#include <cstring>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
 
 namespace muster {
 namespace {
 
 bool is_wildcard(const std::string &host) noexcept {
     return host == "0.0.0.0" || host == "::";
+}
+
+// How other hosts reach this one at a wildcard address of that family: by its name, if that is known as an address,
+// else at the first address of its own.
+std::string own_name(int family) {
+    char name[HOST_NAME_MAX + 1] = "";
+    gethostname(name, sizeof name - 1);
+    if (auto known = look_up(name, 0, false))
+        for (const SocketAddress &one : *known)
+            if (family == AF_INET6 || one.family() == AF_INET) return name;
+    ifaddrs *all = nullptr;
+    std::string found;
+    if (getifaddrs(&all) != 0) all = nullptr;
+    for (const ifaddrs *one = all; one != nullptr && found.empty(); one = one->ifa_next) {
+        if (one->ifa_addr == nullptr || (one->ifa_flags & IFF_UP) == 0 || (one->ifa_flags & IFF_LOOPBACK) != 0)
+            continue;
+        SocketAddress address;
+        address.size = one->ifa_addr->sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+        if (one->ifa_addr->sa_family != AF_INET && one->ifa_addr->sa_family != AF_INET6) continue;
+        if (family == AF_INET && one->ifa_addr->sa_family != AF_INET) continue;
+        memcpy(&address.storage, one->ifa_addr, address.size);
+        if (one->ifa_addr->sa_family == AF_INET6 &&
+            IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6 *>(one->ifa_addr)->sin6_addr))
+            continue;
+        found = host_of(address);
+    }
+    if (all != nullptr) freeifaddrs(all);
+    if (found.empty()) found = family == AF_INET ? "127.0.0.1" : "::1";
+    return found;
 }
 
 // What peers dial: advertise= if given, else the host as written (or where the socket really is), with the real port.
@@ -25,11 +58,7 @@ Result<std::string> told_address(const Address &address, const std::string &boun
         told.host = advertised->host;
         if (advertised->port >= 0) told.port = advertised->port;
     }
-    if (told.host.empty() || is_wildcard(told.host)) {
-        char name[HOST_NAME_MAX + 1] = "";
-        gethostname(name, sizeof name - 1);
-        told.host = name;
-    }
+    if (told.host.empty() || is_wildcard(told.host)) told.host = own_name(real.family());
     return "tcp://" + format_host_port(told.host, told.port);
 }
 
