@@ -27,8 +27,13 @@
  * - `slurm`: one srun for all workers of a launch; `flags` for it, `srun`, the program. The ticket is its standard
  * input.
  * - `mpi`: one mpiexec for all workers of a launch; `flags` for it, `mpiexec`, the program. The workers need not be MPI
- *   programs. As mpiexec hands its input to one rank alone the ticket is the variable MUSTER_WORKER_TICKET, which
- *   muster_worker_context() wipes. Most mpiexec end a whole job when one rank dies; Open MPI's not with the flag
+ *   programs. As mpiexec hands its input to one rank alone, the ticket is the variable MUSTER_WORKER_TICKET, which
+ * stays in the environment of mpiexec and its helpers. So it does not have the secret of the cluster, but a key for
+ * this launch alone, by which each rank fetches its own ticket from the master, once, over a sealed connection, inside
+ *   muster_worker_context(). The master accepts the key only while a rank of the launch has not joined.
+ *   muster_worker_context() removes the variable from its process. With ::MUSTER_LAUNCH_MASTER_DIALS, and where the
+ *   master listens at an address that is neither tcp nor unix, the variable has the secret. Most mpiexec end a whole
+ * job when one rank dies; Open MPI's not with the flag
  *   `--enable-recovery`.
  * - `elastic`: starts nobody. Up to `count` workers at a time may come by themselves, programs that know the secret and
  *   the master's address (muster_worker_config::master), or a store in which it is found: `store`, its URL, and `name`,
@@ -532,7 +537,18 @@ typedef struct muster_worker_config {
  * @retval MUSTER_E_NOMEM      Threads or memory ran out.
  * @retval MUSTER_E_LIMIT      Descriptors ran out.
  * @retval MUSTER_E_SYSTEM     The ticket cannot be read, or the loop could not start.
- * @threads{any} @blocks{until the line is there} @since 0.1 */
+ * @retval MUSTER_TIMEOUT      The master did not give out the ticket within 60 s; the error is filled. This one and the
+ *                             following only where the ticket has to be fetched, see `mpi` above.
+ * @retval MUSTER_E_UNREACHABLE The master cannot be reached.
+ * @retval MUSTER_E_NOT_FOUND  There is no ticket: this process was not launched as a worker; or the host of the
+ *                             master is not known.
+ * @retval MUSTER_E_PERMISSION The system refuses this user to reach the master.
+ * @retval MUSTER_E_AUTH       The master does not accept the key of the launch any more.
+ * @retval MUSTER_E_STALE      The master does not expect this worker any more.
+ * @retval MUSTER_E_EXISTS     Another process has fetched the ticket of this worker.
+ * @retval MUSTER_E_PEER       The connection to the master broke.
+ * @threads{any} @blocks{until the line has been read; where the ticket has to be fetched, up to 60 s more} @since 0.1
+ */
 MUSTER_API muster_status muster_worker_context(const muster_context_config *config, int32_t ticket_fd_plus_one,
                                                muster_context **out_context, muster_error *error);
 

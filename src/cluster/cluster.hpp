@@ -135,6 +135,11 @@ class Cluster : public Object, private Source, public Listed<Cluster> {
     // The other side is to dial this one with the number of `dial`, if there is a way to tell it.
     virtual bool call(ClusterDial &dial) = 0;
     virtual void accepted(const ClusterGreeting &greeting, StreamHandle stream) = 0; // a control link
+    // Of the listener, or none; and one that has come by one of them.
+    virtual std::shared_ptr<OtherKeys> other_keys() { return {}; }
+    virtual void hand_ticket(uint64_t key, uint32_t member, StreamHandle stream) {
+        (void)key, (void)member, (void)stream;
+    }
     virtual bool accepts() const noexcept { return true; } // else who dials has to wait until watch_listener()
     using FoundShelf = std::function<void(const Error &, const std::string &shelf)>;
     virtual void find_shelf(uint32_t member, FoundShelf then) = 0; // waits until the member has joined
@@ -269,6 +274,9 @@ inline ClusterHandle *unwrap(muster_cluster *handle) noexcept {
 inline muster_cluster *wrap(ClusterHandle *object) noexcept {
     return reinterpret_cast<muster_cluster *>(object);
 }
+
+// Says on a stream that it is not taken, in place of a zero: the length of the text (1), the status (4), the text.
+std::string refusal_word(const Error &why);
 
 // A number nobody can guess.
 Result<uint64_t> random_number();

@@ -384,6 +384,10 @@ extern "C" muster_status muster_worker_context(const muster_context_config *give
         auto ticket = take_ticket(ticket_fd_plus_one);
         if (!ticket) return ticket.error();
         if (auto own = ticket->take_own(); !own) return own;
+        if (!ticket->key.empty()) {
+            ticket = fetch_ticket(*ticket);
+            if (!ticket) return ticket.error();
+        }
         config.secret = ticket->secret.data();
         config.secret_bytes = ticket->secret.size();
         Error why;

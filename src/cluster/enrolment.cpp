@@ -138,6 +138,27 @@ void ClusterMaster::accepted(const ClusterGreeting &greeting, StreamHandle strea
     connected(*line, std::move(stream));
 }
 
+// One that is proved by the key of its launch, and nothing else yet.
+void ClusterMaster::hand_ticket(uint64_t key, uint32_t member, StreamHandle stream) {
+    auto plan = launch_keys_.take(key, member);
+    const std::string word = plan ? std::string(1, '\0') + ticket(**plan, member).line() : refusal_word(plan.error());
+    size_t moved = 0;
+    muster_stream_write(stream.get(), word.data(), word.size(), 0, &moved);
+    muster_stream_finish(stream.get());
+}
+
+Result<std::vector<unsigned char>> ClusterMaster::make_launch_key(const std::shared_ptr<const LaunchPlan> &plan,
+                                                                  uint32_t first) {
+    auto address = parse_address(address_);
+    if (!address) return address.error();
+    const bool has_keys = address->scheme == "tcp" || address->scheme == "unix";
+    const bool never_seals = address->option("seal") == "no" ||
+                             (address->option("seal").empty() && (context().settings.flags & MUSTER_CONTEXT_NO_SEAL));
+    if (!has_keys || never_seals || address->option("auth") == "none" || plan->master_dials())
+        return std::vector<unsigned char>();
+    return launch_keys_.make(plan, first, plan->count);
+}
+
 void ClusterMaster::refuse(StreamHandle stream, Status status, const std::string &why) {
     ControlLink link(stream.release());
     ControlMessage refused;
@@ -249,6 +270,7 @@ void ClusterMaster::join(Line &line, const ControlMessage &hello) {
     if (name != hello.text.size()) line.shelf = hello.text.substr(name + 1);
     if (!hello.address.empty() || line.address.empty()) line.address = hello.address;
     silence(line.join_alarm);
+    launch_keys_.over(line.number);
     ControlMessage welcome;
     welcome.kind = ControlMessage::welcome;
     welcome.member = line.number;
@@ -382,6 +404,7 @@ void ClusterMaster::finish(Line &gone) {
     line.link.reset();
     if (line.state < MUSTER_MEMBER_CONNECTED) expect_connections(--coming_);
     lines_.erase(member);
+    launch_keys_.over(member);
     waits_for(member, {});
     {
         const std::lock_guard hold(shown_lock_);

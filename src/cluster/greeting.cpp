@@ -2,6 +2,8 @@
 #include "cluster/greeting.hpp"
 
 #include "cluster/bytes.hpp"
+#include "stream/stream.hpp"
+#include "transport/handshake.hpp"
 
 #include <cstring>
 
@@ -39,11 +41,11 @@ std::optional<ClusterGreeting> decode_greeting(std::string_view rest) {
     return greeting;
 }
 
-std::optional<ClusterGreeting> greeting_of(muster_stream *stream) {
-    char bytes[fixed_bytes + label_max];
-    size_t size = 0;
-    if (muster_transport_greeting(stream, bytes, sizeof bytes, &size) != MUSTER_OK) return std::nullopt;
-    return decode_greeting({bytes, size});
+std::optional<ClusterGreeting> greeting_of(muster_stream *stream, uint64_t *out_key) {
+    std::string_view greeting = unwrap(stream)->greeting();
+    const uint64_t key = take_other_key(greeting);
+    if (out_key != nullptr) *out_key = key;
+    return decode_greeting(greeting);
 }
 
 } // namespace muster

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Workers that a parallel launcher starts together: one srun or mpiexec for all of a launch. They share a ticket; each
 // finds its number by the rank it was given. srun hands its standard input to every task. mpiexec hands its own to rank
-// 0 alone, so there the ticket is a variable of the environment, which the worker wipes when it has read it.
+// 0 alone, so there the ticket is a variable of the environment, which the worker wipes when it has read it; see
+// launch_keys.hpp for what is in it.
 #include "cluster/command.hpp"
 #include "cluster/master.hpp"
 #include "cluster/options.hpp"
@@ -33,7 +34,7 @@ class JobManager final : public ClusterManager {
     }
 
     void launch(ClusterMaster &master, std::shared_ptr<const LaunchPlan> plan, uint32_t first) override {
-        if (auto started = start(master, *plan, first); !started)
+        if (auto started = start(master, plan, first); !started)
             for (uint32_t i = 0; i < plan->count; i++) master.failed(first + i, started.error());
     }
 
@@ -89,7 +90,8 @@ class JobManager final : public ClusterManager {
         return command;
     }
 
-    Result<void> start(ClusterMaster &master, const LaunchPlan &plan, uint32_t first) {
+    Result<void> start(ClusterMaster &master, const std::shared_ptr<const LaunchPlan> &shared, uint32_t first) {
+        const LaunchPlan &plan = *shared;
         auto command = command_of(plan);
         if (!command) return command.error();
         Ticket ticket = master.ticket(plan, first);
@@ -97,10 +99,14 @@ class JobManager final : public ClusterManager {
         ticket.members = plan.count;
         ticket.rank_variables =
             launcher_ == Launcher::srun ? "SLURM_PROCID" : "OMPI_COMM_WORLD_RANK,PMIX_RANK,PMI_RANK";
-        if (launcher_ == Launcher::srun)
+        if (launcher_ == Launcher::srun) {
             command->inputs.push_back({0, ticket.line()});
-        else
+        } else {
+            auto key = master.make_launch_key(shared, first);
+            if (!key) return key.error();
+            ticket.key = std::move(*key);
             command->environment.push_back(std::string(ticket_variable) + "=" + ticket.variable());
+        }
         CommandEars ears;
         ears.told = [&master, first, count = plan.count](int, const std::string &line) {
             const auto report = WorkerReport::parse(line);

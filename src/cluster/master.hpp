@@ -2,6 +2,7 @@
 #pragma once
 #include "cluster/cluster.hpp"
 #include "cluster/elastic.hpp"
+#include "cluster/launch_keys.hpp"
 #include "cluster/manager.hpp"
 #include "cluster/ticket.hpp"
 
@@ -36,6 +37,8 @@ class ClusterMaster final : public Cluster {
     void failed(uint32_t member, const Error &why);
     void process_over(uint32_t member, const std::string &how);
     void lost_sight(uint32_t member) noexcept; // its manager will not see its end
+    // A key by which the workers of a launch fetch their tickets; empty: they cannot, where this master listens.
+    Result<std::vector<unsigned char>> make_launch_key(const std::shared_ptr<const LaunchPlan> &plan, uint32_t first);
     Queue &inbox() noexcept { return *inbox_; }
     // What managers need of a cluster's thread.
     using Cluster::at;
@@ -94,6 +97,8 @@ class ClusterMaster final : public Cluster {
     void find(const Ref<ClusterDial> &dial) override;
     bool call(ClusterDial &dial) override;
     void accepted(const ClusterGreeting &greeting, StreamHandle stream) override;
+    std::shared_ptr<OtherKeys> other_keys() override { return launch_keys_.other_keys(); }
+    void hand_ticket(uint64_t key, uint32_t member, StreamHandle stream) override;
     void find_shelf(uint32_t member, FoundShelf then) override;
     bool say(uint32_t to, ControlMessage message) override;
     std::vector<uint32_t> everybody() override;
@@ -133,6 +138,7 @@ class ClusterMaster final : public Cluster {
     std::map<uint32_t, Line> lines_;
     uint32_t coming_ = 0; // of these, who will dial, and have not
     Offer offer_;
+    LaunchKeys launch_keys_;
 
     std::mutex shown_lock_; // guards the rest
     std::map<uint32_t, Shown> shown_;

@@ -218,6 +218,13 @@ void Cluster::await_word(const Ref<ClusterDial> &dial, StreamHandle stream) {
     muster_stream_watch(dial->stream.get(), MUSTER_STREAM_READABLE, wrap(&*inbox_), dial->watch);
 }
 
+std::string refusal_word(const Error &why) {
+    const std::string_view text = std::string_view(why.message, why.message_bytes).substr(0, 255);
+    std::string word(1, static_cast<char>(text.size()));
+    put_number(word, static_cast<uint32_t>(why.status));
+    return word.append(text);
+}
+
 void Cluster::hear_word(const Ref<ClusterDial> &dial) {
     size_t need = 1;
     while (dial->word.size() < need) {
@@ -313,6 +320,7 @@ Error Cluster::listen(const std::string &address, Listener::Opening opening) {
     TransportOptions options;
     options.window_bytes = context().settings.window_bytes;
     options.backlog = most_cluster_workers; // they may all come at once
+    options.other_keys = other_keys();
     auto made = Listener::open(context(), address, options, opening);
     if (!made) return made.error();
     listener_.reset(wrap(made->detach()));
@@ -367,7 +375,13 @@ void Cluster::accept_all() {
 }
 
 void Cluster::take_stream(StreamHandle stream) {
-    const auto greeting = greeting_of(stream.get());
+    uint64_t key = 0;
+    const auto greeting = greeting_of(stream.get(), &key);
+    if (key != 0 || (greeting && greeting->kind == ClusterGreeting::ticket)) {
+        if (key != 0 && greeting && greeting->kind == ClusterGreeting::ticket && greeting->cluster == id_)
+            hand_ticket(key, greeting->from, std::move(stream));
+        return;
+    }
     const bool newcomer =
         greeting && greeting->kind == ClusterGreeting::control && greeting->from == nobody && greeting->cluster == 0;
     if (!greeting || (greeting->cluster != id_ && !newcomer)) {
@@ -390,13 +404,7 @@ void Cluster::take_stream(StreamHandle stream) {
 
 bool Cluster::say_whether_taken(muster_stream *stream) {
     Ref<Object> place = take_place();
-    std::string word(1, '\0');
-    if (!place) {
-        const Error why = no_place();
-        word[0] = static_cast<char>(why.message_bytes);
-        put_number(word, static_cast<uint32_t>(why.status));
-        word += why.message;
-    }
+    const std::string word = place ? std::string(1, '\0') : refusal_word(no_place());
     size_t moved = 0;
     muster_stream_write(stream, word.data(), word.size(), 0, &moved);
     if (!place) return false;

@@ -89,8 +89,8 @@ std::string Ticket::line() const {
     }
     put_word(text, "master", master);
     put_word(text, "listen", listen);
-    text += " secret=";
-    for (const unsigned char byte : secret) put_hex(text, byte);
+    text += key.empty() ? " secret=" : " key=";
+    for (const unsigned char byte : key.empty() ? secret : key) put_hex(text, byte);
     return text += '\n';
 }
 
@@ -128,6 +128,9 @@ Result<Ticket> Ticket::parse(std::string_view line) {
             bit = 8;
         } else if (name == "secret") {
             good = take_bytes(value, ticket.secret);
+            bit = 16;
+        } else if (name == "key") {
+            good = take_bytes(value, ticket.key);
             bit = 16;
         } else if (name == "members") {
             good = take_number_of(value, ticket.members, 10) && ticket.members != 0;

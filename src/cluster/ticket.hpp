@@ -18,6 +18,9 @@ struct Ticket {
     std::string master{}; // whom to dial; empty: the master dials
     std::string listen{}; // where to listen; empty: nowhere
     std::vector<unsigned char> secret{};
+    // In place of the secret: proves to the master that this is one of a launch, and fetches the rest; see
+    // launch_keys.hpp.
+    std::vector<unsigned char> key{};
     // One for many who are started together: `member` is the first of them, `listen` has {} for the number, and each
     // is told which one it is by the first of these variables that is set, separated by commas.
     uint32_t members = 1;

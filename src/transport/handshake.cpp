@@ -19,6 +19,7 @@ constexpr size_t hello_bytes = 8 + 2 + 2 + 4 + 32 + 32;
 constexpr size_t proof_bytes = 32, tag_bytes = crypto_aead_chacha20poly1305_ietf_ABYTES;
 constexpr size_t proof_max = proof_bytes + HandshakeDetails::max_bytes + tag_bytes;
 constexpr size_t paired_bytes = 1 + 16;
+constexpr std::string_view other_key_mark = {"\0muster other key\0", 18}; // before a greeting, and the key's id (8)
 
 // In HELLO.
 enum : uint32_t { wish_auth = 1, wish_seal = 2, wish_no_seal = 4, wish_known = 7 };
@@ -67,6 +68,36 @@ SecretKey secret_key(const void *secret, size_t size) noexcept {
     return hash(nullptr, {"muster secret 1", {static_cast<const char *>(secret), size}});
 }
 
+bool OtherKeys::add(uint64_t id, const SecretKey &key) {
+    const std::lock_guard hold(lock_);
+    if (keys_.size() == max_keys) return false;
+    keys_.emplace_back(id, key);
+    return true;
+}
+
+void OtherKeys::remove(uint64_t id) noexcept {
+    const std::lock_guard hold(lock_);
+    for (auto key = keys_.begin(); key != keys_.end(); ++key) {
+        if (key->first != id) continue;
+        sodium_memzero(key->second.data(), key->second.size());
+        keys_.erase(key);
+        return;
+    }
+}
+
+std::vector<std::pair<uint64_t, SecretKey>> OtherKeys::all() {
+    const std::lock_guard hold(lock_);
+    return keys_;
+}
+
+uint64_t take_other_key(std::string_view &greeting) noexcept {
+    if (greeting.size() < other_key_mark.size() + 8 || greeting.substr(0, other_key_mark.size()) != other_key_mark)
+        return 0;
+    const uint64_t id = get_u64(reinterpret_cast<const unsigned char *>(greeting.data()) + other_key_mark.size());
+    greeting.remove_prefix(other_key_mark.size() + 8);
+    return id;
+}
+
 Handshake::Handshake(HandshakeConfig config) : config_(std::move(config)) {
     if (!config_.auth) config_.secret = secret_key("", 0);
     randombytes_buf(private_.data(), private_.size());
@@ -77,6 +108,7 @@ Handshake::Handshake(HandshakeConfig config) : config_(std::move(config)) {
 Handshake::~Handshake() {
     sodium_memzero(private_.data(), private_.size());
     sodium_memzero(root_.data(), root_.size());
+    sodium_memzero(shared_.data(), shared_.size());
     sodium_memzero(config_.secret.data(), config_.secret.size());
     sodium_memzero(agreed_.key_in.data(), agreed_.key_in.size());
     sodium_memzero(agreed_.key_out.data(), agreed_.key_out.size());
@@ -189,7 +221,7 @@ Status Handshake::take_hello(const unsigned char *body, size_t size) {
     hello_peer_[2] = static_cast<char>(size);
     hello_peer_.append(reinterpret_cast<const char *>(body), size);
     if (!config_.dialer) make_hello();
-    if (crypto_scalarmult(root_.data(), private_.data(), body + 48) != 0)
+    if (crypto_scalarmult(shared_.data(), private_.data(), body + 48) != 0)
         return fail(Refusal::protocol, MUSTER_E_PROTOCOL, "a public key that gives no secret");
     derive_keys();
     state_ = State::proof;
@@ -201,7 +233,7 @@ void Handshake::derive_keys() {
     const std::string &first = config_.dialer ? hello_own_ : hello_peer_;
     const std::string &second = config_.dialer ? hello_peer_ : hello_own_;
     transcript_ = hash(nullptr, {"muster hello 1", first, second});
-    root_ = hash(&config_.secret, {"muster root 1", view(root_), view(transcript_)});
+    root_ = hash(&config_.secret, {"muster root 1", view(shared_), view(transcript_)});
 }
 
 SecretKey Handshake::derive(const char *label, bool with_all) const {
@@ -240,11 +272,33 @@ void Handshake::make_proof() {
     send(msg_proof, body.data(), body.size(), &proof_own_);
 }
 
+bool Handshake::fits(const unsigned char *proof, const char *label) const noexcept {
+    return sodium_memcmp(derive(label).data(), proof, proof_bytes) == 0;
+}
+
+// The dialer may have proved another key. What follows from that is sealed, and so are the details with its greeting.
+bool Handshake::fits_other_key(const unsigned char *proof) {
+    if (config_.dialer || !config_.auth || !config_.other_keys || (peer_wishes_ & wish_seal) == 0) return false;
+    const SecretKey own = config_.secret;
+    for (const auto &[id, key] : config_.other_keys->all()) {
+        config_.secret = key;
+        derive_keys();
+        if (fits(proof, "muster proof dialer")) {
+            other_key_ = id;
+            return true;
+        }
+    }
+    config_.secret = own;
+    derive_keys();
+    return false;
+}
+
 Status Handshake::take_proof(const unsigned char *body, size_t size) {
-    const SecretKey proof = derive(config_.dialer ? "muster proof listener" : "muster proof dialer");
-    const SecretKey key = derive(config_.dialer ? "muster details listener" : "muster details dialer");
-    if (size < proof_bytes + tag_bytes || sodium_memcmp(proof.data(), body, proof_bytes) != 0)
+    const char *const label = config_.dialer ? "muster proof listener" : "muster proof dialer";
+    if (size < proof_bytes + tag_bytes || (!fits(body, label) && !fits_other_key(body)))
         return fail(Refusal::wrong_secret, MUSTER_E_AUTH, "the other side has another secret");
+    const SecretKey proof = derive(label);
+    const SecretKey key = derive(config_.dialer ? "muster details listener" : "muster details dialer");
     std::string text(size - proof_bytes - tag_bytes, '\0');
     const unsigned char nonce[crypto_aead_chacha20poly1305_ietf_NPUBBYTES] = {};
     if (crypto_aead_chacha20poly1305_ietf_decrypt(reinterpret_cast<unsigned char *>(text.data()), nullptr, nullptr,
@@ -261,6 +315,11 @@ Status Handshake::take_proof(const unsigned char *body, size_t size) {
 // Both sides come to the same conclusions from the same proved facts.
 Status Handshake::agree(HandshakeDetails theirs) {
     agreed_.greeting = std::move(theirs.greeting);
+    if (other_key_ != 0) {
+        unsigned char id[8];
+        put_u64(id, other_key_);
+        agreed_.greeting.insert(0, reinterpret_cast<const char *>(id), sizeof id).insert(0, other_key_mark);
+    }
     agreed_.peer_window = theirs.window;
     agreed_.peer_heartbeat_ns = theirs.heartbeat_ns;
     agreed_.peer_external = theirs.external;

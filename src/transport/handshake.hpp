@@ -21,6 +21,8 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -63,6 +65,23 @@ struct PairOffer {
     std::array<unsigned char, 32> token{};
 };
 
+// Keys by which a listener takes a dialer that does not have the secret. What such a dialer may do is up to the owner
+// of the listener: other_key_of() tells its connections apart by their greeting, which no dialer chooses wholly.
+// Whoever has the secret could feign it, and gain nothing. Any thread.
+class OtherKeys {
+  public:
+    static constexpr size_t max_keys = 64;
+    bool add(uint64_t id, const SecretKey &key); // id: not 0. False: there are as many as there can be
+    void remove(uint64_t id) noexcept;
+    std::vector<std::pair<uint64_t, SecretKey>> all();
+
+  private:
+    std::mutex lock_;
+    std::vector<std::pair<uint64_t, SecretKey>> keys_;
+};
+// The id of the key that a greeting's sender has proved, taken off its front; 0: it has proved the secret.
+uint64_t take_other_key(std::string_view &greeting) noexcept;
+
 struct HandshakeConfig {
     bool dialer = false;
     bool auth = true;
@@ -79,6 +98,7 @@ struct HandshakeConfig {
     int64_t heartbeat_ns = 0;
     HostIdentity host;
     std::string greeting;
+    std::shared_ptr<OtherKeys> other_keys;  // listener: or none. Those who use them have to ask for sealing
     std::function<bool()> admit;            // listener: the dialer has proved itself; false: no place for it
     std::function<bool(PairOffer &)> offer; // listener with Passing::aside: makes the offer; false: cannot now
 };
@@ -143,6 +163,8 @@ class Handshake {
     std::string details() const;
     void send(uint8_t type, const void *body, size_t size, std::string *transcript);
     void derive_keys();
+    bool fits(const unsigned char *proof, const char *label) const noexcept;
+    bool fits_other_key(const unsigned char *proof);
     SecretKey derive(const char *label, bool with_all = false) const;
 
     HandshakeConfig config_;
@@ -152,7 +174,8 @@ class Handshake {
     std::string output_, hello_own_, hello_peer_, proof_own_, proof_peer_;
     std::vector<unsigned char> in_;
     std::array<unsigned char, 32> private_{}, public_{};
-    SecretKey root_{}, transcript_{}, all_{};
+    SecretKey shared_{}, root_{}, transcript_{}, all_{};
+    uint64_t other_key_ = 0; // by which the dialer has proved itself
     uint32_t peer_wishes_ = 0;
     bool busy_ = false;
 };

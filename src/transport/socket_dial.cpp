@@ -46,6 +46,7 @@ Result<HandshakeConfig> greeting_for(Hub &hub, const Address &address, const Tra
     config.heartbeat_ns = settings.heartbeat_ns;
     config.host = hub.host;
     config.greeting = options.greeting;
+    if (!dialer) config.other_keys = options.other_keys;
     return config;
 }
 

@@ -38,7 +38,9 @@ struct TransportOptions {
     uint64_t window_bytes = 0; // resolved: never 0
     uint32_t backlog = 1024;
     int64_t retry_ns = 0;
-    SocketTaker *taker = nullptr; // tcp and unix: gets the sockets, and no stream is made
+    int64_t listen_timeout_ns = 60'000'000'000;
+    std::shared_ptr<OtherKeys> other_keys; // listeners of tcp and unix: or none
+    SocketTaker *taker = nullptr;          // tcp and unix: gets the sockets, and no stream is made
 };
 
 class ListenerCore; // transport/listener.hpp: takes the connections that have proved themselves

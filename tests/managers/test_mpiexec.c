@@ -2,6 +2,8 @@
 // Workers that mpiexec starts; MPIEXEC names the one to be tested: they are no MPI programs, it only launches them.
 #include "cluster_master.h"
 
+#include <dirent.h>
+
 static const char *options_of(const char *flags) {
     static char options[4300];
     snprintf(options, sizeof options, "mpiexec=%s; flags=%s %s", getenv("MPIEXEC"),
@@ -50,6 +52,52 @@ static void test_ranks_are_workers(void **state) {
     assert_talks(f, 6, 1);
     assert_int_equal(muster_cluster_close(f->cluster, -1), MUSTER_OK);
     assert_no_children();
+}
+
+// What is left in the environments of mpiexec, its helpers and the ranks is of no use when all ranks have joined.
+static void test_no_environment_lets_anybody_in(void **state) {
+    fixture *f = *state;
+    open_with(f, 0, NULL, 0);
+    add_by_mpiexec(f, 0, "", "worker", 3);
+    await_joined(f, 3);
+    static char environment[1 << 20];
+    const char name[] = "MUSTER_WORKER_TICKET=";
+    int found = 0;
+    muster_member_info master; // other tests may run beside this one
+    assert_int_equal(muster_cluster_get_member(f->cluster, MUSTER_CLUSTER_MASTER, &master), MUSTER_OK);
+    char ours[2 * sizeof master.address + 1] = "";
+    for (size_t i = 0; master.address[i]; i++) snprintf(ours + 2 * i, 3, "%02x", (unsigned char)master.address[i]);
+    DIR *const all = opendir("/proc");
+    for (const struct dirent *entry; (entry = readdir(all)) != NULL;) {
+        char path[300];
+        snprintf(path, sizeof path, "/proc/%s/environ", entry->d_name);
+        FILE *const file = atoi(entry->d_name) > 0 ? fopen(path, "r") : NULL;
+        if (file == NULL) continue;
+        const size_t size = fread(environment, 1, sizeof environment - 1, file);
+        fclose(file);
+        environment[size] = '\0';
+        const char *const at = memmem(environment, size, name, strlen(name));
+        if (at == NULL || at[strlen(name)] == '\0') continue;
+        const char *const ticket = at + strlen(name);
+        if (strstr(ticket, ours) == NULL) continue;
+        assert_null(strstr(ticket, "207365637265743d")); // " secret="
+        assert_non_null(strstr(ticket, "206b65793d"));   // " key="
+        found++;
+        for (int rank = 0; rank < 3; rank++) {
+            char number[16];
+            muster_context *context = NULL;
+            muster_error error;
+            snprintf(number, sizeof number, "%d", rank);
+            setenv("MUSTER_WORKER_TICKET", ticket, 1);
+            setenv("PMI_RANK", number, 1);
+            assert_int_equal(muster_worker_context(NULL, 0, &context, &error), MUSTER_E_AUTH);
+            unsetenv("MUSTER_WORKER_TICKET");
+            unsetenv("PMI_RANK");
+        }
+    }
+    closedir(all);
+    assert_true(found > 0); // mpiexec's own
+    assert_talks(f, 1, 3);
 }
 
 static void test_the_master_dials_ranks_where_it_is_told_to(void **state) {
@@ -118,6 +166,7 @@ int main(int argc, char **argv) {
     find_self();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_ranks_are_workers, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_no_environment_lets_anybody_in, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_the_master_dials_ranks_where_it_is_told_to, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_ranks_leave_one_by_one, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_killed_rank_is_told_as_dead, set_up, tear_down),
