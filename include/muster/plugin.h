@@ -20,7 +20,8 @@
  * credits flow, streams half-close and abort, and over a fabric many streams share a peer. A plug-in only moves bytes.
  *
  * Rules for every operation of a plug-in: it runs on the loop thread of its context, never two at once, so it needs no
- * locks; it must not block; it must not unwind; it may call the host table, which never calls an operation before the
+ * locks; it must not block (a log record names the plug-in and a function that is inside for more than a second); it
+ * must not unwind; it may call the host table, which never calls an operation before the
  * running one has returned. Functions of the host table belong to the loop thread too, except where it says "any
  * thread". Inside `muster_plugin_v1` itself only log, derive, add_connections, add_fabric and add_store may be called.
  */

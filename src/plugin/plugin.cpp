@@ -6,6 +6,7 @@
 #include "base/config.hpp"
 #include "plugin/connections.hpp"
 #include "plugin/fabric.hpp"
+#include "plugin/timed.hpp"
 
 #include <sodium.h>
 
@@ -41,7 +42,8 @@ struct muster_timer {
     Plugin *plugin;
     LoopTimer timer;
     muster_timer(Plugin &plugin, void (*due)(void *), void *user)
-        : plugin(&plugin), timer(plugin.context(), [due, user] { due(user); }) {}
+        : plugin(&plugin),
+          timer(plugin.context(), [&plugin, due, user] { timed(plugin, "a timer", [due, user] { due(user); }); }) {}
 };
 
 namespace muster {
@@ -129,8 +131,9 @@ struct HostFunctions {
         Plugin &plugin = Plugin::of(host);
         if (fd < 0 || ready == nullptr || out_watch == nullptr) return MUSTER_E_ARG;
         return boundary([&]() -> Status {
-            auto poll = LoopPoll::make(plugin.context_, fd,
-                                       [ready, user](int happened) { ready(user, muster_watch::told(happened)); });
+            auto poll = LoopPoll::make(plugin.context_, fd, [&plugin, ready, user](int happened) {
+                timed(plugin, "a watched descriptor", [=] { ready(user, muster_watch::told(happened)); });
+            });
             if (!poll) return poll.error().status;
             auto watch = std::make_unique<muster_watch>(muster_watch{&plugin, std::move(*poll)});
             plugin.watches_.insert(watch.get());
@@ -172,7 +175,9 @@ struct HostFunctions {
     static Status post(const muster_host *host, void (*run)(void *), void *user) {
         if (run == nullptr) return MUSTER_E_ARG;
         return boundary([&]() -> Status {
-            return Plugin::of(host).context_.post([run, user] { run(user); }) ? MUSTER_OK : MUSTER_E_CLOSED;
+            Plugin &plugin = Plugin::of(host);
+            const auto call = [&plugin, run, user] { timed(plugin, "a posted function", [run, user] { run(user); }); };
+            return plugin.context_.post(call) ? MUSTER_OK : MUSTER_E_CLOSED;
         });
     }
 

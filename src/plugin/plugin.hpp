@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // One plug-in in one context: its host table, its watches and timers, the schemes it has registered.
+#include "plugin/call_watch.hpp"
 #include "plugin/loop_watch.hpp"
 #include "plugin/plugin_store.hpp"
 #include "plugin/plugins.hpp"
@@ -32,6 +33,7 @@ class Plugin final {
     const char *name() const noexcept { return name_.c_str(); } // the file alone, for texts
     Context &context() const noexcept { return context_; }
     Plugins &plugins() const noexcept { return plugins_; }
+    CallMark &mark() noexcept { return mark_; }
 
     static Plugin &of(const muster_host *host) noexcept { return *static_cast<Plugin *>(host->library); }
 
@@ -43,6 +45,7 @@ class Plugin final {
     Plugins &plugins_;
     std::string path_;
     std::string name_;
+    CallMark mark_{context_, name_.c_str()};
     muster_host table_{};
     bool entering_ = false; // the loading thread is inside muster_plugin_v1
     struct Scheme {

@@ -2,6 +2,8 @@
 // Requests on their way to whoever serves a scheme, and the end of a scheme.
 #include "store/served.hpp"
 
+#include "plugin/timed.hpp"
+
 #include <algorithm>
 
 namespace muster {
@@ -130,6 +132,15 @@ void ServedScheme::stop() noexcept {
 
 // A callback of the table: on the loop, or on the thread that dispatches.
 void ServedScheme::serve(int32_t kind, uint64_t id) {
+    if (plugin_ == nullptr) return call(kind, id);
+    const char *const what = kind == MUSTER_REQUEST_STORE    ? "request"
+                             : kind == MUSTER_REQUEST_CANCEL ? "cancel"
+                             : id != 0                       ? "close"
+                                                             : "destroy";
+    timed(*plugin_, what, [&] { call(kind, id); });
+}
+
+void ServedScheme::call(int32_t kind, uint64_t id) {
     ServedStores &stores = ServedStores::of(context_);
     switch (kind) {
     case MUSTER_REQUEST_STORE: {

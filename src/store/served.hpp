@@ -74,6 +74,7 @@ class ServedScheme final : public Object, public RequestTable {
     void unreserve(int slots) noexcept;
     bool has_table() const noexcept { return with_ops_; }
     bool on_loop() const noexcept { return on_loop_; }
+    void set_plugin(Plugin &plugin) noexcept { plugin_ = &plugin; } // whose callbacks these are
     void say_first(ServedRequest &request) noexcept { say(MUSTER_REQUEST_STORE, &request, request.first); }
     void say_last(int32_t kind, ServedRequest &request) noexcept { say(kind, &request, request.last); }
     void say_end() noexcept; // of the table, once
@@ -85,6 +86,7 @@ class ServedScheme final : public Object, public RequestTable {
     void serve_words() noexcept; // loop thread
     void serve(const muster_completion &entry) override { serve(entry.kind, entry.request); }
     void serve(int32_t kind, uint64_t id);
+    void call(int32_t kind, uint64_t id);
 
     Context &context_;
     const std::string name_;
@@ -92,6 +94,8 @@ class ServedScheme final : public Object, public RequestTable {
     muster_store_host_ops ops_{};
     const bool with_ops_, on_loop_;
     void *const self_;
+    const uint64_t tag_;
+    Plugin *plugin_ = nullptr; // or none
     const pthread_t registrant_;
     bool withdrawn_ = false; // these two under the lock of ServedStores
     uint64_t under_way_ = 0; // requests that the host may still hear of

@@ -63,6 +63,7 @@ Result<Ref<PluginStore>> make_plugin_store(Plugin &plugin, std::string scheme, c
     if (builtin_store(scheme))
         return Error::make(MUSTER_E_EXISTS, "%s: stores of %s are taken", plugin.name(), scheme.c_str());
     auto made = make_ref<ServedScheme>(plugin.context(), std::move(scheme), nullptr, &table, self);
+    made->set_plugin(plugin);
     return Ref<PluginStore>(make_ref<ServedByPlugin>(std::move(made)));
 }
 

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 /* A plug-in that answers what plugin.h does not allow; the address says what: wrong://nothing, wrong://empty,
- * wrong://huge; and one that keeps the thread of the context for more than a second, wrong://slow. For
+ * wrong://huge; one that keeps the thread of the context for more than a second, wrong://slow; and one that does not
+ * return before the test lets it, wrong://held. For
  * tests/api/test_plugin.c. */
 #include <muster/plugin.h>
 
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 static int place; // what its handles point to
 
@@ -22,6 +25,12 @@ static muster_status listen_somehow(void *self, const char *address, uint64_t by
     if (bytes >= 4 && memcmp(address + bytes - 4, "slow", 4) == 0) {
         const struct timespec long_time = {1, 50000000};
         nanosleep(&long_time, NULL);
+        return MUSTER_E_UNREACHABLE;
+    }
+    if (bytes >= 4 && memcmp(address + bytes - 4, "held", 4) == 0) { // until the test writes into a pipe
+        char byte;
+        const char *const fd = getenv("MUSTER_TEST_HELD_FD");
+        if (fd != NULL && read(atoi(fd), &byte, 1) != 1) return MUSTER_E_SYSTEM;
         return MUSTER_E_UNREACHABLE;
     }
     memset(text, 'x', 4096);
