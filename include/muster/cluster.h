@@ -152,6 +152,25 @@ typedef struct muster_launch {
 MUSTER_API muster_status muster_cluster_open(muster_context *context, const muster_cluster_config *config,
                                              muster_cluster **out_cluster, muster_error *error);
 
+/** Begins to open a cluster, as muster_cluster_open() does. ::MUSTER_DONE_OPEN notifies that the cluster is open, with
+ * the cluster in muster_completion::object, or that it could not be opened, with the status and the error that
+ * muster_cluster_open() would have returned. muster_queue_cancel_operation() cancels it.
+ * @param[in]  context  Context its streams belong to; the cluster keeps it alive.
+ * @param[in]  config   How; copied. NULL means all defaults.
+ * @param[in]  queue    Where the completion appears; of the same context.
+ * @param[in]  tag      Returned in muster_completion::tag of the completion.
+ * @param[out] error    Detail on failure, or NULL.
+ * @retval MUSTER_OK        Begun; exactly one completion follows, perhaps before this call returns.
+ * @retval MUSTER_AGAIN     The queue has no free slot; nothing was begun.
+ * @retval MUSTER_E_ARG     A value is missing or out of range; the text names it.
+ * @retval MUSTER_E_ABI     The config has newer non-zero fields.
+ * @retval MUSTER_E_NOMEM   No memory, or no thread.
+ * @retval MUSTER_E_CLOSED  The context or a queue is closed.
+ * @retval MUSTER_E_FORKED  The context belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_cluster_open_begin(muster_context *context, const muster_cluster_config *config,
+                                                   muster_queue *queue, uint64_t tag, muster_error *error);
+
 /** Adds workers; each has events of its own: ::MUSTER_CLUSTER_LAUNCHED, CONNECTED, JOINED, or FAILED in place of these.
  * Their numbers follow each other.
  * @param[in]  cluster    Cluster, on its master.
@@ -179,6 +198,26 @@ MUSTER_API muster_status muster_cluster_open(muster_context *context, const must
  * @threads{any} @blocks{no; with a store up to 90 s for it} @since 0.1 */
 MUSTER_API muster_status muster_cluster_add(muster_cluster *cluster, const muster_launch *launch, uint32_t *out_first,
                                             muster_error *error);
+
+/** Begins to add workers, as muster_cluster_add() does; for an `elastic` launch with a store, which has to be opened.
+ * ::MUSTER_DONE_CALL notifies of the end; its bytes are the number of the first worker.
+ * muster_queue_cancel_operation() cancels it.
+ * @param[in]  cluster  Cluster, on its master.
+ * @param[in]  launch   What to launch; copied.
+ * @param[in]  queue    Where the completion appears; of the same context.
+ * @param[in]  tag      Returned in muster_completion::tag.
+ * @param[out] error    Detail on failure, or NULL.
+ * @retval MUSTER_OK            Begun; exactly one completion follows, perhaps before this call returns.
+ * @retval MUSTER_AGAIN         The queue has no free slot; nothing was begun.
+ * @retval MUSTER_E_ARG         A value is missing or out of range; the text names it.
+ * @retval MUSTER_E_ABI         The struct has non-zero fields newer than this library.
+ * @retval MUSTER_E_UNSUPPORTED This member is not the master.
+ * @retval MUSTER_E_NOMEM       No memory, or no thread.
+ * @retval MUSTER_E_CLOSED      The context or the queue is closed.
+ * @retval MUSTER_E_FORKED      The cluster belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_cluster_add_begin(muster_cluster *cluster, const muster_launch *launch,
+                                                  muster_queue *queue, uint64_t tag, muster_error *error);
 
 /** Removes a worker: it is told to leave (::MUSTER_CLUSTER_LEAVE there), and killed if it has not when the grace is
  * over. ::MUSTER_CLUSTER_REMOVED tells when it is gone. One that has not joined is killed at once. Asked again, with a
@@ -590,33 +629,29 @@ MUSTER_API muster_status muster_worker_start(muster_context *context, const must
 /** Begins to come in as a worker, for a program that must not wait: one whose only thread serves the transport by which
  * it comes in. ::MUSTER_CLUSTER_JOINED of this member's own number is the first event; or ::MUSTER_CLUSTER_FAILED, with
  * a status that muster_worker_start() gives, is the only one. Until then this member knows no others: nothing can be
- * dialled or broadcast. One that has failed, or was closed before, may begin again.
+ * dialled or broadcast. A store is opened meanwhile; if it cannot be, the event says why. One that has failed, or was
+ * closed before, may begin again.
  * @param[in]  context      As for muster_worker_start(); a transport of this program's own is registered before.
  * @param[in]  config       How; copied. NULL means all defaults.
  * @param[in]  timeout_ns   Longest time until it is in; -1 has no end of its own. At least 1.
  * @param[out] out_cluster  The cluster; the caller owns one reference.
  * @param[out] error        Detail on failure, or NULL.
  * @retval MUSTER_OK            Begun; the event will come.
- * @retval MUSTER_TIMEOUT       The store does not answer in time; the error is filled.
  * @retval MUSTER_E_ARG         A value is missing or out of range; or the context has no ticket.
  * @retval MUSTER_E_ABI         The config has non-zero fields newer than this library.
  * @retval MUSTER_E_EXISTS      This context is in the cluster already; or the address to listen at is in use.
- * @retval MUSTER_E_ADDRESS     An address of the ticket, or the store's URL, cannot be understood.
+ * @retval MUSTER_E_ADDRESS     An address of the ticket cannot be understood.
  * @retval MUSTER_E_NOT_FOUND   No transport of that scheme, or no such host or folder.
  * @retval MUSTER_E_PLUGIN      The plug-in for that scheme cannot be loaded.
- * @retval MUSTER_E_UNREACHABLE Nobody answers where the store should be.
- * @retval MUSTER_E_AUTH        The store's server has another secret.
- * @retval MUSTER_E_PEER        The connection to the store broke.
- * @retval MUSTER_E_PROTOCOL    What answers there is no store of this version; or the ticket is of no use.
- * @retval MUSTER_E_PERMISSION  The system refuses this user to listen, or the store may not be used by them.
+ * @retval MUSTER_E_PROTOCOL    The ticket is of no use.
+ * @retval MUSTER_E_PERMISSION  The system refuses this user to listen.
  * @retval MUSTER_E_LIMIT       No descriptor left.
  * @retval MUSTER_E_UNSUPPORTED The transport cannot listen.
  * @retval MUSTER_E_NOMEM       No memory, or no thread.
  * @retval MUSTER_E_SYSTEM      Another failure of the system.
  * @retval MUSTER_E_CLOSED      The context or the queue is closed.
- * @retval MUSTER_E_WOULD_DEADLOCK  With a store: called inside a callback of the engine's, or this thread serves it.
  * @retval MUSTER_E_FORKED      The context belongs to the parent process.
- * @threads{any} @blocks{no; with a store up to timeout_ns until it is open} @since 0.1 */
+ * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_worker_start_begin(muster_context *context, const muster_worker_config *config,
                                                    int64_t timeout_ns, muster_cluster **out_cluster,
                                                    muster_error *error);

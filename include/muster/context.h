@@ -132,7 +132,9 @@ MUSTER_API muster_status muster_context_cancel(muster_context *context);
 MUSTER_API void muster_context_release(muster_context *context);
 
 /** Gives the descriptor to poll in external mode.
- * It is readable when muster_context_progress() has something to do, timers included.
+ * It is readable when muster_context_progress() has something to do, timers included. A host that takes completions
+ * polls two descriptors: this one, and that of each queue (muster_queue_fd()), which another thread of the host may
+ * make readable without any progress.
  * @param[in]  context  A context made with ::MUSTER_CONTEXT_EXTERNAL.
  * @param[out] out_fd   A duplicate the caller owns and closes.
  * @retval MUSTER_OK             Given.

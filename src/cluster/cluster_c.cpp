@@ -222,6 +222,29 @@ extern "C" muster_status muster_cluster_add(muster_cluster *cluster, const muste
     });
 }
 
+extern "C" muster_status muster_cluster_add_begin(muster_cluster *cluster, const muster_launch *launch,
+                                                  muster_queue *queue, uint64_t tag, muster_error *error) {
+    return boundary(error, [&]() -> Result<void> {
+        if (cluster == nullptr) return Error::make(MUSTER_E_ARG, "no cluster");
+        const Ref<Cluster> self(&unwrap(cluster)->cluster());
+        if (self->forked()) return Error::from_status(MUSTER_E_FORKED);
+        if (dynamic_cast<ClusterMaster *>(self.get()) == nullptr)
+            return Error::make(MUSTER_E_UNSUPPORTED, "only the master of a cluster adds workers");
+        auto plan = read_launch(launch);
+        if (!plan) return plan.error();
+        const auto add = [self, plan = std::shared_ptr<const LaunchPlan>(std::move(*plan))] {
+            BegunCall::Outcome outcome;
+            auto first = static_cast<ClusterMaster &>(*self).add(plan);
+            if (first)
+                outcome.bytes = *first;
+            else
+                outcome.why = first.error();
+            return outcome;
+        };
+        return BegunCall::begin({self->context(), MUSTER_DONE_CALL, add}, queue, tag);
+    });
+}
+
 extern "C" muster_status muster_cluster_remove(muster_cluster *cluster, uint32_t member, int64_t grace_ns) {
     return inside_master(cluster, [&](ClusterMaster &master) { return master.remove(member, grace_ns); });
 }

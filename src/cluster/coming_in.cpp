@@ -125,7 +125,10 @@ Result<Ref<ClusterWorker>> ClusterWorker::begin(Context &context, const muster_w
 // What may fail at once does.
 Error ClusterWorker::prepare(const muster_worker_config &config, Deadline &deadline) {
     const std::string &way = ticket_.master.empty() ? ticket_.listen : ticket_.master;
-    if (config.store != nullptr) {
+    if (config.store != nullptr && hears_ == Hears::events) {
+        store_url_ = config.store;
+        store_name_ = config.name == nullptr ? "" : config.name;
+    } else if (config.store != nullptr) {
         auto search = MasterSearch::open(context(), config.store, config.name == nullptr ? "" : config.name, deadline);
         if (!search) return search.error();
         search_ = std::move(*search);
@@ -162,10 +165,19 @@ void ClusterWorker::begin() {
                 late_alarm_ = 0;
                 is_not_in(Error::make(MUSTER_TIMEOUT, "%.220s", late_.c_str()));
             });
-        if (search_)
-            look_for_master();
-        else
-            meet();
+        late_ = "the transport that the host serves did not listen at " + ticket_.listen + " in time";
+        when_listening([this](const Error &why) {
+            if (is_listening_known_ || closing_) return;
+            is_listening_known_ = true;
+            if (why.status != MUSTER_OK) return is_not_in(why);
+            own_address_ = listener_address();
+            if (!store_url_.empty())
+                open_store();
+            else if (search_)
+                look_for_master();
+            else
+                meet();
+        });
     } catch (const std::bad_alloc &) {
         is_not_in(Error::from_status(MUSTER_E_NOMEM));
     }
@@ -173,6 +185,22 @@ void ClusterWorker::begin() {
 
 int64_t ClusterWorker::left_ns() const noexcept {
     return deadline_ns_ == INT64_MAX ? -1 : std::max<int64_t>(1, deadline_ns_ - now_ns());
+}
+
+void ClusterWorker::open_store() {
+    late_ = "the store " + store_url_ + " was not open in time";
+    const uint64_t number = on([this](const muster_completion &entry, const Error &why) {
+        auto *const store = static_cast<muster_store *>(entry.object);
+        if (store == nullptr)
+            return is_not_in(why.status == MUSTER_TIMEOUT ? Error::make(MUSTER_TIMEOUT, "%.220s", late_.c_str()) : why);
+        search_ = MasterSearch::in(store, std::exchange(store_url_, {}), store_name_);
+        if (!closing_) look_for_master();
+    });
+    Error why;
+    why.status = muster_store_open_begin(wrap(&context()), store_url_.data(), store_url_.size(), nullptr, left_ns(),
+                                         wrap(&*inbox_), number, &why);
+    if (why.status == MUSTER_AGAIN) why = Error::make(MUSTER_E_LIMIT, "the inbox is full");
+    if (why.status != MUSTER_OK) is_not_in(why);
 }
 
 void ClusterWorker::look_for_master() {
@@ -236,7 +264,7 @@ Error ClusterWorker::report() const {
 }
 
 void ClusterWorker::accepted(const ClusterGreeting &greeting, StreamHandle stream) {
-    const bool awaited = !link_ && !closing_ && ticket_.master.empty() && !search_;
+    const bool awaited = !link_ && !closing_ && ticket_.master.empty() && !search_ && store_url_.empty();
     if (awaited && greeting.cluster == id_ && greeting.to == ticket_.member) introduce(std::move(stream));
 }
 

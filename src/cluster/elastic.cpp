@@ -100,7 +100,11 @@ Result<std::unique_ptr<MasterSearch>> MasterSearch::open(Context &context, const
                                                          const std::string &name, Deadline &deadline) {
     auto store = open_store(context, url, deadline.endless() ? -1 : std::max<int64_t>(1, deadline.left()));
     if (!store) return store.error();
-    return std::unique_ptr<MasterSearch>(new MasterSearch(*store, url, name));
+    return in(*store, url, name);
+}
+
+std::unique_ptr<MasterSearch> MasterSearch::in(muster_store *store, const std::string &url, const std::string &name) {
+    return std::unique_ptr<MasterSearch>(new MasterSearch(store, url, name));
 }
 
 Error MasterSearch::begin(int64_t timeout_ns, muster_queue *queue, uint64_t tag) {

@@ -33,6 +33,8 @@ class MasterSearch {
     // Waits for the store, not for what is in it.
     static Result<std::unique_ptr<MasterSearch>> open(Context &context, const std::string &url, const std::string &name,
                                                       Deadline &deadline);
+    // In a store that is open, which becomes its own.
+    static std::unique_ptr<MasterSearch> in(muster_store *store, const std::string &url, const std::string &name);
     MasterSearch(const MasterSearch &) = delete;
     MasterSearch &operator=(const MasterSearch &) = delete;
     ~MasterSearch();

@@ -40,6 +40,7 @@ class ClusterWorker final : public Cluster {
 
     // ---- the cluster's thread ----
     void begin() override;
+    void open_store();
     void look_for_master();
     void meet();
     void dial_master();
@@ -77,8 +78,9 @@ class ClusterWorker final : public Cluster {
     std::string host_, own_address_, master_address_, master_shelf_; // set before self() is known
 
     // The cluster's thread.
-    Ticket ticket_;       // its secret is not kept
-    const Ticket passed_; // as it was; from somebody, if it has a number
+    Ticket ticket_;                      // its secret is not kept
+    const Ticket passed_;                // as it was; from somebody, if it has a number
+    std::string store_url_, store_name_; // to be opened; empty: none, or it is
     std::unique_ptr<MasterSearch> search_;
     bool in_ = false;
     bool is_listening_known_ = false;

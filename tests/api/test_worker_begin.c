@@ -7,6 +7,7 @@
 
 #include <arpa/inet.h>
 #include <sys/socket.h>
+#include <time.h>
 
 static const char secret[] = "a secret that all of them know";
 
@@ -229,6 +230,37 @@ static void test_it_may_be_closed_while_nobody_answers(void **state) {
     assert_int_equal(muster_cluster_next_event(p->worker, 30 * second, &event), MUSTER_E_CLOSED);
 }
 
+// A store that takes connections and says nothing holds up neither the call that begins nor the close.
+static void test_a_silent_store_is_not_waited_for(void **state) {
+    place *p = *state;
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t size = sizeof at;
+    const int silent = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(silent, (struct sockaddr *)&at, size), 0);
+    assert_int_equal(listen(silent, 16), 0);
+    assert_int_equal(getsockname(silent, (struct sockaddr *)&at, &size), 0);
+    char url[64];
+    snprintf(url, sizeof url, "tcp://127.0.0.1:%d", ntohs(at.sin_port));
+    muster_worker_config config = at_master(p);
+    config.master = NULL;
+    config.store = url;
+    for (int closed = 0; closed < 2; closed++) {
+        struct timespec before, after;
+        clock_gettime(CLOCK_MONOTONIC, &before);
+        begin_as(p, &config, closed ? 60 * second : 3 * second);
+        clock_gettime(CLOCK_MONOTONIC, &after);
+        if (after.tv_sec - before.tv_sec >= 2) fail_msg("the call that begins took more than a second");
+        if (!closed) {
+            assert_failed(p, MUSTER_E_UNREACHABLE);
+            continue;
+        }
+        assert_int_equal(muster_cluster_close(p->worker, -1), MUSTER_OK);
+        clock_gettime(CLOCK_MONOTONIC, &after);
+        if (after.tv_sec - before.tv_sec >= 20) fail_msg("the close waited for the store");
+    }
+    close(silent);
+}
+
 static void test_what_makes_no_sense_is_refused_at_once(void **state) {
     place *p = *state;
     snprintf(p->address, sizeof p->address, "nothing://here");
@@ -295,9 +327,13 @@ int main(int argc, char **argv) {
     if (argc == 2 && strcmp(argv[1], "again") == 0) return begin_again();
     find_self();
     const struct CMUnitTest tests[] = {
-        in_place(test_that_it_is_in_is_the_first_it_hears),   in_place(test_before_it_is_in_it_knows_nobody),
-        in_place(test_it_is_told_why_it_is_not_in),           in_place(test_it_is_not_in_when_the_time_is_over),
-        in_place(test_it_may_be_closed_while_nobody_answers), in_place(test_what_makes_no_sense_is_refused_at_once),
+        in_place(test_that_it_is_in_is_the_first_it_hears),
+        in_place(test_before_it_is_in_it_knows_nobody),
+        in_place(test_it_is_told_why_it_is_not_in),
+        in_place(test_it_is_not_in_when_the_time_is_over),
+        in_place(test_a_silent_store_is_not_waited_for),
+        in_place(test_it_may_be_closed_while_nobody_answers),
+        in_place(test_what_makes_no_sense_is_refused_at_once),
         in_place(test_one_that_was_launched_may_begin_again),
     };
     if (argc > 1) cmocka_set_test_filter(argv[1]);
