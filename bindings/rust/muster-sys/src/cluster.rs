@@ -199,8 +199,12 @@ impl muster_worker_config {
 extern "C" {
     /// Opens a cluster; the caller is its master.
     pub fn muster_cluster_open(context: *mut muster_context, config: *const muster_cluster_config, out_cluster: *mut *mut muster_cluster, error: *mut muster_error) -> muster_status;
+    /// Begins to open a cluster, as muster_cluster_open() does.
+    pub fn muster_cluster_open_begin(context: *mut muster_context, config: *const muster_cluster_config, queue: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
     /// Adds workers; each has events of its own: MUSTER_CLUSTER_LAUNCHED, CONNECTED, JOINED, or FAILED in place of these.
     pub fn muster_cluster_add(cluster: *mut muster_cluster, launch: *const muster_launch, out_first: *mut u32, error: *mut muster_error) -> muster_status;
+    /// Begins to add workers, as muster_cluster_add() does; for an `elastic` launch with a store, which has to be opened.
+    pub fn muster_cluster_add_begin(cluster: *mut muster_cluster, launch: *const muster_launch, queue: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
     /// Removes a worker: it is told to leave (MUSTER_CLUSTER_LEAVE there), and killed if it has not when the grace is over.
     pub fn muster_cluster_remove(cluster: *mut muster_cluster, member: u32, grace_ns: i64) -> muster_status;
     /// Interrupts what a worker is doing: MUSTER_CLUSTER_INTERRUPT there, and with MUSTER_WORKER_RAISE_INTERRUPT the signal SIGINT, sent by its library thread to its own process.

@@ -30,6 +30,8 @@ pub struct muster_manager_request {
     pub data: u64,
     pub launch: *const muster_launch,
     pub address: *const c_char,
+    pub cluster: *mut muster_cluster,
+    pub cluster_tag: u64,
 }
 
 impl Default for muster_manager_request {
@@ -75,7 +77,7 @@ impl muster_manager_ops {
 
 extern "C" {
     /// Adds a manager of the host's, in this context only.
-    pub fn muster_manager_serve(context: *mut muster_context, name: *const c_char, name_bytes: usize, wants: u32, requests: *mut muster_queue, error: *mut muster_error) -> muster_status;
+    pub fn muster_manager_serve(context: *mut muster_context, name: *const c_char, name_bytes: usize, wants: u32, requests: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
     /// Adds a manager of the host's whose requests run callbacks, inside muster_queue_dispatch().
     pub fn muster_manager_serve_ops(context: *mut muster_context, name: *const c_char, name_bytes: usize, ops: *const muster_manager_ops, this: *mut c_void, requests: *mut muster_queue, error: *mut muster_error) -> muster_status;
     /// Takes a manager back: launching by its name fails from now on, and unanswered requests are cancelled, as if each had failed with MUSTER_E_CLOSED.
@@ -104,7 +106,7 @@ mod layout {
     // As the C compiler has them: tests/abi compares it with the same numbers.
     #[test]
     fn structs_are_those_of_c() {
-        assert_eq!(size_of::<muster_manager_request>(), 48);
+        assert_eq!(size_of::<muster_manager_request>(), 64);
         at!(muster_manager_request, struct_size, 0);
         at!(muster_manager_request, want, 4);
         at!(muster_manager_request, member, 8);
@@ -114,6 +116,8 @@ mod layout {
         at!(muster_manager_request, data, 24);
         at!(muster_manager_request, launch, 32);
         at!(muster_manager_request, address, 40);
+        at!(muster_manager_request, cluster, 48);
+        at!(muster_manager_request, cluster_tag, 56);
         assert_eq!(size_of::<muster_manager_ops>(), 64);
         at!(muster_manager_ops, struct_size, 0);
         at!(muster_manager_ops, flags, 4);

@@ -97,7 +97,7 @@ impl muster_rendezvous_ops {
 
 extern "C" {
     /// Adds a host-served rendezvous for one URL scheme, in this context only.
-    pub fn muster_rendezvous_serve(context: *mut muster_context, scheme: *const c_char, scheme_bytes: usize, requests: *mut muster_queue, error: *mut muster_error) -> muster_status;
+    pub fn muster_rendezvous_serve(context: *mut muster_context, scheme: *const c_char, scheme_bytes: usize, requests: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
     /// Adds a host-served rendezvous whose requests run callbacks, inside muster_queue_dispatch().
     pub fn muster_rendezvous_serve_ops(context: *mut muster_context, scheme: *const c_char, scheme_bytes: usize, ops: *const muster_rendezvous_ops, this: *mut c_void, requests: *mut muster_queue, error: *mut muster_error) -> muster_status;
     /// Takes a host-served rendezvous back: opening it fails from now on, what its members have asked and was not answered ends with MUSTER_E_CLOSED, and they are told MUSTER_RENDEZVOUS_LOST.

@@ -7,9 +7,11 @@
 use super::*;
 use std::os::raw::{c_char, c_int, c_void};
 
-// muster_transport_flag: Flags of muster_transport_opsflags.
+// muster_transport_flag: Flags of muster_transport_opsflags and of muster_transport_serve().
 pub const MUSTER_TRANSPORT_ANY_THREAD: u32 = 1;
 pub const MUSTER_TRANSPORT_LOCAL: u32 = 2;
+pub const MUSTER_TRANSPORT_SEALS: u32 = 4;
+pub const MUSTER_TRANSPORT_NO_LISTEN: u32 = 8;
 
 /// What a host-served transport does, as callbacks; run by muster_queue_dispatch() on the thread that calls it, no lock held.
 #[repr(C)]
@@ -39,7 +41,7 @@ impl muster_transport_ops {
 
 extern "C" {
     /// Adds a host-served transport for one URL scheme, in this context only.
-    pub fn muster_transport_serve(context: *mut muster_context, scheme: *const c_char, scheme_bytes: usize, requests: *mut muster_queue, error: *mut muster_error) -> muster_status;
+    pub fn muster_transport_serve(context: *mut muster_context, scheme: *const c_char, scheme_bytes: usize, flags: u32, requests: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
     /// Adds a host-served transport whose requests run callbacks, inside muster_queue_dispatch().
     pub fn muster_transport_serve_ops(context: *mut muster_context, scheme: *const c_char, scheme_bytes: usize, ops: *const muster_transport_ops, this: *mut c_void, requests: *mut muster_queue, error: *mut muster_error) -> muster_status;
     /// Takes a host-served transport back: dialling and listening fail from now on, unanswered requests fail with MUSTER_E_CLOSED, listeners close; connections go on until they end.

@@ -105,7 +105,7 @@ impl muster_store_host_ops {
 
 extern "C" {
     /// Adds a host-served store for one URL scheme, in this context only.
-    pub fn muster_store_serve(context: *mut muster_context, scheme: *const c_char, scheme_bytes: usize, requests: *mut muster_queue, error: *mut muster_error) -> muster_status;
+    pub fn muster_store_serve(context: *mut muster_context, scheme: *const c_char, scheme_bytes: usize, requests: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
     /// Adds a host-served store whose requests run callbacks, inside muster_queue_dispatch().
     pub fn muster_store_serve_ops(context: *mut muster_context, scheme: *const c_char, scheme_bytes: usize, ops: *const muster_store_host_ops, this: *mut c_void, requests: *mut muster_queue, error: *mut muster_error) -> muster_status;
     /// Takes a host-served store back: opening it fails from now on, and so does what its stores are asked and have not answered, with MUSTER_E_CLOSED.

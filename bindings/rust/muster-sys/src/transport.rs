@@ -25,6 +25,7 @@ pub struct muster_transport_config {
     pub backlog: u32,
     pub reserved: u32,
     pub retry_ns: i64,
+    pub listen_timeout_ns: i64,
 }
 
 impl Default for muster_transport_config {
@@ -45,13 +46,15 @@ extern "C" {
     pub fn muster_transport_dial(context: *mut muster_context, address: *const c_char, address_bytes: usize, config: *const muster_transport_config, timeout_ns: i64, out_stream: *mut *mut muster_stream, error: *mut muster_error) -> muster_status;
     /// Begins to connect; MUSTER_DONE_DIAL comes with the stream, or without one with the status and detail of its failure.
     pub fn muster_transport_dial_begin(context: *mut muster_context, address: *const c_char, address_bytes: usize, config: *const muster_transport_config, timeout_ns: i64, queue: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
-    /// Listens at an address.
+    /// Listens at an address: when the call returns MUSTER_OK, the listener is open, and muster_listener_address() gives the address that peers dial.
     pub fn muster_transport_listen(context: *mut muster_context, address: *const c_char, address_bytes: usize, config: *const muster_transport_config, out_listener: *mut *mut muster_listener, error: *mut muster_error) -> muster_status;
+    /// Begins to listen, as muster_transport_listen() does.
+    pub fn muster_transport_listen_begin(context: *mut muster_context, address: *const c_char, address_bytes: usize, config: *const muster_transport_config, queue: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
     /// Takes the next connection that has proved the secret.
     pub fn muster_listener_accept(listener: *mut muster_listener, timeout_ns: i64, out_stream: *mut *mut muster_stream, error: *mut muster_error) -> muster_status;
     /// Watches a listener: MUSTER_EVENT_READY with MUSTER_STREAM_READABLE appears when a connection can be taken, armed when the watch is set and again whenever accept answers MUSTER_AGAIN.
     pub fn muster_listener_watch(listener: *mut muster_listener, queue: *mut muster_queue, tag: u64) -> muster_status;
-    /// Gives the address a peer dials to get here: the real port, the advertised host.
+    /// Gives the address by which peers dial this listener: with the real port, with the advertised host (for a wildcard, a name or number by which other hosts reach this one), and with the options that both sides have to give, `auth=none` and `seal=no`, where the listener has them.
     pub fn muster_listener_address(listener: *mut muster_listener, out_text: *mut c_char, capacity: usize, out_bytes: *mut usize) -> muster_status;
     /// Ends the waits inside muster_listener_accept() now.
     pub fn muster_listener_cancel(listener: *mut muster_listener) -> muster_status;
@@ -73,7 +76,7 @@ mod layout {
     // As the C compiler has them: tests/abi compares it with the same numbers.
     #[test]
     fn structs_are_those_of_c() {
-        assert_eq!(size_of::<muster_transport_config>(), 48);
+        assert_eq!(size_of::<muster_transport_config>(), 56);
         at!(muster_transport_config, struct_size, 0);
         at!(muster_transport_config, flags, 4);
         at!(muster_transport_config, greeting, 8);
@@ -82,5 +85,6 @@ mod layout {
         at!(muster_transport_config, backlog, 32);
         at!(muster_transport_config, reserved, 36);
         at!(muster_transport_config, retry_ns, 40);
+        at!(muster_transport_config, listen_timeout_ns, 48);
     }
 }

@@ -130,11 +130,23 @@ push!(functions, :muster_cluster_open => at_muster_cluster_open)
 @inline muster_cluster_open(context, config, out_cluster, error) =
     ccall(at_muster_cluster_open[], muster_status, (Ptr{muster_context}, Ptr{muster_cluster_config}, Ptr{Ptr{muster_cluster}}, Ptr{muster_error}), context, config, out_cluster, error)
 
+# Begins to open a cluster, as muster_cluster_open() does.
+const at_muster_cluster_open_begin = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_cluster_open_begin => at_muster_cluster_open_begin)
+@inline muster_cluster_open_begin(context, config, queue, tag, error) =
+    ccall(at_muster_cluster_open_begin[], muster_status, (Ptr{muster_context}, Ptr{muster_cluster_config}, Ptr{muster_queue}, UInt64, Ptr{muster_error}), context, config, queue, tag, error)
+
 # Adds workers; each has events of its own: ::MUSTER_CLUSTER_LAUNCHED, CONNECTED, JOINED, or FAILED in place of these.
 const at_muster_cluster_add = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_cluster_add => at_muster_cluster_add)
 @inline muster_cluster_add(cluster, launch, out_first, error) =
     ccall(at_muster_cluster_add[], muster_status, (Ptr{muster_cluster}, Ptr{muster_launch}, Ptr{UInt32}, Ptr{muster_error}), cluster, launch, out_first, error)
+
+# Begins to add workers, as muster_cluster_add() does; for an `elastic` launch with a store, which has to be opened.
+const at_muster_cluster_add_begin = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_cluster_add_begin => at_muster_cluster_add_begin)
+@inline muster_cluster_add_begin(cluster, launch, queue, tag, error) =
+    ccall(at_muster_cluster_add_begin[], muster_status, (Ptr{muster_cluster}, Ptr{muster_launch}, Ptr{muster_queue}, UInt64, Ptr{muster_error}), cluster, launch, queue, tag, error)
 
 # Removes a worker: it is told to leave (::MUSTER_CLUSTER_LEAVE there), and killed if it has not when the grace is over.
 const at_muster_cluster_remove = Ref{Ptr{Cvoid}}(C_NULL)

@@ -12,7 +12,7 @@ const MUSTER_MANAGER_KILL = UInt32(64)
 const MUSTER_MANAGER_FINALIZE = UInt32(128)
 
 # What is asked.
-struct muster_manager_request # 48 bytes
+struct muster_manager_request # 64 bytes
     struct_size::UInt32
     want::UInt32
     member::UInt32
@@ -22,9 +22,11 @@ struct muster_manager_request # 48 bytes
     data::UInt64
     launch::Ptr{muster_launch}
     address::Ptr{UInt8}
+    cluster::Ptr{muster_cluster}
+    cluster_tag::UInt64
 end
-muster_manager_request(; want = 0, member = 0, count = 0, from = 0, reserved = 0, data = 0, launch = C_NULL, address = C_NULL) =
-    muster_manager_request(sizeof(muster_manager_request), want, member, count, from, reserved, data, launch, address)
+muster_manager_request(; want = 0, member = 0, count = 0, from = 0, reserved = 0, data = 0, launch = C_NULL, address = C_NULL, cluster = C_NULL, cluster_tag = 0) =
+    muster_manager_request(sizeof(muster_manager_request), want, member, count, from, reserved, data, launch, address, cluster, cluster_tag)
 
 # A manager as callbacks; run by muster_queue_dispatch() on the thread that calls it, no lock held.
 struct muster_manager_ops # 64 bytes
@@ -44,8 +46,8 @@ muster_manager_ops(; flags = 0, launch = C_NULL, connect = C_NULL, connect_worke
 # Adds a manager of the host's, in this context only.
 const at_muster_manager_serve = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_manager_serve => at_muster_manager_serve)
-@inline muster_manager_serve(context, name, name_bytes, wants, requests, error) =
-    ccall(at_muster_manager_serve[], muster_status, (Ptr{muster_context}, Ptr{UInt8}, Csize_t, UInt32, Ptr{muster_queue}, Ptr{muster_error}), context, name, name_bytes, wants, requests, error)
+@inline muster_manager_serve(context, name, name_bytes, wants, requests, tag, error) =
+    ccall(at_muster_manager_serve[], muster_status, (Ptr{muster_context}, Ptr{UInt8}, Csize_t, UInt32, Ptr{muster_queue}, UInt64, Ptr{muster_error}), context, name, name_bytes, wants, requests, tag, error)
 
 # Adds a manager of the host's whose requests run callbacks, inside muster_queue_dispatch().
 const at_muster_manager_serve_ops = Ref{Ptr{Cvoid}}(C_NULL)

@@ -53,8 +53,8 @@ muster_rendezvous_ops(; flags = 0, request = C_NULL, cancel = C_NULL, close = C_
 # Adds a host-served rendezvous for one URL scheme, in this context only.
 const at_muster_rendezvous_serve = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_rendezvous_serve => at_muster_rendezvous_serve)
-@inline muster_rendezvous_serve(context, scheme, scheme_bytes, requests, error) =
-    ccall(at_muster_rendezvous_serve[], muster_status, (Ptr{muster_context}, Ptr{UInt8}, Csize_t, Ptr{muster_queue}, Ptr{muster_error}), context, scheme, scheme_bytes, requests, error)
+@inline muster_rendezvous_serve(context, scheme, scheme_bytes, requests, tag, error) =
+    ccall(at_muster_rendezvous_serve[], muster_status, (Ptr{muster_context}, Ptr{UInt8}, Csize_t, Ptr{muster_queue}, UInt64, Ptr{muster_error}), context, scheme, scheme_bytes, requests, tag, error)
 
 # Adds a host-served rendezvous whose requests run callbacks, inside muster_queue_dispatch().
 const at_muster_rendezvous_serve_ops = Ref{Ptr{Cvoid}}(C_NULL)

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 # Written by bindings/julia/generate from include/muster/serve.h; do not edit.
 
-# muster_transport_flag: Flags of muster_transport_ops::flags.
+# muster_transport_flag: Flags of muster_transport_ops::flags and of muster_transport_serve().
 const MUSTER_TRANSPORT_ANY_THREAD = UInt32(1)
 const MUSTER_TRANSPORT_LOCAL = UInt32(2)
+const MUSTER_TRANSPORT_SEALS = UInt32(4)
+const MUSTER_TRANSPORT_NO_LISTEN = UInt32(8)
 
 # What a host-served transport does, as callbacks; run by muster_queue_dispatch() on the thread that calls it, no lock held.
 struct muster_transport_ops # 48 bytes
@@ -21,8 +23,8 @@ muster_transport_ops(; flags = 0, open = C_NULL, listen = C_NULL, close = C_NULL
 # Adds a host-served transport for one URL scheme, in this context only.
 const at_muster_transport_serve = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_transport_serve => at_muster_transport_serve)
-@inline muster_transport_serve(context, scheme, scheme_bytes, requests, error) =
-    ccall(at_muster_transport_serve[], muster_status, (Ptr{muster_context}, Ptr{UInt8}, Csize_t, Ptr{muster_queue}, Ptr{muster_error}), context, scheme, scheme_bytes, requests, error)
+@inline muster_transport_serve(context, scheme, scheme_bytes, flags, requests, tag, error) =
+    ccall(at_muster_transport_serve[], muster_status, (Ptr{muster_context}, Ptr{UInt8}, Csize_t, UInt32, Ptr{muster_queue}, UInt64, Ptr{muster_error}), context, scheme, scheme_bytes, flags, requests, tag, error)
 
 # Adds a host-served transport whose requests run callbacks, inside muster_queue_dispatch().
 const at_muster_transport_serve_ops = Ref{Ptr{Cvoid}}(C_NULL)

@@ -61,8 +61,8 @@ muster_store_host_ops(; flags = 0, request = C_NULL, cancel = C_NULL, close = C_
 # Adds a host-served store for one URL scheme, in this context only.
 const at_muster_store_serve = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_store_serve => at_muster_store_serve)
-@inline muster_store_serve(context, scheme, scheme_bytes, requests, error) =
-    ccall(at_muster_store_serve[], muster_status, (Ptr{muster_context}, Ptr{UInt8}, Csize_t, Ptr{muster_queue}, Ptr{muster_error}), context, scheme, scheme_bytes, requests, error)
+@inline muster_store_serve(context, scheme, scheme_bytes, requests, tag, error) =
+    ccall(at_muster_store_serve[], muster_status, (Ptr{muster_context}, Ptr{UInt8}, Csize_t, Ptr{muster_queue}, UInt64, Ptr{muster_error}), context, scheme, scheme_bytes, requests, tag, error)
 
 # Adds a host-served store whose requests run callbacks, inside muster_queue_dispatch().
 const at_muster_store_serve_ops = Ref{Ptr{Cvoid}}(C_NULL)

@@ -4,7 +4,7 @@
 struct muster_listener end
 
 # How to dial or listen; all zero means the defaults named here.
-struct muster_transport_config # 48 bytes
+struct muster_transport_config # 56 bytes
     struct_size::UInt32
     flags::UInt32
     greeting::Ptr{Cvoid}
@@ -13,9 +13,10 @@ struct muster_transport_config # 48 bytes
     backlog::UInt32
     reserved::UInt32
     retry_ns::Int64
+    listen_timeout_ns::Int64
 end
-muster_transport_config(; flags = 0, greeting = C_NULL, greeting_bytes = 0, window_bytes = 0, backlog = 0, reserved = 0, retry_ns = 0) =
-    muster_transport_config(sizeof(muster_transport_config), flags, greeting, greeting_bytes, window_bytes, backlog, reserved, retry_ns)
+muster_transport_config(; flags = 0, greeting = C_NULL, greeting_bytes = 0, window_bytes = 0, backlog = 0, reserved = 0, retry_ns = 0, listen_timeout_ns = 0) =
+    muster_transport_config(sizeof(muster_transport_config), flags, greeting, greeting_bytes, window_bytes, backlog, reserved, retry_ns, listen_timeout_ns)
 
 # Connects to an address; returns when both sides have proved the secret.
 const at_muster_transport_dial = Ref{Ptr{Cvoid}}(C_NULL)
@@ -29,11 +30,17 @@ push!(functions, :muster_transport_dial_begin => at_muster_transport_dial_begin)
 @inline muster_transport_dial_begin(context, address, address_bytes, config, timeout_ns, queue, tag, error) =
     ccall(at_muster_transport_dial_begin[], muster_status, (Ptr{muster_context}, Ptr{UInt8}, Csize_t, Ptr{muster_transport_config}, Int64, Ptr{muster_queue}, UInt64, Ptr{muster_error}), context, address, address_bytes, config, timeout_ns, queue, tag, error)
 
-# Listens at an address.
+# Listens at an address: when the call returns ::MUSTER_OK, the listener is open, and muster_listener_address() gives the address that peers dial.
 const at_muster_transport_listen = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_transport_listen => at_muster_transport_listen)
 @inline muster_transport_listen(context, address, address_bytes, config, out_listener, error) =
     ccall(at_muster_transport_listen[], muster_status, (Ptr{muster_context}, Ptr{UInt8}, Csize_t, Ptr{muster_transport_config}, Ptr{Ptr{muster_listener}}, Ptr{muster_error}), context, address, address_bytes, config, out_listener, error)
+
+# Begins to listen, as muster_transport_listen() does.
+const at_muster_transport_listen_begin = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_transport_listen_begin => at_muster_transport_listen_begin)
+@inline muster_transport_listen_begin(context, address, address_bytes, config, queue, tag, error) =
+    ccall(at_muster_transport_listen_begin[], muster_status, (Ptr{muster_context}, Ptr{UInt8}, Csize_t, Ptr{muster_transport_config}, Ptr{muster_queue}, UInt64, Ptr{muster_error}), context, address, address_bytes, config, queue, tag, error)
 
 # Takes the next connection that has proved the secret.
 const at_muster_listener_accept = Ref{Ptr{Cvoid}}(C_NULL)
@@ -47,7 +54,7 @@ push!(functions, :muster_listener_watch => at_muster_listener_watch)
 @inline muster_listener_watch(listener, queue, tag) =
     ccall(at_muster_listener_watch[], muster_status, (Ptr{muster_listener}, Ptr{muster_queue}, UInt64), listener, queue, tag)
 
-# Gives the address a peer dials to get here: the real port, the advertised host.
+# Gives the address by which peers dial this listener: with the real port, with the advertised host (for a wildcard, a name or number by which other hosts reach this one), and with the options that both sides have to give, `auth=none` and `seal=no`, where the listener has them.
 const at_muster_listener_address = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_listener_address => at_muster_listener_address)
 @inline muster_listener_address(listener, out_text, capacity, out_bytes) =
