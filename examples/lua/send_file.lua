@@ -43,7 +43,7 @@ local function send(file, copy)
     local loop = muster.loop(assert(muster.context_create()))
     transport.serve(loop)
     local address = ('lua://%s/send_file-%d'):format(os.getenv('TMPDIR') or '/tmp', C.getpid())
-    local listener = assert(loop:listen(address))
+    local listener = loop:run(function() return assert(loop:listen(address)) end) -- this loop serves the transport
     local ends, secret = ffi.new('int[2]'), assert(loop.context:secret())
     assert(C.pipe2(ends, O_CLOEXEC) == 0)
     local child = assert(muster.process_spawn(loop.context, { argv = { 'luajit', arg[0], '--receive', address, copy },

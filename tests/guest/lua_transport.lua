@@ -101,8 +101,8 @@ local function be_the_peer(address)
     local loop = muster.loop(assert(muster.context_create { secret_fd_plus_one = 3 + 1 }))
     muster.process_exit_with(loop.context, C.getppid(), 0)
     transport.serve(loop)
-    local listener = assert(loop:listen(address))
     loop:run(function()
+        local listener = assert(loop:listen(address)) -- this loop serves the transport
         while true do
             local stream = assert(listener:accept())
             loop:spawn(function()

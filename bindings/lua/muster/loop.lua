@@ -338,7 +338,7 @@ function Loop:dial(address, config, timeout_ns)
     end)
 end
 
--- In a task it does not hold up the loop, which may have to serve the transport.
+-- In a task it does not hold up the loop. Where the loop serves the transport it has to be a task.
 function Loop:listen(address, config)
     local handle, why, status
     if self.running then
