@@ -398,8 +398,20 @@ end
 -- config: fields of muster_cluster_config. on_event(kind, member, text) of the cluster is called at each event.
 local function open(loop, config)
     local tag = loop:tag()
-    local handle, why, status = muster.cluster_open(loop.context, told_by(loop, tag, config))
-    if not handle then return nil, why, status end
+    local handle, why, status
+    if loop.running then -- the loop may have to serve the transport at which the master listens
+        local opening, object = loop:tag(), nil
+        handle, why, status = muster.cluster_open_begin(loop.context, told_by(loop, tag, config), loop.queue, opening)
+        if not handle then return nil, why, status end
+        local _
+        status, object, _, why = loop:wait(opening)
+        loop:forget(opening)
+        if status ~= muster.OK then return nil, why, status end
+        handle = muster.adopt('cluster', object)
+    else
+        handle, why, status = muster.cluster_open(loop.context, told_by(loop, tag, config))
+        if not handle then return nil, why, status end
+    end
     return make(loop, handle, tag)
 end
 

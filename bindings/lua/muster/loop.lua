@@ -343,7 +343,7 @@ function Loop:listen(address, config)
     local handle, why, status
     if self.running then
         local tag = self:tag()
-        local object
+        local object, _
         handle, why, status = muster.transport_listen_begin(self.context, address, config, self.queue, tag)
         if not handle then return nil, why, status end
         status, object, _, why = self:wait(tag)
