@@ -138,9 +138,10 @@ Error ClusterWorker::prepare(const muster_worker_config &config, Deadline &deadl
         if (auto may = check_wait(context(), way); !may) return may.error();
     }
     if (!ticket_.listen.empty()) {
-        // The thread that begins may be the one that serves the transport: it does not wait for its own answer.
-        const auto opening = hears_ == Hears::waiter ? Listener::Opening::awaited : Listener::Opening::begun;
-        if (const Error why = listen(ticket_.listen, opening); why.status != MUSTER_OK) return why;
+        // Whether a host that serves the transport listens is waited for in begin(), as long as all else.
+        if (hears_ == Hears::waiter)
+            if (auto may = check_wait(context(), ticket_.listen); !may) return may.error();
+        if (const Error why = listen(ticket_.listen, Listener::Opening::begun); why.status != MUSTER_OK) return why;
         own_address_ = listener_address();
     }
     make_shelf(ticket_.listen.empty() ? ticket_.master : ticket_.listen);
@@ -191,14 +192,13 @@ void ClusterWorker::open_store() {
     late_ = "the store " + store_url_ + " was not open in time";
     const uint64_t number = on([this](const muster_completion &entry, const Error &why) {
         auto *const store = static_cast<muster_store *>(entry.object);
-        if (store == nullptr)
-            return is_not_in(why.status == MUSTER_TIMEOUT ? Error::make(MUSTER_TIMEOUT, "%.220s", late_.c_str()) : why);
+        if (store == nullptr) return is_not_in(why);
         search_ = MasterSearch::in(store, std::exchange(store_url_, {}), store_name_);
         if (!closing_) look_for_master();
     });
     Error why;
-    why.status = muster_store_open_begin(wrap(&context()), store_url_.data(), store_url_.size(), nullptr, left_ns(),
-                                         wrap(&*inbox_), number, &why);
+    why.status = muster_store_open_begin(wrap(&context()), store_url_.data(), store_url_.size(), nullptr, -1,
+                                         wrap(&*inbox_), number, &why); // the alarm ends it
     if (why.status == MUSTER_AGAIN) why = Error::make(MUSTER_E_LIMIT, "the inbox is full");
     if (why.status != MUSTER_OK) is_not_in(why);
 }
