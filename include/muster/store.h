@@ -17,6 +17,26 @@
  *
  * Queues and barriers have names of their own: a key and a queue of one name have nothing to do with each other.
  *
+ * Was it applied? The status of a request says so, for every kind of store, for muster_store_do(),
+ * muster_store_begin(), muster_lease_end() and its _begin form, and for views of rounds (rendezvous.h):
+ *
+ * - *Applied*: ::MUSTER_OK.
+ * - *It may have been applied, or may yet be*: ::MUSTER_E_PEER (the store has not answered in time, or the connection
+ *   broke; only a request that changes something ends so), ::MUSTER_E_STORE_LOST, ::MUSTER_E_CLOSED, ::MUSTER_E_PLUGIN
+ *   and ::MUSTER_E_INTERNAL.
+ * - *Not applied, and it will not be*: every other status, ::MUSTER_TIMEOUT, ::MUSTER_AGAIN and ::MUSTER_E_CANCELED
+ *   among them.
+ *
+ * Requests that only read or wait change nothing and end with ::MUSTER_TIMEOUT at their deadline, whether the store
+ * answers or not.
+ *
+ * Deadlines: a request ends at its deadline. If it may have been applied by then, its status is ::MUSTER_E_PEER, unless
+ * muster_store_config::grace_ns gives the store more time for its answer. A request that both waits and changes
+ * something (POP, BARRIER, a transaction with a GET or WAIT) is withdrawn from a store in another process by a quarter
+ * of its timeout, at most 50 ms, before the deadline, so that the answer of a store that works is there at the
+ * deadline. On a busy machine or a slow network the answer to a POP with a short timeout may nevertheless be late, and
+ * the value that the store has taken out for it is then lost: set grace_ns for such stores.
+ *
  * Limits: 1 to 8192 bytes of key, 8 MiB of value, 4096 operations and 16 MiB in a request, 16 MiB in a result (where a
  * condition did not hold, values beyond that are left out). */
 #ifndef MUSTER_STORE_H
@@ -143,6 +163,9 @@ typedef struct muster_store_config {
                                 that would exceed them is ::MUSTER_E_LIMIT. 0: 1 GiB. */
     int64_t lost_after_ns; /**< Where another process serves it: for so long it may be out of reach, then it is lost.
                                 0: 60 s. */
+    int64_t grace_ns;      /**< How long after its deadline a request that may have been applied still waits for the
+                                answer of a store that another process, the host or a plug-in serves, or of a file
+                                system. 0: not at all; the call returns at its deadline with ::MUSTER_E_PEER. */
     uint64_t reserved;     /**< Zero. */
 } muster_store_config;
 
@@ -219,46 +242,54 @@ MUSTER_API muster_status muster_store_view(muster_store *store, const void *pref
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API uint32_t muster_store_capabilities(const muster_store *store);
 
-/** Does a request and waits for its result.
- *
- * A store that is elsewhere may have done what changes something although the deadline or a cancel came first: then the
- * text ends with "it may have been done". Requests that only look or wait have never done anything.
+/** Does a request and waits for its result. "Was it applied?" at the top of this file says what each status means for
+ * the store.
  * @param[in]  store       Store to ask.
  * @param[in]  ops         Operations, in order; copied.
  * @param[in]  op_count    How many, 1 to 4096.
- * @param[in]  timeout_ns  Longest wait; 0 looks once, -1 has no end.
+ * @param[in]  timeout_ns  Longest wait; 0 looks once: what is missing is not waited for, only the answer of a store in
+ *                         another process is, up to 30 s; -1 has no end.
  * @param[out] out_result  With ::MUSTER_OK and ::MUSTER_E_CHANGED the result, the caller owns one reference; else NULL.
  *                         NULL: it is not wanted.
  * @param[out] error       Detail: of a failure, and of what was waited for in vain; or NULL.
- * @retval MUSTER_OK              Done.
- * @retval MUSTER_AGAIN           Something is waited for, and the timeout was 0; nothing was done.
- * @retval MUSTER_TIMEOUT         Something was waited for until the end; nothing was done. The text names it.
- * @retval MUSTER_E_CHANGED       A condition does not hold; nothing was done. The entries tell which, and what is
- * there.
+ * @retval MUSTER_OK              Applied.
+ * @retval MUSTER_AGAIN           Something is waited for, and the timeout was 0. Not applied.
+ * @retval MUSTER_TIMEOUT         Something was waited for until the deadline, or the request only reads, or it was
+ * never sent; the text names what was waited for. Not applied.
+ * @retval MUSTER_E_CHANGED       A condition does not hold; the entries show which, and the current values. Not
+ * applied.
  * @retval MUSTER_E_ARG           A value is missing, out of range or impossible together; ADD to what is no number, or
- *                                past 64 bits; the text names the operation. Nothing was done.
- * @retval MUSTER_E_EXISTS        BARRIER: the rank is there already.
- * @retval MUSTER_E_LIMIT         A key, value, queue or the store would be too large; the text says which. Nothing was
- *                                done.
- * @retval MUSTER_E_STALE         The lease is over; or the changes to watch are not remembered. Nothing was done.
- * @retval MUSTER_E_UNSUPPORTED   The store cannot do that; see muster_store_capabilities().
- * @retval MUSTER_E_NOMEM         No memory; nothing was done.
- * @retval MUSTER_E_CANCELED      muster_store_cancel() in another thread; nothing was done.
- * @retval MUSTER_E_CLOSED        The context is closed, or the store was released meanwhile.
- * @retval MUSTER_E_UNREACHABLE   A store elsewhere does not answer; nothing was done.
- * @retval MUSTER_E_PEER          The way to a store elsewhere broke; the text says whether it may have been done.
- * @retval MUSTER_E_PERMISSION    The store does not let this user do that; nothing was done.
- * @retval MUSTER_E_AUTH          The store does not know this user; nothing was done.
- * @retval MUSTER_E_PROTOCOL      The store refuses it for a reason of its own, which the text gives; nothing was done.
- * @retval MUSTER_E_PLUGIN        Whoever serves the store has answered wrongly; the text says how.
+ *                                past 64 bits; the text names the operation. Not applied.
+ * @retval MUSTER_E_EXISTS        BARRIER: the rank has arrived already. Not applied.
+ * @retval MUSTER_E_LIMIT         A key, value, queue or the store would be too large, or its disk is full; the text
+ * says which. Not applied.
+ * @retval MUSTER_E_STALE         The lease is over; or the changes to watch are not remembered; or the store is a view
+ * of a round that is over. Not applied.
+ * @retval MUSTER_E_UNSUPPORTED   The store cannot do that; see muster_store_capabilities(). Not applied.
+ * @retval MUSTER_E_NOMEM         No memory. Not applied.
+ * @retval MUSTER_E_CANCELED      muster_store_cancel() in another thread. Not applied.
+ * @retval MUSTER_E_CLOSED        The context was closed, or the store was released meanwhile. It may have been applied.
+ * @retval MUSTER_E_UNREACHABLE   A store elsewhere does not answer. Not applied.
+ * @retval MUSTER_E_STORE_LOST    The store is lost, or was out of reach for muster_store_config::lost_after_ns. It may
+ *                                have been applied.
+ * @retval MUSTER_E_PEER          The store has not answered by the deadline, or 2 s after a cancel, or the connection
+ * to it broke. It may have been applied.
+ * @retval MUSTER_E_PERMISSION    The store does not allow that to this user. Not applied.
+ * @retval MUSTER_E_AUTH          The store does not know this user. Not applied.
+ * @retval MUSTER_E_PROTOCOL      The store refuses it for a reason of its own, which the text gives, or its file is
+ *                                damaged. Not applied.
+ * @retval MUSTER_E_NOT_FOUND     The file or folder of the store does not exist any more. Not applied.
+ * @retval MUSTER_E_SYSTEM        A system call failed; the text has its error. Not applied.
+ * @retval MUSTER_E_PLUGIN        The host or plug-in that serves the store has given a wrong answer; the text says how.
+ *                                It may have been applied.
  * @retval MUSTER_E_WOULD_DEADLOCK  It has to be waited for on a thread that serves the wait.
  * @retval MUSTER_E_FORKED        The store belongs to the parent process.
  * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
 MUSTER_API muster_status muster_store_do(muster_store *store, const muster_store_op *ops, size_t op_count,
                                          int64_t timeout_ns, muster_store_result **out_result, muster_error *error);
 
-/** Begins a request; ::MUSTER_DONE_STORE comes with its result, or without one with the status and detail. Any number
- * may be under way.
+/** Begins a request; ::MUSTER_DONE_STORE comes with its result, or without one with the status and detail: one of those
+ * of muster_store_do(), with the same meaning. Any number may be under way.
  * @param[in]  store       Store to ask.
  * @param[in]  ops         Operations, in order; copied.
  * @param[in]  op_count    How many, 1 to 4096.
@@ -281,7 +312,9 @@ MUSTER_API muster_status muster_store_begin(muster_store *store, const muster_st
                                             int64_t timeout_ns, muster_queue *queue, uint64_t tag,
                                             uint64_t *out_request, muster_error *error);
 
-/** Ends a request that waits with ::MUSTER_E_CANCELED; nothing of it was done.
+/** Ends a request with ::MUSTER_E_CANCELED; it is not applied. A store in another place is asked first, for up to 2 s
+ * and not beyond the deadline of the request. If the request turns out to be applied, it ends with its result. If the
+ * store does not answer, a request that changes something ends with ::MUSTER_E_PEER.
  * @param[in] store    Store, or view, it was made with.
  * @param[in] request  One that was begun; or 0: all for which threads wait in muster_store_do() with this very handle.
  * @retval MUSTER_OK       Cancelled. Of 0: also if there was none.
@@ -311,9 +344,17 @@ enum muster_lease_flag {
  * @param[out] error       Detail on failure, or NULL.
  * @retval MUSTER_OK             Made.
  * @retval MUSTER_AGAIN          The store has not answered, and the timeout was 0.
- * @retval MUSTER_TIMEOUT        The store has not answered in time. There is no lease, or one that ends by itself.
+ * @retval MUSTER_TIMEOUT        The store has not answered in time. A lease that it has made nevertheless ends by
+ * itself.
  * @retval MUSTER_E_ARG          A value is missing or out of range; the text names it.
  * @retval MUSTER_E_UNSUPPORTED  The store has no leases, or none so short; the text says so.
+ * @retval MUSTER_E_LIMIT        The store has too many leases, or its disk is full.
+ * @retval MUSTER_E_UNREACHABLE  A store elsewhere does not answer.
+ * @retval MUSTER_E_STORE_LOST   The store is lost, or was out of reach for muster_store_config::lost_after_ns.
+ * @retval MUSTER_E_PERMISSION   The store does not allow that to this user.
+ * @retval MUSTER_E_AUTH         The store does not know this user.
+ * @retval MUSTER_E_PROTOCOL     The store refuses it for a reason of its own, which the text gives.
+ * @retval MUSTER_E_PLUGIN       The host or plug-in that serves the store has given a wrong answer.
  * @retval MUSTER_E_NOMEM        No memory.
  * @retval MUSTER_E_CANCELED     muster_store_cancel() in another thread.
  * @retval MUSTER_E_CLOSED       The context is closed, or the store was released meanwhile.
@@ -361,16 +402,24 @@ MUSTER_API muster_status muster_lease_keep(muster_lease *lease);
 
 /** Ends a lease at once: its keys go, at one moment.
  * @param[in]  lease       Lease to end.
- * @param[in]  timeout_ns  Longest wait for the store to do it; 0 looks once, -1 has no end. It is asked in any case.
+ * @param[in]  timeout_ns  Longest wait for the store to do it; 0 waits for its answer for up to 30 s, -1 has no end.
  * @param[out] error       Detail on failure, or NULL.
  * @retval MUSTER_OK         Ended.
- * @retval MUSTER_AGAIN      Asked for; the store has not answered, and the timeout was 0.
- * @retval MUSTER_TIMEOUT    Asked for; the store has not answered in time.
+ * @retval MUSTER_TIMEOUT    The store is out of reach and was not asked. The lease goes on as before.
+ * @retval MUSTER_E_PEER     The store was asked and has not answered by the deadline, or the connection to it broke.
+ * The lease may have ended.
  * @retval MUSTER_E_STALE    It had ended before.
  * @retval MUSTER_E_ARG      No lease.
  * @retval MUSTER_E_NOMEM    No memory.
- * @retval MUSTER_E_CANCELED muster_context_cancel() or muster_store_cancel() was called meanwhile.
- * @retval MUSTER_E_CLOSED   The context is closed, or the lease was released meanwhile.
+ * @retval MUSTER_E_UNREACHABLE  A store elsewhere does not answer. The lease goes on as before.
+ * @retval MUSTER_E_STORE_LOST   The store is lost, or was out of reach for muster_store_config::lost_after_ns.
+ * @retval MUSTER_E_LIMIT        The store's disk is full. The lease goes on as before.
+ * @retval MUSTER_E_PERMISSION   The store does not allow that to this user.
+ * @retval MUSTER_E_AUTH         The store does not know this user.
+ * @retval MUSTER_E_PROTOCOL     The store refuses it for a reason of its own, which the text gives.
+ * @retval MUSTER_E_PLUGIN       The host or plug-in that serves the store has given a wrong answer.
+ * @retval MUSTER_E_CANCELED muster_context_cancel() or muster_store_cancel() was called meanwhile; not ended.
+ * @retval MUSTER_E_CLOSED   The context was closed, or the lease was released meanwhile. It may have ended.
  * @retval MUSTER_E_WOULD_DEADLOCK  It has to be waited for on a thread that serves the wait.
  * @retval MUSTER_E_FORKED   The lease belongs to the parent process.
  * @threads{any} @blocks{up to timeout_ns} @since 0.1 */

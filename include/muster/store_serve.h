@@ -9,9 +9,15 @@
  * muster_store_request_fail(). ::MUSTER_REQUEST_CANCEL says that an unanswered request is no longer wanted,
  * ::MUSTER_REQUEST_CLOSE that nobody holds a store any more; both need no answer.
  *
- * What an answer says is done when the answer is taken. Where it gives ::MUSTER_E_STALE, the request had ended before
- * (a deadline, a cancel): then nothing of it must be done. A host that cannot keep to that, since the store itself is
- * elsewhere, says so with ::MUSTER_STORE_ELSEWHERE, and who asked is told that it may have been done.
+ * A host applies a request when the library accepts its answer. Where the answer gives ::MUSTER_E_STALE, the request
+ * had ended before (a deadline, a cancel), and the host must not apply it. A host that forwards requests to a store in
+ * another place cannot keep to that and sets ::MUSTER_STORE_ELSEWHERE: a request that changes something and ends before
+ * its answer has ::MUSTER_E_PEER, "it may have been applied". With ::MUSTER_STORE_ANSWERS_CANCEL the host answers such
+ * a request after its CANCEL, too, and the library waits for the answer up to the deadline and
+ * muster_store_config::grace_ns. The answer after a CANCEL is muster_store_request_done() if the request was applied,
+ * muster_store_request_fail() with ::MUSTER_E_CANCELED if it was not applied and will not be, with ::MUSTER_E_PEER if
+ * that is not known. The statuses of store.h hold for what a host answers: it must not answer ::MUSTER_E_UNREACHABLE,
+ * say, to a request that may have been applied.
  *
  * The library looks at requests in front: what the store said it cannot do never comes, keys have the prefixes of
  * views, lengths and forms are as store.h says. It looks at answers, too: a wrong one is the end of its request, and
@@ -53,7 +59,7 @@ enum muster_store_request_flag {
 };
 
 /** What is asked. What it points to stays until the request is answered, or its CANCEL is taken off the queue or its
- * callback returns. */
+ * callback returns; of a request that the host answers after its CANCEL (::MUSTER_STORE_ANSWERS_CANCEL) until then. */
 typedef struct muster_store_request {
     uint32_t struct_size;       /**< sizeof(muster_store_request) of the caller; in a callback of the library. */
     uint32_t kind;              /**< A ::muster_store_request_kind value. */
@@ -70,7 +76,9 @@ typedef struct muster_store_request {
 
 /** Flags of muster_store_traits::flags. */
 enum muster_store_trait {
-    MUSTER_STORE_ELSEWHERE = 1 /**< The store is elsewhere: a request may be done although it has ended before. */
+    MUSTER_STORE_ELSEWHERE = 1,     /**< The store is elsewhere: a request may be applied although it has ended. */
+    MUSTER_STORE_ANSWERS_CANCEL = 2 /**< With ELSEWHERE: the host answers each request that changes something, after its
+                                         CANCEL, too. */
 };
 
 /** What a served store is; all zero means the defaults named here. */

@@ -15,6 +15,13 @@ inline int64_t now_ns() noexcept {
 class Deadline {
   public:
     explicit Deadline(int64_t timeout_ns) noexcept : timeout_(timeout_ns) {}
+    // At a point in time; INT64_MAX: endless.
+    static Deadline until(int64_t at_ns) noexcept {
+        Deadline made(at_ns == INT64_MAX ? -1 : 1);
+        made.at_ = at_ns;
+        return made;
+    }
+    int64_t timeout_ns() const noexcept { return timeout_; }
     bool look_once() const noexcept { return timeout_ == 0; }
     bool endless() const noexcept { return timeout_ < 0; }
     // Absolute CLOCK_MONOTONIC nanoseconds; only for deadlines that are not endless.

@@ -169,24 +169,27 @@ std::string StoreClient::apart_text() const {
     return text;
 }
 
-// What was not sent was not done. What was, the server has to say: it has perhaps been done.
+// What was not sent, and what changes nothing, ends here. Of the rest the server has to say whether it was applied.
 Withdrawn StoreClient::withdraw(StoreOperation &operation, std::string &missing) noexcept {
     const std::lock_guard hold(lock_);
     if (!pending_.holds(operation)) return Withdrawn::over;
-    if (operation.sending.under_way) {
-        operation.sending.withdrawn = true;
-        send_record(StoreRecord::withdraw, 0, PendingOperations::number(operation));
-        return Withdrawn::asked;
-    }
-    if (operation.sending.sent && operation.request.changes()) {
+    const StoreRequest &request = operation.request;
+    if (operation.sending.under_way) send_record(StoreRecord::withdraw, 0, PendingOperations::number(operation));
+    if (operation.sending.sent && request.has_effect()) {
         operation.sending.withdrawn = true;
         return Withdrawn::asked;
     }
     try {
-        missing = operation.request.name(0) + ": " + apart_text();
+        if (operation.sending.under_way && request.waits())
+            missing = request.names_of_waits();
+        else
+            missing = request.name(0) + ": " + apart_text();
     } catch (const std::bad_alloc &) { // then the text does without
     }
-    remove(operation);
+    if (operation.sending.sent && request.grants())
+        operation.sending.withdrawn = true; // stays until its answer has come: the lease is to expire
+    else
+        remove(operation);
     return Withdrawn::yes;
 }
 
@@ -205,13 +208,12 @@ void StoreClient::finish_all(const Error &why) noexcept {
             const std::lock_guard hold(lock_);
             if (pending_.empty()) return;
             operation = remove(*pending_.first());
-            doubt = operation->sending.sent && operation->request.changes();
+            doubt = operation->sending.sent && operation->request.has_effect();
         }
-        // MUSTER_E_PROTOCOL says that nothing was done.
-        if (doubt && why.status == MUSTER_E_PROTOCOL)
+        // These two do not say that nothing was applied.
+        if (doubt && why.status != MUSTER_E_STORE_LOST && why.status != MUSTER_E_CLOSED)
             operation->finish(
-                {Error::make(MUSTER_E_PEER, "%s; whether it was done is not known", std::string(why.message).c_str()),
-                 {}});
+                {Error::make(MUSTER_E_PEER, "%s; it may have been applied", std::string(why.message).c_str()), {}});
         else
             operation->finish({why, {}});
     }

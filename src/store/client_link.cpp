@@ -217,7 +217,7 @@ void StoreClient::session_is_new() {
         kept_.clear();
         for (StoreOperation *one = pending_.first(); one != nullptr;) {
             StoreOperation &operation = *std::exchange(one, PendingOperations::after(*one));
-            if (operation.sending.sent && operation.request.changes())
+            if (operation.sending.withdrawn || (operation.sending.sent && operation.request.has_effect()))
                 unknown.push_back(remove(operation));
             else
                 operation.sending.sent = false;
@@ -225,8 +225,8 @@ void StoreClient::session_is_new() {
     }
     for (const Ref<StoreOperation> &operation : unknown)
         operation->finish({Error::make(MUSTER_E_PEER,
-                                       "%s: the connection was lost for longer than the server remembers; whether it "
-                                       "was done is not known",
+                                       "%s: the connection was lost for longer than the server remembers; it may "
+                                       "have been applied",
                                        operation->request.name(0).c_str()),
                            {}});
 }

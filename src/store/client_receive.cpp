@@ -74,11 +74,14 @@ bool StoreClient::take_answer(const StoreHead &head, std::string_view body) {
         StoreOperation *const found = pending_.find(head.number);
         if (found == nullptr) return true; // nobody waits for it any more
         withdrawn = found->sending.withdrawn && answer.error.status == MUSTER_E_CANCELED;
+        const bool withdrawn_grant = found->sending.withdrawn && found->request.grants();
         operation = remove(*found);
         const StoreOp &op = operation->request.ops().front();
         if (op.kind == store_grant && answer.error.status == MUSTER_OK) {
             if (!answer.result || answer.result->entries.size() != 1)
                 answer = {Error::make(MUSTER_E_PROTOCOL, "the server granted a lease without a number"), {}};
+            else if (withdrawn_grant)
+                send_record(StoreRecord::keep, 1, static_cast<uint64_t>(answer.result->entries[0].number));
             else if ((op.version & MUSTER_LEASE_MANUAL) == 0)
                 kept_.emplace(static_cast<uint64_t>(answer.result->entries[0].number), op.number);
             start_ticks_.post(*context_); // perhaps in a shorter time than before

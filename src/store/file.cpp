@@ -74,10 +74,14 @@ class FileKeeper final : public Object {
             if (!done) log_.forget();
             log_.unlock();
             for (Done &one : batch) {
-                if (!done) one.answer = {done.error(), {}};
+                if (!done) one.answer = {failed(done.error(), *one.operation), {}};
                 one.operation->finish(std::move(one.answer));
             }
         }
+    }
+    Error failed(const Error &why, const StoreOperation &operation) const noexcept {
+        if (!log_.in_doubt() || !operation.request.has_effect()) return why;
+        return Error::make(MUSTER_E_PEER, "%s; it could not be taken back and may have been applied", why.message);
     }
     // Out of memory is a failure like others.
     template <class Body>
@@ -136,7 +140,8 @@ class FileKeeper final : public Object {
 
 class FileStore final : public StoreBackend {
   public:
-    FileStore(Context &context, Ref<FileKeeper> keeper) noexcept : StoreBackend(context), keeper_(std::move(keeper)) {}
+    FileStore(Context &context, Ref<FileKeeper> keeper, int64_t grace_ns) noexcept
+        : StoreBackend(context, grace_ns), keeper_(std::move(keeper)) {}
     uint32_t capabilities() const noexcept override { return MUSTER_STORE_CAN_TRANSACT; }
     bool answers_later() const noexcept override { return true; }
     bool submit(StoreOperation &operation) noexcept override {
@@ -154,7 +159,7 @@ class FileStore final : public StoreBackend {
         }
         return keeper_->withdraw(operation);
     }
-    bool forget(StoreOperation &) noexcept override { return true; } // what it is told later comes to nothing
+    bool forget(StoreOperation &) noexcept override { return true; } // the thread's answer is dropped
     Status keep(uint64_t, int64_t) noexcept override { return MUSTER_E_STALE; }
     void abandon(uint64_t, int64_t) noexcept override {}
 
@@ -187,7 +192,7 @@ Result<Ref<StoreBackend>> open_file_store(const StoreOpening &opening) {
     FileLog log(std::string(rest), sync, most_bytes);
     if (auto opened = log.open(); !opened) return opened.error();
     const auto keeper = make_ref<FileKeeper>(std::move(log));
-    auto store = make_ref<FileStore>(opening.context, keeper);
+    auto store = make_ref<FileStore>(opening.context, keeper, opening.config.grace_ns);
     if (const int rc = keeper->begin(); rc != 0)
         return Error::from_errno(rc, MUSTER_E_NOMEM, "store \"%s\": a thread", opening.shown.c_str());
     return Ref<StoreBackend>(std::move(store));

@@ -98,6 +98,7 @@ void FileLog::forget() noexcept {
 
 // The file may have been replaced while this waited for the lock of the old one.
 Result<void> FileLog::lock() {
+    in_doubt_ = false;
     for (;;) {
         if (!file_)
             if (auto opened = open(); !opened) return opened;
@@ -298,9 +299,8 @@ Result<void> FileLog::write() {
     if (written && sync_ && fdatasync(file_.get()) != 0)
         written = Error::from_errno(errno, MUSTER_OK, "store file://%s", path_.c_str());
     if (!written) {
-        // What cannot be taken away is a record like any other, or cut off.
-        const int rc = ftruncate(file_.get(), static_cast<off_t>(end_));
-        static_cast<void>(rc);
+        // A record that cannot be removed counts as any other, if it is whole.
+        in_doubt_ = ftruncate(file_.get(), static_cast<off_t>(end_)) != 0 || (sync_ && fdatasync(file_.get()) != 0);
         forget();
         return written;
     }

@@ -36,8 +36,9 @@ class FileLog {
     StoreTable &table() noexcept { return *table_; }
     // A request that the table has done, as revision table().revision().
     void note(const StoreRequest &request);
-    Result<void> write(); // what was noted; else it is not done, and has left the table
-    Result<void> tidy();  // writes the log anew if that is worth it
+    Result<void> write(); // what was noted; else it has left the table, and the file unless in_doubt()
+    bool in_doubt() const noexcept { return in_doubt_; }
+    Result<void> tidy(); // writes the log anew if that is worth it
 
   private:
     Result<void> begin_file(uint64_t size);
@@ -56,6 +57,7 @@ class FileLog {
     uint64_t end_ = 0;          // up to here the table has it; 0: nothing
     uint64_t acknowledged_ = 0; // up to here, as the header says it; 0: it does not
     std::string noted_;
+    bool in_doubt_ = false; // since lock(): what could not be written could not be removed, either
 };
 
 } // namespace muster

@@ -4,6 +4,7 @@
 #include "context/host_call.hpp"
 #include "store/store.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace muster {
@@ -11,7 +12,11 @@ namespace muster {
 namespace {
 // Where somebody else answers: to look once ends by itself.
 constexpr int64_t longest_look_ns = 30'000'000'000;
-constexpr int64_t grace_ns = 2'000'000'000; // for it to say whether something was done
+// A request that is cancelled waits so long for the store's answer, not beyond its deadline.
+constexpr int64_t cancel_grace_ns = 2'000'000'000;
+// How long before the deadline the store is asked to end a request, where only the store knows whether it was applied.
+constexpr int64_t max_ahead_ns = 50'000'000;
+constexpr int64_t ahead_fraction = 4; // of the timeout, at most
 } // namespace
 
 StoreOperation::StoreOperation(Store &store, StoreRequest what, int64_t timeout_ns) noexcept
@@ -64,24 +69,48 @@ StoreAnswer StoreOperation::wait() {
             end(MUSTER_E_CLOSED, "the context is closed");
         }
     }
-    Deadline grace(grace_ns);
-    Deadline *limit = &deadline_;
     for (;;) {
         const uint32_t seen = signal_.seen();
+        int64_t limit_ns;
+        bool ending;
         {
             const std::lock_guard hold(lock_);
             if (finished_) return std::move(answer);
-            if (ending_ != MUSTER_OK) limit = &grace;
+            limit_ns = next_limit_ns();
+            ending = ending_ != MUSTER_OK;
         }
-        const Status status = sleep(seen, *limit);
+        Deadline limit = Deadline::until(limit_ns);
+        const Status status = sleep(seen, limit);
         if (status == MUSTER_OK) continue;
-        if (limit == &grace)
-            give_up();
-        else if (status == MUSTER_TIMEOUT)
-            end(MUSTER_TIMEOUT);
+        if (status == MUSTER_TIMEOUT || ending)
+            limit_reached();
         else
             end(status, HostCall::why_ended(status));
     }
+}
+
+int64_t StoreOperation::next_limit_ns() noexcept {
+    if (ending_ != MUSTER_OK && !ends_at_deadline_) return give_up_at_ns_;
+    if (deadline_.endless()) return INT64_MAX;
+    if (ends_at_deadline_ || looks_once_ || !backend_.withdraws_ahead(request)) return deadline_.at();
+    return deadline_.at() - std::min(deadline_.timeout_ns() / ahead_fraction, max_ahead_ns);
+}
+
+// It is time to ask the backend for its end, or to end without its answer.
+void StoreOperation::limit_reached() noexcept {
+    const Ref<StoreOperation> self(this);
+    bool ending, answered;
+    StoreAnswer last;
+    {
+        const std::lock_guard hold(lock_);
+        if (finished_) return;
+        ending = ending_ != MUSTER_OK;
+        answered = ends_at_deadline_;
+        if (answered) last.error = answer.error;
+    }
+    if (answered) return finish(std::move(last));
+    if (ending) return give_up();
+    end(MUSTER_TIMEOUT);
 }
 
 // A backend may sleep elsewhere than in the context, so the call of the host is told here how to wake it.
@@ -98,12 +127,12 @@ Status StoreOperation::sleep(uint32_t seen, Deadline &deadline) noexcept {
 bool StoreOperation::begin(Queue &queue, uint64_t tag, uint64_t *out_request) {
     queue_ = Ref<Queue>(&queue);
     tag_ = tag;
+    if (!deadline_.endless()) deadline_.at(); // time runs from here
     if (out_request != nullptr) number_ = backend_.enlist(*this);
     if (guarded()) store_->guard()->enlist(*this);
     enlisted_ = true;
     if (!queue.reserve(this)) return false;
     if (out_request != nullptr) *out_request = number_;
-    if (!deadline_.endless()) deadline_.at(); // time runs from here
     if (submit()) return true;
     // A queue that was closed before there was something to end has not ended it.
     if (!is_looked_after() || queue.closed()) end(MUSTER_E_CLOSED, "the context or the queue is closed");
@@ -111,12 +140,12 @@ bool StoreOperation::begin(Queue &queue, uint64_t tag, uint64_t *out_request) {
 }
 
 void StoreOperation::begin(StoreListener &listener, uint64_t tag) {
+    if (!deadline_.endless()) deadline_.at();
     enlist();
     listener.listener_object().retain();
     listener_ = &listener;
     tag_ = tag;
     if (auto allowed = backend_.allows(request); !allowed) return finish({allowed.error(), {}});
-    if (!deadline_.endless()) deadline_.at();
     if (!submit() && !is_looked_after()) end(MUSTER_E_CLOSED, "the context is closed");
 }
 
@@ -149,22 +178,19 @@ void StoreOperation::look_at_guard() noexcept {
     if (guarded() && store_->guard()->over()) end(MUSTER_E_STALE, "over");
 }
 
-// It waits: for its deadline, and for the end of the context, too. Once it is to end, for the backend to agree.
+// The loop ends it at its deadline and with the context; once it is to end, when the backend has not agreed in time.
 void StoreOperation::look_after() noexcept {
-    bool first = false, ending = false;
+    bool first = false;
+    int64_t limit_ns;
     {
         const std::lock_guard hold(lock_);
         if (finished_) return;
         first = !std::exchange(looked_after_, true);
-        ending = ending_ != MUSTER_OK;
+        limit_ns = next_limit_ns();
     }
     if (first) hub_.on_closing(closing_);
     if (first && context_.closed()) context_closes(); // perhaps those in the list were told before
-    if (awaited_) return;
-    if (ending)
-        hub_.start_timer(limit_, now_ns() + grace_ns);
-    else if (!deadline_.endless())
-        hub_.start_timer(limit_, deadline_.at());
+    if (!awaited_ && limit_ns != INT64_MAX) hub_.start_timer(limit_, limit_ns);
 }
 
 void StoreOperation::tidy() noexcept {
@@ -172,32 +198,33 @@ void StoreOperation::tidy() noexcept {
     hub_.stop_timer(limit_);
 }
 
-void StoreOperation::too_late() noexcept {
-    bool ending = false;
-    {
-        const std::lock_guard hold(lock_);
-        ending = ending_ != MUSTER_OK;
-    }
-    if (ending) return give_up();
-    end(MUSTER_TIMEOUT);
-}
-
-// True: it ends so, or the backend was asked to end it so; then it may yet turn out that it was done.
+// True: it ends so, or the backend was asked to end it so; then it may yet turn out that it was applied.
 bool StoreOperation::end(Status status, const char *why) noexcept {
     const Ref<StoreOperation> self(this);
+    bool in_time = true;
     {
         const std::lock_guard hold(lock_);
         if (finished_ || ending_ != MUSTER_OK) return false;
         ending_ = status;
         ending_why_ = why;
+        const int64_t now = now_ns(), grace = backend_.grace_ns();
+        give_up_at_ns_ = INT64_MAX;
+        if (!deadline_.endless() && deadline_.at() <= INT64_MAX - grace) give_up_at_ns_ = deadline_.at() + grace;
+        if (status != MUSTER_TIMEOUT) give_up_at_ns_ = std::min(give_up_at_ns_, now + cancel_grace_ns);
+        in_time = now < give_up_at_ns_;
     }
     std::string missing;
     switch (backend_.withdraw(*this, missing)) {
     case Withdrawn::yes:
         withdrawn(missing.c_str());
         return true;
+    case Withdrawn::in_doubt:
+        ended_in_doubt();
+        return true;
     case Withdrawn::asked: // for a while only
-        if (awaited_)
+        if (!in_time)
+            give_up();
+        else if (awaited_)
             wake();
         else
             look_after_.post(context_);
@@ -215,35 +242,60 @@ void StoreOperation::wake() noexcept {
     backend_.woken();
 }
 
-void StoreOperation::withdrawn(const char *missing) noexcept {
-    const double seconds = static_cast<double>(now_ns() - begun_ns_) * 1e-9;
+Error StoreOperation::why_ended(const char *missing) noexcept {
+    int64_t took_ns = now_ns() - begun_ns_;
     Status status;
     const char *why;
     {
         const std::lock_guard hold(lock_);
         status = ending_;
         why = ending_why_;
+        if (status == MUSTER_TIMEOUT) took_ns = std::max(took_ns, deadline_.at() - begun_ns_); // that is when it ends
     }
-    if (status == MUSTER_E_STALE) return finish({store_->guard()->why(), {}});
+    const double seconds = static_cast<double>(took_ns) * 1e-9;
+    if (status == MUSTER_E_STALE) return store_->guard()->why();
     if (why == nullptr) why = request.waits() ? "not there" : "no answer";
-    const bool doubt = request.changes() && backend_.may_do_what_has_ended();
-    finish({Error::make(status, "%s: %s after %.3f s%s", missing, why, seconds, doubt ? "; it may have been done" : ""),
-            {}});
+    return Error::make(status, "%s: %s after %.3f s", missing, why, seconds);
+}
+
+// It was not applied. One that was withdrawn ahead of its deadline ends at the deadline.
+void StoreOperation::withdrawn(const char *missing) noexcept {
+    Error why = why_ended(missing);
+    bool later = false;
+    {
+        const std::lock_guard hold(lock_);
+        later = !finished_ && ending_ == MUSTER_TIMEOUT && now_ns() < deadline_.at();
+        ends_at_deadline_ = later;
+        if (later) answer.error = why;
+    }
+    if (!later) return finish({why, {}});
+    if (awaited_)
+        wake();
+    else
+        look_after_.post(context_);
 }
 
 void StoreOperation::give_up() noexcept {
     const Ref<StoreOperation> self(this);
-    if (!backend_.forget(*this)) return;
+    if (backend_.forget(*this)) ended_in_doubt();
+}
+
+// Nothing is known of what the store has made of it.
+void StoreOperation::ended_in_doubt() noexcept {
     const double seconds = static_cast<double>(now_ns() - begun_ns_) * 1e-9;
     std::string name;
     try {
         name = request.name(0);
     } catch (const std::bad_alloc &) { // then the text does without
     }
-    const char *const doubt = request.changes() ? "; whether it was done is not known" : "";
-    finish({Error::make(MUSTER_E_PEER, "%s: %s has not answered within %.3f s%s", name.c_str(), backend_.shown(),
-                        seconds, doubt),
-            {}});
+    Error why = why_ended(name.c_str());
+    if (request.has_effect() && why.status == MUSTER_TIMEOUT)
+        why = Error::make(MUSTER_E_PEER, "%s: %s has not answered within %.3f s; it may have been applied",
+                          name.c_str(), backend_.shown(), seconds);
+    else if (request.has_effect())
+        why = Error::make(why.status == MUSTER_E_CLOSED ? MUSTER_E_CLOSED : MUSTER_E_PEER,
+                          "%s; it may have been applied", Error(why).message);
+    finish({why, {}});
 }
 
 // What the guard has added is not shown; where it does not hold that is the answer.

@@ -69,11 +69,14 @@ class StoreOperation final : public Object,
     void tidy() noexcept;       // loop thread
     bool submit() noexcept;     // as that of the backend
     Status sleep(uint32_t seen, Deadline &deadline) noexcept;
-    void give_up() noexcept; // the backend was asked to end it, and does not answer
+    int64_t next_limit_ns() noexcept; // with the lock: when limit_reached() is due; INT64_MAX: never
+    void limit_reached() noexcept;
+    void give_up() noexcept; // the backend was asked to end it, and has not answered in time
+    void ended_in_doubt() noexcept;
+    Error why_ended(const char *missing) noexcept;
     bool guarded() const noexcept;
     void enlist();
     void look_behind_guard(StoreAnswer &answer) const noexcept;
-    void too_late() noexcept;
     void context_closes() noexcept { end(MUSTER_E_CLOSED, "the context was closed"); }
     bool end(Status status, const char *why = nullptr) noexcept; // from outside
     void end_operations() noexcept override;
@@ -96,14 +99,16 @@ class StoreOperation final : public Object,
     uint64_t tag_ = 0;
     Errand<StoreOperation, &StoreOperation::look_after> look_after_{*this};
     Errand<StoreOperation, &StoreOperation::tidy> tidy_{*this};
-    Timer<StoreOperation, &StoreOperation::too_late> limit_{*this};
+    Timer<StoreOperation, &StoreOperation::limit_reached> limit_{*this};
     Closing<StoreOperation, &StoreOperation::context_closes> closing_{*this};
 
     Signal signal_;
     std::mutex lock_; // guards the rest, and the answer once it is over
     bool finished_ = false, looked_after_ = false, enlisted_ = false;
-    Status ending_ = MUSTER_OK; // how it is to end, once the backend agrees
+    bool ends_at_deadline_ = false; // it was withdrawn ahead of its deadline, and was not applied: `answer` says so
+    Status ending_ = MUSTER_OK;     // how it is to end, once the backend agrees
     const char *ending_why_ = nullptr;
+    int64_t give_up_at_ns_ = 0; // once `ending_` is set
 };
 
 } // namespace muster

@@ -11,8 +11,8 @@ constexpr int64_t lost_after_usual_ns = 60'000'000'000;
 
 class RemoteStore final : public StoreBackend {
   public:
-    RemoteStore(Context &context, Ref<StoreClient> client, Ref<StoreServerHandle> server) noexcept
-        : StoreBackend(context), client_(std::move(client)), server_(std::move(server)) {}
+    RemoteStore(Context &context, Ref<StoreClient> client, Ref<StoreServerHandle> server, int64_t grace_ns) noexcept
+        : StoreBackend(context, grace_ns), client_(std::move(client)), server_(std::move(server)) {}
     uint32_t capabilities() const noexcept override { return assumed_ != 0 ? assumed_ : client_->capabilities(); }
     void assume(uint32_t capabilities) noexcept { assumed_ = capabilities; } // before it is reached
     bool hosted() const noexcept override { return client_->hosted(); }
@@ -22,6 +22,9 @@ class RemoteStore final : public StoreBackend {
         client_->watch_closely(silent_ns, lost_after_ns);
     }
     bool answers_later() const noexcept override { return true; }
+    bool withdraws_ahead(const StoreRequest &request) const noexcept override {
+        return request.waits() && request.has_effect();
+    }
     const char *shown() const noexcept override { return client_->shown().c_str(); }
     bool ends_with_context() const noexcept override { return true; }
     bool submit(StoreOperation &operation) noexcept override { return client_->submit(operation); }
@@ -130,7 +133,7 @@ Result<Ref<StoreBackend>> open_remote_store(const StoreOpening &opening) {
     const int64_t lost_after = opening.config.lost_after_ns == 0 ? lost_after_usual_ns : opening.config.lost_after_ns;
     auto client =
         make_ref<StoreClient>(opening.context, "store " + opening.shown, std::move(url->addresses), lost_after);
-    const auto backend = make_ref<RemoteStore>(opening.context, client, std::move(server));
+    const auto backend = make_ref<RemoteStore>(opening.context, client, std::move(server), opening.config.grace_ns);
     if (auto connected = client->connect(opening.deadline); !connected) {
         const Error &why = connected.error();
         if (taken.status == MUSTER_OK) return why;
@@ -149,7 +152,7 @@ Result<Ref<Store>> reach_store(Context &context, const StoreReach &reach) {
     auto client = make_ref<StoreClient>(context, "store " + reach.url.substr(0, reach.url.find('?')),
                                         std::move(addresses), reach.lost_after_ns, reach.once_ns);
     client->watch_closely(reach.silent_ns, reach.lost_after_ns);
-    const auto backend = make_ref<RemoteStore>(context, client, Ref<StoreServerHandle>());
+    const auto backend = make_ref<RemoteStore>(context, client, Ref<StoreServerHandle>(), 0);
     backend->assume(server_capabilities);
     client->begin();
     return make_ref<Store>(Ref<StoreBackend>(backend), std::string());

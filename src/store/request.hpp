@@ -54,7 +54,10 @@ class StoreRequest {
     static StoreRequest end_lease(uint64_t lease);
     std::span<const StoreOp> ops() const noexcept { return {ops_, count_}; }
     bool of_lease() const noexcept { return ops_->kind >= store_grant; }
-    bool changes() const noexcept;                                     // perhaps
+    bool changes() const noexcept; // perhaps
+    bool grants() const noexcept { return ops_->kind == store_grant; }
+    // Whether it was applied makes a difference. Not so of a lease that nobody learns of: it expires.
+    bool has_effect() const noexcept { return changes() && !grants(); }
     void hide_prefix(size_t bytes) noexcept { prefix_bytes_ = bytes; } // names leave so much out in front of each key
     size_t prefix_bytes() const noexcept { return prefix_bytes_; }
     size_t guards() const noexcept { return guards_; }

@@ -239,10 +239,16 @@ Ref<ServedRequest> ServedStores::heard(uint64_t id) noexcept {
 // The last word to the host about a request that was taken out of the table.
 void ServedStores::part_with(ServedRequest &request, int32_t last_word) noexcept {
     ServedScheme &scheme = request.scheme();
-    if (last_word == 0 || (scheme.has_table() && !request.seen_)) // it will not hear of it
-        scheme.unreserve(1);
-    else
-        scheme.say_last(last_word, request);
+    if (!request.cancelled_) {                                        // else that was the last word
+        if (last_word == 0 || (scheme.has_table() && !request.seen_)) // it will not hear of it
+            scheme.unreserve(1);
+        else
+            scheme.say_last(last_word, request);
+    }
+    one_less(scheme);
+}
+
+void ServedStores::one_less(ServedScheme &scheme) noexcept {
     bool end = false;
     {
         const std::lock_guard hold(lock_);
@@ -262,6 +268,34 @@ bool ServedStores::drop(uint64_t id) noexcept {
     }
     part_with(*request, MUSTER_REQUEST_CANCEL);
     return true;
+}
+
+Withdrawn ServedStores::cancel(uint64_t id, bool answers) noexcept {
+    Ref<ServedRequest> request;
+    bool heard, asks;
+    {
+        const std::lock_guard hold(lock_);
+        const auto found = requests_.find(id);
+        if (found == requests_.end() || found->second->answered()) return Withdrawn::over;
+        request = found->second;
+        heard = !request->scheme().has_table() || request->seen_;
+        asks = heard && answers;
+        if (asks) {
+            request->cancelled_ = true;
+            request->scheme().under_way_++; // until CANCEL was said: the table's end comes after it
+        } else {
+            requests_.erase(found);
+        }
+    }
+    if (asks) request->scheme().say_last(MUSTER_REQUEST_CANCEL, *request);
+    asks ? one_less(request->scheme()) : part_with(*request, MUSTER_REQUEST_CANCEL);
+    return asks ? Withdrawn::asked : heard ? Withdrawn::in_doubt : Withdrawn::yes;
+}
+
+bool ServedStores::is_open(uint64_t id) noexcept {
+    const std::lock_guard hold(lock_);
+    const auto found = requests_.find(id);
+    return found != requests_.end() && !found->second->answered();
 }
 
 void ServedStores::close_store(ServedRequest &open) noexcept {

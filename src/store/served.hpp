@@ -57,7 +57,8 @@ class ServedRequest final : public Object {
     const Ref<ServedScheme> scheme_;
     std::vector<muster_store_op> ops_;
     State state_ = State::waiting;
-    bool seen_ = false; // its callback has run
+    bool seen_ = false;      // its callback has run
+    bool cancelled_ = false; // CANCEL was said, and its answer is waited for
 };
 
 // One scheme. Any thread.
@@ -121,8 +122,11 @@ class ServedStores final : public ContextPart, private QueueServer {
 
     // Sends a request; ServedRequest::scheme() has nothing reserved for it yet.
     Result<void> send(ServedRequest &request);
-    // Nobody wants it any more. False: it was answered.
+    // Its answer is not wanted any more. False: it was answered.
     bool drop(uint64_t id) noexcept;
+    // The same, of a request that changes something in a store elsewhere. `answers`: the host answers it all the same.
+    Withdrawn cancel(uint64_t id, bool answers) noexcept;
+    bool is_open(uint64_t id) noexcept; // not answered yet
     void close_store(ServedRequest &open) noexcept;
 
     // --- answers; `queue` NULL: from a plug-in ---
@@ -139,6 +143,7 @@ class ServedStores final : public ContextPart, private QueueServer {
     Result<Ref<ServedRequest>> look(Queue *queue, uint64_t id);
     bool take(ServedRequest &request) noexcept;
     void part_with(ServedRequest &request, int32_t last_word) noexcept; // 0: none
+    void one_less(ServedScheme &scheme) noexcept;                       // under way; the last one ends it
     void queue_released(Queue &queue) noexcept override;
     void close() noexcept override;
     void stop() noexcept override;
@@ -207,22 +212,32 @@ class ServedLease final : public Object {
 // One that was opened. Any thread.
 class ServedStore final : public StoreBackend {
   public:
-    ServedStore(Context &context, Ref<ServedRequest> home, const muster_store_traits &traits)
-        : StoreBackend(context), home_(std::move(home)), traits_(traits), leases_(make_ref<ServedLeases>()) {}
+    ServedStore(const StoreOpening &opening, Ref<ServedRequest> home, const muster_store_traits &traits)
+        : StoreBackend(opening.context, opening.config.grace_ns), shown_("store " + opening.shown),
+          home_(std::move(home)), traits_(traits), leases_(make_ref<ServedLeases>()) {}
     uint32_t capabilities() const noexcept override { return traits_.capabilities; }
     bool answers_later() const noexcept override { return true; }
-    bool may_do_what_has_ended() const noexcept override { return (traits_.flags & MUSTER_STORE_ELSEWHERE) != 0; }
+    bool withdraws_ahead(const StoreRequest &request) const noexcept override {
+        return answers_cancel() && request.has_effect();
+    }
+    const char *shown() const noexcept override { return shown_.c_str(); }
     int64_t least_lease_ns() const noexcept override { return traits_.least_lease_ns; }
     bool would_deadlock() const noexcept override { return home_->scheme().would_deadlock(); }
     Result<void> allows(const StoreRequest &request) const override;
     bool submit(StoreOperation &operation) noexcept override;
     Withdrawn withdraw(StoreOperation &operation, std::string &missing) noexcept override;
+    bool forget(StoreOperation &operation) noexcept override;
     Status keep(uint64_t lease, int64_t ttl_ns) noexcept override;
     void abandon(uint64_t lease, int64_t ttl_ns) noexcept override;
 
   private:
     ~ServedStore() override;
+    bool is_elsewhere() const noexcept { return (traits_.flags & MUSTER_STORE_ELSEWHERE) != 0; }
+    bool answers_cancel() const noexcept {
+        return is_elsewhere() && (traits_.flags & MUSTER_STORE_ANSWERS_CANCEL) != 0;
+    }
     Ref<ServedRequest> request_for(StoreOperation &operation);
+    const std::string shown_;
     const Ref<ServedRequest> home_;
     const muster_store_traits traits_;
     const Ref<ServedLeases> leases_;

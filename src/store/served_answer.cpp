@@ -118,6 +118,13 @@ Result<Ref<StoreResult>> read_answer(const StoreRequest &request, Status status,
     return result;
 }
 
+namespace {
+// What it waits for, or what it would do.
+std::string names_of(const StoreRequest &request) {
+    return request.waits() ? request.names_of_waits() : request.name(0);
+}
+} // namespace
+
 // What ends without an answer, or with a failure.
 void ServedRequest::end(const Error &why) noexcept {
     Context &context = scheme_->context();
@@ -176,7 +183,8 @@ Result<void> ServedStores::read(Queue *queue, uint64_t id, muster_store_request 
 }
 
 Result<void> ServedStores::opened(Queue *queue, uint64_t id, const muster_store_traits &traits) {
-    if ((traits.flags & ~uint32_t{MUSTER_STORE_ELSEWHERE}) != 0 || (traits.capabilities & ~every_capability) != 0)
+    constexpr uint32_t known_flags = MUSTER_STORE_ELSEWHERE | MUSTER_STORE_ANSWERS_CANCEL;
+    if ((traits.flags & ~known_flags) != 0 || (traits.capabilities & ~every_capability) != 0)
         return Error::make(MUSTER_E_ARG, "traits: unknown flags %u or capabilities %u", traits.flags,
                            traits.capabilities);
     if (traits.most_ops > store_ops_max || traits.most_request_bytes > store_request_max || traits.least_lease_ns < 0)
@@ -255,8 +263,13 @@ Result<void> ServedStores::fail(Queue *queue, uint64_t id, Status status, uint32
     } else {
         why = Error::make(status, "%.*s", length, said.data());
     }
+    const bool not_applied = request.cancelled_ && status == MUSTER_E_CANCELED;
+    const std::string missing = not_applied ? names_of(request.operation->request) : std::string();
     if (!take(request)) return Error::make(MUSTER_E_STALE, "request %llu is over", static_cast<unsigned long long>(id));
-    request.end(why);
+    if (not_applied)
+        request.operation->withdrawn(missing.c_str());
+    else
+        request.end(why);
     return {};
 }
 

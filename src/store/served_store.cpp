@@ -64,7 +64,7 @@ Result<Ref<StoreBackend>> open_served_store(const StoreOpening &opening) {
     if (!traits)
         return Error::make(traits.error().status, "store \"%s\": %s", opening.shown.c_str(), traits.error().message);
     try {
-        return Ref<StoreBackend>(make_ref<ServedStore>(opening.context, request, *traits));
+        return Ref<StoreBackend>(make_ref<ServedStore>(opening, request, *traits));
     } catch (...) {
         stores.close_store(*request);
         throw;
@@ -137,7 +137,15 @@ Withdrawn ServedStore::withdraw(StoreOperation &operation, std::string &missing)
     } catch (const std::bad_alloc &) { // then the text does without
     }
     const uint64_t id = operation.place.load(std::memory_order_relaxed);
-    return id != 0 && ServedStores::of(context()).drop(id) ? Withdrawn::yes : Withdrawn::over;
+    ServedStores &stores = ServedStores::of(context());
+    if (id == 0) return Withdrawn::over;
+    if (is_elsewhere() && operation.request.has_effect()) return stores.cancel(id, answers_cancel());
+    return stores.drop(id) ? Withdrawn::yes : Withdrawn::over;
+}
+
+// What the host was told to cancel stays until the host answers it: what the host looks at must not vanish.
+bool ServedStore::forget(StoreOperation &operation) noexcept {
+    return ServedStores::of(context()).is_open(operation.place.load(std::memory_order_relaxed));
 }
 
 // ---- leases

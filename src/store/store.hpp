@@ -13,14 +13,15 @@ namespace muster {
 
 class Store;
 
-// What became of a wish to forget an operation: it is forgotten; others were asked, and withdrawn() or finish()
-// follows; it is over, or will be.
-enum class Withdrawn { yes, asked, over };
+// What became of an operation that is withdrawn: it was removed and not applied; it was removed, and may have been
+// applied; the store was asked, and withdrawn() or finish() follows; it has ended, or is about to.
+enum class Withdrawn { yes, in_doubt, asked, over };
 
 // What keeps the keys, or knows who does. Any thread.
 class StoreBackend : public Object {
   public:
-    explicit StoreBackend(Context &context) : context_(&context), hub_(Hub::of(context)) {}
+    explicit StoreBackend(Context &context, int64_t grace_ns = 0)
+        : context_(&context), hub_(Hub::of(context)), grace_ns_(grace_ns) {}
     Context &context() const noexcept { return *context_; }
     Hub &hub() const noexcept { return hub_; }
     virtual uint32_t capabilities() const noexcept = 0;
@@ -28,8 +29,11 @@ class StoreBackend : public Object {
     virtual Result<void> allows(const StoreRequest &request) const;
     // Somebody else answers: to look once takes its time.
     virtual bool answers_later() const noexcept { return false; }
-    // What ends by its deadline or a cancel may be done all the same.
-    virtual bool may_do_what_has_ended() const noexcept { return false; }
+    // muster_store_config::grace_ns
+    int64_t grace_ns() const noexcept { return grace_ns_; }
+    // Only the store knows whether the request was applied: it is asked shortly before the deadline, so that the answer
+    // is there at the deadline.
+    virtual bool withdraws_ahead(const StoreRequest &) const noexcept { return false; }
     // Is the calling thread the one that has to serve the store? Then it must not wait for it.
     virtual bool would_deadlock() const noexcept { return false; }
     virtual const char *shown() const noexcept { return "the store"; } // for texts
@@ -45,9 +49,9 @@ class StoreBackend : public Object {
     // Sees to it that finish() of the operation is called once, perhaps before it returns. False: not yet, and it is
     // kept until then.
     virtual bool submit(StoreOperation &operation) noexcept = 0;
-    // Forgets an operation that waits, and tells what it lacks.
+    // Removes an operation that waits; `missing`: what it waits for.
     virtual Withdrawn withdraw(StoreOperation &operation, std::string &missing) noexcept = 0;
-    // After Withdrawn::asked, when nothing has followed for a while. True: it is forgotten, and nothing will.
+    // After Withdrawn::asked, when nothing has followed in time. True: it was removed, and nothing follows.
     virtual bool forget(StoreOperation &) noexcept { return false; }
     // Where the thread that waits for an operation sleeps; as Context::sleep().
     virtual Status sleep(StoreOperation &, Signal &signal, uint32_t seen, Deadline &deadline) noexcept {
@@ -73,6 +77,7 @@ class StoreBackend : public Object {
   private:
     const Ref<Context> context_;
     Hub &hub_;
+    const int64_t grace_ns_;
     SpareMemory spare_{sizeof(StoreOperation)};
     std::mutex lock_; // guards the rest
     uint64_t next_ = 1;

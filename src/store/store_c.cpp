@@ -37,6 +37,9 @@ Result<void> begin(StoreOperation &operation, Queue &queue, uint64_t tag, uint64
 
 } // namespace
 
+// Without grace_ns, which came later.
+static constexpr size_t first_config_bytes = sizeof(muster_store_config) - sizeof(int64_t);
+
 static Result<void> check_open(muster_context *context, const char *url, size_t url_bytes,
                                const muster_store_config *given, int64_t timeout_ns, muster_store_config &config) {
     if (!context) return Error::make(MUSTER_E_ARG, "no context");
@@ -45,9 +48,10 @@ static Result<void> check_open(muster_context *context, const char *url, size_t 
     if (timeout_ns == 0) return Error::make(MUSTER_E_ARG, "a timeout of 0: opening may have to wait");
     if (unwrap(context)->forked()) return Error::from_status(MUSTER_E_FORKED);
     if (unwrap(context)->closed()) return Error::make(MUSTER_E_CLOSED, "the context is closed");
-    if (auto done = read_config(given, config, "muster_store_config"); !done) return done;
+    if (auto done = read_config(given, config, "muster_store_config", first_config_bytes); !done) return done;
     if (config.flags != 0 || config.reserved != 0)
         return Error::make(MUSTER_E_ARG, "muster_store_config: flags and reserved are zero");
+    if (config.grace_ns < 0) return Error::make(MUSTER_E_ARG, "muster_store_config: grace_ns is negative");
     return {};
 }
 

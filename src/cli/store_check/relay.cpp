@@ -121,7 +121,7 @@ void Relay::Self::open(uint64_t request, const muster_store_request &what) {
     if (status != MUSTER_OK) return refuse(request, status, error.message);
     muster_store_traits traits{};
     traits.struct_size = sizeof traits;
-    traits.flags = MUSTER_STORE_ELSEWHERE;
+    traits.flags = MUSTER_STORE_ELSEWHERE | MUSTER_STORE_ANSWERS_CANCEL;
     traits.capabilities = muster_store_capabilities(store);
     if (muster_store_request_open(queue, request, &traits, nullptr) == MUSTER_OK)
         stores[request] = store;

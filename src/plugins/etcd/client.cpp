@@ -21,6 +21,11 @@ enum {
     unauthenticated = 16
 };
 
+// Canceled, unknown, aborted, internal and data loss: they do not say that nothing was applied.
+bool leaves_doubt(int code) noexcept {
+    return code == 1 || code == 2 || code == 10 || code == 13 || code == 15;
+}
+
 muster_status status_of(int code, const std::string &text) {
     switch (code) {
     case not_found:
@@ -117,6 +122,24 @@ void Client::cancel(Call *call) noexcept {
     begin_more();
 }
 
+void Client::end_soon(Call *call) noexcept {
+    if (calls_.count(call) == 0 || std::exchange(call->last, true) || call->transfer != nullptr) return;
+    const auto due = [](void *one) {
+        Call &due_call = *static_cast<Call *>(one);
+        Client &client = *due_call.client;
+        client.host()->stop_timer(due_call.again);
+        due_call.again = nullptr;
+        client.end(due_call,
+                   {{due_call.doubt ? MUSTER_E_PEER : MUSTER_E_UNREACHABLE, "cancelled"}, 0, due_call.doubt, {}});
+    };
+    waiting_.erase(std::remove(waiting_.begin(), waiting_.end(), call), waiting_.end());
+    host()->stop_timer(call->again);
+    call->again = nullptr;
+    if (host()->start_timer(host(), 0, 0, due, call, &call->again) == MUSTER_OK) return;
+    waiting_.push_back(call); // one attempt more
+    begin_more();
+}
+
 void Client::begin_more() {
     if (needs_token() && !waiting_.empty()) return log_in();
     while (under_way_ < most_at_a_time && !waiting_.empty()) {
@@ -151,6 +174,7 @@ void Client::answered(Call &call, Transfer &transfer) {
     reply.doubt = call.doubt;
     if (transfer.too_much) {
         reply.failure = {MUSTER_E_LIMIT, "the answer is too large; ask for less at a time"};
+        reply.doubt = true;
         return end(call, std::move(reply));
     }
     reply.body = transfer.code == CURLE_OK ? Json::parse(transfer.answer, nullptr, false) : Json();
@@ -181,9 +205,12 @@ void Client::answered(Call &call, Transfer &transfer) {
         waiting_.push_front(&call);
         return begin_more();
     }
-    if (reply.code != unavailable && reply.code != deadline) return end(call, std::move(reply));
+    if (reply.code != unavailable && reply.code != deadline) {
+        reply.doubt = reply.doubt || leaves_doubt(reply.code);
+        return end(call, std::move(reply));
+    }
     if (!transfer.never_sent) call.doubt = reply.doubt = true;
-    if (now_ns() - call.begun_ns < url_.patience_ns) return try_again(call);
+    if (!call.last && now_ns() - call.begun_ns < url_.patience_ns) return try_again(call);
     reply.failure.status = call.doubt ? MUSTER_E_PEER : MUSTER_E_UNREACHABLE;
     reply.failure.text =
         url_.endpoints[current_] + ": " + reply.failure.text + "; tried for " + seconds_since(call.begun_ns);
@@ -253,7 +280,7 @@ void Client::logged_in(const Failure &how) {
     for (Call *const call : waiting) {
         if (calls_.count(call) == 0) continue; // somebody has cancelled it meanwhile
         call->attempts++;
-        if (how.status == MUSTER_E_UNREACHABLE && now_ns() - call->begun_ns < url_.patience_ns)
+        if (how.status == MUSTER_E_UNREACHABLE && !call->last && now_ns() - call->begun_ns < url_.patience_ns)
             try_again(*call);
         else
             end(*call, {how, 0, call->doubt, {}});

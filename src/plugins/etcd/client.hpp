@@ -14,7 +14,7 @@ using Json = nlohmann::json;
 struct Reply {
     Failure failure;
     int code = 0;       // of gRPC
-    bool doubt = false; // an attempt has perhaps been done that nobody has answered
+    bool doubt = false; // an attempt may have been applied
     Json body;
     bool ok() const noexcept { return failure.status == MUSTER_OK; }
 };
@@ -33,6 +33,7 @@ struct Call {
     int64_t begun_ns = 0;
     int attempts = 0;
     bool doubt = false, renewed = false;
+    bool last = false; // it is not made again
     Transfer *transfer = nullptr;
     muster_timer *again = nullptr;
     class Client *client = nullptr;
@@ -49,7 +50,8 @@ class Client {
     // Every call is one that does no harm when it is made twice: it is repeated until somebody has answered, or for so
     // long that nobody is there.
     Call *call(const char *path, std::string body, std::function<void(Reply &)> then);
-    void cancel(Call *call) noexcept; // NULL has no effect
+    void cancel(Call *call) noexcept;   // NULL has no effect
+    void end_soon(Call *call) noexcept; // with the attempt under way, or at once; NULL has no effect
     // A stream, which its user begins again: with what is current now. `end`: it is over, `why` says how.
     Transfer *stream(const char *path, std::string body, std::function<void(std::string_view)> line,
                      std::function<void(const Failure &why)> end);

@@ -45,7 +45,7 @@ void Store::open() {
         if (reply.ok()) {
             muster_store_traits traits{};
             traits.struct_size = sizeof traits;
-            traits.flags = MUSTER_STORE_ELSEWHERE;
+            traits.flags = MUSTER_STORE_ELSEWHERE | MUSTER_STORE_ANSWERS_CANCEL;
             traits.capabilities =
                 MUSTER_STORE_CAN_TRANSACT | MUSTER_STORE_CAN_WAIT | MUSTER_STORE_CAN_WATCH | MUSTER_STORE_CAN_LEASE;
             traits.most_ops = most_ops;
@@ -87,7 +87,11 @@ Task *Store::find(uint64_t request) noexcept {
     return found == tasks_.end() ? nullptr : found->second.get();
 }
 
+// What may have been applied goes on until its answer has come, but is not sent again.
 void Store::cancel(uint64_t request) noexcept {
+    Task *const task = find(request);
+    if (task == nullptr || task->may_have_been_applied()) return task == nullptr ? void() : task->end_soon();
+    host()->store_failed(host(), request, MUSTER_E_CANCELED, UINT32_MAX, nullptr, 0);
     tasks_.erase(request);
 }
 
@@ -123,9 +127,9 @@ void Store::keep(uint64_t request, uint64_t lease) {
 void Store::end(uint64_t request, uint64_t lease) {
     client_.call("/v3/lease/revoke", std::string("{").append(id_in(lease)).append("}"), [this, request](Reply &reply) {
         if (reply.ok() || (reply.code == lease_not_found && reply.doubt))
-            host()->store_done(host(), request, MUSTER_OK, nullptr, 0, 0, nullptr);
-        else
-            fail(request, reply.failure);
+            return static_cast<void>(host()->store_done(host(), request, MUSTER_OK, nullptr, 0, 0, nullptr));
+        if (reply.doubt) reply.failure.status = MUSTER_E_PEER;
+        fail(request, reply.failure);
     });
 }
 

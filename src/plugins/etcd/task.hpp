@@ -17,7 +17,10 @@ class Task final : public Watcher {
 
     void start();
     void session_ready();
-    void session_failed(const Failure &why) { fail(why); }
+    void session_failed(const Failure &why);
+    // etcd may have got the transaction that changes something, and its answer has not come.
+    bool may_have_been_applied() const noexcept;
+    void end_soon() noexcept { store_.client().end_soon(call_); } // it is not sent again
     uint64_t request() const noexcept { return request_; }
 
   private:
@@ -84,6 +87,8 @@ class Task final : public Watcher {
     uint64_t revision_ = 0;                   // of the snapshot
     uint64_t begun_at_ = 0;                   // of the stream, as it was entered
     bool direct_ = false;
+    bool writing_ = false;   // commit() has begun; it has not been refused
+    Call *commit_ = nullptr; // its first call
     std::unique_ptr<Slot> slot_;
     uint64_t slot_lease_ = 0;
     Call *call_ = nullptr;

@@ -24,6 +24,17 @@ void Task::session_ready() {
     commit();
 }
 
+// Nothing of the request itself has been sent.
+void Task::session_failed(const Failure &why) {
+    fail({why.status == MUSTER_E_PEER ? muster_status{MUSTER_E_UNREACHABLE} : why.status, why.text});
+}
+
+bool Task::may_have_been_applied() const noexcept {
+    if (!writing_) return false;
+    const bool first = call_ != nullptr && call_ == commit_;
+    return !first || call_->doubt || call_->transfer != nullptr;
+}
+
 void Task::commit() {
     Session &session = store_.session();
     if (!session.ready()) return session.wait(*this);
@@ -37,8 +48,9 @@ void Task::commit() {
     txn.put(Txn::success, slot_->key, "", slot_lease_);
     for (const auto &[key, value] : snapshot_) txn.range(Txn::failure, range_of_key(key));
     txn.range(Txn::failure, range_of_key(slot_->key));
-    call_ = store_.client().call("/v3/kv/txn", txn.text(), [this](Reply &reply) {
-        call_ = nullptr;
+    writing_ = true;
+    commit_ = call_ = store_.client().call("/v3/kv/txn", txn.text(), [this](Reply &reply) {
+        call_ = commit_ = nullptr;
         committed(reply);
     });
 }
@@ -103,7 +115,7 @@ void Task::committed(Reply &reply) {
     constexpr int lease_not_found = 5;
     if (reply.code == lease_not_found) return lease_is_missing(reply.doubt);
     if (!reply.ok()) {
-        if (reply.doubt) reply.failure.text += "; it may have been done";
+        if (reply.doubt) reply.failure = {MUSTER_E_PEER, reply.failure.text + "; it may have been applied"};
         return fail(reply.failure, 0); // the slot is not used again
     }
     const auto succeeded = reply.body.find("succeeded");
@@ -131,8 +143,7 @@ void Task::fence(Json body) {
     call_ = store_.client().call("/v3/kv/txn", txn.text(), [this, body = std::move(body)](Reply &reply) {
         call_ = nullptr;
         if (!reply.ok()) {
-            reply.failure.text += "; it may have been done";
-            return fail({MUSTER_E_PEER, reply.failure.text}, 0);
+            return fail({MUSTER_E_PEER, reply.failure.text + "; it may have been applied"}, 0);
         }
         const auto succeeded = reply.body.find("succeeded");
         const bool raised = succeeded != reply.body.end() && succeeded->is_boolean() && succeeded->get<bool>();
@@ -142,7 +153,7 @@ void Task::fence(Json body) {
         // The mark was raised by this, or by the one that was on its way, or by this whose answer was lost: whoever it
         // was, only the first of them has written keys as well.
         if (raised) return refused(body);
-        fail({MUSTER_E_PEER, "the connection broke; it may have been done"}, 0);
+        fail({MUSTER_E_PEER, "the connection broke; it may have been applied"}, 0);
     });
 }
 
@@ -150,14 +161,15 @@ void Task::refused(const Json &body) {
     size_t next = 0;
     for (auto &[key, value] : snapshot_) value = first_in(response(body, next++, "response_range"));
     revision_ = revision_in(body);
-    direct_ = false;
+    direct_ = writing_ = false;
     work_out();
 }
 
 void Task::session_is_gone(bool doubt) {
     slot_.reset();
     store_.session().over();
-    if (doubt) return fail({MUSTER_E_PEER, "the connection broke for too long; it may have been done"}, 0);
+    if (doubt) return fail({MUSTER_E_PEER, "the connection broke for too long; it may have been applied"}, 0);
+    writing_ = false;
     commit();
 }
 
@@ -169,6 +181,7 @@ void Task::lease_is_missing(bool doubt) {
         if (!there) return session_is_gone(doubt);
         for (size_t i = 0; i < ops_.size(); i++)
             if (ops_[i].asked->lease != 0) return fail({MUSTER_E_STALE, "its lease is over"}, static_cast<uint32_t>(i));
+        writing_ = false;
         again(); // a key went with its lease
     });
 }
@@ -207,8 +220,8 @@ void Task::look_back(uint64_t revision) {
     call_ = store_.client().call("/v3/kv/txn", txn.text(), [this, revision](Reply &reply) {
         call_ = nullptr;
         if (!reply.ok()) {
-            reply.failure.text += "; it was done at revision " + std::to_string(revision);
-            return fail(reply.failure, 0);
+            return fail(
+                {MUSTER_E_PEER, reply.failure.text + "; it was applied at revision " + std::to_string(revision)}, 0);
         }
         for (size_t i = 0; direct_ && i < ops_.size(); i++) {
             if (ops_[i].kind != MUSTER_STORE_DELETE) continue;
