@@ -97,7 +97,7 @@ enum muster_store_capability { MUSTER_STORE_CAN_TRANSACT = 1, MUSTER_STORE_CAN_Q
 enum muster_lease_flag { MUSTER_LEASE_MANUAL = 1, MUSTER_LEASE_CONNECTED = 2 };
 enum muster_store_request_kind { MUSTER_STORE_REQUEST_OPEN = 1, MUSTER_STORE_REQUEST_DO = 2, MUSTER_STORE_REQUEST_GRANT = 3, MUSTER_STORE_REQUEST_KEEP = 4, MUSTER_STORE_REQUEST_END = 5 };
 enum muster_store_request_flag { MUSTER_STORE_LOOK_ONCE = 1 };
-enum muster_store_trait { MUSTER_STORE_ELSEWHERE = 1 };
+enum muster_store_trait { MUSTER_STORE_ELSEWHERE = 1, MUSTER_STORE_ANSWERS_CANCEL = 2 };
 enum muster_store_host_flag { MUSTER_STORE_ANY_THREAD = 1 };
 enum muster_store_server_flag { MUSTER_STORE_SERVER_NO_SYNC = 1, MUSTER_STORE_SERVER_ALONE = 2, MUSTER_STORE_SERVER_REFUSED_IS_DEAD = 4 };
 enum muster_store_server_role { MUSTER_STORE_SERVER_SERVES = 0, MUSTER_STORE_SERVER_PAIRED = 1, MUSTER_STORE_SERVER_HALTED = 2, MUSTER_STORE_SERVER_STANDBY = 3, MUSTER_STORE_SERVER_CATCHING_UP = 4, MUSTER_STORE_SERVER_WAITING = 5 };
@@ -139,7 +139,7 @@ struct muster_rendezvous_ops { uint32_t struct_size; uint32_t flags; void (*requ
 struct muster_transport_ops { uint32_t struct_size; uint32_t flags; void (*open)(void *self, uint64_t request, const char *address, uint64_t address_bytes); void (*listen)(void *self, uint64_t request, const char *address, uint64_t address_bytes); void (*close)(void *self, uint64_t request); void (*cancel)(void *self, uint64_t request); void (*destroy)(void *self); };
 struct muster_store_op { uint32_t kind; uint32_t condition; const void *key; uint64_t key_bytes; const void *value; uint64_t value_bytes; const void *expected; uint64_t expected_bytes; uint64_t version; int64_t number; uint64_t lease; };
 struct muster_store_entry { uint32_t op; uint32_t flags; uint64_t version; int64_t number; const void *key; uint64_t key_bytes; const void *value; uint64_t value_bytes; };
-struct muster_store_config { uint32_t struct_size; uint32_t flags; uint64_t most_bytes; int64_t lost_after_ns; uint64_t reserved; };
+struct muster_store_config { uint32_t struct_size; uint32_t flags; uint64_t most_bytes; int64_t lost_after_ns; int64_t grace_ns; uint64_t reserved; };
 struct muster_store_request { uint32_t struct_size; uint32_t kind; uint64_t store; uint32_t flags; uint32_t reserved; const muster_store_op *ops; uint64_t op_count; const char *url; uint64_t url_bytes; uint64_t lease; int64_t ttl_ns; };
 struct muster_store_traits { uint32_t struct_size; uint32_t flags; uint32_t capabilities; uint32_t most_ops; uint64_t most_request_bytes; int64_t least_lease_ns; };
 struct muster_store_host_ops { uint32_t struct_size; uint32_t flags; void (*request)(void *self, uint64_t request, const muster_store_request *what); void (*cancel)(void *self, uint64_t request); void (*close)(void *self, uint64_t store); void (*destroy)(void *self); };
@@ -561,7 +561,7 @@ surface.structs = { -- size, then the place and type of each field
   { "muster_transport_ops", 48, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "open", 8, "" }, { "listen", 16, "" }, { "close", 24, "" }, { "cancel", 32, "" }, { "destroy", 40, "" } } },
   { "muster_store_op", 80, { { "kind", 0, "uint32_t" }, { "condition", 4, "uint32_t" }, { "key", 8, "void" }, { "key_bytes", 16, "uint64_t" }, { "value", 24, "void" }, { "value_bytes", 32, "uint64_t" }, { "expected", 40, "void" }, { "expected_bytes", 48, "uint64_t" }, { "version", 56, "uint64_t" }, { "number", 64, "int64_t" }, { "lease", 72, "uint64_t" } } },
   { "muster_store_entry", 56, { { "op", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "version", 8, "uint64_t" }, { "number", 16, "int64_t" }, { "key", 24, "void" }, { "key_bytes", 32, "uint64_t" }, { "value", 40, "void" }, { "value_bytes", 48, "uint64_t" } } },
-  { "muster_store_config", 32, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "most_bytes", 8, "uint64_t" }, { "lost_after_ns", 16, "int64_t" }, { "reserved", 24, "uint64_t" } } },
+  { "muster_store_config", 40, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "most_bytes", 8, "uint64_t" }, { "lost_after_ns", 16, "int64_t" }, { "grace_ns", 24, "int64_t" }, { "reserved", 32, "uint64_t" } } },
   { "muster_store_request", 72, { { "struct_size", 0, "uint32_t" }, { "kind", 4, "uint32_t" }, { "store", 8, "uint64_t" }, { "flags", 16, "uint32_t" }, { "reserved", 20, "uint32_t" }, { "ops", 24, "muster_store_op" }, { "op_count", 32, "uint64_t" }, { "url", 40, "char" }, { "url_bytes", 48, "uint64_t" }, { "lease", 56, "uint64_t" }, { "ttl_ns", 64, "int64_t" } } },
   { "muster_store_traits", 32, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "capabilities", 8, "uint32_t" }, { "most_ops", 12, "uint32_t" }, { "most_request_bytes", 16, "uint64_t" }, { "least_lease_ns", 24, "int64_t" } } },
   { "muster_store_host_ops", 40, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "request", 8, "" }, { "cancel", 16, "" }, { "close", 24, "" }, { "destroy", 32, "" } } },

@@ -126,6 +126,7 @@ pub struct muster_store_config {
     pub flags: u32,
     pub most_bytes: u64,
     pub lost_after_ns: i64,
+    pub grace_ns: i64,
     pub reserved: u64,
 }
 
@@ -153,9 +154,9 @@ extern "C" {
     pub fn muster_store_capabilities(store: *const muster_store) -> u32;
     /// Does a request and waits for its result.
     pub fn muster_store_do(store: *mut muster_store, ops: *const muster_store_op, op_count: usize, timeout_ns: i64, out_result: *mut *mut muster_store_result, error: *mut muster_error) -> muster_status;
-    /// Begins a request; MUSTER_DONE_STORE comes with its result, or without one with the status and detail.
+    /// Begins a request; MUSTER_DONE_STORE comes with its result, or without one with the status and detail: one of those of muster_store_do(), with the same meaning.
     pub fn muster_store_begin(store: *mut muster_store, ops: *const muster_store_op, op_count: usize, timeout_ns: i64, queue: *mut muster_queue, tag: u64, out_request: *mut u64, error: *mut muster_error) -> muster_status;
-    /// Ends a request that waits with MUSTER_E_CANCELED; nothing of it was done.
+    /// Ends a request with MUSTER_E_CANCELED; it is not applied.
     pub fn muster_store_cancel(store: *mut muster_store, request: u64) -> muster_status;
     /// Makes a lease: keys that are set with it go when it ends.
     pub fn muster_store_lease(store: *mut muster_store, ttl_ns: i64, flags: u32, timeout_ns: i64, out_lease: *mut *mut muster_lease, error: *mut muster_error) -> muster_status;
@@ -212,11 +213,12 @@ mod layout {
         at!(muster_store_entry, key_bytes, 32);
         at!(muster_store_entry, value, 40);
         at!(muster_store_entry, value_bytes, 48);
-        assert_eq!(size_of::<muster_store_config>(), 32);
+        assert_eq!(size_of::<muster_store_config>(), 40);
         at!(muster_store_config, struct_size, 0);
         at!(muster_store_config, flags, 4);
         at!(muster_store_config, most_bytes, 8);
         at!(muster_store_config, lost_after_ns, 16);
-        at!(muster_store_config, reserved, 24);
+        at!(muster_store_config, grace_ns, 24);
+        at!(muster_store_config, reserved, 32);
     }
 }

@@ -19,6 +19,7 @@ pub const MUSTER_STORE_LOOK_ONCE: u32 = 1;
 
 // muster_store_trait: Flags of muster_store_traitsflags.
 pub const MUSTER_STORE_ELSEWHERE: u32 = 1;
+pub const MUSTER_STORE_ANSWERS_CANCEL: u32 = 2;
 
 // muster_store_host_flag: Flags of muster_store_host_opsflags.
 pub const MUSTER_STORE_ANY_THREAD: u32 = 1;

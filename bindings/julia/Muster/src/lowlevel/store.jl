@@ -81,15 +81,16 @@ struct muster_store_entry # 56 bytes
 end
 
 # How to open a store; all zero means the defaults named here.
-struct muster_store_config # 32 bytes
+struct muster_store_config # 40 bytes
     struct_size::UInt32
     flags::UInt32
     most_bytes::UInt64
     lost_after_ns::Int64
+    grace_ns::Int64
     reserved::UInt64
 end
-muster_store_config(; flags = 0, most_bytes = 0, lost_after_ns = 0, reserved = 0) =
-    muster_store_config(sizeof(muster_store_config), flags, most_bytes, lost_after_ns, reserved)
+muster_store_config(; flags = 0, most_bytes = 0, lost_after_ns = 0, grace_ns = 0, reserved = 0) =
+    muster_store_config(sizeof(muster_store_config), flags, most_bytes, lost_after_ns, grace_ns, reserved)
 
 # Opens a store.
 const at_muster_store_open = Ref{Ptr{Cvoid}}(C_NULL)
@@ -121,13 +122,13 @@ push!(functions, :muster_store_do => at_muster_store_do)
 @inline muster_store_do(store, ops, op_count, timeout_ns, out_result, error) =
     ccall(at_muster_store_do[], muster_status, (Ptr{muster_store}, Ptr{muster_store_op}, Csize_t, Int64, Ptr{Ptr{muster_store_result}}, Ptr{muster_error}), store, ops, op_count, timeout_ns, out_result, error)
 
-# Begins a request; ::MUSTER_DONE_STORE comes with its result, or without one with the status and detail.
+# Begins a request; ::MUSTER_DONE_STORE comes with its result, or without one with the status and detail: one of those of muster_store_do(), with the same meaning.
 const at_muster_store_begin = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_store_begin => at_muster_store_begin)
 @inline muster_store_begin(store, ops, op_count, timeout_ns, queue, tag, out_request, error) =
     ccall(at_muster_store_begin[], muster_status, (Ptr{muster_store}, Ptr{muster_store_op}, Csize_t, Int64, Ptr{muster_queue}, UInt64, Ptr{UInt64}, Ptr{muster_error}), store, ops, op_count, timeout_ns, queue, tag, out_request, error)
 
-# Ends a request that waits with ::MUSTER_E_CANCELED; nothing of it was done.
+# Ends a request with ::MUSTER_E_CANCELED; it is not applied.
 const at_muster_store_cancel = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_store_cancel => at_muster_store_cancel)
 @inline muster_store_cancel(store, request) =

@@ -13,6 +13,7 @@ const MUSTER_STORE_LOOK_ONCE = UInt32(1)
 
 # muster_store_trait: Flags of muster_store_traits::flags.
 const MUSTER_STORE_ELSEWHERE = UInt32(1)
+const MUSTER_STORE_ANSWERS_CANCEL = UInt32(2)
 
 # muster_store_host_flag: Flags of muster_store_host_ops::flags.
 const MUSTER_STORE_ANY_THREAD = UInt32(1)
