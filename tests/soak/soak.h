@@ -57,6 +57,8 @@ static inline void soak_write(const char *path, const char *text) {
     close(file);
 }
 
+static char soak_folder[256]; // for the files of this run
+
 // The rest of the program runs where it sees nothing but its own processes, files and sockets. Exits with 77 where the
 // system does not allow that.
 static inline void soak_enter(void) {
@@ -71,19 +73,23 @@ static inline void soak_enter(void) {
         soak_write("/proc/self/uid_map", map);
     }
     // Process 1 of the namespace reaps what has no parent any more; the second one is the soak.
+    const char *const tmp = getenv("TMPDIR");
+    snprintf(soak_folder, sizeof soak_folder, "%s/muster-soak-XXXXXX", tmp != NULL ? tmp : "/tmp");
+    if (mkdtemp(soak_folder) == NULL) soak_fail("no folder for temporary files");
+    setenv("TMPDIR", soak_folder, 1);
     const pid_t first = fork();
     if (first > 0) {
         int how;
         while (waitpid(first, &how, 0) < 0) {
         }
+        rmdir(soak_folder);
         exit(WIFEXITED(how) ? WEXITSTATUS(how) : 1);
     }
     if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 || mount("proc", "/proc", "proc", 0, NULL) != 0 ||
-        mount("tmpfs", "/dev/shm", "tmpfs", 0, NULL) != 0 || mount("tmpfs", "/tmp", "tmpfs", 0, NULL) != 0) {
+        mount("tmpfs", "/dev/shm", "tmpfs", 0, NULL) != 0) {
         puts("no file systems of its own for this user");
         exit(77);
     }
-    setenv("TMPDIR", "/tmp", 1);
     struct ifreq loopback = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
     const int s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (s < 0 || ioctl(s, SIOCSIFFLAGS, &loopback) != 0) soak_fail("no loopback");
@@ -131,7 +137,7 @@ static inline void soak_look(soak_series *s, double from, long pid) {
     fclose(file);
     now->resident_kib = pages * (sysconf(_SC_PAGESIZE) / 1024);
     now->processes = soak_count_entries("/proc", true);
-    now->files = soak_count_entries("/tmp", false) + soak_count_entries("/dev/shm", false);
+    now->files = soak_count_entries(soak_folder, false) + soak_count_entries("/dev/shm", false);
     now->abstract_sockets = soak_abstract_sockets();
     s->count++;
 }
