@@ -78,7 +78,8 @@ typedef struct muster_store_request {
 enum muster_store_trait {
     MUSTER_STORE_ELSEWHERE = 1,     /**< The store is elsewhere: a request may be applied although it has ended. */
     MUSTER_STORE_ANSWERS_CANCEL = 2 /**< With ELSEWHERE: the host answers each request that changes something, after its
-                                         CANCEL, too. */
+                                         CANCEL, too. The CANCEL of a request that reaches its deadline comes earlier,
+                                         by a quarter of the timeout and at most 50 ms. */
 };
 
 /** What a served store is; all zero means the defaults named here. */

@@ -352,6 +352,9 @@ Result<StoreAnswer> ask_and_wait(Store &store, const AskOps &ops, Deadline &dead
     StoreAnswer answer = StoreOperation::make(store, std::move(*request), deadline.left())->wait();
     if (answer.error.status == MUSTER_OK || answer.error.status == MUSTER_E_CHANGED) return answer;
     if (answer.error.status == MUSTER_AGAIN) return Error::from_status(MUSTER_TIMEOUT);
+    // Whether it was applied does not matter: the next opener writes the same again.
+    if (answer.error.status == MUSTER_E_PEER && deadline.passed())
+        return Error::make(MUSTER_TIMEOUT, "%s", Error(answer.error).message);
     return answer.error;
 }
 
