@@ -113,7 +113,7 @@ bool StoreClient::has_room() const noexcept {
 // Of what is not wanted any more, and was sent on an earlier connection, the server has to say whether it was done.
 void StoreClient::send_ask(StoreOperation &operation) {
     const uint64_t number = PendingOperations::number(operation);
-    const uint64_t floor = PendingOperations::number(*pending_.first());
+    const uint64_t floor = pending_.floor(number);
     if (operation.sending.withdrawn)
         put_record(writer_.plain(), {0, StoreRecord::withdraw, 0, number});
     else

@@ -15,6 +15,10 @@ class PendingOperations {
     bool empty() const noexcept { return order_.empty(); }
     size_t size() const noexcept { return count_; }
     StoreOperation *first() const noexcept { return order_.first(); }
+    // Numbers below are answered, but for requests that change nothing: `number` is that of a request about to be sent.
+    uint64_t floor(uint64_t number) const noexcept {
+        return first_change_ == nullptr ? number : std::min(number, PendingOperations::number(*first_change_));
+    }
     static StoreOperation *after(StoreOperation &operation) noexcept { return Order::after(operation); }
     static uint64_t number(const StoreOperation &operation) noexcept {
         return operation.place.load(std::memory_order_relaxed);
@@ -28,6 +32,7 @@ class PendingOperations {
         order_.push_back(operation);
         put(operation);
         count_++;
+        if (first_change_ == nullptr && operation.request.changes()) first_change_ = &operation;
     }
     StoreOperation *find(uint64_t number) const noexcept {
         if (count_ == 0) return nullptr;
@@ -37,6 +42,9 @@ class PendingOperations {
     }
     bool holds(const StoreOperation &operation) const noexcept { return find(number(operation)) == &operation; }
     Ref<StoreOperation> take(StoreOperation &operation) noexcept {
+        if (first_change_ == &operation) do
+                first_change_ = Order::after(*first_change_);
+            while (first_change_ != nullptr && !first_change_->request.changes());
         order_.remove(operation);
         StoreOperation **at = &chain(operation);
         while (*at != &operation) at = &(*at)->sending.next_in_chain;
@@ -63,6 +71,7 @@ class PendingOperations {
     Order order_;
     std::vector<StoreOperation *> chains_; // by the last bits of numbers; a power of two of them
     size_t count_ = 0;
+    StoreOperation *first_change_ = nullptr; // the first that changes something
 };
 
 } // namespace muster

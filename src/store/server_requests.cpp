@@ -56,7 +56,6 @@ bool StoreServer::ask(StoreSession &session, const StoreHead &head, std::string_
         return true;
     }
     if (head.number < floor || session.hanging.count(head.number) != 0) return false;
-    if (session.answered.count() >= most_answered || session.answered.bytes() >= most_answered_bytes) return false;
     auto who = take_request(session, head.number);
     ServerRequest &asked = *who;
     auto what = understand(ops_, asked.request);
@@ -66,6 +65,16 @@ bool StoreServer::ask(StoreSession &session, const StoreHead &head, std::string_
     }
     asked.request = std::move(*what);
     asked.request.hide_prefix(prefix);
+    if (asked.request.changes() &&
+        (session.answered.count() >= most_answered || session.answered.bytes() >= most_answered_bytes)) {
+        answer(session, head.number,
+               {Error::make(MUSTER_E_LIMIT,
+                            "more than %zu answers are kept for this client, since an older request "
+                            "that changes something still waits",
+                            most_answered - 1),
+                {}});
+        return true;
+    }
     if (asked.request.changes() && !has_room(body.size() + room_for_others)) {
         const Error why = journal_->why_no_room();
         answer(session, head.number,

@@ -226,6 +226,50 @@ static void test_waits_at_a_server_that_answers(void **state) {
     end_program(&server, SIGTERM);
 }
 
+// What waits meanwhile is no reason to remember all answers. Where it is (what it changes must not be done twice) the
+// requests beyond that are refused, and the handle goes on.
+static void add_many(client *c, int count, int *refused) {
+    enum { at_a_time = 256 };
+    const muster_store_op add = number(MUSTER_STORE_ADD, "sum", 1);
+    for (int i = 0; i < count; i += at_a_time) {
+        for (int k = 0; k < at_a_time; k++)
+            assert_int_equal(muster_store_begin(c->store, &add, 1, -1, c->queue, 7, NULL, &why), MUSTER_OK);
+        for (int k = 0; k < at_a_time; k++) {
+            const muster_completion done = take(c);
+            assert_int_equal(done.tag, 7);
+            if (done.status == MUSTER_E_LIMIT)
+                (*refused)++;
+            else if (done.status != MUSTER_OK)
+                fail_msg("%s", why.message);
+        }
+    }
+}
+static void test_requests_that_wait_beside_many_that_write(void **state) {
+    (void)state;
+    enum { many = 70144 };
+    program server = start_server("--listen", "tcp://127.0.0.1:0", NULL);
+    await_ready(&server);
+    client c = open_client(server.url);
+    int refused = 0;
+    begin(&c, any_op(MUSTER_STORE_GET, "absent", NULL), 1);
+    add_many(&c, many, &refused);
+    assert_int_equal(refused, 0);
+    assert_int_equal(number_at(&c, "sum"), many);
+    must(&c, set("absent", "x"));
+    assert_int_equal(take(&c).tag, 1);
+    begin(&c, any_op(MUSTER_STORE_POP, "empty", NULL), 2);
+    add_many(&c, many, &refused);
+    assert_in_range(refused, 1, many);
+    assert_int_equal(number_at(&c, "sum"), 2 * many - refused); // what changes nothing is not refused
+    client other = open_client(server.url);
+    must(&other, any_op(MUSTER_STORE_PUSH, "empty", "x"));
+    assert_int_equal(take(&c).tag, 2);
+    must(&c, number(MUSTER_STORE_ADD, "sum", 1));
+    close_client(&other);
+    close_client(&c);
+    end_program(&server, SIGTERM);
+}
+
 // ---- a way on which everything is lost ------------------------------------------------------------------------------
 
 typedef struct relay {
@@ -466,6 +510,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_a_grace_period_gets_the_answer),
         cmocka_unit_test(test_cancelling_at_a_stopped_server),
         cmocka_unit_test(test_waits_at_a_server_that_answers),
+        cmocka_unit_test(test_requests_that_wait_beside_many_that_write),
         cmocka_unit_test(test_a_way_that_loses_everything),
         cmocka_unit_test(test_a_lease_that_was_granted_too_late),
         cmocka_unit_test(test_a_file_that_another_process_has_locked),

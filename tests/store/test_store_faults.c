@@ -255,7 +255,7 @@ static void arm_file(void *self, int fault, int point) {
     if (fault == file_locked) {
         f->lock = open(f->path, O_RDWR | O_CLOEXEC);
         struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-        assert_int_equal(fcntl(f->lock, F_OFD_SETLK, &whole), 0);
+        assert_int_equal(fcntl(f->lock, F_OFD_SETLKW, &whole), 0); // after what is still under way
     } else if (fault != file_none) {
         fail_in = point;
     }
