@@ -101,6 +101,7 @@ MUSTER_API muster_status muster_process_wait(muster_process *process, int64_t ti
  * @retval MUSTER_E_ARG    No process or queue, or a queue of another context.
  * @retval MUSTER_E_BUSY   It is watched already.
  * @retval MUSTER_E_CLOSED The context or queue is closed.
+ * @retval MUSTER_E_SYSTEM The system refuses to watch it.
  * @retval MUSTER_E_FORKED The process belongs to the parent of this one.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_process_watch(muster_process *process, muster_queue *queue, uint64_t tag);

@@ -33,18 +33,12 @@ Result<void> Context::Engine::open() {
     wake_fd = Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     end_fd = Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!wake_fd || !end_fd) return Error::from_errno(errno, MUSTER_OK, "start a context: eventfd");
-    // libuv 1.44 leaks its first descriptor when there is none for the second, so that there are is looked at before.
-    Fd spare[4];
-    for (Fd &fd : spare) {
-        fd = Fd(fcntl(wake_fd.get(), F_DUPFD_CLOEXEC, 3));
-        if (!fd)
-            return Error::from_errno(errno, MUSTER_OK, "start a context: it needs %zu descriptors",
-                                     2 + std::size(spare));
-    }
-    for (Fd &fd : spare) fd.reset();
-
-    if (const int rc = uv_loop_init(&loop); rc < 0)
+    if (const int rc = uv_loop_init(&loop); rc < 0) {
+        // libuv 1.44 leaks its first descriptor when it cannot have the second one. With async_wfd at 0 it has failed
+        // before it got as far as descriptors.
+        if (loop.async_wfd == -1 && loop.backend_fd >= 0) Fd(loop.backend_fd).reset();
         return Error::from_errno(-rc, MUSTER_OK, "start a context: event loop");
+    }
     has_loop = true;
     loop.data = this;
     uv_prepare_init(&loop, &before_wait);
@@ -132,8 +126,9 @@ bool Context::Engine::wait_first() noexcept {
     turn_now = 0;
     if (first == nullptr || ending || has_tasks() || has_unregistered(&loop)) return false;
     uv_update_time(&loop);
-    const int ms = uv_backend_timeout(&loop);
+    int ms = uv_backend_timeout(&loop);
     if (ms == 0) return false;
+    if (has_refused(&loop)) ms = ms < 0 ? retry_registration_ms : std::min(ms, retry_registration_ms);
     epoll_event events[64];
     const int n = epoll_wait(first_epoll, events, static_cast<int>(std::size(events)), ms);
     context.counters.loop_wakeups.fetch_add(1, std::memory_order_relaxed);

@@ -7,6 +7,7 @@
 #include "base/uncancelled.hpp"
 #include "context/uv_memory.hpp"
 
+#include <algorithm>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
 
@@ -58,6 +59,8 @@ Result<void> Context::Engine::open_external() {
         serve();
         pass_baton();
     }
+    // Without its timer nothing would be tried again while the host polls.
+    if (has_refused(&loop)) return Error::make(MUSTER_E_LIMIT, "start an external context: watch its descriptors");
     started = true;
     return {};
 }
@@ -114,7 +117,8 @@ void Context::Engine::serve() noexcept {
 
 // A timer that is set to the same moment still has not rung, or is due by now: then the moment is another one.
 void Context::Engine::set_timer() noexcept {
-    const int left_ms = has_tasks() ? 0 : uv_backend_timeout(&loop);
+    int left_ms = has_tasks() ? 0 : uv_backend_timeout(&loop);
+    if (has_refused(&loop)) left_ms = left_ms < 0 ? retry_registration_ms : std::min(left_ms, retry_registration_ms);
     const int64_t due = left_ms < 0 ? -1 : static_cast<int64_t>(uv_now(&loop)) + left_ms;
     if (left_ms != 0 && due == timer_due) return;
     timer_due = left_ms == 0 ? 0 : due;

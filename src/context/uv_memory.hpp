@@ -16,4 +16,9 @@ int prepare_poll(uv_loop_t *loop, uv_poll_t *poll, int fd) noexcept;
 // Has the loop descriptors that it has not told the kernel of yet? It does so when it is run.
 bool has_unregistered(const uv_loop_t *loop) noexcept;
 
+// Has the kernel refused to register a descriptor of the loop? The loop tries again whenever it waits, and must do so
+// after this time. Only the thread that runs the loop may ask.
+bool has_refused(const uv_loop_t *loop) noexcept;
+constexpr int retry_registration_ms = 10;
+
 } // namespace muster

@@ -121,7 +121,7 @@ void Process::begin_watch() noexcept {
         context_->log(MUSTER_LOG_ERROR, "watch process %d: %s", static_cast<int>(pid_), uv_strerror(rc));
         {
             const std::lock_guard hold(lock_);
-            abandoned_ = true;
+            abandoned_ = MUSTER_E_SYSTEM;
         }
         context_->notify(changed_);
         return tell(MUSTER_E_SYSTEM);
@@ -141,7 +141,7 @@ void Process::end_watch(Status status) noexcept {
              [](uv_handle_t *handle) { static_cast<Process *>(handle->data)->release(); });
     if (status < 0) {
         const std::lock_guard hold(lock_);
-        abandoned_ = true;
+        abandoned_ = status;
     }
     context_->notify(changed_);
     tell(status);
@@ -149,7 +149,7 @@ void Process::end_watch(Status status) noexcept {
 
 bool Process::abandoned() noexcept {
     const std::lock_guard hold(lock_);
-    return abandoned_;
+    return abandoned_ != MUSTER_OK;
 }
 
 Status Process::wait(Deadline &deadline, muster_process_exit *out) noexcept {
@@ -186,8 +186,8 @@ Status Process::watch(Queue &queue, uint64_t tag) noexcept {
         const std::lock_guard hold(lock_);
         if (watched_) {
             status = MUSTER_E_BUSY;
-        } else if (abandoned_ && !over_) {
-            status = MUSTER_E_CLOSED;
+        } else if (abandoned_ != MUSTER_OK && !over_) {
+            status = abandoned_;
         } else {
             watched_ = true;
             queue_ = Ref<Queue>(&queue);

@@ -39,7 +39,7 @@ class Process final : public Object {
 
     std::mutex lock_; // for what follows; also held while signalling, so that nobody reaps meanwhile
     bool over_ = false;
-    bool abandoned_ = false; // the context has ended; nobody will complete a watch
+    Status abandoned_ = MUSTER_OK; // why nothing will complete a watch: the context has ended, the system refuses
     muster_process_exit exit_{};
     bool watched_ = false;
     Signal changed_;   // it has ended, or is not watched any more

@@ -28,15 +28,14 @@ struct Placement {
 struct Plan {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
-    Plan() noexcept {
-        posix_spawn_file_actions_init(&actions);
-        posix_spawnattr_init(&attributes);
-    }
+    int actions_rc, attributes_rc; // 0: initialised
+    Plan() noexcept
+        : actions_rc(posix_spawn_file_actions_init(&actions)), attributes_rc(posix_spawnattr_init(&attributes)) {}
     Plan(const Plan &) = delete;
     Plan &operator=(const Plan &) = delete;
     ~Plan() {
-        posix_spawnattr_destroy(&attributes);
-        posix_spawn_file_actions_destroy(&actions);
+        if (attributes_rc == 0) posix_spawnattr_destroy(&attributes);
+        if (actions_rc == 0) posix_spawn_file_actions_destroy(&actions);
     }
 };
 
@@ -165,7 +164,8 @@ Result<Spawned> spawn(const muster_process_config &config) {
     if (!placements) return placements.error();
 
     Plan plan;
-    int rc = plan_descriptors(plan, *placements) | plan_attributes(plan);
+    int rc = plan.actions_rc | plan.attributes_rc;
+    if (rc == 0) rc = plan_descriptors(plan, *placements) | plan_attributes(plan);
     if (rc == 0 && config.directory) rc = posix_spawn_file_actions_addchdir_np(&plan.actions, config.directory);
     if (rc != 0) return Error::make(MUSTER_E_NOMEM, "start %s: out of memory", config.argv[0]);
 

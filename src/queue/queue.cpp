@@ -103,6 +103,8 @@ void Queue::unreserve(QueueUser &user) noexcept {
 void Queue::complete(Entry &&entry, QueueUser *user) noexcept {
     State &s = *state_;
     Entry dropped;
+    if (entry.completion.status < 0 && entry.error.message_bytes == 0)
+        entry.error = Error::from_status(entry.completion.status); // no operation ends without a text
     std::unique_lock hold(s.lock);
     if (user != nullptr) s.delist(*user, hold);
     s.reserved--;

@@ -102,6 +102,9 @@ muster_status muster_stream_write_many(muster_stream *const *streams, uint32_t c
     return boundary([&] {
         const Uncancelled guard;
         if (!many_given(streams, count, data, size_bytes)) return Status{MUSTER_E_ARG};
+        // What holds if there is no memory to begin.
+        if (out_statuses != nullptr) std::fill_n(out_statuses, count, MUSTER_E_NOMEM);
+        if (out_bytes != nullptr) std::fill_n(out_bytes, count, size_t{0});
         Deadline deadline(timeout_ns);
         return write_many(streams, count, static_cast<const unsigned char *>(data), size_bytes, deadline, out_statuses,
                           out_bytes);
@@ -140,6 +143,7 @@ muster_status muster_stream_write_owned_many(muster_stream *const *streams, uint
             if (!same_context(streams[i], queue)) return Status{MUSTER_E_ARG};
         for (uint32_t i = 0; i < count; i++)
             if (unwrap(streams[i])->forked()) return Status{MUSTER_E_FORKED};
+        if (out_statuses != nullptr) std::fill_n(out_statuses, count, MUSTER_E_NOMEM); // without memory to begin
         return write_owned_many(streams, count, data, size_bytes, *unwrap(queue), tags, out_statuses);
     });
 }

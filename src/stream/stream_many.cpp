@@ -76,8 +76,12 @@ Status write_owned_many(muster_stream *const *streams, uint32_t count, const voi
         }
     Status verdict = MUSTER_OK;
     for (uint32_t i = 0; i < count; i++) {
-        const Status status =
-            unwrap(streams[i])->write_owned(data, size, queue, tags != nullptr ? tags[i] : i, shared[i]);
+        Status status;
+        try {
+            status = unwrap(streams[i])->write_owned(data, size, queue, tags != nullptr ? tags[i] : i, shared[i]);
+        } catch (const std::bad_alloc &) { // nothing taken; the other streams go on
+            status = MUSTER_E_NOMEM;
+        }
         if (status != MUSTER_OK && shared[i]) shared[i]->piece_over();
         if (out_statuses != nullptr) out_statuses[i] = status;
         if (verdict == MUSTER_OK) verdict = status;

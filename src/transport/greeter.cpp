@@ -89,11 +89,13 @@ bool Greeter::send_output() {
         if (n < 0 && errno == EINTR) continue;
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return false;
         if (n < 0) {
-            // What the other side has said before it left may tell more than its leaving.
+            // What the other side has sent before it closed the connection may say more than the broken connection.
             if (status_ < 0)
                 fail(handshake_.error());
-            else
+            else if (errno == EPIPE || errno == ECONNRESET)
                 output_.clear();
+            else
+                fail(Error::from_errno(errno, MUSTER_OK, "send the handshake"));
             return fd_.get() >= 0;
         }
         output_.erase(0, static_cast<size_t>(n));
