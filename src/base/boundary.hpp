@@ -15,12 +15,21 @@ inline Status report(muster_error *to, const Error &from) noexcept {
     return from.status;
 }
 
+// Thrown by a constructor that needs more of the system than memory. What handles the want of memory handles it, too.
+class Failure final : public std::bad_alloc {
+  public:
+    explicit Failure(const Error &why) noexcept : error(why) {}
+    const Error error;
+};
+
 // Cold calls: the body returns Result<void>.
 template <class Body>
 Status boundary(muster_error *error, Body &&body) noexcept {
     const Uncancelled guard;
     try {
         return report(error, body().error());
+    } catch (const Failure &failure) {
+        return report(error, failure.error);
     } catch (const std::bad_alloc &) {
         return report(error, Error::make(MUSTER_E_NOMEM, "out of memory"));
     } catch (const std::exception &e) {
@@ -35,6 +44,8 @@ template <class Body>
 Status boundary(Body &&body) noexcept {
     try {
         return body();
+    } catch (const Failure &failure) {
+        return failure.error.status;
     } catch (const std::bad_alloc &) {
         return MUSTER_E_NOMEM;
     } catch (...) {

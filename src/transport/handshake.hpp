@@ -37,7 +37,7 @@ struct HostIdentity {
     uint64_t pid_namespace = 0, net_namespace = 0;
     uint32_t user = UINT32_MAX;
 
-    static HostIdentity own() noexcept;
+    static HostIdentity own(); // throws Failure
     bool same_kernel(const HostIdentity &other) const noexcept;
     bool same_place(const HostIdentity &other) const noexcept; // kernel, network namespace and user
 };

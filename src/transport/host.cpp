@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "base/boundary.hpp"
 #include "base/fd.hpp"
 #include "transport/handshake.hpp"
 
@@ -7,17 +8,34 @@
 namespace muster {
 namespace {
 
-uint64_t namespace_id(const char *path) noexcept {
-    struct stat s;
-    return stat(path, &s) == 0 ? static_cast<uint64_t>(s.st_ino) : 0;
+// What the kernel does not give this user at all stays unknown; when it cannot give it now, the caller asks again later.
+void check_refusal(const char *path) {
+    if (errno != ENOENT && errno != EACCES && errno != EPERM)
+        throw Failure(Error::from_errno(errno, MUSTER_OK, "start the transports: %s", path));
 }
 
-// "01234567-89ab-..." as 16 bytes; all zero if the kernel does not tell.
-std::array<unsigned char, 16> boot_id() noexcept {
+uint64_t namespace_id(const char *path) {
+    struct stat s;
+    if (stat(path, &s) == 0) return static_cast<uint64_t>(s.st_ino);
+    check_refusal(path);
+    return 0;
+}
+
+// "01234567-89ab-..." as 16 bytes; all zero if the kernel does not give it.
+std::array<unsigned char, 16> boot_id() {
+    constexpr const char *path = "/proc/sys/kernel/random/boot_id";
     std::array<unsigned char, 16> id{};
     char text[64] = {};
-    const Fd file(open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
-    if (!file || read(file.get(), text, sizeof text - 1) < 36) return id;
+    Fd file;
+    do file = Fd(open(path, O_RDONLY | O_CLOEXEC));
+    while (!file && errno == EINTR);
+    ssize_t size = 0;
+    if (file) {
+        do size = read(file.get(), text, sizeof text - 1);
+        while (size < 0 && errno == EINTR);
+    }
+    if (!file || size < 0) check_refusal(path);
+    if (size < 36) return id;
     size_t digits = 0;
     for (const char *c = text; *c != '\0' && digits < 32; c++) {
         const int value = *c >= '0' && *c <= '9' ? *c - '0' : *c >= 'a' && *c <= 'f' ? *c - 'a' + 10 : -1;
@@ -30,7 +48,7 @@ std::array<unsigned char, 16> boot_id() noexcept {
 
 } // namespace
 
-HostIdentity HostIdentity::own() noexcept {
+HostIdentity HostIdentity::own() {
     HostIdentity host;
     host.boot = boot_id();
     host.pid_namespace = namespace_id("/proc/self/ns/pid");

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "transport/hub.hpp"
 
+#include "base/boundary.hpp"
+
 #include "base/uncancelled.hpp"
 #include "context/uv_memory.hpp"
 #include "transport/link.hpp"
@@ -35,14 +37,15 @@ Hub::Hub(Context &context)
       context_(context) {
     if (!start_crypto()) broken_ = Error::make(MUSTER_E_SYSTEM, "the kernel gives no random bytes");
     epoll_ = Fd(epoll_create1(EPOLL_CLOEXEC));
-    if (!epoll_) broken_ = Error::from_errno(errno, MUSTER_OK, "start the transports: epoll");
+    // The next call that needs a hub makes another one.
+    if (!epoll_) throw Failure(Error::from_errno(errno, MUSTER_OK, "start the transports: epoll"));
     staging_.reset(new unsigned char[staging_bytes]);
     loop_ = std::make_unique<Loop>();
     const ContextSettings &s = context.settings;
     tick_ns_ = std::min(s.heartbeat_ns / 2, s.silent_ns / 4);
     if (s.dead_ns > 0) tick_ns_ = std::min(tick_ns_, s.dead_ns / 4);
     tick_ns_ = std::max<int64_t>(tick_ns_, 2'000'000);
-    if (epoll_) begin_.post(context);
+    begin_.post(context);
 }
 
 Hub::~Hub() {

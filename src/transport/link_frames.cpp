@@ -82,14 +82,16 @@ Link::Step Link::after_send(ssize_t n) noexcept {
         sent_.store(true, std::memory_order_relaxed);
         return Step::sent;
     }
-    if (n != -EAGAIN && n != 0) sending_broke();
+    if (n != -EAGAIN && n != 0) sending_broke(static_cast<int>(-n));
     return Step::stop;
 }
 
-// The peer may have told why before it left: what it sent is read first, and its end is found there.
-void Link::sending_broke() noexcept {
+// When the peer has closed the connection, it may have sent the reason before: that is read first, and the end is found
+// there. After any other failure the connection is whole, and nothing to be read would ever report it.
+void Link::sending_broke(int os_errno) noexcept {
     send_broken_ = true;
     done_sending_.store(true, std::memory_order_release);
+    if (os_errno != EPIPE && os_errno != ECONNRESET) fail(MUSTER_E_PEER, os_errno, "the connection broke while sending");
     wire_read_soon();
     ask_turn();
 }

@@ -154,7 +154,10 @@ void SocketDial::on_events(uint32_t) noexcept {
     socklen_t size = sizeof why;
     if (getsockopt(fd_.get(), SOL_SOCKET, SO_ERROR, &why, &size) != 0) why = errno;
     const SocketAddress here = local_address(fd_.get()), there = peer_address(fd_.get());
-    if (why == 0 && there.size == 0) return; // not yet
+    if (why == 0 && there.size == 0) {
+        if (errno == ENOTCONN) return; // not yet
+        why = errno;
+    }
     // Dialling a free local port may meet itself.
     if (why == 0 && there.size == here.size && memcmp(&here.storage, &there.storage, here.size) == 0)
         why = ECONNREFUSED;

@@ -375,7 +375,7 @@ size_t SocketLink::send_frames(const unsigned char *data, size_t size, size_t &r
     if (n <= 0) {
         return_credit(planned);
         if (n != -EAGAIN && n != 0) {
-            sending_broke();
+            sending_broke(static_cast<int>(-n));
         }
         return 0;
     }
@@ -451,7 +451,7 @@ Carrier::Moved SocketLink::send(const void *data, size_t size, Deadline &deadlin
                 continue;
             }
             if (n != -EAGAIN && n != 0) {
-                sending_broke();
+                sending_broke(static_cast<int>(-n));
                 break;
             }
         }

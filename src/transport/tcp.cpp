@@ -50,6 +50,7 @@ std::string own_name(int family) {
 // What peers dial: advertise= if given, else the host as written (or where the socket really is), with the real port.
 Result<std::string> told_address(const Address &address, const std::string &bound_as, int fd) {
     const SocketAddress real = local_address(fd);
+    if (real.size == 0) return Error::from_errno(errno, MUSTER_OK, "listen at %s: its port", address.text.c_str());
     HostPort told{address.host, port_of(real)};
     if (told.host.empty() || is_wildcard(told.host)) told.host = bound_as;
     if (address.options.count("advertise") != 0) {

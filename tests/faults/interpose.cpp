@@ -46,7 +46,7 @@ namespace faults {
     X(bind, EADDRINUSE) \
     X(listen, EADDRINUSE) \
     X(getsockname, ENOBUFS) \
-    X(getpeername, ENOTCONN) \
+    X(getpeername, ENOBUFS) \
     X(setsockopt, ENOBUFS) \
     X(getsockopt, ENOBUFS) \
     X(shutdown, ENOTCONN) \
@@ -65,7 +65,7 @@ namespace faults {
     X(fcntl, ENOLCK) \
     X(flock, ENOLCK, EINTR) \
     X(open, EMFILE, EINTR) \
-    X(stat, EACCES) \
+    X(stat, ENOMEM) \
     X(mkdir, EACCES) \
     X(chmod, EPERM) \
     X(unlink, EPERM) \
@@ -97,7 +97,7 @@ namespace {
 
 // A connection that is reported to be broken is broken, for its peer, too.
 void break_connection(int fd, int os_errno) noexcept {
-    if (os_errno == ECONNRESET || os_errno == ENOTCONN) syscall(SYS_shutdown, fd, SHUT_RDWR);
+    if (os_errno == ECONNRESET) syscall(SYS_shutdown, fd, SHUT_RDWR);
 }
 
 // Events, timers and the like have no way to fail but by their arguments.

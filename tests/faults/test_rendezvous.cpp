@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+// rendezvous.h: over a store in memory, over a served one, and with ranks that are given.
+#include "scenario.hpp"
+
+#include <cstring>
+
+using namespace faults;
+
+namespace {
+
+muster_rendezvous_config member_config(const std::string &url) {
+    muster_rendezvous_config config{};
+    config.struct_size = sizeof config;
+    config.run_id = "run";
+    config.run_id_bytes = 3;
+    config.url = url.data();
+    config.url_bytes = url.size();
+    config.address = "here";
+    config.address_bytes = 4;
+    config.min = config.max = 2;
+    config.last_call_ns = -1;
+    config.keep_alive_ns = second;
+    return config;
+}
+
+struct Place {
+    Context context;
+    Queue queue;
+    StoreServer server;
+    std::string url = "memory:";
+    Store store;
+};
+
+void make_place(Place &p, bool is_served) {
+    create(p.context);
+    const Paused guard;
+    OK(muster_queue_create, p.context, nullptr, p.queue.out(), &error);
+    if (is_served) {
+        const char *const at = "tcp://127.0.0.1:0";
+        OK(muster_store_server_open, p.context, at, strlen(at), nullptr, p.server.out(), &error);
+        char address[256];
+        size_t bytes = 0;
+        OK(muster_store_server_address, p.server, address, sizeof address, &bytes);
+        p.url.assign(address, bytes);
+    }
+    OK(muster_store_open, p.context, p.url.data(), p.url.size(), nullptr, patience, p.store.out(), &error);
+}
+
+// Two members of one process come together, or both learn of the failure.
+bool join(Place &p, Rendezvous &one, Rendezvous &other, Round &first, Round &second_round) {
+    OK(muster_rendezvous_begin, one, MUSTER_RENDEZVOUS_JOIN, nullptr, 0, patience, p.queue, 1, &error);
+    const muster_status status = CALL(muster_rendezvous_join, other, patience, second_round.out(), &error);
+    if (status != MUSTER_OK) {
+        expect_fault("muster_rendezvous_join", status);
+        OK(muster_rendezvous_cancel, one);
+    }
+    const muster_completion done = take(p.queue, MUSTER_DONE_RENDEZVOUS, 1, "muster_rendezvous_join");
+    first = Round(done.object);
+    if (done.status != MUSTER_OK && status == MUSTER_OK) expect_fault("muster_rendezvous_begin", done.status);
+    return status == MUSTER_OK && done.status == MUSTER_OK;
+}
+
+void meet(bool is_served) {
+    Place p;
+    make_place(p, is_served);
+    muster_rendezvous_config config = member_config(p.url);
+    config.store = p.store;
+    config.queue = p.queue;
+    config.tag = 99;
+    Rendezvous one, other;
+    OK(muster_rendezvous_open, p.context, &config, patience, one.out(), &error);
+    for (int attempt = 0; attempt < 2; attempt++) {
+        OK(muster_rendezvous_open_begin, p.context, &config, patience, p.queue, 5, &error);
+        const muster_completion opened = take(p.queue, MUSTER_DONE_OPEN, 5, "muster_rendezvous_open");
+        other = Rendezvous(opened.object);
+        if (opened.status == MUSTER_OK) break;
+        expect_fault("muster_rendezvous_open", opened.status);
+        EXPECT(attempt == 0);
+    }
+    Round first, second_round;
+    if (!join(p, one, other, first, second_round)) {
+        EXPECT(has_fired());
+        if (!join(p, one, other, first, second_round)) wrong("a second join fails, too: %s", error.message);
+    }
+    muster_round_info info{};
+    OK(muster_round_get_info, first, &info);
+    EXPECT(info.world == 2);
+    Store view;
+    OK(muster_round_store, first, view.out(), &error);
+    muster_round_member_info member{};
+    muster_status status = CALL(muster_round_member, first, 1, patience, &member, &error);
+    if (status != MUSTER_OK) expect_fault("muster_round_member", status);
+    OK(muster_round_member_begin, first, 0, patience, p.queue, 6, &error);
+    take(p.queue, MUSTER_DONE_CALL, 6, "muster_round_member");
+    char text[4096];
+    size_t bytes = 0;
+    status = CALL(muster_rendezvous_list, one, text, sizeof text, patience, &bytes, &error);
+    if (status != MUSTER_OK) expect_fault("muster_rendezvous_list", status);
+    OK(muster_rendezvous_list_begin, one, text, sizeof text, patience, p.queue, 7, &error);
+    take(p.queue, MUSTER_DONE_CALL, 7, "muster_rendezvous_list");
+    muster_rendezvous_state state{};
+    OK(muster_rendezvous_get_state, one, &state);
+    muster_rendezvous_event event{};
+    status = CALL(muster_rendezvous_next_event, one, patience, &event);
+    EXPECT(status == MUSTER_OK || has_fired());
+    status = CALL(muster_rendezvous_abort, one, "over", 4, patience, &error);
+    if (status != MUSTER_OK) expect_fault("muster_rendezvous_abort", status);
+    status = CALL(muster_rendezvous_exit, other, patience, &error);
+    EXPECT(status == MUSTER_E_STALE || has_fired());
+    status = CALL(muster_rendezvous_leave, one, patience, &error);
+    if (status != MUSTER_OK) expect_fault("muster_rendezvous_leave", status);
+    status = CALL(muster_rendezvous_close, other, "done", 4, patience, &error);
+    if (status != MUSTER_OK) expect_fault("muster_rendezvous_close", status);
+}
+
+} // namespace
+
+SCENARIO(rendezvous, memory) {
+    meet(false);
+}
+
+SCENARIO(rendezvous, served) {
+    meet(true);
+}
+
+SCENARIO(rendezvous, given_ranks) {
+    Place p;
+    make_place(p, false);
+    const std::string url = "static:";
+    muster_rendezvous_config config = member_config(url);
+    config.store = p.store;
+    config.flags = MUSTER_RENDEZVOUS_RANK;
+    config.min = config.max = 1;
+    Rendezvous member;
+    OK(muster_rendezvous_open, p.context, &config, patience, member.out(), &error);
+    Round round;
+    OK(muster_rendezvous_join, member, patience, round.out(), &error);
+    muster_round_member_info info{};
+    OK(muster_round_member, round, 0, patience, &info, &error);
+    OK(muster_rendezvous_exit, member, patience, &error);
+}
