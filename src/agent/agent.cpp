@@ -28,7 +28,13 @@ Result<std::string> make_agent_id() {
 
 Agent::Agent(Context &context, AgentPlan plan, Queue &queue, uint64_t tag, Ref<Queue> inbox, WorkerFiles files)
     : context_(&context), plan_(std::move(plan)), queue_(&queue), tag_(tag), inbox_(std::move(inbox)),
-      files_(std::move(files)), workers_(plan_.worker_count) {}
+      files_(std::move(files)), workers_(plan_.worker_count) {
+    inbox_->attach(commands_, 0);
+}
+
+Agent::~Agent() {
+    inbox_->detach(commands_);
+}
 
 Result<Ref<Agent>> Agent::start(Context &context, AgentPlan plan, Queue &queue, uint64_t tag) {
     auto id = make_agent_id();
@@ -62,11 +68,9 @@ void *Agent::body(void *self) {
     return nullptr;
 }
 
-// Nobody who waits is missed: the thread looks at all commands whenever it wakes up, and one entry is enough for that.
+// The thread looks at all commands whenever it wakes up, so readiness is enough for any number of them.
 void Agent::poke() noexcept {
-    Entry entry;
-    entry.completion.kind = MUSTER_DONE_USER;
-    inbox_->try_post(std::move(entry));
+    inbox_->raise(commands_, 1);
 }
 
 Error Agent::wait(Deadline &deadline) noexcept {

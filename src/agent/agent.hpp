@@ -40,6 +40,7 @@ class Agent final : public Object, public Listed<Agent> {
     };
     Agent(Context &context, AgentPlan plan, Queue &queue, uint64_t tag, Ref<Queue> inbox, WorkerFiles files);
     static void *body(void *self);
+    ~Agent() override;
     void poke() noexcept;
     Status stop_why() noexcept; // MUSTER_OK: nobody has asked for an end
 
@@ -83,8 +84,13 @@ class Agent final : public Object, public Listed<Agent> {
     const AgentPlan plan_;
     const Ref<Queue> queue_; // a slot is reserved until the end
     const uint64_t tag_;
-    const Ref<Queue> inbox_; // exits of workers, and news of commands
-    Ref<Output> output_;     // set once, before the thread is there
+    const Ref<Queue> inbox_;         // exits of workers, and readiness: there are commands
+    struct Commands final : Source { // needs no memory when a command is given
+        explicit Commands(Agent &agent) noexcept : agent(agent) {}
+        Object &owner() noexcept override { return agent; }
+        Agent &agent;
+    } commands_{*this};
+    Ref<Output> output_; // set once, before the thread is there
 
     // The agent's thread, once it is there.
     std::optional<WorkerFiles> files_;

@@ -6,6 +6,7 @@
 #include "base/thread.hpp"
 #include "cluster/broadcast.hpp"
 #include "cluster/manager.hpp"
+#include "queue/refusal.hpp"
 #include "transport/hub.hpp"
 #include "transport/listener.hpp"
 
@@ -160,7 +161,10 @@ bool Cluster::post(std::function<void()> work) {
     posted_.push_back(std::move(work));
     Entry poke; // one is enough: the thread looks at all that was posted whenever it wakes up
     poke.completion.kind = MUSTER_DONE_USER;
-    inbox_->try_post(std::move(poke));
+    if (!inbox_->try_post(std::move(poke)) && why_refused(*inbox_, "the inbox").status == MUSTER_E_NOMEM) {
+        posted_.pop_back(); // the thread would not look for it
+        throw std::bad_alloc();
+    }
     return true;
 }
 

@@ -41,7 +41,18 @@ void ClusterMaster::ask(Line &line, uint32_t want, uint32_t from, const std::str
 
 void ClusterMaster::launch(const std::shared_ptr<const LaunchPlan> &plan, const Ref<ClusterManager> &manager,
                            uint32_t first) {
-    for (uint32_t i = 0; i < plan->count; i++) expect(plan, manager, first + i);
+    try {
+        for (uint32_t i = 0; i < plan->count; i++) expect(plan, manager, first + i);
+    } catch (const std::bad_alloc &) { // nothing was started: each worker fails
+        for (uint32_t i = 0; i < plan->count; i++) {
+            Line &line = lines_[first + i];
+            line.number = first + i;
+            line.plan = plan;
+            line.manager = manager;
+            failed(first + i, Error::make(MUSTER_E_NOMEM, "out of memory"));
+        }
+        return;
+    }
     if (closing_) {
         for (uint32_t i = 0; i < plan->count; i++)
             if (Line *const line = line_of(first + i)) remove_now(*line, 0);

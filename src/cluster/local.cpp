@@ -20,7 +20,7 @@ bool is_report(int fd, std::string_view) noexcept {
 
 class LocalManager final : public ClusterManager {
   public:
-    explicit LocalManager(Context &context) noexcept : commands_(context) {}
+    explicit LocalManager(Context &context) : commands_(context) {}
     uint32_t wants() const noexcept override { return MUSTER_MANAGER_LAUNCH | MUSTER_MANAGER_KILL; }
     bool sees_ends() const noexcept override { return true; }
     Result<void> check(const LaunchPlan &plan) const override { return needs_program(plan); }

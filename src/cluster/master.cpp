@@ -40,13 +40,12 @@ Result<Ref<ClusterMaster>> ClusterMaster::open(Context &context, const muster_cl
     if (const Error why = master->listen(address); why.status != MUSTER_OK) return why;
     master->make_shelf(address);
     master->address_ = master->listener_address();
+    master->watch_listener(); // here, where it may fail: the thread does not run yet
     if (auto started = master->start_thread_of(true); !started) return started.error();
     return master;
 }
 
-void ClusterMaster::begin() {
-    watch_listener();
-}
+void ClusterMaster::begin() {}
 
 // ---- what the host wants
 // ------------------------------------------------------------------------------------------------
@@ -82,13 +81,21 @@ Result<uint32_t> ClusterMaster::add(std::shared_ptr<const LaunchPlan> plan) {
                            most_links());
     if (next_ > UINT32_MAX - 1 - plan->count) return Error::make(MUSTER_E_LIMIT, "no numbers are left");
     const uint32_t first = next_;
-    if (!post([this, plan, manager, first] { launch(plan, manager, first); }))
-        return Error::make(MUSTER_E_CLOSED, "the cluster is closed");
-    next_ += plan->count;
-    for (uint32_t i = 0; i < plan->count; i++) {
-        shown_[first + i].state = MUSTER_MEMBER_LAUNCHING;
-        shown_[first + i].manager = manager;
+    const auto take_back = [&] { shown_.erase(shown_.lower_bound(first), shown_.end()); };
+    try { // what needs memory comes before the launch
+        for (uint32_t i = 0; i < plan->count; i++) {
+            shown_[first + i].state = MUSTER_MEMBER_LAUNCHING;
+            shown_[first + i].manager = manager;
+        }
+        if (!post([this, plan, manager, first] { launch(plan, manager, first); })) {
+            take_back();
+            return Error::make(MUSTER_E_CLOSED, "the cluster is closed");
+        }
+    } catch (const std::bad_alloc &) {
+        take_back();
+        throw;
     }
+    next_ += plan->count;
     return first;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "cluster/served.hpp"
+#include "queue/refusal.hpp"
 
 #include <algorithm>
 
@@ -132,7 +133,7 @@ Result<void> ServedManagers::add(Ref<ServedManager> manager) {
     std::map<std::string, Ref<ServedManager>> line; // made before anybody can find it
     line.emplace(manager->name(), manager);
     if (manager->has_table() && !queue.reserve())
-        return Error::make(MUSTER_E_LIMIT, "manager %s: the queue has no slot left", name);
+        return why_refused(queue, ("manager " + manager->name() + ": the queue of requests").c_str());
     queue.set_server(*this);
     const std::lock_guard hold(lock_);
     if (find_built_in_manager(manager->name()) != nullptr || managers_.count(manager->name()) != 0) {
@@ -229,11 +230,11 @@ Result<void> ServedManagers::send(Ref<ManagerRequest> request) {
         request->reported_.resize(request->plan->count);
         request->left_ = request->plan->count;
     }
-    if (!queue.reserve())
-        return Error::make(MUSTER_E_LIMIT, "manager %s: its queue is full or closed", manager.name().c_str());
+    if (!queue.reserve()) return why_refused(queue, ("manager " + manager.name() + ": the queue of requests").c_str());
     if (!queue.reserve()) {
+        const Error why = why_refused(queue, ("manager " + manager.name() + ": the queue of requests").c_str());
         queue.unreserve();
-        return Error::make(MUSTER_E_LIMIT, "manager %s: its queue is full or closed", manager.name().c_str());
+        return why;
     }
     {
         const std::lock_guard hold(lock_);

@@ -40,7 +40,7 @@ bool is_loopback(std::string_view place) {
 
 class SshManager final : public ClusterManager {
   public:
-    explicit SshManager(Context &context) noexcept : context_(context), commands_(context) {}
+    explicit SshManager(Context &context) : context_(context), commands_(context) {}
     uint32_t wants() const noexcept override { return MUSTER_MANAGER_LAUNCH | MUSTER_MANAGER_KILL; }
     bool sees_ends() const noexcept override { return true; }
     Result<void> check(const LaunchPlan &plan) const override {

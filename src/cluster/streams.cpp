@@ -356,7 +356,9 @@ std::string Cluster::listener_address() const {
     if (!listener_) return {};
     char text[4097];
     size_t size = 0;
-    if (muster_listener_address(listener_.get(), text, sizeof text, &size) != MUSTER_OK) return {};
+    const Status status = muster_listener_address(listener_.get(), text, sizeof text, &size);
+    if (status == MUSTER_E_NOMEM) throw std::bad_alloc(); // without an address no worker would find it
+    if (status != MUSTER_OK) return {};
     return {text, size};
 }
 

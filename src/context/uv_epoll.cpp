@@ -5,8 +5,6 @@
 #include "context/engine.hpp"
 #include "context/uv_memory.hpp"
 
-#include <muster/queue.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -19,9 +17,9 @@ namespace muster {
 
 namespace {
 
-// Descriptors that a loop wants to watch and the kernel has not registered. libuv takes them for registered; the list of
-// a loop's descriptors tells which events each is watched for, so that nothing needs to be kept here but the mark. Only
-// the thread that runs the loop uses it; the loop's internal fields have no room for it, its epoll has a number.
+// Descriptors that a loop wants to watch and the kernel has not registered. libuv takes them for registered; the list
+// of a loop's descriptors tells which events each is watched for, so that nothing needs to be kept here but the mark.
+// Only the thread that runs the loop uses it; the loop's internal fields have no room for it, its epoll has a number.
 constexpr int max_marks = 1 << 16;
 std::atomic<uint64_t> marks[max_marks / 64];
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "queue/begun_call.hpp"
 
+#include "base/boundary.hpp"
+
 #include <optional>
 
 namespace muster {
@@ -10,7 +12,9 @@ thread_local BegunCall *running = nullptr;
 }
 
 BegunCall::BegunCall(What what, Queue &queue, uint64_t tag)
-    : what_(std::move(what)), context_(&what_.context), queue_(&queue), tag_(tag) {}
+    : what_(std::move(what)),
+      interrupt_(what_.interrupt ? std::make_shared<std::function<void()>>(std::move(what_.interrupt)) : nullptr),
+      context_(&what_.context), queue_(&queue), tag_(tag) {}
 
 Result<void> BegunCall::begin(What what, muster_queue *queue, uint64_t tag) {
     if (queue == nullptr) return Error::make(MUSTER_E_ARG, "no queue");
@@ -48,6 +52,8 @@ void BegunCall::run() noexcept {
         } else {
             try {
                 outcome = what_.body();
+            } catch (const Failure &failure) {
+                outcome.why = failure.error;
             } catch (const std::bad_alloc &) {
                 outcome.why = Error::make(MUSTER_E_NOMEM, "out of memory");
             } catch (...) {
@@ -61,10 +67,10 @@ void BegunCall::run() noexcept {
     }
     { // what they hold goes before the host hears of the end, and without the lock
         Body body;
-        std::function<void()> interrupt;
+        std::shared_ptr<std::function<void()>> interrupt;
         const std::lock_guard hold(lock_);
         body.swap(what_.body);
-        interrupt.swap(what_.interrupt);
+        interrupt.swap(interrupt_);
     }
     Entry entry;
     entry.completion.kind = what_.kind;
@@ -78,17 +84,16 @@ void BegunCall::run() noexcept {
 }
 
 void BegunCall::cancel() noexcept {
-    std::function<void()> interrupt;
-    try {
+    std::shared_ptr<std::function<void()>> interrupt; // a copy that needs no memory
+    {
         const std::lock_guard hold(lock_);
         if (over_) return;
         cancelled_ = true;
         if (call_ == nullptr) return;
         call_->cancel();
-        interrupt = what_.interrupt;
-    } catch (const std::bad_alloc &) { // its deadline ends it
+        interrupt = interrupt_;
     }
-    if (interrupt) interrupt();
+    if (interrupt) (*interrupt)();
 }
 
 void BegunCall::end_operations() noexcept {

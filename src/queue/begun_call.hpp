@@ -10,6 +10,7 @@
 #include "queue/queue.hpp"
 
 #include <functional>
+#include <memory>
 
 namespace muster {
 
@@ -45,6 +46,7 @@ class BegunCall final : public CallTask, private QueueUser {
     Object &owner() noexcept override { return *this; }
 
     What what_;
+    std::shared_ptr<std::function<void()>> interrupt_; // of what_
     const Ref<Context> context_;
     const Ref<Queue> queue_; // a slot is reserved
     const uint64_t tag_;

@@ -2,6 +2,7 @@
 // Requests on their way to whoever serves a scheme, what is answered, and the end of a scheme.
 #include "rendezvous/served.hpp"
 
+#include "queue/refusal.hpp"
 #include "store/store.hpp"
 
 #include <algorithm>
@@ -87,6 +88,10 @@ bool RendezvousScheme::reserve(int slots) noexcept {
     return true;
 }
 
+Error RendezvousScheme::why_refused() const {
+    return muster::why_refused(*queue_, ("serve " + name_ + ": the queue of requests").c_str());
+}
+
 void RendezvousScheme::unreserve(int slots) noexcept {
     for (int i = 0; i < slots; i++) queue_->unreserve();
 }
@@ -133,7 +138,7 @@ Result<void> ServedRendezvous::add(Ref<RendezvousScheme> scheme) {
     if (context_.closed()) return Error::make(MUSTER_E_CLOSED, "serve %s: the context is closed", name);
     if (scheme->queue().closed()) return Error::make(MUSTER_E_CLOSED, "serve %s: the queue is closed", name);
     const int last_word = scheme->has_table() ? 1 : 0;
-    if (!scheme->reserve(last_word)) return Error::make(MUSTER_E_LIMIT, "serve %s: the queue has no slot left", name);
+    if (!scheme->reserve(last_word)) return scheme->why_refused();
     struct Reserved {
         RendezvousScheme *scheme;
         int slots;
@@ -175,9 +180,7 @@ Result<void> ServedRendezvous::send(RendezvousRequest &request) {
         to.keep_alive_ns = from.keep_alive_ns;
         to.last_call_ns = from.last_call_ns;
     }
-    if (!scheme.reserve(2))
-        return Error::make(MUSTER_E_LIMIT, "rendezvous %s: the queue of requests is full or closed",
-                           scheme.name().c_str());
+    if (!scheme.reserve(2)) return scheme.why_refused();
     bool withdrawn = false;
     try {
         const std::lock_guard hold(lock_);

@@ -41,6 +41,7 @@ class RendezvousScheme final : public Object, public RequestTable {
     bool has_table() const noexcept { return with_ops_; }
     bool would_deadlock() const noexcept;
     bool reserve(int slots) noexcept;
+    Error why_refused() const; // after a false of reserve()
     void unreserve(int slots) noexcept;
     // Into a slot that was reserved. `about` NULL: the end of the table.
     void say(int32_t kind, class RendezvousRequest *about) noexcept;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The host's answers.
+#include "queue/refusal.hpp"
 #include "serve/served.hpp"
 
 #include <algorithm>
@@ -17,7 +18,7 @@ Result<void> Requests::serve(Context &context, const std::string &scheme, Ref<Se
     if (transport->queue().closed())
         return Error::make(MUSTER_E_CLOSED, "serve %s://: the queue is closed", scheme.c_str());
     if (!transport->reserve_last_word())
-        return Error::make(MUSTER_E_LIMIT, "serve %s://: the queue has no slot left", scheme.c_str());
+        return why_refused(transport->queue(), ("serve " + scheme + "://: the queue of requests").c_str());
     struct Reserved {
         Served *transport;
         ~Reserved() {
@@ -175,7 +176,7 @@ Result<Ref<Stream>> Requests::incoming(Queue &queue, uint64_t listen_id, std::st
             if (listener != nullptr) listener->proved_one();
         }
     } admitted{&listener};
-    if (!queue.reserve()) return Error::make(MUSTER_E_LIMIT, "the queue has no slot left");
+    if (!queue.reserve()) return why_refused(queue, "the queue of requests");
     RequestMade made(*listening.transport, 1);
     SessionConfig config;
     config.auth = listener.wanted().auth;

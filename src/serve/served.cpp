@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "serve/served.hpp"
 
+#include "queue/refusal.hpp"
 #include "transport/hub.hpp"
 
 namespace muster {
@@ -121,7 +122,8 @@ void Served::dial(const Address &address, const TransportOptions &options, Ref<D
     const char *text = own->full.c_str();
     if (withdrawn_.load(std::memory_order_relaxed) || queue_->closed())
         return dial->done(Error::make(MUSTER_E_CLOSED, "dial %s: nobody serves it any more", text));
-    if (!reserve_two()) return dial->done(Error::make(MUSTER_E_LIMIT, "dial %s: the queue of requests is full", text));
+    if (!reserve_two())
+        return dial->done(why_refused(*queue_, ("dial " + own->full + ": the queue of requests").c_str()));
     RequestMade made(*this, 2);
     SessionConfig config;
     config.dialer = true;
@@ -148,7 +150,7 @@ Result<Ref<TransportListener>> Served::listen(const Address &address, const Tran
     if (withdrawn_.load(std::memory_order_relaxed) || queue_->closed())
         return Error::make(MUSTER_E_CLOSED, "listen %s: nobody serves it any more", text);
     if (!can_listen()) return Error::make(MUSTER_E_UNSUPPORTED, "listen %s: the host's transport cannot listen", text);
-    if (!reserve_two()) return Error::make(MUSTER_E_LIMIT, "listen %s: the queue of requests is full", text);
+    if (!reserve_two()) return why_refused(*queue_, ("listen " + own->full + ": the queue of requests").c_str());
     RequestMade made(*this, 2);
     use();
     Requests::Request line;

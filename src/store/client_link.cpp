@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sched.h>
+#include <sodium.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -149,6 +150,8 @@ void StoreClient::take(ProvedSocket socket) noexcept {
         hung_up_ = drained_ = false;
         reader_.start(socket.agreed);
         writer_.start(socket.agreed);
+        // A server that took an earlier hello keeps its session although the welcome was lost; nothing was asked in it.
+        if (!was_open_) randombytes_buf(session_.data(), session_.size());
         put_hello(writer_.plain(), session_, was_open_);
         fd_ = std::move(socket.fd);
         let_receive_block(fd_.get());

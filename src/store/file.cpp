@@ -18,7 +18,7 @@ constexpr size_t most_at_a_time = 1024, most_bytes_at_a_time = 32 << 20;
 // for it.
 class FileKeeper final : public Object {
   public:
-    explicit FileKeeper(FileLog log) noexcept : log_(std::move(log)) {}
+    explicit FileKeeper(FileLog log) : log_(std::move(log)) {}
     FileLog &log() noexcept { return log_; } // before the thread has begun
 
     int begin() noexcept {
@@ -140,7 +140,7 @@ class FileKeeper final : public Object {
 
 class FileStore final : public StoreBackend {
   public:
-    FileStore(Context &context, Ref<FileKeeper> keeper, int64_t grace_ns) noexcept
+    FileStore(Context &context, Ref<FileKeeper> keeper, int64_t grace_ns)
         : StoreBackend(context, grace_ns), keeper_(std::move(keeper)) {}
     uint32_t capabilities() const noexcept override { return MUSTER_STORE_CAN_TRANSACT; }
     bool answers_later() const noexcept override { return true; }

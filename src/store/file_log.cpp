@@ -74,7 +74,9 @@ Error FileLog::wrong(const char *what, uint64_t at) const noexcept {
 // Under the name of the file itself, so that a log that is written anew takes its place and not that of a symbolic link
 // to it. Where the link leads is settled when the store is opened.
 Result<void> FileLog::open() {
-    Fd file(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600));
+    Fd file;
+    do file = Fd(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600));
+    while (!file && errno == EINTR);
     char real[PATH_MAX];
     if (file && realpath(path_.c_str(), real) != nullptr) path_ = real;
     struct stat about {};

@@ -23,7 +23,7 @@ struct MemoryStores final : ContextPart {
 
 class MemoryStore final : public StoreBackend {
   public:
-    MemoryStore(Context &context, std::string name, uint64_t most_bytes) noexcept
+    MemoryStore(Context &context, std::string name, uint64_t most_bytes)
         : StoreBackend(context), name_(std::move(name)), table_(most_bytes) {}
 
     uint32_t capabilities() const noexcept override {

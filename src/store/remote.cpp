@@ -11,7 +11,7 @@ constexpr int64_t lost_after_usual_ns = 60'000'000'000;
 
 class RemoteStore final : public StoreBackend {
   public:
-    RemoteStore(Context &context, Ref<StoreClient> client, Ref<StoreServerHandle> server, int64_t grace_ns) noexcept
+    RemoteStore(Context &context, Ref<StoreClient> client, Ref<StoreServerHandle> server, int64_t grace_ns)
         : StoreBackend(context, grace_ns), client_(std::move(client)), server_(std::move(server)) {}
     uint32_t capabilities() const noexcept override { return assumed_ != 0 ? assumed_ : client_->capabilities(); }
     void assume(uint32_t capabilities) noexcept { assumed_ = capabilities; } // before it is reached

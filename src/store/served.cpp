@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Requests on their way to whoever serves a scheme, and the end of a scheme.
 #include "store/served.hpp"
+#include "queue/refusal.hpp"
 
 #include "plugin/timed.hpp"
 
@@ -75,6 +76,12 @@ bool ServedScheme::reserve(int slots) noexcept {
         return false;
     }
     return true;
+}
+
+Error ServedScheme::why_refused() const {
+    const std::string what = "serve " + name_ + ": the queue of requests";
+    if (on_loop_) return Error::make(MUSTER_E_CLOSED, "%s is closed", what.c_str());
+    return muster::why_refused(*queue_, what.c_str());
 }
 
 void ServedScheme::unreserve(int slots) noexcept {
@@ -174,7 +181,7 @@ Result<void> ServedStores::add(Ref<ServedScheme> scheme) {
     if (scheme->queue() != nullptr && scheme->queue()->closed())
         return Error::make(MUSTER_E_CLOSED, "serve %s: the queue is closed", name);
     const int last_word = scheme->has_table() ? 1 : 0;
-    if (!scheme->reserve(last_word)) return Error::make(MUSTER_E_LIMIT, "serve %s: the queue has no slot left", name);
+    if (!scheme->reserve(last_word)) return scheme->why_refused();
     struct Reserved {
         ServedScheme *scheme;
         int slots;
@@ -202,8 +209,7 @@ Ref<ServedScheme> ServedStores::find(const std::string &scheme) {
 
 Result<void> ServedStores::send(ServedRequest &request) {
     ServedScheme &scheme = request.scheme();
-    if (!scheme.reserve(2))
-        return Error::make(MUSTER_E_LIMIT, "store %s: the queue of requests is full or closed", scheme.name().c_str());
+    if (!scheme.reserve(2)) return scheme.why_refused();
     bool withdrawn = false;
     try {
         const std::lock_guard hold(lock_);

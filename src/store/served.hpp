@@ -72,6 +72,7 @@ class ServedScheme final : public Object, public RequestTable {
     Queue *queue() const noexcept { return queue_.get(); }
     bool would_deadlock() const noexcept;
     bool reserve(int slots) noexcept;
+    Error why_refused() const; // after a false of reserve()
     void unreserve(int slots) noexcept;
     bool has_table() const noexcept { return with_ops_; }
     bool on_loop() const noexcept { return on_loop_; }

@@ -39,10 +39,15 @@ Result<Ref<StoreServer>> StoreServer::open(Context &context, StoreServerSettings
     auto listener = (*transport)->listen(*address, options, make_ref<ListenerCore>(context, 1));
     if (!listener) return listener.error();
     server->transport_ = std::move(*transport);
-    server->address_ = (*listener)->address();
     server->listener_ = std::move(*listener);
-    if (server->journal_)
-        server->journal_->start([server = server.get()] { server->journal_moved_.post(*server->context_); });
+    try {
+        server->address_ = server->listener_->address();
+        if (server->journal_)
+            server->journal_->start([server = server.get()] { server->journal_moved_.post(*server->context_); });
+    } catch (...) { // the listener keeps the server
+        server->close_listener();
+        throw;
+    }
     if (server->enter_.post(context)) return server;
     server->close_listener();
     return Error::make(MUSTER_E_CLOSED, "serve a store at %s: the context is closed", address->text.c_str());

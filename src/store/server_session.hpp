@@ -26,7 +26,7 @@ class ServerRequest final : public StoreWaiter {
 // Loop thread. Its timer keeps it while it forgets it.
 class StoreSession final : public Object {
   public:
-    StoreSession(StoreServer &server, const StoreId &id) noexcept : server_(server), id_(id) {}
+    StoreSession(StoreServer &server, const StoreId &id) : server_(server), id_(id) {}
     const StoreId &id() const noexcept { return id_; }
 
     StoreConnection *connection = nullptr;

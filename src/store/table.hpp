@@ -44,7 +44,7 @@ struct StorePlace {
 // One user at a time.
 class StoreTable {
   public:
-    explicit StoreTable(uint64_t most_bytes) noexcept : most_bytes_(most_bytes) {}
+    explicit StoreTable(uint64_t most_bytes) : most_bytes_(most_bytes) {}
     StoreTable(const StoreTable &) = delete;
     StoreTable &operator=(const StoreTable &) = delete;
 

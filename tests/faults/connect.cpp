@@ -29,8 +29,8 @@ void connect(muster_context *context, muster_queue *queue, const std::string &ad
         const muster_completion dialled = take(queue, MUSTER_DONE_DIAL, 77, "muster_transport_dial");
         if (dialled.status == MUSTER_OK) {
             out.dialled = Stream(dialled.object);
-            const muster_status status =
-                CALL(muster_listener_accept, out.listener, has_fired() ? second / 2 : patience, out.accepted.out(), &error);
+            const muster_status status = CALL(muster_listener_accept, out.listener, has_fired() ? second / 2 : patience,
+                                              out.accepted.out(), &error);
             if (status == MUSTER_OK) return;
             if (!has_fired()) expect_fault("muster_listener_accept", status);
             // The accepting side has failed after the handshake; the dialling side must learn of it.

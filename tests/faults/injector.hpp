@@ -47,7 +47,7 @@ struct Shared {
     uint32_t site_count;
     uint32_t is_full; // more sites than fit
     Site sites[max_sites];
-    uint32_t called[512]; // calls of each function
+    uint32_t called[512];      // calls of each function
     uint32_t fired;            // the fault of this run was injected
     uint32_t fired_in_library; // ... in a thread of the library
     uint32_t live;             // allocations that the run did not free

@@ -32,53 +32,53 @@
 namespace faults {
 
 // X(name, what it fails with in one run each)
-#define FAULT_KINDS(X) \
-    X(memory, ENOMEM) \
-    X(mmap, ENOMEM) \
-    X(memfd_create, EMFILE) \
-    X(ftruncate, ENOSPC) \
-    X(fallocate, ENOSPC) \
-    X(madvise, EINVAL) \
-    X(socket, EMFILE) \
-    X(socketpair, EMFILE) \
-    X(connect, ENETUNREACH, EINTR) \
-    X(accept, EMFILE, ECONNABORTED, EINTR) \
-    X(bind, EADDRINUSE) \
-    X(listen, EADDRINUSE) \
-    X(getsockname, ENOBUFS) \
-    X(getpeername, ENOBUFS) \
-    X(setsockopt, ENOBUFS) \
-    X(getsockopt, ENOBUFS) \
-    X(shutdown, ENOTCONN) \
-    X(send, ECONNRESET, ENOBUFS, EINTR) \
-    X(receive, ECONNRESET, EINTR) \
-    X(read, EIO, EINTR) \
-    X(write, ENOSPC, EINTR) \
-    X(eventfd, EMFILE) \
-    X(epoll_create, EMFILE) \
-    X(epoll_ctl, ENOSPC) \
-    X(epoll_wait, EINTR) \
-    X(poll, EINTR) \
-    X(timerfd_create, EMFILE) \
-    X(pipe, EMFILE) \
-    X(duplicate, EMFILE) \
-    X(fcntl, ENOLCK) \
-    X(flock, ENOLCK, EINTR) \
-    X(open, EMFILE, EINTR) \
-    X(stat, ENOMEM) \
-    X(mkdir, EACCES) \
-    X(chmod, EPERM) \
-    X(unlink, EPERM) \
-    X(rename, ENOSPC) \
-    X(fsync, EIO) \
-    X(pthread_create, EAGAIN) \
-    X(pthread_attr_init, ENOMEM) \
-    X(posix_spawn, EAGAIN) \
-    X(spawn_action, ENOMEM) \
-    X(pidfd_open, EMFILE) \
-    X(waitid, ECHILD) \
-    X(kill, EPERM) \
-    X(getaddrinfo, ENOMEM) \
+#define FAULT_KINDS(X)                                                                                                 \
+    X(memory, ENOMEM)                                                                                                  \
+    X(mmap, ENOMEM)                                                                                                    \
+    X(memfd_create, EMFILE)                                                                                            \
+    X(ftruncate, ENOSPC)                                                                                               \
+    X(fallocate, ENOSPC)                                                                                               \
+    X(madvise, EINVAL)                                                                                                 \
+    X(socket, EMFILE)                                                                                                  \
+    X(socketpair, EMFILE)                                                                                              \
+    X(connect, ENETUNREACH, EINTR)                                                                                     \
+    X(accept, EMFILE, ECONNABORTED, EINTR)                                                                             \
+    X(bind, EADDRINUSE)                                                                                                \
+    X(listen, EADDRINUSE)                                                                                              \
+    X(getsockname, ENOBUFS)                                                                                            \
+    X(getpeername, ENOBUFS)                                                                                            \
+    X(setsockopt, ENOBUFS)                                                                                             \
+    X(getsockopt, ENOBUFS)                                                                                             \
+    X(shutdown, ENOTCONN)                                                                                              \
+    X(send, ECONNRESET, ENOBUFS, EINTR)                                                                                \
+    X(receive, ECONNRESET, EINTR)                                                                                      \
+    X(read, EIO, EINTR)                                                                                                \
+    X(write, ENOSPC, EINTR)                                                                                            \
+    X(eventfd, EMFILE)                                                                                                 \
+    X(epoll_create, EMFILE)                                                                                            \
+    X(epoll_ctl, ENOSPC)                                                                                               \
+    X(epoll_wait, EINTR)                                                                                               \
+    X(poll, EINTR)                                                                                                     \
+    X(timerfd_create, EMFILE)                                                                                          \
+    X(pipe, EMFILE)                                                                                                    \
+    X(duplicate, EMFILE)                                                                                               \
+    X(fcntl, ENOLCK)                                                                                                   \
+    X(flock, ENOLCK, EINTR)                                                                                            \
+    X(open, EMFILE, EINTR)                                                                                             \
+    X(stat, ENOMEM)                                                                                                    \
+    X(mkdir, EACCES)                                                                                                   \
+    X(chmod, EPERM)                                                                                                    \
+    X(unlink, EPERM)                                                                                                   \
+    X(rename, ENOSPC)                                                                                                  \
+    X(fsync, EIO)                                                                                                      \
+    X(pthread_create, EAGAIN)                                                                                          \
+    X(pthread_attr_init, ENOMEM)                                                                                       \
+    X(posix_spawn, EAGAIN)                                                                                             \
+    X(spawn_action, ENOMEM)                                                                                            \
+    X(pidfd_open, EMFILE)                                                                                              \
+    X(waitid, ECHILD)                                                                                                  \
+    X(kill, EPERM)                                                                                                     \
+    X(getaddrinfo, ENOMEM)                                                                                             \
     X(getifaddrs, ENOMEM)
 
 enum {
@@ -141,7 +141,7 @@ void *__interceptor_aligned_alloc(size_t alignment, size_t size);
 #define NEW(name, parameters, arguments, caller_failure)                                                               \
     extern "C" void *name parameters;                                                                                  \
     extern "C" void *name parameters {                                                                                 \
-        static const auto real = reinterpret_cast<void *(*) parameters>(dlsym(RTLD_NEXT, #name));                      \
+        static const auto real = reinterpret_cast<void *(*)parameters>(dlsym(RTLD_NEXT, #name));                       \
         if (decide(kind_memory, CALLER)) caller_failure;                                                               \
         return real arguments;                                                                                         \
     }

@@ -110,8 +110,7 @@ muster_status end_call(uint32_t function, muster_status status) {
     if (error.status == untouched) error.message[0] = '\0';
     for (int i = 0; i < handle_count; i++) {
         void *const got = *handles[i];
-        if (status == MUSTER_OK && (got == poison || got == nullptr))
-            wrong("%s gives MUSTER_OK and no object", f.name);
+        if (status == MUSTER_OK && (got == poison || got == nullptr)) wrong("%s gives MUSTER_OK and no object", f.name);
         if (status < 0 && got != nullptr) wrong("%s gives %s and does not set the handle to NULL", f.name, name);
         if (status != MUSTER_OK && got == poison) *handles[i] = nullptr;
     }

@@ -10,8 +10,8 @@
 
 #include <initializer_list>
 #include <string>
-#include <utility>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 namespace faults {
@@ -125,7 +125,9 @@ muster_completion take(muster_queue *queue, int32_t kind, uint64_t tag, const ch
 muster_completion take_ok(muster_queue *queue, int32_t kind, uint64_t tag, const char *function);
 
 #define HANDLE(Name, type, f)                                                                                          \
-    inline void give_back_##type(type *object) { DO(f, object); }                                                      \
+    inline void give_back_##type(type *object) {                                                                       \
+        DO(f, object);                                                                                                 \
+    }                                                                                                                  \
     using Name = Handle<type, give_back_##type>;
 HANDLE(Queue, muster_queue, muster_queue_release)
 HANDLE(Process, muster_process, muster_process_release)
@@ -172,6 +174,5 @@ class Paused {
 constexpr char secret[] = "a secret of the fault tests";
 muster_context_config context_config();
 void create(Context &context, uint32_t flags = 0);
-
 
 } // namespace faults

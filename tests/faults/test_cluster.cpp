@@ -141,8 +141,8 @@ SCENARIO(cluster, broadcast) {
     come_together(p, true);
     static const char data[100'000] = {};
     muster_status statuses[1] = {};
-    muster_status status = CALL(muster_cluster_broadcast, p.cluster, nullptr, 0, "b", 1, data, sizeof data, patience,
-                                nullptr, &error);
+    muster_status status =
+        CALL(muster_cluster_broadcast, p.cluster, nullptr, 0, "b", 1, data, sizeof data, patience, nullptr, &error);
     if (status != MUSTER_OK) {
         expect_fault("muster_cluster_broadcast", status);
         ended();
@@ -190,8 +190,10 @@ SCENARIO(cluster, local_workers) {
         muster_status status = CALL(muster_cluster_interrupt, cluster, first);
         if (status != MUSTER_OK) expect_fault("muster_cluster_interrupt", status);
         status = CALL(muster_cluster_remove, cluster, first, second);
-        if (status != MUSTER_OK) expect_fault("muster_cluster_remove", status);
-        else await(cluster, MUSTER_CLUSTER_REMOVED);
+        if (status != MUSTER_OK)
+            expect_fault("muster_cluster_remove", status);
+        else
+            await(cluster, MUSTER_CLUSTER_REMOVED);
     } catch (const Ended &) {
     }
     OK(muster_cluster_close_begin, cluster, patience, queue, 6, &error);
@@ -240,7 +242,9 @@ void answer(Manager &m, uint64_t request) {
     switch (what.want) {
     case MUSTER_MANAGER_LAUNCH:
         launch_worker(m, request, what.member);
-        if (what.count > 1) OK(muster_manager_worker_failed, m.queue, request, what.member + 1, MUSTER_E_LIMIT, "one is enough", 13, &error);
+        if (what.count > 1)
+            OK(muster_manager_worker_failed, m.queue, request, what.member + 1, MUSTER_E_LIMIT, "one is enough", 13,
+               &error);
         OK(muster_manager_worker_ready, m.queue, request, what.member, nullptr, 0, 7, &error);
         break;
     case MUSTER_MANAGER_INTERRUPT:
@@ -251,8 +255,10 @@ void answer(Manager &m, uint64_t request) {
         [[fallthrough]];
     default: {
         const muster_status done = CALL(muster_manager_request_done, m.queue, request, nullptr, 0, &error);
-        if (done == MUSTER_E_NOMEM) OK(muster_manager_request_done, m.queue, request, nullptr, 0, &error);
-        else EXPECT(done == MUSTER_OK || done == MUSTER_E_STALE);
+        if (done == MUSTER_E_NOMEM)
+            OK(muster_manager_request_done, m.queue, request, nullptr, 0, &error);
+        else
+            EXPECT(done == MUSTER_OK || done == MUSTER_E_STALE);
     }
     }
 }
@@ -270,8 +276,9 @@ void serve_until(Manager &m, uint32_t kind, bool by_callbacks) {
     for (int i = 0; i < 4000; i++) {
         if (by_callbacks) {
             uint64_t count = 0;
-            const muster_status status = CALL(muster_queue_dispatch, m.queue, ms,
-                                              [](void *, const muster_completion *, const muster_error *) {}, nullptr, &count);
+            const muster_status status = CALL(
+                muster_queue_dispatch, m.queue, ms, [](void *, const muster_completion *, const muster_error *) {},
+                nullptr, &count);
             EXPECT(status >= 0);
         } else {
             muster_completion entry{};
@@ -332,13 +339,15 @@ void manage(bool by_callbacks) {
         if (status != MUSTER_OK) expect_fault("muster_cluster_interrupt", status);
         CALL(muster_process_kill, m.worker, SIGKILL);
         status = CALL(muster_manager_worker_ended, m.queue, m.cluster, first, "it was ended", 12, &error);
-        if (status == MUSTER_E_NOMEM) OK(muster_manager_worker_ended, m.queue, m.cluster, first, "it was ended", 12, &error);
+        if (status == MUSTER_E_NOMEM)
+            OK(muster_manager_worker_ended, m.queue, m.cluster, first, "it was ended", 12, &error);
         serve_until(m, MUSTER_CLUSTER_DEAD, by_callbacks);
         OK(muster_manager_withdraw, m.context, "mine", 4);
         for (int i = 0; by_callbacks && !m.is_destroyed && i < 1000; i++) {
             uint64_t count = 0;
-            CALL(muster_queue_dispatch, m.queue, ms, [](void *, const muster_completion *, const muster_error *) {}, nullptr,
-                 &count);
+            CALL(
+                muster_queue_dispatch, m.queue, ms, [](void *, const muster_completion *, const muster_error *) {},
+                nullptr, &count);
         }
         EXPECT(!by_callbacks || m.is_destroyed);
     } catch (const Ended &) {

@@ -46,18 +46,27 @@ void make_place(Place &p, bool is_served) {
     OK(muster_store_open, p.context, p.url.data(), p.url.size(), nullptr, patience, p.store.out(), &error);
 }
 
-// Two members of one process come together, or both learn of the failure.
+// Two members of one process join one round. When the fault ends one join, the other is cancelled.
 bool join(Place &p, Rendezvous &one, Rendezvous &other, Round &first, Round &second_round) {
     OK(muster_rendezvous_begin, one, MUSTER_RENDEZVOUS_JOIN, nullptr, 0, patience, p.queue, 1, &error);
-    const muster_status status = CALL(muster_rendezvous_join, other, patience, second_round.out(), &error);
-    if (status != MUSTER_OK) {
-        expect_fault("muster_rendezvous_join", status);
-        OK(muster_rendezvous_cancel, one);
+    OK(muster_rendezvous_begin, other, MUSTER_RENDEZVOUS_JOIN, nullptr, 0, patience, p.queue, 2, &error);
+    bool is_joined = true;
+    for (int left = 2; left > 0;) {
+        muster_completion entry{};
+        if (const muster_status status = CALL(muster_queue_next, p.queue, patience, &entry, &error))
+            wrong("the join of a member does not complete: %s", muster_status_name(status));
+        if (entry.kind != MUSTER_DONE_RENDEZVOUS) continue;
+        left--;
+        (entry.tag == 1 ? first : second_round) = Round(entry.object);
+        if (entry.status == MUSTER_OK) continue;
+        check_status("muster_rendezvous_join", entry.status, "MUSTER_DONE_RENDEZVOUS");
+        if (is_joined) {
+            expect_fault("muster_rendezvous_join", entry.status);
+            OK(muster_rendezvous_cancel, entry.tag == 1 ? other : one);
+        }
+        is_joined = false;
     }
-    const muster_completion done = take(p.queue, MUSTER_DONE_RENDEZVOUS, 1, "muster_rendezvous_join");
-    first = Round(done.object);
-    if (done.status != MUSTER_OK && status == MUSTER_OK) expect_fault("muster_rendezvous_begin", done.status);
-    return status == MUSTER_OK && done.status == MUSTER_OK;
+    return is_joined;
 }
 
 void meet(bool is_served) {

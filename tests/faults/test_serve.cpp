@@ -58,7 +58,8 @@ muster_completion serve_until(Host &h, bool by_callbacks, uint64_t tag, const ch
         const muster_status status = CALL(muster_queue_next, h.queue, 0, &entry, &error);
         EXPECT(status >= 0);
         if (status != MUSTER_OK || entry.tag != tag) continue;
-        if (entry.status != MUSTER_OK && function != nullptr) check_status(function, entry.status, "a completion of what the host serves");
+        if (entry.status != MUSTER_OK && function != nullptr)
+            check_status(function, entry.status, "a completion of what the host serves");
         return entry;
     }
     wrong("%s does not complete", function != nullptr ? function : "an operation");
@@ -81,9 +82,12 @@ void move_bytes(muster_stream *from, muster_stream *to) {
     size_t bytes = 0, sent = 0;
     if (from == nullptr || to == nullptr) return;
     const muster_status status = CALL(muster_stream_read, from, data, sizeof data, 0, &bytes);
-    if (bytes != 0) CALL(muster_stream_write, to, data, bytes, 0, &sent);
-    if (status == MUSTER_E_END) CALL(muster_stream_finish, to);
-    else if (status < 0) CALL(muster_stream_abort, to, 0, nullptr, 0);
+    if (bytes != 0 && CALL(muster_stream_write, to, data, bytes, 0, &sent) == MUSTER_E_NOMEM)
+        CALL(muster_stream_write, to, data + sent, bytes - sent, 0, &sent);
+    if (status == MUSTER_E_END)
+        CALL(muster_stream_finish, to);
+    else if (status < 0)
+        CALL(muster_stream_abort, to, 0, nullptr, 0);
 }
 
 void open_connection(Transport &t, uint64_t request) {
@@ -100,7 +104,8 @@ void open_connection(Transport &t, uint64_t request) {
         opened = CALL(muster_request_stream, t.requests, request, t.near_pump.out(), &error);
     if (opened != MUSTER_OK) return;
     uint64_t incoming = 0;
-    muster_status come = CALL(muster_transport_incoming, t.requests, t.listening, "peer", 4, &incoming, t.far_pump.out(), &error);
+    muster_status come =
+        CALL(muster_transport_incoming, t.requests, t.listening, "peer", 4, &incoming, t.far_pump.out(), &error);
     if (come != MUSTER_OK) {
         expect_fault("muster_transport_incoming", come);
         come = CALL(muster_transport_incoming, t.requests, t.listening, "peer", 4, &incoming, t.far_pump.out(), &error);

@@ -74,8 +74,10 @@ void begun(Ends &e) {
     if (const muster_status status = CALL(muster_stream_write_owned, one, data, sizeof data, queue, 2)) {
         expect_fault("muster_stream_write_owned", status);
         // It was not taken; the stream is as it was, or over.
-        if (status == MUSTER_E_NOMEM) OK(muster_stream_write_owned, one, data, sizeof data, queue, 2);
-        else ended();
+        if (status == MUSTER_E_NOMEM)
+            OK(muster_stream_write_owned, one, data, sizeof data, queue, 2);
+        else
+            ended();
     }
     bool is_read = false, is_released = false, is_whole = true;
     while (!is_read || !is_released) {

@@ -64,7 +64,8 @@ SCENARIO(transport, calls_that_wait) {
     size_t bytes = 0;
     OK(muster_listener_address, listener, real, sizeof real, &bytes);
     Stream dialled, accepted;
-    muster_status status = CALL(muster_transport_dial, context, real, bytes, &config, patience / 2, dialled.out(), &error);
+    muster_status status =
+        CALL(muster_transport_dial, context, real, bytes, &config, patience / 2, dialled.out(), &error);
     if (status != MUSTER_OK) {
         expect_fault("muster_transport_dial", status);
         OK(muster_transport_dial, context, real, bytes, &config, patience / 2, dialled.out(), &error);

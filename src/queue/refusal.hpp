@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// Why Queue::reserve() or Queue::try_post() gave false.
+#include "queue/queue.hpp"
+
+namespace muster {
+
+// `what` names the queue. A slot that can be had by now was refused for want of memory.
+inline Error why_refused(Queue &queue, const char *what) noexcept {
+    if (queue.closed()) return Error::make(MUSTER_E_CLOSED, "%s is closed", what);
+    if (!queue.reserve()) return Error::make(MUSTER_E_LIMIT, "%s is full", what);
+    queue.unreserve();
+    return Error::make(MUSTER_E_NOMEM, "%s has no memory for another entry", what);
+}
+
+} // namespace muster
