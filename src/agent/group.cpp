@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "agent/group.hpp"
 
+#include "base/status.hpp"
 #include "base/text.hpp"
 
 #include <algorithm>
@@ -144,10 +145,16 @@ Result<void> WorkerGroup::start_worker(uint32_t local_rank, const Standing &stan
     worker.told.started_unix_ns = wall_clock_ns();
     running_++;
     tell_guard();
-    // The queue of exits has a slot for each worker; it can only be that the context is closed.
+    // The queue of exits has room for each worker; the context may be closed, or memory is short.
     const Status watched = worker.process->watch(exits_, tag_of(local_rank));
-    if (watched != MUSTER_OK) return Error::from_status(watched == MUSTER_AGAIN ? MUSTER_E_INTERNAL : watched);
-    return {};
+    if (watched == MUSTER_OK) return {};
+    worker.process->kill(SIGKILL); // nothing would report its end
+    Deadline deadline(1'000'000'000);
+    worker.process->wait(deadline, nullptr);
+    running_--;
+    worker.told.state = MUSTER_WORKER_STOPPED;
+    return Error::make(watched == MUSTER_AGAIN ? MUSTER_E_NOMEM : watched, "watch worker %u: %s", local_rank,
+                       status_text(watched == MUSTER_AGAIN ? MUSTER_E_NOMEM : watched));
 }
 
 bool WorkerGroup::take_exit(uint64_t tag, Status status, const muster_process_exit &exit) {

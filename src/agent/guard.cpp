@@ -57,7 +57,7 @@ Result<Guard> Guard::start(Context &context, const std::string &agent_id) {
 }
 
 Guard::~Guard() {
-    if (socket_) write_line("= done\n");
+    finish(1'000'000'000); // else its process would be left to the host, not reaped
 }
 
 void Guard::finish(int64_t patience_ns) noexcept {
@@ -65,7 +65,7 @@ void Guard::finish(int64_t patience_ns) noexcept {
     write_line("= done\n");
     socket_.reset();
     Deadline deadline(patience_ns);
-    process_->wait(deadline, nullptr);
+    if (process_) process_->wait(deadline, nullptr);
 }
 
 void Guard::watch(const std::vector<pid_t> &leaders) noexcept {

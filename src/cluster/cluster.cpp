@@ -72,9 +72,12 @@ Result<void> Cluster::check_it_is_in() const noexcept {
 }
 
 Result<void> Cluster::start_thread_of(bool events) {
-    if (!Running<Cluster>::of(*context_).add(*this)) return Error::make(MUSTER_E_CLOSED, "the context is closed");
+    broadcasts_ = std::make_unique<Broadcasts>(*this, shelf_, broadcast_limit_); // first: it may throw
+    if (!Running<Cluster>::of(*context_).add(*this)) {
+        broadcasts_.reset();
+        return Error::make(MUSTER_E_CLOSED, "the context is closed");
+    }
     if (events) open_events();
-    broadcasts_ = std::make_unique<Broadcasts>(*this, shelf_, broadcast_limit_);
     retain(); // the thread's
     if (const int why = start_thread(&body, this)) {
         Running<Cluster>::of(*context_).remove(*this);
@@ -142,7 +145,13 @@ void Cluster::pump() {
         const auto taker = takers_.find(entry.tag);
         if (taker != takers_.end()) {
             const Taker take = taker->second; // it may forget itself
-            take(entry, why);
+            try {
+                take(entry, why);
+            } catch (const std::bad_alloc &) {
+                // Readiness is not reported again before what is ready was taken.
+                if (entry.kind != MUSTER_EVENT_READY) throw;
+                take(entry, why);
+            }
         } else if (has_stream(entry.kind) && entry.object != nullptr) {
             muster_stream_release(static_cast<muster_stream *>(entry.object));
         }

@@ -58,7 +58,13 @@ void ClusterMaster::launch(const std::shared_ptr<const LaunchPlan> &plan, const 
             if (Line *const line = line_of(first + i)) remove_now(*line, 0);
         return;
     }
-    manager->launch(*this, plan, first);
+    try {
+        manager->launch(*this, plan, first);
+    } catch (const std::bad_alloc &) { // those that were not started fail
+        for (uint32_t i = 0; i < plan->count; i++)
+            if (Line *const line = line_of(first + i); line != nullptr && !line->launched)
+                failed(first + i, Error::make(MUSTER_E_NOMEM, "out of memory"));
+    }
 }
 
 ClusterMaster::Line &ClusterMaster::expect(const std::shared_ptr<const LaunchPlan> &plan,

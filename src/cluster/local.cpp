@@ -27,7 +27,13 @@ class LocalManager final : public ClusterManager {
 
     void launch(ClusterMaster &master, std::shared_ptr<const LaunchPlan> plan, uint32_t first) override {
         pending_.push_back({std::move(plan), first, first});
-        if (pending_.size() == 1) go_on(master);
+        if (pending_.size() != 1) return;
+        try {
+            go_on(master);
+        } catch (const std::bad_alloc &) { // the master reports it
+            pending_.pop_back();
+            throw;
+        }
     }
 
     void ask(ClusterMaster &master, const ManagerQuestion &question, Answer answer) override {
@@ -58,7 +64,13 @@ class LocalManager final : public ClusterManager {
             const uint32_t member = pending_.front().next++;
             if (pending_.front().next == pending_.front().first + plan->count) pending_.pop_front();
             if (!master.wanted(member)) continue;
-            if (auto started = start(master, *plan, member); !started)
+            Result<void> started;
+            try {
+                started = start(master, *plan, member);
+            } catch (const std::bad_alloc &) {
+                started = Error::make(MUSTER_E_NOMEM, "start worker %u: out of memory", member);
+            }
+            if (!started)
                 master.failed(member, started.error());
             else if (!plan->master_dials())
                 master.ready(member, {}, 0);
@@ -86,9 +98,13 @@ class LocalManager final : public ClusterManager {
             commands_of_.erase(member);
             master.process_over(member, how_it_ended(exit));
         };
+        uint64_t &number = commands_of_[member]; // before the start, since it needs memory
         auto started = commands_.start(master, command, std::move(ears));
-        if (!started) return started.error();
-        commands_of_[member] = *started;
+        if (!started) {
+            commands_of_.erase(member);
+            return started.error();
+        }
+        number = *started;
         return {};
     }
 

@@ -53,20 +53,36 @@ ServedManager::ServedManager(Context &context, std::string name, uint32_t wants,
     if (ops != nullptr) ops_ = *ops;
 }
 
+// Want of memory is a failure like others.
+template <class Send>
+static Result<void> without_memory(const Send &send) {
+    try {
+        return send();
+    } catch (const std::bad_alloc &) {
+        return Error::make(MUSTER_E_NOMEM, "out of memory for a request to the manager");
+    }
+}
+
 void ServedManager::launch(ClusterMaster &master, std::shared_ptr<const LaunchPlan> plan, uint32_t first) {
-    const auto request = make_ref<ManagerRequest>(*this, master);
-    request->question.want = MUSTER_MANAGER_LAUNCH;
-    request->question.member = first;
-    request->plan = plan;
-    if (auto sent = ServedManagers::of(context_).send(request); !sent)
+    const auto send = [&]() -> Result<void> {
+        const auto request = make_ref<ManagerRequest>(*this, master);
+        request->question.want = MUSTER_MANAGER_LAUNCH;
+        request->question.member = first;
+        request->plan = plan;
+        return ServedManagers::of(context_).send(request);
+    };
+    if (auto sent = without_memory(send); !sent)
         for (uint32_t i = 0; i < plan->count; i++) master.failed(first + i, sent.error());
 }
 
 void ServedManager::ask(ClusterMaster &master, const ManagerQuestion &question, Answer answer) {
-    const auto request = make_ref<ManagerRequest>(*this, master);
-    request->question = question;
-    request->answer = answer;
-    if (auto sent = ServedManagers::of(context_).send(request); !sent) answer(sent.error());
+    const auto send = [&]() -> Result<void> {
+        const auto request = make_ref<ManagerRequest>(*this, master);
+        request->question = question;
+        request->answer = answer;
+        return ServedManagers::of(context_).send(request);
+    };
+    if (auto sent = without_memory(send); !sent) answer(sent.error());
 }
 
 void ServedManager::forget(ClusterMaster &master, uint32_t member) noexcept {

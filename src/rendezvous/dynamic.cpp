@@ -76,11 +76,18 @@ void DynamicMember::stop(RendezvousOperation &operation, Status why) noexcept {
 
 void DynamicMember::released() noexcept {
     if (file_released_) file_released_->store(true, std::memory_order_release); // pairs with the wait for the file
-    put({.kind = Input::release});
+    if (!put({.kind = Input::release})) starve();
 }
 
 void DynamicMember::answered(uint64_t tag, StoreAnswer answer) noexcept {
-    if (tag != 0) put({.kind = Input::answer, .tag = tag, .answer_ = std::move(answer)});
+    if (tag == 0) return;
+    if (!put({.kind = Input::answer, .tag = tag, .answer_ = std::move(answer)})) starve();
+}
+
+// What was to be put in is lost, and the machine would wait for it: the member ends.
+void DynamicMember::starve() noexcept {
+    starved_.store(true, std::memory_order_release);
+    turn_.post(context());
 }
 
 Result<std::string> DynamicMember::list(int64_t timeout_ns) {
@@ -126,9 +133,11 @@ void DynamicMember::turn() noexcept {
         hub_.on_closing(closing_);
         if (context().closed()) context_closes();
     }
+    std::vector<Input> inputs;
     try {
+        if (starved_.exchange(false, std::memory_order_acquire)) throw std::bad_alloc();
         for (;;) {
-            std::vector<Input> inputs;
+            inputs.clear();
             {
                 const std::lock_guard hold(lock_);
                 inputs.swap(inbox_);
@@ -141,6 +150,9 @@ void DynamicMember::turn() noexcept {
         }
     } catch (const std::bad_alloc &) {
         end(MUSTER_E_NOMEM);
+        for (Input &input : inputs) // what the machine may not have seen
+            if (input.kind == Input::call && input.operation)
+                input.operation->finish(Error::from_status(MUSTER_E_NOMEM));
     }
     after();
 }
@@ -271,11 +283,15 @@ void DynamicMember::begin_round(uint64_t call, const RoundPlace &place) {
     auto view = store_->view(prefix + "v/", guard_), pages = store_->view(prefix + "t/", guard_);
     const auto found = calls_.find(call);
     if (found == calls_.end()) return;
+    Ref<Round> round;
+    if (view && pages) { // before the call is taken out: without memory it is ended with the others
+        const RoundFacts facts{place.attempt.number, place.rank, place.world, place.digest};
+        round = make_ref<Round>(facts, std::move(*view), std::move(*pages), Round::usual_page);
+    }
     const Ref<RendezvousOperation> operation = std::move(found->second);
     calls_.erase(found);
-    if (!view || !pages) return operation->finish(view ? pages.error() : view.error());
-    const RoundFacts facts{place.attempt.number, place.rank, place.world, place.digest};
-    operation->finish(Error(), make_ref<Round>(facts, std::move(*view), std::move(*pages), Round::usual_page));
+    if (!round) return operation->finish(view ? pages.error() : view.error());
+    operation->finish(Error(), std::move(round));
 }
 
 void DynamicMember::end_round(const Error &why) {

@@ -7,6 +7,8 @@
 #include "rendezvous/member.hpp"
 #include "rendezvous/peers.hpp"
 
+#include <atomic>
+
 namespace muster {
 
 // Any thread.
@@ -22,6 +24,7 @@ class DynamicMember final : public Member, private StoreListener {
     Result<std::string> list(int64_t timeout_ns) override;
 
   private:
+    void starve() noexcept;
     struct Input {
         enum Kind { call, stop, answer, release } kind;
         Ref<RendezvousOperation> operation = {};
@@ -64,6 +67,7 @@ class DynamicMember final : public Member, private StoreListener {
 
     std::mutex lock_; // guards the inbox, and the store, which the loop alone changes
     std::vector<Input> inbox_;
+    std::atomic<bool> starved_{false}; // an input found no memory
     Ref<Store> store_;
 
     // loop thread

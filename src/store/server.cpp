@@ -2,6 +2,7 @@
 #include "store/server.hpp"
 
 #include <sodium.h>
+#include <system_error>
 
 namespace muster {
 
@@ -44,6 +45,10 @@ Result<Ref<StoreServer>> StoreServer::open(Context &context, StoreServerSettings
         server->address_ = server->listener_->address();
         if (server->journal_)
             server->journal_->start([server = server.get()] { server->journal_moved_.post(*server->context_); });
+    } catch (const std::system_error &failure) {
+        server->close_listener();
+        return Error::from_errno(failure.code().value(), MUSTER_E_NOMEM, "serve a store at %s: a thread for its folder",
+                                 address->text.c_str());
     } catch (...) { // the listener keeps the server
         server->close_listener();
         throw;

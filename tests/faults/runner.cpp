@@ -178,8 +178,8 @@ struct Counts {
     unsigned scenarios = 0, sites = 0, runs = 0, fired = 0, failed = 0, known = 0;
 };
 
-// Lines of known.txt: `scenario | function in the call stack | what is wrong`. The scenario may be a header.
-bool is_known(const Scenario &scenario, const std::string &stack) {
+// Lines of known.txt: `scenario | part of the report | what is wrong`. The scenario may be a header.
+bool is_known(const Scenario &scenario, const std::string &text_of_report) {
     FILE *file = fopen(MUSTER_KNOWN_FAULTS, "r");
     if (file == nullptr) return false;
     char line[1024];
@@ -191,7 +191,7 @@ bool is_known(const Scenario &scenario, const std::string &stack) {
         if (text[0] == '#' || first == std::string::npos || last == std::string::npos) continue;
         const std::string where = text.substr(0, first);
         known = (where == name || where == scenario.header) &&
-                stack.find(text.substr(first + 3, last - first - 3)) != std::string::npos;
+                text_of_report.find(text.substr(first + 3, last - first - 3)) != std::string::npos;
     }
     fclose(file);
     return known;
@@ -200,7 +200,7 @@ bool is_known(const Scenario &scenario, const std::string &stack) {
 // False: it is known.
 bool report(const Scenario &scenario, const Site &site, uint32_t call, int os_errno, const std::string &why) {
     const std::string stack = symbolize(site.module, site.frames, site.frame_count);
-    const bool known = is_known(scenario, stack);
+    const bool known = is_known(scenario, why + "\n" + stack);
     printf("%s  %s.%s, call %u of %s fails with %s in %s (site %016llx)\n    %s\n%s", known ? "known " : "FAILED",
            scenario.header, scenario.name, call + 1, kinds[site.kind].name, strerrorname_np(os_errno),
            function_name(site.function), static_cast<unsigned long long>(site.hash), why.c_str(), stack.c_str());

@@ -78,12 +78,14 @@ void use(muster_context *context, muster_queue *queue, muster_store *store) {
         expect_fault("muster_store_begin", done.status);
         EXPECT(attempt == 0);
     }
-    const muster_store_op wait = op(MUSTER_STORE_GET, "never");
-    OK(muster_store_begin, store, &wait, 1, patience, queue, 9, &request, &error);
-    const muster_status cancelled = CALL(muster_store_cancel, store, request);
-    EXPECT(cancelled == MUSTER_OK || has_fired());
-    const muster_completion ended = take(queue, MUSTER_DONE_STORE, 9, "muster_store_do");
-    EXPECT(ended.status == MUSTER_E_CANCELED || has_fired());
+    if ((can & MUSTER_STORE_CAN_WAIT) != 0) {
+        const muster_store_op wait = op(MUSTER_STORE_GET, "never");
+        OK(muster_store_begin, store, &wait, 1, patience, queue, 9, &request, &error);
+        const muster_status cancelled = CALL(muster_store_cancel, store, request);
+        EXPECT(cancelled == MUSTER_OK || has_fired());
+        const muster_completion ended = take(queue, MUSTER_DONE_STORE, 9, "muster_store_do");
+        EXPECT(ended.status == MUSTER_E_CANCELED || has_fired());
+    }
     if ((can & MUSTER_STORE_CAN_LEASE) == 0) return;
     Lease lease;
     OK(muster_store_lease, store, 2 * second, MUSTER_LEASE_MANUAL, patience, lease.out(), &error);

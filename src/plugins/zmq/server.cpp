@@ -108,7 +108,10 @@ muster_status Server::listen(const std::string &place, ServerConfig config, std:
     }
     sockaddr_storage own{};
     socklen_t bytes = sizeof own;
-    getsockname(listener_, reinterpret_cast<sockaddr *>(&own), &bytes);
+    if (getsockname(listener_, reinterpret_cast<sockaddr *>(&own), &bytes) != 0) {
+        why = "listen at " + place + ": its port: " + strerror(errno);
+        return status_of(errno);
+    }
     port_ = ntohs(own.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6 &>(own).sin6_port
                                             : reinterpret_cast<sockaddr_in &>(own).sin_port);
     epoll_ = epoll_create1(EPOLL_CLOEXEC);
@@ -119,7 +122,10 @@ muster_status Server::listen(const std::string &place, ServerConfig config, std:
     epoll_event event{};
     event.events = EPOLLIN;
     event.data.u64 = listener_tag;
-    epoll_ctl(epoll_, EPOLL_CTL_ADD, listener_, &event);
+    if (epoll_ctl(epoll_, EPOLL_CTL_ADD, listener_, &event) != 0) { // else nobody would be accepted
+        why = "listen at " + place + ": watch the socket: " + strerror(errno);
+        return status_of(errno);
+    }
     return MUSTER_OK;
 }
 
