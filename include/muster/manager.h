@@ -176,6 +176,7 @@ MUSTER_API muster_status muster_manager_request_read(muster_queue *requests, uin
  * @retval MUSTER_E_ARG    No queue, no place for the length, or no worker of this LAUNCH.
  * @retval MUSTER_E_LIMIT  The room is too small; nothing copied, the length is told.
  * @retval MUSTER_E_STALE  No such request, or it was answered or cancelled.
+ * @retval MUSTER_E_NOMEM  No memory; the request is still open.
  * @retval MUSTER_E_FORKED The queue belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_manager_ticket(muster_queue *requests, uint64_t request, uint32_t member,

@@ -130,6 +130,10 @@ typedef struct muster_rendezvous_config {
  * @retval MUSTER_E_CLOSED        The context is closed. (A run that was closed can be opened; its joins fail.)
  * @retval MUSTER_E_CANCELED      muster_context_cancel() was called meanwhile.
  * @retval MUSTER_E_WOULD_DEADLOCK  The store would have to be waited for on a thread that serves the wait.
+ * @retval MUSTER_E_LIMIT         No descriptor left; or the queue of the program that serves the rendezvous is full.
+ * @retval MUSTER_E_UNREACHABLE   The store's address does not answer.
+ * @retval MUSTER_E_PEER          The connection to the store broke.
+ * @retval MUSTER_E_SYSTEM        Another failure of the system; see muster_error::os_errno.
  * @retval MUSTER_E_FORKED        The context belongs to the parent process.
  * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
 MUSTER_API muster_status muster_rendezvous_open(muster_context *context, const muster_rendezvous_config *config,
@@ -180,11 +184,12 @@ MUSTER_API muster_status muster_rendezvous_open_begin(muster_context *context, c
  *                              them: the next join of this handle looks for the others again, also for a run that has
  *                              gone on without it. os_errno is not 0 if the process that served the store is known to
  *                              have ended.
- * @retval MUSTER_E_LIMIT       The state file cannot be written: no space, or 1024 living members have one.
  * @retval MUSTER_E_PERMISSION  The state file cannot be written by this user; the text names it.
  * @retval MUSTER_E_SYSTEM      The state file cannot be written for another reason.
- * @retval MUSTER_E_NOMEM       No memory.
+ * @retval MUSTER_E_NOMEM       No memory. The member has ended: open another rendezvous to come back as a newcomer.
  * @retval MUSTER_E_WOULD_DEADLOCK  Called on a thread that serves the wait.
+ * @retval MUSTER_E_LIMIT       The state file cannot be written: no space, or 1024 living members have one. Or the queue
+ *                              of the program that serves the rendezvous is full.
  * @retval MUSTER_E_FORKED      The rendezvous belongs to the parent process.
  * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
 MUSTER_API muster_status muster_rendezvous_join(muster_rendezvous *rendezvous, int64_t timeout_ns,
@@ -476,6 +481,7 @@ MUSTER_API muster_status muster_round_get_info(const muster_round *round, muster
  * @retval MUSTER_OK            Given.
  * @retval MUSTER_E_ARG         A value is missing.
  * @retval MUSTER_E_UNSUPPORTED `static:` without a store. (With one the view is never stale.)
+ * @retval MUSTER_E_NOMEM       No memory.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_round_store(muster_round *round, muster_store **out_store, muster_error *error);
 

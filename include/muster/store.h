@@ -194,6 +194,9 @@ typedef struct muster_store_config {
  * @retval MUSTER_E_NOMEM       No memory.
  * @retval MUSTER_E_CLOSED      The context is closed.
  * @retval MUSTER_E_CANCELED    muster_context_cancel() was called meanwhile.
+ * @retval MUSTER_E_LIMIT       No descriptor left; or the queue of the program that serves the store is full.
+ * @retval MUSTER_E_PEER        The connection to the server broke, and no other one succeeded in time.
+ * @retval MUSTER_E_SYSTEM      Another failure of the system; see muster_error::os_errno.
  * @retval MUSTER_E_FORKED      The context belongs to the parent process.
  * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
 MUSTER_API muster_status muster_store_open(muster_context *context, const char *url, size_t url_bytes,
@@ -283,6 +286,8 @@ MUSTER_API uint32_t muster_store_capabilities(const muster_store *store);
  * @retval MUSTER_E_PLUGIN        The host or plug-in that serves the store has given a wrong answer; the text says how.
  *                                It may have been applied.
  * @retval MUSTER_E_WOULD_DEADLOCK  It has to be waited for on a thread that serves the wait.
+ * @retval MUSTER_E_SYSTEM        A system call failed (a store in a file); nothing was done. See
+ * muster_error::os_errno.
  * @retval MUSTER_E_FORKED        The store belongs to the parent process.
  * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
 MUSTER_API muster_status muster_store_do(muster_store *store, const muster_store_op *ops, size_t op_count,
@@ -359,6 +364,11 @@ enum muster_lease_flag {
  * @retval MUSTER_E_CANCELED     muster_store_cancel() in another thread.
  * @retval MUSTER_E_CLOSED       The context is closed, or the store was released meanwhile.
  * @retval MUSTER_E_WOULD_DEADLOCK  It has to be waited for on a thread that serves the wait.
+ * @retval MUSTER_E_LIMIT        The store holds no more leases, or no descriptor is left.
+ * @retval MUSTER_E_UNREACHABLE  A store elsewhere does not answer; there is no lease.
+ * @retval MUSTER_E_PEER         The connection to a store elsewhere broke. There is no lease, or one that ends by
+ * itself.
+ * @retval MUSTER_E_SYSTEM       Another failure of the system.
  * @retval MUSTER_E_FORKED       The store belongs to the parent process.
  * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
 MUSTER_API muster_status muster_store_lease(muster_store *store, int64_t ttl_ns, uint32_t flags, int64_t timeout_ns,
@@ -421,6 +431,9 @@ MUSTER_API muster_status muster_lease_keep(muster_lease *lease);
  * @retval MUSTER_E_CANCELED muster_context_cancel() or muster_store_cancel() was called meanwhile; not ended.
  * @retval MUSTER_E_CLOSED   The context was closed, or the lease was released meanwhile. It may have ended.
  * @retval MUSTER_E_WOULD_DEADLOCK  It has to be waited for on a thread that serves the wait.
+ * @retval MUSTER_E_UNREACHABLE A store elsewhere does not answer; the lease ends after its time.
+ * @retval MUSTER_E_PEER     The connection to a store elsewhere broke; the lease ends after its time at the latest.
+ * @retval MUSTER_E_SYSTEM   Another failure of the system.
  * @retval MUSTER_E_FORKED   The lease belongs to the parent process.
  * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
 MUSTER_API muster_status muster_lease_end(muster_lease *lease, int64_t timeout_ns, muster_error *error);

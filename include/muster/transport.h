@@ -139,6 +139,9 @@ MUSTER_API muster_status muster_transport_dial_begin(muster_context *context, co
  * @retval MUSTER_E_CLOSED      The context is closed, or the host has withdrawn the transport meanwhile.
  * @retval MUSTER_E_CANCELED    muster_context_cancel() was called while the call waited for the host.
  * @retval MUSTER_E_WOULD_DEADLOCK  The calling thread has to serve the transport; see serve.h.
+ * @retval MUSTER_E_UNREACHABLE The process that keeps the names of this transport, a broker, does not answer.
+ * @retval MUSTER_E_AUTH        That process has another secret, or the proof broke off.
+ * @retval MUSTER_E_PEER        The connection to that process broke.
  * @retval MUSTER_E_FORKED      The context belongs to the parent process.
  * @threads{any} @blocks{for a name lookup if bind or host is a name or a wildcard, while a plug-in is loaded and until
  * the plug-in has answered, up to 100 ms for the lock of a unix socket's folder, up to listen_timeout_ns for the answer
