@@ -25,7 +25,7 @@ void open_cluster(muster_context *context, muster_queue *queue, Cluster &cluster
     config.struct_size = sizeof config;
     config.queue = queue;
     config.tag = 50;
-    config.join_timeout_ns = patience;
+    config.join_timeout_ns = patience / 2; // a worker that fails before it joins is reported then
     config.leave_timeout_ns = second;
     OK(muster_cluster_open, context, &config, cluster.out(), &error);
 }
@@ -273,7 +273,7 @@ void on_destroy(void *self) {
 
 // Serves until the cluster has this event.
 void serve_until(Manager &m, uint32_t kind, bool by_callbacks) {
-    for (int i = 0; i < 4000; i++) {
+    for (int i = 0; i < 8000; i++) {
         if (by_callbacks) {
             uint64_t count = 0;
             const muster_status status = CALL(
