@@ -120,6 +120,7 @@ void meet(bool is_served) {
     if (status != MUSTER_OK) expect_fault("muster_rendezvous_abort", status);
     status = CALL(muster_rendezvous_exit, other, patience, &error);
     EXPECT(status == MUSTER_E_STALE || has_fired());
+    OK(muster_rendezvous_cancel, one); // nothing is under way
     status = CALL(muster_rendezvous_leave, one, patience, &error);
     if (status != MUSTER_OK) expect_fault("muster_rendezvous_leave", status);
     status = CALL(muster_rendezvous_close, other, "done", 4, patience, &error);

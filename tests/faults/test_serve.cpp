@@ -137,6 +137,9 @@ void serve_transport(bool by_callbacks) {
         OK(muster_transport_serve_ops, t.context, "mine", 4, &ops, &t, t.requests, &error);
     else
         OK(muster_transport_serve, t.context, "mine", 4, t.requests, &error);
+    OK(muster_transport_dial_begin, t.context, "mine://here", 11, nullptr, patience, t.queue, 2, &error);
+    const muster_completion refused = serve_until(t, by_callbacks, 2, "muster_transport_dial");
+    EXPECT(refused.status == MUSTER_E_UNREACHABLE || has_fired());
     Listener listener;
     OK(muster_transport_listen, t.context, "mine://here", 11, nullptr, listener.out(), &error);
     for (int i = 0; i < 1000 && t.listening == 0; i++) serve_once(t, by_callbacks);
