@@ -20,6 +20,7 @@ class StaticMember final : public Member, private StoreListener {
             if (!begin(operation, error, round)) return;
         } catch (const std::bad_alloc &) {
             error = Error::make(MUSTER_E_NOMEM, "out of memory");
+            round.reset(); // made before something else found no memory
             const std::lock_guard hold(lock_);
             if (under_way_.get() == operation.get()) under_way_.reset();
         }
