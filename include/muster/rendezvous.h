@@ -185,7 +185,7 @@ MUSTER_API muster_status muster_rendezvous_open_begin(muster_context *context, c
  *                              gone on without it. os_errno is not 0 if the process that served the store is known to
  *                              have ended.
  * @retval MUSTER_E_PERMISSION  The state file cannot be written by this user; the text names it.
- * @retval MUSTER_E_SYSTEM      The state file cannot be written for another reason.
+ * @retval MUSTER_E_SYSTEM      The state file cannot be written for another reason; or another failure of the system.
  * @retval MUSTER_E_NOMEM       No memory. The member has ended: open another rendezvous to come back as a newcomer.
  * @retval MUSTER_E_WOULD_DEADLOCK  Called on a thread that serves the wait.
  * @retval MUSTER_E_LIMIT       The state file cannot be written: no space, or 1024 living members have one. Or the queue
@@ -208,6 +208,8 @@ MUSTER_API muster_status muster_rendezvous_join(muster_rendezvous *rendezvous, i
  * @retval MUSTER_E_PEER        The way to the store broke for good.
  * @retval MUSTER_E_NOMEM       No memory.
  * @retval MUSTER_E_WOULD_DEADLOCK  Called on a thread that serves the wait.
+ * @retval MUSTER_E_LIMIT       No descriptor left.
+ * @retval MUSTER_E_SYSTEM      Another failure of the system.
  * @retval MUSTER_E_FORKED      The rendezvous belongs to the parent process.
  * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
 MUSTER_API muster_status muster_rendezvous_leave(muster_rendezvous *rendezvous, int64_t timeout_ns,
@@ -229,6 +231,8 @@ MUSTER_API muster_status muster_rendezvous_leave(muster_rendezvous *rendezvous, 
  * @retval MUSTER_E_PEER        The way to the store broke for good.
  * @retval MUSTER_E_NOMEM       No memory.
  * @retval MUSTER_E_WOULD_DEADLOCK  Called on a thread that serves the wait.
+ * @retval MUSTER_E_LIMIT       No descriptor left.
+ * @retval MUSTER_E_SYSTEM      Another failure of the system.
  * @retval MUSTER_E_FORKED      The rendezvous belongs to the parent process.
  * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
 MUSTER_API muster_status muster_rendezvous_exit(muster_rendezvous *rendezvous, int64_t timeout_ns, muster_error *error);
@@ -250,6 +254,8 @@ MUSTER_API muster_status muster_rendezvous_exit(muster_rendezvous *rendezvous, i
  * @retval MUSTER_E_PEER        The way to the store broke for good.
  * @retval MUSTER_E_NOMEM       No memory.
  * @retval MUSTER_E_WOULD_DEADLOCK  Called on a thread that serves the wait.
+ * @retval MUSTER_E_LIMIT       No descriptor left.
+ * @retval MUSTER_E_SYSTEM      Another failure of the system.
  * @retval MUSTER_E_FORKED      The rendezvous belongs to the parent process.
  * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
 MUSTER_API muster_status muster_rendezvous_abort(muster_rendezvous *rendezvous, const void *reason, size_t reason_bytes,
@@ -270,6 +276,8 @@ MUSTER_API muster_status muster_rendezvous_abort(muster_rendezvous *rendezvous, 
  * @retval MUSTER_E_PEER        The way to the store broke for good.
  * @retval MUSTER_E_NOMEM       No memory.
  * @retval MUSTER_E_WOULD_DEADLOCK  Called on a thread that serves the wait.
+ * @retval MUSTER_E_LIMIT       No descriptor left.
+ * @retval MUSTER_E_SYSTEM      Another failure of the system.
  * @retval MUSTER_E_FORKED      The rendezvous belongs to the parent process.
  * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
 MUSTER_API muster_status muster_rendezvous_close(muster_rendezvous *rendezvous, const void *reason, size_t reason_bytes,
@@ -299,6 +307,8 @@ enum muster_rendezvous_operation {
  * @retval MUSTER_E_ARG     A value is missing or out of range; the text names it.
  * @retval MUSTER_E_NOMEM   No memory.
  * @retval MUSTER_E_CLOSED  The context or the queue is closed.
+ * @retval MUSTER_E_LIMIT   No descriptor left.
+ * @retval MUSTER_E_SYSTEM  Another failure of the system.
  * @retval MUSTER_E_FORKED  The rendezvous belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_rendezvous_begin(muster_rendezvous *rendezvous, uint32_t operation, const void *reason,
