@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Included before libuv's unix/epoll.c, which aborts the process when the kernel does not register a descriptor (ENOSPC:
- * the user's limit on watches; ENOMEM). Its calls go to uv_epoll.cpp, which makes them again until they succeed. In that
- * file `loop` is the name of the loop wherever one of these is called. */
+/* Included before libuv's unix/epoll.c, which aborts the process when the kernel does not register a descriptor
+ * (ENOSPC: the user's limit on watches; ENOMEM). Its calls go to uv_epoll.cpp, which makes them again until they
+ * succeed. In that file `loop` is the name of the loop wherever one of these is called. */
 #ifndef MUSTER_CONTEXT_UV_EPOLL_H
 #define MUSTER_CONTEXT_UV_EPOLL_H
 

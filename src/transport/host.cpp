@@ -8,7 +8,8 @@
 namespace muster {
 namespace {
 
-// What the kernel does not give this user at all stays unknown; when it cannot give it now, the caller asks again later.
+// What the kernel does not give this user at all stays unknown; when it cannot give it now, the caller asks again
+// later.
 void check_refusal(const char *path) {
     if (errno != ENOENT && errno != EACCES && errno != EPERM)
         throw Failure(Error::from_errno(errno, MUSTER_OK, "start the transports: %s", path));

@@ -95,7 +95,7 @@ class Link : public Carrier,
     void use_credit(uint64_t bytes) noexcept { credit_.fetch_sub(bytes, std::memory_order_relaxed); }
     void return_credit(uint64_t bytes) noexcept { credit_.fetch_add(bytes, std::memory_order_relaxed); }
     uint64_t usable_credit() const noexcept { return credit_.load(std::memory_order_acquire); }
-    void finalize() noexcept;      // loop thread
+    void finalize() noexcept;                  // loop thread
     void sending_broke(int os_errno) noexcept; // tx lock held
     // FrameSink; rx lock held
     Status on_data(const unsigned char *data, size_t size) noexcept override;

@@ -91,7 +91,8 @@ Link::Step Link::after_send(ssize_t n) noexcept {
 void Link::sending_broke(int os_errno) noexcept {
     send_broken_ = true;
     done_sending_.store(true, std::memory_order_release);
-    if (os_errno != EPIPE && os_errno != ECONNRESET) fail(MUSTER_E_PEER, os_errno, "the connection broke while sending");
+    if (os_errno != EPIPE && os_errno != ECONNRESET)
+        fail(MUSTER_E_PEER, os_errno, "the connection broke while sending");
     wire_read_soon();
     ask_turn();
 }

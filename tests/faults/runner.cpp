@@ -293,8 +293,15 @@ int check_coverage() {
         }
     }
     unsigned missing = 0;
+    const char *const plugins = getenv("MUSTER_PLUGIN_PATH");
+    const bool has_star = access((std::string(plugins ? plugins : "") + "/muster-zmq.so").c_str(), R_OK) == 0;
     for (uint32_t i = 0; i < count_functions(); i++)
         if (shared_memory->called[i] == 0) {
+            const std::string name = function_name(i);
+            if (!has_star && (name.rfind("muster_broker_", 0) == 0 || name.rfind("muster_plugin_", 0) == 0)) {
+                printf("skipped  %s: muster-zmq.so is not built here\n", name.c_str());
+                continue;
+            }
             printf("FAILED  no scenario calls %s\n", function_name(i));
             missing++;
         }
