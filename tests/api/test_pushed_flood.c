@@ -195,8 +195,8 @@ static void test_a_served_transport_is_given_silent_connections(void **state) {
     h = (host){.listening = make_context(0, SECRET), .dialling = make_context(0, SECRET)};
     assert_int_equal(muster_queue_create(h.listening, &wide, &h.requests, NULL), MUSTER_OK);
     assert_int_equal(muster_queue_create(h.dialling, &wide, &h.dials, NULL), MUSTER_OK);
-    assert_int_equal(muster_transport_serve(h.listening, "mine", 4, h.requests, NULL), MUSTER_OK);
-    assert_int_equal(muster_transport_serve(h.dialling, "mine", 4, h.dials, NULL), MUSTER_OK);
+    assert_int_equal(muster_transport_serve(h.listening, "mine", 4, 0, h.requests, 0, NULL), MUSTER_OK);
+    assert_int_equal(muster_transport_serve(h.dialling, "mine", 4, 0, h.dials, 0, NULL), MUSTER_OK);
     pthread_t serving, flooding;
     assert_int_equal(pthread_create(&serving, NULL, serve_requests, &h), 0);
     muster_listener *listener = NULL;
@@ -227,7 +227,7 @@ static void test_a_burst_is_bounded(void **state) {
     const muster_queue_config wide = {.struct_size = sizeof wide, .capacity = 8192};
     muster_queue *requests = NULL;
     assert_int_equal(muster_queue_create(context, &wide, &requests, NULL), MUSTER_OK);
-    assert_int_equal(muster_transport_serve(context, "mine", 4, requests, NULL), MUSTER_OK);
+    assert_int_equal(muster_transport_serve(context, "mine", 4, 0, requests, 0, NULL), MUSTER_OK);
     muster_listener *listener = NULL;
     assert_int_equal(muster_transport_listen(context, "mine://here", 11, NULL, &listener, NULL), MUSTER_OK);
     muster_completion request;

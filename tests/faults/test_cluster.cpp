@@ -324,7 +324,7 @@ void manage(bool by_callbacks) {
         OK(muster_manager_serve_ops, m.context, "mine", 4, &ops, &m, m.queue, &error);
     else
         OK(muster_manager_serve, m.context, "mine", 4, 0xfe & ~MUSTER_MANAGER_CONNECT & ~MUSTER_MANAGER_CONNECT_WORKER,
-           m.queue, &error);
+           m.queue, 5, &error);
     open_cluster(m.context, nullptr, m.cluster);
     muster_launch launch{};
     launch.struct_size = sizeof launch;
@@ -397,3 +397,24 @@ int be_worker() {
 }
 
 } // namespace faults
+
+// The forms that do not block; in the end the caller adds a place for workers that join by themselves.
+SCENARIO(cluster, opened_by_begin) {
+    Context context;
+    create(context);
+    Queue queue;
+    OK(muster_queue_create, context, nullptr, queue.out(), &error);
+    muster_cluster_config config{};
+    config.struct_size = sizeof config;
+    OK(muster_cluster_open_begin, context, &config, queue, 3, &error);
+    Cluster cluster(take_ok(queue, MUSTER_DONE_OPEN, 3, "muster_cluster_open").object);
+    muster_launch launch{};
+    launch.struct_size = sizeof launch;
+    launch.manager = "elastic";
+    launch.count = 2;
+    OK(muster_cluster_add_begin, cluster, &launch, queue, 4, &error);
+    const muster_completion added = take(queue, MUSTER_DONE_CALL, 4, "muster_cluster_add");
+    EXPECT(added.status == MUSTER_OK || has_fired());
+    OK(muster_cluster_close_begin, cluster, patience, queue, 5, &error);
+    take_ok(queue, MUSTER_DONE_CALL, 5, "muster_cluster_close");
+}

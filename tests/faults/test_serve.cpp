@@ -136,15 +136,21 @@ void serve_transport(bool by_callbacks) {
     if (by_callbacks)
         OK(muster_transport_serve_ops, t.context, "mine", 4, &ops, &t, t.requests, &error);
     else
-        OK(muster_transport_serve, t.context, "mine", 4, t.requests, &error);
+        OK(muster_transport_serve, t.context, "mine", 4, MUSTER_TRANSPORT_LOCAL, t.requests, 5, &error);
     OK(muster_transport_dial_begin, t.context, "mine://here", 11, nullptr, patience, t.queue, 2, &error);
     const muster_completion refused = serve_until(t, by_callbacks, 2, "muster_transport_dial");
     EXPECT(refused.status == MUSTER_E_UNREACHABLE || has_fired());
-    Listener listener;
-    OK(muster_transport_listen, t.context, "mine://here", 11, nullptr, listener.out(), &error);
-    for (int i = 0; i < 1000 && t.listening == 0; i++) serve_once(t, by_callbacks);
-    if (t.listening == 0) {
+    OK(muster_transport_listen_begin, t.context, "mine://here", 11, nullptr, t.queue, 4, &error);
+    muster_completion opened{};
+    for (int i = 0; i < 8000 && opened.kind != MUSTER_DONE_LISTEN; i++) {
+        serve_once(t, by_callbacks);
+        CALL(muster_queue_next, t.queue, 0, &opened, &error);
+    }
+    EXPECT(opened.kind == MUSTER_DONE_LISTEN);
+    const Listener listener(opened.object);
+    if (opened.status != MUSTER_OK) {
         EXPECT(has_fired());
+        check_status("muster_transport_listen", opened.status, "MUSTER_DONE_LISTEN");
         ended();
     }
     for (int attempt = 0; attempt < 2; attempt++) {
@@ -214,7 +220,7 @@ void serve_store(bool by_callbacks) {
     if (by_callbacks)
         OK(muster_store_serve_ops, h.context, "mine", 4, &ops, &h, h.requests, &error);
     else
-        OK(muster_store_serve, h.context, "mine", 4, h.requests, &error);
+        OK(muster_store_serve, h.context, "mine", 4, h.requests, 5, &error);
     Store store;
     for (int attempt = 0; attempt < 2; attempt++) {
         OK(muster_store_open_begin, h.context, "mine://x", 8, nullptr, patience, h.queue, 3, &error);
@@ -280,7 +286,7 @@ void serve_rendezvous(bool by_callbacks) {
     if (by_callbacks)
         OK(muster_rendezvous_serve_ops, m.context, "mine", 4, &ops, &m, m.requests, &error);
     else
-        OK(muster_rendezvous_serve, m.context, "mine", 4, m.requests, &error);
+        OK(muster_rendezvous_serve, m.context, "mine", 4, m.requests, 5, &error);
     muster_rendezvous_config config{};
     config.struct_size = sizeof config;
     config.run_id = "run";

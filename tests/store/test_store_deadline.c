@@ -470,7 +470,7 @@ static void check_host(uint32_t flags, bool answers, muster_status doubt) {
     assert_int_equal(muster_context_create(NULL, &c.context, &why), MUSTER_OK);
     assert_int_equal(muster_queue_create(c.context, NULL, &c.queue, &why), MUSTER_OK);
     assert_int_equal(muster_queue_create(c.context, NULL, &h.queue, &why), MUSTER_OK);
-    assert_int_equal(muster_store_serve(c.context, "mute", 4, h.queue, &why), MUSTER_OK);
+    assert_int_equal(muster_store_serve(c.context, "mute", 4, h.queue, 0, &why), MUSTER_OK);
     assert_int_equal(pthread_create(&h.thread, NULL, serve_store, &h), 0);
     assert_int_equal(muster_store_open(c.context, "mute:x", 6, NULL, 10 * SECOND, &c.store, &why), MUSTER_OK);
     muster_lease *lease;

@@ -386,7 +386,7 @@ static void check_host(const char *name, uint32_t flags) {
         forwarding h = {.flags = flags, .lock = PTHREAD_MUTEX_INITIALIZER};
         assert_int_equal(muster_store_open(w.context, "memory:", 7, NULL, SECOND, &h.inner, &why), MUSTER_OK);
         assert_int_equal(muster_queue_create(w.context, NULL, &h.queue, &why), MUSTER_OK);
-        assert_int_equal(muster_store_serve(w.context, "forward", 7, h.queue, &why), MUSTER_OK);
+        assert_int_equal(muster_store_serve(w.context, "forward", 7, h.queue, 0, &why), MUSTER_OK);
         assert_int_equal(pthread_create(&h.thread, NULL, forward, &h), 0);
         assert_int_equal(muster_store_open(w.context, "forward:x", 9, NULL, 10 * SECOND, &w.faulty, &why), MUSTER_OK);
         assert_int_equal(muster_store_view(h.inner, "", 0, &w.direct, &why), MUSTER_OK);
