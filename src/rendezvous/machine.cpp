@@ -337,7 +337,7 @@ void Machine::entered(const Asked &asked, const StoreAnswer &answer) {
         have_ticket_ = asked.detail;
         place_written_ = true;
         entered_at_ = answer.result->revision;
-        if (home_ == settings_.peer) // it may have left, and joins again
+        if (!settings_.peer.empty() && home_ == settings_.peer) // it may have left, and joins again
             actions_.push_back({.kind = Action::own, .ops = {{MUSTER_STORE_SET, keys::stands}}});
         if (!under_way(What::watch_everybody)) watch(What::watch_everybody, answer.result->revision);
         if (!under_way(What::watch_place)) watch(What::watch_place, answer.result->revision);
