@@ -228,12 +228,17 @@ static void test_a_burst_is_bounded(void **state) {
     muster_queue *requests = NULL;
     assert_int_equal(muster_queue_create(context, &wide, &requests, NULL), MUSTER_OK);
     assert_int_equal(muster_transport_serve(context, "mine", 4, 0, requests, 0, NULL), MUSTER_OK);
-    muster_listener *listener = NULL;
-    assert_int_equal(muster_transport_listen(context, "mine://here", 11, NULL, &listener, NULL), MUSTER_OK);
-    muster_completion request;
+    muster_queue *done = NULL;
+    assert_int_equal(muster_queue_create(context, NULL, &done, NULL), MUSTER_OK);
+    assert_int_equal(muster_transport_listen_begin(context, "mine://here", 11, NULL, done, 1, NULL), MUSTER_OK);
+    muster_completion request, opened;
     assert_int_equal(muster_queue_next(requests, 10 * SECOND, &request, NULL), MUSTER_OK);
     assert_int_equal(request.kind, MUSTER_REQUEST_LISTEN);
     assert_int_equal(muster_request_listening(requests, request.request, NULL, 0, NULL), MUSTER_OK);
+    assert_int_equal(muster_queue_next(done, 10 * SECOND, &opened, NULL), MUSTER_OK);
+    assert_int_equal(opened.kind, MUSTER_DONE_LISTEN);
+    assert_int_equal(opened.status, MUSTER_OK);
+    muster_listener *const listener = opened.object;
     enum { limit = 64, beyond = 256, burst = 1000 };
     static muster_stream *silent[burst];
     int held = 0, refused = 0;
@@ -256,6 +261,7 @@ static void test_a_burst_is_bounded(void **state) {
     for (int i = 0; i < burst; i++) muster_stream_release(silent[i]);
     muster_listener_release(listener);
     muster_context_close(context, SECOND);
+    muster_queue_release(done);
     muster_queue_release(requests);
     muster_context_release(context);
 }
