@@ -72,6 +72,11 @@ void Machine::call(uint64_t id, uint32_t what, const std::string &reason, int64_
         break;
     case MUSTER_RENDEZVOUS_LEAVE:
         if (phase_ == Phase::in) round_over(MUSTER_E_STALE, "this member has left");
+        if (search_.under_way) { // no store is known, so there is nothing to leave, and its next process goes on looking
+            pause_search();
+            finish(position_call_, Error());
+            break;
+        }
         go_out(Membership::left);
         break;
     case MUSTER_RENDEZVOUS_EXIT:
