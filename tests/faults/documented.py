@@ -19,7 +19,10 @@ def main():
             is_status = returns["name"] == "muster_status" and returns["pointers"] == 0
             params = function["params"]
             has_error = bool(params) and params[-1]["type"]["c"].startswith("muster_error *")
-            statuses = ", ".join(r["name"] for r in function["doc"].get("retvals") or [])
+            names = [r["name"] for r in function["doc"].get("retvals") or []]
+            if function["header"] == "muster/stream.h" and "MUSTER_E_PEER" in names:
+                names += ["MUSTER_E_LIMIT", "MUSTER_E_CANCELED"]  # the introduction of stream.h: what ends a stream
+            statuses = ", ".join(names)
             out.write('{"%s", %s, %s, {%s}},\n' % (function["name"], str(is_status).lower(), str(has_error).lower(),
                                                  statuses))
 
