@@ -10,8 +10,8 @@
  * its status. What arrived before the peer ended, aborted or died stays readable before that status shows.
  *
  * What ended a stream is answered by every call that would move its bytes: ::MUSTER_E_PEER, ::MUSTER_E_ABORTED,
- * ::MUSTER_E_CLOSED after muster_context_close(); and, seldom, ::MUSTER_E_LIMIT (shared memory, and no descriptor was
- * left to wait with) or ::MUSTER_E_CANCELED (a pump that nobody wants, see muster_request_stream()).
+ * ::MUSTER_E_CLOSED after muster_context_close(); rarely ::MUSTER_E_NOMEM, ::MUSTER_E_LIMIT (shared memory, and no
+ * descriptor was left to wait with) or ::MUSTER_E_CANCELED (an unwanted pump, see muster_request_stream()).
  *
  * Written bytes travel at once: muster_stream_flush() is needed only after muster_stream_commit(), or to wait until
  * everything has left this process. Small writes are gathered while an earlier one is still on its way. */

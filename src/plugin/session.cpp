@@ -293,6 +293,11 @@ void Session::tick() noexcept {
     schedule();
 }
 
+// Not until the next heartbeat, which is far away.
+void Session::wait_for_refusal() noexcept {
+    if (timer_) timer_->start(drain_ns + 1'000'000, beat_ns_);
+}
+
 // What may take its time, but not for ever. Also called between heartbeats that are far apart.
 void Session::look_at_clock(int64_t now) noexcept {
     if (state_ != State::open && state_ != State::leaving) return;

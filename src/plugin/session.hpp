@@ -243,6 +243,7 @@ class Session final : public Object {
     bool put(SessionFrame kind, uint32_t stream, const iovec *spans, int count) noexcept;
     bool put(SessionFrame kind, uint32_t stream, std::string_view payload = {}) noexcept;
     void put_control(SessionFrame kind, uint32_t stream, std::string_view head, std::string_view rest = {}) noexcept;
+    void wait_for_refusal() noexcept;
     void send_failed(Status status) noexcept;
     bool drain() noexcept; // true: all staged bytes are sent
     void settle(bool sent) noexcept;

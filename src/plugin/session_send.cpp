@@ -148,7 +148,9 @@ void Session::send_failed(Status status) noexcept {
     send_failed_ = Error::make(status, "%s: sending failed: %s", config_.peer.c_str(), muster_status_text(status));
     send_failed_ns_ = now_ns();
     // A listener that refuses a dial hangs up, and its refusal may still be on its way.
-    if (state_ != State::open && !(state_ == State::handshake && config_.dialer)) return lost(send_failed_);
+    const bool may_be_refused = state_ == State::handshake && config_.dialer && status == MUSTER_E_PEER;
+    if (may_be_refused) return wait_for_refusal();
+    if (state_ != State::open) return lost(send_failed_);
     for (const Ref<SessionStream> &stream : staged_) {
         if (stream->from_host_.shows_owned()) stream->from_host_.consume(0); // unlocks it; nothing of it was sent
         stream->staged_bytes_ = 0;

@@ -54,7 +54,8 @@ std::set<int> open_descriptors() {
     return all;
 }
 
-// Threads other than this one. Those that run begun calls wait for more, idle, for a while; they may stay.
+// Threads other than this one. Those that run begun calls wait for more, idle, for a while; the one that watches calls
+// of plug-ins sleeps until the next call. They may stay.
 int count_threads() {
     int count = -1;
     DIR *folder = opendir("/proc/self/task");
@@ -62,7 +63,8 @@ int count_threads() {
         if (entry->d_name[0] == '.') continue;
         char name[64] = "";
         FILE *file = fopen((std::string("/proc/self/task/") + entry->d_name + "/comm").c_str(), "r");
-        if (file != nullptr && fgets(name, sizeof name, file) != nullptr && strcmp(name, "muster-call\n") != 0) count++;
+        const bool known = file != nullptr && fgets(name, sizeof name, file) != nullptr;
+        if (known && strcmp(name, "muster-call\n") != 0 && strcmp(name, "muster-watch\n") != 0) count++;
         if (file != nullptr) fclose(file);
     }
     closedir(folder);
