@@ -72,7 +72,8 @@ void Machine::call(uint64_t id, uint32_t what, const std::string &reason, int64_
         break;
     case MUSTER_RENDEZVOUS_LEAVE:
         if (phase_ == Phase::in) round_over(MUSTER_E_STALE, "this member has left");
-        if (search_.under_way) { // no store is known, so there is nothing to leave, and its next process goes on looking
+        if (search_
+                .under_way) { // no store is known, so there is nothing to leave, and its next process goes on looking
             pause_search();
             finish(position_call_, Error());
             break;
@@ -112,15 +113,15 @@ void Machine::stop(uint64_t id, Status why, double seconds, int64_t now_ns) {
                 asked.detail = 0;
             }
     if (what == 0) return; // it is over
-    char detail[96] = "the store has not answered";
+    char detail[256] = "the store has not answered";
     if (what == MUSTER_RENDEZVOUS_JOIN && note_)
         std::snprintf(detail, sizeof detail, "%u of at least %u are there%s", note_->seeking, settings_.config.min,
                       note_->present != 0 ? ", and a round is under way" : "");
     if (what == MUSTER_RENDEZVOUS_EXIT && note_)
         std::snprintf(detail, sizeof detail, "%u of %u are there", note_->exiting, note_->present);
     if (what == MUSTER_RENDEZVOUS_JOIN && search_.under_way)
-        std::snprintf(detail, sizeof detail, "too few of the %u of round %llu are in reach", known_world_,
-                      static_cast<unsigned long long>(known_round_));
+        std::snprintf(detail, sizeof detail, "too few of the %u of round %llu are in reach: %.160s", known_world_,
+                      static_cast<unsigned long long>(known_round_), search_.why.message);
     if (what == MUSTER_RENDEZVOUS_JOIN && moved_)
         std::snprintf(detail, sizeof detail, "the run has moved to %.40s, which does not answer",
                       moved_->address.c_str());

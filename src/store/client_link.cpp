@@ -184,7 +184,9 @@ bool StoreClient::welcome(std::string_view body) {
             broke("another store is served there now");
             return true;
         }
-        lose(gone(Error::make(MUSTER_E_STORE_LOST, "%s: another store is served there now", shown_.c_str())));
+        lose(gone(Error::make(MUSTER_E_STORE_LOST,
+                              "%s: the process that kept the store is gone: another store is served there now",
+                              shown_.c_str())));
         return true;
     }
     const bool known = (welcome.flags & store_resumed) != 0;

@@ -431,7 +431,8 @@ static void test_a_lost_store_ends_the_job(void **state) {
     static command nodes[2];
     snprintf(url, sizeof url, "tcp://127.0.0.1:%d", free_port());
     for (int i = 0; i < 2; i++) {
-        RUN(&nodes[i], "--nnodes", "2", "--rdzv", url, "--run-id", "lost", "sh", "-c", RANKS "exec sleep 1000");
+        RUN(&nodes[i], "--nnodes", "2", "--rdzv", url, "--run-id", "lost", "--join-timeout", "3", "sh", "-c",
+            RANKS "exec sleep 1000");
         if (i == 0) await_text(&nodes[0], "1 missing"); // it serves
     }
     for (int i = 0; i < 2; i++) await_text(&nodes[i], "/2 pid=");
