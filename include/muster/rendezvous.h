@@ -29,10 +29,10 @@
  * Such a run has an identity, random bytes that its first member makes. With a state directory
  * (muster_rendezvous_config::state_dir) each member keeps it in a file, with the members' addresses. A process that is
  * restarted finds the file, looks for the run where the members are, joins it there, and serves no new store in its
- * place; if too few members can be reached, its join ends with the reason. It keeps its rank, and it counts among the half
- * of the last round as the former process did, unless that process had already agreed to the next round. As long as a
- * member on the host of the URL lives, or is restarted there, newcomers that open the URL are led to the place where the
- * run is.
+ * place; if too few members can be reached, its join ends with the reason. It keeps its rank, and it counts among the
+ * half of the last round as the former process did, unless that process had already agreed to the next round. As long
+ * as a member on the host of the URL lives, or is restarted there, newcomers that open the URL are led to the place
+ * where the run is.
  *
  * What is impossible without a third party: a process that was never a member, or that has lost its state file, cannot
  * tell a run whose members it cannot reach from a run that never was, so on the host of the URL it begins a new run of
@@ -120,8 +120,8 @@ typedef struct muster_rendezvous_config {
  * @retval MUSTER_E_NOT_FOUND     No kind of store of that scheme.
  * @retval MUSTER_E_UNSUPPORTED   The store cannot transact, watch, wait or lease.
  * @retval MUSTER_E_BUSY          ::MUSTER_RENDEZVOUS_REOPEN, and somebody is in.
- * @retval MUSTER_E_PROTOCOL      What the store has under this run is not of this version of Muster; or the state file is
- *                                damaged; the text names it.
+ * @retval MUSTER_E_PROTOCOL      What the store has under this run is not of this version of Muster; or the state file
+ * is damaged; the text names it.
  * @retval MUSTER_E_LIMIT         No descriptors are left for the state file.
  * @retval MUSTER_E_PERMISSION    The state directory or a file in it cannot be used by this user, or other users can
  *                                write there; the text names it.
@@ -188,8 +188,8 @@ MUSTER_API muster_status muster_rendezvous_open_begin(muster_context *context, c
  * @retval MUSTER_E_SYSTEM      The state file cannot be written for another reason; or another failure of the system.
  * @retval MUSTER_E_NOMEM       No memory. The member has ended: open another rendezvous to come back as a newcomer.
  * @retval MUSTER_E_WOULD_DEADLOCK  Called on a thread that serves the wait.
- * @retval MUSTER_E_LIMIT       The state file cannot be written: no space, or 1024 living members have one. Or the queue
- *                              of the program that serves the rendezvous is full.
+ * @retval MUSTER_E_LIMIT       The state file cannot be written: no space, or 1024 living members have one. Or the
+ * queue of the program that serves the rendezvous is full.
  * @retval MUSTER_E_FORKED      The rendezvous belongs to the parent process.
  * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
 MUSTER_API muster_status muster_rendezvous_join(muster_rendezvous *rendezvous, int64_t timeout_ns,
