@@ -121,19 +121,19 @@ typedef struct muster_rendezvous_config {
  * @retval MUSTER_E_UNSUPPORTED   The store cannot transact, watch, wait or lease.
  * @retval MUSTER_E_BUSY          ::MUSTER_RENDEZVOUS_REOPEN, and somebody is in.
  * @retval MUSTER_E_PROTOCOL      What the store has under this run is not of this version of Muster; or the state file
- * is damaged; the text names it.
- * @retval MUSTER_E_LIMIT         No descriptors are left for the state file.
+ *                                is damaged; the text names it.
  * @retval MUSTER_E_PERMISSION    The state directory or a file in it cannot be used by this user, or other users can
  *                                write there; the text names it.
- * @retval MUSTER_E_SYSTEM        The state directory or a file in it cannot be used for another reason.
  * @retval MUSTER_E_NOMEM         No memory.
  * @retval MUSTER_E_CLOSED        The context is closed. (A run that was closed can be opened; its joins fail.)
  * @retval MUSTER_E_CANCELED      muster_context_cancel() was called meanwhile.
  * @retval MUSTER_E_WOULD_DEADLOCK  The store would have to be waited for on a thread that serves the wait.
- * @retval MUSTER_E_LIMIT         No descriptor left; or the queue of the program that serves the rendezvous is full.
+ * @retval MUSTER_E_LIMIT         No descriptor is left, for the store or for the state file; or the queue of the program
+ *                                that serves the rendezvous is full.
  * @retval MUSTER_E_UNREACHABLE   The store's address does not answer.
  * @retval MUSTER_E_PEER          The connection to the store broke.
- * @retval MUSTER_E_SYSTEM        Another failure of the system; see muster_error::os_errno.
+ * @retval MUSTER_E_SYSTEM        The state directory or a file in it cannot be used for another reason; or another
+ *                                failure of the system; see muster_error::os_errno.
  * @retval MUSTER_E_FORKED        The context belongs to the parent process.
  * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
 MUSTER_API muster_status muster_rendezvous_open(muster_context *context, const muster_rendezvous_config *config,

@@ -282,12 +282,10 @@ MUSTER_API uint32_t muster_store_capabilities(const muster_store *store);
  * @retval MUSTER_E_PROTOCOL      The store refuses it for a reason of its own, which the text gives, or its file is
  *                                damaged. Not applied.
  * @retval MUSTER_E_NOT_FOUND     The file or folder of the store does not exist any more. Not applied.
- * @retval MUSTER_E_SYSTEM        A system call failed; the text has its error. Not applied.
+ * @retval MUSTER_E_SYSTEM        A system call failed; see muster_error::os_errno. Not applied.
  * @retval MUSTER_E_PLUGIN        The host or plug-in that serves the store has given a wrong answer; the text says how.
  *                                It may have been applied.
  * @retval MUSTER_E_WOULD_DEADLOCK  It has to be waited for on a thread that serves the wait.
- * @retval MUSTER_E_SYSTEM        A system call failed (a store in a file); nothing was done. See
- * muster_error::os_errno.
  * @retval MUSTER_E_FORKED        The store belongs to the parent process.
  * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
 MUSTER_API muster_status muster_store_do(muster_store *store, const muster_store_op *ops, size_t op_count,
@@ -353,8 +351,8 @@ enum muster_lease_flag {
  * itself.
  * @retval MUSTER_E_ARG          A value is missing or out of range; the text names it.
  * @retval MUSTER_E_UNSUPPORTED  The store has no leases, or none so short; the text says so.
- * @retval MUSTER_E_LIMIT        The store has too many leases, or its disk is full.
- * @retval MUSTER_E_UNREACHABLE  A store elsewhere does not answer.
+ * @retval MUSTER_E_LIMIT        The store has too many leases, its disk is full, or no descriptor is left.
+ * @retval MUSTER_E_UNREACHABLE  A store elsewhere does not answer; there is no lease.
  * @retval MUSTER_E_STORE_LOST   The store is lost, or was out of reach for muster_store_config::lost_after_ns.
  * @retval MUSTER_E_PERMISSION   The store does not allow that to this user.
  * @retval MUSTER_E_AUTH         The store does not know this user.
@@ -364,10 +362,8 @@ enum muster_lease_flag {
  * @retval MUSTER_E_CANCELED     muster_store_cancel() in another thread.
  * @retval MUSTER_E_CLOSED       The context is closed, or the store was released meanwhile.
  * @retval MUSTER_E_WOULD_DEADLOCK  It has to be waited for on a thread that serves the wait.
- * @retval MUSTER_E_LIMIT        The store holds no more leases, or no descriptor is left.
- * @retval MUSTER_E_UNREACHABLE  A store elsewhere does not answer; there is no lease.
  * @retval MUSTER_E_PEER         The connection to a store elsewhere broke. There is no lease, or one that ends by
- * itself.
+ *                               itself.
  * @retval MUSTER_E_SYSTEM       Another failure of the system.
  * @retval MUSTER_E_FORKED       The store belongs to the parent process.
  * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
@@ -417,7 +413,7 @@ MUSTER_API muster_status muster_lease_keep(muster_lease *lease);
  * @retval MUSTER_OK         Ended.
  * @retval MUSTER_TIMEOUT    The store is out of reach and was not asked. The lease goes on as before.
  * @retval MUSTER_E_PEER     The store was asked and has not answered by the deadline, or the connection to it broke.
- * The lease may have ended.
+ *                           The lease may have ended; otherwise it ends after its time.
  * @retval MUSTER_E_STALE    It had ended before.
  * @retval MUSTER_E_ARG      No lease.
  * @retval MUSTER_E_NOMEM    No memory.
@@ -431,8 +427,6 @@ MUSTER_API muster_status muster_lease_keep(muster_lease *lease);
  * @retval MUSTER_E_CANCELED muster_context_cancel() or muster_store_cancel() was called meanwhile; not ended.
  * @retval MUSTER_E_CLOSED   The context was closed, or the lease was released meanwhile. It may have ended.
  * @retval MUSTER_E_WOULD_DEADLOCK  It has to be waited for on a thread that serves the wait.
- * @retval MUSTER_E_UNREACHABLE A store elsewhere does not answer; the lease ends after its time.
- * @retval MUSTER_E_PEER     The connection to a store elsewhere broke; the lease ends after its time at the latest.
  * @retval MUSTER_E_SYSTEM   Another failure of the system.
  * @retval MUSTER_E_FORKED   The lease belongs to the parent process.
  * @threads{any} @blocks{up to timeout_ns} @since 0.1 */

@@ -78,9 +78,11 @@ static int play(const char *role, const char *address) {
         return status == MUSTER_OK ? 0 : 5;
     } else if (strcmp(role, "exits") == 0) {
         muster_stream_write(stream, "hello", 5, SECOND, &bytes);
+        muster_stream_flush(stream, SECOND); // an exit loses what was accepted and not yet sent
         exit(0);
     } else if (strcmp(role, "_exits") == 0) {
         muster_stream_write(stream, "hello", 5, SECOND, &bytes);
+        muster_stream_flush(stream, SECOND);
         _exit(0);
     } else if (strcmp(role, "goes-with-its-master") == 0) {
         if (muster_stream_exit_with_peer(stream, 500 * MILLISECOND) != MUSTER_OK) return 6;
@@ -90,6 +92,7 @@ static int play(const char *role, const char *address) {
     } else if (strcmp(role, "aborts-its-own") == 0 || strcmp(role, "closes-its-context") == 0) {
         if (muster_stream_exit_with_peer(stream, 500 * MILLISECOND) != MUSTER_OK) return 6;
         muster_stream_write(stream, "ready", 5, SECOND, &bytes);
+        muster_stream_flush(stream, SECOND); // so does an abort
         if (role[0] == 'a') muster_stream_abort(stream, 1, NULL, 0);
         const muster_status status = muster_context_close(context, 5 * SECOND); // a signal would come before it returns
         muster_stream_release(stream);
@@ -120,6 +123,7 @@ typedef struct scene {
     muster_stream *stream;
     muster_queue *queue;
     pid_t pid;
+    int way;
 } scene;
 
 static const char *const ways[][2] = {{"tcp://127.0.0.1:0?upgrade=no", "?upgrade=no"},
@@ -137,7 +141,7 @@ static pid_t start(const char *role, const char *address) {
 }
 
 static scene open_scene(int way, const char *role, int64_t dead_ns) {
-    scene s = {.context = make_context(dead_ns)};
+    scene s = {.context = make_context(dead_ns), .way = way};
     char address[256];
     size_t bytes;
     assert_non_null(s.context);
@@ -167,7 +171,8 @@ static int end_scene(scene *s) { // the exit code of the peer, or its signal bel
 static void expect(scene *s, const char *text) {
     char got[64] = "";
     size_t bytes = 0;
-    assert_int_equal(muster_stream_read_into(s->stream, got, strlen(text), 0, 10 * SECOND, &bytes), MUSTER_OK);
+    const muster_status status = muster_stream_read_into(s->stream, got, strlen(text), 0, 10 * SECOND, &bytes);
+    if (status != MUSTER_OK) fail_msg("%s: %s before \"%s\"", ways[s->way][0], muster_status_name(status), text);
     assert_string_equal(got, text);
 }
 
