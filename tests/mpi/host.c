@@ -139,12 +139,18 @@ static void wrong_thread(int argc, char **argv) {
     MPI_Finalize();
 }
 
-/* The host finalises MPI under a stream that is open: the stream ends, with the reason. */
+/* The host finalises MPI under a stream that is open: the stream ends with the reason. MPICH takes no lock any more
+ * when it finalises, so there no other thread may be in MPI then: the host drives the context (docs/guide/mpi.md). */
+#ifdef MPICH_VERSION
+#define OPEN_WHEN_FINALISED MUSTER_CONTEXT_EXTERNAL
+#else
+#define OPEN_WHEN_FINALISED 0
+#endif
 static void finalised(int argc, char **argv) {
     int provided = -1;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_of_job);
-    muster_context *context = new_context(0);
+    muster_context *context = new_context(OPEN_WHEN_FINALISED);
     muster_listener *listener = NULL;
     muster_stream *stream;
     if (rank_of_job == 0) {
@@ -154,7 +160,9 @@ static void finalised(int argc, char **argv) {
         stream = dial_rank(context, 0, "x");
     }
     put_number(stream, 1);
+    OK(muster_stream_flush(stream, PATIENCE));
     EXPECT(get_number(stream) == 1);
+    MPI_Barrier(MPI_COMM_WORLD); /* both have read: MPI_Finalize() ends what has not left */
     MPI_Finalize();
     char byte;
     size_t moved = 0;
