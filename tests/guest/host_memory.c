@@ -92,8 +92,6 @@ static int done(muster_status status, const muster_error *error) {
     if (what >= plugged && what < served && (status == MUSTER_E_PLUGIN || status == MUSTER_E_SYSTEM)) return 0;
     // Messages of a peer that there was no memory to know are lost: the dialler's time runs out.
     if (what == plugged + 1 && status == MUSTER_TIMEOUT) return 0;
-    // Known: where a session of a served transport has no memory in its handshake, the dial may end by its time alone.
-    if (what == served && status == MUSTER_TIMEOUT) return 0;
     fprintf(stderr, "status %d when memory ran out: %s\n", status, error ? error->message : "");
     _exit(88);
 }

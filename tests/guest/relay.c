@@ -57,8 +57,9 @@ static void *move(void *argument) {
         size_t got = 0, sent = 0;
         muster_status status = muster_stream_read(w->from, bytes, sizeof bytes, -1, &got);
         if (status == MUSTER_OK) {
-            if (muster_stream_write(w->to, bytes, got, -1, &sent) == MUSTER_OK) continue;
-            break; // that side is over, and takes no more; what it has written goes the other way
+            status = muster_stream_write(w->to, bytes, got, -1, &sent);
+            if (status == MUSTER_OK) continue;
+            if (status == MUSTER_E_PEER) break; // it takes no more; what it has written goes the other way
         }
         if (status == MUSTER_E_END) status = muster_stream_finish(w->to);
         if (status != MUSTER_OK) {
