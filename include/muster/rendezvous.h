@@ -128,8 +128,8 @@ typedef struct muster_rendezvous_config {
  * @retval MUSTER_E_CLOSED        The context is closed. (A run that was closed can be opened; its joins fail.)
  * @retval MUSTER_E_CANCELED      muster_context_cancel() was called meanwhile.
  * @retval MUSTER_E_WOULD_DEADLOCK  The store would have to be waited for on a thread that serves the wait.
- * @retval MUSTER_E_LIMIT         No descriptor is left, for the store or for the state file; or the queue of the program
- *                                that serves the rendezvous is full.
+ * @retval MUSTER_E_LIMIT         No descriptor is left, for the store or for the state file; or the queue of the
+ *                                program that serves the rendezvous is full.
  * @retval MUSTER_E_UNREACHABLE   The store's address does not answer.
  * @retval MUSTER_E_PEER          The connection to the store broke.
  * @retval MUSTER_E_SYSTEM        The state directory or a file in it cannot be used for another reason; or another
