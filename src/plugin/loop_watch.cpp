@@ -35,7 +35,20 @@ void LoopTimer::start(int64_t after_ns, int64_t repeat_ns) noexcept {
 struct LoopPoll::Handle {
     uv_poll_t poll;
     std::function<void(int)> ready;
+    int wanted = 0;
+    void start() noexcept;
 };
+
+// libuv stops a handle whose descriptor has an error. Whoever watches it may have taken only what was in front of the
+// error, so the watch goes on until it is ended: level-triggered, as for everything else.
+void LoopPoll::Handle::start() noexcept {
+    uv_poll_start(&poll, wanted, [](uv_poll_t *of, int status, int happened) {
+        Handle &handle = *static_cast<Handle *>(of->data);
+        handle.ready(status < 0 ? UV_READABLE | UV_WRITABLE | UV_DISCONNECT : happened);
+        auto *const any = reinterpret_cast<uv_handle_t *>(of); // it is there until it has been closed
+        if (status < 0 && handle.wanted != 0 && !uv_is_closing(any) && !uv_is_active(any)) handle.start();
+    });
+}
 
 Result<std::unique_ptr<LoopPoll>> LoopPoll::make(Context &context, int fd, std::function<void(int)> ready) {
     auto watch = std::unique_ptr<LoopPoll>(new LoopPoll);
@@ -56,13 +69,11 @@ LoopPoll::~LoopPoll() {
 }
 
 void LoopPoll::want(int events) noexcept {
-    if (events == 0) {
+    handle_->wanted = events;
+    if (events == 0)
         uv_poll_stop(&handle_->poll);
-        return;
-    }
-    uv_poll_start(&handle_->poll, events, [](uv_poll_t *poll, int status, int happened) {
-        static_cast<Handle *>(poll->data)->ready(status < 0 ? UV_READABLE | UV_WRITABLE | UV_DISCONNECT : happened);
-    });
+    else
+        handle_->start();
 }
 
 } // namespace muster

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: MIT
-// What a broker may say to its members, which need not be what it should. The plug-in is whole, in place of libzmq
-// there are the few functions of it that a member uses, and in place of the library a host table that keeps count. Two
-// members at two brokers; the input is a list of steps: what a broker sends or happens to a connection, what the host
-// asks for, time that passes.
+// What a broker may say to its members, which need not be what it should. The plug-in is whole; socket() gives it one
+// end of a pair whose other end is the broker's, and in place of the library there is a host table that keeps count.
+// Two members at two brokers; the input is a list of steps: what a broker sends or happens to a connection, what the
+// host asks for, time that passes. What ZMTP carries below is the subject of fuzz_zmtp.
 #include "input.hpp"
 
 #include "broker.hpp"
 #include "plugin.hpp"
 
 #include <cerrno>
-#include <deque>
 #include <functional>
+#include <netinet/in.h>
+#include <poll.h>
 #include <set>
+#include <sys/socket.h>
+#include <unistd.h>
 
 using namespace star;
 
@@ -19,40 +22,73 @@ const muster_broker_ops star::broker_ops{};
 
 namespace {
 
-// ---- libzmq, as far as it goes
-// ---------------------------------------------------------------------------------------
-
-struct Text { // in a zmq_msg_t
-    unsigned char *bytes;
-    size_t size;
-    zmq_free_fn *free;
-    void *hint;
-    bool more;
-};
-static_assert(sizeof(Text) <= sizeof(zmq_msg_t));
-
-Text &text_of(const zmq_msg_t *message) {
-    return *reinterpret_cast<Text *>(const_cast<zmq_msg_t *>(message));
-}
+// ---- the brokers' ends
+// -----------------------------------------------------------------------------------------------------
 
 struct FakeSocket {
-    int type = 0;
-    int fd = 0;
-    int broker = -1;   // which one it leads to
-    bool gone = false; // the connection has ended: nothing can be sent
-    bool watched = false;
-    FakeSocket *watches = nullptr;               // a monitor
-    std::deque<std::pair<std::string, bool>> in; // frames; is there more of the message?
+    int own = -1, theirs = -1; // the member's descriptor, which it closes, and the broker's
+    int broker = -1;           // which one it leads to; -1: not connected
+    bool greeted = false;
+    std::string out, in; // what the kernel did not take yet; what the member has sent
 };
+std::map<int, FakeSocket> sockets; // by the member's descriptor
 
-std::set<FakeSocket *> sockets;
-FakeSocket *opening; // the monitor is told to watch it, and then connected
-int next_fd;
-
-FakeSocket *connection(int broker, int type) {
-    for (FakeSocket *const socket : sockets)
-        if (socket->type == type && socket->broker == broker) return socket;
+FakeSocket *connection(int broker) {
+    for (auto &[own, socket] : sockets)
+        if (socket.broker == broker && socket.theirs >= 0) return &socket;
     return nullptr;
+}
+
+void hang_up(FakeSocket &socket) {
+    if (const int fd = std::exchange(socket.theirs, -1); fd >= 0) close(fd);
+}
+
+// A sound greeting, and READY of NULL; then messages, one frame each.
+void put_frame(FakeSocket &socket, const std::string &bytes) {
+    if (!std::exchange(socket.greeted, true)) {
+        std::string greeting(64, '\0');
+        memcpy(greeting.data(), "\xff\0\0\0\0\0\0\0\1\x7f\3\0NULL", 16);
+        socket.out += greeting;
+        socket.out += std::string("\x04\x1c\x05READY\x0bSocket-Type\0\0\0\x06ROUTER", 30);
+    }
+    std::string begin(9, '\0');
+    begin[0] = 2;
+    for (size_t i = 8, size = bytes.size(); i > 0; i--, size >>= 8) begin[i] = static_cast<char>(size);
+    socket.out += begin + bytes;
+}
+
+// What the member has sent: a greeting, READY, and messages of a star.
+void check_sent(FakeSocket &socket) {
+    size_t at = 64;
+    if (socket.in.size() < at) return;
+    for (bool first = true;; first = false) {
+        const auto *const begin = reinterpret_cast<const unsigned char *>(socket.in.data()) + at;
+        const size_t left = socket.in.size() - at;
+        const size_t head = left == 0 ? 1 : (begin[0] & 2) != 0 ? 9 : 2;
+        if (left < head) break;
+        size_t size = 0;
+        for (size_t i = 1; i < head; i++) size = size << 8 | begin[i];
+        if (left < head + size) break;
+        Head said;
+        if (!first) FUZZ_CHECK((begin[0] & 4) == 0 && get_head(begin + head, size, said));
+        FUZZ_CHECK(size <= head_bytes + message_max + 8 * 4096);
+        at += head + size;
+    }
+}
+
+// Whatever the kernel takes; the broker reads everything.
+void move_bytes() {
+    for (auto &[own, socket] : sockets) {
+        if (socket.theirs < 0) continue;
+        if (!socket.out.empty()) {
+            const ssize_t put = send(socket.theirs, socket.out.data(), socket.out.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+            if (put > 0) socket.out.erase(0, static_cast<size_t>(put));
+        }
+        static char bytes[65536];
+        for (ssize_t got; (got = recv(socket.theirs, bytes, sizeof bytes, MSG_DONTWAIT)) > 0;)
+            socket.in.append(bytes, static_cast<size_t>(got));
+        check_sent(socket);
+    }
 }
 
 // ---- the library, as far as it goes
@@ -60,6 +96,7 @@ FakeSocket *connection(int broker, int type) {
 
 struct Watch {
     int fd;
+    uint32_t events;
     void (*ready)(void *, uint32_t);
     void *user;
 };
@@ -110,12 +147,16 @@ muster_status add_fabric(const muster_host *, const char *, uint64_t, const must
     world->self = self;
     return MUSTER_OK;
 }
-muster_status watch_fd(const muster_host *, int32_t fd, uint32_t, void (*ready)(void *, uint32_t), void *user,
+muster_status watch_fd(const muster_host *, int32_t fd, uint32_t events, void (*ready)(void *, uint32_t), void *user,
                        muster_watch **out) {
-    auto *const watch = new Watch{fd, ready, user};
+    auto *const watch = new Watch{fd, events, ready, user};
     world->watches.insert(watch);
     *out = reinterpret_cast<muster_watch *>(watch);
     return MUSTER_OK;
+}
+void change_fd(muster_watch *watch, uint32_t events) {
+    FUZZ_CHECK(world->watches.count(reinterpret_cast<Watch *>(watch)) == 1);
+    reinterpret_cast<Watch *>(watch)->events = events;
 }
 void unwatch_fd(muster_watch *watch) {
     if (watch == nullptr) return;
@@ -194,7 +235,7 @@ void forget_some() {
 // ----------------------------------------------------------------------------------------------------
 
 void say(int broker, const std::string &bytes) {
-    if (FakeSocket *const socket = connection(broker, ZMQ_DEALER)) socket->in.emplace_back(bytes, false);
+    if (FakeSocket *const socket = connection(broker)) put_frame(*socket, bytes);
 }
 
 std::string spoken(const Head &head, std::string_view payload = {}) {
@@ -203,20 +244,16 @@ std::string spoken(const Head &head, std::string_view payload = {}) {
     return bytes.append(payload);
 }
 
-void happens(int broker, uint16_t what) {
-    FakeSocket *const monitor = connection(broker, ZMQ_PAIR);
-    if (monitor == nullptr) return;
-    if (what == ZMQ_EVENT_DISCONNECTED)
-        if (FakeSocket *const socket = connection(broker, ZMQ_DEALER)) socket->gone = true;
-    std::string event(6, '\0');
-    memcpy(event.data(), &what, 2);
-    monitor->in.emplace_back(event, true);
-    monitor->in.emplace_back("tcp://x", false);
+// The end of a connection, when everything has been said or at once.
+void happens(int broker, uint8_t what) {
+    FakeSocket *const socket = connection(broker);
+    if (socket == nullptr || what % 4 > 1) return;
+    if (what % 4 == 0) move_bytes();
+    hang_up(*socket);
 }
 
 // As a broker that is in order does: it lets the member in.
 void let_in(int broker, uint64_t id, uint64_t window) {
-    happens(broker, ZMQ_EVENT_CONNECTED);
     say(broker,
         spoken(Head{Kind::welcome, 0, 0, 0}, std::string(1, '\1') + std::string(nonce_bytes + proof_bytes, 'n')));
     std::string word(8, '\0');
@@ -233,13 +270,19 @@ void run_posted() {
 void look_around() {
     for (int round = 0; round < 4; round++) {
         run_posted();
-        std::vector<int> fds;
-        for (const FakeSocket *const socket : sockets)
-            if (!socket->in.empty()) fds.push_back(socket->fd);
-        for (const int fd : fds)
+        move_bytes();
+        std::vector<std::pair<int, uint32_t>> fds;
+        for (const Watch *const watch : world->watches) {
+            pollfd ready{watch->fd, static_cast<short>(POLLIN | (watch->events & MUSTER_PLUGIN_WRITABLE ? POLLOUT : 0)),
+                         0};
+            if (poll(&ready, 1, 0) == 1) fds.emplace_back(watch->fd, watch->events);
+        }
+        for (const auto &[fd, events] : fds)
             for (const Watch *const watch : world->watches)
                 if (watch->fd == fd) {
-                    watch->ready(watch->user, MUSTER_PLUGIN_READABLE);
+                    const auto found = sockets.find(fd);
+                    if (found != sockets.end()) world->speaking = found->second.broker;
+                    watch->ready(watch->user, events);
                     break;
                 }
         forget_some();
@@ -254,7 +297,7 @@ void run_timers(bool repeating) {
 
 std::string authority(uint8_t which) {
     static const char *const names[] = {"", "a@", "b@", "ccc@"};
-    return std::string(names[which % 4]) + (which & 4 ? "two:2" : "one:1") + "?curve=no";
+    return std::string(names[which % 4]) + (which & 4 ? "127.0.0.1:2" : "127.0.0.1:1") + "?curve=no";
 }
 
 void ask(bool claim, uint8_t which) {
@@ -341,7 +384,7 @@ void step(Input &input) {
         return let_in(broker, id, uint64_t{1} << input.byte() % 64);
     }
     case 4:
-        return happens(broker, static_cast<uint16_t>(1u << input.byte() % 16));
+        return happens(broker, input.byte());
     case 5: { // an answer to one of its questions
         Answer answer;
         answer.status = static_cast<muster_status>(static_cast<int8_t>(input.byte()));
@@ -376,137 +419,24 @@ void step(Input &input) {
 // ---- the functions
 // ---------------------------------------------------------------------------------------------------
 
-int zmq_msg_init(zmq_msg_t *message) {
-    text_of(message) = {};
-    return 0;
-}
-int zmq_msg_init_size(zmq_msg_t *message, size_t size) {
-    text_of(message) = {static_cast<unsigned char *>(malloc(size + 1)), size, [](void *bytes, void *) { free(bytes); },
-                        nullptr, false};
-    return 0;
-}
-int zmq_msg_init_data(zmq_msg_t *message, void *data, size_t size, zmq_free_fn *free, void *hint) {
-    text_of(message) = {static_cast<unsigned char *>(data), size, free, hint, false};
-    return 0;
-}
-int zmq_msg_close(zmq_msg_t *message) {
-    Text &text = text_of(message);
-    if (text.free != nullptr) text.free(text.bytes, text.hint);
-    text = {};
-    return 0;
-}
-int zmq_msg_move(zmq_msg_t *to, zmq_msg_t *from) {
-    zmq_msg_close(to);
-    text_of(to) = std::exchange(text_of(from), {});
-    return 0;
-}
-void *zmq_msg_data(zmq_msg_t *message) {
-    return text_of(message).bytes;
-}
-size_t zmq_msg_size(const zmq_msg_t *message) {
-    return text_of(message).size;
-}
-int zmq_msg_more(const zmq_msg_t *message) {
-    return text_of(message).more;
-}
-int zmq_msg_recv(zmq_msg_t *message, void *self, int) {
-    auto *const socket = static_cast<FakeSocket *>(self);
-    if (socket->in.empty()) {
-        errno = EAGAIN;
-        return -1;
+// In place of the C library's, for TCP: a pair.
+int socket(int family, int type, int protocol) {
+    int fds[2];
+    (void)protocol;
+    FUZZ_CHECK((family == AF_INET || family == AF_INET6) && (type & SOCK_NONBLOCK) != 0);
+    if (socketpair(AF_UNIX, type, 0, fds) != 0) return -1;
+    if (const auto found = sockets.find(fds[0]); found != sockets.end()) { // it was closed by the member
+        hang_up(found->second);
+        sockets.erase(found);
     }
-    const auto [bytes, more] = std::move(socket->in.front());
-    socket->in.pop_front();
-    zmq_msg_close(message);
-    zmq_msg_init_size(message, bytes.size());
-    memcpy(text_of(message).bytes, bytes.data(), bytes.size());
-    text_of(message).more = more;
-    if (socket->type == ZMQ_DEALER) world->speaking = socket->broker;
-    return static_cast<int>(bytes.size());
+    sockets[fds[0]].own = fds[0];
+    sockets[fds[0]].theirs = fds[1];
+    return fds[0];
 }
-int zmq_msg_send(zmq_msg_t *message, void *self, int) {
-    auto *const socket = static_cast<FakeSocket *>(self);
-    Head head;
-    FUZZ_CHECK(socket->type == ZMQ_DEALER && get_head(text_of(message).bytes, text_of(message).size, head));
-    FUZZ_CHECK(text_of(message).size <= head_bytes + message_max);
-    if (socket->gone) {
-        errno = EAGAIN;
-        return -1;
-    }
-    zmq_msg_close(message);
-    return 0;
-}
-void *zmq_socket(void *, int type) {
-    auto *const socket = new FakeSocket;
-    socket->type = type;
-    socket->fd = next_fd++;
-    sockets.insert(socket);
-    return socket;
-}
-int zmq_close(void *self) {
-    auto *const socket = static_cast<FakeSocket *>(self);
-    FUZZ_CHECK(sockets.erase(socket) == 1);
-    for (const Watch *const watch : world->watches) FUZZ_CHECK(watch->fd != socket->fd);
-    // libzmq's threads would wait for ever to tell something to a reader that is gone.
-    FUZZ_CHECK(!socket->watched && (socket->watches == nullptr || !socket->watches->watched));
-    delete socket;
-    return 0;
-}
-int zmq_setsockopt(void *, int, const void *, size_t) {
-    return 0;
-}
-int zmq_getsockopt(void *self, int option, void *value, size_t *) {
-    const auto *const socket = static_cast<FakeSocket *>(self);
-    *static_cast<int *>(value) = option == ZMQ_FD ? socket->fd : socket->in.empty() ? 0 : ZMQ_POLLIN;
-    return 0;
-}
-int zmq_socket_monitor(void *self, const char *address, int) {
-    auto *const socket = static_cast<FakeSocket *>(self);
-    socket->watched = address != nullptr;
-    if (address != nullptr) opening = socket;
-    return 0;
-}
-int zmq_connect(void *self, const char *address) {
-    auto *const socket = static_cast<FakeSocket *>(self);
-    static FakeSocket *monitor;
-    if (socket->type == ZMQ_PAIR) {
-        monitor = socket;
-        socket->watches = opening;
-    } else {
-        FUZZ_CHECK(socket == opening);
-        socket->broker = monitor->broker = strcmp(address, "tcp://two:2") == 0;
-    }
-    return 0;
-}
-void *zmq_ctx_new() {
-    return &next_fd;
-}
-int zmq_ctx_set(void *, int, int) {
-    return 0;
-}
-int zmq_ctx_term(void *) {
-    FUZZ_CHECK(sockets.empty());
-    return 0;
-}
-int zmq_errno() {
-    return errno;
-}
-const char *zmq_strerror(int number) {
-    return strerror(number);
-}
-int zmq_has(const char *) {
-    return 1;
-}
-char *zmq_z85_encode(char *text, const uint8_t *, size_t size) {
-    memset(text, 'a', size * 5 / 4);
-    text[size * 5 / 4] = '\0';
-    return text;
-}
-uint8_t *zmq_z85_decode(uint8_t *, const char *) {
-    return nullptr;
-}
-int zmq_curve_public(char *text, const char *secret) {
-    strcpy(text, secret);
+int connect(int fd, const sockaddr *address, socklen_t) {
+    const auto found = sockets.find(fd);
+    FUZZ_CHECK(found != sockets.end() && address->sa_family == AF_INET);
+    found->second.broker = ntohs(reinterpret_cast<const sockaddr_in *>(address)->sin_port) - 1;
     return 0;
 }
 
@@ -515,13 +445,13 @@ extern "C" MUSTER_API muster_status muster_plugin_v1(const muster_host *host, mu
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     World here;
     world = &here;
-    next_fd = 100;
     muster_host &host = here.host;
     host.struct_size = sizeof host;
     host.log = log;
     host.derive = derive;
     host.add_fabric = add_fabric;
     host.watch_fd = watch_fd;
+    host.change_fd = change_fd;
     host.unwatch_fd = unwatch_fd;
     host.start_timer = start_timer;
     host.stop_timer = stop_timer;
@@ -543,7 +473,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     for (int steps = 0; input.left() != 0 && steps < 2000; steps++) step(input);
     look_around();
     FUZZ_CHECK(here.questions.size() < 2000);
+    for (auto &[own, socket] : sockets) hang_up(socket); // so that nobody waits for goodbyes
     here.ops->stop(here.self);
-    FUZZ_CHECK(sockets.empty() && here.watches.empty() && here.timers.empty() && here.segments == 0);
+    sockets.clear();
+    FUZZ_CHECK(here.watches.empty() && here.timers.empty() && here.segments == 0);
     return 0;
 }

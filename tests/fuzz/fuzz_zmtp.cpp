@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What a peer may send to a broker's server: a greeting, the handshake of NULL or CURVE, frames, heartbeats, and what
-// is none of these. The first byte of the input says how: 1: CURVE; 2: a sound greeting comes before; 4: a sound
-// handshake of NULL, too; 8: the connection is admitted; 16: what comes is sent back. The rest is written in pieces:
-// length u8, bytes.
+// What a peer may send to a broker's server, or a broker to who connects to it: a greeting, the handshake of NULL or
+// CURVE, frames, heartbeats, and what is none of these. The first byte of the input says how: 1: CURVE; 2: a sound
+// greeting comes before; 4: a sound handshake of NULL, too; 8: the connection is admitted; 16: what comes is sent back;
+// 32: this is the side that has connected. The rest is written in pieces: length u8, bytes.
 #include "input.hpp"
 
 #include "connection.hpp"
@@ -37,14 +37,22 @@ void drain(int fd) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static Scratch scratch;
     static const CurveServerKeys keys{{1, 2, 3}, {4, 5, 6}, {}};
-    static const unsigned char ready[] = "\x04\x1c\x05READY\x0bSocket-Type\0\0\0\x06"
-                                         "DEALER";
+    static const CurveClientKeys client_keys{{1, 2, 3}, {4, 5, 6}, {9}};
+    static const unsigned char of_client[] = "\x04\x1c\x05READY\x0bSocket-Type\0\0\0\x06"
+                                             "DEALER";
+    static const unsigned char of_server[] = "\x04\x1c\x05READY\x0bSocket-Type\0\0\0\x06"
+                                             "ROUTER";
     Input input(data, size);
     const uint8_t how = input.byte();
     int fds[2];
     FUZZ_CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds) == 0);
     {
-        Connection connection(fds[0], 7, (how & 1) != 0 ? &keys : nullptr, 1);
+        const ZmtpSide side = (how & 32) != 0 ? ZmtpSide::client : ZmtpSide::server;
+        const unsigned char *const ready = side == ZmtpSide::client ? of_server : of_client;
+        std::unique_ptr<Curve> curve;
+        if ((how & 1) != 0 && side == ZmtpSide::client) curve = std::make_unique<CurveClient>(client_keys);
+        if ((how & 1) != 0 && side == ZmtpSide::server) curve = std::make_unique<CurveServer>(keys);
+        Connection connection(fds[0], 7, side, std::move(curve), 1);
         Owner owner;
         owner.connection = &connection;
         owner.echo = (how & 16) != 0;
@@ -67,7 +75,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             alive = step(greeting, sizeof greeting);
             FUZZ_CHECK(alive);
             if ((how & 5) == 4) {
-                alive = step(ready, sizeof ready - 1);
+                alive = step(ready, sizeof of_client - 1);
                 FUZZ_CHECK(alive && connection.handshaken());
             }
         }

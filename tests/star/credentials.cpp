@@ -137,7 +137,7 @@ void put_nonce(unsigned char nonce[24], const char *prefix, const unsigned char 
 } // namespace
 
 size_t ready_without_key(unsigned char out[512]) {
-    const std::string metadata = socket_metadata();
+    const std::string metadata = socket_metadata(ZmtpSide::server);
     unsigned char nonce[24];
     memcpy(out, "\5READY\0\0\0\0\0\0\0\1", 14);
     put_nonce(nonce, "CurveZMQREADY---", out + 6);

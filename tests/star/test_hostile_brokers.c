@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // ctest: full timeout=180
-// What a process at the address of a broker may send to a member, whose side of ZMTP is libzmq's: greetings,
+// What a process at the address of a broker may send to a member: greetings,
 // handshakes, commands and messages of a star, whole or with random damage, in any pieces, ended in any way. A member
 // that meets them fails its dial with a status; its process does not end, and works with a broker afterwards. The seeds
 // are the same in every run; MUSTER_SEED and MUSTER_CONNECTIONS choose others and more.
@@ -413,7 +413,7 @@ static void close_hostile(hostile *h) {
     close(h->listener);
 }
 
-// libzmq asserts that such a key does not come.
+// libzmq's own client ends its process at such a key.
 static void test_a_key_of_small_order(void **state) {
     (void)state;
     hostile h = {.curve = true, .small_order = true};
@@ -426,7 +426,7 @@ static void test_a_key_of_small_order(void **state) {
     assert_true(h.served != 0);
 }
 
-// CURVE itself refuses it where the plug-in brings libzmq.
+// CURVE itself refuses it.
 static void test_ready_before_welcome(void **state) {
     (void)state;
     hostile h = {.curve = true, .keyless = true};
@@ -441,8 +441,7 @@ static void test_ready_before_welcome(void **state) {
     assert_int_equal(h.without_key, 0);
 }
 
-// Whatever CURVE says: the broker's key is proved once more inside, and a process without it is refused. This program
-// is linked to libzmq, so the guard of the plug-in does not count here.
+// This program is linked to libzmq, which makes no difference: the member does not use its CURVE.
 static void test_a_broker_without_a_key(void **state) {
     (void)state;
     hostile h = {.curve = true, .keyless = true};
@@ -460,7 +459,7 @@ static void test_a_broker_without_a_key(void **state) {
     }
     leave_star(&m);
     close_hostile(&h);
-    print_message("CURVE let a process without a key pass %d times of 50\n", atomic_load(&h.without_key));
+    assert_int_equal(h.without_key, 0); // libzmq's own client let 35 to 50 of them pass
 }
 
 static int set_up(void **state) {

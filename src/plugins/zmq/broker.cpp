@@ -78,10 +78,7 @@ muster_status Broker::open(std::string_view authority, const muster_broker_confi
         address.broker_key = role_->open();
         out_authority = address.key();
     }
-    if (want_parent_) {
-        zmq_ = zmq_ctx_new();
-        if (zmq_ == nullptr) return fail(error, MUSTER_E_LIMIT, "libzmq has no context for us");
-    }
+    if (want_parent_) scratch_ = std::make_unique<Scratch>();
 
     ExchangeConfig exchange;
     exchange.open = open;
@@ -130,7 +127,7 @@ muster_status Broker::open_parent(std::string_view parent, muster_error *error) 
                     "MUSTER_BROKER_SECRET_FILE or MUSTER_BROKER_SECRET, or a file of CURVE keys");
     if (above.broker_key && *above.broker_key != role_->open())
         return fail(error, MUSTER_E_AUTH, "the parent's address names another broker key than this broker has");
-    parent_config_.endpoint = "tcp://" + above.place;
+    parent_config_.place = above.place;
     parent_config_.pinned = role_->open();
     parent_config_.role = &*role_;
     return MUSTER_OK;
@@ -178,9 +175,6 @@ muster_status Broker::choose_keys(const muster_broker_config &config, bool curve
 Broker::~Broker() {
     stop(0);
     parent_.reset();
-    if (zmq_ != nullptr)
-        while (zmq_ctx_term(zmq_) != 0 && zmq_errno() == EINTR) {
-        }
     if (stop_event_ >= 0) close(stop_event_);
 }
 
@@ -196,26 +190,23 @@ void Broker::stop(int64_t timeout_ns) {
     thread_.join();
 }
 
-// libzmq's descriptor of the connection above tells of news, not of a state: after it was read everything is taken
-// until there is nothing, and sending may have read it, so it is looked at last of all before the thread sleeps.
 void Broker::run() noexcept {
     pthread_setname_np(pthread_self(), "muster-broker");
     try {
         ticked_ns_ = turn_ns_ = now_ns();
         if (want_parent_) connect_parent();
         while (!stopping_.load(std::memory_order_acquire)) {
-            bool more = false;
-            if (parent_) more = parent_->process((news_ & parent_news) != 0);
+            if (parent_ && (news_ & parent_news) != 0) parent_->process();
             if (parent_lost_) drop_parent();
-            if (parent_ && parent_->readable()) more = true;
             turn_ns_ = now_ns();
             if (turn_ns_ - ticked_ns_ >= tick_ns) tick();
             if (turn_ns_ - stats_ns_ >= stats_every_ns) publish_stats();
-            const bool at_once = more || fresh_news_ != 0;
-            news_ = std::exchange(fresh_news_, 0);
-            news_ |= server_.wait(at_once ? 0 : static_cast<int>(tick_ns / 1'000'000));
+            if (parent_) parent_->flush();
+            news_ = server_.wait(static_cast<int>(tick_ns / 1'000'000));
         }
-        server_.drain(linger_ns_.load(std::memory_order_relaxed));
+        const int64_t until = now_ns() + linger_ns_.load(std::memory_order_relaxed);
+        server_.drain(until - now_ns());
+        if (parent_) parent_->drain(until - now_ns());
     } catch (const std::exception &failed) {
         log(MUSTER_LOG_ERROR, std::string("the broker ends: ") + failed.what());
     }
@@ -259,20 +250,19 @@ void Broker::tick() {
 // ------------------------------------------------------------------------------------------------
 
 void Broker::connect_parent() {
-    parent_ = std::make_unique<Uplink>(zmq_, parent_config_, keys_, static_cast<UplinkOwner &>(*this));
+    parent_ = std::make_unique<Uplink>(parent_config_, keys_, *scratch_, static_cast<UplinkOwner &>(*this));
     const muster_status status = parent_->open(now_ns());
-    if (status == MUSTER_OK) {
-        server_.watch(parent_->fd(), other_news);
-        server_.watch(parent_->monitor_fd(), parent_news);
-        fresh_news_ |= parent_news;
-    } else {
-        up_lost(status, "no connection can be made");
-    }
+    if (status != MUSTER_OK) up_lost(status, "no connection can be made");
+}
+
+muster_status Broker::up_watch(int fd, bool writable) {
+    if (fd < 0) return MUSTER_OK; // it leaves epoll when it is closed
+    return server_.watch(fd, parent_news, writable) ? MUSTER_OK : MUSTER_E_LIMIT;
 }
 
 void Broker::up_ready(uint64_t, uint64_t) {
     parent_pause_ns_ = 0;
-    log(MUSTER_LOG_INFO, "the broker above is " + parent_config_.endpoint);
+    log(MUSTER_LOG_INFO, "the broker above is " + parent_config_.place);
     exchange_->parent_up();
 }
 
@@ -283,7 +273,7 @@ void Broker::up_message(const Head &, Message &message) {
 
 void Broker::up_lost(muster_status, const std::string &why) {
     parent_lost_ = true;
-    log(MUSTER_LOG_WARN, "the broker above, " + parent_config_.endpoint + ": " + why);
+    log(MUSTER_LOG_WARN, "the broker above, " + parent_config_.place + ": " + why);
 }
 
 void Broker::drop_parent() {

@@ -52,14 +52,15 @@ class Broker final : public Outlet, public ServerOwner, public UplinkOwner {
     void up_ready(uint64_t id, uint64_t window) override;
     void up_message(const Head &head, Message &message) override;
     void up_lost(muster_status status, const std::string &why) override;
+    muster_status up_watch(int fd, bool writable) override;
 
     const muster_host *const host_;
     Keys keys_;
     std::optional<RoleKey> role_; // what only brokers hold; none: the keys come from the secret, as those of members
     bool named_role_ = false;     // the address that members use names its public key
-    void *zmq_ = nullptr;         // of the connection to the broker above, if there is one
     Server server_{*this};
     std::unique_ptr<Exchange> exchange_;
+    std::unique_ptr<Scratch> scratch_; // of the connection to the broker above, if there is one
     std::unique_ptr<Uplink> parent_;
     UplinkConfig parent_config_;
     bool want_parent_ = false, parent_lost_ = false;
@@ -68,9 +69,9 @@ class Broker final : public Outlet, public ServerOwner, public UplinkOwner {
     uint64_t strangers_ = 0, untold_ = 0; // not let in by the handshake; since the last that was logged
     int64_t told_ns_ = 0;
     int stop_event_ = -1;
-    uint32_t news_ = 0, fresh_news_ = 0; // whose descriptors have been readable; the latter: at the next turn
-    std::atomic<bool> stopping_{false};  // release by stop(), acquire by the thread
-    std::atomic<int64_t> linger_ns_{0};  // relaxed: before stopping_
+    uint32_t news_ = 0;                 // whose descriptors have been ready
+    std::atomic<bool> stopping_{false}; // release by stop(), acquire by the thread
+    std::atomic<int64_t> linger_ns_{0}; // relaxed: before stopping_
     std::thread thread_;
     std::mutex stats_lock_; // guards the next
     muster_broker_stats stats_{};

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -37,16 +39,27 @@ bool would_block() noexcept {
 
 } // namespace
 
-Connection::Connection(int fd, Route route, const CurveServerKeys *keys, int64_t now_ns)
-    : since_ns(now_ns), fd_(fd), route_(route),
-      curve_(keys != nullptr ? std::make_unique<CurveServer>(*keys) : nullptr) {
+// Hosts that vanish are noticed by the kernel within a minute. Processes that are stopped
+// are not dead: the streams' own heartbeats tell of those.
+void tune_connection(int fd) noexcept {
+    const auto set = [fd](int level, int option, int value) { setsockopt(fd, level, option, &value, sizeof value); };
+    set(IPPROTO_TCP, TCP_NODELAY, 1);
+    set(SOL_SOCKET, SO_KEEPALIVE, 1);
+    set(IPPROTO_TCP, TCP_KEEPIDLE, 15);
+    set(IPPROTO_TCP, TCP_KEEPINTVL, 15);
+    set(IPPROTO_TCP, TCP_KEEPCNT, 3);
+    set(IPPROTO_TCP, TCP_USER_TIMEOUT, 60'000);
+}
+
+Connection::Connection(int fd, Route route, ZmtpSide side, std::unique_ptr<Curve> curve, int64_t now_ns)
+    : since_ns(now_ns), fd_(fd), route_(route), side_(side), curve_(std::move(curve)) {
     out_.assign(greeting_bytes, 0);
     out_[0] = 0xFF;
     out_[8] = 1;
     out_[9] = 0x7F;
     out_[10] = 3; // version 3.0
     memcpy(&out_[mechanism_at], mechanisms[curve_ != nullptr], mechanism_bytes);
-    out_[mechanism_at + mechanism_bytes] = curve_ != nullptr; // a server
+    out_[mechanism_at + mechanism_bytes] = curve_ != nullptr && side_ == ZmtpSide::server;
 }
 
 Connection::~Connection() {
@@ -104,7 +117,7 @@ bool Connection::parse(unsigned char *data, size_t size, ConnectionOwner &owner)
         if (begin_size_ < ((flags_ & long_flag) != 0 ? 9U : 2U)) continue;
         uint64_t length = 0;
         for (size_t i = 1; i < begin_size_; i++) length = length << 8 | begin_[i];
-        if (length > frame_limit_ + (curve_ ? CurveServer::overhead : 0)) return over(End::protocol);
+        if (length > frame_limit_ + (curve_ ? Curve::overhead : 0)) return over(End::protocol);
         begin_size_ = 0;
         body_size_ = static_cast<size_t>(length);
         if (body_size_ <= size) {
@@ -131,7 +144,11 @@ bool Connection::greeted() {
     begin_size_ = 0;
     if (memcmp(begin_ + mechanism_at, mechanisms[curve_ != nullptr], mechanism_bytes) != 0) return over(End::protocol);
     state_ = State::handshake;
-    if (!curve_) put_command("\5READY" + socket_metadata());
+    if (!curve_) put_command("\5READY" + socket_metadata(side_));
+    if (!curve_ || side_ == ZmtpSide::server) return true;
+    const std::string first = curve_->first();
+    if (first.empty()) return over(End::stranger);
+    put_command(first);
     return true;
 }
 
@@ -153,26 +170,27 @@ bool Connection::frame(unsigned char *data, size_t size, Message *holder, Connec
     unsigned char flags = 0;
     std::string_view payload;
     if (!curve_->open(data, size, flags, payload)) return over(End::protocol);
-    if ((flags & CurveServer::command) != 0) return command(payload);
-    return deliver(flags & CurveServer::more, payload, nullptr, owner);
+    if ((flags & Curve::command) != 0) return command(payload);
+    return deliver(flags & Curve::more, payload, nullptr, owner);
 }
 
 bool Connection::handshake(std::string_view body) {
     std::string metadata;
     if (curve_) {
         std::string reply;
-        const CurveServer::Step step = curve_->take(body, reply, metadata);
-        if (step == CurveServer::Step::broken) return over(End::protocol);
-        if (step == CurveServer::Step::done && !sound_metadata(metadata)) return over(End::protocol);
-        put_command(reply);
-        if (step == CurveServer::Step::stranger) {
+        const Curve::Step step = curve_->take(body, reply, metadata);
+        if (step == Curve::Step::broken) return over(End::protocol);
+        if (step == Curve::Step::done && !sound_metadata(metadata, side_)) return over(End::protocol);
+        if (!reply.empty()) put_command(reply);
+        if (step == Curve::Step::stranger) {
             flush_out();
             return over(End::stranger);
         }
-        if (step == CurveServer::Step::done) state_ = State::traffic;
+        if (step == Curve::Step::done) state_ = State::traffic;
         return true;
     }
-    if (body.substr(0, 6) != "\5READY" || !sound_metadata(body.substr(6))) return over(End::protocol);
+    if (body.substr(0, 6) == "\5ERROR") return over(End::stranger);
+    if (body.substr(0, 6) != "\5READY" || !sound_metadata(body.substr(6), side_)) return over(End::protocol);
     state_ = State::traffic;
     return true;
 }
@@ -289,14 +307,14 @@ bool Connection::flush_sealed(Scratch &scratch) {
         while (!queue_.empty() && size < sealed_at_once) {
             Outgoing &first = queue_.front();
             const size_t plain = first.message.size();
-            if (size + plain + CurveServer::overhead + 9 > Scratch::out_bytes) {
+            if (size + plain + Curve::overhead + 9 > Scratch::out_bytes) {
                 if (size != 0) break;
                 return over(End::protocol); // longer than any message may be
             }
-            size += put_begin(to + size, 0, plain + CurveServer::overhead);
-            curve_->seal(first.command ? CurveServer::command : 0,
-                         {reinterpret_cast<char *>(first.message.data()), plain}, to + size);
-            size += plain + CurveServer::overhead;
+            size += put_begin(to + size, 0, plain + Curve::overhead);
+            curve_->seal(first.command ? Curve::command : 0, {reinterpret_cast<char *>(first.message.data()), plain},
+                         to + size);
+            size += plain + Curve::overhead;
             written_one();
         }
         size_t done = 0;

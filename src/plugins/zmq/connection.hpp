@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// One connection of a broker's server: ZMTP 3.x (RFC 23) with the mechanism NULL or CURVE. What the peer calls itself
-// is ignored. Everything here reads what a stranger may have sent: no length is believed before it is compared with a
-// bound, and nothing is allocated before that. One thread.
+// One connection between a member or broker and a broker, either side of it: ZMTP 3.x (RFC 23) with the mechanism NULL
+// or CURVE. What the peer calls itself is ignored. Everything here reads what a stranger may have sent: no length is
+// believed before it is compared with a bound, and nothing is allocated before that. One thread.
 #include "curve.hpp"
-#include "socket.hpp"
+#include "message.hpp"
 
 #include <deque>
 #include <memory>
@@ -23,12 +23,15 @@ class ConnectionOwner {
     ~ConnectionOwner() = default;
 };
 
-// Memory that all connections of a server share, one at a time.
+// Memory that all connections of a thread share, one at a time.
 struct Scratch {
     static constexpr size_t in_bytes = 128 * 1024, out_bytes = 512 * 1024;
-    std::unique_ptr<unsigned char[]> in = std::make_unique<unsigned char[]>(in_bytes);
-    std::unique_ptr<unsigned char[]> out = std::make_unique<unsigned char[]>(out_bytes);
+    // Not filled with zeros: the kernel gives the pages that are used.
+    std::unique_ptr<unsigned char[]> in{new unsigned char[in_bytes]};
+    std::unique_ptr<unsigned char[]> out{new unsigned char[out_bytes]};
 };
+
+void tune_connection(int fd) noexcept; // a connected or connecting socket
 
 class Connection {
   public:
@@ -36,8 +39,8 @@ class Connection {
     static constexpr size_t early_frame_max = 1024;                          // before it is one
     enum class End : uint8_t { none, peer, protocol, stranger };             // why it is over
 
-    // `keys`: none, no CURVE. The descriptor is closed with the connection.
-    Connection(int fd, Route route, const CurveServerKeys *keys, int64_t now_ns);
+    // `curve`: of the same side; none, no CURVE. The descriptor is closed with the connection.
+    Connection(int fd, Route route, ZmtpSide side, std::unique_ptr<Curve> curve, int64_t now_ns);
     ~Connection();
     Connection(const Connection &) = delete;
 
@@ -53,7 +56,8 @@ class Connection {
     int fd() const noexcept { return fd_; }
     Route route() const noexcept { return route_; }
     End end() const noexcept { return end_; }
-    bool waiting() const noexcept { return !out_.empty() || !queue_.empty(); } // there is something to write
+    // There is something to write, and it can be written.
+    bool waiting() const noexcept { return !out_.empty() || (state_ == State::traffic && !queue_.empty()); }
     bool handshaken() const noexcept { return state_ == State::traffic; }
     bool admitted() const noexcept { return frame_limit_ == frame_max; }
     uint64_t queued_bytes() const noexcept { return queued_ + out_.size(); }
@@ -87,11 +91,12 @@ class Connection {
 
     const int fd_;
     const Route route_;
+    const ZmtpSide side_;
     State state_ = State::greeting;
     End end_ = End::none;
     bool hung_up_ = false, shut_ = false;
     size_t frame_limit_ = early_frame_max;
-    std::unique_ptr<CurveServer> curve_;
+    const std::unique_ptr<Curve> curve_;
     // What has come of the greeting or of a frame's beginning, then of its body.
     unsigned char begin_[64];
     size_t begin_size_ = 0;

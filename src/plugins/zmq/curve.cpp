@@ -1,48 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "curve.hpp"
 
+#include "curve_bytes.hpp"
+
 #include <cstring>
 #include <sodium.h>
 #include <strings.h>
 
 namespace star {
 
+using namespace curve;
+
 namespace {
-
-constexpr size_t hello_bytes = 200, welcome_bytes = 168, initiate_least = 257, nonce_text = 16, mac = 16;
-
-using Nonce24 = std::array<unsigned char, 24>;
-
-unsigned char *bytes(std::string &text) noexcept {
-    return reinterpret_cast<unsigned char *>(text.data());
-}
-const unsigned char *bytes(std::string_view text) noexcept {
-    return reinterpret_cast<const unsigned char *>(text.data());
-}
-
-// Counters are in network byte order.
-uint64_t get_counter(const unsigned char *from) noexcept {
-    uint64_t value = 0;
-    for (int i = 0; i < 8; i++) value = value << 8 | from[i];
-    return value;
-}
-void put_counter(unsigned char *to, uint64_t value) noexcept {
-    for (int i = 7; i >= 0; i--, value >>= 8) to[i] = static_cast<unsigned char>(value);
-}
-
-Nonce24 short_nonce(const char (&text)[nonce_text + 1], const unsigned char *counter) noexcept {
-    Nonce24 nonce;
-    memcpy(nonce.data(), text, nonce_text);
-    memcpy(nonce.data() + nonce_text, counter, 8);
-    return nonce;
-}
-
-Nonce24 long_nonce(const char (&text)[9], const unsigned char *random) noexcept {
-    Nonce24 nonce;
-    memcpy(nonce.data(), text, 8);
-    memcpy(nonce.data() + 8, random, 16);
-    return nonce;
-}
 
 void put_property(std::string &to, std::string_view name, std::string_view value) {
     to += static_cast<char>(name.size());
@@ -52,16 +21,25 @@ void put_property(std::string &to, std::string_view name, std::string_view value
     to += value;
 }
 
+Nonce24 message_nonce(bool of_server, const unsigned char *counter) noexcept {
+    return of_server ? short_nonce("CurveZMQMESSAGES", counter) : short_nonce("CurveZMQMESSAGEC", counter);
+}
+
+std::string_view type_of(ZmtpSide side) noexcept {
+    return side == ZmtpSide::server ? "ROUTER" : "DEALER";
+}
+
 } // namespace
 
-std::string socket_metadata() {
+std::string socket_metadata(ZmtpSide own) {
     std::string metadata;
-    put_property(metadata, "Socket-Type", "ROUTER");
+    put_property(metadata, "Socket-Type", type_of(own));
     put_property(metadata, "Identity", "");
     return metadata;
 }
 
-bool sound_metadata(std::string_view metadata) noexcept {
+bool sound_metadata(std::string_view metadata, ZmtpSide own) noexcept {
+    const std::string_view theirs = type_of(own == ZmtpSide::server ? ZmtpSide::client : ZmtpSide::server);
     while (!metadata.empty()) {
         const size_t name_bytes = static_cast<unsigned char>(metadata[0]);
         if (metadata.size() < 1 + name_bytes + 4) return false;
@@ -72,12 +50,12 @@ bool sound_metadata(std::string_view metadata) noexcept {
         if (metadata.size() < value_bytes) return false;
         const std::string_view value = metadata.substr(0, value_bytes);
         metadata.remove_prefix(value_bytes);
-        if (name.size() == 11 && strncasecmp(name.data(), "Socket-Type", 11) == 0 && value != "DEALER") return false;
+        if (name.size() == 11 && strncasecmp(name.data(), "Socket-Type", 11) == 0 && value != theirs) return false;
     }
     return true;
 }
 
-CurveServer::~CurveServer() {
+Curve::~Curve() {
     sodium_memzero(own_secret_.data(), own_secret_.size());
     sodium_memzero(shared_.data(), shared_.size());
 }
@@ -105,11 +83,10 @@ CurveServer::Step CurveServer::hello(std::string_view received, std::string &rep
                              client_.data(), keys_.secret.data()) != 0)
         return Step::broken;
 
-    CurveKey own_open;
-    crypto_box_keypair(own_open.data(), own_secret_.data());
+    crypto_box_keypair(own_open_.data(), own_secret_.data());
     randombytes_buf(cookie_.data(), cookie_.size());
     unsigned char plain[32 + 96], random[16];
-    memcpy(plain, own_open.data(), 32);
+    memcpy(plain, own_open_.data(), 32);
     memcpy(plain + 32, cookie_.data(), cookie_.size());
     randombytes_buf(random, sizeof random);
     reply.assign(welcome_bytes, '\0');
@@ -149,7 +126,7 @@ CurveServer::Step CurveServer::initiate(std::string_view received, std::string &
     }
     out_metadata = plain.substr(128);
 
-    const std::string metadata = socket_metadata();
+    const std::string metadata = socket_metadata(side_);
     reply.assign(6 + 8 + mac + metadata.size(), '\0');
     memcpy(bytes(reply), "\5READY", 6);
     put_counter(bytes(reply) + 6, sent_++);
@@ -159,29 +136,28 @@ CurveServer::Step CurveServer::initiate(std::string_view received, std::string &
     return Step::done;
 }
 
-bool CurveServer::open(unsigned char *data, size_t size, unsigned char &out_flags, std::string_view &out_payload) {
+bool Curve::open(unsigned char *data, size_t size, unsigned char &out_flags, std::string_view &out_payload) {
     if (size < overhead || memcmp(data, "\7MESSAGE", 8) != 0) return false;
     const uint64_t counter = get_counter(data + 8);
     if (counter <= received_) return false;
     received_ = counter;
     unsigned char *const box = data + prefix_bytes;
     const size_t plain = size - prefix_bytes;
-    if (crypto_box_open_detached_afternm(box, box, data + 16, plain, short_nonce("CurveZMQMESSAGEC", data + 8).data(),
-                                         shared_.data()) != 0)
-        return false;
+    const Nonce24 nonce = message_nonce(side_ == ZmtpSide::client, data + 8);
+    if (crypto_box_open_detached_afternm(box, box, data + 16, plain, nonce.data(), shared_.data()) != 0) return false;
     out_flags = box[0];
     out_payload = {reinterpret_cast<char *>(box) + 1, plain - 1};
     return true;
 }
 
-void CurveServer::seal(unsigned char flags, std::string_view payload, unsigned char *out) {
+void Curve::seal(unsigned char flags, std::string_view payload, unsigned char *out) {
     memcpy(out, "\7MESSAGE", 8);
     put_counter(out + 8, sent_++);
     unsigned char *const box = out + prefix_bytes;
     box[0] = flags;
     if (!payload.empty()) memcpy(box + 1, payload.data(), payload.size());
-    crypto_box_detached_afternm(box, out + 16, box, payload.size() + 1, short_nonce("CurveZMQMESSAGES", out + 8).data(),
-                                shared_.data());
+    const Nonce24 nonce = message_nonce(side_ == ZmtpSide::server, out + 8);
+    crypto_box_detached_afternm(box, out + 16, box, payload.size() + 1, nonce.data(), shared_.data());
 }
 
 } // namespace star

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The server's side of CURVE (ZMTP 3.0, RFC 26, as libzmq speaks it) for one connection: the handshake, then messages
-// that are encrypted and decrypted. Everything here reads what a stranger may have sent. One thread.
+// CURVE (ZMTP 3.0, RFC 26, as libzmq speaks it) for one connection: the handshake of either side, then messages that
+// are encrypted and decrypted. Everything here reads what a stranger may have sent. One thread.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -13,28 +13,50 @@ namespace star {
 
 using CurveKey = std::array<unsigned char, 32>;
 
+enum class ZmtpSide : uint8_t { server, client }; // a broker is the server of those that connect to it
+
 struct CurveServerKeys { // a value
     CurveKey secret{}, open{};
     std::set<std::string> clients; // public keys that are let in, 32 bytes each
 };
 
-class CurveServer {
+struct CurveClientKeys { // a value
+    CurveKey secret{}, open{}, server{};
+};
+
+class Curve {
   public:
     // What is added to a message: the command's name, a nonce and the authenticator; then the flags and the payload.
     static constexpr size_t prefix_bytes = 8 + 8 + 16, overhead = prefix_bytes + 1;
     static constexpr unsigned char more = 1, command = 2;
     enum class Step { next, done, stranger, broken };
 
-    explicit CurveServer(const CurveServerKeys &keys) noexcept : keys_(keys) {}
-    CurveServer(const CurveServer &) = delete;
-    ~CurveServer();
-    // The next command of the handshake. next, done: `reply` is the answer. stranger: its key is not let in.
+    Curve(const Curve &) = delete;
+    virtual ~Curve();
+    // The command that this side sends without having received one; empty: none.
+    virtual std::string first() = 0;
+    // The next command of the handshake. next, done: `reply` is the answer, empty: none. stranger: a key is not let in.
     // `out_metadata` is filled in when it is done.
-    Step take(std::string_view received, std::string &reply, std::string &out_metadata);
+    virtual Step take(std::string_view received, std::string &reply, std::string &out_metadata) = 0;
     // After the handshake. Decrypts in place; false: it was not encrypted for this connection, or comes again.
     bool open(unsigned char *data, size_t size, unsigned char &out_flags, std::string_view &out_payload);
     // Writes overhead + payload.size() bytes.
     void seal(unsigned char flags, std::string_view payload, unsigned char *out);
+
+  protected:
+    explicit Curve(ZmtpSide side) noexcept : side_(side) {}
+
+    const ZmtpSide side_;
+    uint64_t sent_ = 1, received_ = 0;   // the counters in the nonces
+    CurveKey own_secret_{}, own_open_{}; // of this connection only
+    CurveKey shared_{};
+};
+
+class CurveServer final : public Curve {
+  public:
+    explicit CurveServer(const CurveServerKeys &keys) noexcept : Curve(ZmtpSide::server), keys_(keys) {}
+    std::string first() override { return {}; }
+    Step take(std::string_view received, std::string &reply, std::string &out_metadata) override;
 
   private:
     enum class State : uint8_t { hello, initiate, ready };
@@ -43,14 +65,30 @@ class CurveServer {
 
     const CurveServerKeys &keys_;
     State state_ = State::hello;
-    uint64_t sent_ = 1, received_ = 0;       // the counters in the nonces
-    CurveKey client_{}, own_secret_{};       // of this connection only
+    CurveKey client_{};                      // of this connection only
     std::array<unsigned char, 96> cookie_{}; // opaque to the client, which shows it again
-    CurveKey shared_{};
 };
 
-std::string socket_metadata(); // ours
-// False: it is not well formed, or it is of a socket that does not talk to a broker.
-bool sound_metadata(std::string_view metadata) noexcept;
+// A key of the server's that gives no shared secret (one of small order) is refused, and so is a command out of order:
+// libzmq's own client ended the process at the one, and went on without any key at the other.
+class CurveClient final : public Curve {
+  public:
+    explicit CurveClient(const CurveClientKeys &keys) noexcept : Curve(ZmtpSide::client), keys_(keys) {}
+    ~CurveClient() override;
+    std::string first() override; // HELLO
+    Step take(std::string_view received, std::string &reply, std::string &out_metadata) override;
+
+  private:
+    enum class State : uint8_t { hello, welcome, ready, over };
+    Step welcome(std::string_view received, std::string &reply);
+    Step ready(std::string_view received, std::string &out_metadata);
+
+    CurveClientKeys keys_;
+    State state_ = State::hello;
+};
+
+std::string socket_metadata(ZmtpSide own);
+// False: it is not well formed, or it is of a socket that does not talk to this side.
+bool sound_metadata(std::string_view metadata, ZmtpSide own) noexcept;
 
 } // namespace star

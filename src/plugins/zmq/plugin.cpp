@@ -19,29 +19,6 @@ int64_t now_ns() noexcept {
     return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-// A child of fork() has none of its parent's threads: it makes a context of its own, and leaves the other one alone.
-std::shared_ptr<Zmq> Zmq::of_process() {
-    static std::mutex lock; // guards the rest
-    static std::weak_ptr<Zmq> shared;
-    static pid_t owner = 0;
-    const std::lock_guard hold(lock);
-    std::shared_ptr<Zmq> zmq = shared.lock();
-    if (zmq && owner == getpid()) return zmq;
-    zmq = std::make_shared<Zmq>();
-    zmq->context_ = zmq_ctx_new();
-    if (zmq->context_ == nullptr) return {};
-    zmq_ctx_set(zmq->context_, ZMQ_MAX_SOCKETS, 65535); // a table is made for them
-    shared = zmq;
-    owner = getpid();
-    return zmq;
-}
-
-Zmq::~Zmq() {
-    if (context_ != nullptr)
-        while (zmq_ctx_term(context_) != 0 && zmq_errno() == EINTR) {
-        }
-}
-
 muster_status fail(muster_error *error, muster_status status, const std::string &text) noexcept {
     if (error != nullptr) {
         error->status = status;
@@ -56,7 +33,12 @@ Plugin::Plugin(const muster_host *host) : host_(host), keys_(host) {
     own_name_ = name;
 }
 
+// What was sent last still goes out: all say goodbye, then each is waited for.
 Plugin::~Plugin() {
+    constexpr int64_t linger_ns = 2'000'000'000; // of all together
+    const int64_t until = now_ns() + linger_ns;
+    for (auto &[key, star] : stars_) star->leave();
+    for (auto &[key, star] : stars_) star->drain(until - now_ns());
     stars_.clear();
 }
 
@@ -64,11 +46,8 @@ void Plugin::log(int32_t level, const std::string &text) const {
     host_->log(host_, level, text.data(), text.size());
 }
 
-muster_status Plugin::start(muster_endpoint *endpoint, muster_error *error) {
+void Plugin::start(muster_endpoint *endpoint) {
     endpoint_ = endpoint;
-    zmq_ = Zmq::of_process();
-    if (!zmq_) return fail(error, MUSTER_E_LIMIT, std::string("libzmq has no context for us: ") + zmq_strerror(errno));
-    return MUSTER_OK;
 }
 
 namespace {
@@ -164,8 +143,9 @@ muster_status guarded(Body body, muster_error *error = nullptr) noexcept {
     }
 }
 
-muster_status op_start(void *self, muster_endpoint *endpoint, muster_error *error) {
-    return guarded([&] { return of(self).start(endpoint, error); }, error);
+muster_status op_start(void *self, muster_endpoint *endpoint, muster_error *) {
+    of(self).start(endpoint);
+    return MUSTER_OK;
 }
 
 void op_stop(void *self) {

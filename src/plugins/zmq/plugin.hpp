@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The plug-in in one context: its libzmq context, its stars, and whose peer is whose.
+// The plug-in in one context: its stars, and whose peer is whose.
 #include "star.hpp"
 
 #include <memory>
@@ -8,17 +8,6 @@
 namespace star {
 
 int64_t now_ns() noexcept;
-
-// libzmq's context, with its threads: one for all members of a process. Any thread.
-class Zmq {
-  public:
-    static std::shared_ptr<Zmq> of_process(); // empty: errno tells
-    ~Zmq();                                   // with the last member; sockets still have their linger
-    void *get() const noexcept { return context_; }
-
-  private:
-    void *context_ = nullptr;
-};
 
 muster_status fail(muster_error *error, muster_status status, const std::string &text) noexcept;
 
@@ -32,14 +21,17 @@ class Plugin {
 
     const muster_host *host() const noexcept { return host_; }
     muster_endpoint *endpoint() const noexcept { return endpoint_; }
-    void *zmq() const noexcept { return zmq_->get(); }
+    Scratch &scratch() { // of all connections of this context
+        if (!scratch_) scratch_ = std::make_unique<Scratch>();
+        return *scratch_;
+    }
     Keys &keys() noexcept { return keys_; }
     const std::string &own_name() const noexcept { return own_name_; } // where none was given
     void log(int32_t level, const std::string &text) const;
     void answer(bool claim, uint64_t question, muster_status status, uint64_t peer, const std::string &text) const;
     void withdraw(std::string_view authority);
 
-    muster_status start(muster_endpoint *endpoint, muster_error *error);
+    void start(muster_endpoint *endpoint);
     Star *star(std::string_view authority, BrokerAddress &address, muster_error *error); // nullptr: the error
     // A member as the library knows it: numbers of this process's own, for what one broker calls its members says
     // nothing about another's, and one broker may be reached under two addresses.
@@ -57,7 +49,7 @@ class Plugin {
 
     const muster_host *const host_;
     muster_endpoint *endpoint_ = nullptr;
-    std::shared_ptr<Zmq> zmq_;
+    std::unique_ptr<Scratch> scratch_;
     Keys keys_;
     std::string own_name_;
     std::map<std::string, std::unique_ptr<Star>> stars_;

@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -25,17 +24,6 @@ constexpr int64_t pause_ns = 500'000'000; // before it is tried again whether th
 
 void set_option(int fd, int level, int option, int value) noexcept {
     setsockopt(fd, level, option, &value, sizeof value);
-}
-
-// Hosts that vanish are noticed by the kernel within a minute. Processes that are stopped
-// are not dead: the streams' own heartbeats tell of those.
-void set_common(int fd) noexcept {
-    set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-    set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-    set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, 15);
-    set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, 15);
-    set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
-    set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 60'000);
 }
 
 muster_status status_of(int number) noexcept {
@@ -129,11 +117,12 @@ muster_status Server::listen(const std::string &place, ServerConfig config, std:
     return MUSTER_OK;
 }
 
-void Server::watch(int fd, uint32_t tag) {
+bool Server::watch(int fd, uint32_t tag, bool writable) {
     epoll_event event{};
-    event.events = EPOLLIN;
+    event.events = EPOLLIN | (writable ? EPOLLOUT : 0U);
     event.data.u64 = tag;
-    epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event);
+    return epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) == 0 ||
+           (errno == EEXIST && epoll_ctl(epoll_, EPOLL_CTL_MOD, fd, &event) == 0);
 }
 
 uint32_t Server::wait(int timeout_ms) {
@@ -189,11 +178,13 @@ void Server::add(int fd) {
         close(fd);
         return;
     }
-    set_common(fd);
+    tune_connection(fd);
     Route route = 0;
     while (route < least_route || route == UINT64_MAX || connections_.count(route) != 0) route = random_u64();
     Held held;
-    held.connection = std::make_unique<Connection>(fd, route, config_.keys.get(), now_ns_);
+    std::unique_ptr<Curve> curve;
+    if (config_.keys) curve = std::make_unique<CurveServer>(*config_.keys);
+    held.connection = std::make_unique<Connection>(fd, route, ZmtpSide::server, std::move(curve), now_ns_);
     held.early = early_.insert(early_.end(), route);
     epoll_event event{};
     event.events = EPOLLIN;

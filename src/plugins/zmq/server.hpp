@@ -42,8 +42,9 @@ class Server {
     // `place`: host:port, port 0: any. What is wrong goes to `why` and errno.
     muster_status listen(const std::string &place, ServerConfig config, std::string &why);
     uint16_t port() const noexcept { return port_; }
-    void watch(int fd, uint32_t tag); // until the descriptor is closed
-    // Serves connections. Returns the tags, or-ed, of the other descriptors that are readable.
+    // Until the descriptor is closed; again: changes what it is watched for. False: errno tells.
+    bool watch(int fd, uint32_t tag, bool writable = false);
+    // Serves connections. Returns the tags, or-ed, of the other descriptors that are ready.
     uint32_t wait(int timeout_ms);
     void tick(int64_t now_ns);
     bool send(Route route, Message &message); // false: it is gone, or goes

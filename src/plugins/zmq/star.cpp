@@ -12,36 +12,19 @@ namespace {
 
 constexpr int64_t first_pause_ns = 20'000'000, longest_pause_ns = 2'000'000'000;
 constexpr int64_t tick_ns = 1'000'000'000;
-constexpr int64_t linger_ms = 2'000;
 constexpr uint64_t window_max = uint64_t{1} << 30; // a broker's bound
 constexpr size_t file_name_max = 512;              // of curve=
 constexpr size_t peers_max = 1 << 18;              // known at a time
 // Smaller messages are copied: a segment is more than they are worth.
 constexpr size_t lend_min = 16 * 1024;
 
-// At the head of a segment that libzmq sends from.
+// At the head of a segment that is being sent.
 struct Lent {
     const muster_host *host;
     void *segment;
 };
 
-// libzmq hands what was written to a thread of its own, which ThreadSanitizer does not see: it is told.
-#ifdef MUSTER_TSAN
-extern "C" void __tsan_acquire(void *);
-extern "C" void __tsan_release(void *);
-void handed_over(void *what) {
-    __tsan_release(what);
-}
-void taken_over(void *what) {
-    __tsan_acquire(what);
-}
-#else
-void handed_over(void *) {}
-void taken_over(void *) {}
-#endif
-
 void give_back(void *, void *hint) {
-    taken_over(hint);
     const Lent lent = *static_cast<Lent *>(hint); // it lies in what is given back
     if (lent.segment != nullptr) lent.host->give_segment(lent.host, lent.segment);
 }
@@ -109,7 +92,8 @@ Star::Star(Plugin &plugin, BrokerAddress address, std::optional<CurveKeys> keys,
     : plugin_(plugin), address_(std::move(address)), keys_(std::move(keys)), pinned_(pinned) {}
 
 Star::~Star() {
-    leave();
+    disconnect();
+    plugin_.host()->stop_timer(std::exchange(retry_, nullptr));
     for (const auto &[id, peer] : peers_) plugin_.disown(peer.number);
     for (const uint64_t number : lost_) plugin_.disown(number);
 }
@@ -122,39 +106,45 @@ void Star::connect() {
     host->stop_timer(std::exchange(retry_, nullptr));
     if (uplink_) return;
     UplinkConfig config;
-    config.endpoint = "tcp://" + address_.place;
+    config.place = address_.place;
     config.curve = keys_;
     config.pinned = pinned_;
-    uplink_ = std::make_unique<Uplink>(plugin_.zmq(), std::move(config), plugin_.keys(), *this);
-    muster_status status = uplink_->open(now_ns());
-    const auto ready = [](void *self, uint32_t) { static_cast<Star *>(self)->look(); };
-    const auto happened = [](void *self, uint32_t) {
-        static_cast<Star *>(self)->events_ = true;
-        static_cast<Star *>(self)->look();
-    };
+    uplink_ = std::make_unique<Uplink>(std::move(config), plugin_.keys(), plugin_.scratch(), *this);
     const auto due = [](void *self) { static_cast<Star *>(self)->tick(); };
-    if (status == MUSTER_OK) status = host->watch_fd(host, uplink_->fd(), MUSTER_PLUGIN_READABLE, ready, this, &watch_);
-    if (status == MUSTER_OK)
-        status = host->watch_fd(host, uplink_->monitor_fd(), MUSTER_PLUGIN_READABLE, happened, this, &monitor_watch_);
-    if (status == MUSTER_OK && timer_ == nullptr)
-        status = host->start_timer(host, tick_ns, tick_ns, due, this, &timer_);
+    muster_status status = MUSTER_OK;
+    if (timer_ == nullptr) status = host->start_timer(host, tick_ns, tick_ns, due, this, &timer_);
+    if (status == MUSTER_OK) status = uplink_->open(now_ns());
     if (status != MUSTER_OK) up_lost(status, "no connection can be made");
-    events_ = true; // a descriptor of libzmq's tells nothing before it has been looked behind
-    look_soon();    // also tells of what up_lost() found
+    if (down_) look_soon();
+}
+
+muster_status Star::up_watch(int fd, bool writable) {
+    const muster_host *const host = plugin_.host();
+    const uint32_t events = MUSTER_PLUGIN_READABLE | (writable ? MUSTER_PLUGIN_WRITABLE : 0);
+    if (watch_ != nullptr && fd == watched_) return host->change_fd(watch_, events), MUSTER_OK;
+    host->unwatch_fd(std::exchange(watch_, nullptr));
+    watched_ = fd;
+    if (fd < 0) return MUSTER_OK;
+    const auto ready = [](void *self, uint32_t) { static_cast<Star *>(self)->ready(); };
+    return host->watch_fd(host, fd, events, ready, this, &watch_);
+}
+
+void Star::ready() {
+    if (uplink_) uplink_->process();
+    look();
 }
 
 void Star::disconnect() {
-    const muster_host *const host = plugin_.host();
-    host->unwatch_fd(std::exchange(watch_, nullptr));
-    host->unwatch_fd(std::exchange(monitor_watch_, nullptr));
-    host->stop_timer(std::exchange(timer_, nullptr));
-    if (uplink_ && uplink_->ready() && uplink_->send(Head{Kind::bye, 0, 0, 0})) uplink_->leave(linger_ms);
     uplink_.reset();
+    plugin_.host()->stop_timer(std::exchange(timer_, nullptr));
 }
 
 void Star::leave() {
-    disconnect();
-    plugin_.host()->stop_timer(std::exchange(retry_, nullptr));
+    if (uplink_) uplink_->leave();
+}
+
+void Star::drain(int64_t limit_ns) {
+    if (uplink_) uplink_->drain(limit_ns);
 }
 
 void Star::look_soon() {
@@ -167,7 +157,6 @@ void Star::look_soon() {
 }
 
 void Star::look() {
-    if (uplink_ && uplink_->process(std::exchange(events_, false)) && !down_) look_soon();
     if (!std::exchange(down_, false)) return;
     // The broker is lost: now everybody is told, outside of the uplink.
     disconnect();
@@ -236,7 +225,6 @@ void Star::ask(const Asked &asked) {
     asked_.emplace(number, asked);
     if (uplink_ && uplink_->ready()) {
         uplink_->send(Head{asked.claim ? Kind::claim : Kind::find, number, 0, uplink_->id()}, asked.name);
-        if (uplink_->readable()) look_soon();
     } else {
         connect();
     }
@@ -260,7 +248,6 @@ void Star::release(const std::string &name) {
     if (found == names_.end() || --found->second.users != 0) return;
     names_.erase(found);
     if (uplink_ && uplink_->ready()) uplink_->send(Head{Kind::release, 0, 0, uplink_->id()}, name);
-    if (uplink_ && uplink_->readable()) look_soon();
 }
 
 void Star::answered(const Head &head, std::string_view payload) {
@@ -322,7 +309,6 @@ muster_status Star::sent(Peer &peer, Message &message, bool done) {
     const uint64_t charge = cost(message.size());
     if (!uplink_->send(message)) return MUSTER_E_PEER;
     peer.out += charge;
-    if (uplink_->readable()) look_soon();
     return MUSTER_OK;
 }
 
@@ -351,7 +337,6 @@ muster_status Star::send_segment(uint64_t id, void *segment, size_t offset, size
     put_head(start, Head{Kind::data, 0, id, uplink_->id()});
     Message message;
     Lent *const lent = new (segment) Lent{plugin_.host(), segment};
-    handed_over(lent);
     const muster_status status = sent(found->second, message, message.lend(start, head_bytes + size, give_back, lent));
     if (status != MUSTER_OK) lent->segment = nullptr; // it stays the library's
     return status;
@@ -372,7 +357,6 @@ muster_status Star::send_many(const std::vector<uint64_t> &ids, void *segment, s
     put_head(start, Head{Kind::group, static_cast<uint32_t>(ids.size()), 0, uplink_->id()});
     for (size_t i = 0; i < ids.size(); i++) put_u64(start + head_bytes + 8 * i, ids[i]);
     Lent *const lent = new (segment) Lent{plugin_.host(), segment};
-    handed_over(lent);
     Message message;
     const bool made = message.lend(start, head_bytes + list + size, give_back, lent);
     if (!made || !uplink_->send(message)) {
@@ -380,7 +364,6 @@ muster_status Star::send_many(const std::vector<uint64_t> &ids, void *segment, s
         return made ? MUSTER_E_PEER : MUSTER_E_NOMEM;
     }
     for (const uint64_t id : ids) peers_.find(id)->second.out += cost(head_bytes + size);
-    if (uplink_->readable()) look_soon();
     return MUSTER_OK;
 }
 
@@ -489,7 +472,6 @@ void Star::forget(uint64_t number, uint64_t id) {
     found->second.known = false;
     give_credit(id, found->second);
     settle(id, found->second);
-    if (uplink_ && uplink_->readable()) look_soon();
 }
 
 // What is still under way keeps the window right: the broker counts, too.

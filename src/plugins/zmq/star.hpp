@@ -46,7 +46,8 @@ class Star final : public UplinkOwner {
     // `offset` leaves room for the head and the numbers.
     muster_status send_many(const std::vector<uint64_t> &ids, void *segment, size_t offset, size_t size);
     void forget(uint64_t number, uint64_t id); // the library's, the broker's
-    void leave();
+    void leave();                              // begins to; nothing else is done afterwards
+    void drain(int64_t limit_ns);              // after leave(): waits until what was sent is written
     const BrokerAddress &address() const noexcept { return address_; }
 
   private:
@@ -69,10 +70,12 @@ class Star final : public UplinkOwner {
     void up_ready(uint64_t id, uint64_t window) override;
     void up_message(const Head &head, Message &message) override;
     void up_lost(muster_status status, const std::string &why) override;
+    muster_status up_watch(int fd, bool writable) override;
     void connect();
     void disconnect();
     void retry_later();
-    void look();      // take what came in
+    void ready();     // the connection has news
+    void look();      // was it lost?
     void look_soon(); // from an operation: not inside it
     void tick();
     void ask(const Asked &asked);
@@ -96,12 +99,12 @@ class Star final : public UplinkOwner {
     const std::optional<CurveKeys> keys_;
     const std::optional<CurveKey> pinned_;
     std::unique_ptr<Uplink> uplink_;
-    muster_watch *watch_ = nullptr, *monitor_watch_ = nullptr;
+    muster_watch *watch_ = nullptr;
+    int watched_ = -1;
     muster_timer *timer_ = nullptr, *retry_ = nullptr;
     int64_t pause_ns_ = 0;
     uint64_t window_ = 0;
     bool look_posted_ = false, down_ = false;
-    bool events_ = false; // the connection has news
     muster_status down_status_ = MUSTER_OK;
     std::string down_why_;
     std::unordered_map<uint64_t, Peer> peers_;

@@ -1,49 +1,81 @@
 // SPDX-License-Identifier: MIT
 #include "uplink.hpp"
 
+#include <algorithm>
 #include <cerrno>
+#include <poll.h>
+#include <unistd.h>
 
 namespace star {
 
-void set_common(Socket &socket) {
-    socket.set(ZMQ_RECONNECT_IVL, -1);
-    socket.set(ZMQ_HANDSHAKE_IVL, 10'000);
-    // Hosts that vanish: the kernel asks, for libzmq's own heartbeats look through the timers of all connections at
-    // each. Processes that are stopped are not dead: the streams' own heartbeats tell of those.
-    socket.set(ZMQ_TCP_KEEPALIVE, 1);
-    socket.set(ZMQ_TCP_KEEPALIVE_IDLE, 15);
-    socket.set(ZMQ_TCP_KEEPALIVE_INTVL, 15);
-    socket.set(ZMQ_TCP_KEEPALIVE_CNT, 3);
-    socket.set(ZMQ_TCP_MAXRT, 60'000);
-    const int64_t most = static_cast<int64_t>(head_bytes + message_max + 4096 * 8);
-    zmq_setsockopt(socket.get(), ZMQ_MAXMSGSIZE, &most, sizeof most);
+int64_t now_ns() noexcept;
+
+Uplink::Uplink(UplinkConfig config, const Keys &keys, Scratch &scratch, UplinkOwner &owner)
+    : config_(std::move(config)), keys_(keys), scratch_(scratch), owner_(owner) {}
+
+Uplink::~Uplink() {
+    if (watched_ >= 0) owner_.up_watch(-1, false);
+    if (socket_ >= 0) close(socket_);
 }
-
-std::string unique_inproc(const char *what) {
-    char text[64];
-    snprintf(text, sizeof text, "inproc://%s-%016llx", what, static_cast<unsigned long long>(random_u64()));
-    return text;
-}
-
-Uplink::Uplink(void *context, UplinkConfig config, const Keys &keys, UplinkOwner &owner)
-    : context_(context), config_(std::move(config)), keys_(keys), owner_(owner) {}
-
-Uplink::~Uplink() = default;
 
 muster_status Uplink::open(int64_t now_ns) {
     since_ns_ = now_ns;
-    socket_ = Socket(context_, ZMQ_DEALER);
-    if (!socket_) return errno == EMFILE ? MUSTER_E_LIMIT : MUSTER_E_NOMEM;
-    set_common(socket_);
-    if (config_.curve) {
-        const bool set = socket_.set(ZMQ_CURVE_SERVERKEY, config_.curve->server_public) &&
-                         socket_.set(ZMQ_CURVE_PUBLICKEY, config_.curve->client_public) &&
-                         socket_.set(ZMQ_CURVE_SECRETKEY, config_.curve->client_secret);
-        if (!set) return MUSTER_E_UNSUPPORTED;
+    lookup_ = Lookup::begin(config_.place);
+    if (!lookup_) return MUSTER_E_LIMIT;
+    state_ = State::looking;
+    if (lookup_->done()) {
+        looked();
+        return MUSTER_OK;
     }
-    if (!monitor_.open(context_, socket_, unique_inproc("uplink"))) return MUSTER_E_LIMIT;
-    if (zmq_connect(socket_.get(), config_.endpoint.c_str()) != 0) return MUSTER_E_ADDRESS;
+    const muster_status status = owner_.up_watch(lookup_->fd(), false);
+    if (status == MUSTER_OK) watched_ = lookup_->fd();
+    return status;
+}
+
+// ---- the connection
+// --------------------------------------------------------------------------------------------------
+
+void Uplink::looked() {
+    addresses_ = lookup_->take();
+    std::reverse(addresses_.begin(), addresses_.end());
+    if (addresses_.empty()) return lose(MUSTER_E_UNREACHABLE, "its address is not found: " + lookup_->why_not());
+    try_next();
+    if (watched_ != lookup_->fd()) lookup_.reset();
+}
+
+void Uplink::try_next() {
     state_ = State::connecting;
+    while (!addresses_.empty()) {
+        const SocketAddress address = addresses_.back();
+        addresses_.pop_back();
+        if (socket_ >= 0) {
+            if (watched_ == socket_) owner_.up_watch(watched_ = -1, false);
+            close(socket_);
+        }
+        socket_ = socket(address.bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (socket_ < 0 && (errno == EMFILE || errno == ENFILE)) return lose(MUSTER_E_LIMIT, "no descriptor is left");
+        if (socket_ < 0) continue;
+        tune_connection(socket_);
+        if (connect(socket_, reinterpret_cast<const sockaddr *>(&address.bytes), address.size) == 0 ||
+            errno == EINPROGRESS)
+            return watch_again();
+    }
+    lose(MUSTER_E_UNREACHABLE, "nobody answers there");
+}
+
+void Uplink::connected() {
+    std::unique_ptr<Curve> curve;
+    if (config_.curve) {
+        CurveClientKeys keys;
+        if (!key_of_z85(config_.curve->server_public, keys.server) ||
+            !key_of_z85(config_.curve->client_public, keys.open) ||
+            !key_of_z85(config_.curve->client_secret, keys.secret))
+            return lose(MUSTER_E_AUTH, "the CURVE keys are no keys");
+        curve = std::make_unique<CurveClient>(keys);
+    }
+    connection_ = std::make_unique<Connection>(socket_, 0, ZmtpSide::client, std::move(curve), since_ns_);
+    socket_ = -1; // the connection's
+    state_ = State::greeting;
     nonce_ = make_nonce();
     std::string greeting(1, static_cast<char>(config_.broker));
     greeting.append(reinterpret_cast<const char *>(nonce_.data()), nonce_.size());
@@ -51,53 +83,78 @@ muster_status Uplink::open(int64_t now_ns) {
         check_.emplace(*config_.pinned);
         greeting.append(reinterpret_cast<const char *>(check_->challenge().data()), challenge_bytes);
     }
-    return send(Head{Kind::hello, 0, 0, 0}, greeting) ? MUSTER_OK : MUSTER_E_NOMEM;
+    if (!send(Head{Kind::hello, 0, 0, 0}, greeting)) lose(MUSTER_E_NOMEM, "out of memory");
 }
 
-bool Uplink::send(const Head &head, std::string_view payload) noexcept {
-    Message message;
-    return message.make(head, payload.data(), payload.size()) && socket_.send(message);
-}
-
-void Uplink::leave(int64_t linger_ms) noexcept {
-    if (!socket_) return;
-    socket_.set(ZMQ_LINGER, static_cast<int>(linger_ms));
-    monitor_.close();
-    socket_.close();
-    state_ = State::lost;
-}
-
-bool Uplink::process(bool events) {
-    Message message;
-    int taken = 0;
-    while (state_ != State::lost && taken < most_messages && socket_.receive(message)) {
-        taken++;
-        take(message);
+// What is watched follows the state. The owner may not be able to: then the uplink is lost.
+void Uplink::watch_again() {
+    if (state_ == State::lost || state_ == State::closed) return;
+    const int fd = connection_ ? connection_->fd() : socket_ >= 0 ? socket_ : lookup_->fd();
+    const bool writable = connection_ ? connection_->waiting() : socket_ >= 0;
+    if (fd == watched_ && writable == watched_writable_) return;
+    watched_ = fd;
+    watched_writable_ = writable;
+    if (const muster_status status = owner_.up_watch(fd, writable); status != MUSTER_OK) {
+        watched_ = -1;
+        lose(status, "its connection cannot be watched");
     }
-    if (events && taken < most_messages) { // what was received before the end comes before the end
-        Monitor::Event event;
-        while (state_ != State::lost && monitor_.next(event)) happened(event);
-        while (state_ != State::lost && end_status_ != MUSTER_OK && socket_.receive(message)) take(message);
-        if (end_status_ != MUSTER_OK) lose(end_status_, end_why_);
+}
+
+void Uplink::process() {
+    if (state_ == State::looking && lookup_->done()) return looked();
+    if (state_ == State::connecting) {
+        pollfd ready{socket_, POLLOUT, 0};
+        if (poll(&ready, 1, 0) != 1) return;
+        int why = 0;
+        socklen_t size = sizeof why;
+        if (getsockopt(socket_, SOL_SOCKET, SO_ERROR, &why, &size) != 0) why = errno;
+        if (why == ECONNRESET || why == EPIPE) return lose(MUSTER_E_AUTH, why_no_handshake()); // somebody was there
+        if (why != 0) return try_next();
+        connected();
     }
-    return state_ != State::lost && (taken == most_messages || (taken != 0 && socket_.readable()));
+    if (!connection_ || state_ == State::lost) return;
+    read();
+    write();
+}
+
+void Uplink::read() {
+    reading_ = true;
+    const bool going_on = connection_->read(scratch_, *this);
+    reading_ = false;
+    if (!going_on) look_at_end();
+}
+
+void Uplink::write() {
+    if (!connection_ || state_ == State::lost) return;
+    if (!connection_->write(scratch_)) look_at_end();
+    watch_again();
+}
+
+// Why it is over. What was received before has been taken.
+void Uplink::look_at_end() {
+    if (state_ == State::leaving) {
+        state_ = State::lost;
+        return;
+    }
+    if (connection_->handshaken()) {
+        if (connection_->end() == Connection::End::protocol)
+            return lose(MUSTER_E_PROTOCOL, "the broker talks nonsense");
+        if (state_ == State::ready) return lose(MUSTER_E_PEER, "the broker is gone");
+        return lose(MUSTER_E_UNREACHABLE, "whoever answers there hangs up, and is no broker");
+    }
+    lose(MUSTER_E_AUTH, why_no_handshake());
 }
 
 void Uplink::tick(int64_t now_ns) {
-    if ((state_ == State::connecting || state_ == State::proving) && now_ns - since_ns_ > patience_ns)
-        lose(MUSTER_E_UNREACHABLE, connected_ ? "the broker does not answer" : "no connection in 5 s");
+    if (state_ == State::ready || state_ >= State::leaving || now_ns - since_ns_ <= patience_ns) return;
+    lose(MUSTER_E_UNREACHABLE, connection_ ? "the broker does not answer" : "no connection in 5 s");
 }
 
 void Uplink::lose(muster_status status, const std::string &why) {
     if (state_ == State::lost) return;
+    const bool told = state_ == State::leaving;
     state_ = State::lost;
-    owner_.up_lost(status, why);
-}
-
-void Uplink::ended(muster_status status, std::string why) {
-    if (end_status_ != MUSTER_OK) return;
-    end_status_ = status;
-    end_why_ = std::move(why);
+    if (!told) owner_.up_lost(status, why);
 }
 
 std::string Uplink::why_no_handshake() const {
@@ -108,26 +165,27 @@ std::string Uplink::why_no_handshake() const {
                          : "the broker insists on CURVE, or is none";
 }
 
-void Uplink::happened(const Monitor::Event &event) {
-    switch (event.what) {
-    case ZMQ_EVENT_CONNECTED:
-        connected_ = true;
-        return;
-    case ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL:
-    case ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL:
-    case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH:
-        return ended(MUSTER_E_AUTH, why_no_handshake());
-    case ZMQ_EVENT_CLOSED:
-    case ZMQ_EVENT_DISCONNECTED:
-        if (!connected_) return ended(MUSTER_E_UNREACHABLE, "nobody answers there");
-        if (state_ == State::ready) return ended(MUSTER_E_PEER, "the broker is gone");
-        return ended(MUSTER_E_UNREACHABLE, "whoever answers there hangs up, and is no broker");
-    default:
-        return;
+// ---- messages
+// --------------------------------------------------------------------------------------------------------
+
+bool Uplink::send(Message &message) {
+    if (!connection_ || state_ >= State::leaving || connection_->end() != Connection::End::none) return false;
+    const bool behind = connection_->waiting(); // it goes when there is room
+    connection_->send(message);
+    if (!reading_ && !config_.broker && !behind && connection_->handshaken()) {
+        connection_->write(scratch_); // a failure is noticed by process(): the descriptor is ready then
+        watch_again();
     }
+    return true;
 }
 
-void Uplink::take(Message &message) {
+bool Uplink::send(const Head &head, std::string_view payload) {
+    Message message;
+    return message.make(head, payload.data(), payload.size()) && send(message);
+}
+
+void Uplink::received(Route, Message &message) {
+    if (state_ >= State::leaving) return;
     Head head;
     if (!get_head(message.data(), message.size(), head)) return lose(MUSTER_E_PROTOCOL, "the broker talks nonsense");
     const std::string_view payload(reinterpret_cast<char *>(message.data()) + head_bytes, message.size() - head_bytes);
@@ -136,10 +194,11 @@ void Uplink::take(Message &message) {
         return lose(status < 0 ? status : MUSTER_E_AUTH, "the broker refuses: " + printable(payload));
     }
     if (state_ == State::ready) return owner_.up_message(head, message);
-    if (state_ == State::connecting && head.kind == Kind::welcome) return welcome(payload);
+    if (state_ == State::greeting && head.kind == Kind::welcome) return welcome(payload);
     if (state_ == State::proving && head.kind == Kind::ready && payload.size() == 8) {
         id_ = head.to;
         state_ = State::ready;
+        connection_->admit();
         return owner_.up_ready(id_, get_u64(reinterpret_cast<const unsigned char *>(payload.data())));
     }
     lose(MUSTER_E_PROTOCOL, "the broker greets in an unknown way");
@@ -173,6 +232,36 @@ void Uplink::welcome(std::string_view payload) {
     }
     state_ = State::proving;
     if (!send(Head{Kind::proof, 0, 0, 0}, answer)) lose(MUSTER_E_NOMEM, "out of memory");
+}
+
+// ---- the end
+// ---------------------------------------------------------------------------------------------------------
+
+void Uplink::leave() {
+    if (state_ == State::lost) return;
+    if (!connection_ || state_ != State::ready || !send(Head{Kind::bye, 0, 0, 0})) {
+        state_ = State::lost;
+        return;
+    }
+    state_ = State::leaving;
+    connection_->hang_up();
+    write();
+}
+
+bool Uplink::drain(int64_t limit_ns) {
+    constexpr int64_t farewell_ns = 100'000'000; // the broker's own end, when everything has been written
+    int64_t until = now_ns() + limit_ns;
+    while (connection_ && state_ != State::lost && (connection_->waiting() || state_ == State::leaving)) {
+        if (!connection_->waiting()) until = std::min(until, now_ns() + farewell_ns);
+        const int64_t left = until - now_ns();
+        if (left <= 0) return !connection_->waiting();
+        const short wanted = connection_->waiting() ? POLLIN | POLLOUT : POLLIN;
+        pollfd ready{connection_->fd(), wanted, 0};
+        poll(&ready, 1, static_cast<int>((left + 999'999) / 1'000'000));
+        read();
+        if (state_ != State::lost) write();
+    }
+    return true;
 }
 
 } // namespace star
