@@ -26,6 +26,8 @@
 #include <cmocka.h>
 #include <muster/store.h>
 
+#include "stopped.h"
+
 static const int64_t ms = 1000000, second = 1000000000;
 
 static inline int64_t now(void) {

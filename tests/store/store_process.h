@@ -3,7 +3,6 @@
 #ifndef STORE_PROCESS_H
 #define STORE_PROCESS_H
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -24,6 +23,8 @@
 
 #include <cmocka.h>
 #include <muster/muster.h>
+
+#include "stopped.h"
 
 #define SECOND INT64_C(1000000000)
 #define MILLISECOND INT64_C(1000000)
@@ -105,25 +106,9 @@ static inline muster_process_exit end_program(program *p, int number) {
     return how;
 }
 
-// SIGSTOP is under way for a while: until all threads of the process have stopped.
 static inline void stop_program(program *p) {
     assert_int_equal(muster_process_kill(p->process, SIGSTOP), MUSTER_OK);
-    char path[64], name[128], line[512];
-    snprintf(path, sizeof path, "/proc/%d/task", muster_process_pid(p->process));
-    for (bool all = false; !all; sched_yield()) {
-        DIR *const tasks = opendir(path);
-        assert_non_null(tasks);
-        all = true;
-        for (const struct dirent *task; (task = readdir(tasks)) != NULL;) {
-            if (task->d_name[0] == '.') continue;
-            snprintf(name, sizeof name, "%s/%.16s/stat", path, task->d_name);
-            FILE *const stat = fopen(name, "r");
-            const char *const end = stat && fgets(line, sizeof line, stat) ? strrchr(line, ')') : NULL;
-            all = all && end != NULL && end[2] == 'T';
-            if (stat) fclose(stat);
-        }
-        closedir(tasks);
-    }
+    await_stopped(muster_process_pid(p->process));
 }
 
 typedef struct client {
