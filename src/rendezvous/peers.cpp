@@ -63,7 +63,7 @@ Result<void> Peers::listen(Context &context, const std::string &host) {
     settings.hosted = true;
     auto server = StoreServer::open(context, std::move(settings));
     if (!server) return server.error();
-    server_ = make_ref<StoreServerHandle>(std::move(*server));
+    server_ = std::move(*server);
     auto listening = parse_address(server_->server().address());
     if (!listening) return listening.error();
     own_ = format_host_port(listening->host, listening->port);
@@ -92,7 +92,7 @@ bool Peers::point(Context &context, std::string_view prefix, const AskOps &ops) 
     settings.initial.push_back(std::move(*request));
     auto server = StoreServer::open(context, std::move(settings));
     if (!server) return false; // another process listens there, or it is no address of this host
-    front_ = make_ref<StoreServerHandle>(std::move(*server));
+    front_ = std::move(*server);
     return true;
 }
 

@@ -63,9 +63,13 @@ bool StoreClient::take_record(const StoreHead &head, std::string_view body) {
     }
 }
 
+// What needs memory comes before the operation is removed: where there is none, the connection is made again, and the
+// request is asked again in the same session, whose answer the server has kept.
 bool StoreClient::take_answer(const StoreHead &head, std::string_view body) {
     StoreAnswer answer;
     if (!get_answer(body, answer)) return false;
+    if (answer.error.status == MUSTER_AGAIN)
+        answer.error = Error::make(MUSTER_AGAIN, "%s: not there", std::string(answer.error.message).c_str());
     nonsenses_.store(0, std::memory_order_relaxed);
     Ref<StoreOperation> operation;
     bool withdrawn = false;
@@ -75,8 +79,7 @@ bool StoreClient::take_answer(const StoreHead &head, std::string_view body) {
         if (found == nullptr) return true; // nobody waits for it any more
         withdrawn = found->sending.withdrawn && answer.error.status == MUSTER_E_CANCELED;
         const bool withdrawn_grant = found->sending.withdrawn && found->request.grants();
-        operation = remove(*found);
-        const StoreOp &op = operation->request.ops().front();
+        const StoreOp &op = found->request.ops().front();
         if (op.kind == store_grant && answer.error.status == MUSTER_OK) {
             if (!answer.result || answer.result->entries.size() != 1)
                 answer = {Error::make(MUSTER_E_PROTOCOL, "the server granted a lease without a number"), {}};
@@ -86,16 +89,19 @@ bool StoreClient::take_answer(const StoreHead &head, std::string_view body) {
                 kept_.emplace(static_cast<uint64_t>(answer.result->entries[0].number), op.number);
             start_ticks_.post(*context_); // perhaps in a shorter time than before
         }
+        operation = remove(*found);
         if (op.kind == store_end_lease) kept_.erase(op.lease);
-        send_more();
+        try {
+            send_more();
+        } catch (const std::bad_alloc &) {
+            broke("out of memory");
+        }
         flush();
     }
     if (withdrawn) {
         operation->withdrawn(answer.error.message);
     } else {
         if (answer.result) answer.result->prefix_bytes = operation->request.prefix_bytes();
-        if (answer.error.status == MUSTER_AGAIN)
-            answer.error = Error::make(MUSTER_AGAIN, "%s: not there", std::string(answer.error.message).c_str());
         operation->finish(std::move(answer));
     }
     return true;

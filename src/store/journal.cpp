@@ -14,18 +14,22 @@
 #include <sodium.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 namespace muster {
 
 namespace {
 
-constexpr size_t head_bytes = 20;         // length (4), checksum of what follows (8), bytes known to be durable (8)
-constexpr size_t record_max = 32 << 20;   // longer ones are none
-constexpr uint64_t room_ahead = 40 << 20; // taken in advance; more than one record needs
-constexpr std::chrono::seconds longest_wait{2}; // for the writer, where that is behind or begins a log
-constexpr uint64_t least_room = 64 << 10;       // that a disk which is nearly full is asked for
+constexpr size_t head_bytes = StoreNote::head_bytes; // length (4), checksum of what follows (8), bytes known to be
+                                                     // durable (8)
+constexpr size_t record_max = 32 << 20;              // longer ones are none
+constexpr uint64_t room_ahead = 40 << 20;            // taken in advance; more than one record needs
+constexpr std::chrono::seconds longest_wait{2};      // for the writer, where that is behind or begins a log
+constexpr uint64_t least_room = 64 << 10;            // that a disk which is nearly full is asked for
 constexpr size_t file_buffer_bytes = 1 << 20;
+constexpr size_t most_parts = 128; // of one write
+constexpr std::chrono::milliseconds pause_when_full{100};
 constexpr char end_of_snapshot[] = "end";
 
 // SipHash-2-4: told apart is what was torn by a crash, not what somebody has forged.
@@ -36,15 +40,17 @@ uint64_t checksum(const unsigned char *bytes, size_t size) noexcept {
     return get_u64(hash);
 }
 
-// `durable`: of the file it goes to.
-void put(std::string &to, std::string_view record, uint64_t durable) {
-    const size_t at = to.size();
-    to.resize(at + head_bytes + record.size());
-    auto *const head = reinterpret_cast<unsigned char *>(to.data() + at);
-    record.copy(to.data() + at + head_bytes, record.size());
-    put_u32(head, static_cast<uint32_t>(record.size()));
+// Fills the head before a record. `durable`: of the file it goes to.
+void put_head(std::string &bytes, uint64_t durable) noexcept {
+    auto *const head = reinterpret_cast<unsigned char *>(bytes.data());
+    const size_t record = bytes.size() - head_bytes;
+    put_u32(head, static_cast<uint32_t>(record));
     put_u64(head + 12, durable);
-    put_u64(head + 4, checksum(head + 12, 8 + record.size()));
+    put_u64(head + 4, checksum(head + 12, 8 + record));
+}
+
+bool is_full(int why) noexcept {
+    return why == ENOSPC || why == EDQUOT;
 }
 
 // A file of records that is read.
@@ -222,31 +228,35 @@ StoreJournal::~StoreJournal() {
     if (snapshot_writer_.joinable()) snapshot_writer_.join();
 }
 
-uint64_t StoreJournal::append(std::string_view record) {
+uint64_t StoreJournal::append(Ref<StoreNote> note) noexcept {
     bool first = false;
     const uint64_t so_far = durable(), in_file = so_far >= log_begin_ ? so_far - log_begin_ + log_offset_ : 0;
+    put_head(note->bytes, in_file);
+    appended_ += note->bytes.size();
     {
         const std::lock_guard hold(lock_);
-        std::string &to = next_log_ ? gathered_next_ : gathered_;
+        Notes &to = next_log_ ? gathered_next_ : gathered_;
         first = to.empty();
-        put(to, record, in_file);
+        to.push(std::move(note));
     }
-    appended_ += head_bytes + record.size();
     if (first) wake_.notify_one();
     return appended_;
 }
 
 bool StoreJournal::has_room(size_t bytes) noexcept {
-    const auto there = [&] { return appended_ + bytes + head_bytes <= room_until_.load(std::memory_order_acquire); };
+    const auto stuck = [&] { return stuck_.load(std::memory_order_relaxed) != 0; };
+    const auto there = [&] {
+        return !stuck() && appended_ + bytes + head_bytes <= room_until_.load(std::memory_order_acquire);
+    };
     if (there()) return true;
     std::unique_lock hold(lock_);
     look_for_room_ = true;
     wake_.notify_one();
-    if (no_room_.load(std::memory_order_relaxed) != 0)
+    if (no_room_.load(std::memory_order_relaxed) != 0 || stuck())
         return false; // known to be full; the next one may find otherwise
     const uint64_t looks = looks_;
     looked_.wait_for(hold, longest_wait, [&] {
-        return there() || failed() != 0 || no_room_.load(std::memory_order_relaxed) != 0 ||
+        return there() || failed() != 0 || no_room_.load(std::memory_order_relaxed) != 0 || stuck() ||
                (looks_ != looks && looked_at_ == appended_); // nothing is left to be written: there will be no more
     });
     too_slow_ = looked_at_ != appended_;
@@ -254,7 +264,8 @@ bool StoreJournal::has_room(size_t bytes) noexcept {
 }
 
 Error StoreJournal::why_no_room() const noexcept {
-    const int why = no_room_.load(std::memory_order_relaxed);
+    const int stuck = stuck_.load(std::memory_order_relaxed);
+    const int why = stuck != 0 ? stuck : no_room_.load(std::memory_order_relaxed);
     if (why == 0 && too_slow_)
         return Error::make(MUSTER_E_LIMIT, "data folder %s: the disk does not keep up", folder_.c_str());
     return Error::from_errno(why != 0 ? why : ENOSPC, MUSTER_E_LIMIT, "data folder %s", folder_.c_str());
@@ -276,25 +287,51 @@ void StoreJournal::make_room() noexcept {
     if (room != 0) {
         no_room_.store(0, std::memory_order_relaxed);
         if (written_ + room > until) room_until_.store(written_ + room, std::memory_order_release);
-    } else if (errno == EOPNOTSUPP) { // then a full disk is noticed when it is too late, and ends the server
+    } else if (errno == EOPNOTSUPP) { // then a full disk is noticed by write_out(), and changes wait for room there
         room_until_.store(UINT64_MAX, std::memory_order_release);
     } else {
         no_room_.store(errno, std::memory_order_relaxed);
     }
 }
 
-bool StoreJournal::write_out(const std::string &bytes) noexcept {
-    for (size_t at = 0; at < bytes.size();) {
-        const ssize_t n = write(log_.get(), bytes.data() + at, bytes.size() - at);
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return false;
-        at += static_cast<size_t>(n);
+// A write that finds no room has written nothing, or the beginning, and goes on there once there is room. What fails
+// otherwise cannot be made good: what the disk then holds is unknown.
+bool StoreJournal::write_out(Notes &notes) noexcept {
+    iovec parts[most_parts];
+    while (!notes.empty()) {
+        size_t count = 0;
+        for (StoreNote *one = notes.first(); one != nullptr && count < most_parts; one = Notes::after(*one))
+            parts[count++] = {one->bytes.data(), one->bytes.size()};
+        for (iovec *left = parts; left != parts + count;) {
+            const ssize_t n = writev(log_.get(), left, static_cast<int>(parts + count - left));
+            if (n < 0 && (errno == EINTR || (is_full(errno) && wait_for_room(errno)))) continue;
+            if (n < 0) return false;
+            stuck_.store(0, std::memory_order_relaxed);
+            written_ += static_cast<uint64_t>(n);
+            size_t done = static_cast<size_t>(n);
+            for (; left != parts + count && done >= left->iov_len; left++) done -= left->iov_len;
+            if (left == parts + count) break;
+            left->iov_base = static_cast<char *>(left->iov_base) + done;
+            left->iov_len -= done;
+        }
+        for (; count != 0; count--) notes.pop();
     }
     return !sync_ || fdatasync(log_.get()) == 0;
 }
 
+// Changes are refused meanwhile; the next one that is, or the end of a pause, makes it look again. False: the journal
+// is to end. Leaves errno at `why`.
+bool StoreJournal::wait_for_room(int why) noexcept {
+    std::unique_lock hold(lock_);
+    stuck_.store(why, std::memory_order_relaxed);
+    looked_.notify_one();
+    wake_.wait_for(hold, pause_when_full, [&] { return stop_ || std::exchange(look_for_room_, false); });
+    errno = why;
+    return !stop_;
+}
+
 void StoreJournal::write_all() noexcept {
-    std::string bytes;
+    Notes notes;
     for (;;) {
         bool stop = false;
         Fd next;
@@ -303,17 +340,16 @@ void StoreJournal::write_all() noexcept {
             wake_.wait(hold, [&] { return stop_ || look_for_room_ || !gathered_.empty() || next_log_; });
             look_for_room_ = false;
             stop = stop_;
-            bytes.clear();
-            bytes.swap(gathered_);
+            notes.swap(gathered_);
             if (next_log_) { // what has gathered in front of the change belongs to the old one
                 next = std::move(next_log_);
                 gathered_.swap(gathered_next_);
                 stop = stop && gathered_.empty();
             }
         }
-        if (!bytes.empty() && failed_.load(std::memory_order_relaxed) == 0 && !write_out(bytes))
+        if (!notes.empty() && failed_.load(std::memory_order_relaxed) == 0 && !write_out(notes))
             failed_.store(errno, std::memory_order_release);
-        written_ += bytes.size();
+        notes.clear(); // after a failure they are lost; no answer has told of them
         if (failed_.load(std::memory_order_relaxed) == 0) durable_.store(written_, std::memory_order_release);
         if (next) {
             log_ = std::move(next);
@@ -376,9 +412,10 @@ void StoreJournal::write_snapshot(uint64_t generation, const std::function<bool(
         uint64_t bytes = 0;
         for (bool more = true; fine && more;) {
             record.clear();
-            out.clear();
             more = next(record);
-            put(out, more ? std::string_view(record) : std::string_view(end_of_snapshot), 0);
+            out.assign(head_bytes, '\0');
+            out.append(more ? std::string_view(record) : std::string_view(end_of_snapshot));
+            put_head(out, 0);
             fine = fwrite(out.data(), 1, out.size(), file) == out.size();
             bytes += out.size();
         }

@@ -10,6 +10,7 @@
 // on the disk is taken in advance, so that a full disk is noticed before anything is done.
 #include "base/fd.hpp"
 #include "base/result.hpp"
+#include "store/note.hpp"
 
 #include <atomic>
 #include <condition_variable>
@@ -35,8 +36,9 @@ class StoreJournal {
     ~StoreJournal(); // writes what is left
     void start(Progress progress);
 
-    // The position behind it. Throws bad_alloc; then nothing was appended.
-    uint64_t append(std::string_view record);
+    // The position after it.
+    uint64_t append(Ref<StoreNote> note) noexcept;
+    uint64_t append(std::string_view record) { return append(make_ref<StoreNote>(record)); } // throws bad_alloc
     uint64_t appended() const noexcept { return appended_; }
     uint64_t durable() const noexcept { return durable_.load(std::memory_order_acquire); } // pairs with the writer's
     // Is there room on the disk for so much? If not, it is looked for; where the writer is behind that is waited for.
@@ -57,13 +59,15 @@ class StoreJournal {
     bool snapshot_is_complete() const noexcept { return complete_.load(std::memory_order_acquire) == generation_; }
 
   private:
+    using Notes = NoteQueue<struct NotesOfLog>;
     StoreJournal(std::string folder, bool sync) : folder_(std::move(folder)), sync_(sync) {}
     Result<void> take_folder();
     Result<void> read_all(const Reader &reader);
     Result<uint64_t> read_file(const std::string &name, bool last, const Reader &reader, bool &complete);
     Result<Fd> open_log(uint64_t generation, uint64_t keep);
     void write_all() noexcept;
-    bool write_out(const std::string &bytes) noexcept;
+    bool write_out(Notes &notes) noexcept;
+    bool wait_for_room(int why) noexcept;
     void make_room() noexcept;
     void write_snapshot(uint64_t generation, const std::function<bool(std::string &record)> &next) noexcept;
     std::string path(uint64_t generation, const char *kind) const;
@@ -80,7 +84,7 @@ class StoreJournal {
     std::mutex lock_; // guards the next group
     std::condition_variable wake_, looked_;
     uint64_t looks_ = 0, looked_at_ = 0; // how often the writer has looked for room, and the position it last did it at
-    std::string gathered_, gathered_next_; // the latter for the next log
+    Notes gathered_, gathered_next_;     // the latter for the next log
     bool stop_ = false, look_for_room_ = false;
     Fd next_log_; // to go on with, behind what has gathered
 
@@ -92,6 +96,7 @@ class StoreJournal {
     std::atomic<uint64_t> durable_{0};
     std::atomic<uint64_t> room_until_{0}; // position up to which the disk has room; UINT64_MAX: unknown
     std::atomic<int> no_room_{0}, failed_{0};
+    std::atomic<int> stuck_{0}; // errno: a write that found no room is tried again
     std::atomic<uint64_t> snapshot_bytes_{0};
     std::atomic<bool> writing_snapshot_{false};
     std::atomic<uint64_t> complete_{0}; // generation of the last snapshot

@@ -120,7 +120,7 @@ void StorePair::act(const PairRoles::Actions &actions) noexcept {
             put_u64(body + 8, static_cast<uint64_t>(roles_.lease_ns()));
             body[16] = server_.has_journal() ? 1 : 0;
             feeding_ = false;
-            put(PairRecord::tell, std::string(reinterpret_cast<const char *>(body), sizeof body));
+            put(PairRecord::tell, std::string_view(reinterpret_cast<const char *>(body), sizeof body));
             flush();
         }
         if (actions.confirm) confirm(true);

@@ -3,6 +3,7 @@
 // One of the two servers of a pair: drives its roles (roles.hpp), finds the other, feeds it or is fed.
 //
 // What changes is numbered and kept until the other has confirmed it, so that a link that breaks goes on where it was.
+#include "store/note.hpp"
 #include "store/pair_link.hpp"
 
 #include <deque>
@@ -32,7 +33,7 @@ class StorePair final : private PairLinkOwner {
     const PairRoles &roles() const noexcept { return roles_; }
     bool lets_in() const noexcept { return roles_.lets_in(); }
     bool gathers() const noexcept { return feeding_ || roles_.needs_the_other(); }
-    void note(std::string record); // throws bad_alloc
+    void note(Ref<StoreNote> note) noexcept;
     // Nothing that was done lacks the word of the other, and this one may answer.
     bool settled() const noexcept;
     bool settled(uint64_t position) const noexcept { return !roles_.needs_the_other() || position <= confirmed_; }
@@ -43,11 +44,7 @@ class StorePair final : private PairLinkOwner {
     void journal_moved() noexcept;
 
   private:
-    struct Sent {
-        int64_t at_ns;
-        PairRecord what;
-        std::string body;
-    };
+    using Notes = NoteQueue<struct NotesOfFeed>;
     class Dialling;
 
     // PairLinkOwner
@@ -76,7 +73,8 @@ class StorePair final : private PairLinkOwner {
     // --- pair_feed.cpp: what changes ---
     void begin_feed();
     void resume(uint64_t from);
-    void put(PairRecord what, std::string body = {});
+    void put(PairRecord what, std::string_view body = {});
+    void put(PairRecord what, Ref<StoreNote> note) noexcept;
     void pump();
     void begin_following() noexcept;
     bool take_followed(PairRecord what, uint64_t number, std::string_view body);
@@ -86,7 +84,7 @@ class StorePair final : private PairLinkOwner {
     void got(uint64_t number);
     void look_at_snapshot() noexcept;
     void confirm(bool in_any_case) noexcept;
-    void forget_up_to(uint64_t number) noexcept;
+    int64_t forget_up_to(uint64_t number) noexcept; // when the last of them was put
     bool confirmed(uint64_t number) noexcept;
     void beat() noexcept;
 
@@ -109,7 +107,8 @@ class StorePair final : private PairLinkOwner {
     // who serves
     bool feeding_ = false;
     std::function<bool(std::string &)> snapshot_; // the rest of it
-    std::deque<Sent> unconfirmed_;                // the first one is number confirmed_ + 1
+    Notes unconfirmed_;                           // the first one is number confirmed_ + 1
+    StoreNote *next_to_send_ = nullptr;           // of these, number sent_ + 1; NULL: all are sent
     size_t unconfirmed_bytes_ = 0;
     uint64_t position_ = 0, confirmed_ = 0, sent_ = 0; // the last number, of what is confirmed, and sent
 

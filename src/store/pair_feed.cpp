@@ -18,6 +18,7 @@ constexpr int64_t longest_lease_ns = 3'600'000'000'000;
 
 void StorePair::begin_feed() {
     unconfirmed_.clear();
+    next_to_send_ = nullptr;
     unconfirmed_bytes_ = 0;
     position_ = confirmed_ = sent_ = 0;
     server_.nothing_is_held();
@@ -32,20 +33,27 @@ void StorePair::resume(uint64_t from) {
     if (from < confirmed_ || from > position_) return link_lost();
     sent_ = from;
     forget_up_to(from); // which is no promise not to take over: only a confirmation is
+    next_to_send_ = unconfirmed_.first();
     put(PairRecord::beat);
     server_.release_held();
     flush();
 }
 
-void StorePair::put(PairRecord what, std::string body) {
-    const size_t bytes = body.size() + sizeof(Sent);
-    unconfirmed_.push_back({pair_now_ns(), what, std::move(body)});
-    unconfirmed_bytes_ += bytes;
+void StorePair::put(PairRecord what, std::string_view body) {
+    put(what, make_ref<StoreNote>(body));
+}
+
+void StorePair::put(PairRecord what, Ref<StoreNote> note) noexcept {
+    note->at_ns = pair_now_ns();
+    note->what = what;
+    unconfirmed_bytes_ += sizeof(StoreNote) + note->bytes.size();
+    if (next_to_send_ == nullptr) next_to_send_ = note.get();
+    unconfirmed_.push(std::move(note));
     position_++;
 }
 
-void StorePair::note(std::string record) {
-    put(PairRecord::note, std::move(record));
+void StorePair::note(Ref<StoreNote> note) noexcept {
+    put(PairRecord::note, std::move(note));
 }
 
 void StorePair::pump() {
@@ -58,9 +66,9 @@ void StorePair::pump() {
                 snapshot_ = nullptr;
             continue;
         }
-        if (sent_ == position_) return;
-        const Sent &next = unconfirmed_[sent_ - confirmed_];
-        link_->put(next.what, sent_ + 1, next.body);
+        if (next_to_send_ == nullptr) return;
+        link_->put(next_to_send_->what, sent_ + 1, next_to_send_->record());
+        next_to_send_ = Notes::after(*next_to_send_);
         sent_++;
     }
 }
@@ -103,17 +111,19 @@ bool StorePair::clogged() const noexcept {
            (roles_.role() == PairRole::paired && unconfirmed_bytes_ > clogged_bytes);
 }
 
-void StorePair::forget_up_to(uint64_t number) noexcept {
+int64_t StorePair::forget_up_to(uint64_t number) noexcept {
+    int64_t at_ns = 0;
     for (; confirmed_ < number; confirmed_++) {
-        unconfirmed_bytes_ -= unconfirmed_.front().body.size() + sizeof(Sent);
-        unconfirmed_.pop_front();
+        const Ref<StoreNote> note = unconfirmed_.pop();
+        unconfirmed_bytes_ -= sizeof(StoreNote) + note->bytes.size();
+        at_ns = note->at_ns;
     }
+    return at_ns;
 }
 
 bool StorePair::confirmed(uint64_t number) noexcept {
     if (number > sent_) return false;
-    if (number > confirmed_) roles_.confirmed(unconfirmed_[number - confirmed_ - 1].at_ns);
-    forget_up_to(number);
+    if (number > confirmed_) roles_.confirmed(forget_up_to(number));
     if (feeding_ && confirmed_ != 0) act(roles_.fed(with_address_, with_keeps_));
     server_.release_held();
     return true;

@@ -110,7 +110,7 @@ Result<Ref<StoreServerHandle>> serve(const StoreOpening &opening, const RemoteUr
     settings.hosted = true;
     if (opening.config.most_bytes != 0) settings.most_bytes = opening.config.most_bytes;
     auto server = StoreServer::open(opening.context, std::move(settings));
-    if (server) return make_ref<StoreServerHandle>(std::move(*server));
+    if (server) return server;
     const Status why = server.error().status;
     if (why == MUSTER_E_EXISTS) taken = server.error();
     if (url.hosting == Hosting::automatic && (why == MUSTER_E_EXISTS || why == MUSTER_E_NOT_FOUND))

@@ -11,7 +11,7 @@ StoreServer::StoreServer(Context &context, StoreServerSettings settings)
     randombytes_buf(instance_.data(), instance_.size());
 }
 
-Result<Ref<StoreServer>> StoreServer::open(Context &context, StoreServerSettings settings) {
+Result<Ref<StoreServerHandle>> StoreServer::open(Context &context, StoreServerSettings settings) {
     auto address = parse_address(settings.url);
     if (!address) return address.error();
     if (address->scheme != "tcp" && address->scheme != "unix")
@@ -28,6 +28,7 @@ Result<Ref<StoreServer>> StoreServer::open(Context &context, StoreServerSettings
     auto transport = Registry::of(context).find(address->scheme);
     if (!transport) return transport.error();
     std::vector<StoreRequest> initial = std::exchange(settings.initial, {});
+    auto handle = make_ref<StoreServerHandle>();
     auto server = make_ref<StoreServer>(context, std::move(settings));
     if (auto usable = server->hub_.usable(); !usable) return usable.error();
     if (auto opened = server->open_journal(); !opened) return opened.error();
@@ -46,15 +47,18 @@ Result<Ref<StoreServer>> StoreServer::open(Context &context, StoreServerSettings
         if (server->journal_)
             server->journal_->start([server = server.get()] { server->journal_moved_.post(*server->context_); });
     } catch (const std::system_error &failure) {
-        server->close_listener();
+        server->abandon();
         return Error::from_errno(failure.code().value(), MUSTER_E_NOMEM, "serve a store at %s: a thread for its folder",
                                  address->text.c_str());
-    } catch (...) { // the listener keeps the server
-        server->close_listener();
+    } catch (...) {
+        server->abandon();
         throw;
     }
-    if (server->enter_.post(context)) return server;
-    server->close_listener();
+    if (server->enter_.post(context)) {
+        handle->server_ = std::move(server);
+        return handle;
+    }
+    server->abandon();
     return Error::make(MUSTER_E_CLOSED, "serve a store at %s: the context is closed", address->text.c_str());
 }
 
@@ -98,6 +102,13 @@ Status StoreServer::close(Deadline &deadline) noexcept {
         const Status status = context_->sleep(signal_, seen, deadline);
         if (status != MUSTER_OK) return status;
     }
+}
+
+// The listener may have let in clients already, so the loop's thread ends it; its references go with that.
+void StoreServer::abandon() noexcept {
+    if (context_->on_loop()) return stop();
+    Deadline endless(-1);
+    close(endless);
 }
 
 // The listener keeps its taker, which is this.
@@ -219,7 +230,7 @@ void StoreServer::forget(StoreSession &session) noexcept {
     if (session.connection != nullptr) session.connection->session = nullptr;
     for (Held &held : held_)
         if (held.session == &session) held.session = nullptr;
-    if (!stopped_) note_session(session.id(), false);
+    if (!stopped_) write_down(std::move(session.forgotten_note));
     sessions_.erase(session.id());
     session_count_.store(sessions_.size(), std::memory_order_relaxed);
     look_again();
@@ -258,8 +269,9 @@ bool StoreServer::hello(StoreConnection &from, std::string_view body) {
                                                              : journal_->why_no_room().message);
         return false;
     } else {
-        note_session(id, true);
+        Ref<StoreNote> begins = note_of_session(id, true);
         found = sessions_.emplace(id, make_ref<StoreSession>(*this, id)).first;
+        write_down(std::move(begins));
         session_count_.store(sessions_.size(), std::memory_order_relaxed);
     }
     StoreSession &session = *found->second;

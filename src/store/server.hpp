@@ -24,11 +24,13 @@ struct StoreServerSettings {
     std::vector<StoreRequest> initial; // done before the first client is accepted; of a store without a data folder
 };
 
+class StoreServerHandle;
+
 // Loop thread, unless a member says otherwise.
 class StoreServer final : public Object, private SocketTaker {
   public:
-    // Any thread.
-    static Result<Ref<StoreServer>> open(Context &context, StoreServerSettings settings);
+    // Any thread. After a failure nothing is left, the lock of the data folder included.
+    static Result<Ref<StoreServerHandle>> open(Context &context, StoreServerSettings settings);
     const std::string &address() const noexcept { return address_; }
     void get_stats(muster_store_server_stats &out) const noexcept;
     Status close(Deadline &deadline) noexcept;                                       // may wait
@@ -75,6 +77,7 @@ class StoreServer final : public Object, private SocketTaker {
         StoreSession *session; // that keeps it by being there; or NULL
         int64_t ttl_ns;
         uint32_t flags;
+        Ref<StoreNote> abandoned, ended; // what is written down then; empty: it was
     };
     struct IdHash {
         size_t operator()(const StoreId &id) const noexcept { // clients choose them at random
@@ -111,15 +114,13 @@ class StoreServer final : public Object, private SocketTaker {
     void look_again() noexcept;     // when the next lease may end
     void stop() noexcept;           // the context closes, or the host closes it
     void close_listener() noexcept; // any thread
+    void abandon() noexcept;        // what open() has begun
     void show_figures() noexcept;
 
     // --- server_journal.cpp ---
     Result<void> open_journal();
-    template <class Fill>
-    void write_down(Fill &&fill) noexcept;
-    void note_session(const StoreId &id, bool begins) noexcept;
-    void note_asked(const ServerRequest &asked) noexcept;
-    void note_lease(uint64_t lease, bool ends) noexcept;
+    void write_down(Ref<StoreNote> note) noexcept;
+    bool writes_down() const noexcept { return !replaying_ && (journal_ || pair_); }
     bool has_room(size_t bytes) noexcept;
     void give_up_journal(const Error &why) noexcept;
     bool is_durable() const noexcept;
@@ -164,7 +165,7 @@ class StoreServer final : public Object, private SocketTaker {
     PairMark mark_;                   // as it was read
     bool was_clogged_ = false;
     uint64_t shown_role_ = UINT64_MAX;
-    bool replaying_ = false, known_instance_ = false, unwritten_ = false;
+    bool replaying_ = false, known_instance_ = false;
     Errand<StoreServer, &StoreServer::journal_moved> journal_moved_{*this};
     bool stopped_ = false, flushing_ = false, spoiled_ = false;
     Timer<StoreServer, &StoreServer::look_at_leases> lease_timer_{*this};
@@ -183,15 +184,15 @@ class StoreServer final : public Object, private SocketTaker {
 // What the host holds; with its last reference the server stops. Any thread.
 class StoreServerHandle final : public Object {
   public:
-    explicit StoreServerHandle(Ref<StoreServer> server) noexcept : server_(std::move(server)) {}
     StoreServer &server() const noexcept { return *server_; }
     Context &context() const noexcept { return server_->context(); }
 
   private:
     ~StoreServerHandle() override {
-        if (!server_->context().forked()) server_->close_soon();
+        if (server_ && !server_->context().forked()) server_->close_soon();
     }
-    const Ref<StoreServer> server_;
+    friend class StoreServer;
+    Ref<StoreServer> server_; // empty until StoreServer::open() succeeds
 };
 
 inline StoreServerHandle *unwrap(muster_store_server *handle) noexcept {

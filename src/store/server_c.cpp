@@ -67,7 +67,7 @@ extern "C" muster_status muster_store_server_open(muster_context *context, const
         if (auto done = read_settings(config, settings); !done) return done;
         auto server = StoreServer::open(*unwrap(context), std::move(settings));
         if (!server) return server.error();
-        *out_server = wrap(make_ref<StoreServerHandle>(std::move(*server)).detach());
+        *out_server = wrap(server->detach());
         return {};
     });
 }

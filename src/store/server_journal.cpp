@@ -92,54 +92,56 @@ class NoteReader {
 
 // ---- writing --------------------------------------------------------------------------------------------------------
 
-// What cannot be written down for want of memory ends the server: no answer goes out any more.
-template <class Fill>
-void StoreServer::write_down(Fill &&fill) noexcept {
-    if (replaying_ || (!journal_ && !(pair_ && pair_->gathers()))) return;
-    try {
-        std::string record;
-        fill(record);
-        if (journal_) journal_->append(record);
-        if (pair_ && pair_->gathers()) pair_->note(std::move(record));
-    } catch (const std::bad_alloc &) {
-        unwritten_ = true;
-        journal_moved_.post(*context_);
+void StoreServer::write_down(Ref<StoreNote> note) noexcept {
+    if (replaying_ || !note) return;
+    if (pair_ && pair_->gathers()) pair_->note(note);
+    if (journal_) journal_->append(std::move(note));
+}
+
+Ref<StoreNote> note_of_session(const StoreId &session, bool begins) {
+    std::string record = note(begins ? Note::session : Note::forgotten);
+    add(record, session);
+    return make_ref<StoreNote>(record);
+}
+
+Ref<StoreNote> note_of_lease(uint64_t lease, bool ends) {
+    std::string record = note(ends ? Note::ended : Note::abandoned);
+    add(record, lease);
+    return make_ref<StoreNote>(record);
+}
+
+// Of a barrier its answer is noted: who has arrived is asked again; who was let go has to be told so. Until it is known
+// there is one of the same length.
+Ref<StoreNote> note_of_request(const ServerRequest &asked) {
+    const StoreOp &first = asked.request.ops().front();
+    const bool at_barrier = first.kind == MUSTER_STORE_BARRIER;
+    std::string record = note(at_barrier ? Note::answered : Note::asked), rest;
+    add(record, asked.session->id());
+    add(record, asked.number);
+    if (at_barrier) {
+        StoreAnswer answer;
+        answer.result = make_ref<StoreResult>();
+        answer.result->entries.resize(1);
+        answer.result->entries[0].number = first.number;
+        put_answer(rest, asked.number, answer);
+        record.append(rest);
+    } else {
+        put_ask(rest, asked.number, 0, false, asked.request);
+        record.append(rest, store_head_bytes);
     }
+    return make_ref<StoreNote>(record);
 }
 
-void StoreServer::note_session(const StoreId &id, bool begins) noexcept {
-    write_down([&](std::string &record) {
-        record = note(begins ? Note::session : Note::forgotten);
-        add(record, id);
-    });
-}
-
-void StoreServer::note_asked(const ServerRequest &asked) noexcept {
-    const bool at_barrier = asked.request.ops().front().kind == MUSTER_STORE_BARRIER;
-    write_down([&](std::string &record) {
-        if (at_barrier) { // who has arrived is asked again; who was let go has to be told so
-            std::string answer;
-            put_answer(answer, asked.number, asked.answer);
-            record = note(Note::answered);
-            add(record, asked.session->id());
-            add(record, asked.number);
-            record.append(answer);
-            return;
-        }
-        std::string ask;
-        put_ask(ask, asked.number, asked.session->answered.floor(), false, asked.request);
-        record = note(Note::asked);
-        add(record, asked.session->id());
-        add(record, asked.number);
-        record.append(ask, store_head_bytes);
-    });
-}
-
-void StoreServer::note_lease(uint64_t lease, bool ends) noexcept {
-    write_down([&](std::string &record) {
-        record = note(ends ? Note::ended : Note::abandoned);
-        add(record, lease);
-    });
+// Needs no memory.
+void complete_note(const ServerRequest &asked) noexcept {
+    constexpr size_t at = StoreNote::head_bytes + 1 + sizeof(StoreId) + 8; // after kind, session and number
+    std::string &bytes = asked.note->bytes;
+    if (asked.request.ops().front().kind == MUSTER_STORE_BARRIER) {
+        bytes.resize(at);
+        put_answer(bytes, asked.number, asked.answer);
+    } else {
+        put_u64(reinterpret_cast<unsigned char *>(bytes.data()) + at, asked.session->answered.floor());
+    }
 }
 
 // A session and a lease may each want to be written down as over when there is no room for anything else any more.
@@ -162,13 +164,12 @@ void StoreServer::give_up_journal(const Error &why) noexcept {
 
 // An answer goes out when all that was done before it is durable.
 bool StoreServer::is_durable() const noexcept {
-    if (unwritten_ || (journal_ && journal_->durable() < journal_->appended())) return false;
+    if (journal_ && journal_->durable() < journal_->appended()) return false;
     return !pair_ || pair_->settled();
 }
 
 void StoreServer::journal_moved() noexcept {
     if (stopped_) return;
-    if (unwritten_) return give_up_journal(Error::make(MUSTER_E_NOMEM, "out of memory"));
     if (!journal_) return;
     if (const int why = journal_->failed())
         return give_up_journal(Error::from_errno(why, MUSTER_OK, "written in vain"));
@@ -281,13 +282,12 @@ Result<void> StoreServer::open_journal() {
     table_.limit(settings_.most_bytes);
     if (!journal) return journal.error();
     journal_ = std::move(*journal);
-    if (!known_instance_)
-        write_down([&](std::string &record) {
-            record = note(Note::instance);
-            add(record, instance_);
-        });
+    if (!known_instance_ && !replaying_) {
+        std::string record = note(Note::instance);
+        add(record, instance_);
+        journal_->append(record);
+    }
     show_figures();
-    if (unwritten_) return Error::make(MUSTER_E_NOMEM, "out of memory");
     return {};
 }
 
@@ -352,7 +352,8 @@ bool StoreServer::replay(std::string_view record) {
         const auto session = sessions_.find(reader.id());
         if (!reader.fine() || ttl <= 0) return false;
         table_.put_back_lease(number, now_ns() + ttl);
-        leases_.emplace(number, Lease{session == sessions_.end() ? nullptr : session->second.get(), ttl, flags});
+        leases_.emplace(number, Lease{session == sessions_.end() ? nullptr : session->second.get(), ttl, flags,
+                                      note_of_lease(number, false), note_of_lease(number, true)});
         if (session != sessions_.end()) session->second->leases.insert(number);
         return true;
     }

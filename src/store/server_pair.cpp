@@ -103,8 +103,10 @@ void StoreServer::forget_everything() noexcept {
 }
 
 bool StoreServer::follow(std::string_view note) {
-    if (journal_) journal_->append(note);
+    Ref<StoreNote> written;
+    if (journal_) written = make_ref<StoreNote>(note);
     const bool fine = replay(note);
+    if (fine && journal_) journal_->append(std::move(written));
     show_figures();
     return fine;
 }

@@ -40,6 +40,7 @@ void StoreServer::give_request(std::unique_ptr<ServerRequest> request) noexcept 
     else if (request->spare)
         request->spare->entries.clear();
     request->answer = {};
+    request->note.reset();
     request->listed = false;
     request->hanging_bytes = 0;
     spare_ = std::move(request);
@@ -83,10 +84,20 @@ bool StoreServer::ask(StoreSession &session, const StoreHead &head, std::string_
     }
     const bool waits = (head.flags & store_ask_once) == 0;
     List<StoreWaiter> over;
-    if (asked.request.of_lease())
-        see_to_lease(asked, over);
-    else
-        table_.submit(asked, over);
+    try {
+        if (writes_down() && asked.request.changes()) asked.note = note_of_request(asked);
+        if (asked.request.of_lease())
+            see_to_lease(asked, over);
+        else
+            table_.submit(asked, over);
+    } catch (const std::bad_alloc &) { // nothing was done
+        asked.answer = {Error::make(MUSTER_E_NOMEM, "out of memory"), {}};
+        over.push_back(asked);
+    }
+    if (replaying_ && asked.answer.error.status == MUSTER_E_NOMEM) {
+        over.remove(asked);
+        throw std::bad_alloc(); // it was done before, and has to be done
+    }
     if (asked.hangs() && !keep_hanging(who, waits, body.size())) over.push_back(asked);
     if (who) who.release(); // it is in `over`
     settle(over);
@@ -99,6 +110,7 @@ bool StoreServer::keep_hanging(std::unique_ptr<ServerRequest> &who, bool waits, 
     StoreSession &session = *asked.session;
     try {
         if (waits && session.hanging.size() < most_hanging && session.hanging_bytes + bytes <= most_hanging_bytes) {
+            if (!asked.note && asked.request.changes()) asked.note = note_of_request(asked); // a standby may come
             session.hanging[asked.number].swap(who);
             asked.listed = true;
             asked.hanging_bytes = bytes;
@@ -148,7 +160,10 @@ void StoreServer::settle(List<StoreWaiter> &over) noexcept {
     while (StoreWaiter *const one = over.pop_front()) {
         auto &asked = static_cast<ServerRequest &>(*one);
         StoreSession &session = *asked.session;
-        if (asked.answer.changed) note_asked(asked);
+        if (asked.answer.changed && asked.note) {
+            complete_note(asked);
+            write_down(std::move(asked.note));
+        }
         std::unique_ptr<ServerRequest> last(&asked);
         if (asked.listed) {
             session.hanging_bytes -= asked.hanging_bytes;
@@ -229,7 +244,8 @@ void StoreServer::see_to_lease(ServerRequest &who, List<StoreWaiter> &over) {
         const auto flags = static_cast<uint32_t>(op.version);
         const uint64_t lease = table_.grant(now_ns() + op.number);
         try {
-            leases_.emplace(lease, Lease{who.session, op.number, flags});
+            leases_.emplace(
+                lease, Lease{who.session, op.number, flags, note_of_lease(lease, false), note_of_lease(lease, true)});
             who.session->leases.insert(lease);
         } catch (...) {
             leases_.erase(lease);
@@ -254,7 +270,7 @@ void StoreServer::keep(StoreSession &session, uint64_t lease, bool abandon) {
     table_.keep(lease, now_ns() + found->second.ttl_ns);
     if (abandon) {
         found->second.flags |= MUSTER_LEASE_MANUAL; // from now on it lasts for this time alone
-        note_lease(lease, false);
+        write_down(std::move(found->second.abandoned));
         look_again();
     }
 }
@@ -299,8 +315,10 @@ void StoreServer::look_at_leases() noexcept {
             table_.keep(lease, until);
             continue;
         }
-        if (found != leases_.end()) tell_ended(found->second.session, lease);
-        note_lease(lease, true);
+        if (found != leases_.end()) {
+            tell_ended(found->second.session, lease);
+            write_down(std::move(found->second.ended));
+        }
         end_lease(lease, broken ? MUSTER_STORE_LEASE_BROKEN : MUSTER_STORE_LEASE_SILENT, over);
     }
     settle(over);

@@ -2,6 +2,7 @@
 #pragma once
 // A client as the server knows it: its session, which outlives a lost connection, and its connection.
 #include "store/answered.hpp"
+#include "store/note.hpp"
 #include "store/record_socket.hpp"
 #include "store/table.hpp"
 #include "transport/hub.hpp"
@@ -21,21 +22,30 @@ class ServerRequest final : public StoreWaiter {
     uint64_t number;
     bool listed = false;      // among those of its session that hang
     size_t hanging_bytes = 0; // that it counts for while it waits
+    Ref<StoreNote> note;      // what is written down when it has changed something
 };
+
+// What a server writes down (server_journal.cpp), made before it is done. They throw bad_alloc.
+Ref<StoreNote> note_of_session(const StoreId &session, bool begins);
+Ref<StoreNote> note_of_lease(uint64_t lease, bool ends);
+Ref<StoreNote> note_of_request(const ServerRequest &asked);
+void complete_note(const ServerRequest &asked) noexcept; // what was not known before it was done
 
 // Loop thread. Its timer keeps it while it forgets it.
 class StoreSession final : public Object {
   public:
-    StoreSession(StoreServer &server, const StoreId &id) : server_(server), id_(id) {}
+    StoreSession(StoreServer &server, const StoreId &id)
+        : forgotten_note(note_of_session(id, false)), server_(server), id_(id) {}
     const StoreId &id() const noexcept { return id_; }
 
     StoreConnection *connection = nullptr;
     int64_t heard_ns = 0;                                                 // when the client last said something
     std::unordered_map<uint64_t, std::unique_ptr<ServerRequest>> hanging; // by number
     size_t hanging_bytes = 0;
-    size_t held_bytes = 0;     // of answers that wait until what they tell of is durable
-    bool spoiled = false;      // an answer got lost for want of memory
-    std::set<uint64_t> leases; // that are kept while it says something, or for its connection
+    size_t held_bytes = 0;         // of answers that wait until what they tell of is durable
+    bool spoiled = false;          // an answer got lost for want of memory
+    std::set<uint64_t> leases;     // that are kept while it says something, or for its connection
+    Ref<StoreNote> forgotten_note; // what is written down when it ends
 
     AnsweredRequests answered;
     void start_leaving(int64_t at_ns) noexcept; // nobody comes again until then: it is forgotten

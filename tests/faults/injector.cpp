@@ -159,6 +159,10 @@ bool fired_in_library() {
     return shared->fired_in_library != 0;
 }
 
+const char *fault_kind() {
+    return kinds[target.kind].name;
+}
+
 void enter(uint32_t function) {
     if (entered++ == 0) current = function;
     __atomic_fetch_add(&shared->called[function], 1, __ATOMIC_RELAXED);

@@ -65,6 +65,7 @@ void arm(Mode mode, const Site *target, uint32_t call, int os_errno);
 void disarm();
 bool has_fired();
 bool fired_in_library();
+const char *fault_kind(); // of the run: the name in kinds
 // The exported function that this thread is about to call; no_function after it.
 void enter(uint32_t function);
 void leave();

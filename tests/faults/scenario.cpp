@@ -31,6 +31,7 @@ std::vector<Scenario> &registry() {
 
 thread_local void **handles[4];
 thread_local int handle_count;
+std::function<bool()> is_over;
 void *const poison = reinterpret_cast<void *>(0x5a5a);
 constexpr muster_status untouched = 77777;
 
@@ -123,6 +124,15 @@ void expect_fault(const char *function, muster_status status) {
     if (!has_fired())
         wrong("%s gives %s although no call has failed: %s", function, muster_status_name(status), error.message);
     if (status == MUSTER_TIMEOUT) wrong("%s has timed out: the failure was not reported: %s", function, error.message);
+    if (is_over && is_over()) ended();
+}
+
+Mortal::Mortal(std::function<bool()> condition) {
+    is_over = std::move(condition);
+}
+
+Mortal::~Mortal() {
+    is_over = nullptr;
 }
 
 void check_status(const char *function, muster_status status, const char *where) {

@@ -8,6 +8,7 @@
 #include <muster/muster.h>
 #include <muster/plugin.h>
 
+#include <functional>
 #include <initializer_list>
 #include <string>
 #include <unistd.h>
@@ -47,8 +48,16 @@ uint32_t function_index(const char *name);
 void begin_call(uint32_t function);
 muster_status end_call(uint32_t function, muster_status status);
 void end_plain_call();
-// After a failure: only the injected fault may be its reason.
+// After a failure: only the injected fault may be its reason. Where that has ended for good what the scenario works on,
+// as the headers say of it, the scenario ends.
 void expect_fault(const char *function, muster_status status);
+class Mortal {
+  public:
+    explicit Mortal(std::function<bool()> is_over);
+    Mortal(const Mortal &) = delete;
+    Mortal &operator=(const Mortal &) = delete;
+    ~Mortal();
+};
 
 // A handle: NULL after a failed call, given back at the end.
 void note_handle(void **handle);

@@ -135,6 +135,13 @@ void use_served(const char *url, bool durable) {
     make_queue(context, queue);
     StoreServer server;
     const std::string address = serve(context, url, durable ? folder.name() + "/data" : "", server);
+    // A disk that fails stops the server; nothing else does.
+    const Mortal mortal([&server] {
+        muster_store_server_stats stats{};
+        OK(muster_store_server_get_stats, server, &stats);
+        EXPECT(stats.failed == 0 || strcmp(fault_kind(), "fsync") == 0);
+        return stats.failed != 0;
+    });
     {
         Store store;
         open_store(context, address, store);
