@@ -108,6 +108,7 @@ MUSTER_API muster_status muster_stream_pair(muster_context *context, const muste
  * @retval MUSTER_E_CLOSED   This side finished writing or closed the stream.
  * @retval MUSTER_E_PEER     The peer closed or died, or the way to it broke; muster_stream_reason() tells more.
  * @retval MUSTER_E_ABORTED  The stream was aborted; muster_stream_reason() tells why.
+ * @retval MUSTER_E_LIMIT    The stream has ended: no descriptor was left to wait with.
  * @retval MUSTER_E_CANCELED muster_stream_cancel() was called meanwhile.
  * @retval MUSTER_E_WOULD_DEADLOCK  The wait could end only by a request this thread must serve.
  * @retval MUSTER_E_FORKED   The stream belongs to the parent process.
@@ -135,6 +136,7 @@ MUSTER_API muster_status muster_stream_write(muster_stream *stream, const void *
  * @retval MUSTER_E_CLOSED   The first stream that failed was finished or closed on this side.
  * @retval MUSTER_E_PEER     The peer of the first stream that failed closed or died, or the way to it broke.
  * @retval MUSTER_E_ABORTED  The first stream that failed was aborted.
+ * @retval MUSTER_E_LIMIT    The first stream that failed has ended: no descriptor was left to wait with.
  * @retval MUSTER_E_CANCELED muster_stream_cancel() was called on the first stream that failed.
  * @retval MUSTER_E_WOULD_DEADLOCK  The wait for the first stream that failed could end only by this thread.
  * @retval MUSTER_E_FORKED   The first stream that failed belongs to the parent process.
@@ -161,6 +163,7 @@ MUSTER_API muster_status muster_stream_write_many(muster_stream *const *streams,
  * that is closed.
  * @retval MUSTER_E_PEER     Taken, and released with this status: the peer is gone.
  * @retval MUSTER_E_ABORTED  Taken, and released with this status: the stream was aborted.
+ * @retval MUSTER_E_LIMIT    Taken, and released with this status: no descriptor was left to wait with.
  * @retval MUSTER_E_CANCELED Taken, and released with this status: muster_stream_cancel() was called meanwhile.
  * @retval MUSTER_E_NOMEM    Nothing taken.
  * @retval MUSTER_E_WOULD_DEADLOCK  A callback of the engine's met another thread in this direction; nothing taken.
@@ -192,6 +195,7 @@ MUSTER_API muster_status muster_stream_write_owned(muster_stream *stream, const 
  * @retval MUSTER_E_CLOSED   The first stream that failed, or the queue, is closed.
  * @retval MUSTER_E_PEER     The peer of the first stream that failed is gone.
  * @retval MUSTER_E_ABORTED  The first stream that failed was aborted.
+ * @retval MUSTER_E_LIMIT    The first stream that failed has ended: no descriptor was left to wait with.
  * @retval MUSTER_E_CANCELED muster_stream_cancel() was called on the first stream that failed.
  * @retval MUSTER_E_WOULD_DEADLOCK  As muster_stream_write_owned(), of the first stream that failed.
  * @threads{any; one at a time per direction} @blocks{while another thread moves bytes in this direction} @since 0.1 */
@@ -214,6 +218,7 @@ MUSTER_API muster_status muster_stream_write_owned_many(muster_stream *const *st
  * @retval MUSTER_E_CLOSED   This side finished writing or closed the stream.
  * @retval MUSTER_E_PEER     The peer closed or died, or the way to it broke.
  * @retval MUSTER_E_ABORTED  The stream was aborted.
+ * @retval MUSTER_E_LIMIT    The stream has ended: no descriptor was left to wait with.
  * @retval MUSTER_E_CANCELED muster_stream_cancel() was called meanwhile.
  * @retval MUSTER_E_WOULD_DEADLOCK  The wait could end only by a request this thread must serve.
  * @retval MUSTER_E_FORKED   The stream belongs to the parent process.
@@ -229,6 +234,9 @@ MUSTER_API muster_status muster_stream_reserve(muster_stream *stream, size_t min
  * @retval MUSTER_E_CLOSED  This side closed the stream meanwhile; nothing was handed on.
  * @retval MUSTER_E_PEER    The peer closed or died meanwhile; nothing was handed on.
  * @retval MUSTER_E_ABORTED The stream was aborted meanwhile; nothing was handed on.
+ * @retval MUSTER_E_LIMIT    The stream has ended: no descriptor was left to wait with.
+ * @retval MUSTER_E_NOMEM    The stream has ended: there was no memory for it.
+ * @retval MUSTER_E_CANCELED The stream has ended: its pump is no longer wanted; see muster_request_stream().
  * @retval MUSTER_E_WOULD_DEADLOCK  A callback of the engine's met another thread in this direction; ask again.
  * @retval MUSTER_E_FORKED  The stream belongs to the parent process.
  * @threads{the one that reserved} @blocks{no} @since 0.1 */
@@ -244,6 +252,8 @@ MUSTER_API muster_status muster_stream_commit(muster_stream *stream, size_t size
  * @retval MUSTER_E_CLOSED   The context is closed.
  * @retval MUSTER_E_PEER     The peer closed or died, or the way to it broke.
  * @retval MUSTER_E_ABORTED  The stream was aborted.
+ * @retval MUSTER_E_LIMIT    The stream has ended: no descriptor was left to wait with.
+ * @retval MUSTER_E_NOMEM    The stream has ended: there was no memory for it.
  * @retval MUSTER_E_CANCELED muster_stream_cancel() was called meanwhile.
  * @retval MUSTER_E_WOULD_DEADLOCK  The wait could end only by a request this thread must serve.
  * @retval MUSTER_E_FORKED   The stream belongs to the parent process.
@@ -282,6 +292,8 @@ MUSTER_API muster_status muster_stream_flush_begin(muster_stream *stream, int64_
  * @retval MUSTER_E_CLOSED   This side closed the stream.
  * @retval MUSTER_E_PEER     The peer died or the way to it broke; everything before was read.
  * @retval MUSTER_E_ABORTED  The stream was aborted; muster_stream_reason() tells why.
+ * @retval MUSTER_E_LIMIT    The stream has ended: no descriptor was left to wait with.
+ * @retval MUSTER_E_NOMEM    The stream has ended: there was no memory for it.
  * @retval MUSTER_E_CANCELED muster_stream_cancel() was called meanwhile.
  * @retval MUSTER_E_WOULD_DEADLOCK  The wait could end only by a request this thread must serve.
  * @retval MUSTER_E_FORKED   The stream belongs to the parent process.
@@ -305,6 +317,8 @@ MUSTER_API muster_status muster_stream_read(muster_stream *stream, void *out_dat
  * @retval MUSTER_E_CLOSED   This side closed the stream.
  * @retval MUSTER_E_PEER     The peer died or the way to it broke before that many.
  * @retval MUSTER_E_ABORTED  The stream was aborted.
+ * @retval MUSTER_E_LIMIT    The stream has ended: no descriptor was left to wait with.
+ * @retval MUSTER_E_NOMEM    The stream has ended: there was no memory for it.
  * @retval MUSTER_E_CANCELED muster_stream_cancel() was called meanwhile.
  * @retval MUSTER_E_WOULD_DEADLOCK  The wait could end only by a request this thread must serve.
  * @retval MUSTER_E_FORKED   The stream belongs to the parent process.
@@ -350,6 +364,7 @@ MUSTER_API muster_status muster_stream_read_begin(muster_stream *stream, void *o
  * @retval MUSTER_E_CLOSED   This side closed the stream.
  * @retval MUSTER_E_PEER     The peer died before that many; what is left can be read.
  * @retval MUSTER_E_ABORTED  The stream was aborted.
+ * @retval MUSTER_E_LIMIT    The stream has ended: no descriptor was left to wait with.
  * @retval MUSTER_E_CANCELED muster_stream_cancel() was called meanwhile.
  * @retval MUSTER_E_WOULD_DEADLOCK  The wait could end only by a request this thread must serve.
  * @retval MUSTER_E_FORKED   The stream belongs to the parent process.
@@ -374,6 +389,9 @@ MUSTER_API muster_status muster_stream_consume(muster_stream *stream, size_t siz
  * @retval MUSTER_E_BUSY    A reservation is out.
  * @retval MUSTER_E_PEER    The peer is gone.
  * @retval MUSTER_E_ABORTED The stream was aborted.
+ * @retval MUSTER_E_LIMIT    The stream has ended: no descriptor was left to wait with.
+ * @retval MUSTER_E_NOMEM    The stream has ended: there was no memory for it.
+ * @retval MUSTER_E_CANCELED The stream has ended: its pump is no longer wanted; see muster_request_stream().
  * @retval MUSTER_E_CLOSED  This side closed the stream.
  * @retval MUSTER_E_FORKED  The stream belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
@@ -404,6 +422,8 @@ MUSTER_API muster_status muster_stream_abort(muster_stream *stream, uint64_t rea
  * @retval MUSTER_E_CLOSED  Closed; the context was closed before, bytes may be lost.
  * @retval MUSTER_E_PEER    Closed; the peer was gone, bytes may be lost.
  * @retval MUSTER_E_ABORTED Closed; it had been aborted.
+ * @retval MUSTER_E_LIMIT    Closed; the stream had ended: no descriptor was left to wait with.
+ * @retval MUSTER_E_NOMEM    Closed; the stream had ended: there was no memory for it.
  * @retval MUSTER_E_WOULD_DEADLOCK  Closed; the rest is being sent, but this thread must not wait for it.
  * @retval MUSTER_E_CANCELED Closed; the wait was cancelled, the rest is being sent.
  * @retval MUSTER_E_FORKED  The stream belongs to the parent process.
@@ -475,6 +495,9 @@ MUSTER_API muster_status muster_stream_watch(muster_stream *stream, uint32_t int
  * @retval MUSTER_E_ARG     No stream.
  * @retval MUSTER_E_PEER    The peer closed or died, or the way to it broke.
  * @retval MUSTER_E_ABORTED It was aborted.
+ * @retval MUSTER_E_LIMIT    It has ended: no descriptor was left to wait with.
+ * @retval MUSTER_E_NOMEM    It has ended: there was no memory for it.
+ * @retval MUSTER_E_CANCELED It has ended: its pump is no longer wanted; see muster_request_stream().
  * @retval MUSTER_E_CLOSED  This side closed it, or the context.
  * @retval MUSTER_E_FORKED  The stream belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */

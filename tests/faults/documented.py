@@ -20,8 +20,6 @@ def main():
             params = function["params"]
             has_error = bool(params) and params[-1]["type"]["c"].startswith("muster_error *")
             names = [r["name"] for r in function["doc"].get("retvals") or []]
-            if function["header"] == "muster/stream.h" and "MUSTER_E_PEER" in names:
-                names += ["MUSTER_E_LIMIT", "MUSTER_E_NOMEM", "MUSTER_E_CANCELED"]  # the introduction of stream.h: what ends a stream
             statuses = ", ".join(names)
             out.write('{"%s", %s, %s, {%s}},\n' % (function["name"], str(is_status).lower(), str(has_error).lower(),
                                                  statuses))
