@@ -8,10 +8,12 @@
 #include <muster/muster.h>
 #include <muster/plugin.h>
 
+#include <chrono>
+#include <condition_variable>
 #include <functional>
 #include <initializer_list>
+#include <mutex>
 #include <string>
-#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -161,14 +163,25 @@ inline void give_back_context(muster_context *context) {
 }
 using Context = Handle<muster_context, give_back_context>;
 
-// Polls for what the library does in a thread of its own.
-template <class Condition>
-void wait_until(const Condition &condition, const char *otherwise) {
-    for (int i = 0; !condition(); i++) {
-        if (i > 4000) wrong("%s", otherwise);
-        usleep(2000);
+// Raised by a thread of the library.
+class Event {
+  public:
+    void raise() {
+        const std::lock_guard hold(lock_);
+        is_raised_ = true;
+        raised_.notify_all();
     }
-}
+    void await(const char *otherwise) {
+        std::unique_lock hold(lock_);
+        if (!raised_.wait_for(hold, std::chrono::nanoseconds(patience), [this] { return is_raised_; }))
+            wrong("%s", otherwise);
+    }
+
+  private:
+    std::mutex lock_; // guards the rest
+    std::condition_variable raised_;
+    bool is_raised_ = false;
+};
 
 // No call of this thread fails meanwhile: for what other scenarios test.
 class Paused {

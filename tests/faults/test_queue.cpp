@@ -2,13 +2,12 @@
 // queue.h.
 #include "scenario.hpp"
 
-#include <atomic>
 #include <unistd.h>
 
 using namespace faults;
 
-static int count_wake(void *user) {
-    static_cast<std::atomic<int> *>(user)->fetch_add(1);
+static int raise_event(void *user) {
+    static_cast<Event *>(user)->raise();
     return 0;
 }
 
@@ -48,11 +47,11 @@ SCENARIO(queue, wake) {
     create(context);
     Queue queue;
     OK(muster_queue_create, context, nullptr, queue.out(), &error);
-    std::atomic<int> wakes{0};
-    OK(muster_queue_set_wake, queue, count_wake, &wakes);
+    Event woken;
+    OK(muster_queue_set_wake, queue, raise_event, &woken);
     OK(muster_queue_post, queue, 1, 2);
     take_ok(queue, MUSTER_DONE_USER, 1, "muster_queue_next");
-    wait_until([&] { return wakes > 0; }, "the wake function was not called");
+    woken.await("the wake function was not called");
     OK(muster_queue_set_wake, queue, nullptr, nullptr);
     OK(muster_queue_close, queue);
 }
