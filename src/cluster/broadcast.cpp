@@ -74,6 +74,15 @@ void ClusterBroadcast::end() noexcept {
         why = Error::make(why.status, "%.180s (and %zu more have not got it)", Error(why).message, left_out - 1);
     if (out_statuses_ != nullptr)
         for (size_t i = 0; i < members.size(); i++) out_statuses_[i] = targets.find(members[i])->second.why.status;
+    tell_end(why, have_it);
+}
+
+void ClusterBroadcast::fail(const Error &why) noexcept {
+    if (out_statuses_ != nullptr) std::fill_n(out_statuses_, members.size(), why.status);
+    tell_end(why, 0);
+}
+
+void ClusterBroadcast::tell_end(const Error &why, size_t have_it) noexcept {
     {
         const std::lock_guard hold(lock_);
         over_ = true; // before the entry: a queue that closes waits for it, and complete() for that queue
@@ -110,9 +119,14 @@ Result<void> ClusterBroadcast::wait() {
 Broadcasts::Broadcasts(Cluster &cluster, Ref<Shelf> shelf, uint64_t most_waiting)
     : cluster_(cluster), shelf_(std::move(shelf)), most_waiting_(most_waiting) {
     if (!shelf_) return;
+    parcel_.words.reserve(parcel_words_max);
     shelf_number_ = cluster_.on([this](const muster_completion &, const Error &) { take_parcels(); });
-    if (auto watched = shelf_->watch(*cluster_.inbox_, shelf_number_); !watched)
-        cluster_.context().log(MUSTER_LOG_ERROR, "cluster: no shared memory comes: %s", watched.error().message);
+    auto watched = shelf_->watch(*cluster_.inbox_, shelf_number_);
+    if (watched) return;
+    cluster_.context().log(MUSTER_LOG_WARN, "cluster: broadcasts come by streams alone: %s", watched.error().message);
+    cluster_.forget(shelf_number_);
+    shelf_->leave();
+    shelf_.reset();
 }
 
 Broadcasts::~Broadcasts() {
@@ -120,6 +134,14 @@ Broadcasts::~Broadcasts() {
     while (!arrivals_.empty()) drop_arrival(BroadcastKey(arrivals_.begin()->first));
     for (auto &[id, inflow] : inflows_) muster_stream_watch(inflow.stream.get(), 0, nullptr, 0);
     if (shelf_) shelf_->leave();
+}
+
+bool Broadcasts::fails(const Cluster::Concern &concern, const Error &why) {
+    if (concern.broadcast)
+        end(Ref<ClusterBroadcast>(static_cast<ClusterBroadcast *>(concern.broadcast.get())), why);
+    else if (concern.inflow != 0 && inflows_.count(concern.inflow) != 0)
+        inflow_over(concern.inflow, why);
+    return concern.broadcast || concern.inflow != 0;
 }
 
 ClusterBroadcast *Broadcasts::origin_of(BroadcastKey key) noexcept {

@@ -66,7 +66,8 @@ class ClusterBroadcast final : public Object, private QueueUser {
         uint32_t tries = 0;
         std::vector<Station> below{}; // its own station, and those it hands the bytes on to
     };
-    void end() noexcept; // each target is over
+    void end() noexcept;                  // each target is over
+    void fail(const Error &why) noexcept; // it was not started
 
     BroadcastSender sender;
     std::vector<uint32_t> members; // as they were named
@@ -76,6 +77,7 @@ class ClusterBroadcast final : public Object, private QueueUser {
     uint64_t deadline_alarm = 0, plan_alarm = 0;
 
   private:
+    void tell_end(const Error &why, size_t have_it) noexcept;
     void cancel(Status status) noexcept;
     void end_operations() noexcept override;
     bool cancel_operation(uint64_t tag) noexcept override;
@@ -103,9 +105,14 @@ class Broadcasts {
     Broadcasts(const Broadcasts &) = delete;
     Broadcasts &operator=(const Broadcasts &) = delete;
 
+    bool has_shelf() const noexcept { return static_cast<bool>(shelf_); }
+    bool fails(const Cluster::Concern &concern, const Error &why); // false: the step was of none
     void start(const Ref<ClusterBroadcast> &broadcast);
     void fail_all(const Error &why);
     void cancel_waited_for();
+    void concerns(ClusterBroadcast &own) noexcept {
+        cluster_.concerns(Cluster::Concern{{}, Ref<Object>(&own), 0, false, UINT32_MAX});
+    }
     void end_by_host(const Ref<ClusterBroadcast> &broadcast, const Error &why) { end(broadcast, why); }
     void member_gone(uint32_t member, const Error &why);
     void take_stream(uint32_t from, StreamHandle stream);                  // bytes are to come on it
@@ -167,7 +174,7 @@ class Broadcasts {
     bool take_head(uint64_t id, Inflow &inflow, BroadcastHead head);
     void inflow_over(uint64_t id, const Error &why);
     void take_parcels();
-    void take_parcel(Parcel parcel);
+    void take_parcel();
     Result<void> make_room(uint64_t size);
     void arrived(BroadcastKey key);
     void find_neighbour(BroadcastKey key, uint32_t member);
@@ -183,7 +190,8 @@ class Broadcasts {
     void keep_ticking();
 
     Cluster &cluster_;
-    const Ref<Shelf> shelf_; // or none
+    Ref<Shelf> shelf_; // or none
+    Parcel parcel_;    // that is taken; its memory is there before it comes
     const uint64_t most_waiting_;
     std::map<BroadcastKey, Ref<ClusterBroadcast>> own_;
     std::map<BroadcastKey, Arrival> arrivals_;

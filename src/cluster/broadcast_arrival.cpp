@@ -19,14 +19,19 @@ constexpr int turns = 16;
 } // namespace
 
 void Broadcasts::report(BroadcastKey key, uint32_t about, const Error &why) {
-    ControlMessage message;
-    message.kind = ControlMessage::fares;
-    message.member = key.origin;
-    message.number = key.number;
-    message.status = why.status;
-    put_number(message.text, about);
-    message.text += why.message;
-    cluster_.say(key.origin, message);
+    try {
+        ControlMessage message;
+        message.kind = ControlMessage::fares;
+        message.member = key.origin;
+        message.number = key.number;
+        message.status = why.status;
+        put_number(message.text, about);
+        message.text += why.message;
+        cluster_.say(key.origin, message);
+    } catch (const std::bad_alloc &) { // the origin would wait for it: the end of the link tells it
+        cluster_.concerns_link(key.origin);
+        throw;
+    }
 }
 
 bool Broadcasts::known(BroadcastKey key) {
@@ -61,6 +66,7 @@ void Broadcasts::read(uint64_t id) {
     for (int turn = 0; turn < turns; turn++) {
         const auto found = inflows_.find(id);
         if (found == inflows_.end()) return;
+        cluster_.concerns(Cluster::Concern{{}, {}, id, false, UINT32_MAX});
         Inflow &inflow = found->second;
         if (!inflow.key) {
             if (!read_head(id, inflow)) return;
@@ -215,12 +221,20 @@ void Broadcasts::inflow_over(uint64_t id, const Error &why) {
 // -----------------------------------------------------------------------------------------------------------------
 
 void Broadcasts::take_parcels() {
-    Parcel parcel;
-    while (shelf_->take(parcel)) take_parcel(std::move(parcel));
+    while (shelf_->take(parcel_)) {
+        try {
+            take_parcel();
+        } catch (const std::bad_alloc &) {
+            const BroadcastKey key = key_of_broadcast(parcel_.words);
+            if (known(key)) throw; // the host has it
+            drop_arrival(key);
+            report(key, cluster_.self(), Error::make(MUSTER_E_NOMEM, "out of memory"));
+        }
+    }
 }
 
-void Broadcasts::take_parcel(Parcel parcel) {
-    auto head = decode_broadcast(parcel.words);
+void Broadcasts::take_parcel() {
+    auto head = decode_broadcast(parcel_.words);
     const uint32_t self = cluster_.self();
     if (!head || !head->stations.empty() || head->key.origin == self) return;
     const BroadcastKey key = head->key;
@@ -228,7 +242,7 @@ void Broadcasts::take_parcel(Parcel parcel) {
     const auto partly = arrivals_.find(key);
     auto room = partly == arrivals_.end() ? make_room(head->size) : Result<void>();
     if (!room) return report(key, self, room.error());
-    auto bytes = BroadcastBytes::take(std::move(parcel.memory), head->size);
+    auto bytes = BroadcastBytes::take(std::move(parcel_.memory), head->size);
     if (bytes && partly != arrivals_.end() && partly->second.sender.head.size != head->size)
         bytes = Error::make(MUSTER_E_PROTOCOL, "it has another size");
     if (!bytes) return report(key, self, bytes.error());
@@ -251,8 +265,13 @@ void Broadcasts::arrived(BroadcastKey key) {
     Arrival &arrival = arrivals_.at(key);
     arrival.whole = true;
     arriving_bytes_ -= arrival.sender.head.size;
-    seen_.insert(key);
-    seen_order_.push_back(key);
+    seen_order_.push_back(key); // first: what is in seen_ was handed to the host, or is about to be
+    try {
+        seen_.insert(key);
+    } catch (...) {
+        seen_order_.pop_back();
+        throw;
+    }
     if (seen_order_.size() > most_remembered) {
         seen_.erase(seen_order_.front());
         seen_order_.pop_front();

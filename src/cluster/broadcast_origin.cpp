@@ -24,18 +24,25 @@ constexpr size_t copied_at_once = 8 << 20;
 void Broadcasts::start(const Ref<ClusterBroadcast> &broadcast) {
     ClusterBroadcast &own = *broadcast;
     own.sender.head.key = {cluster_.self(), cluster_.next_number()};
-    if (own.members.empty()) own.members = cluster_.everybody();
-    for (const uint32_t member : own.members) own.targets[member].server = cluster_.self();
-    own.not_over = own.not_located = own.targets.size();
-    own_.emplace(own.sender.head.key, broadcast);
+    try {
+        if (own.members.empty()) own.members = cluster_.everybody();
+        for (const uint32_t member : own.members) own.targets[member].server = cluster_.self();
+        own.not_over = own.not_located = own.targets.size();
+        own_.emplace(own.sender.head.key, broadcast);
+    } catch (const std::bad_alloc &) {
+        return own.fail(Error::make(MUSTER_E_NOMEM, "out of memory"));
+    }
+    concerns(own);
     if (own.targets.empty()) return end(broadcast, {});
     const BroadcastKey key = own.sender.head.key;
     if (own.sender.deadline_ns != INT64_MAX)
         own.deadline_alarm = cluster_.at(own.sender.deadline_ns, [this, broadcast] {
+            concerns(*broadcast);
             broadcast->deadline_alarm = 0;
             end(broadcast, Error::make(MUSTER_TIMEOUT, "not in time"));
         });
     own.plan_alarm = cluster_.at(now_ns() + gather_ns, [this, broadcast] {
+        concerns(*broadcast);
         broadcast->plan_alarm = 0;
         plan_located(*broadcast);
     });
@@ -63,6 +70,7 @@ void Broadcasts::located(const Ref<ClusterBroadcast> &broadcast, uint32_t member
     ClusterBroadcast &own = *broadcast;
     const BroadcastKey key = own.sender.head.key;
     if (origin_of(key) == nullptr) return;
+    concerns(own);
     ClusterBroadcast::Target &target = own.targets.at(member);
     own.not_located--;
     if (why.status < 0) {
@@ -179,6 +187,7 @@ void Broadcasts::prepare_memory(ClusterBroadcast &own) {
 void Broadcasts::copy_some(BroadcastKey key) {
     ClusterBroadcast *const own = origin_of(key);
     if (own == nullptr) return;
+    concerns(*own);
     BroadcastSender &sender = own->sender;
     Result<void> copied;
     if (!sender.shared) copied = Error::make(MUSTER_E_NOMEM, "no shared memory");
@@ -210,6 +219,7 @@ void Broadcasts::hear_report(uint32_t from, const ControlMessage &message) {
     const auto found = own->targets.find(about);
     const auto teller = own->targets.find(from);
     if (found == own->targets.end() || teller == own->targets.end() || found->second.over) return;
+    concerns(*own);
     ClusterBroadcast::Target &target = found->second;
     const Error why =
         Error::make(message.status, "%.*s", static_cast<int>(std::min<size_t>(text.size(), 180)), text.data());

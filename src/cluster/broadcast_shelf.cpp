@@ -17,7 +17,7 @@ namespace muster {
 namespace {
 
 constexpr std::string_view prefix = "muster-shelf-";
-constexpr size_t secret_bytes = 16, words_max = 512;
+constexpr size_t secret_bytes = 16, words_max = parcel_words_max;
 constexpr size_t address_bytes = 16 + 8 + 4 + 16 + 16;
 
 sockaddr_un abstract_address(const ShelfAddress &shelf, socklen_t &length) noexcept {

@@ -27,6 +27,8 @@ struct ShelfAddress {
 };
 
 // What somebody has put there. A value.
+constexpr size_t parcel_words_max = 512;
+
 struct Parcel {
     std::string words;
     Fd memory;

@@ -26,6 +26,14 @@ std::string encode(const BroadcastHead &head) {
     return bytes;
 }
 
+BroadcastKey key_of_broadcast(std::string_view words) noexcept {
+    if (words.size() < fixed_bytes) return {};
+    BroadcastKey key;
+    key.origin = take_number<uint32_t>(words);
+    key.number = take_number<uint64_t>(words);
+    return key;
+}
+
 std::optional<BroadcastHead> decode_broadcast(std::string_view rest) {
     if (rest.size() < fixed_bytes || rest.size() > broadcast_head_max) return std::nullopt;
     BroadcastHead head;

@@ -19,6 +19,8 @@ namespace muster {
 namespace {
 
 constexpr uint32_t ready = MUSTER_STREAM_READABLE;
+constexpr size_t most_spare_events = 4;
+constexpr int64_t again_ns = 10'000'000; // until a step that found no memory is made again
 constexpr size_t most_streams_waiting = 4096, most_events_waiting = 1 << 20;
 
 bool has_stream(int32_t kind) noexcept {
@@ -72,16 +74,20 @@ Result<void> Cluster::check_it_is_in() const noexcept {
 }
 
 Result<void> Cluster::start_thread_of(bool events) {
-    broadcasts_ = std::make_unique<Broadcasts>(*this, shelf_, broadcast_limit_); // first: it may throw
+    broadcasts_ = std::make_unique<Broadcasts>(*this, shelf_, broadcast_limit_); // these two first: they may throw
+    spare_events_.resize(most_spare_events);
+    if (!broadcasts_->has_shelf()) shelf_.reset();
     if (!Running<Cluster>::of(*context_).add(*this)) {
         broadcasts_.reset();
         return Error::make(MUSTER_E_CLOSED, "the context is closed");
     }
     if (events) open_events();
+    inbox_->attach(waker_, 0);
     retain(); // the thread's
     if (const int why = start_thread(&body, this)) {
         Running<Cluster>::of(*context_).remove(*this);
         leave_queue();
+        inbox_->detach(waker_);
         broadcasts_.reset();
         release();
         return Error::from_errno(why, MUSTER_E_NOMEM, "a thread for the cluster");
@@ -96,104 +102,138 @@ void *Cluster::body(void *self) {
     return nullptr;
 }
 
+// A step that finds no memory would be lost, and the other side would wait for it.
+bool Cluster::give_up_step() noexcept {
+    const Concern concern = std::exchange(concern_, {});
+    context_->log(MUSTER_LOG_ERROR, "cluster: out of memory");
+    const Error why = Error::make(MUSTER_E_NOMEM, "out of memory");
+    try {
+        if (broadcasts_ && broadcasts_->fails(concern, why)) return true;
+        if (!concern.dial) return link_fails(concern, why);
+        concern.dial->fail(Error::make(MUSTER_E_NOMEM, "member %u: out of memory", concern.dial->member));
+        end_dial(*concern.dial);
+        return true;
+    } catch (const std::bad_alloc &) {
+        return false;
+    }
+}
+
 void Cluster::run() noexcept {
-    const auto guarded = [this](auto &&step) noexcept {
-        try {
-            step();
-        } catch (const std::bad_alloc &) {
-            context_->log(MUSTER_LOG_ERROR, "cluster: out of memory");
-        } catch (const std::exception &failed) {
-            context_->log(MUSTER_LOG_ERROR, "cluster: unexpected exception: %s", failed.what());
-        }
-    };
-    guarded([this] { begin(); });
+    try_step([this] { begin(); });
     while (!ended() && !deaf_) {
-        guarded([this] { pump(); });
-        guarded([this] { run_posted(); });
+        pump();
+        run_posted();
     }
     if (!ended()) abandon();
     {
         const std::lock_guard hold(lock_);
         refuses_ = true;
     }
-    guarded([this] { run_posted(); }); // dials and broadcasts that came in time: they end in what follows
+    run_posted(); // dials and broadcasts that came in time: they end in what follows
     finish_thread();
     thread_ends();
+    inbox_->detach(waker_);
     {
         const std::lock_guard hold(lock_);
         over_ = true;
         killed_ = had_to_kill_;
         posted_.clear();
     }
+    working_.clear();
     context_->notify(signal_);
     if (events_queue_) events_queue_->raise(*this, ready); // there is its end to be heard of
     Running<Cluster>::of(*context_).remove(*this);
 }
 
 // What has come, or the next alarm.
-void Cluster::pump() {
-    const int64_t next = alarms_.empty() ? INT64_MAX : alarms_.begin()->first;
+void Cluster::pump() noexcept {
+    int64_t next = alarms_.empty() ? INT64_MAX : alarms_.begin()->first;
+    if (!working_.empty() || cancels_now_ || ends_now_) next = std::min(next, now_ns() + again_ns);
     Deadline deadline(next == INT64_MAX ? -1 : std::max<int64_t>(0, next - now_ns()));
     muster_completion entry;
     muster_error detail{};
     const Status status = inbox_->next(deadline, &entry, &detail);
     if (status < 0) deaf_ = true;
-    if (status == MUSTER_OK) {
-        Error why;
-        static_cast<muster_error &>(why) = detail;
-        why.status = entry.status;
-        const auto taker = takers_.find(entry.tag);
-        if (taker != takers_.end()) {
-            const Taker take = taker->second; // it may forget itself
-            try {
-                take(entry, why);
-            } catch (const std::bad_alloc &) {
-                // Readiness is not reported again before what is ready was taken.
-                if (entry.kind != MUSTER_EVENT_READY) throw;
-                take(entry, why);
-            }
-        } else if (has_stream(entry.kind) && entry.object != nullptr) {
-            muster_stream_release(static_cast<muster_stream *>(entry.object));
-        }
+    if (status == MUSTER_OK) take_entry(entry, detail);
+    ring_alarms();
+}
+
+void Cluster::take_entry(const muster_completion &entry, const muster_error &detail) noexcept {
+    Error why;
+    static_cast<muster_error &>(why) = detail;
+    why.status = entry.status;
+    const auto taker = takers_.find(entry.tag);
+    if (taker != takers_.end()) {
+        const std::shared_ptr<const Taker> take = taker->second; // it may forget itself
+        const auto step = [&] { (*take)(entry, why); };
+        // Readiness is not reported again before what is ready was taken.
+        if (!try_step(step) && entry.kind == MUSTER_EVENT_READY) try_step(step);
+    } else if (has_stream(entry.kind) && entry.object != nullptr) {
+        muster_stream_release(static_cast<muster_stream *>(entry.object));
     }
+}
+
+void Cluster::ring_alarms() noexcept {
     while (!alarms_.empty() && alarms_.begin()->first <= now_ns()) {
-        const auto [number, ring] = std::move(alarms_.begin()->second);
-        alarms_.erase(alarms_.begin());
-        alarm_.erase(number);
-        ring();
+        auto alarm = alarms_.extract(alarms_.begin());
+        auto place = alarm_.extract(alarm.mapped().first);
+        if (try_step(alarm.mapped().second)) continue;
+        alarm.key() = now_ns() + again_ns;
+        place.mapped() = alarms_.insert(std::move(alarm));
+        try {
+            alarm_.insert(std::move(place));
+        } catch (const std::bad_alloc &) { // then it cannot be silenced
+        }
+        return;
     }
+}
+
+void Cluster::wake() noexcept {
+    inbox_->raise(waker_, ready);
 }
 
 bool Cluster::post(std::function<void()> work) {
-    const std::lock_guard hold(lock_);
-    if (over_ || refuses_) return false;
-    posted_.push_back(std::move(work));
-    Entry poke; // one is enough: the thread looks at all that was posted whenever it wakes up
-    poke.completion.kind = MUSTER_DONE_USER;
-    if (!inbox_->try_post(std::move(poke)) && why_refused(*inbox_, "the inbox").status == MUSTER_E_NOMEM) {
-        posted_.pop_back(); // the thread would not look for it
-        throw std::bad_alloc();
+    std::list<std::function<void()>> one;
+    one.push_back(std::move(work));
+    {
+        const std::lock_guard hold(lock_);
+        if (over_ || refuses_) return false;
+        posted_.splice(posted_.end(), one);
     }
+    wake();
     return true;
 }
 
-void Cluster::run_posted() {
-    std::vector<std::function<void()>> work;
+void Cluster::run_posted() noexcept {
     {
         const std::lock_guard hold(lock_);
-        work.swap(posted_);
+        working_.splice(working_.end(), posted_);
+        cancels_now_ |= std::exchange(cancels_seen_, cancels_) != cancels_;
+        if (std::exchange(end_wanted_, false)) {
+            ends_now_ = true;
+            end_timeout_ns_ = wanted_timeout_ns_;
+        }
     }
-    for (const auto &one : work) one();
+    for (; !working_.empty(); working_.pop_front())
+        if (!try_step(working_.front())) return;
+    if (cancels_now_ && try_step([this] { cancel_waited_for(); })) cancels_now_ = false;
+    if (ends_now_ && try_step([this] { end_soon(end_timeout_ns_); })) ends_now_ = false;
 }
 
 uint64_t Cluster::on(Taker take) {
-    takers_.emplace(++numbers_, std::move(take));
-    return numbers_;
+    takers_.emplace(numbers_ + 1, std::make_shared<const Taker>(std::move(take)));
+    return ++numbers_;
 }
 
 uint64_t Cluster::at(int64_t when_ns, std::function<void()> ring) {
     const uint64_t number = ++numbers_;
-    alarm_.emplace(number, alarms_.emplace(when_ns, std::make_pair(number, std::move(ring))));
+    const auto made = alarms_.emplace(when_ns, std::make_pair(number, std::move(ring)));
+    try {
+        alarm_.emplace(number, made);
+    } catch (...) {
+        alarms_.erase(made);
+        throw;
+    }
     return number;
 }
 
@@ -281,18 +321,25 @@ bool Cluster::tell_broadcast(uint32_t from, const std::string &label, Ref<Broadc
 
 bool Cluster::push(Event event) noexcept {
     bool dropped = false;
+    std::list<Event> made;
+    try {
+        made.resize(1);
+    } catch (const std::bad_alloc &) { // one that is spare, then
+    }
     {
         const std::lock_guard hold(lock_);
         // A host that takes none is not drowned: by streams, or by a master that repeats itself.
         dropped = events_.size() >= (event.stream || event.broadcast ? most_streams_waiting : most_events_waiting);
-        try {
-            if (!dropped) events_.push_back(std::move(event));
-        } catch (const std::bad_alloc &) {
-            dropped = true;
+        if (made.empty() && !spare_events_.empty()) made.splice(made.end(), spare_events_, spare_events_.begin());
+        dropped = dropped || made.empty();
+        if (!dropped) {
+            made.front() = std::move(event);
+            events_.splice(events_.end(), made);
         }
     }
     if (dropped) {
-        context_->log(MUSTER_LOG_ERROR, "cluster: event %u of member %u is dropped: too many wait to be taken",
+        context_->log(MUSTER_LOG_ERROR,
+                      "cluster: event %u of member %u is dropped: too many wait to be taken, or there is no memory",
                       event.told.kind, event.told.member);
         return false;
     }
@@ -313,7 +360,10 @@ Status Cluster::next_event(Deadline &deadline, muster_cluster_event &out) noexce
                 out.stream = events_.front().stream.release();
                 out.broadcast = wrap(events_.front().broadcast.detach());
                 if (out.broadcast != nullptr) untaken_bytes_.fetch_sub(out.size_bytes, std::memory_order_relaxed);
-                events_.pop_front();
+                if (spare_events_.size() < most_spare_events)
+                    spare_events_.splice(spare_events_.end(), events_, events_.begin());
+                else
+                    events_.pop_front();
                 return MUSTER_OK;
             }
             if (over_) return MUSTER_E_CLOSED;
@@ -332,17 +382,17 @@ void Cluster::cancel() noexcept {
         cancels_++;
     }
     context_->notify(signal_);
-    try {
-        post([this] {
-            for (const auto &[number, dial] : std::map(dials_))
-                if (dial->waited_for()) {
-                    dial->fail(Error::make(MUSTER_E_CANCELED, "cancelled"));
-                    end_dial(*dial);
-                }
-            if (broadcasts_) broadcasts_->cancel_waited_for();
-        });
-    } catch (const std::bad_alloc &) { // those who wait have their deadlines
+    wake();
+}
+
+void Cluster::cancel_waited_for() {
+    for (auto next = dials_.begin(); next != dials_.end();) {
+        const Ref<ClusterDial> dial = (next++)->second;
+        if (!dial->waited_for()) continue;
+        dial->fail(Error::make(MUSTER_E_CANCELED, "cancelled"));
+        end_dial(*dial);
     }
+    if (broadcasts_) broadcasts_->cancel_waited_for();
 }
 
 bool Cluster::over() noexcept {
@@ -354,10 +404,13 @@ bool Cluster::over() noexcept {
 // ----------------------------------------------------------------------------------------------------------
 
 void Cluster::close_soon(int64_t timeout_ns) noexcept {
-    try {
-        post([this, timeout_ns] { end_soon(timeout_ns); });
-    } catch (const std::bad_alloc &) { // the end of the context is its end, too
+    {
+        const std::lock_guard hold(lock_);
+        if (over_ || refuses_) return;
+        end_wanted_ = true;
+        wanted_timeout_ns_ = timeout_ns;
     }
+    wake();
 }
 
 void Cluster::waits_for(uint32_t member, Ref<ClusterManager> manager) noexcept {
@@ -411,6 +464,7 @@ void Cluster::finish_thread() noexcept {
     takers_.clear();
     alarms_.clear();
     alarm_.clear();
+    concern_ = {};
 }
 
 } // namespace muster

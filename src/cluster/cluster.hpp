@@ -13,8 +13,8 @@
 
 #include <muster/cluster.h>
 
-#include <deque>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -33,11 +33,6 @@ struct ReleaseListener {
     }
 };
 using ListenerHandle = std::unique_ptr<muster_listener, ReleaseListener>;
-
-struct ReleaseStream {
-    void operator()(muster_stream *stream) const noexcept { muster_stream_release(stream); }
-};
-using StreamHandle = std::unique_ptr<muster_stream, ReleaseStream>;
 
 // A stream that the host wants to another member. Any thread; fields without a comment are the cluster thread's.
 class ClusterDial final : public Object, private QueueUser {
@@ -147,9 +142,35 @@ class Cluster : public Object, private Source, public Listed<Cluster> {
     virtual std::vector<uint32_t> everybody() { return {}; }
     virtual bool members_hand_on() const noexcept { return true; } // may they have streams with each other?
 
+    // What the running step works on. Where the step finds no memory, that ends with MUSTER_E_NOMEM, at once; a step
+    // that names nothing is made again a moment later.
+    struct Concern {
+        Ref<ClusterDial> dial{};
+        Ref<Object> broadcast{}; // of this member's
+        uint64_t inflow = 0;     // of another's broadcast
+        bool link = false;       // of a worker to its master, or of the master to this member
+        uint32_t member = UINT32_MAX;
+    };
+    void concerns(Concern what) noexcept { concern_ = std::move(what); }
+    void concerns(const Ref<ClusterDial> &dial) noexcept { concerns(Concern{dial, {}, 0, false, UINT32_MAX}); }
+    void concerns_link(uint32_t member) noexcept { concerns(Concern{{}, {}, 0, true, member}); }
+    virtual bool link_fails(const Concern &concern, const Error &why) = 0; // false: the step is to be made again
+    template <class Step>
+    bool try_step(const Step &step) noexcept { // false: it is to be made again
+        concern_ = {};
+        try {
+            step();
+        } catch (const std::bad_alloc &) {
+            return give_up_step();
+        } catch (const std::exception &failed) {
+            context_->log(MUSTER_LOG_ERROR, "cluster: unexpected exception: %s", failed.what());
+        }
+        return true;
+    }
+
     // What comes in the inbox with the number is given to `take`, until forget().
     using Taker = std::function<void(const muster_completion &, const Error &)>;
-    uint64_t on(Taker take);
+    uint64_t on(Taker take); // it lives until it returns, even if it forgets itself
     uint64_t next_number() noexcept { return ++numbers_; }
     void forget(uint64_t number) noexcept { takers_.erase(number); }
     // The end of this worker waits for the manager, which was asked to kill it; empty: not any more.
@@ -199,10 +220,22 @@ class Cluster : public Object, private Source, public Listed<Cluster> {
         StreamHandle stream;
         Ref<BroadcastBytes> broadcast;
     };
+    struct Waker final : Source { // of the inbox, for what is posted: needs no memory
+        explicit Waker(Cluster &cluster) noexcept : cluster_(cluster) {}
+        Object &owner() noexcept override { return cluster_; }
+
+      private:
+        Cluster &cluster_;
+    };
     static void *body(void *self);
     void run() noexcept;
-    void pump();
-    void run_posted();
+    void pump() noexcept;
+    void take_entry(const muster_completion &entry, const muster_error &detail) noexcept;
+    void ring_alarms() noexcept;
+    void run_posted() noexcept;
+    void wake() noexcept;
+    void cancel_waited_for();
+    bool give_up_step() noexcept;
     void accept_all();
     void take_stream(StreamHandle stream);
     void await_word(const Ref<ClusterDial> &dial, StreamHandle stream);
@@ -228,7 +261,7 @@ class Cluster : public Object, private Source, public Listed<Cluster> {
     Ref<ConnectionBound> bound_;
     uint64_t broadcast_limit_ = 0;
     ListenerHandle listener_;
-    std::unordered_map<uint64_t, Taker> takers_;
+    std::unordered_map<uint64_t, std::shared_ptr<const Taker>> takers_;
     std::multimap<int64_t, std::pair<uint64_t, std::function<void()>>> alarms_;
     std::unordered_map<uint64_t, std::multimap<int64_t, std::pair<uint64_t, std::function<void()>>>::iterator> alarm_;
     std::map<uint64_t, Ref<ClusterDial>> dials_;    // under way
@@ -236,12 +269,19 @@ class Cluster : public Object, private Source, public Listed<Cluster> {
     uint64_t numbers_ = 0;
     uint32_t answering_ = 0; // calls to which it dials back
     bool deaf_ = false;      // the inbox gives nothing any more
+    Concern concern_;
+    std::list<std::function<void()>> working_; // was posted, and is not done
+    bool cancels_now_ = false, ends_now_ = false;
+    int64_t end_timeout_ns_ = 0;
+    Waker waker_{*this};
 
     Signal signal_;   // of events, and of the end
     std::mutex lock_; // guards the rest
-    std::vector<std::function<void()>> posted_;
-    std::deque<Event> events_;
-    uint64_t cancels_ = 0;
+    std::list<std::function<void()>> posted_;
+    std::list<Event> events_, spare_events_;  // spare: for when there is no memory
+    uint64_t cancels_ = 0, cancels_seen_ = 0; // seen: by the cluster's thread
+    bool end_wanted_ = false;
+    int64_t wanted_timeout_ns_ = 0;
     bool refuses_ = false, over_ = false, killed_ = false; // refuses_: nothing can be posted any more
     std::map<uint32_t, Ref<ClusterManager>> waited_for_;   // by the ends of these workers
 };
@@ -249,23 +289,22 @@ class Cluster : public Object, private Source, public Listed<Cluster> {
 // What the host holds: the cluster goes on without it, but only to its end. Any thread.
 class ClusterHandle final : public Object {
   public:
-    explicit ClusterHandle(Ref<Cluster> cluster) noexcept : cluster_(std::move(cluster)) {}
-    static Ref<ClusterHandle> make(Ref<Cluster> cluster) {
-        auto handle = make_ref<ClusterHandle>(std::move(cluster));
-        handle->cluster_->handle_.store(handle.get(), std::memory_order_release);
-        return handle;
+    // Made before its cluster, which runs from its beginning, and would run on without a handle.
+    void hold(Ref<Cluster> cluster) noexcept {
+        cluster_ = std::move(cluster);
+        cluster_->handle_.store(this, std::memory_order_release);
     }
     Cluster &cluster() const noexcept { return *cluster_; }
     Context &context() const noexcept { return cluster_->context(); }
 
   private:
     ~ClusterHandle() override {
-        if (cluster_->forked()) return; // the parent's
+        if (!cluster_ || cluster_->forked()) return; // the parent's
         cluster_->handle_.store(nullptr, std::memory_order_release);
         cluster_->leave_queue();
         cluster_->close_soon(-1);
     }
-    const Ref<Cluster> cluster_;
+    Ref<Cluster> cluster_;
 };
 
 inline ClusterHandle *unwrap(muster_cluster *handle) noexcept {

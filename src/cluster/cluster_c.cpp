@@ -101,6 +101,19 @@ Result<Ref<ClusterBroadcast>> make_broadcast(muster_cluster *cluster, const uint
                                       out_statuses);
 }
 
+// What has a slot of a queue and is not started gives it back.
+template <class Operation, class Start>
+Result<void> start_or_give_up(Operation &operation, const Start &start) {
+    Result<void> started;
+    try {
+        started = start();
+    } catch (const std::bad_alloc &) {
+        started = Error::make(MUSTER_E_NOMEM, "out of memory");
+    }
+    if (!started) operation.give_up();
+    return started;
+}
+
 Result<int> ticket_descriptor(int32_t given_plus_one) {
     if (given_plus_one < 0) return Error::make(MUSTER_E_ARG, "ticket_fd_plus_one is %d", given_plus_one);
     if (given_plus_one > 0) return given_plus_one - 1;
@@ -166,9 +179,11 @@ extern "C" muster_status muster_cluster_open(muster_context *context, const must
         muster_cluster_config config;
         if (auto done = read_cluster_config(context, given, config); !done) return done;
         const HostCall call(*unwrap(context), nullptr, HostCall::EndedBy::context_too);
+        auto handle = make_ref<ClusterHandle>();
         auto master = ClusterMaster::open(*unwrap(context), config);
         if (!master) return master.error();
-        *out_cluster = wrap(ClusterHandle::make(Ref<Cluster>(*master)).detach());
+        handle->hold(Ref<Cluster>(*master));
+        *out_cluster = wrap(handle.detach());
         return {};
     });
 }
@@ -185,12 +200,13 @@ extern "C" muster_status muster_cluster_open_begin(muster_context *context, cons
             muster_cluster_config own = config;
             own.listen = listens ? address.data() : nullptr;
             BegunCall::Outcome outcome;
+            const auto handle = make_ref<ClusterHandle>();
             auto master = ClusterMaster::open(in, own);
             if (!master) {
                 outcome.why = master.error();
                 return outcome;
             }
-            const Ref<ClusterHandle> handle = ClusterHandle::make(Ref<Cluster>(*master));
+            handle->hold(Ref<Cluster>(*master));
             outcome.handle = wrap(handle.get());
             outcome.object = Ref<Object>(handle);
             return outcome;
@@ -303,9 +319,7 @@ extern "C" muster_status muster_cluster_dial_begin(muster_cluster *cluster, uint
         if (auto ok = check_queue(wrap(&self->context()), queue); !ok) return ok;
         auto begun = (*dial)->begin(*unwrap(queue), tag);
         if (begun.status() != MUSTER_OK) return begun;
-        auto started = self->start_dial(*dial);
-        if (!started) (*dial)->give_up();
-        return started;
+        return start_or_give_up(**dial, [&] { return self->start_dial(*dial); });
     });
 }
 
@@ -342,9 +356,7 @@ extern "C" muster_status muster_cluster_broadcast_begin(muster_cluster *cluster,
         (*broadcast)->begins_in(*self);
         auto begun = (*broadcast)->begin(*unwrap(queue), tag);
         if (begun.status() != MUSTER_OK) return begun;
-        auto started = self->start_broadcast(*broadcast);
-        if (!started) (*broadcast)->give_up();
-        return started;
+        return start_or_give_up(**broadcast, [&] { return self->start_broadcast(*broadcast); });
     });
 }
 
@@ -450,6 +462,7 @@ static muster_status start_worker(muster_context *context, const muster_worker_c
         if (auto done = read_config(given, config, "muster_worker_config"); !done) return done;
         if (auto ok = check_worker_config(context, config); !ok) return ok;
         const HostCall call(*unwrap(context), nullptr, HostCall::EndedBy::context_too);
+        auto handle = make_ref<ClusterHandle>();
         auto worker = ClusterWorker::begin(*unwrap(context), config, timeout_ns, hears);
         Error why;
         if (!worker)
@@ -461,7 +474,8 @@ static muster_status start_worker(muster_context *context, const muster_worker_c
             return Result<void>::positive(why.status);
         }
         if (why.status < 0) return why;
-        *out_cluster = wrap(ClusterHandle::make(Ref<Cluster>(*worker)).detach());
+        handle->hold(Ref<Cluster>(*worker));
+        *out_cluster = wrap(handle.detach());
         return {};
     });
 }

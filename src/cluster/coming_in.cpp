@@ -279,8 +279,10 @@ void ClusterWorker::introduce(StreamHandle stream) {
     hello.text = host_;
     if (const std::string shelf = this->shelf(); !shelf.empty()) hello.text += '\0' + shelf;
     hello.address = own_address_;
-    link_ = std::make_unique<ControlLink>(stream.release());
-    link_->watch(wrap(&*inbox_), on([this](const muster_completion &, const Error &) { hear(); }));
+    link_ = std::make_unique<ControlLink>(std::move(stream));
+    const Status status =
+        link_->watch(wrap(&*inbox_), on([this](const muster_completion &, const Error &) { hear(); }));
+    if (status != MUSTER_OK) return is_not_in(Error::from_status(status));
     link_->send(hello);
 }
 

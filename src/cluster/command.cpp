@@ -193,38 +193,46 @@ Result<uint64_t> Commands::start(ClusterMaster &master, const Command &command, 
     config.directory = command.directory.empty() ? nullptr : command.directory.c_str();
     config.fds = fds.data();
     config.fd_count = fds.size();
-    auto process = Process::spawn(context_, config, Process::Rest::ends);
-    if (!process) return process.error();
-    Child &child = children_[number];
-    child.process = std::move(*process);
-    child.in = std::move(more);
-    child.ears = std::move(ears);
-    child.number = master.on([this, number](const muster_completion &entry, const Error &) {
-        ended(number, {static_cast<int32_t>(entry.bytes >> 32), static_cast<int32_t>(entry.bytes)});
-    });
-    Error why;
-    if (const Status watched = child.process->watch(master.inbox(), child.number); watched != MUSTER_OK)
-        why = Error::make(watched < 0 ? watched : MUSTER_E_LIMIT, "its process cannot be watched");
+    // The record first: a process without one would be neither ended nor reaped.
     if (!said.empty() && !output_)
         output_ = make_ref<Output>(context_, Fd(fcntl(1, F_DUPFD_CLOEXEC, 3)), Fd(fcntl(2, F_DUPFD_CLOEXEC, 3)));
-    for (auto &[fd, pipe] : said) {
-        if (why.status != MUSTER_OK) break;
-        const auto ear = make_ref<Ear>(master, *this, number, fd, command);
-        if (auto added = output_->add(std::move(pipe), Fd(), fd == 2, {}, Ref<LineListener>(ear)); !added)
-            why = added.error();
-        else
-            child.listening.emplace(fd, ear);
+    Child &child = children_[number];
+    child.in = std::move(more);
+    child.ears = std::move(ears);
+    Result<void> begun;
+    try {
+        child.number = master.on([this, number](const muster_completion &entry, const Error &) {
+            ended(number, {static_cast<int32_t>(entry.bytes >> 32), static_cast<int32_t>(entry.bytes)});
+        });
+        for (const auto &[fd, pipe] : said)
+            child.listening.emplace(fd, make_ref<Ear>(master, *this, number, fd, command));
+        begun = begin(child, config, said);
+    } catch (const std::bad_alloc &) {
+        begun = Error::make(MUSTER_E_NOMEM, "start a program: out of memory");
     }
-    child.unfinished = child.listening.size();
-    if (why.status != MUSTER_OK) {
-        child.process->kill(SIGKILL);
+    if (!begun) {
+        if (child.process) child.process->kill(SIGKILL);
         for (const auto &[fd, ear] : child.listening) ear->leave();
         master.forget(child.number);
         children_.erase(number);
-        return why;
+        return begun.error();
     }
     name_to_guard();
     return number;
+}
+
+Result<void> Commands::begin(Child &child, const muster_process_config &config, std::vector<std::pair<int, Fd>> &said) {
+    auto process = Process::spawn(context_, config, Process::Rest::ends);
+    if (!process) return process.error();
+    child.process = std::move(*process);
+    if (const Status watched = child.process->watch(master_->inbox(), child.number); watched != MUSTER_OK)
+        return Error::make(watched < 0 ? watched : MUSTER_E_LIMIT, "its process cannot be watched");
+    for (auto &[fd, pipe] : said) {
+        auto added = output_->add(std::move(pipe), Fd(), fd == 2, {}, Ref<LineListener>(child.listening.at(fd)));
+        if (!added) return added.error();
+        child.unfinished++;
+    }
+    return {};
 }
 
 void Commands::kill(uint64_t command, int signal) noexcept {
@@ -239,10 +247,14 @@ void Commands::ended(uint64_t command, const muster_process_exit &exit) {
     child->second.exit = exit;
     child->second.in.reset();
     if (child->second.unfinished == 0) return over(command);
-    child->second.patience = master_->at(now_ns() + last_lines_ns, [this, command] {
-        children_.at(command).patience = 0;
+    try {
+        child->second.patience = master_->at(now_ns() + last_lines_ns, [this, command] {
+            children_.at(command).patience = 0;
+            over(command);
+        });
+    } catch (const std::bad_alloc &) { // without its last lines
         over(command);
-    });
+    }
 }
 
 void Commands::pipe_ended(uint64_t command, int fd) {
@@ -258,12 +270,20 @@ void Commands::over(uint64_t command) {
     Child &child = children_.at(command);
     master_->silence(child.patience);
     master_->forget(child.number);
-    const auto tell = child.ears.over;
+    const auto tell = std::move(child.ears.over);
     const muster_process_exit exit = child.exit;
-    tell(exit); // it may still want to know its last words
-    for (const auto &[fd, ear] : children_.at(command).listening) ear->leave();
-    children_.erase(command);
-    name_to_guard();
+    const auto forget = [&] {
+        for (const auto &[fd, ear] : children_.at(command).listening) ear->leave();
+        children_.erase(command);
+        name_to_guard();
+    };
+    try {
+        tell(exit); // it may still want to know its last words
+    } catch (...) {
+        forget();
+        throw;
+    }
+    forget();
 }
 
 void Commands::name_to_guard() noexcept {

@@ -65,6 +65,7 @@ class Commands {
         bool ended = false;
         muster_process_exit exit{};
     };
+    Result<void> begin(Child &child, const muster_process_config &config, std::vector<std::pair<int, Fd>> &said);
     void heard(uint64_t command, int fd, const std::string &line);
     void pipe_ended(uint64_t command, int fd);
     void ended(uint64_t command, const muster_process_exit &exit);

@@ -8,6 +8,7 @@
 
 #include <muster/stream.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -47,10 +48,15 @@ std::string encode(const ControlMessage &message);                   // with its
 std::optional<ControlMessage> decode_control(std::string_view body); // without it; none: that is no message
 Error error_in(const ControlMessage &message) noexcept;              // its status and text
 
+struct ReleaseStream {
+    void operator()(muster_stream *stream) const noexcept { muster_stream_release(stream); }
+};
+using StreamHandle = std::unique_ptr<muster_stream, ReleaseStream>;
+
 // One end of such a link. One thread.
 class ControlLink {
   public:
-    explicit ControlLink(muster_stream *stream) noexcept : stream_(stream) {} // its reference is taken over
+    explicit ControlLink(StreamHandle stream) noexcept : stream_(stream.release()) {}
     ControlLink(const ControlLink &) = delete;
     ControlLink &operator=(const ControlLink &) = delete;
     ~ControlLink();

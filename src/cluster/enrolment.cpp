@@ -75,7 +75,9 @@ ClusterMaster::Line &ClusterMaster::expect(const std::shared_ptr<const LaunchPla
     line.manager = manager;
     expect_connections(++coming_);
     line.join_alarm = at(now_ns() + join_timeout_ns_, [this, member] {
-        Line &late = lines_.at(member);
+        Line *const found = line_of(member);
+        if (found == nullptr) return;
+        Line &late = *found;
         late.join_alarm = 0;
         const double seconds = static_cast<double>(join_timeout_ns_) / 1e9;
         late.why = Error::make(MUSTER_TIMEOUT, "it did not join within %.3g s", seconds);
@@ -132,6 +134,7 @@ void ClusterMaster::dial_control(uint32_t member, const std::string &address) {
     dial(address, greeting, join_timeout_ns_, [this, member](StreamHandle stream, const Error &why) {
         Line *const line = line_of(member);
         if (line == nullptr || line->link) return;
+        concerns_link(member);
         if (stream) return connected(*line, std::move(stream));
         if (line->why.status == MUSTER_OK) line->why = why;
         if (!line->killed) kill(*line);
@@ -151,6 +154,7 @@ void ClusterMaster::accepted(const ClusterGreeting &greeting, StreamHandle strea
         const std::string number = std::to_string(greeting.from);
         return refuse(std::move(stream), MUSTER_E_STALE, "worker " + number + " is there already");
     }
+    concerns_link(line->number);
     if (!line->launched) launched(*line);
     connected(*line, std::move(stream));
 }
@@ -177,7 +181,7 @@ Result<std::vector<unsigned char>> ClusterMaster::make_launch_key(const std::sha
 }
 
 void ClusterMaster::refuse(StreamHandle stream, Status status, const std::string &why) {
-    ControlLink link(stream.release());
+    ControlLink link(std::move(stream));
     ControlMessage refused;
     refused.kind = ControlMessage::refused;
     refused.status = status;
@@ -210,19 +214,22 @@ Result<ClusterMaster::Line *> ClusterMaster::take_newcomer() {
 
 void ClusterMaster::connected(Line &line, StreamHandle stream) {
     const uint32_t member = line.number;
+    concerns_link(member);
     line.state = MUSTER_MEMBER_CONNECTED;
     expect_connections(--coming_);
-    line.link = std::make_unique<ControlLink>(stream.release());
+    line.link = std::make_unique<ControlLink>(std::move(stream));
     show(line);
     tell(MUSTER_CLUSTER_CONNECTED, member, {}, {});
     line.link_number = on([this, member](const muster_completion &, const Error &) { hear(member); });
-    line.link->watch(wrap(&*inbox_), line.link_number);
+    const Status status = line.link->watch(wrap(&*inbox_), line.link_number);
+    if (status != MUSTER_OK) link_over(line, Error::from_status(status));
 }
 
 void ClusterMaster::hear(uint32_t member) {
     for (;;) {
         Line *const line = line_of(member);
         if (line == nullptr || !line->link) return;
+        concerns_link(member);
         ControlMessage message;
         const Error why = line->link->next(message);
         if (why.status == MUSTER_AGAIN) {
@@ -300,7 +307,7 @@ void ClusterMaster::join(Line &line, const ControlMessage &hello) {
     if ((line.manager->wants() & MUSTER_MANAGER_REGISTER) != 0)
         ask(line, MUSTER_MANAGER_REGISTER, 0, {}, [](const Result<std::string> &) {});
     line.registered = true;
-    for (const auto &go_on : std::exchange(line.awaiting, {})) go_on();
+    for (const auto &go_on : std::exchange(line.awaiting, {})) try_step(go_on);
 }
 
 // ---- gone
@@ -326,7 +333,9 @@ void ClusterMaster::remove_now(Line &line, int64_t grace_ns) {
     silence(line.kill_alarm);
     const int64_t now = now_ns();
     line.kill_alarm = at(grace_ns > INT64_MAX - now ? INT64_MAX : now + grace_ns, [this, member = line.number] {
-        Line &late = lines_.at(member);
+        Line *const found = line_of(member);
+        if (found == nullptr) return;
+        Line &late = *found;
         late.kill_alarm = 0;
         had_to_kill_ |= closing_;
         kill(late);
@@ -340,9 +349,21 @@ void ClusterMaster::link_over(Line &line, const Error &why) {
     consider(line);
 }
 
+bool ClusterMaster::link_fails(const Concern &concern, const Error &why) {
+    if (!concern.link) return false;
+    Line *const line = line_of(concern.member);
+    if (line == nullptr) return true;
+    if (line->launched)
+        link_over(*line, why);
+    else
+        failed(concern.member, why);
+    return true;
+}
+
 void ClusterMaster::process_over(uint32_t member, const std::string &how) {
     Line *const line = line_of(member);
     if (line == nullptr || line->process_over) return;
+    concerns_link(member);
     line->process_over = true;
     line->how = how;
     consider(*line);
@@ -358,7 +379,9 @@ void ClusterMaster::consider(Line &line) {
         if (!line.link) return finish(line);
         silence(line.kill_alarm);
         line.kill_alarm = at(now_ns() + last_words_ns, [this, member = line.number] {
-            Line &over = lines_.at(member);
+            Line *const found = line_of(member);
+            if (found == nullptr) return;
+            Line &over = *found;
             over.kill_alarm = 0;
             link_over(over, Error::make(MUSTER_E_PEER, "its process is over"));
         });
@@ -371,7 +394,9 @@ void ClusterMaster::consider(Line &line) {
     }
     if (line.kill_alarm != 0) return; // it is leaving, and has time
     line.kill_alarm = at(now_ns() + (line.left ? leave_timeout_ns_ : own_end_ns), [this, member = line.number] {
-        Line &late = lines_.at(member);
+        Line *const found = line_of(member);
+        if (found == nullptr) return;
+        Line &late = *found;
         late.kill_alarm = 0;
         kill(late);
     });
@@ -384,7 +409,9 @@ void ClusterMaster::kill(Line &line) {
     silence(line.kill_alarm);
     silence(line.join_alarm);
     line.kill_alarm = at(now_ns() + after_kill_ns, [this, member] {
-        Line &stuck = lines_.at(member);
+        Line *const found = line_of(member);
+        if (found == nullptr) return;
+        Line &stuck = *found;
         stuck.kill_alarm = 0;
         context().log(MUSTER_LOG_ERROR, "cluster: worker %u does not end by force; it is left alone", member);
         stuck.not_killed = Error::make(MUSTER_TIMEOUT, "within %.3g s nothing was known of its end",
@@ -460,7 +487,7 @@ void ClusterMaster::finish(Line &gone) {
         if ((line.manager->wants() & want) == 0 || (want == MUSTER_MANAGER_DEREGISTER && !line.registered)) continue;
         ask(line, want, 0, {}, [](const Result<std::string> &) {});
     }
-    for (const auto &go_on : line.awaiting) go_on();
+    for (const auto &go_on : line.awaiting) try_step(go_on);
 }
 
 } // namespace muster

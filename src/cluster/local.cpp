@@ -96,7 +96,12 @@ class LocalManager final : public ClusterManager {
         };
         ears.over = [this, &master, member](const muster_process_exit &exit) {
             commands_of_.erase(member);
-            master.process_over(member, how_it_ended(exit));
+            std::string how;
+            try {
+                how = how_it_ended(exit);
+            } catch (const std::bad_alloc &) { // then it is over without a word
+            }
+            master.process_over(member, how);
         };
         uint64_t &number = commands_of_[member]; // before the start, since it needs memory
         auto started = commands_.start(master, command, std::move(ears));

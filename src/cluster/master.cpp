@@ -56,9 +56,8 @@ Ref<ClusterManager> ClusterMaster::manager_of(const std::string &name) {
     if (make == nullptr) return find_served_manager(context(), name);
     const std::lock_guard hold(shown_lock_);
     if (no_more_) return {}; // add() says so
-    Ref<ClusterManager> &made = built_in_[name];
-    if (!made) made = make(context());
-    return made;
+    if (const auto found = built_in_.find(name); found != built_in_.end()) return found->second;
+    return built_in_.emplace(name, make(context())).first->second;
 }
 
 Result<uint32_t> ClusterMaster::add(std::shared_ptr<const LaunchPlan> plan) {

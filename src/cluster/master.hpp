@@ -124,6 +124,7 @@ class ClusterMaster final : public Cluster {
     Error reachable(uint32_t from, uint32_t to); // may they, and is the other there? AGAIN: it is not yet
     void remove_now(Line &line, int64_t grace_ns);
     void link_over(Line &line, const Error &why);
+    bool link_fails(const Concern &concern, const Error &why) override;
     void consider(Line &line); // something of it is over
     void kill(Line &line);
     void finish(Line &line);

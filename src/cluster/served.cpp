@@ -129,7 +129,10 @@ Ref<ClusterManager> find_served_manager(Context &context, const std::string &nam
 }
 
 void leave_served_managers(ClusterMaster &master) noexcept {
-    ServedManagers::of(master.context()).leave(master);
+    try {
+        ServedManagers::of(master.context()).leave(master);
+    } catch (const std::bad_alloc &) { // there are none, then
+    }
 }
 
 // ---- those of a context

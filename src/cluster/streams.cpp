@@ -145,6 +145,7 @@ Result<void> Cluster::start_dial(Ref<ClusterDial> dial) {
 }
 
 void Cluster::dial_now(const Ref<ClusterDial> &dial) {
+    concerns(dial);
     dial->number = ++numbers_;
     dials_.emplace(dial->number, dial);
     if (dial->deadline_ns != INT64_MAX)
@@ -192,6 +193,7 @@ void Cluster::fail_dials(const Error &why, uint32_t member) {
 }
 
 void Cluster::found(const Ref<ClusterDial> &dial, std::string address, bool can_call) {
+    concerns(dial);
     if (dial->over()) return end_dial(*dial);
     dial->address = std::move(address);
     dial->can_call = can_call && listener_;
@@ -205,6 +207,7 @@ void Cluster::found(const Ref<ClusterDial> &dial, std::string address, bool can_
     const uint8_t kind = dial->own ? ClusterGreeting::broadcast : ClusterGreeting::stream;
     ClusterGreeting greeting{kind, id_, self(), dial->member, 0, dial->label};
     this->dial(dial->address, greeting, limit, [this, dial](StreamHandle stream, const Error &why) {
+        concerns(dial);
         if (stream && !dial->over()) return await_word(dial, std::move(stream));
         tried(dial, nullptr, why);
     });
@@ -214,8 +217,12 @@ void Cluster::found(const Ref<ClusterDial> &dial, std::string address, bool can_
 // text.
 void Cluster::await_word(const Ref<ClusterDial> &dial, StreamHandle stream) {
     dial->stream = std::move(stream);
-    dial->watch = on([this, dial](const muster_completion &, const Error &) { hear_word(dial); });
-    muster_stream_watch(dial->stream.get(), MUSTER_STREAM_READABLE, wrap(&*inbox_), dial->watch);
+    dial->watch = on([this, dial](const muster_completion &, const Error &) {
+        concerns(dial);
+        hear_word(dial);
+    });
+    const Status status = muster_stream_watch(dial->stream.get(), MUSTER_STREAM_READABLE, wrap(&*inbox_), dial->watch);
+    if (status != MUSTER_OK) tried(dial, nullptr, Error::from_status(status));
 }
 
 std::string refusal_word(const Error &why) {
@@ -270,6 +277,7 @@ void Cluster::call_failed(uint64_t number, uint32_t member, const Error &why) {
     const auto found = dials_.find(number);
     if (found == dials_.end() || found->second->member != member) return;
     const Ref<ClusterDial> dial = found->second;
+    concerns(dial);
     dial->fail(Error::make(why.status, "member %u: %s; it dials back: %s", member, dial->tried.message, why.message));
     end_dial(*dial);
 }
@@ -302,9 +310,8 @@ void Cluster::dial(const std::string &address, const ClusterGreeting &greeting, 
     config.greeting_bytes = words.size();
     const auto number = std::make_shared<uint64_t>(0);
     *number = on([this, number, done](const muster_completion &entry, const Error &why) {
-        const Dialled tell = done;
         forget(*number);
-        tell(StreamHandle(static_cast<muster_stream *>(entry.object)), why);
+        done(StreamHandle(static_cast<muster_stream *>(entry.object)), why);
     });
     muster_error error{};
     const Status begun = muster_transport_dial_begin(wrap(&context()), address.data(), address.size(), &config,
@@ -368,11 +375,13 @@ void Cluster::accept_all() {
         muster_error error{};
         const Status status = muster_listener_accept(listener_.get(), 0, &stream, &error);
         if (status == MUSTER_AGAIN) return;
+        StreamHandle accepted(stream);
+        if (status == MUSTER_E_NOMEM) throw std::bad_alloc();
         if (status != MUSTER_OK) {
             context().log(MUSTER_LOG_ERROR, "cluster: no connections are taken any more: %s", error.message);
             return;
         }
-        take_stream(StreamHandle(stream));
+        try_step([&] { take_stream(std::move(accepted)); }); // one that is lost keeps no others from being taken
     }
 }
 
@@ -401,6 +410,7 @@ void Cluster::take_stream(StreamHandle stream) {
     const auto found = dials_.find(greeting->number);
     if (greeting->kind != ClusterGreeting::answer || found == dials_.end() || found->second->member != greeting->from)
         return; // of a dial that is over
+    concerns(found->second);
     tried(found->second, std::move(stream), {});
 }
 

@@ -15,6 +15,7 @@ namespace muster {
 
 void ClusterWorker::hear() {
     while (link_) {
+        concerns_link(MUSTER_CLUSTER_MASTER);
         ControlMessage message;
         const Error why = link_->next(message);
         if (why.status == MUSTER_AGAIN) {
@@ -154,6 +155,16 @@ void ClusterWorker::end_soon(int64_t) {
     leaving.kind = ControlMessage::leaving;
     link_->send(leaving);
     link_.reset();
+}
+
+bool ClusterWorker::link_fails(const Concern &concern, const Error &why) {
+    if (!in_)
+        is_not_in(why);
+    else if (concern.link)
+        master_gone(why);
+    else
+        return false;
+    return true;
 }
 
 void ClusterWorker::master_gone(const Error &why) {

@@ -68,6 +68,7 @@ class ClusterWorker final : public Cluster {
     void ask_where(uint32_t member, uint64_t number, ToldWhere then);
     void interrupt();
     void master_gone(const Error &why);
+    bool link_fails(const Concern &concern, const Error &why) override;
 
     const uint32_t flags_;
     const int64_t exit_grace_ns_;
