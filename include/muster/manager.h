@@ -267,6 +267,7 @@ MUSTER_API muster_status muster_manager_request_done(muster_queue *requests, uin
  * @retval MUSTER_OK       Answered.
  * @retval MUSTER_E_ARG    No queue, a status that is no failure, or a text that is too long.
  * @retval MUSTER_E_STALE  No such request, or it was answered or cancelled.
+ * @retval MUSTER_E_NOMEM  No memory; the request is still open.
  * @retval MUSTER_E_FORKED The queue belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_manager_request_fail(muster_queue *requests, uint64_t request, muster_status status,
