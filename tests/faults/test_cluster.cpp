@@ -247,9 +247,13 @@ void answer(Manager &m, uint64_t request) {
                &error);
         OK(muster_manager_worker_ready, m.queue, request, what.member, nullptr, 0, 7, &error);
         break;
-    case MUSTER_MANAGER_INTERRUPT:
-        OK(muster_manager_request_fail, m.queue, request, MUSTER_E_UNSUPPORTED, nullptr, 0);
+    case MUSTER_MANAGER_INTERRUPT: { // the end of the worker may cancel it meanwhile
+        muster_status failed = CALL(muster_manager_request_fail, m.queue, request, MUSTER_E_UNSUPPORTED, nullptr, 0);
+        if (failed == MUSTER_E_NOMEM)
+            failed = CALL(muster_manager_request_fail, m.queue, request, MUSTER_E_UNSUPPORTED, nullptr, 0);
+        EXPECT(failed == MUSTER_OK || failed == MUSTER_E_STALE);
         break;
+    }
     case MUSTER_MANAGER_KILL:
         if (m.worker != nullptr) CALL(muster_process_kill, m.worker, SIGKILL);
         [[fallthrough]];
