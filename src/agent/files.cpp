@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <filesystem>
+#include <memory>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -48,7 +49,8 @@ Fd locked_folder(const std::string &path) noexcept {
 
 // Folders of this user whose agents were killed.
 void remove_what_others_left(const std::string &root) {
-    DIR *const listing = opendir(root.c_str());
+    const std::unique_ptr<DIR, int (*)(DIR *)> open(opendir(root.c_str()), closedir);
+    DIR *const listing = open.get();
     if (listing == nullptr) return;
     const std::string begins = std::string(temporary_name) + '_';
     while (const dirent *const entry = readdir(listing)) {
@@ -60,7 +62,6 @@ void remove_what_others_left(const std::string &root) {
         const std::string path = root + '/' + entry->d_name;
         if (const Fd lock = locked_folder(path)) remove_folder(path);
     }
-    closedir(listing);
 }
 
 // It has the name by which others look for it once it is locked.

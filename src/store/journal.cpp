@@ -136,9 +136,9 @@ Result<void> StoreJournal::read_all(const Reader &reader) {
     uint64_t snapshot = 0, last = 0;
     bool any = false;
     std::map<uint64_t, bool> logs; // which there are; true: with something in it
-    DIR *const listing = opendir(folder_.c_str());
-    if (listing == nullptr) return failed_at(folder_, errno);
-    while (const dirent *const entry = readdir(listing)) {
+    const std::unique_ptr<DIR, int (*)(DIR *)> listing(opendir(folder_.c_str()), closedir);
+    if (!listing) return failed_at(folder_, errno);
+    while (const dirent *const entry = readdir(listing.get())) {
         char *end = nullptr;
         const uint64_t number = strtoull(entry->d_name, &end, 10);
         if (end == entry->d_name) continue;
@@ -147,7 +147,6 @@ Result<void> StoreJournal::read_all(const Reader &reader) {
         if (strcmp(end, ".log") == 0)
             logs[number] = fstatat(folder_fd_.get(), entry->d_name, &about, 0) != 0 || about.st_size != 0;
     }
-    closedir(listing);
     bool complete = false;
     if (any) {
         auto read = read_file(path(snapshot, "snapshot"), false, reader, complete);
