@@ -154,7 +154,10 @@ void Cluster::pump() noexcept {
     muster_error detail{};
     const Status status = inbox_->next(deadline, &entry, &detail);
     if (status < 0) deaf_ = true;
-    if (status == MUSTER_OK) take_entry(entry, detail);
+    if (status == MUSTER_OK) {
+        run_posted(); // it was posted before this came: who comes after an offer has been made finds it
+        take_entry(entry, detail);
+    }
     ring_alarms();
 }
 
