@@ -179,14 +179,18 @@ void Leader::give_up_commit() {
 
 void Leader::committed(uint64_t version) {
     committing_ = false;
-    round_ = attempt_;
-    round_version_ = version;
+    if (version > round_version_) { // a watch may have shown already that the round was aborted
+        round_ = attempt_;
+        round_version_ = version;
+    }
+    const bool is_running = round_->attempt == attempt_.attempt && !round_->aborted;
     gone_.clear();
     left_ = dead_ = 0;
     for (const auto &[id, place] : chosen_)
         if (const auto member = members_.find(id); member != members_.end()) member->second.place = place;
     reclassify_all();
     for (const auto &[id, place] : chosen_) { // who went while the request was under way
+        if (!is_running) break;               // members leave an aborted round anyway
         const auto member = members_.find(id);
         if (member == members_.end())
             note_gone(place.rank, Note::How::dead);

@@ -474,9 +474,10 @@ Result<Ref<Member>> open_restarted_member(Context &context, const RendezvousSett
     machine.origin = peers->origin();
     auto store = peers->reach(context, former.home, prefix_of(settings));
     if (!store) return store.error();
-    context.log(MUSTER_LOG_INFO, "%s: %s: a process of this host was rank %u of round %llu: the run is looked for",
+    context.log(MUSTER_LOG_INFO,
+                "%s: %s: a process of this host was rank %u of round %llu: the run is looked for at %s",
                 settings.name().c_str(), file.path().c_str(), former.place.rank,
-                static_cast<unsigned long long>(former.place.attempt.number));
+                static_cast<unsigned long long>(former.place.attempt.number), former.home.c_str());
     return Ref<Member>(make_ref<DynamicMember>(context, settings, std::move(*store), std::move(*peers), std::move(file),
                                                std::move(machine)));
 }
