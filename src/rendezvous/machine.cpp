@@ -29,7 +29,7 @@ Machine::Machine(MachineSettings settings) : settings_(std::move(settings)) {
     old_rank_ = place_.rank;
     known_world_ = place_.world;
     peers_ = state_.peers;
-    home_ = state_.home;
+    home_ = made_at_ = state_.home;
     if (state_.say == Membership::undecided) {
         base_.round = place_.attempt.number;
         base_.rank = place_.rank;

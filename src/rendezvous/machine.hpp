@@ -301,6 +301,7 @@ class Machine final : private LeaderHost {
     Membership::Say leave_say_ = Membership::promised; // to be saved before the member leaves the store
     std::optional<MovedRecord> moved_;                 // what this store says
     int64_t move_from_ns_ = INT64_MIN;                 // no such word is followed before
+    std::string made_at_;                              // home of the latest round that this member was in
     std::string published_;                            // the home that was published last
     int64_t announce_at_ns_ = INT64_MAX;
 

@@ -77,18 +77,18 @@ void Machine::point_to(const std::string &address) {
 }
 
 // The leader of a run that has moved looks at the origin once in a while: a process that knows nothing of the run may
-// serve a new store there.
+// serve a new store there. Where the run may go on, and no round was made so far, it replaces the address of the store
+// that is lost, and no other: a member that does not know of the loss may have written that after the members met here.
 void Machine::announce() {
     if (!leader_ || now_ns_ < announce_at_ns_) return;
     announce_at_ns_ = now_ns_ + settings_.keep_alive_ns / 4;
     const bool here = home_ == settings_.origin || settings_.origin.empty() || settings_.peer.empty();
-    if (!hosted() || here || !leader_->ready() || !round_ || round_->elsewhere || under_way(What::announce)) return;
+    if (!hosted() || here || !leader_->ready() || !round_ || under_way(What::announce)) return;
+    AskOp moved{MUSTER_STORE_SET, keys::moved, moved_record(home_)};
+    if (round_->elsewhere) moved = std::move(moved).if_value(moved_record(made_at_));
     const uint64_t tag = next_tag_++;
     asked_[tag].what = What::announce;
-    actions_.push_back({.kind = Action::announce,
-                        .tag = tag,
-                        .ops = {{MUSTER_STORE_SET, keys::moved, moved_record(home_)}},
-                        .address = settings_.origin});
+    actions_.push_back({.kind = Action::announce, .tag = tag, .ops = {std::move(moved)}, .address = settings_.origin});
 }
 
 // ---- where others say that it is ------------------------------------------------------------------------------------

@@ -42,6 +42,7 @@ void Machine::peers_read(const Asked &asked, const StoreAnswer &answer) {
 void Machine::begin_base() {
     base_ = {};
     if (!hosted()) return;
+    made_at_ = home_;
     base_.round = place_.attempt.number;
     base_.rank = place_.rank;
     known_round_ = base_.round;

@@ -113,11 +113,25 @@ void test_a_world_of_fixed_size_is_whole_again_after_restarts(void **) {
     assert_true(restarts == 640 * number_from("MUSTER_SCHEDULES", 1));
 }
 
+void test_members_find_each_other_whatever_the_last_one_has_announced(void **) {
+    std::string fault = run_members(
+        [](std::mt19937_64 &random) {
+            Shape shape;
+            shape.nodes = shape.min = shape.max = 5;
+            shape.last_call_ns = random() % 2 == 0 ? -1 : 500 * ms;
+            shape.keeps_state = true;
+            return shape;
+        },
+        [](Simulation &s) { s.run_with_one_survivor(8); }, 40);
+    check(fault);
+}
+
 } // namespace
 
 int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_a_world_of_fixed_size_is_whole_again_after_restarts),
+        cmocka_unit_test(test_members_find_each_other_whatever_the_last_one_has_announced),
         cmocka_unit_test(test_there_is_one_world_where_members_are_restarted),
         cmocka_unit_test(test_those_who_are_left_go_on_as_long_as_they_are_enough),
         cmocka_unit_test(test_there_is_one_world_whatever_is_lost),
