@@ -6,11 +6,13 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 #include <muster/rendezvous.h>
 #include <pthread.h>
+#include <unistd.h>
 
 static const int64_t ms = 1000000, second = 1000000000;
 
@@ -211,12 +213,41 @@ static void test_what_cannot_be_is_refused_with_a_sentence(void **state) {
     tear_down(&f);
 }
 
+// It can neither watch nor lease: nobody would learn that another member has come or died.
+static void test_a_store_in_a_file_is_refused_but_for_given_ranks(void **state) {
+    (void)state;
+    fixture f = set_up();
+    const char *const tmp = getenv("TMPDIR");
+    char folder[80], path[96], url[112], of_given[128];
+    snprintf(folder, sizeof folder, "%.50s/rendezvous-XXXXXX", tmp ? tmp : "/tmp");
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/store", folder);
+    snprintf(url, sizeof url, "file://%s", path);
+    snprintf(of_given, sizeof of_given, "static:%s", url);
+    muster_rendezvous *member;
+    muster_error error;
+    muster_rendezvous_config config = config_of(&f, 0, 1, "a");
+    config.store = NULL;
+    config.url = url;
+    config.url_bytes = strlen(url);
+    assert_int_equal(muster_rendezvous_open(f.context, &config, 10 * second, &member, &error), MUSTER_E_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "the store cannot do all of it: transactions, waits, watches, leases"));
+    config.url = of_given;
+    config.url_bytes = strlen(of_given);
+    assert_int_equal(muster_rendezvous_open(f.context, &config, 10 * second, &member, &error), MUSTER_OK);
+    muster_rendezvous_release(member);
+    tear_down(&f);
+    unlink(path);
+    assert_int_equal(rmdir(folder), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_members_find_each_other_and_leave_together),
         cmocka_unit_test(test_a_closed_one_is_told_and_stays_closed),
         cmocka_unit_test(test_waits_are_cancelled_from_another_thread),
         cmocka_unit_test(test_what_cannot_be_is_refused_with_a_sentence),
+        cmocka_unit_test(test_a_store_in_a_file_is_refused_but_for_given_ranks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
