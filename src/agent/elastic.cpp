@@ -142,6 +142,7 @@ Result<bool> Agent::settle_among_nodes() {
     const uint32_t restarts = standing_.restarts;
     Result<Standing> standing = learn_standing();
     if (stop_why() != MUSTER_OK) return false;
+    if (!standing && round_lost()) return false;
     const Status status = standing ? Status{MUSTER_OK} : standing.error().status;
     if (!standing && status != MUSTER_E_STALE && status != MUSTER_E_STORE_LOST) return standing.error();
     if (!standing) return false; // over before it began
@@ -166,14 +167,14 @@ Result<Standing> Agent::learn_standing() {
     }
     const std::string key = offer_key(round.rank);
     const std::string offer = write_offer({plan_.worker_count, standing_.restarts, plan_.role});
-    if (const Error done = ask_view({setting(key, offer)}); done.status != MUSTER_OK) return done;
+    if (const Error done = ask_others({setting(key, offer)}); done.status != MUSTER_OK) return done;
     if (round.rank == 0) {
         auto all = give_standings();
         if (!all) return all.error();
         return (*all)[0];
     }
     const std::string own = standing_key(round.rank);
-    if (const Error done = ask_view({operation(MUSTER_STORE_GET, own)}); done.status != MUSTER_OK) return done;
+    if (const Error done = ask_others({operation(MUSTER_STORE_GET, own)}); done.status != MUSTER_OK) return done;
     return read_standing(value_at(nodes_->result(), 0));
 }
 
@@ -189,7 +190,7 @@ Result<std::vector<Standing>> Agent::give_standings() {
         keys.push_back(offer_key(node));
         ops.push_back(operation(MUSTER_STORE_GET, keys.back()));
         if (ops.size() < most_ops && node + 1 < world) continue;
-        if (const Error done = ask_view(ops); done.status != MUSTER_OK) return done;
+        if (const Error done = ask_others(ops); done.status != MUSTER_OK) return done;
         for (size_t i = 0; i < ops.size(); i++) {
             auto offer = read_offer(value_at(nodes_->result(), i));
             if (!offer) return offer.error();
@@ -206,7 +207,7 @@ Result<std::vector<Standing>> Agent::give_standings() {
         values.push_back(write_standing(standings[node]));
         ops.push_back(setting(keys.back(), values.back()));
         if (ops.size() < most_ops && node + 1 < world) continue;
-        if (const Error done = ask_view(ops); done.status != MUSTER_OK) return done;
+        if (const Error done = ask_others(ops); done.status != MUSTER_OK) return done;
         keys.clear(), values.clear(), ops.clear();
     }
     return standings;
@@ -320,11 +321,17 @@ Error Agent::ask_view(const std::vector<muster_store_op> &ops) {
     return await_answer(nodes_->ask_view(ops, plan_.join_timeout_ns), true);
 }
 
-Error Agent::await_answer(Result<void> begun, bool stoppable) {
+// What another node has to give may never come once that node is gone.
+Error Agent::ask_others(const std::vector<muster_store_op> &ops) {
+    return await_answer(nodes_->ask_view(ops, plan_.join_timeout_ns), true, true);
+}
+
+Error Agent::await_answer(Result<void> begun, bool stoppable, bool ends_with_round) {
     if (!begun) return begun.error();
     bool canceled = false;
     while (!nodes_->answered() && !closed_) {
-        if (stoppable && !canceled && stop_why() != MUSTER_OK) {
+        const bool ends = (stoppable && stop_why() != MUSTER_OK) || (ends_with_round && round_lost());
+        if (ends && !canceled) {
             nodes_->cancel();
             canceled = true;
         }

@@ -258,6 +258,34 @@ static void test_who_leaves_is_done_without(void **state) {
     expect_success(f, 1);
 }
 
+// Rank 0 gives the others their ranks; here it never does, and its end is no reason to wait for the join's time limit.
+static void test_a_node_that_dies_before_it_has_told_anything_is_done_without(void **state) {
+    fixture *f = *state;
+    const job j = {.min = 1, .max = 2, .last_call_ns = second, .join_timeout_ns = 600 * second, .script = "true"};
+    muster_rendezvous_config run;
+    muster_config_init(&run, sizeof run);
+    run.run_id = "job";
+    run.run_id_bytes = 3;
+    run.store = f->store;
+    run.min = j.min;
+    run.max = j.max;
+    run.last_call_ns = j.last_call_ns;
+    run.flags = MUSTER_RENDEZVOUS_RANK;
+    run.rank = 0;
+    muster_rendezvous *first;
+    assert_int_equal(muster_rendezvous_open(f->context, &run, second, &first, NULL), MUSTER_OK);
+    start_node(f, &j, 1, 1);
+    muster_round *round;
+    muster_round_info info;
+    assert_int_equal(muster_rendezvous_join(first, 20 * second, &round, NULL), MUSTER_OK);
+    assert_int_equal(muster_round_get_info(round, &info), MUSTER_OK);
+    assert_int_equal(info.rank, 0);
+    assert_int_equal(info.world, 2);
+    muster_round_release(round);
+    muster_rendezvous_release(first);
+    expect_success(f, 1);
+}
+
 static void test_a_spare_ends_with_the_job(void **state) {
     fixture *f = *state;
     const job j = {.min = 1, .max = 1, .script = WAIT_FOR_GO};
@@ -402,6 +430,7 @@ int main(int count, char **arguments) {
         TEST(test_the_last_failure_ends_all_nodes),
         TEST(test_a_newcomer_is_let_in),
         TEST(test_who_leaves_is_done_without),
+        TEST(test_a_node_that_dies_before_it_has_told_anything_is_done_without),
         TEST(test_a_spare_ends_with_the_job),
         TEST(test_a_spare_steps_in),
         TEST(test_who_is_done_waits_for_the_others),
