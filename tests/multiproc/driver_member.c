@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// driver_member <url> <run> <name> <min> <max> <keep-alive ms> <run number> <worlds> <writes> <join timeout s>
+// driver_member <url> <run> <name> <min> <max> <keep-alive ms> <which> <worlds> <writes> <join timeout s>
 //
 // A member for run_driver.py. It joins round after round, and writes through the view of its round all the time, also
 // while the round ends; once the next one has begun also once more through the view of the one before. To <worlds> goes
-// "<run number> <round> <rank> <world> <name> <pid>" for each round, to <writes> "<run number> <round> <store> <status>
+// "<which> <round> <rank> <world> <name> <pid>" for each round, to <writes> "<which> <round> <store> <status>
 // <version>" for each write. SIGUSR1: it aborts its round. SIGTERM: it leaves and ends.
 #include <muster/muster.h>
 
@@ -31,7 +31,7 @@ typedef struct view { // of a round
 } view;
 
 static struct {
-    const char *name, *run_number;
+    const char *name, *which;
     int worlds, writes;
     muster_context *context;
     muster_queue *queue;
@@ -95,8 +95,8 @@ static void begin_round(muster_round *round) {
         end_with("view", &error);
         return;
     }
-    snprintf(line, sizeof line, "%s %llu %u %u %s %d\n", self.run_number, self.now.round, info.rank, info.world,
-             self.name, (int)getpid());
+    snprintf(line, sizeof line, "%s %llu %u %u %s %d\n", self.which, self.now.round, info.rank, info.world, self.name,
+             (int)getpid());
     put_line(self.worlds, line);
     self.next_write_ns = 0;
 }
@@ -120,7 +120,7 @@ static void end_write(const muster_completion *done) {
     muster_store_entry entry = {0};
     if (done->status == MUSTER_OK) muster_store_result_entry(done->object, 0, &entry);
     muster_store_result_release(done->object);
-    snprintf(line, sizeof line, "%s %llu %s %s %llu\n", self.run_number, self.written.round, self.written.home,
+    snprintf(line, sizeof line, "%s %llu %s %s %llu\n", self.which, self.written.round, self.written.home,
              muster_status_name(done->status), (unsigned long long)entry.version);
     put_line(self.writes, line);
     self.writes_now = false;
@@ -258,7 +258,7 @@ static bool open_member(char **arguments, int32_t *queue_fd) {
 int main(int count, char **arguments) {
     if (count != 11) return 2;
     self.name = arguments[3];
-    self.run_number = arguments[7];
+    self.which = arguments[7];
     self.join_timeout_ns = atoll(arguments[10]) * SECOND;
     self.worlds = open(arguments[8], O_WRONLY | O_APPEND | O_CLOEXEC);
     self.writes = open(arguments[9], O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);

@@ -99,7 +99,7 @@ class Store:
 
     def __init__(self, muster, kind, folder, environment, host, node_host):
         self.muster, self.kind, self.folder, self.environment = muster, kind, folder, environment
-        self.process, self.port = None, free_port()
+        self.process, self.reader, self.port = None, None, free_port()
         if kind == "hosted":
             self.url = "tcp://%s:%d?host=auto" % (node_host, self.port)
         elif kind == "unix":
@@ -117,9 +117,9 @@ class Store:
     def can_restart(self):
         return self.kind in ("kept", "etcd")
 
-    # Seconds between two signs of life: an etcd has no lease under 2 s, three times as long.
+    # Seconds between two signs of life: an etcd has no lease under 2 s; a lease is three times as long.
     def keep_alive(self):
-        return 0.7 if self.url.startswith("etcd") else 0.2
+        return 1 if self.url.startswith("etcd") else 0.2
 
     def start(self):
         if self.kind == "etcd":

@@ -22,6 +22,8 @@ members end with that reason (docs/adr/0011), the run is begun anew, and that is
 """
 import argparse
 import os
+import shutil
+import subprocess
 import sys
 import time
 
@@ -37,6 +39,14 @@ def show(options, sequence, seed, broken):
             print("---- %s\n%s" % (node.name, "".join(file.readlines()[-15:])))
 
 
+def keep_stacks(sequence):
+    for node in sequence.nodes:
+        if node.process and shutil.which("gdb"):
+            with open(sequence.path(node.name + ".stacks"), "w", encoding="ascii") as file:
+                subprocess.run(["gdb", "-batch", "-p", str(node.process.pid), "-ex", "thread apply all backtrace"],
+                               stdout=file, stderr=subprocess.DEVNULL, check=False)
+
+
 def run(options, network, seed):
     """The sequence of a seed, or None where something was wrong."""
     sequence = Sequence(options, network, seed)
@@ -44,7 +54,10 @@ def run(options, network, seed):
         sequence.run()
     except Broken as broken:
         show(options, sequence, seed, broken)
-        sequence = None if options.keep else sequence.clean()
+        if options.keep:
+            keep_stacks(sequence)
+            print("kept: " + sequence.folder)
+        sequence.clean(options.keep)
         return None
     except BaseException:
         sequence.clean()
@@ -63,7 +76,7 @@ def arguments():
     parser.add_argument("store")
     parser.add_argument("--member")
     parser.add_argument("--hosts", action="store_true")
-    parser.add_argument("--keep", action="store_true", help="the folder of a sequence that failed stays")
+    parser.add_argument("--keep", action="store_true", help="the folder of a sequence that failed stays, with stacks")
     parser.add_argument("--verbose", action="store_true", help="a line for each seed")
     parser.add_argument("--history", type=int, default=60, help="how many of the last steps are shown")
     parser.add_argument("--seed", type=int, default=int(os.environ.get("MUSTER_SEED", "1")))
