@@ -3,6 +3,6 @@
 # tier: full
 # parts: bench
 # presets: release
-# timeout: 300
+# timeout: 600
 set -eu
 exec "$MUSTER_ROOT/tests/bench/run" --smoke --yes limits stream shm tcp unix star mpi store rendezvous cluster
