@@ -133,8 +133,8 @@ MUSTER_API muster_status muster_broker_address(muster_broker *broker, char *out_
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_broker_get_stats(muster_broker *broker, muster_broker_stats *out_stats);
 
-/** Stops a broker. Its members lose their connections, and are told; what was sent to them still goes out if
- * they take it within the time given.
+/** Stops a broker and closes the connections of its members. Data that the broker has queued for a member is still sent
+ * if the member reads it within timeout_ns.
  * @param[in] broker      Broker to stop; the reference stays the caller's.
  * @param[in] timeout_ns  Longest wait for that; 0 drops it, -1 means 10 s.
  * @retval MUSTER_OK        It has stopped; also if it had before.

@@ -191,7 +191,7 @@ class Broadcasts {
 
     Cluster &cluster_;
     Ref<Shelf> shelf_; // or none
-    Parcel parcel_;    // that is taken; its memory is there before it comes
+    Parcel parcel_;    // the one that is received next; its memory is allocated before it arrives
     const uint64_t most_waiting_;
     std::map<BroadcastKey, Ref<ClusterBroadcast>> own_;
     std::map<BroadcastKey, Arrival> arrivals_;

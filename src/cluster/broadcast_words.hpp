@@ -31,7 +31,7 @@ struct BroadcastHead {
 constexpr size_t broadcast_head_max = 1 << 20;
 
 std::string encode(const BroadcastHead &head);
-BroadcastKey key_of_broadcast(std::string_view words) noexcept;        // of one that decode_broadcast() begins to read
+BroadcastKey key_of_broadcast(std::string_view words) noexcept;        // of the broadcast whose encoded words these are
 std::optional<BroadcastHead> decode_broadcast(std::string_view bytes); // none: that is no head
 
 constexpr size_t broadcast_fan = 3; // branches of a node of the tree

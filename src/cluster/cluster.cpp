@@ -155,7 +155,7 @@ void Cluster::pump() noexcept {
     const Status status = inbox_->next(deadline, &entry, &detail);
     if (status < 0) deaf_ = true;
     if (status == MUSTER_OK) {
-        run_posted(); // it was posted before this came: who comes after an offer has been made finds it
+        run_posted(); // in order: what was posted before this entry arrived, such as an offer, is done before it
         take_entry(entry, detail);
     }
     ring_alarms();
@@ -327,7 +327,7 @@ bool Cluster::push(Event event) noexcept {
     std::list<Event> made;
     try {
         made.resize(1);
-    } catch (const std::bad_alloc &) { // one that is spare, then
+    } catch (const std::bad_alloc &) { // one of the spare events is used below
     }
     {
         const std::lock_guard hold(lock_);

@@ -381,7 +381,9 @@ void Cluster::accept_all() {
             context().log(MUSTER_LOG_ERROR, "cluster: no connections are taken any more: %s", error.message);
             return;
         }
-        try_step([&] { take_stream(std::move(accepted)); }); // one that is lost keeps no others from being taken
+        try_step([&] {
+            take_stream(std::move(accepted));
+        }); // a connection that finds no memory is lost; the loop goes on with the next
     }
 }
 

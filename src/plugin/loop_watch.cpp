@@ -39,8 +39,8 @@ struct LoopPoll::Handle {
     void start() noexcept;
 };
 
-// libuv stops a handle whose descriptor has an error. Whoever watches it may have taken only what was in front of the
-// error, so the watch goes on until it is ended: level-triggered, as for everything else.
+// libuv stops a poll handle when its descriptor has an error. The callback may have read only the data before the
+// error, so the handle is started again until the watch is ended: level-triggered, as without an error.
 void LoopPoll::Handle::start() noexcept {
     uv_poll_start(&poll, wanted, [](uv_poll_t *of, int status, int happened) {
         Handle &handle = *static_cast<Handle *>(of->data);

@@ -19,26 +19,19 @@ extern "C" {
 #include <cmocka.h>
 }
 
+#include "context_fixture.hpp"
+
 using namespace muster;
 
 namespace {
 
 constexpr int64_t ms = 1'000'000;
 
-Ref<Context> make(uint32_t flags) {
-    ContextSettings settings;
-    settings.flags = flags;
-    settings.secret.assign(32, 7);
-    auto made = Context::create(settings);
-    if (!made) fail_msg("%s", made.error().message);
-    return std::move(*made);
-}
-
 // Runs the test with a thread of its own and without; `drive` lets an external engine work.
 template <class Body>
 void with_both(const Body &body) {
     for (const uint32_t flags : {0u, uint32_t{MUSTER_CONTEXT_EXTERNAL}}) {
-        Ref<Context> context = make(flags);
+        Ref<Context> context = make_context(flags);
         body(*context);
     }
 }
@@ -163,7 +156,7 @@ static void test_the_last_reference_may_go_on_the_loop_thread(void **) {
                 if (flag) *flag = true;
             }
         };
-        Ref<Context> context = make(0);
+        Ref<Context> context = make_context(0);
         Context &raw = *context;
         raw.post([held = std::move(context), tell = Tell(&gone)]() mutable { held.reset(); });
     }
@@ -238,7 +231,7 @@ static void test_sleepers_hand_the_baton_on(void **) {
 // A driver that leaves must not leave the others asleep: some wait on a signal, some on a descriptor, the loop serves
 // all.
 static void test_the_engine_goes_on_when_a_driver_leaves(void **) {
-    Ref<Context> context = make(MUSTER_CONTEXT_EXTERNAL);
+    Ref<Context> context = make_context(MUSTER_CONTEXT_EXTERNAL);
     constexpr int count = 3;
     int served = 0;
     {
@@ -280,7 +273,7 @@ static void test_the_engine_goes_on_when_a_driver_leaves(void **) {
 }
 
 static void test_external_timers_show_in_the_descriptor(void **) {
-    Ref<Context> context = make(MUSTER_CONTEXT_EXTERNAL);
+    Ref<Context> context = make_context(MUSTER_CONTEXT_EXTERNAL);
     int before = -1, within = -1;
     bool fired = false;
     {
@@ -356,7 +349,7 @@ static void test_parts_are_made_once_and_told_latest_first(void **) {
     for (const uint32_t flags : {0u, uint32_t{MUSTER_CONTEXT_EXTERNAL}}) {
         bool same = true;
         {
-            Ref<Context> context = make(flags);
+            Ref<Context> context = make_context(flags);
             ContextPart &second = context->part(&second_key, make_second);
             same = same && &second == &context->part(&second_key, make_second);
             Deadline endless(-1);

@@ -17,18 +17,11 @@ extern "C" {
 #include <cmocka.h>
 }
 
+#include "context_fixture.hpp"
+
 using namespace muster;
 
 namespace {
-
-Ref<Context> make(uint32_t flags) {
-    ContextSettings settings;
-    settings.flags = flags;
-    settings.secret.assign(32, 7);
-    auto made = Context::create(settings);
-    if (!made) fail_msg("%s", made.error().message);
-    return std::move(*made);
-}
 
 // A connection over TCP whose other end has sent some bytes, and then a reset.
 int make_reset(const char *bytes, size_t size) {
@@ -73,7 +66,7 @@ struct Reader {
 
 static void test_bytes_before_a_failure_are_told_of_one_by_one(void **) {
     for (const uint32_t flags : {0u, uint32_t{MUSTER_CONTEXT_EXTERNAL}}) {
-        Ref<Context> context = make(flags);
+        Ref<Context> context = make_context(flags);
         Reader reader;
         reader.fd = make_reset("0123456789", 10);
         context->post([&] {
@@ -100,7 +93,7 @@ static void test_bytes_before_a_failure_are_told_of_one_by_one(void **) {
 
 // Paused inside the call: not told again until it is wanted again.
 static void test_a_watch_that_is_paused_at_a_failure_stays_so(void **) {
-    Ref<Context> context = make(MUSTER_CONTEXT_EXTERNAL);
+    Ref<Context> context = make_context(MUSTER_CONTEXT_EXTERNAL);
     int calls = 0;
     const int fd = make_reset("x", 1);
     std::unique_ptr<LoopPoll> poll;

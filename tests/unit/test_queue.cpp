@@ -17,20 +17,13 @@ extern "C" {
 #include <cmocka.h>
 }
 
+#include "context_fixture.hpp"
+
 using namespace muster;
 
 namespace {
 
 constexpr int64_t ms = 1'000'000;
-
-Ref<Context> make_context(uint32_t flags = 0) {
-    ContextSettings settings;
-    settings.flags = flags;
-    settings.secret.assign(32, 7);
-    auto made = Context::create(settings);
-    if (!made) fail_msg("%s", made.error().message);
-    return std::move(*made);
-}
 
 Ref<Queue> make_queue(uint32_t capacity = 64) {
     auto made = Queue::create(*make_context(), capacity); // the queue keeps the context

@@ -16,7 +16,7 @@ namespace star {
 
 namespace {
 
-enum : uint32_t { parent_news = 1, other_news = 2 }; // whose descriptor is readable
+enum : uint32_t { parent_news = 1, other_news = 2 }; // whose descriptor is ready
 constexpr int64_t tick_ns = 500'000'000, stats_every_ns = 100'000'000, told_every_ns = 1'000'000'000;
 constexpr int64_t first_pause_ns = 20'000'000, longest_pause_ns = 2'000'000'000;
 constexpr int64_t longest_linger_ns = 10'000'000'000;

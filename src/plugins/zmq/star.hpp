@@ -92,7 +92,6 @@ class Star final : public UplinkOwner {
     muster_status sent(Peer &peer, Message &message, bool done);
     void give_credit(uint64_t id, Peer &peer);
     void settle(uint64_t id, Peer &peer); // forgotten by the library, and nothing under way: is no more
-    bool wanted() const noexcept { return !names_.empty() || !asked_.empty(); }
 
     Plugin &plugin_;
     const BrokerAddress address_;

@@ -80,7 +80,7 @@ extern "C" {
     pub fn muster_broker_address(broker: *mut muster_broker, out_text: *mut c_char, capacity: usize, out_bytes: *mut usize) -> muster_status;
     /// Reads the figures of a broker; of a closed one those of its end.
     pub fn muster_broker_get_stats(broker: *mut muster_broker, out_stats: *mut muster_broker_stats) -> muster_status;
-    /// Stops a broker.
+    /// Stops a broker and closes the connections of its members.
     pub fn muster_broker_close(broker: *mut muster_broker, timeout_ns: i64) -> muster_status;
     /// Begins to stop a broker, as muster_broker_close() does; MUSTER_DONE_CALL comes when its threads have ended.
     pub fn muster_broker_close_begin(broker: *mut muster_broker, timeout_ns: i64, queue: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;

@@ -59,7 +59,7 @@ push!(functions, :muster_broker_get_stats => at_muster_broker_get_stats)
 @inline muster_broker_get_stats(broker, out_stats) =
     ccall(at_muster_broker_get_stats[], muster_status, (Ptr{muster_broker}, Ptr{muster_broker_stats}), broker, out_stats)
 
-# Stops a broker.
+# Stops a broker and closes the connections of its members.
 const at_muster_broker_close = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_broker_close => at_muster_broker_close)
 @inline muster_broker_close(broker, timeout_ns) =
