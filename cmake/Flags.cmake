@@ -4,7 +4,7 @@
 add_library(muster_flags INTERFACE)
 target_compile_features(muster_flags INTERFACE c_std_11 cxx_std_20)
 target_compile_options(muster_flags INTERFACE -Wall -Wextra -Wpedantic -fno-omit-frame-pointer
-    $<$<BOOL:${MUSTER_WERROR}>:-Werror>)
+    $<$<COMPILE_LANGUAGE:CXX>:-Wsuggest-override> $<$<BOOL:${MUSTER_WERROR}>:-Werror>)
 # gcc 12 warns falsely of std::string + text, and of snprintf between elements of one array, where it optimises (gcc bug
 # 105651); gcc 13 does not.
 if(CMAKE_C_COMPILER_ID STREQUAL GNU AND CMAKE_BUILD_TYPE STREQUAL Release)

@@ -34,7 +34,7 @@ class Pump final : public Channel, public PendingSession, private Waker, private
     const std::string &wanted() const noexcept { return wanted_; } // the address, of a dial
     Notices &notices() noexcept { return notices_; }
     // The session has ended in order, and the host has not closed its end yet: only that is waited for.
-    bool lingers() const noexcept { return leaving_; }
+    bool is_leaving() const noexcept { return leaving_; }
 
     size_t room() noexcept override;
     Status send(const void *data, size_t size, size_t &taken) noexcept override;

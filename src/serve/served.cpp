@@ -288,7 +288,7 @@ bool Served::context_drained() noexcept {
             if (found->second.transport.get() == this) pump = found->second.pump;
         }
         if (!pump) continue;
-        if (pump->lingers()) {
+        if (pump->is_leaving()) {
             pump->leave();
             continue;
         }
