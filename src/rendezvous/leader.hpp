@@ -43,6 +43,8 @@ class Leader final {
           term_(term), now_ns_(now_ns), awake_since_ns_(now_ns) {}
     uint64_t term() const noexcept { return term_; }
     bool ready() const noexcept { return loaded_; }
+    // Whether this store may make the next round once those that are here have promised it (promises.hpp).
+    bool may_go_on() const;
     int64_t wake_at_ns() const noexcept { return leaving_ ? INT64_MAX : std::min(note_at_ns_, look_at_ns_); }
 
     // Of all that is in the store at `revision`, what the member has seen is told by these three; the rest it asks for.
@@ -113,6 +115,8 @@ class Leader final {
     bool promised(bool wanted);
     std::optional<uint32_t> rank_in_last(const Known &member) const;
     void seek_promises(bool wanted);
+    bool host_is_next() const;
+    Promises possible_promises() const;
     void see_gone(const Known &member);
     void forget_promises();
 
@@ -169,6 +173,7 @@ class Leader final {
     Promises promises_;
     std::map<uint32_t, Dialled> dialled_; // by rank
     uint64_t promises_asked_ = 0;         // for this round
+    bool host_asked_ = false;             // for its promise, too
     int64_t stuck_since_ns_ = -1, look_at_ns_ = INT64_MAX;
 
     // the last call

@@ -32,6 +32,29 @@ std::optional<uint32_t> Leader::rank_in_last(const Known &member) const {
     return std::nullopt;
 }
 
+// With those of the members that are present.
+Promises Leader::possible_promises() const {
+    Promises possible = promises_;
+    const uint64_t last = round_->attempt.number;
+    for (const auto &[id, member] : members_)
+        if (const auto rank = rank_in_last(member); rank && !promises_.by_member(last, *rank))
+            possible.add(last, *rank, member.record.heir);
+    return possible;
+}
+
+bool Leader::may_go_on() const {
+    return round_ && possible_promises().suffice(*round_);
+}
+
+// Where the round was made its host promises last. So a host that dies while the others promise leaves a state file
+// which says that it has not promised, and thus that no round followed here.
+bool Leader::host_is_next() const {
+    if (round_->elsewhere || round_->host == no_rank) return true;
+    Promises with_it = promises_;
+    with_it.add(round_->attempt.number, round_->host, false);
+    return with_it.suffice(*round_);
+}
+
 // Asks for promises when they are `wanted` for a round that could begin. If they cannot come, those who seek are told.
 void Leader::seek_promises(bool wanted) {
     if (!hosting_.hosted) return;
@@ -41,17 +64,16 @@ void Leader::seek_promises(bool wanted) {
         return;
     }
     const uint64_t last = round_->attempt.number;
-    Promises possible = promises_; // with those of the members that are present
-    for (const auto &[id, member] : members_)
-        if (const auto rank = rank_in_last(member); rank && !promises_.by_member(last, *rank))
-            possible.add(last, *rank, member.record.heir);
+    const Promises possible = possible_promises();
     const bool enough = possible.suffice(*round_);
-    const std::string number = std::to_string(last);
     if (enough) {
-        if (wanted && promises_asked_ != last) {
+        if (wanted && (promises_asked_ != last || (!host_asked_ && host_is_next()))) {
+            if (promises_asked_ != last) stuck_since_ns_ = now_ns_;
             promises_asked_ = last;
-            stuck_since_ns_ = now_ns_;
-            host_.ask_for_leader(other, {if_leader(), {MUSTER_STORE_SET, keys::promise, number}});
+            host_asked_ = host_is_next();
+            std::string wish = std::to_string(last);
+            if (host_asked_) wish += Promises::of_host_too;
+            host_.ask_for_leader(other, {if_leader(), {MUSTER_STORE_SET, keys::promise, wish}});
         }
         if (promises_asked_ != last) stuck_since_ns_ = -1; // others are missing
     } else if (stuck_since_ns_ < 0) {

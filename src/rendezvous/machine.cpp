@@ -30,10 +30,9 @@ Machine::Machine(MachineSettings settings) : settings_(std::move(settings)) {
     known_world_ = place_.world;
     peers_ = state_.peers;
     home_ = made_at_ = state_.home;
-    if (state_.say == Membership::undecided) {
-        base_.round = place_.attempt.number;
-        base_.rank = place_.rank;
-        base_.heir = true;
+    if (state_.say == Membership::undecided || (state_.say == Membership::promised && !state_.promised_to.empty())) {
+        base_ = {place_.attempt.number, place_.rank, place_.host, made_at_, false, state_.promised_to, true};
+        base_.promised = state_.say == Membership::promised;
     }
     search_.under_way = true;
     search_.back = home_;
@@ -173,8 +172,7 @@ void Machine::wake(int64_t now_ns) {
 int64_t Machine::wake_at_ns() const noexcept {
     int64_t at = leader_ ? leader_->wake_at_ns() : INT64_MAX;
     if (search_.under_way && phase_ == Phase::seeking) at = std::min({at, search_.visit_until_ns, search_.again_at_ns});
-    if (base_.round != 0 && promise_wanted_ == base_.round && !base_.promised && !search_.under_way)
-        at = std::min(at, promise_from_ns_);
+    if (promise_is_wanted() && !base_.promised && !search_.under_way) at = std::min(at, promise_from_ns_);
     if (may_lead()) at = std::min(at, lead_from_ns_);
     if (leader_) at = std::min(at, announce_at_ns_);
     if (moved_ && phase_ == Phase::seeking && !search_.under_way && move_from_ns_ > now_ns_)
@@ -298,7 +296,7 @@ void Machine::take(const Asked &asked, const StoreAnswer &answer) {
         return;
     }
     if (asked.what == What::find) return found(asked, answer);
-    if (asked.what == What::announce) return;
+    if (asked.what == What::announce) return announced(answer);
     if (asked.what == What::save) return state_saved(asked, answer);
     if (!known) {
         if (asked.what == What::abort || asked.what == What::close) finish(uint64_t{asked.detail}, answer.error);

@@ -184,9 +184,10 @@ class Machine final : private LeaderHost {
     bool hosted() const noexcept { return settings_.hosted; }
     bool knows_peers_of(uint64_t round);
     void peers_read(const Asked &asked, const StoreAnswer &answer);
-    void begin_base();
     void end_base();
-    bool may_promise() const noexcept { return base_.round != 0 && (!base_.promised || base_.promised_to == home_); }
+    bool may_promise() const noexcept { return base_.may_promise(home_); }
+    bool promise_is_wanted() const noexcept;
+    void adopt_round();
     void consider_promising();
     bool can_go_on(const Error &why) const noexcept;
     void go_on_elsewhere(const Error &why);
@@ -213,6 +214,7 @@ class Machine final : private LeaderHost {
     void publish_home();
     void point_to(const std::string &address);
     void announce();
+    void announced(const StoreAnswer &answer);
     void consider_moving();
     std::string moved_record(const std::string &address) const;
 
@@ -266,11 +268,21 @@ class Machine final : private LeaderHost {
 
     struct Base {           // the latest round this member was in, while it has a say in what follows
         uint64_t round = 0; // 0: none
-        uint32_t rank = 0;
+        uint32_t rank = 0, host = no_rank;
+        std::string made_at;   // host:port of the store
         bool promised = false; // what follows is left to a store
         std::string promised_to;
         bool heir = false; // the say is that of a process that has ended
-        std::string_view promise() const noexcept { return heir ? Promises::inherited : Promises::given; }
+        // Whether what follows may be left to that store, and how.
+        bool may_promise(const std::string &store) const noexcept {
+            return round != 0 && (!promised || promised_to == store || with_host(store));
+        }
+        bool with_host(const std::string &store) const noexcept { // once more, as that counts with the host alone
+            return promised && promised_to == made_at && store != made_at && host != no_rank && host != rank;
+        }
+        std::string_view promise(const std::string &store) const noexcept {
+            return heir || with_host(store) ? Promises::with_host : Promises::given;
+        }
     } base_, leaving_;          // leaving: as it was until it left
     struct Search {             // for the store where the run goes on
         bool under_way = false; // there is no store just now
@@ -293,7 +305,8 @@ class Machine final : private LeaderHost {
     uint64_t known_round_ = 0, promise_wanted_ = 0, verdict_version_ = 0, entered_at_ = 0;
     int64_t promise_from_ns_ = INT64_MIN;
     std::string home_ = settings_.home, verdict_;
-    bool promise_sent_ = false; // to this store
+    bool promise_sent_ = false;  // to this store
+    bool host_is_asked_ = false; // for its promise, too
 
     RunConfig config_ = settings_.config; // a newcomer may be led to another run of the name, and takes its identity
     Membership state_;                    // what the state file says
@@ -303,6 +316,8 @@ class Machine final : private LeaderHost {
     int64_t move_from_ns_ = INT64_MIN;                 // no such word is followed before
     std::string made_at_;                              // home of the latest round that this member was in
     std::string published_;                            // the home that was published last
+    std::optional<MovedRecord> origin_says_;           // when this member, as the leader, wanted to replace it
+    uint64_t stood_for_ = 0;                           // the round that was written into its own store
     int64_t announce_at_ns_ = INT64_MAX;
 
     std::unique_ptr<Leader> leader_;

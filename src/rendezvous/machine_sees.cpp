@@ -51,6 +51,7 @@ void Machine::see(std::string_view key, bool present, uint64_t version, uint64_t
     } else if (key == keys::promise) {
         promise_wanted_ = 0;
         std::from_chars(value.data(), value.data() + value.size(), promise_wanted_);
+        host_is_asked_ = value.ends_with(Promises::of_host_too);
     } else if (key == keys::quorum) {
         verdict_version_ = present ? version : 0;
         verdict_ = value;
@@ -117,16 +118,14 @@ void Machine::see_place() {
     const bool same = round_ && round_->attempt == mine_->attempt;
     // Two watches: the record of the round may come later. Where both were written by one request it will not differ.
     if ((same && !round_->aborted) || (mine_->whole && (!round_ || round_->attempt.number < mine_->attempt.number))) {
+        adopt_round();
+        if (base_.promised) return;                         // another follows
         if (!knows_peers_of(mine_->attempt.number)) return; // soon
         if (settings_.keeps_state && !saved(mine_->attempt, Membership::undecided)) {
             if (!under_way(What::save)) save(Membership::undecided, *mine_);
             return; // soon
         }
         phase_ = Phase::in;
-        place_ = *mine_;
-        begin_base();
-        old_round_ = place_.attempt.number;
-        old_rank_ = place_.rank;
         gone_told_ = 0;
         left_told_ = dead_told_ = waiting_told_ = 0;
         leader_told_ = false;
@@ -136,6 +135,7 @@ void Machine::see_place() {
     }
     if (!round_ || (!same && round_->attempt.number <= mine_->attempt.number)) return; // it comes, or comes to nothing
     // The round is over before it was seen here.
+    if (same) adopt_round();
     if (same || looked_) return seek_anew();
     if (!under_way(What::look)) look();
 }
@@ -223,7 +223,7 @@ AskOp Machine::set_record(MemberRecord::State state) const {
                               settings_.order_key,
                               settings_.peer,
                               may_promise() ? base_.round : 0,
-                              base_.heir && may_promise(),
+                              may_promise() && base_.promise(home_) == Promises::with_host,
                               is_host()};
     return AskOp{MUSTER_STORE_SET, keys::member(settings_.id), record.write()}
         .if_version(record_version_)
@@ -248,9 +248,9 @@ void Machine::sync() {
             ops.push_back(AskOp{MUSTER_STORE_DELETE, keys::leader}.if_version(leader_->term()));
             ops.push_back({MUSTER_STORE_SET, keys::note, leader_->last_note().write()});
         }
-        if (leaving_.round != 0 && (!leaving_.promised || leaving_.promised_to == home_))
-            ops.push_back(
-                {MUSTER_STORE_SET, keys::promise_of(leaving_.round, leaving_.rank), std::string(leaving_.promise())});
+        if (leaving_.may_promise(home_))
+            ops.push_back({MUSTER_STORE_SET, keys::promise_of(leaving_.round, leaving_.rank),
+                           std::string(leaving_.promise(home_))});
         ask(What::write, std::move(ops), static_cast<uint64_t>(Want::left));
         return;
     }
@@ -412,6 +412,7 @@ void Machine::stop_leading() {
     leader_.reset();
     leader_over_ = false;
     announce_at_ns_ = INT64_MAX;
+    origin_says_.reset();
     withdraw(What::announce);
     withdraw(What::of_leader);
     withdraw(What::grant_of_leader);

@@ -20,7 +20,7 @@ namespace muster {
 
 namespace {
 
-constexpr uint8_t version = 1;
+constexpr uint8_t version = 2;
 constexpr size_t text_max = 65000, address_max = 300;
 constexpr size_t place_bytes = 64 * 1024; // of each of the two in a file: checksum (32), length (4), count (8), record
 constexpr size_t digest_bytes = 32, head_bytes = digest_bytes + 12;
@@ -113,6 +113,7 @@ std::string Membership::write() const {
         .text(place.write())
         .number(static_cast<uint8_t>(say))
         .text(home)
+        .text(promised_to)
         .text(own_host)
         .text(write_page(addresses))
         .take();
@@ -125,6 +126,7 @@ std::optional<Membership> Membership::read(std::string_view bytes) {
     const auto place = RoundPlace::read(from.text(text_max));
     const auto say = from.number<uint8_t>();
     membership.home = from.text(address_max);
+    membership.promised_to = from.text(address_max);
     membership.own_host = from.text(address_max);
     const std::string_view page = from.text(text_max);
     from.require(config && place && place->attempt.number != 0 && say <= left);

@@ -27,6 +27,7 @@ struct Membership {
     RoundPlace place; // in the latest round the member was in
     Say say = undecided;
     std::string home;               // host:port of the store where the round was made
+    std::string promised_to;        // host:port of the store that has the promise; empty: none has
     std::string own_host;           // where the member's own store listened
     std::vector<std::string> peers; // of the first ranks, as in the store
     std::string write() const;

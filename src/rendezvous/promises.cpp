@@ -16,7 +16,7 @@ void Promises::see(std::string_view key, std::string_view value) {
     if (of == "all" && value == given) settled_.insert(round);
     if (std::from_chars(of.data(), of.data() + of.size(), rank).ptr != of.data() + of.size()) return;
     if (value == given) given_[round].insert(rank);
-    if (value == inherited) inherited_[round].insert(rank);
+    if (value == with_host) with_host_[round].insert(rank);
     if (value == dead) dead_[round].insert(rank);
 }
 
@@ -35,13 +35,13 @@ uint32_t Promises::count(const RoundRecord &last) const {
     };
     std::set<uint32_t> counted = in(given_);
     if (!last.elsewhere) counted.merge(in(dead_));
-    if (!last.elsewhere || (last.host != no_rank && by_member(round, last.host))) counted.merge(in(inherited_));
+    if (!last.elsewhere || (last.host != no_rank && by_member(round, last.host))) counted.merge(in(with_host_));
     return static_cast<uint32_t>(counted.size());
 }
 
 std::vector<std::string> Promises::take_before(uint64_t round) {
     std::vector<std::string> names;
-    for (Ranks *const ranks : {&given_, &inherited_, &dead_})
+    for (Ranks *const ranks : {&given_, &with_host_, &dead_})
         while (!ranks->empty() && ranks->begin()->first < round) {
             for (const uint32_t rank : ranks->begin()->second)
                 names.push_back(keys::promise_of(ranks->begin()->first, rank));

@@ -16,7 +16,10 @@
 // that has ended, unless that had promised already, which the file tells. The process that has ended may have been
 // counted as dead where N was made. So heirs count at another store only together with the host of N, the member whose
 // process served that store, or its heir; and where N was made, the next round needs the promise of its host. Then the
-// promise of the host elsewhere proves that no round was made where N was. tests/models/promises.pml checks all of it.
+// promise of the host elsewhere proves that no round was made where N was. So a member, other than the host, that has
+// promised where N was made and then loses that store promises once more elsewhere, in the way of an heir: that counts
+// with the host alone. And where N was made the host is asked last: if it dies while the others promise, its heir is
+// free to do so elsewhere, and the run goes on. tests/models/promises.pml checks all of it.
 #include "rendezvous/records.hpp"
 
 #include <map>
@@ -26,13 +29,14 @@ namespace muster {
 
 class Promises {
   public:
-    static constexpr std::string_view given = "given", inherited = "heir", dead = "dead";
+    static constexpr std::string_view given = "given", with_host = "heir", dead = "dead"; // values of keys
+    static constexpr std::string_view of_host_too = " host"; // behind the round of whose members promises are wanted
 
     // `key`: after keys::promises.
     void see(std::string_view key, std::string_view value);
-    void add(uint64_t round, uint32_t rank, bool heir) { (heir ? inherited_ : given_)[round].insert(rank); }
+    void add(uint64_t round, uint32_t rank, bool with_host) { (with_host ? with_host_ : given_)[round].insert(rank); }
     bool by_member(uint64_t round, uint32_t rank) const { // or its heir
-        return of(given_, round, rank) || of(inherited_, round, rank);
+        return of(given_, round, rank) || of(with_host_, round, rank);
     }
     bool has(uint64_t round, uint32_t rank) const { return by_member(round, rank) || of(dead_, round, rank); }
     // Whether this store may make the round after `last`, by the promises that are here.
@@ -43,7 +47,7 @@ class Promises {
     }
     // Forgets those of earlier rounds, and returns their keys.
     std::vector<std::string> take_before(uint64_t round);
-    void clear() noexcept { given_.clear(), inherited_.clear(), dead_.clear(), settled_.clear(); }
+    void clear() noexcept { given_.clear(), with_host_.clear(), dead_.clear(), settled_.clear(); }
 
   private:
     using Ranks = std::map<uint64_t, std::set<uint32_t>>;
@@ -51,7 +55,7 @@ class Promises {
         const auto found = ranks.find(round);
         return found != ranks.end() && found->second.count(rank) != 0;
     }
-    Ranks given_, inherited_, dead_;
+    Ranks given_, with_host_, dead_;
     std::set<uint64_t> settled_; // rounds whose run was opened anew since
 };
 

@@ -16,8 +16,10 @@ void Machine::save(Membership::Say say, const RoundPlace &place) {
     const uint64_t tag = next_tag_++;
     Asked &asked = asked_[tag];
     asked.what = What::save;
-    asked.membership = {config_, place, say, home_, {}, peers_};
-    if (say != Membership::undecided) asked.membership.home = state_.home;
+    const Base &base = want_ == Want::left ? leaving_ : base_;
+    const std::string &made_at = place.attempt == place_.attempt ? made_at_ : state_.home;
+    asked.membership = {config_, place, say, made_at, {}, {}, peers_};
+    if (say == Membership::promised) asked.membership.promised_to = base.promised ? base.promised_to : home_;
     submit(tag, asked);
 }
 
@@ -77,18 +79,29 @@ void Machine::point_to(const std::string &address) {
 }
 
 // The leader of a run that has moved looks at the origin once in a while: a process that knows nothing of the run may
-// serve a new store there. Where the run may go on, and no round was made so far, it replaces the address of the store
-// that is lost, and no other: a member that does not know of the loss may have written that after the members met here.
+// serve a new store there. Where no round was made so far, it replaces the address of the store that is lost: a member
+// that does not know of the loss may have written that after the others met here. If enough have met here to make one,
+// it also replaces the address of another store where some have met.
 void Machine::announce() {
     if (!leader_ || now_ns_ < announce_at_ns_) return;
     announce_at_ns_ = now_ns_ + settings_.keep_alive_ns / 4;
     const bool here = home_ == settings_.origin || settings_.origin.empty() || settings_.peer.empty();
     if (!hosted() || here || !leader_->ready() || !round_ || under_way(What::announce)) return;
     AskOp moved{MUSTER_STORE_SET, keys::moved, moved_record(home_)};
-    if (round_->elsewhere) moved = std::move(moved).if_value(moved_record(made_at_));
+    if (round_->elsewhere) {
+        const bool replaces = origin_says_ && origin_says_->identity == config_.identity &&
+                              origin_says_->round <= known_round_ && leader_->may_go_on();
+        moved = std::move(moved).if_value(replaces ? origin_says_->write() : moved_record(made_at_));
+    }
     const uint64_t tag = next_tag_++;
     asked_[tag].what = What::announce;
     actions_.push_back({.kind = Action::announce, .tag = tag, .ops = {std::move(moved)}, .address = settings_.origin});
+}
+
+void Machine::announced(const StoreAnswer &answer) {
+    if (answer.error.status != MUSTER_E_CHANGED) return;
+    const Ref<Blob> &value = answer.result->entries[0].value;
+    origin_says_ = value ? MovedRecord::read(value->bytes()) : std::nullopt;
 }
 
 // ---- where others say that it is ------------------------------------------------------------------------------------

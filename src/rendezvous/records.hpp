@@ -15,7 +15,7 @@
 //
 // and where one of those who use the store serves it, which may end any time (promises.hpp):
 //
-//   all/promise       the round of whose members a promise is wanted
+//   all/promise       the round of whose members a promise is wanted; " host" behind it: also of the host
 //   all/quorum        the leader has waited in vain for promises
 //   in/a/<round>/<rank>  the promise of one member of that round; `all`: the run was opened anew since
 //   r/<round>/p       stores of the first ranks, where the run can go on
@@ -57,7 +57,7 @@ struct MemberRecord {
     std::string address, order_key;
     std::string peer;   // host:port of its own store; empty: it has none
     uint64_t base = 0;  // round whose end it has a say in, with `old_rank`; 0: none
-    bool heir = false;  // that say is inherited from a process that has ended (membership.hpp)
+    bool heir = false;  // its promise counts with that of the host alone (promises.hpp)
     bool hosts = false; // its process serves this store, and keeps a state file
     std::string write() const;
     static std::optional<MemberRecord> read(std::string_view bytes);

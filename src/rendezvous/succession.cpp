@@ -39,12 +39,20 @@ void Machine::peers_read(const Asked &asked, const StoreAnswer &answer) {
         peers_.emplace_back(peer);
 }
 
-void Machine::begin_base() {
+// The member has seen that it is in a round: it has a say in the end of that from here on, also if the store is lost
+// before the round has begun for it.
+void Machine::adopt_round() {
+    if (place_.attempt == mine_->attempt) return;
+    place_ = *mine_;
+    old_round_ = place_.attempt.number;
+    old_rank_ = place_.rank;
     base_ = {};
     if (!hosted()) return;
     made_at_ = home_;
     base_.round = place_.attempt.number;
     base_.rank = place_.rank;
+    base_.host = place_.host;
+    base_.made_at = made_at_;
     known_round_ = base_.round;
     known_world_ = place_.world;
     search_.until_ns = 0;
@@ -60,17 +68,24 @@ void Machine::end_base() {
 }
 
 void Machine::consider_promising() {
-    if (base_.round == 0 || promise_wanted_ != base_.round || !may_promise() || promise_sent_ || search_.under_way)
-        return;
+    if (!promise_is_wanted() || !may_promise() || promise_sent_ || search_.under_way) return;
     if (!base_.promised && now_ns_ < promise_from_ns_) return;
-    base_.promised = true; // even if nobody ever hears of it
-    base_.promised_to = home_;
-    if (has_state_ && state_.say == Membership::undecided) {
-        if (!under_way(What::save)) save(Membership::promised, state_.place);
-        return; // it is sent once it is on the disk
+    if (!base_.promised) {
+        base_.promised = true; // even if nobody ever hears of it
+        base_.promised_to = home_;
     }
+    if (under_way(What::save)) return;
+    if (has_state_ && !saved(place_.attempt, Membership::promised))
+        return save(Membership::promised, place_); // it is sent once it is on the disk
     promise_sent_ = true;
-    ask(What::promise, {{MUSTER_STORE_SET, keys::promise_of(base_.round, base_.rank), std::string(base_.promise())}});
+    ask(What::promise,
+        {{MUSTER_STORE_SET, keys::promise_of(base_.round, base_.rank), std::string(base_.promise(home_))}});
+}
+
+// Where the round was made its host is asked last (leader_promises.cpp).
+bool Machine::promise_is_wanted() const noexcept {
+    return base_.round != 0 && promise_wanted_ == base_.round &&
+           (host_is_asked_ || base_.rank != base_.host || home_ != base_.made_at);
 }
 
 // ---- the store is lost ----------------------------------------------------------------------------------------------
@@ -115,13 +130,18 @@ void Machine::leave_store() {
     round_.reset(); // that the run is closed stays so
     round_version_ = note_version_ = 0;
     promise_wanted_ = verdict_version_ = entered_at_ = 0;
+    host_is_asked_ = false;
     lost_term_ = 0; // terms are versions, which begin anew at each store
     promise_sent_ = false;
 }
 
 // From now on the others may take this member's own store for that of the run.
 void Machine::stand_for_host() {
-    if (base_.round == 0 || base_.promised) return;
+    if (!base_.may_promise(settings_.peer)) return;
+    published_ = settings_.peer;
+    point_to(settings_.peer);
+    // Once, and not where the round was made: others may have made the next one there.
+    if (base_.made_at == settings_.peer || std::exchange(stood_for_, base_.round) == base_.round) return;
     RoundRecord lost = place_.round();
     lost.aborted = lost.elsewhere = true;
     lost.author = settings_.address.substr(0, 256);
@@ -138,8 +158,6 @@ void Machine::stand_for_host() {
     else
         ops.push_back({MUSTER_STORE_DELETE, keys::closed});
     actions_.push_back({.kind = Action::own, .ops = std::move(ops)});
-    published_ = settings_.peer;
-    point_to(settings_.peer);
 }
 
 // ---- another one is sought ------------------------------------------------------------------------------------------
@@ -151,7 +169,7 @@ std::string Machine::next_store(bool &has_to_stand) {
     if (!search_.hint.empty()) return std::exchange(search_.hint, {});
     while (search_.next < peers_.size()) {
         const std::string &peer = peers_[search_.next++];
-        const bool stands = base_.round != 0 && !base_.promised;
+        const bool stands = base_.may_promise(settings_.peer);
         has_to_stand = true;
         if (!peer.empty() && (peer != settings_.peer || stands)) return peer;
     }

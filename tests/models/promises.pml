@@ -5,6 +5,9 @@
  * sent arrives later or never, also when they are dead. Where they go to promise is not in the model: any store they
  * could have found will do.
  *
+ * A member that has promised where the round was made, and has lost that store, promises once more at others, in a way
+ * that counts together with the promise of member 0 alone.
+ *
  * A member that is restarted is an heir: it has a state file, in which its promise was written before it was sent. The
  * stores of a process end with it; store HEIRS is that of the heir of member 0.
  *
@@ -22,6 +25,8 @@
  *   7  an heir does not know what its former process has promised
  *   8  heirs count elsewhere also without the promise of member 0 or its heir
  *   9  where the round was made the promise of member 0 is not needed
+ *   10 member 0 promises elsewhere, too, what it has promised where the round was made
+ *   11 a member that has promised elsewhere promises once more
  */
 #ifndef MUTANT
 #define MUTANT 0
@@ -104,6 +109,12 @@ init {
         :: !dead[k] && may_promise(k, s) && may_be_at(k, s) ->
             promised[k] = s;
             sent[k] = (heir[k] -> of_heir : own)
+        :: promised[k] != NOWHERE && (promised[k] == HOME || MUTANT == 11) && (k != HOME || MUTANT == 10) &&
+           s != HOME && !lost[s] && (dead[k] || may_be_at(k, s)) -> /* once more, with member 0 */
+            if
+            :: MUTANT == 11 -> given[s] = given[s] | bit(k)
+            :: else -> inherited[s] = inherited[s] | bit(k)
+            fi
         :: sent[k] != nothing && !lost[promised[k]] ->
             if
             :: sent[k] == of_heir -> inherited[promised[k]] = inherited[promised[k]] | bit(k)

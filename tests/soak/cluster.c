@@ -59,8 +59,8 @@ static void soak(void **state) {
         soak_look(&survivor, from, pid_of(f, members[0]));
     }
     printf("%d kills; the slowest replacement took %.2f s\n", kills, slowest);
-    const bool fine = soak_settled(&master) & soak_settled(&survivor);
-    assert_true(fine);
+    const bool master_settled = soak_settled(&master), survivor_settled = soak_settled(&survivor);
+    assert_true(master_settled && survivor_settled);
     assert_true(kills > length / 4); // it kept up
     assert_int_equal(muster_cluster_close(f->cluster, 20 * second), MUSTER_OK);
     assert_no_children();

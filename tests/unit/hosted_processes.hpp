@@ -231,7 +231,7 @@ class HostedProcesses : public HostedWorld {
         const RoundRecord round = *RoundRecord::read(entry.value->bytes());
         if (round.aborted) return;
         const uint64_t number = round.attempt.number;
-        const auto [world, fresh] = worlds_.try_emplace(number, World{round, store});
+        const auto [world, fresh] = worlds_.try_emplace(number, World{round, store, now_});
         trace(here.owner, "made round " + std::to_string(number) + " of " + std::to_string(round.world) + " at " +
                               here.address + ", host " + std::to_string(round.host));
         if (!fresh) wrong("two worlds for round " + std::to_string(number));

@@ -91,6 +91,36 @@ class Simulation final : private HostedProcesses {
         }
         all_join(times);
     }
+    // The host is killed while the next round is made, and restarted by the same command; nothing else happens. The
+    // world has to be whole again, unless the host's state file leaves open whether another round followed its promise,
+    // or some have not heard of the round that did (docs/adr/0011): how often that was so.
+    void run_through_deaths_of_hosts(int times) {
+        calm_ = true;
+        for (int i = 0; i < times; i++) {
+            all_join(i);
+            for (size_t k = 0; k < nodes_.size(); k++)
+                at(now_ + below(200) * ms, [this, k] { call(k, MUSTER_RENDEZVOUS_JOIN, -1); });
+            const size_t dies = host();
+            bool open = false;
+            at(now_ + 100 * ms + below(1200) * ms, [this, dies, &open] {
+                kill(dies);
+                const auto &file = nodes_[dies]->file;
+                const auto &[latest, world] = *worlds_.rbegin();
+                open = file->say != Membership::undecided || file->place.attempt.number < latest ||
+                       now_ - world.made_ns < 2000 * ms;
+            });
+            go_on(now_ + 1500 * ms);
+            at(now_ + 1000 * ms + below(one_in(2) ? 2000 : 20000) * ms, [this, dies] { restart(dies); });
+            deaths_of_hosts_++;
+            go_on(now_ + 25000 * ms);
+            if (!open) continue;
+            join_again();
+            go_on(now_ + 60 * lease_ns);
+            if (is_whole()) continue;
+            stuck_++;
+            return;
+        }
+    }
     void join_again() { // they notice at different times
         for (size_t k = 0; k < nodes_.size(); k++)
             at(now_ + below(8000) * ms, [this, k] {
@@ -104,13 +134,17 @@ class Simulation final : private HostedProcesses {
             if (!nodes_[k]->in && nodes_[k]->calls.empty()) call(k, MUSTER_RENDEZVOUS_JOIN, -1);
         go_on(now_ + 60 * lease_ns);
         if (worlds_.empty()) wrong("no world at all");
+        if (!is_whole()) wrong("one is not in after " + std::to_string(i) + " times");
+    }
+    bool is_whole() const {
         const RoundRecord &latest = worlds_.rbegin()->second.round;
-        for (const auto &node : nodes_)
-            if (!node->in || node->place.attempt != latest.attempt)
-                wrong("one is not in after " + std::to_string(i) + " times");
-        if (latest.world != nodes_.size()) wrong("a world of " + std::to_string(latest.world));
+        return latest.world == nodes_.size() && std::all_of(nodes_.begin(), nodes_.end(), [&](const auto &node) {
+                   return node->in && node->place.attempt == latest.attempt;
+               });
     }
     uint64_t restarts() const { return restarts_; }
+    uint64_t deaths_of_hosts() const { return deaths_of_hosts_; }
+    uint64_t stuck() const { return stuck_; }
     uint64_t rounds() const { return worlds_.size(); }
     uint64_t elected() const {
         return std::count_if(worlds_.begin(), worlds_.end(), [](const auto &w) { return w.second.store != 0; });
@@ -168,6 +202,8 @@ class Simulation final : private HostedProcesses {
         for (size_t i = 0; i < nodes_.size(); i++)
             if (nodes_[i]->machine && !nodes_[i]->in && nodes_[i]->calls.empty()) call(i, MUSTER_RENDEZVOUS_JOIN, -1);
     }
+
+    uint64_t deaths_of_hosts_ = 0, stuck_ = 0;
 };
 
 } // namespace muster::test

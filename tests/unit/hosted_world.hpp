@@ -80,6 +80,7 @@ class HostedWorld {
     struct World {
         RoundRecord round;
         size_t store;
+        int64_t made_ns;
     };
     struct Timed {
         int64_t at_ns;

@@ -113,6 +113,28 @@ void test_a_world_of_fixed_size_is_whole_again_after_restarts(void **) {
     assert_true(restarts == 640 * number_from("MUSTER_SCHEDULES", 1));
 }
 
+void test_a_world_whose_host_dies_while_a_round_is_made_is_whole_again(void **) {
+    uint64_t deaths = 0, stuck = 0;
+    std::string fault = run_members(
+        [](std::mt19937_64 &random) {
+            Shape shape;
+            shape.nodes = shape.min = shape.max = 2 + random() % 5;
+            shape.last_call_ns = random() % 2 == 0 ? -1 : 300 * ms;
+            shape.keeps_state = true;
+            return shape;
+        },
+        [&](Simulation &s) {
+            s.run_through_deaths_of_hosts(6);
+            deaths += s.deaths_of_hosts();
+            stuck += s.stuck();
+        },
+        60);
+    check(fault);
+    std::printf("%llu deaths of a host, after %llu of which the run could not go on\n",
+                static_cast<unsigned long long>(deaths), static_cast<unsigned long long>(stuck));
+    assert_true(stuck * 5 < deaths); // this world is slow: every tenth message takes up to 300 ms
+}
+
 void test_members_find_each_other_whatever_the_last_one_has_announced(void **) {
     std::string fault = run_members(
         [](std::mt19937_64 &random) {
@@ -131,6 +153,7 @@ void test_members_find_each_other_whatever_the_last_one_has_announced(void **) {
 int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_a_world_of_fixed_size_is_whole_again_after_restarts),
+        cmocka_unit_test(test_a_world_whose_host_dies_while_a_round_is_made_is_whole_again),
         cmocka_unit_test(test_members_find_each_other_whatever_the_last_one_has_announced),
         cmocka_unit_test(test_there_is_one_world_where_members_are_restarted),
         cmocka_unit_test(test_those_who_are_left_go_on_as_long_as_they_are_enough),

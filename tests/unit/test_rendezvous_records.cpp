@@ -49,6 +49,7 @@ void test_records_of_others_are_read_with_care(void **) {
                    {1, {2, 3, 4}, 1, 2, {}, true, 0, 1},
                    Membership::promised,
                    "host:1",
+                   "host:2",
                    "host",
                    {"host:1", "", "host:2"}}
             .write(),
