@@ -132,7 +132,7 @@ void Machine::stop(uint64_t id, Status why, double seconds, int64_t now_ns) {
     }
     finish(position_call_, error);
     if (what == MUSTER_RENDEZVOUS_JOIN && search_.under_way) return pause_search();
-    if (what == MUSTER_RENDEZVOUS_JOIN) go_out();
+    if (what == MUSTER_RENDEZVOUS_JOIN) stop_seeking();
     if (what == MUSTER_RENDEZVOUS_EXIT && phase_ == Phase::in) want_ = Want::seeking;
     sync();
 }

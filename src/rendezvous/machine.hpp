@@ -161,6 +161,7 @@ class Machine final : private LeaderHost {
     bool record_written(const StoreAnswer &answer, size_t index, const AskOps &ops);
     void seek_anew();
     void go_out(Membership::Say say = Membership::promised);
+    void stop_seeking();
     void pause_search();
     void settled();
     void end_exit(const std::string &why);
@@ -215,6 +216,8 @@ class Machine final : private LeaderHost {
     void point_to(const std::string &address);
     void announce();
     void announced(const StoreAnswer &answer);
+    void write_at_origin(AskOp moved);
+    void correct(const MovedRecord &old);
     void consider_moving();
     std::string moved_record(const std::string &address) const;
 

@@ -302,6 +302,20 @@ void Machine::go_out(Membership::Say say) {
     end_base();
 }
 
+// A join has ended without a round. Where the last round was made the others may go on without this member, unless it
+// is the host. Elsewhere it keeps its say: the store that it waited at may be lost before it, or its next process,
+// joins again.
+void Machine::stop_seeking() {
+    phase_ = Phase::out;
+    want_ = Want::left;
+    if (base_.round != 0 && !base_.promised && home_ == base_.made_at && base_.rank != base_.host) {
+        base_.promised = true;
+        base_.promised_to = home_;
+    }
+    leaving_ = base_.promised ? base_ : Base{};
+    leave_say_ = base_.promised || !has_state_ ? Membership::promised : state_.say;
+}
+
 // No store is known: nothing is promised to any, and the next join goes on.
 void Machine::pause_search() {
     withdraw(What::find);

@@ -93,9 +93,21 @@ void Machine::announce() {
                               origin_says_->round <= known_round_ && leader_->may_go_on();
         moved = std::move(moved).if_value(replaces ? origin_says_->write() : moved_record(made_at_));
     }
+    write_at_origin(std::move(moved));
+}
+
+void Machine::write_at_origin(AskOp moved) {
     const uint64_t tag = next_tag_++;
     asked_[tag].what = What::announce;
     actions_.push_back({.kind = Action::announce, .tag = tag, .ops = {std::move(moved)}, .address = settings_.origin});
+}
+
+// A member that has missed rounds serves the store at the origin, and says there where it waits. Those that come later
+// and know more replace it by their own store, the first of them, and meet there.
+void Machine::correct(const MovedRecord &old) {
+    if (!base_.may_promise(settings_.peer) || under_way(What::announce)) return;
+    stand_for_host();
+    write_at_origin(AskOp{MUSTER_STORE_SET, keys::moved, moved_record(settings_.peer)}.if_value(old.write()));
 }
 
 void Machine::announced(const StoreAnswer &answer) {

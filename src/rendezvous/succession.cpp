@@ -138,10 +138,10 @@ void Machine::leave_store() {
 // From now on the others may take this member's own store for that of the run.
 void Machine::stand_for_host() {
     if (!base_.may_promise(settings_.peer)) return;
+    // Once, and not where the round was made: others may have made the next one there, and may say at the origin where.
+    if (base_.made_at == settings_.peer || std::exchange(stood_for_, base_.round) == base_.round) return;
     published_ = settings_.peer;
     point_to(settings_.peer);
-    // Once, and not where the round was made: others may have made the next one there.
-    if (base_.made_at == settings_.peer || std::exchange(stood_for_, base_.round) == base_.round) return;
     RoundRecord lost = place_.round();
     lost.aborted = lost.elsewhere = true;
     lost.author = settings_.address.substr(0, 256);
@@ -239,6 +239,8 @@ void Machine::found(const Asked &, const StoreAnswer &answer) {
         const bool news = moved->identity == config_.identity && moved->round >= known_round_ &&
                           moved->address != home_ && search_.hints.insert(moved->address).second;
         if (news) search_.hint = moved->address;
+        if (home_ == settings_.origin && moved->identity == config_.identity && moved->round < known_round_)
+            correct(*moved);
         return search();
     }
     const auto round = RoundRecord::read(value(1));

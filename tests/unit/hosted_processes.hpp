@@ -30,7 +30,7 @@ class HostedProcesses : public HostedWorld {
         Node &node = *nodes_[index];
         if (node.machine || (!node.file && !serves_origin())) return;
         begin_machine(index);
-        call(index, MUSTER_RENDEZVOUS_JOIN, -1);
+        call(index, MUSTER_RENDEZVOUS_JOIN, join_timeout_ns_);
     }
     bool serves_origin() { return stores_[store_at(origin)]->alive; }
     size_t add_store(size_t owner, const std::string &address) {
@@ -80,6 +80,10 @@ class HostedProcesses : public HostedWorld {
         node.in = node.paused = false;
         node.calls.clear();
         node.kept.clear();
+    }
+    void ends(size_t index) { // in order, after its join has timed out
+        at(now_ + below(50) * ms, [this, index] { kill(index); });
+        at(now_ + 50 * ms + below(2000) * ms, [this, index] { restart(index); });
     }
     void pause(size_t index) { nodes_[index]->paused = true; }
     void wake(size_t index) {
@@ -148,6 +152,7 @@ class HostedProcesses : public HostedWorld {
                 if (node.calls[action.tag] == MUSTER_RENDEZVOUS_JOIN && action.error.status == MUSTER_E_QUORUM)
                     ended_with_quorum_++;
                 node.calls.erase(action.tag);
+                if (join_timeout_ns_ > 0 && action.error.status == MUSTER_TIMEOUT) ends(index);
                 break;
             case Action::begin:
                 node.calls.erase(action.tag);
@@ -210,7 +215,7 @@ class HostedProcesses : public HostedWorld {
         at(now_ + below(300) * ms, [this, index, attempt = nodes_[index]->place.attempt] {
             Node &node = *nodes_[index];
             if (node.machine && node.in && node.place.attempt == attempt && node.calls.empty())
-                call(index, MUSTER_RENDEZVOUS_JOIN, -1);
+                call(index, MUSTER_RENDEZVOUS_JOIN, join_timeout_ns_);
         });
     }
 

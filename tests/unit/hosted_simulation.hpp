@@ -66,6 +66,30 @@ class Simulation final : private HostedProcesses {
             restarts_++;
         }
     }
+    // Processes whose join takes longer than a few leases end, and are restarted, as supervisors do; and some are
+    // killed. How often the world is not whole again: where the one that serves the store has ended in the middle of a
+    // round.
+    void run_with_joins_that_time_out(int times) {
+        calm_ = true;
+        all_join(0);
+        join_timeout_ns_ = 10000 * ms;
+        for (int i = 0; i < times; i++) {
+            for (size_t k = 0; k < nodes_.size(); k++) {
+                if (one_in(2)) continue;
+                at(now_ + below(2000) * ms, [this, k] { kill(k); });
+                at(now_ + 2000 * ms + below(20000) * ms, [this, k] { restart(k); });
+            }
+            deaths_of_hosts_++;
+            go_on(now_ + below(25000) * ms);
+            for (int k = 0; k < 10; k++) {
+                join_again();
+                go_on(now_ + 10 * lease_ns);
+            }
+            if (is_whole()) continue;
+            stuck_++;
+            return;
+        }
+    }
     // One member, not on the host of the URL, outlives all others, which are killed, the host last, and restarted: some
     // at once, before that member has seen the host go, and some late. The world has to be whole again each time.
     void run_with_one_survivor(int times) {
@@ -121,17 +145,41 @@ class Simulation final : private HostedProcesses {
             return;
         }
     }
+    // The first member, on the host of the URL, is killed and misses some rounds; then all others are, and it is
+    // restarted before them. The world has to be whole again: what it says about the place of the run is old.
+    void run_with_one_that_missed_rounds(int times) {
+        calm_ = true;
+        all_join(0);
+        for (int i = 0; i < times; i++) {
+            kill(0);
+            for (uint64_t rounds = 1 + below(3); rounds-- != 0;) {
+                go_on(now_ + 10 * lease_ns);
+                for (size_t k = 1; k < nodes_.size(); k++)
+                    if (nodes_[k]->calls.empty()) call(k, MUSTER_RENDEZVOUS_JOIN, -1);
+            }
+            go_on(now_ + 20 * lease_ns);
+            for (size_t k = 1; k < nodes_.size(); k++) {
+                at(now_ + below(50) * ms, [this, k] { kill(k); });
+                at(now_ + 20000 * ms + below(20000) * ms, [this, k] { restart(k); });
+            }
+            at(now_ + 1000 * ms + below(22000) * ms, [this] { restart(0); });
+            go_on(now_ + 120000 * ms);
+            for (const auto &node : nodes_)
+                node->in = false; // a member that waits does not end the round of the others
+            all_join(i);
+        }
+    }
     void join_again() { // they notice at different times
         for (size_t k = 0; k < nodes_.size(); k++)
             at(now_ + below(8000) * ms, [this, k] {
                 Node &node = *nodes_[k];
-                if (node.machine && !node.in && node.calls.empty()) call(k, MUSTER_RENDEZVOUS_JOIN, -1);
+                if (node.machine && !node.in && node.calls.empty()) call(k, MUSTER_RENDEZVOUS_JOIN, join_timeout_ns_);
             });
     }
     void all_join(int i) {
         rejoins_ = true;
         for (size_t k = 0; k < nodes_.size(); k++)
-            if (!nodes_[k]->in && nodes_[k]->calls.empty()) call(k, MUSTER_RENDEZVOUS_JOIN, -1);
+            if (!nodes_[k]->in && nodes_[k]->calls.empty()) call(k, MUSTER_RENDEZVOUS_JOIN, join_timeout_ns_);
         go_on(now_ + 60 * lease_ns);
         if (worlds_.empty()) wrong("no world at all");
         if (!is_whole()) wrong("one is not in after " + std::to_string(i) + " times");

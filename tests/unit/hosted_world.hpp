@@ -360,6 +360,7 @@ class HostedWorld {
     uint64_t order_ = 0, next_call_ = 1, next_request_ = 1, next_session_ = 1, ended_with_quorum_ = 0, restarts_ = 0;
     size_t next_id_ = 0;
     bool calm_ = false, rejoins_ = false;
+    int64_t join_timeout_ns_ = -1; // a process whose join has taken that long ends, and is restarted
     std::priority_queue<Timed> timed_;
     std::vector<std::unique_ptr<Store>> stores_; // the first is that of the URL
     std::vector<std::unique_ptr<Node>> nodes_;

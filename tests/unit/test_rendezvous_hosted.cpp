@@ -82,6 +82,41 @@ void test_those_who_are_left_go_on_as_long_as_they_are_enough(void **) {
     assert_true(deaths > 100);
 }
 
+void test_processes_whose_join_has_timed_out_keep_their_say(void **) {
+    uint64_t times = 0, stuck = 0;
+    std::string fault = run_members(
+        [](std::mt19937_64 &random) {
+            Shape shape;
+            shape.nodes = shape.min = shape.max = 2 + random() % 4;
+            shape.keeps_state = true;
+            return shape;
+        },
+        [&](Simulation &s) {
+            s.run_with_joins_that_time_out(6);
+            times += s.deaths_of_hosts();
+            stuck += s.stuck();
+        },
+        60);
+    check(fault);
+    std::printf("%llu times, after %llu of which the run could not go on\n", static_cast<unsigned long long>(times),
+                static_cast<unsigned long long>(stuck));
+    assert_true(stuck * 10 < times);
+}
+
+void test_members_find_each_other_whatever_one_says_that_missed_rounds(void **) {
+    std::string fault = run_members(
+        [](std::mt19937_64 &random) {
+            Shape shape;
+            shape.nodes = shape.max = 3 + random() % 3;
+            shape.min = 2;
+            shape.last_call_ns = 10000 * ms; // so that all are in
+            shape.keeps_state = true;
+            return shape;
+        },
+        [](Simulation &s) { s.run_with_one_that_missed_rounds(4); }, 40);
+    check(fault);
+}
+
 void test_there_is_one_world_where_members_are_restarted(void **) {
     std::string fault = run_members(
         [](std::mt19937_64 &random) {
@@ -155,6 +190,8 @@ int main() {
         cmocka_unit_test(test_a_world_of_fixed_size_is_whole_again_after_restarts),
         cmocka_unit_test(test_a_world_whose_host_dies_while_a_round_is_made_is_whole_again),
         cmocka_unit_test(test_members_find_each_other_whatever_the_last_one_has_announced),
+        cmocka_unit_test(test_members_find_each_other_whatever_one_says_that_missed_rounds),
+        cmocka_unit_test(test_processes_whose_join_has_timed_out_keep_their_say),
         cmocka_unit_test(test_there_is_one_world_where_members_are_restarted),
         cmocka_unit_test(test_those_who_are_left_go_on_as_long_as_they_are_enough),
         cmocka_unit_test(test_there_is_one_world_whatever_is_lost),
