@@ -48,18 +48,39 @@ void make_place(Place &p, bool is_served) {
 
 muster_error why; // the first failure of the latest join
 
-// Two members of one process join one round. When the fault ends one join, the other is cancelled.
+// The round of a member is over that has begun for it and not yet for the other: the fault has ended the connection,
+// and their leases with it.
+bool is_over(Rendezvous &member) {
+    bool over = false;
+    for (muster_rendezvous_event event{}; CALL(muster_rendezvous_next_event, member, 0, &event) == MUSTER_OK;)
+        over |= event.kind == MUSTER_RENDEZVOUS_ABORTED || event.kind == MUSTER_RENDEZVOUS_EXPELLED;
+    return over;
+}
+
+// Two members of one process join one round. When the fault ends one join, the other is cancelled; when it ends the
+// round of the first that is in, that one joins again.
 bool join(Place &p, Rendezvous &one, Rendezvous &other, Round &first, Round &second_round) {
-    OK(muster_rendezvous_begin, one, MUSTER_RENDEZVOUS_JOIN, nullptr, 0, patience, p.queue, 1, &error);
-    OK(muster_rendezvous_begin, other, MUSTER_RENDEZVOUS_JOIN, nullptr, 0, patience, p.queue, 2, &error);
-    bool is_joined = true;
+    const auto begin = [&p](Rendezvous &member, uint64_t tag) {
+        OK(muster_rendezvous_begin, member, MUSTER_RENDEZVOUS_JOIN, nullptr, 0, patience, p.queue, tag, &error);
+    };
+    begin(one, 1);
+    begin(other, 2);
+    bool is_joined = true, is_in[2] = {false, false};
     for (int left = 2; left > 0;) {
         muster_completion entry{};
         if (const muster_status status = CALL(muster_queue_next, p.queue, patience, &entry, &error))
             wrong("the join of a member does not complete: %s", muster_status_name(status));
+        if (is_joined && left == 1 && has_fired() && entry.kind != MUSTER_DONE_RENDEZVOUS) {
+            const int in = is_in[0] ? 0 : 1;
+            if (!is_in[in] || !is_over(in == 0 ? one : other)) continue;
+            is_in[in] = false;
+            begin(in == 0 ? one : other, in == 0 ? 1 : 2);
+            left++;
+        }
         if (entry.kind != MUSTER_DONE_RENDEZVOUS) continue;
         left--;
         (entry.tag == 1 ? first : second_round) = Round(entry.object);
+        is_in[entry.tag - 1] = entry.status == MUSTER_OK;
         if (entry.status == MUSTER_OK) continue;
         check_status("muster_rendezvous_join", entry.status, "MUSTER_DONE_RENDEZVOUS");
         if (is_joined) why = error;
@@ -114,7 +135,7 @@ void meet(bool is_served) {
     muster_rendezvous_state state{};
     OK(muster_rendezvous_get_state, one, &state);
     muster_rendezvous_event event{};
-    status = CALL(muster_rendezvous_next_event, one, patience, &event);
+    status = CALL(muster_rendezvous_next_event, one, has_fired() ? 0 : patience, &event);
     EXPECT(status == MUSTER_OK || has_fired());
     status = CALL(muster_rendezvous_abort, one, "over", 4, patience, &error);
     if (status != MUSTER_OK) expect_fault("muster_rendezvous_abort", status);
