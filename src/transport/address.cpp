@@ -92,6 +92,8 @@ Result<void> parse_options(std::string_view text, Address &address) {
 Result<void> check_host(std::string_view host, bool bracketed, std::string_view address) {
     if (host.size() > max_host) return wrong(address, "host name longer than %zu bytes", max_host);
     if (bracketed && host.empty()) return wrong(address, "nothing between the brackets");
+    if (bracketed && host.find(':') == std::string_view::npos)
+        return wrong(address, "no IPv6 address between the brackets");
     for (char c : host) {
         const bool name = is_letter(c) || is_digit(c) || c == '.' || c == '-' || c == '_';
         if (!name && !(bracketed && (c == ':' || c == '%')))

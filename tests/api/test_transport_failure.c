@@ -21,6 +21,7 @@ static void test_bad_addresses_are_told_apart(void **state) {
         {"tcp://:80", "no host", MUSTER_E_ADDRESS},
         {"tcp://::1:80", "brackets", MUSTER_E_ADDRESS},
         {"tcp://[::1:80", "'[' without ']'", MUSTER_E_ADDRESS},
+        {"tcp://[1%eth0]:80", "no IPv6 address between the brackets", MUSTER_E_ADDRESS},
         {"tcp://h:1?colour=red", "option 'colour' is unknown", MUSTER_E_ADDRESS},
         {"tcp://h:1?bind=0.0.0.0", "option 'bind' is unknown", MUSTER_E_ADDRESS},
         {"tcp://127.0.0.1:1?seal=maybe", "neither yes nor no", MUSTER_E_ADDRESS},
