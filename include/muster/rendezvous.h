@@ -36,7 +36,8 @@
  *
  * What is impossible without a third party: a process that was never a member, or that has lost its state file, cannot
  * tell a run whose members it cannot reach from a run that never was, so on the host of the URL it begins a new run of
- * that name; where that must not happen use a store that outlives the members, etcd or `muster store` with a standby.
+ * that name, unless a state file shows that a living process of its host is in the run; where that must not happen use
+ * a store that outlives the members, etcd or `muster store` with a standby.
  *
  * Kinds: any store that can transact, watch and lease (see muster_store_capabilities()); `static:`, ranks that somebody
  * else gave, without watching over anybody; or what the host decides by itself, see rendezvous_serve.h. */
@@ -130,7 +131,8 @@ typedef struct muster_rendezvous_config {
  * @retval MUSTER_E_WOULD_DEADLOCK  The store would have to be waited for on a thread that serves the wait.
  * @retval MUSTER_E_LIMIT         No descriptor is left, for the store or for the state file; or the queue of the
  *                                program that serves the rendezvous is full.
- * @retval MUSTER_E_UNREACHABLE   The store's address does not answer.
+ * @retval MUSTER_E_UNREACHABLE   The store's address does not answer. This process serves no store there where a living
+ *                                process of its host is in the run; then the text names the state file of that one.
  * @retval MUSTER_E_PEER          The connection to the store broke.
  * @retval MUSTER_E_SYSTEM        The state directory or a file in it cannot be used for another reason; or another
  *                                failure of the system; see muster_error::os_errno.

@@ -158,7 +158,10 @@ Result<MembershipFile> MembershipFile::open(const std::string &directory, std::s
         auto locked = file.lock(i);
         if (locked && !*locked && LockedFiles::get().wait(file.path_, deadline)) locked = file.lock(i);
         if (!locked) return locked.error();
-        if (!*locked) continue;
+        if (!*locked) {
+            file.see_living();
+            continue;
+        }
         file.former_ = file.load();
         if (file.former_) return file;
         if (file.damaged_)
@@ -181,6 +184,19 @@ void MembershipFile::close() noexcept {
     if (!file_) return;
     file_.reset();
     LockedFiles::get().remove(path_);
+}
+
+// Its process may write meanwhile: then one of the two places is whole.
+void MembershipFile::see_living() {
+    file_ = Fd(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    if (!file_) return;
+    auto membership = load();
+    file_.reset();
+    damaged_ = false;
+    if (!membership || membership->say == Membership::left) return;
+    if (living_ && living_->place.attempt.number >= membership->place.attempt.number) return;
+    living_ = std::move(membership);
+    living_path_ = path_;
 }
 
 Result<bool> MembershipFile::lock(uint32_t index) {
@@ -281,6 +297,7 @@ void MembershipFile::discard() noexcept {
     if (file_) ::unlink(path_.c_str());
     close();
     former_.reset();
+    living_.reset();
 }
 
 } // namespace muster

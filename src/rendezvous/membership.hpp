@@ -45,6 +45,9 @@ class MembershipFile {
     using Released = std::shared_ptr<std::atomic<bool>>;
     const Released &released() const noexcept { return released_; }
     const std::optional<Membership> &former() const noexcept { return former_; }
+    // Where there is no former one: what a living process of this host that is in the run has written, and its file.
+    const std::optional<Membership> &living() const noexcept { return living_; }
+    const std::string &living_path() const noexcept { return living_path_; }
     const std::string &path() const noexcept { return path_; }
     Result<void> save(const Membership &membership); // it is on the disk when this returns
     void discard() noexcept;                         // save() makes the file again
@@ -57,6 +60,7 @@ class MembershipFile {
     MembershipFile() = default;
     void close() noexcept;
     Result<bool> lock(uint32_t index); // false: another process has that file
+    void see_living();
     std::optional<Membership> load();
     Result<void> make();
 
@@ -66,7 +70,8 @@ class MembershipFile {
     Fd file_;
     uint64_t count_ = 0;   // of writes
     bool damaged_ = false; // there was a record, and it cannot be read
-    std::optional<Membership> former_;
+    std::optional<Membership> former_, living_;
+    std::string living_path_;
 };
 
 } // namespace muster

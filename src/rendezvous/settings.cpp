@@ -5,6 +5,7 @@
 #include "rendezvous/peers.hpp"
 #include "rendezvous/served.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace muster {
@@ -92,6 +93,34 @@ Result<RendezvousSettings> RendezvousSettings::read(const muster_rendezvous_conf
     return settings;
 }
 
+namespace {
+
+// The URL, but no store is served here.
+std::string without_hosting(std::string_view url) {
+    constexpr std::string_view hosting = "host=auto";
+    std::string text(url);
+    if (const size_t at = text.find(hosting, text.find('?')); at != std::string::npos)
+        text.replace(at, hosting.size(), "host=no");
+    return text;
+}
+
+// A living process of this host is in the run, so it is not new, and no store is begun. Nothing is returned when the
+// store was not reached in `patience_ns`: that process may have ended, and left its file to this one.
+Result<Ref<Store>> open_store_of_run(Context &context, std::string_view url, const MembershipFile &file,
+                                     int64_t patience_ns, Deadline &deadline) {
+    Deadline part(deadline.endless() ? patience_ns : std::min(patience_ns, deadline.left()));
+    auto opened = Store::open(context, without_hosting(url), {}, part);
+    const Status status = opened ? MUSTER_OK : opened.error().status;
+    if (status != MUSTER_E_UNREACHABLE && status != MUSTER_E_PEER && status != MUSTER_TIMEOUT) return opened;
+    if (!deadline.passed()) return Ref<Store>();
+    const Error why = Error::make(
+        status, "%s; the run is not new: a living process of this host was in round %llu (%s)", opened.error().message,
+        static_cast<unsigned long long>(file.living()->place.attempt.number), file.living_path().c_str());
+    return why;
+}
+
+} // namespace
+
 Result<Ref<Rendezvous>> Rendezvous::open(Context &context, const muster_rendezvous_config &config, Deadline &deadline) {
     auto settings = RendezvousSettings::read(config);
     if (!settings) return settings.error();
@@ -114,26 +143,29 @@ Result<Ref<Rendezvous>> Rendezvous::open(Context &context, const muster_rendezvo
         return Error::make(MUSTER_E_ARG, "muster_rendezvous_config: the store is of another context");
     const std::string_view own_url = store ? std::string_view() : *url;
     std::optional<MembershipFile> file;
+    std::string origin;
     if (!store && !given_ranks && !settings->state_dir.empty()) {
-        auto origin = Peers::origin_of(*url);
-        if (!origin) return origin.error();
-        if (!origin->empty()) {
-            auto opened = MembershipFile::open(settings->state_dir, settings->run_id, *origin, deadline);
+        auto found = Peers::origin_of(*url);
+        if (!found) return found.error();
+        origin = std::move(*found);
+    }
+    for (int64_t patience_ns = 250'000'000; !store && !url->empty();) {
+        if (!origin.empty()) {
+            auto opened = MembershipFile::open(settings->state_dir, settings->run_id, origin, deadline);
             if (!opened) return opened.error();
             file = std::move(*opened);
             if ((settings->flags & MUSTER_RENDEZVOUS_NEW) != 0) file->discard();
         }
-    }
-    if (file && file->former()) {
-        auto member = open_restarted_member(context, *settings, *file, *url, deadline);
-        if (!member) return member.error();
-        if (*member) {
-            (*member)->open_events();
-            return make_ref<Rendezvous>(std::move(*member));
+        if (file && file->former()) {
+            auto member = open_restarted_member(context, *settings, *file, *url, deadline);
+            if (!member) return member.error();
+            if (*member) {
+                (*member)->open_events();
+                return make_ref<Rendezvous>(std::move(*member));
+            }
         }
-    }
-    if (!store && !url->empty()) {
-        auto opened = Store::open(context, *url, {}, deadline);
+        auto opened = file && file->living() ? open_store_of_run(context, *url, *file, patience_ns *= 2, deadline)
+                                             : Store::open(context, *url, {}, deadline);
         if (!opened) return opened.error();
         store = std::move(*opened);
     }

@@ -29,7 +29,7 @@ mkfifo "$folder/ended"
 # shellcheck disable=SC2016
 program='echo "$MUSTER_ROUND $RANK $WORLD_SIZE '"'"'$NODE'"'"'" >>'"$folder"'/worlds; while ! [ -e '"$folder"'/go ]; do sleep 0.05; done'
 start() { # <node> <nnodes>
-    NODE=$1 "$muster" run --nnodes "$2" --keep-alive 0.2 --last-call 1 --join-timeout 60 --rdzv "$url" --run-id restarts \
+    NODE=$1 "$muster" run --nnodes "$2" --keep-alive 0.2 --last-call 1 --join-timeout "${join_timeout:-60}" --rdzv "$url" --run-id restarts \
         --log info -- sh -c "$program" >>"$folder/$1.log" 2>&1 &
     nodes[$1]=$!
 }
@@ -100,3 +100,27 @@ for node in a b c d; do
     wait "${nodes[$node]}" || fail "node $node ended with $?"
 done
 echo "a run that has moved was found by a newcomer and by its first node, round $round"
+rm "$folder/go"
+
+# ---- a process without a file where a living member is, and nobody serves the store: it begins no second run
+: >"$folder/worlds"
+MUSTER_STATE_DIR=$folder/other start a 1:3 # as on another host
+world 0 1 >/dev/null || fail "no world of one"
+start b 1:3
+round=$(world 0 2) || fail "no world of two"
+kill -STOP "${nodes[b]}"
+stop a
+join_timeout=2 start c 1:3
+! wait "${nodes[c]}" || fail "a newcomer went on although a member lives"
+grep -q "the run is not new: a living process of this host was in round $round" "$folder/c.log" || fail "no reason is told"
+kill -CONT "${nodes[b]}"
+MUSTER_STATE_DIR=$folder/other start a 1:3
+round=$(world "$round" 2) || fail "the two members do not find each other"
+start c 1:3
+round=$(world "$round" 3) || fail "the newcomer does not find the run"
+one_world_at_a_time
+touch "$folder/go"
+for node in a b c; do
+    wait "${nodes[$node]}" || fail "node $node ended with $?"
+done
+echo "a newcomer began no second run where a member lives, round $round"
