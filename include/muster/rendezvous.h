@@ -218,7 +218,8 @@ MUSTER_API muster_status muster_rendezvous_leave(muster_rendezvous *rendezvous, 
                                                  muster_error *error);
 
 /** Waits until all who are still in the round call this too: the exit barrier, so that nobody takes away early what the
- * others still need. Who has left, died or joined again is not waited for.
+ * others still need. Who has left, died or joined again is not waited for. In the process that serves the store it also
+ * waits until the others know that all are here, so that this process may end next.
  * @param[in]  rendezvous  The member.
  * @param[in]  timeout_ns  Longest wait; -1 has no end. At least 1.
  * @param[out] error       Detail on failure, and of what was waited for in vain; or NULL.

@@ -34,6 +34,7 @@ void Leader::begin(uint64_t revision, const std::optional<RoundRecord> &round, u
     closed_ = closed;
     if (note) told_ = *note;
     exited_ = told_.exited;
+    parted_ = told_.parted;
     if (round_ && told_.round == round_->attempt.number) {
         gone_ = told_.gone;
         left_ = told_.left;
@@ -206,7 +207,8 @@ Leader::Class Leader::classify(const Known &member) const {
     const bool placed = member.place && member.place->attempt.number != 0 && member.place->ticket == record.ticket;
     if (placed && round_ && member.place->attempt == round_->attempt) {
         if (round_->aborted) return Class::idle; // it will ask anew
-        return record.state == MemberRecord::exiting ? Class::exiting : Class::present;
+        return record.state == MemberRecord::exiting || record.state == MemberRecord::met ? Class::exiting
+                                                                                          : Class::present;
     }
     if (placed && round_ && member.place->attempt.number < round_->attempt.number)
         return Class::idle; // so will this one
@@ -290,10 +292,20 @@ void Leader::go_on(int64_t now_ns) {
     at(now_ns);
     if (reload_ && !committing_) begin_reload();
     if (!loaded_ || leaving_) return;
-    if (running() && count(Class::present) == 0) exited_ = round_->attempt.number;
+    if (running() && count(Class::present) == 0) {
+        exited_ = round_->attempt.number;
+        if (parted_ != exited_ && all_know_of_exit()) parted_ = exited_;
+    }
     if (!committing_ && !hold_ && !closed_) decide();
     seek_promises(false);
     tell();
+}
+
+// Those that have gone need not know.
+bool Leader::all_know_of_exit() const noexcept {
+    return std::all_of(members_.begin(), members_.end(), [](const auto &one) {
+        return one.second.as != Class::exiting || one.second.record.state == MemberRecord::met;
+    });
 }
 
 void Leader::decide() {
@@ -353,6 +365,7 @@ Note Leader::make_note() const {
     Note note;
     note.round = round_ ? round_->attempt.number : 0;
     note.exited = exited_;
+    note.parted = parted_;
     note.seeking = count(Class::seeking);
     note.present = count(Class::present) + count(Class::exiting);
     note.exiting = count(Class::exiting);

@@ -91,7 +91,7 @@ class Machine final : private LeaderHost {
 
   private:
     enum class Phase { out, seeking, in };
-    enum class Want { nothing, seeking, exiting, left };
+    enum class Want { nothing, seeking, exiting, met, left };
     enum class What {
         grant,
         enter,
@@ -212,6 +212,7 @@ class Machine final : private LeaderHost {
     void state_saved(const Asked &asked, const StoreAnswer &answer);
     void discard_state();
     bool is_host() const noexcept;
+    bool serves_store() const noexcept;
     void publish_home();
     void point_to(const std::string &address);
     void announce();

@@ -164,7 +164,7 @@ void Machine::see_round() {
     round_over(MUSTER_E_STALE, why); // first: whoever hears of it finds it so
     tell(MUSTER_RENDEZVOUS_ABORTED, UINT32_MAX, 0, why);
     phase_ = Phase::out;
-    if (want_ == Want::exiting) want_ = Want::nothing;
+    if (want_ == Want::exiting || want_ == Want::met) want_ = Want::nothing;
     end_exit(why);
 }
 
@@ -204,8 +204,13 @@ void Machine::see_note() {
         waiting_told_ = note_->waiting;
         tell(MUSTER_RENDEZVOUS_WAITING, UINT32_MAX, waiting_told_, {});
     }
-    if (position_what_ == MUSTER_RENDEZVOUS_EXIT && note_->exited >= place_.attempt.number)
-        finish(position_call_, Error());
+    if (position_what_ != MUSTER_RENDEZVOUS_EXIT || note_->exited < place_.attempt.number) return;
+    // The process that serves the store may end it next, so it waits until the others know.
+    if (hosted() && want_ == Want::exiting) {
+        want_ = Want::met;
+        sync();
+    }
+    if (!serves_store() || note_->parted >= place_.attempt.number) finish(position_call_, Error());
 }
 
 // ---- what is wanted
@@ -255,8 +260,10 @@ void Machine::sync() {
         return;
     }
     case Want::exiting:
-        if (have_ == Want::exiting || lease_ == 0) return;
-        ask(What::write, {set_record(MemberRecord::exiting)}, static_cast<uint64_t>(Want::exiting));
+    case Want::met:
+        if (have_ == want_ || lease_ == 0) return;
+        ask(What::write, {set_record(want_ == Want::met ? MemberRecord::met : MemberRecord::exiting)},
+            static_cast<uint64_t>(want_));
         return;
     case Want::seeking:
         break;

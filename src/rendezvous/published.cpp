@@ -47,7 +47,11 @@ void Machine::discard_state() {
 // ---- where the run is -----------------------------------------------------------------------------------------------
 
 bool Machine::is_host() const noexcept {
-    if (!settings_.keeps_state) return false;
+    return settings_.keeps_state && serves_store();
+}
+
+bool Machine::serves_store() const noexcept {
+    if (!hosted()) return false;
     return home_ == settings_.peer || (settings_.serves && home_ == settings_.origin);
 }
 

@@ -127,6 +127,11 @@ static int play(char **arguments) {
             const muster_store_op op = {
                 .kind = MUSTER_STORE_SET, .key = "k", .key_bytes = 1, .value = arguments[1], .value_bytes = 1};
             status = muster_store_do(view, &op, 1, 20 * SECOND, NULL, &error);
+        } else if (strcmp(line, "exiting?\n") == 0) {
+            muster_rendezvous_state state = {0};
+            muster_rendezvous_get_state(member, &state);
+            SAY("exiting %u\n", state.exiting);
+            continue;
         } else if (strcmp(line, "exit\n") == 0) {
             status = muster_rendezvous_exit(member, 60 * SECOND, &error);
         } else if (strcmp(line, "leave\n") == 0) {

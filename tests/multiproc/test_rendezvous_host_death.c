@@ -180,6 +180,43 @@ static void test_the_host_goes_on_when_most_others_are_dead(void **state) {
     end(&who[0], false);
 }
 
+// The other waits at the exit, and is stopped before it has heard that the host does, too.
+static void meet_at_the_exit(child *who) {
+    form(who, 2, "2", "5000");
+    say(&who[1], "exit\n");
+    do {
+        say(&who[0], "exiting?\n");
+        hear(&who[0], "exiting ", line, sizeof line);
+    } while (strcmp(line, "exiting 1") != 0);
+    assert_int_equal(kill(who[1].pid, SIGSTOP), 0);
+    say(&who[0], "exit\n");
+    struct pollfd ready = {who[0].out, POLLIN, 0};
+    if (poll(&ready, 1, 300) == 0) return;
+    kill(who[1].pid, SIGKILL);
+    hear(&who[0], "", line, sizeof line);
+    fail_msg("it did not wait: \"%s\"", line);
+}
+
+static void test_the_host_goes_from_the_exit_when_the_others_know_that_all_have_met(void **state) {
+    (void)state;
+    child who[2];
+    meet_at_the_exit(who);
+    assert_int_equal(kill(who[1].pid, SIGCONT), 0);
+    hear(&who[0], "exit MUSTER_OK", line, sizeof line);
+    end(&who[0], false); // and the store with it
+    hear(&who[1], "exit MUSTER_OK", line, sizeof line);
+    end(&who[1], false);
+}
+
+static void test_the_host_goes_from_the_exit_when_the_others_are_dead(void **state) {
+    (void)state;
+    child who[2];
+    meet_at_the_exit(who);
+    kill_one(&who[1]);
+    hear(&who[0], "exit MUSTER_OK", line, sizeof line);
+    end(&who[0], false);
+}
+
 int main(int count, char **arguments) {
     if (count == 8 && strcmp(arguments[1], "play") == 0) return play(arguments + 2);
     self = arguments[0];
@@ -192,6 +229,8 @@ int main(int count, char **arguments) {
         cmocka_unit_test_setup(test_a_join_that_waits_ends_in_the_next_world, set_up),
         cmocka_unit_test_setup(test_a_host_that_slept_finds_the_world_of_the_others, set_up),
         cmocka_unit_test_setup(test_the_host_goes_on_when_most_others_are_dead, set_up),
+        cmocka_unit_test_setup(test_the_host_goes_from_the_exit_when_the_others_know_that_all_have_met, set_up),
+        cmocka_unit_test_setup(test_the_host_goes_from_the_exit_when_the_others_are_dead, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

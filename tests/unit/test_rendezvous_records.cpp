@@ -42,7 +42,7 @@ void test_records_of_others_are_read_with_care(void **) {
         MemberRecord{MemberRecord::seeking, 1, 2, 3, 4, 5, "address", "key", "host:1", 3, true, true}.write(),
         RoundRecord{{1, 2, 3}, 4, {}, true, "author", "reason", false, 2}.write(),
         RoundPlace{1, {2, 3, 4}, 1, 2, {}, true, 0, 1}.write(),
-        Note{1, 2, 3, 4, 5, 6, 7, 8, {{1, Note::How::broken}, {2, Note::How::left}}, true, 9}.write(),
+        Note{1, 2, 3, 4, 5, 6, 7, 8, 9, {{1, Note::How::broken}, {2, Note::How::left}}, true, 10}.write(),
         ClosedRecord{"author", "reason"}.write(),
         MovedRecord{{7, 8}, 3, "host:1"}.write(),
         Membership{{1, 2, -1, {7, 8}},
