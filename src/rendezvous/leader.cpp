@@ -405,8 +405,10 @@ void Leader::tell() {
     }
     telling_ = true;
     told_before_ns_ = std::exchange(told_ns_, now_ns_);
-    host_.ask_for_leader(note,
-                         {if_leader(), AskOp{MUSTER_STORE_SET, keys::note, now.write()}.if_version(note_version_)});
+    AskOps ops{if_leader(), AskOp{MUSTER_STORE_SET, keys::note, now.write()}.if_version(note_version_)};
+    // Who closes the run before the exit closes it for all: the leader must not leave the exit before it has seen that.
+    if (now.round != 0 && now.exited == now.round) ops.push_back({MUSTER_STORE_READ, keys::closed});
+    host_.ask_for_leader(note, std::move(ops));
     told_ = std::move(now);
 }
 
