@@ -36,7 +36,7 @@
  *
  * What is impossible without a third party: a process that was never a member, or that has lost its state file, cannot
  * tell a run whose members it cannot reach from a run that never was, so on the host of the URL it begins a new run of
- * that name, unless a state file shows that a living process of its host is in the run; where that must not happen use
+ * that name, unless a state file shows that a running process of its host is a member; where that must not happen use
  * a store that outlives the members, etcd or `muster store` with a standby.
  *
  * Kinds: any store that can transact, watch and lease (see muster_store_capabilities()); `static:`, ranks that somebody
@@ -131,8 +131,8 @@ typedef struct muster_rendezvous_config {
  * @retval MUSTER_E_WOULD_DEADLOCK  The store would have to be waited for on a thread that serves the wait.
  * @retval MUSTER_E_LIMIT         No descriptor is left, for the store or for the state file; or the queue of the
  *                                program that serves the rendezvous is full.
- * @retval MUSTER_E_UNREACHABLE   The store's address does not answer. This process serves no store there where a living
- *                                process of its host is in the run; then the text names the state file of that one.
+ * @retval MUSTER_E_UNREACHABLE   The store's address does not answer. While another process of this host is a member of
+ *                                the run, this process does not serve the store; the text names that state file.
  * @retval MUSTER_E_PEER          The connection to the store broke.
  * @retval MUSTER_E_SYSTEM        The state directory or a file in it cannot be used for another reason; or another
  *                                failure of the system; see muster_error::os_errno.
@@ -218,8 +218,9 @@ MUSTER_API muster_status muster_rendezvous_leave(muster_rendezvous *rendezvous, 
                                                  muster_error *error);
 
 /** Waits until all who are still in the round call this too: the exit barrier, so that nobody takes away early what the
- * others still need. Who has left, died or joined again is not waited for. In the process that serves the store it also
- * waits until the others know that all are here, so that this process may end next.
+ * others still need. A member that has left, died or joined again does not count. In the process that serves the store
+ * the call also waits until every other member has seen that the barrier is complete, or has left or died, so this
+ * process may end as soon as the call returns.
  * @param[in]  rendezvous  The member.
  * @param[in]  timeout_ns  Longest wait; -1 has no end. At least 1.
  * @param[out] error       Detail on failure, and of what was waited for in vain; or NULL.

@@ -117,7 +117,7 @@ void Leader::send_final(AskOps places) {
     Note now;
     now.round = attempt_.attempt.number;
     now.exited = exited_;
-    now.parted = parted_;
+    now.confirmed = confirmed_;
     now.present = attempt_.world;
     const uint32_t seeking = count(Class::seeking);
     now.seeking = seeking - std::min(seeking, attempt_.world);

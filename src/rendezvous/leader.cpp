@@ -34,7 +34,7 @@ void Leader::begin(uint64_t revision, const std::optional<RoundRecord> &round, u
     closed_ = closed;
     if (note) told_ = *note;
     exited_ = told_.exited;
-    parted_ = told_.parted;
+    confirmed_ = told_.confirmed;
     if (round_ && told_.round == round_->attempt.number) {
         gone_ = told_.gone;
         left_ = told_.left;
@@ -207,8 +207,8 @@ Leader::Class Leader::classify(const Known &member) const {
     const bool placed = member.place && member.place->attempt.number != 0 && member.place->ticket == record.ticket;
     if (placed && round_ && member.place->attempt == round_->attempt) {
         if (round_->aborted) return Class::idle; // it will ask anew
-        return record.state == MemberRecord::exiting || record.state == MemberRecord::met ? Class::exiting
-                                                                                          : Class::present;
+        return record.state == MemberRecord::exiting || record.state == MemberRecord::confirmed ? Class::exiting
+                                                                                                : Class::present;
     }
     if (placed && round_ && member.place->attempt.number < round_->attempt.number)
         return Class::idle; // so will this one
@@ -294,17 +294,17 @@ void Leader::go_on(int64_t now_ns) {
     if (!loaded_ || leaving_) return;
     if (running() && count(Class::present) == 0) {
         exited_ = round_->attempt.number;
-        if (parted_ != exited_ && all_know_of_exit()) parted_ = exited_;
+        if (confirmed_ != exited_ && is_exit_confirmed()) confirmed_ = exited_;
     }
     if (!committing_ && !hold_ && !closed_) decide();
     seek_promises(false);
     tell();
 }
 
-// Those that have gone need not know.
-bool Leader::all_know_of_exit() const noexcept {
+// Members that have left or died count as confirmed.
+bool Leader::is_exit_confirmed() const noexcept {
     return std::all_of(members_.begin(), members_.end(), [](const auto &one) {
-        return one.second.as != Class::exiting || one.second.record.state == MemberRecord::met;
+        return one.second.as != Class::exiting || one.second.record.state == MemberRecord::confirmed;
     });
 }
 
@@ -365,7 +365,7 @@ Note Leader::make_note() const {
     Note note;
     note.round = round_ ? round_->attempt.number : 0;
     note.exited = exited_;
-    note.parted = parted_;
+    note.confirmed = confirmed_;
     note.seeking = count(Class::seeking);
     note.present = count(Class::present) + count(Class::exiting);
     note.exiting = count(Class::exiting);
@@ -406,7 +406,8 @@ void Leader::tell() {
     telling_ = true;
     told_before_ns_ = std::exchange(told_ns_, now_ns_);
     AskOps ops{if_leader(), AskOp{MUSTER_STORE_SET, keys::note, now.write()}.if_version(note_version_)};
-    // Who closes the run before the exit closes it for all: the leader must not leave the exit before it has seen that.
+    // The leader sees its own note before its watch returns: it must not complete its exit without a close that
+    // precedes it.
     if (now.round != 0 && now.exited == now.round) ops.push_back({MUSTER_STORE_READ, keys::closed});
     host_.ask_for_leader(note, std::move(ops));
     told_ = std::move(now);

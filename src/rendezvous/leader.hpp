@@ -108,7 +108,7 @@ class Leader final {
     void reclassify_all();
     void note_gone(uint32_t rank, Note::How how);
     uint32_t count(Class as) const noexcept { return counts_[static_cast<size_t>(as)]; }
-    bool all_know_of_exit() const noexcept;
+    bool is_exit_confirmed() const noexcept;
     bool running() const noexcept { return count(Class::present) + count(Class::exiting) != 0; }
     uint64_t next_number() const noexcept { return round_ ? round_->attempt.number + 1 : 1; }
 
@@ -192,7 +192,7 @@ class Leader final {
     std::vector<Note::Gone> gone_;
     Note::How leader_before_ = Note::How::dead; // how the last leader went
     uint32_t left_ = 0, dead_ = 0;
-    uint64_t exited_ = 0, parted_ = 0;
+    uint64_t exited_ = 0, confirmed_ = 0;
 };
 
 } // namespace muster

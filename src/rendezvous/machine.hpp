@@ -91,7 +91,7 @@ class Machine final : private LeaderHost {
 
   private:
     enum class Phase { out, seeking, in };
-    enum class Want { nothing, seeking, exiting, met, left };
+    enum class Want { nothing, seeking, exiting, confirmed, left };
     enum class What {
         grant,
         enter,

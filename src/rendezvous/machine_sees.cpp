@@ -164,7 +164,7 @@ void Machine::see_round() {
     round_over(MUSTER_E_STALE, why); // first: whoever hears of it finds it so
     tell(MUSTER_RENDEZVOUS_ABORTED, UINT32_MAX, 0, why);
     phase_ = Phase::out;
-    if (want_ == Want::exiting || want_ == Want::met) want_ = Want::nothing;
+    if (want_ == Want::exiting || want_ == Want::confirmed) want_ = Want::nothing;
     end_exit(why);
 }
 
@@ -205,12 +205,13 @@ void Machine::see_note() {
         tell(MUSTER_RENDEZVOUS_WAITING, UINT32_MAX, waiting_told_, {});
     }
     if (position_what_ != MUSTER_RENDEZVOUS_EXIT || note_->exited < place_.attempt.number) return;
-    // The process that serves the store may end it next, so it waits until the others know.
+    // The process that serves the store may end next, so its exit completes after the other members have confirmed
+    // theirs.
     if (hosted() && want_ == Want::exiting) {
-        want_ = Want::met;
+        want_ = Want::confirmed;
         sync();
     }
-    if (!serves_store() || note_->parted >= place_.attempt.number) finish(position_call_, Error());
+    if (!serves_store() || note_->confirmed >= place_.attempt.number) finish(position_call_, Error());
 }
 
 // ---- what is wanted
@@ -260,9 +261,9 @@ void Machine::sync() {
         return;
     }
     case Want::exiting:
-    case Want::met:
+    case Want::confirmed:
         if (have_ == want_ || lease_ == 0) return;
-        ask(What::write, {set_record(want_ == Want::met ? MemberRecord::met : MemberRecord::exiting)},
+        ask(What::write, {set_record(want_ == Want::confirmed ? MemberRecord::confirmed : MemberRecord::exiting)},
             static_cast<uint64_t>(want_));
         return;
     case Want::seeking:
@@ -309,9 +310,9 @@ void Machine::go_out(Membership::Say say) {
     end_base();
 }
 
-// A join has ended without a round. Where the last round was made the others may go on without this member, unless it
-// is the host. Elsewhere it keeps its say: the store that it waited at may be lost before it, or its next process,
-// joins again.
+// A join has ended without a round. At the store of its last round this member gives its promise, unless it is the
+// host, so that the other members can make the next round without it. At another store it keeps its promise: that store
+// may be lost before this member, or the process that is restarted in its place, joins again.
 void Machine::stop_seeking() {
     phase_ = Phase::out;
     want_ = Want::left;

@@ -186,7 +186,7 @@ void MembershipFile::close() noexcept {
     LockedFiles::get().remove(path_);
 }
 
-// Its process may write meanwhile: then one of the two places is whole.
+// The file is read without its lock. While its process writes one place, the other place is valid.
 void MembershipFile::see_living() {
     file_ = Fd(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
     if (!file_) return;

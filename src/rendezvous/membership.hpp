@@ -45,7 +45,7 @@ class MembershipFile {
     using Released = std::shared_ptr<std::atomic<bool>>;
     const Released &released() const noexcept { return released_; }
     const std::optional<Membership> &former() const noexcept { return former_; }
-    // Where there is no former one: what a living process of this host that is in the run has written, and its file.
+    // Set if former() is not: the record of a living process of this host that is a member of the run, and its file.
     const std::optional<Membership> &living() const noexcept { return living_; }
     const std::string &living_path() const noexcept { return living_path_; }
     const std::string &path() const noexcept { return path_; }

@@ -106,8 +106,8 @@ void Machine::write_at_origin(AskOp moved) {
     actions_.push_back({.kind = Action::announce, .tag = tag, .ops = {std::move(moved)}, .address = settings_.origin});
 }
 
-// A member that has missed rounds serves the store at the origin, and says there where it waits. Those that come later
-// and know more replace it by their own store, the first of them, and meet there.
+// `old` was written by a member that has missed rounds and serves the store at the origin. The first member that knows
+// a later round replaces it by the address of its own store, and the members after it find that address.
 void Machine::correct(const MovedRecord &old) {
     if (!base_.may_promise(settings_.peer) || under_way(What::announce)) return;
     stand_for_host();

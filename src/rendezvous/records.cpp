@@ -90,7 +90,7 @@ std::optional<MemberRecord> MemberRecord::read(std::string_view bytes) {
     ByteReader from(bytes, version);
     MemberRecord record;
     const auto state = from.number<uint8_t>();
-    from.require(state <= met);
+    from.require(state <= confirmed);
     record.state = static_cast<State>(state);
     record.ticket = from.number<uint64_t>();
     record.lease = from.number<uint64_t>();
@@ -161,7 +161,7 @@ std::optional<RoundPlace> RoundPlace::read(std::string_view bytes) {
 
 std::string Note::write() const {
     ByteWriter to(version);
-    to.number(round).number(exited).number(parted).number(seeking).number(waiting).number(present).number(exiting);
+    to.number(round).number(exited).number(confirmed).number(seeking).number(waiting).number(present).number(exiting);
     to.number(left).number(dead).number(static_cast<uint8_t>(called)).number(last_call_left_ns);
     to.number(static_cast<uint16_t>(gone.size()));
     for (const Gone &one : gone) to.number(one.rank).number(static_cast<uint8_t>(one.how));
@@ -172,7 +172,7 @@ std::optional<Note> Note::read(std::string_view bytes) {
     Note note;
     note.round = from.number<uint64_t>();
     note.exited = from.number<uint64_t>();
-    note.parted = from.number<uint64_t>();
+    note.confirmed = from.number<uint64_t>();
     note.seeking = from.number<uint32_t>();
     note.waiting = from.number<uint32_t>();
     note.present = from.number<uint32_t>();
@@ -213,7 +213,7 @@ const char *Note::text_of(How how) noexcept {
 }
 bool Note::tells_as(const Note &other) const {
     const auto all = [](const Note &n) {
-        return std::tuple(n.round, n.exited, n.parted, n.seeking, n.waiting, n.present, n.exiting, n.left, n.dead,
+        return std::tuple(n.round, n.exited, n.confirmed, n.seeking, n.waiting, n.present, n.exiting, n.left, n.dead,
                           n.called);
     };
     return all(*this) == all(other); // the list goes with its totals

@@ -47,8 +47,8 @@ struct RunConfig {
 };
 
 struct MemberRecord {
-    // seeking: or in the round of its ticket; met: exiting, and it knows that all have met at the exit
-    enum State : uint8_t { seeking, left, exiting, met };
+    // seeking: or in the round of its ticket; confirmed: exiting, and the member has seen Note::exited of its round
+    enum State : uint8_t { seeking, left, exiting, confirmed };
     State state = seeking;
     uint64_t ticket = 0; // counts the joins of the member
     uint64_t lease = 0;
@@ -108,8 +108,8 @@ struct Note {
     static How how(uint32_t lease_flags) noexcept; // a member's keys have gone
     static const char *text_of(How how) noexcept;  // for people; of those who left it is empty
     uint64_t round = 0;
-    uint64_t exited = 0; // the latest round all of whose members have met at the exit
-    uint64_t parted = 0; // the latest of which they also know it: the process that serves the store may go
+    uint64_t exited = 0;    // the latest round all of whose members have met at the exit
+    uint64_t confirmed = 0; // the latest round whose remaining members have all confirmed the exit
     uint32_t seeking = 0, waiting = 0, present = 0, exiting = 0;
     uint32_t left = 0, dead = 0;    // of the round, all of them
     std::vector<Gone> gone;         // of these, the first, in the order they went

@@ -95,7 +95,10 @@ Result<RendezvousSettings> RendezvousSettings::read(const muster_rendezvous_conf
 
 namespace {
 
-// The URL, but no store is served here.
+constexpr int64_t first_attempt_ns = 500'000'000,
+                  max_attempt_ns = 10'000'000'000; // between two looks at the state files
+
+// The URL, with which this process does not serve the store.
 std::string without_hosting(std::string_view url) {
     constexpr std::string_view hosting = "host=auto";
     std::string text(url);
@@ -104,12 +107,13 @@ std::string without_hosting(std::string_view url) {
     return text;
 }
 
-// A living process of this host is in the run, so it is not new, and no store is begun. Nothing is returned when the
-// store was not reached in `patience_ns`: that process may have ended, and left its file to this one.
+// A living process of this host is a member of the run, so the run is not new and this process does not serve a store.
+// Returns no store if none was reached within `attempt_ns`: the caller reads the state files again, since that process
+// may have ended and released its lock.
 Result<Ref<Store>> open_store_of_run(Context &context, std::string_view url, const MembershipFile &file,
-                                     int64_t patience_ns, Deadline &deadline) {
-    Deadline part(deadline.endless() ? patience_ns : std::min(patience_ns, deadline.left()));
-    auto opened = Store::open(context, without_hosting(url), {}, part);
+                                     int64_t attempt_ns, Deadline &deadline) {
+    Deadline attempt(deadline.endless() ? attempt_ns : std::min(attempt_ns, deadline.left()));
+    auto opened = Store::open(context, without_hosting(url), {}, attempt);
     const Status status = opened ? MUSTER_OK : opened.error().status;
     if (status != MUSTER_E_UNREACHABLE && status != MUSTER_E_PEER && status != MUSTER_TIMEOUT) return opened;
     if (!deadline.passed()) return Ref<Store>();
@@ -149,7 +153,8 @@ Result<Ref<Rendezvous>> Rendezvous::open(Context &context, const muster_rendezvo
         if (!found) return found.error();
         origin = std::move(*found);
     }
-    for (int64_t patience_ns = 250'000'000; !store && !url->empty();) {
+    for (int64_t attempt_ns = first_attempt_ns; !store && !url->empty();
+         attempt_ns = std::min(2 * attempt_ns, max_attempt_ns)) {
         if (!origin.empty()) {
             auto opened = MembershipFile::open(settings->state_dir, settings->run_id, origin, deadline);
             if (!opened) return opened.error();
@@ -164,7 +169,7 @@ Result<Ref<Rendezvous>> Rendezvous::open(Context &context, const muster_rendezvo
                 return make_ref<Rendezvous>(std::move(*member));
             }
         }
-        auto opened = file && file->living() ? open_store_of_run(context, *url, *file, patience_ns *= 2, deadline)
+        auto opened = file && file->living() ? open_store_of_run(context, *url, *file, attempt_ns, deadline)
                                              : Store::open(context, *url, {}, deadline);
         if (!opened) return opened.error();
         store = std::move(*opened);

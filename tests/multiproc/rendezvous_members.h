@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -89,6 +90,7 @@ static int play(char **arguments) {
     muster_error error;
     pthread_t teller;
     char line[64];
+    prctl(PR_SET_PDEATHSIG, SIGKILL); // a test that fails leaves no member behind, also none that is stopped
     skew_s = atoll(arguments[5]) * 86400;
     muster_rendezvous_config config;
     muster_config_init(&config, sizeof config);

@@ -180,7 +180,7 @@ static void test_the_host_goes_on_when_most_others_are_dead(void **state) {
     end(&who[0], false);
 }
 
-// The other waits at the exit, and is stopped before it has heard that the host does, too.
+// The second member waits at the exit and is stopped, so it cannot see that the exit is complete once the host exits.
 static void meet_at_the_exit(child *who) {
     form(who, 2, "2", "5000");
     say(&who[1], "exit\n");
@@ -188,7 +188,9 @@ static void meet_at_the_exit(child *who) {
         say(&who[0], "exiting?\n");
         hear(&who[0], "exiting ", line, sizeof line);
     } while (strcmp(line, "exiting 1") != 0);
+    int status;
     assert_int_equal(kill(who[1].pid, SIGSTOP), 0);
+    assert_int_equal(waitpid(who[1].pid, &status, WUNTRACED), who[1].pid); // all its threads have stopped
     say(&who[0], "exit\n");
     struct pollfd ready = {who[0].out, POLLIN, 0};
     if (poll(&ready, 1, 300) == 0) return;

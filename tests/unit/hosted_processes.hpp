@@ -81,7 +81,7 @@ class HostedProcesses : public HostedWorld {
         node.calls.clear();
         node.kept.clear();
     }
-    void ends(size_t index) { // in order, after its join has timed out
+    void end_and_restart(size_t index) { // after its join has timed out
         at(now_ + below(50) * ms, [this, index] { kill(index); });
         at(now_ + 50 * ms + below(2000) * ms, [this, index] { restart(index); });
     }
@@ -152,7 +152,7 @@ class HostedProcesses : public HostedWorld {
                 if (node.calls[action.tag] == MUSTER_RENDEZVOUS_JOIN && action.error.status == MUSTER_E_QUORUM)
                     ended_with_quorum_++;
                 node.calls.erase(action.tag);
-                if (join_timeout_ns_ > 0 && action.error.status == MUSTER_TIMEOUT) ends(index);
+                if (join_timeout_ns_ > 0 && action.error.status == MUSTER_TIMEOUT) end_and_restart(index);
                 break;
             case Action::begin:
                 node.calls.erase(action.tag);

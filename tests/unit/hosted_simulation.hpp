@@ -66,9 +66,9 @@ class Simulation final : private HostedProcesses {
             restarts_++;
         }
     }
-    // Processes whose join takes longer than a few leases end, and are restarted, as supervisors do; and some are
-    // killed. How often the world is not whole again: where the one that serves the store has ended in the middle of a
-    // round.
+    // Processes whose join times out end and are restarted, as by a supervisor, and some processes are killed. Counts
+    // how often the world is not whole again: when the process that serves the store ended while a round was being
+    // made.
     void run_with_joins_that_time_out(int times) {
         calm_ = true;
         all_join(0);
@@ -79,7 +79,7 @@ class Simulation final : private HostedProcesses {
                 at(now_ + below(2000) * ms, [this, k] { kill(k); });
                 at(now_ + 2000 * ms + below(20000) * ms, [this, k] { restart(k); });
             }
-            deaths_of_hosts_++;
+            trials_++;
             go_on(now_ + below(25000) * ms);
             for (int k = 0; k < 10; k++) {
                 join_again();
@@ -135,7 +135,7 @@ class Simulation final : private HostedProcesses {
             });
             go_on(now_ + 1500 * ms);
             at(now_ + 1000 * ms + below(one_in(2) ? 2000 : 20000) * ms, [this, dies] { restart(dies); });
-            deaths_of_hosts_++;
+            trials_++;
             go_on(now_ + 25000 * ms);
             if (!open) continue;
             join_again();
@@ -191,7 +191,7 @@ class Simulation final : private HostedProcesses {
                });
     }
     uint64_t restarts() const { return restarts_; }
-    uint64_t deaths_of_hosts() const { return deaths_of_hosts_; }
+    uint64_t trials() const { return trials_; }
     uint64_t stuck() const { return stuck_; }
     uint64_t rounds() const { return worlds_.size(); }
     uint64_t elected() const {
@@ -251,7 +251,7 @@ class Simulation final : private HostedProcesses {
             if (nodes_[i]->machine && !nodes_[i]->in && nodes_[i]->calls.empty()) call(i, MUSTER_RENDEZVOUS_JOIN, -1);
     }
 
-    uint64_t deaths_of_hosts_ = 0, stuck_ = 0;
+    uint64_t trials_ = 0, stuck_ = 0;
 };
 
 } // namespace muster::test

@@ -82,27 +82,6 @@ void test_those_who_are_left_go_on_as_long_as_they_are_enough(void **) {
     assert_true(deaths > 100);
 }
 
-void test_processes_whose_join_has_timed_out_keep_their_say(void **) {
-    uint64_t times = 0, stuck = 0;
-    std::string fault = run_members(
-        [](std::mt19937_64 &random) {
-            Shape shape;
-            shape.nodes = shape.min = shape.max = 2 + random() % 4;
-            shape.keeps_state = true;
-            return shape;
-        },
-        [&](Simulation &s) {
-            s.run_with_joins_that_time_out(6);
-            times += s.deaths_of_hosts();
-            stuck += s.stuck();
-        },
-        60);
-    check(fault);
-    std::printf("%llu times, after %llu of which the run could not go on\n", static_cast<unsigned long long>(times),
-                static_cast<unsigned long long>(stuck));
-    assert_true(stuck * 10 < times);
-}
-
 void test_members_find_each_other_whatever_one_says_that_missed_rounds(void **) {
     std::string fault = run_members(
         [](std::mt19937_64 &random) {
@@ -148,26 +127,43 @@ void test_a_world_of_fixed_size_is_whole_again_after_restarts(void **) {
     assert_true(restarts == 640 * number_from("MUSTER_SCHEDULES", 1));
 }
 
-void test_a_world_whose_host_dies_while_a_round_is_made_is_whole_again(void **) {
-    uint64_t deaths = 0, stuck = 0;
-    std::string fault = run_members(
-        [](std::mt19937_64 &random) {
-            Shape shape;
-            shape.nodes = shape.min = shape.max = 2 + random() % 5;
-            shape.last_call_ns = random() % 2 == 0 ? -1 : 300 * ms;
-            shape.keeps_state = true;
-            return shape;
-        },
+// The run may fail to go on after fewer than one of `part` trials.
+template <class Drive>
+void check_trials(Shape (*shape)(std::mt19937_64 &), const Drive &drive, uint64_t part) {
+    uint64_t trials = 0, stuck = 0;
+    check(run_members(
+        shape,
         [&](Simulation &s) {
-            s.run_through_deaths_of_hosts(6);
-            deaths += s.deaths_of_hosts();
+            drive(s);
+            trials += s.trials();
             stuck += s.stuck();
         },
-        60);
-    check(fault);
-    std::printf("%llu deaths of a host, after %llu of which the run could not go on\n",
-                static_cast<unsigned long long>(deaths), static_cast<unsigned long long>(stuck));
-    assert_true(stuck * 5 < deaths); // this world is slow: every tenth message takes up to 300 ms
+        60));
+    std::printf("%llu trials, after %llu of which the run could not go on\n", static_cast<unsigned long long>(trials),
+                static_cast<unsigned long long>(stuck));
+    assert_true(stuck * part < trials);
+}
+
+Shape fixed_size(std::mt19937_64 &random, uint32_t sizes) {
+    Shape shape;
+    shape.nodes = shape.min = shape.max = 2 + random() % sizes;
+    shape.keeps_state = true;
+    return shape;
+}
+
+void test_a_world_whose_host_dies_while_a_round_is_made_is_whole_again(void **) {
+    check_trials(
+        [](std::mt19937_64 &random) {
+            Shape shape = fixed_size(random, 5);
+            shape.last_call_ns = random() % 2 == 0 ? -1 : 300 * ms;
+            return shape;
+        },
+        [](Simulation &s) { s.run_through_deaths_of_hosts(6); }, 5); // slow: every tenth message takes up to 300 ms
+}
+
+void test_processes_whose_join_has_timed_out_keep_their_say(void **) {
+    check_trials([](std::mt19937_64 &random) { return fixed_size(random, 4); },
+                 [](Simulation &s) { s.run_with_joins_that_time_out(6); }, 10);
 }
 
 void test_members_find_each_other_whatever_the_last_one_has_announced(void **) {
