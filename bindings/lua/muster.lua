@@ -12,7 +12,8 @@
 -- A call without outputs gives true. What did not end with MUSTER_OK gives nil, a sentence and the status:
 -- `muster.AGAIN`, `muster.E_PEER`; all constants are there without `MUSTER_`.
 --
--- Handles are released by the collector, or at once by `handle:release()`.
+-- Handles are released by the collector, or at once by `handle:release()`. A released handle is dead: a call with it gives
+-- nil, a sentence and `muster.E_CLOSED`, or is an error where C's function gives no status; a second release does nothing.
 -- What needs memory of its own (stream_read, ...) takes a cdata pointer as in C; `muster.loop` has streams of strings.
 local ffi = require 'ffi'
 local surface = require 'muster.surface'
@@ -45,6 +46,13 @@ function muster.failure(status)
         or ffi.string(C.muster_status_text(status))
     return nil, text, tonumber(status)
 end
+
+-- ---- released handles
+
+-- A released handle points to memory that C may have freed, so no call gets it any more. Keys are the cdata objects.
+local dead = setmetatable({}, { __mode = 'k' })
+
+local function dead_text(value) return ('the %s has been released'):format(dead[value]) end
 
 -- ---- structs from tables
 
@@ -92,6 +100,7 @@ function fill(struct, kind, from, keep)
             keep[#keep + 1] = inner
             struct[name] = inner
         else
+            if dead[value] then error(('%s: %s'):format(name, dead_text(value)), 0) end
             struct[name] = value
         end
     end
@@ -216,7 +225,12 @@ local function build(name, returns, params)
                 results[#results + 1] = give[kind](call, param[3])
             else
                 taken = taken + 1
-                put[kind](call, param[3], (select(taken, ...)))
+                local value = (select(taken, ...))
+                if kind == 'handle' and value ~= nil and dead[value] then
+                    if returns ~= 'muster_status' then error(('%s: %s'):format(name, dead_text(value)), 0) end
+                    return nil, dead_text(value), muster.E_CLOSED
+                end
+                put[kind](call, param[3], value)
             end
         end
         local status = f(unpack(call.arguments, 1, call.count))
@@ -242,8 +256,12 @@ for _, entry in ipairs(surface.functions) do
     local name, returns, params = unpack(entry)
     local f = build(name, returns, params)
     if name:match '_release$' and params[1][1] == 'handle' then
-        local release = C[name]
-        f = function(handle) release(ffi.gc(handle, nil)) end
+        local release, noun = C[name], name:match '^muster_(.*)_release$':gsub('_', ' ')
+        f = function(handle)
+            if handle == nil or dead[handle] then return end
+            dead[handle] = noun
+            release(ffi.gc(handle, nil))
+        end
     end
     muster[name:sub(8)] = f
     local kind = params[1] and params[1][1] == 'handle' and params[1][3]

@@ -38,22 +38,22 @@ end
 
 -- Until the round is over, or, when all have come to its end, the job: then it is true.
 local function take_part(loop, member, job, number)
-    local round = member:join()
+    local round = assert(member:join())
     local part = 'part/' .. round.rank
     local written, why, status = round.store:ask { kind = muster.STORE_SET, key = part, value = tostring(number) }
     if status == muster.E_STALE then return false end
     assert(written, why)
     local parts, sum = {}, nil
     for rank = 0, round.world - 1 do parts[rank + 1] = { kind = muster.STORE_GET, key = 'part/' .. rank } end
-    round.store:begin(loop:tag(function(_, object) -- they may not have written it yet
+    assert(round.store:begin(loop:tag(function(_, object) -- they may not have written it yet
         if object == nil then return end -- the round was over
         sum = 0
-        for _, value in ipairs(stores.values(object)) do sum = sum + tonumber(value) end
+        for _, entry in ipairs(stores.results(object)) do sum = sum + tonumber(entry.value) end
         print(('round %d: number %d is rank %d of %d, the sum is %d'):format(round.number, number, round.rank,
             round.world, sum))
         io.flush()
         loop:tell(job.news)
-    end), parts)
+    end), parts))
     while not (sum and job.finish) do
         if is_over(member, round) then return false end
         loop:wait(job.news)
@@ -66,11 +66,11 @@ local function be_member(url, number)
     local job = { news = loop:tag() }
     loop:run(function()
         local store = stores.open(loop, url)
-        store:begin(loop:tag(function(_, object)
-            if object ~= nil then stores.values(object) end
+        assert(store:begin(loop:tag(function(_, object)
+            if object ~= nil then stores.results(object) end
             job.finish = true
             loop:tell(job.news)
-        end), { { kind = muster.STORE_GET, key = 'finish' } })
+        end), { { kind = muster.STORE_GET, key = 'finish' } }))
         local member = stores.rendezvous(store, 'sum', { min = 1, max = most_members, last_call_ns = 0.2e9 },
             function() loop:tell(job.news) end)
         while not take_part(loop, member, job, number) do end

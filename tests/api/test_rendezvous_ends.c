@@ -225,7 +225,7 @@ static void test_rounds_that_are_over_leave_nothing(void **state) {
     muster_round *rounds[2];
     const bool queues = (muster_store_capabilities(f.store) & MUSTER_STORE_CAN_QUEUE) != 0;
     static const char value[1000];
-    char names[rounds_count][64], key[keys][8];
+    char names[rounds_count][64], key[keys][16];
     for (int number = 1; number <= rounds_count; number++) {
         join_all(&f, who, rounds, 2);
         assert_int_equal(info_of(rounds[0]).number, number);

@@ -45,7 +45,7 @@ static void test_a_changed_bit_loses_nothing(void **state) {
     for (int sync = 0; sync < 2; sync++) {
         fixture f = set_up();
         reopen(&f, sync);
-        char name[8], value[32], bytes[most_bytes], found[most_bytes];
+        char name[16], value[32], bytes[most_bytes], found[most_bytes];
         size_t last_at = 0;
         for (int i = 0; i < keys; i++) {
             last_at = read_file(f.path, bytes, sizeof bytes);

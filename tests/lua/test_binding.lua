@@ -133,7 +133,7 @@ function tests.tasks_ask_a_store()
     loop:run(function()
         local store = stores.open(loop, 'memory:')
         local got
-        loop:spawn(function() got = assert(store:ask { kind = muster.STORE_GET, key = 'late' })[1] end) -- waits for it
+        loop:spawn(function() got = assert(store:ask { kind = muster.STORE_GET, key = 'late' })[1].value end) -- waits for it
         assert(store:ask({ kind = muster.STORE_SET, key = 'late', value = 'there' },
             { kind = muster.STORE_SET, key = 'soon', value = 'too' }))
         while not got do loop:sleep(0.001) end

@@ -11,4 +11,5 @@ export MUSTER_PLUGIN_PATH="$MUSTER_BUILD/plugins"
 export LUA_PATH="$MUSTER_ROOT/bindings/lua/?.lua;$MUSTER_ROOT/tests/lua/?.lua;$MUSTER_ROOT/examples/lua/?.lua;;"
 run() { echo "-- $*"; timeout -k 10 200 luajit "$MUSTER_ROOT/tests/lua/$@"; }
 run test_binding.lua
+run test_misuse.lua
 run test_cluster.lua

@@ -43,6 +43,13 @@ local room = 4096
 
 local function inbox_of(stream) return { stream = stream, bytes = bytes_of(room), first = 0, past = 0 } end
 
+-- A message that is none ends its stream, not the program.
+local function unpacked(bytes, first, past)
+    local right, values, count = pcall(packing.unpack, bytes, first, past)
+    if not right then return nil, values, muster.E_PROTOCOL end
+    return values, count
+end
+
 -- One that is longer than the room of the inbox.
 local function receive_long(inbox, size)
     local place = bytes_of(size)
@@ -51,7 +58,7 @@ local function receive_long(inbox, size)
     inbox.first, inbox.past = 0, 0
     local right, why, status = inbox.stream:read_into(place + there, size - there)
     if not right then return nil, why, status end
-    return packing.unpack(place, 0, size)
+    return unpacked(place, 0, size)
 end
 
 -- The values of the next message, and how many; nil and why.
@@ -66,13 +73,14 @@ local function receive(inbox)
             if size + 4 > room then return receive_long(inbox, size) end
             if first + 4 + size <= past then
                 inbox.first = first + 4 + size
-                return packing.unpack(bytes, first + 4, inbox.first)
+                return unpacked(bytes, first + 4, inbox.first)
             end
         end
         if first > 0 then
             if past > first then ffi.copy(bytes, ffi.string(bytes + first, past - first), past - first) end
             inbox.first, inbox.past = 0, past - first
         end
+        if not stream.handle then return stream:ended(muster.E_CLOSED) end
         local status = C.muster_stream_read(stream.handle, bytes + inbox.past, room - inbox.past, 0, moved)
         if status == OK then
             inbox.past = inbox.past + tonumber(moved[0])
@@ -85,6 +93,7 @@ local function receive(inbox)
 end
 
 local function send_all(stream, bytes, size)
+    if not stream.handle then return stream:ended(muster.E_CLOSED) end
     local status = C.muster_stream_write(stream.handle, bytes, size, 0, moved)
     if status == OK then return true end
     if status ~= AGAIN then return stream:ended(status) end
@@ -115,19 +124,38 @@ end
 
 -- ---- calling
 
+-- Functions that a stream knows by a number. The caller replaces the oldest; messages stay in their order, so both sides
+-- agree. Without a limit a program that makes a function for each call would make both sides grow.
+local max_functions = 256
+
+-- The number of a function, and its code if that has to travel.
+local function number_of(there, body)
+    local known = there.functions[body]
+    if known then return known end
+    local slot = there.next_slot
+    there.next_slot = slot % max_functions + 1
+    local oldest = there.slots[slot]
+    if oldest and there.functions[oldest] == slot then there.functions[oldest] = nil end
+    there.slots[slot] = body
+    return slot, body
+end
+
+local function late(member) return nil, ('call of member %d: not in time'):format(member), muster.TIMEOUT end
+
 -- The stream to a member, by which it is called; made when it is wanted first.
-local function caller(self, member)
+local function caller(self, member, deadline)
     local there = self.callers[member]
     while there and there.coming do -- another task is about to make it
-        self.loop:wait(there.coming)
+        if self.loop:wait(there.coming, deadline) == muster.TIMEOUT then return late(member) end
         there = self.callers[member]
     end
     if there then return there end
-    there = { coming = self.loop:tag(), loop = self.loop, sent = self.loop:tag(), asked = {}, functions = {}, known = 0,
-        questions = 0 }
+    there = { coming = self.loop:tag(), loop = self.loop, sent = self.loop:tag(), asked = {}, functions = {}, slots = {},
+        next_slot = 1, questions = 0 }
     self.callers[member] = there
     local stream, why, status = self.loop:dialled(function(tag)
-        return muster.cluster_dial_begin(self.handle, member, label, 60e9, self.loop.queue, tag)
+        local left_ns = deadline and math.max(1, (deadline - self.loop.now()) * 1e9) or 60e9
+        return muster.cluster_dial_begin(self.handle, member, label, left_ns, self.loop.queue, tag)
     end)
     local coming = there.coming
     there.coming, there.stream = nil, stream
@@ -139,9 +167,12 @@ local function caller(self, member)
         local values, ended, code
         repeat
             values, ended, code = receive(inbox)
+            if values and type(values[1]) ~= 'number' then
+                values, ended, code = nil, 'an answer without the number of its question', muster.E_PROTOCOL
+            end
             if values then
                 local question = there.asked[values[1]]
-                there.asked[values[1]] = nil
+                if question then there.asked[values[1]] = nil end
                 if question then question.values, question.count = values, ended end
                 if question and question.waits then self.loop:resume(question.task) end
             end
@@ -158,36 +189,57 @@ local function caller(self, member)
     return there
 end
 
+-- Until the stream's reader has an answer for the task, or its sender has sent, or the deadline.
+local function wait_for_answer(self, question, deadline)
+    question.waits = true
+    self.loop:park(deadline)
+    question.waits = false
+end
+
+-- As pcall(send), and nothing in time: true, nil. A message cannot end in the middle: past the deadline another task goes on
+-- with it.
+local function send_question(self, there, question, deadline, ...)
+    if not deadline then return pcall(send, there, ...) end
+    local right, sent, told, ended
+    local function go_on(...)
+        right, sent, told, ended = pcall(send, there, ...)
+        sent = sent or false
+        if question.waits then self.loop:resume(question.task) end
+    end
+    self.loop:spawn(go_on, ...)
+    if right == nil then wait_for_answer(self, question, deadline) end
+    if right == nil then return true, nil end
+    return right, sent, told, ended
+end
+
 -- What the function gives there; nil, why, and a status if that came of the way to it.
-local function ask_here(self, what, member, body, ...)
+local function ask_here(self, deadline, what, member, body, ...)
+    if self.closed then return nil, 'the cluster is closed', muster.E_CLOSED end
     if member == self:self() then return nil, 'that is this member itself', muster.E_ARG end
     local there, why, status = self.callers[member], nil, nil
-    if not there or there.coming then there, why, status = caller(self, member) end
+    if not there or there.coming then there, why, status = caller(self, member, deadline) end
     if not there then return nil, why, status end
     local number = there.questions + 1
     there.questions = number
-    local known = there.functions[body]
-    local code
-    if not known then -- it travels once
-        there.known = there.known + 1
-        known, code = there.known, body
-    end
+    local known, code = number_of(there, body)
     local question = { task = self.loop.running, waits = false }
     there.asked[number] = question
-    local right, sent, told, ended = pcall(send, there, number, what, known, code, ...)
+    local right, sent, told, ended = send_question(self, there, question, deadline, number, what, known, code, ...)
     if not right then
         there.asked[number] = nil
         error(sent, 0)
     end
     if sent then
-        there.functions[body] = known
+        if there.slots[known] == body then there.functions[body] = known end
     elseif not question.values and not question.why then
         there.asked[number] = nil
+        if sent == nil then return late(member) end
         return nil, told, ended
     end
-    if not question.values and not question.why then
-        question.waits = true
-        self.loop:park()
+    if not question.values and not question.why then wait_for_answer(self, question, deadline) end
+    if not question.values and not question.why then -- nobody takes the answer any more
+        there.asked[number] = nil
+        return late(member)
     end
     local values = question.values
     if not values then return nil, question.why, question.status end
@@ -201,42 +253,69 @@ local function exposed_as_before(loop, was, ...)
 end
 
 -- No interrupt in the middle of a message.
-local function ask(self, ...)
-    return exposed_as_before(self.loop, self.loop:set_exposed(false), ask_here(self, ...))
+local function ask(self, deadline, ...)
+    local was = self.loop:set_exposed(false)
+    return exposed_as_before(self.loop, was, ask_here(self, deadline, ...))
 end
 
-function Cluster:call(member, body, ...) return ask(self, 'call', member, body, ...) end
+-- In a task: what the function gives there. Values or a function that cannot be sent are an error.
+function Cluster:call(member, body, ...) return ask(self, nil, 'call', member, body, ...) end
 
--- The function of each entry of the list, in any worker; more than one at a time. What a worker had that died goes to
--- another. nil and why: the function failed, or no worker is left.
--- options: `batch`, entries that travel together; by default there are 16 batches for each worker.
+-- As call(), and gives up after so many nanoseconds: nil, a sentence, muster.TIMEOUT. The function goes on there; what it
+-- gives is dropped.
+function Cluster:call_within(timeout_ns, member, body, ...)
+    return ask(self, self.loop:deadline(timeout_ns), 'call', member, body, ...)
+end
+
+-- In a task: the function of each entry of the list, in any worker; more than one at a time. What a worker had that died goes
+-- to another. The results have the places of their entries; an entry that is nil is handed to the function as nil.
+-- nil, why and a status: the function failed, what it should get cannot be sent, no worker is left, or the time is over.
+-- options: `batch`, entries that travel together; by default there are 16 batches for each worker. `timeout_ns`. `max_tries`:
+-- how many workers may end while they have one and the same batch, by default 3; so an entry that ends every worker that gets
+-- it does not end all of them.
 function Cluster:map(body, list, options)
+    options = options or {}
     local members = self:members()
     if #members == 0 then return nil, 'no worker is there', muster.E_NOT_FOUND end
-    local batch = options and options.batch or math.max(1, math.ceil(#list / (16 * #members)))
-    local waiting, results, failure, left = {}, {}, nil, 0
-    for first = 1, #list, batch do waiting[#waiting + 1] = first end
+    local total = table.maxn(list)
+    local batch = options.batch or math.max(1, math.ceil(total / (16 * #members)))
+    local deadline = self.loop:deadline(options.timeout_ns)
+    local waiting, results, failure, code, left = {}, {}, nil, nil, 0
+    local tries, max_tries = {}, options.max_tries or 3
+    for first = 1, total, batch do waiting[#waiting + 1] = first end
     for i = 1, #waiting / 2 do waiting[i], waiting[#waiting + 1 - i] = waiting[#waiting + 1 - i], waiting[i] end
     left = #waiting
     local finished, returned, workers = self.loop:tag(), self.loop:tag(), 0
+    local function fail(why, status)
+        if not failure then failure, code = why, status end
+    end
     local function work(member)
         workers = workers + 1
         while not failure and left > 0 do
             local first = table.remove(waiting)
             if not first then -- what others have may come back
-                self.loop:wait(returned)
+                if self.loop:wait(returned, deadline) == muster.TIMEOUT then fail('map: not in time', muster.TIMEOUT) end
             else
-                local entries = {}
-                for i = first, math.min(first + batch - 1, #list) do entries[#entries + 1] = list[i] end
-                local values, why, status = ask(self, 'map', member, body, entries)
-                if values then
-                    for i, value in ipairs(values) do results[first + i - 1] = value end
+                local entries, count = {}, math.min(batch, total - first + 1)
+                for i = 1, count do entries[i] = list[first + i - 1] end
+                local fit, values, why, status = pcall(ask, self, deadline, 'map', member, body, entries, count)
+                if not fit then -- it cannot be sent
+                    fail(tostring(values), muster.E_ARG)
+                elseif values then
+                    for i = 1, count do results[first + i - 1] = values[i] end
                     left = left - 1
+                elseif status == muster.TIMEOUT and deadline then
+                    fail('map: not in time', status)
                 elseif status then -- the way to it: the next one does it
                     waiting[#waiting + 1] = first
+                    tries[first] = (tries[first] or 0) + 1
+                    if tries[first] >= max_tries then
+                        fail(('entries %d to %d: %d workers ended while they had them, the last one: %s'):format(first,
+                            first + count - 1, tries[first], why), muster.E_PEER)
+                    end
                     break
                 else
-                    failure = why
+                    fail(why)
                 end
                 if left == 0 or failure then self.loop:tell(returned) end
             end
@@ -251,10 +330,9 @@ function Cluster:map(body, list, options)
     end
     self.mapping[finished] = start -- those who come meanwhile work, too
     for _, member in ipairs(members) do start(member) end
-    while workers > 0 and left > 0 and not failure do self.loop:wait(finished) end
     while workers > 0 do self.loop:wait(finished) end
     self.mapping[finished] = nil
-    if failure then return nil, failure end
+    if failure then return nil, failure, code end
     if left > 0 then return nil, 'no worker is left', muster.E_PEER end
     return results
 end
@@ -263,9 +341,9 @@ end
 
 local function run(what, body, ...)
     if what == 'call' then return body(...) end
-    local results = {}
-    for i, entry in ipairs((...)) do
-        results[i] = body(entry)
+    local results, entries, count = {}, ...
+    for i = 1, count do
+        results[i] = body(entries[i])
         if results[i] == nil then error('the function of entry ' .. i .. ' gave nothing', 0) end
     end
     return results
@@ -290,8 +368,13 @@ local function serve(self, stream)
     while true do
         local values, count = receive(inbox)
         if not values then break end
-        local known = values[3]
-        functions[known] = functions[known] or values[4]
+        local known, body = values[3], values[4]
+        local fits = type(known) == 'number' and known >= 1 and known <= max_functions and known % 1 == 0
+        if not fits or (body and type(body) ~= 'function') or not (body or functions[known]) then
+            stream:abort(0, 'a call without a function')
+            break
+        end
+        functions[known] = body or functions[known]
         self.loop:spawn(answer, self, here, functions[known], values, count)
     end
     stream:close()
@@ -311,6 +394,9 @@ local function hear(self)
                 self.loop:spawn(serve, self, self.loop:stream(handle))
             elseif self.on_stream then
                 self.loop:spawn(self.on_stream, self.loop:stream(handle), member, named)
+            else
+                handle:abort(0, ("this member takes no streams; the label is '%s'"):format(named))
+                handle:release()
             end
         elseif kind == muster.CLUSTER_BROADCAST then
             local named, bytes = ffi.string(event.label, event.label_bytes), ''
@@ -347,7 +433,10 @@ function Cluster:dial(member, named, timeout_ns)
     end)
 end
 
-function Cluster:self() return muster.C.muster_cluster_self(self.handle) end
+function Cluster:self()
+    if self.closed then return self.number end
+    return C.muster_cluster_self(self.handle)
+end
 
 function Cluster:members()
     local list = {}
@@ -356,13 +445,25 @@ function Cluster:members()
     return list
 end
 
--- In a task: the next event (kind, member, text, status).
-function Cluster:next_event() return self.loop:wait(self.changed) end
+local function closed() return nil, 'the cluster is closed', muster.E_CLOSED end
+
+-- In a task: the next event (kind, member, text, status); nil, a sentence and muster.TIMEOUT or muster.E_CLOSED.
+function Cluster:next_event(timeout_ns)
+    if self.closed then return closed() end
+    local function next_one(kind, ...)
+        if kind == nil then return closed() end
+        if kind == muster.TIMEOUT and select('#', ...) == 0 then return nil, 'no event in time', muster.TIMEOUT end
+        return kind, ...
+    end
+    return next_one(self.loop:wait(self.changed, self.loop:deadline(timeout_ns)))
+end
 
 -- In a task: until so many workers are there.
-function Cluster:wait_for(count)
+function Cluster:wait_for(count, timeout_ns)
+    local deadline = self.loop:deadline(timeout_ns)
     while #self:members() < count do
-        local kind, member, text = self:next_event()
+        local kind, member, text = self:next_event(deadline and math.max(0, (deadline - self.loop.now()) * 1e9))
+        if kind == nil then return nil, ('%d of %d workers: %s'):format(#self:members(), count, member), text end
         if kind == muster.CLUSTER_FAILED then return nil, ('worker %d: %s'):format(member, text), muster.E_PEER end
     end
     return true
@@ -435,19 +536,23 @@ function Cluster:remove(member, grace_ns) return self.handle:remove(member, grac
 function Cluster:interrupt(member) return self.handle:interrupt(member) end
 function Cluster:member(member) return self.handle:get_member(member) end
 
--- In a task. Leaves; a master removes its workers first, and waits until they are gone.
+-- In a task. Leaves; a master removes its workers first, and waits until they are gone. Tasks that wait for events wake with
+-- muster.E_CLOSED. A second close does nothing.
 function Cluster:close(timeout_ns)
+    if self.closed then return true end
     for _, there in pairs(self.callers) do if there.stream then there.stream:finish() end end
     local left = self.handle:list() or {}
     for _, member in ipairs(left) do self:remove(member, timeout_ns) end
     while #left > 0 do
         self.loop:wait(self.changed) -- a manager of this program's own is served meanwhile
-        left = self.handle:list()
+        left = self.handle:list() or {} -- nothing, if another task has closed it meanwhile
     end
+    if self.closed then return true end
     local right, why, status = self.handle:close(timeout_ns or -1)
     hear(self)
-    self.closed = true
+    self.number, self.closed = self:self(), true
     self.loop:forget(self.tag)
+    self.loop:tell(self.changed)
     self.handle:release()
     return right, why, status
 end

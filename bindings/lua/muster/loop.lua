@@ -9,7 +9,9 @@
 --   end)
 --
 -- What a task calls here may wait, but not within a coroutine of its own; other tasks go on meanwhile. Failures are nil, a
--- sentence and a status. A program with descriptors of its own has them watched (`loop:watch`), or, if it has a poll of its
+-- sentence and a status. A call with a `timeout_ns` (nanoseconds; nil or -1: none) gives up after that time with the status
+-- `muster.TIMEOUT`; what a read had received by then is kept for the next read. A stream, listener or loop that this
+-- program has closed gives `muster.E_CLOSED`, also to the tasks that were waiting for it. A program with descriptors of its own has them watched (`loop:watch`), or, if it has a poll of its
 -- own, adds one to that: `loop:fd()` is readable when something has happened, and it calls `loop:turn(0)` then.
 local ffi = require 'ffi'
 local muster = require 'muster'
@@ -32,6 +34,12 @@ local entry = ffi.new 'muster_completion'
 local problem = muster.problem
 local OK, AGAIN, TIMEOUT = muster.OK, muster.AGAIN, muster.TIMEOUT
 local forever = -1
+
+-- When a wait of so many nanoseconds ends; nil: never.
+local deadline_of, now -- defined with the clock below
+
+local function closed(what) return nil, ('the %s is closed'):format(what), muster.E_CLOSED end
+local function timed_out(what) return nil, ('%s: not in time'):format(what), TIMEOUT end
 
 local function new(context)
     local queue, why, status = muster.queue_create(context)
@@ -75,8 +83,13 @@ local function take(self)
     if tasks then self:wake(tasks, status, object, bytes, why) end
 end
 
+local function must_be_open(self)
+    if self.closed then error('the loop is closed', 0) end
+end
+
 -- Takes one thing that has happened, or waits for it.
 function Loop:step(timeout_ns)
+    must_be_open(self)
     if self.watched > 0 then return self:poll(timeout_ns) end
     local status = C.muster_queue_next(self.queue, timeout_ns, entry, problem)
     if status == OK then
@@ -89,9 +102,11 @@ end
 
 -- Takes all that has happened; waits for something up to so many nanoseconds (-1: without end) if there is nothing.
 function Loop:turn(timeout_ns)
+    must_be_open(self)
     local status = C.muster_queue_next(self.queue, timeout_ns, entry, problem)
     while status == OK do
         take(self)
+        if self.closed then return end -- by a task
         status = C.muster_queue_next(self.queue, 0, entry, problem)
     end
     if status < 0 then error(select(2, muster.failure(status)), 0) end
@@ -101,6 +116,8 @@ end
 -- Gives back the queue, and the descriptor; nothing more is served. What somebody has made in it is undone by their function
 -- in the list loop.undo.
 function Loop:close()
+    if self.closed then return end
+    self.closed = true
     if self.descriptor then ffi.C.close(self.descriptor) end
     self.descriptor = nil
     self.queue:release()
@@ -129,6 +146,7 @@ function Loop:poll(timeout_ns)
     local status = C.muster_queue_next(self.queue, 0, entry, problem)
     while status == OK do -- until it says that it is drained, which arms its descriptor
         take(self)
+        if self.closed then return end
         taken = true
         status = C.muster_queue_next(self.queue, 0, entry, problem)
     end
@@ -162,7 +180,11 @@ function Loop:resume(task, ...)
     self.running = task
     local right, why = coroutine.resume(task, ...)
     self.running = before
-    if not right and not self.failed then self.failed = debug.traceback(task, tostring(why)) end
+    if right then return end
+    self.tasks = self.tasks - 1 -- the others go on in the next run()
+    self.exposed[task] = nil
+    local text = debug.traceback(task, tostring(why))
+    self.failed = self.failed and self.failed .. '\nanother task failed: ' .. text or text
 end
 
 -- A task that has ended is used again: to make one costs more than a short call.
@@ -193,17 +215,19 @@ function Loop:spawn(body, ...)
     self:resume(task, self, task, body, ...)
 end
 
--- Until no task is left; an error in one of them ends it. With a function: as a task, and gives what that gives.
+-- Until no task is left. With a function: runs it as a task, and gives all its return values. An error in a task ends that
+-- task, and run() with the error's text and place; the other tasks stay where they are and go on in the next run().
 function Loop:run(body, ...)
-    local results
-    if body then self:spawn(function(...) results = { body(...) } end, ...) end
+    local results, count
+    local function keep(...) results, count = { ... }, select('#', ...) end
+    if body then self:spawn(function(...) keep(body(...)) end, ...) end
     while (self.tasks > 0 or self.unfinished > 0) and not self.failed do self:step(self:patience()) end
     if self.failed then
         local why = self.failed
         self.failed = nil
         error(why, 0)
     end
-    if results then return unpack(results) end
+    if results then return unpack(results, 1, count) end
 end
 
 -- A task may be exposed to something that must not meet the loop itself (an interrupt): loop.expose(true) is called when
@@ -229,11 +253,16 @@ function Loop:set_exposed(on)
     return was or false
 end
 
--- In a task: until somebody resumes it.
-function Loop:park() return pause(self, assert(self.running, 'only a task can wait')) end
+-- In a task: until another task resumes it, or until the deadline; then it gives muster.TIMEOUT.
+function Loop:park(deadline)
+    local task = assert(self.running, 'only a task can wait')
+    if not deadline then return pause(self, task) end
+    return self:timed(task, deadline)
+end
 
--- In a task: until something happens to the tag.
-function Loop:wait(tag)
+-- In a task: until something happens to the tag, or, with a deadline (see Loop:deadline), until that; then it gives
+-- muster.TIMEOUT alone.
+function Loop:wait(tag, deadline)
     local task = assert(self.running, 'only a task can wait')
     local others = self.waiting[tag]
     if not others then
@@ -243,7 +272,8 @@ function Loop:wait(tag)
     else
         self.waiting[tag] = { others, task }
     end
-    return pause(self, task)
+    if not deadline then return pause(self, task) end
+    return self:timed(task, deadline, tag)
 end
 
 -- One task that waited, or a list of them.
@@ -268,34 +298,74 @@ ffi.cdef [[
 ]]
 local clock = ffi.new 'muster_lua_time'
 
-local function now()
+function now()
     ffi.C.clock_gettime(1, clock) -- CLOCK_MONOTONIC
     return tonumber(clock.seconds) + tonumber(clock.nanoseconds) / 1e9
 end
 Loop.now = now
 
+-- For the `deadline` of a wait: so many nanoseconds from now; nil, which is none, for nil and -1.
+function deadline_of(timeout_ns) return timeout_ns and timeout_ns >= 0 and now() + timeout_ns / 1e9 or nil end
+function Loop:deadline(timeout_ns) return deadline_of(timeout_ns) end
+
+-- A timer: of a task that sleeps, or of one that waits until a deadline, for the tag if it is given.
+function Loop:set_timer(task, at, tag)
+    self.timers[task] = { at = at, tag = tag }
+    self.sleepers = self.sleepers + 1
+end
+
+function Loop:drop_timer(task)
+    if not self.timers[task] then return end
+    self.timers[task] = nil
+    self.sleepers = self.sleepers - 1
+end
+
+local function without_timer(self, task, ...)
+    self:drop_timer(task)
+    return ...
+end
+
+function Loop:timed(task, at, tag)
+    self:set_timer(task, at, tag)
+    return without_timer(self, task, pause(self, task))
+end
+
 function Loop:sleep(seconds)
     local task = assert(coroutine.running(), 'only a task can sleep')
-    self.timers[task] = now() + seconds
-    self.sleepers = self.sleepers + 1
+    self:set_timer(task, now() + seconds)
     pause(self, task)
 end
 
 function Loop:patience()
     if self.sleepers == 0 then return forever end
     local first
-    for _, at in pairs(self.timers) do if not first or at < first then first = at end end
-    return first and math.max(0, (first - now()) * 1e9) or forever
+    for _, timer in pairs(self.timers) do if not first or timer.at < first then first = timer.at end end
+    return first and math.max(0, math.ceil((first - now()) * 1e9)) or forever
+end
+
+-- A task that waited for a tag until now waits for it no more.
+local function stop_waiting(self, task, tag)
+    local tasks = self.waiting[tag]
+    if tasks == task then
+        self.waiting[tag] = nil
+    elseif type(tasks) == 'table' then
+        for i = #tasks, 1, -1 do if tasks[i] == task then table.remove(tasks, i) end end
+        if #tasks == 0 then self.waiting[tag] = nil end
+    end
 end
 
 function Loop:ring()
     if self.sleepers == 0 then return end
     local time, due = now(), {}
-    for task, at in pairs(self.timers) do if at <= time then due[#due + 1] = task end end
-    for _, task in ipairs(due) do
-        self.timers[task] = nil
-        self.sleepers = self.sleepers - 1
-        self:resume(task)
+    for task, timer in pairs(self.timers) do if timer.at <= time then due[#due + 1] = { task, timer } end end
+    table.sort(due, function(a, b) return a[2].at < b[2].at end)
+    for _, one in ipairs(due) do
+        local task, timer = one[1], one[2]
+        if self.timers[task] == timer then -- else another of these tasks has woken it
+            self:drop_timer(task)
+            if timer.tag then stop_waiting(self, task, timer.tag) end
+            self:resume(task, TIMEOUT)
+        end
     end
 end
 
@@ -359,79 +429,137 @@ function Loop:listen(address, config)
     return self
 end
 
-function Listener:address() return self.handle:address() end
+function Listener:address()
+    if not self.handle then return closed 'listener' end
+    return self.handle:address()
+end
 
-function Listener:accept()
-    while true do
+-- In a task: the next stream.
+function Listener:accept(timeout_ns)
+    local deadline = deadline_of(timeout_ns)
+    while self.handle do
         local stream, why, status = self.handle:accept(0)
         if stream then return self.loop:stream(stream) end
         if status ~= AGAIN then return nil, why, status end
-        self.loop:wait(self.tag)
+        if deadline and deadline <= now() then return timed_out 'accept' end
+        self.loop:wait(self.tag, deadline)
     end
+    return closed 'listener'
 end
 
+-- The object has no handle any more, then tasks that wait for it wake, and only then is the handle released.
 function Listener:close()
-    self.handle:close()
-    self.handle:release()
+    local handle = self.handle
+    if not handle then return end
+    self.handle = nil
+    handle:close()
+    self.loop:tell(self.tag)
+    handle:release()
+end
+
+-- In a task: waits until the stream may have moved on. True; or nil, why, and the status.
+function Stream:ready(what, deadline)
+    if deadline and deadline <= now() then return timed_out(what) end
+    self.loop:wait(self.tag, deadline)
+    if not self.handle then return closed 'stream' end
+    return true
+end
+
+-- Bytes that a read had received when its time was over.
+local function take_kept(self, most)
+    local kept = self.kept
+    if #kept <= most then
+        self.kept = nil
+        return kept
+    end
+    self.kept = kept:sub(most + 1)
+    return kept:sub(1, most)
 end
 
 -- Some bytes, up to `most`; nil, a sentence and MUSTER_E_END after the last one.
-function Stream:read_some(most)
+function Stream:read_some(most, timeout_ns)
+    if not self.handle then return closed 'stream' end
+    if self.kept then return take_kept(self, most or room) end
+    local deadline = deadline_of(timeout_ns)
     while true do
         local status = C.muster_stream_read(self.handle, buffer, math.min(most or room, room), 0, moved)
         if status == OK then return ffi.string(buffer, moved[0]) end
         if status ~= AGAIN then return self:ended(status) end
-        self.loop:wait(self.tag)
+        local right, why, code = self:ready('read', deadline)
+        if not right then return nil, why, code end
     end
 end
 
--- So many bytes into memory (cdata); true, or nil and why: then fewer have come.
-function Stream:read_into(place, size)
-    local got = 0
+-- So many bytes into memory (cdata); true, or nil and why, and how many bytes have come.
+function Stream:read_into(place, size, timeout_ns)
+    if not self.handle then
+        local _, why, code = closed 'stream'
+        return nil, why, code, 0
+    end
+    local got, deadline = 0, deadline_of(timeout_ns)
+    if self.kept then
+        local kept = take_kept(self, size)
+        got = #kept
+        ffi.copy(place, kept, got)
+    end
     while true do
         local status = C.muster_stream_read_into(self.handle, place + got, size - got, 0, 0, moved)
         got = got + tonumber(moved[0])
         if status == OK then return true end
-        if status ~= AGAIN then return self:ended(status) end
-        self.loop:wait(self.tag)
+        local _, why, code
+        if status ~= AGAIN then
+            _, why, code = self:ended(status)
+            return nil, why, code, got
+        end
+        status, why, code = self:ready('read', deadline)
+        if not status then return nil, why, code, got end
     end
 end
 
--- So many bytes as a string.
-function Stream:read(size)
-    local place = size <= room and buffer or ffi.new('uint8_t[?]', size)
-    if place == buffer and self.loop.waiting[self.tag] == nil then -- at once, or in memory of its own
+-- So many bytes as a string. Fewer that had come when the time was over, or at the end, are kept for the next read.
+function Stream:read(size, timeout_ns)
+    if not self.handle then return closed 'stream' end
+    local got, place = 0, nil
+    if size <= room and not self.kept and self.loop.waiting[self.tag] == nil then -- at once, or in memory of its own
         local status = C.muster_stream_read_into(self.handle, buffer, size, 0, 0, moved)
         if status == OK then return ffi.string(buffer, size) end
-        if status ~= AGAIN then return self:ended(status) end
-        local got = tonumber(moved[0])
+        got = tonumber(moved[0])
+        if status ~= AGAIN then
+            if got > 0 then self.kept = ffi.string(buffer, got) end
+            return self:ended(status)
+        end
         place = ffi.new('uint8_t[?]', size)
         ffi.copy(place, buffer, got)
-        self.loop:wait(self.tag)
-        local right, why, code = self:read_into(place + got, size - got)
-        if not right then return nil, why, code end
-        return ffi.string(place, size)
+    else
+        place = ffi.new('uint8_t[?]', size)
     end
-    if place == buffer then place = ffi.new('uint8_t[?]', size) end
-    local right, why, code = self:read_into(place, size)
-    if not right then return nil, why, code end
-    return ffi.string(place, size)
+    local right, why, code, more = self:read_into(place + got, size - got, timeout_ns)
+    if right then return ffi.string(place, size) end
+    if got + more > 0 then self.kept = ffi.string(place, got + more) .. (self.kept or '') end
+    return nil, why, code
 end
 
--- All of the text, as there is room; true, or nil and why.
-function Stream:write(text)
-    local at, size = 0, #text
+-- All of the text, as there is room; true, or nil, why, the status, and how many bytes were written.
+function Stream:write(text, timeout_ns)
+    if not self.handle then return closed 'stream' end
+    local at, size, deadline = 0, #text, deadline_of(timeout_ns)
     local from = ffi.cast('const char *', text)
     while true do
         local status = C.muster_stream_write(self.handle, from + at, size - at, 0, moved)
         if status == OK then return true end
         at = at + tonumber(moved[0])
-        if status ~= AGAIN then return self:ended(status) end
-        self.loop:wait(self.tag)
+        local _, why, code
+        if status ~= AGAIN then
+            _, why, code = self:ended(status)
+            return nil, why, code, at
+        end
+        status, why, code = self:ready('write', deadline)
+        if not status then return nil, why, code, at end
     end
 end
 
 function Stream:ended(status)
+    if not self.handle then return closed 'stream' end
     if status ~= muster.E_END then
         problem.message_bytes = 0
         C.muster_stream_reason(self.handle, nil, problem)
@@ -442,23 +570,39 @@ end
 
 -- The code of an abort, and a sentence.
 function Stream:reason()
+    if not self.handle then return closed 'stream' end
     local code = ffi.new 'uint64_t[1]'
     problem.message_bytes = 0
     C.muster_stream_reason(self.handle, code, problem)
     return tonumber(code[0]), ffi.string(problem.message, problem.message_bytes)
 end
 
-function Stream:greeting() return muster.transport_greeting(self.handle) end
-function Stream:finish() return self.handle:finish() end
-function Stream:abort(code, text) return self.handle:abort(code, text) end
+function Stream:greeting()
+    if not self.handle then return closed 'stream' end
+    return muster.transport_greeting(self.handle)
+end
 
--- What was accepted is still sent.
+function Stream:finish()
+    if not self.handle then return closed 'stream' end
+    return self.handle:finish()
+end
+
+function Stream:abort(code, text)
+    if not self.handle then return closed 'stream' end
+    return self.handle:abort(code, text)
+end
+
+-- What was accepted is still sent. The object has no handle any more, then tasks that read or write it wake, and only then
+-- is the handle released.
 function Stream:close()
-    self.handle:watch(0, nil, 0)
+    local handle = self.handle
+    if not handle then return end
+    self.handle = nil
+    handle:watch(0, nil, 0)
     self.loop:forget(self.tag)
-    self.handle:close(0)
-    self.handle:release()
+    handle:close(0)
     self.loop:tell(self.tag)
+    handle:release()
 end
 
 return { new = new, Stream = Stream, Loop = Loop }

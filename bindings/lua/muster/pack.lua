@@ -8,6 +8,7 @@ local ffi = require 'ffi'
 
 local long = 32 * 1024
 local longest = 2 ^ 31 - 1
+local max_values = 4096 -- of a message; LuaJIT hands a function at most about 8000
 local number = ffi.new 'double[1]'
 local size = ffi.new 'uint32_t[1]'
 local wide = ffi.new 'int64_t[1]'
@@ -126,6 +127,7 @@ function put(value, depth)
     elseif kind == 'table' then
         put_table(value, depth)
     elseif kind == 'function' then
+        if debug.getinfo(value, 'S').what == 'C' then error('a function written in C cannot be sent', 0) end
         local name = debug.getupvalue(value, 1)
         if name then error(('a function with the upvalue %s cannot be sent: hand it over as an argument'):format(name), 0) end
         put_string(70, string.dump(value)) -- F
@@ -147,6 +149,7 @@ local function pack(...)
     end
     at, pieces, piece_bytes = 4, nil, 0
     local count = select('#', ...)
+    if count > max_values then error(('%d values: a message holds at most %d'):format(count, max_values), 0) end
     put_size(count)
     for i = 1, count do put((select(i, ...)), 0) end
     local whole = piece_bytes + at - 4
@@ -240,7 +243,7 @@ end
 local function unpack_values(bytes, first, past)
     from, at, stop = bytes, first, past
     local count = take_size()
-    if count > 255 then error('a message of too many values', 0) end
+    if count > max_values then error(('a message of %d values: at most %d'):format(count, max_values), 0) end
     local values = {}
     for i = 1, count do values[i] = take(0) end
     if at ~= stop then error('a message that goes on behind its end', 0) end

@@ -3,9 +3,9 @@
 --
 --   local store = stores.open(loop, 'tcp://127.0.0.1:29400')
 --   assert(store:ask({ kind = muster.STORE_SET, key = 'greeting', value = 'hello' }))
---   print(store:ask({ kind = muster.STORE_GET, key = 'greeting' })[1])
+--   print(store:ask({ kind = muster.STORE_GET, key = 'greeting' })[1].value)
 --   local member = stores.rendezvous(store, 'job', { min = 3 })
---   local round = member:join()
+--   local round = assert(member:join())
 --   print(round.rank, round.world)
 --
 -- open() and rendezvous() wait for the other side, the whole program does; everything else lets other tasks go on.
@@ -21,30 +21,55 @@ local function store_of(loop, handle) return setmetatable({ loop = loop, handle 
 
 local function open(loop, url) return store_of(loop, assert(muster.store_open(loop.context, url, nil, 10e9))) end
 
--- Each operation is { kind = muster.STORE_SET, key = text, value = text, number = n }; what it finds comes with the tag.
-function Store:begin(tag, ops) assert(self.handle:begin(ops, -1, self.loop.queue, tag)) end
+-- Each operation is a table of the fields of muster_store_op: { kind = muster.STORE_SET, key = text, value = text }. Completes
+-- with the tag, and an object for results(). timeout_ns: nil or -1, none.
+function Store:begin(tag, ops, timeout_ns) return self.handle:begin(ops, timeout_ns or -1, self.loop.queue, tag) end
 
--- The values of a result, which is given back.
-local function values(object)
+-- A Lua number where that is exact, else the cdata.
+local function number_of(value)
+    local number = tonumber(value)
+    return math.abs(number) <= 2 ^ 53 and number or value
+end
+
+-- The entries of a result, which is released. Each is a table: `op`, the operation it belongs to, from 1; `present`, `failed`,
+-- `more`, the flags of C as booleans, and all of them in `flags`; `version` and `number`; `key` and `value`, strings, where
+-- the operation gives them. `revision` of the list is where a WATCH goes on.
+local function results(object)
     local result, found, entry = ffi.cast('muster_store_result *', object), {}, ffi.new('muster_store_entry')
     for i = 1, tonumber(C.muster_store_result_count(result)) do
         C.muster_store_result_entry(result, i - 1, entry)
-        if bit.band(entry.flags, muster.STORE_PRESENT) ~= 0 then
-            found[i] = ffi.string(ffi.cast('const char *', entry.value), entry.value_bytes)
-        end
+        local flags = entry.flags
+        local present = bit.band(flags, muster.STORE_PRESENT) ~= 0
+        found[i] = { op = entry.op + 1, flags = flags, present = present,
+            failed = bit.band(flags, muster.STORE_FAILED) ~= 0, more = bit.band(flags, muster.STORE_MORE) ~= 0,
+            version = number_of(entry.version), number = number_of(entry.number),
+            key = entry.key ~= nil and ffi.string(ffi.cast('const char *', entry.key), entry.key_bytes) or nil,
+            value = (entry.value ~= nil or present and entry.value_bytes == 0) and
+                ffi.string(ffi.cast('const char *', entry.value), entry.value_bytes) or nil }
     end
+    found.revision = number_of(C.muster_store_result_revision(result))
     C.muster_store_result_release(result)
     return found
 end
 
--- Inside a task: the values; or nil, why, and the status.
-function Store:ask(...)
+-- Inside a task: the entries, see results(); or nil, why, and the status. A condition that does not hold is muster.E_CHANGED, and
+-- the fourth value is the entries, which show what the store has instead.
+function Store:ask(...) return self:ask_within(-1, ...) end
+
+-- As ask(), and gives up after so many nanoseconds: muster.TIMEOUT.
+function Store:ask_within(timeout_ns, ...)
     local tag = self.loop:tag()
-    self:begin(tag, { ... })
-    local status, object, _, why = self.loop:wait(tag)
+    local begun, why, status = self:begin(tag, { ... }, timeout_ns)
+    if not begun then
+        self.loop:forget(tag)
+        return nil, why, status
+    end
+    local object, _
+    status, object, _, why = self.loop:wait(tag)
     self.loop:forget(tag)
-    if object == nil then return nil, why, status end
-    return values(object), nil, status
+    local found = object ~= nil and results(object) or nil
+    if status == muster.OK then return found end
+    return nil, why, status, found
 end
 
 -- A member of a run; `news` is called when there are events.
@@ -56,19 +81,24 @@ local function rendezvous(store, run_id, limits, news)
     return setmetatable({ loop = loop, handle = handle }, Member)
 end
 
--- Inside a task: the status, what comes with it, and why. operation: muster.RENDEZVOUS_JOIN ...
-function Member:ask(operation)
+-- Inside a task: the status, what comes with it, and why. operation: muster.RENDEZVOUS_JOIN ... timeout_ns: by default 60 s.
+function Member:ask(operation, timeout_ns)
     local tag = self.loop:tag()
-    assert(self.handle:begin(operation, nil, 60e9, self.loop.queue, tag))
-    local status, object, _, why = self.loop:wait(tag)
+    local begun, why, status = self.handle:begin(operation, nil, timeout_ns or 60e9, self.loop.queue, tag)
+    if not begun then
+        self.loop:forget(tag)
+        return status, nil, why
+    end
+    local object, _
+    status, object, _, why = self.loop:wait(tag)
     self.loop:forget(tag)
     return status, object, why
 end
 
--- Inside a task: number, rank, world and store of a round.
-function Member:join()
-    local status, object, why = self:ask(muster.RENDEZVOUS_JOIN)
-    assert(status == muster.OK, why)
+-- Inside a task: number, rank, world and store of a round; or nil, why, and the status.
+function Member:join(timeout_ns)
+    local status, object, why = self:ask(muster.RENDEZVOUS_JOIN, timeout_ns)
+    if status ~= muster.OK then return nil, why, status end
     local round = muster.adopt('round', object)
     local info = assert(round:get_info())
     return { handle = round, number = tonumber(info.number), rank = info.rank, world = info.world,
@@ -83,4 +113,4 @@ function Member:events()
     end
 end
 
-return { open = open, values = values, rendezvous = rendezvous }
+return { open = open, results = results, rendezvous = rendezvous }
