@@ -11,8 +11,11 @@
 -- What a task calls here may wait, but not within a coroutine of its own; other tasks go on meanwhile. Failures are nil, a
 -- sentence and a status. A call with a `timeout_ns` (nanoseconds; nil or -1: none) gives up after that time with the status
 -- `muster.TIMEOUT`; what a read had received by then is kept for the next read. A stream, listener or loop that this
--- program has closed gives `muster.E_CLOSED`, also to the tasks that were waiting for it. A program with descriptors of its own has them watched (`loop:watch`), or, if it has a poll of its
--- own, adds one to that: `loop:fd()` is readable when something has happened, and it calls `loop:turn(0)` then.
+-- program has closed gives `muster.E_CLOSED`, also to the tasks that were waiting for it. An error in a task ends that task
+-- and run().
+--
+-- A program with descriptors of its own has them watched (`loop:watch`), or, if it has a poll of its own, adds one to that:
+-- `loop:fd()` is readable when something has happened, and it calls `loop:turn(0)` then.
 local ffi = require 'ffi'
 local muster = require 'muster'
 local C = muster.C
