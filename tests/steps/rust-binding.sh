@@ -12,11 +12,5 @@ export LD_LIBRARY_PATH="$MUSTER_BUILD" CARGO_TARGET_DIR="$MUSTER_BUILD/rust" CAR
 cd "$MUSTER_ROOT/bindings/rust"
 rustc --version
 cargo build --offline --locked --release --examples
-# The README's first program, as somebody copies it; the step readme has the other one.
-mkdir -p "$CARGO_TARGET_DIR/readme/src"
-awk '/^```$/ { if (on) exit } on { print } /^```rust$/ { on = 1 }' "$MUSTER_ROOT/README.md" >"$CARGO_TARGET_DIR/readme/src/main.rs"
-printf '[package]\nname = "readme"\nversion = "0.0.0"\nedition = "2021"\n[dependencies]\nmuster = { path = "%s" }\n[workspace]\n' \
-    "$PWD/muster" >"$CARGO_TARGET_DIR/readme/Cargo.toml"
-[ "$(cd "$CARGO_TARGET_DIR/readme" && timeout -k 10 100 cargo run --offline --quiet)" = 800000 ]
 timeout -k 10 400 cargo test --offline --locked --release
 if command -v rustfmt >/dev/null; then cargo fmt --all -- --check; fi

@@ -214,7 +214,7 @@ static void test_a_client_switches_at_once(void **state) {
     for (int i = 0; i < 5; i++) {
         member a, b;
         char url[620];
-        char names[16];
+        char names[24];
         snprintf(names, sizeof names, "switch%d", i);
         make_pair(&a, &b, i % 2 ? names : NULL, "20", url, sizeof url);
         if (i / 2 % 2) both(url, sizeof url, &b, &a);
