@@ -477,6 +477,7 @@ static muster_status completed(const operation *o, fixture *f) {
         if (status != MUSTER_OK) fail_msg("%s: no completion: %s", o->name, muster_status_name(status));
     } while (entry.kind == MUSTER_EVENT_AGENT);
     if (entry.kind != o->kind || entry.tag != 7) fail_msg("%s: an entry of kind %d", o->name, entry.kind);
+    if (entry.kind == MUSTER_DONE_STORE) muster_store_result_release(entry.object);
     muster_completion second;
     if (muster_queue_next(f->queue, 0, &second, NULL) != MUSTER_AGAIN) fail_msg("%s: completed twice", o->name);
     return entry.status;
