@@ -376,15 +376,18 @@ end
 
 function tests.an_entry_that_ends_workers_does_not_end_them_all()
     in_cluster(5, function(cluster)
+        local list = {}
+        for i = 1, 40 do list[i] = i end
         local value, why, status = cluster:map(function(x)
-            if x == 2 then os.exit(5) end
+            if x == 7 then os.exit(5) end
             return x
-        end, { 1, 2, 3, 4 }, { batch = 1, max_tries = 2 })
+        end, list, { batch = 4, max_tries = 3 })
         check.equal(value, nil)
-        check.says(why, 'entries 2 to 2: 2 workers ended while they had them')
-        check.equal(status, muster.E_PEER)
-        while #cluster:members() > 3 do assert(cluster:next_event(60 * second)) end
-        check.equal(#cluster:members(), 3)
+        check.says(why, 'entry 7 of the list: 3 worker(s) ended while they had it')
+        check.equal(status, muster.E_LIMIT)
+        while #cluster:members() > 2 do assert(cluster:next_event(60 * second)) end
+        check.equal(cluster:call(cluster:members()[1], function() return 'goes on' end), 'goes on')
+        check.equal(#cluster:members(), 2)
     end)
 end
 

@@ -19,6 +19,7 @@ local ffi = require 'ffi'
 local muster = require 'muster'
 local loops = require 'muster.loop'
 local packing = require 'muster.pack'
+local maps = require 'muster.map'
 local C = muster.C
 local OK, AGAIN = muster.OK, muster.AGAIN
 
@@ -269,73 +270,11 @@ end
 
 -- In a task: the function of each entry of the list, in any worker; more than one at a time. What a worker had that died goes
 -- to another. The results have the places of their entries; an entry that is nil is handed to the function as nil.
--- nil, why and a status: the function failed, what it should get cannot be sent, no worker is left, or the time is over.
--- options: `batch`, entries that travel together; by default there are 16 batches for each worker. `timeout_ns`. `max_tries`:
--- how many workers may end while they have one and the same batch, by default 3; so an entry that ends every worker that gets
--- it does not end all of them.
-function Cluster:map(body, list, options)
-    options = options or {}
-    local members = self:members()
-    if #members == 0 then return nil, 'no worker is there', muster.E_NOT_FOUND end
-    local total = table.maxn(list)
-    local batch = options.batch or math.max(1, math.ceil(total / (16 * #members)))
-    local deadline = self.loop:deadline(options.timeout_ns)
-    local waiting, results, failure, code, left = {}, {}, nil, nil, 0
-    local tries, max_tries = {}, options.max_tries or 3
-    for first = 1, total, batch do waiting[#waiting + 1] = first end
-    for i = 1, #waiting / 2 do waiting[i], waiting[#waiting + 1 - i] = waiting[#waiting + 1 - i], waiting[i] end
-    left = #waiting
-    local finished, returned, workers = self.loop:tag(), self.loop:tag(), 0
-    local function fail(why, status)
-        if not failure then failure, code = why, status end
-    end
-    local function work(member)
-        workers = workers + 1
-        while not failure and left > 0 do
-            local first = table.remove(waiting)
-            if not first then -- what others have may come back
-                if self.loop:wait(returned, deadline) == muster.TIMEOUT then fail('map: not in time', muster.TIMEOUT) end
-            else
-                local entries, count = {}, math.min(batch, total - first + 1)
-                for i = 1, count do entries[i] = list[first + i - 1] end
-                local fit, values, why, status = pcall(ask, self, deadline, 'map', member, body, entries, count)
-                if not fit then -- it cannot be sent
-                    fail(tostring(values), muster.E_ARG)
-                elseif values then
-                    for i = 1, count do results[first + i - 1] = values[i] end
-                    left = left - 1
-                elseif status == muster.TIMEOUT and deadline then
-                    fail('map: not in time', status)
-                elseif status then -- the way to it: the next one does it
-                    waiting[#waiting + 1] = first
-                    tries[first] = (tries[first] or 0) + 1
-                    if tries[first] >= max_tries then
-                        fail(('entries %d to %d: %d workers ended while they had them, the last one: %s'):format(first,
-                            first + count - 1, tries[first], why), muster.E_PEER)
-                    end
-                    break
-                else
-                    fail(why)
-                end
-                if left == 0 or failure then self.loop:tell(returned) end
-            end
-        end
-        workers = workers - 1
-        self.loop:tell(returned)
-        if workers == 0 or left == 0 then self.loop:tell(finished) end
-    end
-    local function start(member)
-        self.loop:spawn(work, member)
-        self.loop:spawn(work, member) -- while one is on its way the other is worked at
-    end
-    self.mapping[finished] = start -- those who come meanwhile work, too
-    for _, member in ipairs(members) do start(member) end
-    while workers > 0 do self.loop:wait(finished) end
-    self.mapping[finished] = nil
-    if failure then return nil, failure, code end
-    if left > 0 then return nil, 'no worker is left', muster.E_PEER end
-    return results
-end
+-- nil, why and a status: the function failed (no status), what it should get cannot be sent, no worker is left, or the time
+-- is over. options: `batch`, entries that travel together; by default there are 16 batches for each worker. `timeout_ns`.
+-- `max_tries`, by default 3: how many workers may end while they have one and the same entry; then the map fails with
+-- muster.E_LIMIT and names the entry, and the other workers stay.
+function Cluster:map(body, list, options) return maps.run(self, ask, body, list, options or {}) end
 
 -- ---- being called
 
