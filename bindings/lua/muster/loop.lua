@@ -18,6 +18,7 @@
 -- `loop:fd()` is readable when something has happened, and it calls `loop:turn(0)` then.
 local ffi = require 'ffi'
 local muster = require 'muster'
+local streams = require 'muster.stream'
 local C = muster.C
 
 ffi.cdef [[
@@ -27,22 +28,13 @@ ffi.cdef [[
 ]]
 local POLLIN = 1
 
-local Loop, Stream, Listener = {}, {}, {}
-Loop.__index, Stream.__index, Listener.__index = Loop, Stream, Listener
+local Loop = {}
+Loop.__index = Loop
 
-local room = 256 * 1024
-local buffer = ffi.new('uint8_t[?]', room)
-local moved = ffi.new 'size_t[1]'
 local entry = ffi.new 'muster_completion'
 local problem = muster.problem
-local OK, AGAIN, TIMEOUT = muster.OK, muster.AGAIN, muster.TIMEOUT
+local OK, TIMEOUT = muster.OK, muster.TIMEOUT
 local forever = -1
-
--- When a wait of so many nanoseconds ends; nil: never.
-local deadline_of, now -- defined with the clock below
-
-local function closed(what) return nil, ('the %s is closed'):format(what), muster.E_CLOSED end
-local function timed_out(what) return nil, ('%s: not in time'):format(what), TIMEOUT end
 
 local function new(context)
     local queue, why, status = muster.queue_create(context)
@@ -301,15 +293,14 @@ ffi.cdef [[
 ]]
 local clock = ffi.new 'muster_lua_time'
 
-function now()
+local function now()
     ffi.C.clock_gettime(1, clock) -- CLOCK_MONOTONIC
     return tonumber(clock.seconds) + tonumber(clock.nanoseconds) / 1e9
 end
 Loop.now = now
 
 -- For the `deadline` of a wait: so many nanoseconds from now; nil, which is none, for nil and -1.
-function deadline_of(timeout_ns) return timeout_ns and timeout_ns >= 0 and now() + timeout_ns / 1e9 or nil end
-function Loop:deadline(timeout_ns) return deadline_of(timeout_ns) end
+function Loop:deadline(timeout_ns) return timeout_ns and timeout_ns >= 0 and now() + timeout_ns / 1e9 or nil end
 
 -- A timer: of a task that sleeps, or of one that waits until a deadline, for the tag if it is given.
 function Loop:set_timer(task, at, tag)
@@ -389,7 +380,7 @@ end
 -- ---- streams
 
 function Loop:stream(handle)
-    local self = setmetatable({ loop = self, handle = handle, tag = self:tag() }, Stream)
+    local self = setmetatable({ loop = self, handle = handle, tag = self:tag() }, streams.Stream)
     assert(handle:watch(muster.STREAM_READABLE + muster.STREAM_WRITABLE, self.loop.queue, self.tag))
     return self
 end
@@ -427,185 +418,9 @@ function Loop:listen(address, config)
         handle, why, status = muster.transport_listen(self.context, address, config)
         if not handle then return nil, why, status end
     end
-    local self = setmetatable({ loop = self, handle = handle, tag = self:tag() }, Listener)
+    local self = setmetatable({ loop = self, handle = handle, tag = self:tag() }, streams.Listener)
     assert(handle:watch(self.loop.queue, self.tag))
     return self
 end
 
-function Listener:address()
-    if not self.handle then return closed 'listener' end
-    return self.handle:address()
-end
-
--- In a task: the next stream.
-function Listener:accept(timeout_ns)
-    local deadline = deadline_of(timeout_ns)
-    while self.handle do
-        local stream, why, status = self.handle:accept(0)
-        if stream then return self.loop:stream(stream) end
-        if status ~= AGAIN then return nil, why, status end
-        if deadline and deadline <= now() then return timed_out 'accept' end
-        self.loop:wait(self.tag, deadline)
-    end
-    return closed 'listener'
-end
-
--- The object has no handle any more, then tasks that wait for it wake, and only then is the handle released.
-function Listener:close()
-    local handle = self.handle
-    if not handle then return end
-    self.handle = nil
-    handle:close()
-    self.loop:tell(self.tag)
-    handle:release()
-end
-
--- In a task: waits until the stream may have moved on. True; or nil, why, and the status.
-function Stream:ready(what, deadline)
-    if deadline and deadline <= now() then return timed_out(what) end
-    self.loop:wait(self.tag, deadline)
-    if not self.handle then return closed 'stream' end
-    return true
-end
-
--- Bytes that a read had received when its time was over.
-local function take_kept(self, most)
-    local kept = self.kept
-    if #kept <= most then
-        self.kept = nil
-        return kept
-    end
-    self.kept = kept:sub(most + 1)
-    return kept:sub(1, most)
-end
-
--- Some bytes, up to `most`; nil, a sentence and MUSTER_E_END after the last one.
-function Stream:read_some(most, timeout_ns)
-    if not self.handle then return closed 'stream' end
-    if self.kept then return take_kept(self, most or room) end
-    local deadline = deadline_of(timeout_ns)
-    while true do
-        local status = C.muster_stream_read(self.handle, buffer, math.min(most or room, room), 0, moved)
-        if status == OK then return ffi.string(buffer, moved[0]) end
-        if status ~= AGAIN then return self:ended(status) end
-        local right, why, code = self:ready('read', deadline)
-        if not right then return nil, why, code end
-    end
-end
-
--- So many bytes into memory (cdata); true, or nil and why, and how many bytes have come.
-function Stream:read_into(place, size, timeout_ns)
-    if not self.handle then
-        local _, why, code = closed 'stream'
-        return nil, why, code, 0
-    end
-    local got, deadline = 0, deadline_of(timeout_ns)
-    if self.kept then
-        local kept = take_kept(self, size)
-        got = #kept
-        ffi.copy(place, kept, got)
-    end
-    while true do
-        local status = C.muster_stream_read_into(self.handle, place + got, size - got, 0, 0, moved)
-        got = got + tonumber(moved[0])
-        if status == OK then return true end
-        local _, why, code
-        if status ~= AGAIN then
-            _, why, code = self:ended(status)
-            return nil, why, code, got
-        end
-        status, why, code = self:ready('read', deadline)
-        if not status then return nil, why, code, got end
-    end
-end
-
--- So many bytes as a string. Fewer that had come when the time was over, or at the end, are kept for the next read.
-function Stream:read(size, timeout_ns)
-    if not self.handle then return closed 'stream' end
-    local got, place = 0, nil
-    if size <= room and not self.kept and self.loop.waiting[self.tag] == nil then -- at once, or in memory of its own
-        local status = C.muster_stream_read_into(self.handle, buffer, size, 0, 0, moved)
-        if status == OK then return ffi.string(buffer, size) end
-        got = tonumber(moved[0])
-        if status ~= AGAIN then
-            if got > 0 then self.kept = ffi.string(buffer, got) end
-            return self:ended(status)
-        end
-        place = ffi.new('uint8_t[?]', size)
-        ffi.copy(place, buffer, got)
-    else
-        place = ffi.new('uint8_t[?]', size)
-    end
-    local right, why, code, more = self:read_into(place + got, size - got, timeout_ns)
-    if right then return ffi.string(place, size) end
-    if got + more > 0 then self.kept = ffi.string(place, got + more) .. (self.kept or '') end
-    return nil, why, code
-end
-
--- All of the text, as there is room; true, or nil, why, the status, and how many bytes were written.
-function Stream:write(text, timeout_ns)
-    if not self.handle then return closed 'stream' end
-    local at, size, deadline = 0, #text, deadline_of(timeout_ns)
-    local from = ffi.cast('const char *', text)
-    while true do
-        local status = C.muster_stream_write(self.handle, from + at, size - at, 0, moved)
-        if status == OK then return true end
-        at = at + tonumber(moved[0])
-        local _, why, code
-        if status ~= AGAIN then
-            _, why, code = self:ended(status)
-            return nil, why, code, at
-        end
-        status, why, code = self:ready('write', deadline)
-        if not status then return nil, why, code, at end
-    end
-end
-
-function Stream:ended(status)
-    if not self.handle then return closed 'stream' end
-    if status ~= muster.E_END then
-        problem.message_bytes = 0
-        C.muster_stream_reason(self.handle, nil, problem)
-        if problem.message_bytes > 0 then return muster.failure(status) end
-    end
-    return nil, ffi.string(C.muster_status_text(status)), tonumber(status)
-end
-
--- The code of an abort, and a sentence.
-function Stream:reason()
-    if not self.handle then return closed 'stream' end
-    local code = ffi.new 'uint64_t[1]'
-    problem.message_bytes = 0
-    C.muster_stream_reason(self.handle, code, problem)
-    return tonumber(code[0]), ffi.string(problem.message, problem.message_bytes)
-end
-
-function Stream:greeting()
-    if not self.handle then return closed 'stream' end
-    return muster.transport_greeting(self.handle)
-end
-
-function Stream:finish()
-    if not self.handle then return closed 'stream' end
-    return self.handle:finish()
-end
-
-function Stream:abort(code, text)
-    if not self.handle then return closed 'stream' end
-    return self.handle:abort(code, text)
-end
-
--- What was accepted is still sent. The object has no handle any more, then tasks that read or write it wake, and only then
--- is the handle released.
-function Stream:close()
-    local handle = self.handle
-    if not handle then return end
-    self.handle = nil
-    handle:watch(0, nil, 0)
-    self.loop:forget(self.tag)
-    handle:close(0)
-    self.loop:tell(self.tag)
-    handle:release()
-end
-
-return { new = new, Stream = Stream, Loop = Loop }
+return { new = new, Stream = streams.Stream, Loop = Loop }
