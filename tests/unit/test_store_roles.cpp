@@ -52,6 +52,11 @@ class Simulation {
         start(nodes_[0], false);
         start(nodes_[1], true);
     }
+    ~Simulation() { // what is on its way holds its link
+        for (const auto &link : links_) {
+            if (const auto open = link.lock()) open->on_way[0].clear(), open->on_way[1].clear();
+        }
+    }
 
     void run() {
         for (int i = 0; i < shape_.events; i++) {
@@ -240,6 +245,7 @@ class Simulation {
                 return;
             }
             const auto link = std::make_shared<Link>();
+            links_.push_back(link);
             link->dialer = node.index;
             send(node, link, {Message::hi});
             happen(node, now_ + second, [this, &node, link] { // it does not answer
@@ -547,6 +553,7 @@ class Simulation {
     bool cut_ = false;
     std::vector<std::function<void()>> stuck_; // until the partition ends
     int writes_ = 0;
+    std::vector<std::weak_ptr<Link>> links_;
     std::set<int> acknowledged_;
     std::map<uint64_t, std::pair<int, uint64_t>> reigns_;
 };
