@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-use crate::error::{check, check_status, Error, Result};
-use crate::stream::{Listener, Stream};
-use crate::{process::Exit, timeout_ns, Answer, Context};
+use crate::error::{check, check_status, Error, Result, Status};
+use crate::event::Event;
+use crate::{timeout_ns, Context};
 use muster_sys as sys;
-use std::collections::{HashMap, VecDeque};
-use std::os::raw::c_void;
+use std::collections::HashMap;
 use std::os::unix::io::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::ptr;
 use std::sync::{Arc, Condvar, Mutex, Weak};
 use std::time::{Duration, Instant};
@@ -27,14 +27,14 @@ struct Raw {
     state: Mutex<State>,
     changed: Condvar,
     lent: Mutex<Loans>,
-    descriptor: Mutex<Option<OwnedFd>>, // once somebody has asked for it
+    descriptor: Mutex<Option<OwnedFd>>,                        // once somebody has asked for it
 }
 
 #[derive(Default)]
 struct State {
-    taken: VecDeque<Event>, // off the queue, and not yet given to anybody
-    leading: bool, // a thread is in muster_queue_dispatch(); only one, so that callbacks have what is theirs alone
-    cancels: u64,  // so often were waits ended
+    leading: bool,    // a thread takes from the queue; only one, so that callbacks have what is theirs alone
+    following: usize, // threads that wait until it has
+    cancels: u64,     // so often were waits ended
 }
 
 // Buffers that the library holds. Each has a number, which is the tag in C; no event comes for a number that is not
@@ -45,9 +45,10 @@ struct Loans {
     buffers: HashMap<u64, Lent>,
 }
 
-struct Lent {
-    tag: u64,
-    data: Vec<u8>,
+pub(crate) struct Lent {
+    pub(crate) tag: u64,
+    pub(crate) data: Vec<u8>,
+    begun: bool, // the library has taken it; until then it belongs to the call that begins the operation
 }
 
 // The functions of a queue may be called by any thread at any time (queue.h).
@@ -61,70 +62,12 @@ impl Drop for Raw {
     }
 }
 
-/// One thing that happened. `tag` is the program's own value, given with what it belongs to.
-pub enum Event {
-    /// [`Stream::read_begin`] has ended; the buffer has as many bytes as were read.
-    Read {
-        /// The program's own.
-        tag: u64,
-        /// The buffer that was handed over.
-        data: Vec<u8>,
-        /// Why it ended before it was full.
-        result: Result<()>,
-    },
-    /// [`Stream::write_owned`] has ended.
-    Released {
-        /// The program's own.
-        tag: u64,
-        /// The buffer that was handed over, as it was.
-        data: Vec<u8>,
-        /// Whether all of it went.
-        result: Result<()>,
-    },
-    /// A dial that was begun has ended.
-    Dial {
-        /// The program's own.
-        tag: u64,
-        /// The stream, or why there is none.
-        result: Result<Stream>,
-    },
-    /// A listen that was begun has ended.
-    Listen {
-        /// The program's own.
-        tag: u64,
-        /// The listener, which is open, or why there is none.
-        result: Result<Listener>,
-    },
-    /// A process that is watched has ended.
-    Exit {
-        /// The program's own.
-        tag: u64,
-        /// How.
-        exit: Exit,
-    },
-    /// [`Queue::post`].
-    User {
-        /// As it was posted.
-        tag: u64,
-        /// As it was posted.
-        value: u64,
-    },
-    /// What is watched is ready; for what say the bits of `muster_stream_event`.
-    Ready {
-        /// The program's own.
-        tag: u64,
-        /// `MUSTER_STREAM_READABLE` and so on.
-        events: u32,
-    },
-    /// [`Store::begin`](crate::Store::begin) has ended.
-    Store {
-        /// The program's own.
-        tag: u64,
-        /// What became of it.
-        result: Result<Answer>,
-    },
-    /// Something this crate has no form of. An object in it is the program's.
-    Other(sys::muster_completion, Error),
+impl Raw {
+    // The queue is closed, and nothing is left in it: the library accesses no buffer that was lent, and no completion
+    // gives one back. A buffer whose operation is just being begun is that thread's, which is told that it cannot be.
+    fn free_ended(&self) {
+        self.lent.lock().unwrap().buffers.retain(|_, lent| !lent.begun);
+    }
 }
 
 impl Queue {
@@ -145,48 +88,73 @@ impl Queue {
     }
 
     /// The next thing that happened; None: nothing has in that time. Once the queue is closed and empty an error,
-    /// [`Status::CLOSED`](crate::Status::CLOSED).
+    /// [`Status::CLOSED`](crate::Status::CLOSED); buffers of operations that ended with the close are freed then.
+    ///
+    /// What is not asked for stays in the queue of the library, whose length is bounded: so does the descriptor of
+    /// [`Queue::as_fd`] stay readable.
     pub fn next(&self, timeout: Option<Duration>) -> Result<Option<Event>> {
         let until = timeout.and_then(|time| Instant::now().checked_add(time)); // what is too far away has no end
         let mut state = self.raw.state.lock().unwrap();
         let cancels = state.cancels;
         loop {
-            if let Some(event) = state.taken.pop_front() {
-                return Ok(Some(event));
-            }
             if state.cancels != cancels {
+                if state.following > 0 {
+                    self.raw.changed.notify_one(); // one that began to wait after the cancel
+                }
                 return Err(Error::of(sys::MUSTER_E_CANCELED));
             }
             let left = until.map(|at| at.saturating_duration_since(Instant::now()));
             if !state.leading {
                 state.leading = true;
                 drop(state);
-                let mut taking = Taking { events: VecDeque::new(), lent: &self.raw.lent };
-                let user: *mut Taking = &mut taking;
-                let status = unsafe {
-                    sys::muster_queue_dispatch(
-                        self.raw.queue,
-                        timeout_ns(left),
-                        Some(take),
-                        user.cast(),
-                        ptr::null_mut(),
-                    )
-                };
+                let took = self.take(left);
                 state = self.raw.state.lock().unwrap();
                 state.leading = false;
-                state.taken.append(&mut taking.events);
-                self.raw.changed.notify_all();
-                match status {
-                    sys::MUSTER_OK => {} // perhaps only requests, which are carried out
-                    sys::MUSTER_AGAIN | sys::MUSTER_TIMEOUT => return Ok(state.taken.pop_front()),
-                    status => return Err(Error::of(status)),
+                if state.following > 0 {
+                    self.raw.changed.notify_one(); // the next one leads
+                }
+                match took {
+                    Ok(None) if left == Some(Duration::ZERO) => return Ok(None),
+                    Ok(None) => {} // perhaps only requests, which are carried out
+                    took => return took,
                 }
             } else if left == Some(Duration::ZERO) {
                 return Ok(None);
-            } else if let Some(left) = left {
-                state = self.raw.changed.wait_timeout(state, left).unwrap().0;
             } else {
-                state = self.raw.changed.wait(state).unwrap();
+                state.following += 1;
+                state = match left {
+                    Some(left) => self.raw.changed.wait_timeout(state, left).unwrap().0,
+                    None => self.raw.changed.wait(state).unwrap(),
+                };
+                state.following -= 1;
+            }
+        }
+    }
+
+    // Carries out requests until something else is next, and takes that. None: nothing else came yet.
+    fn take(&self, timeout: Option<Duration>) -> Result<Option<Event>> {
+        let (mut wait, mut entry) = (timeout_ns(timeout), sys::muster_completion::default());
+        loop {
+            let queue = self.raw.queue;
+            match unsafe { sys::muster_queue_dispatch(queue, wait, None, ptr::null_mut(), ptr::null_mut()) } {
+                sys::MUSTER_E_UNSUPPORTED => {} // next is something that no table takes
+                sys::MUSTER_OK | sys::MUSTER_AGAIN | sys::MUSTER_TIMEOUT => return Ok(None),
+                sys::MUSTER_E_CLOSED => {
+                    self.raw.free_ended();
+                    return Err(Error::of(sys::MUSTER_E_CLOSED));
+                }
+                status => return Err(Error::of(status)),
+            }
+            wait = 0;
+            let mut detail = sys::muster_error::default();
+            match unsafe { sys::muster_queue_next(queue, 0, &mut entry, &mut detail) } {
+                sys::MUSTER_OK => {}
+                sys::MUSTER_AGAIN => continue, // its watch was ended meanwhile
+                status => return Err(Error::of(status)),
+            }
+            let given_back = |number| self.raw.lent.lock().unwrap().buffers.remove(&number);
+            if let Some(event) = unsafe { Event::of(&entry, &detail, given_back) } {
+                return Ok(Some(event));
             }
         }
     }
@@ -206,9 +174,15 @@ impl Queue {
         check_status(unsafe { sys::muster_queue_cancel(self.raw.queue) })
     }
 
-    /// Nothing new goes in; what is there can still be taken.
+    /// Nothing new goes in; what is there can still be taken. What was begun with the queue and has not completed ends
+    /// without an event; its buffers are freed now if the queue is empty, else when [`Queue::next`] has found it empty.
     pub fn close(&self) -> Result<()> {
-        check_status(unsafe { sys::muster_queue_close(self.raw.queue) })
+        check_status(unsafe { sys::muster_queue_close(self.raw.queue) })?;
+        let mut stats = sys::muster_queue_stats::default();
+        if unsafe { sys::muster_queue_get_stats(self.raw.queue, &mut stats) } == sys::MUSTER_OK && stats.depth == 0 {
+            self.raw.free_ended();
+        }
+        Ok(())
     }
 
     /// The handle of the C interface; it stays this queue's.
@@ -235,11 +209,14 @@ impl Queue {
             let mut lent = self.raw.lent.lock().unwrap();
             lent.numbers += 1;
             let number = lent.numbers;
-            lent.buffers.insert(number, Lent { tag, data });
+            lent.buffers.insert(number, Lent { tag, data, begun: false });
             number
         };
         let status = begin(place, number);
         if status == sys::MUSTER_OK {
+            if let Some(lent) = self.raw.lent.lock().unwrap().buffers.get_mut(&number) {
+                lent.begun = true; // else its completion was taken already
+            }
             return Ok(());
         }
         // Of some failures a completion comes, too, which is passed over as its number is gone; unless another thread
@@ -250,22 +227,41 @@ impl Queue {
         }
     }
 
+    /// The descriptor of [`Queue::as_fd`], or why there is none: [`Status::LIMIT`](crate::Status::LIMIT), this process has
+    /// no descriptor left.
+    pub fn try_as_fd(&self) -> Result<BorrowedFd<'_>> {
+        let mut kept = self.raw.descriptor.lock().unwrap();
+        if kept.is_none() {
+            *kept = Some(self.descriptor()?);
+        }
+        let fd = kept.as_ref().map_or(-1, |fd| fd.as_raw_fd());
+        Ok(unsafe { BorrowedFd::borrow_raw(fd) }) // it is kept, and not replaced, as long as the queue lives
+    }
+
     fn descriptor(&self) -> Result<OwnedFd> {
         let mut fd = -1;
-        check_status(unsafe { sys::muster_queue_fd(self.raw.queue, &mut fd) })?;
-        Ok(unsafe { OwnedFd::from_raw_fd(fd) }) // a duplicate, which is the caller's
+        match unsafe { sys::muster_queue_fd(self.raw.queue, &mut fd) } {
+            // Nothing is waited for in a closed queue: one end of a pair without the other is always readable.
+            sys::MUSTER_E_CLOSED => match UnixStream::pair() {
+                Ok((end, _)) => Ok(end.into()),
+                Err(why) => Err(Error::new(Status::LIMIT, why.to_string())),
+            },
+            status => {
+                check_status(status)?;
+                Ok(unsafe { OwnedFd::from_raw_fd(fd) }) // a duplicate, which is the caller's
+            }
+        }
     }
 }
 
 impl AsFd for Queue {
-    /// Readable when there is something to be taken; for poll, epoll, or a reactor.
+    /// Readable when there is something to be taken, also when the queue is closed; for poll, epoll, or a reactor. It is
+    /// this queue's, and the same in each call.
     ///
     /// # Panics
-    /// If this process has no descriptor left, or if the queue was closed before the first call.
+    /// If this process has no descriptor left at the first call; [`Queue::try_as_fd`] gives an error then.
     fn as_fd(&self) -> BorrowedFd<'_> {
-        let mut kept = self.raw.descriptor.lock().unwrap();
-        let fd = kept.get_or_insert_with(|| self.descriptor().expect("the descriptor of a queue")).as_raw_fd();
-        unsafe { BorrowedFd::borrow_raw(fd) } // it is kept, and not replaced, as long as the queue lives
+        self.try_as_fd().expect("the descriptor of a queue")
     }
 }
 
@@ -277,40 +273,4 @@ impl WeakQueue {
     pub(crate) fn upgrade(&self) -> Queue {
         Queue { raw: self.0.upgrade().expect("the queue that is being taken from") }
     }
-}
-
-// What a thread takes off the queue.
-struct Taking<'a> {
-    events: VecDeque<Event>,
-    lent: &'a Mutex<Loans>,
-}
-
-unsafe extern "C" fn take(user: *mut c_void, entry: *const sys::muster_completion, error: *const sys::muster_error) {
-    let taking = &mut *user.cast::<Taking>();
-    let (entry, detail) = (&*entry, &*error);
-    let failure = || Error::with(entry.status, detail);
-    let result = || if entry.status == sys::MUSTER_OK { Ok(()) } else { Err(failure()) };
-    let given_back = || taking.lent.lock().unwrap_or_else(|why| why.into_inner()).buffers.remove(&entry.tag);
-    taking.events.push_back(match entry.kind {
-        sys::MUSTER_DONE_READ | sys::MUSTER_DONE_RELEASED => match given_back() {
-            None => return, // whoever began it has it back already
-            Some(Lent { tag, mut data }) if entry.kind == sys::MUSTER_DONE_READ => {
-                data.set_len(entry.bytes as usize); // so many were written into its room
-                Event::Read { tag, data, result: result() }
-            }
-            Some(Lent { tag, data }) => Event::Released { tag, data, result: result() },
-        },
-        sys::MUSTER_DONE_DIAL if entry.object.is_null() => Event::Dial { tag: entry.tag, result: Err(failure()) },
-        sys::MUSTER_DONE_DIAL => Event::Dial { tag: entry.tag, result: Ok(Stream::adopt(entry.object.cast())) },
-        sys::MUSTER_DONE_LISTEN if entry.object.is_null() => Event::Listen { tag: entry.tag, result: Err(failure()) },
-        sys::MUSTER_DONE_LISTEN => Event::Listen { tag: entry.tag, result: Ok(Listener::adopt(entry.object.cast())) },
-        sys::MUSTER_DONE_STORE if entry.object.is_null() => Event::Store { tag: entry.tag, result: Err(failure()) },
-        sys::MUSTER_DONE_STORE => {
-            Event::Store { tag: entry.tag, result: Ok(Answer::take(entry.status, entry.object.cast())) }
-        }
-        sys::MUSTER_DONE_EXIT => Event::Exit { tag: entry.tag, exit: Exit::from_bits(entry.bytes) },
-        sys::MUSTER_DONE_USER => Event::User { tag: entry.tag, value: entry.bytes },
-        sys::MUSTER_EVENT_READY => Event::Ready { tag: entry.tag, events: entry.events },
-        _ => Event::Other(*entry, failure()),
-    });
 }

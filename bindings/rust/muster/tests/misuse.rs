@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+//! Objects that are dropped early, in any order, or without an answer.
+use muster::{Context, Event, Listener, Queue, Status, Stream};
+use std::os::unix::io::{AsFd, AsRawFd, BorrowedFd};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+const SOON: Option<Duration> = Some(Duration::from_secs(20));
+const NOW: Option<Duration> = Some(Duration::ZERO);
+
+fn resident() -> usize {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+    statm.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
+}
+
+// Whether the descriptor is readable within so many milliseconds.
+fn readable(fd: BorrowedFd<'_>, wait: i32) -> bool {
+    #[repr(C)]
+    struct PollFd {
+        fd: i32,
+        events: i16,
+        revents: i16,
+    }
+    extern "C" {
+        fn poll(fds: *mut PollFd, count: u64, timeout: i32) -> i32;
+    }
+    let mut one = PollFd { fd: fd.as_raw_fd(), events: 1, revents: 0 };
+    unsafe { poll(&mut one, 1, wait) == 1 && one.revents & 1 != 0 }
+}
+
+// ---- queues
+
+#[test]
+fn a_closed_queue_frees_the_buffers_of_what_it_has_ended() {
+    let context = Context::new().unwrap();
+    let before = resident();
+    let mut kept = Vec::new();
+    for index in 0..200 {
+        let queue = Queue::new(&context).unwrap();
+        let (first, second) = Stream::pair(&context).unwrap();
+        first.read_begin(vec![1; 1_000_000], &queue, 1).map_err(|(why, _)| why).unwrap();
+        if index % 2 == 0 {
+            assert!(queue.post(2, 0).unwrap());
+            queue.close().unwrap();
+            assert!(matches!(queue.next(NOW).unwrap(), Some(Event::User { tag: 2, .. })));
+            assert_eq!(queue.next(NOW).err().unwrap().status(), Status::CLOSED);
+        } else {
+            queue.close().unwrap();
+        }
+        kept.push((queue, first, second));
+    }
+    assert!(resident() < before + 50_000_000, "of 200 MB {} are held", resident() - before);
+}
+
+#[test]
+fn what_is_not_taken_stays_in_the_library() {
+    let context = Context::new().unwrap();
+    let queue = Queue::new(&context).unwrap();
+    let mut posted = 0;
+    while queue.post(1, posted).unwrap() {
+        posted += 1;
+    }
+    // The queue is full; where one event is taken there is room for one, and no more.
+    for taken in 0..1000 {
+        match queue.next(NOW).unwrap() {
+            Some(Event::User { value, .. }) => assert_eq!(value, taken),
+            _ => panic!("another event"),
+        }
+        assert!(queue.post(1, posted).unwrap());
+        assert!(!queue.post(1, 0).unwrap(), "{} taken: another was taken, too", taken);
+        posted += 1;
+    }
+    let mut stats = muster::sys::muster_queue_stats::default();
+    assert_eq!(unsafe { muster::sys::muster_queue_get_stats(queue.as_raw(), &mut stats) }, Status::OK.0);
+    assert_eq!((stats.taken, stats.depth), (1000, posted - 1000));
+}
+
+#[test]
+fn the_descriptor_is_readable_until_all_is_taken() {
+    let context = Context::new().unwrap();
+    let queue = Queue::new(&context).unwrap();
+    assert!(queue.next(NOW).unwrap().is_none());
+    assert!(!readable(queue.as_fd(), 0));
+    for tag in 0..200 {
+        assert!(queue.post(tag, 0).unwrap());
+    }
+    for tag in 0..200 {
+        assert!(readable(queue.as_fd(), 5000), "{} events were taken", tag);
+        match queue.next(NOW).unwrap() {
+            Some(Event::User { tag: got, .. }) => assert_eq!(got, tag),
+            _ => panic!("another event"),
+        }
+    }
+    assert!(queue.next(NOW).unwrap().is_none());
+    assert!(!readable(queue.as_fd(), 0));
+}
+
+#[test]
+fn the_descriptor_of_a_closed_queue_is_readable() {
+    let context = Context::new().unwrap();
+    let (early, late) = (Queue::new(&context).unwrap(), Queue::new(&context).unwrap());
+    assert!(early.next(NOW).unwrap().is_none());
+    assert!(!readable(early.as_fd(), 0));
+    early.close().unwrap();
+    late.close().unwrap();
+    for queue in [early, late] {
+        for _ in 0..3 {
+            assert!(readable(queue.as_fd(), 5000));
+            assert_eq!(queue.next(NOW).err().unwrap().status(), Status::CLOSED);
+        }
+        assert_eq!(queue.try_as_fd().unwrap().as_raw_fd(), queue.as_fd().as_raw_fd());
+    }
+}
+
+#[test]
+fn a_close_ends_the_waits_of_all_threads() {
+    let context = Context::new().unwrap();
+    for _ in 0..50 {
+        let queue = Queue::new(&context).unwrap();
+        let (first, _second) = Stream::pair(&context).unwrap();
+        first.read_begin(vec![0; 10], &queue, 1).map_err(|(why, _)| why).unwrap();
+        let (ready, came) = mpsc::channel();
+        let waiting: Vec<_> = (0..3)
+            .map(|_| {
+                let (queue, ready) = (queue.clone(), ready.clone());
+                thread::spawn(move || {
+                    ready.send(()).unwrap();
+                    queue.next(None).err().map(|why| why.status())
+                })
+            })
+            .collect();
+        (0..3).for_each(|_| came.recv().unwrap());
+        queue.close().unwrap();
+        for thread in waiting {
+            assert_eq!(thread.join().unwrap(), Some(Status::CLOSED));
+        }
+    }
+}
+
+#[test]
+fn objects_may_be_dropped_in_every_order() {
+    // Each order of five objects, with a read, a write and a dial begun.
+    fn orders(left: Vec<usize>, so_far: Vec<usize>, all: &mut Vec<Vec<usize>>) {
+        if left.is_empty() {
+            all.push(so_far);
+            return;
+        }
+        for &one in &left {
+            let rest = left.iter().copied().filter(|&other| other != one).collect();
+            orders(rest, [so_far.clone(), vec![one]].concat(), all);
+        }
+    }
+    let mut all = Vec::new();
+    orders((0..5).collect(), Vec::new(), &mut all);
+    assert_eq!(all.len(), 120);
+    for order in all {
+        let context = Context::new().unwrap();
+        let listener = Listener::bind(&context, "inproc://orders").unwrap();
+        let queue = Queue::new(&context).unwrap();
+        let (first, second) = Stream::pair(&context).unwrap();
+        first.read_begin(vec![1; 100_000], &queue, 1).map_err(|(why, _)| why).unwrap();
+        second.write_owned(vec![7; 2_000_000], &queue, 2).map_err(|(why, _)| why).unwrap();
+        Stream::dial_begin(&queue, &listener.address().unwrap(), SOON, 3).unwrap();
+        let (mut context, mut listener, mut queue) = (Some(context), Some(listener), Some(queue));
+        let (mut first, mut second) = (Some(first), Some(second));
+        for one in order {
+            match one {
+                0 => drop(context.take()),
+                1 => drop(listener.take()),
+                2 => drop(queue.take()),
+                3 => drop(first.take()),
+                _ => drop(second.take()),
+            }
+        }
+    }
+}
