@@ -97,6 +97,14 @@ pub(crate) fn failure(why: &Error) -> i32 {
     }
 }
 
+// Of a request that is dropped without an answer.
+pub(crate) fn unanswered(by: &str) -> Error {
+    if std::thread::panicking() {
+        return Error::new(Status::INTERNAL, format!("the {} panicked", by));
+    }
+    Error::new(Status::CANCELED, format!("the {} dropped the request without an answer", by))
+}
+
 // What C gave, with its detail.
 pub(crate) fn check(call: impl FnOnce(&mut sys::muster_error) -> i32) -> Result<()> {
     let mut detail = sys::muster_error::default();

@@ -33,6 +33,7 @@ pub mod parallel;
 mod process;
 mod queue;
 mod rendezvous;
+mod served;
 mod store;
 mod stream;
 mod transport;

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 //! Cluster managers written in Rust.
-use crate::error::{check, check_status, cut, failure, Error, Result, Status};
-use crate::queue::WeakQueue;
+use crate::error::{check, check_status, cut, failure, unanswered, Error, Result, Status};
+use crate::served::{destroyed, Served};
 use crate::{Cluster, Queue};
 use muster_sys as sys;
+use std::collections::btree_map::{BTreeMap, Entry};
+use std::collections::BTreeSet;
 use std::ffi::CStr;
 use std::os::raw::c_void;
 use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::{Arc, Mutex};
 
 /// Who launches workers, and ends them by force. Its functions run inside [`Queue::next`](crate::Queue::next) of the
 /// queue it is served with, on the thread that calls that; one that panics has failed.
@@ -29,7 +32,8 @@ pub trait Manager: Send + 'static {
     }
     /// A worker has joined.
     fn registered(&mut self, _member: u32, _data: u64) {}
-    /// A worker is gone, however that came.
+    /// A worker is gone, however that came. When the manager is dropped this runs for each worker that was registered and
+    /// not deregistered: such a worker goes on, but this manager is asked nothing more about it.
     fn deregistered(&mut self, _member: u32, _data: u64) {}
 }
 
@@ -52,24 +56,62 @@ pub struct LaunchRequest {
     pub master_dials: bool,
 }
 
-/// By which a manager says how a launch went; good until each worker of it was reported.
+/// By which a manager says how a launch went; good until each worker of it was reported. When the last clone is dropped
+/// the workers that were not reported have failed, with [`Status::CANCELED`](crate::Status::CANCELED), or while its thread
+/// panics with [`Status::INTERNAL`](crate::Status::INTERNAL).
 #[derive(Clone)]
 pub struct Reports {
+    launch: Arc<Launching>,
+}
+
+struct Launching {
     queue: Queue,
     request: u64,
+    left: Mutex<BTreeSet<u32>>, // not reported
+}
+
+impl Launching {
+    fn failed(&self, member: u32, why: &Error) -> Result<()> {
+        let text = cut(why.message());
+        check(|detail| unsafe {
+            let (queue, at) = (self.queue.as_raw(), text.as_ptr().cast());
+            let status = failure(why);
+            sys::muster_manager_worker_failed(queue, self.request, member, status, at, text.len(), detail)
+        })
+    }
+
+    fn reported(&self, member: u32) {
+        self.left.lock().unwrap_or_else(|why| why.into_inner()).remove(&member);
+    }
+}
+
+impl Drop for Launching {
+    fn drop(&mut self) {
+        let left = std::mem::take(self.left.get_mut().unwrap_or_else(|why| why.into_inner()));
+        for member in left {
+            let _ = self.failed(member, &unanswered("manager")); // stale if it is no longer wanted
+        }
+    }
 }
 
 impl Reports {
     /// The ticket of a worker, one line with its newline: to be handed to it over a descriptor, and never to be shown.
     pub fn ticket(&self, member: u32) -> Result<Vec<u8>> {
         let mut size = 0;
-        let raw = self.queue.as_raw();
+        let raw = self.launch.queue.as_raw();
         check_status(unsafe {
-            sys::muster_manager_ticket(raw, self.request, member, std::ptr::null_mut(), 0, &mut size)
+            sys::muster_manager_ticket(raw, self.launch.request, member, std::ptr::null_mut(), 0, &mut size)
         })?;
         let mut line = vec![0u8; size];
         check_status(unsafe {
-            sys::muster_manager_ticket(raw, self.request, member, line.as_mut_ptr().cast(), line.len(), &mut size)
+            sys::muster_manager_ticket(
+                raw,
+                self.launch.request,
+                member,
+                line.as_mut_ptr().cast(),
+                line.len(),
+                &mut size,
+            )
         })?;
         Ok(line)
     }
@@ -79,19 +121,18 @@ impl Reports {
         let text = address.unwrap_or("");
         let place = if address.is_some() { text.as_ptr().cast() } else { std::ptr::null() };
         check(|detail| unsafe {
-            let queue = self.queue.as_raw();
-            sys::muster_manager_worker_ready(queue, self.request, member, place, text.len(), data, detail)
-        })
+            let (queue, request) = (self.launch.queue.as_raw(), self.launch.request);
+            sys::muster_manager_worker_ready(queue, request, member, place, text.len(), data, detail)
+        })?;
+        self.launch.reported(member);
+        Ok(())
     }
 
     /// A worker could not be started.
     pub fn failed(&self, member: u32, why: &Error) -> Result<()> {
-        let text = cut(why.message());
-        check(|detail| unsafe {
-            let (queue, at) = (self.queue.as_raw(), text.as_ptr().cast());
-            let status = failure(why);
-            sys::muster_manager_worker_failed(queue, self.request, member, status, at, text.len(), detail)
-        })
+        self.launch.failed(member, why)?;
+        self.launch.reported(member);
+        Ok(())
     }
 
     /// A worker that was started has ended, as this manager has seen.
@@ -104,16 +145,32 @@ impl Reports {
     }
 }
 
-/// A manager that is known under a name, as long as this lives.
+/// A manager that is known under a name, as long as this lives. When it is dropped the manager is dropped, too: at once,
+/// or, while one of its functions runs on another thread, when that returns. Requests that are not answered fail with
+/// [`Status::CLOSED`](crate::Status::CLOSED); workers that are in stay in.
 pub struct ManagerServer {
     queue: Queue,
     name: String,
+    served: Arc<Served<Managed>>,
 }
 
-// What the table's functions are given.
-struct Served {
+// A manager, and the workers that were registered and not deregistered: number and data of each, and in how many
+// clusters there is such a one.
+struct Managed {
     manager: Box<dyn Manager>,
-    queue: WeakQueue,
+    registered: BTreeMap<(u32, u64), usize>,
+}
+
+impl Drop for Managed {
+    fn drop(&mut self) {
+        for ((member, data), count) in std::mem::take(&mut self.registered) {
+            for _ in 0..count {
+                let manager = &mut self.manager;
+                // One that panics does not end the others.
+                let _ = catch_unwind(AssertUnwindSafe(|| manager.deregistered(member, data)));
+            }
+        }
+    }
 }
 
 impl ManagerServer {
@@ -127,52 +184,52 @@ impl ManagerServer {
         ops.manage = Some(manage);
         ops.kill = Some(kill);
         ops.destroy = Some(destroy);
-        let served = Box::into_raw(Box::new(Served { manager: Box::new(manager), queue: queue.downgrade() }));
+        let managed = Managed { manager: Box::new(manager), registered: BTreeMap::new() };
+        let (served, place) = Served::new(queue, managed);
         let done = check(|detail| unsafe {
             let (context, at) = (queue.context().as_raw(), name.as_ptr().cast());
-            sys::muster_manager_serve_ops(context, at, name.len(), &ops, served.cast(), queue.as_raw(), detail)
+            sys::muster_manager_serve_ops(context, at, name.len(), &ops, place, queue.as_raw(), detail)
         });
         if let Err(why) = done {
-            drop(unsafe { Box::from_raw(served) });
+            queue.forget(place);
             return Err(why);
         }
-        Ok(ManagerServer { queue: queue.clone(), name: name.into() })
+        Ok(ManagerServer { queue: queue.clone(), name: name.into(), served })
     }
 }
 
 impl Drop for ManagerServer {
-    // The manager itself goes when the queue is next taken from.
     fn drop(&mut self) {
         unsafe {
             sys::muster_manager_withdraw(self.queue.context().as_raw(), self.name.as_ptr().cast(), self.name.len());
         }
+        self.served.end();
     }
 }
 
-// One at a time: Queue::next() lets only one thread dispatch.
-unsafe fn with<T>(this: *mut c_void, body: impl FnOnce(&mut Served) -> Result<T>) -> Result<T> {
-    let served = &mut *this.cast::<Served>();
-    catch_unwind(AssertUnwindSafe(|| body(served)))
-        .unwrap_or_else(|_| Err(Error::new(Status::INTERNAL, "the manager panicked")))
-}
-
-unsafe fn fail(this: *mut c_void, request: u64, why: &Error) {
-    let text = cut(why.message());
-    let queue = (*this.cast::<Served>()).queue.upgrade();
-    sys::muster_manager_request_fail(queue.as_raw(), request, failure(why), text.as_ptr().cast(), text.len());
+unsafe fn with<T>(this: *mut c_void, body: impl FnOnce(&mut Managed) -> Result<T>) -> Result<T> {
+    match (*this.cast::<Served<Managed>>()).run(body) {
+        Some(Ok(result)) => result,
+        Some(Err(_)) => Err(Error::new(Status::INTERNAL, "the manager panicked")),
+        None => Err(Error::new(Status::CLOSED, "the manager was taken back")),
+    }
 }
 
 unsafe fn answer(this: *mut c_void, request: u64, result: Result<Option<String>>) {
-    let held = (*this.cast::<Served>()).queue.upgrade();
+    let held = (*this.cast::<Served<Managed>>()).queue();
     let queue = held.as_raw();
+    let none = std::ptr::null_mut();
     match result {
-        Err(why) => fail(this, request, &why),
+        Err(why) => {
+            let text = cut(why.message());
+            let at = text.as_ptr().cast();
+            sys::muster_manager_request_fail(queue, request, failure(&why), at, text.len());
+        }
         Ok(None) => {
-            sys::muster_manager_request_done(queue, request, std::ptr::null(), 0, std::ptr::null_mut());
+            sys::muster_manager_request_done(queue, request, std::ptr::null(), 0, none);
         }
         Ok(Some(address)) => {
-            let at = address.as_ptr().cast();
-            sys::muster_manager_request_done(queue, request, at, address.len(), std::ptr::null_mut());
+            sys::muster_manager_request_done(queue, request, address.as_ptr().cast(), address.len(), none);
         }
     }
 }
@@ -205,33 +262,44 @@ unsafe extern "C" fn launch(this: *mut c_void, request: u64, what: *const sys::m
         options: text(asked.options),
         master_dials: asked.flags & sys::MUSTER_LAUNCH_MASTER_DIALS != 0,
     };
-    let done = with(this, |served| {
-        let reports = Reports { queue: served.queue.upgrade(), request };
-        served.manager.launch(asked, reports);
+    let queue = (*this.cast::<Served<Managed>>()).queue();
+    let left = Mutex::new((asked.first..asked.first.saturating_add(asked.count)).collect());
+    let reports = Reports { launch: Arc::new(Launching { queue, request, left }) };
+    // What is not reported then fails with the last clone.
+    let _ = with(this, |managed| {
+        managed.manager.launch(asked, reports);
         Ok(())
     });
-    if let Err(why) = done {
-        fail(this, request, &why);
-    }
 }
 
 unsafe extern "C" fn connect(this: *mut c_void, request: u64, what: *const sys::muster_manager_request) {
     let what = &*what;
     let address = text(what.address);
-    let result = with(this, |served| match what.want {
-        sys::MUSTER_MANAGER_CONNECT => served.manager.connect(what.member, &address),
-        _ => served.manager.connect_worker(what.from, what.member, &address),
+    let result = with(this, |managed| match what.want {
+        sys::MUSTER_MANAGER_CONNECT => managed.manager.connect(what.member, &address),
+        _ => managed.manager.connect_worker(what.from, what.member, &address),
     });
     answer(this, request, result.map(Some));
 }
 
 unsafe extern "C" fn manage(this: *mut c_void, request: u64, what: *const sys::muster_manager_request) {
     let what = &*what;
-    let result = with(this, |served| {
+    let result = with(this, |managed| {
         match what.want {
-            sys::MUSTER_MANAGER_INTERRUPT => return served.manager.interrupt(what.member, what.data),
-            sys::MUSTER_MANAGER_REGISTER => served.manager.registered(what.member, what.data),
-            sys::MUSTER_MANAGER_DEREGISTER => served.manager.deregistered(what.member, what.data),
+            sys::MUSTER_MANAGER_INTERRUPT => return managed.manager.interrupt(what.member, what.data),
+            sys::MUSTER_MANAGER_REGISTER => {
+                *managed.registered.entry((what.member, what.data)).or_insert(0) += 1;
+                managed.manager.registered(what.member, what.data);
+            }
+            sys::MUSTER_MANAGER_DEREGISTER => {
+                if let Entry::Occupied(mut known) = managed.registered.entry((what.member, what.data)) {
+                    *known.get_mut() -= 1;
+                    if *known.get() == 0 {
+                        known.remove();
+                    }
+                }
+                managed.manager.deregistered(what.member, what.data);
+            }
             _ => {}
         }
         Ok(())
@@ -241,11 +309,10 @@ unsafe extern "C" fn manage(this: *mut c_void, request: u64, what: *const sys::m
 
 unsafe extern "C" fn kill(this: *mut c_void, request: u64, what: *const sys::muster_manager_request) {
     let what = &*what;
-    let result = with(this, |served| served.manager.kill(what.member, what.data));
+    let result = with(this, |managed| managed.manager.kill(what.member, what.data));
     answer(this, request, result.map(|()| None));
 }
 
 unsafe extern "C" fn destroy(this: *mut c_void) {
-    let served = Box::from_raw(this.cast::<Served>());
-    let _ = catch_unwind(AssertUnwindSafe(|| drop(served))); // it may panic as it goes
+    destroyed::<Managed>(this);
 }

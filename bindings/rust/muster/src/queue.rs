@@ -3,7 +3,9 @@ use crate::error::{check, check_status, Error, Result, Status};
 use crate::event::Event;
 use crate::{timeout_ns, Context};
 use muster_sys as sys;
+use std::any::Any;
 use std::collections::HashMap;
+use std::os::raw::c_void;
 use std::os::unix::io::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::ptr;
@@ -27,6 +29,7 @@ struct Raw {
     state: Mutex<State>,
     changed: Condvar,
     lent: Mutex<Loans>,
+    tables: Mutex<HashMap<usize, Arc<dyn Any + Send + Sync>>>, // by their places: what callbacks of the library point to
     descriptor: Mutex<Option<OwnedFd>>,                        // once somebody has asked for it
 }
 
@@ -82,6 +85,7 @@ impl Queue {
                 state: Mutex::default(),
                 changed: Condvar::new(),
                 lent: Mutex::default(),
+                tables: Mutex::default(),
                 descriptor: Mutex::default(),
             }),
         })
@@ -194,6 +198,17 @@ impl Queue {
     }
     pub(crate) fn downgrade(&self) -> WeakQueue {
         WeakQueue(Arc::downgrade(&self.raw))
+    }
+
+    // Keeps what callbacks of the library point to, until the last callback or the release of the queue: after a release
+    // none comes. The pointer for the callbacks.
+    pub(crate) fn keep<T: Any + Send + Sync>(&self, table: &Arc<T>) -> *mut c_void {
+        let place = Arc::as_ptr(table);
+        self.raw.tables.lock().unwrap().insert(place as usize, table.clone());
+        place as *mut c_void
+    }
+    pub(crate) fn forget(&self, place: *mut c_void) -> Option<Arc<dyn Any + Send + Sync>> {
+        self.raw.tables.lock().unwrap().remove(&(place as usize))
     }
 
     // Begins an operation with a buffer that is the library's until its completion is taken. If that cannot be begun the

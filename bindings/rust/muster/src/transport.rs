@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //! Transports written in Rust.
-use crate::error::{check, check_status, cut, failure, Error, Result, Status};
-use crate::queue::WeakQueue;
+use crate::error::{check, check_status, cut, failure, unanswered, Error, Result, Status};
+use crate::served::{destroyed, Served};
 use crate::stream::{text_from, Stream};
 use crate::Queue;
 use muster_sys as sys;
 use std::os::raw::c_void;
-use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::ptr;
+use std::sync::Arc;
 
 /// Carries the bytes of a scheme. Its functions run inside [`Queue::next`](crate::Queue::next) of the queue it is served
 /// with, on the thread that calls that; one that panics has failed.
@@ -26,10 +26,13 @@ pub trait Transport: Send + 'static {
     fn closed(&mut self, _id: u64) {}
 }
 
-/// One request to a transport, to be answered once.
+/// One request to a transport, to be answered once. When it is dropped without an answer it fails, with
+/// [`Status::CANCELED`](crate::Status::CANCELED), or while its thread panics with
+/// [`Status::INTERNAL`](crate::Status::INTERNAL).
 pub struct Requests {
     queue: Queue,
     id: u64,
+    open: bool, // it is not answered
 }
 
 impl Requests {
@@ -38,28 +41,44 @@ impl Requests {
         self.id
     }
 
-    /// Answers `open`: it is connected. The pump of the connection.
-    pub fn connected(self) -> Result<Stream> {
+    /// Answers `open`: it is connected. The pump of the connection. After an error the request has failed.
+    pub fn connected(mut self) -> Result<Stream> {
         let mut raw = ptr::null_mut();
         check(|detail| unsafe { sys::muster_request_stream(self.queue.as_raw(), self.id, &mut raw, detail) })?;
+        self.open = false;
         Ok(Stream::adopt(raw))
     }
 
-    /// Answers `listen`: it listens, and this is where others dial it.
-    pub fn listening(self, address: &str) -> Result<Listening> {
+    /// Answers `listen`: it listens, and this is where others dial it. After an error the request has failed.
+    pub fn listening(mut self, address: &str) -> Result<Listening> {
         let at = address.as_ptr().cast();
         check(|detail| unsafe {
             sys::muster_request_listening(self.queue.as_raw(), self.id, at, address.len(), detail)
         })?;
-        Ok(Listening { queue: self.queue, id: self.id })
+        self.open = false;
+        Ok(Listening { queue: self.queue.clone(), id: self.id })
     }
 
     /// Answers either: it cannot be done.
-    pub fn fail(self, why: &Error) -> Result<()> {
+    pub fn fail(mut self, why: &Error) -> Result<()> {
+        self.refuse(why)
+    }
+
+    fn refuse(&mut self, why: &Error) -> Result<()> {
+        self.open = false;
         let text = cut(why.message());
         check_status(unsafe {
             sys::muster_request_fail(self.queue.as_raw(), self.id, failure(why), text.as_ptr().cast(), text.len())
         })
+    }
+}
+
+impl Drop for Requests {
+    fn drop(&mut self) {
+        if self.open {
+            // One that is no longer wanted is stale, which is no harm.
+            let _ = self.refuse(&unanswered("transport"));
+        }
     }
 }
 
@@ -82,15 +101,13 @@ impl Listening {
     }
 }
 
-/// A transport that is known by a scheme, as long as this lives.
+/// A transport that is known by a scheme, as long as this lives. When it is dropped the transport is dropped, too: at
+/// once, or, while one of its functions runs on another thread, when that returns. Requests that are not answered fail
+/// with [`Status::CLOSED`](crate::Status::CLOSED); connections go on until they end.
 pub struct TransportServer {
     queue: Queue,
     scheme: String,
-}
-
-struct Served {
-    transport: Box<dyn Transport>,
-    queue: WeakQueue,
+    served: Arc<Served<Box<dyn Transport>>>,
 }
 
 impl TransportServer {
@@ -102,21 +119,21 @@ impl TransportServer {
         ops.listen = Some(listen);
         ops.close = Some(close);
         ops.destroy = Some(destroy);
-        let served = Box::into_raw(Box::new(Served { transport: Box::new(transport), queue: queue.downgrade() }));
+        let object: Box<dyn Transport> = Box::new(transport);
+        let (served, place) = Served::new(queue, object);
         let done = check(|detail| unsafe {
             let (context, at) = (queue.context().as_raw(), scheme.as_ptr().cast());
-            sys::muster_transport_serve_ops(context, at, scheme.len(), &ops, served.cast(), queue.as_raw(), detail)
+            sys::muster_transport_serve_ops(context, at, scheme.len(), &ops, place, queue.as_raw(), detail)
         });
         if let Err(why) = done {
-            drop(unsafe { Box::from_raw(served) });
+            queue.forget(place);
             return Err(why);
         }
-        Ok(TransportServer { queue: queue.clone(), scheme: scheme.into() })
+        Ok(TransportServer { queue: queue.clone(), scheme: scheme.into(), served })
     }
 }
 
 impl Drop for TransportServer {
-    // The transport itself goes when the queue is next taken from.
     fn drop(&mut self) {
         unsafe {
             sys::muster_transport_withdraw(
@@ -125,38 +142,34 @@ impl Drop for TransportServer {
                 self.scheme.len(),
             );
         }
+        self.served.end();
     }
 }
 
-// One at a time: Queue::next() lets only one thread dispatch.
-unsafe fn with(this: *mut c_void, request: u64, body: impl FnOnce(&mut Served, String, Requests)) {
-    let served = &mut *this.cast::<Served>();
-    let queue = served.queue.upgrade();
+unsafe fn with(this: *mut c_void, request: u64, body: impl FnOnce(&mut dyn Transport, String, Requests)) {
+    let served = &*this.cast::<Served<Box<dyn Transport>>>();
+    let queue = served.queue();
     let raw = queue.as_raw();
     let address = match text_from(|to, room, size| sys::muster_request_address(raw, request, to, room, size)) {
         Ok(address) => address,
         Err(_) => return, // it is no longer wanted
     };
-    let requests = Requests { queue: queue.clone(), id: request };
-    if catch_unwind(AssertUnwindSafe(|| body(served, address, requests))).is_err() {
-        let _ = Requests { queue, id: request }.fail(&Error::new(Status::INTERNAL, "the transport panicked"));
-    }
+    let requests = Requests { queue, id: request, open: true };
+    served.run(|transport| body(&mut **transport, address, requests));
 }
 
 unsafe extern "C" fn open(this: *mut c_void, request: u64, _: *const std::os::raw::c_char, _: u64) {
-    with(this, request, |served, address, requests| served.transport.open(&address, requests));
+    with(this, request, |transport, address, requests| transport.open(&address, requests));
 }
 
 unsafe extern "C" fn listen(this: *mut c_void, request: u64, _: *const std::os::raw::c_char, _: u64) {
-    with(this, request, |served, address, requests| served.transport.listen(&address, requests));
+    with(this, request, |transport, address, requests| transport.listen(&address, requests));
 }
 
 unsafe extern "C" fn close(this: *mut c_void, request: u64) {
-    let served = &mut *this.cast::<Served>();
-    let _ = catch_unwind(AssertUnwindSafe(|| served.transport.closed(request)));
+    (*this.cast::<Served<Box<dyn Transport>>>()).run(|transport| transport.closed(request));
 }
 
 unsafe extern "C" fn destroy(this: *mut c_void) {
-    let served = Box::from_raw(this.cast::<Served>());
-    let _ = catch_unwind(AssertUnwindSafe(|| drop(served))); // it may panic as it goes
+    destroyed::<Box<dyn Transport>>(this);
 }

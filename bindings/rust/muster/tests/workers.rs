@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+//! Managers that are dropped early.
+//!   workers [part of a test's name]...
+use muster::parallel::{self, Functions, Options, Team};
+use muster::{
+    Context, Error, Launch, LaunchRequest, Manager, ManagerServer, Process, ProcessConfig, Queue, Reports, Status,
+};
+use std::fs;
+use std::io::Write;
+use std::os::unix::io::{AsRawFd, FromRawFd};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+const SOON: Option<Duration> = Some(Duration::from_secs(20));
+
+extern "C" {
+    fn pipe2(ends: *mut i32, flags: i32) -> i32;
+}
+
+#[derive(Default)]
+struct Seen {
+    calls: Vec<(&'static str, u32)>,
+    children: Vec<Process>,
+}
+
+struct Starter {
+    context: Context,
+    seen: Arc<Mutex<Seen>>,
+}
+
+impl Drop for Starter {
+    fn drop(&mut self) {
+        self.seen.lock().unwrap().calls.push(("dropped", 0));
+    }
+}
+
+impl Manager for Starter {
+    fn launch(&mut self, request: LaunchRequest, reports: Reports) {
+        for member in request.first..request.first + request.count {
+            let mut ends = [0; 2];
+            assert_eq!(unsafe { pipe2(ends.as_mut_ptr(), 0o2000000) }, 0);
+            let (read, mut write) = unsafe { (fs::File::from_raw_fd(ends[0]), fs::File::from_raw_fd(ends[1])) };
+            write.write_all(&reports.ticket(member).unwrap()).unwrap();
+            let mut environment: Vec<_> = std::env::vars_os().collect();
+            environment.push(("MUSTER_WORKER_FD".into(), "3".into()));
+            let config = ProcessConfig {
+                argv: vec![std::env::current_exe().unwrap().into()],
+                environment: Some(environment),
+                descriptors: vec![(read.as_raw_fd(), 3)],
+                ..ProcessConfig::default()
+            };
+            self.seen.lock().unwrap().children.push(Process::spawn(&self.context, &config).unwrap());
+            reports.ready(member, None, 1000 + u64::from(member)).unwrap();
+        }
+    }
+    fn kill(&mut self, _: u32, _: u64) -> Result<(), Error> {
+        Err(Error::new(Status::UNSUPPORTED, "nothing is killed here"))
+    }
+    fn registered(&mut self, member: u32, data: u64) {
+        assert_eq!(data, 1000 + u64::from(member));
+        self.seen.lock().unwrap().calls.push(("registered", member));
+    }
+    fn deregistered(&mut self, member: u32, data: u64) {
+        assert_eq!(data, 1000 + u64::from(member));
+        self.seen.lock().unwrap().calls.push(("deregistered", member));
+        assert_ne!(member, 2, "one that panics does not end the others");
+    }
+}
+
+fn each_registered_worker_is_deregistered_once() {
+    let context = Context::new().unwrap();
+    let queue = Queue::new(&context).unwrap();
+    let seen = Arc::new(Mutex::new(Seen::default()));
+    let starter = Starter { context: context.clone(), seen: seen.clone() };
+    let server = ManagerServer::new(&queue, "starter", starter).unwrap();
+    let serving = {
+        let queue = queue.clone();
+        thread::spawn(move || while queue.next(None).is_ok() {})
+    };
+    let launch = Launch { manager: "starter".into(), ..Launch::local(1, [""; 0]) };
+    let options = Options { launch: Some(launch), ..Options::default() };
+    let team = Team::open(&context, Functions::new(), &options).unwrap();
+    team.add(3).unwrap();
+    team.wait_for(3, SOON).unwrap();
+    let calls = |name: &str| -> Vec<u32> {
+        let seen = seen.lock().unwrap();
+        let mut members: Vec<u32> = seen.calls.iter().filter(|call| call.0 == name).map(|call| call.1).collect();
+        members.sort_unstable();
+        members
+    };
+    while calls("registered").len() < 3 {
+        thread::yield_now();
+    }
+    team.cluster().remove(1, None).unwrap();
+    while calls("deregistered").is_empty() {
+        thread::yield_now();
+    }
+    assert_eq!(calls("deregistered"), [1]);
+    // The others are in when the server goes; the manager is told, and then dropped.
+    drop(server);
+    assert_eq!(calls("deregistered"), [1, 2, 3]);
+    assert_eq!(seen.lock().unwrap().calls.last(), Some(&("dropped", 0)));
+    team.close().unwrap();
+    drop(team);
+    for child in &seen.lock().unwrap().children {
+        child.wait(SOON).unwrap();
+    }
+    assert_eq!((calls("registered"), calls("deregistered")), (vec![1, 2, 3], vec![1, 2, 3]));
+    queue.close().unwrap();
+    serving.join().unwrap();
+    context.close(SOON).unwrap();
+}
+
+fn main() {
+    if parallel::is_worker() {
+        return parallel::work(Functions::new()).unwrap();
+    }
+    let tests: &[(&str, fn())] =
+        &[("each_registered_worker_is_deregistered_once", each_registered_worker_is_deregistered_once)];
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let mut count = 0;
+    for (name, test) in tests {
+        if wanted.is_empty() || wanted.iter().any(|part| name.contains(part.as_str())) {
+            test(); // a panic is the end
+            println!("ok {}", name);
+            count += 1;
+        }
+    }
+    println!("{} passed", count);
+}
