@@ -24,6 +24,7 @@
 use crate::error::{Error, Status};
 use crate::{Broadcast, Cluster, Context, WorkerConfig};
 use member::MemberHere;
+use server::Turn;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::Ordering;
@@ -111,10 +112,12 @@ impl Functions {
     }
 }
 
-/// Where a function runs: by which it calls others, and hears of an interrupt.
+/// Where a function runs: by which it calls others, and hears of an interrupt. Threads that the function starts may use
+/// it, too.
 pub struct Here {
     member: Arc<MemberHere>,
     interrupts: u64, // when it began
+    turn: Option<Arc<Turn>>,
 }
 
 impl Here {
@@ -122,8 +125,13 @@ impl Here {
     pub fn number(&self) -> u32 {
         self.member.cluster.number()
     }
-    /// Calls a function in another member.
+    /// Calls a function in another member. Meanwhile another thread serves the connection by which this function was
+    /// called: members may call each other in circles, also from threads that the function has started. A function of a
+    /// master does so by this, or on its own thread by [`Team::call`].
     pub fn call<A: Value, R: Value>(&self, member: u32, name: &str, argument: &A) -> Result<R, CallError> {
+        if let Some(turn) = &self.turn {
+            turn.hand_on();
+        }
         self.member.call(member, name, argument)
     }
     /// Gives bytes to many members, as [`Cluster::broadcast`]; they run what [`Functions::on_broadcast`] has named.

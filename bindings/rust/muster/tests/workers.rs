@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-//! Managers that are dropped early.
+//! Teams and managers that are misused: calls in circles, servers dropped early.
 //!   workers [part of a test's name]...
 use muster::parallel::{self, Functions, Options, Team};
 use muster::{
@@ -8,7 +8,7 @@ use muster::{
 use std::fs;
 use std::io::Write;
 use std::os::unix::io::{AsRawFd, FromRawFd};
-use std::sync::{Arc, Mutex};
+use std::sync::{mpsc, Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -16,6 +16,53 @@ const SOON: Option<Duration> = Some(Duration::from_secs(20));
 
 extern "C" {
     fn pipe2(ends: *mut i32, flags: i32) -> i32;
+}
+
+fn functions() -> Functions {
+    let mut functions = Functions::new();
+    functions.add("circle", |here, depth: u32| -> Result<u32, String> {
+        if depth == 0 {
+            return Ok(0);
+        }
+        let other = 3 - here.number();
+        let below = thread::scope(|scope| {
+            let called = scope.spawn(|| here.call::<_, u32>(other, "circle", &(depth - 1)));
+            called.join().expect("a thread that does not panic")
+        });
+        below.map(|n| n + 1).map_err(|why| why.to_string())
+    });
+    functions
+}
+
+fn in_team(count: u32, body: impl FnOnce(&Team)) {
+    let context = Context::new().unwrap();
+    let launch = Launch::local(1, [std::env::current_exe().unwrap()]);
+    let options = Options { launch: Some(launch), ..Options::default() };
+    let team = Team::open(&context, functions(), &options).unwrap();
+    team.add(count).unwrap();
+    team.wait_for(count as usize, SOON).unwrap();
+    body(&team);
+    team.close().unwrap();
+    context.close(SOON).unwrap();
+}
+
+// Runs it on a thread of its own; a hang is a failure that says where.
+fn within(body: impl FnOnce() + Send + 'static) {
+    let (done, came) = mpsc::channel();
+    thread::spawn(move || {
+        body();
+        let _ = done.send(());
+    });
+    came.recv_timeout(Duration::from_secs(60)).expect("it hangs, or has panicked");
+}
+
+fn threads_of_a_function_may_call_in_circles() {
+    within(|| {
+        in_team(2, |team| {
+            assert_eq!(team.call::<_, u32>(1, "circle", &20u32).unwrap(), 20);
+            assert_eq!(team.call::<_, u32>(2, "circle", &3u32).unwrap(), 3);
+        });
+    });
 }
 
 #[derive(Default)]
@@ -80,7 +127,7 @@ fn each_registered_worker_is_deregistered_once() {
     };
     let launch = Launch { manager: "starter".into(), ..Launch::local(1, [""; 0]) };
     let options = Options { launch: Some(launch), ..Options::default() };
-    let team = Team::open(&context, Functions::new(), &options).unwrap();
+    let team = Team::open(&context, functions(), &options).unwrap();
     team.add(3).unwrap();
     team.wait_for(3, SOON).unwrap();
     let calls = |name: &str| -> Vec<u32> {
@@ -114,10 +161,12 @@ fn each_registered_worker_is_deregistered_once() {
 
 fn main() {
     if parallel::is_worker() {
-        return parallel::work(Functions::new()).unwrap();
+        return parallel::work(functions()).unwrap();
     }
-    let tests: &[(&str, fn())] =
-        &[("each_registered_worker_is_deregistered_once", each_registered_worker_is_deregistered_once)];
+    let tests: &[(&str, fn())] = &[
+        ("threads_of_a_function_may_call_in_circles", threads_of_a_function_may_call_in_circles),
+        ("each_registered_worker_is_deregistered_once", each_registered_worker_is_deregistered_once),
+    ];
     let wanted: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     let mut count = 0;
     for (name, test) in tests {

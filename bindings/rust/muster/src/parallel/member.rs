@@ -59,7 +59,7 @@ impl MemberHere {
                 Some(ClusterEvent::Broadcast(member, label, bytes)) => {
                     if let Some(hear) = &self.functions.hearer {
                         let interrupts = self.interrupts.load(Ordering::Relaxed);
-                        let at = Here { member: self.clone(), interrupts };
+                        let at = Here { member: self.clone(), interrupts, turn: None };
                         // What goes wrong there has said so; here others are still to be heard.
                         let _ = catch_unwind(AssertUnwindSafe(|| hear(&at, member, &label, bytes)));
                     }

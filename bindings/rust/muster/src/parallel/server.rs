@@ -4,9 +4,9 @@ use super::member::MemberHere;
 use super::message::{frame, send, Inbox, Message, MAP, SENTENCE, VALUE};
 use super::{value, Here, Outcome};
 use crate::Stream;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -18,15 +18,16 @@ pub(super) struct Server {
 }
 
 // Whose turn it is to read the next question of a connection.
-struct Turn {
+pub(super) struct Turn {
     server: Arc<Server>,
     here: Arc<MemberHere>,
-    handed_on: Cell<bool>,
+    handed_on: AtomicBool,
 }
 
 impl Turn {
-    fn hand_on(&self) {
-        if !self.handed_on.replace(true) {
+    // While a function waits for a call of its own another thread serves the connection it came by.
+    pub(super) fn hand_on(&self) {
+        if !self.handed_on.swap(true, Ordering::AcqRel) {
             let (server, here) = (self.server.clone(), self.here.clone());
             thread::spawn(move || server.serve(here));
         }
@@ -34,10 +35,10 @@ impl Turn {
 }
 
 thread_local! {
-    static SERVING: RefCell<Option<Turn>> = const { RefCell::new(None) };
+    static SERVING: RefCell<Option<Arc<Turn>>> = const { RefCell::new(None) };
 }
 
-// While a function waits for a call of its own another thread serves the connection it came by.
+// For a call that does not come by the Here of a function, but by a Team on the function's thread.
 pub(super) fn hand_on() {
     SERVING.with(|serving| {
         if let Some(turn) = serving.borrow().as_ref() {
@@ -53,9 +54,10 @@ impl Server {
 
     // As a thread of its own, until another one has its turn.
     pub(super) fn serve(self: Arc<Self>, here: Arc<MemberHere>) {
-        let turn = Turn { server: self.clone(), here: here.clone(), handed_on: Cell::new(false) };
-        SERVING.with(|serving| *serving.borrow_mut() = Some(turn));
-        let mut at = Here { member: here, interrupts: 0 };
+        let handed_on = AtomicBool::new(false);
+        let turn = Arc::new(Turn { server: self.clone(), here: here.clone(), handed_on });
+        SERVING.with(|serving| *serving.borrow_mut() = Some(turn.clone()));
+        let mut at = Here { member: here, interrupts: 0, turn: Some(turn.clone()) };
         loop {
             let came = self.inbox.lock().unwrap().receive(&self.stream);
             let message = match came {
@@ -64,7 +66,7 @@ impl Server {
             };
             at.interrupts = at.member.interrupts.load(Ordering::Relaxed);
             let answer = self.run(&at, &message);
-            let handed_on = SERVING.with(|serving| serving.borrow().as_ref().map_or(true, |turn| turn.handed_on.get()));
+            let handed_on = turn.handed_on.load(Ordering::Acquire);
             let sent = {
                 let _one = self.replies.lock().unwrap();
                 send(&self.stream, answer)
