@@ -139,7 +139,7 @@ fn team_on(context: &Context, functions: Functions, listen: Option<String>, work
     let mut launch = Launch::local(1, [std::env::current_exe().unwrap()]);
     launch.listen = worker;
     let cluster = ClusterConfig { listen, ..ClusterConfig::default() };
-    Team::open(context, functions, &Options { cluster, launch: Some(launch) }).unwrap()
+    Team::open(context, functions, &Options { cluster, launch: Some(launch), ..Options::default() }).unwrap()
 }
 
 fn accept_over(way: &str) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-//! Teams and managers that are misused: calls in circles, servers dropped early.
+//! Teams and managers that are misused: entries that end their workers, calls in circles, servers dropped early.
 //!   workers [part of a test's name]...
-use muster::parallel::{self, Functions, Options, Team};
+use muster::parallel::{self, CallError, Functions, Options, Team};
 use muster::{
     Context, Error, Launch, LaunchRequest, Manager, ManagerServer, Process, ProcessConfig, Queue, Reports, Status,
 };
@@ -10,7 +10,7 @@ use std::io::Write;
 use std::os::unix::io::{AsRawFd, FromRawFd};
 use std::sync::{mpsc, Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const SOON: Option<Duration> = Some(Duration::from_secs(20));
 
@@ -20,24 +20,31 @@ extern "C" {
 
 fn functions() -> Functions {
     let mut functions = Functions::new();
-    functions.add("circle", |here, depth: u32| -> Result<u32, String> {
-        if depth == 0 {
-            return Ok(0);
-        }
-        let other = 3 - here.number();
-        let below = thread::scope(|scope| {
-            let called = scope.spawn(|| here.call::<_, u32>(other, "circle", &(depth - 1)));
-            called.join().expect("a thread that does not panic")
+    functions
+        .add("same_unless_7", |_, x: u64| -> Result<u64, String> {
+            if x == 7 {
+                std::process::abort();
+            }
+            Ok(x)
+        })
+        .add("circle", |here, depth: u32| -> Result<u32, String> {
+            if depth == 0 {
+                return Ok(0);
+            }
+            let other = 3 - here.number();
+            let below = thread::scope(|scope| {
+                let called = scope.spawn(|| here.call::<_, u32>(other, "circle", &(depth - 1)));
+                called.join().expect("a thread that does not panic")
+            });
+            below.map(|n| n + 1).map_err(|why| why.to_string())
         });
-        below.map(|n| n + 1).map_err(|why| why.to_string())
-    });
     functions
 }
 
-fn in_team(count: u32, body: impl FnOnce(&Team)) {
+fn in_team(count: u32, retries: Option<u32>, body: impl FnOnce(&Team)) {
     let context = Context::new().unwrap();
     let launch = Launch::local(1, [std::env::current_exe().unwrap()]);
-    let options = Options { launch: Some(launch), ..Options::default() };
+    let options = Options { launch: Some(launch), map_retries: retries, ..Options::default() };
     let team = Team::open(&context, functions(), &options).unwrap();
     team.add(count).unwrap();
     team.wait_for(count as usize, SOON).unwrap();
@@ -56,9 +63,38 @@ fn within(body: impl FnOnce() + Send + 'static) {
     came.recv_timeout(Duration::from_secs(60)).expect("it hangs, or has panicked");
 }
 
+fn an_entry_that_ends_its_workers_is_named() {
+    let list: Vec<u64> = (0..40).collect();
+    for (batch, retries, ended) in [(1, None, 3), (10, None, 3), (0, Some(1), 2), (1, Some(0), 1)] {
+        let list = list.clone();
+        within(move || {
+            in_team(6, retries, |team| {
+                match team.map::<u64, u64>("same_unless_7", &list, batch) {
+                    Err(CallError::Lost(why)) => {
+                        assert_eq!(why.status(), Status::LIMIT, "{}", why);
+                        if retries != Some(0) {
+                            assert!(why.message().starts_with("entry 7 of the list"), "{}", why);
+                        }
+                    }
+                    other => panic!("batch {}: {:?}", batch, other),
+                }
+                // The others live, and work. Which are dead is known when their events were taken.
+                let without: Vec<u64> = list.iter().copied().filter(|&x| x != 7).collect();
+                assert_eq!(team.map::<u64, u64>("same_unless_7", &without, 1).unwrap(), without);
+                let started = Instant::now();
+                while team.workers().len() > 6 - ended {
+                    assert!(started.elapsed() < Duration::from_secs(20), "{:?} live", team.workers());
+                    thread::yield_now();
+                }
+                assert_eq!(team.workers().len(), 6 - ended);
+            });
+        });
+    }
+}
+
 fn threads_of_a_function_may_call_in_circles() {
     within(|| {
-        in_team(2, |team| {
+        in_team(2, None, |team| {
             assert_eq!(team.call::<_, u32>(1, "circle", &20u32).unwrap(), 20);
             assert_eq!(team.call::<_, u32>(2, "circle", &3u32).unwrap(), 3);
         });
@@ -144,8 +180,14 @@ fn each_registered_worker_is_deregistered_once() {
         thread::yield_now();
     }
     assert_eq!(calls("deregistered"), [1]);
-    // The others are in when the server goes; the manager is told, and then dropped.
+    // The others are in when the server goes; the manager is told, and then dropped. The function that has told of the
+    // first may still be about to return.
     drop(server);
+    let begun = Instant::now();
+    while calls("dropped").is_empty() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "it was not dropped");
+        thread::yield_now();
+    }
     assert_eq!(calls("deregistered"), [1, 2, 3]);
     assert_eq!(seen.lock().unwrap().calls.last(), Some(&("dropped", 0)));
     team.close().unwrap();
@@ -164,6 +206,7 @@ fn main() {
         return parallel::work(functions()).unwrap();
     }
     let tests: &[(&str, fn())] = &[
+        ("an_entry_that_ends_its_workers_is_named", an_entry_that_ends_its_workers_is_named),
         ("threads_of_a_function_may_call_in_circles", threads_of_a_function_may_call_in_circles),
         ("each_registered_worker_is_deregistered_once", each_registered_worker_is_deregistered_once),
     ];

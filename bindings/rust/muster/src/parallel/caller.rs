@@ -42,7 +42,8 @@ impl Caller {
         }
     }
 
-    pub(super) fn ask(&self, kind: u8, name: &str, put: impl FnOnce(&mut Vec<u8>)) -> Result<Vec<u8>, CallError> {
+    // Sends a question; its number is for `answer`. After an error the other side has not had all of it.
+    pub(super) fn ask(&self, kind: u8, name: &str, put: impl FnOnce(&mut Vec<u8>)) -> Result<u64, CallError> {
         let question = self.questions.fetch_add(1, Ordering::Relaxed);
         let mut bytes = frame(question, kind);
         bytes.extend_from_slice(&(name.len() as u16).to_le_bytes());
@@ -55,6 +56,11 @@ impl Caller {
         if let Err(why) = sent {
             return Err(CallError::Lost(self.end(&why)));
         }
+        Ok(question)
+    }
+
+    // What the question was answered with.
+    pub(super) fn answer(&self, question: u64) -> Result<Vec<u8>, CallError> {
         let answer = self.wait_for(question)?;
         match answer.kind {
             VALUE => Ok(answer.body),

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-//! A list worked at by all workers, batch by batch; what one had that died is given to another.
+//! A list worked at by all workers, batch by batch; what one had that died is given to another, a few times.
 use super::member::MemberHere;
 use super::message::MAP;
 use super::{value, CallError, Value};
 use crate::error::{Error, Status};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 
 pub(super) fn map<A: Value + Sync, R: Value + Send>(
@@ -14,38 +14,98 @@ pub(super) fn map<A: Value + Sync, R: Value + Send>(
     name: &str,
     list: &[A],
     batch: usize,
+    retries: u32,
 ) -> Result<Vec<R>, CallError> {
+    let batches = (0..list.len()).step_by(batch).rev();
+    let batches = batches.map(|first| Batch { first, count: batch.min(list.len() - first), lost: 0 });
     let job = MapJob {
         here,
         name,
         list,
-        batch,
-        waiting: Mutex::new((0..list.len()).step_by(batch).rev().collect()),
+        retries,
+        waiting: Mutex::new(batches.collect()),
         more: Condvar::new(),
         results: Mutex::new(list.iter().map(|_| None).collect()),
-        left: AtomicUsize::new((list.len() + batch - 1) / batch),
+        left: AtomicUsize::new(list.len()),
         working: AtomicUsize::new(0),
         failure: Mutex::new(None),
     };
     job.run();
     if let Some(why) = job.failure.into_inner().unwrap() {
-        return Err(CallError::Failed(why));
+        return Err(why);
     }
     let results: Option<Vec<R>> = job.results.into_inner().unwrap().into_iter().collect();
     results.ok_or_else(|| CallError::Lost(Error::new(Status::PEER, "no worker is left")))
+}
+
+// Entries that travel together.
+struct Batch {
+    first: usize,
+    count: usize,
+    lost: u32, // workers that ended while they had it
+}
+
+// What one worker has: a batch that was lost before has the worker for itself, so that its end is that batch's doing.
+#[derive(Default)]
+struct Load {
+    state: Mutex<LoadState>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct LoadState {
+    batches: usize,
+    alone: bool, // the one that is there has the worker for itself
+    over: bool,  // the worker has ended
+}
+
+impl Load {
+    // Waits until there is room for a batch. False: the worker has ended.
+    fn enter(&self, alone: bool) -> bool {
+        let mut state = self.state.lock().unwrap();
+        while !state.over && (state.alone || (alone && state.batches > 0)) {
+            state = self.changed.wait(state).unwrap();
+        }
+        if state.over {
+            return false;
+        }
+        state.batches += 1;
+        state.alone = alone;
+        true
+    }
+
+    fn leave(&self, over: bool) {
+        let mut state = self.state.lock().unwrap_or_else(|why| why.into_inner());
+        state.batches -= 1;
+        state.alone = false;
+        state.over |= over;
+        self.changed.notify_all();
+    }
+}
+
+// A batch at a worker; also when a value panics it leaves.
+struct Entered<'a> {
+    load: &'a Load,
+    over: bool,
+}
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        self.load.leave(self.over);
+    }
 }
 
 struct MapJob<'a, A, R> {
     here: &'a MemberHere,
     name: &'a str,
     list: &'a [A],
-    batch: usize,
-    waiting: Mutex<Vec<usize>>, // the first entry of each batch, the next one last
+    retries: u32,
+    waiting: Mutex<Vec<Batch>>, // the next one last
     more: Condvar,              // with `waiting`: there are more, or there will be none
     results: Mutex<Vec<Option<R>>>,
-    left: AtomicUsize,
+    left: AtomicUsize,    // entries without a result
     working: AtomicUsize, // threads
-    failure: Mutex<Option<String>>,
+    failure: Mutex<Option<CallError>>,
 }
 
 // A thread of a job's. However it ends the job is told, also when a value of the program's own panics.
@@ -56,7 +116,7 @@ struct Working<'a, 'b, A: Value + Sync, R: Value + Send> {
 impl<A: Value + Sync, R: Value + Send> Drop for Working<'_, '_, A, R> {
     fn drop(&mut self) {
         if thread::panicking() {
-            self.job.fail("a value panicked".into());
+            self.job.fail(CallError::Failed("a value panicked".into()));
             let _order = self.job.waiting.lock();
             self.job.more.notify_all();
         }
@@ -78,12 +138,14 @@ impl<A: Value + Sync, R: Value + Send> MapJob<'_, A, R> {
                     if !started.insert(member) {
                         continue;
                     }
+                    let load = Arc::new(Load::default());
                     for _ in 0..2 {
+                        let load = load.clone();
                         // While one batch is on its way the other is worked at.
                         self.working.fetch_add(1, Ordering::AcqRel);
                         scope.spawn(move || {
                             let working = Working { job: self };
-                            working.job.work(member);
+                            working.job.work(member, &load);
                         });
                     }
                 }
@@ -103,26 +165,30 @@ impl<A: Value + Sync, R: Value + Send> MapJob<'_, A, R> {
     }
 
     // The next one to be worked at. While others are at the last ones it waits: a worker that dies gives its own back.
-    fn next_batch(&self) -> Option<usize> {
+    fn next_batch(&self) -> Option<Batch> {
         let mut waiting = self.waiting.lock().unwrap();
         loop {
             if self.over() {
                 return None;
             }
-            if let Some(first) = waiting.pop() {
-                return Some(first);
+            if let Some(batch) = waiting.pop() {
+                return Some(batch);
             }
             waiting = self.more.wait(waiting).unwrap();
         }
     }
 
-    fn fail(&self, why: String) {
+    fn fail(&self, why: CallError) {
         self.failure.lock().unwrap().get_or_insert(why);
     }
 
-    fn work(&self, member: u32) {
-        while let Some(first) = self.next_batch() {
-            let entries = &self.list[first..self.list.len().min(first + self.batch)];
+    fn work(&self, member: u32, load: &Load) {
+        while let Some(batch) = self.next_batch() {
+            if !load.enter(batch.lost > 0) {
+                return self.give_back([batch]);
+            }
+            let mut entered = Entered { load, over: false };
+            let entries = &self.list[batch.first..batch.first + batch.count];
             let put = |to: &mut Vec<u8>| {
                 for entry in entries {
                     let _ = value::put_sized(to, |to| {
@@ -131,22 +197,53 @@ impl<A: Value + Sync, R: Value + Send> MapJob<'_, A, R> {
                     });
                 }
             };
-            let mut lost = None;
-            match self.here.ask(member, MAP, self.name, put) {
-                Ok(bytes) if self.keep(first, entries.len(), &bytes) => {
-                    self.left.fetch_sub(1, Ordering::AcqRel);
+            let (there, question) = match self.here.ask(member, MAP, self.name, put) {
+                Ok(asked) => asked,
+                Err(_) => {
+                    // The worker had ended before it had this batch.
+                    entered.over = true;
+                    drop(entered);
+                    return self.give_back([batch]);
                 }
-                Ok(_) => self.fail("what came back is not what was expected".into()),
-                Err(CallError::Lost(_)) => lost = Some(first),
-                Err(CallError::Failed(why)) => self.fail(why),
+            };
+            match there.answer(question) {
+                Ok(bytes) if self.keep(batch.first, batch.count, &bytes) => {
+                    self.left.fetch_sub(batch.count, Ordering::AcqRel);
+                }
+                Ok(_) => self.fail(CallError::Failed("what came back is not what was expected".into())),
+                Err(CallError::Lost(_)) => entered.over = true,
+                Err(why) => self.fail(why),
             }
-            let mut waiting = self.waiting.lock().unwrap();
-            waiting.extend(lost); // for another
-            self.more.notify_all();
-            if lost.is_some() {
-                return;
+            let lost = entered.over;
+            drop(entered); // first: the other thread of this worker must not take there what is given back
+            if lost {
+                return self.retry(batch);
             }
+            self.give_back([]);
         }
+    }
+
+    // A worker has ended while it had this. Which entry did it, if one of them did, is seen when each is alone.
+    fn retry(&self, batch: Batch) {
+        let lost = batch.lost + 1;
+        if lost > self.retries {
+            let which = match batch.count {
+                1 => format!("entry {}", batch.first),
+                _ => format!("entries {} to {}", batch.first, batch.first + batch.count - 1),
+            };
+            let text = format!("{} of the list: {} worker(s) ended while they had it", which, lost);
+            self.fail(CallError::Lost(Error::new(Status::LIMIT, text)));
+            return self.give_back([]);
+        }
+        let entries = (batch.first..batch.first + batch.count).rev();
+        self.give_back(entries.map(|first| Batch { first, count: 1, lost }));
+    }
+
+    // For another worker; and whoever waits looks again whether the job is over.
+    fn give_back(&self, batches: impl IntoIterator<Item = Batch>) {
+        let mut waiting = self.waiting.lock().unwrap();
+        waiting.extend(batches);
+        self.more.notify_all();
     }
 
     fn keep(&self, first: usize, count: usize, bytes: &[u8]) -> bool {

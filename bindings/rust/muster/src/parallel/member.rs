@@ -100,19 +100,22 @@ impl MemberHere {
     }
 
     pub(super) fn call<A: Value, R: Value>(&self, member: u32, name: &str, argument: &A) -> Result<R, CallError> {
-        let bytes = self.ask(member, CALL, name, |to| argument.put(to))?;
+        let (there, question) = self.ask(member, CALL, name, |to| argument.put(to))?;
+        let bytes = there.answer(question)?;
         R::from_bytes(&bytes).ok_or_else(|| CallError::Failed("what came back is not what was expected".into()))
     }
 
+    // Asks a member; the answer is that of the question with this number. After an error the member has not had all of it.
     pub(super) fn ask(
         &self,
         member: u32,
         kind: u8,
         name: &str,
         put: impl FnOnce(&mut Vec<u8>),
-    ) -> Result<Vec<u8>, CallError> {
+    ) -> Result<(Arc<Caller>, u64), CallError> {
         let there = self.caller(member)?;
         hand_on();
-        there.ask(kind, name, put)
+        let question = there.ask(kind, name, put)?;
+        Ok((there, question))
     }
 }

@@ -17,12 +17,16 @@ pub struct Options {
     pub cluster: ClusterConfig,
     /// What [`Team::add`] launches; by default this program on this host, with the same arguments.
     pub launch: Option<Launch>,
+    /// How often [`Team::map`] gives an entry of a list to another worker after one has ended while it had the entry.
+    /// None: 2 times, so that an entry that ends its worker ends at most 3.
+    pub map_retries: Option<u32>,
 }
 
 /// A master and its workers. Any number of threads may use it. To drop it closes it.
 pub struct Team {
     here: Arc<MemberHere>,
     launch: Launch,
+    map_retries: u32,
     hearing: Mutex<Option<thread::JoinHandle<()>>>,
 }
 
@@ -43,7 +47,8 @@ impl Team {
             let here = here.clone();
             thread::spawn(move || here.hear())
         };
-        Ok(Team { here, launch, hearing: Mutex::new(Some(hearing)) })
+        let map_retries = options.map_retries.unwrap_or(2);
+        Ok(Team { here, launch, map_retries, hearing: Mutex::new(Some(hearing)) })
     }
 
     /// Adds workers; the number of the first.
@@ -87,8 +92,12 @@ impl Team {
         self.here.call(member, name, argument)
     }
 
-    /// The function of each entry of a list, in any worker. What a worker had that died is given to another; who joins
-    /// meanwhile works, too. `batch` entries travel together, 0: there are sixteen batches for each worker.
+    /// The function of each entry of a list, in any worker; a worker that joins meanwhile works, too. `batch` entries
+    /// travel together, 0: there are sixteen batches for each worker.
+    ///
+    /// Entries that a worker had when it ended are given to others, each alone, as often as [`Options::map_retries`] says.
+    /// After that the map ends with [`CallError::Lost`], [`Status::LIMIT`], whose text names the entry by its place in the
+    /// list, from 0. Lost with [`Status::PEER`]: no worker is left.
     pub fn map<A: Value + Sync, R: Value + Send>(
         &self,
         name: &str,
@@ -100,7 +109,7 @@ impl Team {
             return Err(CallError::Lost(Error::new(Status::NOT_FOUND, "no worker is there")));
         }
         let batch = if batch > 0 { batch } else { (list.len() / (16 * members.len())).max(1) };
-        map(&self.here, name, list, batch)
+        map(&self.here, name, list, batch, self.map_retries)
     }
 
     /// Removes all workers, and waits until they are gone.
