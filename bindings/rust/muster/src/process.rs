@@ -5,7 +5,7 @@ use muster_sys as sys;
 use std::ffi::{CString, OsString};
 use std::os::raw::c_char;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::io::RawFd;
+use std::os::unix::io::{AsRawFd, BorrowedFd};
 use std::path::PathBuf;
 use std::ptr;
 use std::time::Duration;
@@ -36,15 +36,15 @@ impl Exit {
 
 /// What to start.
 #[derive(Clone, Default)]
-pub struct ProcessConfig {
+pub struct ProcessConfig<'a> {
     /// Program and arguments; a name without `/` is looked up in PATH.
     pub argv: Vec<OsString>,
     /// The environment; None: this process's own.
     pub environment: Option<Vec<(OsString, OsString)>>,
     /// Its working directory; None: this process's own.
     pub directory: Option<PathBuf>,
-    /// Descriptors of this process, and their numbers there.
-    pub descriptors: Vec<(RawFd, RawFd)>,
+    /// Descriptors of this process, which stay its own, and their numbers there.
+    pub descriptors: Vec<(BorrowedFd<'a>, i32)>,
 }
 
 /// A child process, in a group of its own; reaped by the library.
@@ -64,7 +64,7 @@ impl Drop for Process {
 
 impl Process {
     /// Starts it; returns when the program has been loaded.
-    pub fn spawn(context: &Context, config: &ProcessConfig) -> Result<Process> {
+    pub fn spawn(context: &Context, config: &ProcessConfig<'_>) -> Result<Process> {
         let argv = Words::new(config.argv.iter().map(|word| word.as_bytes().to_vec()))?;
         let environment = match &config.environment {
             None => None,
@@ -79,7 +79,10 @@ impl Process {
         let fds: Vec<sys::muster_process_fd> = config
             .descriptors
             .iter()
-            .map(|&(parent_fd, child_fd)| sys::muster_process_fd { parent_fd, child_fd })
+            .map(|(descriptor, child_fd)| sys::muster_process_fd {
+                parent_fd: descriptor.as_raw_fd(),
+                child_fd: *child_fd,
+            })
             .collect();
         let mut raw_config = sys::muster_process_config::sized();
         raw_config.argv = argv.pointer();

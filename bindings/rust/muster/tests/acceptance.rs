@@ -10,7 +10,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::fs;
 use std::io::Write;
-use std::os::unix::io::FromRawFd;
+use std::os::unix::io::{AsFd, FromRawFd};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -440,7 +440,7 @@ impl Manager for Starter {
             let config = ProcessConfig {
                 argv: vec![std::env::current_exe().unwrap().into()],
                 environment: Some(environment),
-                descriptors: vec![(ends[0], 3)],
+                descriptors: vec![(read.as_fd(), 3)],
                 ..ProcessConfig::default()
             };
             let child = Process::spawn(&self.context, &config).unwrap();

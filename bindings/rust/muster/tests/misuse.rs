@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 //! Objects that are dropped early, in any order, or without an answer.
 use muster::{
-    Cluster, ClusterConfig, ClusterEvent, Context, Error, Event, Launch, LaunchRequest, Listener, Manager,
-    ManagerServer, Queue, Reports, Requests, Status, Stream, Transport, TransportServer,
+    Cluster, ClusterConfig, ClusterEvent, Context, Error, Event, Exit, Launch, LaunchRequest, Listener, Manager,
+    ManagerServer, Process, ProcessConfig, Queue, Reports, Requests, Status, Stream, Transport, TransportServer,
 };
+use std::io::Read;
 use std::os::unix::io::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{mpsc, Arc, Mutex};
 use std::thread;
@@ -184,6 +186,22 @@ fn objects_may_be_dropped_in_every_order() {
             }
         }
     }
+}
+
+// ---- processes
+
+#[test]
+fn a_descriptor_is_lent_to_a_child() {
+    let context = Context::new().unwrap();
+    let (mut here, there) = UnixStream::pair().unwrap();
+    let argv = ["/bin/sh", "-c", "echo hello >&5"].iter().map(|word| word.into()).collect();
+    let config = ProcessConfig { argv, descriptors: vec![(there.as_fd(), 5)], ..ProcessConfig::default() };
+    let child = Process::spawn(&context, &config).unwrap();
+    assert_eq!(child.wait(SOON).unwrap(), Exit::Code(0));
+    drop(there); // it was this process's own all the time
+    let mut text = String::new();
+    here.read_to_string(&mut text).unwrap();
+    assert_eq!(text, "hello\n");
 }
 
 // ---- what is served

@@ -7,7 +7,7 @@ use muster::{
 };
 use std::fs;
 use std::io::Write;
-use std::os::unix::io::{AsRawFd, FromRawFd};
+use std::os::unix::io::{AsFd, FromRawFd};
 use std::sync::{mpsc, Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -130,7 +130,7 @@ impl Manager for Starter {
             let config = ProcessConfig {
                 argv: vec![std::env::current_exe().unwrap().into()],
                 environment: Some(environment),
-                descriptors: vec![(read.as_raw_fd(), 3)],
+                descriptors: vec![(read.as_fd(), 3)],
                 ..ProcessConfig::default()
             };
             self.seen.lock().unwrap().children.push(Process::spawn(&self.context, &config).unwrap());
