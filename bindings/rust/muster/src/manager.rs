@@ -146,8 +146,8 @@ impl Reports {
 }
 
 /// A manager that is known under a name, as long as this lives. When it is dropped the manager is dropped, too: at once,
-/// or, while one of its functions runs on another thread, when that returns. Requests that are not answered fail with
-/// [`Status::CLOSED`](crate::Status::CLOSED); workers that are in stay in.
+/// or, while one of its functions runs on another thread, when that returns. A request that is not answered fails:
+/// with [`Status::CLOSED`](crate::Status::CLOSED), or as [`Reports`] that are dropped. Workers that are in stay in.
 pub struct ManagerServer {
     queue: Queue,
     name: String,

@@ -102,8 +102,9 @@ impl Listening {
 }
 
 /// A transport that is known by a scheme, as long as this lives. When it is dropped the transport is dropped, too: at
-/// once, or, while one of its functions runs on another thread, when that returns. Requests that are not answered fail
-/// with [`Status::CLOSED`](crate::Status::CLOSED); connections go on until they end.
+/// once, or, while one of its functions runs on another thread, when that returns. A request that is not answered
+/// fails: with [`Status::CLOSED`](crate::Status::CLOSED), or as a [`Requests`] that is dropped. Connections go on until they
+/// end.
 pub struct TransportServer {
     queue: Queue,
     scheme: String,

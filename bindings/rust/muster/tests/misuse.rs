@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
-//! Objects that are dropped early, in any order, or without an answer.
+//! Queues, streams and processes that are dropped in any order, closed while waited on, or with operations begun.
 use muster::{
-    Cluster, ClusterConfig, ClusterEvent, Context, Error, Event, Exit, Launch, LaunchRequest, Listener, Manager,
-    ManagerServer, Process, ProcessConfig, Queue, Reports, Requests, Status, Stream, Transport, TransportServer,
+    Cluster, ClusterConfig, Context, Event, Exit, Listener, Process, ProcessConfig, Queue, Status, Store, Stream,
 };
 use std::io::Read;
 use std::os::unix::io::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{mpsc, Arc, Mutex};
+use std::sync::{mpsc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -33,12 +31,6 @@ fn readable(fd: BorrowedFd<'_>, wait: i32) -> bool {
     }
     let mut one = PollFd { fd: fd.as_raw_fd(), events: 1, revents: 0 };
     unsafe { poll(&mut one, 1, wait) == 1 && one.revents & 1 != 0 }
-}
-
-// Takes from a queue until it is closed.
-fn serve(queue: &Queue) -> thread::JoinHandle<()> {
-    let queue = queue.clone();
-    thread::spawn(move || while queue.next(None).is_ok() {})
 }
 
 // ---- queues
@@ -204,147 +196,67 @@ fn a_descriptor_is_lent_to_a_child() {
     assert_eq!(text, "hello\n");
 }
 
-// ---- what is served
-
-struct Counted {
-    dropped: Arc<AtomicUsize>,
-    kept: Arc<Mutex<Vec<Requests>>>,
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.dropped.fetch_add(1, Ordering::SeqCst);
-    }
-}
-
-impl Transport for Counted {
-    fn open(&mut self, address: &str, request: Requests) {
-        match address {
-            "counted://drop" => {}
-            "counted://panic" => {
-                let _held = request;
-                panic!("a transport that cannot");
-            }
-            _ => self.kept.lock().unwrap().push(request),
-        }
-    }
-    fn listen(&mut self, _: &str, _: Requests) {}
-}
+// ---- what is closed while it is waited on
 
 #[test]
-fn a_transport_is_dropped_with_its_server() {
-    for order in 0..3 {
-        let context = Context::new().unwrap();
-        let queue = Queue::new(&context).unwrap();
-        let (dropped, kept) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(Vec::new())));
-        let counted = Counted { dropped: dropped.clone(), kept };
-        let server = TransportServer::new(&queue, "counted", counted).unwrap();
-        let again = Counted { dropped: Arc::new(AtomicUsize::new(0)), kept: Arc::default() };
-        let told = again.dropped.clone();
-        assert_eq!(TransportServer::new(&queue, "counted", again).err().unwrap().status(), Status::EXISTS);
-        assert_eq!(told.load(Ordering::SeqCst), 1);
-        match order {
-            0 => drop((server, queue, context)),
-            1 => drop((queue, context, server)),
-            _ => {
-                context.close(SOON).unwrap();
-                drop((context, server, queue));
-            }
-        }
-        assert_eq!(dropped.load(Ordering::SeqCst), 1, "order {}", order);
-    }
-}
-
-#[test]
-fn a_request_that_is_dropped_has_failed() {
+fn a_context_that_is_closed_ends_the_waits() {
     let context = Context::new().unwrap();
     let queue = Queue::new(&context).unwrap();
-    let kept = Arc::new(Mutex::new(Vec::new()));
-    let counted = Counted { dropped: Arc::default(), kept: kept.clone() };
-    let server = TransportServer::new(&queue, "counted", counted).unwrap();
-    let serving = serve(&queue);
-    let dialled = |place: &str| Stream::dial(&context, place, SOON).err().expect("no stream").status();
-    assert_eq!(dialled("counted://drop"), Status::CANCELED);
-    assert_eq!(dialled("counted://panic"), Status::INTERNAL);
-    Listener::bind(&context, "counted://here").map(|_| ()).unwrap_err();
-    // Later, on another thread.
-    let later = thread::scope(|scope| {
-        let waiting = scope.spawn(|| dialled("counted://later"));
-        while kept.lock().unwrap().pop().is_none() {
+    let listener = Listener::bind(&context, "inproc://waits").unwrap();
+    let (first, _second) = Stream::pair(&context).unwrap();
+    let store = Store::open(&context, "memory:", SOON).unwrap();
+    let cluster = Cluster::open(&context, &ClusterConfig::default()).unwrap();
+    let threads = Mutex::new(Vec::new());
+    let begin = || threads.lock().unwrap().push(std::fs::read_link("/proc/thread-self").unwrap());
+    thread::scope(|scope| {
+        let waits: Vec<thread::ScopedJoinHandle<'_, Status>> = vec![
+            scope.spawn(|| {
+                begin();
+                queue.next(None).err().expect("an error").status()
+            }),
+            scope.spawn(|| {
+                begin();
+                listener.accept(None).err().expect("an error").status()
+            }),
+            scope.spawn(|| {
+                begin();
+                first.read_some(&mut [0], None).expect_err("an error").status()
+            }),
+            scope.spawn(|| {
+                begin();
+                store.get("never", None).expect_err("an error").status()
+            }),
+            scope.spawn(|| {
+                begin();
+                loop {
+                    if let Err(why) = cluster.next_event(None) {
+                        return why.status();
+                    }
+                }
+            }),
+        ];
+        while threads.lock().unwrap().len() < waits.len() {
             thread::yield_now();
         }
-        waiting.join().unwrap()
+        for thread in threads.lock().unwrap().iter() {
+            let stat = std::path::Path::new("/proc").join(thread).join("stat");
+            while !std::fs::read_to_string(&stat).unwrap().contains(") S ") {
+                thread::yield_now(); // until it sleeps
+            }
+        }
+        context.close(SOON).unwrap();
+        for wait in waits {
+            assert_eq!(wait.join().unwrap(), Status::CLOSED);
+        }
     });
-    assert_eq!(later, Status::CANCELED);
-    drop(server);
-    queue.close().unwrap();
-    serving.join().unwrap();
-}
-
-struct Refusing {
-    dropped: Arc<AtomicUsize>,
-    kept: Arc<Mutex<Vec<Reports>>>,
-}
-
-impl Drop for Refusing {
-    fn drop(&mut self) {
-        self.dropped.fetch_add(1, Ordering::SeqCst);
-    }
-}
-
-impl Manager for Refusing {
-    fn launch(&mut self, request: LaunchRequest, reports: Reports) {
-        match request.options.as_str() {
-            "panic" => panic!("a manager that cannot"),
-            "one" => reports.failed(request.first, &Error::new(Status::NOT_FOUND, "no such machine")).unwrap(),
-            "later" => self.kept.lock().unwrap().push(reports),
-            _ => {}
-        }
-    }
-    fn kill(&mut self, _: u32, _: u64) -> Result<(), Error> {
-        Ok(())
-    }
-}
-
-fn launch(count: u32, options: &str) -> Launch {
-    Launch { manager: "refusing".into(), options: Some(options.into()), ..Launch::local(count, [""; 0]) }
-}
-
-// Statuses of the next workers that fail.
-fn failures(cluster: &Cluster, count: usize) -> Vec<(u32, Status)> {
-    let mut all = Vec::new();
-    while all.len() < count {
-        if let ClusterEvent::Failed(member, why) = cluster.next_event(SOON).unwrap().expect("an event") {
-            all.push((member, why.status()));
-        }
-    }
-    all.sort_by_key(|one| one.0);
-    all
-}
-
-#[test]
-fn workers_that_are_not_reported_have_failed() {
-    let context = Context::new().unwrap();
-    let queue = Queue::new(&context).unwrap();
-    let (dropped, kept) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(Vec::new())));
-    let refusing = Refusing { dropped: dropped.clone(), kept: kept.clone() };
-    let server = ManagerServer::new(&queue, "refusing", refusing).unwrap();
-    let serving = serve(&queue);
-    let cluster = Cluster::open(&context, &ClusterConfig::default()).unwrap();
-    cluster.add(&launch(2, "drop")).unwrap();
-    assert_eq!(failures(&cluster, 2), [(1, Status::CANCELED), (2, Status::CANCELED)]);
-    cluster.add(&launch(2, "panic")).unwrap();
-    assert_eq!(failures(&cluster, 2), [(3, Status::INTERNAL), (4, Status::INTERNAL)]);
-    cluster.add(&launch(2, "one")).unwrap();
-    assert_eq!(failures(&cluster, 2), [(5, Status::NOT_FOUND), (6, Status::CANCELED)]);
-    cluster.add(&launch(1, "later")).unwrap();
-    while kept.lock().unwrap().pop().is_none() {
-        thread::yield_now();
-    }
-    assert_eq!(failures(&cluster, 1), [(7, Status::CANCELED)]);
-    drop(server);
-    assert_eq!(dropped.load(Ordering::SeqCst), 1);
-    cluster.close(SOON).unwrap();
-    queue.close().unwrap();
-    serving.join().unwrap();
+    // What is begun then gives its buffer back all the same.
+    let (why, data) = match first.read_begin(vec![5; 10], &queue, 1) {
+        Err(refused) => refused,
+        Ok(()) => match queue.next(SOON).unwrap() {
+            Some(Event::Read { tag: 1, data, result }) => (result.unwrap_err(), data),
+            _ => panic!("another event"),
+        },
+    };
+    assert_eq!((why.status(), data.capacity()), (Status::CLOSED, 10));
+    assert_eq!(Queue::new(&context).err().expect("an error").status(), Status::CLOSED);
 }

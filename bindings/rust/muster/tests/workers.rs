@@ -3,11 +3,13 @@
 //!   workers [part of a test's name]...
 use muster::parallel::{self, CallError, Functions, Options, Team};
 use muster::{
-    Context, Error, Launch, LaunchRequest, Manager, ManagerServer, Process, ProcessConfig, Queue, Reports, Status,
+    ClusterConfig, Context, Error, Launch, LaunchRequest, Manager, ManagerServer, Process, ProcessConfig, Queue,
+    Reports, Status,
 };
 use std::fs;
 use std::io::Write;
 use std::os::unix::io::{AsFd, FromRawFd};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{mpsc, Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -26,6 +28,12 @@ fn functions() -> Functions {
                 std::process::abort();
             }
             Ok(x)
+        })
+        .add("forever", |here, ()| -> Result<(), String> {
+            here.call::<_, ()>(0, "begun", &()).map_err(|why| why.to_string())?;
+            loop {
+                thread::park();
+            }
         })
         .add("circle", |here, depth: u32| -> Result<u32, String> {
             if depth == 0 {
@@ -98,6 +106,39 @@ fn threads_of_a_function_may_call_in_circles() {
             assert_eq!(team.call::<_, u32>(1, "circle", &20u32).unwrap(), 20);
             assert_eq!(team.call::<_, u32>(2, "circle", &3u32).unwrap(), 3);
         });
+    });
+}
+
+fn a_team_that_is_closed_ends_its_calls() {
+    within(|| {
+        let context = Context::new().unwrap();
+        let launch = Launch::local(1, [std::env::current_exe().unwrap()]);
+        let cluster = ClusterConfig { leave_timeout: Some(Duration::from_millis(50)), ..ClusterConfig::default() };
+        let begun = Arc::new(AtomicUsize::new(0));
+        let mut mine = Functions::new();
+        let counted = begun.clone();
+        mine.add("begun", move |_, ()| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            Ok(())
+        });
+        let options = Options { launch: Some(launch), cluster, map_retries: None };
+        let team = Team::open(&context, mine, &options).unwrap();
+        team.add(2).unwrap();
+        team.wait_for(2, SOON).unwrap();
+        thread::scope(|scope| {
+            let call = scope.spawn(|| team.call::<_, ()>(1, "forever", &()));
+            let map = scope.spawn(|| team.map::<(), ()>("forever", &[(), ()], 1));
+            while begun.load(Ordering::SeqCst) < 2 {
+                thread::yield_now(); // until both workers are in it
+            }
+            let _ = team.close(); // they have to be killed
+            assert!(matches!(call.join().unwrap(), Err(CallError::Lost(_))));
+            assert!(map.join().unwrap().is_err()); // lost, or what a worker that could not reach the master said
+        });
+        assert!(matches!(team.call::<_, ()>(1, "forever", &()), Err(CallError::Lost(_))));
+        assert_eq!(team.add(1).unwrap_err().status(), Status::CLOSED);
+        drop(team);
+        context.close(SOON).unwrap();
     });
 }
 
@@ -208,6 +249,7 @@ fn main() {
     let tests: &[(&str, fn())] = &[
         ("an_entry_that_ends_its_workers_is_named", an_entry_that_ends_its_workers_is_named),
         ("threads_of_a_function_may_call_in_circles", threads_of_a_function_may_call_in_circles),
+        ("a_team_that_is_closed_ends_its_calls", a_team_that_is_closed_ends_its_calls),
         ("each_registered_worker_is_deregistered_once", each_registered_worker_is_deregistered_once),
     ];
     let wanted: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
