@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 //! Cluster managers written in Rust.
-use crate::error::{check, check_status, cut, failure, unanswered, Error, Result, Status};
+use crate::error::{check, cut, failure, Error, Result, Status};
+use crate::reports::{LaunchRequest, Reports};
 use crate::served::{destroyed, Served};
-use crate::{Cluster, Queue};
+use crate::Queue;
 use muster_sys as sys;
 use std::collections::btree_map::{BTreeMap, Entry};
-use std::collections::BTreeSet;
 use std::ffi::CStr;
 use std::os::raw::c_void;
 use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// Who launches workers, and ends them by force. Its functions run inside [`Queue::next`](crate::Queue::next) of the
 /// queue it is served with, on the thread that calls that; one that panics has failed.
@@ -37,114 +37,6 @@ pub trait Manager: Send + 'static {
     fn deregistered(&mut self, _member: u32, _data: u64) {}
 }
 
-/// What to launch.
-#[derive(Clone, Debug)]
-pub struct LaunchRequest {
-    /// Number of the first worker.
-    pub first: u32,
-    /// How many.
-    pub count: u32,
-    /// Program and arguments, if any were named.
-    pub argv: Vec<String>,
-    /// `NAME=value`: to be added to the environment.
-    pub environment: Vec<String>,
-    /// Their working directory, if one was named.
-    pub directory: Option<String>,
-    /// For the manager, in its own words.
-    pub options: String,
-    /// The workers print where they listen, and the master dials them.
-    pub master_dials: bool,
-}
-
-/// By which a manager says how a launch went; good until each worker of it was reported. When the last clone is dropped
-/// the workers that were not reported have failed, with [`Status::CANCELED`](crate::Status::CANCELED), or while its thread
-/// panics with [`Status::INTERNAL`](crate::Status::INTERNAL).
-#[derive(Clone)]
-pub struct Reports {
-    launch: Arc<Launching>,
-}
-
-struct Launching {
-    queue: Queue,
-    request: u64,
-    left: Mutex<BTreeSet<u32>>, // not reported
-}
-
-impl Launching {
-    fn failed(&self, member: u32, why: &Error) -> Result<()> {
-        let text = cut(why.message());
-        check(|detail| unsafe {
-            let (queue, at) = (self.queue.as_raw(), text.as_ptr().cast());
-            let status = failure(why);
-            sys::muster_manager_worker_failed(queue, self.request, member, status, at, text.len(), detail)
-        })
-    }
-
-    fn reported(&self, member: u32) {
-        self.left.lock().unwrap_or_else(|why| why.into_inner()).remove(&member);
-    }
-}
-
-impl Drop for Launching {
-    fn drop(&mut self) {
-        let left = std::mem::take(self.left.get_mut().unwrap_or_else(|why| why.into_inner()));
-        for member in left {
-            let _ = self.failed(member, &unanswered("manager")); // stale if it is no longer wanted
-        }
-    }
-}
-
-impl Reports {
-    /// The ticket of a worker, one line with its newline: to be handed to it over a descriptor, and never to be shown.
-    pub fn ticket(&self, member: u32) -> Result<Vec<u8>> {
-        let mut size = 0;
-        let raw = self.launch.queue.as_raw();
-        check_status(unsafe {
-            sys::muster_manager_ticket(raw, self.launch.request, member, std::ptr::null_mut(), 0, &mut size)
-        })?;
-        let mut line = vec![0u8; size];
-        check_status(unsafe {
-            sys::muster_manager_ticket(
-                raw,
-                self.launch.request,
-                member,
-                line.as_mut_ptr().cast(),
-                line.len(),
-                &mut size,
-            )
-        })?;
-        Ok(line)
-    }
-
-    /// A worker was started. `data` comes with all that is asked about it.
-    pub fn ready(&self, member: u32, address: Option<&str>, data: u64) -> Result<()> {
-        let text = address.unwrap_or("");
-        let place = if address.is_some() { text.as_ptr().cast() } else { std::ptr::null() };
-        check(|detail| unsafe {
-            let (queue, request) = (self.launch.queue.as_raw(), self.launch.request);
-            sys::muster_manager_worker_ready(queue, request, member, place, text.len(), data, detail)
-        })?;
-        self.launch.reported(member);
-        Ok(())
-    }
-
-    /// A worker could not be started.
-    pub fn failed(&self, member: u32, why: &Error) -> Result<()> {
-        self.launch.failed(member, why)?;
-        self.launch.reported(member);
-        Ok(())
-    }
-
-    /// A worker that was started has ended, as this manager has seen.
-    pub fn ended(queue: &Queue, cluster: &Cluster, member: u32, how: &str) -> Result<()> {
-        let text = cut(how);
-        check(|detail| unsafe {
-            let at = text.as_ptr().cast();
-            sys::muster_manager_worker_ended(queue.as_raw(), cluster.as_raw(), member, at, text.len(), detail)
-        })
-    }
-}
-
 /// A manager that is known under a name, as long as this lives. When it is dropped the manager is dropped, too: at once,
 /// or, while one of its functions runs on another thread, when that returns. A request that is not answered fails:
 /// with [`Status::CLOSED`](crate::Status::CLOSED), or as [`Reports`] that are dropped. Workers that are in stay in.
@@ -154,8 +46,8 @@ pub struct ManagerServer {
     served: Arc<Served<Managed>>,
 }
 
-// A manager, and the workers that were registered and not deregistered: number and data of each, and in how many
-// clusters there is such a one.
+// A manager, and the workers that were registered and not deregistered: number and data of each, and the number
+// of clusters with such a worker.
 struct Managed {
     manager: Box<dyn Manager>,
     registered: BTreeMap<(u32, u64), usize>,
@@ -263,8 +155,7 @@ unsafe extern "C" fn launch(this: *mut c_void, request: u64, what: *const sys::m
         master_dials: asked.flags & sys::MUSTER_LAUNCH_MASTER_DIALS != 0,
     };
     let queue = (*this.cast::<Served<Managed>>()).queue();
-    let left = Mutex::new((asked.first..asked.first.saturating_add(asked.count)).collect());
-    let reports = Reports { launch: Arc::new(Launching { queue, request, left }) };
+    let reports = Reports::new(queue, request, asked.first..asked.first.saturating_add(asked.count));
     // What is not reported then fails with the last clone.
     let _ = with(this, |managed| {
         managed.manager.launch(asked, reports);

@@ -67,7 +67,7 @@ impl Drop for Raw {
 
 impl Raw {
     // The queue is closed, and nothing is left in it: the library accesses no buffer that was lent, and no completion
-    // gives one back. A buffer whose operation is just being begun is that thread's, which is told that it cannot be.
+    // gives one back. A buffer whose operation is just being begun goes back to the thread that begins it, with an error.
     fn free_ended(&self) {
         self.lent.lock().unwrap().buffers.retain(|_, lent| !lent.begun);
     }
@@ -242,8 +242,8 @@ impl Queue {
         }
     }
 
-    /// The descriptor of [`Queue::as_fd`], or why there is none: [`Status::LIMIT`](crate::Status::LIMIT), this process has
-    /// no descriptor left.
+    /// The descriptor of [`Queue::as_fd`]. An error with [`Status::LIMIT`](crate::Status::LIMIT): this process has no
+    /// descriptor left.
     pub fn try_as_fd(&self) -> Result<BorrowedFd<'_>> {
         let mut kept = self.raw.descriptor.lock().unwrap();
         if kept.is_none() {

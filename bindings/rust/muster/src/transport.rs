@@ -151,11 +151,11 @@ unsafe fn with(this: *mut c_void, request: u64, body: impl FnOnce(&mut dyn Trans
     let served = &*this.cast::<Served<Box<dyn Transport>>>();
     let queue = served.queue();
     let raw = queue.as_raw();
+    let requests = Requests { queue, id: request, open: true };
     let address = match text_from(|to, room, size| sys::muster_request_address(raw, request, to, room, size)) {
         Ok(address) => address,
-        Err(_) => return, // it is no longer wanted
+        Err(_) => return, // it is no longer wanted, or is refused as it is dropped
     };
-    let requests = Requests { queue, id: request, open: true };
     served.run(|transport| body(&mut **transport, address, requests));
 }
 

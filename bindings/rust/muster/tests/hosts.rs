@@ -70,7 +70,7 @@ fn who_begins_to_come_in_is_told_how_it_ended() {
     assert_eq!(refused.next_event(SOON).err().unwrap().status(), Status::CLOSED);
     assert_eq!(refused.number(), u32::MAX);
     master.add(&Launch { manager: "elastic".into(), ..Launch::local(1, [""; 0]) }).unwrap();
-    // The place is open soon after it was added; whoever comes before begins again.
+    // The place may open after the call that adds it has returned; a worker that is refused before begins again.
     let begun = Instant::now();
     let worker = loop {
         let worker = Cluster::begin_to_come_in(&own, &config, SOON).unwrap();

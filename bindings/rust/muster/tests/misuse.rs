@@ -185,14 +185,14 @@ fn objects_may_be_dropped_in_every_order() {
 #[test]
 fn a_descriptor_is_lent_to_a_child() {
     let context = Context::new().unwrap();
-    let (mut here, there) = UnixStream::pair().unwrap();
+    let (mut own, lent) = UnixStream::pair().unwrap();
     let argv = ["/bin/sh", "-c", "echo hello >&5"].iter().map(|word| word.into()).collect();
-    let config = ProcessConfig { argv, descriptors: vec![(there.as_fd(), 5)], ..ProcessConfig::default() };
+    let config = ProcessConfig { argv, descriptors: vec![(lent.as_fd(), 5)], ..ProcessConfig::default() };
     let child = Process::spawn(&context, &config).unwrap();
     assert_eq!(child.wait(SOON).unwrap(), Exit::Code(0));
-    drop(there); // it was this process's own all the time
+    drop(lent); // the child had a copy
     let mut text = String::new();
-    here.read_to_string(&mut text).unwrap();
+    own.read_to_string(&mut text).unwrap();
     assert_eq!(text, "hello\n");
 }
 

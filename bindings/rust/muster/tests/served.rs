@@ -51,9 +51,9 @@ fn a_transport_is_dropped_with_its_server() {
         let counted = Counted { dropped: dropped.clone(), kept };
         let server = TransportServer::new(&queue, "counted", counted).unwrap();
         let again = Counted { dropped: Arc::new(AtomicUsize::new(0)), kept: Arc::default() };
-        let told = again.dropped.clone();
+        let dropped_again = again.dropped.clone();
         assert_eq!(TransportServer::new(&queue, "counted", again).err().unwrap().status(), Status::EXISTS);
-        assert_eq!(told.load(Ordering::SeqCst), 1);
+        assert_eq!(dropped_again.load(Ordering::SeqCst), 1);
         match order {
             0 => drop((server, queue, context)),
             1 => drop((queue, context, server)),

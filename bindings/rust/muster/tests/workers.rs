@@ -221,8 +221,8 @@ fn each_registered_worker_is_deregistered_once() {
         thread::yield_now();
     }
     assert_eq!(calls("deregistered"), [1]);
-    // The others are in when the server goes; the manager is told, and then dropped. The function that has told of the
-    // first may still be about to return.
+    // Two workers are in when the server is dropped: the manager deregisters both and is dropped. The call for the first
+    // worker may still be about to return.
     drop(server);
     let begun = Instant::now();
     while calls("dropped").is_empty() {

@@ -55,7 +55,7 @@ struct Load {
 #[derive(Default)]
 struct LoadState {
     batches: usize,
-    alone: bool, // the one that is there has the worker for itself
+    alone: bool, // a batch has the worker for itself
     over: bool,  // the worker has ended
 }
 
@@ -197,7 +197,7 @@ impl<A: Value + Sync, R: Value + Send> MapJob<'_, A, R> {
                     });
                 }
             };
-            let (there, question) = match self.here.ask(member, MAP, self.name, put) {
+            let (caller, question) = match self.here.ask(member, MAP, self.name, put) {
                 Ok(asked) => asked,
                 Err(_) => {
                     // The worker had ended before it had this batch.
@@ -206,7 +206,7 @@ impl<A: Value + Sync, R: Value + Send> MapJob<'_, A, R> {
                     return self.give_back([batch]);
                 }
             };
-            match there.answer(question) {
+            match caller.answer(question) {
                 Ok(bytes) if self.keep(batch.first, batch.count, &bytes) => {
                     self.left.fetch_sub(batch.count, Ordering::AcqRel);
                 }
@@ -215,7 +215,7 @@ impl<A: Value + Sync, R: Value + Send> MapJob<'_, A, R> {
                 Err(why) => self.fail(why),
             }
             let lost = entered.over;
-            drop(entered); // first: the other thread of this worker must not take there what is given back
+            drop(entered); // before anything is given back: the other thread of this worker must not ask it again
             if lost {
                 return self.retry(batch);
             }
@@ -239,7 +239,7 @@ impl<A: Value + Sync, R: Value + Send> MapJob<'_, A, R> {
         self.give_back(entries.map(|first| Batch { first, count: 1, lost }));
     }
 
-    // For another worker; and whoever waits looks again whether the job is over.
+    // For another worker. Every thread that waits looks again whether the job is over.
     fn give_back(&self, batches: impl IntoIterator<Item = Batch>) {
         let mut waiting = self.waiting.lock().unwrap();
         waiting.extend(batches);

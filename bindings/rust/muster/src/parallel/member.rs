@@ -100,8 +100,8 @@ impl MemberHere {
     }
 
     pub(super) fn call<A: Value, R: Value>(&self, member: u32, name: &str, argument: &A) -> Result<R, CallError> {
-        let (there, question) = self.ask(member, CALL, name, |to| argument.put(to))?;
-        let bytes = there.answer(question)?;
+        let (caller, question) = self.ask(member, CALL, name, |to| argument.put(to))?;
+        let bytes = caller.answer(question)?;
         R::from_bytes(&bytes).ok_or_else(|| CallError::Failed("what came back is not what was expected".into()))
     }
 
@@ -113,9 +113,9 @@ impl MemberHere {
         name: &str,
         put: impl FnOnce(&mut Vec<u8>),
     ) -> Result<(Arc<Caller>, u64), CallError> {
-        let there = self.caller(member)?;
+        let caller = self.caller(member)?;
         hand_on();
-        let question = there.ask(kind, name, put)?;
-        Ok((there, question))
+        let question = caller.ask(kind, name, put)?;
+        Ok((caller, question))
     }
 }

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+//! What a manager is to launch, and its reports of each worker.
+use crate::error::{check, check_status, cut, failure, unanswered, Error, Result};
+use crate::{Cluster, Queue};
+use muster_sys as sys;
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+
+/// What to launch.
+#[derive(Clone, Debug)]
+pub struct LaunchRequest {
+    /// Number of the first worker.
+    pub first: u32,
+    /// How many.
+    pub count: u32,
+    /// Program and arguments, if any were named.
+    pub argv: Vec<String>,
+    /// `NAME=value`: to be added to the environment.
+    pub environment: Vec<String>,
+    /// Their working directory, if one was named.
+    pub directory: Option<String>,
+    /// For the manager, in its own words.
+    pub options: String,
+    /// The workers print where they listen, and the master dials them.
+    pub master_dials: bool,
+}
+
+/// By which a manager says how a launch went; good until each worker of it was reported. When the last clone is dropped
+/// the workers that were not reported have failed, with [`Status::CANCELED`](crate::Status::CANCELED), or while its thread
+/// panics with [`Status::INTERNAL`](crate::Status::INTERNAL).
+#[derive(Clone)]
+pub struct Reports {
+    launch: Arc<Launching>,
+}
+
+struct Launching {
+    queue: Queue,
+    request: u64,
+    left: Mutex<BTreeSet<u32>>, // not reported
+}
+
+impl Launching {
+    fn failed(&self, member: u32, why: &Error) -> Result<()> {
+        let text = cut(why.message());
+        check(|detail| unsafe {
+            let (queue, at) = (self.queue.as_raw(), text.as_ptr().cast());
+            let status = failure(why);
+            sys::muster_manager_worker_failed(queue, self.request, member, status, at, text.len(), detail)
+        })
+    }
+
+    fn reported(&self, member: u32) {
+        self.left.lock().unwrap_or_else(|why| why.into_inner()).remove(&member);
+    }
+}
+
+impl Drop for Launching {
+    fn drop(&mut self) {
+        let left = std::mem::take(self.left.get_mut().unwrap_or_else(|why| why.into_inner()));
+        for member in left {
+            let _ = self.failed(member, &unanswered("manager")); // stale if it is no longer wanted
+        }
+    }
+}
+
+impl Reports {
+    pub(crate) fn new(queue: Queue, request: u64, members: Range<u32>) -> Reports {
+        Reports { launch: Arc::new(Launching { queue, request, left: Mutex::new(members.collect()) }) }
+    }
+
+    /// The ticket of a worker, one line with its newline: to be handed to it over a descriptor, and never to be shown.
+    pub fn ticket(&self, member: u32) -> Result<Vec<u8>> {
+        let mut size = 0;
+        let raw = self.launch.queue.as_raw();
+        check_status(unsafe {
+            sys::muster_manager_ticket(raw, self.launch.request, member, std::ptr::null_mut(), 0, &mut size)
+        })?;
+        let mut line = vec![0u8; size];
+        check_status(unsafe {
+            sys::muster_manager_ticket(
+                raw,
+                self.launch.request,
+                member,
+                line.as_mut_ptr().cast(),
+                line.len(),
+                &mut size,
+            )
+        })?;
+        Ok(line)
+    }
+
+    /// A worker was started. `data` comes with all that is asked about it.
+    pub fn ready(&self, member: u32, address: Option<&str>, data: u64) -> Result<()> {
+        let text = address.unwrap_or("");
+        let place = if address.is_some() { text.as_ptr().cast() } else { std::ptr::null() };
+        check(|detail| unsafe {
+            let (queue, request) = (self.launch.queue.as_raw(), self.launch.request);
+            sys::muster_manager_worker_ready(queue, request, member, place, text.len(), data, detail)
+        })?;
+        self.launch.reported(member);
+        Ok(())
+    }
+
+    /// A worker could not be started.
+    pub fn failed(&self, member: u32, why: &Error) -> Result<()> {
+        self.launch.failed(member, why)?;
+        self.launch.reported(member);
+        Ok(())
+    }
+
+    /// A worker that was started has ended, as this manager has seen.
+    pub fn ended(queue: &Queue, cluster: &Cluster, member: u32, how: &str) -> Result<()> {
+        let text = cut(how);
+        check(|detail| unsafe {
+            let at = text.as_ptr().cast();
+            sys::muster_manager_worker_ended(queue.as_raw(), cluster.as_raw(), member, at, text.len(), detail)
+        })
+    }
+}
