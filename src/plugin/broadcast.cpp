@@ -76,6 +76,7 @@ void Broadcast::look() noexcept {
     looking_ = true;
     for (size_t left = turn_bytes; !members_.empty();) {
         if (segment_ != nullptr && !(to_each_ ? send_to_each() : send())) break;
+        if (members_.empty()) break; // each goes on by itself
         if (done_ == size_) {
             let_all_go();
             break;
