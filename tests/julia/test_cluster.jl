@@ -29,8 +29,11 @@ case("launch", "workers get what addprocs was told, and failures say why") do
         @test !occursin(strip(Distributed.cluster_cookie()), seen)
         @test !occursin(bytes2hex(Muster.secret()), seen)
         ospid = process_of(p)
+        stream = Distributed.worker_from_id(p).r_stream
         rmprocs(p)
         @test within(() -> !alive(ospid), 10)
+        @test within(() -> !isopen(stream) && stream.handle == C_NULL, 10)
+        @test Muster.find(Muster.running(), stream.tag) === nothing
     end
     for (options, text) in (((exename = "/no/such/julia",), "/no/such/julia cannot be started"),
                             ((exeflags = `--no-such-flag`,), "no-such-flag"),

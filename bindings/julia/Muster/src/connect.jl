@@ -65,6 +65,8 @@ that peers dial, `close(listener)` ends it.
 """
 mutable struct Listener
     handle::Ptr{LowLevel.muster_listener}
+    uses::Uses # of the handle, see handle.jl
+    address::String
     tag::UInt64
     weak::WeakRef
     changed::Lock
@@ -72,17 +74,29 @@ mutable struct Listener
     waiting::Int
     open::Bool
     function Listener(handle)
-        l = new(handle, 0, WeakRef(), Lock(), false, 0, true)
+        l = new(handle, Uses(1), "", 0, WeakRef(), Lock(), false, 0, true)
         l.weak = WeakRef(l)
         e = running()
         l.tag = remember(e, l.weak)
         finalizer(release, l)
         check(LowLevel.muster_listener_watch(handle, e.queue, l.tag), "watch a listener")
+        l.address = text_of((p, n, size) -> LowLevel.muster_listener_address(handle, p, n, size), "name a listener")
         return l
     end
 end
 
-release(l::Listener) = LowLevel.muster_listener_release(l.handle)
+function release(l::Listener)
+    l.open || return nothing
+    l.open = false
+    leave(l)
+    return nothing
+end
+
+function release_handle(l::Listener)
+    LowLevel.muster_listener_release(l.handle)
+    l.handle = C_NULL
+    return nothing
+end
 
 """
     Muster.listen(address; window = 0, retry = 0) -> Listener
@@ -141,7 +155,7 @@ Base.show(io::IO, l::Listener) = print(io, "Muster.Listener(", address(l), l.ope
 
 The address a peer dials to get here: the real port, the advertised host.
 """
-address(l::Listener) = text_of((p, n, size) -> LowLevel.muster_listener_address(l.handle, p, n, size), "name a listener")
+address(l::Listener) = l.address
 
 """
     accept(listener::Muster.Listener) -> MusterStream
@@ -153,7 +167,9 @@ function Sockets.accept(l::Listener)
     detail = blank_error()
     while l.open
         l.readable = false
+        enter(l) || break
         status = LowLevel.muster_listener_accept(l.handle, 0, stream, detail)
+        leave(l)
         status == LowLevel.MUSTER_OK && return MusterStream(stream[])
         status == LowLevel.MUSTER_AGAIN || check(status, detail, "accept")
         park_readable(l)
@@ -168,22 +184,24 @@ What the other side sent as its greeting.
 """
 function greeting(s::MusterStream)
     size = Ref{Csize_t}(0)
-    check(LowLevel.muster_transport_greeting(s.handle, C_NULL, 0, size), "read a greeting")
+    ask(place, room) = check(with_handle(h -> LowLevel.muster_transport_greeting(h, place, room, size), s), "read a greeting")
+    ask(C_NULL, 0)
     bytes = Vector{UInt8}(undef, size[])
-    isempty(bytes) ||
-        check(LowLevel.muster_transport_greeting(s.handle, bytes, length(bytes), size), "read a greeting")
+    isempty(bytes) || ask(bytes, length(bytes))
     return String(bytes)
 end
 
 function Base.close(l::Listener)
-    l.open || return nothing
     lock(l.changed)
+    closing = l.open
     l.open = false
     notify(l.changed)
     unlock(l.changed)
+    closing || return nothing
     LowLevel.muster_listener_watch(l.handle, C_NULL, 0)
     e = engine[]
     e === nothing || forget(e, l.tag)
     LowLevel.muster_listener_close(l.handle)
+    leave(l)
     return nothing
 end

@@ -218,7 +218,8 @@ function departed(m::ElasticManager, key)
     return nothing
 end
 
-cut_off(joiner::Joiner, why::String) = LowLevel.muster_stream_abort(joiner.stream.handle, 0, why, sizeof(why))
+cut_off(joiner::Joiner, why::String) =
+    with_handle(h -> LowLevel.muster_stream_abort(h, 0, why, sizeof(why)), joiner.stream)
 
 # The task that makes it a worker waits for it in vain; Distributed would let it wait for JULIA_WORKER_TIMEOUT.
 function give_up(joiner::Joiner)

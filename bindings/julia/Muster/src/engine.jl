@@ -201,6 +201,7 @@ end
 function remember(e::Engine, target)::UInt64
     lock(e.lock)
     try
+        isempty(e.free) && ispow2(length(e.targets)) && sweep(e)
         if isempty(e.free)
             push!(e.targets, nothing)
             push!(e.generations, 0)
@@ -212,6 +213,18 @@ function remember(e::Engine, target)::UInt64
     finally
         unlock(e.lock)
     end
+end
+
+# Places of streams and listeners that were collected: their finalizers must not take the lock.
+function sweep(e::Engine)
+    for (place, target) in enumerate(e.targets)
+        if target isa WeakRef && target.value === nothing
+            e.generations[place] += 0x00000001
+            e.targets[place] = nothing
+            push!(e.free, place)
+        end
+    end
+    return nothing
 end
 
 place_of(tag::UInt64) = Int(tag & 0xffffffff)

@@ -18,7 +18,7 @@ const fans_lock = ReentrantLock()
 # Streams with the same number can be written to together; 0: it is alone.
 function fan_of(s::MusterStream)::UInt64
     out = Ref{LowLevel.muster_stream_stats}()
-    LowLevel.muster_stream_get_stats(s.handle, out) == LowLevel.MUSTER_OK || return 0
+    with_handle(h -> LowLevel.muster_stream_get_stats(h, out), s) == LowLevel.MUSTER_OK || return 0
     return out[].fan
 end
 
@@ -50,8 +50,10 @@ function begin_fan(fan::Fan, p::Ptr{UInt8}, n::Int)
     tags = UInt64[remember(e, operation) for operation in fan.operations]
     statuses = Vector{Int32}(undef, length(tags))
     fill!(statuses, LowLevel.MUSTER_E_ARG)
+    entered = map(enter, fan.streams) # one that was closed meanwhile has no handle: MUSTER_E_ARG
     handles = [s.handle for s in fan.streams]
     GC.@preserve fan LowLevel.muster_stream_write_owned_many(handles, length(handles), p, n, e.queue, tags, statuses)
+    foreach(leave, fan.streams[entered])
     for (operation, tag, status) in zip(fan.operations, tags, statuses)
         # Of these a release comes, or has come already.
         status in (LowLevel.MUSTER_OK, LowLevel.MUSTER_E_CLOSED, LowLevel.MUSTER_E_PEER, LowLevel.MUSTER_E_ABORTED,
@@ -81,7 +83,7 @@ function await_release(s::MusterStream, operation::Operation, n::Int)::Bool
             elseif problem === nothing
                 problem = interrupt
                 text = "a write was interrupted"
-                LowLevel.muster_stream_abort(s.handle, 0, text, sizeof(text))
+                with_handle(h -> LowLevel.muster_stream_abort(h, 0, text, sizeof(text)), s)
             end
         end
     end

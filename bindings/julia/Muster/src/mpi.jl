@@ -105,7 +105,11 @@ function keep_ranks(j::Job)
 end
 
 notice_end(j, rank, stream) = @async begin
-    eof(stream) # it never writes
+    try
+        eof(stream) # it never writes
+    catch problem
+        problem isa Base.IOError || rethrow() # it died
+    end
     delete!(j.keepers, rank)
     close(stream)
 end
@@ -193,9 +197,15 @@ end
 
 # Rank 0 says that the job is over, or is gone.
 function serve_keeper(stream::MusterStream)
-    LowLevel.muster_stream_exit_with_peer(stream.handle, GRACE_NS)
+    exit_with_peer(stream, GRACE_NS)
     keeper_stream[] = stream
-    if readline(stream) == LEAVE
+    line = try
+        readline(stream)
+    catch problem
+        problem isa Base.IOError || rethrow()
+        "" # rank 0 died
+    end
+    if line == LEAVE
         outlive_master() # at once: until the process has ended by itself may take a while
         close(stream)    # rank 0 waits for this
         exit(0)

@@ -120,13 +120,21 @@ function arrived(transport::ServedTransport, listener, io, peer)
     return nothing
 end
 
+# The library ends a pump that is no longer wanted: then there is no more, and nothing to report.
+has_more(pump::MusterStream) = try
+    !eof(pump)
+catch problem
+    problem isa Base.IOError || rethrow()
+    false
+end
+
 # Moves bytes both ways until both sides have ended. CLOSE comes when the pump has been closed here, or at once when the
 # connection has failed: then what is left need not be sent.
 function carry(transport::ServedTransport, id, io::IO, pump::MusterStream)
     transport.ends[id] = () -> close(io)
     @async begin
         try
-            while !eof(pump)
+            while has_more(pump)
                 write(io, readavailable(pump))
                 flush(io)
             end

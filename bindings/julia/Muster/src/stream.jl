@@ -14,11 +14,17 @@ const TURN_BYTES = 4 << 20      # moved at a stretch before other tasks get a tu
     MusterStream <: IO
 
 A duplex byte stream made by [`Muster.dial`](@ref) or by `accept` on a [`Muster.Listener`](@ref). Writes are gathered
-until `flush` (or 64 KiB); reading ends with `EOFError` when the peer finished, and with the same when it died:
-[`Muster.reason`](@ref) tells which. One task reads and one writes at a time; `lock(stream)` is there to take turns.
+until `flush` (or 64 KiB), `close` or [`Muster.closewrite`](@ref). When the peer has finished writing, `eof` is `true` and reading
+throws `EOFError`; when the peer died, aborted the stream or cannot be reached any more, `eof` and every read throw
+`Base.IOError` with the reason, after everything that arrived before was read. One task reads and one writes at a time;
+`lock(stream)` is for turns.
+
+`isopen(stream)` is `true` until `close(stream)`. `isreadable` is `false` once the peer has finished writing; `iswritable` is
+`true` then, and `false` after `closewrite` of this side or when the stream has ended.
 """
 mutable struct MusterStream <: IO
     handle::Ptr{LowLevel.muster_stream}
+    uses::Uses          # of the handle, see handle.jl
     lock::ReentrantLock # Distributed of Julia 1.5 takes the field, later ones call lock(stream)
     tag::UInt64
     weak::WeakRef
@@ -28,6 +34,8 @@ mutable struct MusterStream <: IO
     waiting::Int
     open::Bool
     ended::Bool         # nothing more will be read
+    finished::Bool      # this side has finished writing
+    over::Bool          # both directions have ended
     silent::Bool        # the peer has not been heard of for a while
     shielded::Bool      # carries whole messages of Distributed: see wait_shielded and write_all
     postponed::Any      # the interrupt that came in the middle of a message, thrown at its flush
@@ -36,12 +44,15 @@ mutable struct MusterStream <: IO
     last::Int
     output::Vector{UInt8}
     gathered::Int
-    moved::Base.RefValue{Csize_t}
+    taken::Base.RefValue{Csize_t} # by a read, which another thread may do while this one writes
+    given::Base.RefValue{Csize_t} # by a write
     patience::Patience
+    farewell::Any       # what is told of a closed stream: its peer, reason and figures
 
     function MusterStream(handle::Ptr{LowLevel.muster_stream})
-        s = new(handle, ReentrantLock(), 0, WeakRef(), Lock(), false, false, 0, true, false, false, false,
-            nothing, Vector{UInt8}(undef, GATHER_BYTES), 1, 0, Vector{UInt8}(undef, GATHER_BYTES), 0, Ref{Csize_t}(0), Patience())
+        s = new(handle, Uses(1), ReentrantLock(), 0, WeakRef(), Lock(), false, false, 0, true, false, false, false, false, false,
+            nothing, Vector{UInt8}(undef, GATHER_BYTES), 1, 0, Vector{UInt8}(undef, GATHER_BYTES), 0, Ref{Csize_t}(0),
+            Ref{Csize_t}(0), Patience(), nothing)
         s.weak = WeakRef(s)
         e = running()
         s.tag = remember(e, s.weak)
@@ -53,15 +64,27 @@ mutable struct MusterStream <: IO
 end
 
 # Finalizers only release: never wait, never switch tasks, take no lock another task may hold.
-release(s::MusterStream) = LowLevel.muster_stream_release(s.handle)
+function release(s::MusterStream)
+    s.open || return nothing
+    s.open = false
+    leave(s)
+    return nothing
+end
+
+function release_handle(s::MusterStream)
+    LowLevel.muster_stream_release(s.handle)
+    s.handle = C_NULL
+    return nothing
+end
 
 Base.lock(s::MusterStream) = lock(s.lock)
 Base.unlock(s::MusterStream) = unlock(s.lock)
 Base.trylock(s::MusterStream) = trylock(s.lock)
 Base.islocked(s::MusterStream) = islocked(s.lock)
-Base.isopen(s::MusterStream) = s.open && !s.ended
-Base.isreadable(s::MusterStream) = isopen(s)
-Base.iswritable(s::MusterStream) = isopen(s)
+# Distributed takes a stream that is open at its end for a failure, and reports it.
+Base.isopen(s::MusterStream) = s.open && !(s.shielded && s.ended)
+Base.isreadable(s::MusterStream) = s.next <= s.last || s.open && !s.ended
+Base.iswritable(s::MusterStream) = s.open && !s.finished && !s.over
 Base.bytesavailable(s::MusterStream) = s.last - s.next + 1
 Base.show(io::IO, s::MusterStream) =
     print(io, "MusterStream(", peer(s), ", ", s.open ? (s.ended ? "ended" : "open") : "closed", ")")
@@ -71,6 +94,7 @@ function became_ready(s::MusterStream, events::UInt32)
     lock(s.changed)
     if events & LowLevel.MUSTER_STREAM_ENDED != 0
         events |= LowLevel.MUSTER_STREAM_READABLE | LowLevel.MUSTER_STREAM_WRITABLE
+        s.over = true
     end
     events & LowLevel.MUSTER_STREAM_READABLE != 0 && (s.readable = true)
     events & LowLevel.MUSTER_STREAM_WRITABLE != 0 && (s.writable = true)
@@ -115,7 +139,38 @@ end
 
 ## Reading
 
-# Reads at least one byte into memory the caller keeps alive; 0 at the end of the stream.
+@inline function look(s::MusterStream, p::Ptr{UInt8}, n::Int, wait_ns::Int)::Int32
+    enter(s) || return LowLevel.MUSTER_E_CLOSED
+    status = LowLevel.muster_stream_read(s.handle, p, n, wait_ns, s.taken)
+    leave(s)
+    return status
+end
+
+# Nothing more will be read: in order, or with an error.
+@noinline function end_reading(s::MusterStream, status::Int32)
+    s.ended = true
+    in_order = status == LowLevel.MUSTER_E_END || status == LowLevel.MUSTER_E_CLOSED
+    in_order || (s.over = true)
+    problem = in_order ? nothing : Base.invokelatest(failed_read, s, status)
+    # Distributed closes no stream that has ended. The master's is left to its watch, which ends this process.
+    if s.shielded && s !== master_stream[]
+        s.gathered = 0
+        close(s)
+    end
+    problem === nothing || throw(problem)
+    return nothing
+end
+
+# Some reasons name the peer themselves.
+with_peer(s::MusterStream, why) = startswith(why, peer(s)) ? why : "$(peer(s)): $why"
+
+function failed_read(s::MusterStream, status)
+    known = status == LowLevel.MUSTER_E_PEER || status == LowLevel.MUSTER_E_ABORTED
+    code = status == LowLevel.MUSTER_E_ABORTED ? Base.UV_ECONNABORTED : Base.UV_ECONNRESET
+    return Base.IOError("read from " * with_peer(s, known ? reason(s) : status_text(status)), code)
+end
+
+# Reads at least one byte into memory the caller keeps alive; 0 at the end of the stream. Throws if that is a failure.
 @noinline function read_some(s::MusterStream, p::Ptr{UInt8}, n::Int)::Int
     if try_awake(s.patience)
         count = read_awake(s, p, n)
@@ -123,10 +178,10 @@ end
     end
     while s.open
         s.readable = false
-        status = LowLevel.muster_stream_read(s.handle, p, n, 0, s.moved)
-        status == LowLevel.MUSTER_OK && return Int(s.moved[])
+        status = look(s, p, n, 0)
+        status == LowLevel.MUSTER_OK && return Int(s.taken[])
         if status != LowLevel.MUSTER_AGAIN
-            s.ended = true
+            end_reading(s, status)
             return 0
         end
         park(s, :readable)
@@ -140,10 +195,10 @@ end
     until = time_ns() + AWAKE_NS
     while s.open
         for _ in 1:(nothing_else_to_do() ? LOOKS : 1)
-            status = LowLevel.muster_stream_read(s.handle, p, n, 1, s.moved)
+            status = look(s, p, n, 1)
             if status == LowLevel.MUSTER_OK
                 won(s.patience)
-                return Int(s.moved[])
+                return Int(s.taken[])
             end
             if status != LowLevel.MUSTER_TIMEOUT
                 status == LowLevel.MUSTER_E_WOULD_DEADLOCK && (s.patience.hopeless = true)
@@ -205,17 +260,19 @@ end
     try
         while done < n && s.open
             s.readable = false
+            enter(s) || break
             status = LowLevel.muster_stream_read_into(s.handle, p + done, min(n - done, TURN_BYTES), flags,
-                wait_ns(pace, s.patience), s.moved)
+                wait_ns(pace, s.patience), s.taken)
+            leave(s)
             flags = UInt32(0)
-            moved = Int(s.moved[])
+            moved = Int(s.taken[])
             done += moved
             if status == LowLevel.MUSTER_AGAIN
                 moved == 0 && park(s, :readable)
             elseif status == LowLevel.MUSTER_E_WOULD_DEADLOCK
                 s.patience.hopeless = true
             elseif status < 0
-                s.ended = true
+                end_reading(s, status)
                 break
             end
             turn = take_turns(pace, moved, done, turn)
@@ -262,8 +319,10 @@ end
 failed_write(s::MusterStream, status) = Base.invokelatest(throw_failed_write, s, status)
 function throw_failed_write(s::MusterStream, status)
     s.open || throw(Base.IOError("write to a closed MusterStream", Base.UV_EPIPE))
-    why = status == LowLevel.MUSTER_E_PEER || status == LowLevel.MUSTER_E_ABORTED ? reason(s) : status_text(status)
-    throw(Base.IOError("write to $(peer(s)): $why", Base.UV_EPIPE))
+    gone = status == LowLevel.MUSTER_E_PEER || status == LowLevel.MUSTER_E_ABORTED
+    gone && (s.over = true)
+    why = gone ? reason(s) : s.finished ? "this side has finished writing" : status_text(status)
+    throw(Base.IOError("write to " * with_peer(s, why), Base.UV_EPIPE))
 end
 
 # Writes it all from memory the caller keeps alive. An interrupt leaves the stream whole: the peer gets every byte. In the
@@ -300,15 +359,16 @@ end
 end
 
 function write_some(s::MusterStream, p::Ptr{UInt8}, n::Int, wait_ns::Int)::Int
-    s.open || failed_write(s, LowLevel.MUSTER_E_CLOSED)
     s.writable = false
-    status = LowLevel.muster_stream_write(s.handle, p, n, wait_ns, s.moved)
+    enter(s) || failed_write(s, LowLevel.MUSTER_E_CLOSED)
+    status = LowLevel.muster_stream_write(s.handle, p, n, wait_ns, s.given)
+    leave(s)
     if status == LowLevel.MUSTER_E_WOULD_DEADLOCK
         s.patience.hopeless = true
     elseif status < 0
         failed_write(s, status)
     end
-    return Int(s.moved[])
+    return Int(s.given[])
 end
 
 # The rest of an interrupted write goes on as a copy of ours: the caller's memory may be collected any moment now.
@@ -317,12 +377,12 @@ end
     rest = Vector{UInt8}(undef, n)
     GC.@preserve rest unsafe_copyto!(pointer(rest), p, n)
     tag = remember(e, Operation(rest))
-    status = LowLevel.muster_stream_write_owned(s.handle, rest, n, e.queue, tag)
+    status = with_handle(h -> LowLevel.muster_stream_write_owned(h, rest, n, e.queue, tag), s, LowLevel.MUSTER_AGAIN)
     if status == LowLevel.MUSTER_AGAIN || status == LowLevel.MUSTER_E_NOMEM
         # Nothing was taken: the stream can no longer be understood by the peer, who must be told.
         forget(e, tag)
         text = "a write was interrupted"
-        LowLevel.muster_stream_abort(s.handle, 0, text, sizeof(text))
+        with_handle(h -> LowLevel.muster_stream_abort(h, 0, text, sizeof(text)), s)
     end
     return nothing
 end
@@ -377,81 +437,12 @@ Half-close: the peer reads everything and then the end; this side can still read
 """
 function finish_writing(s::MusterStream)
     push_out(s)
-    check(LowLevel.muster_stream_finish(s.handle), "finish a stream")
+    check(with_handle(LowLevel.muster_stream_finish, s), "finish a stream")
+    s.finished = true
+    return nothing
 end
 if isdefined(Base, :closewrite)
     Base.closewrite(s::MusterStream) = finish_writing(s)
 else
     const closewrite = finish_writing
-end
-
-## The end
-
-function Base.close(s::MusterStream)
-    s.open || return nothing
-    try
-        s.ended || push_out(s)
-    catch e
-        e isa Base.IOError || rethrow() # the peer is gone; nobody would read it
-    end
-    e = engine[]
-    lock(s.changed)
-    s.open = false
-    notify(s.changed)
-    unlock(s.changed)
-    LowLevel.muster_stream_watch(s.handle, 0, C_NULL, 0)
-    e === nothing || forget(e, s.tag)
-    LowLevel.muster_stream_close(s.handle, 0)
-    return nothing
-end
-
-"""
-    Muster.abort(stream, code = 0, text = "")
-
-Ends both directions at once and tells the peer why.
-"""
-function abort(s::MusterStream, code::Integer = 0, text::AbstractString = "")
-    sentence = String(text)
-    check(LowLevel.muster_stream_abort(s.handle, code, sentence, sizeof(sentence)), "abort a stream")
-    s.gathered = 0
-    return nothing
-end
-
-"""
-    Muster.reason(stream) -> String
-
-Why the stream ended: a sentence, empty while it has not.
-"""
-function reason(s::MusterStream)
-    detail = blank_error()
-    status = LowLevel.muster_stream_reason(s.handle, C_NULL, detail)
-    status == LowLevel.MUSTER_OK && return ""
-    return to_exception(status, detail, "the stream ended").message
-end
-
-# A text of the library, asked for its size first.
-function text_of(ask, what)
-    size = Ref{Csize_t}(0)
-    check(ask(C_NULL, 0, size), what)
-    bytes = Vector{UInt8}(undef, size[] + 1)
-    check(ask(bytes, length(bytes), size), what)
-    return String(resize!(bytes, size[]))
-end
-
-"""
-    Muster.peer(stream) -> String
-
-The address that was dialled, or that the connection came from.
-"""
-peer(s::MusterStream) = text_of((p, n, size) -> LowLevel.muster_stream_peer(s.handle, p, n, size), "name a peer")
-
-"""
-    Muster.stats(stream)
-
-The stream's figures since its start, as the C struct `muster_stream_stats`.
-"""
-function stats(s::MusterStream)
-    out = Ref{LowLevel.muster_stream_stats}()
-    check(LowLevel.muster_stream_get_stats(s.handle, out), "read a stream's figures")
-    return out[]
 end

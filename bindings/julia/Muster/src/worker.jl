@@ -102,10 +102,12 @@ end
 const master_stream = Ref{Union{Nothing, MusterStream}}(nothing)
 const keeper_stream = Ref{Union{Nothing, MusterStream}}(nothing) # of a rank of an MPI job: to rank 0, from the beginning on
 
+exit_with_peer(stream::MusterStream, grace_ns) = with_handle(h -> LowLevel.muster_stream_exit_with_peer(h, grace_ns), stream)
+
 # On the way out the master's end may go first; that is no reason to be killed.
 function outlive_master()
     for stream in (master_stream[], keeper_stream[])
-        stream === nothing || LowLevel.muster_stream_exit_with_peer(stream.handle, -1)
+        stream === nothing || exit_with_peer(stream, -1)
     end
     return nothing
 end
@@ -127,7 +129,7 @@ function serve_connections(listener::Listener)
         elseif startswith(said, MASTER_GREETING)
             said == MASTER_GREETING || become_worker(split(said, '\n'; limit = 3)...)
             # A task that computes cannot notice that the master is gone; the library's thread does.
-            LowLevel.muster_stream_exit_with_peer(stream.handle, GRACE_NS)
+            exit_with_peer(stream, GRACE_NS)
             master_stream[] = stream
         end
         stream.shielded = true

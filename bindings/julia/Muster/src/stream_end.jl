@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: MIT
+# How a MusterStream ends, and what is known of it then.
+
+# What was written goes out also when the peer has finished writing: it may still read.
+function Base.close(s::MusterStream)
+    s.open || return nothing
+    try
+        push_out(s)
+    catch e
+        e isa Base.IOError || rethrow() # the peer is gone: no process would read it
+    end
+    farewell = s.open ? (peer(s), reason(s), stats(s)) : nothing
+    e = engine[]
+    lock(s.changed)
+    closing = s.open
+    closing && (s.farewell = farewell; s.open = false)
+    notify(s.changed)
+    unlock(s.changed)
+    closing || return nothing # another task has closed it meanwhile
+    LowLevel.muster_stream_watch(s.handle, 0, C_NULL, 0)
+    e === nothing || forget(e, s.tag)
+    LowLevel.muster_stream_close(s.handle, 0)
+    leave(s)
+    return nothing
+end
+
+"""
+    Muster.abort(stream, code = 0, text = "")
+
+Ends both directions at once and tells the peer why.
+"""
+function abort(s::MusterStream, code::Integer = 0, text::AbstractString = "")
+    sentence = String(text)
+    check(with_handle(h -> LowLevel.muster_stream_abort(h, code, sentence, sizeof(sentence)), s), "abort a stream")
+    s.gathered = 0
+    s.over = true
+    return nothing
+end
+
+"""
+    Muster.reason(stream) -> String
+
+Why the stream ended: a sentence, empty while it has not. After `close(stream)` it is what it was then.
+"""
+function reason(s::MusterStream)
+    detail = blank_error()
+    status = with_handle(h -> LowLevel.muster_stream_reason(h, C_NULL, detail), s)
+    farewell = s.farewell
+    farewell === nothing || return farewell[2]
+    status == LowLevel.MUSTER_OK && return ""
+    return to_exception(status, detail, "the stream ended").message
+end
+
+# A text of the library, asked for its size first.
+function text_of(ask, what)
+    size = Ref{Csize_t}(0)
+    check(ask(C_NULL, 0, size), what)
+    bytes = Vector{UInt8}(undef, size[] + 1)
+    check(ask(bytes, length(bytes), size), what)
+    return String(resize!(bytes, size[]))
+end
+
+"""
+    Muster.peer(stream) -> String
+
+The address that was dialled, or that the connection came from.
+"""
+function peer(s::MusterStream)
+    farewell = s.farewell
+    farewell === nothing || return farewell[1]
+    return text_of((p, n, size) -> with_handle(h -> LowLevel.muster_stream_peer(h, p, n, size), s), "name a peer")
+end
+
+"""
+    Muster.stats(stream)
+
+The stream's figures since its start, as the C struct `muster_stream_stats`; of a closed one up to its end.
+"""
+function stats(s::MusterStream)
+    farewell = s.farewell
+    farewell === nothing || return farewell[3]
+    out = Ref{LowLevel.muster_stream_stats}()
+    check(with_handle(h -> LowLevel.muster_stream_get_stats(h, out), s), "read a stream's figures")
+    return out[]
+end
