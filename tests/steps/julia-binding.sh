@@ -12,6 +12,7 @@ run() { echo "-- $*"; timeout -k 10 400 "$julia" --startup-file=no "$@"; }
 run test_layout.jl "$MUSTER_ROOT/include"
 run test_stream.jl
 run test_stream_end.jl
+run test_served.jl
 run test_precompile.jl
 MUSTER_TRANSPORT=shm run test_cluster.jl launch ssh served topology busy dropped killed interrupted secret upgrade guest
 MUSTER_TRANSPORT=shm run test_master_killed.jl

@@ -71,16 +71,20 @@ refuse(request, problem) = (text = first_bytes(sprint(showerror, problem), 200);
     LowLevel.muster_request_fail(requests[].queue, request, LowLevel.MUSTER_E_UNREACHABLE, text, sizeof(text)))
 first_bytes(text, n) = sizeof(text) <= n ? text : String(text[1:prevind(text, thisind(text, n))])
 
+# Refused at once, or the other side would wait in vain for the proof of the secret.
+checked_io(io, what) = io isa IO ? io : throw(ArgumentError("$what returned no IO but a $(typeof(io))"))
+
 function answer_open(transport::ServedTransport, request, address)
     io = try
-        transport.connect(address)
+        checked_io(transport.connect(address), "connect of $(transport.scheme)://")
     catch problem
         refuse(request, problem)
         return nothing
     end
     pump = Ref{Ptr{LowLevel.muster_stream}}(C_NULL)
     status = LowLevel.muster_request_stream(requests[].queue, request, pump, C_NULL)
-    if status != LowLevel.MUSTER_OK # no longer wanted
+    if status != LowLevel.MUSTER_OK # no longer wanted, or no memory for it
+        refuse(request, MusterError(status, "make a stream for $address"))
         close(io)
         return nothing
     end
@@ -89,18 +93,22 @@ function answer_open(transport::ServedTransport, request, address)
 end
 
 function answer_listen(transport::ServedTransport, request, address)
-    local name, finish
+    local text, finish
     try
-        name, finish = transport.listen(address, (io, peer) -> arrived(transport, request, io, peer))
+        answer = transport.listen(address, (io, peer) -> arrived(transport, request, io, peer))
+        answer isa Tuple{AbstractString, Any} ||
+            throw(ArgumentError("listen of $(transport.scheme):// returned no (address, close) but a $(typeof(answer))"))
+        text, finish = String(answer[1]), answer[2]
     catch problem
         refuse(request, problem)
         return nothing
     end
     transport.ends[request] = finish
-    text = String(name)
-    status = LowLevel.muster_request_listening(requests[].queue, request, text, sizeof(text), C_NULL)
-    if status != LowLevel.MUSTER_OK
+    detail = blank_error()
+    status = LowLevel.muster_request_listening(requests[].queue, request, text, sizeof(text), detail)
+    if status != LowLevel.MUSTER_OK # no longer wanted; or the address is none of this scheme, and the request still waits
         delete!(transport.ends, request)
+        refuse(request, to_exception(status, detail, "listen at $address as $text"))
         finish()
     end
     return nothing
@@ -108,6 +116,7 @@ end
 
 # A connection came in on a listener of ours.
 function arrived(transport::ServedTransport, listener, io, peer)
+    checked_io(io, "the listener of $(transport.scheme)://")
     id = Ref{UInt64}(0)
     pump = Ref{Ptr{LowLevel.muster_stream}}(C_NULL)
     name = first_bytes(String(peer), 200)
@@ -183,7 +192,8 @@ Makes Julia itself the carrier of `scheme://...` addresses, in this process.
   its own; gives the address peers dial and a function that stops it.
 - `local_only`: bytes never leave this host, so they need not be sealed.
 
-Both run in tasks and may wait. A process that dials needs the transport as much as one that listens; for workers see the
+Both run in tasks and may wait. What they throw fails the `dial` or `listen` that asked, with its text, and so does a result
+that is no `IO`, no address of this scheme and the like. A process that dials needs the transport as much as one that listens; for workers see the
 `setup` of [`MusterManager`](@ref).
 """
 function transport!(scheme::AbstractString; connect, listen, local_only::Bool = false)
