@@ -41,6 +41,17 @@ case("keys", "values, conditions, and requests that are done together or not at 
     version = failed.entries[2].version
     done = Muster.transact(s, Muster.op(:delete, "a"), Muster.op(:set, "c", "3"; if_version = version))
     @test done.done && done.entries[1].present && !haskey(s, "a") && s["c"] == "3" && done.revision > version
+    # Nothing is waited for that the request does itself; what it does not do is.
+    own = Muster.transact(s, Muster.op(:set, "own", "v"), Muster.op(:get, "own"), Muster.op(:wait, "own"),
+        Muster.op(:push, "own/q", "w"), Muster.op(:pop, "own/q"); timeout = 20)
+    @test own.done && own.entries[2].value == "v" && own.entries[3].present && own.entries[5].value == "w"
+    for waiting in (Muster.op(:get, "other"), Muster.op(:pop, "own/q"))
+        @test status_of(() -> Muster.transact(s, Muster.op(:set, "own", "2"), waiting; timeout = 0.1)) == LowLevel.MUSTER_TIMEOUT
+    end
+    @test status_of(() -> Muster.transact(s, Muster.op(:push, "own/q", "w"), Muster.op(:pop, "own/q"), Muster.op(:pop, "own/q");
+        timeout = 0.1)) == LowLevel.MUSTER_TIMEOUT
+    @test s["own"] == "v"
+    delete!(s, "own")
     @test [Muster.enqueue!(s, "q", text) for text in ("first", "second")] == [1, 2]
     @test Muster.dequeue!(s, "q") == "first" && Muster.dequeue!(s, "q") == "second"
     for i in 1:2500

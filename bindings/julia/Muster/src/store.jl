@@ -138,14 +138,16 @@ end
     Muster.transact(store, ops...; timeout = Inf) -> StoreResult
 
 Does all operations at one moment, or none; `result.done` is `false` if a condition did not hold, and then `result.entries`
-show what is there. See [`Muster.op`](@ref). A request that waits in vain is a `MusterError` that names what was missing.
+show what is there. See [`Muster.op`](@ref). `:get`, `:wait` and `:pop` hold up the whole request until another process has
+set the key or filled the queue; what an earlier operation of the same request sets or pushes is not waited for. A request
+that waits in vain is a `MusterError` that names what was missing.
 
     Muster.transact(store, Muster.op(:set, "starter", "me"; if_absent = true), Muster.op(:add, "jobs", number = 1))
 """
 function transact(s::Store, ops::StoreOp...; timeout::Real = Inf)::StoreResult
     s.handle == C_NULL && throw(MusterError(LowLevel.MUSTER_E_CLOSED, "ask a store"))
     request = Ref{UInt64}(0)
-    texts = collect(ops)
+    texts = without_own_waits(collect(StoreOp, ops))
     handle = s.handle
     operation = GC.@preserve texts s await_operation("ask a store", () -> LowLevel.muster_store_cancel(handle, request[])) do e, tag, detail
         LowLevel.muster_store_begin(handle, map(lowered, texts), length(texts), deadline_ns(timeout), e.queue, tag, request,
