@@ -43,10 +43,10 @@ mutable struct Pace
 end
 
 const IDLE_LOOKS = 4
-const transfers = Ref(0) # under way in this process
+const transfers = Threads.Atomic{Int}(0) # under way in this process, on all its threads
 
-begin_transfer() = (transfers[] += 1; nothing)
-end_transfer() = (transfers[] -= 1; nothing)
+begin_transfer() = (Threads.atomic_add!(transfers, 1); nothing)
+end_transfer() = (Threads.atomic_sub!(transfers, 1); nothing)
 
 # How long the next look may wait; 1 ns is a look that arms nothing, 0 one that arms the watch.
 function wait_ns(pace::Pace, patience::Patience)::Int
