@@ -145,7 +145,7 @@ job_of(m::MusterManager, address::String) = Dict{String, String}(
 function environment(params)
     names = Dict{String, String}(
         "JULIA_LOAD_PATH" => join(LOAD_PATH, ':'), "JULIA_DEPOT_PATH" => join(DEPOT_PATH, ':'))
-    project = Base.ACTIVE_PROJECT[]
+    project = Base.active_project() # also the one of --project, which is in no variable
     project === nothing || (names["JULIA_PROJECT"] = project)
     for (name, value) in params[:env]
         names[String(name)] = String(value)
