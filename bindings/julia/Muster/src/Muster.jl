@@ -38,6 +38,7 @@ include("star.jl")
 include("worker.jl")
 include("ranks.jl")
 include("manager.jl")
+include("shared_arrays.jl")
 include("ssh.jl")
 include("mpi.jl")
 include("mpiexec.jl")
@@ -50,6 +51,7 @@ function __init__()
     empty!(own_brokers)
     mpi_job[] = nothing
     elastic_lease[] = nothing
+    shared_arrays_enabled[] = false
     renew_gc_task()
 end
 
