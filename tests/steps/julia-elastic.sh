@@ -9,4 +9,5 @@ set -eu
 cd "$MUSTER_ROOT/tests/julia"
 run() { echo "-- $*"; timeout -k 10 300 "$julia" --startup-file=no "$@"; }
 run test_store.jl
+run test_misuse.jl
 if [ "$MUSTER_TIER" = long ]; then run test_elastic.jl; else run test_elastic.jl come strange early orphans; fi

@@ -25,7 +25,12 @@ mutable struct Rendezvous
     end
 end
 
-release(r::Rendezvous) = LowLevel.muster_rendezvous_release(r.handle)
+# Called by close, too; calls after it find no handle.
+function release(r::Rendezvous)
+    r.handle == C_NULL || LowLevel.muster_rendezvous_release(r.handle)
+    r.handle = C_NULL
+    return nothing
+end
 became_ready(r::Rendezvous, ::UInt32) = raise_readable(r)
 Base.isopen(r::Rendezvous) = r.open
 Base.show(io::IO, r::Rendezvous) = print(io, "Muster.Rendezvous(", repr(r.run_id), r.open ? "" : ", closed", ")")
@@ -129,6 +134,7 @@ end
 
 "What a member knows just now, as the C struct `muster_rendezvous_state`; it asks nobody."
 function state(r::Rendezvous)
+    r.open || throw(MusterError(LowLevel.MUSTER_E_CLOSED, "read the state of $(r.run_id)"))
     out = zeroed(LowLevel.muster_rendezvous_state)
     check(LowLevel.muster_rendezvous_get_state(r.handle, out), "read the state of $(r.run_id)")
     return out[]

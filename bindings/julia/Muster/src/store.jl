@@ -10,13 +10,14 @@ Opens a store: `"tcp://host:29400"`, `"unix:///path"`, `"memory:name"`, `"file:/
 [`Muster.await`](@ref), [`Muster.add!`](@ref), [`Muster.compare_set!`](@ref), [`Muster.list`](@ref), [`Muster.changes`](@ref),
 [`Muster.enqueue!`](@ref), [`Muster.dequeue!`](@ref), [`Muster.barrier`](@ref), [`Muster.lease`](@ref), `view(store,
 "prefix/")`; and [`Muster.transact`](@ref), of which all these are made. Keys and values are bytes, given and returned as
-`String`; values may be given as `Vector{UInt8}`, too. `close(store)` lets it go.
+`String`; values may be given as `Vector{UInt8}`, too. `close(store)` ends requests under way with `MUSTER_E_CANCELED`.
 """
 mutable struct Store
     handle::Ptr{LowLevel.muster_store}
     name::String
+    waiting::Set{Base.RefValue{UInt64}} # requests under way, by the number that cancels them
     function Store(handle::Ptr{LowLevel.muster_store}, name::String)
-        s = new(handle, name)
+        s = new(handle, name, Set{Base.RefValue{UInt64}}())
         finalizer(release, s)
         return s
     end
@@ -57,7 +58,29 @@ function release(s::Store)
     s.handle = C_NULL
     return nothing
 end
-Base.close(s::Store) = release(s)
+
+# Tasks that wait for an answer get MUSTER_E_CANCELED, not an answer that may never come.
+function Base.close(s::Store)
+    foreach(request -> cancel(s, request), s.waiting)
+    return release(s)
+end
+
+cancel(s::Store, request) = s.handle == C_NULL || LowLevel.muster_store_cancel(s.handle, request[])
+
+# Begins a request, which close(s) and an interrupt cancel, and waits for its end.
+function await_request(start, s::Store, what::String)::Operation
+    s.handle == C_NULL && throw(MusterError(LowLevel.MUSTER_E_CLOSED, what))
+    request = Ref{UInt64}(0)
+    push!(s.waiting, request)
+    try
+        return await_operation(what, () -> cancel(s, request)) do e, tag, detail
+            start(request, e, tag, detail)
+        end
+    finally
+        delete!(s.waiting, request)
+    end
+end
+
 Base.isopen(s::Store) = s.handle != C_NULL
 Base.show(io::IO, s::Store) = print(io, "Muster.Store(", repr(s.name), ")")
 
@@ -145,12 +168,9 @@ that waits in vain is a `MusterError` that names what was missing.
     Muster.transact(store, Muster.op(:set, "starter", "me"; if_absent = true), Muster.op(:add, "jobs", number = 1))
 """
 function transact(s::Store, ops::StoreOp...; timeout::Real = Inf)::StoreResult
-    s.handle == C_NULL && throw(MusterError(LowLevel.MUSTER_E_CLOSED, "ask a store"))
-    request = Ref{UInt64}(0)
     texts = without_own_waits(collect(StoreOp, ops))
-    handle = s.handle
-    operation = GC.@preserve texts s await_operation("ask a store", () -> LowLevel.muster_store_cancel(handle, request[])) do e, tag, detail
-        LowLevel.muster_store_begin(handle, map(lowered, texts), length(texts), deadline_ns(timeout), e.queue, tag, request,
+    operation = GC.@preserve texts s await_request(s, "ask a store") do request, e, tag, detail
+        LowLevel.muster_store_begin(s.handle, map(lowered, texts), length(texts), deadline_ns(timeout), e.queue, tag, request,
             detail)
     end
     result = convert(Ptr{LowLevel.muster_store_result}, operation.object)
@@ -330,18 +350,17 @@ mutable struct Lease
 end
 
 function lease(s::Store, seconds::Real; connected::Bool = false, timeout::Real = 60)
-    s.handle == C_NULL && throw(MusterError(LowLevel.MUSTER_E_CLOSED, "make a lease"))
-    request = Ref{UInt64}(0)
-    handle = s.handle
     flags = connected ? LowLevel.MUSTER_LEASE_CONNECTED : UInt32(0)
-    operation = GC.@preserve s await_operation("make a lease", () -> LowLevel.muster_store_cancel(handle, request[])) do e, tag, detail
-        LowLevel.muster_store_lease_begin(handle, seconds_ns(seconds), flags, deadline_ns(timeout), e.queue, tag, request, detail)
+    operation = GC.@preserve s await_request(s, "make a lease") do request, e, tag, detail
+        LowLevel.muster_store_lease_begin(s.handle, seconds_ns(seconds), flags, deadline_ns(timeout), e.queue, tag, request, detail)
     end
     operation.object == C_NULL && throw(to_exception(operation.status, operation.detail, "make a lease"))
     return Lease(convert(Ptr{LowLevel.muster_lease}, operation.object))
 end
 
-lease_number(l::Lease) = LowLevel.muster_lease_id(l.handle)
+# The number of a closed one would be 0, which means a key that stays.
+lease_number(l::Lease) = l.handle == C_NULL ? throw(MusterError(LowLevel.MUSTER_E_CLOSED, "set a key with a lease")) :
+    LowLevel.muster_lease_id(l.handle)
 
 function release(l::Lease)
     l.handle == C_NULL || LowLevel.muster_lease_release(l.handle)
