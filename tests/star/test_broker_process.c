@@ -234,16 +234,21 @@ static void test_stopped_and_continued_nothing_is_lost(void **state) {
     assert_int_equal(stop(&p, SIGTERM).value, 0);
 }
 
-static int highest_descriptor(pid_t process) {
+// The limit under which a process can open so many descriptors more; it may have inherited one with a high number.
+static rlim_t limit_with_room(pid_t process, int room) {
     char path[64];
+    bool used[4096] = {false};
     snprintf(path, sizeof path, "/proc/%d/fd", (int)process);
     DIR *folder = opendir(path);
     assert_non_null(folder);
-    int highest = 0;
-    for (struct dirent *entry; (entry = readdir(folder)) != NULL;)
-        if (atoi(entry->d_name) > highest) highest = atoi(entry->d_name);
+    for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+        const int number = atoi(entry->d_name);
+        if (entry->d_name[0] != '.' && number < 4096) used[number] = true;
+    }
     closedir(folder);
-    return highest;
+    int limit = 0;
+    for (int free_ones = 0; free_ones < room; limit++) free_ones += !used[limit];
+    return (rlim_t)limit;
 }
 
 static double cpu_seconds(pid_t process) {
@@ -258,6 +263,9 @@ static double cpu_seconds(pid_t process) {
 // others again as soon as it can.
 static void test_without_descriptors_it_rests(void **state) {
     (void)state;
+#ifdef MUSTER_SANITIZED
+    skip(); // UBSan needs a pipe to check pointers to virtual tables, and finds them invalid without descriptors
+#endif
     const char *const arguments[] = {"--listen", "zmq://127.0.0.1:0/", "--log", "error", NULL};
     program p = start(arguments);
     assert_true(await_line(&p, "listening"));
@@ -267,7 +275,7 @@ static void test_without_descriptors_it_rests(void **state) {
     const pid_t process = (pid_t)muster_process_pid(p.process);
     struct rlimit limit;
     assert_int_equal(prlimit(process, RLIMIT_NOFILE, NULL, &limit), 0);
-    limit.rlim_cur = (rlim_t)highest_descriptor(process) + 3;
+    limit.rlim_cur = limit_with_room(process, 3);
     assert_int_equal(prlimit(process, RLIMIT_NOFILE, &limit, NULL), 0);
     enum { crowd = 20 };
     int strangers[crowd];

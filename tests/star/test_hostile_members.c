@@ -45,7 +45,9 @@ static void bounded_under(const char *name, flood like, int readers) {
     for (int i = 0; i < hostile; i++) pthread_join(threads[i], NULL);
     print_message("%s: %d members sent %llu MiB, the broker held at most %ld KiB more\n", name, hostile,
                   (unsigned long long)(atomic_load(&sent) >> 20), most);
+#ifndef MUSTER_SANITIZED // AddressSanitizer keeps what was freed
     assert_true(most <= most_kib);
+#endif
     muster_stream_release(near);
     muster_stream_release(far);
     leave_star(&one);
