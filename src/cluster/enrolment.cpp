@@ -142,21 +142,35 @@ void ClusterMaster::dial_control(uint32_t member, const std::string &address) {
 }
 
 void ClusterMaster::accepted(const ClusterGreeting &greeting, StreamHandle stream) {
-    Line *line = line_of(greeting.from);
-    if (greeting.from == nobody) {
-        auto taken = take_newcomer();
-        if (!taken) return refuse(std::move(stream), taken.error().status, taken.error().message);
-        line = *taken;
-    } else if (line == nullptr) {
+    if (greeting.from == nobody) return newcomer(std::move(stream));
+    Line *const line = line_of(greeting.from);
+    if (line == nullptr) {
         const std::string number = std::to_string(greeting.from);
         return refuse(std::move(stream), MUSTER_E_STALE, "the master does not expect worker " + number + " any more");
     } else if (line->link || line->state > MUSTER_MEMBER_LAUNCHED || line->plan->master_dials() || line->process_over) {
         const std::string number = std::to_string(greeting.from);
         return refuse(std::move(stream), MUSTER_E_STALE, "worker " + number + " is there already");
     }
-    concerns_link(line->number);
-    if (!line->launched) launched(*line);
-    connected(*line, std::move(stream));
+    arrived(*line, std::move(stream));
+}
+
+void ClusterMaster::arrived(Line &line, StreamHandle stream) {
+    concerns_link(line.number);
+    if (!line.launched) launched(line);
+    connected(line, std::move(stream));
+}
+
+// A worker that has not been launched. The offer it comes for may have been posted after the step began in which its
+// stream was accepted; so without an offer this is decided when all that is posted by now has been done.
+void ClusterMaster::newcomer(StreamHandle stream, bool posted) {
+    if (!posted && !offer_.plan && !closing_) {
+        auto kept = std::make_shared<StreamHandle>(std::move(stream));
+        post([this, kept] { newcomer(std::move(*kept), true); });
+        return;
+    }
+    auto taken = take_newcomer();
+    if (!taken) return refuse(std::move(stream), taken.error().status, taken.error().message);
+    arrived(**taken, std::move(stream));
 }
 
 // One that is proved by the key of its launch, and nothing else yet.

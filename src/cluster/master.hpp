@@ -109,6 +109,8 @@ class ClusterMaster final : public Cluster {
     void launch(const std::shared_ptr<const LaunchPlan> &plan, const Ref<ClusterManager> &manager, uint32_t first);
     Line &expect(const std::shared_ptr<const LaunchPlan> &plan, const Ref<ClusterManager> &manager, uint32_t member);
     Result<Line *> take_newcomer();
+    void newcomer(StreamHandle stream, bool posted = false);
+    void arrived(Line &line, StreamHandle stream);
     void refuse(StreamHandle stream, Status status, const std::string &why);
     void show(Line &line);
     void launched(Line &line);

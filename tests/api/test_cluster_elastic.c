@@ -5,6 +5,9 @@
 
 #include <muster/store_server.h>
 
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 static const char secret[] = "a secret that all of them know";
@@ -123,6 +126,72 @@ static void test_who_comes_is_given_a_number(void **state) {
     assert_string_equal(ask(&p->cluster, 2, "self"), "2");
 }
 
+// A thread that tries to join again and again, until it is in.
+typedef struct newcomer {
+    pthread_t thread;
+    const char *master;
+    atomic_bool *offered;
+    sem_t *refused;       // posted at each refusal
+    muster_status status; // of the last try
+    bool refused_late;    // although it had begun after the offer
+} newcomer;
+
+static void *join_again_and_again(void *argument) {
+    newcomer *n = argument;
+    muster_context_config settings;
+    muster_config_init(&settings, sizeof settings);
+    settings.secret = secret;
+    settings.secret_bytes = strlen(secret);
+    muster_context *context = NULL;
+    muster_cluster *cluster = NULL;
+    if ((n->status = muster_context_create(&settings, &context, NULL)) != MUSTER_OK) return NULL;
+    muster_worker_config config;
+    muster_config_init(&config, sizeof config);
+    config.master = n->master;
+    do {
+        const bool offered = atomic_load(n->offered);
+        n->status = muster_worker_start(context, &config, 20 * second, &cluster, NULL);
+        n->refused_late |= offered && n->status == MUSTER_E_STALE;
+        if (n->status == MUSTER_E_STALE) sem_post(n->refused);
+    } while (n->status == MUSTER_E_STALE);
+    muster_cluster_close(cluster, second);
+    muster_cluster_release(cluster);
+    muster_context_close(context, second);
+    muster_context_release(context);
+    return NULL;
+}
+
+static void test_who_begins_after_the_offer_is_not_refused(void **state) {
+    place *p = *state;
+    open_with(&p->cluster, 0, NULL, 0);
+    for (int round = 0; round < 40; round++) {
+        muster_member_info info;
+        assert_int_equal(muster_cluster_get_member(p->cluster.cluster, MUSTER_CLUSTER_MASTER, &info), MUSTER_OK);
+        atomic_bool offered = false;
+        sem_t refused;
+        assert_int_equal(sem_init(&refused, 0, 0), 0);
+        newcomer newcomers[3] = {0};
+        for (int i = 0; i < 3; i++) {
+            newcomers[i].master = info.address;
+            newcomers[i].offered = &offered;
+            newcomers[i].refused = &refused;
+            assert_int_equal(pthread_create(&newcomers[i].thread, NULL, join_again_and_again, &newcomers[i]), 0);
+        }
+        for (int i = 0; i < 6; i++) assert_int_equal(sem_wait(&refused), 0); // they are in the middle of it
+        assert_int_equal(offer(p, 3, 0, NULL, NULL), MUSTER_OK);
+        atomic_store(&offered, true);
+        for (int i = 0; i < 3; i++) {
+            pthread_join(newcomers[i].thread, NULL);
+            if (newcomers[i].status != MUSTER_OK) fail_msg("%s", muster_status_name(newcomers[i].status));
+            if (newcomers[i].refused_late) fail_msg("round %d: refused after the offer", round);
+        }
+        sem_destroy(&refused);
+        assert_int_equal(muster_cluster_close(p->cluster.cluster, 20 * second), MUSTER_OK);
+        muster_cluster_release(p->cluster.cluster);
+        open_with(&p->cluster, 0, NULL, 0);
+    }
+}
+
 static void test_no_more_come_than_are_wanted(void **state) {
     place *p = *state;
     open_and_offer(p, 1);
@@ -209,6 +278,7 @@ int main(int argc, char **argv) {
     find_self();
     const struct CMUnitTest tests[] = {
         in_place(test_who_comes_is_given_a_number),
+        in_place(test_who_begins_after_the_offer_is_not_refused),
         in_place(test_no_more_come_than_are_wanted),
         in_place(test_who_is_not_wanted_or_has_another_secret_is_refused),
         in_place(test_the_master_is_found_in_a_store_also_by_who_came_before_it),
