@@ -29,6 +29,11 @@ MUSTER_TRANSPORT=tcp run test_cluster.jl many
 # leave SIGSEGV to Julia, which uses it; that it does not know the stacks of tasks is only a warning.
 cc -shared -fPIC -D_GNU_SOURCE -o "$TMPDIR/under_asan.so" under_asan.c
 options=verify_asan_link_order=0:detect_leaks=0:handle_segv=0:handle_sigbus=0:use_sigaltstack=0:log_path=$TMPDIR/asan
+for test in test_misuse.jl test_stream_end.jl; do
+    echo "-- $test under AddressSanitizer"
+    LD_PRELOAD="$TMPDIR/under_asan.so:$(gcc -print-file-name=libasan.so)" ASAN_OPTIONS=$options \
+        MUSTER_LIBRARY=$MUSTER_ROOT/build/asan-ubsan/libmuster.so timeout -k 10 300 "$julia" --startup-file=no $test
+done
 for transport in shm tcp; do
     echo "-- $transport under AddressSanitizer"
     LD_PRELOAD="$TMPDIR/under_asan.so:$(gcc -print-file-name=libasan.so)" ASAN_OPTIONS=$options \
