@@ -227,7 +227,7 @@ function tests.waits_end_in_time_and_lose_nothing()
         other:write 'abc'
         check.equal(select(3, one:read(5, soon)), muster.TIMEOUT)
         other:write 'defgh'
-        check.equal(one:read(5), 'abcde') -- what the one in vain had received, too
+        check.equal(one:read(5), 'abcde') -- with the bytes of the read that timed out
         check.equal(one:read_some(2), 'fg')
         check.equal(select(3, one:read(3, soon)), muster.TIMEOUT)
         check.equal(one:read_some(), 'h')

@@ -201,16 +201,16 @@ end
 -- with it.
 local function send_question(self, there, question, deadline, ...)
     if not deadline then return pcall(send, there, ...) end
-    local right, sent, told, ended
+    local right, sent, why, status
     local function go_on(...)
-        right, sent, told, ended = pcall(send, there, ...)
+        right, sent, why, status = pcall(send, there, ...)
         sent = sent or false
         if question.waits then self.loop:resume(question.task) end
     end
     self.loop:spawn(go_on, ...)
     if right == nil then wait_for_answer(self, question, deadline) end
     if right == nil then return true, nil end
-    return right, sent, told, ended
+    return right, sent, why, status
 end
 
 -- What the function gives there; nil, why, and a status if that came of the way to it.
@@ -225,7 +225,7 @@ local function ask_here(self, deadline, what, member, body, ...)
     local known, code = number_of(there, body)
     local question = { task = self.loop.running, waits = false }
     there.asked[number] = question
-    local right, sent, told, ended = send_question(self, there, question, deadline, number, what, known, code, ...)
+    local right, sent, failure, failure_status = send_question(self, there, question, deadline, number, what, known, code, ...)
     if not right then
         there.asked[number] = nil
         error(sent, 0)
@@ -235,7 +235,7 @@ local function ask_here(self, deadline, what, member, body, ...)
     elseif not question.values and not question.why then
         there.asked[number] = nil
         if sent == nil then return late(member) end
-        return nil, told, ended
+        return nil, failure, failure_status
     end
     if not question.values and not question.why then wait_for_answer(self, question, deadline) end
     if not question.values and not question.why then -- nobody takes the answer any more
@@ -415,16 +415,15 @@ function Cluster:broadcast(text, members, named, timeout_ns)
     if members then
         list, statuses = ffi.new('uint32_t[?]', #members, members), ffi.new('muster_status[?]', #members)
     end
-    local tag = self.loop:tag()
-    local begun, why, status = muster.cluster_broadcast_begin(self.handle, list, members and #members or 0, named, text,
-        timeout_ns or -1, statuses, self.loop.queue, tag)
-    if not begun then return nil, why, status end
-    local ended, _, _, because = self.loop:wait(tag)
-    self.loop:forget(tag)
-    if ended == muster.OK then return true end
+    local count = members and #members or 0
+    local status, _, why = self.loop:complete(function(tag)
+        return muster.cluster_broadcast_begin(self.handle, list, count, named, text, timeout_ns or -1, statuses,
+            self.loop.queue, tag)
+    end)
+    if status == muster.OK then return true end
     local each = {}
-    for i = 1, members and #members or 0 do each[i] = statuses[i - 1] end
-    return nil, because, ended, each
+    for i = 1, count do each[i] = statuses[i - 1] end
+    return nil, why, status, each
 end
 
 -- ---- the master
@@ -440,12 +439,10 @@ local function open(loop, config)
     local tag = loop:tag()
     local handle, why, status
     if loop.running then -- the loop may have to serve the transport at which the master listens
-        local opening, object = loop:tag(), nil
-        handle, why, status = muster.cluster_open_begin(loop.context, told_by(loop, tag, config), loop.queue, opening)
-        if not handle then return nil, why, status end
-        local _
-        status, object, _, why = loop:wait(opening)
-        loop:forget(opening)
+        local object
+        status, object, why = loop:complete(function(opening)
+            return muster.cluster_open_begin(loop.context, told_by(loop, tag, config), loop.queue, opening)
+        end)
         if status ~= muster.OK then return nil, why, status end
         handle = muster.adopt('cluster', object)
     else

@@ -385,14 +385,21 @@ function Loop:stream(handle)
     return self
 end
 
--- For calls that begin something and complete with a dial: `begin(tag)` gives true, or nil and why.
-function Loop:dialled(begin)
+-- In a task: begins an operation and waits for its completion. `begin(tag)` gives true, or nil, why and the status. Gives the
+-- status of the operation, or of its beginning, the object that the completion has, and why.
+function Loop:complete(begin)
     local tag = self:tag()
     local begun, why, status = begin(tag)
-    if not begun then return nil, why, status end
+    if not begun then return status, nil, why end
     local ended, object, _, text = self:wait(tag)
     self:forget(tag)
-    if ended ~= OK then return nil, text, ended end
+    return ended, object, text
+end
+
+-- For operations that complete with a dial: a stream; or nil, why and the status.
+function Loop:dialled(begin)
+    local status, object, why = self:complete(begin)
+    if status ~= OK then return nil, why, status end
     return self:stream(muster.adopt('stream', object))
 end
 
@@ -406,12 +413,10 @@ end
 function Loop:listen(address, config)
     local handle, why, status
     if self.running then
-        local tag = self:tag()
-        local object, _
-        handle, why, status = muster.transport_listen_begin(self.context, address, config, self.queue, tag)
-        if not handle then return nil, why, status end
-        status, object, _, why = self:wait(tag)
-        self:forget(tag)
+        local object
+        status, object, why = self:complete(function(tag)
+            return muster.transport_listen_begin(self.context, address, config, self.queue, tag)
+        end)
         if status ~= OK then return nil, why, status end
         handle = muster.adopt('listener', object)
     else

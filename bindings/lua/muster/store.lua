@@ -58,15 +58,8 @@ function Store:ask(...) return self:ask_within(-1, ...) end
 
 -- As ask(), and gives up after so many nanoseconds: muster.TIMEOUT.
 function Store:ask_within(timeout_ns, ...)
-    local tag = self.loop:tag()
-    local begun, why, status = self:begin(tag, { ... }, timeout_ns)
-    if not begun then
-        self.loop:forget(tag)
-        return nil, why, status
-    end
-    local object, _
-    status, object, _, why = self.loop:wait(tag)
-    self.loop:forget(tag)
+    local ops = { ... }
+    local status, object, why = self.loop:complete(function(tag) return self:begin(tag, ops, timeout_ns) end)
     local found = object ~= nil and results(object) or nil
     if status == muster.OK then return found end
     return nil, why, status, found
@@ -83,16 +76,9 @@ end
 
 -- Inside a task: the status, what comes with it, and why. operation: muster.RENDEZVOUS_JOIN ... timeout_ns: by default 60 s.
 function Member:ask(operation, timeout_ns)
-    local tag = self.loop:tag()
-    local begun, why, status = self.handle:begin(operation, nil, timeout_ns or 60e9, self.loop.queue, tag)
-    if not begun then
-        self.loop:forget(tag)
-        return status, nil, why
-    end
-    local object, _
-    status, object, _, why = self.loop:wait(tag)
-    self.loop:forget(tag)
-    return status, object, why
+    return self.loop:complete(function(tag)
+        return self.handle:begin(operation, nil, timeout_ns or 60e9, self.loop.queue, tag)
+    end)
 end
 
 -- Inside a task: number, rank, world and store of a round; or nil, why, and the status.

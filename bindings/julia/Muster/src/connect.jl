@@ -78,18 +78,11 @@ mutable struct Listener
         l.weak = WeakRef(l)
         e = running()
         l.tag = remember(e, l.weak)
-        finalizer(release, l)
+        finalizer(finalize_uses, l)
         check(LowLevel.muster_listener_watch(handle, e.queue, l.tag), "watch a listener")
         l.address = text_of((p, n, size) -> LowLevel.muster_listener_address(handle, p, n, size), "name a listener")
         return l
     end
-end
-
-function release(l::Listener)
-    l.open || return nothing
-    l.open = false
-    leave(l)
-    return nothing
 end
 
 function release_handle(l::Listener)

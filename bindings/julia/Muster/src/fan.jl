@@ -50,7 +50,7 @@ function begin_fan(fan::Fan, p::Ptr{UInt8}, n::Int)
     tags = UInt64[remember(e, operation) for operation in fan.operations]
     statuses = Vector{Int32}(undef, length(tags))
     fill!(statuses, LowLevel.MUSTER_E_ARG)
-    entered = map(enter, fan.streams) # one that was closed meanwhile has no handle: MUSTER_E_ARG
+    entered = map(enter, fan.streams) # a stream that was closed meanwhile has no handle: MUSTER_E_ARG
     handles = [s.handle for s in fan.streams]
     GC.@preserve fan LowLevel.muster_stream_write_owned_many(handles, length(handles), p, n, e.queue, tags, statuses)
     foreach(leave, fan.streams[entered])

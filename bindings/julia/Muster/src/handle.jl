@@ -23,6 +23,14 @@ end
     return nothing
 end
 
+# Finalizers only release: they never wait, never switch tasks, and take no lock that another task may hold.
+function finalize_uses(x)
+    x.open || return nothing
+    x.open = false
+    leave(x)
+    return nothing
+end
+
 # f(handle), where the handle stays valid until f returns; `closed` if the object has been closed here.
 function with_handle(f, x, closed = LowLevel.MUSTER_E_CLOSED)
     enter(x) || return closed

@@ -71,7 +71,7 @@ refuse(request, problem) = (text = first_bytes(sprint(showerror, problem), 200);
     LowLevel.muster_request_fail(requests[].queue, request, LowLevel.MUSTER_E_UNREACHABLE, text, sizeof(text)))
 first_bytes(text, n) = sizeof(text) <= n ? text : String(text[1:prevind(text, thisind(text, n))])
 
-# Refused at once, or the other side would wait in vain for the proof of the secret.
+# Anything else fails the request at once. Without this the dialer would wait for the handshake until its timeout.
 checked_io(io, what) = io isa IO ? io : throw(ArgumentError("$what returned no IO but a $(typeof(io))"))
 
 function answer_open(transport::ServedTransport, request, address)
@@ -193,7 +193,7 @@ Makes Julia itself the carrier of `scheme://...` addresses, in this process.
 - `local_only`: bytes never leave this host, so they need not be sealed.
 
 Both run in tasks and may wait. What they throw fails the `dial` or `listen` that asked, with its text, and so does a result
-that is no `IO`, no address of this scheme and the like. A process that dials needs the transport as much as one that listens; for workers see the
+that is neither an `IO` nor an address of this scheme. A process that dials needs the transport as much as one that listens; for workers see the
 `setup` of [`MusterManager`](@ref).
 """
 function transport!(scheme::AbstractString; connect, listen, local_only::Bool = false)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # A request of several operations waits before any of them is done, so it would wait for ever for what it does itself: a
-# key that an earlier operation of the list sets, a queue that an earlier one pushes to. Those need no wait.
+# key that an earlier operation of the list sets, a queue that an earlier one pushes to. Operations on these do not wait.
 
 const unwaiting = Dict(op_kinds[waits] => op_kinds[looks] for (waits, looks) in (:get => :read, :wait => :check, :pop => :try_pop))
 const setting_kinds = [op_kinds[kind] for kind in (:set, :add, :append)]

@@ -17,7 +17,7 @@ A duplex byte stream made by [`Muster.dial`](@ref) or by `accept` on a [`Muster.
 until `flush` (or 64 KiB), `close` or [`Muster.closewrite`](@ref). When the peer has finished writing, `eof` is `true` and reading
 throws `EOFError`; when the peer died, aborted the stream or cannot be reached any more, `eof` and every read throw
 `Base.IOError` with the reason, after everything that arrived before was read. One task reads and one writes at a time;
-`lock(stream)` is for turns.
+`lock(stream)` lets tasks take turns.
 
 `isopen(stream)` is `true` until `close(stream)`. `isreadable` is `false` once the peer has finished writing; `iswritable` is
 `true` then, and `false` after `closewrite` of this side or when the stream has ended.
@@ -47,7 +47,7 @@ mutable struct MusterStream <: IO
     taken::Base.RefValue{Csize_t} # by a read, which another thread may do while this one writes
     given::Base.RefValue{Csize_t} # by a write
     patience::Patience
-    farewell::Any       # what is told of a closed stream: its peer, reason and figures
+    last_state::Any       # of a stream that has been closed: its peer, reason and statistics
 
     function MusterStream(handle::Ptr{LowLevel.muster_stream})
         s = new(handle, Uses(1), ReentrantLock(), 0, WeakRef(), Lock(), false, false, 0, true, false, false, false, false, false,
@@ -56,19 +56,11 @@ mutable struct MusterStream <: IO
         s.weak = WeakRef(s)
         e = running()
         s.tag = remember(e, s.weak)
-        finalizer(release, s)
+        finalizer(finalize_uses, s)
         check(LowLevel.muster_stream_watch(handle, LowLevel.MUSTER_STREAM_READABLE | LowLevel.MUSTER_STREAM_WRITABLE,
             e.queue, s.tag), "watch a stream")
         return s
     end
-end
-
-# Finalizers only release: never wait, never switch tasks, take no lock another task may hold.
-function release(s::MusterStream)
-    s.open || return nothing
-    s.open = false
-    leave(s)
-    return nothing
 end
 
 function release_handle(s::MusterStream)

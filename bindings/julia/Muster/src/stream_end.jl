@@ -9,11 +9,11 @@ function Base.close(s::MusterStream)
     catch e
         e isa Base.IOError || rethrow() # the peer is gone: no process would read it
     end
-    farewell = s.open ? (peer(s), reason(s), stats(s)) : nothing
+    last_state = s.open ? (peer(s), reason(s), stats(s)) : nothing
     e = engine[]
     lock(s.changed)
     closing = s.open
-    closing && (s.farewell = farewell; s.open = false)
+    closing && (s.last_state = last_state; s.open = false)
     notify(s.changed)
     unlock(s.changed)
     closing || return nothing # another task has closed it meanwhile
@@ -45,8 +45,8 @@ Why the stream ended: a sentence, empty while it has not. After `close(stream)` 
 function reason(s::MusterStream)
     detail = blank_error()
     status = with_handle(h -> LowLevel.muster_stream_reason(h, C_NULL, detail), s)
-    farewell = s.farewell
-    farewell === nothing || return farewell[2]
+    last_state = s.last_state
+    last_state === nothing || return last_state[2]
     status == LowLevel.MUSTER_OK && return ""
     return to_exception(status, detail, "the stream ended").message
 end
@@ -66,8 +66,8 @@ end
 The address that was dialled, or that the connection came from.
 """
 function peer(s::MusterStream)
-    farewell = s.farewell
-    farewell === nothing || return farewell[1]
+    last_state = s.last_state
+    last_state === nothing || return last_state[1]
     return text_of((p, n, size) -> with_handle(h -> LowLevel.muster_stream_peer(h, p, n, size), s), "name a peer")
 end
 
@@ -77,8 +77,8 @@ end
 The stream's figures since its start, as the C struct `muster_stream_stats`; of a closed one up to its end.
 """
 function stats(s::MusterStream)
-    farewell = s.farewell
-    farewell === nothing || return farewell[3]
+    last_state = s.last_state
+    last_state === nothing || return last_state[3]
     out = Ref{LowLevel.muster_stream_stats}()
     check(with_handle(h -> LowLevel.muster_stream_get_stats(h, out), s), "read a stream's figures")
     return out[]

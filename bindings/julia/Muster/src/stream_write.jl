@@ -65,7 +65,7 @@ end
     tag = remember(e, Operation(rest))
     status = with_handle(h -> LowLevel.muster_stream_write_owned(h, rest, n, e.queue, tag), s, LowLevel.MUSTER_AGAIN)
     if status == LowLevel.MUSTER_AGAIN || status == LowLevel.MUSTER_E_NOMEM
-        # Nothing was taken: the stream can no longer be understood by the peer, who must be told.
+        # The library took nothing of the rest, so the message stays incomplete: the abort notifies the peer.
         forget(e, tag)
         text = "a write was interrupted"
         with_handle(h -> LowLevel.muster_stream_abort(h, 0, text, sizeof(text)), s)
