@@ -193,8 +193,8 @@ Makes Julia itself the carrier of `scheme://...` addresses, in this process.
 - `local_only`: bytes never leave this host, so they need not be sealed.
 
 Both run in tasks and may wait. What they throw fails the `dial` or `listen` that asked, with its text, and so does a result
-that is neither an `IO` nor an address of this scheme. A process that dials needs the transport as much as one that listens; for workers see the
-`setup` of [`MusterManager`](@ref).
+that is neither an `IO` nor an address of this scheme. A process that dials needs the transport as much as one that listens;
+for workers see the `setup` of [`MusterManager`](@ref).
 """
 function transport!(scheme::AbstractString; connect, listen, local_only::Bool = false)
     e = running()

@@ -162,8 +162,8 @@ end
 
 Does all operations at one moment, or none; `result.done` is `false` if a condition did not hold, and then `result.entries`
 show what is there. See [`Muster.op`](@ref). `:get`, `:wait` and `:pop` hold up the whole request until another process has
-set the key or filled the queue; the request does not wait for keys that its own earlier operations set, nor for values that they push. A request
-that times out throws a `MusterError` that names the missing keys or queues.
+set the key or filled the queue; the request does not wait for keys that its own earlier operations set, nor for values
+that they push. A request that times out throws a `MusterError` that names the missing keys or queues.
 
     Muster.transact(store, Muster.op(:set, "starter", "me"; if_absent = true), Muster.op(:add, "jobs", number = 1))
 """

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
 //! The acceptance program: a cluster of Rust programs, over each transport. Then what can go wrong.
 //!   acceptance [part of a test's name]...
+mod common;
+
+use common::start_worker;
 use muster::parallel::{self, Bytes, CallError, Functions, Options, Team, Value};
 use muster::{
     sys, Cluster, ClusterConfig, ClusterEvent, Context, ContextConfig, Error, Launch, LaunchRequest, Manager,
 };
-use muster::{ManagerServer, Process, ProcessConfig, Queue, Reports, Status, Stream};
+use muster::{ManagerServer, Process, Queue, Reports, Status, Stream};
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::fs;
-use std::io::Write;
-use std::os::unix::io::{AsFd, FromRawFd};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -21,7 +22,6 @@ const SOON: Option<Duration> = Some(Duration::from_secs(20));
 
 extern "C" {
     fn kill(pid: i32, signal: i32) -> i32;
-    fn pipe2(ends: *mut i32, flags: i32) -> i32;
 }
 
 // What a worker has heard: from whom, with which label, how many bytes, and their checksum.
@@ -431,20 +431,7 @@ impl Manager for Starter {
                 reports.failed(member, &Error::new(Status::NOT_FOUND, "there is no such machine")).unwrap();
                 continue;
             }
-            let mut ends = [0; 2];
-            assert_eq!(unsafe { pipe2(ends.as_mut_ptr(), 0o2000000) }, 0);
-            let (read, mut write) = unsafe { (fs::File::from_raw_fd(ends[0]), fs::File::from_raw_fd(ends[1])) };
-            write.write_all(&reports.ticket(member).unwrap()).unwrap();
-            let mut environment: Vec<_> = std::env::vars_os().collect();
-            environment.push(("MUSTER_WORKER_FD".into(), "3".into()));
-            let config = ProcessConfig {
-                argv: vec![std::env::current_exe().unwrap().into()],
-                environment: Some(environment),
-                descriptors: vec![(read.as_fd(), 3)],
-                ..ProcessConfig::default()
-            };
-            let child = Process::spawn(&self.context, &config).unwrap();
-            drop(read);
+            let child = start_worker(&self.context, &reports, member);
             self.starts.lock().unwrap().children.insert(member, child);
             reports.ready(member, None, 1000 + u64::from(member)).unwrap();
         }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 //! Streams, queues, and a transport written in Rust.
+mod common;
+
+use common::readable;
 use muster::{
     Cluster, ClusterConfig, ClusterEvent, Context, ContextConfig, Error, Event, Launch, Listener, Queue, Requests,
     Status, Stream, Transport, TransportServer, WorkerConfig,
@@ -203,21 +206,9 @@ fn a_cancel_ends_the_waits_of_all_threads() {
 
 #[test]
 fn a_reactor_polls_the_descriptor() {
-    #[repr(C)]
-    struct PollFd {
-        fd: i32,
-        events: i16,
-        revents: i16,
-    }
-    extern "C" {
-        fn poll(fds: *mut PollFd, count: u64, timeout: i32) -> i32;
-    }
     let context = Context::new().unwrap();
     let queue = Queue::new(&context).unwrap();
-    let readable = |wait| {
-        let mut one = PollFd { fd: queue.as_fd().as_raw_fd(), events: 1, revents: 0 };
-        unsafe { poll(&mut one, 1, wait) == 1 }
-    };
+    let readable = |wait| readable(queue.as_fd(), wait);
     assert!(queue.next(NOW).unwrap().is_none()); // empty, and armed
     assert!(!readable(0));
     assert!(queue.post(5, 6).unwrap());

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 //! Queues, streams and processes that are dropped in any order, closed while waited on, or with operations begun.
+mod common;
+
+use common::readable;
 use muster::{
     Cluster, ClusterConfig, Context, Event, Exit, Listener, Process, ProcessConfig, Queue, Status, Store, Stream,
 };
 use std::io::Read;
-use std::os::unix::io::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::io::{AsFd, AsRawFd};
 use std::os::unix::net::UnixStream;
 use std::sync::{mpsc, Mutex};
 use std::thread;
@@ -16,21 +19,6 @@ const NOW: Option<Duration> = Some(Duration::ZERO);
 fn resident() -> usize {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
     statm.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
-}
-
-// Whether the descriptor is readable within so many milliseconds.
-fn readable(fd: BorrowedFd<'_>, wait: i32) -> bool {
-    #[repr(C)]
-    struct PollFd {
-        fd: i32,
-        events: i16,
-        revents: i16,
-    }
-    extern "C" {
-        fn poll(fds: *mut PollFd, count: u64, timeout: i32) -> i32;
-    }
-    let mut one = PollFd { fd: fd.as_raw_fd(), events: 1, revents: 0 };
-    unsafe { poll(&mut one, 1, wait) == 1 && one.revents & 1 != 0 }
 }
 
 // ---- queues

@@ -1,24 +1,19 @@
 // SPDX-License-Identifier: MIT
 //! Teams and managers that are misused: entries that end their workers, calls in circles, servers dropped early.
 //!   workers [part of a test's name]...
+mod common;
+
+use common::start_worker;
 use muster::parallel::{self, CallError, Functions, Options, Team};
 use muster::{
-    ClusterConfig, Context, Error, Launch, LaunchRequest, Manager, ManagerServer, Process, ProcessConfig, Queue,
-    Reports, Status,
+    ClusterConfig, Context, Error, Launch, LaunchRequest, Manager, ManagerServer, Process, Queue, Reports, Status,
 };
-use std::fs;
-use std::io::Write;
-use std::os::unix::io::{AsFd, FromRawFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{mpsc, Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
 const SOON: Option<Duration> = Some(Duration::from_secs(20));
-
-extern "C" {
-    fn pipe2(ends: *mut i32, flags: i32) -> i32;
-}
 
 fn functions() -> Functions {
     let mut functions = Functions::new();
@@ -162,19 +157,7 @@ impl Drop for Starter {
 impl Manager for Starter {
     fn launch(&mut self, request: LaunchRequest, reports: Reports) {
         for member in request.first..request.first + request.count {
-            let mut ends = [0; 2];
-            assert_eq!(unsafe { pipe2(ends.as_mut_ptr(), 0o2000000) }, 0);
-            let (read, mut write) = unsafe { (fs::File::from_raw_fd(ends[0]), fs::File::from_raw_fd(ends[1])) };
-            write.write_all(&reports.ticket(member).unwrap()).unwrap();
-            let mut environment: Vec<_> = std::env::vars_os().collect();
-            environment.push(("MUSTER_WORKER_FD".into(), "3".into()));
-            let config = ProcessConfig {
-                argv: vec![std::env::current_exe().unwrap().into()],
-                environment: Some(environment),
-                descriptors: vec![(read.as_fd(), 3)],
-                ..ProcessConfig::default()
-            };
-            self.seen.lock().unwrap().children.push(Process::spawn(&self.context, &config).unwrap());
+            self.seen.lock().unwrap().children.push(start_worker(&self.context, &reports, member));
             reports.ready(member, None, 1000 + u64::from(member)).unwrap();
         }
     }
