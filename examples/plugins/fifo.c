@@ -143,7 +143,7 @@ static void close_in(connection *c) {
     c->look = NULL;
     if (c->in >= 0) close(c->in);
     c->in = -1;
-    host->give_segment(host, c->kept);
+    host->release_buffer(host, c->kept);
     c->kept = NULL;
 }
 
@@ -228,7 +228,7 @@ static void read_ready(void *user, uint32_t events) {
     connection *c = user;
     const muster_host *host = c->plugin->host;
     (void)events;
-    if (c->kept == NULL && (c->kept = host->take_segment(host)) == NULL) {
+    if (c->kept == NULL && (c->kept = host->acquire_buffer(host)) == NULL) {
         lost(c, MUSTER_E_NOMEM, 0, "no memory to receive into");
         return;
     }
@@ -253,7 +253,7 @@ static void read_ready(void *user, uint32_t events) {
         c->kept_end = (size_t)got;
         if (!deliver_kept(c)) return;
     }
-    host->give_segment(host, c->kept);
+    host->release_buffer(host, c->kept);
     c->kept = NULL;
 }
 

@@ -371,7 +371,7 @@ static muster_status op_resolve(void *self, const char *authority, uint64_t auth
 static void op_proved(void *self, uint64_t id) {
     mailbox *box = self;
     peer *p = find_peer(box, id);
-    if (p != NULL && p->name[0] == '\0') box->host->pair_peer(box->endpoint, id, 2 * sizeof(ring));
+    if (p != NULL && p->name[0] == '\0') box->host->share_segment_with_peer(box->endpoint, id, 2 * sizeof(ring));
 }
 
 static void op_paired(void *self, uint64_t id, const muster_segment *segment, muster_status status) {
@@ -526,7 +526,7 @@ static muster_status op_start(void *self, muster_endpoint *endpoint, muster_erro
         return fail(error, MUSTER_E_SYSTEM, errno, "make the folder", box->folder);
     if (stat(box->folder, &folder) != 0 || folder.st_uid != geteuid() || (folder.st_mode & 077) != 0)
         return fail(error, MUSTER_E_PERMISSION, 0, "the folder is open to others:", box->folder);
-    box->segment = box->host->take_segment(box->host);
+    box->segment = box->host->acquire_buffer(box->host);
     return box->segment != NULL ? MUSTER_OK : MUSTER_E_NOMEM;
 }
 
@@ -534,7 +534,7 @@ static muster_status op_start(void *self, muster_endpoint *endpoint, muster_erro
 static void op_stop(void *self) {
     mailbox *box = self;
     while (box->peers != NULL) op_forget(box, box->peers->id); /* connected, but never heard of */
-    box->host->give_segment(box->host, box->segment);
+    box->host->release_buffer(box->host, box->segment);
     if (box->folder[0] != '\0') rmdir(box->folder); /* unless others are in it */
     free(box);
 }
@@ -550,8 +550,8 @@ static const muster_fabric_ops ops = {
     .withdraw = op_withdraw,
     .resolve = op_resolve,
     .send = op_send,
-    .proved = op_proved,
-    .paired = op_paired,
+    .authenticated = op_proved,
+    .segment_shared = op_paired,
     .forget = op_forget,
 };
 

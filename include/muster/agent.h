@@ -35,7 +35,7 @@ enum muster_agent_flag {
     MUSTER_AGENT_NO_GUARD = 1 /**< No guard: workers outlive a killed agent. */
 };
 
-/** Outputs of a worker; bits of muster_agent_config::filed and muster_agent_config::shown. */
+/** Outputs of a worker; bits of muster_agent_config::log_outputs and muster_agent_config::console_outputs. */
 enum muster_agent_output {
     MUSTER_AGENT_STDOUT = 1, /**< Descriptor 1. */
     MUSTER_AGENT_STDERR = 2  /**< Descriptor 2. */
@@ -43,10 +43,10 @@ enum muster_agent_output {
 
 /** What becomes of the outputs of one worker; 16 bytes. */
 typedef struct muster_agent_outputs {
-    uint32_t local_rank; /**< Which worker of this node. */
-    uint32_t filed;      /**< As muster_agent_config::filed, for this worker alone. */
-    uint32_t shown;      /**< As muster_agent_config::shown, for this worker alone. */
-    uint32_t reserved;   /**< Zero. */
+    uint32_t local_rank;      /**< Which worker of this node. */
+    uint32_t log_outputs;     /**< As muster_agent_config::log_outputs, for this worker alone. */
+    uint32_t console_outputs; /**< As muster_agent_config::console_outputs, for this worker alone. */
+    uint32_t reserved;        /**< Zero. */
 } muster_agent_outputs;
 
 /** What to run; all zero means the defaults named here. Strings are NUL-terminated here, as execve() wants them. */
@@ -64,10 +64,10 @@ typedef struct muster_agent_config {
     const char *role;          /**< What these workers are, 1 to 64 bytes; NULL: "default". */
     const char *log_dir;       /**< Directory for the files of the workers; it is made if it is not there. NULL: error
                                     files go to a temporary one, which goes with the agent. */
-    uint32_t filed;            /**< ::muster_agent_output values, or'ed: outputs that go to files in log_dir. */
-    uint32_t shown;            /**< Outputs of which each line, behind `[role local_rank]:` as in `[default0]:`, is
-                                    written to out_fd or err_fd. Outputs that are neither filed nor shown are this
-                                    process's own descriptors. */
+    uint32_t log_outputs;      /**< ::muster_agent_output values, or'ed: outputs that go to files in log_dir. */
+    uint32_t console_outputs;  /**< Outputs of which each line, behind `[role local_rank]:` as in `[default0]:`, is
+                          written to out_fd or err_fd. Outputs that are neither filed nor shown are this
+                          process's own descriptors. */
     int32_t out_fd_plus_one;   /**< Where lines of descriptor 1 go, plus 1; stays the caller's. 0: this process's 1. */
     int32_t err_fd_plus_one;   /**< Where lines of descriptor 2 go, plus 1; stays the caller's. 0: this process's 2. */
     const char *local_address; /**< Address of this host for the others, told as MASTER_ADDR if rank 0 is here; NULL:
@@ -81,9 +81,10 @@ typedef struct muster_agent_config {
     uint32_t reserved0;         /**< Zero. */
     int64_t join_timeout_ns;    /**< Longest time until enough nodes are there, each time; 0: 600 s, -1: no end. */
     int64_t exit_timeout_ns;    /**< Longest time that this node, done, waits for the others; 0: no end. */
-    const muster_agent_outputs *outputs; /**< Workers to whom `filed` and `shown` do not apply, each once at most. */
-    uint64_t output_count;               /**< How many. */
-    uint64_t reserved[2];                /**< Zero. */
+    const muster_agent_outputs
+        *outputs;          /**< Workers to whom `log_outputs` and `console_outputs` do not apply, each once at most. */
+    uint64_t output_count; /**< How many. */
+    uint64_t reserved[2];  /**< Zero. */
 } muster_agent_config;
 
 /** Where an agent is; the value of muster_agent_state::phase. */
@@ -145,8 +146,8 @@ enum muster_agent_event {
     MUSTER_AGENT_WORKER_ENDED = 2, /**< A worker ended; bytes is its local rank. If it failed the error tells how. */
     MUSTER_AGENT_RESTARTING = 3,   /**< The workers are stopped and start again; the error tells why. If it is for other
                                         nodes' sake it comes when the next round is there, as the job may have ended. */
-    MUSTER_AGENT_NODES = 4         /**< Of other nodes; bytes is a ::muster_rendezvous_event_kind, the error has the
-                                        text of the event, if any. */
+    MUSTER_AGENT_RENDEZVOUS_EVENT = 4 /**< Of other nodes; bytes is a ::muster_rendezvous_event_kind, the error has the
+                                text of the event, if any. */
 };
 
 /** Starts an agent. ::MUSTER_DONE_AGENT comes when it is over, with ::MUSTER_OK if all workers succeeded, else with a

@@ -75,7 +75,7 @@ typedef struct muster_broker_stats {
     uint64_t connections;  /**< Connections now, those that are not members yet included. */
     uint64_t refused;      /**< Connections not let in, or thrown out for breaking the protocol. */
     uint64_t lost;         /**< Members and brokers that went without a word. */
-    uint64_t to_many;      /**< Messages that came once and were given to many members; each of those counts above. */
+    uint64_t multicasts;   /**< Messages that came once and were given to many members; each of those counts above. */
     uint64_t reserved[4];  /**< Zero. */
 } muster_broker_stats;
 

@@ -77,22 +77,22 @@ enum muster_cluster_topology {
 
 /** How to open a cluster; all zero means the defaults named here. */
 typedef struct muster_cluster_config {
-    uint32_t struct_size;      /**< sizeof(muster_cluster_config) of the caller. */
-    uint32_t flags;            /**< Zero. */
-    uint32_t topology;         /**< A ::muster_cluster_topology value. */
-    uint32_t most_connections; /**< Connections that the cluster may have open here at once: a link to each worker,
+    uint32_t struct_size;     /**< sizeof(muster_cluster_config) of the caller. */
+    uint32_t flags;           /**< Zero. */
+    uint32_t topology;        /**< A ::muster_cluster_topology value. */
+    uint32_t max_connections; /**< Connections that the cluster may have open here at once: a link to each worker,
                                    those that are expected included, streams until they are released, and those that
                                    are being dialled. What is beyond ends with ::MUSTER_E_LIMIT. 0: the soft limit of
                                    open files (RLIMIT_NOFILE) as it is now, less 64. */
-    const char *listen;        /**< Address at which the master listens for its workers. NULL: `tcp://127.0.0.1:0`. */
-    uint64_t listen_bytes;     /**< Its length. */
-    int64_t join_timeout_ns;   /**< Time from the launch of a worker until it has joined; 0: 60 s. */
-    int64_t leave_timeout_ns;  /**< Time that a worker gets to leave before it is killed; 0: 10 s. */
-    muster_queue *queue;       /**< Where ::MUSTER_EVENT_READY tells that muster_cluster_next_event() has something.
-                                    NULL: nowhere. */
-    uint64_t tag;              /**< Returned in muster_completion::tag. */
-    uint64_t broadcast_bytes;  /**< Most bytes of others' broadcasts that may wait to be taken here; 0: 1 GiB. */
-    uint64_t reserved1[3];     /**< Zero. */
+    const char *listen;       /**< Address at which the master listens for its workers. NULL: `tcp://127.0.0.1:0`. */
+    uint64_t listen_bytes;    /**< Its length. */
+    int64_t join_timeout_ns;  /**< Time from the launch of a worker until it has joined; 0: 60 s. */
+    int64_t leave_timeout_ns; /**< Time that a worker gets to leave before it is killed; 0: 10 s. */
+    muster_queue *queue;      /**< Where ::MUSTER_EVENT_READY tells that muster_cluster_next_event() has something.
+                                   NULL: nowhere. */
+    uint64_t tag;             /**< Returned in muster_completion::tag. */
+    uint64_t max_broadcast_bytes; /**< Most bytes of others' broadcasts that may wait to be taken here; 0: 1 GiB. */
+    uint64_t reserved1[3];        /**< Zero. */
 } muster_cluster_config;
 
 /** Flags of muster_launch::flags. */
@@ -191,7 +191,7 @@ MUSTER_API muster_status muster_cluster_open_begin(muster_context *context, cons
  * @retval MUSTER_E_PERMISSION  The store may not be used by this user.
  * @retval MUSTER_E_UNSUPPORTED This member is not the master.
  * @retval MUSTER_E_LIMIT       The numbers are used up, more than 65536 workers, or than connections that
- * muster_cluster_config::most_connections leaves.
+ * muster_cluster_config::max_connections leaves.
  * @retval MUSTER_E_NOMEM       No memory; nothing begun.
  * @retval MUSTER_E_CLOSED      The cluster or its context is closed.
  * @retval MUSTER_E_FORKED      The cluster belongs to the parent process.
@@ -331,7 +331,7 @@ MUSTER_API muster_status muster_cluster_cancel(muster_cluster *cluster);
  * @retval MUSTER_E_PEER        The master is gone, or the connection broke.
  * @retval MUSTER_E_AUTH        The other side has another secret, or says that we have.
  * @retval MUSTER_E_PROTOCOL    What answers there is no member of this cluster.
- * @retval MUSTER_E_LIMIT       No descriptor left, or as many connections as may be (most_connections), here or there.
+ * @retval MUSTER_E_LIMIT       No descriptor left, or as many connections as may be (max_connections), here or there.
  * @retval MUSTER_E_NOMEM       No memory.
  * @retval MUSTER_E_SYSTEM      Another failure of the system.
  * @retval MUSTER_E_CLOSED      The cluster or its context is closed.
@@ -368,7 +368,7 @@ MUSTER_API muster_status muster_cluster_dial_begin(muster_cluster *cluster, uint
 /** Gives the same bytes to many members; each is told ::MUSTER_CLUSTER_BROADCAST. It returns when every one of them
  * holds them whole (its library does: its host need not have looked), or is known not to get them. Members of this host
  * share one memory, to others the bytes travel along a tree, or once through a star. One that is dead, stopped, or has
- * no room (muster_worker_config::broadcast_bytes) does not hold up the others.
+ * no room (muster_worker_config::max_broadcast_bytes) does not hold up the others.
  * @param[in]  cluster       Cluster of this member.
  * @param[in]  members       Shape (count): their numbers. NULL, on the master: all workers that are in.
  * @param[in]  count         How many, at most 65536; 0 if members is NULL.
@@ -548,7 +548,7 @@ typedef struct muster_worker_config {
     int64_t exit_grace_ns;      /**< ::MUSTER_WORKER_EXIT_WITH_MASTER: time between SIGTERM and SIGKILL; 0: 2 s. */
     int32_t report_fd_plus_one; /**< ::MUSTER_LAUNCH_MASTER_DIALS: where the line is written that tells the launcher
                                      the address, plus 1; 0: descriptor 1. */
-    uint32_t most_connections;  /**< As muster_cluster_config::most_connections; a worker has one link. */
+    uint32_t max_connections;   /**< As muster_cluster_config::max_connections; a worker has one link. */
     muster_queue *queue;        /**< Where ::MUSTER_EVENT_READY tells that muster_cluster_next_event() has something.
                                      NULL: nowhere. */
     uint64_t tag;               /**< Returned in muster_completion::tag. */
@@ -558,7 +558,7 @@ typedef struct muster_worker_config {
     const char *store;  /**< URL of a store in which the master's address is found, as muster_store_open() takes it. */
     const char *name;   /**< Name of the cluster there. NULL: `muster`. */
     const char *listen; /**< Where it listens; empty: nowhere. NULL: `tcp://127.0.0.1:0`. */
-    uint64_t broadcast_bytes; /**< Most bytes of others' broadcasts that may wait to be taken here; 0: 1 GiB. */
+    uint64_t max_broadcast_bytes; /**< Most bytes of others' broadcasts that may wait to be taken here; 0: 1 GiB. */
 } muster_worker_config;
 
 /** Makes the context of a worker: reads the ticket that its launcher has passed, whose secret is the context's.

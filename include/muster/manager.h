@@ -44,7 +44,7 @@ extern "C" {
 #endif
 
 /** What a request wants; bits, or'ed where a host says which it wants to hear of. */
-enum muster_manager_want {
+enum muster_manager_operation {
     MUSTER_MANAGER_LAUNCH = 1,         /**< Start workers. Always heard of. */
     MUSTER_MANAGER_CONNECT = 2,        /**< Where does the master dial this worker? Answer with the address. */
     MUSTER_MANAGER_CONNECT_WORKER = 4, /**< Where does worker `from` dial this one? Answer with the address. */
@@ -60,7 +60,7 @@ enum muster_manager_want {
  * callback returns. */
 typedef struct muster_manager_request {
     uint32_t struct_size;        /**< sizeof(muster_manager_request) of the caller; in a callback of the library. */
-    uint32_t want;               /**< A ::muster_manager_want value. */
+    uint32_t operation;          /**< A ::muster_manager_operation value. */
     uint32_t member;             /**< The worker; LAUNCH: the first one. */
     uint32_t count;              /**< LAUNCH: how many; else 1. */
     uint32_t from;               /**< CONNECT_WORKER: who dials. */
@@ -101,7 +101,7 @@ typedef struct muster_manager_ops {
  * @param[in]  context     Where it becomes known, to muster_cluster_add().
  * @param[in]  name        1 to 63 letters, digits, '-' or '_', no terminator needed; none that is built in.
  * @param[in]  name_bytes  Its length.
- * @param[in]  wants       ::muster_manager_want values, or'ed: what it wants to hear of beside LAUNCH.
+ * @param[in]  operations       ::muster_manager_operation values, or'ed: what it wants to hear of beside LAUNCH.
  * @param[in]  requests    Queue the host serves, of the same context; releasing it takes the manager back.
  * @param[in]  tag         Returned in muster_completion::tag of every request, CANCEL included: one queue can serve
  *                         several managers.
@@ -114,7 +114,7 @@ typedef struct muster_manager_ops {
  * @retval MUSTER_E_FORKED  The context belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_manager_serve(muster_context *context, const char *name, size_t name_bytes,
-                                              uint32_t wants, muster_queue *requests, uint64_t tag,
+                                              uint32_t operations, muster_queue *requests, uint64_t tag,
                                               muster_error *error);
 
 /** Adds a manager of the host's whose requests run callbacks, inside muster_queue_dispatch().

@@ -73,7 +73,7 @@ typedef struct muster_loan {
     uint64_t size_bytes; /**< What is kept busy by it: all of the memory, not the message alone. */
     /** Ends the loan: nothing of the memory is read any more. Called exactly once for each message that is lent, on any
      * thread, perhaps before message_lent returns, perhaps after stop; it must not wait or call Muster. NULL: the
-     * memory is a segment of muster_host::take_segment, and the library gives it back. */
+     * memory is a segment of muster_host::acquire_buffer, and the library gives it back. */
     void (*release)(void *memory, void *hint);
     void *memory; /**< First argument of release; or the segment. */
     void *hint;   /**< Second argument of release. */
@@ -87,7 +87,7 @@ enum muster_plugin_flag {
     MUSTER_PLUGIN_OPTIONS =
         4, /**< Fabric: options of an address that are not the library's own are passed on behind the authority, as
                 `authority?key=value&key=value`; without the flag they are refused. */
-    MUSTER_PLUGIN_INTRODUCES = 8 /**< Fabric: a stream between two processes of one user on one host is a link of shared
+    MUSTER_PLUGIN_UPGRADES = 8 /**< Fabric: a stream between two processes of one user on one host is a link of shared
                                       memory, which the two make when they have met over the fabric, unless one of
                                       them says `upgrade=no`; one that cannot be made goes over the fabric. */
 };
@@ -141,12 +141,13 @@ typedef struct muster_connections_ops {
      * once. May be NULL: the library's frames tell the peer anyway. */
     void (*finish)(void *connection);
 
-    /** The other side has proved the secret. Called at most once; muster_host::pair works from now on. May be NULL. */
-    void (*proved)(void *connection);
+    /** The other side has proved the secret. Called at most once; muster_host::share_segment works from now on. May be
+     * NULL. */
+    void (*authenticated)(void *connection);
 
-    /** Answers muster_host::pair, or tells that the other side asked: shared memory with the peer, or NULL with the
-     * status if that cannot be (another host, refused). May be NULL: then the other side is refused. */
-    void (*paired)(void *connection, const muster_segment *segment, muster_status status);
+    /** Answers muster_host::share_segment, or tells that the other side asked: shared memory with the peer, or NULL
+     * with the status if that cannot be (another host, refused). May be NULL: then the other side is refused. */
+    void (*segment_shared)(void *connection, const muster_segment *segment, muster_status status);
 
     /** Closes: accepted bytes still go out, for up to 10 s, then the connection is freed. Exactly one of close and
      * abort is called, once, last, for each connection, also for one that was lost. No host call with its link
@@ -198,17 +199,17 @@ typedef struct muster_fabric_ops {
     /** Makes this process reachable by an authority (may be empty: any name will do), and writes the one peers dial to
      * out_authority (capacity 1024 bytes) with its length, behind a `?` with the options they need. Called for each
      * listener. MUSTER_AGAIN:
-     * muster_host::published will be called with this question's number, once, later. MUSTER_E_EXISTS: taken by
+     * muster_host::published will be called with this request's number, once, later. MUSTER_E_EXISTS: taken by
      * another process. MUSTER_E_UNREACHABLE: whoever keeps the names cannot be asked now. */
-    muster_status (*publish)(void *self, const char *authority, uint64_t authority_bytes, uint64_t question,
+    muster_status (*publish)(void *self, const char *authority, uint64_t authority_bytes, uint64_t request,
                              char *out_authority, uint64_t *out_authority_bytes, muster_error *error);
 
     /** A listener made reachable by publish is closed; authority is the text publish wrote. May be NULL. */
     void (*withdraw)(void *self, const char *authority, uint64_t authority_bytes);
 
     /** Finds the peer behind an authority. MUSTER_OK: it is *out_peer. MUSTER_AGAIN: muster_host::resolved will be
-     * called with this question's number, once, later. MUSTER_E_UNREACHABLE: nobody of that name. */
-    muster_status (*resolve)(void *self, const char *authority, uint64_t authority_bytes, uint64_t question,
+     * called with this request's number, once, later. MUSTER_E_UNREACHABLE: nobody of that name. */
+    muster_status (*resolve)(void *self, const char *authority, uint64_t authority_bytes, uint64_t request,
                              uint64_t *out_peer, muster_error *error);
 
     /** Sends one message, whole and in order with others to the same peer; copied or sent when it returns. MUSTER_OK,
@@ -216,37 +217,38 @@ typedef struct muster_fabric_ops {
      * library keeps within them). A failure: the peer is lost; the library tells its streams. At most 16 spans. */
     muster_status (*send)(void *self, uint64_t peer, const muster_span *spans, uint32_t span_count);
 
-    /** The peer has proved the secret. Called at most once per peer; muster_host::pair_peer works from now on. May be
-     * NULL. */
-    void (*proved)(void *self, uint64_t peer);
+    /** The peer has proved the secret. Called at most once per peer; muster_host::share_segment_with_peer works from
+     * now on. May be NULL. */
+    void (*authenticated)(void *self, uint64_t peer);
 
-    /** Answers muster_host::pair_peer, or tells that the other side asked: shared memory with the peer, or NULL with
-     * the status if that cannot be (another host, refused). May be NULL: then the other side is refused. */
-    void (*paired)(void *self, uint64_t peer, const muster_segment *segment, muster_status status);
+    /** Answers muster_host::share_segment_with_peer, or tells that the other side asked: shared memory with the peer,
+     * or NULL with the status if that cannot be (another host, refused). May be NULL: then the other side is refused.
+     */
+    void (*segment_shared)(void *self, uint64_t peer, const muster_segment *segment, muster_status status);
 
     /** The library has nothing more to do with a peer: it was lost, or its last stream ended long ago, or it failed to
      * prove the secret. Free what was kept for it; a message that comes later makes it known anew. Called once per
      * peer that was resolved, has sent or was reported lost. */
     void (*forget)(void *self, uint64_t peer);
 
-    uint64_t headroom_bytes; /**< For send_segment: bytes in front of each message that the plug-in may write to, at
+    uint64_t headroom_bytes; /**< For send_buffer: bytes in front of each message that the plug-in may write to, at
                                   most 4096. */
 
     /** As send, without a copy: the message is size_bytes at offset_bytes, at least headroom_bytes, of a segment, which
-     * becomes the plug-in's on MUSTER_OK; it goes back with muster_host::give_segment when it was sent. The bytes
+     * becomes the plug-in's on MUSTER_OK; it goes back with muster_host::release_buffer when it was sent. The bytes
      * behind the message are the plug-in's then, too. Messages that do not end their segment still come by send. May be
      * NULL: all come by send. */
-    muster_status (*send_segment)(void *self, uint64_t peer, void *segment, uint64_t offset_bytes, uint64_t size_bytes);
+    muster_status (*send_buffer)(void *self, uint64_t peer, void *segment, uint64_t offset_bytes, uint64_t size_bytes);
 
     const muster_broker_ops *broker; /**< The broker of this fabric; NULL: it has none. */
 
-    /** As send_segment, of one message to 1 to 256 different peers, for a fabric that can carry it once and give it to
-     * each, in order with others to the same peer; on the other side it comes by muster_host::message_to_many.
+    /** As send_buffer, of one message to 1 to 256 different peers, for a fabric that can carry it once and give it to
+     * each, in order with others to the same peer; on the other side it comes by muster_host::message_multicast.
      * offset_bytes is at least headroom_bytes + 8 * peer_count. MUSTER_AGAIN: nobody gets it, and muster_host::ready is
      * called for one that was full. MUSTER_E_UNSUPPORTED: not for these together. After that, and any other failure,
      * nobody gets it, and the library sends to each. May be NULL. */
-    muster_status (*send_many)(void *self, const uint64_t *peers, uint32_t peer_count, void *segment,
-                               uint64_t offset_bytes, uint64_t size_bytes);
+    muster_status (*send_multicast)(void *self, const uint64_t *peers, uint32_t peer_count, void *segment,
+                                    uint64_t offset_bytes, uint64_t size_bytes);
 
     /** Looks for what came in, without waiting, and delivers it: so a host's thread that drives the context itself
      * (::MUSTER_HOST_EXTERNAL) waits for a moment without a system call. MUSTER_OK: something came in or went out.
@@ -313,10 +315,10 @@ struct muster_host {
 
     /** Takes a segment of 256 KiB from the context's pool, for receiving and staging; NULL when memory ran out. Any
      * thread. */
-    void *(*take_segment)(const muster_host *host);
+    void *(*acquire_buffer)(const muster_host *host);
 
     /** Gives a segment back. NULL has no effect. Any thread. */
-    void (*give_segment)(const muster_host *host, void *segment);
+    void (*release_buffer)(const muster_host *host, void *segment);
 
     /** Connections: a connection came in on a listener. `peer` says where from, for people. On MUSTER_OK *out_link is
      * its library side; else the plug-in drops it. Connections beyond muster_context_config::max_unauthenticated that
@@ -341,9 +343,9 @@ struct muster_host {
      * delivered (MUSTER_E_END). The text says why; may be empty. After a failure nothing more may be delivered. */
     void (*lost)(muster_link *link, muster_status status, int32_t os_errno, const char *text, uint64_t text_bytes);
 
-    /** Fabric: answers a resolve that said MUSTER_AGAIN. Once per question. */
-    void (*resolved)(muster_endpoint *endpoint, uint64_t question, muster_status status, uint64_t peer,
-                     const char *text, uint64_t text_bytes);
+    /** Fabric: answers a resolve that said MUSTER_AGAIN. Once per request. */
+    void (*resolved)(muster_endpoint *endpoint, uint64_t request, muster_status status, uint64_t peer, const char *text,
+                     uint64_t text_bytes);
 
     /** Fabric: a message came in, whole and in order. Borrowed for the call; each byte is read once, so it may lie in
      * memory the peer can write. All of it is taken: credits may go back to the peer when it returns. */
@@ -363,14 +365,14 @@ struct muster_host {
     /** Connections: asks for memory shared with the peer, if it is on this host; paired answers on both sides, here
      * exactly once. One at a time per connection, at most 1 GiB. MUSTER_OK: asked. MUSTER_E_BUSY: asked or paired
      * already. MUSTER_E_AUTH: not proved yet. MUSTER_E_ARG: size. MUSTER_E_NOMEM. */
-    muster_status (*pair)(muster_link *link, uint64_t size_bytes);
+    muster_status (*share_segment)(muster_link *link, uint64_t size_bytes);
 
     /** Fabric: as pair, with a peer: one segment for all that is between the two. */
-    muster_status (*pair_peer)(muster_endpoint *endpoint, uint64_t peer, uint64_t size_bytes);
+    muster_status (*share_segment_with_peer)(muster_endpoint *endpoint, uint64_t peer, uint64_t size_bytes);
 
     /** Fabric: answers a publish that said MUSTER_AGAIN, with the authority peers dial, at most 1024 bytes, or with a
-     * negative status and why. Once per question. When nobody waits any more, withdraw follows. */
-    void (*published)(muster_endpoint *endpoint, uint64_t question, muster_status status, const char *text,
+     * negative status and why. Once per request. When nobody waits any more, withdraw follows. */
+    void (*published)(muster_endpoint *endpoint, uint64_t request, muster_status status, const char *text,
                       uint64_t text_bytes);
 
     /** Fabric: what is special about the way to a peer, MUSTER_PLUGIN_LOCAL and MUSTER_PLUGIN_SEALS or'ed, where it is
@@ -385,9 +387,9 @@ struct muster_host {
                          const muster_loan *loan);
 
     /** Fabric: as message, or with a loan as message_lent, of one that was sent to many: this process is number
-     * `index`, from 0, of the `count` peers given to send_many. */
-    void (*message_to_many)(muster_endpoint *endpoint, uint64_t peer, const void *data, uint64_t size_bytes,
-                            uint32_t index, uint32_t count, const muster_loan *loan);
+     * `index`, from 0, of the `count` peers given to send_multicast. */
+    void (*message_multicast)(muster_endpoint *endpoint, uint64_t peer, const void *data, uint64_t size_bytes,
+                              uint32_t index, uint32_t count, const muster_loan *loan);
 
     /** Registers a scheme of stores; see store_serve.h, which has the tables. Callbacks run on the loop thread, as
      * operations of a plug-in do, and all of ::muster_host may be called there. Otherwise as add_connections. */

@@ -58,12 +58,12 @@ typedef struct muster_round muster_round;
 
 /** Flags of muster_rendezvous_config::flags. */
 enum muster_rendezvous_flag {
-    MUSTER_RENDEZVOUS_RANK = 1, /**< `rank` counts: the preferred rank; of `static:`, the rank. */
+    MUSTER_RENDEZVOUS_HAS_RANK = 1, /**< `rank` counts: the preferred rank; of `static:`, the rank. */
     MUSTER_RENDEZVOUS_REOPEN =
-        2,                    /**< A run that was closed is open again, and one with other parameters takes on these.
-                                  ::MUSTER_E_BUSY if somebody is in it. Numbers of rounds count on. */
-    MUSTER_RENDEZVOUS_NEW = 4 /**< What the state directory says of an earlier run of this name is deleted: the caller
-                                   knows that no member of it is left anywhere. */
+        2, /**< A run that was closed is open again, and one with other parameters takes on these.
+               ::MUSTER_E_BUSY if somebody is in it. Numbers of rounds count on. */
+    MUSTER_RENDEZVOUS_DISCARD_STATE = 4 /**< What the state directory says of an earlier run of this name is deleted:
+                                   the caller knows that no member of it is left anywhere. */
 };
 
 /** How to open a rendezvous; what is zero means the default named here. */
@@ -84,7 +84,7 @@ typedef struct muster_rendezvous_config {
     uint64_t order_key_bytes;     /**< Its length. */
     uint32_t min;                 /**< Least members of a round, at least 1. */
     uint32_t max;                 /**< Most members of a round, at most 2^20; 0: as `min`. */
-    uint32_t rank;                /**< See ::MUSTER_RENDEZVOUS_RANK. */
+    uint32_t rank;                /**< See ::MUSTER_RENDEZVOUS_HAS_RANK. */
     uint32_t keep_alive_attempts; /**< A member that the store has not heard of for so many intervals is dead. 0: 3. */
     int64_t keep_alive_ns;        /**< The interval, at least 1 ms; some stores know none so short. 0: 5 s. */
     int64_t last_call_ns;         /**< How long others may still come when `min` are there, at least 1 ms; -1: not at
@@ -372,31 +372,31 @@ MUSTER_API muster_status muster_rendezvous_next_event(muster_rendezvous *rendezv
 
 /** Where a member is; the value of muster_rendezvous_state::phase. */
 enum muster_rendezvous_phase {
-    MUSTER_RENDEZVOUS_OUT = 0,   /**< Not in. */
-    MUSTER_RENDEZVOUS_SEEKS = 1, /**< Waits for a round. */
-    MUSTER_RENDEZVOUS_IN = 2     /**< In `round`. */
+    MUSTER_RENDEZVOUS_PHASE_IDLE = 0,    /**< Not in. */
+    MUSTER_RENDEZVOUS_PHASE_JOINING = 1, /**< Waits for a round. */
+    MUSTER_RENDEZVOUS_PHASE_JOINED = 2   /**< In `round`. */
 };
 
 /** Flags of muster_rendezvous_state::flags. */
 enum muster_rendezvous_state_flag {
-    MUSTER_RENDEZVOUS_IS_CLOSED = 1, /**< The run is closed. */
-    MUSTER_RENDEZVOUS_IS_CALLED = 2, /**< The last call runs. */
-    MUSTER_RENDEZVOUS_LEADS = 4      /**< This member is the one that makes the rounds. */
+    MUSTER_RENDEZVOUS_IS_CLOSED = 1,    /**< The run is closed. */
+    MUSTER_RENDEZVOUS_IS_LAST_CALL = 2, /**< The last call runs. */
+    MUSTER_RENDEZVOUS_IS_LEADER = 4     /**< This member is the one that makes the rounds. */
 };
 
 /** What a member knows; 88 bytes. What concerns the others is told once in a while, more seldom the more there are. */
 typedef struct muster_rendezvous_state {
-    uint32_t phase;            /**< A ::muster_rendezvous_phase value. */
-    uint32_t flags;            /**< ::muster_rendezvous_state_flag values, or'ed. */
-    uint64_t round;            /**< Latest round that began in this run; 0: none so far. */
-    uint32_t joined;           /**< Members that seek the next round. */
-    uint32_t missing;          /**< How many more it needs at least. */
-    uint32_t waiting;          /**< Of `joined`, those who could be in it. */
-    uint32_t spares;           /**< Of `joined`, those for whom there is no place. */
-    uint32_t present;          /**< Members that are in the latest round. */
-    uint32_t exiting;          /**< Of these, those who wait in muster_rendezvous_exit(). */
-    int64_t last_call_left_ns; /**< How long the last call still runs, about; -1: it does not. */
-    uint64_t reserved[5];      /**< Zero. */
+    uint32_t phase;                 /**< A ::muster_rendezvous_phase value. */
+    uint32_t flags;                 /**< ::muster_rendezvous_state_flag values, or'ed. */
+    uint64_t round;                 /**< Latest round that began in this run; 0: none so far. */
+    uint32_t joined;                /**< Members that seek the next round. */
+    uint32_t missing;               /**< How many more it needs at least. */
+    uint32_t waiting;               /**< Of `joined`, those who could be in it. */
+    uint32_t spares;                /**< Of `joined`, those for whom there is no place. */
+    uint32_t present;               /**< Members that are in the latest round. */
+    uint32_t exiting;               /**< Of these, those who wait in muster_rendezvous_exit(). */
+    int64_t last_call_remaining_ns; /**< How long the last call still runs, about; -1: it does not. */
+    uint64_t reserved[5];           /**< Zero. */
 } muster_rendezvous_state;
 
 /** Tells what the member knows just now; it asks nobody.
@@ -458,7 +458,7 @@ MUSTER_API void muster_rendezvous_release(muster_rendezvous *rendezvous);
 
 /** Flags of muster_round_info::flags. */
 enum muster_round_flag {
-    MUSTER_ROUND_OVER = 1 /**< It is known here that the round is over for this member: its store view is stale. */
+    MUSTER_ROUND_IS_OVER = 1 /**< It is known here that the round is over for this member: its store view is stale. */
 };
 
 /** What a round is; 64 bytes. */

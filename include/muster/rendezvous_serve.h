@@ -7,7 +7,7 @@
  * muster_rendezvous_request_round() for a join, muster_rendezvous_request_done() for all else, or
  * muster_rendezvous_request_fail(). ::MUSTER_REQUEST_CANCEL says that an unanswered request is no longer wanted,
  * ::MUSTER_REQUEST_CLOSE that a member was released: it is out. Both need no answer. What members are to hear of each
- * other is told by muster_rendezvous_tell().
+ * other is told by muster_rendezvous_notify().
  *
  * The library keeps deadlines and cancels, refuses what a member cannot ask where it is (::MUSTER_E_BUSY,
  * ::MUSTER_E_STALE), and looks at answers: a wrong one is the end of its request, and the host is told what is wrong
@@ -58,8 +58,8 @@ typedef struct muster_rendezvous_request {
 } muster_rendezvous_request;
 
 /** A place in a round: the answer to a JOIN. */
-typedef struct muster_rendezvous_place {
-    uint32_t struct_size; /**< sizeof(muster_rendezvous_place) of the caller. */
+typedef struct muster_rendezvous_assignment {
+    uint32_t struct_size; /**< sizeof(muster_rendezvous_assignment) of the caller. */
     uint32_t rank;        /**< Rank of the member. */
     uint32_t world;       /**< Members of the round, from `min` to `max` of the member. */
     uint32_t reserved;    /**< Zero. */
@@ -68,7 +68,7 @@ typedef struct muster_rendezvous_place {
     const muster_round_member_info *members; /**< The table of members, by rank; copied. Or NULL. */
     uint64_t member_count;                   /**< As `world`, or 0. */
     uint8_t digest[32];                      /**< Of the table, the same for all of the round; or zero. */
-} muster_rendezvous_place;
+} muster_rendezvous_assignment;
 
 /** What serves a rendezvous, as callbacks; run by muster_queue_dispatch() on the thread that calls it, no lock held.
  * They may call Muster. */
@@ -166,7 +166,8 @@ MUSTER_API muster_status muster_rendezvous_request_read(muster_queue *requests, 
  * @retval MUSTER_E_FORKED The queue belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_rendezvous_request_round(muster_queue *requests, uint64_t request,
-                                                         const muster_rendezvous_place *place, muster_error *error);
+                                                         const muster_rendezvous_assignment *place,
+                                                         muster_error *error);
 
 /** Answers any request but JOIN: it is done. After an ABORT the member is told ::MUSTER_RENDEZVOUS_ABORTED, unless it
  * was before.
@@ -212,8 +213,8 @@ MUSTER_API muster_status muster_rendezvous_request_fail(muster_queue *requests, 
  * @retval MUSTER_E_NOMEM  No memory; it was not told.
  * @retval MUSTER_E_FORKED The queue belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
-MUSTER_API muster_status muster_rendezvous_tell(muster_queue *requests, uint64_t member,
-                                                const muster_rendezvous_event *event, muster_error *error);
+MUSTER_API muster_status muster_rendezvous_notify(muster_queue *requests, uint64_t member,
+                                                  const muster_rendezvous_event *event, muster_error *error);
 
 #ifdef __cplusplus
 }

@@ -152,15 +152,15 @@ enum muster_store_capability {
     MUSTER_STORE_CAN_WAIT = 4,     /**< GET and WAIT of keys that are not there yet, POP of an empty queue. */
     MUSTER_STORE_CAN_WATCH = 8,    /**< WATCH. */
     MUSTER_STORE_CAN_LEASE = 16,   /**< muster_store_lease(). */
-    MUSTER_STORE_CAN_MEET = 32     /**< BARRIER. */
+    MUSTER_STORE_CAN_BARRIER = 32  /**< BARRIER. */
 };
 
 /** How to open a store; all zero means the defaults named here. */
 typedef struct muster_store_config {
     uint32_t struct_size;  /**< sizeof(muster_store_config) of the caller. */
     uint32_t flags;        /**< Zero. */
-    uint64_t most_bytes;   /**< Where the store lives in this process: most bytes of keys and values it holds; a request
-                                that would exceed them is ::MUSTER_E_LIMIT. 0: 1 GiB. */
+    uint64_t max_bytes;    /**< Where the store lives in this process: most bytes of keys and values it holds; a request
+                                 that would exceed them is ::MUSTER_E_LIMIT. 0: 1 GiB. */
     int64_t lost_after_ns; /**< Where another process serves it: for so long it may be out of reach, then it is lost.
                                 0: 60 s. */
     int64_t grace_ns;      /**< How long after its deadline a request that may have been applied still waits for the

@@ -11,7 +11,7 @@
  *
  * A host applies a request when the library accepts its answer. Where the answer gives ::MUSTER_E_STALE, the request
  * had ended before (a deadline, a cancel), and the host must not apply it. A host that forwards requests to a store in
- * another place cannot keep to that and sets ::MUSTER_STORE_ELSEWHERE: a request that changes something and ends before
+ * another place cannot keep to that and sets ::MUSTER_STORE_IS_REMOTE: a request that changes something and ends before
  * its answer has ::MUSTER_E_PEER, "it may have been applied". With ::MUSTER_STORE_ANSWERS_CANCEL the host answers such
  * a request after its CANCEL, too, and the library waits for the answer up to the deadline and
  * muster_store_config::grace_ns. The answer after a CANCEL is muster_store_request_done() if the request was applied,
@@ -54,7 +54,7 @@ enum muster_store_request_kind {
 
 /** Flags of muster_store_request::flags. */
 enum muster_store_request_flag {
-    MUSTER_STORE_LOOK_ONCE = 1 /**< DO: what is not there is not waited for, but the request fails with
+    MUSTER_STORE_NO_WAIT = 1 /**< DO: what is not there is not waited for, but the request fails with
                                     ::MUSTER_AGAIN. */
 };
 
@@ -76,7 +76,7 @@ typedef struct muster_store_request {
 
 /** Flags of muster_store_traits::flags. */
 enum muster_store_trait {
-    MUSTER_STORE_ELSEWHERE = 1,     /**< The store is elsewhere: a request may be applied although it has ended. */
+    MUSTER_STORE_IS_REMOTE = 1,     /**< The store is elsewhere: a request may be applied although it has ended. */
     MUSTER_STORE_ANSWERS_CANCEL = 2 /**< With ELSEWHERE: the host answers each request that changes something, after its
                                          CANCEL, too. The CANCEL of a request that reaches its deadline comes earlier,
                                          by a quarter of the timeout and at most 50 ms. */
@@ -84,12 +84,12 @@ enum muster_store_trait {
 
 /** What a served store is; all zero means the defaults named here. */
 typedef struct muster_store_traits {
-    uint32_t struct_size;        /**< sizeof(muster_store_traits) of the caller. */
-    uint32_t flags;              /**< ::muster_store_trait values, or'ed. */
-    uint32_t capabilities;       /**< ::muster_store_capability values, or'ed. */
-    uint32_t most_ops;           /**< Operations of one request; 0: 4096. */
-    uint64_t most_request_bytes; /**< Bytes of one request; 0: 16 MiB. */
-    int64_t least_lease_ns;      /**< Shortest time of a lease; 0: 1 ms. */
+    uint32_t struct_size;       /**< sizeof(muster_store_traits) of the caller. */
+    uint32_t flags;             /**< ::muster_store_trait values, or'ed. */
+    uint32_t capabilities;      /**< ::muster_store_capability values, or'ed. */
+    uint32_t max_ops;           /**< Operations of one request; 0: 4096. */
+    uint64_t max_request_bytes; /**< Bytes of one request; 0: 16 MiB. */
+    int64_t min_lease_ns;       /**< Shortest time of a lease; 0: 1 ms. */
 } muster_store_traits;
 
 /** Flags of muster_store_host_ops::flags. */

@@ -26,8 +26,9 @@ typedef struct muster_store_server muster_store_server;
 enum muster_store_server_flag {
     MUSTER_STORE_SERVER_NO_SYNC = 1, /**< With a data folder: what is acknowledged survives the end of the process, but
                                          perhaps not one of the machine. */
-    MUSTER_STORE_SERVER_ALONE = 2, /**< You know that the other server of the pair is dead and stays so: serve what the
-                                        data folder holds, without it. See muster_store_server_go_alone(). */
+    MUSTER_STORE_SERVER_FORCE_STANDALONE =
+        2, /**< You know that the other server of the pair is dead and stays so: serve what the
+     data folder holds, without it. See muster_store_server_force_standalone(). */
     MUSTER_STORE_SERVER_REFUSED_IS_DEAD = 4 /**< You know that the network between the two refuses no connection by
                                                  itself, as firewalls do: a refused one shows that the other's process
                                                  has ended. On one host it always does. */
@@ -35,8 +36,8 @@ enum muster_store_server_flag {
 
 /** What a server does, in muster_store_server_stats::role. */
 enum muster_store_server_role {
-    MUSTER_STORE_SERVER_SERVES = 0,      /**< It serves, alone. */
-    MUSTER_STORE_SERVER_PAIRED = 1,      /**< It serves, and a standby has all it acknowledges. */
+    MUSTER_STORE_SERVER_STANDALONE = 0,  /**< It serves, alone. */
+    MUSTER_STORE_SERVER_PRIMARY = 1,     /**< It serves, and a standby has all it acknowledges. */
     MUSTER_STORE_SERVER_HALTED = 2,      /**< Its standby is lost, and may take over: it answers nothing until it is
                                               known what became of it. */
     MUSTER_STORE_SERVER_STANDBY = 3,     /**< It stands by, in sync. */
@@ -53,8 +54,8 @@ typedef struct muster_store_server_config {
                                disk (fdatasync, once for all that comes meanwhile); a server that starts again goes on
                                with keys, queues, leases and its clients' sessions, and its clients with it. */
     uint64_t data_dir_bytes;   /**< Length of that name, at most 4000. */
-    uint64_t most_bytes;       /**< Most bytes of keys and values in the store; a request that would exceed them is
-                                    ::MUSTER_E_LIMIT. 0: 1 GiB. */
+    uint64_t max_bytes;        /**< Most bytes of keys and values in the store; a request that would exceed them is
+                                     ::MUSTER_E_LIMIT. 0: 1 GiB. */
     int64_t session_ns;        /**< For so long a client that was cut off may come again, 1 s to 24 hours. 0: 60 s. */
     uint32_t max_clients;      /**< Clients at a time; further ones are refused. 0: 65536. */
     uint32_t reserved_field;   /**< Zero. */
@@ -143,7 +144,7 @@ MUSTER_API muster_status muster_store_server_get_stats(muster_store_server *serv
  * @retval MUSTER_E_CLOSED  It has stopped.
  * @retval MUSTER_E_FORKED  The context belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
-MUSTER_API muster_status muster_store_server_go_alone(muster_store_server *server);
+MUSTER_API muster_status muster_store_server_force_standalone(muster_store_server *server);
 
 /** Stops a server. Its standby takes over. Its clients are told; a store without a data folder is lost to them.
  * @param[in] server      Server to stop; the reference stays the caller's.

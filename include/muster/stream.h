@@ -56,22 +56,22 @@ typedef struct muster_stream_config {
 
 /** Figures of a stream since its start. */
 typedef struct muster_stream_stats {
-    uint64_t bytes_in;      /**< Bytes read by the host. */
-    uint64_t bytes_out;     /**< Bytes accepted from the host. */
-    uint64_t buffered_in;   /**< Bytes waiting to be read now. */
-    uint64_t buffered_out;  /**< Bytes not yet handed on now. */
-    uint64_t reads;         /**< Read calls that moved bytes. */
-    uint64_t writes;        /**< Write calls that moved bytes. */
-    uint64_t waits;         /**< Times a thread went to sleep on this stream. */
-    uint64_t wakeups;       /**< Times this end woke the other. */
-    uint64_t spins_won;     /**< Waits that ended while spinning. */
-    uint64_t spins_lost;    /**< Spins that ended in sleep. */
-    uint64_t caller_io;     /**< System calls for this stream made by the host's own threads. */
-    uint64_t loop_io;       /**< System calls for this stream made by the progress engine. */
-    uint64_t last_heard_ns; /**< CLOCK_MONOTONIC of the last sign of the peer, 0 if the transport has none. */
-    uint64_t fan;           /**< Not 0: streams of this process with the same number are given one block at once by
-                                 muster_stream_write_owned_many(). */
-    uint64_t reserved[2];   /**< Zero. */
+    uint64_t bytes_in;         /**< Bytes read by the host. */
+    uint64_t bytes_out;        /**< Bytes accepted from the host. */
+    uint64_t buffered_in;      /**< Bytes waiting to be read now. */
+    uint64_t buffered_out;     /**< Bytes not yet handed on now. */
+    uint64_t reads;            /**< Read calls that moved bytes. */
+    uint64_t writes;           /**< Write calls that moved bytes. */
+    uint64_t waits;            /**< Times a thread went to sleep on this stream. */
+    uint64_t wakeups;          /**< Times this end woke the other. */
+    uint64_t spins_won;        /**< Waits that ended while spinning. */
+    uint64_t spins_lost;       /**< Spins that ended in sleep. */
+    uint64_t caller_io;        /**< System calls for this stream made by the host's own threads. */
+    uint64_t loop_io;          /**< System calls for this stream made by the progress engine. */
+    uint64_t last_received_ns; /**< CLOCK_MONOTONIC of the last sign of the peer, 0 if the transport has none. */
+    uint64_t multicast_group;  /**< Not 0: streams of this process with the same number are given one block at once by
+                        muster_stream_write_owned_many(). */
+    uint64_t reserved[2];      /**< Zero. */
 } muster_stream_stats;
 
 /** Makes two connected ends in this process: what is written to one is read from the other.

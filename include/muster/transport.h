@@ -37,8 +37,8 @@ typedef struct muster_listener muster_listener;
 typedef struct muster_transport_config {
     uint32_t struct_size;      /**< sizeof(muster_transport_config) of the caller. */
     uint32_t flags;            /**< Zero. */
-    const void *greeting;      /**< Up to 4096 bytes shown to the other side with the connection (who I am); copied. */
-    uint64_t greeting_bytes;   /**< Length of the greeting. */
+    const void *hello;         /**< Up to 4096 bytes shown to the other side with the connection (who I am); copied. */
+    uint64_t hello_bytes;      /**< Length of the greeting. */
     uint64_t window_bytes;     /**< Most bytes buffered per direction, power of two, 4 KiB to 1 GiB; 0: the context's.
                                     Over shared memory and inproc the smaller one of both sides counts. */
     uint32_t backlog;          /**< Listeners: proved connections waiting to be accepted; 0: 1024. */
@@ -269,8 +269,8 @@ MUSTER_API void muster_listener_release(muster_listener *listener);
  * @retval MUSTER_E_LIMIT  The room is too small; nothing written, the length is told.
  * @retval MUSTER_E_FORKED The stream belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
-MUSTER_API muster_status muster_transport_greeting(muster_stream *stream, void *out_data, size_t capacity,
-                                                   size_t *out_bytes);
+MUSTER_API muster_status muster_transport_hello(muster_stream *stream, void *out_data, size_t capacity,
+                                                size_t *out_bytes);
 
 #ifdef __cplusplus
 }

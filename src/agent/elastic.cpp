@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t second = 1'000'000'000;
 constexpr int64_t farewell_ns = 5 * second; // for what the others are told, when the store does not answer
-constexpr size_t most_ops = 500;            // of one request
+constexpr size_t max_ops = 500;             // of one request
 constexpr char succeeded[] = "job succeeded", failed[] = "job failed (%d): "; // reasons of a run that is closed
 
 muster_store_op operation(uint32_t kind, const std::string &key) noexcept {
@@ -184,12 +184,12 @@ Result<std::vector<Standing>> Agent::give_standings() {
     std::vector<Offer> offers;
     std::vector<std::string> keys, values;
     std::vector<muster_store_op> ops;
-    keys.reserve(most_ops); // the operations point to them
-    values.reserve(most_ops);
+    keys.reserve(max_ops); // the operations point to them
+    values.reserve(max_ops);
     for (uint32_t node = 0; node < world; node++) {
         keys.push_back(offer_key(node));
         ops.push_back(operation(MUSTER_STORE_GET, keys.back()));
-        if (ops.size() < most_ops && node + 1 < world) continue;
+        if (ops.size() < max_ops && node + 1 < world) continue;
         if (const Error done = ask_others(ops); done.status != MUSTER_OK) return done;
         for (size_t i = 0; i < ops.size(); i++) {
             auto offer = read_offer(value_at(nodes_->result(), i));
@@ -206,7 +206,7 @@ Result<std::vector<Standing>> Agent::give_standings() {
         keys.push_back(standing_key(node));
         values.push_back(write_standing(standings[node]));
         ops.push_back(setting(keys.back(), values.back()));
-        if (ops.size() < most_ops && node + 1 < world) continue;
+        if (ops.size() < max_ops && node + 1 < world) continue;
         if (const Error done = ask_others(ops); done.status != MUSTER_OK) return done;
         keys.clear(), values.clear(), ops.clear();
     }
@@ -305,7 +305,7 @@ void Agent::hear(const muster_rendezvous_event &event) {
     }
     if (lost && event.round > lost_.round) lost_ = {event.round, why};
     why.status = MUSTER_OK;
-    tell(MUSTER_AGENT_NODES, event.kind, why);
+    tell(MUSTER_AGENT_RENDEZVOUS_EVENT, event.kind, why);
 }
 
 // Events may come before the answer to the join that they follow, and after the end of the round they speak of.

@@ -12,7 +12,7 @@ namespace muster {
 
 namespace {
 
-constexpr size_t most_bytes = 1 << 20;
+constexpr size_t max_bytes = 1 << 20;
 constexpr int deepest = 64;
 
 void put_utf8(std::string &to, uint32_t c) {
@@ -173,7 +173,7 @@ FailureReport read_failure(const std::string &path) {
     // A pipe or a device in place of the file is not waited for.
     const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
     if (!file) return {};
-    std::string text(most_bytes, '\0');
+    std::string text(max_bytes, '\0');
     size_t used = 0;
     while (used < text.size()) {
         const ssize_t n = uncancelled::read(file.get(), text.data() + used, text.size() - used);

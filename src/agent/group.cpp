@@ -107,12 +107,12 @@ Result<void> WorkerGroup::start_worker(uint32_t local_rank, const Standing &stan
     for (const bool err : {false, true}) {
         const uint32_t bit = err ? MUSTER_AGENT_STDERR : MUSTER_AGENT_STDOUT;
         Writing &writing = writings[err];
-        if (outputs.filed & bit) {
+        if (outputs.log_outputs & bit) {
             auto file = files_.open_output(local_rank, err);
             if (!file) return file.error();
-            (outputs.shown & bit ? writing.copy : writing.end) = std::move(*file);
+            (outputs.console_outputs & bit ? writing.copy : writing.end) = std::move(*file);
         }
-        if (outputs.shown & bit) {
+        if (outputs.console_outputs & bit) {
             int ends[2];
             if (pipe2(ends, O_CLOEXEC) != 0)
                 return Error::from_errno(errno, MUSTER_OK, "a pipe for the output of worker %u", local_rank);

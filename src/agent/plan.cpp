@@ -55,16 +55,18 @@ std::string copy_bytes(const void *bytes, uint64_t size) {
     return bytes ? std::string(static_cast<const char *>(bytes), size) : std::string();
 }
 
-Result<AgentPlan::Outputs> read_outputs(uint32_t filed, uint32_t shown, bool log_dir) noexcept {
-    if (filed & ~both_outputs) return Error::make(MUSTER_E_ARG, "filed has unknown bits: 0x%x", filed);
-    if (shown & ~both_outputs) return Error::make(MUSTER_E_ARG, "shown has unknown bits: 0x%x", shown);
-    if (filed != 0 && !log_dir) return Error::make(MUSTER_E_ARG, "filed is set, but there is no log_dir");
-    return AgentPlan::Outputs{filed, shown};
+Result<AgentPlan::Outputs> read_outputs(uint32_t log_outputs, uint32_t console_outputs, bool log_dir) noexcept {
+    if (log_outputs & ~both_outputs)
+        return Error::make(MUSTER_E_ARG, "log_outputs has unknown bits: 0x%x", log_outputs);
+    if (console_outputs & ~both_outputs)
+        return Error::make(MUSTER_E_ARG, "console_outputs has unknown bits: 0x%x", console_outputs);
+    if (log_outputs != 0 && !log_dir) return Error::make(MUSTER_E_ARG, "log_outputs is set, but there is no log_dir");
+    return AgentPlan::Outputs{log_outputs, console_outputs};
 }
 
 Result<std::vector<AgentPlan::Outputs>> read_all_outputs(const muster_agent_config &config, uint32_t worker_count) {
     const bool log_dir = config.log_dir != nullptr;
-    auto common = read_outputs(config.filed, config.shown, log_dir);
+    auto common = read_outputs(config.log_outputs, config.console_outputs, log_dir);
     if (!common) return common.error();
     if (config.output_count > worker_count || (config.output_count > 0 && config.outputs == nullptr))
         return Error::make(MUSTER_E_ARG, "outputs names %llu workers, and there are %u",
@@ -77,7 +79,7 @@ Result<std::vector<AgentPlan::Outputs>> read_all_outputs(const muster_agent_conf
             return Error::make(MUSTER_E_ARG, "outputs names worker %u %s", one.local_rank,
                                one.local_rank >= worker_count ? "of fewer" : "twice");
         if (one.reserved != 0) return Error::make(MUSTER_E_ARG, "muster_agent_outputs: reserved is zero");
-        auto own = read_outputs(one.filed, one.shown, log_dir);
+        auto own = read_outputs(one.log_outputs, one.console_outputs, log_dir);
         if (!own) return own.error();
         all[one.local_rank] = *own;
         named[one.local_rank] = true;
@@ -158,14 +160,14 @@ Result<AgentPlan> read_plan(const muster_agent_config &config) {
     if (named) named = read_name(config.log_dir, "log_dir", 3000, plan.log_dir);
     if (named) named = read_name(config.local_address, "local_address", 255, plan.local_address);
     if (!named) return named.error();
-    uint32_t shown = 0;
-    for (const AgentPlan::Outputs &one : plan.outputs) shown |= one.shown;
-    if (shown & MUSTER_AGENT_STDOUT) {
+    uint32_t console_outputs = 0;
+    for (const AgentPlan::Outputs &one : plan.outputs) console_outputs |= one.console_outputs;
+    if (console_outputs & MUSTER_AGENT_STDOUT) {
         auto out = keep(config.out_fd_plus_one, STDOUT_FILENO, "out_fd_plus_one");
         if (!out) return out.error();
         plan.out = std::move(*out);
     }
-    if (shown & MUSTER_AGENT_STDERR) {
+    if (console_outputs & MUSTER_AGENT_STDERR) {
         auto err = keep(config.err_fd_plus_one, STDERR_FILENO, "err_fd_plus_one");
         if (!err) return err.error();
         plan.err = std::move(*err);

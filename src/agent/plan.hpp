@@ -35,10 +35,10 @@ struct AgentPlan {
     std::optional<MeetingPlan> meeting; // none: there is this node alone
     int64_t join_timeout_ns = 600'000'000'000, exit_timeout_ns = -1;
     struct Outputs {
-        uint32_t filed = 0, shown = 0; // muster_agent_output bits
+        uint32_t log_outputs = 0, console_outputs = 0; // muster_agent_output bits
     };
     std::vector<Outputs> outputs; // by local rank
-    Fd out, err;                  // for what is shown
+    Fd out, err;                  // for what is console_outputs
 };
 
 Result<AgentPlan> read_plan(const muster_agent_config &config);

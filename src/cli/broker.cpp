@@ -136,10 +136,10 @@ void print_stats(muster_broker *broker) {
     muster_broker_stats s;
     if (muster_broker_get_stats(broker, &s) != MUSTER_OK) return;
     printf("members %" PRIu64 " brokers %" PRIu64 " parent %s connections %" PRIu64 " names %" PRIu64 " pairs %" PRIu64
-           " messages %" PRIu64 " to_many %" PRIu64 " bytes %" PRIu64 " queued %" PRIu64 " refused %" PRIu64
+           " messages %" PRIu64 " multicasts %" PRIu64 " bytes %" PRIu64 " queued %" PRIu64 " refused %" PRIu64
            " lost %" PRIu64 " rss_mb %.1f\n",
            s.members, s.brokers, s.has_parent != 0 ? "yes" : "no", s.connections, s.names, s.pairs, s.messages,
-           s.to_many, s.bytes, s.queued_bytes, s.refused, s.lost, serving::resident_mb());
+           s.multicasts, s.bytes, s.queued_bytes, s.refused, s.lost, serving::resident_mb());
     fflush(stdout);
 }
 

@@ -45,7 +45,7 @@ muster_status start(const Options &options, muster_context *context, muster_queu
     muster_rendezvous_config meeting{};
     meeting.struct_size = sizeof meeting;
     meeting.flags = options.reopen ? MUSTER_RENDEZVOUS_REOPEN : 0;
-    if (options.new_run) meeting.flags |= MUSTER_RENDEZVOUS_NEW;
+    if (options.new_run) meeting.flags |= MUSTER_RENDEZVOUS_DISCARD_STATE;
     meeting.state_dir = options.state_dir.data();
     meeting.state_dir_bytes = options.state_dir.size();
     meeting.run_id = options.run_id.data();
@@ -54,7 +54,7 @@ muster_status start(const Options &options, muster_context *context, muster_queu
     meeting.url_bytes = options.rdzv.size();
     meeting.min = options.least_nodes;
     meeting.max = options.most_nodes;
-    if (options.node_rank) meeting.flags |= MUSTER_RENDEZVOUS_RANK;
+    if (options.node_rank) meeting.flags |= MUSTER_RENDEZVOUS_HAS_RANK;
     meeting.rank = options.node_rank.value_or(0);
     meeting.keep_alive_ns = options.keep_alive_ns;
     meeting.keep_alive_attempts = options.keep_alive_attempts;

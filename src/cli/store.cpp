@@ -70,7 +70,7 @@ std::string take_option(int which, const std::string &value, Options &options) {
         options.standby_of = value;
         return value.empty() ? "no address" : "";
     case 'A':
-        options.config.flags |= MUSTER_STORE_SERVER_ALONE;
+        options.config.flags |= MUSTER_STORE_SERVER_FORCE_STANDALONE;
         return {};
     case 'R':
         options.config.flags |= MUSTER_STORE_SERVER_REFUSED_IS_DEAD;
@@ -84,7 +84,7 @@ std::string take_option(int which, const std::string &value, Options &options) {
         options.open = true;
         return {};
     case 'b':
-        options.config.most_bytes = number.value_or(0);
+        options.config.max_bytes = number.value_or(0);
         return number && *number != 0 ? "" : bad;
     case 'm':
         if (!number || *number == 0 || *number > UINT32_MAX) return bad;
@@ -134,7 +134,7 @@ std::string read_options(const Arguments &arguments, Options &options) {
         return "no secret: --secret-file, MUSTER_SECRET_FILE or MUSTER_SECRET gives one, --open does without";
     if ((options.config.flags & MUSTER_STORE_SERVER_NO_SYNC) != 0 && options.data_dir.empty())
         return "--no-sync goes with --data-dir";
-    if ((options.config.flags & MUSTER_STORE_SERVER_ALONE) != 0 && options.data_dir.empty())
+    if ((options.config.flags & MUSTER_STORE_SERVER_FORCE_STANDALONE) != 0 && options.data_dir.empty())
         return "--alone goes with --data-dir: without one there is nothing to go on with";
     if (options.open && !options.standby_of.empty())
         options.standby_of += options.standby_of.find('?') == std::string::npos ? "?auth=none" : "&auth=none";
@@ -204,7 +204,7 @@ int store_command(const Arguments &arguments) {
             if (wanted) print_stats(server);
             return stats_of(server).failed == 0; // the log has told
         },
-        [&] { muster_store_server_go_alone(server); });
+        [&] { muster_store_server_force_standalone(server); });
     muster_store_server_close(server, 10'000'000'000);
     const bool fine = stats_of(server).failed == 0;
     if (options.stats_s > 0) print_stats(server);

@@ -89,8 +89,8 @@ void Broadcasts::connected(BroadcastKey key, uint32_t member, uint64_t id, Strea
                         flow.watch);
     muster_stream_stats stats{};
     const bool whole = origin_of(key) != nullptr && sender->head.size != 0;
-    flow.waits_for_fan =
-        whole && star() && muster_stream_get_stats(flow.stream.get(), &stats) == MUSTER_OK && stats.fan != 0;
+    flow.waits_for_fan = whole && star() && muster_stream_get_stats(flow.stream.get(), &stats) == MUSTER_OK &&
+                         stats.multicast_group != 0;
     pump(key, member, id);
     if (BroadcastSender *const still = sender_of(key)) hand_over(*still, false);
 }

@@ -93,8 +93,8 @@ ClusterWorker::ClusterWorker(Context &context, Ticket ticket, const muster_worke
       report_fd_(report_descriptor(config)), hears_(hears), deadline_ns_(deadline_ns),
       not_in_(Error::make(MUSTER_E_CLOSED, "the context is closed")), ticket_(std::move(ticket)), passed_(ticket_) {
     id_ = ticket_.cluster;
-    bound_connections(config.most_connections);
-    limit_broadcasts(config.broadcast_bytes);
+    bound_connections(config.max_connections);
+    limit_broadcasts(config.max_broadcast_bytes);
     char name[HOST_NAME_MAX + 1] = "";
     gethostname(name, sizeof name - 1);
     host_ = name;

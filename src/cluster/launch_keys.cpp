@@ -107,8 +107,8 @@ Result<Ticket> fetch_ticket(const Ticket &with_key) {
         address += (address.find('?') == std::string::npos ? "?" : "&") + std::string("seal=yes");
     muster_transport_config how{};
     how.struct_size = sizeof how;
-    how.greeting = greeting.data();
-    how.greeting_bytes = greeting.size();
+    how.hello = greeting.data();
+    how.hello_bytes = greeting.size();
     for (;;) {
         muster_stream *stream = nullptr;
         const int64_t left = std::max<int64_t>(deadline.left(), 1);

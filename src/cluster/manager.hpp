@@ -15,7 +15,7 @@ class ClusterMaster;
 
 // What is asked about one worker.
 struct ManagerQuestion {
-    uint32_t want = 0, member = 0, from = 0; // want: a muster_manager_want value
+    uint32_t want = 0, member = 0, from = 0; // want: a muster_manager_operation value
     uint64_t data = 0;
     std::string address{};
 };

@@ -33,8 +33,8 @@ Result<Ref<ClusterMaster>> ClusterMaster::open(Context &context, const muster_cl
     const auto master =
         Ref<ClusterMaster>::adopt(new ClusterMaster(context, config, std::move(*inbox), std::move(events)));
     master->id_ = *id;
-    master->bound_connections(config.most_connections);
-    master->limit_broadcasts(config.broadcast_bytes);
+    master->bound_connections(config.max_connections);
+    master->limit_broadcasts(config.max_broadcast_bytes);
     const std::string address =
         config.listen == nullptr ? usual_listen : std::string(config.listen, config.listen_bytes);
     if (const Error why = master->listen(address); why.status != MUSTER_OK) return why;

@@ -33,7 +33,7 @@ uint32_t wants_of(const muster_manager_ops *ops, uint32_t wants) noexcept {
 void ManagerRequest::tell(muster_manager_request &out) const noexcept {
     out = {};
     out.struct_size = sizeof out;
-    out.want = question.want;
+    out.operation = question.want;
     out.member = question.member;
     out.count = launches() ? plan->count : 1;
     out.from = question.from;
@@ -110,7 +110,7 @@ void ServedManager::serve(const muster_completion &entry) {
     muster_manager_request what;
     const Ref<ManagerRequest> request = ServedManagers::of(context_).open(entry.request, what);
     if (!request) return; // over before anybody has heard of it
-    switch (what.want) {
+    switch (what.operation) {
     case MUSTER_MANAGER_LAUNCH:
         return ops_.launch(self_, entry.request, &what);
     case MUSTER_MANAGER_CONNECT:

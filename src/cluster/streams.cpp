@@ -306,8 +306,8 @@ void Cluster::dial(const std::string &address, const ClusterGreeting &greeting, 
     const std::string words = encode(greeting);
     muster_transport_config config{};
     config.struct_size = sizeof config;
-    config.greeting = words.data();
-    config.greeting_bytes = words.size();
+    config.hello = words.data();
+    config.hello_bytes = words.size();
     const auto number = std::make_shared<uint64_t>(0);
     *number = on([this, number, done](const muster_completion &entry, const Error &why) {
         forget(*number);

@@ -170,8 +170,9 @@ bool Broadcast::send() noexcept {
                   {channel.key_.first, channel.key_.second, members_[i]->id_});
     }
     const size_t size = staged_at_ - at + staged_;
-    const Status status = timed(fabric_->plugin_, "send_many", [&] {
-        return fabric_->ops_.send_many(fabric_->self_, peers_.data(), static_cast<uint32_t>(count), segment_, at, size);
+    const Status status = timed(fabric_->plugin_, "send_multicast", [&] {
+        return fabric_->ops_.send_multicast(fabric_->self_, peers_.data(), static_cast<uint32_t>(count), segment_, at,
+                                            size);
     });
     if (status == MUSTER_AGAIN) return false;
     if (status != MUSTER_OK) return to_each_ = true, send_to_each();

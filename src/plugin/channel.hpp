@@ -24,7 +24,7 @@ class Channel : public Object {
     virtual size_t headroom() const noexcept { return 0; }
     // Takes a whole segment, of which `size` bytes at `offset` are to be sent. OK: it is the channel's. AGAIN: as
     // send(), nothing was taken. UNSUPPORTED: send() must be asked.
-    virtual Status send_segment(void *segment, size_t offset, size_t size) noexcept {
+    virtual Status send_buffer(void *segment, size_t offset, size_t size) noexcept {
         (void)segment, (void)offset, (void)size;
         return MUSTER_E_UNSUPPORTED;
     }

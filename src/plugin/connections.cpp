@@ -200,15 +200,16 @@ void ConnectionLink::finish() noexcept {
 }
 
 void ConnectionLink::proved() noexcept {
-    if (connection_ != nullptr && transport_->ops_.proved != nullptr)
-        timed(transport_->plugin_, "proved", [&] { return transport_->ops_.proved(connection_); });
+    if (connection_ != nullptr && transport_->ops_.authenticated != nullptr)
+        timed(transport_->plugin_, "authenticated", [&] { return transport_->ops_.authenticated(connection_); });
 }
 
 void ConnectionLink::paired(Ref<SharedSegment> segment, Status status) noexcept {
     segment_ = std::move(segment);
-    if (connection_ != nullptr && transport_->ops_.paired != nullptr)
-        timed(transport_->plugin_, "paired",
-              [&] { return transport_->ops_.paired(connection_, segment_ ? &segment_->table() : nullptr, status); });
+    if (connection_ != nullptr && transport_->ops_.segment_shared != nullptr)
+        timed(transport_->plugin_, "segment_shared", [&] {
+            return transport_->ops_.segment_shared(connection_, segment_ ? &segment_->table() : nullptr, status);
+        });
 }
 
 void ConnectionLink::close(bool orderly) noexcept {
@@ -314,7 +315,7 @@ void Connections::fill(muster_host &table) noexcept {
     table.deliver = ConnectionHost::deliver;
     table.writable = ConnectionHost::writable;
     table.lost = ConnectionHost::lost;
-    table.pair = ConnectionHost::pair;
+    table.share_segment = ConnectionHost::pair;
 }
 
 } // namespace muster

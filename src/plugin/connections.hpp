@@ -57,7 +57,7 @@ class ConnectionLink final : public Channel, public PendingSession, private Sess
     void resume() noexcept override;
     void finish() noexcept override;
     void proved() noexcept override;
-    bool can_pair() const noexcept override { return transport_->ops_.paired != nullptr; }
+    bool can_pair() const noexcept override { return transport_->ops_.segment_shared != nullptr; }
     void paired(Ref<SharedSegment> segment, Status status) noexcept override;
     void close(bool orderly) noexcept override;
 

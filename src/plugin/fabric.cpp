@@ -14,7 +14,7 @@ namespace muster {
 
 namespace {
 constexpr uint32_t known_fabric_flags =
-    MUSTER_PLUGIN_LOCAL | MUSTER_PLUGIN_SEALS | MUSTER_PLUGIN_OPTIONS | MUSTER_PLUGIN_INTRODUCES;
+    MUSTER_PLUGIN_LOCAL | MUSTER_PLUGIN_SEALS | MUSTER_PLUGIN_OPTIONS | MUSTER_PLUGIN_UPGRADES;
 constexpr size_t headroom_max = 4096;
 constexpr int64_t beats_apart_ns = 1'000'000; // of all sessions of a fabric: very many of them beat less often each
 constexpr uint64_t most_credit = uint64_t{1} << 40;
@@ -302,8 +302,8 @@ void Fabric::strange(Peer &from) {
     tidy_later(from);
 }
 
-void Fabric::message_to_many(uint64_t id, const unsigned char *data, size_t size, uint32_t index, uint32_t count,
-                             Loan *loan) {
+void Fabric::message_multicast(uint64_t id, const unsigned char *data, size_t size, uint32_t index, uint32_t count,
+                               Loan *loan) {
     Peer &from = peer(id);
     FabricHead head;
     const size_t before = fabric_head_bytes + size_t{count} * share_bytes;
@@ -418,16 +418,16 @@ Status FabricSession::send(const void *data, size_t size, size_t &taken) noexcep
 }
 
 size_t FabricSession::headroom() const noexcept {
-    return fabric_->ops_.send_segment == nullptr ? 0 : fabric_->ops_.headroom_bytes + fabric_head_bytes;
+    return fabric_->ops_.send_buffer == nullptr ? 0 : fabric_->ops_.headroom_bytes + fabric_head_bytes;
 }
 
-Status FabricSession::send_segment(void *segment, size_t offset, size_t size) noexcept {
-    if (fabric_->ops_.send_segment == nullptr) return MUSTER_E_UNSUPPORTED;
+Status FabricSession::send_buffer(void *segment, size_t offset, size_t size) noexcept {
+    if (fabric_->ops_.send_buffer == nullptr) return MUSTER_E_UNSUPPORTED;
     Fabric::Peer &peer = fabric_->peer(peer_);
     put_head(static_cast<unsigned char *>(segment) + offset - fabric_head_bytes, flags(), key_.second);
-    const Status status = timed(fabric_->plugin_, "send_segment", [&] {
-        return fabric_->ops_.send_segment(fabric_->self_, peer_, segment, offset - fabric_head_bytes,
-                                          fabric_head_bytes + size);
+    const Status status = timed(fabric_->plugin_, "send_buffer", [&] {
+        return fabric_->ops_.send_buffer(fabric_->self_, peer_, segment, offset - fabric_head_bytes,
+                                         fabric_head_bytes + size);
     });
     if (status == MUSTER_OK) fabric_->charge(peer, fabric_head_bytes + size);
     sent(status);
@@ -445,14 +445,14 @@ bool FabricSession::polls() const noexcept {
 
 void FabricSession::proved() noexcept {
     Fabric::Peer &peer = fabric_->peer(peer_);
-    if (std::exchange(peer.proved, true) || fabric_->ops_.proved == nullptr) return;
-    timed(fabric_->plugin_, "proved", [&] { return fabric_->ops_.proved(fabric_->self_, peer_); });
+    if (std::exchange(peer.proved, true) || fabric_->ops_.authenticated == nullptr) return;
+    timed(fabric_->plugin_, "authenticated", [&] { return fabric_->ops_.authenticated(fabric_->self_, peer_); });
 }
 
 // One segment for each peer, whichever session brought it: none through a second one while there is one, or will be.
 bool FabricSession::can_pair() const noexcept {
     const Fabric::Peer &peer = fabric_->peer(peer_);
-    return fabric_->ops_.paired != nullptr && !peer.segment &&
+    return fabric_->ops_.segment_shared != nullptr && !peer.segment &&
            std::none_of(peer.sessions.begin(), peer.sessions.end(), [this](const auto &other) {
                return other.second.get() != this && other.second->session_->pairing();
            });
@@ -462,9 +462,10 @@ void FabricSession::paired(Ref<SharedSegment> segment, Status status) noexcept {
     Fabric::Peer &peer = fabric_->peer(peer_);
     if (peer.segment) return; // in use
     peer.segment = std::move(segment);
-    if (fabric_->ops_.paired != nullptr)
-        timed(fabric_->plugin_, "paired", [&] {
-            return fabric_->ops_.paired(fabric_->self_, peer_, peer.segment ? &peer.segment->table() : nullptr, status);
+    if (fabric_->ops_.segment_shared != nullptr)
+        timed(fabric_->plugin_, "segment_shared", [&] {
+            return fabric_->ops_.segment_shared(fabric_->self_, peer_, peer.segment ? &peer.segment->table() : nullptr,
+                                                status);
         });
 }
 
@@ -477,7 +478,8 @@ void FabricSession::close(bool orderly) noexcept {
 
 Fan *FabricSession::fan() noexcept {
     // Small messages would be full of the shares.
-    return fabric_->ops_.send_many != nullptr && fabric_->message_bytes_ >= Fan::least_bytes ? fabric_.get() : nullptr;
+    return fabric_->ops_.send_multicast != nullptr && fabric_->message_bytes_ >= Fan::least_bytes ? fabric_.get()
+                                                                                                  : nullptr;
 }
 
 SessionListener FabricSession::session_listener(Session &, std::string_view service) {
@@ -568,11 +570,11 @@ struct FabricHost {
         });
     }
 
-    static void message_to_many(muster_endpoint *endpoint, uint64_t peer, const void *data, uint64_t size_bytes,
-                                uint32_t index, uint32_t count, const muster_loan *loan) {
+    static void message_multicast(muster_endpoint *endpoint, uint64_t peer, const void *data, uint64_t size_bytes,
+                                  uint32_t index, uint32_t count, const muster_loan *loan) {
         with_loan(of(endpoint), loan, [&](Loan *kept) {
             const auto *const bytes = static_cast<const unsigned char *>(data);
-            of(endpoint).message_to_many(peer, bytes, size_bytes, index, count, kept);
+            of(endpoint).message_multicast(peer, bytes, size_bytes, index, count, kept);
         });
     }
 
@@ -619,7 +621,7 @@ struct FabricHost {
         });
     }
 
-    static Status pair_peer(muster_endpoint *endpoint, uint64_t id, uint64_t size_bytes) {
+    static Status share_segment_with_peer(muster_endpoint *endpoint, uint64_t id, uint64_t size_bytes) {
         Status status = MUSTER_E_AUTH;
         each_session(of(endpoint), id, [&](Fabric::Peer &peer, Session &session) {
             if (peer.segment || session.pairing()) status = MUSTER_E_BUSY;
@@ -636,11 +638,11 @@ void Fabric::fill(muster_host &table) noexcept {
     table.published = FabricHost::published;
     table.peer_flags = FabricHost::peer_flags;
     table.message = FabricHost::message;
-    table.message_to_many = FabricHost::message_to_many;
+    table.message_multicast = FabricHost::message_multicast;
     table.credit = FabricHost::credit;
     table.ready = FabricHost::ready;
     table.peer_lost = FabricHost::peer_lost;
-    table.pair_peer = FabricHost::pair_peer;
+    table.share_segment_with_peer = FabricHost::share_segment_with_peer;
     table.message_lent = FabricHost::message_lent;
 }
 

@@ -82,14 +82,14 @@ class Fabric final : public Transport, public SessionTransport, public Fan {
     uint32_t unproved() const noexcept;
     // host table
     void message(uint64_t id, const unsigned char *data, size_t size, Loan *loan);
-    void message_to_many(uint64_t id, const unsigned char *data, size_t size, uint32_t index, uint32_t count,
-                         Loan *loan);
+    void message_multicast(uint64_t id, const unsigned char *data, size_t size, uint32_t index, uint32_t count,
+                           Loan *loan);
     void resolved(uint64_t question, Status status, uint64_t id, const char *text, size_t text_bytes);
     void reset_later(Peer &peer, SessionKey key) noexcept;
     void strange(Peer &from);
     Status send(Peer &peer, uint8_t flags, uint32_t generation, const void *data, size_t size) noexcept;
     void charge(Peer &peer, uint64_t bytes) const noexcept;
-    bool introduces() const noexcept { return (ops_.flags & MUSTER_PLUGIN_INTRODUCES) != 0; }
+    bool introduces() const noexcept { return (ops_.flags & MUSTER_PLUGIN_UPGRADES) != 0; }
 
     const muster_broker_ops *broker(void *&self) noexcept override {
         self = self_;
@@ -130,7 +130,7 @@ class FabricSession final : public Channel, private SessionOwner {
     size_t room() noexcept override;
     size_t headroom() const noexcept override;
     Status send(const void *data, size_t size, size_t &taken) noexcept override;
-    Status send_segment(void *segment, size_t offset, size_t size) noexcept override;
+    Status send_buffer(void *segment, size_t offset, size_t size) noexcept override;
     Status poll() noexcept override;
     bool polls() const noexcept override;
     void proved() noexcept override;

@@ -181,8 +181,10 @@ struct HostFunctions {
         });
     }
 
-    static void *take_segment(const muster_host *host) { return Plugin::of(host).plugins_.pool->take(); }
-    static void give_segment(const muster_host *host, void *segment) { Plugin::of(host).plugins_.pool->give(segment); }
+    static void *acquire_buffer(const muster_host *host) { return Plugin::of(host).plugins_.pool->take(); }
+    static void release_buffer(const muster_host *host, void *segment) {
+        Plugin::of(host).plugins_.pool->give(segment);
+    }
 };
 
 Error plugin_error(const Plugin &plugin, const Error &error, Status status, const char *what,
@@ -213,8 +215,8 @@ Plugin::Plugin(Context &context, Plugins &plugins, std::string path)
     table_.start_timer = HostFunctions::start_timer;
     table_.stop_timer = HostFunctions::stop_timer;
     table_.post = HostFunctions::post;
-    table_.take_segment = HostFunctions::take_segment;
-    table_.give_segment = HostFunctions::give_segment;
+    table_.acquire_buffer = HostFunctions::acquire_buffer;
+    table_.release_buffer = HostFunctions::release_buffer;
     table_.add_store = HostFunctions::add_store;
     fill_store_functions(table_);
     Connections::fill(table_);

@@ -118,7 +118,7 @@ bool Session::drain() noexcept {
         size_t taken = 0;
         Status status = size == 0 ? MUSTER_AGAIN : MUSTER_E_UNSUPPORTED;
         if (size != 0 && size == out_end_ - out_begin_) {
-            status = channel_->send_segment(out_, out_begin_, size);
+            status = channel_->send_buffer(out_, out_begin_, size);
             if (status == MUSTER_OK) out_ = nullptr, taken = size;
         }
         if (status == MUSTER_E_UNSUPPORTED) status = channel_->send(out_ + out_begin_, size, taken);

@@ -432,7 +432,7 @@ MachineSettings machine_settings(const RendezvousSettings &settings) {
     machine.id = random_id();
     machine.address = settings.address;
     machine.order_key = settings.order_key;
-    if ((settings.flags & MUSTER_RENDEZVOUS_RANK) != 0) machine.preferred = settings.rank;
+    if ((settings.flags & MUSTER_RENDEZVOUS_HAS_RANK) != 0) machine.preferred = settings.rank;
     machine.config = {settings.min, settings.max, settings.last_call_ns, {}};
     machine.keep_alive_ns = settings.keep_alive_ns;
     machine.majority_ns = settings.majority_timeout_ns;

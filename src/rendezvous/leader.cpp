@@ -374,7 +374,7 @@ Note Leader::make_note() const {
     note.dead = dead_;
     note.gone = gone_;
     note.called = call_ == Call::runs;
-    note.last_call_left_ns = note.called ? std::max<int64_t>(0, call_end_ns_ - now_ns_) : -1;
+    note.last_call_remaining_ns = note.called ? std::max<int64_t>(0, call_end_ns_ - now_ns_) : -1;
     return note;
 }
 

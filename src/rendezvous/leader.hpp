@@ -37,9 +37,9 @@ struct Hosting {
 
 class Leader final {
   public:
-    Leader(LeaderHost &host, std::string id, const RunConfig &config, const Hosting &hosting, size_t most_ops,
+    Leader(LeaderHost &host, std::string id, const RunConfig &config, const Hosting &hosting, size_t max_ops,
            bool queues, uint64_t term, int64_t now_ns)
-        : host_(host), id_(std::move(id)), config_(config), hosting_(hosting), most_ops_(most_ops), queues_(queues),
+        : host_(host), id_(std::move(id)), config_(config), hosting_(hosting), most_ops_(max_ops), queues_(queues),
           term_(term), now_ns_(now_ns), awake_since_ns_(now_ns) {}
     uint64_t term() const noexcept { return term_; }
     bool ready() const noexcept { return loaded_; }

@@ -186,10 +186,10 @@ muster_rendezvous_state Machine::state(int64_t now_ns) const {
     muster_rendezvous_state state{};
     state.phase = static_cast<uint32_t>(phase_);
     if (closed_) state.flags |= MUSTER_RENDEZVOUS_IS_CLOSED;
-    if (leads()) state.flags |= MUSTER_RENDEZVOUS_LEADS;
+    if (leads()) state.flags |= MUSTER_RENDEZVOUS_IS_LEADER;
     state.round = known_round_;
     if (phase_ == Phase::in) state.round = std::max(state.round, place_.attempt.number);
-    state.last_call_left_ns = -1;
+    state.last_call_remaining_ns = -1;
     if (!note_) {
         state.missing = settings_.config.min;
         return state;
@@ -201,8 +201,8 @@ muster_rendezvous_state Machine::state(int64_t now_ns) const {
     state.present = note_->present;
     state.exiting = note_->exiting;
     if (note_->called) {
-        state.flags |= MUSTER_RENDEZVOUS_IS_CALLED;
-        state.last_call_left_ns = std::max<int64_t>(0, last_call_end_ns_ - now_ns);
+        state.flags |= MUSTER_RENDEZVOUS_IS_LAST_CALL;
+        state.last_call_remaining_ns = std::max<int64_t>(0, last_call_end_ns_ - now_ns);
     }
     return state;
 }
@@ -401,7 +401,7 @@ void Machine::led(const Asked &asked, const StoreAnswer &answer) {
     if (leader_ || !takes_part()) return;
     const Hosting hosting{hosted(), settings_.keep_alive_ns};
     leader_ = std::make_unique<Leader>(static_cast<LeaderHost &>(*this), settings_.id, config_, hosting,
-                                       settings_.most_ops, settings_.queues, leader_version_, now_ns_);
+                                       settings_.max_ops, settings_.queues, leader_version_, now_ns_);
     leader_->begin(answer.result->revision, round_, round_version_, note_, note_version_, closed_.has_value(),
                    leader_gone_);
     announce_at_ns_ = now_ns_;

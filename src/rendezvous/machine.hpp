@@ -29,10 +29,10 @@ struct MachineSettings {
     std::string origin;       // host:port of the URL, where newcomers look
     bool serves = false;      // this process serves the store at the origin
     bool keeps_state = false; // there is a state file
-    std::optional<Membership> former;    // what that says of a process that has ended
-    int64_t majority_ns = 0;             // longest search for more than half; 0: some leases; -1: as long as the join
-    size_t most_ops = Leader::usual_ops; // in a request
-    bool queues = false;                 // the store has them
+    std::optional<Membership> former;   // what that says of a process that has ended
+    int64_t majority_ns = 0;            // longest search for more than half; 0: some leases; -1: as long as the join
+    size_t max_ops = Leader::usual_ops; // in a request
+    bool queues = false;                // the store has them
 };
 
 // What the driver has to do; in order.

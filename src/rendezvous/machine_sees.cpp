@@ -42,7 +42,7 @@ void Machine::see(std::string_view key, bool present, uint64_t version, uint64_t
     } else if (key == keys::note) {
         note_ = present ? Note::read(value) : std::nullopt;
         note_version_ = present ? version : 0;
-        last_call_end_ns_ = note_ && note_->called ? now_ns_ + note_->last_call_left_ns : -1;
+        last_call_end_ns_ = note_ && note_->called ? now_ns_ + note_->last_call_remaining_ns : -1;
     } else if (key == keys::closed) {
         closed_ = present ? ClosedRecord::read(value) : std::nullopt;
         if (present && !closed_) closed_ = ClosedRecord{}; // not to be understood, but there

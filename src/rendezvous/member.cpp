@@ -94,8 +94,8 @@ Status Member::next_event(Deadline &deadline, muster_rendezvous_event &out) noex
 muster_rendezvous_state Member::state() noexcept {
     const std::lock_guard hold(lock_);
     muster_rendezvous_state state = state_;
-    if (state.last_call_left_ns > 0)
-        state.last_call_left_ns = std::max<int64_t>(0, state.last_call_left_ns - (now_ns() - state_ns_));
+    if (state.last_call_remaining_ns > 0)
+        state.last_call_remaining_ns = std::max<int64_t>(0, state.last_call_remaining_ns - (now_ns() - state_ns_));
     return state;
 }
 

@@ -27,7 +27,7 @@ class Member : public Object, private Source {
   public:
     Member(Context &context, RendezvousSettings what) : settings(std::move(what)), context_(&context) {
         state_.missing = settings.min;
-        state_.last_call_left_ns = -1;
+        state_.last_call_remaining_ns = -1;
     }
     const RendezvousSettings settings;
     Context &context() const noexcept { return *context_; }

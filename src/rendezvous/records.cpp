@@ -162,7 +162,7 @@ std::optional<RoundPlace> RoundPlace::read(std::string_view bytes) {
 std::string Note::write() const {
     ByteWriter to(version);
     to.number(round).number(exited).number(confirmed).number(seeking).number(waiting).number(present).number(exiting);
-    to.number(left).number(dead).number(static_cast<uint8_t>(called)).number(last_call_left_ns);
+    to.number(left).number(dead).number(static_cast<uint8_t>(called)).number(last_call_remaining_ns);
     to.number(static_cast<uint16_t>(gone.size()));
     for (const Gone &one : gone) to.number(one.rank).number(static_cast<uint8_t>(one.how));
     return to.take();
@@ -180,7 +180,7 @@ std::optional<Note> Note::read(std::string_view bytes) {
     note.left = from.number<uint32_t>();
     note.dead = from.number<uint32_t>();
     note.called = from.number<uint8_t>() != 0;
-    note.last_call_left_ns = from.number<int64_t>();
+    note.last_call_remaining_ns = from.number<int64_t>();
     const size_t count = from.number<uint16_t>();
     from.require(count <= most_gone);
     for (size_t i = 0; i < count && from.good(); i++) {

@@ -111,10 +111,10 @@ struct Note {
     uint64_t exited = 0;    // the latest round all of whose members have met at the exit
     uint64_t confirmed = 0; // the latest round whose remaining members have all confirmed the exit
     uint32_t seeking = 0, waiting = 0, present = 0, exiting = 0;
-    uint32_t left = 0, dead = 0;    // of the round, all of them
-    std::vector<Gone> gone;         // of these, the first, in the order they went
-    bool called = false;            // the last call runs
-    int64_t last_call_left_ns = -1; // when this was written
+    uint32_t left = 0, dead = 0;         // of the round, all of them
+    std::vector<Gone> gone;              // of these, the first, in the order they went
+    bool called = false;                 // the last call runs
+    int64_t last_call_remaining_ns = -1; // when this was written
     std::string write() const;
     static std::optional<Note> read(std::string_view bytes);
     bool tells_as(const Note &other) const; // but for the clock

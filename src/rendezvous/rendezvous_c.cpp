@@ -272,7 +272,7 @@ extern "C" muster_status muster_round_get_info(const muster_round *round, muster
     info.number = facts.number;
     info.rank = facts.rank;
     info.world = facts.world;
-    info.flags = unwrap(round)->over() ? MUSTER_ROUND_OVER : 0;
+    info.flags = unwrap(round)->over() ? MUSTER_ROUND_IS_OVER : 0;
     std::memcpy(info.digest, facts.digest.data(), sizeof info.digest);
     *out_info = info;
     return MUSTER_OK;

@@ -290,7 +290,7 @@ Result<void> ServedRendezvous::read(Queue &queue, uint64_t id, muster_rendezvous
     return {};
 }
 
-Result<void> ServedRendezvous::round(Queue &queue, uint64_t id, const muster_rendezvous_place &place) {
+Result<void> ServedRendezvous::round(Queue &queue, uint64_t id, const muster_rendezvous_assignment &place) {
     auto found = look(queue, id);
     if (!found) return found.error();
     RendezvousRequest &request = **found;

@@ -104,7 +104,7 @@ class ServedRendezvous final : public ContextPart, private QueueServer {
 
     // --- the host's words ---
     Result<void> read(Queue &queue, uint64_t id, muster_rendezvous_request &out);
-    Result<void> round(Queue &queue, uint64_t id, const muster_rendezvous_place &place);
+    Result<void> round(Queue &queue, uint64_t id, const muster_rendezvous_assignment &place);
     Result<void> done(Queue &queue, uint64_t id, std::string_view text);
     Result<void> fail(Queue &queue, uint64_t id, Status status, std::string_view text);
     Result<void> tell(Queue &queue, uint64_t member, const muster_rendezvous_event &event);
@@ -142,8 +142,8 @@ class ServedMember final : public Member {
     bool would_deadlock() const noexcept override { return scheme_->would_deadlock(); }
 
     // --- what the host says ---
-    Result<void> check(const muster_rendezvous_place &place);
-    Result<Ref<Round>> make_round(const muster_rendezvous_place &place);
+    Result<void> check(const muster_rendezvous_assignment &place);
+    Result<Ref<Round>> make_round(const muster_rendezvous_assignment &place);
     void joined(RendezvousOperation &operation, Ref<Round> round) noexcept;
     void finished(RendezvousOperation &operation, const Error &how) noexcept;
     Result<void> told(const muster_rendezvous_event &event);

@@ -81,13 +81,14 @@ extern "C" muster_status muster_rendezvous_request_read(muster_queue *requests, 
 }
 
 extern "C" muster_status muster_rendezvous_request_round(muster_queue *requests, uint64_t request,
-                                                         const muster_rendezvous_place *place, muster_error *error) {
+                                                         const muster_rendezvous_assignment *place,
+                                                         muster_error *error) {
     return boundary(error, [&]() -> Result<void> {
         auto queue = queue_of(requests);
         if (!queue) return queue.error();
         if (place == nullptr) return Error::make(MUSTER_E_ARG, "answer: no place");
-        muster_rendezvous_place given;
-        if (auto read = read_config(place, given, "muster_rendezvous_place"); !read) return read;
+        muster_rendezvous_assignment given;
+        if (auto read = read_config(place, given, "muster_rendezvous_assignment"); !read) return read;
         return served_of(**queue).round(**queue, request, given);
     });
 }
@@ -114,8 +115,8 @@ extern "C" muster_status muster_rendezvous_request_fail(muster_queue *requests, 
     });
 }
 
-extern "C" muster_status muster_rendezvous_tell(muster_queue *requests, uint64_t member,
-                                                const muster_rendezvous_event *event, muster_error *error) {
+extern "C" muster_status muster_rendezvous_notify(muster_queue *requests, uint64_t member,
+                                                  const muster_rendezvous_event *event, muster_error *error) {
     return boundary(error, [&]() -> Result<void> {
         auto queue = queue_of(requests);
         if (!queue) return queue.error();

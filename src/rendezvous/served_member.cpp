@@ -29,7 +29,7 @@ class ServedGuard final : public StoreGuard {
     Error broken(const StoreResult &, size_t) const noexcept override { return why(); }
 };
 
-std::map<uint32_t, Ref<Blob>> table_of(const muster_rendezvous_place &place) {
+std::map<uint32_t, Ref<Blob>> table_of(const muster_rendezvous_assignment &place) {
     std::map<uint32_t, Ref<Blob>> table;
     for (uint64_t first = 0; first < place.member_count; first += Round::usual_page) {
         std::vector<std::string_view> addresses;
@@ -89,7 +89,7 @@ const char *ServedMember::refuses(uint32_t what, Status &status) const noexcept 
         return "the member joins, leaves or exits already";
     status = MUSTER_E_STALE;
     const bool needs_round = what == MUSTER_RENDEZVOUS_EXIT || what == MUSTER_RENDEZVOUS_ABORT;
-    if (needs_round && shown_.phase != MUSTER_RENDEZVOUS_IN) return "this member is in no round";
+    if (needs_round && shown_.phase != MUSTER_RENDEZVOUS_PHASE_JOINED) return "this member is in no round";
     return nullptr;
 }
 
@@ -101,16 +101,16 @@ void ServedMember::start(Ref<RendezvousOperation> operation) noexcept {
         {
             const std::lock_guard hold(lock_);
             refusal = refuses(what, status);
-            if (refusal == nullptr && what == MUSTER_RENDEZVOUS_LEAVE && shown_.phase == MUSTER_RENDEZVOUS_OUT)
+            if (refusal == nullptr && what == MUSTER_RENDEZVOUS_LEAVE && shown_.phase == MUSTER_RENDEZVOUS_PHASE_IDLE)
                 refusal = ""; // it was not in
             if (refusal == nullptr) {
                 asked_.push_back({operation, 0});
-                const bool in = shown_.phase == MUSTER_RENDEZVOUS_IN;
+                const bool in = shown_.phase == MUSTER_RENDEZVOUS_PHASE_JOINED;
                 if (what == MUSTER_RENDEZVOUS_JOIN) {
-                    shown_.phase = MUSTER_RENDEZVOUS_SEEKS;
+                    shown_.phase = MUSTER_RENDEZVOUS_PHASE_JOINING;
                     if (in) left = "this member joined again";
                 } else if (what == MUSTER_RENDEZVOUS_LEAVE) {
-                    shown_.phase = MUSTER_RENDEZVOUS_OUT;
+                    shown_.phase = MUSTER_RENDEZVOUS_PHASE_IDLE;
                     if (in) left = "this member has left";
                 }
                 show();
@@ -186,13 +186,13 @@ Result<std::string> ServedMember::list(int64_t timeout_ns) {
 
 // ---- what the host says ---------------------------------------------------------------------------------------------
 
-Result<void> ServedMember::check(const muster_rendezvous_place &place) {
+Result<void> ServedMember::check(const muster_rendezvous_assignment &place) {
     if (place.world == 0 || place.world > world_max || place.rank >= place.world)
         return Error::make(MUSTER_E_ARG, "rank %u of a world of %u", place.rank, place.world);
     if (place.world < settings.min || place.world > settings.max)
         return Error::make(MUSTER_E_ARG, "a world of %u, the member asked for %u to %u", place.world, settings.min,
                            settings.max);
-    if (place.reserved != 0) return Error::make(MUSTER_E_ARG, "muster_rendezvous_place: reserved is zero");
+    if (place.reserved != 0) return Error::make(MUSTER_E_ARG, "muster_rendezvous_assignment: reserved is zero");
     if (place.member_count != 0 && (place.member_count != place.world || place.members == nullptr))
         return Error::make(MUSTER_E_ARG, "a table of %llu members of a world of %u",
                            static_cast<unsigned long long>(place.member_count), place.world);
@@ -212,7 +212,7 @@ Result<void> ServedMember::check(const muster_rendezvous_place &place) {
     return {};
 }
 
-Result<Ref<Round>> ServedMember::make_round(const muster_rendezvous_place &place) {
+Result<Ref<Round>> ServedMember::make_round(const muster_rendezvous_assignment &place) {
     RoundFacts facts{place.number, place.rank, place.world, {}};
     std::memcpy(facts.digest.data(), place.digest, facts.digest.size());
     Ref<Store> view;
@@ -235,8 +235,8 @@ void ServedMember::joined(RendezvousOperation &operation, Ref<Round> round) noex
         number_ = facts.number;
         rank_ = facts.rank;
         world_ = facts.world;
-        shown_.phase = MUSTER_RENDEZVOUS_IN;
-        shown_.flags &= ~uint32_t{MUSTER_RENDEZVOUS_IS_CALLED};
+        shown_.phase = MUSTER_RENDEZVOUS_PHASE_JOINED;
+        shown_.flags &= ~uint32_t{MUSTER_RENDEZVOUS_IS_LAST_CALL};
         shown_.round = facts.number;
         shown_.present = facts.world;
         shown_.joined = shown_.waiting = 0;
@@ -256,10 +256,10 @@ void ServedMember::finished(RendezvousOperation &operation, const Error &how) no
     {
         const std::lock_guard hold(lock_);
         forget(operation);
-        if (operation.what == MUSTER_RENDEZVOUS_JOIN && shown_.phase == MUSTER_RENDEZVOUS_SEEKS)
-            shown_.phase = MUSTER_RENDEZVOUS_OUT;
+        if (operation.what == MUSTER_RENDEZVOUS_JOIN && shown_.phase == MUSTER_RENDEZVOUS_PHASE_JOINING)
+            shown_.phase = MUSTER_RENDEZVOUS_PHASE_IDLE;
         aborted = operation.what == MUSTER_RENDEZVOUS_ABORT && how.status == MUSTER_OK &&
-                  shown_.phase == MUSTER_RENDEZVOUS_IN;
+                  shown_.phase == MUSTER_RENDEZVOUS_PHASE_JOINED;
         number = number_;
         show();
     }
@@ -289,13 +289,13 @@ Result<void> ServedMember::told(const muster_rendezvous_event &event) {
         const std::lock_guard hold(lock_);
         if (over_) return Error::make(MUSTER_E_STALE, "the member is over");
         number = number_;
-        if ((of_one || ends) && shown_.phase != MUSTER_RENDEZVOUS_IN)
+        if ((of_one || ends) && shown_.phase != MUSTER_RENDEZVOUS_PHASE_JOINED)
             return Error::make(MUSTER_E_STALE, "the member is in no round");
         if (of_one && event.rank != anybody && event.rank >= world_)
             return Error::make(MUSTER_E_ARG, "rank %u of a world of %u", event.rank, world_);
         if (of_one) shown_.present -= std::min(shown_.present, event.rank == anybody ? event.count : 1);
         if (event.kind == MUSTER_RENDEZVOUS_JOINED) shown_.joined = event.count;
-        if (event.kind == MUSTER_RENDEZVOUS_LAST_CALL) shown_.flags |= MUSTER_RENDEZVOUS_IS_CALLED;
+        if (event.kind == MUSTER_RENDEZVOUS_LAST_CALL) shown_.flags |= MUSTER_RENDEZVOUS_IS_LAST_CALL;
         if (event.kind == MUSTER_RENDEZVOUS_WAITING) shown_.waiting = event.count;
         if (event.kind == MUSTER_RENDEZVOUS_CLOSED) shown_.flags |= MUSTER_RENDEZVOUS_IS_CLOSED;
         show();
@@ -332,7 +332,7 @@ void ServedMember::end_round(std::string_view why) noexcept {
         const std::lock_guard hold(lock_);
         guard = std::move(guard_);
         number = number_;
-        if (shown_.phase == MUSTER_RENDEZVOUS_IN) shown_.phase = MUSTER_RENDEZVOUS_OUT;
+        if (shown_.phase == MUSTER_RENDEZVOUS_PHASE_JOINED) shown_.phase = MUSTER_RENDEZVOUS_PHASE_IDLE;
         shown_.present = 0;
         show();
     }
@@ -351,7 +351,7 @@ void ServedMember::end_calls(bool exits_alone, Status status, std::string_view w
                 if (asked.id != 0 && (!exits_alone || asked.operation->what == MUSTER_RENDEZVOUS_EXIT)) next = asked;
             if (next.id == 0) return;
             forget(*next.operation); // so it is looked at once
-            if (next.operation->what == MUSTER_RENDEZVOUS_JOIN) shown_.phase = MUSTER_RENDEZVOUS_OUT;
+            if (next.operation->what == MUSTER_RENDEZVOUS_JOIN) shown_.phase = MUSTER_RENDEZVOUS_PHASE_IDLE;
             show();
         }
         if (ServedRendezvous::of(context()).drop(next.id))
@@ -366,7 +366,7 @@ void ServedMember::forget(RendezvousOperation &operation) noexcept {
 void ServedMember::show() noexcept {
     shown_.missing = settings.min - std::min(settings.min, shown_.joined);
     shown_.spares = shown_.joined - std::min(shown_.joined, shown_.waiting);
-    shown_.last_call_left_ns = -1;
+    shown_.last_call_remaining_ns = -1;
     set_state(shown_);
 }
 

@@ -53,11 +53,11 @@ Result<RendezvousSettings> RendezvousSettings::read(const muster_rendezvous_conf
                            world_max);
     if (config.min > max)
         return Error::make(MUSTER_E_ARG, "muster_rendezvous_config: min %u is above max %u", config.min, max);
-    constexpr uint32_t known = MUSTER_RENDEZVOUS_RANK | MUSTER_RENDEZVOUS_REOPEN | MUSTER_RENDEZVOUS_NEW;
+    constexpr uint32_t known = MUSTER_RENDEZVOUS_HAS_RANK | MUSTER_RENDEZVOUS_REOPEN | MUSTER_RENDEZVOUS_DISCARD_STATE;
     if ((config.flags & ~known) != 0) return Error::make(MUSTER_E_ARG, "muster_rendezvous_config: unknown flags");
     for (const uint64_t reserved : config.reserved)
         if (reserved != 0) return Error::make(MUSTER_E_ARG, "muster_rendezvous_config: reserved is zero");
-    if (config.rank >= max && (config.flags & MUSTER_RENDEZVOUS_RANK) != 0)
+    if (config.rank >= max && (config.flags & MUSTER_RENDEZVOUS_HAS_RANK) != 0)
         return Error::make(MUSTER_E_ARG, "muster_rendezvous_config: rank %u of at most %u", config.rank, max);
     settings.min = config.min;
     settings.max = max;
@@ -159,7 +159,7 @@ Result<Ref<Rendezvous>> Rendezvous::open(Context &context, const muster_rendezvo
             auto opened = MembershipFile::open(settings->state_dir, settings->run_id, origin, deadline);
             if (!opened) return opened.error();
             file = std::move(*opened);
-            if ((settings->flags & MUSTER_RENDEZVOUS_NEW) != 0) file->discard();
+            if ((settings->flags & MUSTER_RENDEZVOUS_DISCARD_STATE) != 0) file->discard();
         }
         if (file && file->former()) {
             auto member = open_restarted_member(context, *settings, *file, *url, deadline);

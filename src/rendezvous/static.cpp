@@ -65,7 +65,7 @@ class StaticMember final : public Member, private StoreListener {
                 return true;
             }
             if (operation->what == MUSTER_RENDEZVOUS_LEAVE) {
-                show(MUSTER_RENDEZVOUS_OUT);
+                show(MUSTER_RENDEZVOUS_PHASE_IDLE);
                 return true;
             }
             const bool joins = operation->what == MUSTER_RENDEZVOUS_JOIN;
@@ -86,7 +86,7 @@ class StaticMember final : public Member, private StoreListener {
                 }
                 round = std::move(*made);
                 if (!store_) {
-                    show(MUSTER_RENDEZVOUS_IN);
+                    show(MUSTER_RENDEZVOUS_PHASE_JOINED);
                     return true;
                 }
             }
@@ -122,7 +122,7 @@ class StaticMember final : public Member, private StoreListener {
                             store_->guard());
     }
     Result<StoreRequest> barrier() const {
-        if (!store_ || (store_->backend().capabilities() & MUSTER_STORE_CAN_MEET) == 0)
+        if (!store_ || (store_->backend().capabilities() & MUSTER_STORE_CAN_BARRIER) == 0)
             return Error::make(MUSTER_E_UNSUPPORTED, "%s: exit: there is no store that has barriers",
                                settings.name().c_str());
         AskOp op{MUSTER_STORE_BARRIER, prefix() + "exit"};
@@ -139,7 +139,7 @@ class StaticMember final : public Member, private StoreListener {
             operation = std::move(under_way_);
             round = std::move(joined_);
             asked_.reset();
-            if (round && answer.error.status == MUSTER_OK) show(MUSTER_RENDEZVOUS_IN);
+            if (round && answer.error.status == MUSTER_OK) show(MUSTER_RENDEZVOUS_PHASE_JOINED);
         }
         if (answer.error.status != MUSTER_OK) round.reset();
         operation->finish(answer.error, std::move(round));
@@ -150,17 +150,17 @@ class StaticMember final : public Member, private StoreListener {
         if (closed_) return;
         reason_ = reason;
         closed_ = true;
-        show(in_ ? MUSTER_RENDEZVOUS_IN : MUSTER_RENDEZVOUS_OUT);
+        show(in_ ? MUSTER_RENDEZVOUS_PHASE_JOINED : MUSTER_RENDEZVOUS_PHASE_IDLE);
         tell(make_event(MUSTER_RENDEZVOUS_CLOSED, in_ ? joins_ : 0, UINT32_MAX, 0, "closed here: " + reason_));
     }
     void show(uint32_t phase) noexcept {
-        in_ = phase == MUSTER_RENDEZVOUS_IN;
+        in_ = phase == MUSTER_RENDEZVOUS_PHASE_JOINED;
         muster_rendezvous_state state{};
         state.phase = phase;
         state.flags = closed_ ? MUSTER_RENDEZVOUS_IS_CLOSED : 0;
         state.round = joins_;
         state.present = in_ ? settings.max : 0;
-        state.last_call_left_ns = -1;
+        state.last_call_remaining_ns = -1;
         set_state(state);
     }
 
@@ -177,7 +177,7 @@ class StaticMember final : public Member, private StoreListener {
 } // namespace
 
 Result<Ref<Member>> open_static_member(Context &context, RendezvousSettings settings, Ref<Store> store) {
-    if ((settings.flags & MUSTER_RENDEZVOUS_RANK) == 0)
+    if ((settings.flags & MUSTER_RENDEZVOUS_HAS_RANK) == 0)
         return Error::make(MUSTER_E_ARG, "%s: static: needs a rank", settings.name().c_str());
     if (settings.min != settings.max)
         return Error::make(MUSTER_E_ARG, "%s: static: has as many members as max, min %u and max %u differ",

@@ -188,8 +188,8 @@ Result<Ref<StoreBackend>> open_file_store(const StoreOpening &opening) {
         rest = rest.substr(0, question);
     }
     if (rest.back() == '/') return wrong("it names a folder");
-    const uint64_t most_bytes = opening.config.most_bytes == 0 ? most_bytes_usual : opening.config.most_bytes;
-    FileLog log(std::string(rest), sync, most_bytes);
+    const uint64_t max_bytes = opening.config.max_bytes == 0 ? most_bytes_usual : opening.config.max_bytes;
+    FileLog log(std::string(rest), sync, max_bytes);
     if (auto opened = log.open(); !opened) return opened.error();
     const auto keeper = make_ref<FileKeeper>(std::move(log));
     auto store = make_ref<FileStore>(opening.context, keeper, opening.config.grace_ns);

@@ -43,10 +43,10 @@ void seal(std::string &to, size_t at) noexcept {
     put_u64(reinterpret_cast<unsigned char *>(to.data()) + at, checksum(std::string_view(to).substr(at + 8)));
 }
 
-void add_header(std::string &to, uint64_t most_bytes) {
+void add_header(std::string &to, uint64_t max_bytes) {
     unsigned char header[header_bytes] = {};
     memcpy(header, magic, magic_bytes);
-    put_u64(header + magic_bytes, most_bytes);
+    put_u64(header + magic_bytes, max_bytes);
     to.append(reinterpret_cast<const char *>(header), sizeof header);
 }
 

@@ -23,8 +23,8 @@ namespace muster {
 // One user at a time.
 class FileLog {
   public:
-    FileLog(std::string path, bool sync, uint64_t most_bytes) noexcept
-        : path_(std::move(path)), sync_(sync), most_bytes_(most_bytes) {}
+    FileLog(std::string path, bool sync, uint64_t max_bytes) noexcept
+        : path_(std::move(path)), sync_(sync), most_bytes_(max_bytes) {}
 
     Result<void> open(); // makes the file if there is none, and looks whether it is a store
     Result<void> lock(); // waits

@@ -23,12 +23,12 @@ struct MemoryStores final : ContextPart {
 
 class MemoryStore final : public StoreBackend {
   public:
-    MemoryStore(Context &context, std::string name, uint64_t most_bytes)
-        : StoreBackend(context), name_(std::move(name)), table_(most_bytes) {}
+    MemoryStore(Context &context, std::string name, uint64_t max_bytes)
+        : StoreBackend(context), name_(std::move(name)), table_(max_bytes) {}
 
     uint32_t capabilities() const noexcept override {
         return MUSTER_STORE_CAN_TRANSACT | MUSTER_STORE_CAN_QUEUE | MUSTER_STORE_CAN_WAIT | MUSTER_STORE_CAN_WATCH |
-               MUSTER_STORE_CAN_LEASE | MUSTER_STORE_CAN_MEET;
+               MUSTER_STORE_CAN_LEASE | MUSTER_STORE_CAN_BARRIER;
     }
 
     bool submit(StoreOperation &operation) noexcept override {
@@ -146,14 +146,14 @@ Result<Ref<StoreBackend>> open_memory_store(const StoreOpening &opening) {
             return Error::make(MUSTER_E_ADDRESS, "store \"%s\": a name is made of letters, digits, '-', '_' and '.'",
                                opening.shown.c_str());
     Context &context = opening.context;
-    const uint64_t most_bytes = opening.config.most_bytes == 0 ? most_bytes_usual : opening.config.most_bytes;
-    if (name.empty()) return Ref<StoreBackend>(make_ref<MemoryStore>(context, std::string(), most_bytes));
+    const uint64_t max_bytes = opening.config.max_bytes == 0 ? most_bytes_usual : opening.config.max_bytes;
+    if (name.empty()) return Ref<StoreBackend>(make_ref<MemoryStore>(context, std::string(), max_bytes));
     MemoryStores &stores = MemoryStores::of(context);
     const std::lock_guard hold(stores.lock);
     MemoryStore *&named = stores.named[std::string(name)];
     if (named != nullptr && named->try_retain()) return Ref<StoreBackend>(Ref<MemoryStore>::adopt(named));
     try {
-        Ref<MemoryStore> fresh = make_ref<MemoryStore>(context, std::string(name), most_bytes);
+        Ref<MemoryStore> fresh = make_ref<MemoryStore>(context, std::string(name), max_bytes);
         named = fresh.get();
         return Ref<StoreBackend>(std::move(fresh));
     } catch (...) {

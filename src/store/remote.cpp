@@ -108,7 +108,7 @@ Result<Ref<StoreServerHandle>> serve(const StoreOpening &opening, const RemoteUr
     StoreServerSettings settings;
     settings.url = url.serve;
     settings.hosted = true;
-    if (opening.config.most_bytes != 0) settings.most_bytes = opening.config.most_bytes;
+    if (opening.config.max_bytes != 0) settings.max_bytes = opening.config.max_bytes;
     auto server = StoreServer::open(opening.context, std::move(settings));
     if (server) return server;
     const Status why = server.error().status;

@@ -222,7 +222,7 @@ class ServedStore final : public StoreBackend {
         return answers_cancel() && request.has_effect();
     }
     const char *shown() const noexcept override { return shown_.c_str(); }
-    int64_t least_lease_ns() const noexcept override { return traits_.least_lease_ns; }
+    int64_t min_lease_ns() const noexcept override { return traits_.min_lease_ns; }
     bool would_deadlock() const noexcept override { return home_->scheme().would_deadlock(); }
     Result<void> allows(const StoreRequest &request) const override;
     bool submit(StoreOperation &operation) noexcept override;
@@ -233,7 +233,7 @@ class ServedStore final : public StoreBackend {
 
   private:
     ~ServedStore() override;
-    bool is_elsewhere() const noexcept { return (traits_.flags & MUSTER_STORE_ELSEWHERE) != 0; }
+    bool is_elsewhere() const noexcept { return (traits_.flags & MUSTER_STORE_IS_REMOTE) != 0; }
     bool answers_cancel() const noexcept {
         return is_elsewhere() && (traits_.flags & MUSTER_STORE_ANSWERS_CANCEL) != 0;
     }

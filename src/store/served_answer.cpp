@@ -9,7 +9,7 @@ namespace muster {
 namespace {
 
 constexpr uint32_t every_capability = MUSTER_STORE_CAN_TRANSACT | MUSTER_STORE_CAN_QUEUE | MUSTER_STORE_CAN_WAIT |
-                                      MUSTER_STORE_CAN_WATCH | MUSTER_STORE_CAN_LEASE | MUSTER_STORE_CAN_MEET;
+                                      MUSTER_STORE_CAN_WATCH | MUSTER_STORE_CAN_LEASE | MUSTER_STORE_CAN_BARRIER;
 
 bool shows_value(const StoreOp &op, bool changed) noexcept {
     switch (op.kind) {
@@ -183,16 +183,16 @@ Result<void> ServedStores::read(Queue *queue, uint64_t id, muster_store_request 
 }
 
 Result<void> ServedStores::opened(Queue *queue, uint64_t id, const muster_store_traits &traits) {
-    constexpr uint32_t known_flags = MUSTER_STORE_ELSEWHERE | MUSTER_STORE_ANSWERS_CANCEL;
+    constexpr uint32_t known_flags = MUSTER_STORE_IS_REMOTE | MUSTER_STORE_ANSWERS_CANCEL;
     if ((traits.flags & ~known_flags) != 0 || (traits.capabilities & ~every_capability) != 0)
         return Error::make(MUSTER_E_ARG, "traits: unknown flags %u or capabilities %u", traits.flags,
                            traits.capabilities);
-    if (traits.most_ops > store_ops_max || traits.most_request_bytes > store_request_max || traits.least_lease_ns < 0)
+    if (traits.max_ops > store_ops_max || traits.max_request_bytes > store_request_max || traits.min_lease_ns < 0)
         return Error::make(MUSTER_E_ARG,
-                           "traits: most_ops %u, most_request_bytes %llu or least_lease_ns %lld is out "
+                           "traits: max_ops %u, max_request_bytes %llu or min_lease_ns %lld is out "
                            "of range",
-                           traits.most_ops, static_cast<unsigned long long>(traits.most_request_bytes),
-                           static_cast<long long>(traits.least_lease_ns));
+                           traits.max_ops, static_cast<unsigned long long>(traits.max_request_bytes),
+                           static_cast<long long>(traits.min_lease_ns));
     auto request = look(queue, id);
     if (!request) return request.error();
     if ((*request)->kind != MUSTER_STORE_REQUEST_OPEN)
@@ -244,7 +244,7 @@ Result<void> ServedStores::fail(Queue *queue, uint64_t id, Status status, uint32
     const bool asked = request.kind == MUSTER_STORE_REQUEST_DO;
     if (op != UINT32_MAX && (!asked || op >= request.operation->request.ops().size()))
         return Error::make(MUSTER_E_ARG, "there is no operation %u", op);
-    if (status == MUSTER_AGAIN && !(request.flags & MUSTER_STORE_LOOK_ONCE))
+    if (status == MUSTER_AGAIN && !(request.flags & MUSTER_STORE_NO_WAIT))
         return Error::make(MUSTER_E_ARG, "request %llu may be waited for", static_cast<unsigned long long>(id));
     const std::string_view said = text.empty() ? std::string_view(muster_status_text(status)) : text;
     const auto length = static_cast<int>(said.size());

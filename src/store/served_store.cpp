@@ -80,13 +80,13 @@ ServedStore::~ServedStore() {
 // --------------------------------------------------------------------------------------------------------
 
 Result<void> ServedStore::allows(const StoreRequest &request) const {
-    const size_t most_ops = traits_.most_ops != 0 ? traits_.most_ops : store_ops_max;
-    if (request.ops().size() > most_ops)
+    const size_t max_ops = traits_.max_ops != 0 ? traits_.max_ops : store_ops_max;
+    if (request.ops().size() > max_ops)
         return Error::make(MUSTER_E_LIMIT, "a request of %zu operations, this store takes %zu", request.ops().size(),
-                           most_ops);
-    if (traits_.most_request_bytes != 0 && request.bytes() > traits_.most_request_bytes)
+                           max_ops);
+    if (traits_.max_request_bytes != 0 && request.bytes() > traits_.max_request_bytes)
         return Error::make(MUSTER_E_LIMIT, "a request of %zu bytes, this store takes %llu", request.bytes(),
-                           static_cast<unsigned long long>(traits_.most_request_bytes));
+                           static_cast<unsigned long long>(traits_.max_request_bytes));
     return StoreBackend::allows(request);
 }
 
@@ -107,7 +107,7 @@ Ref<ServedRequest> ServedStore::request_for(StoreOperation &operation) {
         auto request = make_ref<ServedRequest>(home_->scheme(), MUSTER_STORE_REQUEST_DO);
         request->ask_for(operation, home_->id);
         const bool cannot_wait = (traits_.capabilities & MUSTER_STORE_CAN_WAIT) == 0;
-        if (operation.looks_once() || cannot_wait) request->flags = MUSTER_STORE_LOOK_ONCE;
+        if (operation.looks_once() || cannot_wait) request->flags = MUSTER_STORE_NO_WAIT;
         return request;
     }
     const bool grant = op.kind == store_grant;

@@ -7,7 +7,7 @@
 namespace muster {
 
 StoreServer::StoreServer(Context &context, StoreServerSettings settings)
-    : context_(&context), hub_(Hub::of(context)), settings_(std::move(settings)), table_(settings_.most_bytes) {
+    : context_(&context), hub_(Hub::of(context)), settings_(std::move(settings)), table_(settings_.max_bytes) {
     randombytes_buf(instance_.data(), instance_.size());
 }
 

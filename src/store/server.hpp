@@ -17,7 +17,7 @@ struct StoreServerSettings {
     std::string url, data_dir; // no folder: all is gone with the process
     bool hosted = false;       // by one of those who use it, beside its other work
     bool sync = true;          // what is acknowledged survives a crash of the machine, too
-    uint64_t most_bytes = uint64_t{1} << 30;
+    uint64_t max_bytes = uint64_t{1} << 30;
     uint32_t most_clients = 65536;
     int64_t session_ns = 60'000'000'000; // a client that was cut off may come again for so long
     StorePairSettings pair;

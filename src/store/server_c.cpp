@@ -17,7 +17,7 @@ Result<void> read_settings(const muster_store_server_config &config, StoreServer
     if (config.reserved_field != 0)
         return Error::make(MUSTER_E_ARG, "muster_store_server_config: what is reserved is zero");
     constexpr uint32_t known =
-        MUSTER_STORE_SERVER_NO_SYNC | MUSTER_STORE_SERVER_ALONE | MUSTER_STORE_SERVER_REFUSED_IS_DEAD;
+        MUSTER_STORE_SERVER_NO_SYNC | MUSTER_STORE_SERVER_FORCE_STANDALONE | MUSTER_STORE_SERVER_REFUSED_IS_DEAD;
     if ((config.flags & ~known) != 0)
         return Error::make(MUSTER_E_ARG, "muster_store_server_config: unknown flags %u", config.flags);
     if (config.data_dir_bytes > 4000 || (config.data_dir == nullptr && config.data_dir_bytes != 0))
@@ -35,7 +35,7 @@ Result<void> read_settings(const muster_store_server_config &config, StoreServer
         (config.pair_lease_ns < shortest_lease_ns || config.pair_lease_ns > longest_lease_ns))
         return Error::make(MUSTER_E_ARG, "muster_store_server_config: pair_lease_ns is %lld, it is 0.1 s to 1 hour",
                            static_cast<long long>(config.pair_lease_ns));
-    settings.pair.alone = (config.flags & MUSTER_STORE_SERVER_ALONE) != 0;
+    settings.pair.alone = (config.flags & MUSTER_STORE_SERVER_FORCE_STANDALONE) != 0;
     settings.pair.refused_is_dead = (config.flags & MUSTER_STORE_SERVER_REFUSED_IS_DEAD) != 0;
     if (settings.pair.alone && settings.data_dir.empty())
         return Error::make(MUSTER_E_ARG,
@@ -43,7 +43,7 @@ Result<void> read_settings(const muster_store_server_config &config, StoreServer
     if (config.standby_of != nullptr) settings.pair.standby_of.assign(config.standby_of, config.standby_of_bytes);
     if (config.pair_lease_ns != 0) settings.pair.lease_ns = config.pair_lease_ns;
     if (config.max_clients != 0) settings.most_clients = config.max_clients;
-    if (config.most_bytes != 0) settings.most_bytes = config.most_bytes;
+    if (config.max_bytes != 0) settings.max_bytes = config.max_bytes;
     if (config.session_ns != 0) settings.session_ns = config.session_ns;
     return {};
 }
@@ -94,7 +94,7 @@ extern "C" muster_status muster_store_server_get_stats(muster_store_server *serv
     return MUSTER_OK;
 }
 
-extern "C" muster_status muster_store_server_go_alone(muster_store_server *server) {
+extern "C" muster_status muster_store_server_force_standalone(muster_store_server *server) {
     if (!server) return MUSTER_E_ARG;
     if (unwrap(server)->server().context().forked()) return MUSTER_E_FORKED;
     return unwrap(server)->server().go_alone();

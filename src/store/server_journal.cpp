@@ -279,7 +279,7 @@ Result<void> StoreServer::open_journal() {
     auto journal = StoreJournal::open(settings_.data_dir, settings_.sync,
                                       [this](std::string_view record) { return replay(record); });
     replaying_ = !starts_serving(); // what comes then is replayed, too
-    table_.limit(settings_.most_bytes);
+    table_.limit(settings_.max_bytes);
     if (!journal) return journal.error();
     journal_ = std::move(*journal);
     if (!known_instance_ && !replaying_) {

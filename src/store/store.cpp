@@ -19,7 +19,7 @@ Result<void> StoreBackend::allows(const StoreRequest &request) const {
             return refuse(i, "conditions");
         if (ops[i].of_queue() && !(can & MUSTER_STORE_CAN_QUEUE)) return refuse(i, "queues");
         if (ops[i].kind == MUSTER_STORE_WATCH && !(can & MUSTER_STORE_CAN_WATCH)) return refuse(i, "changes to watch");
-        if (ops[i].kind == MUSTER_STORE_BARRIER && !(can & MUSTER_STORE_CAN_MEET)) return refuse(i, "barriers");
+        if (ops[i].kind == MUSTER_STORE_BARRIER && !(can & MUSTER_STORE_CAN_BARRIER)) return refuse(i, "barriers");
         if (ops[i].lease != 0 && !(can & MUSTER_STORE_CAN_LEASE)) return refuse(i, "leases");
     }
     return {};
@@ -71,10 +71,10 @@ Result<void> StoreLease::check(Store &store, int64_t ttl_ns, uint32_t flags) {
         return Error::make(MUSTER_E_ARG, "unknown flags %u", flags);
     if ((store.backend().capabilities() & MUSTER_STORE_CAN_LEASE) == 0)
         return Error::make(MUSTER_E_UNSUPPORTED, "the store has no leases");
-    if (ttl_ns < store.backend().least_lease_ns())
+    if (ttl_ns < store.backend().min_lease_ns())
         return Error::make(MUSTER_E_UNSUPPORTED, "a lease of %lld ms, the store has none shorter than %lld ms",
                            static_cast<long long>(ttl_ns / 1'000'000),
-                           static_cast<long long>(store.backend().least_lease_ns() / 1'000'000));
+                           static_cast<long long>(store.backend().min_lease_ns() / 1'000'000));
     return {};
 }
 

@@ -37,7 +37,7 @@ class StoreBackend : public Object {
     // Is the calling thread the one that has to serve the store? Then it must not wait for it.
     virtual bool would_deadlock() const noexcept { return false; }
     virtual const char *shown() const noexcept { return "the store"; } // for texts
-    virtual int64_t least_lease_ns() const noexcept { return 0; }
+    virtual int64_t min_lease_ns() const noexcept { return 0; }
     // ---- of a store that one of those who use it serves, beside its other work
     virtual bool hosted() const noexcept { return false; }
     virtual bool served_here() const noexcept { return false; } // by this object

@@ -44,7 +44,7 @@ struct StorePlace {
 // One user at a time.
 class StoreTable {
   public:
-    explicit StoreTable(uint64_t most_bytes) : most_bytes_(most_bytes) {}
+    explicit StoreTable(uint64_t max_bytes) : most_bytes_(max_bytes) {}
     StoreTable(const StoreTable &) = delete;
     StoreTable &operator=(const StoreTable &) = delete;
 
@@ -82,7 +82,7 @@ class StoreTable {
     void put_back(Image::Key key);
     void put_back(const std::string &queue, Ref<Blob> value);
     void put_back_lease(uint64_t lease, int64_t until_ns); // before its keys
-    void limit(uint64_t most_bytes) noexcept { most_bytes_ = most_bytes; }
+    void limit(uint64_t max_bytes) noexcept { most_bytes_ = max_bytes; }
 
     // What the request lacks, for people: `"a", "b" and 3 more`.
     std::string missing(const StoreRequest &request) const;

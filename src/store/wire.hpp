@@ -39,7 +39,7 @@ namespace muster {
 // What each server of this protocol can do.
 inline constexpr uint32_t server_capabilities = MUSTER_STORE_CAN_TRANSACT | MUSTER_STORE_CAN_QUEUE |
                                                 MUSTER_STORE_CAN_WAIT | MUSTER_STORE_CAN_WATCH |
-                                                MUSTER_STORE_CAN_LEASE | MUSTER_STORE_CAN_MEET;
+                                                MUSTER_STORE_CAN_LEASE | MUSTER_STORE_CAN_BARRIER;
 
 enum class StoreRecord : uint8_t {
     hello = 1,

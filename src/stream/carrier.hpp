@@ -101,7 +101,7 @@ class Carrier : public Object {
     virtual bool would_deadlock() const noexcept { return false; }
     // Counts for muster_stream_stats.
     struct Io {
-        uint64_t caller_io, loop_io, last_heard_ns;
+        uint64_t caller_io, loop_io, last_received_ns;
     };
     virtual Io io() const noexcept { return {0, 0, 0}; }
 };

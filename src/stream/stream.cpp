@@ -304,8 +304,8 @@ void Stream::stats(muster_stream_stats &out) noexcept {
     out.spins_lost = read_.spins_lost.get();
     out.caller_io = io.caller_io;
     out.loop_io = io.loop_io;
-    out.last_heard_ns = io.last_heard_ns;
-    out.fan = reinterpret_cast<uintptr_t>(fan());
+    out.last_received_ns = io.last_received_ns;
+    out.multicast_group = reinterpret_cast<uintptr_t>(fan());
 }
 
 } // namespace muster

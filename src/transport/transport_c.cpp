@@ -23,11 +23,11 @@ Result<TransportOptions> read_options(Context &context, const muster_transport_c
     if (auto done = read_config(given, config, "muster_transport_config"); !done) return done.error();
     if (config.flags != 0) return Error::make(MUSTER_E_ARG, "flags has unknown bits: 0x%x", config.flags);
     if (config.reserved != 0) return Error::make(MUSTER_E_ARG, "reserved is %u, not 0", config.reserved);
-    if (config.greeting_bytes > greeting_max_bytes)
-        return Error::make(MUSTER_E_ARG, "greeting_bytes is %llu, at most %zu",
-                           static_cast<unsigned long long>(config.greeting_bytes), greeting_max_bytes);
-    if (config.greeting == nullptr && config.greeting_bytes != 0)
-        return Error::make(MUSTER_E_ARG, "greeting_bytes is set, but there is no greeting");
+    if (config.hello_bytes > greeting_max_bytes)
+        return Error::make(MUSTER_E_ARG, "hello_bytes is %llu, at most %zu",
+                           static_cast<unsigned long long>(config.hello_bytes), greeting_max_bytes);
+    if (config.hello == nullptr && config.hello_bytes != 0)
+        return Error::make(MUSTER_E_ARG, "hello_bytes is set, but there is no hello");
     const uint64_t window = config.window_bytes;
     if (window != 0 && (window < 4096 || window > (uint64_t{1} << 30) || (window & (window - 1)) != 0))
         return Error::make(MUSTER_E_ARG, "window_bytes is %llu, not a power of two from 4096 to 1073741824",
@@ -35,8 +35,7 @@ Result<TransportOptions> read_options(Context &context, const muster_transport_c
     if (config.retry_ns < 0)
         return Error::make(MUSTER_E_ARG, "retry_ns is %lld", static_cast<long long>(config.retry_ns));
     TransportOptions options;
-    if (config.greeting_bytes != 0)
-        options.greeting.assign(static_cast<const char *>(config.greeting), config.greeting_bytes);
+    if (config.hello_bytes != 0) options.greeting.assign(static_cast<const char *>(config.hello), config.hello_bytes);
     options.window_bytes = window != 0 ? window : context.settings.window_bytes;
     if (config.backlog != 0) options.backlog = config.backlog;
     options.retry_ns = config.retry_ns;
@@ -212,7 +211,7 @@ void muster_listener_release(muster_listener *listener) {
     if (listener) release_handle(*unwrap(listener));
 }
 
-muster_status muster_transport_greeting(muster_stream *stream, void *out_data, size_t capacity, size_t *out_bytes) {
+muster_status muster_transport_hello(muster_stream *stream, void *out_data, size_t capacity, size_t *out_bytes) {
     return boundary([&] {
         const Uncancelled guard;
         if (stream == nullptr || out_bytes == nullptr) return Status{MUSTER_E_ARG};

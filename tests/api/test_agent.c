@@ -248,30 +248,31 @@ static void test_wrong_values_are_named(void **state) {
     close(open(file, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
     const muster_agent_config good = config_of(argv, 1);
     static const muster_agent_outputs others[] = {{.local_rank = 1}, {.local_rank = 0}, {.local_rank = 0}};
-    static const muster_agent_outputs strange[] = {{.shown = 4}, {.reserved = 1}, {.filed = MUSTER_AGENT_STDERR}};
+    static const muster_agent_outputs strange[] = {
+        {.console_outputs = 4}, {.reserved = 1}, {.log_outputs = MUSTER_AGENT_STDERR}};
     enum { cases = 18 };
     muster_agent_config bad[cases];
     for (size_t i = 0; i < cases; i++) bad[i] = good;
     bad[0].argv = nothing;
     bad[1].worker_count = 1025;
     bad[2].flags = 2;
-    bad[3].filed = MUSTER_AGENT_STDOUT; // without a log_dir
-    bad[4].shown = 4;
+    bad[3].log_outputs = MUSTER_AGENT_STDOUT; // without a log_dir
+    bad[4].console_outputs = 4;
     bad[5].grace_ns = -1;
     bad[6].run_id = "";
     bad[7].role = "a\nb";
     bad[8].local_address = "";
-    bad[9].shown = MUSTER_AGENT_STDOUT, bad[9].out_fd_plus_one = -1;
+    bad[9].console_outputs = MUSTER_AGENT_STDOUT, bad[9].out_fd_plus_one = -1;
     bad[10].reserved[1] = 1;
     bad[11].log_dir = file;
     bad[12].outputs = others, bad[12].output_count = 1;
     bad[13].outputs = others, bad[13].output_count = 3, bad[13].worker_count = 3;
     bad[14].output_count = 1;
     for (size_t i = 0; i < 3; i++) bad[15 + i].outputs = &strange[i], bad[15 + i].output_count = 1;
-    static const char *const words[cases] = {"argv",     "worker_count", "flags",    "log_dir",       "shown",
-                                             "grace_ns", "run_id",       "role",     "local_address", "out_fd_plus_one",
-                                             "reserved", "/file",        "worker 1", "twice",         "outputs",
-                                             "shown",    "reserved",     "log_dir"};
+    static const char *const words[cases] = {
+        "argv",     "worker_count", "flags",         "log_dir",         "console_outputs", "grace_ns",
+        "run_id",   "role",         "local_address", "out_fd_plus_one", "reserved",        "/file",
+        "worker 1", "twice",        "outputs",       "console_outputs", "reserved",        "log_dir"};
     for (size_t i = 0; i < cases; i++) {
         muster_agent *agent = (muster_agent *)1;
         muster_error error = {0};

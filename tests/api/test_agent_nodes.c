@@ -74,7 +74,7 @@ static void start_node(fixture *f, const job *j, int node, uint32_t workers) {
     meeting.store = f->store;
     meeting.min = j->min;
     meeting.max = j->max;
-    if ((uint32_t)node < j->max) meeting.flags = MUSTER_RENDEZVOUS_RANK, meeting.rank = (uint32_t)node;
+    if ((uint32_t)node < j->max) meeting.flags = MUSTER_RENDEZVOUS_HAS_RANK, meeting.rank = (uint32_t)node;
     meeting.last_call_ns = j->last_call_ns;
     muster_agent_config config;
     muster_config_init(&config, sizeof config);
@@ -270,7 +270,7 @@ static void test_a_node_that_dies_before_it_has_told_anything_is_done_without(vo
     run.min = j.min;
     run.max = j.max;
     run.last_call_ns = j.last_call_ns;
-    run.flags = MUSTER_RENDEZVOUS_RANK;
+    run.flags = MUSTER_RENDEZVOUS_HAS_RANK;
     run.rank = 0;
     muster_rendezvous *first;
     assert_int_equal(muster_rendezvous_open(f->context, &run, second, &first, NULL), MUSTER_OK);
@@ -366,7 +366,7 @@ static void test_stop_ends_the_wait_for_others(void **state) {
     const job j = {.min = 2, .max = 2, .script = "exit 0"};
     start_node(f, &j, 0, 1);
     muster_completion entry;
-    do entry = await_event(f, 0, MUSTER_AGENT_NODES, NULL);
+    do entry = await_event(f, 0, MUSTER_AGENT_RENDEZVOUS_EVENT, NULL);
     while (entry.bytes != MUSTER_RENDEZVOUS_JOINED);
     assert_int_equal(muster_agent_stop(f->agents[0], 0, -1), MUSTER_OK);
     assert_int_equal(end_of(f, 0).status, MUSTER_E_CANCELED);
@@ -378,7 +378,7 @@ static void test_other_parameters_are_told(void **state) {
     job other = j;
     other.max = 3;
     start_node(f, &j, 0, 1);
-    await_event(f, 0, MUSTER_AGENT_NODES, NULL);
+    await_event(f, 0, MUSTER_AGENT_RENDEZVOUS_EVENT, NULL);
     start_node(f, &other, 1, 1);
     assert_int_equal(end_of(f, 1).status, MUSTER_E_ARG);
     muster_agent_stop(f->agents[0], 0, -1);
@@ -394,7 +394,7 @@ static void test_given_ranks_need_no_store(void **state) {
     meeting.url = "static:";
     meeting.url_bytes = 7;
     meeting.min = meeting.max = 2;
-    meeting.flags = MUSTER_RENDEZVOUS_RANK;
+    meeting.flags = MUSTER_RENDEZVOUS_HAS_RANK;
     muster_agent_config config;
     muster_config_init(&config, sizeof config);
     const char *const argv[] = {"sh", "-c", "echo $RANK $WORLD_SIZE $MASTER_ADDR:$MASTER_PORT > $T/$RANK", NULL};

@@ -50,7 +50,7 @@ static void test_temporary_files_go_and_others_stay(void **state) {
     snprintf(logs, sizeof logs, "%s/new/logs", f->folder);
     config.log_dir = logs;
     config.run_id = "a/b";
-    config.filed = MUSTER_AGENT_STDOUT | MUSTER_AGENT_STDERR;
+    config.log_outputs = MUSTER_AGENT_STDOUT | MUSTER_AGENT_STDERR;
     config.directory = "/";
     agent = start(f, &config);
     assert_int_equal(end_of(agent).status, MUSTER_OK);
@@ -80,8 +80,8 @@ static void test_lines_are_shown_behind_the_name_of_the_worker(void **state) {
     char logs[128];
     snprintf(logs, sizeof logs, "%s/logs", f->folder);
     config.log_dir = logs;
-    config.filed = MUSTER_AGENT_STDOUT; // as well as shown
-    config.shown = MUSTER_AGENT_STDOUT | MUSTER_AGENT_STDERR;
+    config.log_outputs = MUSTER_AGENT_STDOUT; // as well as shown
+    config.console_outputs = MUSTER_AGENT_STDOUT | MUSTER_AGENT_STDERR;
     config.out_fd_plus_one = config.err_fd_plus_one = ends[1] + 1;
     muster_agent *agent = start(f, &config);
     close(ends[1]); // it has its own
@@ -111,14 +111,15 @@ static void test_workers_may_have_outputs_of_their_own(void **state) {
     int ends[2];
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
     const char *const argv[] = {"sh", "-c", "echo out$RANK; echo err$RANK >&2", NULL};
-    const muster_agent_outputs own[] = {{.local_rank = 2, .filed = MUSTER_AGENT_STDOUT, .shown = MUSTER_AGENT_STDERR},
-                                        {.local_rank = 0, .filed = MUSTER_AGENT_STDERR, .shown = MUSTER_AGENT_STDERR}};
+    const muster_agent_outputs own[] = {
+        {.local_rank = 2, .log_outputs = MUSTER_AGENT_STDOUT, .console_outputs = MUSTER_AGENT_STDERR},
+        {.local_rank = 0, .log_outputs = MUSTER_AGENT_STDERR, .console_outputs = MUSTER_AGENT_STDERR}};
     muster_agent_config config = config_of(argv, 3);
     char logs[128], name[512], text[512];
     snprintf(logs, sizeof logs, "%s/own", f->folder);
     config.log_dir = logs;
-    config.shown = MUSTER_AGENT_STDOUT;
-    config.filed = MUSTER_AGENT_STDERR;
+    config.console_outputs = MUSTER_AGENT_STDOUT;
+    config.log_outputs = MUSTER_AGENT_STDERR;
     config.outputs = own;
     config.output_count = 2;
     config.out_fd_plus_one = config.err_fd_plus_one = ends[1] + 1;
@@ -176,7 +177,7 @@ static void test_a_flood_of_output_arrives_whole(void **state) {
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
     const char *const argv[] = {"sh", "-c", "yes 0123456789012345678901234567890123456789 | head -n 200000", NULL};
     muster_agent_config config = config_of(argv, 4);
-    config.shown = MUSTER_AGENT_STDOUT;
+    config.console_outputs = MUSTER_AGENT_STDOUT;
     config.out_fd_plus_one = ends[1] + 1;
     muster_agent *agent = start(f, &config);
     close(ends[1]);
@@ -202,7 +203,7 @@ static void test_lines_that_nobody_takes_do_not_stop_workers(void **state) {
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
     const char *const argv[] = {"sh", "-c", "yes | head -n 100000", NULL};
     muster_agent_config config = config_of(argv, 1);
-    config.shown = MUSTER_AGENT_STDOUT;
+    config.console_outputs = MUSTER_AGENT_STDOUT;
     config.out_fd_plus_one = ends[1] + 1;
     muster_agent *agent = start(f, &config);
     close(ends[1]);

@@ -105,7 +105,7 @@ static void test_it_goes_to_the_broker_once(void **state) {
     fan f = open_fan(&b, 1, 1, false);
     send_and_read(&f);
     // Pieces of up to 250 KB for all of them, and hardly a byte besides; the figures are of what was given to members.
-    AWAIT_FIGURE(&b, s.to_many >= size / (256 * 1024) && s.bytes > (uint64_t)many * size);
+    AWAIT_FIGURE(&b, s.multicasts >= size / (256 * 1024) && s.bytes > (uint64_t)many * size);
     close_fan(&f);
     stop_broker(&b);
 }
@@ -120,7 +120,7 @@ static void test_it_goes_down_a_tree(void **state) {
     AWAIT_FIGURE(&b[0], s.brokers == 1);
     fan f = open_fan(b, 2, 1, false);
     send_and_read(&f);
-    AWAIT_FIGURE(&b[0], s.to_many >= size / (256 * 1024) && s.bytes > (uint64_t)many * size);
+    AWAIT_FIGURE(&b[0], s.multicasts >= size / (256 * 1024) && s.bytes > (uint64_t)many * size);
     AWAIT_FIGURE(&b[1], s.bytes > (uint64_t)many / 2 * size);
     close_fan(&f);
     stop_broker(&b[1]);
@@ -136,7 +136,7 @@ static void test_members_reached_through_two_brokers(void **state) {
     fan f = open_fan(b, 2, 2, false);
     send_and_read(&f);
     AWAIT_FIGURE(&b[0], s.bytes > (uint64_t)size);
-    assert_int_equal(figures(&b[0]).to_many, 0);
+    assert_int_equal(figures(&b[0]).multicasts, 0);
     close_fan(&f);
     stop_broker(&b[1]);
     stop_broker(&b[0]);
@@ -179,7 +179,7 @@ static void test_sealed_streams_go_by_themselves(void **state) {
     fan f = open_fan(&b, 1, 1, true);
     send_and_read(&f);
     AWAIT_FIGURE(&b, s.bytes > (uint64_t)many * size);
-    assert_int_equal(figures(&b).to_many, 0);
+    assert_int_equal(figures(&b).multicasts, 0);
     close_fan(&f);
     stop_broker(&b);
 }

@@ -18,7 +18,7 @@ static void open_with(uint32_t most, const char *mode, uint32_t count, uint32_t 
     muster_error error = {0};
     muster_cluster_config config;
     muster_config_init(&config, sizeof config);
-    config.most_connections = most;
+    config.max_connections = most;
     if (muster_context_create(NULL, &context, &error) != MUSTER_OK) fail_msg("%s", error.message);
     if (muster_cluster_open(context, &config, &cluster, &error) != MUSTER_OK) fail_msg("%s", error.message);
     const char *const words[] = {self_path, mode, NULL};

@@ -88,7 +88,7 @@ static muster_stream *dial_as(uint8_t kind, uint64_t of, uint32_t from, uint32_t
     size += put(greeting + size, from, 4);
     size += put(greeting + size, to, 4);
     size += put(greeting + size, 77, 8);
-    const muster_transport_config config = {.struct_size = sizeof config, .greeting = greeting, .greeting_bytes = size};
+    const muster_transport_config config = {.struct_size = sizeof config, .hello = greeting, .hello_bytes = size};
     muster_member_info master;
     assert_int_equal(muster_cluster_get_member(cluster, 0, &master), MUSTER_OK);
     muster_stream *stream = NULL;

@@ -106,7 +106,7 @@ static muster_rendezvous *open_member(fixture *f) {
 // A round of two of which the other member never comes.
 static muster_round *half_a_round(fixture *f) {
     muster_rendezvous_config config = {.struct_size = sizeof config, .run_id = "run", .run_id_bytes = 3, .min = 2};
-    config.flags = MUSTER_RENDEZVOUS_RANK;
+    config.flags = MUSTER_RENDEZVOUS_HAS_RANK;
     config.store = f->store;
     config.url = "static:";
     config.url_bytes = 7;

@@ -112,7 +112,7 @@ static size_t read_address(int report, char *out, size_t room) {
 
 static void launch(void *self, uint64_t request, const muster_manager_request *what) {
     host *h = self;
-    assert_int_equal(what->want, MUSTER_MANAGER_LAUNCH);
+    assert_int_equal(what->operation, MUSTER_MANAGER_LAUNCH);
     assert_int_equal(what->count, what->launch->count);
     for (uint32_t i = 0; i < what->count; i++) {
         const uint32_t member = what->member + (h->backwards ? what->count - 1 - i : i);
@@ -135,14 +135,14 @@ static void launch(void *self, uint64_t request, const muster_manager_request *w
 
 static void note(host *h, const muster_manager_request *what) {
     assert_true(what->member < most);
-    h->heard[what->member] |= what->want;
+    h->heard[what->member] |= what->operation;
     h->data[what->member] = what->data;
 }
 
 static void manage(void *self, uint64_t request, const muster_manager_request *what) {
     host *h = self;
     note(h, what);
-    if (what->want == MUSTER_MANAGER_INTERRUPT) muster_process_kill(h->children[what->member], SIGINT);
+    if (what->operation == MUSTER_MANAGER_INTERRUPT) muster_process_kill(h->children[what->member], SIGINT);
     assert_int_equal(muster_manager_request_done(h->queue, request, NULL, 0, NULL), MUSTER_OK);
 }
 
@@ -420,7 +420,7 @@ static void test_who_never_answers_is_not_waited_for(void **state) {
     assert_int_equal(muster_manager_worker_ready(h->queue, request, 3, NULL, 0, 7, NULL), MUSTER_OK);
     assert_int_equal(next(h).kind, MUSTER_CLUSTER_LAUNCHED);
     muster_manager_request what = pull(h, &request);
-    assert_int_equal(what.want, MUSTER_MANAGER_KILL);
+    assert_int_equal(what.operation, MUSTER_MANAGER_KILL);
     assert_int_equal(what.member, 3);
     assert_int_equal(what.data, 7);
     assert_int_equal(muster_manager_request_fail(h->queue, request, MUSTER_E_NOT_FOUND, NULL, 0), MUSTER_OK);

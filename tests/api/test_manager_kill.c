@@ -30,11 +30,11 @@ typedef struct host {
 } host;
 
 static void on_request(host *h, uint64_t request, const muster_manager_request *what) {
-    if (what->want == MUSTER_MANAGER_LAUNCH) {
+    if (what->operation == MUSTER_MANAGER_LAUNCH) {
         h->launch = request;
         h->launches++;
     } else {
-        assert_int_equal(what->want, MUSTER_MANAGER_KILL);
+        assert_int_equal(what->operation, MUSTER_MANAGER_KILL);
         assert_int_equal(what->member, 1);
         assert_int_equal(what->data, 77);
         assert_ptr_equal(what->cluster, h->cluster);

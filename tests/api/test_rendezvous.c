@@ -19,7 +19,7 @@ static void two_meet(uint32_t flags) {
     assert_int_equal(a.world, 2);
     assert_memory_equal(a.digest, b.digest, sizeof a.digest);
     assert_int_equal(event_of(who[0], MUSTER_RENDEZVOUS_COMPLETE).count, 2);
-    assert_int_equal(state_of(who[0]).phase, MUSTER_RENDEZVOUS_IN);
+    assert_int_equal(state_of(who[0]).phase, MUSTER_RENDEZVOUS_PHASE_JOINED);
     muster_round_member_info other;
     assert_int_equal(muster_round_member(rounds[0], 0, second, &other, NULL), MUSTER_OK);
     assert_int_equal(other.address_bytes, 7);
@@ -109,7 +109,7 @@ static void test_who_comes_late_waits_is_seen_and_gets_in_with_the_next_round(vo
     assert_string_equal(error.message, "rendezvous \"job\": round 1 is over: this member joined again");
     assert_int_equal(muster_store_do(view, &read, 1, second, NULL, &error), MUSTER_E_STALE);
     assert_int_equal(muster_store_do(view, &watch, 1, second, NULL, &error), MUSTER_E_STALE);
-    assert_int_equal(info_of(old[0]).flags, MUSTER_ROUND_OVER);
+    assert_int_equal(info_of(old[0]).flags, MUSTER_ROUND_IS_OVER);
     assert_int_equal(event_of(who[1], MUSTER_RENDEZVOUS_LEFT).rank, info_of(old[0]).rank);
     assert_int_equal(info_of(old[1]).flags, 0); /* the other is still in, so there is no new round */
     assert_int_equal(state_of(who[1]).round, 1);
@@ -217,7 +217,7 @@ static void test_a_join_in_vain_says_what_is_missing_and_takes_nobody_along(void
     begin(&f, c, MUSTER_RENDEZVOUS_JOIN, 1);
     for (int i = 0; i < 2; i++) rounds[i] = ended(&f, UINT64_MAX, MUSTER_OK);
     assert_int_equal(info_of(rounds[0]).world, 2);
-    assert_int_equal(state_of(a).phase, MUSTER_RENDEZVOUS_OUT);
+    assert_int_equal(state_of(a).phase, MUSTER_RENDEZVOUS_PHASE_IDLE);
     for (int i = 0; i < 2; i++) muster_round_release(rounds[i]);
     muster_rendezvous_release(a);
     muster_rendezvous_release(b);

@@ -191,7 +191,7 @@ static void test_the_leader_may_go_at_any_time(void **state) {
         assert_true(info_of(rounds[0]).number > number);
         number = info_of(rounds[0]).number;
         for (uint32_t i = 0; i < left; i++)
-            if (state_of(who[i]).flags & MUSTER_RENDEZVOUS_LEADS) leader = i;
+            if (state_of(who[i]).flags & MUSTER_RENDEZVOUS_IS_LEADER) leader = i;
         for (uint32_t i = 0; i < left; i++) muster_round_release(rounds[i]);
         const uint32_t other = leader == 0 ? 1 : 0;
         while (muster_rendezvous_next_event(who[other], 0, &event) == MUSTER_OK) {

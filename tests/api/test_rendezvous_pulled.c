@@ -50,8 +50,8 @@ static fixture set_up_pulled(void) {
     assert_int_equal(muster_rendezvous_serve(f.context, "yours", 5, f.requests, 0, NULL), MUSTER_OK);
     return f;
 }
-static muster_rendezvous_place place_at(uint64_t number, uint32_t rank, uint32_t world) {
-    muster_rendezvous_place place;
+static muster_rendezvous_assignment place_at(uint64_t number, uint32_t rank, uint32_t world) {
+    muster_rendezvous_assignment place;
     muster_config_init(&place, sizeof place);
     place.number = number;
     place.rank = rank;
@@ -70,7 +70,7 @@ static void test_places_that_cannot_be_end_the_join(void **state) {
     const muster_round_member_info one = {"a", 1, 0}, tables[3][2] = {{one, {long_one, sizeof long_one, 0}},
                                                                       {one, {NULL, 4, 0}},
                                                                       {one, one}};
-    muster_rendezvous_place places[12];
+    muster_rendezvous_assignment places[12];
     const char *texts[12];
     size_t count = 0;
 #define WRONG(text, ...) (texts[count] = (text), places[count++] = (__VA_ARGS__))
@@ -99,11 +99,11 @@ static void test_places_that_cannot_be_end_the_join(void **state) {
         ended(&f, i, MUSTER_E_PLUGIN);
         expect_text(last.message, "rendezvous yours answers wrongly: ");
         expect_text(last.message, texts[i]);
-        assert_int_equal(state_of(who).phase, MUSTER_RENDEZVOUS_OUT);
+        assert_int_equal(state_of(who).phase, MUSTER_RENDEZVOUS_PHASE_IDLE);
     }
     /* Numbers count up. */
     for (int again = 0; again < 2; again++) {
-        const muster_rendezvous_place place = place_at(5, 0, 2);
+        const muster_rendezvous_assignment place = place_at(5, 0, 2);
         begin(&f, who, MUSTER_RENDEZVOUS_JOIN, 20 * second, 1);
         const uint64_t join = pull(&f, MUSTER_REQUEST_RENDEZVOUS, MUSTER_RENDEZVOUS_REQUEST_JOIN);
         assert_int_equal(muster_rendezvous_request_round(f.requests, join, &place, NULL),
@@ -128,7 +128,7 @@ static void test_each_request_is_answered_once_and_as_it_asks(void **state) {
     fixture f = set_up_pulled();
     uint64_t id;
     muster_rendezvous *who = pulled_member(&f, 1, 1, &id);
-    const muster_rendezvous_place place = place_at(1, 0, 1);
+    const muster_rendezvous_assignment place = place_at(1, 0, 1);
     char long_text[201] = {0};
     muster_rendezvous_request what;
     muster_config_init(&what, sizeof what);
@@ -163,7 +163,7 @@ static void test_each_request_is_answered_once_and_as_it_asks(void **state) {
     assert_int_equal(muster_rendezvous_request_done(f.requests, exits, NULL, 0, NULL), MUSTER_E_STALE);
     ended(&f, 2, MUSTER_E_LIMIT);
     assert_string_equal(last.message, "rendezvous \"job\": exit: no room");
-    assert_int_equal(state_of(who).phase, MUSTER_RENDEZVOUS_IN);
+    assert_int_equal(state_of(who).phase, MUSTER_RENDEZVOUS_PHASE_JOINED);
 
     begin(&f, who, MUSTER_RENDEZVOUS_LEAVE, 20 * second, 4);
     assert_int_equal(
@@ -205,14 +205,14 @@ static void test_a_host_that_does_not_answer_holds_up_nobody(void **state) {
 
     uint64_t id;
     muster_rendezvous *who = pulled_member(&f, 1, 1, &id);
-    const muster_rendezvous_place place = place_at(1, 0, 1);
+    const muster_rendezvous_assignment place = place_at(1, 0, 1);
     begin(&f, who, MUSTER_RENDEZVOUS_JOIN, 30 * ms, 1);
     const uint64_t join = pull(&f, MUSTER_REQUEST_RENDEZVOUS, MUSTER_RENDEZVOUS_REQUEST_JOIN);
     ended(&f, 1, MUSTER_TIMEOUT);
     expect_text(last.message, "join: no answer after 0.");
     assert_int_equal(pull(&f, MUSTER_REQUEST_CANCEL, 0), join);
     assert_int_equal(muster_rendezvous_request_round(f.requests, join, &place, NULL), MUSTER_E_STALE);
-    assert_int_equal(state_of(who).phase, MUSTER_RENDEZVOUS_OUT);
+    assert_int_equal(state_of(who).phase, MUSTER_RENDEZVOUS_PHASE_IDLE);
 
     begin(&f, who, MUSTER_RENDEZVOUS_JOIN, 1, 2); /* shorter than it takes to ask */
     ended(&f, 2, MUSTER_TIMEOUT);
@@ -273,7 +273,7 @@ static void test_events_are_told_to_those_they_concern(void **state) {
     };
     for (int in = 0; in < 2; in++) {
         if (in) {
-            const muster_rendezvous_place place = place_at(1, 0, 2);
+            const muster_rendezvous_assignment place = place_at(1, 0, 2);
             begin(&f, who, MUSTER_RENDEZVOUS_JOIN, 20 * second, 1);
             assert_int_equal(
                 muster_rendezvous_request_round(
@@ -288,14 +288,14 @@ static void test_events_are_told_to_those_they_concern(void **state) {
             event.rank = cases[i].rank;
             event.text_bytes = cases[i].text_bytes;
             event.count = 1;
-            const muster_status status = muster_rendezvous_tell(f.requests, id, &event, NULL);
+            const muster_status status = muster_rendezvous_notify(f.requests, id, &event, NULL);
             if (status != (in ? cases[i].in : cases[i].out)) fail_msg("in %d, case %zu: %d", in, i, status);
         }
     }
-    assert_int_equal(muster_rendezvous_tell(f.requests, id + 1, &event, NULL), MUSTER_E_STALE);
-    assert_int_equal(muster_rendezvous_tell(f.own, id, &event, NULL), MUSTER_E_STALE);
-    assert_int_equal(muster_rendezvous_tell(NULL, id, &event, NULL), MUSTER_E_ARG);
-    assert_int_equal(muster_rendezvous_tell(f.requests, id, NULL, NULL), MUSTER_E_ARG);
+    assert_int_equal(muster_rendezvous_notify(f.requests, id + 1, &event, NULL), MUSTER_E_STALE);
+    assert_int_equal(muster_rendezvous_notify(f.own, id, &event, NULL), MUSTER_E_STALE);
+    assert_int_equal(muster_rendezvous_notify(NULL, id, &event, NULL), MUSTER_E_ARG);
+    assert_int_equal(muster_rendezvous_notify(f.requests, id, NULL, NULL), MUSTER_E_ARG);
     event = event_of(who, MUSTER_RENDEZVOUS_WAITING);
     assert_int_equal(event.text[0], '.'); /* a terminal is safe from it */
     event_of(who, MUSTER_RENDEZVOUS_EXPELLED);
@@ -308,15 +308,15 @@ static void test_events_are_told_to_those_they_concern(void **state) {
     event.kind = MUSTER_RENDEZVOUS_LOST;
     memcpy(event.text, "gone", 5);
     event.text_bytes = 4;
-    assert_int_equal(muster_rendezvous_tell(f.requests, id, &event, NULL), MUSTER_OK);
+    assert_int_equal(muster_rendezvous_notify(f.requests, id, &event, NULL), MUSTER_OK);
     ended(&f, 7, MUSTER_E_PEER);
     assert_string_equal(last.message, "rendezvous \"job\": join: gone");
     pull(&f, MUSTER_REQUEST_CANCEL, 0);
     assert_string_equal(event_of(who, MUSTER_RENDEZVOUS_LOST).text, "gone");
-    assert_int_equal(muster_rendezvous_tell(f.requests, id, &event, NULL), MUSTER_E_STALE);
+    assert_int_equal(muster_rendezvous_notify(f.requests, id, &event, NULL), MUSTER_E_STALE);
     muster_rendezvous_release(who);
     assert_int_equal(pull(&f, MUSTER_REQUEST_CLOSE, 0), id);
-    assert_int_equal(muster_rendezvous_tell(f.requests, id, &event, NULL), MUSTER_E_STALE);
+    assert_int_equal(muster_rendezvous_notify(f.requests, id, &event, NULL), MUSTER_E_STALE);
     tear_down(&f);
 }
 
@@ -379,7 +379,7 @@ static void test_schemes_are_taken_once_and_given_back(void **state) {
     const uint64_t join = pull(&f, MUSTER_REQUEST_RENDEZVOUS, MUSTER_RENDEZVOUS_REQUEST_JOIN);
     assert_int_equal(muster_rendezvous_withdraw(f.context, "yours", 5), MUSTER_OK);
     ended(&f, 1, MUSTER_E_CLOSED);
-    const muster_rendezvous_place place = place_at(1, 0, 1);
+    const muster_rendezvous_assignment place = place_at(1, 0, 1);
     assert_int_equal(muster_rendezvous_request_round(f.requests, join, &place, NULL), MUSTER_E_STALE);
     assert_int_equal(muster_rendezvous_next_event(who, 0, &event), MUSTER_OK);
     assert_int_equal(event.kind, MUSTER_RENDEZVOUS_LOST);

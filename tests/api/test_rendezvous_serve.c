@@ -42,7 +42,7 @@ static void tell_all(house *h, int but, uint32_t kind, uint32_t rank, uint32_t c
     memcpy(event.text, text, event.text_bytes);
     for (int i = 0; i < h->count; i++) {
         if (i == but || !(kind == MUSTER_RENDEZVOUS_JOINED ? h->members[i].join != 0 : h->members[i].in)) continue;
-        const muster_status status = muster_rendezvous_tell(h->f->requests, h->members[i].id, &event, NULL);
+        const muster_status status = muster_rendezvous_notify(h->f->requests, h->members[i].id, &event, NULL);
         /* It may be on its way out of the round itself. */
         if (status != MUSTER_E_STALE) assert_int_equal(status, MUSTER_OK);
     }
@@ -57,7 +57,7 @@ static void make_round(house *h, uint32_t world) {
     memset(table, 0, sizeof table);
     uint32_t rank = 0;
     char prefix[32];
-    muster_rendezvous_place place;
+    muster_rendezvous_assignment place;
     muster_config_init(&place, sizeof place);
     place.world = world;
     place.number = ++h->number;
@@ -245,7 +245,7 @@ static void test_a_host_forms_worlds(void **state) {
         assert_int_equal(info.digest[31], 2);
         const muster_rendezvous_event complete = event_of(who[i], MUSTER_RENDEZVOUS_COMPLETE);
         if (complete.round == 1) assert_int_equal(event_of(who[i], MUSTER_RENDEZVOUS_COMPLETE).round, 2);
-        assert_int_equal(state_of(who[i]).phase, MUSTER_RENDEZVOUS_IN);
+        assert_int_equal(state_of(who[i]).phase, MUSTER_RENDEZVOUS_PHASE_JOINED);
         assert_int_equal(state_of(who[i]).present, 3);
         assert_int_equal(muster_round_member(rounds[i], 2, second, &other, NULL), MUSTER_OK);
         assert_int_equal(other.address_bytes, 1);
@@ -276,7 +276,7 @@ static void test_a_host_forms_worlds(void **state) {
         muster_round_info info;
         assert_int_equal(ask(views[i], MUSTER_STORE_GET, ""), MUSTER_E_STALE);
         assert_int_equal(muster_round_get_info(rounds[i], &info), MUSTER_OK);
-        assert_int_equal(info.flags, MUSTER_ROUND_OVER);
+        assert_int_equal(info.flags, MUSTER_ROUND_IS_OVER);
         muster_store_release(views[i]);
         muster_round_release(rounds[i]);
     }

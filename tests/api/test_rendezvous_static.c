@@ -39,7 +39,7 @@ static void tear_down(fixture *f) {
 static muster_rendezvous_config config_of(const fixture *f, uint32_t rank, uint32_t world, const char *address) {
     muster_rendezvous_config config;
     muster_config_init(&config, sizeof config);
-    config.flags = MUSTER_RENDEZVOUS_RANK;
+    config.flags = MUSTER_RENDEZVOUS_HAS_RANK;
     config.run_id = "run";
     config.run_id_bytes = 3;
     config.url = "static:";

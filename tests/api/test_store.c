@@ -310,7 +310,7 @@ static void test_limits(void **state) {
     muster_store *small;
     muster_store_config config;
     muster_config_init(&config, sizeof config);
-    config.most_bytes = 10000;
+    config.max_bytes = 10000;
     assert_int_equal(muster_store_open(f.context, "memory:", 7, &config, second, &small, NULL), MUSTER_OK);
     static char large[9 << 20];
     memset(large, 'x', sizeof large - 1);

@@ -3,7 +3,7 @@
 // ctest: quick timeout=100
 #include "store_file.h"
 
-enum { keys = 8, most_bytes = 4096 };
+enum { keys = 8, max_bytes = 4096 };
 
 static size_t read_file(const char *path, char *bytes, size_t room) {
     const int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -45,7 +45,7 @@ static void test_a_changed_bit_loses_nothing(void **state) {
     for (int sync = 0; sync < 2; sync++) {
         fixture f = set_up();
         reopen(&f, sync);
-        char name[16], value[32], bytes[most_bytes], found[most_bytes];
+        char name[16], value[32], bytes[max_bytes], found[max_bytes];
         size_t last_at = 0;
         for (int i = 0; i < keys; i++) {
             last_at = read_file(f.path, bytes, sizeof bytes);
@@ -97,7 +97,7 @@ static void test_a_file_that_was_cut(void **state) {
     fixture f = set_up();
     reopen(&f, true);
     run(f.store, op(MUSTER_STORE_SET, "a", "1"));
-    char bytes[most_bytes], torn[most_bytes];
+    char bytes[max_bytes], torn[max_bytes];
     const size_t before = read_file(f.path, bytes, sizeof bytes);
     run(f.store, op(MUSTER_STORE_SET, "b", "2"));
     const size_t size = read_file(f.path, bytes, sizeof bytes);

@@ -176,7 +176,7 @@ static void test_opening(void **state) {
     const uint64_t request = next_of(&f, MUSTER_STORE_REQUEST_OPEN);
     muster_store_traits wrong = can(64);
     assert_int_equal(muster_store_request_open(f.requests, request, &wrong, NULL), MUSTER_E_ARG);
-    wrong = can(1), wrong.most_ops = 4097;
+    wrong = can(1), wrong.max_ops = 4097;
     assert_int_equal(muster_store_request_open(f.requests, request, &wrong, NULL), MUSTER_E_ARG);
     assert_int_equal(muster_store_request_open(f.requests, request, NULL, NULL), MUSTER_E_ARG);
     assert_int_equal(muster_store_request_done(f.requests, request, MUSTER_OK, NULL, 0, 0, NULL), MUSTER_E_ARG);
@@ -196,9 +196,9 @@ static void test_what_it_cannot_do_never_comes(void **state) {
     fixture f = set_up();
     assert_int_equal(muster_store_serve(f.context, "mine", 4, f.requests, 0, NULL), MUSTER_OK);
     muster_store_traits traits = can(MUSTER_STORE_CAN_TRANSACT | MUSTER_STORE_CAN_LEASE);
-    traits.most_ops = 2;
-    traits.most_request_bytes = 100;
-    traits.least_lease_ns = 2 * second;
+    traits.max_ops = 2;
+    traits.max_request_bytes = 100;
+    traits.min_lease_ns = 2 * second;
     uint64_t id;
     muster_store *store = opened(&f, &traits, &id);
     char large[101];
@@ -222,7 +222,7 @@ static void test_what_it_cannot_do_never_comes(void **state) {
     muster_store_request what;
     const uint64_t request = next(&f, MUSTER_REQUEST_STORE, &what);
     assert_int_equal(what.kind, MUSTER_STORE_REQUEST_DO);
-    assert_int_equal(what.flags, MUSTER_STORE_LOOK_ONCE);
+    assert_int_equal(what.flags, MUSTER_STORE_NO_WAIT);
     assert_int_equal(what.store, id);
     assert_int_equal(muster_store_request_fail(f.requests, request, MUSTER_AGAIN, UINT32_MAX, NULL, 0), MUSTER_OK);
     expect_end(&f, MUSTER_E_UNSUPPORTED, "get \"k\": not there, and the store cannot wait");

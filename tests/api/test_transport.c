@@ -304,7 +304,7 @@ static void a_reader_asleep_is_not_taken_for_dead(const way *w, pair *p) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     const uint64_t now_ns = (uint64_t)now.tv_sec * SECOND + (uint64_t)now.tv_nsec;
-    if (now_ns - stats.last_heard_ns > 400 * MILLISECOND) fail_msg("%s: nothing was heard", w->name);
+    if (now_ns - stats.last_received_ns > 400 * MILLISECOND) fail_msg("%s: nothing was heard", w->name);
     put(p->near, "!");
     assert_int_equal(muster_stream_reason(p->near, NULL, NULL), MUSTER_OK);
 }
@@ -397,15 +397,14 @@ static void many_streams_at_once(const way *w, pair *p) {
     muster_stream *near[count];
     muster_stream *far[count];
     for (int i = 0; i < count; i++) {
-        const muster_transport_config config = {
-            .struct_size = sizeof config, .greeting = &i, .greeting_bytes = sizeof i};
+        const muster_transport_config config = {.struct_size = sizeof config, .hello = &i, .hello_bytes = sizeof i};
         assert_int_equal(
             muster_transport_dial(p->client, p->address, strlen(p->address), &config, 20 * SECOND, &near[i], NULL),
             MUSTER_OK);
         assert_int_equal(muster_listener_accept(p->listener, 20 * SECOND, &far[i], NULL), MUSTER_OK);
         int who = -1;
         size_t bytes = 0;
-        assert_int_equal(muster_transport_greeting(far[i], &who, sizeof who, &bytes), MUSTER_OK);
+        assert_int_equal(muster_transport_hello(far[i], &who, sizeof who, &bytes), MUSTER_OK);
         assert_int_equal(who, i);
     }
     for (int round = 0; round < 3; round++) {
@@ -455,7 +454,7 @@ static void both_sides_know_each_other(const way *w, pair *p) {
     assert_string_equal(text, p->address);
     assert_int_equal(muster_stream_peer(p->far, text, sizeof text, &bytes), MUSTER_OK);
     assert_memory_equal(text, w->listen, 4);
-    assert_int_equal(muster_transport_greeting(p->near, NULL, 0, &bytes), MUSTER_OK);
+    assert_int_equal(muster_transport_hello(p->near, NULL, 0, &bytes), MUSTER_OK);
     assert_int_equal(bytes, 0);
 }
 

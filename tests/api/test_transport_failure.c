@@ -65,12 +65,12 @@ static void test_wrong_arguments_change_nothing(void **state) {
     config.flags = 0, config.window_bytes = 5000;
     assert_int_equal(muster_transport_dial(context, "tcp://h:1", 9, &config, 1, &stream, &error), MUSTER_E_ARG);
     assert_says(error.message, "5000");
-    config.window_bytes = 0, config.greeting = "x", config.greeting_bytes = 4097;
+    config.window_bytes = 0, config.hello = "x", config.hello_bytes = 4097;
     assert_int_equal(muster_transport_listen(context, "tcp://:0", 8, &config, &listener, &error), MUSTER_E_ARG);
     assert_says(error.message, "4097");
-    config.greeting = NULL, config.greeting_bytes = 1;
+    config.hello = NULL, config.hello_bytes = 1;
     assert_int_equal(muster_transport_listen(context, "tcp://:0", 8, &config, &listener, &error), MUSTER_E_ARG);
-    config.greeting_bytes = 0, config.retry_ns = -1;
+    config.hello_bytes = 0, config.retry_ns = -1;
     assert_int_equal(muster_transport_listen(context, "tcp://:0", 8, &config, &listener, &error), MUSTER_E_ARG);
     struct {
         muster_transport_config known;

@@ -144,17 +144,17 @@ static void test_closing_the_context_ends_dials_and_accepts(void **state) {
 static void test_inproc_ends_know_each_other(void **state) {
     (void)state;
     muster_listener *listener;
-    const muster_transport_config theirs = {.struct_size = sizeof theirs, .greeting = "listener", .greeting_bytes = 8};
-    const muster_transport_config ours = {.struct_size = sizeof ours, .greeting = "dialer", .greeting_bytes = 6};
+    const muster_transport_config theirs = {.struct_size = sizeof theirs, .hello = "listener", .hello_bytes = 8};
+    const muster_transport_config ours = {.struct_size = sizeof ours, .hello = "dialer", .hello_bytes = 6};
     assert_int_equal(muster_transport_listen(context, "inproc://here", 13, &theirs, &listener, NULL), MUSTER_OK);
     muster_stream *near, *far;
     assert_int_equal(muster_transport_dial(context, "inproc://here", 13, &ours, SECOND, &near, NULL), MUSTER_OK);
     assert_int_equal(muster_listener_accept(listener, SECOND, &far, NULL), MUSTER_OK);
     char text[32] = "";
     size_t bytes;
-    assert_int_equal(muster_transport_greeting(near, text, sizeof text, &bytes), MUSTER_OK);
+    assert_int_equal(muster_transport_hello(near, text, sizeof text, &bytes), MUSTER_OK);
     assert_string_equal(text, "listener");
-    assert_int_equal(muster_transport_greeting(far, text, sizeof text, &bytes), MUSTER_OK);
+    assert_int_equal(muster_transport_hello(far, text, sizeof text, &bytes), MUSTER_OK);
     assert_memory_equal(text, "dialer", 6);
     put(near, "through");
     expect(far, "through");

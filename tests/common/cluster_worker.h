@@ -189,8 +189,8 @@ static inline int work(uint32_t flags, int stay, int apart, uint64_t limit, uint
     muster_worker_config config;
     muster_config_init(&config, sizeof config);
     config.flags = flags;
-    config.broadcast_bytes = limit;
-    config.most_connections = connections;
+    config.max_broadcast_bytes = limit;
+    config.max_connections = connections;
     if (muster_worker_start(context, &config, 20 * second, &cluster, &error) != MUSTER_OK) {
         fprintf(stderr, "worker: %s\n", error.message);
         return 41;

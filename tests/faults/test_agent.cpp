@@ -15,7 +15,7 @@ static muster_agent_config agent_config(const char *const *argv) {
     config.argv = argv;
     config.worker_count = 2;
     config.grace_ns = second;
-    config.shown = MUSTER_AGENT_STDOUT;
+    config.console_outputs = MUSTER_AGENT_STDOUT;
     return config;
 }
 

@@ -239,7 +239,7 @@ void answer(Manager &m, uint64_t request) {
     const muster_status status = CALL(muster_manager_request_read, m.queue, request, &what);
     if (status == MUSTER_E_STALE) return; // it was cancelled
     EXPECT(status == MUSTER_OK);
-    switch (what.want) {
+    switch (what.operation) {
     case MUSTER_MANAGER_LAUNCH:
         launch_worker(m, request, what.member);
         if (what.count > 1)

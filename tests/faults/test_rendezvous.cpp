@@ -164,7 +164,7 @@ SCENARIO(rendezvous, given_ranks) {
     const std::string url = "static:";
     muster_rendezvous_config config = member_config(url);
     config.store = p.store;
-    config.flags = MUSTER_RENDEZVOUS_RANK;
+    config.flags = MUSTER_RENDEZVOUS_HAS_RANK;
     config.min = config.max = 1;
     Rendezvous member;
     OK(muster_rendezvous_open, p.context, &config, patience, member.out(), &error);

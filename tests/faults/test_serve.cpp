@@ -258,7 +258,7 @@ void answer_rendezvous(Meeting &m, uint64_t request) {
     if (status == MUSTER_E_STALE) return;
     EXPECT(status == MUSTER_OK);
     if (what.kind == MUSTER_RENDEZVOUS_REQUEST_JOIN) {
-        muster_rendezvous_place place{};
+        muster_rendezvous_assignment place{};
         place.struct_size = sizeof place;
         place.world = 1;
         place.number = ++m.rounds;
@@ -314,8 +314,8 @@ void serve_rendezvous(bool by_callbacks) {
     }
     muster_rendezvous_event event{};
     event.kind = MUSTER_RENDEZVOUS_ABORTED;
-    const muster_status told = CALL(muster_rendezvous_tell, m.requests, m.member, &event, &error);
-    if (told == MUSTER_E_NOMEM) OK(muster_rendezvous_tell, m.requests, m.member, &event, &error);
+    const muster_status told = CALL(muster_rendezvous_notify, m.requests, m.member, &event, &error);
+    if (told == MUSTER_E_NOMEM) OK(muster_rendezvous_notify, m.requests, m.member, &event, &error);
     OK(muster_rendezvous_begin, member, MUSTER_RENDEZVOUS_CLOSE, "over", 4, patience, m.queue, 5, &error);
     // The host may fail it with any status.
     serve_until(m, by_callbacks, 5, nullptr);

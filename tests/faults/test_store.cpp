@@ -149,7 +149,7 @@ void use_served(const char *url, bool durable) {
     }
     muster_store_server_stats stats{};
     OK(muster_store_server_get_stats, server, &stats);
-    const muster_status alone = CALL(muster_store_server_go_alone, server);
+    const muster_status alone = CALL(muster_store_server_force_standalone, server);
     EXPECT(alone == MUSTER_OK);
     const muster_status closed = CALL(muster_store_server_close, server, patience);
     if (closed != MUSTER_OK) expect_fault("muster_store_server_close", closed);

@@ -55,8 +55,8 @@ SCENARIO(transport, calls_that_wait) {
     create(context);
     muster_transport_config config{};
     config.struct_size = sizeof config;
-    config.greeting = "hello";
-    config.greeting_bytes = 5;
+    config.hello = "hello";
+    config.hello_bytes = 5;
     Listener listener;
     const std::string address = "tcp://localhost:0?upgrade=no";
     OK(muster_transport_listen, context, address.data(), address.size(), &config, listener.out(), &error);
@@ -76,7 +76,7 @@ SCENARIO(transport, calls_that_wait) {
         ended();
     }
     char text[64];
-    OK(muster_transport_greeting, accepted, text, sizeof text, &bytes);
+    OK(muster_transport_hello, accepted, text, sizeof text, &bytes);
     EXPECT(bytes == 5 && memcmp(text, "hello", 5) == 0);
     OK(muster_stream_peer, accepted, text, sizeof text, &bytes);
     OK(muster_listener_cancel, listener);

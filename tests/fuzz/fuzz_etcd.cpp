@@ -211,7 +211,7 @@ void play(Plugin &plugin, std::string_view input) {
         switch (what) {
         case 'o': // asks; 'O': and looks once
         case 'O':
-            if (is_open) ask(plugin, kept, rest, next++, what == 'O' ? MUSTER_STORE_LOOK_ONCE : 0);
+            if (is_open) ask(plugin, kept, rest, next++, what == 'O' ? MUSTER_STORE_NO_WAIT : 0);
             break;
         case 'G': // leases
         case 'K':

@@ -179,11 +179,11 @@ muster_status post(const muster_host *, void (*run)(void *), void *user) {
     world->posted.emplace_back(run, user);
     return MUSTER_OK;
 }
-void *take_segment(const muster_host *) {
+void *acquire_buffer(const muster_host *) {
     world->segments++;
     return malloc(message_max);
 }
-void give_segment(const muster_host *, void *segment) {
+void release_buffer(const muster_host *, void *segment) {
     if (segment != nullptr) world->segments--;
     free(segment);
 }
@@ -205,8 +205,8 @@ void message(muster_endpoint *, uint64_t peer, const void *data, uint64_t bytes)
     for (uint64_t i = 0; i < bytes; i++) sum += static_cast<const unsigned char *>(data)[i];
     if (sum % 3 == 0) world->forgotten.insert(peer); // it is of no interest
 }
-void message_to_many(muster_endpoint *endpoint, uint64_t peer, const void *data, uint64_t bytes, uint32_t index,
-                     uint32_t count, const muster_loan *loan) {
+void message_multicast(muster_endpoint *endpoint, uint64_t peer, const void *data, uint64_t bytes, uint32_t index,
+                       uint32_t count, const muster_loan *loan) {
     FUZZ_CHECK(index < count);
     message(endpoint, peer, data, bytes);
     if (loan != nullptr) loan->release(loan->memory, loan->hint);
@@ -327,10 +327,10 @@ void send(size_t which, size_t size, bool lent) {
     std::advance(at, which % world->peers.size());
     if (at->second.lost) return;
     if (lent) {
-        void *const segment = take_segment(nullptr);
+        void *const segment = acquire_buffer(nullptr);
         memset(segment, 1, 128 + size);
-        if (world->ops->send_segment(world->self, at->first, segment, 128, size) != MUSTER_OK)
-            give_segment(nullptr, segment);
+        if (world->ops->send_buffer(world->self, at->first, segment, 128, size) != MUSTER_OK)
+            release_buffer(nullptr, segment);
         return;
     }
     const std::string bytes(size, 'b');
@@ -345,11 +345,11 @@ void send_to_all(size_t size) {
     if (peers.empty()) return;
     const size_t offset = 128 + 8 * peers.size();
     size = std::min(size, 256 * 1024 - offset);
-    void *const segment = take_segment(nullptr);
+    void *const segment = acquire_buffer(nullptr);
     memset(segment, 1, offset + size);
     const auto count = static_cast<uint32_t>(peers.size());
-    if (world->ops->send_many(world->self, peers.data(), count, segment, offset, size) != MUSTER_OK)
-        give_segment(nullptr, segment);
+    if (world->ops->send_multicast(world->self, peers.data(), count, segment, offset, size) != MUSTER_OK)
+        release_buffer(nullptr, segment);
 }
 
 Head any_head(Input &input) {
@@ -456,13 +456,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     host.start_timer = start_timer;
     host.stop_timer = stop_timer;
     host.post = post;
-    host.take_segment = take_segment;
-    host.give_segment = give_segment;
+    host.acquire_buffer = acquire_buffer;
+    host.release_buffer = release_buffer;
     host.resolved = resolved;
     host.published = published;
     host.message = message;
     host.message_lent = message_lent;
-    host.message_to_many = message_to_many;
+    host.message_multicast = message_multicast;
     host.ready = ready;
     host.peer_lost = peer_lost;
     host.peer_flags = peer_flags;

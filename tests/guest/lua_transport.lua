@@ -33,7 +33,7 @@ local function differs(bytes, position)
     return false
 end
 
--- ---- the second process: does with each stream what its greeting asks for
+-- ---- the second process: does with each stream what its hello asks for
 
 local asked = {}
 
@@ -106,7 +106,7 @@ local function be_the_peer(address)
         while true do
             local stream = assert(listener:accept())
             loop:spawn(function()
-                asked[stream:greeting()](stream)
+                asked[stream:hello()](stream)
                 stream:close()
             end)
         end
@@ -131,8 +131,8 @@ local function start_peer(loop)
     return { process = process, address = address }
 end
 
-local function dial(loop, peer, greeting)
-    return assert(loop:dial(peer.address, { greeting = greeting, retry_ns = 10e9 })) -- it may not listen yet
+local function dial(loop, peer, hello)
+    return assert(loop:dial(peer.address, { hello = hello, retry_ns = 10e9 })) -- it may not listen yet
 end
 
 local function kill(peer) assert(peer.process:kill(SIGKILL)) end

@@ -18,7 +18,7 @@ ends(task) = within(() -> istaskdone(task), 20)
     for bytes in (UInt8[1], zeros(UInt8, 1 << 20))
         @test status_of(() -> (write(a, bytes); flush(a))) isa Base.IOError
     end
-    for call in (() -> Muster.closewrite(a), () -> Muster.abort(a), () -> Muster.greeting(a))
+    for call in (() -> Muster.closewrite(a), () -> Muster.abort(a), () -> Muster.hello(a))
         @test status_of(call) == LowLevel.MUSTER_E_CLOSED
     end
     @test !isempty(sprint(show, a)) && Muster.stats(a).bytes_in == 0

@@ -101,9 +101,9 @@ case("array", "one array to all workers goes to the broker once, whatever become
     star = first(values(Muster.own_brokers))
     array = rand(3 * 10^6)
     sums() = [@async remotecall_fetch(sum, p, array) for p in w]
-    before = Muster.stats(star).to_many
+    before = Muster.stats(star).multicasts
     @test all(task -> fetch(task) == sum(array), sums())
-    @test within(() -> Muster.stats(star).to_many - before >= sizeof(array) / 2^18, 10)
+    @test within(() -> Muster.stats(star).multicasts - before >= sizeof(array) / 2^18, 10)
     # Different arrays, and more than one at a time.
     tasks = [@async remotecall_fetch(sum, p, a) for a in (array, 2array, 3array) for p in w]
     @test fetch.(tasks) == [sum(a) for a in (array, 2array, 3array) for p in w]

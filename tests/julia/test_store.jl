@@ -166,7 +166,7 @@ case("meeting", "two meet, and find each other and a store of their own") do
     end
     rounds[1].store["port"] = "29500"
     @test Muster.await(rounds[2].store, "port") == "29500"
-    leads(m) = Muster.state(m).flags & LowLevel.MUSTER_RENDEZVOUS_LEADS != 0
+    leads(m) = Muster.state(m).flags & LowLevel.MUSTER_RENDEZVOUS_IS_LEADER != 0
     first, second = leads(members[1]) ? (1, 2) : (2, 1)
     Muster.leave(members[second])
     left = event(members[first], :left)

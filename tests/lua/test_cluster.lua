@@ -290,9 +290,9 @@ function tests.a_manager_written_in_lua_launches_and_kills()
     loop.requests[muster.REQUEST_MANAGER] = function(request)
         local what = muster.struct 'manager_request'
         check.equal(muster.C.muster_manager_request_read(loop.queue, request, what), muster.OK)
-        heard[#heard + 1] = what.want
-        if what.want ~= muster.MANAGER_LAUNCH then
-            if what.want == muster.MANAGER_KILL then children[what.member]:kill(9) end
+        heard[#heard + 1] = what.operation
+        if what.operation ~= muster.MANAGER_LAUNCH then
+            if what.operation == muster.MANAGER_KILL then children[what.member]:kill(9) end
             assert(muster.manager_request_done(loop.queue, request))
             return
         end

@@ -19,8 +19,8 @@ class Config(ctypes.Structure):
 
 
 class Transport(ctypes.Structure):
-    _fields_ = [("struct_size", ctypes.c_uint32), ("flags", ctypes.c_uint32), ("greeting", ctypes.c_void_p),
-                ("greeting_bytes", ctypes.c_uint64), ("window_bytes", ctypes.c_uint64), ("backlog", ctypes.c_uint32),
+    _fields_ = [("struct_size", ctypes.c_uint32), ("flags", ctypes.c_uint32), ("hello", ctypes.c_void_p),
+                ("hello_bytes", ctypes.c_uint64), ("window_bytes", ctypes.c_uint64), ("backlog", ctypes.c_uint32),
                 ("reserved", ctypes.c_uint32), ("retry_ns", ctypes.c_int64),
                 ("listen_timeout_ns", ctypes.c_int64)]
 

@@ -77,7 +77,7 @@ static void *tell_events(void *member) {
 
 static bool leads(muster_rendezvous *member) {
     muster_rendezvous_state state;
-    return muster_rendezvous_get_state(member, &state) == MUSTER_OK && (state.flags & MUSTER_RENDEZVOUS_LEADS) != 0;
+    return muster_rendezvous_get_state(member, &state) == MUSTER_OK && (state.flags & MUSTER_RENDEZVOUS_IS_LEADER) != 0;
 }
 
 // url, address, min, max, keep-alive in ms, skew in days; LAST_CALL_MS: the last call, else there is none

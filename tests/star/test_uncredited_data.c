@@ -9,7 +9,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-enum { message_bytes = 24 + 256 * 1024, most_bytes = 128 << 20 };
+enum { message_bytes = 24 + 256 * 1024, max_bytes = 128 << 20 };
 
 typedef struct broker_of_data {
     int listener;
@@ -62,7 +62,7 @@ static void *serve(void *argument) {
     }
     for (int i = 1; i < 9; i++) data[i] = (unsigned char)((uint64_t)message_bytes >> 8 * (8 - i));
     put_head(data + 9, 12, 7);
-    for (size_t at = 0; b->sent < most_bytes;) {
+    for (size_t at = 0; b->sent < max_bytes;) {
         struct pollfd room = {fd, POLLOUT, 0};
         if (poll(&room, 1, 1000) != 1) break; // the member takes no more
         const ssize_t put = send(fd, data + at, sizeof data - at, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -99,7 +99,7 @@ static void test_data_without_credit_waits_at_the_broker(void **state) {
     pthread_join(serving, NULL); // nobody drives the context meanwhile
     const long held = resident_kib() - before;
     print_message("the broker got rid of %zu KiB; the member holds %ld KiB\n", b.sent >> 10, held);
-    assert_true(b.sent != 0 && b.sent < most_bytes / 4); // the kernel's buffers
+    assert_true(b.sent != 0 && b.sent < max_bytes / 4); // the kernel's buffers
     assert_true(held < 4096);
     leave_star(&m);
     close(b.listener);

@@ -54,7 +54,7 @@ static inline void make_any_requests(any_request out[any_request_count]) {
         {"pop of a value that exists", {any_op(MUSTER_STORE_POP, "filled", NULL)}, 1, true, queue},
         {"pop of a value that is waited for", {any_op(MUSTER_STORE_POP, "empty", NULL)}, 1, true, queue | wait},
         {"clear", {any_op(MUSTER_STORE_CLEAR, "pushed", NULL)}, 1, true, queue},
-        {"barrier", {any_op(MUSTER_STORE_BARRIER, "meeting", NULL)}, 1, true, MUSTER_STORE_CAN_MEET},
+        {"barrier", {any_op(MUSTER_STORE_BARRIER, "meeting", NULL)}, 1, true, MUSTER_STORE_CAN_BARRIER},
         {"transaction", {any_op(MUSTER_STORE_SET, "a", "x"), any_op(MUSTER_STORE_SET, "b", "x")}, 2, true, transact},
         {"transaction that waits",
          {any_op(MUSTER_STORE_WAIT, "absent", NULL), any_op(MUSTER_STORE_SET, "c", "x")},

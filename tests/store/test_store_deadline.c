@@ -455,7 +455,7 @@ static void *serve_store(void *argument) {
         if (what.kind == MUSTER_STORE_REQUEST_OPEN) {
             muster_store_traits traits = {.struct_size = sizeof traits, .flags = h->flags};
             traits.capabilities = MUSTER_STORE_CAN_TRANSACT | MUSTER_STORE_CAN_QUEUE | MUSTER_STORE_CAN_WAIT |
-                                  MUSTER_STORE_CAN_WATCH | MUSTER_STORE_CAN_MEET | MUSTER_STORE_CAN_LEASE;
+                                  MUSTER_STORE_CAN_WATCH | MUSTER_STORE_CAN_BARRIER | MUSTER_STORE_CAN_LEASE;
             muster_store_request_open(h->queue, entry.request, &traits, NULL);
         } else if (what.kind == MUSTER_STORE_REQUEST_GRANT && what.ttl_ns == 3600 * SECOND) {
             muster_store_request_done(h->queue, entry.request, MUSTER_OK, NULL, 0, 0, NULL);
@@ -491,12 +491,12 @@ static void test_a_host_that_does_not_answer(void **state) {
 }
 static void test_a_host_of_a_store_elsewhere_that_does_not_answer(void **state) {
     (void)state;
-    check_host(MUSTER_STORE_ELSEWHERE, false, MUSTER_E_PEER);
-    check_host(MUSTER_STORE_ELSEWHERE | MUSTER_STORE_ANSWERS_CANCEL, false, MUSTER_E_PEER);
+    check_host(MUSTER_STORE_IS_REMOTE, false, MUSTER_E_PEER);
+    check_host(MUSTER_STORE_IS_REMOTE | MUSTER_STORE_ANSWERS_CANCEL, false, MUSTER_E_PEER);
 }
 static void test_a_host_of_a_store_elsewhere_that_knows(void **state) {
     (void)state;
-    check_host(MUSTER_STORE_ELSEWHERE | MUSTER_STORE_ANSWERS_CANCEL, true, MUSTER_TIMEOUT);
+    check_host(MUSTER_STORE_IS_REMOTE | MUSTER_STORE_ANSWERS_CANCEL, true, MUSTER_TIMEOUT);
 }
 
 int main(int argc, char **argv) {

@@ -406,8 +406,8 @@ static void check_host(const char *name, uint32_t flags) {
 }
 static void test_a_host_that_forwards(void **state) {
     (void)state;
-    check_host("host", MUSTER_STORE_ELSEWHERE);
-    check_host("host that answers after a cancel", MUSTER_STORE_ELSEWHERE | MUSTER_STORE_ANSWERS_CANCEL);
+    check_host("host", MUSTER_STORE_IS_REMOTE);
+    check_host("host that answers after a cancel", MUSTER_STORE_IS_REMOTE | MUSTER_STORE_ANSWERS_CANCEL);
 }
 
 // ---- memory ---------------------------------------------------------------------------------------------------------

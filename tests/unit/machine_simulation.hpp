@@ -27,7 +27,7 @@ struct Shape { // of a schedule
     bool in_order = true; // requests of a member come to the store as they were sent
     int faults = 0;       // of 1000 requests
     int events = 150;
-    size_t most_ops = Leader::usual_ops; // in a request; 10: worlds of two and more are made in parts
+    size_t max_ops = Leader::usual_ops; // in a request; 10: worlds of two and more are made in parts
 };
 
 class Simulation {
@@ -127,7 +127,7 @@ class Simulation {
         if (one_in(4)) settings.preferred = static_cast<uint32_t>(below(shape_.max));
         settings.config = {shape_.min, shape_.max, shape_.last_call_ns};
         settings.keep_alive_ns = keep_alive_ns;
-        settings.most_ops = shape_.most_ops;
+        settings.max_ops = shape_.max_ops;
         settings.queues = one_in(2);
         node->machine = std::make_unique<Machine>(settings);
         nodes_.push_back(std::move(node));
@@ -405,7 +405,7 @@ class Simulation {
                 record.old_rank < round.world && record.old_rank != place.rank)
                 wrong("rank " + std::to_string(record.old_rank) + " was not kept");
         }
-        if (ranks.size() > round.world || (round.world + 8 <= shape_.most_ops && ranks.size() != round.world))
+        if (ranks.size() > round.world || (round.world + 8 <= shape_.max_ops && ranks.size() != round.world))
             wrong("a round of " + std::to_string(round.world) + " has " + std::to_string(ranks.size()) + " places");
         latest_ = round;
         places_ = std::move(places);

@@ -42,7 +42,7 @@ Shape some_shape(std::mt19937_64 &random) {
     shape.min = 1 + random() % 4;
     shape.max = shape.min + random() % 4;
     shape.nodes = shape.min + random() % 5;
-    if (random() % 2 == 0) shape.most_ops = 4 + random() % 6;
+    if (random() % 2 == 0) shape.max_ops = 4 + random() % 6;
     shape.last_call_ns = random() % 4 == 0 ? -1 : static_cast<int64_t>(1 + random() % 3000) * ms;
     return shape;
 }

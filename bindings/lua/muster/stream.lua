@@ -164,9 +164,9 @@ function Stream:reason()
     return tonumber(code[0]), ffi.string(problem.message, problem.message_bytes)
 end
 
-function Stream:greeting()
+function Stream:hello()
     if not self.handle then return closed 'stream' end
-    return muster.transport_greeting(self.handle)
+    return muster.transport_hello(self.handle)
 end
 
 function Stream:finish()

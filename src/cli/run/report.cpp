@@ -93,8 +93,8 @@ void show_waiting(const Options &options, muster_agent *agent) {
         line += " (" + list + ")";
     }
     if (state.missing > 0) line += ", " + std::to_string(state.missing) + " missing";
-    if (state.last_call_left_ns >= 0)
-        line += ", last call in " + std::to_string((state.last_call_left_ns + 999'999'999) / 1'000'000'000) + " s";
+    if (state.last_call_remaining_ns >= 0)
+        line += ", last call in " + std::to_string((state.last_call_remaining_ns + 999'999'999) / 1'000'000'000) + " s";
     if (state.spares > 0) line += ", " + std::to_string(state.spares) + " spare";
     static std::string shown; // the same line twice tells nothing
     if (state.joined > 0 && line != shown) fprintf(stderr, "muster run: %s\n", line.c_str());
@@ -119,7 +119,7 @@ void show_event(const Options &options, muster_agent *agent, const muster_comple
         else
             fprintf(stderr, "muster run: workers are started again: %s\n", detail.message);
         break;
-    case MUSTER_AGENT_NODES:
+    case MUSTER_AGENT_RENDEZVOUS_EVENT:
         if (event.bytes == MUSTER_RENDEZVOUS_JOINED || event.bytes == MUSTER_RENDEZVOUS_LAST_CALL)
             if (state.phase == MUSTER_AGENT_JOINING) show_waiting(options, agent);
         break;

@@ -156,7 +156,7 @@ void what_it_lacks_is_refused(const Place &place) {
     }
     if (!place.can(MUSTER_STORE_CAN_WAIT)) refused({get("not there")});
     if (!place.can(MUSTER_STORE_CAN_WATCH)) refused({watch("", 0)});
-    if (!place.can(MUSTER_STORE_CAN_MEET)) refused({barrier("b", 0, 1)});
+    if (!place.can(MUSTER_STORE_CAN_BARRIER)) refused({barrier("b", 0, 1)});
     if (!place.can(MUSTER_STORE_CAN_LEASE)) {
         muster_lease *lease = nullptr;
         check::expect(muster_store_lease(place.store(), 60 * second, 0, patience, &lease, nullptr),

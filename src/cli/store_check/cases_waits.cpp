@@ -169,7 +169,7 @@ void what_is_popped_is_popped_once(const Place &place) {
 // --------------------------------------------------------------------------------------------------------
 
 void barriers(const Place &place) {
-    place.need(MUSTER_STORE_CAN_MEET);
+    place.need(MUSTER_STORE_CAN_BARRIER);
     place.once({barrier("alone", 0, 1)});
     for (int round = 0; round < 3; round++) { // it can be used again, at once
         for (uint64_t rank = 0; rank < 4; rank++) {

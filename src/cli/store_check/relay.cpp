@@ -121,7 +121,7 @@ void Relay::Self::open(uint64_t request, const muster_store_request &what) {
     if (status != MUSTER_OK) return refuse(request, status, error.message);
     muster_store_traits traits{};
     traits.struct_size = sizeof traits;
-    traits.flags = MUSTER_STORE_ELSEWHERE | MUSTER_STORE_ANSWERS_CANCEL;
+    traits.flags = MUSTER_STORE_IS_REMOTE | MUSTER_STORE_ANSWERS_CANCEL;
     traits.capabilities = muster_store_capabilities(store);
     if (muster_store_request_open(queue, request, &traits, nullptr) == MUSTER_OK)
         stores[request] = store;
@@ -137,7 +137,7 @@ void Relay::Self::run(uint64_t request, const muster_store_request &what) {
     line.store = what.store;
     line.alone = ops.size() == 1;
     muster_error error{};
-    if (what.flags & MUSTER_STORE_LOOK_ONCE) {
+    if (what.flags & MUSTER_STORE_NO_WAIT) {
         muster_store_result *result = nullptr;
         const muster_status status = muster_store_do(stores[what.store], ops.data(), ops.size(), 0, &result, &error);
         return answered(request, result, status, error);

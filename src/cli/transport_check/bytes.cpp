@@ -79,7 +79,7 @@ void Stream::close(int64_t timeout) const {
 std::string Stream::greeting() const {
     char text[4096];
     size_t size = 0;
-    expect(muster_transport_greeting(stream_, text, sizeof text, &size), MUSTER_OK, "greeting");
+    expect(muster_transport_hello(stream_, text, sizeof text, &size), MUSTER_OK, "greeting");
     return {text, size};
 }
 

@@ -111,8 +111,8 @@ void Host::close() {
 std::unique_ptr<Listener> Host::listen(const std::string &address, const std::string &greeting) const {
     muster_transport_config config{};
     config.struct_size = sizeof config;
-    config.greeting = greeting.data();
-    config.greeting_bytes = greeting.size();
+    config.hello = greeting.data();
+    config.hello_bytes = greeting.size();
     muster_listener *listener = nullptr;
     muster_error error{};
     expect(muster_transport_listen(context_, address.data(), address.size(), &config, &listener, &error), MUSTER_OK,
@@ -124,8 +124,8 @@ std::unique_ptr<Listener> Host::listen(const std::string &address, const std::st
 Stream Host::dial(const std::string &address, const std::string &greeting, int64_t timeout) const {
     muster_transport_config config{};
     config.struct_size = sizeof config;
-    config.greeting = greeting.data();
-    config.greeting_bytes = greeting.size();
+    config.hello = greeting.data();
+    config.hello_bytes = greeting.size();
     if (servant_) config.retry_ns = timeout; // nobody but it knows when it listens
     muster_stream *stream = nullptr;
     muster_error error{};

@@ -10,8 +10,8 @@ namespace etcd {
 namespace {
 constexpr int lease_exists = 9, lease_not_found = 5; // codes of gRPC
 // A transaction of etcd's has 128 operations; one of them is the session's mark.
-constexpr uint32_t most_ops = 127;
-constexpr int64_t least_lease_ns = 2 * second; // etcd's own: it follows the time of an election
+constexpr uint32_t max_ops = 127;
+constexpr int64_t min_lease_ns = 2 * second; // etcd's own: it follows the time of an election
 constexpr int64_t longest_goodbye_ns = second;
 
 std::string id_in(uint64_t lease) {
@@ -45,11 +45,11 @@ void Store::open() {
         if (reply.ok()) {
             muster_store_traits traits{};
             traits.struct_size = sizeof traits;
-            traits.flags = MUSTER_STORE_ELSEWHERE | MUSTER_STORE_ANSWERS_CANCEL;
+            traits.flags = MUSTER_STORE_IS_REMOTE | MUSTER_STORE_ANSWERS_CANCEL;
             traits.capabilities =
                 MUSTER_STORE_CAN_TRANSACT | MUSTER_STORE_CAN_WAIT | MUSTER_STORE_CAN_WATCH | MUSTER_STORE_CAN_LEASE;
-            traits.most_ops = most_ops;
-            traits.least_lease_ns = least_lease_ns;
+            traits.max_ops = max_ops;
+            traits.min_lease_ns = min_lease_ns;
             taken = host()->store_opened(host(), id_, &traits, nullptr);
         } else {
             fail(id_, reply.failure);

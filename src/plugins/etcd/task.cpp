@@ -29,7 +29,7 @@ bool Task::Op::waits() const noexcept {
 }
 
 Task::Task(Store &store, uint64_t request, const muster_store_request &what)
-    : store_(store), request_(request), once_((what.flags & MUSTER_STORE_LOOK_ONCE) != 0) {
+    : store_(store), request_(request), once_((what.flags & MUSTER_STORE_NO_WAIT) != 0) {
     for (uint64_t i = 0; i < what.op_count; i++) {
         const muster_store_op &asked = what.ops[i];
         Op op{asked.kind, asked.condition, store.root(), &asked};

@@ -89,7 +89,7 @@ void Watch::told(std::string_view line) {
         bytes_ += change.key.size() + change.value.size() + sizeof(Change);
         changes_.push_back(std::move(change));
     }
-    while (changes_.size() > most_changes || bytes_ > most_bytes) { // whole revisions
+    while (changes_.size() > most_changes || bytes_ > max_bytes) { // whole revisions
         if (changes_.front().revision == changes_.back().revision) break;
         floor_ = changes_.front().revision;
         while (changes_.front().revision == floor_) {

@@ -62,7 +62,7 @@ class Watch {
     void stop_timers() noexcept;
 
     static constexpr int64_t longest_pause_ns = 500 * ms;
-    static constexpr size_t most_changes = 65536, most_bytes = 4 << 20;
+    static constexpr size_t most_changes = 65536, max_bytes = 4 << 20;
     Watches &all_;
     const Range range_;
     uint64_t floor_, at_, begun_at_ = 0;

@@ -88,7 +88,7 @@ class Endpoint {
     void withdraw();
     muster_status resolve(const std::string &authority, uint64_t question, uint64_t &out_peer, muster_error *error);
     muster_status send(uint64_t peer, const muster_span *spans, uint32_t count);
-    muster_status send_segment(uint64_t peer, void *segment, uint64_t offset, uint64_t size);
+    muster_status send_buffer(uint64_t peer, void *segment, uint64_t offset, uint64_t size);
     void forget(uint64_t peer);
     muster_status look();
 

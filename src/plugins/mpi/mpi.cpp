@@ -72,8 +72,8 @@ muster_status send(void *self, uint64_t peer, const muster_span *spans, uint32_t
     return guarded(nullptr, [&] { return of(self).send(peer, spans, span_count); });
 }
 
-muster_status send_segment(void *self, uint64_t peer, void *segment, uint64_t offset_bytes, uint64_t size_bytes) {
-    return guarded(nullptr, [&] { return of(self).send_segment(peer, segment, offset_bytes, size_bytes); });
+muster_status send_buffer(void *self, uint64_t peer, void *segment, uint64_t offset_bytes, uint64_t size_bytes) {
+    return guarded(nullptr, [&] { return of(self).send_buffer(peer, segment, offset_bytes, size_bytes); });
 }
 
 muster_status poll(void *self) {
@@ -86,7 +86,7 @@ void forget(void *self, uint64_t peer) {
 
 const muster_fabric_ops table = {
     .struct_size = sizeof table,
-    .flags = MUSTER_PLUGIN_INTRODUCES,
+    .flags = MUSTER_PLUGIN_UPGRADES,
     .message_bytes = mpi::message_bytes,
     .credit_bytes = mpi::credit_bytes,
     .start = start,
@@ -95,13 +95,13 @@ const muster_fabric_ops table = {
     .withdraw = withdraw,
     .resolve = resolve,
     .send = send,
-    .proved = nullptr,
-    .paired = nullptr,
+    .authenticated = nullptr,
+    .segment_shared = nullptr,
     .forget = forget,
     .headroom_bytes = mpi::head_bytes,
-    .send_segment = send_segment,
+    .send_buffer = send_buffer,
     .broker = nullptr,
-    .send_many = nullptr,
+    .send_multicast = nullptr,
     .poll = poll,
 };
 

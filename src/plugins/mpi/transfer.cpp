@@ -34,7 +34,7 @@ muster_status Endpoint::send(uint64_t peer, const muster_span *spans, uint32_t c
     return begin_send(*link, kind_data, spans, count) ? MUSTER_OK : MUSTER_E_PEER;
 }
 
-muster_status Endpoint::send_segment(uint64_t peer, void *segment, uint64_t offset, uint64_t size) {
+muster_status Endpoint::send_buffer(uint64_t peer, void *segment, uint64_t offset, uint64_t size) {
     Link *link = nullptr;
     if (const muster_status status = room(peer, link); status != MUSTER_OK) return status;
     const Head head{head_mark, kind_data, link->remote_link};
@@ -59,7 +59,7 @@ bool Endpoint::begin_send(Link &link, uint32_t kind, const muster_span *spans, u
 
 void Endpoint::give(const Buffer &buffer) {
     if (buffer.room == 0)
-        host_->give_segment(host_, buffer.data);
+        host_->release_buffer(host_, buffer.data);
     else
         buffers_.give(buffer);
 }

@@ -324,7 +324,7 @@ void Broker::publish_stats() {
     stats_.pairs = now.pairs;
     stats_.messages = now.messages;
     stats_.bytes = now.bytes;
-    stats_.to_many = now.to_many;
+    stats_.multicasts = now.multicasts;
     stats_.queued_bytes = now.queued_bytes;
     stats_.connections = server_.count();
     stats_.refused = now.refused + strangers_;

@@ -331,7 +331,7 @@ void Exchange::group(Node *from, Route came_from, const Head &head, Parcel &parc
         count != 0 && count <= group_max && payload.size() >= list && payload.size() - list <= message_max;
     if (!sound) return from != nullptr ? ban(*from, "it sends to an impossible group") : void();
     const uint64_t charge = cost(head_bytes + payload.size() - list);
-    stats_.to_many += from != nullptr;
+    stats_.multicasts += from != nullptr;
     std::vector<Route> next;
     for (size_t i = 0; i < count; i++) {
         const uint64_t id = get_u64(bytes(payload) + 8 * i);

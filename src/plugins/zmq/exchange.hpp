@@ -67,7 +67,7 @@ struct ExchangeConfig {
 struct ExchangeStats { // a value
     uint64_t members = 0, brokers = 0, pairs = 0, names = 0;
     uint64_t bytes = 0, messages = 0; // of members, sent on
-    uint64_t to_many = 0;             // that came once for many, from members of this broker
+    uint64_t multicasts = 0;          // that came once for many, from members of this broker
     uint64_t queued_bytes = 0;        // at most so many are on their way, by the windows
     uint64_t refused = 0, lost = 0;   // members not let in or thrown out; gone without a word
 };

@@ -196,15 +196,15 @@ muster_status op_send(void *self, uint64_t peer, const muster_span *spans, uint3
     });
 }
 
-muster_status op_send_segment(void *self, uint64_t peer, void *segment, uint64_t offset_bytes, uint64_t size_bytes) {
+muster_status op_send_buffer(void *self, uint64_t peer, void *segment, uint64_t offset_bytes, uint64_t size_bytes) {
     return guarded([&]() -> muster_status {
         const auto [star, id] = of(self).owned(peer);
-        return star == nullptr ? MUSTER_E_PEER : star->send_segment(id, segment, offset_bytes, size_bytes);
+        return star == nullptr ? MUSTER_E_PEER : star->send_buffer(id, segment, offset_bytes, size_bytes);
     });
 }
 
-muster_status op_send_many(void *self, const uint64_t *peers, uint32_t peer_count, void *segment, uint64_t offset_bytes,
-                           uint64_t size_bytes) {
+muster_status op_send_multicast(void *self, const uint64_t *peers, uint32_t peer_count, void *segment,
+                                uint64_t offset_bytes, uint64_t size_bytes) {
     return guarded([&]() -> muster_status {
         Star *const star = of(self).owned(peers[0]).star;
         std::vector<uint64_t> ids;
@@ -214,7 +214,7 @@ muster_status op_send_many(void *self, const uint64_t *peers, uint32_t peer_coun
             if (other != star) return MUSTER_E_UNSUPPORTED;
             ids.push_back(id);
         }
-        return star->send_many(ids, segment, offset_bytes, size_bytes);
+        return star->send_multicast(ids, segment, offset_bytes, size_bytes);
     });
 }
 
@@ -227,7 +227,7 @@ void op_forget(void *self, uint64_t peer) {
 
 const muster_fabric_ops ops = {
     .struct_size = sizeof ops,
-    .flags = MUSTER_PLUGIN_OPTIONS | MUSTER_PLUGIN_INTRODUCES,
+    .flags = MUSTER_PLUGIN_OPTIONS | MUSTER_PLUGIN_UPGRADES,
     .message_bytes = message_max,
     .credit_bytes = 0, // the windows are kept here: a small message costs more than its bytes
     .start = op_start,
@@ -236,13 +236,13 @@ const muster_fabric_ops ops = {
     .withdraw = op_withdraw,
     .resolve = op_resolve,
     .send = op_send,
-    .proved = nullptr,
-    .paired = nullptr,
+    .authenticated = nullptr,
+    .segment_shared = nullptr,
     .forget = op_forget,
     .headroom_bytes = 128,
-    .send_segment = op_send_segment,
+    .send_buffer = op_send_buffer,
     .broker = &broker_ops,
-    .send_many = op_send_many,
+    .send_multicast = op_send_multicast,
     .poll = nullptr,
 };
 

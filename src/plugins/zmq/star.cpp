@@ -26,7 +26,7 @@ struct Lent {
 
 void give_back(void *, void *hint) {
     const Lent lent = *static_cast<Lent *>(hint); // it lies in what is given back
-    if (lent.segment != nullptr) lent.host->give_segment(lent.host, lent.segment);
+    if (lent.segment != nullptr) lent.host->release_buffer(lent.host, lent.segment);
 }
 
 // The end of a loan, any thread.
@@ -328,7 +328,7 @@ muster_status Star::send(uint64_t id, const muster_span *spans, uint32_t count) 
     return sent(found->second, message, made);
 }
 
-muster_status Star::send_segment(uint64_t id, void *segment, size_t offset, size_t size) {
+muster_status Star::send_buffer(uint64_t id, void *segment, size_t offset, size_t size) {
     const auto found = peers_.find(id);
     if (found == peers_.end() || !uplink_ || !uplink_->ready()) return MUSTER_E_PEER;
     if (size < lend_min) return MUSTER_E_UNSUPPORTED;
@@ -343,7 +343,7 @@ muster_status Star::send_segment(uint64_t id, void *segment, size_t offset, size
 }
 
 // Each peer's window counts the message as if it were its alone.
-muster_status Star::send_many(const std::vector<uint64_t> &ids, void *segment, size_t offset, size_t size) {
+muster_status Star::send_multicast(const std::vector<uint64_t> &ids, void *segment, size_t offset, size_t size) {
     if (!uplink_ || !uplink_->ready()) return MUSTER_E_PEER;
     bool full = false;
     for (const uint64_t id : ids) {
@@ -423,8 +423,8 @@ void Star::data_for_many(const Head &head, const unsigned char *bytes, size_t si
     if (sender == nullptr) return;
     sender->known = true;
     const Loaned loan(message, size - list);
-    plugin_.host()->message_to_many(plugin_.endpoint(), sender->number, bytes + list, size - list, index, head.word,
-                                    loan.get());
+    plugin_.host()->message_multicast(plugin_.endpoint(), sender->number, bytes + list, size - list, index, head.word,
+                                      loan.get());
     taken(head.from, head_bytes + size - list);
 }
 

@@ -42,9 +42,9 @@ class Star final : public UplinkOwner {
     void release(const std::string &name);
     // By the broker's numbers.
     muster_status send(uint64_t id, const muster_span *spans, uint32_t count);
-    muster_status send_segment(uint64_t id, void *segment, size_t offset, size_t size);
+    muster_status send_buffer(uint64_t id, void *segment, size_t offset, size_t size);
     // `offset` leaves room for the head and the numbers.
-    muster_status send_many(const std::vector<uint64_t> &ids, void *segment, size_t offset, size_t size);
+    muster_status send_multicast(const std::vector<uint64_t> &ids, void *segment, size_t offset, size_t size);
     void forget(uint64_t number, uint64_t id); // the library's, the broker's
     void leave();                              // begins to; nothing else is done afterwards
     void drain(int64_t limit_ns);              // after leave(): waits until what was sent is written

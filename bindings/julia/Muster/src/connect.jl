@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 # Dialling and listening by address.
 
-transport_config(greeting::String, window::Int, retry::Real) = LowLevel.muster_transport_config(
-    sizeof(LowLevel.muster_transport_config), 0, isempty(greeting) ? C_NULL : Ptr{Cvoid}(pointer(greeting)),
-    sizeof(greeting), window, 0, 0, seconds_ns(retry), 0)
+transport_config(hello::String, window::Int, retry::Real) = LowLevel.muster_transport_config(
+    sizeof(LowLevel.muster_transport_config), 0, isempty(hello) ? C_NULL : Ptr{Cvoid}(pointer(hello)),
+    sizeof(hello), window, 0, 0, seconds_ns(retry), 0)
 
 """
     Muster.pair(; window = 0) -> (MusterStream, MusterStream)
@@ -24,14 +24,14 @@ function pair_handles(window::Int)
 end
 
 """
-    Muster.dial(address; timeout = 60, greeting = "", window = 0, retry = 0) -> MusterStream
+    Muster.dial(address; timeout = 60, hello = "", window = 0, retry = 0) -> MusterStream
 
 Connects to `tcp://host:port`, `unix:///path`, `shm://name`, or whatever a plug-in serves; returns when both sides have
-proved the secret. `greeting` is shown to the other side; `retry`: seconds to keep trying while nobody listens there yet.
+proved the secret. `hello` is shown to the other side; `retry`: seconds to keep trying while nobody listens there yet.
 """
-function dial(address::AbstractString; timeout::Real = 60, greeting::AbstractString = "", window::Integer = 0,
+function dial(address::AbstractString; timeout::Real = 60, hello::AbstractString = "", window::Integer = 0,
               retry::Real = 0)
-    return dial_address(String(address), Float64(timeout), String(greeting), Int(window), Float64(retry))
+    return dial_address(String(address), Float64(timeout), String(hello), Int(window), Float64(retry))
 end
 
 function dial_address(text::String, timeout::Float64, hello::String, window::Int, retry::Float64)::MusterStream
@@ -171,13 +171,13 @@ function Sockets.accept(l::Listener)
 end
 
 """
-    Muster.greeting(stream) -> String
+    Muster.hello(stream) -> String
 
-What the other side sent as its greeting.
+What the other side sent as its hello.
 """
-function greeting(s::MusterStream)
+function hello(s::MusterStream)
     size = Ref{Csize_t}(0)
-    ask(place, room) = check(with_handle(h -> LowLevel.muster_transport_greeting(h, place, room, size), s), "read a greeting")
+    ask(place, room) = check(with_handle(h -> LowLevel.muster_transport_hello(h, place, room, size), s), "read a hello")
     ask(C_NULL, 0)
     bytes = Vector{UInt8}(undef, size[])
     isempty(bytes) || ask(bytes, length(bytes))

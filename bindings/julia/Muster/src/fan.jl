@@ -19,7 +19,7 @@ const fans_lock = ReentrantLock()
 function fan_of(s::MusterStream)::UInt64
     out = Ref{LowLevel.muster_stream_stats}()
     with_handle(h -> LowLevel.muster_stream_get_stats(h, out), s) == LowLevel.MUSTER_OK || return 0
-    return out[].fan
+    return out[].multicast_group
 end
 
 # False: nobody else writes this block, or the library did not take it now; nothing was written.

@@ -237,7 +237,7 @@ function Distributed.connect(m::MusterManager, pid::Int, config::WorkerConfig)
 end
 
 both_ways(stream) = (stream.shielded = true; (stream, stream))
-dial_worker(address, greeting::String) = dial_address(String(address), Distributed.worker_timeout(), greeting, 0, 0.0)
+dial_worker(address, hello::String) = dial_address(String(address), Distributed.worker_timeout(), hello, 0, 0.0)
 
 launch_error(worker::Launched, why) =
     Distributed.LaunchWorkerError("worker $(worker.number) on $(worker.host): $why" *

@@ -53,7 +53,7 @@ function rendezvous(where_::Union{AbstractString, Store}, run_id::AbstractString
     e = running()
     run, place, order = String(run_id), String(address), String(order_key)
     url = where_ isa Store ? "" : String(where_)
-    flags = (rank === nothing ? UInt32(0) : LowLevel.MUSTER_RENDEZVOUS_RANK) |
+    flags = (rank === nothing ? UInt32(0) : LowLevel.MUSTER_RENDEZVOUS_HAS_RANK) |
             (reopen ? LowLevel.MUSTER_RENDEZVOUS_REOPEN : UInt32(0))
     tag = remember(e, nothing)
     config = Ref(LowLevel.muster_rendezvous_config(flags = flags, run_id = pointed(run), run_id_bytes = sizeof(run),
@@ -189,7 +189,7 @@ end
 function is_over(r::Round)
     info = zeroed(LowLevel.muster_round_info)
     check(LowLevel.muster_round_get_info(r.handle, info), "read a round")
-    return info[].flags & LowLevel.MUSTER_ROUND_OVER != 0
+    return info[].flags & LowLevel.MUSTER_ROUND_IS_OVER != 0
 end
 
 """

@@ -122,7 +122,7 @@ end
 function serve_connections(listener::Listener)
     while isopen(listener)
         stream = Sockets.accept(listener)
-        said = greeting(stream)
+        said = hello(stream)
         if said == KEEPER_GREETING
             @async serve_keeper(stream)
             continue

@@ -16,7 +16,7 @@ pub struct muster_agent {
 // muster_agent_flag: Flags of muster_agent_configflags.
 pub const MUSTER_AGENT_NO_GUARD: u32 = 1;
 
-// muster_agent_output: Outputs of a worker; bits of muster_agent_configfiled and muster_agent_configshown.
+// muster_agent_output: Outputs of a worker; bits of muster_agent_configlog_outputs and muster_agent_configconsole_outputs.
 pub const MUSTER_AGENT_STDOUT: u32 = 1;
 pub const MUSTER_AGENT_STDERR: u32 = 2;
 
@@ -39,15 +39,15 @@ pub const MUSTER_WORKER_STOPPED: u32 = 4;
 pub const MUSTER_AGENT_STARTED: u32 = 1;
 pub const MUSTER_AGENT_WORKER_ENDED: u32 = 2;
 pub const MUSTER_AGENT_RESTARTING: u32 = 3;
-pub const MUSTER_AGENT_NODES: u32 = 4;
+pub const MUSTER_AGENT_RENDEZVOUS_EVENT: u32 = 4;
 
 /// What becomes of the outputs of one worker; 16 bytes.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct muster_agent_outputs {
     pub local_rank: u32,
-    pub filed: u32,
-    pub shown: u32,
+    pub log_outputs: u32,
+    pub console_outputs: u32,
     pub reserved: u32,
 }
 
@@ -73,8 +73,8 @@ pub struct muster_agent_config {
     pub run_id: *const c_char,
     pub role: *const c_char,
     pub log_dir: *const c_char,
-    pub filed: u32,
-    pub shown: u32,
+    pub log_outputs: u32,
+    pub console_outputs: u32,
     pub out_fd_plus_one: i32,
     pub err_fd_plus_one: i32,
     pub local_address: *const c_char,
@@ -190,8 +190,8 @@ mod layout {
     fn structs_are_those_of_c() {
         assert_eq!(size_of::<muster_agent_outputs>(), 16);
         at!(muster_agent_outputs, local_rank, 0);
-        at!(muster_agent_outputs, filed, 4);
-        at!(muster_agent_outputs, shown, 8);
+        at!(muster_agent_outputs, log_outputs, 4);
+        at!(muster_agent_outputs, console_outputs, 8);
         at!(muster_agent_outputs, reserved, 12);
         assert_eq!(size_of::<muster_agent_config>(), 168);
         at!(muster_agent_config, struct_size, 0);
@@ -205,8 +205,8 @@ mod layout {
         at!(muster_agent_config, run_id, 48);
         at!(muster_agent_config, role, 56);
         at!(muster_agent_config, log_dir, 64);
-        at!(muster_agent_config, filed, 72);
-        at!(muster_agent_config, shown, 76);
+        at!(muster_agent_config, log_outputs, 72);
+        at!(muster_agent_config, console_outputs, 76);
         at!(muster_agent_config, out_fd_plus_one, 80);
         at!(muster_agent_config, err_fd_plus_one, 84);
         at!(muster_agent_config, local_address, 88);

@@ -62,7 +62,7 @@ pub struct muster_broker_stats {
     pub connections: u64,
     pub refused: u64,
     pub lost: u64,
-    pub to_many: u64,
+    pub multicasts: u64,
     pub reserved: [u64; 4],
 }
 
@@ -120,7 +120,7 @@ mod layout {
         at!(muster_broker_stats, connections, 64);
         at!(muster_broker_stats, refused, 72);
         at!(muster_broker_stats, lost, 80);
-        at!(muster_broker_stats, to_many, 88);
+        at!(muster_broker_stats, multicasts, 88);
         at!(muster_broker_stats, reserved, 96);
     }
 }

@@ -64,14 +64,14 @@ pub struct muster_cluster_config {
     pub struct_size: u32,
     pub flags: u32,
     pub topology: u32,
-    pub most_connections: u32,
+    pub max_connections: u32,
     pub listen: *const c_char,
     pub listen_bytes: u64,
     pub join_timeout_ns: i64,
     pub leave_timeout_ns: i64,
     pub queue: *mut muster_queue,
     pub tag: u64,
-    pub broadcast_bytes: u64,
+    pub max_broadcast_bytes: u64,
     pub reserved1: [u64; 3],
 }
 
@@ -173,14 +173,14 @@ pub struct muster_worker_config {
     pub flags: u32,
     pub exit_grace_ns: i64,
     pub report_fd_plus_one: i32,
-    pub most_connections: u32,
+    pub max_connections: u32,
     pub queue: *mut muster_queue,
     pub tag: u64,
     pub master: *const c_char,
     pub store: *const c_char,
     pub name: *const c_char,
     pub listen: *const c_char,
-    pub broadcast_bytes: u64,
+    pub max_broadcast_bytes: u64,
 }
 
 impl Default for muster_worker_config {
@@ -255,14 +255,14 @@ mod layout {
         at!(muster_cluster_config, struct_size, 0);
         at!(muster_cluster_config, flags, 4);
         at!(muster_cluster_config, topology, 8);
-        at!(muster_cluster_config, most_connections, 12);
+        at!(muster_cluster_config, max_connections, 12);
         at!(muster_cluster_config, listen, 16);
         at!(muster_cluster_config, listen_bytes, 24);
         at!(muster_cluster_config, join_timeout_ns, 32);
         at!(muster_cluster_config, leave_timeout_ns, 40);
         at!(muster_cluster_config, queue, 48);
         at!(muster_cluster_config, tag, 56);
-        at!(muster_cluster_config, broadcast_bytes, 64);
+        at!(muster_cluster_config, max_broadcast_bytes, 64);
         at!(muster_cluster_config, reserved1, 72);
         assert_eq!(size_of::<muster_launch>(), 112);
         at!(muster_launch, struct_size, 0);
@@ -304,13 +304,13 @@ mod layout {
         at!(muster_worker_config, flags, 4);
         at!(muster_worker_config, exit_grace_ns, 8);
         at!(muster_worker_config, report_fd_plus_one, 16);
-        at!(muster_worker_config, most_connections, 20);
+        at!(muster_worker_config, max_connections, 20);
         at!(muster_worker_config, queue, 24);
         at!(muster_worker_config, tag, 32);
         at!(muster_worker_config, master, 40);
         at!(muster_worker_config, store, 48);
         at!(muster_worker_config, name, 56);
         at!(muster_worker_config, listen, 64);
-        at!(muster_worker_config, broadcast_bytes, 72);
+        at!(muster_worker_config, max_broadcast_bytes, 72);
     }
 }

@@ -7,7 +7,7 @@
 use super::*;
 use std::os::raw::{c_char, c_int, c_void};
 
-// muster_manager_want: What a request wants; bits, or'ed where a host says which it wants to hear of.
+// muster_manager_operation: What a request wants; bits, or'ed where a host says which it wants to hear of.
 pub const MUSTER_MANAGER_LAUNCH: u32 = 1;
 pub const MUSTER_MANAGER_CONNECT: u32 = 2;
 pub const MUSTER_MANAGER_CONNECT_WORKER: u32 = 4;
@@ -22,7 +22,7 @@ pub const MUSTER_MANAGER_FINALIZE: u32 = 128;
 #[derive(Clone, Copy)]
 pub struct muster_manager_request {
     pub struct_size: u32,
-    pub want: u32,
+    pub operation: u32,
     pub member: u32,
     pub count: u32,
     pub from: u32,
@@ -77,7 +77,7 @@ impl muster_manager_ops {
 
 extern "C" {
     /// Adds a manager of the host's, in this context only.
-    pub fn muster_manager_serve(context: *mut muster_context, name: *const c_char, name_bytes: usize, wants: u32, requests: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
+    pub fn muster_manager_serve(context: *mut muster_context, name: *const c_char, name_bytes: usize, operations: u32, requests: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
     /// Adds a manager of the host's whose requests run callbacks, inside muster_queue_dispatch().
     pub fn muster_manager_serve_ops(context: *mut muster_context, name: *const c_char, name_bytes: usize, ops: *const muster_manager_ops, this: *mut c_void, requests: *mut muster_queue, error: *mut muster_error) -> muster_status;
     /// Takes a manager back: launching by its name fails from now on, and unanswered requests are cancelled, as if each had failed with MUSTER_E_CLOSED.
@@ -108,7 +108,7 @@ mod layout {
     fn structs_are_those_of_c() {
         assert_eq!(size_of::<muster_manager_request>(), 64);
         at!(muster_manager_request, struct_size, 0);
-        at!(muster_manager_request, want, 4);
+        at!(muster_manager_request, operation, 4);
         at!(muster_manager_request, member, 8);
         at!(muster_manager_request, count, 12);
         at!(muster_manager_request, from, 16);

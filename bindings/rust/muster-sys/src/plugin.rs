@@ -41,7 +41,7 @@ pub struct muster_watch {
 pub const MUSTER_PLUGIN_LOCAL: u32 = 1;
 pub const MUSTER_PLUGIN_SEALS: u32 = 2;
 pub const MUSTER_PLUGIN_OPTIONS: u32 = 4;
-pub const MUSTER_PLUGIN_INTRODUCES: u32 = 8;
+pub const MUSTER_PLUGIN_UPGRADES: u32 = 8;
 
 // muster_plugin_event: What a descriptor is watched for, and what it has become.
 pub const MUSTER_PLUGIN_READABLE: u32 = 1;
@@ -125,8 +125,8 @@ pub struct muster_connections_ops {
     pub send: Option<unsafe extern "C" fn(connection: *mut c_void, spans: *const muster_span, span_count: u32, out_bytes: *mut u64) -> muster_status>,
     pub resume: Option<unsafe extern "C" fn(connection: *mut c_void)>,
     pub finish: Option<unsafe extern "C" fn(connection: *mut c_void)>,
-    pub proved: Option<unsafe extern "C" fn(connection: *mut c_void)>,
-    pub paired: Option<unsafe extern "C" fn(connection: *mut c_void, segment: *const muster_segment, status: muster_status)>,
+    pub authenticated: Option<unsafe extern "C" fn(connection: *mut c_void)>,
+    pub segment_shared: Option<unsafe extern "C" fn(connection: *mut c_void, segment: *const muster_segment, status: muster_status)>,
     pub close: Option<unsafe extern "C" fn(connection: *mut c_void)>,
     pub abort: Option<unsafe extern "C" fn(connection: *mut c_void)>,
 }
@@ -178,17 +178,17 @@ pub struct muster_fabric_ops {
     pub credit_bytes: u64,
     pub start: Option<unsafe extern "C" fn(this: *mut c_void, endpoint: *mut muster_endpoint, error: *mut muster_error) -> muster_status>,
     pub stop: Option<unsafe extern "C" fn(this: *mut c_void)>,
-    pub publish: Option<unsafe extern "C" fn(this: *mut c_void, authority: *const c_char, authority_bytes: u64, question: u64, out_authority: *mut c_char, out_authority_bytes: *mut u64, error: *mut muster_error) -> muster_status>,
+    pub publish: Option<unsafe extern "C" fn(this: *mut c_void, authority: *const c_char, authority_bytes: u64, request: u64, out_authority: *mut c_char, out_authority_bytes: *mut u64, error: *mut muster_error) -> muster_status>,
     pub withdraw: Option<unsafe extern "C" fn(this: *mut c_void, authority: *const c_char, authority_bytes: u64)>,
-    pub resolve: Option<unsafe extern "C" fn(this: *mut c_void, authority: *const c_char, authority_bytes: u64, question: u64, out_peer: *mut u64, error: *mut muster_error) -> muster_status>,
+    pub resolve: Option<unsafe extern "C" fn(this: *mut c_void, authority: *const c_char, authority_bytes: u64, request: u64, out_peer: *mut u64, error: *mut muster_error) -> muster_status>,
     pub send: Option<unsafe extern "C" fn(this: *mut c_void, peer: u64, spans: *const muster_span, span_count: u32) -> muster_status>,
-    pub proved: Option<unsafe extern "C" fn(this: *mut c_void, peer: u64)>,
-    pub paired: Option<unsafe extern "C" fn(this: *mut c_void, peer: u64, segment: *const muster_segment, status: muster_status)>,
+    pub authenticated: Option<unsafe extern "C" fn(this: *mut c_void, peer: u64)>,
+    pub segment_shared: Option<unsafe extern "C" fn(this: *mut c_void, peer: u64, segment: *const muster_segment, status: muster_status)>,
     pub forget: Option<unsafe extern "C" fn(this: *mut c_void, peer: u64)>,
     pub headroom_bytes: u64,
-    pub send_segment: Option<unsafe extern "C" fn(this: *mut c_void, peer: u64, segment: *mut c_void, offset_bytes: u64, size_bytes: u64) -> muster_status>,
+    pub send_buffer: Option<unsafe extern "C" fn(this: *mut c_void, peer: u64, segment: *mut c_void, offset_bytes: u64, size_bytes: u64) -> muster_status>,
     pub broker: *const muster_broker_ops,
-    pub send_many: Option<unsafe extern "C" fn(this: *mut c_void, peers: *const u64, peer_count: u32, segment: *mut c_void, offset_bytes: u64, size_bytes: u64) -> muster_status>,
+    pub send_multicast: Option<unsafe extern "C" fn(this: *mut c_void, peers: *const u64, peer_count: u32, segment: *mut c_void, offset_bytes: u64, size_bytes: u64) -> muster_status>,
     pub poll: Option<unsafe extern "C" fn(this: *mut c_void) -> muster_status>,
 }
 
@@ -222,24 +222,24 @@ pub struct muster_host {
     pub start_timer: Option<unsafe extern "C" fn(host: *const muster_host, after_ns: i64, repeat_ns: i64, due: Option<unsafe extern "C" fn(user: *mut c_void)>, user: *mut c_void, out_timer: *mut *mut muster_timer) -> muster_status>,
     pub stop_timer: Option<unsafe extern "C" fn(timer: *mut muster_timer)>,
     pub post: Option<unsafe extern "C" fn(host: *const muster_host, run: Option<unsafe extern "C" fn(user: *mut c_void)>, user: *mut c_void) -> muster_status>,
-    pub take_segment: Option<unsafe extern "C" fn(host: *const muster_host) -> *mut c_void>,
-    pub give_segment: Option<unsafe extern "C" fn(host: *const muster_host, segment: *mut c_void)>,
+    pub acquire_buffer: Option<unsafe extern "C" fn(host: *const muster_host) -> *mut c_void>,
+    pub release_buffer: Option<unsafe extern "C" fn(host: *const muster_host, segment: *mut c_void)>,
     pub accepted: Option<unsafe extern "C" fn(acceptor: *mut muster_acceptor, connection: *mut c_void, peer: *const c_char, peer_bytes: u64, out_link: *mut *mut muster_link) -> muster_status>,
     pub connected: Option<unsafe extern "C" fn(link: *mut muster_link)>,
     pub deliver: Option<unsafe extern "C" fn(link: *mut muster_link, data: *const c_void, size_bytes: u64) -> u64>,
     pub writable: Option<unsafe extern "C" fn(link: *mut muster_link)>,
     pub lost: Option<unsafe extern "C" fn(link: *mut muster_link, status: muster_status, os_errno: i32, text: *const c_char, text_bytes: u64)>,
-    pub resolved: Option<unsafe extern "C" fn(endpoint: *mut muster_endpoint, question: u64, status: muster_status, peer: u64, text: *const c_char, text_bytes: u64)>,
+    pub resolved: Option<unsafe extern "C" fn(endpoint: *mut muster_endpoint, request: u64, status: muster_status, peer: u64, text: *const c_char, text_bytes: u64)>,
     pub message: Option<unsafe extern "C" fn(endpoint: *mut muster_endpoint, peer: u64, data: *const c_void, size_bytes: u64)>,
     pub credit: Option<unsafe extern "C" fn(endpoint: *mut muster_endpoint, peer: u64, bytes: u64)>,
     pub ready: Option<unsafe extern "C" fn(endpoint: *mut muster_endpoint, peer: u64)>,
     pub peer_lost: Option<unsafe extern "C" fn(endpoint: *mut muster_endpoint, peer: u64, status: muster_status, os_errno: i32, text: *const c_char, text_bytes: u64)>,
-    pub pair: Option<unsafe extern "C" fn(link: *mut muster_link, size_bytes: u64) -> muster_status>,
-    pub pair_peer: Option<unsafe extern "C" fn(endpoint: *mut muster_endpoint, peer: u64, size_bytes: u64) -> muster_status>,
-    pub published: Option<unsafe extern "C" fn(endpoint: *mut muster_endpoint, question: u64, status: muster_status, text: *const c_char, text_bytes: u64)>,
+    pub share_segment: Option<unsafe extern "C" fn(link: *mut muster_link, size_bytes: u64) -> muster_status>,
+    pub share_segment_with_peer: Option<unsafe extern "C" fn(endpoint: *mut muster_endpoint, peer: u64, size_bytes: u64) -> muster_status>,
+    pub published: Option<unsafe extern "C" fn(endpoint: *mut muster_endpoint, request: u64, status: muster_status, text: *const c_char, text_bytes: u64)>,
     pub peer_flags: Option<unsafe extern "C" fn(endpoint: *mut muster_endpoint, peer: u64, flags: u32)>,
     pub message_lent: Option<unsafe extern "C" fn(endpoint: *mut muster_endpoint, peer: u64, data: *const c_void, size_bytes: u64, loan: *const muster_loan)>,
-    pub message_to_many: Option<unsafe extern "C" fn(endpoint: *mut muster_endpoint, peer: u64, data: *const c_void, size_bytes: u64, index: u32, count: u32, loan: *const muster_loan)>,
+    pub message_multicast: Option<unsafe extern "C" fn(endpoint: *mut muster_endpoint, peer: u64, data: *const c_void, size_bytes: u64, index: u32, count: u32, loan: *const muster_loan)>,
     pub add_store: Option<unsafe extern "C" fn(host: *const muster_host, scheme: *const c_char, scheme_bytes: u64, ops: *const muster_store_host_ops, this: *mut c_void, error: *mut muster_error) -> muster_status>,
     pub store_opened: Option<unsafe extern "C" fn(host: *const muster_host, request: u64, traits: *const muster_store_traits, error: *mut muster_error) -> muster_status>,
     pub store_done: Option<unsafe extern "C" fn(host: *const muster_host, request: u64, status: muster_status, entries: *const muster_store_entry, entry_count: u64, revision: u64, error: *mut muster_error) -> muster_status>,
@@ -300,8 +300,8 @@ mod layout {
         at!(muster_connections_ops, send, 48);
         at!(muster_connections_ops, resume, 56);
         at!(muster_connections_ops, finish, 64);
-        at!(muster_connections_ops, proved, 72);
-        at!(muster_connections_ops, paired, 80);
+        at!(muster_connections_ops, authenticated, 72);
+        at!(muster_connections_ops, segment_shared, 80);
         at!(muster_connections_ops, close, 88);
         at!(muster_connections_ops, abort, 96);
         assert_eq!(size_of::<muster_broker_ops>(), 32);
@@ -321,13 +321,13 @@ mod layout {
         at!(muster_fabric_ops, withdraw, 48);
         at!(muster_fabric_ops, resolve, 56);
         at!(muster_fabric_ops, send, 64);
-        at!(muster_fabric_ops, proved, 72);
-        at!(muster_fabric_ops, paired, 80);
+        at!(muster_fabric_ops, authenticated, 72);
+        at!(muster_fabric_ops, segment_shared, 80);
         at!(muster_fabric_ops, forget, 88);
         at!(muster_fabric_ops, headroom_bytes, 96);
-        at!(muster_fabric_ops, send_segment, 104);
+        at!(muster_fabric_ops, send_buffer, 104);
         at!(muster_fabric_ops, broker, 112);
-        at!(muster_fabric_ops, send_many, 120);
+        at!(muster_fabric_ops, send_multicast, 120);
         at!(muster_fabric_ops, poll, 128);
         assert_eq!(size_of::<muster_host>(), 272);
         at!(muster_host, struct_size, 0);
@@ -343,8 +343,8 @@ mod layout {
         at!(muster_host, start_timer, 72);
         at!(muster_host, stop_timer, 80);
         at!(muster_host, post, 88);
-        at!(muster_host, take_segment, 96);
-        at!(muster_host, give_segment, 104);
+        at!(muster_host, acquire_buffer, 96);
+        at!(muster_host, release_buffer, 104);
         at!(muster_host, accepted, 112);
         at!(muster_host, connected, 120);
         at!(muster_host, deliver, 128);
@@ -355,12 +355,12 @@ mod layout {
         at!(muster_host, credit, 168);
         at!(muster_host, ready, 176);
         at!(muster_host, peer_lost, 184);
-        at!(muster_host, pair, 192);
-        at!(muster_host, pair_peer, 200);
+        at!(muster_host, share_segment, 192);
+        at!(muster_host, share_segment_with_peer, 200);
         at!(muster_host, published, 208);
         at!(muster_host, peer_flags, 216);
         at!(muster_host, message_lent, 224);
-        at!(muster_host, message_to_many, 232);
+        at!(muster_host, message_multicast, 232);
         at!(muster_host, add_store, 240);
         at!(muster_host, store_opened, 248);
         at!(muster_host, store_done, 256);

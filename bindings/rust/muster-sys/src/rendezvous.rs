@@ -20,9 +20,9 @@ pub struct muster_round {
 }
 
 // muster_rendezvous_flag: Flags of muster_rendezvous_configflags.
-pub const MUSTER_RENDEZVOUS_RANK: u32 = 1;
+pub const MUSTER_RENDEZVOUS_HAS_RANK: u32 = 1;
 pub const MUSTER_RENDEZVOUS_REOPEN: u32 = 2;
-pub const MUSTER_RENDEZVOUS_NEW: u32 = 4;
+pub const MUSTER_RENDEZVOUS_DISCARD_STATE: u32 = 4;
 
 // muster_rendezvous_operation: What muster_rendezvous_begin() begins.
 pub const MUSTER_RENDEZVOUS_JOIN: u32 = 1;
@@ -44,17 +44,17 @@ pub const MUSTER_RENDEZVOUS_CLOSED: u32 = 9;
 pub const MUSTER_RENDEZVOUS_LOST: u32 = 10;
 
 // muster_rendezvous_phase: Where a member is; the value of muster_rendezvous_statephase.
-pub const MUSTER_RENDEZVOUS_OUT: u32 = 0;
-pub const MUSTER_RENDEZVOUS_SEEKS: u32 = 1;
-pub const MUSTER_RENDEZVOUS_IN: u32 = 2;
+pub const MUSTER_RENDEZVOUS_PHASE_IDLE: u32 = 0;
+pub const MUSTER_RENDEZVOUS_PHASE_JOINING: u32 = 1;
+pub const MUSTER_RENDEZVOUS_PHASE_JOINED: u32 = 2;
 
 // muster_rendezvous_state_flag: Flags of muster_rendezvous_stateflags.
 pub const MUSTER_RENDEZVOUS_IS_CLOSED: u32 = 1;
-pub const MUSTER_RENDEZVOUS_IS_CALLED: u32 = 2;
-pub const MUSTER_RENDEZVOUS_LEADS: u32 = 4;
+pub const MUSTER_RENDEZVOUS_IS_LAST_CALL: u32 = 2;
+pub const MUSTER_RENDEZVOUS_IS_LEADER: u32 = 4;
 
 // muster_round_flag: Flags of muster_round_infoflags.
-pub const MUSTER_ROUND_OVER: u32 = 1;
+pub const MUSTER_ROUND_IS_OVER: u32 = 1;
 
 /// How to open a rendezvous; what is zero means the default named here.
 #[repr(C)]
@@ -130,7 +130,7 @@ pub struct muster_rendezvous_state {
     pub spares: u32,
     pub present: u32,
     pub exiting: u32,
-    pub last_call_left_ns: i64,
+    pub last_call_remaining_ns: i64,
     pub reserved: [u64; 5],
 }
 
@@ -266,7 +266,7 @@ mod layout {
         at!(muster_rendezvous_state, spares, 28);
         at!(muster_rendezvous_state, present, 32);
         at!(muster_rendezvous_state, exiting, 36);
-        at!(muster_rendezvous_state, last_call_left_ns, 40);
+        at!(muster_rendezvous_state, last_call_remaining_ns, 40);
         at!(muster_rendezvous_state, reserved, 48);
         assert_eq!(size_of::<muster_round_info>(), 64);
         at!(muster_round_info, number, 0);

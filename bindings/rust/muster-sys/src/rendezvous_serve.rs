@@ -45,7 +45,7 @@ impl muster_rendezvous_request {
 /// A place in a round: the answer to a JOIN.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub struct muster_rendezvous_place {
+pub struct muster_rendezvous_assignment {
     pub struct_size: u32,
     pub rank: u32,
     pub world: u32,
@@ -57,16 +57,16 @@ pub struct muster_rendezvous_place {
     pub digest: [u8; 32],
 }
 
-impl Default for muster_rendezvous_place {
+impl Default for muster_rendezvous_assignment {
     fn default() -> Self {
         // Zero is a value of each of its fields: numbers, pointers and functions that may be none.
         unsafe { std::mem::zeroed() }
     }
 }
 
-impl muster_rendezvous_place {
+impl muster_rendezvous_assignment {
     pub fn sized() -> Self {
-        muster_rendezvous_place { struct_size: std::mem::size_of::<Self>() as u32, ..Default::default() }
+        muster_rendezvous_assignment { struct_size: std::mem::size_of::<Self>() as u32, ..Default::default() }
     }
 }
 
@@ -105,13 +105,13 @@ extern "C" {
     /// Tells what an unanswered request wants.
     pub fn muster_rendezvous_request_read(requests: *mut muster_queue, request: u64, out_what: *mut muster_rendezvous_request) -> muster_status;
     /// Answers a JOIN request: the member is in a round.
-    pub fn muster_rendezvous_request_round(requests: *mut muster_queue, request: u64, place: *const muster_rendezvous_place, error: *mut muster_error) -> muster_status;
+    pub fn muster_rendezvous_request_round(requests: *mut muster_queue, request: u64, place: *const muster_rendezvous_assignment, error: *mut muster_error) -> muster_status;
     /// Answers any request but JOIN: it is done.
     pub fn muster_rendezvous_request_done(requests: *mut muster_queue, request: u64, text: *const c_void, text_bytes: usize, error: *mut muster_error) -> muster_status;
     /// Answers any request: it cannot be done.
     pub fn muster_rendezvous_request_fail(requests: *mut muster_queue, request: u64, status: muster_status, text: *const c_char, text_bytes: usize) -> muster_status;
     /// Tells a member of an event.
-    pub fn muster_rendezvous_tell(requests: *mut muster_queue, member: u64, event: *const muster_rendezvous_event, error: *mut muster_error) -> muster_status;
+    pub fn muster_rendezvous_notify(requests: *mut muster_queue, member: u64, event: *const muster_rendezvous_event, error: *mut muster_error) -> muster_status;
 }
 
 #[cfg(test)]
@@ -130,16 +130,16 @@ mod layout {
         at!(muster_rendezvous_request, reason, 24);
         at!(muster_rendezvous_request, reason_bytes, 32);
         at!(muster_rendezvous_request, timeout_ns, 40);
-        assert_eq!(size_of::<muster_rendezvous_place>(), 80);
-        at!(muster_rendezvous_place, struct_size, 0);
-        at!(muster_rendezvous_place, rank, 4);
-        at!(muster_rendezvous_place, world, 8);
-        at!(muster_rendezvous_place, reserved, 12);
-        at!(muster_rendezvous_place, number, 16);
-        at!(muster_rendezvous_place, store, 24);
-        at!(muster_rendezvous_place, members, 32);
-        at!(muster_rendezvous_place, member_count, 40);
-        at!(muster_rendezvous_place, digest, 48);
+        assert_eq!(size_of::<muster_rendezvous_assignment>(), 80);
+        at!(muster_rendezvous_assignment, struct_size, 0);
+        at!(muster_rendezvous_assignment, rank, 4);
+        at!(muster_rendezvous_assignment, world, 8);
+        at!(muster_rendezvous_assignment, reserved, 12);
+        at!(muster_rendezvous_assignment, number, 16);
+        at!(muster_rendezvous_assignment, store, 24);
+        at!(muster_rendezvous_assignment, members, 32);
+        at!(muster_rendezvous_assignment, member_count, 40);
+        at!(muster_rendezvous_assignment, digest, 48);
         assert_eq!(size_of::<muster_rendezvous_ops>(), 40);
         at!(muster_rendezvous_ops, struct_size, 0);
         at!(muster_rendezvous_ops, flags, 4);

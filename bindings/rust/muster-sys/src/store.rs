@@ -67,7 +67,7 @@ pub const MUSTER_STORE_CAN_QUEUE: u32 = 2;
 pub const MUSTER_STORE_CAN_WAIT: u32 = 4;
 pub const MUSTER_STORE_CAN_WATCH: u32 = 8;
 pub const MUSTER_STORE_CAN_LEASE: u32 = 16;
-pub const MUSTER_STORE_CAN_MEET: u32 = 32;
+pub const MUSTER_STORE_CAN_BARRIER: u32 = 32;
 
 // muster_lease_flag: Flags of muster_store_lease().
 pub const MUSTER_LEASE_MANUAL: u32 = 1;
@@ -124,7 +124,7 @@ impl Default for muster_store_entry {
 pub struct muster_store_config {
     pub struct_size: u32,
     pub flags: u32,
-    pub most_bytes: u64,
+    pub max_bytes: u64,
     pub lost_after_ns: i64,
     pub grace_ns: i64,
     pub reserved: u64,
@@ -216,7 +216,7 @@ mod layout {
         assert_eq!(size_of::<muster_store_config>(), 40);
         at!(muster_store_config, struct_size, 0);
         at!(muster_store_config, flags, 4);
-        at!(muster_store_config, most_bytes, 8);
+        at!(muster_store_config, max_bytes, 8);
         at!(muster_store_config, lost_after_ns, 16);
         at!(muster_store_config, grace_ns, 24);
         at!(muster_store_config, reserved, 32);

@@ -15,10 +15,10 @@ pub const MUSTER_STORE_REQUEST_KEEP: u32 = 4;
 pub const MUSTER_STORE_REQUEST_END: u32 = 5;
 
 // muster_store_request_flag: Flags of muster_store_requestflags.
-pub const MUSTER_STORE_LOOK_ONCE: u32 = 1;
+pub const MUSTER_STORE_NO_WAIT: u32 = 1;
 
 // muster_store_trait: Flags of muster_store_traitsflags.
-pub const MUSTER_STORE_ELSEWHERE: u32 = 1;
+pub const MUSTER_STORE_IS_REMOTE: u32 = 1;
 pub const MUSTER_STORE_ANSWERS_CANCEL: u32 = 2;
 
 // muster_store_host_flag: Flags of muster_store_host_opsflags.
@@ -61,9 +61,9 @@ pub struct muster_store_traits {
     pub struct_size: u32,
     pub flags: u32,
     pub capabilities: u32,
-    pub most_ops: u32,
-    pub most_request_bytes: u64,
-    pub least_lease_ns: i64,
+    pub max_ops: u32,
+    pub max_request_bytes: u64,
+    pub min_lease_ns: i64,
 }
 
 impl Default for muster_store_traits {
@@ -145,9 +145,9 @@ mod layout {
         at!(muster_store_traits, struct_size, 0);
         at!(muster_store_traits, flags, 4);
         at!(muster_store_traits, capabilities, 8);
-        at!(muster_store_traits, most_ops, 12);
-        at!(muster_store_traits, most_request_bytes, 16);
-        at!(muster_store_traits, least_lease_ns, 24);
+        at!(muster_store_traits, max_ops, 12);
+        at!(muster_store_traits, max_request_bytes, 16);
+        at!(muster_store_traits, min_lease_ns, 24);
         assert_eq!(size_of::<muster_store_host_ops>(), 40);
         at!(muster_store_host_ops, struct_size, 0);
         at!(muster_store_host_ops, flags, 4);

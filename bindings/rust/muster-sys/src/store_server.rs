@@ -15,12 +15,12 @@ pub struct muster_store_server {
 
 // muster_store_server_flag: Flags of muster_store_server_configflags.
 pub const MUSTER_STORE_SERVER_NO_SYNC: u32 = 1;
-pub const MUSTER_STORE_SERVER_ALONE: u32 = 2;
+pub const MUSTER_STORE_SERVER_FORCE_STANDALONE: u32 = 2;
 pub const MUSTER_STORE_SERVER_REFUSED_IS_DEAD: u32 = 4;
 
 // muster_store_server_role: What a server does, in muster_store_server_statsrole.
-pub const MUSTER_STORE_SERVER_SERVES: u32 = 0;
-pub const MUSTER_STORE_SERVER_PAIRED: u32 = 1;
+pub const MUSTER_STORE_SERVER_STANDALONE: u32 = 0;
+pub const MUSTER_STORE_SERVER_PRIMARY: u32 = 1;
 pub const MUSTER_STORE_SERVER_HALTED: u32 = 2;
 pub const MUSTER_STORE_SERVER_STANDBY: u32 = 3;
 pub const MUSTER_STORE_SERVER_CATCHING_UP: u32 = 4;
@@ -34,7 +34,7 @@ pub struct muster_store_server_config {
     pub flags: u32,
     pub data_dir: *const c_char,
     pub data_dir_bytes: u64,
-    pub most_bytes: u64,
+    pub max_bytes: u64,
     pub session_ns: i64,
     pub max_clients: u32,
     pub reserved_field: u32,
@@ -91,7 +91,7 @@ extern "C" {
     /// Reads the figures of a server; of a closed one those of its end.
     pub fn muster_store_server_get_stats(server: *mut muster_store_server, out_stats: *mut muster_store_server_stats) -> muster_status;
     /// Says that the other server of the pair is dead, and stays so: this one goes on without it.
-    pub fn muster_store_server_go_alone(server: *mut muster_store_server) -> muster_status;
+    pub fn muster_store_server_force_standalone(server: *mut muster_store_server) -> muster_status;
     /// Stops a server.
     pub fn muster_store_server_close(server: *mut muster_store_server, timeout_ns: i64) -> muster_status;
     /// Begins to stop a server, as muster_store_server_close() does; MUSTER_DONE_CALL comes with its status.
@@ -113,7 +113,7 @@ mod layout {
         at!(muster_store_server_config, flags, 4);
         at!(muster_store_server_config, data_dir, 8);
         at!(muster_store_server_config, data_dir_bytes, 16);
-        at!(muster_store_server_config, most_bytes, 24);
+        at!(muster_store_server_config, max_bytes, 24);
         at!(muster_store_server_config, session_ns, 32);
         at!(muster_store_server_config, max_clients, 40);
         at!(muster_store_server_config, reserved_field, 44);

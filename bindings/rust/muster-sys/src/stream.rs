@@ -65,8 +65,8 @@ pub struct muster_stream_stats {
     pub spins_lost: u64,
     pub caller_io: u64,
     pub loop_io: u64,
-    pub last_heard_ns: u64,
-    pub fan: u64,
+    pub last_received_ns: u64,
+    pub multicast_group: u64,
     pub reserved: [u64; 2],
 }
 
@@ -155,8 +155,8 @@ mod layout {
         at!(muster_stream_stats, spins_lost, 72);
         at!(muster_stream_stats, caller_io, 80);
         at!(muster_stream_stats, loop_io, 88);
-        at!(muster_stream_stats, last_heard_ns, 96);
-        at!(muster_stream_stats, fan, 104);
+        at!(muster_stream_stats, last_received_ns, 96);
+        at!(muster_stream_stats, multicast_group, 104);
         at!(muster_stream_stats, reserved, 112);
     }
 }

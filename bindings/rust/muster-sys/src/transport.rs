@@ -19,8 +19,8 @@ pub struct muster_listener {
 pub struct muster_transport_config {
     pub struct_size: u32,
     pub flags: u32,
-    pub greeting: *const c_void,
-    pub greeting_bytes: u64,
+    pub hello: *const c_void,
+    pub hello_bytes: u64,
     pub window_bytes: u64,
     pub backlog: u32,
     pub reserved: u32,
@@ -65,7 +65,7 @@ extern "C" {
     /// Gives up the handle; the listener closes, and threads that wait in muster_listener_accept() return MUSTER_E_CLOSED.
     pub fn muster_listener_release(listener: *mut muster_listener);
     /// Gives what the other side sent as its greeting.
-    pub fn muster_transport_greeting(stream: *mut muster_stream, out_data: *mut c_void, capacity: usize, out_bytes: *mut usize) -> muster_status;
+    pub fn muster_transport_hello(stream: *mut muster_stream, out_data: *mut c_void, capacity: usize, out_bytes: *mut usize) -> muster_status;
 }
 
 #[cfg(test)]
@@ -79,8 +79,8 @@ mod layout {
         assert_eq!(size_of::<muster_transport_config>(), 56);
         at!(muster_transport_config, struct_size, 0);
         at!(muster_transport_config, flags, 4);
-        at!(muster_transport_config, greeting, 8);
-        at!(muster_transport_config, greeting_bytes, 16);
+        at!(muster_transport_config, hello, 8);
+        at!(muster_transport_config, hello_bytes, 16);
         at!(muster_transport_config, window_bytes, 24);
         at!(muster_transport_config, backlog, 32);
         at!(muster_transport_config, reserved, 36);

@@ -166,7 +166,7 @@ unsafe extern "C" fn launch(this: *mut c_void, request: u64, what: *const sys::m
 unsafe extern "C" fn connect(this: *mut c_void, request: u64, what: *const sys::muster_manager_request) {
     let what = &*what;
     let address = text(what.address);
-    let result = with(this, |managed| match what.want {
+    let result = with(this, |managed| match what.operation {
         sys::MUSTER_MANAGER_CONNECT => managed.manager.connect(what.member, &address),
         _ => managed.manager.connect_worker(what.from, what.member, &address),
     });
@@ -176,7 +176,7 @@ unsafe extern "C" fn connect(this: *mut c_void, request: u64, what: *const sys::
 unsafe extern "C" fn manage(this: *mut c_void, request: u64, what: *const sys::muster_manager_request) {
     let what = &*what;
     let result = with(this, |managed| {
-        match what.want {
+        match what.operation {
             sys::MUSTER_MANAGER_INTERRUPT => return managed.manager.interrupt(what.member, what.data),
             sys::MUSTER_MANAGER_REGISTER => {
                 *managed.registered.entry((what.member, what.data)).or_insert(0) += 1;

@@ -79,7 +79,7 @@ impl Rendezvous {
     /// Opens it. Nobody waits for this member before it joins.
     pub fn open(context: &Context, config: &RendezvousConfig, timeout: Option<Duration>) -> Result<Rendezvous> {
         let mut given = sys::muster_rendezvous_config::sized();
-        given.flags = if config.rank.is_some() { sys::MUSTER_RENDEZVOUS_RANK } else { 0 }
+        given.flags = if config.rank.is_some() { sys::MUSTER_RENDEZVOUS_HAS_RANK } else { 0 }
             | if config.reopen { sys::MUSTER_RENDEZVOUS_REOPEN } else { 0 };
         given.run_id = config.run_id.as_ptr().cast();
         given.run_id_bytes = config.run_id.len() as u64;
@@ -238,7 +238,7 @@ impl Round {
     }
     /// Is it known here that it is over?
     pub fn is_over(&self) -> bool {
-        self.info().flags & sys::MUSTER_ROUND_OVER != 0
+        self.info().flags & sys::MUSTER_ROUND_IS_OVER != 0
     }
 
     /// The store of the round: every request ends with [`Status::STALE`](crate::Status::STALE) once that is over.

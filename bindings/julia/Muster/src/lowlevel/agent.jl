@@ -4,7 +4,7 @@
 # muster_agent_flag: Flags of muster_agent_config::flags.
 const MUSTER_AGENT_NO_GUARD = UInt32(1)
 
-# muster_agent_output: Outputs of a worker; bits of muster_agent_config::filed and muster_agent_config::shown.
+# muster_agent_output: Outputs of a worker; bits of muster_agent_config::log_outputs and muster_agent_config::console_outputs.
 const MUSTER_AGENT_STDOUT = UInt32(1)
 const MUSTER_AGENT_STDERR = UInt32(2)
 
@@ -27,15 +27,15 @@ const MUSTER_WORKER_STOPPED = UInt32(4)
 const MUSTER_AGENT_STARTED = UInt32(1)
 const MUSTER_AGENT_WORKER_ENDED = UInt32(2)
 const MUSTER_AGENT_RESTARTING = UInt32(3)
-const MUSTER_AGENT_NODES = UInt32(4)
+const MUSTER_AGENT_RENDEZVOUS_EVENT = UInt32(4)
 
 struct muster_agent end
 
 # What becomes of the outputs of one worker; 16 bytes.
 struct muster_agent_outputs # 16 bytes
     local_rank::UInt32
-    filed::UInt32
-    shown::UInt32
+    log_outputs::UInt32
+    console_outputs::UInt32
     reserved::UInt32
 end
 
@@ -52,8 +52,8 @@ struct muster_agent_config # 168 bytes
     run_id::Ptr{UInt8}
     role::Ptr{UInt8}
     log_dir::Ptr{UInt8}
-    filed::UInt32
-    shown::UInt32
+    log_outputs::UInt32
+    console_outputs::UInt32
     out_fd_plus_one::Int32
     err_fd_plus_one::Int32
     local_address::Ptr{UInt8}
@@ -67,8 +67,8 @@ struct muster_agent_config # 168 bytes
     output_count::UInt64
     reserved::NTuple{2, UInt64}
 end
-muster_agent_config(; flags = 0, argv = C_NULL, envp = C_NULL, directory = C_NULL, worker_count = 0, max_restarts = 0, grace_ns = 0, run_id = C_NULL, role = C_NULL, log_dir = C_NULL, filed = 0, shown = 0, out_fd_plus_one = 0, err_fd_plus_one = 0, local_address = C_NULL, rendezvous = C_NULL, master_address = C_NULL, master_port = 0, reserved0 = 0, join_timeout_ns = 0, exit_timeout_ns = 0, outputs = C_NULL, output_count = 0, reserved = ntuple(_ -> zero(UInt64), 2)) =
-    muster_agent_config(sizeof(muster_agent_config), flags, argv, envp, directory, worker_count, max_restarts, grace_ns, run_id, role, log_dir, filed, shown, out_fd_plus_one, err_fd_plus_one, local_address, rendezvous, master_address, master_port, reserved0, join_timeout_ns, exit_timeout_ns, outputs, output_count, reserved)
+muster_agent_config(; flags = 0, argv = C_NULL, envp = C_NULL, directory = C_NULL, worker_count = 0, max_restarts = 0, grace_ns = 0, run_id = C_NULL, role = C_NULL, log_dir = C_NULL, log_outputs = 0, console_outputs = 0, out_fd_plus_one = 0, err_fd_plus_one = 0, local_address = C_NULL, rendezvous = C_NULL, master_address = C_NULL, master_port = 0, reserved0 = 0, join_timeout_ns = 0, exit_timeout_ns = 0, outputs = C_NULL, output_count = 0, reserved = ntuple(_ -> zero(UInt64), 2)) =
+    muster_agent_config(sizeof(muster_agent_config), flags, argv, envp, directory, worker_count, max_restarts, grace_ns, run_id, role, log_dir, log_outputs, console_outputs, out_fd_plus_one, err_fd_plus_one, local_address, rendezvous, master_address, master_port, reserved0, join_timeout_ns, exit_timeout_ns, outputs, output_count, reserved)
 
 # What an agent does; filled by muster_agent_get_state().
 struct muster_agent_state # 328 bytes

@@ -37,7 +37,7 @@ struct muster_broker_stats # 128 bytes
     connections::UInt64
     refused::UInt64
     lost::UInt64
-    to_many::UInt64
+    multicasts::UInt64
     reserved::NTuple{4, UInt64}
 end
 

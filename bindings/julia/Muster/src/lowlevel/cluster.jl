@@ -47,18 +47,18 @@ struct muster_cluster_config # 96 bytes
     struct_size::UInt32
     flags::UInt32
     topology::UInt32
-    most_connections::UInt32
+    max_connections::UInt32
     listen::Ptr{UInt8}
     listen_bytes::UInt64
     join_timeout_ns::Int64
     leave_timeout_ns::Int64
     queue::Ptr{muster_queue}
     tag::UInt64
-    broadcast_bytes::UInt64
+    max_broadcast_bytes::UInt64
     reserved1::NTuple{3, UInt64}
 end
-muster_cluster_config(; flags = 0, topology = 0, most_connections = 0, listen = C_NULL, listen_bytes = 0, join_timeout_ns = 0, leave_timeout_ns = 0, queue = C_NULL, tag = 0, broadcast_bytes = 0, reserved1 = ntuple(_ -> zero(UInt64), 3)) =
-    muster_cluster_config(sizeof(muster_cluster_config), flags, topology, most_connections, listen, listen_bytes, join_timeout_ns, leave_timeout_ns, queue, tag, broadcast_bytes, reserved1)
+muster_cluster_config(; flags = 0, topology = 0, max_connections = 0, listen = C_NULL, listen_bytes = 0, join_timeout_ns = 0, leave_timeout_ns = 0, queue = C_NULL, tag = 0, max_broadcast_bytes = 0, reserved1 = ntuple(_ -> zero(UInt64), 3)) =
+    muster_cluster_config(sizeof(muster_cluster_config), flags, topology, max_connections, listen, listen_bytes, join_timeout_ns, leave_timeout_ns, queue, tag, max_broadcast_bytes, reserved1)
 
 # What to launch; what is zero means the default named here.
 struct muster_launch # 112 bytes
@@ -112,17 +112,17 @@ struct muster_worker_config # 80 bytes
     flags::UInt32
     exit_grace_ns::Int64
     report_fd_plus_one::Int32
-    most_connections::UInt32
+    max_connections::UInt32
     queue::Ptr{muster_queue}
     tag::UInt64
     master::Ptr{UInt8}
     store::Ptr{UInt8}
     name::Ptr{UInt8}
     listen::Ptr{UInt8}
-    broadcast_bytes::UInt64
+    max_broadcast_bytes::UInt64
 end
-muster_worker_config(; flags = 0, exit_grace_ns = 0, report_fd_plus_one = 0, most_connections = 0, queue = C_NULL, tag = 0, master = C_NULL, store = C_NULL, name = C_NULL, listen = C_NULL, broadcast_bytes = 0) =
-    muster_worker_config(sizeof(muster_worker_config), flags, exit_grace_ns, report_fd_plus_one, most_connections, queue, tag, master, store, name, listen, broadcast_bytes)
+muster_worker_config(; flags = 0, exit_grace_ns = 0, report_fd_plus_one = 0, max_connections = 0, queue = C_NULL, tag = 0, master = C_NULL, store = C_NULL, name = C_NULL, listen = C_NULL, max_broadcast_bytes = 0) =
+    muster_worker_config(sizeof(muster_worker_config), flags, exit_grace_ns, report_fd_plus_one, max_connections, queue, tag, master, store, name, listen, max_broadcast_bytes)
 
 # Opens a cluster; the caller is its master.
 const at_muster_cluster_open = Ref{Ptr{Cvoid}}(C_NULL)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Written by bindings/julia/generate from include/muster/manager.h; do not edit.
 
-# muster_manager_want: What a request wants; bits, or'ed where a host says which it wants to hear of.
+# muster_manager_operation: What a request wants; bits, or'ed where a host says which it wants to hear of.
 const MUSTER_MANAGER_LAUNCH = UInt32(1)
 const MUSTER_MANAGER_CONNECT = UInt32(2)
 const MUSTER_MANAGER_CONNECT_WORKER = UInt32(4)
@@ -14,7 +14,7 @@ const MUSTER_MANAGER_FINALIZE = UInt32(128)
 # What is asked.
 struct muster_manager_request # 64 bytes
     struct_size::UInt32
-    want::UInt32
+    operation::UInt32
     member::UInt32
     count::UInt32
     from::UInt32
@@ -25,8 +25,8 @@ struct muster_manager_request # 64 bytes
     cluster::Ptr{muster_cluster}
     cluster_tag::UInt64
 end
-muster_manager_request(; want = 0, member = 0, count = 0, from = 0, reserved = 0, data = 0, launch = C_NULL, address = C_NULL, cluster = C_NULL, cluster_tag = 0) =
-    muster_manager_request(sizeof(muster_manager_request), want, member, count, from, reserved, data, launch, address, cluster, cluster_tag)
+muster_manager_request(; operation = 0, member = 0, count = 0, from = 0, reserved = 0, data = 0, launch = C_NULL, address = C_NULL, cluster = C_NULL, cluster_tag = 0) =
+    muster_manager_request(sizeof(muster_manager_request), operation, member, count, from, reserved, data, launch, address, cluster, cluster_tag)
 
 # A manager as callbacks; run by muster_queue_dispatch() on the thread that calls it, no lock held.
 struct muster_manager_ops # 64 bytes
@@ -46,8 +46,8 @@ muster_manager_ops(; flags = 0, launch = C_NULL, connect = C_NULL, connect_worke
 # Adds a manager of the host's, in this context only.
 const at_muster_manager_serve = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_manager_serve => at_muster_manager_serve)
-@inline muster_manager_serve(context, name, name_bytes, wants, requests, tag, error) =
-    ccall(at_muster_manager_serve[], muster_status, (Ptr{muster_context}, Ptr{UInt8}, Csize_t, UInt32, Ptr{muster_queue}, UInt64, Ptr{muster_error}), context, name, name_bytes, wants, requests, tag, error)
+@inline muster_manager_serve(context, name, name_bytes, operations, requests, tag, error) =
+    ccall(at_muster_manager_serve[], muster_status, (Ptr{muster_context}, Ptr{UInt8}, Csize_t, UInt32, Ptr{muster_queue}, UInt64, Ptr{muster_error}), context, name, name_bytes, operations, requests, tag, error)
 
 # Adds a manager of the host's whose requests run callbacks, inside muster_queue_dispatch().
 const at_muster_manager_serve_ops = Ref{Ptr{Cvoid}}(C_NULL)

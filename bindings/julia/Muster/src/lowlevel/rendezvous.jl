@@ -2,9 +2,9 @@
 # Written by bindings/julia/generate from include/muster/rendezvous.h; do not edit.
 
 # muster_rendezvous_flag: Flags of muster_rendezvous_config::flags.
-const MUSTER_RENDEZVOUS_RANK = UInt32(1)
+const MUSTER_RENDEZVOUS_HAS_RANK = UInt32(1)
 const MUSTER_RENDEZVOUS_REOPEN = UInt32(2)
-const MUSTER_RENDEZVOUS_NEW = UInt32(4)
+const MUSTER_RENDEZVOUS_DISCARD_STATE = UInt32(4)
 
 # muster_rendezvous_operation: What muster_rendezvous_begin() begins.
 const MUSTER_RENDEZVOUS_JOIN = UInt32(1)
@@ -26,17 +26,17 @@ const MUSTER_RENDEZVOUS_CLOSED = Int32(9)
 const MUSTER_RENDEZVOUS_LOST = Int32(10)
 
 # muster_rendezvous_phase: Where a member is; the value of muster_rendezvous_state::phase.
-const MUSTER_RENDEZVOUS_OUT = UInt32(0)
-const MUSTER_RENDEZVOUS_SEEKS = UInt32(1)
-const MUSTER_RENDEZVOUS_IN = UInt32(2)
+const MUSTER_RENDEZVOUS_PHASE_IDLE = UInt32(0)
+const MUSTER_RENDEZVOUS_PHASE_JOINING = UInt32(1)
+const MUSTER_RENDEZVOUS_PHASE_JOINED = UInt32(2)
 
 # muster_rendezvous_state_flag: Flags of muster_rendezvous_state::flags.
 const MUSTER_RENDEZVOUS_IS_CLOSED = UInt32(1)
-const MUSTER_RENDEZVOUS_IS_CALLED = UInt32(2)
-const MUSTER_RENDEZVOUS_LEADS = UInt32(4)
+const MUSTER_RENDEZVOUS_IS_LAST_CALL = UInt32(2)
+const MUSTER_RENDEZVOUS_IS_LEADER = UInt32(4)
 
 # muster_round_flag: Flags of muster_round_info::flags.
-const MUSTER_ROUND_OVER = UInt32(1)
+const MUSTER_ROUND_IS_OVER = UInt32(1)
 
 struct muster_rendezvous end
 struct muster_round end
@@ -91,7 +91,7 @@ struct muster_rendezvous_state # 88 bytes
     spares::UInt32
     present::UInt32
     exiting::UInt32
-    last_call_left_ns::Int64
+    last_call_remaining_ns::Int64
     reserved::NTuple{5, UInt64}
 end
 

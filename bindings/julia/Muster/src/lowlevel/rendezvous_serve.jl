@@ -24,7 +24,7 @@ muster_rendezvous_request(; kind = 0, member = 0, config = C_NULL, reason = C_NU
     muster_rendezvous_request(sizeof(muster_rendezvous_request), kind, member, config, reason, reason_bytes, timeout_ns)
 
 # A place in a round: the answer to a JOIN.
-struct muster_rendezvous_place # 80 bytes
+struct muster_rendezvous_assignment # 80 bytes
     struct_size::UInt32
     rank::UInt32
     world::UInt32
@@ -35,8 +35,8 @@ struct muster_rendezvous_place # 80 bytes
     member_count::UInt64
     digest::NTuple{32, UInt8}
 end
-muster_rendezvous_place(; rank = 0, world = 0, reserved = 0, number = 0, store = C_NULL, members = C_NULL, member_count = 0, digest = ntuple(_ -> zero(UInt8), 32)) =
-    muster_rendezvous_place(sizeof(muster_rendezvous_place), rank, world, reserved, number, store, members, member_count, digest)
+muster_rendezvous_assignment(; rank = 0, world = 0, reserved = 0, number = 0, store = C_NULL, members = C_NULL, member_count = 0, digest = ntuple(_ -> zero(UInt8), 32)) =
+    muster_rendezvous_assignment(sizeof(muster_rendezvous_assignment), rank, world, reserved, number, store, members, member_count, digest)
 
 # What serves a rendezvous, as callbacks; run by muster_queue_dispatch() on the thread that calls it, no lock held.
 struct muster_rendezvous_ops # 40 bytes
@@ -78,7 +78,7 @@ push!(functions, :muster_rendezvous_request_read => at_muster_rendezvous_request
 const at_muster_rendezvous_request_round = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_rendezvous_request_round => at_muster_rendezvous_request_round)
 @inline muster_rendezvous_request_round(requests, request, place, error) =
-    ccall(at_muster_rendezvous_request_round[], muster_status, (Ptr{muster_queue}, UInt64, Ptr{muster_rendezvous_place}, Ptr{muster_error}), requests, request, place, error)
+    ccall(at_muster_rendezvous_request_round[], muster_status, (Ptr{muster_queue}, UInt64, Ptr{muster_rendezvous_assignment}, Ptr{muster_error}), requests, request, place, error)
 
 # Answers any request but JOIN: it is done.
 const at_muster_rendezvous_request_done = Ref{Ptr{Cvoid}}(C_NULL)
@@ -93,7 +93,7 @@ push!(functions, :muster_rendezvous_request_fail => at_muster_rendezvous_request
     ccall(at_muster_rendezvous_request_fail[], muster_status, (Ptr{muster_queue}, UInt64, muster_status, Ptr{UInt8}, Csize_t), requests, request, status, text, text_bytes)
 
 # Tells a member of an event.
-const at_muster_rendezvous_tell = Ref{Ptr{Cvoid}}(C_NULL)
-push!(functions, :muster_rendezvous_tell => at_muster_rendezvous_tell)
-@inline muster_rendezvous_tell(requests, member, event, error) =
-    ccall(at_muster_rendezvous_tell[], muster_status, (Ptr{muster_queue}, UInt64, Ptr{muster_rendezvous_event}, Ptr{muster_error}), requests, member, event, error)
+const at_muster_rendezvous_notify = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_rendezvous_notify => at_muster_rendezvous_notify)
+@inline muster_rendezvous_notify(requests, member, event, error) =
+    ccall(at_muster_rendezvous_notify[], muster_status, (Ptr{muster_queue}, UInt64, Ptr{muster_rendezvous_event}, Ptr{muster_error}), requests, member, event, error)

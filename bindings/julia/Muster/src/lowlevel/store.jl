@@ -43,7 +43,7 @@ const MUSTER_STORE_CAN_QUEUE = UInt32(2)
 const MUSTER_STORE_CAN_WAIT = UInt32(4)
 const MUSTER_STORE_CAN_WATCH = UInt32(8)
 const MUSTER_STORE_CAN_LEASE = UInt32(16)
-const MUSTER_STORE_CAN_MEET = UInt32(32)
+const MUSTER_STORE_CAN_BARRIER = UInt32(32)
 
 # muster_lease_flag: Flags of muster_store_lease().
 const MUSTER_LEASE_MANUAL = UInt32(1)
@@ -84,13 +84,13 @@ end
 struct muster_store_config # 40 bytes
     struct_size::UInt32
     flags::UInt32
-    most_bytes::UInt64
+    max_bytes::UInt64
     lost_after_ns::Int64
     grace_ns::Int64
     reserved::UInt64
 end
-muster_store_config(; flags = 0, most_bytes = 0, lost_after_ns = 0, grace_ns = 0, reserved = 0) =
-    muster_store_config(sizeof(muster_store_config), flags, most_bytes, lost_after_ns, grace_ns, reserved)
+muster_store_config(; flags = 0, max_bytes = 0, lost_after_ns = 0, grace_ns = 0, reserved = 0) =
+    muster_store_config(sizeof(muster_store_config), flags, max_bytes, lost_after_ns, grace_ns, reserved)
 
 # Opens a store.
 const at_muster_store_open = Ref{Ptr{Cvoid}}(C_NULL)

@@ -9,10 +9,10 @@ const MUSTER_STORE_REQUEST_KEEP = Int32(4)
 const MUSTER_STORE_REQUEST_END = Int32(5)
 
 # muster_store_request_flag: Flags of muster_store_request::flags.
-const MUSTER_STORE_LOOK_ONCE = UInt32(1)
+const MUSTER_STORE_NO_WAIT = UInt32(1)
 
 # muster_store_trait: Flags of muster_store_traits::flags.
-const MUSTER_STORE_ELSEWHERE = UInt32(1)
+const MUSTER_STORE_IS_REMOTE = UInt32(1)
 const MUSTER_STORE_ANSWERS_CANCEL = UInt32(2)
 
 # muster_store_host_flag: Flags of muster_store_host_ops::flags.
@@ -40,12 +40,12 @@ struct muster_store_traits # 32 bytes
     struct_size::UInt32
     flags::UInt32
     capabilities::UInt32
-    most_ops::UInt32
-    most_request_bytes::UInt64
-    least_lease_ns::Int64
+    max_ops::UInt32
+    max_request_bytes::UInt64
+    min_lease_ns::Int64
 end
-muster_store_traits(; flags = 0, capabilities = 0, most_ops = 0, most_request_bytes = 0, least_lease_ns = 0) =
-    muster_store_traits(sizeof(muster_store_traits), flags, capabilities, most_ops, most_request_bytes, least_lease_ns)
+muster_store_traits(; flags = 0, capabilities = 0, max_ops = 0, max_request_bytes = 0, min_lease_ns = 0) =
+    muster_store_traits(sizeof(muster_store_traits), flags, capabilities, max_ops, max_request_bytes, min_lease_ns)
 
 # What serves a store, as callbacks; run by muster_queue_dispatch() on the thread that calls it, no lock held.
 struct muster_store_host_ops # 40 bytes

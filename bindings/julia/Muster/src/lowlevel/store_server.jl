@@ -3,12 +3,12 @@
 
 # muster_store_server_flag: Flags of muster_store_server_config::flags.
 const MUSTER_STORE_SERVER_NO_SYNC = UInt32(1)
-const MUSTER_STORE_SERVER_ALONE = UInt32(2)
+const MUSTER_STORE_SERVER_FORCE_STANDALONE = UInt32(2)
 const MUSTER_STORE_SERVER_REFUSED_IS_DEAD = UInt32(4)
 
 # muster_store_server_role: What a server does, in muster_store_server_stats::role.
-const MUSTER_STORE_SERVER_SERVES = UInt32(0)
-const MUSTER_STORE_SERVER_PAIRED = UInt32(1)
+const MUSTER_STORE_SERVER_STANDALONE = UInt32(0)
+const MUSTER_STORE_SERVER_PRIMARY = UInt32(1)
 const MUSTER_STORE_SERVER_HALTED = UInt32(2)
 const MUSTER_STORE_SERVER_STANDBY = UInt32(3)
 const MUSTER_STORE_SERVER_CATCHING_UP = UInt32(4)
@@ -22,7 +22,7 @@ struct muster_store_server_config # 72 bytes
     flags::UInt32
     data_dir::Ptr{UInt8}
     data_dir_bytes::UInt64
-    most_bytes::UInt64
+    max_bytes::UInt64
     session_ns::Int64
     max_clients::UInt32
     reserved_field::UInt32
@@ -30,8 +30,8 @@ struct muster_store_server_config # 72 bytes
     standby_of_bytes::UInt64
     pair_lease_ns::Int64
 end
-muster_store_server_config(; flags = 0, data_dir = C_NULL, data_dir_bytes = 0, most_bytes = 0, session_ns = 0, max_clients = 0, reserved_field = 0, standby_of = C_NULL, standby_of_bytes = 0, pair_lease_ns = 0) =
-    muster_store_server_config(sizeof(muster_store_server_config), flags, data_dir, data_dir_bytes, most_bytes, session_ns, max_clients, reserved_field, standby_of, standby_of_bytes, pair_lease_ns)
+muster_store_server_config(; flags = 0, data_dir = C_NULL, data_dir_bytes = 0, max_bytes = 0, session_ns = 0, max_clients = 0, reserved_field = 0, standby_of = C_NULL, standby_of_bytes = 0, pair_lease_ns = 0) =
+    muster_store_server_config(sizeof(muster_store_server_config), flags, data_dir, data_dir_bytes, max_bytes, session_ns, max_clients, reserved_field, standby_of, standby_of_bytes, pair_lease_ns)
 
 # Figures of a server.
 struct muster_store_server_stats # 112 bytes
@@ -70,10 +70,10 @@ push!(functions, :muster_store_server_get_stats => at_muster_store_server_get_st
     ccall(at_muster_store_server_get_stats[], muster_status, (Ptr{muster_store_server}, Ptr{muster_store_server_stats}), server, out_stats)
 
 # Says that the other server of the pair is dead, and stays so: this one goes on without it.
-const at_muster_store_server_go_alone = Ref{Ptr{Cvoid}}(C_NULL)
-push!(functions, :muster_store_server_go_alone => at_muster_store_server_go_alone)
-@inline muster_store_server_go_alone(server) =
-    ccall(at_muster_store_server_go_alone[], muster_status, (Ptr{muster_store_server},), server)
+const at_muster_store_server_force_standalone = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_store_server_force_standalone => at_muster_store_server_force_standalone)
+@inline muster_store_server_force_standalone(server) =
+    ccall(at_muster_store_server_force_standalone[], muster_status, (Ptr{muster_store_server},), server)
 
 # Stops a server.
 const at_muster_store_server_close = Ref{Ptr{Cvoid}}(C_NULL)

@@ -40,8 +40,8 @@ struct muster_stream_stats # 128 bytes
     spins_lost::UInt64
     caller_io::UInt64
     loop_io::UInt64
-    last_heard_ns::UInt64
-    fan::UInt64
+    last_received_ns::UInt64
+    multicast_group::UInt64
     reserved::NTuple{2, UInt64}
 end
 

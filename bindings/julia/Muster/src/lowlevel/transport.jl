@@ -7,16 +7,16 @@ struct muster_listener end
 struct muster_transport_config # 56 bytes
     struct_size::UInt32
     flags::UInt32
-    greeting::Ptr{Cvoid}
-    greeting_bytes::UInt64
+    hello::Ptr{Cvoid}
+    hello_bytes::UInt64
     window_bytes::UInt64
     backlog::UInt32
     reserved::UInt32
     retry_ns::Int64
     listen_timeout_ns::Int64
 end
-muster_transport_config(; flags = 0, greeting = C_NULL, greeting_bytes = 0, window_bytes = 0, backlog = 0, reserved = 0, retry_ns = 0, listen_timeout_ns = 0) =
-    muster_transport_config(sizeof(muster_transport_config), flags, greeting, greeting_bytes, window_bytes, backlog, reserved, retry_ns, listen_timeout_ns)
+muster_transport_config(; flags = 0, hello = C_NULL, hello_bytes = 0, window_bytes = 0, backlog = 0, reserved = 0, retry_ns = 0, listen_timeout_ns = 0) =
+    muster_transport_config(sizeof(muster_transport_config), flags, hello, hello_bytes, window_bytes, backlog, reserved, retry_ns, listen_timeout_ns)
 
 # Connects to an address; returns when both sides have proved the secret.
 const at_muster_transport_dial = Ref{Ptr{Cvoid}}(C_NULL)
@@ -85,7 +85,7 @@ push!(functions, :muster_listener_release => at_muster_listener_release)
     ccall(at_muster_listener_release[], Cvoid, (Ptr{muster_listener},), listener)
 
 # Gives what the other side sent as its greeting.
-const at_muster_transport_greeting = Ref{Ptr{Cvoid}}(C_NULL)
-push!(functions, :muster_transport_greeting => at_muster_transport_greeting)
-@inline muster_transport_greeting(stream, out_data, capacity, out_bytes) =
-    ccall(at_muster_transport_greeting[], muster_status, (Ptr{muster_stream}, Ptr{Cvoid}, Csize_t, Ptr{Csize_t}), stream, out_data, capacity, out_bytes)
+const at_muster_transport_hello = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_transport_hello => at_muster_transport_hello)
+@inline muster_transport_hello(stream, out_data, capacity, out_bytes) =
+    ccall(at_muster_transport_hello[], muster_status, (Ptr{muster_stream}, Ptr{Cvoid}, Csize_t, Ptr{Csize_t}), stream, out_data, capacity, out_bytes)
