@@ -1,14 +1,33 @@
 # SPDX-License-Identifier: MIT
 # libmuster.so, and muster_core: the same objects as an archive for tests that look inside.
 
-set(muster_rooms base context queue process epoch atomic stream transport plugin serve broker store rendezvous agent cluster)
+set(muster_modules base context queue process epoch atomic stream transport plugin serve broker store rendezvous agent cluster)
 set(muster_sources)
-foreach(room IN LISTS muster_rooms)
-    file(GLOB found CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${room}/*.cpp")
+foreach(module IN LISTS muster_modules)
+    file(GLOB_RECURSE found CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${module}/*.cpp")
     list(APPEND muster_sources ${found})
 endforeach()
 
+# muster_unity(<target>): with MUSTER_UNITY the C++ files of each folder of a target are compiled as one. Names in
+# anonymous namespaces are therefore unique within a folder.
+function(muster_unity target)
+    if(NOT MUSTER_UNITY)
+        return()
+    endif()
+    get_target_property(sources ${target} SOURCES)
+    get_target_property(folder ${target} SOURCE_DIR)
+    foreach(source IN LISTS sources)
+        cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY "${folder}" OUTPUT_VARIABLE path)
+        cmake_path(GET path PARENT_PATH group)
+        file(RELATIVE_PATH group "${PROJECT_SOURCE_DIR}" "${group}")
+        string(MAKE_C_IDENTIFIER "${group}" group)
+        set_source_files_properties("${source}" TARGET_DIRECTORY ${target} PROPERTIES UNITY_GROUP "${group}")
+    endforeach()
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+endfunction()
+
 add_library(muster_objects OBJECT ${muster_sources})
+muster_unity(muster_objects)
 target_include_directories(muster_objects PUBLIC "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/src")
 target_compile_definitions(muster_objects PRIVATE
     MUSTER_VERSION_STRING="${PROJECT_VERSION}" MUSTER_VERSION_MAJOR=${PROJECT_VERSION_MAJOR}
@@ -42,4 +61,5 @@ function(muster_plugin name)
     target_link_libraries(plugin_${name} PRIVATE muster_flags)
     set_target_properties(plugin_${name} PROPERTIES PREFIX "" OUTPUT_NAME muster-${name}
         LIBRARY_OUTPUT_DIRECTORY "${MUSTER_BUILD_PLUGIN_DIR}" C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden)
+    muster_unity(plugin_${name})
 endfunction()
