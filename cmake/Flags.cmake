@@ -23,6 +23,16 @@ if(NOT CMAKE_BUILD_TYPE)
     set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug or Release" FORCE)
 endif()
 
+# muster_precompiled(<target>): its C++ files begin with the standard headers that most of them have.
+function(muster_precompiled target)
+    if(MUSTER_PCH)
+        set(headers algorithm array atomic cerrno chrono condition_variable cstdint cstring deque functional map memory
+            mutex optional set string string_view thread unordered_map utility variant vector)
+        list(TRANSFORM headers REPLACE "(.+)" "$<$<COMPILE_LANGUAGE:CXX>:<\\1$<ANGLE-R>>" OUTPUT_VARIABLE headers)
+        target_precompile_headers(${target} PRIVATE ${headers})
+    endif()
+endfunction()
+
 # Third-party code is instrumented too: a race through an uninstrumented libuv would be invisible, or a false alarm.
 if(MUSTER_SANITIZE)
     add_compile_options(-fsanitize=${MUSTER_SANITIZE} -fno-omit-frame-pointer -g)

@@ -28,6 +28,7 @@ endfunction()
 
 add_library(muster_objects OBJECT ${muster_sources})
 muster_unity(muster_objects)
+muster_precompiled(muster_objects)
 target_include_directories(muster_objects PUBLIC "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/src")
 target_compile_definitions(muster_objects PRIVATE
     MUSTER_VERSION_STRING="${PROJECT_VERSION}" MUSTER_VERSION_MAJOR=${PROJECT_VERSION_MAJOR}
@@ -62,4 +63,8 @@ function(muster_plugin name)
     set_target_properties(plugin_${name} PROPERTIES PREFIX "" OUTPUT_NAME muster-${name}
         LIBRARY_OUTPUT_DIRECTORY "${MUSTER_BUILD_PLUGIN_DIR}" C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden)
     muster_unity(plugin_${name})
+    get_target_property(sources plugin_${name} SOURCES)
+    if(sources MATCHES "[.]cpp")
+        muster_precompiled(plugin_${name})
+    endif()
 endfunction()
