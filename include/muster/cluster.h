@@ -173,6 +173,9 @@ MUSTER_API muster_status muster_cluster_open_begin(muster_context *context, cons
 
 /** Adds workers; each has events of its own: ::MUSTER_CLUSTER_LAUNCHED, CONNECTED, JOINED, or FAILED in place of these.
  * Their numbers follow each other.
+ *
+ * An `elastic` launch with a store publishes the address of the master there, which is only begun by this call: if it
+ * fails, ::MUSTER_CLUSTER_FAILED with the member UINT32_MAX says why, and the launch before stays in force.
  * @param[in]  cluster    Cluster, on its master.
  * @param[in]  launch     What to launch; copied.
  * @param[out] out_first  Number of the first worker; or NULL.
@@ -180,28 +183,20 @@ MUSTER_API muster_status muster_cluster_open_begin(muster_context *context, cons
  * @retval MUSTER_OK            Begun.
  * @retval MUSTER_E_ARG         A value is missing or out of range, options too; the text names it.
  * @retval MUSTER_E_ABI         The struct has non-zero fields newer than this library.
- * @retval MUSTER_E_NOT_FOUND   No manager of that name; or a store's URL has an unknown scheme, or names no such host.
- * @retval MUSTER_TIMEOUT       The store does not answer in time; the error is filled.
- * @retval MUSTER_E_ADDRESS     The store's URL cannot be understood.
- * @retval MUSTER_E_PLUGIN      The plug-in for the store's scheme cannot be loaded.
- * @retval MUSTER_E_UNREACHABLE Nobody answers where the store should be.
- * @retval MUSTER_E_AUTH        The store's server has another secret.
- * @retval MUSTER_E_PEER        The connection to the store broke.
- * @retval MUSTER_E_PROTOCOL    What answers there is no store of this version.
- * @retval MUSTER_E_PERMISSION  The store may not be used by this user.
+ * @retval MUSTER_E_NOT_FOUND   No manager of that name.
  * @retval MUSTER_E_UNSUPPORTED This member is not the master.
  * @retval MUSTER_E_LIMIT       The numbers are used up, more than 65536 workers, or than connections that
  * muster_cluster_config::max_connections leaves.
  * @retval MUSTER_E_NOMEM       No memory; nothing begun.
  * @retval MUSTER_E_CLOSED      The cluster or its context is closed.
  * @retval MUSTER_E_FORKED      The cluster belongs to the parent process.
- * @threads{any} @blocks{no; with a store up to 90 s for it} @since 0.1 */
+ * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_cluster_add(muster_cluster *cluster, const muster_launch *launch, uint32_t *out_first,
                                             muster_error *error);
 
-/** Begins to add workers, as muster_cluster_add() does; for an `elastic` launch with a store, which has to be opened.
- * ::MUSTER_DONE_CALL notifies of the end; its bytes are the number of the first worker.
- * muster_queue_cancel_operation() cancels it.
+/** Adds workers, as muster_cluster_add() does, and notifies when that is done: for an `elastic` launch with a store,
+ * whose ::MUSTER_DONE_CALL comes when the address of the master is published, or with the status and detail of the
+ * store that failed. Its bytes are the number of the first worker. muster_queue_cancel_operation() cancels it.
  * @param[in]  cluster  Cluster, on its master.
  * @param[in]  launch   What to launch; copied.
  * @param[in]  queue    Where the completion appears; of the same context.
@@ -259,7 +254,8 @@ enum muster_cluster_event_kind {
                                           muster_worker_start_begin(): this one is in. */
     MUSTER_CLUSTER_FAILED = 4,       /**< Master: the worker did not come to join; status and text say why. Worker,
                                           after muster_worker_start_begin(): nor did this one (UINT32_MAX, if it has no
-                                          number yet), and its cluster is over. */
+                                          number yet), and its cluster is over. Master, of the member UINT32_MAX: its
+                                          address could not be published, see muster_cluster_add(). */
     MUSTER_CLUSTER_DEAD = 5,         /**< Master: the worker is gone, and should not be; text says how it ended. Worker:
                                           so is one with which this member had to do. */
     MUSTER_CLUSTER_REMOVED = 6,      /**< As DEAD, of a worker that has left, or was removed. */

@@ -112,7 +112,7 @@ MUSTER_API muster_status muster_context_close(muster_context *context, int64_t t
 
 /** Ends the waits of every thread that is inside one of these calls of this context now: muster_transport_dial(),
  * muster_store_open(), muster_rendezvous_open(), muster_rendezvous_list(), muster_round_member(),
- * muster_worker_start(), muster_cluster_add(), muster_process_wait(), muster_agent_wait(), muster_agent_flush(),
+ * muster_worker_start(), muster_process_wait(), muster_agent_wait(), muster_agent_flush(),
  * muster_lease_end() and muster_store_server_close(). They return ::MUSTER_E_CANCELED. All other waits have a cancel
  * function of their object.
  * @param[in] context  Whose calls.

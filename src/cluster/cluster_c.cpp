@@ -2,9 +2,10 @@
 #include "base/boundary.hpp"
 #include "base/config.hpp"
 #include "base/fd.hpp"
-#include "cluster/broadcast.hpp"
-#include "cluster/master.hpp"
-#include "cluster/worker.hpp"
+#include "cluster/broadcast/broadcast.hpp"
+#include "cluster/lifecycle/master.hpp"
+#include "cluster/worker/fetch_ticket.hpp"
+#include "cluster/worker/worker.hpp"
 #include "context/host_call.hpp"
 #include "queue/begun_call.hpp"
 
@@ -66,8 +67,8 @@ Result<Ref<ClusterDial>> make_dial(muster_cluster *cluster, uint32_t member, con
     Cluster &self = unwrap(cluster)->cluster();
     if (self.forked()) return Error::from_status(MUSTER_E_FORKED);
     if (label == nullptr && label_bytes != 0) return Error::make(MUSTER_E_ARG, "label_bytes is set, but no label");
-    if (label_bytes > label_max)
-        return Error::make(MUSTER_E_ARG, "label_bytes is %zu, at most %zu", label_bytes, label_max);
+    if (label_bytes > max_label_bytes)
+        return Error::make(MUSTER_E_ARG, "label_bytes is %zu, at most %zu", label_bytes, max_label_bytes);
     if (timeout_ns == 0) return Error::make(MUSTER_E_ARG, "timeout_ns is 0: nobody connects in no time");
     std::string text;
     if (label_bytes != 0) text.assign(static_cast<const char *>(label), label_bytes);
@@ -81,15 +82,15 @@ Result<Ref<ClusterBroadcast>> make_broadcast(muster_cluster *cluster, const uint
     Cluster &self = unwrap(cluster)->cluster();
     if (self.forked()) return Error::from_status(MUSTER_E_FORKED);
     if (members == nullptr && count != 0) return Error::make(MUSTER_E_ARG, "count is %zu, but no members", count);
-    if (members != nullptr && (count == 0 || count > most_cluster_workers))
-        return Error::make(MUSTER_E_ARG, "count is %zu, not 1 to %u", count, most_cluster_workers);
+    if (members != nullptr && (count == 0 || count > max_cluster_workers))
+        return Error::make(MUSTER_E_ARG, "count is %zu, not 1 to %u", count, max_cluster_workers);
     if (members == nullptr && out_statuses != nullptr)
         return Error::make(MUSTER_E_ARG, "out_statuses without members: nobody knows how many there are");
-    if (members == nullptr && !self.knows_all())
+    if (members == nullptr && !self.knows_all_members())
         return Error::make(MUSTER_E_UNSUPPORTED, "no members: only the master of a cluster knows who is in");
     if (label == nullptr && label_bytes != 0) return Error::make(MUSTER_E_ARG, "label_bytes is set, but no label");
-    if (label_bytes > label_max)
-        return Error::make(MUSTER_E_ARG, "label_bytes is %zu, at most %zu", label_bytes, label_max);
+    if (label_bytes > max_label_bytes)
+        return Error::make(MUSTER_E_ARG, "label_bytes is %zu, at most %zu", label_bytes, max_label_bytes);
     if (data == nullptr && size_bytes != 0) return Error::make(MUSTER_E_ARG, "size_bytes is set, but no data");
     if (size_bytes > uint64_t{INT64_MAX}) return Error::make(MUSTER_E_ARG, "size_bytes is more than 2^63");
     if (timeout_ns == 0) return Error::make(MUSTER_E_ARG, "timeout_ns is 0: nothing arrives in no time");
@@ -226,12 +227,7 @@ extern "C" muster_status muster_cluster_add(muster_cluster *cluster, const muste
         auto plan = read_launch(launch);
         if (!plan) return plan.error();
         const Ref<ClusterHandle> handle(unwrap(cluster));
-        const HostCall call(self->context(), handle.get(), HostCall::EndedBy::context_too);
         auto first = master->add(std::move(*plan));
-        if (!first && first.error().status > 0) { // a store that does not answer
-            report(error, first.error());
-            return Result<void>::positive(first.error().status);
-        }
         if (!first) return first.error();
         if (out_first != nullptr) *out_first = *first;
         return {};
@@ -250,11 +246,16 @@ extern "C" muster_status muster_cluster_add_begin(muster_cluster *cluster, const
         if (!plan) return plan.error();
         const auto add = [self, plan = std::shared_ptr<const LaunchPlan>(std::move(*plan))] {
             BegunCall::Outcome outcome;
-            auto first = static_cast<ClusterMaster &>(*self).add(plan);
-            if (first)
-                outcome.bytes = *first;
-            else
+            const auto published = make_ref<PublicationResult>(self->context());
+            auto &master = static_cast<ClusterMaster &>(*self);
+            auto first = master.add(plan, published);
+            if (!first)
                 outcome.why = first.error();
+            else if (*first == 0) // the address of the master is published first
+                outcome.why = published->wait();
+            else
+                outcome.bytes = *first;
+            if (outcome.why.status == MUSTER_E_CANCELED) master.cancel_publication(published);
             return outcome;
         };
         return BegunCall::begin({self->context(), MUSTER_DONE_CALL, add}, queue, tag);

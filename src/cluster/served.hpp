@@ -4,7 +4,7 @@
 //
 // A request has a slot of the queue for itself and one for its last word (CANCEL), reserved when it is made, so none of
 // them is ever lost.
-#include "cluster/master.hpp"
+#include "cluster/lifecycle/master.hpp"
 
 namespace muster {
 
@@ -22,7 +22,7 @@ class ServedManager final : public ClusterManager, public RequestTable {
     bool has_table() const noexcept { return with_ops_; }
 
     uint32_t wants() const noexcept override { return wants_; }
-    bool sees_ends() const noexcept override { return false; }
+    bool sees_exits() const noexcept override { return false; }
     void launch(ClusterMaster &master, std::shared_ptr<const LaunchPlan> plan, uint32_t first) override;
     void ask(ClusterMaster &master, const ManagerQuestion &question, Answer answer) override;
     void forget(ClusterMaster &master, uint32_t member) noexcept override;

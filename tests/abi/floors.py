@@ -22,6 +22,14 @@ HOUSE = [
     "cluster manager",
     "group memory",
 ]
+# The folders of a module, in the same way. What lies in the module itself may include all of them.
+FOLDERS = {
+    "cluster": [
+        "launch",
+        "member broadcast",
+        "lifecycle managers worker",
+    ],
+}
 FLOOR = {room: floor for floor, row in enumerate(HOUSE) for room in row.split()}
 OUTSIDE = ("bindings/", "examples/", "tests/api/", "tests/install/", "src/cli/", "src/plugins/")
 SHARED = {f"base/{name}.hpp" for name in ("back_off", "codec", "percent", "text", "time")}
@@ -33,6 +41,15 @@ def sources():
              for part in ("include", "src", "tests", "examples", "bindings")
              for folder, _, files in os.walk(os.path.join(ROOT, part)) for name in files]
     return sorted(name for name in names if name.endswith((".c", ".h", ".cpp", ".hpp")))
+
+
+def wrong_folder(name, target):
+    """Is `target` a file of a folder that may not be known to the one of `name`, a folder of the same module?"""
+    own, other = re.match(r"src/(\w+)/(\w+)/", name), re.match(r"(\w+)/(?:(\w+)/)?", target)
+    if not own or not other or own.group(1) not in FOLDERS or own.group(1) != other.group(1):
+        return False
+    row = {folder: number for number, names in enumerate(FOLDERS[own.group(1)]) for folder in names.split()}
+    return own.group(2) not in row or row.get(other.group(2), 99) > row[own.group(2)]
 
 
 def complaints(name):
@@ -69,6 +86,8 @@ def complaints(name):
                 yield f"{name}: includes {target!r}; only the public headers are for the outside"
             elif FLOOR[inner.group(1)] > FLOOR[room]:
                 yield f"{name}: includes {target!r} from a floor above {room}"
+            elif wrong_folder(name, target):
+                yield f"{name}: includes {target!r} from a folder above its own, see FOLDERS in tests/abi/floors.py"
         elif name.startswith("include/") and target not in ("stddef.h", "stdint.h"):
             yield f"{name}: includes {target!r}; public headers need stddef.h and stdint.h alone"
 

@@ -5,10 +5,14 @@
 
 #include <muster/store_server.h>
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <sys/socket.h>
+#include <time.h>
 
 static const char secret[] = "a secret that all of them know";
 enum { most = 8 };
@@ -247,6 +251,100 @@ static void test_the_master_is_found_in_a_store_also_by_who_came_before_it(void 
     assert_talks(&p->cluster, 2, 1);
 }
 
+static int64_t now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * second + time.tv_nsec;
+}
+
+// A store that accepts connections, and sends nothing.
+static int listen_silently(char *url, size_t size) {
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof address;
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(fd, 10), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &length), 0);
+    snprintf(url, size, "store=tcp://127.0.0.1:%d", ntohs(address.sin_port));
+    return fd;
+}
+
+static void test_add_does_not_wait_for_a_store_that_is_silent(void **state) {
+    place *p = *state;
+    open_with(&p->cluster, 0, NULL, 0);
+    char options[100];
+    const int silent = listen_silently(options, sizeof options);
+    muster_error error = {0};
+    const int64_t before = now();
+    assert_int_equal(offer(p, 1, 0, options, &error), MUSTER_OK);
+    assert_true(now() - before < second);
+    // The cluster goes on meanwhile, and its end does not wait, either.
+    muster_member_info info;
+    assert_int_equal(muster_cluster_get_member(p->cluster.cluster, MUSTER_CLUSTER_MASTER, &info), MUSTER_OK);
+    assert_int_equal(muster_cluster_close(p->cluster.cluster, second), MUSTER_OK);
+    assert_true(now() - before < 5 * second);
+    const muster_cluster_event event = await(&p->cluster, MUSTER_CLUSTER_FAILED);
+    assert_int_equal(event.member, UINT32_MAX);
+    assert_int_equal(event.status, MUSTER_E_CLOSED);
+    close(silent);
+}
+
+static void test_a_failure_to_publish_is_an_event_and_the_offer_before_holds(void **state) {
+    place *p = *state;
+    open_and_offer(p, 1);
+    muster_error error = {0};
+    assert_int_equal(offer(p, 2, 0, "store=nothing://x", &error), MUSTER_OK);
+    const muster_cluster_event event = await(&p->cluster, MUSTER_CLUSTER_FAILED);
+    assert_int_equal(event.member, UINT32_MAX);
+    assert_int_equal(event.status, MUSTER_E_NOT_FOUND);
+    assert_true(event.text_bytes != 0);
+    come(p, "master", p->address, secret);
+    await_joined(&p->cluster, 1);
+    assert_int_equal(exit_code(p, come(p, "master", p->address, secret)), 51); // one, as before
+}
+
+static void test_add_begin_completes_when_the_address_is_published(void **state) {
+    place *p = *state;
+    serve_store(p);
+    open_with(&p->cluster, 0, NULL, 0);
+    muster_queue *queue = NULL;
+    assert_int_equal(muster_queue_create(p->cluster.context, NULL, &queue, NULL), MUSTER_OK);
+    char options[400];
+    snprintf(options, sizeof options, "store=%s", p->url);
+    muster_launch launch;
+    muster_config_init(&launch, sizeof launch);
+    launch.manager = "elastic";
+    launch.count = 2;
+    launch.options = options;
+    muster_completion done;
+    assert_int_equal(muster_cluster_add_begin(p->cluster.cluster, &launch, queue, 7, NULL), MUSTER_OK);
+    assert_int_equal(muster_queue_next(queue, 20 * second, &done, NULL), MUSTER_OK);
+    assert_int_equal(done.tag, 7);
+    assert_int_equal(done.status, MUSTER_OK);
+    come(p, "store", p->url, secret);
+    await_joined(&p->cluster, 1);
+    // One that waits for a silent store is cancelled, and the next one replaces it.
+    char other[100];
+    const int silent = listen_silently(other, sizeof other);
+    launch.options = other;
+    assert_int_equal(muster_cluster_add_begin(p->cluster.cluster, &launch, queue, 8, NULL), MUSTER_OK);
+    usleep(100 * 1000);
+    assert_int_equal(muster_queue_cancel_operation(queue, 8), MUSTER_OK);
+    assert_int_equal(muster_queue_next(queue, 20 * second, &done, NULL), MUSTER_OK);
+    assert_int_equal(done.tag, 8);
+    assert_int_equal(done.status, MUSTER_E_CANCELED);
+    assert_int_equal(muster_cluster_add_begin(p->cluster.cluster, &launch, queue, 9, NULL), MUSTER_OK);
+    usleep(100 * 1000);
+    assert_int_equal(offer(p, 3, 0, options, NULL), MUSTER_OK);
+    assert_int_equal(muster_queue_next(queue, 20 * second, &done, NULL), MUSTER_OK);
+    assert_int_equal(done.tag, 9);
+    assert_int_equal(done.status, MUSTER_E_CANCELED);
+    come(p, "store", p->url, secret);
+    await_joined(&p->cluster, 1);
+    close(silent);
+    muster_queue_release(queue);
+}
+
 static void test_what_makes_no_sense_is_refused_at_once(void **state) {
     place *p = *state;
     open_with(&p->cluster, 0, NULL, 0);
@@ -255,7 +353,6 @@ static void test_what_makes_no_sense_is_refused_at_once(void **state) {
     assert_int_equal(offer(p, 1, 0, "name=x", &error), MUSTER_E_ARG);
     assert_says(error.message, "store");
     assert_int_equal(offer(p, 1, 0, "host=x", &error), MUSTER_E_ARG);
-    assert_int_equal(offer(p, 1, 0, "store=nothing://x", &error), MUSTER_E_NOT_FOUND);
     muster_worker_config config;
     muster_cluster *cluster = NULL;
     muster_config_init(&config, sizeof config);
@@ -282,6 +379,9 @@ int main(int argc, char **argv) {
         in_place(test_no_more_come_than_are_wanted),
         in_place(test_who_is_not_wanted_or_has_another_secret_is_refused),
         in_place(test_the_master_is_found_in_a_store_also_by_who_came_before_it),
+        in_place(test_add_does_not_wait_for_a_store_that_is_silent),
+        in_place(test_a_failure_to_publish_is_an_event_and_the_offer_before_holds),
+        in_place(test_add_begin_completes_when_the_address_is_published),
         in_place(test_what_makes_no_sense_is_refused_at_once),
     };
     if (argc > 1) cmocka_set_test_filter(argv[1]);

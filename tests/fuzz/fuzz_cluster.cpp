@@ -4,12 +4,12 @@
 // understood is the same again when it is written anew.
 #include "input.hpp"
 
-#include "cluster/broadcast_shelf.hpp"
-#include "cluster/broadcast_words.hpp"
-#include "cluster/control.hpp"
-#include "cluster/greeting.hpp"
-#include "cluster/options.hpp"
-#include "cluster/ticket.hpp"
+#include "cluster/broadcast/inbox.hpp"
+#include "cluster/broadcast/wire.hpp"
+#include "cluster/launch/ticket.hpp"
+#include "cluster/managers/options.hpp"
+#include "cluster/member/control.hpp"
+#include "cluster/member/hello.hpp"
 
 using namespace muster;
 
@@ -60,7 +60,7 @@ void read_message(std::string_view bytes) {
 }
 
 void read_greeting(std::string_view bytes) {
-    const auto greeting = decode_greeting(bytes);
+    const auto greeting = decode_hello(bytes);
     if (greeting) FUZZ_CHECK(encode(*greeting) == bytes);
 }
 
@@ -77,8 +77,8 @@ void read_broadcast(std::string_view bytes) {
 }
 
 void read_shelf(std::string_view bytes) {
-    const ShelfAddress shelf = ShelfAddress::parse(bytes);
-    if (shelf.known()) FUZZ_CHECK(shelf.bytes() == bytes);
+    const InboxAddress inbox = InboxAddress::parse(bytes);
+    if (inbox.known()) FUZZ_CHECK(inbox.bytes() == bytes);
 }
 
 } // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Memory that members of one host hand to each other: what is taken, and what is not.
-#include "cluster/broadcast_bytes.hpp"
-#include "cluster/broadcast_shelf.hpp"
+#include "cluster/broadcast/inbox.hpp"
+#include "cluster/broadcast/shared_bytes.hpp"
 #include "context/context.hpp"
 
 #include <csetjmp>
@@ -85,18 +85,18 @@ void test_a_shelf_takes_what_is_put_there_with_its_secret(void **) {
     muster_context *context = nullptr;
     assert_int_equal(muster_context_create(nullptr, &context, nullptr), MUSTER_OK);
     {
-        auto inbox = Queue::create(*unwrap(context), 16);
+        auto completions = Queue::create(*unwrap(context), 16);
         const HostIdentity host = HostIdentity::own();
-        auto made = Shelf::make(host), other = Shelf::make(host);
-        steps.expect(inbox && made && other);
-        Shelf &here = **made, &there = **other;
-        steps.expect(static_cast<bool>(here.watch(**inbox, 7)));
+        auto made = MemoryInbox::make(host), other = MemoryInbox::make(host);
+        steps.expect(completions && made && other);
+        MemoryInbox &here = **made, &there = **other;
+        steps.expect(static_cast<bool>(here.watch(**completions, 7)));
         steps.expect(here.address().near(there.address()));
         const Fd memory = memory_of(10, 10, all_seals);
         Parcel parcel;
         steps.expect(!here.take(parcel));
 
-        ShelfAddress wrong = here.address();
+        InboxAddress wrong = here.address();
         wrong.secret[3] = static_cast<char>(wrong.secret[3] + 1);
         steps.expect(there.put(wrong, "words", memory.get()) == MUSTER_OK);
         steps.expect(!here.take(parcel));

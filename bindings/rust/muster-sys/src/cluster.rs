@@ -203,7 +203,7 @@ extern "C" {
     pub fn muster_cluster_open_begin(context: *mut muster_context, config: *const muster_cluster_config, queue: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
     /// Adds workers; each has events of its own: MUSTER_CLUSTER_LAUNCHED, CONNECTED, JOINED, or FAILED in place of these.
     pub fn muster_cluster_add(cluster: *mut muster_cluster, launch: *const muster_launch, out_first: *mut u32, error: *mut muster_error) -> muster_status;
-    /// Begins to add workers, as muster_cluster_add() does; for an `elastic` launch with a store, which has to be opened.
+    /// Adds workers, as muster_cluster_add() does, and notifies when that is done: for an `elastic` launch with a store, whose MUSTER_DONE_CALL comes when the address of the master is published, or with the status and detail of the store that failed.
     pub fn muster_cluster_add_begin(cluster: *mut muster_cluster, launch: *const muster_launch, queue: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
     /// Removes a worker: it is told to leave (MUSTER_CLUSTER_LEAVE there), and killed if it has not when the grace is over.
     pub fn muster_cluster_remove(cluster: *mut muster_cluster, member: u32, grace_ns: i64) -> muster_status;

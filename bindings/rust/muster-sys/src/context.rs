@@ -90,7 +90,7 @@ extern "C" {
     pub fn muster_context_create(config: *const muster_context_config, out_context: *mut *mut muster_context, error: *mut muster_error) -> muster_status;
     /// Ends a context in order: no new work, streams are closed, listeners stop, the thread ends.
     pub fn muster_context_close(context: *mut muster_context, timeout_ns: i64) -> muster_status;
-    /// Ends the waits of every thread that is inside one of these calls of this context now: muster_transport_dial(), muster_store_open(), muster_rendezvous_open(), muster_rendezvous_list(), muster_round_member(), muster_worker_start(), muster_cluster_add(), muster_process_wait(), muster_agent_wait(), muster_agent_flush(), muster_lease_end() and muster_store_server_close().
+    /// Ends the waits of every thread that is inside one of these calls of this context now: muster_transport_dial(), muster_store_open(), muster_rendezvous_open(), muster_rendezvous_list(), muster_round_member(), muster_worker_start(), muster_process_wait(), muster_agent_wait(), muster_agent_flush(), muster_lease_end() and muster_store_server_close().
     pub fn muster_context_cancel(context: *mut muster_context) -> muster_status;
     /// Gives up one reference; the context ends with the last object made from it.
     pub fn muster_context_release(context: *mut muster_context);

@@ -142,7 +142,7 @@ push!(functions, :muster_cluster_add => at_muster_cluster_add)
 @inline muster_cluster_add(cluster, launch, out_first, error) =
     ccall(at_muster_cluster_add[], muster_status, (Ptr{muster_cluster}, Ptr{muster_launch}, Ptr{UInt32}, Ptr{muster_error}), cluster, launch, out_first, error)
 
-# Begins to add workers, as muster_cluster_add() does; for an `elastic` launch with a store, which has to be opened.
+# Adds workers, as muster_cluster_add() does, and notifies when that is done: for an `elastic` launch with a store, whose ::MUSTER_DONE_CALL comes when the address of the master is published, or with the status and detail of the store that failed.
 const at_muster_cluster_add_begin = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_cluster_add_begin => at_muster_cluster_add_begin)
 @inline muster_cluster_add_begin(cluster, launch, queue, tag, error) =

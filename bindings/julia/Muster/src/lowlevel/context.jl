@@ -60,7 +60,7 @@ push!(functions, :muster_context_close => at_muster_context_close)
 @inline muster_context_close(context, timeout_ns) =
     ccall(at_muster_context_close[], muster_status, (Ptr{muster_context}, Int64), context, timeout_ns)
 
-# Ends the waits of every thread that is inside one of these calls of this context now: muster_transport_dial(), muster_store_open(), muster_rendezvous_open(), muster_rendezvous_list(), muster_round_member(), muster_worker_start(), muster_cluster_add(), muster_process_wait(), muster_agent_wait(), muster_agent_flush(), muster_lease_end() and muster_store_server_close().
+# Ends the waits of every thread that is inside one of these calls of this context now: muster_transport_dial(), muster_store_open(), muster_rendezvous_open(), muster_rendezvous_list(), muster_round_member(), muster_worker_start(), muster_process_wait(), muster_agent_wait(), muster_agent_flush(), muster_lease_end() and muster_store_server_close().
 const at_muster_context_cancel = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_context_cancel => at_muster_context_cancel)
 @inline muster_context_cancel(context) =

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// One block of bytes to many members.
+//
+// Members of this host get one sealed memory, by their shelves. Others get the bytes by streams of the library's own,
+// along a tree: a node hands on what it has while more comes, and shares it with those of its own host. Each member
+// tells the origin, over the links of the cluster, that it holds the bytes, or why not. The origin itself serves those
+// whose server is lost, or stands still; what comes twice is dropped by its number.
+#include "cluster/broadcast/inbox.hpp"
+#include "cluster/broadcast/shared_bytes.hpp"
+#include "cluster/broadcast/wire.hpp"
+#include "cluster/member/cluster.hpp"
+
+#include <condition_variable>
+#include <set>
+
+namespace muster {
+
+// A stream on which the bytes go to one member.
+struct BroadcastFlow {
+    uint64_t id = 0, watch = 0;
+    std::string words; // before the bytes
+    size_t words_sent = 0;
+    uint64_t sent = 0; // of the bytes
+    int64_t moved_ns = 0;
+    bool waits_for_fan = false, handed_over = false;
+    Ref<ClusterDial> dial;
+    StreamHandle stream;
+};
+
+// What those have in common who hand bytes on: the origin, and a relay.
+struct BroadcastSender {
+    BroadcastHead head; // its stations are not used
+    const unsigned char *data = nullptr;
+    uint64_t filled = 0; // of data
+    int64_t deadline_ns = INT64_MAX;
+    Ref<BroadcastBytes> shared; // what neighbours are given, when it is whole and sealed
+    bool sealed = false;
+    std::map<uint32_t, InboxAddress> parcels; // neighbours who have not been given it
+    std::map<uint32_t, BroadcastFlow> flows;
+};
+
+// The caller's side. Any thread; fields of the cluster's thread say so.
+class ClusterBroadcast final : public Object, private QueueUser {
+  public:
+    // `members` empty: all. `out_statuses` may be NULL.
+    ClusterBroadcast(Context &context, std::vector<uint32_t> members, std::string label, const void *data,
+                     uint64_t size, int64_t timeout_ns, Status *out_statuses);
+    Result<void> begin(Queue &queue, uint64_t tag); // before it is started: a completion is to come
+    void give_up() noexcept;                        // it was not started: none
+    Result<void> wait();                            // of one without a queue
+    bool waited_for() const noexcept { return !queue_; }
+    void begins_in(Cluster &cluster) noexcept { cluster_ = Ref<Cluster>(&cluster); } // before begin() and the start
+    // Ended by the host, perhaps before the cluster's thread came to its start. seq_cst: set before that thread is
+    // told, looked at by it after the start.
+    bool unwanted() const noexcept { return unwanted_.load(std::memory_order_seq_cst); }
+
+    // ---- the cluster's thread ----
+    struct Target {
+        bool asked = false, located = false, over = false;
+        Error why; // once it is over
+        InboxAddress inbox;
+        bool near = false;    // it is of this host: it is given the memory
+        uint32_t server = 0;  // else, who is to give it the bytes
+        int64_t moved_ns = 0; // when it was last heard that it goes on there
+        uint32_t tries = 0;
+        std::vector<Station> below{}; // its own station, and those it hands the bytes on to
+    };
+    void end() noexcept;                  // each target is over
+    void fail(const Error &why) noexcept; // it was not started
+
+    BroadcastSender sender;
+    std::vector<uint32_t> members; // as they were named
+    std::map<uint32_t, Target> targets;
+    size_t not_located = 0, not_over = 0;
+    bool planned = false;
+    uint64_t deadline_timer = 0, plan_timer = 0;
+
+  private:
+    void tell_end(const Error &why, size_t have_it) noexcept;
+    void cancel(Status status) noexcept;
+    void end_operations() noexcept override;
+    bool cancel_operation(uint64_t tag) noexcept override;
+    Object &owner() noexcept override { return *this; }
+
+    Context &context_;
+    Ref<Cluster> cluster_;
+    std::atomic<bool> unwanted_{false};
+    Ref<Queue> queue_; // set by begin(); a slot is reserved
+    uint64_t tag_ = 0;
+    Status *const out_statuses_;
+    Signal signal_;
+    std::condition_variable
+        ended_;       // for a queue that closes: also on the loop's thread, where signals cannot be awaited
+    std::mutex lock_; // guards the rest
+    bool over_ = false;
+    Error why_;
+};
+
+// The broadcasts of a member. The cluster's thread.
+class Broadcasts {
+  public:
+    Broadcasts(Cluster &cluster, Ref<MemoryInbox> inbox, uint64_t max_waiting);
+    ~Broadcasts();
+    Broadcasts(const Broadcasts &) = delete;
+    Broadcasts &operator=(const Broadcasts &) = delete;
+
+    bool has_inbox() const noexcept { return static_cast<bool>(memory_inbox_); }
+    bool fails(const Cluster::StepSubject &subject, const Error &why); // false: the step was of none
+    void start(const Ref<ClusterBroadcast> &broadcast);
+    void fail_all(const Error &why);
+    void cancel_waited_for();
+    void set_subject(ClusterBroadcast &own) noexcept {
+        cluster_.set_subject(Cluster::StepSubject{{}, Ref<Object>(&own), 0, false, UINT32_MAX});
+    }
+    void end_by_host(const Ref<ClusterBroadcast> &broadcast, const Error &why) { end(broadcast, why); }
+    void member_gone(uint32_t member, const Error &why);
+    void take_stream(uint32_t from, StreamHandle stream);                     // bytes are to come on it
+    void receive_report(uint32_t from, const struct ControlMessage &message); // of a member, to the origin
+    void receive_over(uint32_t origin, uint64_t number);                      // of the origin
+
+  private:
+    // What comes to this member.
+    struct Arrival {
+        BroadcastSender sender;
+        Ref<BroadcastBytes> bytes;
+        bool whole = false;
+        int64_t told_ns = 0, moved_ns = 0;
+    };
+    struct Inflow {
+        uint32_t from = 0;
+        StreamHandle stream;
+        std::string words; // the head, until it is whole
+        std::optional<BroadcastKey> key;
+        uint64_t at = 0;
+        int64_t since_ns = 0;
+    };
+
+    // ---- the origin ----
+    void find(const Ref<ClusterBroadcast> &broadcast, uint32_t member);
+    void plan_located(ClusterBroadcast &broadcast);
+    void located(const Ref<ClusterBroadcast> &broadcast, uint32_t member, const Error &why, const std::string &inbox);
+    void plan(ClusterBroadcast &broadcast, const std::vector<uint32_t> &members, bool first);
+    void give(ClusterBroadcast &broadcast, std::vector<Station> branch);
+    void assign(ClusterBroadcast &broadcast, const std::vector<Station> &branch);
+    void serve(ClusterBroadcast &broadcast, uint32_t member, const Error &why);
+    void prepare_memory(ClusterBroadcast &broadcast);
+    void server_lost(ClusterBroadcast &broadcast, uint32_t member);
+    void copy_some(BroadcastKey key);
+    void settle(ClusterBroadcast &broadcast, uint32_t member, const Error &why);
+    void look_after(ClusterBroadcast &broadcast, int64_t now);
+    void tell_over(const ClusterBroadcast &broadcast);
+    void end(Ref<ClusterBroadcast> broadcast, const Error &rest);
+    ClusterBroadcast *origin_of(BroadcastKey key) noexcept;
+    bool star() const;
+
+    // ---- handing on ----
+    BroadcastSender *sender_of(BroadcastKey key) noexcept;
+    void add_flow(BroadcastSender &sender, uint32_t member, const std::vector<Station> &stations);
+    void dial_waiting(BroadcastSender &sender);
+    void connected(BroadcastKey key, uint32_t member, uint64_t id, StreamHandle stream, const Error &why);
+    void pump(BroadcastKey key, uint32_t member, uint64_t id);
+    void pump_all(BroadcastKey key);
+    void hand_over(BroadcastSender &sender, bool ticks);
+    void flow_over(BroadcastKey key, uint32_t member, const Error &why);
+    void drop(BroadcastFlow &flow) noexcept;
+    void drop_flows(BroadcastSender &sender) noexcept;
+    void hand_out(BroadcastSender &sender);
+    void not_near(BroadcastKey key, uint32_t member);
+
+    // ---- arriving ----
+    void read(uint64_t id);
+    bool read_head(uint64_t id, Inflow &inflow);
+    bool take_head(uint64_t id, Inflow &inflow, BroadcastHead head);
+    void inflow_over(uint64_t id, const Error &why);
+    void take_parcels();
+    void take_parcel();
+    Result<void> make_room(uint64_t size);
+    void arrived(BroadcastKey key);
+    void find_neighbour(BroadcastKey key, uint32_t member);
+    bool known(BroadcastKey key);
+    bool comes(BroadcastKey key) const; // somebody is sending it
+    void drop_arrival(BroadcastKey key);
+    void drop_inflows(BroadcastKey key);
+    void look_after_arrivals(int64_t now);
+    void forget_if_done(BroadcastKey key);
+    void report(BroadcastKey key, uint32_t about, const Error &why);
+
+    void tick();
+    void keep_ticking();
+
+    Cluster &cluster_;
+    Ref<MemoryInbox> memory_inbox_; // or none
+    Parcel parcel_;                 // the one that is received next; its memory is allocated before it arrives
+    const uint64_t max_waiting_;
+    std::map<BroadcastKey, Ref<ClusterBroadcast>> own_;
+    std::map<BroadcastKey, Arrival> arrivals_;
+    std::map<uint64_t, Inflow> inflows_;
+    std::set<BroadcastKey> seen_;
+    std::deque<BroadcastKey> seen_order_;
+    uint64_t arriving_bytes_ = 0; // announced, and not yet told to the host
+    uint64_t tick_timer_ = 0, parcel_timer_ = 0, inbox_handler_ = 0;
+};
+
+} // namespace muster

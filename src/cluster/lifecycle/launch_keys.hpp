@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// Workers that a launcher starts together get their ticket in a variable of the environment, where it stays readable
+// for as long as the launcher runs. So it does not have the secret: it has a key, made for this launch alone, with
+// which each of them dials its master, sealed, and fetches a ticket of its own. The master gives each ticket out once,
+// and takes the key no more when none of the launch is left that has not joined.
+#include "cluster/launch/launch_plan.hpp"
+#include "transport/handshake.hpp"
+
+#include <map>
+#include <set>
+
+namespace muster {
+
+// The master's; on the cluster's thread, but for other_keys().
+class LaunchKeys {
+  public:
+    const std::shared_ptr<OtherKeys> &other_keys() const noexcept { return keys_; }
+    // A key for `count` workers from `first`. Empty: there are as many as there can be.
+    Result<std::vector<unsigned char>> make(std::shared_ptr<const LaunchPlan> plan, uint32_t first, uint32_t count);
+    // The plan of a worker that fetches its ticket, for the first time.
+    Result<std::shared_ptr<const LaunchPlan>> take(uint64_t key, uint32_t member);
+    void over(uint32_t member) noexcept; // it has joined, or is gone
+
+  private:
+    struct Launch {
+        std::shared_ptr<const LaunchPlan> plan;
+        std::set<uint32_t> left, waiting; // those that have not joined; of these, those that have not fetched theirs
+    };
+    const std::shared_ptr<OtherKeys> keys_ = std::make_shared<OtherKeys>();
+    std::map<uint32_t, Launch> launches_; // by the first, which names the key
+};
+
+} // namespace muster

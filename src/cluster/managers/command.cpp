@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: MIT
+#include "cluster/managers/command.hpp"
+
+#include "agent/plan.hpp"
+#include "cluster/lifecycle/master.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <csignal>
+#include <cstring>
+#include <fcntl.h>
+
+namespace muster {
+
+namespace {
+
+constexpr int64_t end_patience_ns = 5'000'000'000;
+constexpr int64_t last_lines_ns = 500'000'000; // a program's children may hold its pipes for ever
+constexpr size_t pipe_usual = 65536, pipe_most = 1 << 20, words_most = 200;
+
+std::string_view name_of(const std::string &variable) noexcept {
+    return std::string_view(variable).substr(0, variable.find('='));
+}
+
+Result<void> make_pipe(Fd &in, Fd &out) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) return Error::from_errno(errno, MUSTER_OK, "a pipe to a program");
+    in = Fd(ends[0]);
+    out = Fd(ends[1]);
+    return {};
+}
+
+// Into a pipe that nobody has to read from meanwhile.
+Result<void> fill(const Fd &out, const std::string &text) {
+    if (text.size() > pipe_most || (text.size() > pipe_usual && fcntl(out.get(), F_SETPIPE_SZ, pipe_most) < 0))
+        return Error::make(MUSTER_E_LIMIT, "a program is to be handed %zu bytes, more than a pipe holds", text.size());
+    fcntl(out.get(), F_SETFL, O_NONBLOCK);
+    if (uncancelled::write(out.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+        return Error::from_errno(errno, MUSTER_OK, "write %zu bytes for a program", text.size());
+    return {};
+}
+
+} // namespace
+
+std::string how_it_ended(const muster_process_exit &exit) {
+    if (exit.kind == MUSTER_PROCESS_EXITED) return "exit code " + std::to_string(exit.value);
+    if (exit.kind == MUSTER_PROCESS_KILLED)
+        return "killed by signal " + std::to_string(exit.value) + " (" + strsignal(exit.value) + ")";
+    return "it is over, and nobody knows how: this process does not reap its children";
+}
+
+std::vector<std::string> environment_with(const std::vector<std::string> &own, const std::vector<std::string> &over) {
+    std::vector<std::string> all;
+    const auto covered = [&over](const std::string &variable) {
+        return std::any_of(over.begin(), over.end(),
+                           [&](const std::string &one) { return name_of(one) == name_of(variable); });
+    };
+    std::copy_if(own.begin(), own.end(), std::back_inserter(all), [&](const auto &one) { return !covered(one); });
+    all.insert(all.end(), over.begin(), over.end());
+    return all;
+}
+
+// ---- what one says
+// --------------------------------------------------------------------------------------------------------------
+
+// Any thread; it hears nothing more once the cluster's thread has let go of it.
+class Commands::Ear final : public LineListener {
+  public:
+    Ear(ClusterMaster &master, Commands &commands, uint64_t command, int fd, const Command &what)
+        : fd_(fd), for_us_(what.for_us), commands_(&commands), master_(&master), command_(command) {}
+
+    bool shown(std::string_view line) noexcept override {
+        const bool ours = for_us_ != nullptr && for_us_(fd_, line);
+        const std::lock_guard hold(lock_);
+        try {
+            if (ours && commands_ != nullptr)
+                master_->post_report([commands = commands_, command = command_, fd = fd_, text = std::string(line)](
+                                         ClusterMaster &) { commands->heard(command, fd, text); });
+            if (!ours && std::any_of(line.begin(), line.end(), [](unsigned char c) { return std::isalnum(c); })) {
+                last_ = line.substr(0, words_most);
+                if (first_.empty()) first_ = last_;
+            }
+        } catch (const std::bad_alloc &) { // the timeouts are left
+        }
+        return !ours;
+    }
+
+    void ended() noexcept override {
+        const std::lock_guard hold(lock_);
+        try {
+            if (commands_ != nullptr)
+                master_->post_report([commands = commands_, command = command_, fd = fd_](ClusterMaster &) {
+                    commands->pipe_ended(command, fd);
+                });
+        } catch (const std::bad_alloc &) { // its process ends, too
+        }
+    }
+
+    void leave() noexcept {
+        const std::lock_guard hold(lock_);
+        commands_ = nullptr;
+    }
+    std::string words(Words which) {
+        const std::lock_guard hold(lock_);
+        return which == Words::first ? first_ : last_;
+    }
+
+  private:
+    const int fd_;
+    bool (*const for_us_)(int, std::string_view) noexcept;
+    std::mutex lock_;    // guards the rest
+    Commands *commands_; // none: the cluster is over
+    ClusterMaster *const master_;
+    const uint64_t command_;
+    std::string first_, last_;
+};
+
+std::string Commands::words(uint64_t command, Words which) {
+    const auto child = children_.find(command);
+    if (child == children_.end()) return {};
+    const auto ear = child->second.listening.find(2);
+    return ear == child->second.listening.end() ? std::string() : ear->second->words(which);
+}
+
+void Commands::heard(uint64_t command, int fd, const std::string &line) {
+    const auto child = children_.find(command);
+    if (child == children_.end() || !child->second.ears.told) return;
+    const auto told = child->second.ears.told; // it may end the command
+    told(fd, line);
+}
+
+Commands::Commands(Context &context) noexcept : context_(context) {}
+Commands::~Commands() = default;
+
+// ---- its life
+// ------------------------------------------------------------------------------------------------------------
+
+Result<void> Commands::say(uint64_t command, const std::string &text) {
+    const auto child = children_.find(command);
+    if (child == children_.end() || !child->second.in) return Error::make(MUSTER_E_PEER, "it is over");
+    const Fd out = std::move(child->second.in); // closed behind it
+    return fill(out, text);
+}
+
+Result<uint64_t> Commands::start(ClusterMaster &master, const Command &command, CommandEars ears) {
+    master_ = &master;
+    if (!guard_) {
+        auto id = random_number();
+        if (!id) return id.error();
+        guard_id_ = "cluster-" + std::to_string(*id);
+        auto guard = Guard::start(context_, guard_id_);
+        if (!guard) return guard.error();
+        guard_ = std::move(*guard);
+    }
+    const uint64_t number = ++numbers_;
+    std::vector<Fd> theirs;
+    std::vector<muster_process_fd> fds;
+    std::vector<std::pair<int, Fd>> said;
+    Fd more;
+    const auto give = [&](Fd fd, int as) {
+        fds.push_back({fd.get(), as});
+        theirs.push_back(std::move(fd));
+    };
+    for (const Command::Input &input : command.inputs) {
+        Fd in, out;
+        if (auto made = make_pipe(in, out); !made) return made.error();
+        if (auto filled = fill(out, input.text); !filled) return filled.error();
+        give(std::move(in), input.fd);
+    }
+    if (command.is_told_more) {
+        Fd in;
+        if (auto made = make_pipe(in, more); !made) return made.error();
+        give(std::move(in), 0);
+    }
+    for (const int fd : command.outputs) {
+        Fd in, out;
+        if (auto made = make_pipe(in, out); !made) return made.error();
+        said.emplace_back(fd, std::move(in));
+        give(std::move(out), fd);
+    }
+    std::vector<const char *> argv, envp;
+    const std::string mark = std::string(agent_id_variable) + "=" + guard_id_;
+    for (const std::string &word : command.argv) argv.push_back(word.c_str());
+    for (const std::string &variable : command.environment)
+        if (name_of(variable) != agent_id_variable) envp.push_back(variable.c_str());
+    envp.push_back(mark.c_str());
+    argv.push_back(nullptr);
+    envp.push_back(nullptr);
+    muster_process_config config{};
+    config.struct_size = sizeof config;
+    config.argv = argv.data();
+    config.envp = envp.data();
+    config.directory = command.directory.empty() ? nullptr : command.directory.c_str();
+    config.fds = fds.data();
+    config.fd_count = fds.size();
+    // The record first: a process without one would be neither ended nor reaped.
+    if (!said.empty() && !output_)
+        output_ = make_ref<Output>(context_, Fd(fcntl(1, F_DUPFD_CLOEXEC, 3)), Fd(fcntl(2, F_DUPFD_CLOEXEC, 3)));
+    Child &child = children_[number];
+    child.in = std::move(more);
+    child.ears = std::move(ears);
+    Result<void> begun;
+    try {
+        child.number = master.on_completion([this, number](const muster_completion &entry, const Error &) {
+            ended(number, {static_cast<int32_t>(entry.bytes >> 32), static_cast<int32_t>(entry.bytes)});
+        });
+        for (const auto &[fd, pipe] : said)
+            child.listening.emplace(fd, make_ref<Ear>(master, *this, number, fd, command));
+        begun = begin(child, config, said);
+    } catch (const std::bad_alloc &) {
+        begun = Error::make(MUSTER_E_NOMEM, "start a program: out of memory");
+    }
+    if (!begun) {
+        if (child.process) child.process->kill(SIGKILL);
+        for (const auto &[fd, ear] : child.listening) ear->leave();
+        master.drop_handler(child.number);
+        children_.erase(number);
+        return begun.error();
+    }
+    name_to_guard();
+    return number;
+}
+
+Result<void> Commands::begin(Child &child, const muster_process_config &config, std::vector<std::pair<int, Fd>> &said) {
+    auto process = Process::spawn(context_, config, Process::Rest::ends);
+    if (!process) return process.error();
+    child.process = std::move(*process);
+    if (const Status watched = child.process->watch(master_->completions(), child.number); watched != MUSTER_OK)
+        return Error::make(watched < 0 ? watched : MUSTER_E_LIMIT, "its process cannot be watched");
+    for (auto &[fd, pipe] : said) {
+        auto added = output_->add(std::move(pipe), Fd(), fd == 2, {}, Ref<LineListener>(child.listening.at(fd)));
+        if (!added) return added.error();
+        child.unfinished++;
+    }
+    return {};
+}
+
+void Commands::kill(uint64_t command, int signal) noexcept {
+    const auto child = children_.find(command);
+    if (child != children_.end()) child->second.process->kill(signal);
+}
+
+void Commands::ended(uint64_t command, const muster_process_exit &exit) {
+    const auto child = children_.find(command);
+    if (child == children_.end()) return;
+    child->second.ended = true;
+    child->second.exit = exit;
+    child->second.in.reset();
+    if (child->second.unfinished == 0) return over(command);
+    try {
+        child->second.patience = master_->start_timer(now_ns() + last_lines_ns, [this, command] {
+            children_.at(command).patience = 0;
+            over(command);
+        });
+    } catch (const std::bad_alloc &) { // without its last lines
+        over(command);
+    }
+}
+
+void Commands::pipe_ended(uint64_t command, int fd) {
+    const auto child = children_.find(command);
+    if (child == children_.end()) return;
+    child->second.unfinished--;
+    if (child->second.unfinished == 0 && child->second.ended) return over(command);
+    const auto closed = child->second.ears.closed;
+    if (closed) closed(fd);
+}
+
+void Commands::over(uint64_t command) {
+    Child &child = children_.at(command);
+    master_->cancel_timer(child.patience);
+    master_->drop_handler(child.number);
+    const auto tell = std::move(child.ears.over);
+    const muster_process_exit exit = child.exit;
+    const auto forget = [&] {
+        for (const auto &[fd, ear] : children_.at(command).listening) ear->leave();
+        children_.erase(command);
+        name_to_guard();
+    };
+    try {
+        tell(exit); // it may still want to know its last words
+    } catch (...) {
+        forget();
+        throw;
+    }
+    forget();
+}
+
+void Commands::name_to_guard() noexcept {
+    if (std::exchange(guard_is_late_, true)) return;
+    try {
+        master_->start_timer(0, [this] {
+            guard_is_late_ = false;
+            std::vector<pid_t> leaders;
+            for (const auto &[number, child] : children_) leaders.push_back(child.process->pid());
+            guard_.watch(leaders);
+        });
+    } catch (const std::bad_alloc &) { // it finds them by the variable
+        guard_is_late_ = false;
+    }
+}
+
+void Commands::finish(int64_t grace_ns) noexcept {
+    for (auto &[number, child] : children_)
+        for (const auto &[fd, ear] : child.listening) ear->leave();
+    const auto wait_for_all = [this](int64_t patience_ns) {
+        Deadline deadline(patience_ns);
+        for (auto &[number, child] : children_) child.process->wait(deadline, nullptr);
+    };
+    if (grace_ns > 0) {
+        wait_for_all(grace_ns);
+        for (auto &[number, child] : children_) child.process->kill(SIGTERM);
+        wait_for_all(grace_ns);
+    }
+    for (auto &[number, child] : children_) child.process->kill(SIGKILL);
+    wait_for_all(end_patience_ns);
+    children_.clear();
+    if (output_) {
+        output_->finish();
+        output_->end();
+    }
+    guard_.finish(end_patience_ns);
+}
+
+} // namespace muster

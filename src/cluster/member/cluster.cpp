@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: MIT
+// The thread of a cluster, its events and its end; streams.cpp has the streams to other members.
+#include "cluster/member/cluster.hpp"
+
+#include "base/text.hpp"
+#include "base/thread.hpp"
+#include "cluster/broadcast/broadcast.hpp"
+#include "queue/refusal.hpp"
+#include "transport/hub.hpp"
+#include "transport/listener.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <sys/random.h>
+
+namespace muster {
+
+namespace {
+
+constexpr uint32_t ready = MUSTER_STREAM_READABLE;
+constexpr size_t max_spare_events = 4;
+constexpr int64_t again_ns = 10'000'000; // until a step that found no memory is made again
+constexpr size_t max_streams_waiting = 4096, max_events_waiting = 1 << 20;
+
+bool has_stream(int32_t kind) noexcept {
+    return kind == MUSTER_DONE_DIAL;
+}
+
+} // namespace
+
+Result<uint64_t> random_number() {
+    uint64_t number = 0;
+    if (getrandom(&number, sizeof number, 0) != sizeof number)
+        return Error::from_errno(errno, MUSTER_E_SYSTEM, "make a random number");
+    return number;
+}
+
+Cluster::Cluster(Context &context, Ref<Queue> completions, Ref<Queue> events, uint64_t events_tag)
+    : completions_(std::move(completions)), context_(&context), events_queue_(std::move(events)),
+      events_tag_(events_tag) {}
+
+Cluster::~Cluster() {
+    leave_queue();
+}
+
+void Cluster::open_events() noexcept {
+    if (events_queue_) events_queue_->attach(*this, events_tag_);
+}
+
+void Cluster::leave_queue() noexcept {
+    if (events_queue_ && !forked()) events_queue_->detach(*this);
+}
+
+// Release: who knows the number sees what was told with it.
+void Cluster::set_self(uint32_t member) noexcept {
+    self_.store(member, std::memory_order_release);
+    context_->notify(signal_);
+}
+
+Status Cluster::wait_for_self() noexcept {
+    Deadline endless(-1); // the cluster's thread keeps the time
+    for (;;) {
+        const uint32_t seen = signal_.seen();
+        if (self() != no_member) return MUSTER_OK;
+        if (over()) return MUSTER_E_CLOSED;
+        const Status status = context_->sleep(signal_, seen, endless);
+        if (status != MUSTER_OK) return status;
+    }
+}
+
+Result<void> Cluster::check_it_is_in() const noexcept {
+    if (self() != no_member) return {};
+    return Error::make(MUSTER_E_NOT_FOUND, "this member is not in yet: it knows of no others");
+}
+
+Result<void> Cluster::start_thread_of(bool events) {
+    broadcasts_ =
+        std::make_unique<Broadcasts>(*this, memory_inbox_, broadcast_limit_); // these two first: they may throw
+    spare_events_.resize(max_spare_events);
+    if (!broadcasts_->has_inbox()) memory_inbox_.reset();
+    if (!Running<Cluster>::of(*context_).add(*this)) {
+        broadcasts_.reset();
+        return Error::make(MUSTER_E_CLOSED, "the context is closed");
+    }
+    if (events) open_events();
+    completions_->attach(waker_, 0);
+    retain(); // the thread's
+    if (const int why = start_thread(&body, this)) {
+        Running<Cluster>::of(*context_).remove(*this);
+        leave_queue();
+        completions_->detach(waker_);
+        broadcasts_.reset();
+        release();
+        return Error::from_errno(why, MUSTER_E_NOMEM, "a thread for the cluster");
+    }
+    return {};
+}
+
+void *Cluster::body(void *self) {
+    pthread_setname_np(pthread_self(), "muster-cluster");
+    const auto cluster = Ref<Cluster>::adopt(static_cast<Cluster *>(self));
+    cluster->run();
+    return nullptr;
+}
+
+// A step that finds no memory would be lost, and the other side would wait for it.
+bool Cluster::give_up_step() noexcept {
+    const StepSubject subject = std::exchange(subject_, {});
+    context_->log(MUSTER_LOG_ERROR, "cluster: out of memory");
+    const Error why = Error::make(MUSTER_E_NOMEM, "out of memory");
+    try {
+        if (broadcasts_ && broadcasts_->fails(subject, why)) return true;
+        if (!subject.dial) return fail_link(subject, why);
+        subject.dial->fail(Error::make(MUSTER_E_NOMEM, "member %u: out of memory", subject.dial->member));
+        end_dial(*subject.dial);
+        return true;
+    } catch (const std::bad_alloc &) {
+        return false;
+    }
+}
+
+void Cluster::run() noexcept {
+    try_step([this] { begin(); });
+    while (!has_ended() && !is_queue_closed_) {
+        pump();
+        run_posted();
+    }
+    if (!has_ended()) abandon();
+    {
+        const std::lock_guard hold(lock_);
+        refuses_ = true;
+    }
+    run_posted(); // dials and broadcasts that came in time: they end in what follows
+    finish_thread();
+    thread_ends();
+    completions_->detach(waker_);
+    {
+        const std::lock_guard hold(lock_);
+        over_ = true;
+        killed_ = had_to_kill_;
+        posted_.clear();
+    }
+    working_.clear();
+    context_->notify(signal_);
+    if (events_queue_) events_queue_->raise(*this, ready); // there is its end to be heard of
+    Running<Cluster>::of(*context_).remove(*this);
+}
+
+// What has come, or the next alarm.
+void Cluster::pump() noexcept {
+    int64_t next = timers_.empty() ? INT64_MAX : timers_.begin()->first;
+    if (!working_.empty() || cancels_now_ || ends_now_) next = std::min(next, now_ns() + again_ns);
+    Deadline deadline(next == INT64_MAX ? -1 : std::max<int64_t>(0, next - now_ns()));
+    muster_completion entry;
+    muster_error detail{};
+    const Status status = completions_->next(deadline, &entry, &detail);
+    if (status < 0) is_queue_closed_ = true;
+    if (status == MUSTER_OK) {
+        run_posted(); // in order: what was posted before this entry arrived, such as an offer, is done before it
+        take_entry(entry, detail);
+    }
+    run_timers();
+}
+
+void Cluster::take_entry(const muster_completion &entry, const muster_error &detail) noexcept {
+    Error why;
+    static_cast<muster_error &>(why) = detail;
+    why.status = entry.status;
+    const auto handler = handlers_.find(entry.tag);
+    if (handler != handlers_.end()) {
+        const std::shared_ptr<const Handler> take = handler->second; // it may forget itself
+        const auto step = [&] { (*take)(entry, why); };
+        // Readiness is not reported again before what is ready was taken.
+        if (!try_step(step) && entry.kind == MUSTER_EVENT_READY) try_step(step);
+    } else if (has_stream(entry.kind) && entry.object != nullptr) {
+        muster_stream_release(static_cast<muster_stream *>(entry.object));
+    }
+}
+
+void Cluster::run_timers() noexcept {
+    while (!timers_.empty() && timers_.begin()->first <= now_ns()) {
+        auto alarm = timers_.extract(timers_.begin());
+        auto place = timer_.extract(alarm.mapped().first);
+        if (try_step(alarm.mapped().second)) continue;
+        alarm.key() = now_ns() + again_ns;
+        place.mapped() = timers_.insert(std::move(alarm));
+        try {
+            timer_.insert(std::move(place));
+        } catch (const std::bad_alloc &) { // then it cannot be silenced
+        }
+        return;
+    }
+}
+
+void Cluster::wake() noexcept {
+    completions_->raise(waker_, ready);
+}
+
+bool Cluster::post(std::function<void()> work) {
+    std::list<std::function<void()>> one;
+    one.push_back(std::move(work));
+    {
+        const std::lock_guard hold(lock_);
+        if (over_ || refuses_) return false;
+        posted_.splice(posted_.end(), one);
+    }
+    wake();
+    return true;
+}
+
+void Cluster::run_posted() noexcept {
+    {
+        const std::lock_guard hold(lock_);
+        working_.splice(working_.end(), posted_);
+        cancels_now_ |= std::exchange(cancels_seen_, cancels_) != cancels_;
+        if (std::exchange(end_wanted_, false)) {
+            ends_now_ = true;
+            end_timeout_ns_ = wanted_timeout_ns_;
+        }
+    }
+    for (; !working_.empty(); working_.pop_front())
+        if (!try_step(working_.front())) return;
+    if (cancels_now_ && try_step([this] { cancel_waited_for(); })) cancels_now_ = false;
+    if (ends_now_ && try_step([this] { begin_end(end_timeout_ns_); })) ends_now_ = false;
+}
+
+uint64_t Cluster::on_completion(Handler take) {
+    handlers_.emplace(numbers_ + 1, std::make_shared<const Handler>(std::move(take)));
+    return ++numbers_;
+}
+
+uint64_t Cluster::start_timer(int64_t when_ns, std::function<void()> ring) {
+    const uint64_t number = ++numbers_;
+    const auto made = timers_.emplace(when_ns, std::make_pair(number, std::move(ring)));
+    try {
+        timer_.emplace(number, made);
+    } catch (...) {
+        timers_.erase(made);
+        throw;
+    }
+    return number;
+}
+
+void Cluster::cancel_timer(uint64_t &alarm) noexcept {
+    const auto found = timer_.find(std::exchange(alarm, 0));
+    if (found == timer_.end()) return;
+    timers_.erase(found->second);
+    timer_.erase(found);
+}
+
+void Cluster::make_inbox(const std::string &listen) {
+    const bool wanted = (context_->settings.flags & MUSTER_CONTEXT_NO_UPGRADE) == 0;
+    if (!wanted || listen.find("upgrade=no") != std::string::npos) return;
+    auto made = MemoryInbox::make(Hub::of(*context_).host);
+    if (made)
+        memory_inbox_ = std::move(*made);
+    else
+        context_->log(MUSTER_LOG_WARN, "cluster: broadcasts come by streams alone: %s", made.error().message);
+}
+
+std::string Cluster::inbox_address() const {
+    return memory_inbox_ ? memory_inbox_->address().bytes() : std::string();
+}
+
+Result<void> Cluster::start_broadcast(Ref<ClusterBroadcast> broadcast) {
+    if (auto in = check_it_is_in(); !in) return in;
+    const bool taken = post([this, broadcast] {
+        broadcasts_->start(broadcast);
+        if (broadcast->unwanted()) broadcasts_->end_by_host(broadcast, Error::make(MUSTER_E_CANCELED, "cancelled"));
+        if (closing_) broadcasts_->fail_all(Error::make(MUSTER_E_CLOSED, "the cluster is closed"));
+    });
+    return taken ? Result<void>() : Error::make(MUSTER_E_CLOSED, "the cluster is closed");
+}
+
+// It is over by itself where the cluster is, and where there is no memory for the word it keeps its deadline.
+void Cluster::end_broadcast(Ref<ClusterBroadcast> broadcast, const Error &why) noexcept {
+    try {
+        post([this, broadcast = std::move(broadcast), why] { broadcasts_->end_by_host(broadcast, why); });
+    } catch (const std::bad_alloc &) {
+    }
+}
+
+// ---- events
+// -----------------------------------------------------------------------------------------------------------
+
+void Cluster::report_event(uint32_t kind, uint32_t member, const Error &why, std::string_view text) {
+    Event event{};
+    event.content.kind = kind;
+    event.content.member = member;
+    event.content.status = why.status;
+    static_assert(sizeof event.content.text == sizeof why.message);
+    const Error cut =
+        Error::make(MUSTER_OK, "%.*s", static_cast<int>(std::min<size_t>(text.size(), 1024)), text.data());
+    event.content.text_bytes = cut.message_bytes;
+    std::memcpy(event.content.text, cut.message, sizeof event.content.text);
+    make_printable(event.content.text, event.content.text_bytes);
+    push(std::move(event));
+}
+
+void Cluster::report_stream(uint32_t from, const std::string &label, StreamHandle stream) {
+    Event event{};
+    event.content.kind = MUSTER_CLUSTER_STREAM;
+    event.content.member = from;
+    event.content.label_bytes = static_cast<uint32_t>(std::min(label.size(), max_label_bytes));
+    std::memcpy(event.content.label, label.data(), event.content.label_bytes);
+    event.stream = std::move(stream);
+    push(std::move(event));
+}
+
+bool Cluster::report_broadcast(uint32_t from, const std::string &label, Ref<BroadcastBytes> bytes) {
+    Event event{};
+    event.content.kind = MUSTER_CLUSTER_BROADCAST;
+    event.content.member = from;
+    event.content.label_bytes = static_cast<uint32_t>(std::min(label.size(), max_label_bytes));
+    std::memcpy(event.content.label, label.data(), event.content.label_bytes);
+    event.content.data = bytes->data();
+    event.content.size_bytes = bytes->size();
+    event.broadcast = std::move(bytes);
+    untaken_bytes_.fetch_add(event.content.size_bytes, std::memory_order_relaxed);
+    const uint64_t size = event.content.size_bytes;
+    if (push(std::move(event))) return true;
+    untaken_bytes_.fetch_sub(size, std::memory_order_relaxed);
+    return false;
+}
+
+bool Cluster::push(Event event) noexcept {
+    bool dropped = false;
+    std::list<Event> made;
+    try {
+        made.resize(1);
+    } catch (const std::bad_alloc &) { // one of the spare events is used below
+    }
+    {
+        const std::lock_guard hold(lock_);
+        // A host that takes none is not drowned: by streams, or by a master that repeats itself.
+        dropped = events_.size() >= (event.stream || event.broadcast ? max_streams_waiting : max_events_waiting);
+        if (made.empty() && !spare_events_.empty()) made.splice(made.end(), spare_events_, spare_events_.begin());
+        dropped = dropped || made.empty();
+        if (!dropped) {
+            made.front() = std::move(event);
+            events_.splice(events_.end(), made);
+        }
+    }
+    if (dropped) {
+        context_->log(MUSTER_LOG_ERROR,
+                      "cluster: event %u of member %u is dropped: too many wait to be taken, or there is no memory",
+                      event.content.kind, event.content.member);
+        return false;
+    }
+    context_->notify(signal_);
+    if (events_queue_) events_queue_->raise(*this, ready);
+    return true;
+}
+
+Status Cluster::next_event(Deadline &deadline, muster_cluster_event &out) noexcept {
+    bool first = true;
+    uint64_t cancels = 0;
+    for (;;) {
+        const uint32_t seen = signal_.seen();
+        {
+            const std::lock_guard hold(lock_);
+            if (!events_.empty()) {
+                out = events_.front().content;
+                out.stream = events_.front().stream.release();
+                out.broadcast = wrap(events_.front().broadcast.detach());
+                if (out.broadcast != nullptr) untaken_bytes_.fetch_sub(out.size_bytes, std::memory_order_relaxed);
+                if (spare_events_.size() < max_spare_events)
+                    spare_events_.splice(spare_events_.end(), events_, events_.begin());
+                else
+                    events_.pop_front();
+                return MUSTER_OK;
+            }
+            if (over_) return MUSTER_E_CLOSED;
+            if (deadline.look_once()) return MUSTER_AGAIN;
+            if (std::exchange(first, false)) cancels = cancels_;
+            if (cancels != cancels_) return MUSTER_E_CANCELED;
+        }
+        const Status status = context_->sleep(signal_, seen, deadline);
+        if (status != MUSTER_OK) return status;
+    }
+}
+
+void Cluster::cancel() noexcept {
+    {
+        const std::lock_guard hold(lock_);
+        cancels_++;
+    }
+    context_->notify(signal_);
+    wake();
+}
+
+void Cluster::cancel_waited_for() {
+    for (auto next = dials_.begin(); next != dials_.end();) {
+        const Ref<ClusterDial> dial = (next++)->second;
+        if (!dial->waited_for()) continue;
+        dial->fail(Error::make(MUSTER_E_CANCELED, "cancelled"));
+        end_dial(*dial);
+    }
+    if (broadcasts_) broadcasts_->cancel_waited_for();
+}
+
+bool Cluster::over() noexcept {
+    const std::lock_guard hold(lock_);
+    return over_;
+}
+
+// ---- the end
+// ----------------------------------------------------------------------------------------------------------
+
+void Cluster::close_soon(int64_t timeout_ns) noexcept {
+    {
+        const std::lock_guard hold(lock_);
+        if (over_ || refuses_) return;
+        end_wanted_ = true;
+        wanted_timeout_ns_ = timeout_ns;
+    }
+    wake();
+}
+
+Status Cluster::close(int64_t timeout_ns) noexcept {
+    close_soon(timeout_ns);
+    return await_end();
+}
+
+Status Cluster::await_end() noexcept {
+    Deadline endless(-1);
+    bool first = true;
+    uint64_t cancels = 0;
+    for (;;) {
+        const uint32_t seen = signal_.seen();
+        {
+            const std::lock_guard hold(lock_);
+            if (over_) return killed_ ? MUSTER_TIMEOUT : MUSTER_OK;
+            if (std::exchange(first, false)) cancels = cancels_;
+            if (cancels != cancels_) return MUSTER_E_CANCELED;
+        }
+        if (would_deadlock_at_end()) return MUSTER_E_WOULD_DEADLOCK;
+        const Status status = context_->sleep(signal_, seen, endless);
+        if (status != MUSTER_OK) return status;
+    }
+}
+
+void Cluster::finish_thread() noexcept {
+    broadcasts_.reset();
+    fail_dials(Error::make(MUSTER_E_CLOSED, "the cluster is closed"));
+    listener_.reset();
+    handlers_.clear();
+    timers_.clear();
+    timer_.clear();
+    subject_ = {};
+}
+
+} // namespace muster

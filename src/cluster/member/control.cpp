@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+#include "cluster/member/control.hpp"
+
+#include "base/codec.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace muster {
+
+namespace {
+
+constexpr size_t max_waiting = 1 << 20;
+
+} // namespace
+
+std::string encode(const ControlMessage &message) {
+    const std::string_view text = std::string_view(message.text).substr(0, control_text_max);
+    const std::string_view address = std::string_view(message.address).substr(0, control_address_max);
+    std::string bytes;
+    bytes.reserve(4 + control_head_bytes + text.size() + address.size());
+    ByteWriter(bytes)
+        .number(static_cast<uint32_t>(control_head_bytes + text.size() + address.size()))
+        .number(message.kind)
+        .number(message.member)
+        .number(message.status)
+        .number(message.number)
+        .text(text)
+        .bytes(address);
+    return bytes;
+}
+
+std::optional<ControlMessage> decode_control(std::string_view body) {
+    ByteReader reader(body);
+    ControlMessage message;
+    message.kind = reader.number<uint8_t>();
+    message.member = reader.number<uint32_t>();
+    message.status = reader.number<int32_t>();
+    message.number = reader.number<uint64_t>();
+    message.text = reader.text(control_text_max);
+    reader.require(reader.left() <= control_address_max);
+    message.address = reader.rest();
+    if (!reader.is_valid()) return std::nullopt;
+    return message;
+}
+
+Error error_in(const ControlMessage &message) noexcept {
+    return Error::make(message.status < 0 ? message.status : MUSTER_E_PEER, "%.200s", message.text.c_str());
+}
+
+ControlLink::~ControlLink() {
+    muster_stream_watch(stream_, 0, nullptr, 0);
+    muster_stream_close(stream_, 0); // what was accepted is still sent
+    muster_stream_release(stream_);
+}
+
+Status ControlLink::watch(muster_queue *queue, uint64_t tag) noexcept {
+    muster_stream_watch(stream_, 0, nullptr, 0);
+    return muster_stream_watch(stream_, MUSTER_STREAM_READABLE | MUSTER_STREAM_WRITABLE, queue, tag);
+}
+
+bool ControlLink::send(const ControlMessage &message) {
+    if (over_) return false;
+    out_ += encode(message);
+    return flush();
+}
+
+bool ControlLink::flush() {
+    while (!over_ && sent_ < out_.size()) {
+        size_t moved = 0;
+        const Status status = muster_stream_write(stream_, out_.data() + sent_, out_.size() - sent_, 0, &moved);
+        sent_ += moved;
+        if (status == MUSTER_AGAIN) break;
+        over_ = status != MUSTER_OK;
+    }
+    if (sent_ == out_.size()) {
+        out_.clear();
+        sent_ = 0;
+    } else if (sent_ > max_waiting / 2) {
+        out_.erase(0, sent_);
+        sent_ = 0;
+    }
+    if (out_.size() - sent_ > max_waiting) {
+        constexpr char text[] = "it does not read its messages";
+        muster_stream_abort(stream_, 0, text, sizeof text - 1);
+        over_ = true;
+    }
+    return !over_;
+}
+
+Error ControlLink::next(ControlMessage &out) {
+    for (;;) {
+        if (in_.size() >= 4) {
+            const size_t size = get_u32(as_bytes(in_));
+            const std::string_view body = std::string_view(in_).substr(4);
+            if (size < control_head_bytes || size > control_head_bytes + control_text_max + control_address_max)
+                return Error::make(MUSTER_E_PROTOCOL, "a message of %zu bytes", size);
+            if (body.size() >= size) {
+                auto message = decode_control(body.substr(0, size));
+                if (!message) return Error::make(MUSTER_E_PROTOCOL, "a malformed message");
+                in_.erase(0, 4 + size);
+                out = std::move(*message);
+                return {};
+            }
+        }
+        char piece[4096];
+        size_t moved = 0;
+        const Status status = muster_stream_read(stream_, piece, sizeof piece, 0, &moved);
+        in_.append(piece, moved);
+        if (moved == 0 && status != MUSTER_OK) return why(status);
+    }
+}
+
+Error ControlLink::why(Status status) const noexcept {
+    Error error;
+    if (status == MUSTER_AGAIN) {
+        error.status = MUSTER_AGAIN;
+        return error;
+    }
+    muster_error told{};
+    if (muster_stream_reason(stream_, nullptr, &told) < 0) static_cast<muster_error &>(error) = told;
+    if (error.status >= 0) error = Error::from_status(status == MUSTER_E_END ? MUSTER_E_PEER : status);
+    return error;
+}
+
+} // namespace muster

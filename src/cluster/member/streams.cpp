@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: MIT
+// Streams between members: who dials whom. One that cannot be reached is called: it dials back, with the number of the
+// call.
+#include "cluster/broadcast/broadcast.hpp"
+
+#include "context/host_call.hpp"
+#include "stream/stream.hpp"
+#include "transport/listener.hpp"
+
+#include <algorithm>
+
+namespace muster {
+
+namespace {
+
+constexpr int64_t first_try_ns = 3'000'000'000; // before the other side is asked to dial
+constexpr uint32_t max_dials_back = 1024;
+constexpr int64_t dial_back_timeout_ns = 10'000'000'000;
+
+// Was it the way there? Then the other way may be open.
+bool way_is_closed(Status status) noexcept {
+    switch (status) {
+    case MUSTER_TIMEOUT:
+    case MUSTER_E_UNREACHABLE:
+    case MUSTER_E_PEER:
+    case MUSTER_E_PERMISSION:
+    case MUSTER_E_NOT_FOUND:
+    case MUSTER_E_PLUGIN:
+    case MUSTER_E_UNSUPPORTED:
+    case MUSTER_E_SYSTEM:
+        return true;
+    default:
+        return false;
+    }
+}
+
+} // namespace
+
+// ---- one dial
+// -----------------------------------------------------------------------------------------------------------
+
+ClusterDial::ClusterDial(Context &context, uint32_t to, std::string text, int64_t timeout_ns)
+    : member(to), label(std::move(text)),
+      deadline_ns(timeout_ns < 0 || timeout_ns > INT64_MAX - now_ns() ? INT64_MAX : now_ns() + timeout_ns),
+      context_(context) {}
+
+Result<void> ClusterDial::begin(Queue &queue, uint64_t tag) {
+    if (queue.closed()) return Error::make(MUSTER_E_CLOSED, "the queue is closed");
+    queue_ = Ref<Queue>(&queue);
+    tag_ = tag;
+    if (queue.reserve(this)) return {};
+    queue_.reset();
+    return Result<void>::positive(MUSTER_AGAIN);
+}
+
+void ClusterDial::give_up() noexcept {
+    {
+        const std::lock_guard hold(lock_);
+        if (std::exchange(over_, true)) return;
+    }
+    queue_->unreserve(*this);
+}
+
+bool ClusterDial::cancel_operation(uint64_t tag) noexcept {
+    if (tag != tag_ || over()) return false;
+    fail(Error::make(MUSTER_E_CANCELED, "member %u: cancelled", member));
+    return true;
+}
+
+bool ClusterDial::over() noexcept {
+    const std::lock_guard hold(lock_);
+    return over_;
+}
+
+void ClusterDial::finish(StreamHandle stream) noexcept {
+    end(std::move(stream), Error());
+}
+
+void ClusterDial::fail(const Error &why) noexcept {
+    end(nullptr, why);
+}
+
+void ClusterDial::end(StreamHandle stream, const Error &why) noexcept {
+    {
+        const std::lock_guard hold(lock_);
+        if (std::exchange(over_, true)) return;
+        if (!queue_ && !on_done) {
+            stream_ = std::move(stream);
+            why_ = why;
+        }
+    }
+    if (on_done) {
+        const auto tell = std::exchange(on_done, nullptr);
+        try {
+            tell(std::move(stream), why);
+        } catch (const std::bad_alloc &) { // who waits for it has a deadline
+        }
+        return;
+    }
+    if (!queue_) return context_.notify(signal_);
+    Entry entry;
+    entry.completion.kind = MUSTER_DONE_DIAL;
+    entry.completion.tag = tag_;
+    entry.completion.status = why.status;
+    entry.error = why;
+    if (stream) {
+        Stream *const given = unwrap(stream.release());
+        entry.completion.object = wrap(given);
+        entry.object = Ref<Object>(Ref<Stream>::adopt(given));
+    }
+    queue_->complete(std::move(entry), this);
+}
+
+Result<StreamHandle> ClusterDial::wait() {
+    Deadline endless(-1); // the cluster's thread keeps the time
+    for (;;) {
+        const uint32_t seen = signal_.seen();
+        {
+            const std::lock_guard hold(lock_);
+            if (over_) {
+                if (why_.status != MUSTER_OK) return why_;
+                return std::move(stream_);
+            }
+        }
+        const Status status = context_.sleep(signal_, seen, endless);
+        if (status != MUSTER_OK) {
+            const Error why = Error::make(status, "%s", HostCall::why_ended(status));
+            fail(why);
+            return why;
+        }
+    }
+}
+
+// ---- those under way
+// ------------------------------------------------------------------------------------------------------
+
+Result<void> Cluster::start_dial(Ref<ClusterDial> dial) {
+    if (auto in = check_it_is_in(); !in) return in;
+    const bool taken = post([this, dial] {
+        if (!dial->over()) dial_now(dial);
+    });
+    return taken ? Result<void>() : Error::make(MUSTER_E_CLOSED, "the cluster is closed");
+}
+
+void Cluster::dial_now(const Ref<ClusterDial> &dial) {
+    set_subject(dial);
+    dial->number = ++numbers_;
+    dials_.emplace(dial->number, dial);
+    if (dial->deadline_ns != INT64_MAX)
+        dial->timer = start_timer(dial->deadline_ns, [this, dial] {
+            dial->timer = 0;
+            dial->fail(dial->tried.status == MUSTER_OK
+                           ? Error::make(MUSTER_TIMEOUT, "member %u: not in time", dial->member)
+                           : Error::make(MUSTER_TIMEOUT, "member %u: not in time; before that %s", dial->member,
+                                         dial->tried.message));
+            end_dial(*dial);
+        });
+    if (closing_) {
+        dial->fail(Error::make(MUSTER_E_CLOSED, "the cluster is closed"));
+        return end_dial(*dial);
+    }
+    if (dial->member == self()) {
+        dial->fail(Error::make(MUSTER_E_ARG, "member %u is this one", dial->member));
+        return end_dial(*dial);
+    }
+    dial->slot = take_slot();
+    if (!dial->slot) {
+        dial->fail(Error::make(MUSTER_E_LIMIT, "here: %s", no_slot().message));
+        return end_dial(*dial);
+    }
+    find(dial);
+}
+
+void Cluster::end_dial(ClusterDial &dial) noexcept {
+    if (dial.stream) muster_stream_watch(dial.stream.get(), 0, nullptr, 0);
+    drop_handler(std::exchange(dial.watch, 0));
+    dial.stream.reset();
+    dial.slot.reset();
+    cancel_timer(dial.timer);
+    dials_.erase(dial.number); // perhaps its last reference: the caller has another
+}
+
+void Cluster::fail_dials(const Error &why, uint32_t member) {
+    for (auto line = dials_.begin(); line != dials_.end();) {
+        const Ref<ClusterDial> dial = line->second;
+        ++line;
+        if (member != UINT32_MAX && dial->member != member) continue;
+        dial->fail(why);
+        end_dial(*dial);
+    }
+}
+
+void Cluster::found(const Ref<ClusterDial> &dial, std::string address, bool can_dial_back) {
+    set_subject(dial);
+    if (dial->over()) return end_dial(*dial);
+    dial->address = std::move(address);
+    dial->can_dial_back = can_dial_back && listener_;
+    const bool is_unreachable = unreachable_members_.count(dial->member) != 0;
+    if (dial->address.empty() || (dial->can_dial_back && is_unreachable)) {
+        const Error none = Error::make(MUSTER_E_UNREACHABLE, "it does not listen");
+        return tried(dial, nullptr, dial->address.empty() ? none : Error::from_status(MUSTER_E_UNREACHABLE));
+    }
+    const int64_t left = dial->deadline_ns == INT64_MAX ? -1 : std::max<int64_t>(1, dial->deadline_ns - now_ns());
+    const int64_t limit = !dial->can_dial_back ? left : left < 0 ? first_try_ns : std::min(left, first_try_ns);
+    const uint8_t kind = dial->on_done ? ClusterHello::broadcast : ClusterHello::stream;
+    ClusterHello greeting{kind, id_, self(), dial->member, 0, dial->label};
+    this->dial(dial->address, greeting, limit, [this, dial](StreamHandle stream, const Error &why) {
+        set_subject(dial);
+        if (stream && !dial->over()) return await_acceptance(dial, std::move(stream));
+        tried(dial, nullptr, why);
+    });
+}
+
+// Whoever has accepted the stream says first whether it takes it: a byte 0; or the length of a text, why not, and the
+// text.
+void Cluster::await_acceptance(const Ref<ClusterDial> &dial, StreamHandle stream) {
+    dial->stream = std::move(stream);
+    dial->watch = on_completion([this, dial](const muster_completion &, const Error &) {
+        set_subject(dial);
+        receive_acceptance(dial);
+    });
+    const Status status =
+        muster_stream_watch(dial->stream.get(), MUSTER_STREAM_READABLE, wrap(&*completions_), dial->watch);
+    if (status != MUSTER_OK) tried(dial, nullptr, Error::from_status(status));
+}
+
+void Cluster::receive_acceptance(const Ref<ClusterDial> &dial) {
+    size_t need = 1;
+    while (dial->acceptance.size() < need) {
+        char piece[refusal_head_bytes + 255];
+        size_t moved = 0;
+        const Status status = muster_stream_read(dial->stream.get(), piece, need - dial->acceptance.size(), 0, &moved);
+        dial->acceptance.append(piece, moved);
+        if (moved == 0 && status == MUSTER_AGAIN) return;
+        if (moved == 0) return tried(dial, nullptr, Error::make(MUSTER_E_PEER, "it hung up"));
+        const auto text = static_cast<unsigned char>(dial->acceptance[0]);
+        if (text != 0) need = refusal_head_bytes + text;
+    }
+    drop_handler(std::exchange(dial->watch, 0));
+    muster_stream_watch(dial->stream.get(), 0, nullptr, 0);
+    if (need == 1) return tried(dial, std::move(dial->stream), {});
+    tried(dial, nullptr, decode_refusal(dial->acceptance));
+}
+
+Error Cluster::no_slot() const noexcept {
+    return Error::make(MUSTER_E_LIMIT, "as many connections are open as may be, %u", connection_limit_->most());
+}
+
+void Cluster::tried(const Ref<ClusterDial> &dial, StreamHandle stream, const Error &why) {
+    if (stream) unwrap(stream.get())->keep_to_the_end(dial->slot);
+    if (stream || dial->over()) {
+        dial->finish(std::move(stream));
+        return end_dial(*dial);
+    }
+    dial->tried = why;
+    if (dial->can_dial_back && way_is_closed(why.status)) {
+        if (!dial->address.empty() && unreachable_members_.size() < max_cluster_workers)
+            unreachable_members_[dial->member] = 1;
+        if (request_dial_back(*dial)) return; // it dials back, tells why it cannot, or the time is over
+    }
+    const Error told = Error::make(why.status, "member %u: %s", dial->member, why.message);
+    dial->fail(told);
+    end_dial(*dial);
+}
+
+void Cluster::dial_back_failed(uint64_t number, uint32_t member, const Error &why) {
+    const auto found = dials_.find(number);
+    if (found == dials_.end() || found->second->member != member) return;
+    const Ref<ClusterDial> dial = found->second;
+    set_subject(dial);
+    dial->fail(Error::make(why.status, "member %u: %s; it dials back: %s", member, dial->tried.message, why.message));
+    end_dial(*dial);
+}
+
+void Cluster::dial_back(uint32_t from, uint64_t number, const std::string &label, const std::string &address,
+                        bool broadcast, std::function<void(const Error &)> failed) {
+    if (dialling_back_ == max_dials_back)
+        return failed(Error::make(MUSTER_E_LIMIT, "%u requests to dial back are under way", max_dials_back));
+    const Ref<Object> place = take_slot();
+    if (!place) return failed(no_slot());
+    dialling_back_++;
+    ClusterHello greeting{ClusterHello::answer, id_, self(), from, number, {}};
+    dial(address, greeting, dial_back_timeout_ns,
+         [this, from, label, broadcast, failed, place](StreamHandle stream, const Error &why) {
+             dialling_back_--;
+             if (stream) unwrap(stream.get())->keep_to_the_end(place);
+             if (stream && broadcast) return broadcasts_->take_stream(from, std::move(stream));
+             if (stream) return report_stream(from, label, std::move(stream));
+             failed(why);
+         });
+}
+
+// ---- connections
+// ------------------------------------------------------------------------------------------------------------
+
+void Cluster::dial(const std::string &address, const ClusterHello &greeting, int64_t timeout_ns, Dialled done) {
+    const std::string words = encode(greeting);
+    muster_transport_config config{};
+    config.struct_size = sizeof config;
+    config.hello = words.data();
+    config.hello_bytes = words.size();
+    const auto number = std::make_shared<uint64_t>(0);
+    *number = on_completion([this, number, done](const muster_completion &entry, const Error &why) {
+        drop_handler(*number);
+        done(StreamHandle(static_cast<muster_stream *>(entry.object)), why);
+    });
+    muster_error error{};
+    const Status begun = muster_transport_dial_begin(wrap(&context()), address.data(), address.size(), &config,
+                                                     timeout_ns, wrap(&*completions_), *number, &error);
+    if (begun == MUSTER_OK) return;
+    drop_handler(*number);
+    Error why = Error::make(MUSTER_E_LIMIT, "too many dials at once");
+    if (begun < 0) static_cast<muster_error &>(why) = error;
+    done(nullptr, why);
+}
+
+Error Cluster::listen(const std::string &address, Listener::Opening opening) {
+    TransportOptions options;
+    options.window_bytes = context().settings.window_bytes;
+    options.backlog = max_cluster_workers; // they may all come at once
+    options.other_keys = other_keys();
+    auto made = Listener::open(context(), address, options, opening);
+    if (!made) return made.error();
+    listener_.reset(wrap(made->detach()));
+    return {};
+}
+
+// The watch is set first: from then on every change is notified.
+void Cluster::when_listening(std::function<void(const Error &)> then) {
+    if (!listener_) return then({});
+    muster_listener_watch(
+        listener_.get(), wrap(&*completions_),
+        on_completion([this, then](const muster_completion &, const Error &) { look_whether_listening(then); }));
+    look_whether_listening(then);
+}
+
+void Cluster::look_whether_listening(const std::function<void(const Error &)> &then) {
+    if (!listener_) return;
+    Deadline once(0);
+    Error why;
+    if (unwrap(listener_.get())->await_opened(once, why) != MUSTER_AGAIN) then(why);
+}
+
+void Cluster::expect_connections(uint32_t count) noexcept {
+    if (listener_) unwrap(listener_.get())->expect(count);
+}
+
+void Cluster::watch_listener() {
+    if (!listener_) return;
+    muster_listener_watch(listener_.get(), wrap(&*completions_),
+                          on_completion([this](const muster_completion &, const Error &) { accept_all(); }));
+}
+
+std::string Cluster::listener_address() const {
+    if (!listener_) return {};
+    char text[4097];
+    size_t size = 0;
+    const Status status = muster_listener_address(listener_.get(), text, sizeof text, &size);
+    if (status == MUSTER_E_NOMEM) throw std::bad_alloc(); // without an address no worker would find it
+    if (status != MUSTER_OK) return {};
+    return {text, size};
+}
+
+void Cluster::accept_all() {
+    while (listener_ && accepts()) {
+        muster_stream *stream = nullptr;
+        muster_error error{};
+        const Status status = muster_listener_accept(listener_.get(), 0, &stream, &error);
+        if (status == MUSTER_AGAIN) return;
+        StreamHandle accepted(stream);
+        if (status == MUSTER_E_NOMEM) throw std::bad_alloc();
+        if (status != MUSTER_OK) {
+            context().log(MUSTER_LOG_ERROR, "cluster: no connections are taken any more: %s", error.message);
+            return;
+        }
+        try_step([&] {
+            take_stream(std::move(accepted));
+        }); // a connection that finds no memory is lost; the loop goes on with the next
+    }
+}
+
+void Cluster::take_stream(StreamHandle stream) {
+    uint64_t key = 0;
+    const auto greeting = hello_of(stream.get(), &key);
+    if (key != 0 || (greeting && greeting->kind == ClusterHello::ticket)) {
+        if (key != 0 && greeting && greeting->kind == ClusterHello::ticket && greeting->cluster == id_)
+            send_ticket(key, greeting->from, std::move(stream));
+        return;
+    }
+    const bool newcomer =
+        greeting && greeting->kind == ClusterHello::control && greeting->from == no_member && greeting->cluster == 0;
+    if (!greeting || (greeting->cluster != id_ && !newcomer)) {
+        context().log(MUSTER_LOG_WARN, "cluster: a connection that is none of a member of this cluster was cut");
+        return;
+    }
+    if (greeting->kind == ClusterHello::control) return accepted(*greeting, std::move(stream));
+    if (greeting->to != self() || greeting->from == self()) return;
+    const bool broadcast = greeting->kind == ClusterHello::broadcast;
+    if (broadcast || greeting->kind == ClusterHello::stream) {
+        if (!send_acceptance(stream.get())) return;
+        if (broadcast) return broadcasts_->take_stream(greeting->from, std::move(stream));
+        return report_stream(greeting->from, greeting->label, std::move(stream));
+    }
+    const auto found = dials_.find(greeting->number);
+    if (greeting->kind != ClusterHello::answer || found == dials_.end() || found->second->member != greeting->from)
+        return; // of a dial that is over
+    set_subject(found->second);
+    tried(found->second, std::move(stream), {});
+}
+
+bool Cluster::send_acceptance(muster_stream *stream) {
+    Ref<Object> place = take_slot();
+    const std::string word = place ? std::string(1, '\0') : encode_refusal(no_slot());
+    size_t moved = 0;
+    muster_stream_write(stream, word.data(), word.size(), 0, &moved);
+    if (!place) return false;
+    unwrap(stream)->keep_to_the_end(std::move(place));
+    return true;
+}
+
+} // namespace muster
