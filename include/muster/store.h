@@ -86,10 +86,10 @@ enum muster_store_op_kind {
                                  result is where to go on. ::MUSTER_E_STALE: the changes behind that revision are not
                                  remembered any more, LIST and watch on from there. The only operation of its
                                  request, and without a condition. */
-    MUSTER_STORE_BARRIER = 17, /**< Waits until all of `number` members, 1 to 2^20, are at the barrier of this name; the
-                                   member's own rank, from 0, is in `version`. All go on at one moment, and the next may
+    MUSTER_STORE_BARRIER = 17, /**< Waits until all of `count` members, 1 to 2^20, are at the barrier of this name; the
+                                   member's own rank, from 0, is `rank`. All go on at one moment, and the next may
                                    come. One that does not wait any more is not there. What is in vain names the ranks
-                                   that are missing; a rank that is there already is ::MUSTER_E_EXISTS, another `number`
+                                   that are missing; a rank that is there already is ::MUSTER_E_EXISTS, another `count`
                                    than the others say ::MUSTER_E_ARG. The only operation of its request, and without a
                                    condition. */
     MUSTER_STORE_CLEAR = 18    /**< Empties the queues whose names begin with `key`, which may be empty, up to `number`
@@ -106,7 +106,7 @@ enum muster_store_condition {
     MUSTER_STORE_IF_VERSION = 4  /**< The version of the key is `version`; 0: it is not there. */
 };
 
-/** One operation; 80 bytes. What a kind does not name is zero. */
+/** One operation; 88 bytes. What a kind does not name is zero. */
 typedef struct muster_store_op {
     uint32_t kind;           /**< A ::muster_store_op_kind value. */
     uint32_t condition;      /**< A ::muster_store_condition value; queues, COUNT and LIST have none. */
@@ -116,10 +116,12 @@ typedef struct muster_store_op {
     uint64_t value_bytes;    /**< Length of the value. */
     const void *expected;    /**< ::MUSTER_STORE_IF_VALUE: what has to be there. */
     uint64_t expected_bytes; /**< Its length. */
-    uint64_t version;        /**< ::MUSTER_STORE_IF_VERSION: the version. WATCH, BARRIER: see there. */
-    int64_t number;          /**< ADD: how much; LIST, WATCH, PUSH, CLEAR: how many at most; BARRIER: how many. */
+    uint64_t version;        /**< ::MUSTER_STORE_IF_VERSION: the version. WATCH: see there. */
+    int64_t number;          /**< ADD: how much; LIST, WATCH, PUSH, CLEAR: how many at most. */
     uint64_t lease;          /**< SET, ADD, APPEND: muster_lease_id(), the key goes when that ends. 0: it stays (SET),
                                   or as it was before (ADD, APPEND). */
+    uint32_t count;          /**< BARRIER: number of members, 1 to 2^20. */
+    uint32_t rank;           /**< BARRIER: rank of this member, 0 to count - 1. */
 } muster_store_op;
 
 /** Flags of muster_store_entry::flags. */

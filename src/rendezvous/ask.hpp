@@ -12,6 +12,7 @@ struct AskOp {
     std::string expected = {};
     uint64_t version = 0, lease = 0;
     int64_t number = 0;
+    uint32_t count = 0, rank = 0; // of a barrier
 
     AskOp if_absent() && { return std::move(*this).under(MUSTER_STORE_IF_ABSENT); }
     AskOp if_value(std::string_view what) && {

@@ -126,8 +126,8 @@ class StaticMember final : public Member, private StoreListener {
             return Error::make(MUSTER_E_UNSUPPORTED, "%s: exit: there is no store that has barriers",
                                settings.name().c_str());
         AskOp op{MUSTER_STORE_BARRIER, prefix() + "exit"};
-        op.version = settings.rank;
-        op.number = settings.max;
+        op.rank = settings.rank;
+        op.count = settings.max;
         return make_request({op}, store_->prefix(), store_->guard());
     }
 

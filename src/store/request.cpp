@@ -25,7 +25,7 @@ constexpr Kind kinds[] = {
     {"list", true, false, true, true, false, false},           {"keys of", true, false, true, true, false, false},
     {"push to", false, false, true, true, false, false},       {"pop from", false, false, false, false, false, false},
     {"pop from", false, false, false, false, false, false},    {"length of", false, false, false, false, false, false},
-    {"watch", true, false, false, true, true, false},          {"barrier", false, false, false, true, true, false},
+    {"watch", true, false, false, true, true, false},          {"barrier", false, false, false, false, false, false},
     {"clear", true, false, false, true, false, false},
 };
 constexpr size_t kind_count = sizeof kinds / sizeof kinds[0];
@@ -49,6 +49,7 @@ const char *wrong(const muster_store_op &op, const Kind &kind) noexcept {
     if (op.number != 0 && !kind.number) return "it takes no number";
     if (op.number < 0 && op.kind != MUSTER_STORE_ADD) return "a negative number";
     if (op.lease != 0 && !kind.lease) return "it takes no lease";
+    if ((op.count != 0 || op.rank != 0) && op.kind != MUSTER_STORE_BARRIER) return "it takes no count and no rank";
     if (op.key_bytes == 0 && !kind.keyless) return "it has no key";
     return nullptr;
 }
@@ -123,10 +124,8 @@ Result<StoreRequest> StoreRequest::read(const muster_store_op *ops, size_t count
         if (clears && queue_ops > 1)
             return Error::make(MUSTER_E_ARG, "operation %zu (%s): clear is not the only one on queues", i,
                                kinds[op.kind].name);
-        if (op.kind == MUSTER_STORE_BARRIER &&
-            (op.number < 1 || op.number > store_members_max || op.version >= static_cast<uint64_t>(op.number)))
-            return Error::make(MUSTER_E_ARG, "operation %zu (barrier): rank %llu of %lld members", i,
-                               static_cast<unsigned long long>(op.version), static_cast<long long>(op.number));
+        if (op.kind == MUSTER_STORE_BARRIER && (op.count < 1 || op.count > store_members_max || op.rank >= op.count))
+            return Error::make(MUSTER_E_ARG, "operation %zu (barrier): rank %u of %u members", i, op.rank, op.count);
         if (const char *const why = wrong(op, kinds[op.kind]))
             return Error::make(MUSTER_E_ARG, "operation %zu (%s): %s", i, kinds[op.kind].name, why);
         const bool behind = op.value_bytes != 0 && (op.kind == MUSTER_STORE_LIST || op.kind == MUSTER_STORE_KEYS);
@@ -158,6 +157,8 @@ Result<StoreRequest> StoreRequest::read(const muster_store_op *ops, size_t count
         op.version = ops[i].version;
         op.number = ops[i].number;
         op.lease = ops[i].lease;
+        op.count = ops[i].count;
+        op.rank = ops[i].rank;
         op.key = keep(prefix, view(ops[i].key, ops[i].key_bytes));
         const bool behind = op.of_many() && ops[i].value_bytes != 0;
         op.value = keep(behind ? prefix : std::string_view(), view(ops[i].value, ops[i].value_bytes));

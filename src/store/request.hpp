@@ -17,7 +17,7 @@ namespace muster {
 constexpr size_t store_key_max = 8192, store_value_max = 8 << 20, store_ops_max = 4096;
 constexpr size_t store_request_max = 16 << 20, store_result_max = 16 << 20, store_list_bytes = 4 << 20;
 constexpr size_t store_prefix_max = 4096;
-constexpr int64_t store_members_max = 1 << 20;
+constexpr uint32_t store_members_max = 1 << 20;
 // What a backend is asked beside the operations of hosts: `number`: how long, `version`: muster_lease_flag values; the
 // entry has the number of the lease. And the end of `lease`.
 constexpr uint32_t store_grant = 1000, store_end_lease = 1001;
@@ -32,6 +32,7 @@ struct StoreOp {
     uint64_t version = 0;
     int64_t number = 0;
     uint64_t lease = 0;
+    uint32_t count = 0, rank = 0; // of a barrier
 
     bool waits() const noexcept {
         return kind == MUSTER_STORE_GET || kind == MUSTER_STORE_WAIT || kind == MUSTER_STORE_POP ||

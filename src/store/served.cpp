@@ -34,6 +34,8 @@ void ServedRequest::ask_for(StoreOperation &asked, uint64_t of_store) {
         op.version = from.version;
         op.number = from.number;
         op.lease = from.lease;
+        op.count = from.count;
+        op.rank = from.rank;
     }
 }
 

@@ -130,7 +130,7 @@ bool StoreTable::hang(StoreWaiter &who, const StoreOp &op) noexcept {
 void StoreTable::take_down(StoreWaiter &who) noexcept {
     StorePlace &at = *std::exchange(who.at_, nullptr);
     at.waiters.remove(who);
-    if (at.members != 0) at.arrived.erase(who.request.ops().front().version);
+    if (at.members != 0) at.arrived.erase(who.request.ops().front().rank);
     if (at.waiters.empty()) drop_place(at);
 }
 
@@ -154,20 +154,19 @@ bool StoreTable::arrive(StoreWaiter &who, List<StoreWaiter> &over) {
     const StoreOp &op = who.request.ops().front();
     auto result = make_ref<StoreResult>();
     result->entries.resize(1);
-    result->entries[0].number = op.number;
+    result->entries[0].number = op.count;
     StorePlace &at = place(place_name(op));
-    if (at.members == 0) at.members = op.number;
+    if (at.members == 0) at.members = op.count;
     try {
-        if (at.members != op.number) {
-            who.answer = {Error::make(MUSTER_E_ARG, "%s: of %lld members, others say %lld", who.request.name(0).c_str(),
-                                      static_cast<long long>(op.number), static_cast<long long>(at.members)),
+        if (at.members != op.count) {
+            who.answer = {Error::make(MUSTER_E_ARG, "%s: of %u members, others say %u", who.request.name(0).c_str(),
+                                      op.count, at.members),
                           {}};
             return true;
         }
-        if (!at.arrived.insert(op.version).second) {
-            who.answer = {Error::make(MUSTER_E_EXISTS, "%s: rank %llu is there already", who.request.name(0).c_str(),
-                                      static_cast<unsigned long long>(op.version)),
-                          {}};
+        if (!at.arrived.insert(op.rank).second) {
+            who.answer = {
+                Error::make(MUSTER_E_EXISTS, "%s: rank %u is there already", who.request.name(0).c_str(), op.rank), {}};
             return true;
         }
     } catch (...) {
@@ -176,7 +175,7 @@ bool StoreTable::arrive(StoreWaiter &who, List<StoreWaiter> &over) {
     }
     who.answer.result = std::move(result);
     who.answer.changed = true; // it is not to come again
-    if (at.arrived.size() != static_cast<size_t>(at.members)) {
+    if (at.arrived.size() != at.members) {
         at.waiters.push_back(who);
         who.at_ = &at;
         return false;
@@ -193,19 +192,19 @@ bool StoreTable::arrive(StoreWaiter &who, List<StoreWaiter> &over) {
 }
 
 std::string StoreTable::missing_at_barrier(const StoreOp &op) const {
-    constexpr int64_t most = 8;
+    constexpr size_t most = 8;
     const auto found = places_.find(place_name(op));
     if (found == places_.end()) return {};
     std::string text;
-    int64_t count = 0;
-    for (uint64_t rank = 0; rank < static_cast<uint64_t>(op.number) && count < most; rank++) {
+    size_t count = 0;
+    for (uint32_t rank = 0; rank < op.count && count < most; rank++) {
         if (found->second->arrived.count(rank) != 0) continue;
         if (count++ != 0) text += ", ";
         text += std::to_string(rank);
     }
-    const int64_t all = op.number - static_cast<int64_t>(found->second->arrived.size());
+    const size_t all = op.count - found->second->arrived.size();
     if (all > count) text += " and " + std::to_string(all - count) + " more";
-    return " of " + std::to_string(op.number) + ", rank " + text;
+    return " of " + std::to_string(op.count) + ", rank " + text;
 }
 
 // ---- leases

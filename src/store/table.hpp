@@ -37,7 +37,7 @@ class StoreWaiter : public Listed<StoreWaiter> {
 struct StorePlace {
     std::string name; // behind a byte: 'k' a key, 'q' a queue, 'w' all keys that begin so, 'b' a barrier
     List<StoreWaiter> waiters;
-    int64_t members = 0;        // of a barrier
+    uint32_t members = 0;       // of a barrier
     std::set<uint64_t> arrived; // their ranks
 };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace muster {
 
@@ -65,9 +66,17 @@ Writer begin(std::string &to, StoreHead head, size_t body) {
     return writer;
 }
 
+// On the wire the rank of a barrier stands in the place of the version, and its count in that of the number.
+uint64_t wire_version(const StoreOp &op) noexcept {
+    return op.kind == MUSTER_STORE_BARRIER ? op.rank : op.version;
+}
+uint64_t wire_number(const StoreOp &op) noexcept {
+    return op.kind == MUSTER_STORE_BARRIER ? op.count : static_cast<uint64_t>(op.number);
+}
+
 uint8_t fields_of(const StoreOp &op) noexcept {
     return static_cast<uint8_t>((op.value.empty() ? 0 : has_value) | (op.expected.empty() ? 0 : has_expected) |
-                                (op.version == 0 ? 0 : has_version) | (op.number == 0 ? 0 : has_number) |
+                                (wire_version(op) == 0 ? 0 : has_version) | (wire_number(op) == 0 ? 0 : has_number) |
                                 (op.lease == 0 ? 0 : has_lease));
 }
 uint8_t fields_of(const StoreEntry &entry) noexcept {
@@ -147,8 +156,8 @@ void put_ask(std::string &to, uint64_t number, uint64_t floor, bool once, const 
         writer.u32(static_cast<uint32_t>(op.key.size()));
         if (fields & has_value) writer.u32(static_cast<uint32_t>(op.value.size()));
         if (fields & has_expected) writer.u32(static_cast<uint32_t>(op.expected.size()));
-        if (fields & has_version) writer.u64(op.version);
-        if (fields & has_number) writer.u64(static_cast<uint64_t>(op.number));
+        if (fields & has_version) writer.u64(wire_version(op));
+        if (fields & has_number) writer.u64(wire_number(op));
         if (fields & has_lease) writer.u64(op.lease);
         writer.bytes(op.key);
         writer.bytes(op.value);
@@ -175,6 +184,11 @@ bool get_ask(std::string_view body, uint64_t &floor, uint32_t &prefix, std::vect
         if (fields & has_version) op.version = reader.u64();
         if (fields & has_number) op.number = static_cast<int64_t>(reader.u64());
         if (fields & has_lease) op.lease = reader.u64();
+        if (op.kind == MUSTER_STORE_BARRIER) {
+            if (op.version > UINT32_MAX || op.number < 0 || op.number > UINT32_MAX) return false;
+            op.rank = static_cast<uint32_t>(std::exchange(op.version, 0));
+            op.count = static_cast<uint32_t>(std::exchange(op.number, 0));
+        }
         op.key = reader.bytes(op.key_bytes).data();
         op.value = reader.bytes(op.value_bytes).data();
         op.expected = reader.bytes(op.expected_bytes).data();

@@ -374,7 +374,7 @@ static void test_bad_input(void **state) {
 
     muster_store_op wrong[] = {op(19, "k"),
                                op(MUSTER_STORE_WATCH, "k"),
-                               number(MUSTER_STORE_BARRIER, "k", 1),
+                               op(MUSTER_STORE_BARRIER, "k"),
                                under(op(MUSTER_STORE_SET, "k"), 9),
                                op(UINT32_MAX, "k"),
                                op(MUSTER_STORE_SET, ""),
@@ -389,12 +389,15 @@ static void test_bad_input(void **state) {
                                op(MUSTER_STORE_SET, "k"),
                                op(MUSTER_STORE_SET, "k"),
                                op(MUSTER_STORE_SET, "k"),
-                               op(MUSTER_STORE_SET, "k")};
+                               op(MUSTER_STORE_SET, "k"),
+                               op(MUSTER_STORE_WAIT, "k")};
+    wrong[2].count = 1;
     wrong[13].value_bytes = 1;
     wrong[14].expected = "x", wrong[14].expected_bytes = 1;
     wrong[15].version = 1;
     wrong[16].kind = MUSTER_STORE_GET, wrong[16].lease = 1;
     wrong[17].key = NULL;
+    wrong[18].count = 1;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         const muster_store_op ops[] = {set("before", "x"), wrong[i]};
         assert_int_equal(request(f.store, ops, 2, 0), MUSTER_E_ARG);

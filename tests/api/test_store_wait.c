@@ -215,9 +215,9 @@ static void test_ends_of_waits(void **state) {
     muster_context_release(f.context);
 }
 
-static muster_store_op barrier(const char *name, uint64_t rank, int64_t members) {
-    muster_store_op made = number(MUSTER_STORE_BARRIER, name, members);
-    made.version = rank;
+static muster_store_op barrier(const char *name, uint32_t rank, uint32_t members) {
+    muster_store_op made = op(MUSTER_STORE_BARRIER, name);
+    made.count = members, made.rank = rank;
     return made;
 }
 
@@ -226,7 +226,7 @@ static void test_barrier(void **state) {
     fixture f = set_up(0);
     assert_int_equal(one(f.store, barrier("alone", 0, 1)), MUSTER_OK);
     for (int round = 0; round < 3; round++) { /* it can be used again, at once */
-        for (uint64_t rank = 0; rank < 4; rank++) {
+        for (uint32_t rank = 0; rank < 4; rank++) {
             expect_none(&f);
             const muster_store_op here = barrier("step", 3 - rank, 4);
             begin(&f, &here, 1, -1, rank);

@@ -66,7 +66,7 @@ static inline void make_any_requests(any_request out[any_request_count]) {
     for (int i = 0; i < any_request_count; i++) {
         muster_store_op *const op = out[i].ops;
         if (op->kind == MUSTER_STORE_ADD) op->number = 1;
-        if (op->kind == MUSTER_STORE_BARRIER) op->number = 2;
+        if (op->kind == MUSTER_STORE_BARRIER) op->count = 2;
         if (strcmp(out[i].name, "compare and set") == 0) op->condition = MUSTER_STORE_IF_ABSENT;
     }
 }

@@ -23,7 +23,8 @@ class Op(ctypes.Structure):
                 ("key", ctypes.c_char_p), ("key_bytes", ctypes.c_uint64),
                 ("value", ctypes.c_char_p), ("value_bytes", ctypes.c_uint64),
                 ("expected", ctypes.c_char_p), ("expected_bytes", ctypes.c_uint64),
-                ("version", ctypes.c_uint64), ("number", ctypes.c_int64), ("lease", ctypes.c_uint64)]
+                ("version", ctypes.c_uint64), ("number", ctypes.c_int64), ("lease", ctypes.c_uint64),
+                ("count", ctypes.c_uint32), ("rank", ctypes.c_uint32)]
 
 
 class Entry(ctypes.Structure):

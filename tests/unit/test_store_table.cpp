@@ -61,9 +61,19 @@ std::unique_ptr<Waiter> make(const std::vector<Spec> &specs) {
     std::vector<muster_store_op> ops(specs.size());
     for (size_t i = 0; i < specs.size(); i++) {
         const Spec &s = specs[i];
-        ops[i] = {s.kind,         s.condition,       s.key.data(),      s.key.size(), s.value.data(),
-                  s.value.size(), s.expected.data(), s.expected.size(), s.version,    s.number,
-                  s.lease};
+        ops[i] = {s.kind,
+                  s.condition,
+                  s.key.data(),
+                  s.key.size(),
+                  s.value.data(),
+                  s.value.size(),
+                  s.expected.data(),
+                  s.expected.size(),
+                  s.version,
+                  s.number,
+                  s.lease,
+                  0,
+                  0};
     }
     auto request = StoreRequest::read(ops.data(), ops.size(), {});
     if (!request) fail_msg("%s", request.error().message);

@@ -36,6 +36,11 @@ struct Op : muster_store_op {
         version = revision;
         return *this;
     }
+    Op &at_barrier(uint32_t own_rank, uint32_t members) {
+        rank = own_rank;
+        muster_store_op::count = members;
+        return *this;
+    }
     Op &under(uint32_t what) {
         condition = what;
         return *this;
@@ -84,8 +89,8 @@ inline Op pop(std::string_view name) {
 inline Op watch(std::string_view prefix, uint64_t revision) {
     return Op(MUSTER_STORE_WATCH, prefix).behind(revision);
 }
-inline Op barrier(std::string_view name, uint64_t rank, int64_t members) {
-    return Op(MUSTER_STORE_BARRIER, name).count(members).behind(rank);
+inline Op barrier(std::string_view name, uint32_t rank, uint32_t members) {
+    return Op(MUSTER_STORE_BARRIER, name).at_barrier(rank, members);
 }
 
 // ---- results

@@ -108,6 +108,8 @@ struct StoreOp
     version::UInt64
     number::Int64
     lease::UInt64
+    count::UInt32
+    rank::UInt32
 end
 
 const op_kinds = Dict(kind => getfield(LowLevel, Symbol("MUSTER_STORE_", uppercase(string(kind))))::Union{Int32, UInt32} for kind in
@@ -118,14 +120,15 @@ bytes_of(value::AbstractString) = String(value)
 bytes_of(value::AbstractVector{UInt8}) = String(copyto!(Base.StringVector(length(value)), value))
 
 """
-    Muster.op(kind, key, value = ""; number = 0, version = 0, lease = nothing, if_absent = false, if_present = false,
-              if_value = nothing, if_version = nothing)
+    Muster.op(kind, key, value = ""; number = 0, version = 0, count = 0, rank = 0, lease = nothing, if_absent = false,
+              if_present = false, if_value = nothing, if_version = nothing)
 
 One operation of [`Muster.transact`](@ref). `kind` is one of $(join(sort!(repr.(collect(keys(op_kinds)))), ", ", " and ")): what
-they mean, and what they do with `value`, `number` and `version`, tells `muster/store.h`.
+they mean, and what they do with `value`, `number`, `version`, `count` and `rank`, is in `muster/store.h`.
 """
-function op(kind::Symbol, key::AbstractString, value = ""; number::Integer = 0, version::Integer = 0, lease = nothing,
-            if_absent::Bool = false, if_present::Bool = false, if_value = nothing, if_version = nothing)
+function op(kind::Symbol, key::AbstractString, value = ""; number::Integer = 0, version::Integer = 0, count::Integer = 0,
+            rank::Integer = 0, lease = nothing, if_absent::Bool = false, if_present::Bool = false, if_value = nothing,
+            if_version = nothing)
     haskey(op_kinds, kind) || throw(ArgumentError("no operation of a store: $(repr(kind))"))
     if_absent + if_present + (if_value !== nothing) + (if_version !== nothing) <= 1 ||
         throw(ArgumentError("an operation has one condition at most"))
@@ -133,12 +136,12 @@ function op(kind::Symbol, key::AbstractString, value = ""; number::Integer = 0, 
         if_value !== nothing ? LowLevel.MUSTER_STORE_IF_VALUE : if_version !== nothing ? LowLevel.MUSTER_STORE_IF_VERSION :
         LowLevel.MUSTER_STORE_ALWAYS
     return StoreOp(op_kinds[kind], condition, String(key), bytes_of(value), if_value === nothing ? "" : bytes_of(if_value),
-        something(if_version, version), number, lease === nothing ? 0 : lease_number(lease))
+        something(if_version, version), number, lease === nothing ? 0 : lease_number(lease), count, rank)
 end
 
 pointed(text::String) = isempty(text) ? C_NULL : Ptr{Cvoid}(pointer(text))
 lowered(o::StoreOp) = LowLevel.muster_store_op(o.kind, o.condition, pointed(o.key), sizeof(o.key), pointed(o.value),
-    sizeof(o.value), pointed(o.expected), sizeof(o.expected), o.version, o.number, o.lease)
+    sizeof(o.value), pointed(o.expected), sizeof(o.expected), o.version, o.number, o.lease, o.count, o.rank)
 
 struct StoreEntry
     op::Int        # which operation of the request, from 1
@@ -313,7 +316,7 @@ dequeue!(s::Store, queue::AbstractString; timeout::Real = Inf) = only_entry(s, o
 Waits until all of `count` members are there, each with its own rank from 0. What is in vain names the ranks that are missing.
 """
 barrier(s::Store, name::AbstractString, rank::Integer, count::Integer; timeout::Real = Inf) =
-    (transact(s, op(:barrier, name; version = rank, number = count); timeout = timeout); nothing)
+    (transact(s, op(:barrier, name; rank = rank, count = count); timeout = timeout); nothing)
 
 """
     Muster.changes(store, prefix, revision; timeout = Inf) -> (pairs, revision)

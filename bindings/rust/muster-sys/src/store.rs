@@ -73,7 +73,7 @@ pub const MUSTER_STORE_CAN_BARRIER: u32 = 32;
 pub const MUSTER_LEASE_MANUAL: u32 = 1;
 pub const MUSTER_LEASE_CONNECTED: u32 = 2;
 
-/// One operation; 80 bytes.
+/// One operation; 88 bytes.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct muster_store_op {
@@ -88,6 +88,8 @@ pub struct muster_store_op {
     pub version: u64,
     pub number: i64,
     pub lease: u64,
+    pub count: u32,
+    pub rank: u32,
 }
 
 impl Default for muster_store_op {
@@ -192,7 +194,7 @@ mod layout {
     // As the C compiler has them: tests/abi compares it with the same numbers.
     #[test]
     fn structs_are_those_of_c() {
-        assert_eq!(size_of::<muster_store_op>(), 80);
+        assert_eq!(size_of::<muster_store_op>(), 88);
         at!(muster_store_op, kind, 0);
         at!(muster_store_op, condition, 4);
         at!(muster_store_op, key, 8);
@@ -204,6 +206,8 @@ mod layout {
         at!(muster_store_op, version, 56);
         at!(muster_store_op, number, 64);
         at!(muster_store_op, lease, 72);
+        at!(muster_store_op, count, 80);
+        at!(muster_store_op, rank, 84);
         assert_eq!(size_of::<muster_store_entry>(), 56);
         at!(muster_store_entry, op, 0);
         at!(muster_store_entry, flags, 4);

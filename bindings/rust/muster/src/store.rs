@@ -39,6 +39,8 @@ pub struct Op {
     version: u64,
     number: i64,
     lease: u64,
+    count: u32,
+    rank: u32,
 }
 
 impl Op {
@@ -117,7 +119,7 @@ impl Op {
     }
     /// Waits until all of `count` members are there.
     pub fn barrier(name: impl AsRef<[u8]>, rank: u32, count: u32) -> Op {
-        Op { version: rank.into(), ..Op::counted(sys::MUSTER_STORE_BARRIER, name, count.into()) }
+        Op { count, rank, ..Op::new(sys::MUSTER_STORE_BARRIER, name) }
     }
 
     /// Only if the key is not there.
@@ -165,6 +167,8 @@ impl Op {
             version: self.version,
             number: self.number,
             lease: self.lease,
+            count: self.count,
+            rank: self.rank,
         }
     }
 }

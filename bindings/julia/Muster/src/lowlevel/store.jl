@@ -53,8 +53,8 @@ struct muster_store end
 struct muster_store_result end
 struct muster_lease end
 
-# One operation; 80 bytes.
-struct muster_store_op # 80 bytes
+# One operation; 88 bytes.
+struct muster_store_op # 88 bytes
     kind::UInt32
     condition::UInt32
     key::Ptr{Cvoid}
@@ -66,6 +66,8 @@ struct muster_store_op # 80 bytes
     version::UInt64
     number::Int64
     lease::UInt64
+    count::UInt32
+    rank::UInt32
 end
 
 # What one operation has found; 56 bytes.
