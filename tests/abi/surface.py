@@ -60,13 +60,31 @@ def comment_text(comment):
     return "\n".join(re.sub(r"^\s*\*? ?", "", line).rstrip() for line in body.split("\n")).strip()
 
 
+def read_aliases():
+    """name: text of each alias of docs/Doxyfile that stands for @retval lines."""
+    with open(os.path.join(ROOT, "docs", "Doxyfile"), encoding="utf-8") as file:
+        found = re.findall(r'"(\w+)(?:\{\d\})?=([^"]*)"', file.read())
+    return {name: text.replace("^^", "\n") for name, text in found if "@retval" in text or "@served" in text}
+
+
+ALIASES = read_aliases()
+
+
+def expand(text):
+    """The text with the aliases of docs/Doxyfile in full, as Doxygen sees it."""
+    for name in sorted(ALIASES, key=len, reverse=True):
+        text = re.sub(r"@%s\b(?:\{([^}]*)\})?" % name,
+                      lambda found, name=name: expand(ALIASES[name].replace("\\1", found.group(1) or "")), text)
+    return text
+
+
 def parse_doc(comment):
     """Splits a doc comment into brief, detail and its tags."""
     doc = {"brief": "", "detail": "", "params": [], "retvals": [], "returns": None, "threads": None, "blocks": None,
            "since": None}
     if comment is None:
         return doc
-    text = comment_text(comment)
+    text = expand(comment_text(comment))
     for tag in ("threads", "blocks"):
         found = re.search(r"@%s\{([^}]*)\}" % tag, text)
         if found:
