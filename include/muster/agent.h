@@ -159,18 +159,14 @@ enum muster_agent_event {
  * @param[in]  tag        Returned in muster_completion::tag.
  * @param[out] out_agent  The agent; the caller owns one reference.
  * @param[out] error      Detail on failure, or NULL.
- * @retval MUSTER_OK             Begun; ::MUSTER_DONE_AGENT will come.
- * @retval MUSTER_AGAIN          No slot in the queue.
- * @retval MUSTER_E_ARG          A value is missing or out of range; the text names it.
- * @retval MUSTER_E_ABI          The config has non-zero fields newer than this library.
+ * @begun{::MUSTER_DONE_AGENT}
+ * @bad_config
  * @retval MUSTER_E_NOT_FOUND    The directory for files cannot be made, or there is no /bin/sh for the guard.
  * @retval MUSTER_E_PERMISSION   The directory for files cannot be made or written.
  * @retval MUSTER_E_EXISTS       A file is where the directory is to be.
  * @retval MUSTER_E_NOMEM        No memory, or too many processes or threads.
- * @retval MUSTER_E_LIMIT        No descriptor left.
- * @retval MUSTER_E_SYSTEM       Another failure of the system.
- * @retval MUSTER_E_CLOSED       The context or the queue is closed.
- * @retval MUSTER_E_FORKED       The context belongs to the parent process.
+ * @retval MUSTER_E_LIMIT        No descriptor is left.
+ * @retval MUSTER_E_SYSTEM       Another system call failed.
  * @threads{any} @blocks{for the files} @since 0.1 */
 MUSTER_API muster_status muster_agent_start(muster_context *context, const muster_agent_config *config,
                                             muster_queue *queue, uint64_t tag, muster_agent **out_agent,
@@ -178,7 +174,7 @@ MUSTER_API muster_status muster_agent_start(muster_context *context, const muste
 
 /** Waits for the end of an agent.
  * @param[in]  agent       Agent to wait for.
- * @param[in]  timeout_ns  Longest wait; 0 looks once, -1 has no end.
+ * @param[in]  timeout_ns  Maximum wait; 0 checks once, -1: no limit.
  * @param[out] error       Detail on failure, or NULL. Of a worker that failed, `rank` is its rank, and `provider_code`
  *                         its exit code, or the number of the signal that ended it, negative.
  * @retval MUSTER_OK         All workers succeeded.
@@ -187,9 +183,9 @@ MUSTER_API muster_status muster_agent_start(muster_context *context, const muste
  * @retval MUSTER_E_ABORTED  A worker failed, here or on another node, and no restart is left; see
  *                           muster_agent_first_failure().
  * @retval MUSTER_E_CANCELED muster_agent_stop() ended it; or muster_context_cancel() ended this wait.
- * @retval MUSTER_E_UNREACHABLE  Not enough nodes came in time; the text says how many are missing.
+ * @retval MUSTER_E_UNREACHABLE  Not enough nodes came in time; the error says how many are missing.
  * @retval MUSTER_E_STALE    The run had been closed before this agent came.
- * @retval MUSTER_E_ADDRESS  The URL of the rendezvous cannot be understood.
+ * @retval MUSTER_E_ADDRESS  The URL of the rendezvous cannot be parsed.
  * @retval MUSTER_E_UNSUPPORTED  The store cannot do what a rendezvous needs.
  * @retval MUSTER_E_BUSY     The run is to be opened again, and somebody is in.
  * @retval MUSTER_E_PROTOCOL What the store has under this run is not of this version of Muster.
@@ -198,10 +194,10 @@ MUSTER_API muster_status muster_agent_start(muster_context *context, const muste
  * @retval MUSTER_E_NOT_FOUND   No such program or directory.
  * @retval MUSTER_E_PERMISSION  The program cannot be executed by this user, or a file cannot be written.
  * @retval MUSTER_E_NOMEM    No memory, or too many processes.
- * @retval MUSTER_E_LIMIT    No descriptor left.
- * @retval MUSTER_E_SYSTEM   Another failure of the system.
+ * @retval MUSTER_E_LIMIT    No descriptor is left.
+ * @retval MUSTER_E_SYSTEM   Another system call failed.
  * @retval MUSTER_E_CLOSED   The context was closed, or the handle released; its workers were stopped.
- * @retval MUSTER_E_ARG      No agent; or the run has other parameters, the text names both.
+ * @retval MUSTER_E_ARG      No agent; or the run has other parameters, the error names both.
  * @retval MUSTER_E_FORKED   The agent belongs to the parent process.
  * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
 MUSTER_API muster_status muster_agent_wait(muster_agent *agent, int64_t timeout_ns, muster_error *error);
@@ -228,72 +224,67 @@ MUSTER_API muster_status muster_agent_signal(muster_agent *agent, int32_t signal
 MUSTER_API muster_status muster_agent_stop(muster_agent *agent, int32_t signal, int64_t grace_ns);
 
 /** Tells what an agent does.
- * @param[in]  agent      Agent to ask.
+ * @param[in]  agent      Agent to query.
  * @param[out] out_state  Filled.
- * @retval MUSTER_OK        Filled.
- * @retval MUSTER_E_ARG     No agent or no place.
- * @retval MUSTER_E_FORKED  The agent belongs to the parent process.
+ * @filled
+ * @retval MUSTER_E_ARG     No agent or no destination.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_agent_get_state(muster_agent *agent, muster_agent_state *out_state);
 
 /** Gives the rendezvous of an agent, to ask it for its state and who has joined. Joining and leaving are the agent's.
- * @param[in]  agent           Agent to ask.
+ * @param[in]  agent           Agent to query.
  * @param[out] out_rendezvous  The rendezvous; the caller owns one reference.
  * @retval MUSTER_OK            Given.
- * @retval MUSTER_E_ARG         No agent or no place.
+ * @retval MUSTER_E_ARG         No agent or no destination.
  * @retval MUSTER_E_NOT_FOUND   It has none, or none yet, or it is over.
  * @retval MUSTER_E_FORKED      The agent belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_agent_rendezvous(muster_agent *agent, muster_rendezvous **out_rendezvous);
 
 /** Tells about one worker of this node, as it was started last.
- * @param[in]  agent       Agent to ask.
+ * @param[in]  agent       Agent to query.
  * @param[in]  local_rank  Which worker, from 0.
  * @param[out] out_worker  Filled.
- * @retval MUSTER_OK           Filled.
- * @retval MUSTER_E_ARG        No agent or no place.
+ * @filled
+ * @retval MUSTER_E_ARG        No agent or no destination.
  * @retval MUSTER_E_NOT_FOUND  There are not so many.
- * @retval MUSTER_E_FORKED     The agent belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_agent_get_worker(muster_agent *agent, uint32_t local_rank,
                                                  muster_agent_worker *out_worker);
 
 /** Tells which worker of this node failed first, the last time that one did.
  * Of those that failed it is the one whose error file has the earliest time, else the one that ended first.
- * @param[in]  agent       Agent to ask.
+ * @param[in]  agent       Agent to query.
  * @param[out] out_worker  Filled.
- * @retval MUSTER_OK           Filled.
- * @retval MUSTER_E_ARG        No agent or no place.
+ * @filled
+ * @retval MUSTER_E_ARG        No agent or no destination.
  * @retval MUSTER_E_NOT_FOUND  None has failed.
- * @retval MUSTER_E_FORKED     The agent belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_agent_first_failure(muster_agent *agent, muster_agent_worker *out_worker);
 
 /** Copies what the error file of muster_agent_first_failure() told: where in its program the worker failed
  * (`py_callstack`), if it says that, else its message.
- * @param[in]  agent      Agent to ask.
+ * @param[in]  agent      Agent to query.
  * @param[out] out_text   Where it goes; NULL to learn the size only.
- * @param[in]  capacity   Room there, in bytes.
+ * @param[in]  capacity   Size of the destination, in bytes.
  * @param[out] out_bytes  Length of the text; there is no terminator. 0: it wrote no error file.
- * @retval MUSTER_OK           Copied (or only measured).
+ * @copied
  * @retval MUSTER_E_ARG        No agent, or no place for the length.
- * @retval MUSTER_E_LIMIT      The room is too small; nothing copied, the length is told.
  * @retval MUSTER_E_NOT_FOUND  None has failed.
- * @retval MUSTER_E_FORKED     The agent belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_agent_failure_text(muster_agent *agent, char *out_text, size_t capacity,
                                                    size_t *out_bytes);
 
 /** Waits until the lines that are shown were written: all that workers wrote which had ended before the call.
  * @param[in] agent       Whose workers.
- * @param[in] timeout_ns  Longest wait; 0 looks once, -1 has no end.
+ * @param[in] timeout_ns  Maximum wait; 0 checks once, -1: no limit.
  * @retval MUSTER_OK       Written, as far as the descriptors took them.
  * @retval MUSTER_AGAIN    Not yet, and the timeout was 0.
  * @retval MUSTER_TIMEOUT  Not yet.
  * @retval MUSTER_E_ARG    No agent.
- * @retval MUSTER_E_CANCELED  muster_context_cancel() was called meanwhile.
- * @retval MUSTER_E_CLOSED The handle was released meanwhile.
- * @retval MUSTER_E_WOULD_DEADLOCK  Called inside a callback of the engine's, with a timeout.
+ * @retval MUSTER_E_CANCELED  muster_context_cancel() was called during the wait.
+ * @retval MUSTER_E_CLOSED The handle was released during the call.
+ * @retval MUSTER_E_WOULD_DEADLOCK  Called inside a callback of the engine, with a timeout.
  * @retval MUSTER_E_FORKED The agent belongs to the parent process.
  * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
 MUSTER_API muster_status muster_agent_flush(muster_agent *agent, int64_t timeout_ns);
@@ -301,20 +292,17 @@ MUSTER_API muster_status muster_agent_flush(muster_agent *agent, int64_t timeout
 /** Begins to flush, as muster_agent_flush() does; ::MUSTER_DONE_CALL comes with its status.
  * @param[in]  agent       Whose workers.
  * @param[in]  timeout_ns  Longest time it may take; -1 has no end.
- * @param[in]  queue       Where the completion appears; of the same context.
+ * @param[in]  queue       Queue of the same context for the completion.
  * @param[in]  tag         Returned in muster_completion::tag.
  * @param[out] error       Detail on failure, or NULL.
- * @retval MUSTER_OK        Begun; ::MUSTER_DONE_CALL will come, perhaps before this call returns.
- * @retval MUSTER_AGAIN     No slot in the queue; not begun.
+ * @begun{::MUSTER_DONE_CALL}
  * @retval MUSTER_E_ARG     A value is missing or out of range, or the queue is of another context.
- * @retval MUSTER_E_NOMEM   No memory or no thread.
- * @retval MUSTER_E_CLOSED  The context or the queue is closed.
- * @retval MUSTER_E_FORKED  The object belongs to the parent process.
+ * @retval MUSTER_E_NOMEM   Memory or threads ran out.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_agent_flush_begin(muster_agent *agent, int64_t timeout_ns, muster_queue *queue,
                                                   uint64_t tag, muster_error *error);
 
-/** Gives up the handle; the workers are stopped, as by muster_agent_stop(), without a wait for it. Threads that wait in
+/** Releases the handle; the workers are stopped, as by muster_agent_stop(), without a wait for it. Threads that wait in
  * a call on it return ::MUSTER_E_CLOSED; ::MUSTER_DONE_AGENT still comes.
  * @param[in] agent  What to release; NULL has no effect.
  * @threads{any, finalizers included} @blocks{no} @since 0.1 */

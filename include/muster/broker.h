@@ -62,7 +62,7 @@ typedef struct muster_broker_config {
     uint64_t broker_secret_bytes; /**< Length of the broker secret. */
 } muster_broker_config;
 
-/** Figures of a broker. */
+/** Counters of a broker. */
 typedef struct muster_broker_stats {
     uint64_t members;      /**< Processes that are in now. */
     uint64_t brokers;      /**< Brokers below it now. */
@@ -89,7 +89,7 @@ typedef struct muster_broker_stats {
  * @param[out] error          Detail on failure, or NULL.
  * @retval MUSTER_OK             It listens.
  * @retval MUSTER_E_ARG          No context, address or place for the broker, or a value out of range.
- * @retval MUSTER_E_ABI          The config has non-zero fields newer than this library.
+ * @retval MUSTER_E_ABI          The config has non-zero fields that are newer than this library.
  * @retval MUSTER_E_ADDRESS      The address, or the parent's, is none of this kind.
  * @retval MUSTER_E_EXISTS       The port is taken.
  * @retval MUSTER_E_NOT_FOUND    There is no such file of keys.
@@ -99,10 +99,10 @@ typedef struct muster_broker_stats {
  * @retval MUSTER_E_UNREACHABLE  This host has no such address.
  * @retval MUSTER_E_UNSUPPORTED  The transport has no broker.
  * @retval MUSTER_E_LIMIT        Threads or descriptors ran out.
- * @retval MUSTER_E_NOMEM        No memory.
+ * @retval MUSTER_E_NOMEM        Memory ran out.
  * @retval MUSTER_E_CLOSED       The context is closed.
  * @retval MUSTER_E_FORKED       The context belongs to the parent process.
- * @retval MUSTER_E_SYSTEM       Another failure of the system, in the error.
+ * @retval MUSTER_E_SYSTEM       Another system call failed, in the error.
  * @retval MUSTER_E_PLUGIN       The plug-in cannot be loaded, or failed; other negative statuses of
  * muster_plugin_find() and of the plug-in are passed on.
  * @threads{any} @blocks{while the plug-in is loaded, and for the lookup of a name} @since 0.1 */
@@ -112,30 +112,27 @@ MUSTER_API muster_status muster_broker_open(muster_context *context, const char 
 
 /** Gives the address members use: the real port, `zmq://127.0.0.1:8100/`, and with a broker secret the options that
  * members need, `?broker=KEY` and `curve=no` where it applies. They put their name in front: `name@`.
- * @param[in]  broker     Broker to ask.
- * @param[out] out_text   Where the text goes, NUL-terminated; NULL to learn the size only.
- * @param[in]  capacity   Room there, the terminator included.
- * @param[out] out_bytes  Length of the text, terminator not counted.
- * @retval MUSTER_OK        Written, or its size was.
+ * @param[in]  broker     Broker to query.
+ * @param[out] out_text   Destination of the text, NUL-terminated; NULL to get the size only.
+ * @param[in]  capacity   Size of the destination, the terminator included.
+ * @param[out] out_bytes  Length of the text, without the terminator.
+ * @copied
  * @retval MUSTER_E_ARG     No broker or no place for the size.
- * @retval MUSTER_E_LIMIT   The room is too small; out_bytes tells what is needed.
- * @retval MUSTER_E_FORKED  The context belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_broker_address(muster_broker *broker, char *out_text, size_t capacity,
                                                size_t *out_bytes);
 
-/** Reads the figures of a broker; of a closed one those of its end.
- * @param[in]  broker     Broker to ask.
+/** Reads the counters of a broker; of a closed one those of its end.
+ * @param[in]  broker     Broker to query.
  * @param[out] out_stats  Filled.
- * @retval MUSTER_OK        Filled.
- * @retval MUSTER_E_ARG     No broker or no place.
- * @retval MUSTER_E_FORKED  The context belongs to the parent process.
+ * @filled
+ * @retval MUSTER_E_ARG     No broker or no destination.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_broker_get_stats(muster_broker *broker, muster_broker_stats *out_stats);
 
 /** Stops a broker and closes the connections of its members. Data that the broker has queued for a member is still sent
  * if the member reads it within timeout_ns.
- * @param[in] broker      Broker to stop; the reference stays the caller's.
+ * @param[in] broker      Broker to stop; the caller keeps its reference.
  * @param[in] timeout_ns  Longest wait for that; 0 drops it, -1 means 10 s.
  * @retval MUSTER_OK        It has stopped; also if it had before.
  * @retval MUSTER_E_ARG     No broker.
@@ -144,22 +141,19 @@ MUSTER_API muster_status muster_broker_get_stats(muster_broker *broker, muster_b
 MUSTER_API muster_status muster_broker_close(muster_broker *broker, int64_t timeout_ns);
 
 /** Begins to stop a broker, as muster_broker_close() does; ::MUSTER_DONE_CALL comes when its threads have ended.
- * @param[in]  broker      Broker to stop; the reference stays the caller's.
+ * @param[in]  broker      Broker to stop; the caller keeps its reference.
  * @param[in]  timeout_ns  Longest time for what is on its way; 0 drops it, -1 means 10 s.
- * @param[in]  queue       Where the completion appears; of the same context.
+ * @param[in]  queue       Queue of the same context for the completion.
  * @param[in]  tag         Returned in muster_completion::tag.
  * @param[out] error       Detail on failure, or NULL.
- * @retval MUSTER_OK        Begun; ::MUSTER_DONE_CALL will come, perhaps before this call returns.
- * @retval MUSTER_AGAIN     No slot in the queue; not begun.
+ * @begun{::MUSTER_DONE_CALL}
  * @retval MUSTER_E_ARG     A value is missing or out of range, or the queue is of another context.
- * @retval MUSTER_E_NOMEM   No memory or no thread.
- * @retval MUSTER_E_CLOSED  The context or the queue is closed.
- * @retval MUSTER_E_FORKED  The object belongs to the parent process.
+ * @retval MUSTER_E_NOMEM   Memory or threads ran out.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_broker_close_begin(muster_broker *broker, int64_t timeout_ns, muster_queue *queue,
                                                    uint64_t tag, muster_error *error);
 
-/** Gives up one reference; with the last one the broker is stopped, at once and not by this thread.
+/** Releases one reference; with the last one the broker is stopped, at once and not by this thread.
  * @param[in] broker  What to release; NULL has no effect.
  * @threads{any, finalizers included} @blocks{no} @since 0.1 */
 MUSTER_API void muster_broker_release(muster_broker *broker);

@@ -8,7 +8,7 @@
  * which returns when it knows its number; or begins to (muster_worker_start_begin()). Members are numbered: the master
  * is 0, workers count from 1, and no number is used twice. Master and workers hold the same kind of handle.
  *
- * Each worker has one link to the master, the library's own: by it members are told of each other, interrupted and
+ * Each worker has one link to the master, of the library: by it members are told of each other, interrupted and
  * removed, also those that compute. By default the worker dials the master; where only the other direction is open, the
  * master dials the worker (::MUSTER_LAUNCH_MASTER_DIALS). Bytes of the host's travel on streams of their own, which any
  * two members open when they want them: muster_cluster_dial() on one side, ::MUSTER_CLUSTER_STREAM on the other. Where
@@ -127,24 +127,24 @@ typedef struct muster_launch {
 /** Opens a cluster; the caller is its master.
  * @param[in]  context      Context its streams belong to; the cluster keeps it alive. Its secret is that of the
  * workers.
- * @param[in]  config       How; copied. NULL means all defaults.
+ * @param[in]  config       Options; copied. NULL means all defaults.
  * @param[out] out_cluster  The cluster; the caller owns one reference.
  * @param[out] error        Detail on failure, or NULL.
  * @retval MUSTER_OK            Open.
  * @retval MUSTER_TIMEOUT       The host that serves the transport of `listen` did not answer in time; nothing is left.
- * @retval MUSTER_E_ARG         A value is missing or out of range; the text names it.
+ * @retval MUSTER_E_ARG         A value is missing or out of range; the error names it.
  * @retval MUSTER_E_ABI         The config has newer non-zero fields, or a plug-in's tables do not fit this library.
- * @retval MUSTER_E_ADDRESS     The address cannot be understood; the text says where.
+ * @retval MUSTER_E_ADDRESS     The address cannot be parsed; the error says where.
  * @retval MUSTER_E_NOT_FOUND   No transport of that scheme, or no such host or folder.
  * @retval MUSTER_E_PLUGIN      The plug-in for that scheme cannot be loaded.
  * @retval MUSTER_E_EXISTS      The address is in use.
  * @retval MUSTER_E_PERMISSION  The system refuses this user, or the socket's folder is open to others.
- * @retval MUSTER_E_LIMIT       No descriptor left.
+ * @retval MUSTER_E_LIMIT       No descriptor is left.
  * @retval MUSTER_E_UNSUPPORTED The transport is served by a host that cannot listen.
- * @retval MUSTER_E_NOMEM       No memory, or no thread.
- * @retval MUSTER_E_SYSTEM      Another failure of the system.
+ * @retval MUSTER_E_NOMEM       Memory or threads ran out.
+ * @retval MUSTER_E_SYSTEM      Another system call failed.
  * @retval MUSTER_E_CLOSED      The context or the queue is closed.
- * @retval MUSTER_E_CANCELED    muster_context_cancel() was called meanwhile.
+ * @retval MUSTER_E_CANCELED    muster_context_cancel() was called during the wait.
  * @retval MUSTER_E_WOULD_DEADLOCK  The calling thread has to serve the transport of `listen`: use
  *                              muster_cluster_open_begin().
  * @retval MUSTER_E_FORKED      The context belongs to the parent process.
@@ -156,15 +156,15 @@ MUSTER_API muster_status muster_cluster_open(muster_context *context, const must
  * the cluster in muster_completion::object, or that it could not be opened, with the status and the error that
  * muster_cluster_open() would have returned. muster_queue_cancel_operation() cancels it.
  * @param[in]  context  Context its streams belong to; the cluster keeps it alive.
- * @param[in]  config   How; copied. NULL means all defaults.
- * @param[in]  queue    Where the completion appears; of the same context.
+ * @param[in]  config   Options; copied. NULL means all defaults.
+ * @param[in]  queue    Queue of the same context for the completion.
  * @param[in]  tag      Returned in muster_completion::tag of the completion.
  * @param[out] error    Detail on failure, or NULL.
  * @retval MUSTER_OK        Begun; exactly one completion follows, perhaps before this call returns.
  * @retval MUSTER_AGAIN     The queue has no free slot; nothing was begun.
- * @retval MUSTER_E_ARG     A value is missing or out of range; the text names it.
+ * @retval MUSTER_E_ARG     A value is missing or out of range; the error names it.
  * @retval MUSTER_E_ABI     The config has newer non-zero fields.
- * @retval MUSTER_E_NOMEM   No memory, or no thread.
+ * @retval MUSTER_E_NOMEM   Memory or threads ran out.
  * @retval MUSTER_E_CLOSED  The context or a queue is closed.
  * @retval MUSTER_E_FORKED  The context belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
@@ -173,43 +173,45 @@ MUSTER_API muster_status muster_cluster_open_begin(muster_context *context, cons
 
 /** Adds workers; each has events of its own: ::MUSTER_CLUSTER_LAUNCHED, CONNECTED, JOINED, or FAILED in place of these.
  * Their numbers follow each other.
- *
- * An `elastic` launch with a store publishes the address of the master there, which is only begun by this call: if it
- * fails, ::MUSTER_CLUSTER_FAILED with the member UINT32_MAX says why, and the launch before stays in force.
  * @param[in]  cluster    Cluster, on its master.
  * @param[in]  launch     What to launch; copied.
  * @param[out] out_first  Number of the first worker; or NULL.
  * @param[out] error      Detail on failure, or NULL.
  * @retval MUSTER_OK            Begun.
- * @retval MUSTER_E_ARG         A value is missing or out of range, options too; the text names it.
- * @retval MUSTER_E_ABI         The struct has non-zero fields newer than this library.
- * @retval MUSTER_E_NOT_FOUND   No manager of that name.
+ * @retval MUSTER_E_ARG         A value is missing or out of range, options too; the error names it.
+ * @retval MUSTER_E_ABI         The struct has non-zero fields that are newer than this library.
+ * @retval MUSTER_E_NOT_FOUND   No manager of that name; or a store's URL has an unknown scheme, or names no such host.
+ * @retval MUSTER_TIMEOUT       The store does not answer in time; the error is filled.
+ * @retval MUSTER_E_ADDRESS     The store's URL cannot be parsed.
+ * @retval MUSTER_E_PLUGIN      The plug-in for the store's scheme cannot be loaded.
+ * @retval MUSTER_E_UNREACHABLE Nobody answers where the store should be.
+ * @retval MUSTER_E_AUTH        The store's server has another secret.
+ * @retval MUSTER_E_PEER        The connection to the store broke.
+ * @retval MUSTER_E_PROTOCOL    What answers there is no store of this version.
+ * @retval MUSTER_E_PERMISSION  The store may not be used by this user.
  * @retval MUSTER_E_UNSUPPORTED This member is not the master.
  * @retval MUSTER_E_LIMIT       The numbers are used up, more than 65536 workers, or than connections that
  * muster_cluster_config::max_connections leaves.
  * @retval MUSTER_E_NOMEM       No memory; nothing begun.
  * @retval MUSTER_E_CLOSED      The cluster or its context is closed.
  * @retval MUSTER_E_FORKED      The cluster belongs to the parent process.
- * @threads{any} @blocks{no} @since 0.1 */
+ * @threads{any} @blocks{no; with a store up to 90 s for it} @since 0.1 */
 MUSTER_API muster_status muster_cluster_add(muster_cluster *cluster, const muster_launch *launch, uint32_t *out_first,
                                             muster_error *error);
 
-/** Adds workers, as muster_cluster_add() does, and notifies when that is done: for an `elastic` launch with a store,
- * whose ::MUSTER_DONE_CALL comes when the address of the master is published, or with the status and detail of the
- * store that failed. Its bytes are the number of the first worker. muster_queue_cancel_operation() cancels it.
+/** Begins to add workers, as muster_cluster_add() does; for an `elastic` launch with a store, which has to be opened.
+ * ::MUSTER_DONE_CALL notifies of the end; its bytes are the number of the first worker.
+ * muster_queue_cancel_operation() cancels it.
  * @param[in]  cluster  Cluster, on its master.
  * @param[in]  launch   What to launch; copied.
- * @param[in]  queue    Where the completion appears; of the same context.
+ * @param[in]  queue    Queue of the same context for the completion.
  * @param[in]  tag      Returned in muster_completion::tag.
  * @param[out] error    Detail on failure, or NULL.
- * @retval MUSTER_OK            Begun; exactly one completion follows, perhaps before this call returns.
- * @retval MUSTER_AGAIN         The queue has no free slot; nothing was begun.
- * @retval MUSTER_E_ARG         A value is missing or out of range; the text names it.
- * @retval MUSTER_E_ABI         The struct has non-zero fields newer than this library.
+ * @begun{::MUSTER_DONE_CALL}
+ * @retval MUSTER_E_ARG         A value is missing or out of range; the error names it.
+ * @retval MUSTER_E_ABI         The struct has non-zero fields that are newer than this library.
  * @retval MUSTER_E_UNSUPPORTED This member is not the master.
- * @retval MUSTER_E_NOMEM       No memory, or no thread.
- * @retval MUSTER_E_CLOSED      The context or the queue is closed.
- * @retval MUSTER_E_FORKED      The cluster belongs to the parent process.
+ * @retval MUSTER_E_NOMEM       Memory or threads ran out.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_cluster_add_begin(muster_cluster *cluster, const muster_launch *launch,
                                                   muster_queue *queue, uint64_t tag, muster_error *error);
@@ -225,7 +227,7 @@ MUSTER_API muster_status muster_cluster_add_begin(muster_cluster *cluster, const
  * @retval MUSTER_E_NOT_FOUND   No worker ever had this number.
  * @retval MUSTER_E_STALE       It is gone already.
  * @retval MUSTER_E_UNSUPPORTED This member is not the master.
- * @retval MUSTER_E_NOMEM       No memory.
+ * @retval MUSTER_E_NOMEM       Memory ran out.
  * @retval MUSTER_E_CLOSED      The cluster or its context is closed.
  * @retval MUSTER_E_FORKED      The cluster belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
@@ -240,7 +242,7 @@ MUSTER_API muster_status muster_cluster_remove(muster_cluster *cluster, uint32_t
  * @retval MUSTER_E_NOT_FOUND   No worker ever had this number.
  * @retval MUSTER_E_STALE       It is gone, or has not joined yet.
  * @retval MUSTER_E_UNSUPPORTED This member is not the master.
- * @retval MUSTER_E_NOMEM       No memory.
+ * @retval MUSTER_E_NOMEM       Memory ran out.
  * @retval MUSTER_E_CLOSED      The cluster or its context is closed.
  * @retval MUSTER_E_FORKED      The cluster belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
@@ -254,8 +256,7 @@ enum muster_cluster_event_kind {
                                           muster_worker_start_begin(): this one is in. */
     MUSTER_CLUSTER_FAILED = 4,       /**< Master: the worker did not come to join; status and text say why. Worker,
                                           after muster_worker_start_begin(): nor did this one (UINT32_MAX, if it has no
-                                          number yet), and its cluster is over. Master, of the member UINT32_MAX: its
-                                          address could not be published, see muster_cluster_add(). */
+                                          number yet), and its cluster is over. */
     MUSTER_CLUSTER_DEAD = 5,         /**< Master: the worker is gone, and should not be; text says how it ended. Worker:
                                           so is one with which this member had to do. */
     MUSTER_CLUSTER_REMOVED = 6,      /**< As DEAD, of a worker that has left, or was removed. */
@@ -274,7 +275,7 @@ typedef struct muster_cluster_event {
                                to be and the manager failed to; else ::MUSTER_OK. */
     uint32_t label_bytes; /**< STREAM, BROADCAST: length of the label. */
     muster_stream *stream; /**< STREAM: the stream; the caller owns one reference. Else NULL. */
-    uint32_t text_bytes;   /**< Length of the text, terminator not counted. */
+    uint32_t text_bytes;   /**< Length of the text, without the terminator. */
     uint32_t reserved;     /**< Zero. */
     char label[256];       /**< STREAM, BROADCAST: what the other side called it: any bytes, and a NUL behind them. */
     char text[232];        /**< A sentence for people, or empty; NUL-terminated UTF-8. */
@@ -285,16 +286,16 @@ typedef struct muster_cluster_event {
 } muster_cluster_event;
 
 /** Takes the oldest event.
- * @param[in]  cluster     Cluster to ask.
- * @param[in]  timeout_ns  Longest wait; 0 looks once, -1 has no end.
+ * @param[in]  cluster     Cluster to query.
+ * @param[in]  timeout_ns  Maximum wait; 0 checks once, -1: no limit.
  * @param[out] out_event   Filled on ::MUSTER_OK.
  * @retval MUSTER_OK         Taken.
  * @retval MUSTER_AGAIN      There is none, and the timeout was 0.
  * @retval MUSTER_TIMEOUT    None came in time.
- * @retval MUSTER_E_ARG      No cluster or no place.
+ * @retval MUSTER_E_ARG      No cluster or no destination.
  * @retval MUSTER_E_CLOSED   The cluster is over, and all events were taken.
  * @retval MUSTER_E_CANCELED muster_cluster_cancel() was called while this call waited.
- * @retval MUSTER_E_WOULD_DEADLOCK  Called inside a callback of the engine's, with a timeout.
+ * @retval MUSTER_E_WOULD_DEADLOCK  Called inside a callback of the engine, with a timeout.
  * @retval MUSTER_E_FORKED   The cluster belongs to the parent process.
  * @threads{any; each event goes to one caller} @blocks{up to timeout_ns} @since 0.1 */
 MUSTER_API muster_status muster_cluster_next_event(muster_cluster *cluster, int64_t timeout_ns,
@@ -314,12 +315,12 @@ MUSTER_API muster_status muster_cluster_cancel(muster_cluster *cluster);
  * @param[in]  member       Number of the other.
  * @param[in]  label        What the other side is told with it: any bytes. NULL if empty.
  * @param[in]  label_bytes  Its length, at most 255.
- * @param[in]  timeout_ns   Longest wait; -1 has no end of its own. At least 1.
+ * @param[in]  timeout_ns   Maximum wait, at least 1; -1: no limit.
  * @param[out] out_stream   The stream; the caller owns one reference.
  * @param[out] error        Detail on failure, or NULL.
  * @retval MUSTER_OK            Open.
  * @retval MUSTER_TIMEOUT       Not in time; nothing is left behind.
- * @retval MUSTER_E_ARG         A value is missing or out of range, or this member itself; the text names it.
+ * @retval MUSTER_E_ARG         A value is missing or out of range, or this member itself; the error names it.
  * @retval MUSTER_E_NOT_FOUND   No member ever had this number.
  * @retval MUSTER_E_STALE       It is gone.
  * @retval MUSTER_E_PERMISSION  The topology has no way between these two.
@@ -327,12 +328,12 @@ MUSTER_API muster_status muster_cluster_cancel(muster_cluster *cluster);
  * @retval MUSTER_E_PEER        The master is gone, or the connection broke.
  * @retval MUSTER_E_AUTH        The other side has another secret, or says that we have.
  * @retval MUSTER_E_PROTOCOL    What answers there is no member of this cluster.
- * @retval MUSTER_E_LIMIT       No descriptor left, or as many connections as may be (max_connections), here or there.
- * @retval MUSTER_E_NOMEM       No memory.
- * @retval MUSTER_E_SYSTEM      Another failure of the system.
+ * @retval MUSTER_E_LIMIT       No descriptor is left, or as many connections as may be (max_connections), here or there.
+ * @retval MUSTER_E_NOMEM       Memory ran out.
+ * @retval MUSTER_E_SYSTEM      Another system call failed.
  * @retval MUSTER_E_CLOSED      The cluster or its context is closed.
  * @retval MUSTER_E_CANCELED    muster_cluster_cancel() was called meanwhile.
- * @retval MUSTER_E_WOULD_DEADLOCK  Called inside a callback of the engine's.
+ * @retval MUSTER_E_WOULD_DEADLOCK  Called inside a callback of the engine.
  * @retval MUSTER_E_FORKED      The cluster belongs to the parent process.
  * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
 MUSTER_API muster_status muster_cluster_dial(muster_cluster *cluster, uint32_t member, const void *label,
@@ -345,15 +346,15 @@ MUSTER_API muster_status muster_cluster_dial(muster_cluster *cluster, uint32_t m
  * @param[in]  member       Number of the other.
  * @param[in]  label        What the other side is told with it: any bytes; copied. NULL if empty.
  * @param[in]  label_bytes  Its length, at most 255.
- * @param[in]  timeout_ns   Longest time it may take; -1 has no end of its own. At least 1.
- * @param[in]  queue        Where the completion appears.
+ * @param[in]  timeout_ns   Maximum time, at least 1; -1: no limit.
+ * @param[in]  queue        Queue of the same context for the completion.
  * @param[in]  tag          Returned in muster_completion::tag.
  * @param[out] error        Detail on failure, or NULL.
  * @retval MUSTER_OK       Begun; the completion will come.
  * @retval MUSTER_AGAIN    No slot in the queue.
- * @retval MUSTER_E_ARG    A value is missing or out of range; the text names it.
+ * @retval MUSTER_E_ARG    A value is missing or out of range; the error names it.
  * @retval MUSTER_E_NOT_FOUND This member is not in yet.
- * @retval MUSTER_E_NOMEM  No memory.
+ * @retval MUSTER_E_NOMEM  Memory ran out.
  * @retval MUSTER_E_CLOSED The cluster, its context or the queue is closed.
  * @retval MUSTER_E_FORKED The cluster belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
@@ -372,13 +373,13 @@ MUSTER_API muster_status muster_cluster_dial_begin(muster_cluster *cluster, uint
  * @param[in]  label_bytes   Its length, at most 255.
  * @param[in]  data          First byte; the caller's again when the call returns. NULL if empty.
  * @param[in]  size_bytes    How many.
- * @param[in]  timeout_ns    Longest wait; -1 has no end of its own. At least 1.
+ * @param[in]  timeout_ns    Maximum wait, at least 1; -1: no limit.
  * @param[out] out_statuses  Shape (count): how it went with each: ::MUSTER_OK, or one of those below. NULL if members
  * is, or if nobody asks.
  * @param[out] error         Detail on failure, which names the first that has not got it; or NULL.
  * @retval MUSTER_OK            All of them have it.
  * @retval MUSTER_TIMEOUT       The first that has not got it did not in time; the error is filled.
- * @retval MUSTER_E_ARG         A value is missing or out of range, or a member is this one; the text names it.
+ * @retval MUSTER_E_ARG         A value is missing or out of range, or a member is this one; the error names it.
  * @retval MUSTER_E_NOT_FOUND   No member ever had this number.
  * @retval MUSTER_E_STALE       It is gone.
  * @retval MUSTER_E_PERMISSION  The topology has no way between these two.
@@ -388,11 +389,11 @@ MUSTER_API muster_status muster_cluster_dial_begin(muster_cluster *cluster, uint
  * @retval MUSTER_E_AUTH        What answers there has another secret.
  * @retval MUSTER_E_PROTOCOL    What answers there is no member of this cluster.
  * @retval MUSTER_E_NOMEM       No memory, here or there.
- * @retval MUSTER_E_SYSTEM      Another failure of the system.
+ * @retval MUSTER_E_SYSTEM      Another system call failed.
  * @retval MUSTER_E_UNSUPPORTED No members are named, and this one is not the master.
  * @retval MUSTER_E_CLOSED      The cluster or its context is closed.
  * @retval MUSTER_E_CANCELED    muster_cluster_cancel() was called meanwhile.
- * @retval MUSTER_E_WOULD_DEADLOCK  Called inside a callback of the engine's.
+ * @retval MUSTER_E_WOULD_DEADLOCK  Called inside a callback of the engine.
  * @retval MUSTER_E_FORKED      The cluster belongs to the parent process.
  * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
 MUSTER_API muster_status muster_cluster_broadcast(muster_cluster *cluster, const uint32_t *members, size_t count,
@@ -410,17 +411,17 @@ MUSTER_API muster_status muster_cluster_broadcast(muster_cluster *cluster, const
  * @param[in]  label_bytes   Its length, at most 255.
  * @param[in]  data          First byte; unchanged until the completion. NULL if empty.
  * @param[in]  size_bytes    How many.
- * @param[in]  timeout_ns    Longest time it may take; -1 has no end of its own. At least 1.
+ * @param[in]  timeout_ns    Maximum time, at least 1; -1: no limit.
  * @param[out] out_statuses  Shape (count): how it went with each, written before the completion; or NULL.
- * @param[in]  queue         Where the completion appears.
+ * @param[in]  queue         Queue of the same context for the completion.
  * @param[in]  tag           Returned in muster_completion::tag.
  * @param[out] error         Detail on failure, or NULL.
  * @retval MUSTER_OK            Begun; the completion will come.
  * @retval MUSTER_AGAIN         No slot in the queue.
- * @retval MUSTER_E_ARG         A value is missing or out of range; the text names it.
+ * @retval MUSTER_E_ARG         A value is missing or out of range; the error names it.
  * @retval MUSTER_E_UNSUPPORTED No members are named, and this one is not the master.
  * @retval MUSTER_E_NOT_FOUND   This member is not in yet.
- * @retval MUSTER_E_NOMEM       No memory.
+ * @retval MUSTER_E_NOMEM       Memory ran out.
  * @retval MUSTER_E_CLOSED      The cluster, its context or the queue is closed.
  * @retval MUSTER_E_FORKED      The cluster belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
@@ -457,13 +458,12 @@ typedef struct muster_member_info {
 } muster_member_info;
 
 /** Tells what is known of a member. A worker knows of itself and, of the master, the address.
- * @param[in]  cluster   Cluster to ask.
+ * @param[in]  cluster   Cluster to query.
  * @param[in]  member    Number of the member.
  * @param[out] out_info  Filled.
- * @retval MUSTER_OK          Filled.
- * @retval MUSTER_E_ARG       No cluster or no place.
+ * @filled
+ * @retval MUSTER_E_ARG       No cluster or no destination.
  * @retval MUSTER_E_NOT_FOUND No member has this number, as far as this one knows.
- * @retval MUSTER_E_FORKED    The cluster belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_cluster_get_member(muster_cluster *cluster, uint32_t member,
                                                    muster_member_info *out_info);
@@ -483,7 +483,7 @@ MUSTER_API muster_status muster_cluster_list(muster_cluster *cluster, uint32_t *
                                              size_t *out_count);
 
 /** Tells the number of this member.
- * @param[in] cluster  Cluster to ask.
+ * @param[in] cluster  Cluster to query.
  * @return The number; UINT32_MAX without a cluster, or if this member is not in yet.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API uint32_t muster_cluster_self(muster_cluster *cluster);
@@ -491,15 +491,15 @@ MUSTER_API uint32_t muster_cluster_self(muster_cluster *cluster);
 /** Leaves the cluster. The master removes all workers, those that are being launched too, and kills who has not left
  * when the time is over; no process, socket or file is left. A worker tells the master that it leaves in order. Streams
  * of the host's stay its own.
- * @param[in]  cluster     Cluster to leave; the reference stays the caller's.
+ * @param[in]  cluster     Cluster to leave; the caller keeps its reference.
  * @param[in]  timeout_ns  Master: time the workers get before they are killed; negative:
  *                         muster_cluster_config::leave_timeout_ns.
  * @retval MUSTER_OK        Over; events that nobody has taken can still be taken.
  * @retval MUSTER_TIMEOUT   Over; some had to be killed.
  * @retval MUSTER_E_ARG     No cluster.
  * @retval MUSTER_E_CANCELED  muster_cluster_cancel() was called meanwhile; it goes on all the same.
- * @retval MUSTER_E_CLOSED  The handle was released meanwhile; it goes on all the same.
- * @retval MUSTER_E_WOULD_DEADLOCK  Called inside a callback of the engine's; or the time is over, and this thread is
+ * @retval MUSTER_E_CLOSED  The handle was released during the call; it goes on all the same.
+ * @retval MUSTER_E_WOULD_DEADLOCK  Called inside a callback of the engine; or the time is over, and this thread is
  * the one that has to answer the manager's requests to kill. It goes on all the same: serve them, and
  * muster_cluster_next_event() answers ::MUSTER_E_CLOSED when it is over.
  * @retval MUSTER_E_FORKED  The cluster belongs to the parent process.
@@ -508,23 +508,20 @@ MUSTER_API muster_status muster_cluster_close(muster_cluster *cluster, int64_t t
 
 /** Begins to leave the cluster, as muster_cluster_close() does; ::MUSTER_DONE_CALL comes with its status when it is
  * over. The way to close for the thread that serves the manager. To cancel it ends the wait only.
- * @param[in]  cluster     Cluster to leave; the reference stays the caller's.
+ * @param[in]  cluster     Cluster to leave; the caller keeps its reference.
  * @param[in]  timeout_ns  Master: time the workers get before they are killed; negative:
  *                         muster_cluster_config::leave_timeout_ns.
- * @param[in]  queue       Where the completion appears; of the same context.
+ * @param[in]  queue       Queue of the same context for the completion.
  * @param[in]  tag         Returned in muster_completion::tag.
  * @param[out] error       Detail on failure, or NULL.
- * @retval MUSTER_OK        Begun; ::MUSTER_DONE_CALL will come, perhaps before this call returns.
- * @retval MUSTER_AGAIN     No slot in the queue; not begun.
+ * @begun{::MUSTER_DONE_CALL}
  * @retval MUSTER_E_ARG     A value is missing or out of range, or the queue is of another context.
- * @retval MUSTER_E_NOMEM   No memory or no thread.
- * @retval MUSTER_E_CLOSED  The context or the queue is closed.
- * @retval MUSTER_E_FORKED  The object belongs to the parent process.
+ * @retval MUSTER_E_NOMEM   Memory or threads ran out.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_cluster_close_begin(muster_cluster *cluster, int64_t timeout_ns, muster_queue *queue,
                                                     uint64_t tag, muster_error *error);
 
-/** Gives up the handle; the cluster is closed, as by muster_cluster_close(), without a wait for it. Threads that wait
+/** Releases the handle; the cluster is closed, as by muster_cluster_close(), without a wait for it. Threads that wait
  * in a call on it return ::MUSTER_E_CLOSED; operations that were begun complete with that status.
  * @param[in] cluster  What to release; NULL has no effect.
  * @threads{any, finalizers included} @blocks{no} @since 0.1 */
@@ -567,9 +564,9 @@ typedef struct muster_worker_config {
  * @param[out] error               Detail on failure, or NULL.
  * @retval MUSTER_OK           Made.
  * @retval MUSTER_E_ARG        A value is out of range, or the config names a secret.
- * @retval MUSTER_E_ABI        The config has non-zero fields newer than this library.
+ * @retval MUSTER_E_ABI        The config has non-zero fields that are newer than this library.
  * @retval MUSTER_E_PROTOCOL   What was read is no ticket of this version.
- * @retval MUSTER_E_NOMEM      Threads or memory ran out.
+ * @retval MUSTER_E_NOMEM      Memory or threads ran out.
  * @retval MUSTER_E_LIMIT      Descriptors ran out.
  * @retval MUSTER_E_SYSTEM     The ticket cannot be read, or the loop could not start.
  * @retval MUSTER_TIMEOUT      The master did not give out the ticket within 60 s; the error is filled. This one and the
@@ -592,16 +589,16 @@ MUSTER_API muster_status muster_worker_context(const muster_context_config *conf
  *                          has the cluster's secret. A transport that this program serves itself has to be
  *                          registered before, and served on another thread meanwhile; or see
  *                          muster_worker_start_begin().
- * @param[in]  config       How; copied. NULL means all defaults.
- * @param[in]  timeout_ns   Longest wait for the master; -1 has no end. At least 1.
+ * @param[in]  config       Options; copied. NULL means all defaults.
+ * @param[in]  timeout_ns   Maximum wait for the master, at least 1; -1: no limit.
  * @param[out] out_cluster  The cluster; the caller owns one reference.
  * @param[out] error        Detail on failure, or NULL.
  * @retval MUSTER_OK            This process is a worker.
  * @retval MUSTER_TIMEOUT       The master was not met in time; the error is filled.
  * @retval MUSTER_E_ARG         A value is missing or out of range; or the context has no ticket.
- * @retval MUSTER_E_ABI         The config has non-zero fields newer than this library.
+ * @retval MUSTER_E_ABI         The config has non-zero fields that are newer than this library.
  * @retval MUSTER_E_EXISTS      This context is in the cluster already; or the address to listen at is in use.
- * @retval MUSTER_E_ADDRESS     An address of the ticket cannot be understood.
+ * @retval MUSTER_E_ADDRESS     An address of the ticket cannot be parsed.
  * @retval MUSTER_E_NOT_FOUND   No transport of that scheme.
  * @retval MUSTER_E_PLUGIN      The plug-in for that scheme cannot be loaded.
  * @retval MUSTER_E_UNREACHABLE Nobody answers at the master's address.
@@ -610,13 +607,13 @@ MUSTER_API muster_status muster_worker_context(const muster_context_config *conf
  * @retval MUSTER_E_PEER        The master went away meanwhile.
  * @retval MUSTER_E_STALE       The master does not want this worker any more, or nobody who was not launched.
  * @retval MUSTER_E_PERMISSION  The system refuses this user to listen or to dial.
- * @retval MUSTER_E_LIMIT       No descriptor left; or as many have come by themselves as the master takes.
+ * @retval MUSTER_E_LIMIT       No descriptor is left; or as many have come by themselves as the master takes.
  * @retval MUSTER_E_UNSUPPORTED The transport cannot listen.
- * @retval MUSTER_E_NOMEM       No memory, or no thread.
- * @retval MUSTER_E_SYSTEM      Another failure of the system.
+ * @retval MUSTER_E_NOMEM       Memory or threads ran out.
+ * @retval MUSTER_E_SYSTEM      Another system call failed.
  * @retval MUSTER_E_CLOSED      The context or the queue is closed.
- * @retval MUSTER_E_CANCELED    muster_context_cancel() was called meanwhile.
- * @retval MUSTER_E_WOULD_DEADLOCK  Called inside a callback of the engine's, or this thread serves the transport.
+ * @retval MUSTER_E_CANCELED    muster_context_cancel() was called during the wait.
+ * @retval MUSTER_E_WOULD_DEADLOCK  Called inside a callback of the engine, or this thread serves the transport.
  * @retval MUSTER_E_FORKED      The context belongs to the parent process.
  * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
 MUSTER_API muster_status muster_worker_start(muster_context *context, const muster_worker_config *config,
@@ -628,23 +625,23 @@ MUSTER_API muster_status muster_worker_start(muster_context *context, const must
  * dialled or broadcast. A store is opened meanwhile; if it cannot be, the event says why. One that has failed, or was
  * closed before, may begin again.
  * @param[in]  context      As for muster_worker_start(); a transport of this program's own is registered before.
- * @param[in]  config       How; copied. NULL means all defaults.
+ * @param[in]  config       Options; copied. NULL means all defaults.
  * @param[in]  timeout_ns   Longest time until it is in; -1 has no end of its own. At least 1.
  * @param[out] out_cluster  The cluster; the caller owns one reference.
  * @param[out] error        Detail on failure, or NULL.
  * @retval MUSTER_OK            Begun; the event will come.
  * @retval MUSTER_E_ARG         A value is missing or out of range; or the context has no ticket.
- * @retval MUSTER_E_ABI         The config has non-zero fields newer than this library.
+ * @retval MUSTER_E_ABI         The config has non-zero fields that are newer than this library.
  * @retval MUSTER_E_EXISTS      This context is in the cluster already; or the address to listen at is in use.
- * @retval MUSTER_E_ADDRESS     An address of the ticket cannot be understood.
+ * @retval MUSTER_E_ADDRESS     An address of the ticket cannot be parsed.
  * @retval MUSTER_E_NOT_FOUND   No transport of that scheme, or no such host or folder.
  * @retval MUSTER_E_PLUGIN      The plug-in for that scheme cannot be loaded.
  * @retval MUSTER_E_PROTOCOL    The ticket is of no use.
  * @retval MUSTER_E_PERMISSION  The system refuses this user to listen.
- * @retval MUSTER_E_LIMIT       No descriptor left.
+ * @retval MUSTER_E_LIMIT       No descriptor is left.
  * @retval MUSTER_E_UNSUPPORTED The transport cannot listen.
- * @retval MUSTER_E_NOMEM       No memory, or no thread.
- * @retval MUSTER_E_SYSTEM      Another failure of the system.
+ * @retval MUSTER_E_NOMEM       Memory or threads ran out.
+ * @retval MUSTER_E_SYSTEM      Another system call failed.
  * @retval MUSTER_E_CLOSED      The context or the queue is closed.
  * @retval MUSTER_E_FORKED      The context belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */

@@ -102,16 +102,12 @@ typedef struct muster_manager_ops {
  * @param[in]  name        1 to 63 letters, digits, '-' or '_', no terminator needed; none that is built in.
  * @param[in]  name_bytes  Its length.
  * @param[in]  operations       ::muster_manager_operation values, or'ed: what it wants to hear of beside LAUNCH.
- * @param[in]  requests    Queue the host serves, of the same context; releasing it takes the manager back.
+ * @param[in]  requests    Queue of the same context that the host serves; releasing it withdraws the manager.
  * @param[in]  tag         Returned in muster_completion::tag of every request, CANCEL included: one queue can serve
  *                         several managers.
  * @param[out] error       Detail on failure, or NULL.
- * @retval MUSTER_OK        Usable in muster_launch::manager.
+ * @served
  * @retval MUSTER_E_ARG     No context or queue, a queue of another context, an unknown want, or no name of that form.
- * @retval MUSTER_E_EXISTS  Name taken.
- * @retval MUSTER_E_NOMEM   No memory.
- * @retval MUSTER_E_CLOSED  The context or the queue is closed.
- * @retval MUSTER_E_FORKED  The context belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_manager_serve(muster_context *context, const char *name, size_t name_bytes,
                                               uint32_t operations, muster_queue *requests, uint64_t tag,
@@ -122,17 +118,11 @@ MUSTER_API muster_status muster_manager_serve(muster_context *context, const cha
  * @param[in]  name        1 to 63 letters, digits, '-' or '_', no terminator needed; none that is built in.
  * @param[in]  name_bytes  Its length.
  * @param[in]  ops         The callbacks; the table is copied.
- * @param[in]  self        Passed to each of them; the host's own until destroy.
- * @param[in]  requests    Queue that is dispatched, of the same context; releasing it takes the manager back.
+ * @param[in]  self        Passed to each callback; must stay valid until destroy.
+ * @param[in]  requests    Queue of the same context that is dispatched; releasing it withdraws the manager.
  * @param[out] error       Detail on failure, or NULL.
- * @retval MUSTER_OK        Usable in muster_launch::manager.
+ * @served_ops
  * @retval MUSTER_E_ARG     Something is missing, a queue of another context, or no name of that form.
- * @retval MUSTER_E_ABI     The table has non-zero fields newer than this library.
- * @retval MUSTER_E_EXISTS  Name taken.
- * @retval MUSTER_E_NOMEM   No memory.
- * @retval MUSTER_E_LIMIT   The queue has no slot left for the last word to the table.
- * @retval MUSTER_E_CLOSED  The context or the queue is closed.
- * @retval MUSTER_E_FORKED  The context belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_manager_serve_ops(muster_context *context, const char *name, size_t name_bytes,
                                                   const muster_manager_ops *ops, void *self, muster_queue *requests,
@@ -153,31 +143,27 @@ MUSTER_API muster_status muster_manager_serve_ops(muster_context *context, const
 MUSTER_API muster_status muster_manager_withdraw(muster_context *context, const char *name, size_t name_bytes);
 
 /** Tells what an unanswered request wants.
- * @param[in]  requests  Queue the request came from.
- * @param[in]  request   Its id.
+ * @param[in]  requests  Queue from which the request was taken.
+ * @param[in]  request   Id of the request.
  * @param[out] out_what  Filled, as far as its struct_size goes.
- * @retval MUSTER_OK       Told.
- * @retval MUSTER_E_ARG    No queue or no place.
+ * @read_request
+ * @retval MUSTER_E_ARG    No queue or no destination.
  * @retval MUSTER_E_ABI    A struct_size that was never released.
- * @retval MUSTER_E_STALE  No such request, or it was answered or cancelled.
- * @retval MUSTER_E_FORKED The queue belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_manager_request_read(muster_queue *requests, uint64_t request,
                                                      muster_manager_request *out_what);
 
 /** Copies the ticket of a worker that is to be launched: one line of ASCII, its newline included. It holds the secret.
  * @param[in]  requests   Queue the LAUNCH came from.
- * @param[in]  request    Its id.
+ * @param[in]  request    Id of the request.
  * @param[in]  member     Number of the worker.
  * @param[out] out_text   Where it goes, no terminator; NULL to learn the size only.
- * @param[in]  capacity   Room there, in bytes.
+ * @param[in]  capacity   Size of the destination, in bytes.
  * @param[out] out_bytes  Length of the ticket.
- * @retval MUSTER_OK       Copied (or only measured).
+ * @copied
  * @retval MUSTER_E_ARG    No queue, no place for the length, or no worker of this LAUNCH.
- * @retval MUSTER_E_LIMIT  The room is too small; nothing copied, the length is told.
  * @retval MUSTER_E_STALE  No such request, or it was answered or cancelled.
- * @retval MUSTER_E_NOMEM  No memory; the request is still open.
- * @retval MUSTER_E_FORKED The queue belongs to the parent process.
+ * @retval MUSTER_E_NOMEM  Memory ran out; the request is still open.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_manager_ticket(muster_queue *requests, uint64_t request, uint32_t member,
                                                char *out_text, size_t capacity, size_t *out_bytes);
@@ -185,7 +171,7 @@ MUSTER_API muster_status muster_manager_ticket(muster_queue *requests, uint64_t 
 /** Reports one worker of a LAUNCH as started. Each is reported once, here or by muster_manager_worker_failed(), in any
  * order; the request ends with the last.
  * @param[in]  requests       Queue the LAUNCH came from.
- * @param[in]  request        Its id.
+ * @param[in]  request        Id of the request.
  * @param[in]  member         Number of the worker.
  * @param[in]  address        Where the worker listens: what it printed, with ::MUSTER_LAUNCH_MASTER_DIALS. NULL: it
  *                            tells the master itself.
@@ -206,11 +192,11 @@ MUSTER_API muster_status muster_manager_worker_ready(muster_queue *requests, uin
 
 /** Reports one worker of a LAUNCH as not started.
  * @param[in]  requests    Queue the LAUNCH came from.
- * @param[in]  request     Its id.
+ * @param[in]  request     Id of the request.
  * @param[in]  member      Number of the worker.
  * @param[in]  status      Why, a negative value.
- * @param[in]  text        A sentence for people, or NULL.
- * @param[in]  text_bytes  Its length, at most 200 bytes.
+ * @param[in]  text        Text for people, or NULL.
+ * @param[in]  text_bytes  Length of the text, at most 200 bytes.
  * @param[out] error       Detail on failure, or NULL.
  * @retval MUSTER_OK       Noted.
  * @retval MUSTER_E_ARG    No queue, not a LAUNCH, no worker of it, one that was reported before, a status that is no
@@ -229,7 +215,7 @@ MUSTER_API muster_status muster_manager_worker_failed(muster_queue *requests, ui
  * @param[in]  cluster     The cluster it is of.
  * @param[in]  member      Number of the worker there.
  * @param[in]  text        How it ended, for people: "exit code 3". Or NULL.
- * @param[in]  text_bytes  Its length, at most 200 bytes.
+ * @param[in]  text_bytes  Length of the text, at most 200 bytes.
  * @param[out] error       Detail on failure, or NULL.
  * @retval MUSTER_OK          Noted; also if it was known.
  * @retval MUSTER_E_ARG       No queue, no cluster, a worker that this queue did not launch, or a text that is too long.
@@ -243,32 +229,28 @@ MUSTER_API muster_status muster_manager_worker_ended(muster_queue *requests, mus
                                                      const char *text, size_t text_bytes, muster_error *error);
 
 /** Answers any request but LAUNCH: it is done.
- * @param[in]  requests       Queue the request came from.
- * @param[in]  request        Its id.
+ * @param[in]  requests       Queue from which the request was taken.
+ * @param[in]  request        Id of the request.
  * @param[in]  address        CONNECT, CONNECT_WORKER: the address to dial. Else NULL.
  * @param[in]  address_bytes  Its length, at most 1023.
  * @param[out] error          Detail on failure, or NULL.
- * @retval MUSTER_OK       Answered.
+ * @answered
  * @retval MUSTER_E_ARG    No queue, a LAUNCH, or an address that is missing, not wanted or too long.
- * @retval MUSTER_E_STALE  No such request, or it was answered or cancelled.
- * @retval MUSTER_E_NOMEM  No memory; the request is still open.
- * @retval MUSTER_E_FORKED The queue belongs to the parent process.
+ * @retval MUSTER_E_NOMEM  Memory ran out; the request is still open.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_manager_request_done(muster_queue *requests, uint64_t request, const char *address,
                                                      size_t address_bytes, muster_error *error);
 
 /** Answers any request: it cannot be done. Of a LAUNCH all workers fail that were not reported yet. Of a KILL: the
  * worker's last event says that it may still run, and the cluster goes on without it.
- * @param[in] requests    Queue the request came from.
- * @param[in] request     Its id.
+ * @param[in] requests    Queue from which the request was taken.
+ * @param[in] request     Id of the request.
  * @param[in] status      Why, a negative value.
- * @param[in] text        A sentence for people, or NULL.
- * @param[in] text_bytes  Its length, at most 200 bytes.
- * @retval MUSTER_OK       Answered.
- * @retval MUSTER_E_ARG    No queue, a status that is no failure, or a text that is too long.
- * @retval MUSTER_E_STALE  No such request, or it was answered or cancelled.
- * @retval MUSTER_E_NOMEM  No memory; the request is still open.
- * @retval MUSTER_E_FORKED The queue belongs to the parent process.
+ * @param[in] text        Text for people, or NULL.
+ * @param[in] text_bytes  Length of the text, at most 200 bytes.
+ * @answered
+ * @retval MUSTER_E_ARG    No queue, a status that is not a failure, or a text that is too long.
+ * @retval MUSTER_E_NOMEM  Memory ran out; the request is still open.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_manager_request_fail(muster_queue *requests, uint64_t request, muster_status status,
                                                      const char *text, size_t text_bytes);

@@ -85,7 +85,7 @@ enum muster_plugin_flag {
         1, /**< Bytes never leave this host: they are not sealed unless the context or address says so. */
     MUSTER_PLUGIN_SEALS = 2, /**< Encrypts by itself with keys from muster_host::derive: not sealed a second time. */
     MUSTER_PLUGIN_OPTIONS =
-        4, /**< Fabric: options of an address that are not the library's own are passed on behind the authority, as
+        4, /**< Fabric: options of an address that are not of the library are passed on behind the authority, as
                 `authority?key=value&key=value`; without the flag they are refused. */
     MUSTER_PLUGIN_UPGRADES = 8 /**< Fabric: a stream between two processes of one user on one host is a link of shared
                                       memory, which the two make when they have met over the fabric, unless one of
@@ -114,7 +114,7 @@ typedef struct muster_connections_ops {
      * be NULL. */
     void (*stop)(void *self);
 
-    /** Begins to connect to an address (`scheme://...`, options of the library's own taken out). On MUSTER_OK the
+    /** Begins to connect to an address (`scheme://...`, options of of the library taken out). On MUSTER_OK the
      * connection exists in *out_connection, and the plug-in calls muster_host::connected or muster_host::lost once,
      * now or later. MUSTER_E_ADDRESS, MUSTER_E_UNREACHABLE, ... fail the dial at once; nothing else is called then. */
     muster_status (*dial)(void *self, const char *address, uint64_t address_bytes, muster_link *link,
@@ -433,7 +433,7 @@ typedef muster_status (*muster_plugin_v1_fn)(const muster_host *host, muster_err
  *                              which would be given instead; the text tells what it lacks.
  * @retval MUSTER_E_ABI         Its tables and this library's do not fit together.
  * @retval MUSTER_E_EXISTS      A scheme of it is taken.
- * @retval MUSTER_E_NOMEM       No memory.
+ * @retval MUSTER_E_NOMEM       Memory ran out.
  * @retval MUSTER_E_CLOSED      The context is closed.
  * @retval MUSTER_E_FORKED      The context belongs to the parent process.
  * @threads{any} @blocks{while the file is loaded} @since 0.1 */
@@ -453,7 +453,7 @@ MUSTER_API muster_status muster_plugin_load(muster_context *context, const char 
  * @retval MUSTER_E_EXISTS      Another scheme of the plug-in is taken.
  * @retval MUSTER_E_PERMISSION  The file cannot be read by this user, or all may write it or a folder it is in; to root
  *                              also if one of these belongs to a user other than root and the owner of the library.
- * @retval MUSTER_E_NOMEM       No memory.
+ * @retval MUSTER_E_NOMEM       Memory ran out.
  * @retval MUSTER_E_CLOSED      The context is closed.
  * @retval MUSTER_E_FORKED      The context belongs to the parent process.
  * @threads{any} @blocks{while a file is loaded} @since 0.1 */

@@ -54,13 +54,12 @@ typedef struct muster_process_exit {
  * @param[out] out_process  The child; the caller owns one reference.
  * @param[out] error        Detail on failure, or NULL.
  * @retval MUSTER_OK            Started: execve() succeeded.
- * @retval MUSTER_E_ARG         A value is missing or out of range; the text names it.
- * @retval MUSTER_E_ABI         The config has non-zero fields newer than this library.
+ * @bad_config
  * @retval MUSTER_E_NOT_FOUND   No such program or directory.
  * @retval MUSTER_E_PERMISSION  Not executable for this user.
  * @retval MUSTER_E_NOMEM       No memory, or too many processes.
- * @retval MUSTER_E_LIMIT       No descriptor left.
- * @retval MUSTER_E_SYSTEM      Another failure of the system; see muster_error::os_errno.
+ * @retval MUSTER_E_LIMIT       No descriptor is left.
+ * @retval MUSTER_E_SYSTEM      Another system call failed; see muster_error::os_errno.
  * @retval MUSTER_E_CLOSED      The context is closed.
  * @retval MUSTER_E_FORKED      The context belongs to the parent process.
  * @threads{any} @blocks{until the program has been loaded} @since 0.1 */
@@ -68,7 +67,7 @@ MUSTER_API muster_status muster_process_spawn(muster_context *context, const mus
                                               muster_process **out_process, muster_error *error);
 
 /** Tells the process id.
- * @param[in] process  Process to ask.
+ * @param[in] process  Process to query.
  * @return The id; it stays taken until the exit was noticed. 0 without a process or after fork().
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API int32_t muster_process_pid(const muster_process *process);
@@ -76,15 +75,15 @@ MUSTER_API int32_t muster_process_pid(const muster_process *process);
 /** Waits for the end of a process; muster_process_watch() is the form that does not block. In an external context the
  * call drives the engine while it waits.
  * @param[in]  process     Process to wait for.
- * @param[in]  timeout_ns  Longest wait; 0 looks once, -1 has no end.
+ * @param[in]  timeout_ns  Maximum wait; 0 checks once, -1: no limit.
  * @param[out] out_exit    How it ended; or NULL.
  * @retval MUSTER_OK       It has ended.
  * @retval MUSTER_AGAIN    It runs, and the timeout was 0.
  * @retval MUSTER_TIMEOUT  It still runs.
  * @retval MUSTER_E_ARG    No process.
  * @retval MUSTER_E_SYSTEM It cannot be watched any more.
- * @retval MUSTER_E_CANCELED  muster_context_cancel() was called meanwhile.
- * @retval MUSTER_E_CLOSED The handle was released meanwhile.
+ * @retval MUSTER_E_CANCELED  muster_context_cancel() was called during the wait.
+ * @retval MUSTER_E_CLOSED The handle was released during the call.
  * @retval MUSTER_E_FORKED The process belongs to the parent of this one.
  * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
 MUSTER_API muster_status muster_process_wait(muster_process *process, int64_t timeout_ns,
@@ -94,7 +93,7 @@ MUSTER_API muster_status muster_process_wait(muster_process *process, int64_t ti
  * muster_process_exit. If it can be watched no longer, it comes with bytes 0 and its status tells: ::MUSTER_E_CLOSED,
  * the context was closed first; ::MUSTER_E_SYSTEM, the system refuses.
  * @param[in] process  Process to watch.
- * @param[in] queue    Where the completion appears, once.
+ * @param[in] queue    Queue of the same context for the one completion.
  * @param[in] tag      Returned in muster_completion::tag.
  * @retval MUSTER_OK       The completion will come, at once if it has ended already.
  * @retval MUSTER_AGAIN    No slot in the queue.
@@ -117,7 +116,7 @@ MUSTER_API muster_status muster_process_watch(muster_process *process, muster_qu
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_process_kill(muster_process *process, int32_t signal);
 
-/** Gives up the handle; the child goes on, and is still reaped when it ends. Threads that wait in muster_process_wait()
+/** Releases the handle; the child goes on, and is still reaped when it ends. Threads that wait in muster_process_wait()
  * return ::MUSTER_E_CLOSED; a watch still completes.
  * @param[in] process  What to release; NULL has no effect.
  * @threads{any, finalizers included} @blocks{no} @since 0.1 */
@@ -132,8 +131,8 @@ MUSTER_API void muster_process_release(muster_process *process);
  * @retval MUSTER_OK             Watching. If it had ended already, the end comes now.
  * @retval MUSTER_E_ARG          No context, a negative grace, or a pid that is impossible or this process's own.
  * @retval MUSTER_E_UNSUPPORTED  The context has no thread of its own.
- * @retval MUSTER_E_NOMEM        No memory.
- * @retval MUSTER_E_LIMIT        No descriptor left.
+ * @retval MUSTER_E_NOMEM        Memory ran out.
+ * @retval MUSTER_E_LIMIT        No descriptor is left.
  * @retval MUSTER_E_SYSTEM       It cannot be watched.
  * @retval MUSTER_E_CLOSED       The context is closed.
  * @retval MUSTER_E_FORKED       The context belongs to the parent process.

@@ -15,7 +15,7 @@
  *   its own id. For a connection: see below.
  *
  * For each connection the host gets a *pump*: the far end of a stream. What it reads there goes out over whatever it
- * has, what comes in it writes there. It carries bytes only: the library's own frames, in which both sides prove the
+ * has, what comes in it writes there. It carries bytes only: of the library frames, in which both sides prove the
  * secret, seal, half-close, abort and keep each other alive, so a plain byte pump makes a complete transport.
  *
  * A connection ends in order when reading the pump gives ::MUSTER_E_END: the library writes nothing more. The host
@@ -81,41 +81,30 @@ typedef struct muster_transport_ops {
 
 /** Adds a host-served transport for one URL scheme, in this context only. What it has to do arrives as requests in the
  * queue, to be pulled with muster_queue_next().
- * @param[in]  context       Where it becomes known.
+ * @param[in]  context       Context in which the scheme is registered.
  * @param[in]  scheme        Lower-case ASCII, 1 to 31 bytes, no terminator needed.
  * @param[in]  scheme_bytes  Length of the scheme.
  * @param[in]  flags         ::muster_transport_flag values, or'ed, without ::MUSTER_TRANSPORT_ANY_THREAD.
- * @param[in]  requests      Queue the host serves, of the same context; releasing it takes the transport back.
- * @param[in]  tag           Returned in muster_completion::tag of every request, CANCEL and CLOSE included: one queue
- * can serve several schemes.
+ * @param[in]  requests      Queue of the same context that the host serves; releasing it withdraws the transport.
+ * @param[in]  tag           Returned in muster_completion::tag of every request, CANCEL and CLOSE included, so that one queue can serve several schemes.
  * @param[out] error         Detail on failure, or NULL.
- * @retval MUSTER_OK        Usable in addresses.
+ * @served
  * @retval MUSTER_E_ARG     No context or queue, a queue of another context, unknown flags, or no scheme of that form.
- * @retval MUSTER_E_EXISTS  Scheme taken.
- * @retval MUSTER_E_NOMEM   No memory.
- * @retval MUSTER_E_CLOSED  The context or the queue is closed.
- * @retval MUSTER_E_FORKED  The context belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_transport_serve(muster_context *context, const char *scheme, size_t scheme_bytes,
                                                 uint32_t flags, muster_queue *requests, uint64_t tag,
                                                 muster_error *error);
 
 /** Adds a host-served transport whose requests run callbacks, inside muster_queue_dispatch().
- * @param[in]  context       Where it becomes known.
+ * @param[in]  context       Context in which the scheme is registered.
  * @param[in]  scheme        Lower-case ASCII, 1 to 31 bytes, no terminator needed.
  * @param[in]  scheme_bytes  Length of the scheme.
  * @param[in]  ops           The callbacks; the table is copied.
- * @param[in]  self          Passed to each of them; the host's own until destroy.
- * @param[in]  requests      Queue that is dispatched, of the same context; releasing it takes the transport back.
+ * @param[in]  self          Passed to each callback; must stay valid until destroy.
+ * @param[in]  requests      Queue of the same context that is dispatched; releasing it withdraws the transport.
  * @param[out] error         Detail on failure, or NULL.
- * @retval MUSTER_OK        Usable in addresses.
+ * @served_ops
  * @retval MUSTER_E_ARG     Something is missing, a queue of another context, or no scheme of that form.
- * @retval MUSTER_E_ABI     The table has non-zero fields newer than this library.
- * @retval MUSTER_E_EXISTS  Scheme taken.
- * @retval MUSTER_E_NOMEM   No memory.
- * @retval MUSTER_E_LIMIT   The queue has no slot left for the last word to the table.
- * @retval MUSTER_E_CLOSED  The context or the queue is closed.
- * @retval MUSTER_E_FORKED  The context belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_transport_serve_ops(muster_context *context, const char *scheme, size_t scheme_bytes,
                                                     const muster_transport_ops *ops, void *self, muster_queue *requests,
@@ -135,65 +124,57 @@ MUSTER_API muster_status muster_transport_serve_ops(muster_context *context, con
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_transport_withdraw(muster_context *context, const char *scheme, size_t scheme_bytes);
 
-/** Gives the address an OPEN or LISTEN request is about, options of the library's own taken out.
- * @param[in]  requests   Queue the request came from.
+/** Gives the address an OPEN or LISTEN request is about, options of of the library taken out.
+ * @param[in]  requests   Queue from which the request was taken.
  * @param[in]  request    Its id, unanswered.
- * @param[out] out_text   Where the text goes, NUL-terminated; NULL to learn the size only.
- * @param[in]  capacity   Room there, the terminator included.
- * @param[out] out_bytes  Length of the text, terminator not counted.
- * @retval MUSTER_OK       Given (or only measured).
+ * @param[out] out_text   Destination of the text, NUL-terminated; NULL to get the size only.
+ * @param[in]  capacity   Size of the destination, the terminator included.
+ * @param[out] out_bytes  Length of the text, without the terminator.
+ * @copied
  * @retval MUSTER_E_ARG    No queue, or no place for the length.
- * @retval MUSTER_E_LIMIT  The room is too small; nothing written, the length is told.
- * @retval MUSTER_E_NOMEM  No memory.
+ * @retval MUSTER_E_NOMEM  Memory ran out.
  * @retval MUSTER_E_STALE  No such request, or it was answered or cancelled.
- * @retval MUSTER_E_FORKED The queue belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_request_address(muster_queue *requests, uint64_t request, char *out_text,
                                                 size_t capacity, size_t *out_bytes);
 
 /** Answers an OPEN request: the host is connected. The dial completes when the other side has proved the secret. If the
  * dial ends at this very moment, the calls of the pump answer ::MUSTER_E_CANCELED.
- * @param[in]  requests  Queue the request came from.
- * @param[in]  request   Its id. From now on it names the connection, for ::MUSTER_REQUEST_CLOSE.
+ * @param[in]  requests  Queue from which the request was taken.
+ * @param[in]  request   Id of the request. From now on it names the connection, for ::MUSTER_REQUEST_CLOSE.
  * @param[out] out_pump  Far end of the stream, for the host to pump; the caller owns one reference.
  * @param[out] error     Detail on failure, or NULL.
- * @retval MUSTER_OK       Answered.
+ * @answered
  * @retval MUSTER_E_ARG    No queue, no place, or not an OPEN request.
- * @retval MUSTER_E_STALE  No such request, or it was answered or cancelled.
- * @retval MUSTER_E_NOMEM  No memory; the request is still open.
+ * @retval MUSTER_E_NOMEM  Memory ran out; the request is still open.
  * @retval MUSTER_E_CLOSED The context is closed.
- * @retval MUSTER_E_FORKED The queue belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_request_stream(muster_queue *requests, uint64_t request, muster_stream **out_pump,
                                                muster_error *error);
 
 /** Answers a LISTEN request: the host listens. This ends muster_transport_listen(), or completes
  * muster_transport_listen_begin() with ::MUSTER_DONE_LISTEN; muster_listener_address() then gives this address.
- * @param[in]  requests       Queue the request came from.
- * @param[in]  request        Its id. From now on it names the listener.
+ * @param[in]  requests       Queue from which the request was taken.
+ * @param[in]  request        Id of the request. From now on it names the listener.
  * @param[in]  address        What peers dial, `scheme://...`; text, no terminator needed. NULL: as asked for.
  * @param[in]  address_bytes  Length of the text, at most 4096.
  * @param[out] error          Detail on failure, or NULL.
- * @retval MUSTER_OK        Answered.
+ * @answered
  * @retval MUSTER_E_ARG     No queue, a text that is too long, or not a LISTEN request.
  * @retval MUSTER_E_ADDRESS The text is no address of that scheme.
- * @retval MUSTER_E_NOMEM   No memory; the request is still open.
- * @retval MUSTER_E_STALE   No such request, or it was answered or cancelled.
- * @retval MUSTER_E_FORKED  The queue belongs to the parent process.
+ * @retval MUSTER_E_NOMEM   Memory ran out; the request is still open.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_request_listening(muster_queue *requests, uint64_t request, const char *address,
                                                   size_t address_bytes, muster_error *error);
 
 /** Answers an OPEN or LISTEN request: it cannot be done. The dial or the listen ends with this status and text.
- * @param[in] requests    Queue the request came from.
- * @param[in] request     Its id.
- * @param[in] status      Why, a negative value: ::MUSTER_E_UNREACHABLE, ::MUSTER_E_EXISTS, ...
- * @param[in] text        A sentence for people, or NULL.
- * @param[in] text_bytes  Its length, at most 200 bytes.
- * @retval MUSTER_OK       Answered.
- * @retval MUSTER_E_ARG    No queue, a status that is no failure, or a text that is too long.
- * @retval MUSTER_E_STALE  No such request, or it was answered or cancelled.
- * @retval MUSTER_E_FORKED The queue belongs to the parent process.
+ * @param[in] requests    Queue from which the request was taken.
+ * @param[in] request     Id of the request.
+ * @param[in] status      The reason, a negative value: ::MUSTER_E_UNREACHABLE, ::MUSTER_E_EXISTS, ...
+ * @param[in] text        Text for people, or NULL.
+ * @param[in] text_bytes  Length of the text, at most 200 bytes.
+ * @answered
+ * @retval MUSTER_E_ARG    No queue, a status that is not a failure, or a text that is too long.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_request_fail(muster_queue *requests, uint64_t request, muster_status status,
                                              const char *text, size_t text_bytes);
@@ -213,7 +194,7 @@ MUSTER_API muster_status muster_request_fail(muster_queue *requests, uint64_t re
  *                         muster_context_config::max_unauthenticated as many again, or 256 if that is more. Or the
  *                         queue has no slot left. With fewer the silent ones make place: their pumps end, and
  *                         ::MUSTER_REQUEST_CLOSE names them.
- * @retval MUSTER_E_NOMEM  No memory.
+ * @retval MUSTER_E_NOMEM  Memory ran out.
  * @retval MUSTER_E_CLOSED The context is closed, or the transport was taken back.
  * @retval MUSTER_E_FORKED The queue belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */

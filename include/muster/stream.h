@@ -54,7 +54,7 @@ typedef struct muster_stream_config {
     uint64_t window_bytes; /**< Most bytes buffered per direction, power of two, 4 KiB to 1 GiB; 0: the context's. */
 } muster_stream_config;
 
-/** Figures of a stream since its start. */
+/** Counters of a stream since its start. */
 typedef struct muster_stream_stats {
     uint64_t bytes_in;         /**< Bytes read by the host. */
     uint64_t bytes_out;        /**< Bytes accepted from the host. */
@@ -85,8 +85,8 @@ typedef struct muster_stream_stats {
  * @param[out] error       Detail on failure, or NULL.
  * @retval MUSTER_OK       Made.
  * @retval MUSTER_E_ARG    No context, no place, or a value out of range.
- * @retval MUSTER_E_ABI    The config has non-zero fields newer than this library.
- * @retval MUSTER_E_NOMEM  No memory.
+ * @retval MUSTER_E_ABI    The config has non-zero fields that are newer than this library.
+ * @retval MUSTER_E_NOMEM  Memory ran out.
  * @retval MUSTER_E_CLOSED The context is closed.
  * @retval MUSTER_E_FORKED The context belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
@@ -214,7 +214,7 @@ MUSTER_API muster_status muster_stream_write_owned_many(muster_stream *const *st
  * @retval MUSTER_TIMEOUT    No room in time.
  * @retval MUSTER_E_ARG      No stream or place, or min_bytes out of range.
  * @retval MUSTER_E_BUSY     A reservation is already out.
- * @retval MUSTER_E_NOMEM    No memory.
+ * @retval MUSTER_E_NOMEM    Memory ran out.
  * @retval MUSTER_E_CLOSED   This side finished writing or closed the stream.
  * @retval MUSTER_E_PEER     The peer closed or died, or the way to it broke.
  * @retval MUSTER_E_ABORTED  The stream was aborted.
@@ -264,15 +264,12 @@ MUSTER_API muster_status muster_stream_flush(muster_stream *stream, int64_t time
  * is in use: a write waits for it, as for a flush in another thread.
  * @param[in]  stream      Stream to flush.
  * @param[in]  timeout_ns  Longest time it may take; -1 has no end.
- * @param[in]  queue       Where the completion appears; of the same context.
+ * @param[in]  queue       Queue of the same context for the completion.
  * @param[in]  tag         Returned in muster_completion::tag.
  * @param[out] error       Detail on failure, or NULL.
- * @retval MUSTER_OK        Begun; ::MUSTER_DONE_CALL will come, perhaps before this call returns.
- * @retval MUSTER_AGAIN     No slot in the queue; not begun.
+ * @begun{::MUSTER_DONE_CALL}
  * @retval MUSTER_E_ARG     A value is missing or out of range, or the queue is of another context.
- * @retval MUSTER_E_NOMEM   No memory or no thread.
- * @retval MUSTER_E_CLOSED  The context or the queue is closed.
- * @retval MUSTER_E_FORKED  The object belongs to the parent process.
+ * @retval MUSTER_E_NOMEM   Memory or threads ran out.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_stream_flush_begin(muster_stream *stream, int64_t timeout_ns, muster_queue *queue,
                                                    uint64_t tag, muster_error *error);
@@ -332,7 +329,7 @@ MUSTER_API muster_status muster_stream_read_into(muster_stream *stream, void *ou
  * @param[out] out_data    Where the bytes go; the library's until the completion, or until cancel has returned.
  * @param[in]  size_bytes  How many, at least 1.
  * @param[in]  flags       ::muster_stream_read_flag values, or'ed.
- * @param[in]  queue       Where the completion appears.
+ * @param[in]  queue       Queue of the same context for the completion.
  * @param[in]  tag         Returned in muster_completion::tag.
  * @retval MUSTER_OK       Begun; the completion will come.
  * @retval MUSTER_AGAIN    No slot in the queue, 64 reads wait already, or another thread waits in this direction; not
@@ -360,7 +357,7 @@ MUSTER_API muster_status muster_stream_read_begin(muster_stream *stream, void *o
  * @retval MUSTER_E_ARG      No stream or place, or min_bytes out of range.
  * @retval MUSTER_E_BUSY     Bytes are already shown.
  * @retval MUSTER_E_END      The peer finished writing before that many; what is left can be read.
- * @retval MUSTER_E_NOMEM    No memory.
+ * @retval MUSTER_E_NOMEM    Memory ran out.
  * @retval MUSTER_E_CLOSED   This side closed the stream.
  * @retval MUSTER_E_PEER     The peer died before that many; what is left can be read.
  * @retval MUSTER_E_ABORTED  The stream was aborted.
@@ -400,8 +397,8 @@ MUSTER_API muster_status muster_stream_finish(muster_stream *stream);
 /** Ends both directions at once and tells the peer why; bytes on their way may be lost, which both sides are told.
  * @param[in] stream        Stream to abort.
  * @param[in] reason        The host's own code, passed to the peer.
- * @param[in] text          A sentence for people, or NULL.
- * @param[in] text_bytes    Its length, at most 200 bytes.
+ * @param[in] text          Text for people, or NULL.
+ * @param[in] text_bytes    Length of the text, at most 200 bytes.
  * @retval MUSTER_OK       Aborted, or it was over before.
  * @retval MUSTER_E_ARG    No stream, or a text that is too long, or NULL with a length.
  * @retval MUSTER_E_FORKED The stream belongs to the parent process.
@@ -413,7 +410,7 @@ MUSTER_API muster_status muster_stream_abort(muster_stream *stream, uint64_t rea
  * the kernel has taken them, those of a plug-in when the plug-in has, of a host-served transport when they lie in the
  * pump; over shared memory, inproc and pairs when the peer has read them. Asked again it does not wait: it tells how it
  * stands.
- * @param[in] stream      Stream to close; the reference stays the caller's.
+ * @param[in] stream      Stream to close; the caller keeps its reference.
  * @param[in] timeout_ns  Longest wait; when it is over the rest is sent behind the caller's back, up to 10 s more.
  * @retval MUSTER_OK        Closed, and everything has left.
  * @retval MUSTER_AGAIN     Closed; the rest is being sent, and the timeout was 0, or it had been closed before.
@@ -432,22 +429,19 @@ MUSTER_API muster_status muster_stream_close(muster_stream *stream, int64_t time
 
 /** Begins to close, as muster_stream_close() does; ::MUSTER_DONE_CALL comes with its status. To cancel it ends the
  * wait: the stream is closed all the same, and the rest is sent in the background.
- * @param[in]  stream      Stream to close; the reference stays the caller's.
+ * @param[in]  stream      Stream to close; the caller keeps its reference.
  * @param[in]  timeout_ns  Longest time until everything has left; -1 has no end.
- * @param[in]  queue       Where the completion appears; of the same context.
+ * @param[in]  queue       Queue of the same context for the completion.
  * @param[in]  tag         Returned in muster_completion::tag.
  * @param[out] error       Detail on failure, or NULL.
- * @retval MUSTER_OK        Begun; ::MUSTER_DONE_CALL will come, perhaps before this call returns.
- * @retval MUSTER_AGAIN     No slot in the queue; not begun.
+ * @begun{::MUSTER_DONE_CALL}
  * @retval MUSTER_E_ARG     A value is missing or out of range, or the queue is of another context.
- * @retval MUSTER_E_NOMEM   No memory or no thread.
- * @retval MUSTER_E_CLOSED  The context or the queue is closed.
- * @retval MUSTER_E_FORKED  The object belongs to the parent process.
+ * @retval MUSTER_E_NOMEM   Memory or threads ran out.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_stream_close_begin(muster_stream *stream, int64_t timeout_ns, muster_queue *queue,
                                                    uint64_t tag, muster_error *error);
 
-/** Gives up the handle; the stream closes as by muster_stream_close() with no wait. Safe while another thread is inside
+/** Releases the handle; the stream closes as by muster_stream_close() with no wait. Safe while another thread is inside
  * a call on it: that call returns ::MUSTER_E_CLOSED. Reads that were begun complete with ::MUSTER_E_CLOSED before this
  * returns; buffers handed over go on their way, and stay lent until their completion or the end of its queue. Memory
  * shown by muster_stream_peek() or muster_stream_reserve() must not be accessed any more.
@@ -477,8 +471,8 @@ MUSTER_API muster_status muster_stream_cancel(muster_stream *stream, uint32_t di
  * @param[in] tag       Returned in muster_completion::tag.
  * @retval MUSTER_OK       Watched.
  * @retval MUSTER_E_ARG    No stream or queue, unknown bits, or a queue of another context.
- * @retval MUSTER_E_NOMEM  No memory.
- * @retval MUSTER_E_LIMIT  No descriptor left.
+ * @retval MUSTER_E_NOMEM  Memory ran out.
+ * @retval MUSTER_E_LIMIT  No descriptor is left.
  * @retval MUSTER_E_CLOSED This side closed the stream, or the queue is closed.
  * @retval MUSTER_E_FORKED The stream belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
@@ -488,7 +482,7 @@ MUSTER_API muster_status muster_stream_watch(muster_stream *stream, uint32_t int
 /** Tells why a stream ended. A peer that closed in order ends it with ::MUSTER_E_PEER, "the peer has closed the
  * stream". Not so between the two ends of a pair or of inproc, which share one memory: there it is still ::MUSTER_OK
  * without ::MUSTER_STREAM_ENDED, while reading gives ::MUSTER_E_END and writing ::MUSTER_E_PEER.
- * @param[in]  stream      Stream to ask.
+ * @param[in]  stream      Stream to query.
  * @param[out] out_reason  The code given to muster_stream_abort() by whoever aborted, 0 otherwise; or NULL.
  * @param[out] error       Filled with the status and a sentence: who, and why; or NULL.
  * @retval MUSTER_OK        It has not ended.
@@ -504,14 +498,12 @@ MUSTER_API muster_status muster_stream_watch(muster_stream *stream, uint32_t int
 MUSTER_API muster_status muster_stream_reason(muster_stream *stream, uint64_t *out_reason, muster_error *error);
 
 /** Names the peer: the address text that was dialled or that the connection came from.
- * @param[in]  stream      Stream to ask.
- * @param[out] out_text    Where the text goes, NUL-terminated; NULL to learn the size only.
- * @param[in]  capacity    Room there, the terminator included.
- * @param[out] out_bytes   Length of the text, terminator not counted.
- * @retval MUSTER_OK       Given (or only measured).
+ * @param[in]  stream      Stream to query.
+ * @param[out] out_text    Destination of the text, NUL-terminated; NULL to get the size only.
+ * @param[in]  capacity    Size of the destination, the terminator included.
+ * @param[out] out_bytes   Length of the text, without the terminator.
+ * @copied
  * @retval MUSTER_E_ARG    No stream, or no place for the length.
- * @retval MUSTER_E_LIMIT  The room is too small; nothing written, the length is told.
- * @retval MUSTER_E_FORKED The stream belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_stream_peer(muster_stream *stream, char *out_text, size_t capacity, size_t *out_bytes);
 
@@ -527,12 +519,11 @@ MUSTER_API muster_status muster_stream_peer(muster_stream *stream, char *out_tex
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_stream_exit_with_peer(muster_stream *stream, int64_t grace_ns);
 
-/** Reads the figures of a stream.
- * @param[in]  stream     Stream to ask.
+/** Reads the counters of a stream.
+ * @param[in]  stream     Stream to query.
  * @param[out] out_stats  Filled.
- * @retval MUSTER_OK       Filled.
- * @retval MUSTER_E_ARG    No stream or no place.
- * @retval MUSTER_E_FORKED The stream belongs to the parent process.
+ * @filled
+ * @retval MUSTER_E_ARG    No stream or no destination.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_stream_get_stats(muster_stream *stream, muster_stream_stats *out_stats);
 

@@ -59,22 +59,22 @@ typedef struct muster_transport_config {
  * @param[out] error          Detail on failure, or NULL.
  * @retval MUSTER_OK            Connected.
  * @retval MUSTER_TIMEOUT       Not in time; nothing is left behind, and the error is filled.
- * @retval MUSTER_E_ARG         A value is missing or out of range; the text names it.
+ * @retval MUSTER_E_ARG         A value is missing or out of range; the error names it.
  * @retval MUSTER_E_ABI         The config has newer non-zero fields, or a plug-in's tables do not fit this library.
- * @retval MUSTER_E_ADDRESS     The address cannot be understood; the text says where.
+ * @retval MUSTER_E_ADDRESS     The address cannot be parsed; the error says where.
  * @retval MUSTER_E_NOT_FOUND   No transport of that scheme.
- * @retval MUSTER_E_PLUGIN      The plug-in for that scheme cannot be loaded; the text names it and its package.
+ * @retval MUSTER_E_PLUGIN      The plug-in for that scheme cannot be loaded; the error names it and its package.
  * @retval MUSTER_E_UNREACHABLE Nobody answers there.
  * @retval MUSTER_E_PERMISSION  The system refuses this user.
  * @retval MUSTER_E_AUTH        The other side has another secret, or says that we have.
  * @retval MUSTER_E_PROTOCOL    The other side does not speak Muster, or no common version.
  * @retval MUSTER_E_PEER        The connection broke during the handshake.
- * @retval MUSTER_E_LIMIT       No descriptor left, or the other side takes no more.
+ * @retval MUSTER_E_LIMIT       No descriptor is left, or the other side takes no more.
  * @retval MUSTER_E_UNSUPPORTED One side must have shared memory (shm), and the other cannot or will not share it.
- * @retval MUSTER_E_NOMEM       No memory.
- * @retval MUSTER_E_SYSTEM      Another failure of the system; see muster_error::os_errno.
+ * @retval MUSTER_E_NOMEM       Memory ran out.
+ * @retval MUSTER_E_SYSTEM      Another system call failed; see muster_error::os_errno.
  * @retval MUSTER_E_CLOSED      The context is closed.
- * @retval MUSTER_E_CANCELED    The context was closed meanwhile, or muster_context_cancel() was called.
+ * @retval MUSTER_E_CANCELED    The context was closed during the call, or muster_context_cancel() was called.
  * @retval MUSTER_E_WOULD_DEADLOCK  The transport is served by a host that waits right here, see serve.h.
  * @retval MUSTER_E_FORKED      The context belongs to the parent process.
  * @threads{any} @blocks{up to timeout_ns, and before that while a plug-in is loaded} @since 0.1 */
@@ -89,22 +89,19 @@ MUSTER_API muster_status muster_transport_dial(muster_context *context, const ch
  * @param[in]  address        Where to; copied.
  * @param[in]  address_bytes  Length of the text, at most 4096.
  * @param[in]  config         Options; copied. NULL means all defaults.
- * @param[in]  timeout_ns     Longest time it may take; -1 has no end of its own. At least 1.
- * @param[in]  queue          Where the completion appears.
+ * @param[in]  timeout_ns     Maximum time, at least 1; -1: no limit.
+ * @param[in]  queue          Queue of the same context for the completion.
  * @param[in]  tag            Returned in muster_completion::tag.
  * @param[out] error          Detail on failure, or NULL.
- * @retval MUSTER_OK          Begun; the completion will come.
- * @retval MUSTER_AGAIN       No slot in the queue.
- * @retval MUSTER_E_ARG       A value is missing or out of range; the text names it.
+ * @begun{::MUSTER_DONE_DIAL}
+ * @retval MUSTER_E_ARG       A value is missing or out of range; the error names it.
  * @retval MUSTER_E_ABI       The config has newer non-zero fields, or a plug-in's tables do not fit this library.
- * @retval MUSTER_E_ADDRESS   The address cannot be understood; the text says where.
+ * @retval MUSTER_E_ADDRESS   The address cannot be parsed; the error says where.
  * @retval MUSTER_E_NOT_FOUND No transport of that scheme.
  * @retval MUSTER_E_PLUGIN    The plug-in for that scheme cannot be loaded.
- * @retval MUSTER_E_NOMEM     No memory.
- * @retval MUSTER_E_LIMIT     No descriptor left.
+ * @retval MUSTER_E_NOMEM     Memory ran out.
+ * @retval MUSTER_E_LIMIT     No descriptor is left.
  * @retval MUSTER_E_SYSTEM    The transports cannot be started.
- * @retval MUSTER_E_CLOSED    The context or the queue is closed.
- * @retval MUSTER_E_FORKED    The context belongs to the parent process.
  * @threads{any} @blocks{while a plug-in is loaded} @since 0.1 */
 MUSTER_API muster_status muster_transport_dial_begin(muster_context *context, const char *address, size_t address_bytes,
                                                      const muster_transport_config *config, int64_t timeout_ns,
@@ -125,17 +122,17 @@ MUSTER_API muster_status muster_transport_dial_begin(muster_context *context, co
  * @retval MUSTER_TIMEOUT       The host that serves the transport did not answer within
  *                              muster_transport_config::listen_timeout_ns. No listener is left, and the error is
  * filled.
- * @retval MUSTER_E_ARG         A value is missing or out of range; the text names it.
+ * @retval MUSTER_E_ARG         A value is missing or out of range; the error names it.
  * @retval MUSTER_E_ABI         The config has newer non-zero fields, or a plug-in's tables do not fit this library.
- * @retval MUSTER_E_ADDRESS     The address cannot be understood; the text says where.
+ * @retval MUSTER_E_ADDRESS     The address cannot be parsed; the error says where.
  * @retval MUSTER_E_NOT_FOUND   No transport of that scheme, or no such host or folder.
  * @retval MUSTER_E_PLUGIN      The plug-in for that scheme cannot be loaded.
  * @retval MUSTER_E_EXISTS      The address is in use.
  * @retval MUSTER_E_PERMISSION  The system refuses this user, or the socket's folder is open to others.
- * @retval MUSTER_E_LIMIT       No descriptor left.
+ * @retval MUSTER_E_LIMIT       No descriptor is left.
  * @retval MUSTER_E_UNSUPPORTED The transport is served by a host that cannot listen.
- * @retval MUSTER_E_NOMEM       No memory.
- * @retval MUSTER_E_SYSTEM      Another failure of the system; see muster_error::os_errno.
+ * @retval MUSTER_E_NOMEM       Memory ran out.
+ * @retval MUSTER_E_SYSTEM      Another system call failed; see muster_error::os_errno.
  * @retval MUSTER_E_CLOSED      The context is closed, or the host has withdrawn the transport meanwhile.
  * @retval MUSTER_E_CANCELED    muster_context_cancel() was called while the call waited for the host.
  * @retval MUSTER_E_WOULD_DEADLOCK  The calling thread has to serve the transport; see serve.h.
@@ -158,32 +155,29 @@ MUSTER_API muster_status muster_transport_listen(muster_context *context, const 
  * @param[in]  address        Where; copied.
  * @param[in]  address_bytes  Length of the text, at most 4096.
  * @param[in]  config         Options; copied. NULL means all defaults.
- * @param[in]  queue          Where the completion appears; of the same context.
+ * @param[in]  queue          Queue of the same context for the completion.
  * @param[in]  tag            Returned in muster_completion::tag.
  * @param[out] error          Detail on failure, or NULL.
- * @retval MUSTER_OK          Begun; exactly one completion follows, perhaps before this call returns.
- * @retval MUSTER_AGAIN       The queue has no free slot; nothing was begun.
- * @retval MUSTER_E_ARG       A value is missing or out of range; the text names it.
+ * @begun{::MUSTER_DONE_LISTEN}
+ * @retval MUSTER_E_ARG       A value is missing or out of range; the error names it.
  * @retval MUSTER_E_ABI       The config has newer non-zero fields.
- * @retval MUSTER_E_ADDRESS   The address cannot be understood; the text says where.
- * @retval MUSTER_E_NOMEM     No memory, or no thread.
- * @retval MUSTER_E_CLOSED    The context or the queue is closed.
- * @retval MUSTER_E_FORKED    The context belongs to the parent process.
+ * @retval MUSTER_E_ADDRESS   The address cannot be parsed; the error says where.
+ * @retval MUSTER_E_NOMEM     Memory or threads ran out.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_transport_listen_begin(muster_context *context, const char *address,
                                                        size_t address_bytes, const muster_transport_config *config,
                                                        muster_queue *queue, uint64_t tag, muster_error *error);
 
 /** Takes the next connection that has proved the secret. A served listener that failed answers with its host's status.
- * @param[in]  listener    Listener to ask.
- * @param[in]  timeout_ns  Longest wait; 0 looks once, -1 has no end.
+ * @param[in]  listener    Listener to query.
+ * @param[in]  timeout_ns  Maximum wait; 0 checks once, -1: no limit.
  * @param[out] out_stream  The stream; the caller owns one reference.
  * @param[out] error       Detail on failure, or NULL.
  * @retval MUSTER_OK         Taken.
  * @retval MUSTER_AGAIN      None waits, and the timeout was 0; a watch is armed again.
  * @retval MUSTER_TIMEOUT    None came in time.
- * @retval MUSTER_E_ARG      No listener or no place.
- * @retval MUSTER_E_CLOSED   The listener is closed, or was released meanwhile.
+ * @retval MUSTER_E_ARG      No listener or no destination.
+ * @retval MUSTER_E_CLOSED   The listener is closed, or was released during the call.
  * @retval MUSTER_E_CANCELED muster_listener_cancel() was called while this call waited.
  * @retval MUSTER_E_WOULD_DEADLOCK  The transport is served by a host that waits right here.
  * @retval MUSTER_E_FORKED   The listener belongs to the parent process.
@@ -208,15 +202,13 @@ MUSTER_API muster_status muster_listener_watch(muster_listener *listener, muster
  * and `seal=no`, where the listener has them. A process that has the same secret connects with this text as it is;
  * addresses of `shm`, `unix` and `inproc` hold on this host or in this context only. Settings of the context
  * (::MUSTER_CONTEXT_NO_SEAL) are not in it.
- * @param[in]  listener    Listener to ask.
- * @param[out] out_text    Where the text goes, NUL-terminated; NULL to learn the size only.
- * @param[in]  capacity    Room there, the terminator included.
- * @param[out] out_bytes   Length of the text, terminator not counted.
- * @retval MUSTER_OK       Given (or only measured).
+ * @param[in]  listener    Listener to query.
+ * @param[out] out_text    Destination of the text, NUL-terminated; NULL to get the size only.
+ * @param[in]  capacity    Size of the destination, the terminator included.
+ * @param[out] out_bytes   Length of the text, without the terminator.
+ * @copied
  * @retval MUSTER_E_ARG    No listener, or no place for the length.
- * @retval MUSTER_E_LIMIT  The room is too small; nothing written, the length is told.
- * @retval MUSTER_E_NOMEM  No memory.
- * @retval MUSTER_E_FORKED The listener belongs to the parent process.
+ * @retval MUSTER_E_NOMEM  Memory ran out.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_listener_address(muster_listener *listener, char *out_text, size_t capacity,
                                                  size_t *out_bytes);
@@ -230,7 +222,7 @@ MUSTER_API muster_status muster_listener_address(muster_listener *listener, char
 MUSTER_API muster_status muster_listener_cancel(muster_listener *listener);
 
 /** Stops listening; connections nobody took are refused, its socket file is removed.
- * @param[in] listener  Listener to close; the reference stays the caller's.
+ * @param[in] listener  Listener to close; the caller keeps its reference.
  * @retval MUSTER_OK       Closed: a new listener may take the address.
  * @retval MUSTER_E_ARG    No listener.
  * @retval MUSTER_E_FORKED The listener belongs to the parent process.
@@ -239,21 +231,18 @@ MUSTER_API muster_status muster_listener_close(muster_listener *listener);
 
 /** Begins to stop listening, as muster_listener_close() does; ::MUSTER_DONE_CALL comes when a new listener may take the
  * address.
- * @param[in]  listener    Listener to close; the reference stays the caller's.
- * @param[in]  queue       Where the completion appears; of the same context.
+ * @param[in]  listener    Listener to close; the caller keeps its reference.
+ * @param[in]  queue       Queue of the same context for the completion.
  * @param[in]  tag         Returned in muster_completion::tag.
  * @param[out] error       Detail on failure, or NULL.
- * @retval MUSTER_OK        Begun; ::MUSTER_DONE_CALL will come, perhaps before this call returns.
- * @retval MUSTER_AGAIN     No slot in the queue; not begun.
+ * @begun{::MUSTER_DONE_CALL}
  * @retval MUSTER_E_ARG     A value is missing or out of range, or the queue is of another context.
- * @retval MUSTER_E_NOMEM   No memory or no thread.
- * @retval MUSTER_E_CLOSED  The context or the queue is closed.
- * @retval MUSTER_E_FORKED  The object belongs to the parent process.
+ * @retval MUSTER_E_NOMEM   Memory or threads ran out.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_listener_close_begin(muster_listener *listener, muster_queue *queue, uint64_t tag,
                                                      muster_error *error);
 
-/** Gives up the handle; the listener closes, and threads that wait in muster_listener_accept() return
+/** Releases the handle; the listener closes, and threads that wait in muster_listener_accept() return
  * ::MUSTER_E_CLOSED.
  * @param[in] listener  What to release; NULL has no effect.
  * @threads{any, finalizers included} @blocks{no} @since 0.1 */
@@ -264,10 +253,8 @@ MUSTER_API void muster_listener_release(muster_listener *listener);
  * @param[out] out_data    Where the bytes go; NULL to learn the size only.
  * @param[in]  capacity    Room there.
  * @param[out] out_bytes   Length of the greeting; 0 if there was none.
- * @retval MUSTER_OK       Given (or only measured).
+ * @copied
  * @retval MUSTER_E_ARG    No stream, or no place for the length.
- * @retval MUSTER_E_LIMIT  The room is too small; nothing written, the length is told.
- * @retval MUSTER_E_FORKED The stream belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_transport_hello(muster_stream *stream, void *out_data, size_t capacity,
                                                 size_t *out_bytes);
