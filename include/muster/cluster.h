@@ -2,49 +2,51 @@
 /** @file
  * The cluster: a master, the workers it has launched, and streams between any two of them.
  *
- * A master opens a cluster and adds workers; a *manager* starts them: one that is built in, see below, or one that the
- * host program has written, see manager.h. Each worker gets a *ticket* from whoever starts it, over a descriptor and
- * never on a command line; with that it makes a context (muster_worker_context()) and comes in (muster_worker_start()),
- * which returns when it knows its number; or begins to (muster_worker_start_begin()). Members are numbered: the master
- * is 0, workers count from 1, and no number is used twice. Master and workers hold the same kind of handle.
+ * A master opens a cluster and adds workers. A *manager* starts them: a built-in one, see below, or one that the host
+ * program implements, see manager.h. Each worker gets a *ticket* from the process that starts it, over a descriptor and
+ * never on a command line. With the ticket the worker makes a context (muster_worker_context()) and joins the cluster:
+ * muster_worker_start() returns when it knows its number, muster_worker_start_begin() begins that. Members are
+ * numbered: the master is 0, workers count from 1, and no number is used twice. Master and workers hold the same kind
+ * of handle.
  *
- * Each worker has one link to the master, of the library: by it members are told of each other, interrupted and
- * removed, also those that compute. By default the worker dials the master; where only the other direction is open, the
- * master dials the worker (::MUSTER_LAUNCH_MASTER_DIALS). Bytes of the host's travel on streams of their own, which any
- * two members open when they want them: muster_cluster_dial() on one side, ::MUSTER_CLUSTER_STREAM on the other. Where
- * the one cannot reach the other, the other dials, without anybody noticing. No stream is made before it is wanted.
+ * Each worker has one link to the master, which belongs to the library. Over it members are notified of each other,
+ * interrupted and removed, even while they compute. By default the worker dials the master; where only the other
+ * direction is open, the master dials the worker (::MUSTER_LAUNCH_MASTER_DIALS). The bytes of the host travel on
+ * streams of their own, which any two members open on demand: muster_cluster_dial() on one side,
+ * ::MUSTER_CLUSTER_STREAM on the other. If the first cannot reach the second, the library lets the second dial instead;
+ * the caller does not notice.
  *
- * Managers that are built in, and the words of muster_launch::options they know (`name=value`, separated by semicolons
- * or newlines; where a value is several words, '...' and "..." hold one together):
- * - `local`: child processes on this host. No options.
- * - `ssh`: one OpenSSH client for each worker. `hosts`, which has to be there: `[count*][user@]host[:port]`, separated
- *   by commas; workers are dealt out to them in this order, and round again. `flags`: for ssh, before our own, which
- * are no more than that it asks nobody and gives up (BatchMode, ConnectTimeout, ServerAliveInterval). `ssh`: the
- * program. `tunnel`: `yes`, workers reach the master through the connection of ssh, which needs no other way between
- * the hosts; `no`; or `auto`, if it is not given: yes, if the master listens on loopback. `parallel`: logins at a
- * time, 10. `argv`, `envp` and `directory` are those of the other host, where a POSIX shell starts the worker; they and
- * the ticket go there on standard input. The environment is the login's.
- * - `slurm`: one srun for all workers of a launch; `flags` for it, `srun`, the program. The ticket is its standard
- * input.
- * - `mpi`: one mpiexec for all workers of a launch; `flags` for it, `mpiexec`, the program. The workers need not be MPI
- *   programs. As mpiexec hands its input to one rank alone, the ticket is the variable MUSTER_WORKER_TICKET, which
- * stays in the environment of mpiexec and its helpers. So it does not have the secret of the cluster, but a key for
- * this launch alone, by which each rank fetches its own ticket from the master, once, over a sealed connection, inside
- *   muster_worker_context(). The master accepts the key only while a rank of the launch has not joined.
- *   muster_worker_context() removes the variable from its process. With ::MUSTER_LAUNCH_MASTER_DIALS, and where the
- *   master listens at an address that is neither tcp nor unix, the variable has the secret. Most mpiexec end a whole
- * job when one rank dies; Open MPI's not with the flag
+ * Built-in managers, and the options that they read from muster_launch::options (`name=value`, separated by semicolons
+ * or newlines; in a value of several words, '...' and "..." keep words together):
+ * - `local`: child processes on this host. It has no options.
+ * - `ssh`: one OpenSSH client for each worker. `hosts` (required): `[count*][user@]host[:port]`, separated by commas;
+ *   workers are assigned to the hosts in this order, round-robin. `flags`: options for ssh, before those of the
+ * library, which only disable prompts and set time-outs (BatchMode, ConnectTimeout, ServerAliveInterval). `ssh`: the
+ * program. `tunnel`: `yes`, workers reach the master through the connection of ssh, which needs no other connection
+ * between the hosts; `no`; or `auto`, the default: yes, if the master listens on a loopback address. `parallel`:
+ * maximum logins at a time, 10. `argv`, `envp` and `directory` are those of the remote host, where a POSIX shell starts
+ * the worker; they and the ticket are sent to it on standard input. The environment is that of the login.
+ * - `slurm`: one srun for all workers of a launch. `flags`: options for it; `srun`: the program. The ticket is its
+ *   standard input.
+ * - `mpi`: one mpiexec for all workers of a launch. `flags`: options for it; `mpiexec`: the program. The workers need
+ * not be MPI programs. Since mpiexec passes its input to one rank only, the ticket is in the environment variable
+ *   MUSTER_WORKER_TICKET, which stays in the environment of mpiexec and its helpers. The variable therefore does not
+ *   contain the secret of the cluster, but a key for this launch alone, with which each rank fetches its own ticket
+ * from the master, once, over a sealed connection, inside muster_worker_context(). The master accepts the key only
+ * while a rank of the launch has not joined. muster_worker_context() removes the variable from its process. With
+ *   ::MUSTER_LAUNCH_MASTER_DIALS, and where the master listens at an address that is neither tcp nor unix, the variable
+ *   contains the secret. Most mpiexec end the whole job when one rank dies; that of Open MPI does not with the flag
  *   `--enable-recovery`.
- * - `elastic`: starts nobody. Up to `count` workers at a time may come by themselves, programs that know the secret and
- *   the master's address (muster_worker_config::master), or a store in which it is found: `store`, its URL, and `name`,
- *   the cluster's there, `muster` if it is not given. They have no numbers before they come: *out_first is 0. Added
- *   again, the last call counts for who comes from then on.
+ * - `elastic`: starts no process. Up to `count` workers at a time may join by themselves: programs that know the secret
+ *   and the address of the master (muster_worker_config::master), or a store in which they find it. `store`: the URL of
+ *   that store; `name`: the name of the cluster in it, `muster` by default. They have no numbers before they join:
+ *   *out_first is 0. A further muster_cluster_add() replaces the settings for workers that join from then on.
  *
- * Lines that srun, mpiexec and ssh, and the programs behind them, write go to descriptors 1 and 2 of this process.
- * Workers of `slurm`, `mpi` and `elastic` are killed by their own library's thread, which is told to.
+ * Lines that srun, mpiexec, ssh and the programs that they start write go to descriptors 1 and 2 of this process.
+ * Workers of `slurm`, `mpi` and `elastic` are killed by the thread of their own library, at the request of the master.
  *
- * What happens comes as events, in order: muster_cluster_next_event(). A cluster has a thread of its own,
- * `muster-cluster`, until it is over; in an external context that thread drives the engine, too, while it waits. */
+ * Events are delivered in order by muster_cluster_next_event(). A cluster has a thread of its own, `muster-cluster`,
+ * until it is over; in an external context that thread also drives the engine while it waits. */
 #ifndef MUSTER_CLUSTER_H
 #define MUSTER_CLUSTER_H
 
@@ -61,18 +63,18 @@ typedef struct muster_cluster muster_cluster;
 /** Opaque; bytes that another member has broadcast, see ::MUSTER_CLUSTER_BROADCAST. */
 typedef struct muster_broadcast muster_broadcast;
 
-/** Numbers of members that mean something. */
+/** Member numbers with a fixed meaning. */
 enum muster_cluster_member_id {
-    MUSTER_CLUSTER_MASTER = 0 /**< Whoever has opened the cluster. */
+    MUSTER_CLUSTER_MASTER = 0 /**< The member that opened the cluster. */
 };
 
-/** Between whom streams may be opened. */
+/** The pairs of members between which streams may be opened. */
 enum muster_cluster_topology {
     MUSTER_CLUSTER_ALL_TO_ALL = 0,    /**< Any two members. */
     MUSTER_CLUSTER_MASTER_WORKER = 1, /**< The master and each worker. */
-    MUSTER_CLUSTER_TREE = 2,          /**< Each member and its parent: that of n is (n - 1) / 2. */
-    MUSTER_CLUSTER_CUSTOM = 3         /**< The master and each worker, and workers one of which names the other's
-                                           muster_launch::ident in its muster_launch::connect_idents. */
+    MUSTER_CLUSTER_TREE = 2,          /**< Each member and its parent; the parent of n is (n - 1) / 2. */
+    MUSTER_CLUSTER_CUSTOM = 3         /**< The master and each worker, and two workers of which one names the
+                                           muster_launch::ident of the other in its muster_launch::connect_idents. */
 };
 
 /** How to open a cluster; all zero means the defaults named here. */
@@ -80,65 +82,68 @@ typedef struct muster_cluster_config {
     uint32_t struct_size;     /**< sizeof(muster_cluster_config) of the caller. */
     uint32_t flags;           /**< Zero. */
     uint32_t topology;        /**< A ::muster_cluster_topology value. */
-    uint32_t max_connections; /**< Connections that the cluster may have open here at once: a link to each worker,
-                                   those that are expected included, streams until they are released, and those that
-                                   are being dialled. What is beyond ends with ::MUSTER_E_LIMIT. 0: the soft limit of
-                                   open files (RLIMIT_NOFILE) as it is now, less 64. */
+    uint32_t max_connections; /**< Maximum number of connections that the cluster may have open in this process: a
+                                   link to each worker, expected workers included, streams until they are released, and
+                                   connections that are being dialled. A request that would exceed it ends with
+                                   ::MUSTER_E_LIMIT. 0: the soft limit of open files (RLIMIT_NOFILE) at the time of the
+                                   call, less 64. */
     const char *listen;       /**< Address at which the master listens for its workers. NULL: `tcp://127.0.0.1:0`. */
-    uint64_t listen_bytes;    /**< Its length. */
+    uint64_t listen_bytes;    /**< Length of the address. */
     int64_t join_timeout_ns;  /**< Time from the launch of a worker until it has joined; 0: 60 s. */
-    int64_t leave_timeout_ns; /**< Time that a worker gets to leave before it is killed; 0: 10 s. */
-    muster_queue *queue;      /**< Where ::MUSTER_EVENT_READY tells that muster_cluster_next_event() has something.
-                                   NULL: nowhere. */
-    uint64_t tag;             /**< Returned in muster_completion::tag. */
-    uint64_t max_broadcast_bytes; /**< Most bytes of others' broadcasts that may wait to be taken here; 0: 1 GiB. */
+    int64_t leave_timeout_ns; /**< Time that a removed worker has to leave before it is killed; 0: 10 s. */
+    muster_queue *queue; /**< Queue that receives ::MUSTER_EVENT_READY when muster_cluster_next_event() has an event.
+                            NULL: none. */
+    uint64_t tag;        /**< Returned in muster_completion::tag. */
+    uint64_t max_broadcast_bytes; /**< Maximum bytes of broadcasts from other members that wait to be taken in this
+                                     process; 0: 1 GiB. */
     uint64_t reserved1[3];        /**< Zero. */
 } muster_cluster_config;
 
 /** Flags of muster_launch::flags. */
 enum muster_launch_flag {
-    MUSTER_LAUNCH_MASTER_DIALS = 1, /**< Workers do not dial the master: it dials them. */
-    MUSTER_LAUNCH_NO_LISTEN = 2     /**< Workers do not listen: they dial whoever wants a stream. Two of them cannot
-                                         have one between them. */
+    MUSTER_LAUNCH_MASTER_DIALS = 1, /**< The master dials the workers; they do not dial it. */
+    MUSTER_LAUNCH_NO_LISTEN = 2 /**< Workers do not listen: they dial the member that opens a stream to them. Two such
+                                     workers cannot have a stream between them. */
 };
 
-/** What to launch; what is zero means the default named here. Strings are NUL-terminated, as execve() wants them. */
+/** What to launch; zero means the default named here. Strings are NUL-terminated, as execve() expects them. */
 typedef struct muster_launch {
-    uint32_t struct_size;       /**< sizeof(muster_launch) of the caller. */
-    uint32_t flags;             /**< ::muster_launch_flag values, or'ed. */
-    const char *manager;        /**< Who starts them: see above, or the name of a manager of the host's. NULL:
-                                     `local`. */
-    uint32_t count;             /**< Workers, 1 to 65536. */
-    uint32_t reserved;          /**< Zero. */
-    const char *const *argv;    /**< Program and arguments, NULL at the end. For `elastic` and a manager of the host's
-                                     it may be NULL. */
-    const char *const *envp;    /**< `NAME=value`, NULL at the end: added to this process's own environment. Or NULL. */
-    const char *directory;      /**< Working directory of the workers; NULL: this process's own. */
-    const char *listen;         /**< Where a worker listens, `{}` in it stands for its number. NULL:
-                                     `tcp://127.0.0.1:0`. */
-    const char *ident;          /**< ::MUSTER_CLUSTER_CUSTOM: their names; `{}` stands for the worker's number. NULL:
-                                     none. At most 255 bytes. */
-    const char *connect_idents; /**< ::MUSTER_CLUSTER_CUSTOM: names of others they may have streams with, separated by
-                                     commas. NULL: none. At most 4095 bytes. */
-    const char *options;        /**< For the manager, in its own words. NULL: none. At most 4095 bytes. */
+    uint32_t struct_size;    /**< sizeof(muster_launch) of the caller. */
+    uint32_t flags;          /**< ::muster_launch_flag values, or'ed. */
+    const char *manager;     /**< Name of the manager that starts them: built in, see above, or one of the host.
+                                  NULL: `local`. */
+    uint32_t count;          /**< Number of workers, 1 to 65536. */
+    uint32_t reserved;       /**< Zero. */
+    const char *const *argv; /**< Program and arguments, terminated by NULL. It may be NULL for `elastic` and for a
+                                  manager of the host. */
+    const char *const
+        *envp;             /**< `NAME=value`, terminated by NULL: added to the environment of this process. Or NULL. */
+    const char *directory; /**< Working directory of the workers; NULL: that of this process. */
+    const char *listen;    /**< Address at which a worker listens; `{}` stands for its number. NULL:
+                                `tcp://127.0.0.1:0`. */
+    const char *ident;     /**< ::MUSTER_CLUSTER_CUSTOM: names of the workers; `{}` stands for the number of a
+                                worker. NULL: none. At most 255 bytes. */
+    const char *connect_idents; /**< ::MUSTER_CLUSTER_CUSTOM: names of the workers with which they may have streams,
+                                     separated by commas. NULL: none. At most 4095 bytes. */
+    const char *options;        /**< Options of the manager, in its own syntax. NULL: none. At most 4095 bytes. */
     uint64_t reserved1[4];      /**< Zero. */
 } muster_launch;
 
 /** Opens a cluster; the caller is its master.
- * @param[in]  context      Context its streams belong to; the cluster keeps it alive. Its secret is that of the
- * workers.
+ * @param[in]  context      Context of its streams; the cluster keeps it alive. Its secret is that of the workers.
  * @param[in]  config       Options; copied. NULL means all defaults.
  * @param[out] out_cluster  The cluster; the caller owns one reference.
  * @param[out] error        Detail on failure, or NULL.
- * @retval MUSTER_OK            Open.
- * @retval MUSTER_TIMEOUT       The host that serves the transport of `listen` did not answer in time; nothing is left.
+ * @retval MUSTER_OK            The cluster is open.
+ * @retval MUSTER_TIMEOUT       The host that serves the transport of `listen` did not answer in time; nothing was
+ * opened.
  * @retval MUSTER_E_ARG         A value is missing or out of range; the error names it.
  * @retval MUSTER_E_ABI         The config has newer non-zero fields, or a plug-in's tables do not fit this library.
  * @retval MUSTER_E_ADDRESS     The address cannot be parsed; the error says where.
  * @retval MUSTER_E_NOT_FOUND   No transport of that scheme, or no such host or folder.
  * @retval MUSTER_E_PLUGIN      The plug-in for that scheme cannot be loaded.
  * @retval MUSTER_E_EXISTS      The address is in use.
- * @retval MUSTER_E_PERMISSION  The system refuses this user, or the socket's folder is open to others.
+ * @retval MUSTER_E_PERMISSION  The system denies this to this user, or other users can write to the socket's folder.
  * @retval MUSTER_E_LIMIT       No descriptor is left.
  * @retval MUSTER_E_UNSUPPORTED The transport is served by a host that cannot listen.
  * @retval MUSTER_E_NOMEM       Memory or threads ran out.
@@ -152,10 +157,9 @@ typedef struct muster_launch {
 MUSTER_API muster_status muster_cluster_open(muster_context *context, const muster_cluster_config *config,
                                              muster_cluster **out_cluster, muster_error *error);
 
-/** Begins to open a cluster, as muster_cluster_open() does. ::MUSTER_DONE_OPEN notifies that the cluster is open, with
- * the cluster in muster_completion::object, or that it could not be opened, with the status and the error that
- * muster_cluster_open() would have returned. muster_queue_cancel_operation() cancels it.
- * @param[in]  context  Context its streams belong to; the cluster keeps it alive.
+/** Begins to open a cluster, as muster_cluster_open() does. ::MUSTER_DONE_OPEN has the cluster, or the status
+ * and the error that muster_cluster_open() would have returned. muster_queue_cancel_operation() cancels it.
+ * @param[in]  context  Context of its streams; the cluster keeps it alive.
  * @param[in]  config   Options; copied. NULL means all defaults.
  * @param[in]  queue    Queue of the same context for the completion.
  * @param[in]  tag      Returned in muster_completion::tag of the completion.
@@ -171,28 +175,29 @@ MUSTER_API muster_status muster_cluster_open(muster_context *context, const must
 MUSTER_API muster_status muster_cluster_open_begin(muster_context *context, const muster_cluster_config *config,
                                                    muster_queue *queue, uint64_t tag, muster_error *error);
 
-/** Adds workers; each has events of its own: ::MUSTER_CLUSTER_LAUNCHED, CONNECTED, JOINED, or FAILED in place of these.
- * Their numbers follow each other.
- * @param[in]  cluster    Cluster, on its master.
+/** Adds workers. Each has events of its own: ::MUSTER_CLUSTER_LAUNCHED, CONNECTED and JOINED, or FAILED in their place.
+ * Their numbers are consecutive.
+ * @param[in]  cluster    Cluster, on the master.
  * @param[in]  launch     What to launch; copied.
  * @param[out] out_first  Number of the first worker; or NULL.
  * @param[out] error      Detail on failure, or NULL.
- * @retval MUSTER_OK            Begun.
- * @retval MUSTER_E_ARG         A value is missing or out of range, options too; the error names it.
+ * @retval MUSTER_OK            The launch has begun.
+ * @retval MUSTER_E_ARG         A value or an option is missing or out of range; the error names it.
  * @retval MUSTER_E_ABI         The struct has non-zero fields that are newer than this library.
- * @retval MUSTER_E_NOT_FOUND   No manager of that name; or a store's URL has an unknown scheme, or names no such host.
+ * @retval MUSTER_E_NOT_FOUND   There is no manager of that name; or the URL of the store has an unknown scheme or an
+ *                              unknown host.
  * @retval MUSTER_TIMEOUT       The store does not answer in time; the error is filled.
  * @retval MUSTER_E_ADDRESS     The store's URL cannot be parsed.
  * @retval MUSTER_E_PLUGIN      The plug-in for the store's scheme cannot be loaded.
- * @retval MUSTER_E_UNREACHABLE Nobody answers where the store should be.
- * @retval MUSTER_E_AUTH        The store's server has another secret.
+ * @retval MUSTER_E_UNREACHABLE The store does not answer.
+ * @retval MUSTER_E_AUTH        The server of the store has another secret.
  * @retval MUSTER_E_PEER        The connection to the store broke.
- * @retval MUSTER_E_PROTOCOL    What answers there is no store of this version.
- * @retval MUSTER_E_PERMISSION  The store may not be used by this user.
+ * @retval MUSTER_E_PROTOCOL    The server is not a store of this version.
+ * @retval MUSTER_E_PERMISSION  This user may not use the store.
  * @retval MUSTER_E_UNSUPPORTED This member is not the master.
- * @retval MUSTER_E_LIMIT       The numbers are used up, more than 65536 workers, or than connections that
- * muster_cluster_config::max_connections leaves.
- * @retval MUSTER_E_NOMEM       No memory; nothing begun.
+ * @retval MUSTER_E_LIMIT       All numbers are used, or more than 65536 workers, or more connections than
+ *                              muster_cluster_config::max_connections permits.
+ * @retval MUSTER_E_NOMEM       Memory ran out; nothing was begun.
  * @retval MUSTER_E_CLOSED      The cluster or its context is closed.
  * @retval MUSTER_E_FORKED      The cluster belongs to the parent process.
  * @threads{any} @blocks{no; with a store up to 90 s for it} @since 0.1 */
@@ -200,9 +205,9 @@ MUSTER_API muster_status muster_cluster_add(muster_cluster *cluster, const muste
                                             muster_error *error);
 
 /** Begins to add workers, as muster_cluster_add() does; for an `elastic` launch with a store, which has to be opened.
- * ::MUSTER_DONE_CALL notifies of the end; its bytes are the number of the first worker.
+ * ::MUSTER_DONE_CALL has the number of the first worker in its bytes.
  * muster_queue_cancel_operation() cancels it.
- * @param[in]  cluster  Cluster, on its master.
+ * @param[in]  cluster  Cluster, on the master.
  * @param[in]  launch   What to launch; copied.
  * @param[in]  queue    Queue of the same context for the completion.
  * @param[in]  tag      Returned in muster_completion::tag.
@@ -216,16 +221,16 @@ MUSTER_API muster_status muster_cluster_add(muster_cluster *cluster, const muste
 MUSTER_API muster_status muster_cluster_add_begin(muster_cluster *cluster, const muster_launch *launch,
                                                   muster_queue *queue, uint64_t tag, muster_error *error);
 
-/** Removes a worker: it is told to leave (::MUSTER_CLUSTER_LEAVE there), and killed if it has not when the grace is
- * over. ::MUSTER_CLUSTER_REMOVED tells when it is gone. One that has not joined is killed at once. Asked again, with a
- * shorter grace say, the last call counts.
- * @param[in] cluster   Cluster, on its master.
+/** Removes a worker: it is requested to leave (it receives ::MUSTER_CLUSTER_LEAVE), and killed if it has not left when
+ * the grace is over. ::MUSTER_CLUSTER_REMOVED follows when it is gone. A worker that has not joined is killed at once.
+ * A further call, for instance with a shorter grace, replaces the earlier one.
+ * @param[in] cluster   Cluster, on the master.
  * @param[in] member    Number of the worker.
- * @param[in] grace_ns  Time it gets; 0: none, negative: muster_cluster_config::leave_timeout_ns.
- * @retval MUSTER_OK            It is being removed.
- * @retval MUSTER_E_ARG         No cluster, or the master's own number.
+ * @param[in] grace_ns  Time to leave; 0: none, negative: muster_cluster_config::leave_timeout_ns.
+ * @retval MUSTER_OK            The worker is being removed.
+ * @retval MUSTER_E_ARG         cluster is NULL, or the number is that of the master.
  * @retval MUSTER_E_NOT_FOUND   No worker ever had this number.
- * @retval MUSTER_E_STALE       It is gone already.
+ * @retval MUSTER_E_STALE       The worker is already gone.
  * @retval MUSTER_E_UNSUPPORTED This member is not the master.
  * @retval MUSTER_E_NOMEM       Memory ran out.
  * @retval MUSTER_E_CLOSED      The cluster or its context is closed.
@@ -233,14 +238,15 @@ MUSTER_API muster_status muster_cluster_add_begin(muster_cluster *cluster, const
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_cluster_remove(muster_cluster *cluster, uint32_t member, int64_t grace_ns);
 
-/** Interrupts what a worker is doing: ::MUSTER_CLUSTER_INTERRUPT there, and with ::MUSTER_WORKER_RAISE_INTERRUPT the
- * signal SIGINT, sent by its library thread to its own process. A manager of the host's may do it in its own way.
- * @param[in] cluster  Cluster, on its master.
+/** Interrupts a worker: it receives ::MUSTER_CLUSTER_INTERRUPT, and with ::MUSTER_WORKER_RAISE_INTERRUPT the signal
+ * SIGINT, which the thread of its library sends to its own process. A manager of the host may interrupt it in another
+ * way.
+ * @param[in] cluster  Cluster, on the master.
  * @param[in] member   Number of the worker.
- * @retval MUSTER_OK            It will be told.
- * @retval MUSTER_E_ARG         No cluster, or the master's own number.
+ * @retval MUSTER_OK            The worker will be notified.
+ * @retval MUSTER_E_ARG         cluster is NULL, or the number is that of the master.
  * @retval MUSTER_E_NOT_FOUND   No worker ever had this number.
- * @retval MUSTER_E_STALE       It is gone, or has not joined yet.
+ * @retval MUSTER_E_STALE       The worker is gone, or has not joined yet.
  * @retval MUSTER_E_UNSUPPORTED This member is not the master.
  * @retval MUSTER_E_NOMEM       Memory ran out.
  * @retval MUSTER_E_CLOSED      The cluster or its context is closed.
@@ -248,50 +254,50 @@ MUSTER_API muster_status muster_cluster_remove(muster_cluster *cluster, uint32_t
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_cluster_interrupt(muster_cluster *cluster, uint32_t member);
 
-/** What has happened. */
+/** The kind of an event; the value of muster_cluster_event::kind. */
 enum muster_cluster_event_kind {
-    MUSTER_CLUSTER_LAUNCHED = 1,     /**< Master: the worker was started; nothing was heard of it yet. */
-    MUSTER_CLUSTER_CONNECTED = 2,    /**< Master: there is a link, and both sides have proved the secret. */
+    MUSTER_CLUSTER_LAUNCHED = 1,     /**< Master: the worker was started; it has not connected yet. */
+    MUSTER_CLUSTER_CONNECTED = 2,    /**< Master: the worker has a link, and both sides have proved the secret. */
     MUSTER_CLUSTER_JOINED = 3,       /**< Master: the worker knows its number; streams can be opened. Worker, after
-                                          muster_worker_start_begin(): this one is in. */
-    MUSTER_CLUSTER_FAILED = 4,       /**< Master: the worker did not come to join; status and text say why. Worker,
-                                          after muster_worker_start_begin(): nor did this one (UINT32_MAX, if it has no
-                                          number yet), and its cluster is over. */
-    MUSTER_CLUSTER_DEAD = 5,         /**< Master: the worker is gone, and should not be; text says how it ended. Worker:
-                                          so is one with which this member had to do. */
-    MUSTER_CLUSTER_REMOVED = 6,      /**< As DEAD, of a worker that has left, or was removed. */
-    MUSTER_CLUSTER_STREAM = 7,       /**< The member has opened a stream to this one; it is in the event. */
-    MUSTER_CLUSTER_INTERRUPT = 8,    /**< Worker: stop what you are doing. */
-    MUSTER_CLUSTER_LEAVE = 9,        /**< Worker: leave, by muster_cluster_close() or by ending. */
-    MUSTER_CLUSTER_MASTER_GONE = 10, /**< Worker: there is no cluster any more. */
-    MUSTER_CLUSTER_BROADCAST = 11    /**< The member has broadcast bytes to this one; they are in the event. */
+                                          muster_worker_start_begin(): this worker has joined. */
+    MUSTER_CLUSTER_FAILED = 4,       /**< Master: the worker did not join; status and text say why. Worker, after
+                                          muster_worker_start_begin(): this worker did not join (member is UINT32_MAX if
+                                          it has no number yet), and its cluster is over. */
+    MUSTER_CLUSTER_DEAD = 5,         /**< Master: the worker ended unexpectedly; the text says how. Worker: another
+                                          worker with which this member had a stream or a broadcast did. */
+    MUSTER_CLUSTER_REMOVED = 6,      /**< As DEAD, for a worker that has left or was removed. */
+    MUSTER_CLUSTER_STREAM = 7,       /**< The member has opened a stream to this one; the event has the stream. */
+    MUSTER_CLUSTER_INTERRUPT = 8,    /**< Worker: the master interrupts the current work. */
+    MUSTER_CLUSTER_LEAVE = 9,        /**< Worker: the worker has to leave, by muster_cluster_close() or by ending. */
+    MUSTER_CLUSTER_MASTER_GONE = 10, /**< Worker: the master is gone, and the cluster is over. */
+    MUSTER_CLUSTER_BROADCAST = 11    /**< The member has broadcast bytes to this one; the event has the bytes. */
 };
 
 /** One event. */
 typedef struct muster_cluster_event {
     uint32_t kind;        /**< A ::muster_cluster_event_kind value. */
-    uint32_t member;      /**< Of which member it tells. */
-    muster_status status; /**< FAILED, DEAD, MASTER_GONE: why; REMOVED: why it could not be ended by force, where it had
-                               to be and the manager failed to; else ::MUSTER_OK. */
+    uint32_t member;      /**< Number of the member that the event is about. */
+    muster_status status; /**< FAILED, DEAD, MASTER_GONE: the reason. REMOVED: the reason why the manager failed to kill
+                               the worker, if it had to. Otherwise ::MUSTER_OK. */
     uint32_t label_bytes; /**< STREAM, BROADCAST: length of the label. */
-    muster_stream *stream; /**< STREAM: the stream; the caller owns one reference. Else NULL. */
+    muster_stream *stream; /**< STREAM: the stream; the caller owns one reference. Otherwise NULL. */
     uint32_t text_bytes;   /**< Length of the text, without the terminator. */
     uint32_t reserved;     /**< Zero. */
-    char label[256];       /**< STREAM, BROADCAST: what the other side called it: any bytes, and a NUL behind them. */
-    char text[232];        /**< A sentence for people, or empty; NUL-terminated UTF-8. */
-    muster_broadcast *broadcast; /**< BROADCAST: holds the bytes; the caller owns one reference. Else NULL. */
-    const void *data;            /**< BROADCAST: first byte, to be read only, until muster_broadcast_release(). NULL if
+    char label[256];       /**< STREAM, BROADCAST: the label that the other side gave: any bytes, followed by a NUL. */
+    char text[232];        /**< Text for people, or empty; NUL-terminated UTF-8. */
+    muster_broadcast *broadcast; /**< BROADCAST: holds the bytes; the caller owns one reference. Otherwise NULL. */
+    const void *data;            /**< BROADCAST: the bytes, read-only, valid until muster_broadcast_release(). NULL if
                                       empty. */
-    uint64_t size_bytes;         /**< BROADCAST: how many. */
+    uint64_t size_bytes;         /**< BROADCAST: number of bytes. */
 } muster_cluster_event;
 
 /** Takes the oldest event.
  * @param[in]  cluster     Cluster to query.
  * @param[in]  timeout_ns  Maximum wait; 0 checks once, -1: no limit.
  * @param[out] out_event   Filled on ::MUSTER_OK.
- * @retval MUSTER_OK         Taken.
- * @retval MUSTER_AGAIN      There is none, and the timeout was 0.
- * @retval MUSTER_TIMEOUT    None came in time.
+ * @retval MUSTER_OK         An event was taken.
+ * @retval MUSTER_AGAIN      There is no event, and the timeout was 0.
+ * @retval MUSTER_TIMEOUT    No event arrived in time.
  * @retval MUSTER_E_ARG      No cluster or no destination.
  * @retval MUSTER_E_CLOSED   The cluster is over, and all events were taken.
  * @retval MUSTER_E_CANCELED muster_cluster_cancel() was called while this call waited.
@@ -301,38 +307,39 @@ typedef struct muster_cluster_event {
 MUSTER_API muster_status muster_cluster_next_event(muster_cluster *cluster, int64_t timeout_ns,
                                                    muster_cluster_event *out_event);
 
-/** Ends the waits inside muster_cluster_next_event(), muster_cluster_dial(), muster_cluster_broadcast() and
- * muster_cluster_close() now.
+/** Cancels the current waits in muster_cluster_next_event(), muster_cluster_dial(), muster_cluster_broadcast() and
+ * muster_cluster_close().
  * @param[in] cluster  Cluster whose waiters return ::MUSTER_E_CANCELED.
- * @retval MUSTER_OK       Done, also when nobody waited.
+ * @retval MUSTER_OK       Cancelled; also if no thread waited.
  * @retval MUSTER_E_ARG    No cluster.
  * @retval MUSTER_E_FORKED The cluster belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_cluster_cancel(muster_cluster *cluster);
 
-/** Opens a stream to another member; it is told ::MUSTER_CLUSTER_STREAM. Any number of them may be open between two.
+/** Opens a stream to another member, which receives ::MUSTER_CLUSTER_STREAM. Two members may have any number of
+ * streams.
  * @param[in]  cluster      Cluster of this member.
- * @param[in]  member       Number of the other.
- * @param[in]  label        What the other side is told with it: any bytes. NULL if empty.
- * @param[in]  label_bytes  Its length, at most 255.
+ * @param[in]  member       Number of the other member.
+ * @param[in]  label        Label that the other side receives with the stream: any bytes. NULL if empty.
+ * @param[in]  label_bytes  Length of the label, at most 255.
  * @param[in]  timeout_ns   Maximum wait, at least 1; -1: no limit.
  * @param[out] out_stream   The stream; the caller owns one reference.
  * @param[out] error        Detail on failure, or NULL.
- * @retval MUSTER_OK            Open.
- * @retval MUSTER_TIMEOUT       Not in time; nothing is left behind.
- * @retval MUSTER_E_ARG         A value is missing or out of range, or this member itself; the error names it.
+ * @retval MUSTER_OK            The stream is open.
+ * @retval MUSTER_TIMEOUT       The stream could not be opened in time; nothing was opened.
+ * @retval MUSTER_E_ARG         A value is missing or out of range, or the member is this one; the error names it.
  * @retval MUSTER_E_NOT_FOUND   No member ever had this number.
- * @retval MUSTER_E_STALE       It is gone.
- * @retval MUSTER_E_PERMISSION  The topology has no way between these two.
- * @retval MUSTER_E_UNREACHABLE Neither of them can dial the other; the text says what was tried.
+ * @retval MUSTER_E_STALE       The member is gone.
+ * @retval MUSTER_E_PERMISSION  The topology does not permit streams between these two.
+ * @retval MUSTER_E_UNREACHABLE Neither member can dial the other; the error says what was tried.
  * @retval MUSTER_E_PEER        The master is gone, or the connection broke.
- * @retval MUSTER_E_AUTH        The other side has another secret, or says that we have.
- * @retval MUSTER_E_PROTOCOL    What answers there is no member of this cluster.
- * @retval MUSTER_E_LIMIT       No descriptor is left, or as many connections as may be (max_connections), here or there.
+ * @retval MUSTER_E_AUTH        The two sides have different secrets.
+ * @retval MUSTER_E_PROTOCOL    The process at that address is not a member of this cluster.
+ * @retval MUSTER_E_LIMIT       No descriptor is left, or max_connections is reached, on either side.
  * @retval MUSTER_E_NOMEM       Memory ran out.
  * @retval MUSTER_E_SYSTEM      Another system call failed.
  * @retval MUSTER_E_CLOSED      The cluster or its context is closed.
- * @retval MUSTER_E_CANCELED    muster_cluster_cancel() was called meanwhile.
+ * @retval MUSTER_E_CANCELED    muster_cluster_cancel() was called during the wait.
  * @retval MUSTER_E_WOULD_DEADLOCK  Called inside a callback of the engine.
  * @retval MUSTER_E_FORKED      The cluster belongs to the parent process.
  * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
@@ -340,59 +347,56 @@ MUSTER_API muster_status muster_cluster_dial(muster_cluster *cluster, uint32_t m
                                              size_t label_bytes, int64_t timeout_ns, muster_stream **out_stream,
                                              muster_error *error);
 
-/** Begins to open a stream to another member; ::MUSTER_DONE_DIAL comes with it, or with a status that
- * muster_cluster_dial() gives.
+/** Begins to open a stream to another member; ::MUSTER_DONE_DIAL has the stream, or a status of
+ * muster_cluster_dial().
  * @param[in]  cluster      Cluster of this member.
- * @param[in]  member       Number of the other.
- * @param[in]  label        What the other side is told with it: any bytes; copied. NULL if empty.
- * @param[in]  label_bytes  Its length, at most 255.
+ * @param[in]  member       Number of the other member.
+ * @param[in]  label        Label that the other side receives with the stream: any bytes; copied. NULL if empty.
+ * @param[in]  label_bytes  Length of the label, at most 255.
  * @param[in]  timeout_ns   Maximum time, at least 1; -1: no limit.
  * @param[in]  queue        Queue of the same context for the completion.
  * @param[in]  tag          Returned in muster_completion::tag.
  * @param[out] error        Detail on failure, or NULL.
- * @retval MUSTER_OK       Begun; the completion will come.
- * @retval MUSTER_AGAIN    No slot in the queue.
+ * @begun{::MUSTER_DONE_DIAL}
  * @retval MUSTER_E_ARG    A value is missing or out of range; the error names it.
- * @retval MUSTER_E_NOT_FOUND This member is not in yet.
+ * @retval MUSTER_E_NOT_FOUND This member has not joined yet.
  * @retval MUSTER_E_NOMEM  Memory ran out.
- * @retval MUSTER_E_CLOSED The cluster, its context or the queue is closed.
- * @retval MUSTER_E_FORKED The cluster belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_cluster_dial_begin(muster_cluster *cluster, uint32_t member, const void *label,
                                                    size_t label_bytes, int64_t timeout_ns, muster_queue *queue,
                                                    uint64_t tag, muster_error *error);
 
-/** Gives the same bytes to many members; each is told ::MUSTER_CLUSTER_BROADCAST. It returns when every one of them
- * holds them whole (its library does: its host need not have looked), or is known not to get them. Members of this host
- * share one memory, to others the bytes travel along a tree, or once through a star. One that is dead, stopped, or has
- * no room (muster_worker_config::max_broadcast_bytes) does not hold up the others.
+/** Sends the same bytes to many members, each of which receives ::MUSTER_CLUSTER_BROADCAST. The call returns when each
+ * member's library has all of the bytes (the host need not have taken the event), or is known not to get them. Members
+ * on this host share one memory; to others the bytes travel along a tree, or once through a star. A member that is
+ * dead, stopped, or has no room (muster_worker_config::max_broadcast_bytes) does not delay the others.
  * @param[in]  cluster       Cluster of this member.
- * @param[in]  members       Shape (count): their numbers. NULL, on the master: all workers that are in.
- * @param[in]  count         How many, at most 65536; 0 if members is NULL.
- * @param[in]  label         What they are told with it: any bytes. NULL if empty.
- * @param[in]  label_bytes   Its length, at most 255.
- * @param[in]  data          First byte; the caller's again when the call returns. NULL if empty.
- * @param[in]  size_bytes    How many.
+ * @param[in]  members       Shape (count): numbers of the members. NULL, on the master: all workers that have joined.
+ * @param[in]  count         Number of members, at most 65536; 0 if members is NULL.
+ * @param[in]  label         Label that they receive with the bytes: any bytes. NULL if empty.
+ * @param[in]  label_bytes   Length of the label, at most 255.
+ * @param[in]  data          The bytes; lent until the call returns. NULL if empty.
+ * @param[in]  size_bytes    Number of bytes.
  * @param[in]  timeout_ns    Maximum wait, at least 1; -1: no limit.
- * @param[out] out_statuses  Shape (count): how it went with each: ::MUSTER_OK, or one of those below. NULL if members
- * is, or if nobody asks.
- * @param[out] error         Detail on failure, which names the first that has not got it; or NULL.
- * @retval MUSTER_OK            All of them have it.
- * @retval MUSTER_TIMEOUT       The first that has not got it did not in time; the error is filled.
+ * @param[out] out_statuses  Shape (count): the status for each member, one of those below. NULL if members is NULL,
+ *                           or if they are not needed.
+ * @param[out] error         Detail on failure, about the first member that did not get the bytes; or NULL.
+ * @retval MUSTER_OK            All members have the bytes.
+ * @retval MUSTER_TIMEOUT       A member did not get the bytes in time; the error is filled.
  * @retval MUSTER_E_ARG         A value is missing or out of range, or a member is this one; the error names it.
  * @retval MUSTER_E_NOT_FOUND   No member ever had this number.
- * @retval MUSTER_E_STALE       It is gone.
- * @retval MUSTER_E_PERMISSION  The topology has no way between these two.
- * @retval MUSTER_E_UNREACHABLE Neither of them can dial the other.
- * @retval MUSTER_E_LIMIT       Too much waits there to be taken.
- * @retval MUSTER_E_PEER        The master is gone, or connections broke again and again.
- * @retval MUSTER_E_AUTH        What answers there has another secret.
- * @retval MUSTER_E_PROTOCOL    What answers there is no member of this cluster.
- * @retval MUSTER_E_NOMEM       No memory, here or there.
+ * @retval MUSTER_E_STALE       The member is gone.
+ * @retval MUSTER_E_PERMISSION  The topology does not permit streams between these two.
+ * @retval MUSTER_E_UNREACHABLE Neither member can dial the other.
+ * @retval MUSTER_E_LIMIT       Too many bytes of broadcasts wait to be taken there.
+ * @retval MUSTER_E_PEER        The master is gone, or connections broke repeatedly.
+ * @retval MUSTER_E_AUTH        The process at that address has another secret.
+ * @retval MUSTER_E_PROTOCOL    The process at that address is not a member of this cluster.
+ * @retval MUSTER_E_NOMEM       Memory ran out, on either side.
  * @retval MUSTER_E_SYSTEM      Another system call failed.
- * @retval MUSTER_E_UNSUPPORTED No members are named, and this one is not the master.
+ * @retval MUSTER_E_UNSUPPORTED members is NULL, and this member is not the master.
  * @retval MUSTER_E_CLOSED      The cluster or its context is closed.
- * @retval MUSTER_E_CANCELED    muster_cluster_cancel() was called meanwhile.
+ * @retval MUSTER_E_CANCELED    muster_cluster_cancel() was called during the wait.
  * @retval MUSTER_E_WOULD_DEADLOCK  Called inside a callback of the engine.
  * @retval MUSTER_E_FORKED      The cluster belongs to the parent process.
  * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
@@ -401,29 +405,27 @@ MUSTER_API muster_status muster_cluster_broadcast(muster_cluster *cluster, const
                                                   uint64_t size_bytes, int64_t timeout_ns, muster_status *out_statuses,
                                                   muster_error *error);
 
-/** Begins to give the same bytes to many members, as muster_cluster_broadcast(); ::MUSTER_DONE_BROADCAST comes with its
- * status. Data and statuses are the library's until then, or until muster_cluster_close(), muster_queue_close() or
- * muster_queue_release() has returned.
+/** Begins to send the same bytes to many members, as muster_cluster_broadcast() does; ::MUSTER_DONE_BROADCAST has its
+ * status. Data and statuses are lent to the library until then, or until muster_cluster_close(), muster_queue_close()
+ * or muster_queue_release() has returned.
  * @param[in]  cluster       Cluster of this member.
- * @param[in]  members       Shape (count): their numbers; copied. NULL, on the master: all workers that are in.
- * @param[in]  count         How many, at most 65536; 0 if members is NULL.
- * @param[in]  label         What they are told with it: any bytes; copied. NULL if empty.
- * @param[in]  label_bytes   Its length, at most 255.
- * @param[in]  data          First byte; unchanged until the completion. NULL if empty.
- * @param[in]  size_bytes    How many.
+ * @param[in]  members       Shape (count): numbers of the members; copied. NULL, on the master: all workers that have
+ *                           joined.
+ * @param[in]  count         Number of members, at most 65536; 0 if members is NULL.
+ * @param[in]  label         Label that they receive with the bytes: any bytes; copied. NULL if empty.
+ * @param[in]  label_bytes   Length of the label, at most 255.
+ * @param[in]  data          The bytes; lent, and not to be changed, until the completion. NULL if empty.
+ * @param[in]  size_bytes    Number of bytes.
  * @param[in]  timeout_ns    Maximum time, at least 1; -1: no limit.
- * @param[out] out_statuses  Shape (count): how it went with each, written before the completion; or NULL.
+ * @param[out] out_statuses  Shape (count): the status for each member, written before the completion; or NULL.
  * @param[in]  queue         Queue of the same context for the completion.
  * @param[in]  tag           Returned in muster_completion::tag.
  * @param[out] error         Detail on failure, or NULL.
- * @retval MUSTER_OK            Begun; the completion will come.
- * @retval MUSTER_AGAIN         No slot in the queue.
+ * @begun{::MUSTER_DONE_BROADCAST}
  * @retval MUSTER_E_ARG         A value is missing or out of range; the error names it.
- * @retval MUSTER_E_UNSUPPORTED No members are named, and this one is not the master.
- * @retval MUSTER_E_NOT_FOUND   This member is not in yet.
+ * @retval MUSTER_E_UNSUPPORTED members is NULL, and this member is not the master.
+ * @retval MUSTER_E_NOT_FOUND   This member has not joined yet.
  * @retval MUSTER_E_NOMEM       Memory ran out.
- * @retval MUSTER_E_CLOSED      The cluster, its context or the queue is closed.
- * @retval MUSTER_E_FORKED      The cluster belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_cluster_broadcast_begin(muster_cluster *cluster, const uint32_t *members, size_t count,
                                                         const void *label, size_t label_bytes, const void *data,
@@ -431,85 +433,85 @@ MUSTER_API muster_status muster_cluster_broadcast_begin(muster_cluster *cluster,
                                                         muster_status *out_statuses, muster_queue *queue, uint64_t tag,
                                                         muster_error *error);
 
-/** Gives up the bytes of a broadcast: they must not be looked at any more.
+/** Releases the bytes of a broadcast: they must not be accessed any more.
  * @param[in] broadcast  What to release; NULL has no effect.
  * @threads{any, finalizers included} @blocks{no} @since 0.1 */
 MUSTER_API void muster_broadcast_release(muster_broadcast *broadcast);
 
-/** How a member fares. */
+/** The state of a member. */
 enum muster_member_state {
     MUSTER_MEMBER_LAUNCHING = 1, /**< It is being started. */
     MUSTER_MEMBER_LAUNCHED = 2,  /**< It was started. */
-    MUSTER_MEMBER_CONNECTED = 3, /**< There is a link to it. */
-    MUSTER_MEMBER_JOINED = 4,    /**< It is in. */
+    MUSTER_MEMBER_CONNECTED = 3, /**< It has a link to the master. */
+    MUSTER_MEMBER_JOINED = 4,    /**< It has joined. */
     MUSTER_MEMBER_LEAVING = 5,   /**< It is being removed. */
     MUSTER_MEMBER_GONE = 6       /**< It has failed, died, left or was removed. */
 };
 
-/** What is known of a member. */
+/** Information about a member. */
 typedef struct muster_member_info {
     uint32_t member;      /**< Its number. */
     uint32_t state;       /**< A ::muster_member_state value. */
-    int64_t pid;          /**< Its process id, on its host; 0: not known. */
-    uint64_t data;        /**< The number that a manager of the host's gave with it. */
-    char host[256];       /**< Name of its host, NUL-terminated; empty: not known. */
-    char address[1024];   /**< Where it listens, NUL-terminated; empty: nowhere, or not known. */
+    int64_t pid;          /**< Process id on its host; 0: unknown. */
+    uint64_t data;        /**< The number that a manager of the host assigned to it. */
+    char host[256];       /**< Name of its host, NUL-terminated; empty: unknown. */
+    char address[1024];   /**< Address at which it listens, NUL-terminated; empty: none, or unknown. */
     uint64_t reserved[4]; /**< Zero. */
 } muster_member_info;
 
-/** Tells what is known of a member. A worker knows of itself and, of the master, the address.
+/** Reads the information about a member. A worker has the information about itself and the address of the master.
  * @param[in]  cluster   Cluster to query.
  * @param[in]  member    Number of the member.
  * @param[out] out_info  Filled.
  * @filled
  * @retval MUSTER_E_ARG       No cluster or no destination.
- * @retval MUSTER_E_NOT_FOUND No member has this number, as far as this one knows.
+ * @retval MUSTER_E_NOT_FOUND This member knows no member with this number.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_cluster_get_member(muster_cluster *cluster, uint32_t member,
                                                    muster_member_info *out_info);
 
 /** Lists the workers that are not gone.
- * @param[in]  cluster      Cluster, on its master.
- * @param[out] out_members  Shape (capacity): their numbers, rising; NULL to learn how many there are.
- * @param[in]  capacity     Room there, in numbers.
- * @param[out] out_count    How many there are.
- * @retval MUSTER_OK            Listed (or only counted).
- * @retval MUSTER_E_ARG         No cluster, or no place for the count.
- * @retval MUSTER_E_LIMIT       The room is too small; nothing written, the count is told.
+ * @param[in]  cluster      Cluster, on the master.
+ * @param[out] out_members  Shape (capacity): their numbers, ascending; NULL to get the count only.
+ * @param[in]  capacity     Size of the destination, in numbers.
+ * @param[out] out_count    Number of workers.
+ * @retval MUSTER_OK            Listed; or only counted, if out_members is NULL.
+ * @retval MUSTER_E_ARG         No cluster, or no destination for the count.
+ * @retval MUSTER_E_LIMIT       The capacity is too small: nothing was written, and out_count has the count.
  * @retval MUSTER_E_UNSUPPORTED This member is not the master.
  * @retval MUSTER_E_FORKED      The cluster belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_cluster_list(muster_cluster *cluster, uint32_t *out_members, size_t capacity,
                                              size_t *out_count);
 
-/** Tells the number of this member.
+/** Returns the number of this member.
  * @param[in] cluster  Cluster to query.
- * @return The number; UINT32_MAX without a cluster, or if this member is not in yet.
+ * @return The number; UINT32_MAX if cluster is NULL, or if this member has not joined yet.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API uint32_t muster_cluster_self(muster_cluster *cluster);
 
-/** Leaves the cluster. The master removes all workers, those that are being launched too, and kills who has not left
- * when the time is over; no process, socket or file is left. A worker tells the master that it leaves in order. Streams
- * of the host's stay its own.
+/** Leaves the cluster. The master removes all workers, including those that are being launched, and kills those that
+ * have not left in time; no process, socket or file is left. A worker notifies the master that it leaves in order.
+ * Streams that the host holds are not closed.
  * @param[in]  cluster     Cluster to leave; the caller keeps its reference.
- * @param[in]  timeout_ns  Master: time the workers get before they are killed; negative:
+ * @param[in]  timeout_ns  Master: time for the workers to leave before they are killed; negative:
  *                         muster_cluster_config::leave_timeout_ns.
- * @retval MUSTER_OK        Over; events that nobody has taken can still be taken.
- * @retval MUSTER_TIMEOUT   Over; some had to be killed.
+ * @retval MUSTER_OK        The cluster is over; events that were not taken can still be taken.
+ * @retval MUSTER_TIMEOUT   The cluster is over; some workers had to be killed.
  * @retval MUSTER_E_ARG     No cluster.
- * @retval MUSTER_E_CANCELED  muster_cluster_cancel() was called meanwhile; it goes on all the same.
- * @retval MUSTER_E_CLOSED  The handle was released during the call; it goes on all the same.
- * @retval MUSTER_E_WOULD_DEADLOCK  Called inside a callback of the engine; or the time is over, and this thread is
- * the one that has to answer the manager's requests to kill. It goes on all the same: serve them, and
- * muster_cluster_next_event() answers ::MUSTER_E_CLOSED when it is over.
+ * @retval MUSTER_E_CANCELED  muster_cluster_cancel() was called during the wait; the cluster continues to close.
+ * @retval MUSTER_E_CLOSED  The handle was released during the call; the cluster continues to close.
+ * @retval MUSTER_E_WOULD_DEADLOCK  Called inside a callback of the engine; or the time is over, and this thread has
+ *                          to answer the manager's requests to kill. The cluster continues to close: answer them, and
+ *                          muster_cluster_next_event() returns ::MUSTER_E_CLOSED when the cluster is over.
  * @retval MUSTER_E_FORKED  The cluster belongs to the parent process.
  * @threads{any} @blocks{up to timeout_ns, and until the killed workers are gone} @since 0.1 */
 MUSTER_API muster_status muster_cluster_close(muster_cluster *cluster, int64_t timeout_ns);
 
-/** Begins to leave the cluster, as muster_cluster_close() does; ::MUSTER_DONE_CALL comes with its status when it is
- * over. The way to close for the thread that serves the manager. To cancel it ends the wait only.
+/** Begins to leave the cluster, as muster_cluster_close() does; ::MUSTER_DONE_CALL has its status when the cluster is
+ * over. A thread that serves a manager closes the cluster in this way. Cancelling the operation ends only the wait.
  * @param[in]  cluster     Cluster to leave; the caller keeps its reference.
- * @param[in]  timeout_ns  Master: time the workers get before they are killed; negative:
+ * @param[in]  timeout_ns  Master: time for the workers to leave before they are killed; negative:
  *                         muster_cluster_config::leave_timeout_ns.
  * @param[in]  queue       Queue of the same context for the completion.
  * @param[in]  tag         Returned in muster_completion::tag.
@@ -521,7 +523,7 @@ MUSTER_API muster_status muster_cluster_close(muster_cluster *cluster, int64_t t
 MUSTER_API muster_status muster_cluster_close_begin(muster_cluster *cluster, int64_t timeout_ns, muster_queue *queue,
                                                     uint64_t tag, muster_error *error);
 
-/** Releases the handle; the cluster is closed, as by muster_cluster_close(), without a wait for it. Threads that wait
+/** Releases the handle; the cluster is closed as by muster_cluster_close(), without a wait. Threads that wait
  * in a call on it return ::MUSTER_E_CLOSED; operations that were begun complete with that status.
  * @param[in] cluster  What to release; NULL has no effect.
  * @threads{any, finalizers included} @blocks{no} @since 0.1 */
@@ -529,115 +531,120 @@ MUSTER_API void muster_cluster_release(muster_cluster *cluster);
 
 /** Flags of muster_worker_config::flags. */
 enum muster_worker_flag {
-    MUSTER_WORKER_EXIT_WITH_MASTER = 1, /**< When the master is gone this process is sent SIGTERM, then SIGKILL, by the
-                                             library's thread: also while it computes. */
-    MUSTER_WORKER_RAISE_INTERRUPT = 2   /**< An interrupt raises SIGINT in this process. */
+    MUSTER_WORKER_EXIT_WITH_MASTER = 1, /**< When the master is gone, the thread of the library sends SIGTERM and then
+                                             SIGKILL to this process, also while it computes. */
+    MUSTER_WORKER_RAISE_INTERRUPT = 2   /**< An interrupt also raises SIGINT in this process. */
 };
 
-/** How to be a worker; all zero means the defaults named here. */
+/** How to start as a worker; all zero means the defaults named here. */
 typedef struct muster_worker_config {
     uint32_t struct_size;       /**< sizeof(muster_worker_config) of the caller. */
     uint32_t flags;             /**< ::muster_worker_flag values, or'ed. */
     int64_t exit_grace_ns;      /**< ::MUSTER_WORKER_EXIT_WITH_MASTER: time between SIGTERM and SIGKILL; 0: 2 s. */
-    int32_t report_fd_plus_one; /**< ::MUSTER_LAUNCH_MASTER_DIALS: where the line is written that tells the launcher
-                                     the address, plus 1; 0: descriptor 1. */
+    int32_t report_fd_plus_one; /**< ::MUSTER_LAUNCH_MASTER_DIALS: descriptor to which the line with the address is
+                                     written for the launcher, plus 1; 0: descriptor 1. */
     uint32_t max_connections;   /**< As muster_cluster_config::max_connections; a worker has one link. */
-    muster_queue *queue;        /**< Where ::MUSTER_EVENT_READY tells that muster_cluster_next_event() has something.
-                                     NULL: nowhere. */
-    uint64_t tag;               /**< Returned in muster_completion::tag. */
-    /* For a worker that nobody has launched, which the manager `elastic` takes: its context is not that of a ticket,
+    muster_queue *queue; /**< Queue that receives ::MUSTER_EVENT_READY when muster_cluster_next_event() has an event.
+                            NULL: none. */
+    uint64_t tag;        /**< Returned in muster_completion::tag. */
+    /* For a worker that was not launched, which the manager `elastic` admits: its context is not made from a ticket,
      * but has the secret. NUL-terminated. */
-    const char *master; /**< Where the master listens. NULL: it was launched, or `store` is given. */
-    const char *store;  /**< URL of a store in which the master's address is found, as muster_store_open() takes it. */
-    const char *name;   /**< Name of the cluster there. NULL: `muster`. */
-    const char *listen; /**< Where it listens; empty: nowhere. NULL: `tcp://127.0.0.1:0`. */
-    uint64_t max_broadcast_bytes; /**< Most bytes of others' broadcasts that may wait to be taken here; 0: 1 GiB. */
+    const char *master;           /**< Address of the master. NULL: the worker was launched, or `store` is given. */
+    const char *store;            /**< URL of a store that has the address of the master, as for muster_store_open(). */
+    const char *name;             /**< Name of the cluster in the store. NULL: `muster`. */
+    const char *listen;           /**< Address at which it listens; empty: none. NULL: `tcp://127.0.0.1:0`. */
+    uint64_t max_broadcast_bytes; /**< Maximum bytes of broadcasts from other members that wait to be taken in this
+                                     process; 0: 1 GiB. */
 } muster_worker_config;
 
-/** Makes the context of a worker: reads the ticket that its launcher has passed, whose secret is the context's.
- * @param[in]  config              How to start the context; it names no secret. NULL means all defaults.
- * @param[in]  ticket_fd_plus_one  A descriptor to read the ticket from, one line, plus 1; what follows the line stays
- *                                 there, and so does the descriptor. 0: the one that the variable MUSTER_WORKER_FD
- *                                 names, which is closed afterwards (of 0 to 2, made /dev/null); or the ticket is in
- *                                 the variable MUSTER_WORKER_TICKET, whose value is wiped.
+/** Makes the context of a worker from the ticket that its launcher has passed; the secret of the ticket becomes that of
+ * the context.
+ * @param[in]  config              How to start the context; it must not have a secret. NULL means all defaults.
+ * @param[in]  ticket_fd_plus_one  Descriptor from which the ticket is read, one line, plus 1. Bytes after the line are
+ *                                 not read, and the descriptor stays open. 0: the descriptor in the environment
+ * variable MUSTER_WORKER_FD, which is closed afterwards (0 to 2 become /dev/null); or the ticket in the variable
+ * MUSTER_WORKER_TICKET, whose value is wiped.
  * @param[out] out_context         New context; the caller owns one reference.
  * @param[out] error               Detail on failure, or NULL.
- * @retval MUSTER_OK           Made.
- * @retval MUSTER_E_ARG        A value is out of range, or the config names a secret.
+ * @retval MUSTER_OK           The context was made.
+ * @retval MUSTER_E_ARG        A value is out of range, or the config has a secret.
  * @retval MUSTER_E_ABI        The config has non-zero fields that are newer than this library.
- * @retval MUSTER_E_PROTOCOL   What was read is no ticket of this version.
+ * @retval MUSTER_E_PROTOCOL   The line is not a ticket of this version.
  * @retval MUSTER_E_NOMEM      Memory or threads ran out.
  * @retval MUSTER_E_LIMIT      Descriptors ran out.
  * @retval MUSTER_E_SYSTEM     The ticket cannot be read, or the loop could not start.
- * @retval MUSTER_TIMEOUT      The master did not give out the ticket within 60 s; the error is filled. This one and the
- *                             following only where the ticket has to be fetched, see `mpi` above.
+ * @retval MUSTER_TIMEOUT      The master did not hand out the ticket within 60 s; the error is filled. This status and
+ *                             the following ones occur only where the ticket has to be fetched, see `mpi` above.
  * @retval MUSTER_E_UNREACHABLE The master cannot be reached.
  * @retval MUSTER_E_NOT_FOUND  There is no ticket: this process was not launched as a worker; or the host of the
- *                             master is not known.
- * @retval MUSTER_E_PERMISSION The system refuses this user to reach the master.
- * @retval MUSTER_E_AUTH       The master does not accept the key of the launch any more.
- * @retval MUSTER_E_STALE      The master does not expect this worker any more.
- * @retval MUSTER_E_EXISTS     Another process has fetched the ticket of this worker.
+ *                             master is unknown.
+ * @retval MUSTER_E_PERMISSION The system denies this user the connection to the master.
+ * @retval MUSTER_E_AUTH       The master no longer accepts the key of the launch.
+ * @retval MUSTER_E_STALE      The master no longer expects this worker.
+ * @retval MUSTER_E_EXISTS     Another process has already fetched the ticket of this worker.
  * @retval MUSTER_E_PEER       The connection to the master broke.
  * @threads{any} @blocks{until the line has been read; where the ticket has to be fetched, up to 60 s more} @since 0.1
  */
 MUSTER_API muster_status muster_worker_context(const muster_context_config *config, int32_t ticket_fd_plus_one,
                                                muster_context **out_context, muster_error *error);
 
-/** Comes in as a worker: listens, meets the master, and returns when this member knows its number.
- * @param[in]  context      A context of muster_worker_context(), or with muster_worker_config::master or store one that
- *                          has the cluster's secret. A transport that this program serves itself has to be
- *                          registered before, and served on another thread meanwhile; or see
+/** Joins the cluster as a worker: listens, connects to the master, and returns when this member knows its number.
+ * @param[in]  context      Context of muster_worker_context(), or with muster_worker_config::master or store one that
+ *                          has the secret of the cluster. A transport that this program serves itself must be
+ *                          registered before the call and served on another thread during it; otherwise use
  *                          muster_worker_start_begin().
  * @param[in]  config       Options; copied. NULL means all defaults.
  * @param[in]  timeout_ns   Maximum wait for the master, at least 1; -1: no limit.
  * @param[out] out_cluster  The cluster; the caller owns one reference.
  * @param[out] error        Detail on failure, or NULL.
- * @retval MUSTER_OK            This process is a worker.
- * @retval MUSTER_TIMEOUT       The master was not met in time; the error is filled.
+ * @retval MUSTER_OK            This process has joined as a worker.
+ * @retval MUSTER_TIMEOUT       The master did not accept this worker in time; the error is filled.
  * @retval MUSTER_E_ARG         A value is missing or out of range; or the context has no ticket.
  * @retval MUSTER_E_ABI         The config has non-zero fields that are newer than this library.
- * @retval MUSTER_E_EXISTS      This context is in the cluster already; or the address to listen at is in use.
+ * @retval MUSTER_E_EXISTS      This context already belongs to the cluster; or the address to listen at is in use.
  * @retval MUSTER_E_ADDRESS     An address of the ticket cannot be parsed.
  * @retval MUSTER_E_NOT_FOUND   No transport of that scheme.
  * @retval MUSTER_E_PLUGIN      The plug-in for that scheme cannot be loaded.
- * @retval MUSTER_E_UNREACHABLE Nobody answers at the master's address.
+ * @retval MUSTER_E_UNREACHABLE No process answers at the address of the master.
  * @retval MUSTER_E_AUTH        The master has another secret.
- * @retval MUSTER_E_PROTOCOL    What answers there is no master of this version.
- * @retval MUSTER_E_PEER        The master went away meanwhile.
- * @retval MUSTER_E_STALE       The master does not want this worker any more, or nobody who was not launched.
- * @retval MUSTER_E_PERMISSION  The system refuses this user to listen or to dial.
- * @retval MUSTER_E_LIMIT       No descriptor is left; or as many have come by themselves as the master takes.
+ * @retval MUSTER_E_PROTOCOL    The process at that address is not a master of this version.
+ * @retval MUSTER_E_PEER        The master ended during the call.
+ * @retval MUSTER_E_STALE       The master no longer expects this worker, or admits no worker that was not launched.
+ * @retval MUSTER_E_PERMISSION  The system does not permit this user to listen or to dial.
+ * @retval MUSTER_E_LIMIT       No descriptor is left; or the maximum number of workers that join by themselves is
+ * reached.
  * @retval MUSTER_E_UNSUPPORTED The transport cannot listen.
  * @retval MUSTER_E_NOMEM       Memory or threads ran out.
  * @retval MUSTER_E_SYSTEM      Another system call failed.
  * @retval MUSTER_E_CLOSED      The context or the queue is closed.
  * @retval MUSTER_E_CANCELED    muster_context_cancel() was called during the wait.
- * @retval MUSTER_E_WOULD_DEADLOCK  Called inside a callback of the engine, or this thread serves the transport.
+ * @retval MUSTER_E_WOULD_DEADLOCK  Called inside a callback of the engine, or the calling thread has to serve the
+ *                              transport.
  * @retval MUSTER_E_FORKED      The context belongs to the parent process.
  * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
 MUSTER_API muster_status muster_worker_start(muster_context *context, const muster_worker_config *config,
                                              int64_t timeout_ns, muster_cluster **out_cluster, muster_error *error);
 
-/** Begins to come in as a worker, for a program that must not wait: one whose only thread serves the transport by which
- * it comes in. ::MUSTER_CLUSTER_JOINED of this member's own number is the first event; or ::MUSTER_CLUSTER_FAILED, with
- * a status that muster_worker_start() gives, is the only one. Until then this member knows no others: nothing can be
- * dialled or broadcast. A store is opened meanwhile; if it cannot be, the event says why. One that has failed, or was
- * closed before, may begin again.
- * @param[in]  context      As for muster_worker_start(); a transport of this program's own is registered before.
+/** Begins to join the cluster as a worker, for a program that must not wait, such as one whose only thread serves the
+ * transport by which it joins. The first event is ::MUSTER_CLUSTER_JOINED with the number of this member; or the only
+ * event is ::MUSTER_CLUSTER_FAILED with a status of muster_worker_start(). Until then this member knows no other
+ * members, and can neither dial nor broadcast. If there is a store, it is opened in the background; if that fails, the
+ * event says why. A worker that has failed to join, or was closed before it had joined, may begin again.
+ * @param[in]  context      As for muster_worker_start(); a transport that this program serves is registered before the
+ * call.
  * @param[in]  config       Options; copied. NULL means all defaults.
- * @param[in]  timeout_ns   Longest time until it is in; -1 has no end of its own. At least 1.
+ * @param[in]  timeout_ns   Maximum time until it has joined, at least 1; -1: no limit.
  * @param[out] out_cluster  The cluster; the caller owns one reference.
  * @param[out] error        Detail on failure, or NULL.
- * @retval MUSTER_OK            Begun; the event will come.
+ * @retval MUSTER_OK            Begun; the event will follow.
  * @retval MUSTER_E_ARG         A value is missing or out of range; or the context has no ticket.
  * @retval MUSTER_E_ABI         The config has non-zero fields that are newer than this library.
- * @retval MUSTER_E_EXISTS      This context is in the cluster already; or the address to listen at is in use.
+ * @retval MUSTER_E_EXISTS      This context already belongs to the cluster; or the address to listen at is in use.
  * @retval MUSTER_E_ADDRESS     An address of the ticket cannot be parsed.
  * @retval MUSTER_E_NOT_FOUND   No transport of that scheme, or no such host or folder.
  * @retval MUSTER_E_PLUGIN      The plug-in for that scheme cannot be loaded.
- * @retval MUSTER_E_PROTOCOL    The ticket is of no use.
- * @retval MUSTER_E_PERMISSION  The system refuses this user to listen.
+ * @retval MUSTER_E_PROTOCOL    The ticket is invalid.
+ * @retval MUSTER_E_PERMISSION  The system does not permit this user to listen.
  * @retval MUSTER_E_LIMIT       No descriptor is left.
  * @retval MUSTER_E_UNSUPPORTED The transport cannot listen.
  * @retval MUSTER_E_NOMEM       Memory or threads ran out.
