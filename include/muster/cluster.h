@@ -256,15 +256,15 @@ MUSTER_API muster_status muster_cluster_interrupt(muster_cluster *cluster, uint3
 
 /** The kind of an event; the value of muster_cluster_event::kind. */
 enum muster_cluster_event_kind {
-    MUSTER_CLUSTER_LAUNCHED = 1,     /**< Master: the worker was started; it has not connected yet. */
-    MUSTER_CLUSTER_CONNECTED = 2,    /**< Master: the worker has a link, and both sides have proved the secret. */
-    MUSTER_CLUSTER_JOINED = 3,       /**< Master: the worker knows its number; streams can be opened. Worker, after
-                                          muster_worker_start_begin(): this worker has joined. */
-    MUSTER_CLUSTER_FAILED = 4,       /**< Master: the worker did not join; status and text say why. Worker, after
-                                          muster_worker_start_begin(): this worker did not join (member is UINT32_MAX if
-                                          it has no number yet), and its cluster is over. */
-    MUSTER_CLUSTER_DEAD = 5,         /**< Master: the worker ended unexpectedly; the text says how. Worker: another
-                                          worker with which this member had a stream or a broadcast did. */
+    MUSTER_CLUSTER_LAUNCHED = 1,  /**< Master: the worker was started; it has not connected yet. */
+    MUSTER_CLUSTER_CONNECTED = 2, /**< Master: the worker has a link, and both sides have proved the secret. */
+    MUSTER_CLUSTER_JOINED = 3,    /**< Master: the worker knows its number; streams can be opened. Worker, after
+                                       muster_worker_start_begin(): this worker has joined. */
+    MUSTER_CLUSTER_FAILED = 4,    /**< Master: the worker did not join; status and text say why. Worker, after
+                                       muster_worker_start_begin(): this worker did not join (member is UINT32_MAX if
+                                       it has no number yet), and its cluster is over. */
+    MUSTER_CLUSTER_DEAD = 5, /**< Master: the worker ended unexpectedly; the text says how. Worker: another worker that
+                                this member had contact with did. */
     MUSTER_CLUSTER_REMOVED = 6,      /**< As DEAD, for a worker that has left or was removed. */
     MUSTER_CLUSTER_STREAM = 7,       /**< The member has opened a stream to this one; the event has the stream. */
     MUSTER_CLUSTER_INTERRUPT = 8,    /**< Worker: the master interrupts the current work. */
