@@ -177,6 +177,9 @@ MUSTER_API muster_status muster_cluster_open_begin(muster_context *context, cons
 
 /** Adds workers. Each has events of its own: ::MUSTER_CLUSTER_LAUNCHED, CONNECTED and JOINED, or FAILED in their place.
  * Their numbers are consecutive.
+ *
+ * An `elastic` launch with a store publishes the address of the master in that store; this call only begins that. If it
+ * fails, ::MUSTER_CLUSTER_FAILED with the member UINT32_MAX says why, and the previous launch remains in force.
  * @param[in]  cluster    Cluster, on the master.
  * @param[in]  launch     What to launch; copied.
  * @param[out] out_first  Number of the first worker; or NULL.
@@ -184,28 +187,20 @@ MUSTER_API muster_status muster_cluster_open_begin(muster_context *context, cons
  * @retval MUSTER_OK            The launch has begun.
  * @retval MUSTER_E_ARG         A value or an option is missing or out of range; the error names it.
  * @retval MUSTER_E_ABI         The struct has non-zero fields that are newer than this library.
- * @retval MUSTER_E_NOT_FOUND   There is no manager of that name; or the URL of the store has an unknown scheme or an
- *                              unknown host.
- * @retval MUSTER_TIMEOUT       The store does not answer in time; the error is filled.
- * @retval MUSTER_E_ADDRESS     The store's URL cannot be parsed.
- * @retval MUSTER_E_PLUGIN      The plug-in for the store's scheme cannot be loaded.
- * @retval MUSTER_E_UNREACHABLE The store does not answer.
- * @retval MUSTER_E_AUTH        The server of the store has another secret.
- * @retval MUSTER_E_PEER        The connection to the store broke.
- * @retval MUSTER_E_PROTOCOL    The server is not a store of this version.
- * @retval MUSTER_E_PERMISSION  This user may not use the store.
+ * @retval MUSTER_E_NOT_FOUND   There is no manager of that name.
  * @retval MUSTER_E_UNSUPPORTED This member is not the master.
  * @retval MUSTER_E_LIMIT       All numbers are used, or more than 65536 workers, or more connections than
  *                              muster_cluster_config::max_connections permits.
  * @retval MUSTER_E_NOMEM       Memory ran out; nothing was begun.
  * @retval MUSTER_E_CLOSED      The cluster or its context is closed.
  * @retval MUSTER_E_FORKED      The cluster belongs to the parent process.
- * @threads{any} @blocks{no; with a store up to 90 s for it} @since 0.1 */
+ * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_cluster_add(muster_cluster *cluster, const muster_launch *launch, uint32_t *out_first,
                                             muster_error *error);
 
-/** Begins to add workers, as muster_cluster_add() does; for an `elastic` launch with a store, which has to be opened.
- * ::MUSTER_DONE_CALL has the number of the first worker in its bytes.
+/** Adds workers, as muster_cluster_add() does, and reports when that is complete, which takes time only for an
+ * `elastic` launch with a store. ::MUSTER_DONE_CALL follows when the address of the master is published, with the
+ * number of the first worker in its bytes, or with the status and the detail of the failure of the store.
  * muster_queue_cancel_operation() cancels it.
  * @param[in]  cluster  Cluster, on the master.
  * @param[in]  launch   What to launch; copied.
@@ -262,7 +257,8 @@ enum muster_cluster_event_kind {
                                        muster_worker_start_begin(): this worker has joined. */
     MUSTER_CLUSTER_FAILED = 4,    /**< Master: the worker did not join; status and text say why. Worker, after
                                        muster_worker_start_begin(): this worker did not join (member is UINT32_MAX if
-                                       it has no number yet), and its cluster is over. */
+                                       it has no number yet), and its cluster is over. Master, with member UINT32_MAX: the
+                                     address of the master could not be published, see muster_cluster_add(). */
     MUSTER_CLUSTER_DEAD = 5, /**< Master: the worker ended unexpectedly; the text says how. Worker: another worker that
                                 this member had contact with did. */
     MUSTER_CLUSTER_REMOVED = 6,      /**< As DEAD, for a worker that has left or was removed. */

@@ -252,7 +252,7 @@ muster_status muster_rendezvous_serve(muster_context *context, const char *schem
 muster_status muster_rendezvous_serve_ops(muster_context *context, const char *scheme, size_t scheme_bytes, const muster_rendezvous_ops *ops, void *self, muster_queue *requests, muster_error *error);
 muster_status muster_rendezvous_withdraw(muster_context *context, const char *scheme, size_t scheme_bytes);
 muster_status muster_rendezvous_request_read(muster_queue *requests, uint64_t request, muster_rendezvous_request *out_what);
-muster_status muster_rendezvous_request_round(muster_queue *requests, uint64_t request, const muster_rendezvous_assignment *place, muster_error *error);
+muster_status muster_rendezvous_request_round(muster_queue *requests, uint64_t request, const muster_rendezvous_assignment *assignment, muster_error *error);
 muster_status muster_rendezvous_request_done(muster_queue *requests, uint64_t request, const void *text, size_t text_bytes, muster_error *error);
 muster_status muster_rendezvous_request_fail(muster_queue *requests, uint64_t request, muster_status status, const char *text, size_t text_bytes);
 muster_status muster_rendezvous_notify(muster_queue *requests, uint64_t member, const muster_rendezvous_event *event, muster_error *error);
@@ -441,7 +441,7 @@ surface.functions = {
   { "muster_rendezvous_serve_ops", "muster_status", { { "handle", "context", "muster_context" }, { "text", "scheme", "char" }, { "struct", "ops", "muster_rendezvous_ops" }, { "as_it_is", "self", "void" }, { "handle", "requests", "muster_queue" }, { "error", "error", "muster_error" } } },
   { "muster_rendezvous_withdraw", "muster_status", { { "handle", "context", "muster_context" }, { "text", "scheme", "char" } } },
   { "muster_rendezvous_request_read", "muster_status", { { "handle", "requests", "muster_queue" }, { "number", "request", "uint64_t" }, { "gives_struct", "out_what", "muster_rendezvous_request" } } },
-  { "muster_rendezvous_request_round", "muster_status", { { "handle", "requests", "muster_queue" }, { "number", "request", "uint64_t" }, { "struct", "place", "muster_rendezvous_assignment" }, { "error", "error", "muster_error" } } },
+  { "muster_rendezvous_request_round", "muster_status", { { "handle", "requests", "muster_queue" }, { "number", "request", "uint64_t" }, { "struct", "assignment", "muster_rendezvous_assignment" }, { "error", "error", "muster_error" } } },
   { "muster_rendezvous_request_done", "muster_status", { { "handle", "requests", "muster_queue" }, { "number", "request", "uint64_t" }, { "text", "text", "void" }, { "error", "error", "muster_error" } } },
   { "muster_rendezvous_request_fail", "muster_status", { { "handle", "requests", "muster_queue" }, { "number", "request", "uint64_t" }, { "number", "status", "muster_status" }, { "text", "text", "char" } } },
   { "muster_rendezvous_notify", "muster_status", { { "handle", "requests", "muster_queue" }, { "number", "member", "uint64_t" }, { "struct", "event", "muster_rendezvous_event" }, { "error", "error", "muster_error" } } },

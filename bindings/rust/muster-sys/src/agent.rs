@@ -20,7 +20,7 @@ pub const MUSTER_AGENT_NO_GUARD: u32 = 1;
 pub const MUSTER_AGENT_STDOUT: u32 = 1;
 pub const MUSTER_AGENT_STDERR: u32 = 2;
 
-// muster_agent_phase: Where an agent is; the value of muster_agent_statephase.
+// muster_agent_phase: The phase of an agent; the value of muster_agent_statephase.
 pub const MUSTER_AGENT_JOINING: u32 = 1;
 pub const MUSTER_AGENT_STARTING: u32 = 2;
 pub const MUSTER_AGENT_RUNNING: u32 = 3;
@@ -28,20 +28,20 @@ pub const MUSTER_AGENT_STOPPING: u32 = 4;
 pub const MUSTER_AGENT_DONE: u32 = 5;
 pub const MUSTER_AGENT_ENDED: u32 = 6;
 
-// muster_agent_worker_state: How a worker fares; the value of muster_agent_workerstate.
+// muster_agent_worker_state: The state of a worker; the value of muster_agent_workerstate.
 pub const MUSTER_WORKER_NONE: u32 = 0;
 pub const MUSTER_WORKER_RUNNING: u32 = 1;
 pub const MUSTER_WORKER_SUCCEEDED: u32 = 2;
 pub const MUSTER_WORKER_FAILED: u32 = 3;
 pub const MUSTER_WORKER_STOPPED: u32 = 4;
 
-// muster_agent_event: Steps of an agent; the value of muster_completionevents of MUSTER_EVENT_AGENT.
+// muster_agent_event: A step of an agent; the value of muster_completionevents of MUSTER_EVENT_AGENT.
 pub const MUSTER_AGENT_STARTED: u32 = 1;
 pub const MUSTER_AGENT_WORKER_ENDED: u32 = 2;
 pub const MUSTER_AGENT_RESTARTING: u32 = 3;
 pub const MUSTER_AGENT_RENDEZVOUS_EVENT: u32 = 4;
 
-/// What becomes of the outputs of one worker; 16 bytes.
+/// Where the outputs of one worker go; 16 bytes.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct muster_agent_outputs {
@@ -102,7 +102,7 @@ impl muster_agent_config {
     }
 }
 
-/// What an agent does; filled by muster_agent_get_state().
+/// The state of an agent; filled by muster_agent_get_state().
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct muster_agent_state {
@@ -158,25 +158,25 @@ extern "C" {
     pub fn muster_agent_start(context: *mut muster_context, config: *const muster_agent_config, queue: *mut muster_queue, tag: u64, out_agent: *mut *mut muster_agent, error: *mut muster_error) -> muster_status;
     /// Waits for the end of an agent.
     pub fn muster_agent_wait(agent: *mut muster_agent, timeout_ns: i64, error: *mut muster_error) -> muster_status;
-    /// Sends a signal to the process groups of all workers of this node that run.
+    /// Sends a signal to the process groups of all running workers of this node.
     pub fn muster_agent_signal(agent: *mut muster_agent, signal: i32) -> muster_status;
     /// Stops the workers of this node and ends the agent.
     pub fn muster_agent_stop(agent: *mut muster_agent, signal: i32, grace_ns: i64) -> muster_status;
-    /// Tells what an agent does.
+    /// Reads the state of an agent.
     pub fn muster_agent_get_state(agent: *mut muster_agent, out_state: *mut muster_agent_state) -> muster_status;
-    /// Gives the rendezvous of an agent, to ask it for its state and who has joined.
+    /// Returns the rendezvous of an agent, to read its state and its list of members.
     pub fn muster_agent_rendezvous(agent: *mut muster_agent, out_rendezvous: *mut *mut muster_rendezvous) -> muster_status;
-    /// Tells about one worker of this node, as it was started last.
+    /// Reads one worker of this node, as of its last start.
     pub fn muster_agent_get_worker(agent: *mut muster_agent, local_rank: u32, out_worker: *mut muster_agent_worker) -> muster_status;
-    /// Tells which worker of this node failed first, the last time that one did.
+    /// Reads the worker of this node that failed first, in the last group in which one failed.
     pub fn muster_agent_first_failure(agent: *mut muster_agent, out_worker: *mut muster_agent_worker) -> muster_status;
-    /// Copies what the error file of muster_agent_first_failure() told: where in its program the worker failed (`py_callstack`), if it says that, else its message.
+    /// Copies the text in the error file of muster_agent_first_failure(): the place in the program where the worker failed (`py_callstack`) if the file has it, otherwise the message.
     pub fn muster_agent_failure_text(agent: *mut muster_agent, out_text: *mut c_char, capacity: usize, out_bytes: *mut usize) -> muster_status;
-    /// Waits until the lines that are shown were written: all that workers wrote which had ended before the call.
+    /// Waits until the lines of console_outputs were written: all lines of workers that had ended before the call.
     pub fn muster_agent_flush(agent: *mut muster_agent, timeout_ns: i64) -> muster_status;
-    /// Begins to flush, as muster_agent_flush() does; MUSTER_DONE_CALL comes with its status.
+    /// Begins to flush, as muster_agent_flush() does; MUSTER_DONE_CALL has its status.
     pub fn muster_agent_flush_begin(agent: *mut muster_agent, timeout_ns: i64, queue: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
-    /// Gives up the handle; the workers are stopped, as by muster_agent_stop(), without a wait for it.
+    /// Releases the handle; the workers are stopped as by muster_agent_stop(), without a wait.
     pub fn muster_agent_release(agent: *mut muster_agent);
 }
 

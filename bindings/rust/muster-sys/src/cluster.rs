@@ -19,10 +19,10 @@ pub struct muster_cluster {
     _private: [u8; 0],
 }
 
-// muster_cluster_member_id: Numbers of members that mean something.
+// muster_cluster_member_id: Member numbers with a fixed meaning.
 pub const MUSTER_CLUSTER_MASTER: u32 = 0;
 
-// muster_cluster_topology: Between whom streams may be opened.
+// muster_cluster_topology: The pairs of members between which streams may be opened.
 pub const MUSTER_CLUSTER_ALL_TO_ALL: u32 = 0;
 pub const MUSTER_CLUSTER_MASTER_WORKER: u32 = 1;
 pub const MUSTER_CLUSTER_TREE: u32 = 2;
@@ -32,7 +32,7 @@ pub const MUSTER_CLUSTER_CUSTOM: u32 = 3;
 pub const MUSTER_LAUNCH_MASTER_DIALS: u32 = 1;
 pub const MUSTER_LAUNCH_NO_LISTEN: u32 = 2;
 
-// muster_cluster_event_kind: What has happened.
+// muster_cluster_event_kind: The kind of an event; the value of muster_cluster_eventkind.
 pub const MUSTER_CLUSTER_LAUNCHED: u32 = 1;
 pub const MUSTER_CLUSTER_CONNECTED: u32 = 2;
 pub const MUSTER_CLUSTER_JOINED: u32 = 3;
@@ -45,7 +45,7 @@ pub const MUSTER_CLUSTER_LEAVE: u32 = 9;
 pub const MUSTER_CLUSTER_MASTER_GONE: u32 = 10;
 pub const MUSTER_CLUSTER_BROADCAST: u32 = 11;
 
-// muster_member_state: How a member fares.
+// muster_member_state: The state of a member.
 pub const MUSTER_MEMBER_LAUNCHING: u32 = 1;
 pub const MUSTER_MEMBER_LAUNCHED: u32 = 2;
 pub const MUSTER_MEMBER_CONNECTED: u32 = 3;
@@ -88,7 +88,7 @@ impl muster_cluster_config {
     }
 }
 
-/// What to launch; what is zero means the default named here.
+/// What to launch; zero means the default named here.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct muster_launch {
@@ -145,7 +145,7 @@ impl Default for muster_cluster_event {
     }
 }
 
-/// What is known of a member.
+/// Information about a member.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct muster_member_info {
@@ -165,7 +165,7 @@ impl Default for muster_member_info {
     }
 }
 
-/// How to be a worker; all zero means the defaults named here.
+/// How to start as a worker; all zero means the defaults named here.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct muster_worker_config {
@@ -201,45 +201,45 @@ extern "C" {
     pub fn muster_cluster_open(context: *mut muster_context, config: *const muster_cluster_config, out_cluster: *mut *mut muster_cluster, error: *mut muster_error) -> muster_status;
     /// Begins to open a cluster, as muster_cluster_open() does.
     pub fn muster_cluster_open_begin(context: *mut muster_context, config: *const muster_cluster_config, queue: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
-    /// Adds workers; each has events of its own: MUSTER_CLUSTER_LAUNCHED, CONNECTED, JOINED, or FAILED in place of these.
+    /// Adds workers.
     pub fn muster_cluster_add(cluster: *mut muster_cluster, launch: *const muster_launch, out_first: *mut u32, error: *mut muster_error) -> muster_status;
-    /// Adds workers, as muster_cluster_add() does, and notifies when that is done: for an `elastic` launch with a store, whose MUSTER_DONE_CALL comes when the address of the master is published, or with the status and detail of the store that failed.
+    /// Adds workers, as muster_cluster_add() does, and reports when that is complete, which takes time only for an `elastic` launch with a store.
     pub fn muster_cluster_add_begin(cluster: *mut muster_cluster, launch: *const muster_launch, queue: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
-    /// Removes a worker: it is told to leave (MUSTER_CLUSTER_LEAVE there), and killed if it has not when the grace is over.
+    /// Removes a worker: it is requested to leave (it receives MUSTER_CLUSTER_LEAVE), and killed if it has not left when the grace is over.
     pub fn muster_cluster_remove(cluster: *mut muster_cluster, member: u32, grace_ns: i64) -> muster_status;
-    /// Interrupts what a worker is doing: MUSTER_CLUSTER_INTERRUPT there, and with MUSTER_WORKER_RAISE_INTERRUPT the signal SIGINT, sent by its library thread to its own process.
+    /// Interrupts a worker: it receives MUSTER_CLUSTER_INTERRUPT, and with MUSTER_WORKER_RAISE_INTERRUPT the signal SIGINT, which the thread of its library sends to its own process.
     pub fn muster_cluster_interrupt(cluster: *mut muster_cluster, member: u32) -> muster_status;
     /// Takes the oldest event.
     pub fn muster_cluster_next_event(cluster: *mut muster_cluster, timeout_ns: i64, out_event: *mut muster_cluster_event) -> muster_status;
-    /// Ends the waits inside muster_cluster_next_event(), muster_cluster_dial(), muster_cluster_broadcast() and muster_cluster_close() now.
+    /// Cancels the current waits in muster_cluster_next_event(), muster_cluster_dial(), muster_cluster_broadcast() and muster_cluster_close().
     pub fn muster_cluster_cancel(cluster: *mut muster_cluster) -> muster_status;
-    /// Opens a stream to another member; it is told MUSTER_CLUSTER_STREAM.
+    /// Opens a stream to another member, which receives MUSTER_CLUSTER_STREAM.
     pub fn muster_cluster_dial(cluster: *mut muster_cluster, member: u32, label: *const c_void, label_bytes: usize, timeout_ns: i64, out_stream: *mut *mut muster_stream, error: *mut muster_error) -> muster_status;
-    /// Begins to open a stream to another member; MUSTER_DONE_DIAL comes with it, or with a status that muster_cluster_dial() gives.
+    /// Begins to open a stream to another member; MUSTER_DONE_DIAL has the stream, or a status of muster_cluster_dial().
     pub fn muster_cluster_dial_begin(cluster: *mut muster_cluster, member: u32, label: *const c_void, label_bytes: usize, timeout_ns: i64, queue: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
-    /// Gives the same bytes to many members; each is told MUSTER_CLUSTER_BROADCAST.
+    /// Sends the same bytes to many members, each of which receives MUSTER_CLUSTER_BROADCAST.
     pub fn muster_cluster_broadcast(cluster: *mut muster_cluster, members: *const u32, count: usize, label: *const c_void, label_bytes: usize, data: *const c_void, size_bytes: u64, timeout_ns: i64, out_statuses: *mut muster_status, error: *mut muster_error) -> muster_status;
-    /// Begins to give the same bytes to many members, as muster_cluster_broadcast(); MUSTER_DONE_BROADCAST comes with its status.
+    /// Begins to send the same bytes to many members, as muster_cluster_broadcast() does; MUSTER_DONE_BROADCAST has its status.
     pub fn muster_cluster_broadcast_begin(cluster: *mut muster_cluster, members: *const u32, count: usize, label: *const c_void, label_bytes: usize, data: *const c_void, size_bytes: u64, timeout_ns: i64, out_statuses: *mut muster_status, queue: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
-    /// Gives up the bytes of a broadcast: they must not be looked at any more.
+    /// Releases the bytes of a broadcast: they must not be accessed any more.
     pub fn muster_broadcast_release(broadcast: *mut muster_broadcast);
-    /// Tells what is known of a member.
+    /// Reads the information about a member.
     pub fn muster_cluster_get_member(cluster: *mut muster_cluster, member: u32, out_info: *mut muster_member_info) -> muster_status;
     /// Lists the workers that are not gone.
     pub fn muster_cluster_list(cluster: *mut muster_cluster, out_members: *mut u32, capacity: usize, out_count: *mut usize) -> muster_status;
-    /// Tells the number of this member.
+    /// Returns the number of this member.
     pub fn muster_cluster_self(cluster: *mut muster_cluster) -> u32;
     /// Leaves the cluster.
     pub fn muster_cluster_close(cluster: *mut muster_cluster, timeout_ns: i64) -> muster_status;
-    /// Begins to leave the cluster, as muster_cluster_close() does; MUSTER_DONE_CALL comes with its status when it is over.
+    /// Begins to leave the cluster, as muster_cluster_close() does; MUSTER_DONE_CALL has its status when the cluster is over.
     pub fn muster_cluster_close_begin(cluster: *mut muster_cluster, timeout_ns: i64, queue: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
-    /// Gives up the handle; the cluster is closed, as by muster_cluster_close(), without a wait for it.
+    /// Releases the handle; the cluster is closed as by muster_cluster_close(), without a wait.
     pub fn muster_cluster_release(cluster: *mut muster_cluster);
-    /// Makes the context of a worker: reads the ticket that its launcher has passed, whose secret is the context's.
+    /// Makes the context of a worker from the ticket that its launcher has passed; the secret of the ticket becomes that of the context.
     pub fn muster_worker_context(config: *const muster_context_config, ticket_fd_plus_one: i32, out_context: *mut *mut muster_context, error: *mut muster_error) -> muster_status;
-    /// Comes in as a worker: listens, meets the master, and returns when this member knows its number.
+    /// Joins the cluster as a worker: listens, connects to the master, and returns when this member knows its number.
     pub fn muster_worker_start(context: *mut muster_context, config: *const muster_worker_config, timeout_ns: i64, out_cluster: *mut *mut muster_cluster, error: *mut muster_error) -> muster_status;
-    /// Begins to come in as a worker, for a program that must not wait: one whose only thread serves the transport by which it comes in.
+    /// Begins to join the cluster as a worker, for a program that must not wait, such as one whose only thread serves the transport by which it joins.
     pub fn muster_worker_start_begin(context: *mut muster_context, config: *const muster_worker_config, timeout_ns: i64, out_cluster: *mut *mut muster_cluster, error: *mut muster_error) -> muster_status;
 }
 

@@ -7,7 +7,7 @@
 use super::*;
 use std::os::raw::{c_char, c_int, c_void};
 
-// muster_manager_operation: What a request wants; bits, or'ed where a host says which it wants to hear of.
+// muster_manager_operation: The operation of a request; a set of bits where a host selects the operations that it receives.
 pub const MUSTER_MANAGER_LAUNCH: u32 = 1;
 pub const MUSTER_MANAGER_CONNECT: u32 = 2;
 pub const MUSTER_MANAGER_CONNECT_WORKER: u32 = 4;
@@ -17,7 +17,7 @@ pub const MUSTER_MANAGER_INTERRUPT: u32 = 32;
 pub const MUSTER_MANAGER_KILL: u32 = 64;
 pub const MUSTER_MANAGER_FINALIZE: u32 = 128;
 
-/// What is asked.
+/// One request.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct muster_manager_request {
@@ -47,7 +47,7 @@ impl muster_manager_request {
     }
 }
 
-/// A manager as callbacks; run by muster_queue_dispatch() on the thread that calls it, no lock held.
+/// A manager as callbacks.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct muster_manager_ops {
@@ -76,21 +76,21 @@ impl muster_manager_ops {
 }
 
 extern "C" {
-    /// Adds a manager of the host's, in this context only.
+    /// Registers a manager of the host, in this context only.
     pub fn muster_manager_serve(context: *mut muster_context, name: *const c_char, name_bytes: usize, operations: u32, requests: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
-    /// Adds a manager of the host's whose requests run callbacks, inside muster_queue_dispatch().
+    /// Registers a manager of the host as callbacks, which muster_queue_dispatch() calls.
     pub fn muster_manager_serve_ops(context: *mut muster_context, name: *const c_char, name_bytes: usize, ops: *const muster_manager_ops, this: *mut c_void, requests: *mut muster_queue, error: *mut muster_error) -> muster_status;
-    /// Takes a manager back: launching by its name fails from now on, and unanswered requests are cancelled, as if each had failed with MUSTER_E_CLOSED.
+    /// Withdraws a manager: from now on launching by its name fails, and unanswered requests are cancelled, as if each had failed with MUSTER_E_CLOSED.
     pub fn muster_manager_withdraw(context: *mut muster_context, name: *const c_char, name_bytes: usize) -> muster_status;
-    /// Tells what an unanswered request wants.
+    /// Reads an unanswered request.
     pub fn muster_manager_request_read(requests: *mut muster_queue, request: u64, out_what: *mut muster_manager_request) -> muster_status;
     /// Copies the ticket of a worker that is to be launched: one line of ASCII, its newline included.
     pub fn muster_manager_ticket(requests: *mut muster_queue, request: u64, member: u32, out_text: *mut c_char, capacity: usize, out_bytes: *mut usize) -> muster_status;
-    /// Reports one worker of a LAUNCH as started.
+    /// Reports that a worker of a LAUNCH was started.
     pub fn muster_manager_worker_ready(requests: *mut muster_queue, request: u64, member: u32, address: *const c_char, address_bytes: usize, data: u64, error: *mut muster_error) -> muster_status;
-    /// Reports one worker of a LAUNCH as not started.
+    /// Reports that a worker of a LAUNCH could not be started.
     pub fn muster_manager_worker_failed(requests: *mut muster_queue, request: u64, member: u32, status: muster_status, text: *const c_char, text_bytes: usize, error: *mut muster_error) -> muster_status;
-    /// Tells that a worker has ended, as whoever started it has seen.
+    /// Reports that a worker has ended, as seen by the process that started it.
     pub fn muster_manager_worker_ended(requests: *mut muster_queue, cluster: *mut muster_cluster, member: u32, text: *const c_char, text_bytes: usize, error: *mut muster_error) -> muster_status;
     /// Answers any request but LAUNCH: it is done.
     pub fn muster_manager_request_done(requests: *mut muster_queue, request: u64, address: *const c_char, address_bytes: usize, error: *mut muster_error) -> muster_status;

@@ -85,7 +85,7 @@ extern "C" {
     pub fn muster_process_watch(process: *mut muster_process, queue: *mut muster_queue, tag: u64) -> muster_status;
     /// Sends a signal to the process and its whole group.
     pub fn muster_process_kill(process: *mut muster_process, signal: i32) -> muster_status;
-    /// Gives up the handle; the child goes on, and is still reaped when it ends.
+    /// Releases the handle; the child goes on, and is still reaped when it ends.
     pub fn muster_process_release(process: *mut muster_process);
     /// Ends this process when another one is gone (the local master that started it, say): SIGTERM to itself from a library thread, then SIGKILL.
     pub fn muster_process_exit_with(context: *mut muster_context, pid: i32, grace_ns: i64, error: *mut muster_error) -> muster_status;

@@ -13,7 +13,7 @@ pub struct muster_rendezvous {
     _private: [u8; 0],
 }
 
-/// Opaque; what a join has given.
+/// Opaque; the result of a join.
 #[repr(C)]
 pub struct muster_round {
     _private: [u8; 0],
@@ -24,14 +24,14 @@ pub const MUSTER_RENDEZVOUS_HAS_RANK: u32 = 1;
 pub const MUSTER_RENDEZVOUS_REOPEN: u32 = 2;
 pub const MUSTER_RENDEZVOUS_DISCARD_STATE: u32 = 4;
 
-// muster_rendezvous_operation: What muster_rendezvous_begin() begins.
+// muster_rendezvous_operation: The operation that muster_rendezvous_begin() begins.
 pub const MUSTER_RENDEZVOUS_JOIN: u32 = 1;
 pub const MUSTER_RENDEZVOUS_LEAVE: u32 = 2;
 pub const MUSTER_RENDEZVOUS_EXIT: u32 = 3;
 pub const MUSTER_RENDEZVOUS_ABORT: u32 = 4;
 pub const MUSTER_RENDEZVOUS_CLOSE: u32 = 5;
 
-// muster_rendezvous_event_kind: What an event tells; the value of muster_rendezvous_eventkind.
+// muster_rendezvous_event_kind: The kind of an event; the value of muster_rendezvous_eventkind.
 pub const MUSTER_RENDEZVOUS_JOINED: u32 = 1;
 pub const MUSTER_RENDEZVOUS_LAST_CALL: u32 = 2;
 pub const MUSTER_RENDEZVOUS_COMPLETE: u32 = 3;
@@ -43,7 +43,7 @@ pub const MUSTER_RENDEZVOUS_EXPELLED: u32 = 8;
 pub const MUSTER_RENDEZVOUS_CLOSED: u32 = 9;
 pub const MUSTER_RENDEZVOUS_LOST: u32 = 10;
 
-// muster_rendezvous_phase: Where a member is; the value of muster_rendezvous_statephase.
+// muster_rendezvous_phase: The phase of a member; the value of muster_rendezvous_statephase.
 pub const MUSTER_RENDEZVOUS_PHASE_IDLE: u32 = 0;
 pub const MUSTER_RENDEZVOUS_PHASE_JOINING: u32 = 1;
 pub const MUSTER_RENDEZVOUS_PHASE_JOINED: u32 = 2;
@@ -56,7 +56,7 @@ pub const MUSTER_RENDEZVOUS_IS_LEADER: u32 = 4;
 // muster_round_flag: Flags of muster_round_infoflags.
 pub const MUSTER_ROUND_IS_OVER: u32 = 1;
 
-/// How to open a rendezvous; what is zero means the default named here.
+/// How to open a rendezvous; zero means the default named here.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct muster_rendezvous_config {
@@ -141,7 +141,7 @@ impl Default for muster_rendezvous_state {
     }
 }
 
-/// What a round is; 64 bytes.
+/// Properties of a round; 64 bytes.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct muster_round_info {
@@ -160,7 +160,7 @@ impl Default for muster_round_info {
     }
 }
 
-/// One member of a round; what it points to is good until the round is released.
+/// One member of a round; its pointers are valid until the round is released.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct muster_round_member_info {
@@ -179,41 +179,41 @@ impl Default for muster_round_member_info {
 extern "C" {
     /// Opens a rendezvous.
     pub fn muster_rendezvous_open(context: *mut muster_context, config: *const muster_rendezvous_config, timeout_ns: i64, out_rendezvous: *mut *mut muster_rendezvous, error: *mut muster_error) -> muster_status;
-    /// Begins to open a rendezvous, as muster_rendezvous_open() does; MUSTER_DONE_OPEN comes with it, or without one with the status and detail.
+    /// Begins to open a rendezvous, as muster_rendezvous_open() does.
     pub fn muster_rendezvous_open_begin(context: *mut muster_context, config: *const muster_rendezvous_config, timeout_ns: i64, queue: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
     /// Waits for a round and joins it.
     pub fn muster_rendezvous_join(rendezvous: *mut muster_rendezvous, timeout_ns: i64, out_round: *mut *mut muster_round, error: *mut muster_error) -> muster_status;
     /// Leaves the round, or stops waiting for one.
     pub fn muster_rendezvous_leave(rendezvous: *mut muster_rendezvous, timeout_ns: i64, error: *mut muster_error) -> muster_status;
-    /// Waits until all who are still in the round call this too: the exit barrier, so that nobody takes away early what the others still need.
+    /// Waits until all members that are still in the round have called this function: the exit barrier, which keeps a member from ending while others still need it.
     pub fn muster_rendezvous_exit(rendezvous: *mut muster_rendezvous, timeout_ns: i64, error: *mut muster_error) -> muster_status;
-    /// Aborts the round that the member is in: it is over for all, at once, also for those who hang.
+    /// Aborts the round of the member: the round is over at once for all its members, including those that do not respond.
     pub fn muster_rendezvous_abort(rendezvous: *mut muster_rendezvous, reason: *const c_void, reason_bytes: usize, timeout_ns: i64, error: *mut muster_error) -> muster_status;
-    /// Closes the run: no round begins any more, and who waits for one is told.
+    /// Closes the run: no further round begins, and members that wait for one are notified.
     pub fn muster_rendezvous_close(rendezvous: *mut muster_rendezvous, reason: *const c_void, reason_bytes: usize, timeout_ns: i64, error: *mut muster_error) -> muster_status;
-    /// Begins one of the calls above; MUSTER_DONE_RENDEZVOUS comes with its status and detail, and with the round of a join.
+    /// Begins one of the operations above.
     pub fn muster_rendezvous_begin(rendezvous: *mut muster_rendezvous, operation: u32, reason: *const c_void, reason_bytes: usize, timeout_ns: i64, queue: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
-    /// Ends everything that is under way with this member with MUSTER_E_CANCELED, begun or waited for, and the waits in muster_rendezvous_next_event().
+    /// Cancels every operation of this member that is in progress, whether it was begun or a thread waits for it, and the waits in muster_rendezvous_next_event().
     pub fn muster_rendezvous_cancel(rendezvous: *mut muster_rendezvous) -> muster_status;
     /// Takes the oldest event.
     pub fn muster_rendezvous_next_event(rendezvous: *mut muster_rendezvous, timeout_ns: i64, out_event: *mut muster_rendezvous_event) -> muster_status;
-    /// Tells what the member knows just now; it asks nobody.
+    /// Reads what the member currently knows, without a request to the store.
     pub fn muster_rendezvous_get_state(rendezvous: *mut muster_rendezvous, out_state: *mut muster_rendezvous_state) -> muster_status;
-    /// Lists who seeks the next round: their addresses, each made printable and with a line feed behind it, as many as there is room for and at most 1000, in no order.
+    /// Lists the members that wait for the next round: their addresses, each made printable and followed by a line feed, as many as fit into the destination and at most 1000, in no particular order.
     pub fn muster_rendezvous_list(rendezvous: *mut muster_rendezvous, out_text: *mut c_char, capacity: usize, timeout_ns: i64, out_bytes: *mut usize, error: *mut muster_error) -> muster_status;
-    /// Begins to list who seeks the next round, as muster_rendezvous_list() does; MUSTER_DONE_CALL comes with the length of the text in its bytes.
+    /// Begins to list the members that wait for the next round, as muster_rendezvous_list() does; MUSTER_DONE_CALL has the length of the text in its bytes.
     pub fn muster_rendezvous_list_begin(rendezvous: *mut muster_rendezvous, out_text: *mut c_char, capacity: usize, timeout_ns: i64, queue: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
-    /// Gives up the handle.
+    /// Releases the handle.
     pub fn muster_rendezvous_release(rendezvous: *mut muster_rendezvous);
-    /// Tells what a round is.
+    /// Reads the properties of a round.
     pub fn muster_round_get_info(round: *const muster_round, out_info: *mut muster_round_info) -> muster_status;
-    /// Gives the store view of a round: a prefix of its own, and every request ends with MUSTER_E_STALE once the round is over for this member, those that wait included.
+    /// Makes the store view of a round: it has a prefix of its own, and every request, including those that wait, ends with MUSTER_E_STALE once the round is over for this member; the error names both rounds.
     pub fn muster_round_store(round: *mut muster_round, out_store: *mut *mut muster_store, error: *mut muster_error) -> muster_status;
     /// Looks up a member of a round.
     pub fn muster_round_member(round: *mut muster_round, rank: u32, timeout_ns: i64, out_member: *mut muster_round_member_info, error: *mut muster_error) -> muster_status;
-    /// Begins to look up a member of a round; MUSTER_DONE_CALL comes with the status of muster_round_member().
+    /// Begins to look up a member of a round; MUSTER_DONE_CALL has the status of muster_round_member().
     pub fn muster_round_member_begin(round: *mut muster_round, rank: u32, timeout_ns: i64, queue: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
-    /// Gives up the handle.
+    /// Releases the handle.
     pub fn muster_round_release(round: *mut muster_round);
 }
 

@@ -7,7 +7,7 @@
 use super::*;
 use std::os::raw::{c_char, c_int, c_void};
 
-// muster_rendezvous_request_kind: What a request wants; the value of muster_rendezvous_requestkind.
+// muster_rendezvous_request_kind: The operation of a request; the value of muster_rendezvous_requestkind.
 pub const MUSTER_RENDEZVOUS_REQUEST_OPEN: u32 = 1;
 pub const MUSTER_RENDEZVOUS_REQUEST_JOIN: u32 = 2;
 pub const MUSTER_RENDEZVOUS_REQUEST_LEAVE: u32 = 3;
@@ -16,7 +16,7 @@ pub const MUSTER_RENDEZVOUS_REQUEST_ABORT: u32 = 5;
 pub const MUSTER_RENDEZVOUS_REQUEST_CLOSE: u32 = 6;
 pub const MUSTER_RENDEZVOUS_REQUEST_LIST: u32 = 7;
 
-/// What is asked.
+/// One request.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct muster_rendezvous_request {
@@ -42,7 +42,7 @@ impl muster_rendezvous_request {
     }
 }
 
-/// A place in a round: the answer to a JOIN.
+/// The place of a member in a round: the answer to a JOIN.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct muster_rendezvous_assignment {
@@ -70,7 +70,7 @@ impl muster_rendezvous_assignment {
     }
 }
 
-/// What serves a rendezvous, as callbacks; run by muster_queue_dispatch() on the thread that calls it, no lock held.
+/// Callbacks that serve a rendezvous.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct muster_rendezvous_ops {
@@ -96,21 +96,21 @@ impl muster_rendezvous_ops {
 }
 
 extern "C" {
-    /// Adds a host-served rendezvous for one URL scheme, in this context only.
+    /// Registers a URL scheme of rendezvous that the host serves, in this context only.
     pub fn muster_rendezvous_serve(context: *mut muster_context, scheme: *const c_char, scheme_bytes: usize, requests: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
-    /// Adds a host-served rendezvous whose requests run callbacks, inside muster_queue_dispatch().
+    /// Registers a URL scheme of rendezvous that the host serves by callbacks, which muster_queue_dispatch() calls.
     pub fn muster_rendezvous_serve_ops(context: *mut muster_context, scheme: *const c_char, scheme_bytes: usize, ops: *const muster_rendezvous_ops, this: *mut c_void, requests: *mut muster_queue, error: *mut muster_error) -> muster_status;
-    /// Takes a host-served rendezvous back: opening it fails from now on, what its members have asked and was not answered ends with MUSTER_E_CLOSED, and they are told MUSTER_RENDEZVOUS_LOST.
+    /// Withdraws a scheme of host-served rendezvous.
     pub fn muster_rendezvous_withdraw(context: *mut muster_context, scheme: *const c_char, scheme_bytes: usize) -> muster_status;
-    /// Tells what an unanswered request wants.
+    /// Reads an unanswered request.
     pub fn muster_rendezvous_request_read(requests: *mut muster_queue, request: u64, out_what: *mut muster_rendezvous_request) -> muster_status;
     /// Answers a JOIN request: the member is in a round.
-    pub fn muster_rendezvous_request_round(requests: *mut muster_queue, request: u64, place: *const muster_rendezvous_assignment, error: *mut muster_error) -> muster_status;
+    pub fn muster_rendezvous_request_round(requests: *mut muster_queue, request: u64, assignment: *const muster_rendezvous_assignment, error: *mut muster_error) -> muster_status;
     /// Answers any request but JOIN: it is done.
     pub fn muster_rendezvous_request_done(requests: *mut muster_queue, request: u64, text: *const c_void, text_bytes: usize, error: *mut muster_error) -> muster_status;
     /// Answers any request: it cannot be done.
     pub fn muster_rendezvous_request_fail(requests: *mut muster_queue, request: u64, status: muster_status, text: *const c_char, text_bytes: usize) -> muster_status;
-    /// Tells a member of an event.
+    /// Notifies a member of an event.
     pub fn muster_rendezvous_notify(requests: *mut muster_queue, member: u64, event: *const muster_rendezvous_event, error: *mut muster_error) -> muster_status;
 }
 

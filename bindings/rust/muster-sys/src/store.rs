@@ -19,7 +19,7 @@ pub struct muster_store {
     _private: [u8; 0],
 }
 
-/// Opaque; what a request has found and done.
+/// Opaque; the result of a request.
 #[repr(C)]
 pub struct muster_store_result {
     _private: [u8; 0],
@@ -46,7 +46,7 @@ pub const MUSTER_STORE_WATCH: u32 = 16;
 pub const MUSTER_STORE_BARRIER: u32 = 17;
 pub const MUSTER_STORE_CLEAR: u32 = 18;
 
-// muster_store_condition: What has to be so for a request to be done; the value of muster_store_opcondition.
+// muster_store_condition: The condition of an operation; the value of muster_store_opcondition.
 pub const MUSTER_STORE_ALWAYS: u32 = 0;
 pub const MUSTER_STORE_IF_ABSENT: u32 = 1;
 pub const MUSTER_STORE_IF_PRESENT: u32 = 2;
@@ -61,7 +61,7 @@ pub const MUSTER_STORE_LEASE_ENDED: u32 = 8;
 pub const MUSTER_STORE_LEASE_SILENT: u32 = 16;
 pub const MUSTER_STORE_LEASE_BROKEN: u32 = 32;
 
-// muster_store_capability: What a store can do; bits of muster_store_capabilities().
+// muster_store_capability: What a store supports; bits of muster_store_capabilities().
 pub const MUSTER_STORE_CAN_TRANSACT: u32 = 1;
 pub const MUSTER_STORE_CAN_QUEUE: u32 = 2;
 pub const MUSTER_STORE_CAN_WAIT: u32 = 4;
@@ -99,7 +99,7 @@ impl Default for muster_store_op {
     }
 }
 
-/// What one operation has found; 56 bytes.
+/// The result of one operation; 56 bytes.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct muster_store_entry {
@@ -148,41 +148,41 @@ impl muster_store_config {
 extern "C" {
     /// Opens a store.
     pub fn muster_store_open(context: *mut muster_context, url: *const c_char, url_bytes: usize, config: *const muster_store_config, timeout_ns: i64, out_store: *mut *mut muster_store, error: *mut muster_error) -> muster_status;
-    /// Begins to open a store, as muster_store_open() does; MUSTER_DONE_OPEN comes with it, or without one with the status and detail.
+    /// Begins to open a store, as muster_store_open() does.
     pub fn muster_store_open_begin(context: *mut muster_context, url: *const c_char, url_bytes: usize, config: *const muster_store_config, timeout_ns: i64, queue: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
-    /// Makes a view: the same store, where every key and queue has a prefix that the view adds and takes away.
+    /// Makes a view of a store: the same store, where the view adds a prefix to the name of every key, queue and barrier in requests, and removes it from the names in results.
     pub fn muster_store_view(store: *mut muster_store, prefix: *const c_void, prefix_bytes: usize, out_view: *mut *mut muster_store, error: *mut muster_error) -> muster_status;
-    /// Tells what a store can do.
+    /// Returns what a store supports.
     pub fn muster_store_capabilities(store: *const muster_store) -> u32;
-    /// Does a request and waits for its result.
+    /// Performs a request and waits for its result.
     pub fn muster_store_do(store: *mut muster_store, ops: *const muster_store_op, op_count: usize, timeout_ns: i64, out_result: *mut *mut muster_store_result, error: *mut muster_error) -> muster_status;
-    /// Begins a request; MUSTER_DONE_STORE comes with its result, or without one with the status and detail: one of those of muster_store_do(), with the same meaning.
+    /// Begins a request, as muster_store_do() performs it.
     pub fn muster_store_begin(store: *mut muster_store, ops: *const muster_store_op, op_count: usize, timeout_ns: i64, queue: *mut muster_queue, tag: u64, out_request: *mut u64, error: *mut muster_error) -> muster_status;
-    /// Ends a request with MUSTER_E_CANCELED; it is not applied.
+    /// Cancels a request: it ends with MUSTER_E_CANCELED and is not applied.
     pub fn muster_store_cancel(store: *mut muster_store, request: u64) -> muster_status;
-    /// Makes a lease: keys that are set with it go when it ends.
+    /// Makes a lease: keys that are set with it are deleted when it ends.
     pub fn muster_store_lease(store: *mut muster_store, ttl_ns: i64, flags: u32, timeout_ns: i64, out_lease: *mut *mut muster_lease, error: *mut muster_error) -> muster_status;
-    /// Begins to make a lease; MUSTER_DONE_LEASE comes with it, or without one with the status and detail.
+    /// Begins to make a lease, as muster_store_lease() does.
     pub fn muster_store_lease_begin(store: *mut muster_store, ttl_ns: i64, flags: u32, timeout_ns: i64, queue: *mut muster_queue, tag: u64, out_request: *mut u64, error: *mut muster_error) -> muster_status;
-    /// Tells the number of a lease, for muster_store_oplease.
+    /// Returns the id of a lease, for muster_store_oplease.
     pub fn muster_lease_id(lease: *const muster_lease) -> u64;
-    /// Keeps a MANUAL lease: from now on it lasts for its time once more.
+    /// Renews a MANUAL lease: its time to live begins anew.
     pub fn muster_lease_keep(lease: *mut muster_lease) -> muster_status;
-    /// Ends a lease at once: its keys go, at one moment.
+    /// Ends a lease at once: its keys are deleted at one moment.
     pub fn muster_lease_end(lease: *mut muster_lease, timeout_ns: i64, error: *mut muster_error) -> muster_status;
-    /// Begins to end a lease, as muster_lease_end() does; MUSTER_DONE_STORE comes with its status.
+    /// Begins to end a lease, as muster_lease_end() does; MUSTER_DONE_STORE has its status.
     pub fn muster_lease_end_begin(lease: *mut muster_lease, timeout_ns: i64, queue: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
-    /// Gives up the handle; no process renews the lease any more, and it ends after its time.
+    /// Releases the handle.
     pub fn muster_lease_release(lease: *mut muster_lease);
-    /// Gives up the handle.
+    /// Releases the handle.
     pub fn muster_store_release(store: *mut muster_store);
-    /// Tells how many entries a result has: one for each operation, of a LIST one for each key it shows.
+    /// Returns the number of entries in a result: one for each operation, and for LIST, KEYS and WATCH one for each key or change.
     pub fn muster_store_result_count(result: *const muster_store_result) -> u64;
     /// Reads one entry of a result.
     pub fn muster_store_result_entry(result: *const muster_store_result, index: u64, out_entry: *mut muster_store_entry) -> muster_status;
-    /// Tells the revision of the store when the request was done.
+    /// Returns the revision of the store at the time the request was applied.
     pub fn muster_store_result_revision(result: *const muster_store_result) -> u64;
-    /// Gives up one reference.
+    /// Releases one reference.
     pub fn muster_store_result_release(result: *mut muster_store_result);
 }
 

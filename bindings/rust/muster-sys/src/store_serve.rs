@@ -7,7 +7,7 @@
 use super::*;
 use std::os::raw::{c_char, c_int, c_void};
 
-// muster_store_request_kind: What a request wants; the value of muster_store_requestkind.
+// muster_store_request_kind: The operation of a request; the value of muster_store_requestkind.
 pub const MUSTER_STORE_REQUEST_OPEN: u32 = 1;
 pub const MUSTER_STORE_REQUEST_DO: u32 = 2;
 pub const MUSTER_STORE_REQUEST_GRANT: u32 = 3;
@@ -24,7 +24,7 @@ pub const MUSTER_STORE_ANSWERS_CANCEL: u32 = 2;
 // muster_store_host_flag: Flags of muster_store_host_opsflags.
 pub const MUSTER_STORE_ANY_THREAD: u32 = 1;
 
-/// What is asked.
+/// One request.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct muster_store_request {
@@ -54,7 +54,7 @@ impl muster_store_request {
     }
 }
 
-/// What a served store is; all zero means the defaults named here.
+/// Properties of a served store; all zero means the defaults named here.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct muster_store_traits {
@@ -79,7 +79,7 @@ impl muster_store_traits {
     }
 }
 
-/// What serves a store, as callbacks; run by muster_queue_dispatch() on the thread that calls it, no lock held.
+/// Callbacks that serve stores.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct muster_store_host_ops {
@@ -105,19 +105,19 @@ impl muster_store_host_ops {
 }
 
 extern "C" {
-    /// Adds a host-served store for one URL scheme, in this context only.
+    /// Registers a URL scheme of stores that the host serves, in this context only.
     pub fn muster_store_serve(context: *mut muster_context, scheme: *const c_char, scheme_bytes: usize, requests: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
-    /// Adds a host-served store whose requests run callbacks, inside muster_queue_dispatch().
+    /// Registers a URL scheme of stores that the host serves by callbacks, which muster_queue_dispatch() calls.
     pub fn muster_store_serve_ops(context: *mut muster_context, scheme: *const c_char, scheme_bytes: usize, ops: *const muster_store_host_ops, this: *mut c_void, requests: *mut muster_queue, error: *mut muster_error) -> muster_status;
-    /// Takes a host-served store back: opening it fails from now on, and so does what its stores are asked and have not answered, with MUSTER_E_CLOSED.
+    /// Withdraws a scheme of host-served stores.
     pub fn muster_store_withdraw(context: *mut muster_context, scheme: *const c_char, scheme_bytes: usize) -> muster_status;
-    /// Tells what an unanswered request wants.
+    /// Reads an unanswered request.
     pub fn muster_store_request_read(requests: *mut muster_queue, request: u64, out_what: *mut muster_store_request) -> muster_status;
     /// Answers an OPEN request: the store is open.
     pub fn muster_store_request_open(requests: *mut muster_queue, request: u64, traits: *const muster_store_traits, error: *mut muster_error) -> muster_status;
-    /// Answers a DO, GRANT, KEEP or END request: it is done; or a DO that a condition does not hold.
+    /// Answers a DO, GRANT, KEEP or END request: it is done; or a DO request: a condition does not hold.
     pub fn muster_store_request_done(requests: *mut muster_queue, request: u64, status: muster_status, entries: *const muster_store_entry, entry_count: usize, revision: u64, error: *mut muster_error) -> muster_status;
-    /// Answers any request: it cannot be done, and nothing of it is.
+    /// Answers any request: it cannot be done, and no part of it is applied.
     pub fn muster_store_request_fail(requests: *mut muster_queue, request: u64, status: muster_status, op: u32, text: *const c_char, text_bytes: usize) -> muster_status;
 }
 

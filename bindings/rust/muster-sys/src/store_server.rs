@@ -18,7 +18,7 @@ pub const MUSTER_STORE_SERVER_NO_SYNC: u32 = 1;
 pub const MUSTER_STORE_SERVER_FORCE_STANDALONE: u32 = 2;
 pub const MUSTER_STORE_SERVER_REFUSED_IS_DEAD: u32 = 4;
 
-// muster_store_server_role: What a server does, in muster_store_server_statsrole.
+// muster_store_server_role: The role of a server; the value of muster_store_server_statsrole.
 pub const MUSTER_STORE_SERVER_STANDALONE: u32 = 0;
 pub const MUSTER_STORE_SERVER_PRIMARY: u32 = 1;
 pub const MUSTER_STORE_SERVER_HALTED: u32 = 2;
@@ -56,7 +56,7 @@ impl muster_store_server_config {
     }
 }
 
-/// Figures of a server.
+/// Counters and state of a server.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct muster_store_server_stats {
@@ -86,17 +86,17 @@ impl Default for muster_store_server_stats {
 extern "C" {
     /// Starts a server.
     pub fn muster_store_server_open(context: *mut muster_context, url: *const c_char, url_bytes: usize, config: *const muster_store_server_config, out_server: *mut *mut muster_store_server, error: *mut muster_error) -> muster_status;
-    /// Gives the URL clients open: with the real port, `tcp://127.0.0.1:29400`.
+    /// Copies the URL that clients open, with the actual port: `tcp://127.0.0.1:29400`.
     pub fn muster_store_server_address(server: *mut muster_store_server, out_text: *mut c_char, capacity: usize, out_bytes: *mut usize) -> muster_status;
-    /// Reads the figures of a server; of a closed one those of its end.
+    /// Reads the counters and the state of a server; those of a closed server are the last ones.
     pub fn muster_store_server_get_stats(server: *mut muster_store_server, out_stats: *mut muster_store_server_stats) -> muster_status;
-    /// Says that the other server of the pair is dead, and stays so: this one goes on without it.
+    /// Declares that the other server of the pair is dead and stays so: this server continues without it.
     pub fn muster_store_server_force_standalone(server: *mut muster_store_server) -> muster_status;
     /// Stops a server.
     pub fn muster_store_server_close(server: *mut muster_store_server, timeout_ns: i64) -> muster_status;
-    /// Begins to stop a server, as muster_store_server_close() does; MUSTER_DONE_CALL comes with its status.
+    /// Begins to stop a server, as muster_store_server_close() does; MUSTER_DONE_CALL has its status.
     pub fn muster_store_server_close_begin(server: *mut muster_store_server, timeout_ns: i64, queue: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
-    /// Gives up one reference; with the last one the server stops.
+    /// Releases one reference; the server stops with the last one.
     pub fn muster_store_server_release(server: *mut muster_store_server);
 }
 

@@ -49,7 +49,7 @@ impl muster_stream_config {
     }
 }
 
-/// Figures of a stream since its start.
+/// Counters of a stream since its start.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct muster_stream_stats {
@@ -114,7 +114,7 @@ extern "C" {
     pub fn muster_stream_close(stream: *mut muster_stream, timeout_ns: i64) -> muster_status;
     /// Begins to close, as muster_stream_close() does; MUSTER_DONE_CALL comes with its status.
     pub fn muster_stream_close_begin(stream: *mut muster_stream, timeout_ns: i64, queue: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
-    /// Gives up the handle; the stream closes as by muster_stream_close() with no wait.
+    /// Releases the handle; the stream closes as by muster_stream_close() with no wait.
     pub fn muster_stream_release(stream: *mut muster_stream);
     /// Ends the waits and operations under way in one or both directions with MUSTER_E_CANCELED.
     pub fn muster_stream_cancel(stream: *mut muster_stream, directions: u32) -> muster_status;
@@ -126,7 +126,7 @@ extern "C" {
     pub fn muster_stream_peer(stream: *mut muster_stream, out_text: *mut c_char, capacity: usize, out_bytes: *mut usize) -> muster_status;
     /// Ends this process when the peer of this stream, or the way to it, is gone: SIGTERM to itself from a library thread, then SIGKILL.
     pub fn muster_stream_exit_with_peer(stream: *mut muster_stream, grace_ns: i64) -> muster_status;
-    /// Reads the figures of a stream.
+    /// Reads the counters of a stream.
     pub fn muster_stream_get_stats(stream: *mut muster_stream, out_stats: *mut muster_stream_stats) -> muster_status;
 }
 

@@ -62,7 +62,7 @@ extern "C" {
     pub fn muster_listener_close(listener: *mut muster_listener) -> muster_status;
     /// Begins to stop listening, as muster_listener_close() does; MUSTER_DONE_CALL comes when a new listener may take the address.
     pub fn muster_listener_close_begin(listener: *mut muster_listener, queue: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
-    /// Gives up the handle; the listener closes, and threads that wait in muster_listener_accept() return MUSTER_E_CLOSED.
+    /// Releases the handle; the listener closes, and threads that wait in muster_listener_accept() return MUSTER_E_CLOSED.
     pub fn muster_listener_release(listener: *mut muster_listener);
     /// Gives what the other side sent as its greeting.
     pub fn muster_transport_hello(stream: *mut muster_stream, out_data: *mut c_void, capacity: usize, out_bytes: *mut usize) -> muster_status;

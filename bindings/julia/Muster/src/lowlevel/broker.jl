@@ -24,7 +24,7 @@ end
 muster_broker_config(; flags = 0, parent = C_NULL, parent_bytes = 0, window_bytes = 0, max_members = 0, reserved = 0, curve_file = C_NULL, curve_file_bytes = 0, broker_secret = C_NULL, broker_secret_bytes = 0) =
     muster_broker_config(sizeof(muster_broker_config), flags, parent, parent_bytes, window_bytes, max_members, reserved, curve_file, curve_file_bytes, broker_secret, broker_secret_bytes)
 
-# Figures of a broker.
+# Counters of a broker.
 struct muster_broker_stats # 128 bytes
     members::UInt64
     brokers::UInt64
@@ -53,7 +53,7 @@ push!(functions, :muster_broker_address => at_muster_broker_address)
 @inline muster_broker_address(broker, out_text, capacity, out_bytes) =
     ccall(at_muster_broker_address[], muster_status, (Ptr{muster_broker}, Ptr{UInt8}, Csize_t, Ptr{Csize_t}), broker, out_text, capacity, out_bytes)
 
-# Reads the figures of a broker; of a closed one those of its end.
+# Reads the counters of a broker; of a closed one those of its end.
 const at_muster_broker_get_stats = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_broker_get_stats => at_muster_broker_get_stats)
 @inline muster_broker_get_stats(broker, out_stats) =
@@ -71,7 +71,7 @@ push!(functions, :muster_broker_close_begin => at_muster_broker_close_begin)
 @inline muster_broker_close_begin(broker, timeout_ns, queue, tag, error) =
     ccall(at_muster_broker_close_begin[], muster_status, (Ptr{muster_broker}, Int64, Ptr{muster_queue}, UInt64, Ptr{muster_error}), broker, timeout_ns, queue, tag, error)
 
-# Gives up one reference; with the last one the broker is stopped, at once and not by this thread.
+# Releases one reference; with the last one the broker is stopped, at once and not by this thread.
 const at_muster_broker_release = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_broker_release => at_muster_broker_release)
 @inline muster_broker_release(broker) =

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 # Written by bindings/julia/generate from include/muster/cluster.h; do not edit.
 
-# muster_cluster_member_id: Numbers of members that mean something.
+# muster_cluster_member_id: Member numbers with a fixed meaning.
 const MUSTER_CLUSTER_MASTER = UInt32(0)
 
-# muster_cluster_topology: Between whom streams may be opened.
+# muster_cluster_topology: The pairs of members between which streams may be opened.
 const MUSTER_CLUSTER_ALL_TO_ALL = UInt32(0)
 const MUSTER_CLUSTER_MASTER_WORKER = UInt32(1)
 const MUSTER_CLUSTER_TREE = UInt32(2)
@@ -14,7 +14,7 @@ const MUSTER_CLUSTER_CUSTOM = UInt32(3)
 const MUSTER_LAUNCH_MASTER_DIALS = UInt32(1)
 const MUSTER_LAUNCH_NO_LISTEN = UInt32(2)
 
-# muster_cluster_event_kind: What has happened.
+# muster_cluster_event_kind: The kind of an event; the value of muster_cluster_event::kind.
 const MUSTER_CLUSTER_LAUNCHED = Int32(1)
 const MUSTER_CLUSTER_CONNECTED = Int32(2)
 const MUSTER_CLUSTER_JOINED = Int32(3)
@@ -27,7 +27,7 @@ const MUSTER_CLUSTER_LEAVE = Int32(9)
 const MUSTER_CLUSTER_MASTER_GONE = Int32(10)
 const MUSTER_CLUSTER_BROADCAST = Int32(11)
 
-# muster_member_state: How a member fares.
+# muster_member_state: The state of a member.
 const MUSTER_MEMBER_LAUNCHING = UInt32(1)
 const MUSTER_MEMBER_LAUNCHED = UInt32(2)
 const MUSTER_MEMBER_CONNECTED = UInt32(3)
@@ -60,7 +60,7 @@ end
 muster_cluster_config(; flags = 0, topology = 0, max_connections = 0, listen = C_NULL, listen_bytes = 0, join_timeout_ns = 0, leave_timeout_ns = 0, queue = C_NULL, tag = 0, max_broadcast_bytes = 0, reserved1 = ntuple(_ -> zero(UInt64), 3)) =
     muster_cluster_config(sizeof(muster_cluster_config), flags, topology, max_connections, listen, listen_bytes, join_timeout_ns, leave_timeout_ns, queue, tag, max_broadcast_bytes, reserved1)
 
-# What to launch; what is zero means the default named here.
+# What to launch; zero means the default named here.
 struct muster_launch # 112 bytes
     struct_size::UInt32
     flags::UInt32
@@ -95,7 +95,7 @@ struct muster_cluster_event # 544 bytes
     size_bytes::UInt64
 end
 
-# What is known of a member.
+# Information about a member.
 struct muster_member_info # 1336 bytes
     member::UInt32
     state::UInt32
@@ -106,7 +106,7 @@ struct muster_member_info # 1336 bytes
     reserved::NTuple{4, UInt64}
 end
 
-# How to be a worker; all zero means the defaults named here.
+# How to start as a worker; all zero means the defaults named here.
 struct muster_worker_config # 80 bytes
     struct_size::UInt32
     flags::UInt32
@@ -136,25 +136,25 @@ push!(functions, :muster_cluster_open_begin => at_muster_cluster_open_begin)
 @inline muster_cluster_open_begin(context, config, queue, tag, error) =
     ccall(at_muster_cluster_open_begin[], muster_status, (Ptr{muster_context}, Ptr{muster_cluster_config}, Ptr{muster_queue}, UInt64, Ptr{muster_error}), context, config, queue, tag, error)
 
-# Adds workers; each has events of its own: ::MUSTER_CLUSTER_LAUNCHED, CONNECTED, JOINED, or FAILED in place of these.
+# Adds workers.
 const at_muster_cluster_add = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_cluster_add => at_muster_cluster_add)
 @inline muster_cluster_add(cluster, launch, out_first, error) =
     ccall(at_muster_cluster_add[], muster_status, (Ptr{muster_cluster}, Ptr{muster_launch}, Ptr{UInt32}, Ptr{muster_error}), cluster, launch, out_first, error)
 
-# Adds workers, as muster_cluster_add() does, and notifies when that is done: for an `elastic` launch with a store, whose ::MUSTER_DONE_CALL comes when the address of the master is published, or with the status and detail of the store that failed.
+# Adds workers, as muster_cluster_add() does, and reports when that is complete, which takes time only for an `elastic` launch with a store.
 const at_muster_cluster_add_begin = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_cluster_add_begin => at_muster_cluster_add_begin)
 @inline muster_cluster_add_begin(cluster, launch, queue, tag, error) =
     ccall(at_muster_cluster_add_begin[], muster_status, (Ptr{muster_cluster}, Ptr{muster_launch}, Ptr{muster_queue}, UInt64, Ptr{muster_error}), cluster, launch, queue, tag, error)
 
-# Removes a worker: it is told to leave (::MUSTER_CLUSTER_LEAVE there), and killed if it has not when the grace is over.
+# Removes a worker: it is requested to leave (it receives ::MUSTER_CLUSTER_LEAVE), and killed if it has not left when the grace is over.
 const at_muster_cluster_remove = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_cluster_remove => at_muster_cluster_remove)
 @inline muster_cluster_remove(cluster, member, grace_ns) =
     ccall(at_muster_cluster_remove[], muster_status, (Ptr{muster_cluster}, UInt32, Int64), cluster, member, grace_ns)
 
-# Interrupts what a worker is doing: ::MUSTER_CLUSTER_INTERRUPT there, and with ::MUSTER_WORKER_RAISE_INTERRUPT the signal SIGINT, sent by its library thread to its own process.
+# Interrupts a worker: it receives ::MUSTER_CLUSTER_INTERRUPT, and with ::MUSTER_WORKER_RAISE_INTERRUPT the signal SIGINT, which the thread of its library sends to its own process.
 const at_muster_cluster_interrupt = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_cluster_interrupt => at_muster_cluster_interrupt)
 @inline muster_cluster_interrupt(cluster, member) =
@@ -166,43 +166,43 @@ push!(functions, :muster_cluster_next_event => at_muster_cluster_next_event)
 @inline muster_cluster_next_event(cluster, timeout_ns, out_event) =
     ccall(at_muster_cluster_next_event[], muster_status, (Ptr{muster_cluster}, Int64, Ptr{muster_cluster_event}), cluster, timeout_ns, out_event)
 
-# Ends the waits inside muster_cluster_next_event(), muster_cluster_dial(), muster_cluster_broadcast() and muster_cluster_close() now.
+# Cancels the current waits in muster_cluster_next_event(), muster_cluster_dial(), muster_cluster_broadcast() and muster_cluster_close().
 const at_muster_cluster_cancel = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_cluster_cancel => at_muster_cluster_cancel)
 @inline muster_cluster_cancel(cluster) =
     ccall(at_muster_cluster_cancel[], muster_status, (Ptr{muster_cluster},), cluster)
 
-# Opens a stream to another member; it is told ::MUSTER_CLUSTER_STREAM.
+# Opens a stream to another member, which receives ::MUSTER_CLUSTER_STREAM.
 const at_muster_cluster_dial = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_cluster_dial => at_muster_cluster_dial)
 @inline muster_cluster_dial(cluster, member, label, label_bytes, timeout_ns, out_stream, error) =
     ccall(at_muster_cluster_dial[], muster_status, (Ptr{muster_cluster}, UInt32, Ptr{Cvoid}, Csize_t, Int64, Ptr{Ptr{muster_stream}}, Ptr{muster_error}), cluster, member, label, label_bytes, timeout_ns, out_stream, error)
 
-# Begins to open a stream to another member; ::MUSTER_DONE_DIAL comes with it, or with a status that muster_cluster_dial() gives.
+# Begins to open a stream to another member; ::MUSTER_DONE_DIAL has the stream, or a status of muster_cluster_dial().
 const at_muster_cluster_dial_begin = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_cluster_dial_begin => at_muster_cluster_dial_begin)
 @inline muster_cluster_dial_begin(cluster, member, label, label_bytes, timeout_ns, queue, tag, error) =
     ccall(at_muster_cluster_dial_begin[], muster_status, (Ptr{muster_cluster}, UInt32, Ptr{Cvoid}, Csize_t, Int64, Ptr{muster_queue}, UInt64, Ptr{muster_error}), cluster, member, label, label_bytes, timeout_ns, queue, tag, error)
 
-# Gives the same bytes to many members; each is told ::MUSTER_CLUSTER_BROADCAST.
+# Sends the same bytes to many members, each of which receives ::MUSTER_CLUSTER_BROADCAST.
 const at_muster_cluster_broadcast = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_cluster_broadcast => at_muster_cluster_broadcast)
 @inline muster_cluster_broadcast(cluster, members, count, label, label_bytes, data, size_bytes, timeout_ns, out_statuses, error) =
     ccall(at_muster_cluster_broadcast[], muster_status, (Ptr{muster_cluster}, Ptr{UInt32}, Csize_t, Ptr{Cvoid}, Csize_t, Ptr{Cvoid}, UInt64, Int64, Ptr{muster_status}, Ptr{muster_error}), cluster, members, count, label, label_bytes, data, size_bytes, timeout_ns, out_statuses, error)
 
-# Begins to give the same bytes to many members, as muster_cluster_broadcast(); ::MUSTER_DONE_BROADCAST comes with its status.
+# Begins to send the same bytes to many members, as muster_cluster_broadcast() does; ::MUSTER_DONE_BROADCAST has its status.
 const at_muster_cluster_broadcast_begin = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_cluster_broadcast_begin => at_muster_cluster_broadcast_begin)
 @inline muster_cluster_broadcast_begin(cluster, members, count, label, label_bytes, data, size_bytes, timeout_ns, out_statuses, queue, tag, error) =
     ccall(at_muster_cluster_broadcast_begin[], muster_status, (Ptr{muster_cluster}, Ptr{UInt32}, Csize_t, Ptr{Cvoid}, Csize_t, Ptr{Cvoid}, UInt64, Int64, Ptr{muster_status}, Ptr{muster_queue}, UInt64, Ptr{muster_error}), cluster, members, count, label, label_bytes, data, size_bytes, timeout_ns, out_statuses, queue, tag, error)
 
-# Gives up the bytes of a broadcast: they must not be looked at any more.
+# Releases the bytes of a broadcast: they must not be accessed any more.
 const at_muster_broadcast_release = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_broadcast_release => at_muster_broadcast_release)
 @inline muster_broadcast_release(broadcast) =
     ccall(at_muster_broadcast_release[], Cvoid, (Ptr{muster_broadcast},), broadcast)
 
-# Tells what is known of a member.
+# Reads the information about a member.
 const at_muster_cluster_get_member = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_cluster_get_member => at_muster_cluster_get_member)
 @inline muster_cluster_get_member(cluster, member, out_info) =
@@ -214,7 +214,7 @@ push!(functions, :muster_cluster_list => at_muster_cluster_list)
 @inline muster_cluster_list(cluster, out_members, capacity, out_count) =
     ccall(at_muster_cluster_list[], muster_status, (Ptr{muster_cluster}, Ptr{UInt32}, Csize_t, Ptr{Csize_t}), cluster, out_members, capacity, out_count)
 
-# Tells the number of this member.
+# Returns the number of this member.
 const at_muster_cluster_self = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_cluster_self => at_muster_cluster_self)
 @inline muster_cluster_self(cluster) =
@@ -226,31 +226,31 @@ push!(functions, :muster_cluster_close => at_muster_cluster_close)
 @inline muster_cluster_close(cluster, timeout_ns) =
     ccall(at_muster_cluster_close[], muster_status, (Ptr{muster_cluster}, Int64), cluster, timeout_ns)
 
-# Begins to leave the cluster, as muster_cluster_close() does; ::MUSTER_DONE_CALL comes with its status when it is over.
+# Begins to leave the cluster, as muster_cluster_close() does; ::MUSTER_DONE_CALL has its status when the cluster is over.
 const at_muster_cluster_close_begin = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_cluster_close_begin => at_muster_cluster_close_begin)
 @inline muster_cluster_close_begin(cluster, timeout_ns, queue, tag, error) =
     ccall(at_muster_cluster_close_begin[], muster_status, (Ptr{muster_cluster}, Int64, Ptr{muster_queue}, UInt64, Ptr{muster_error}), cluster, timeout_ns, queue, tag, error)
 
-# Gives up the handle; the cluster is closed, as by muster_cluster_close(), without a wait for it.
+# Releases the handle; the cluster is closed as by muster_cluster_close(), without a wait.
 const at_muster_cluster_release = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_cluster_release => at_muster_cluster_release)
 @inline muster_cluster_release(cluster) =
     ccall(at_muster_cluster_release[], Cvoid, (Ptr{muster_cluster},), cluster)
 
-# Makes the context of a worker: reads the ticket that its launcher has passed, whose secret is the context's.
+# Makes the context of a worker from the ticket that its launcher has passed; the secret of the ticket becomes that of the context.
 const at_muster_worker_context = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_worker_context => at_muster_worker_context)
 @inline muster_worker_context(config, ticket_fd_plus_one, out_context, error) =
     ccall(at_muster_worker_context[], muster_status, (Ptr{muster_context_config}, Int32, Ptr{Ptr{muster_context}}, Ptr{muster_error}), config, ticket_fd_plus_one, out_context, error)
 
-# Comes in as a worker: listens, meets the master, and returns when this member knows its number.
+# Joins the cluster as a worker: listens, connects to the master, and returns when this member knows its number.
 const at_muster_worker_start = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_worker_start => at_muster_worker_start)
 @inline muster_worker_start(context, config, timeout_ns, out_cluster, error) =
     ccall(at_muster_worker_start[], muster_status, (Ptr{muster_context}, Ptr{muster_worker_config}, Int64, Ptr{Ptr{muster_cluster}}, Ptr{muster_error}), context, config, timeout_ns, out_cluster, error)
 
-# Begins to come in as a worker, for a program that must not wait: one whose only thread serves the transport by which it comes in.
+# Begins to join the cluster as a worker, for a program that must not wait, such as one whose only thread serves the transport by which it joins.
 const at_muster_worker_start_begin = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_worker_start_begin => at_muster_worker_start_begin)
 @inline muster_worker_start_begin(context, config, timeout_ns, out_cluster, error) =

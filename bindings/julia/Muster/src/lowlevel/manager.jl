@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Written by bindings/julia/generate from include/muster/manager.h; do not edit.
 
-# muster_manager_operation: What a request wants; bits, or'ed where a host says which it wants to hear of.
+# muster_manager_operation: The operation of a request; a set of bits where a host selects the operations that it receives.
 const MUSTER_MANAGER_LAUNCH = UInt32(1)
 const MUSTER_MANAGER_CONNECT = UInt32(2)
 const MUSTER_MANAGER_CONNECT_WORKER = UInt32(4)
@@ -11,7 +11,7 @@ const MUSTER_MANAGER_INTERRUPT = UInt32(32)
 const MUSTER_MANAGER_KILL = UInt32(64)
 const MUSTER_MANAGER_FINALIZE = UInt32(128)
 
-# What is asked.
+# One request.
 struct muster_manager_request # 64 bytes
     struct_size::UInt32
     operation::UInt32
@@ -28,7 +28,7 @@ end
 muster_manager_request(; operation = 0, member = 0, count = 0, from = 0, reserved = 0, data = 0, launch = C_NULL, address = C_NULL, cluster = C_NULL, cluster_tag = 0) =
     muster_manager_request(sizeof(muster_manager_request), operation, member, count, from, reserved, data, launch, address, cluster, cluster_tag)
 
-# A manager as callbacks; run by muster_queue_dispatch() on the thread that calls it, no lock held.
+# A manager as callbacks.
 struct muster_manager_ops # 64 bytes
     struct_size::UInt32
     flags::UInt32
@@ -43,25 +43,25 @@ end
 muster_manager_ops(; flags = 0, launch = C_NULL, connect = C_NULL, connect_worker = C_NULL, manage = C_NULL, kill = C_NULL, cancel = C_NULL, destroy = C_NULL) =
     muster_manager_ops(sizeof(muster_manager_ops), flags, launch, connect, connect_worker, manage, kill, cancel, destroy)
 
-# Adds a manager of the host's, in this context only.
+# Registers a manager of the host, in this context only.
 const at_muster_manager_serve = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_manager_serve => at_muster_manager_serve)
 @inline muster_manager_serve(context, name, name_bytes, operations, requests, tag, error) =
     ccall(at_muster_manager_serve[], muster_status, (Ptr{muster_context}, Ptr{UInt8}, Csize_t, UInt32, Ptr{muster_queue}, UInt64, Ptr{muster_error}), context, name, name_bytes, operations, requests, tag, error)
 
-# Adds a manager of the host's whose requests run callbacks, inside muster_queue_dispatch().
+# Registers a manager of the host as callbacks, which muster_queue_dispatch() calls.
 const at_muster_manager_serve_ops = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_manager_serve_ops => at_muster_manager_serve_ops)
 @inline muster_manager_serve_ops(context, name, name_bytes, ops, self, requests, error) =
     ccall(at_muster_manager_serve_ops[], muster_status, (Ptr{muster_context}, Ptr{UInt8}, Csize_t, Ptr{muster_manager_ops}, Ptr{Cvoid}, Ptr{muster_queue}, Ptr{muster_error}), context, name, name_bytes, ops, self, requests, error)
 
-# Takes a manager back: launching by its name fails from now on, and unanswered requests are cancelled, as if each had failed with ::MUSTER_E_CLOSED.
+# Withdraws a manager: from now on launching by its name fails, and unanswered requests are cancelled, as if each had failed with ::MUSTER_E_CLOSED.
 const at_muster_manager_withdraw = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_manager_withdraw => at_muster_manager_withdraw)
 @inline muster_manager_withdraw(context, name, name_bytes) =
     ccall(at_muster_manager_withdraw[], muster_status, (Ptr{muster_context}, Ptr{UInt8}, Csize_t), context, name, name_bytes)
 
-# Tells what an unanswered request wants.
+# Reads an unanswered request.
 const at_muster_manager_request_read = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_manager_request_read => at_muster_manager_request_read)
 @inline muster_manager_request_read(requests, request, out_what) =
@@ -73,19 +73,19 @@ push!(functions, :muster_manager_ticket => at_muster_manager_ticket)
 @inline muster_manager_ticket(requests, request, member, out_text, capacity, out_bytes) =
     ccall(at_muster_manager_ticket[], muster_status, (Ptr{muster_queue}, UInt64, UInt32, Ptr{UInt8}, Csize_t, Ptr{Csize_t}), requests, request, member, out_text, capacity, out_bytes)
 
-# Reports one worker of a LAUNCH as started.
+# Reports that a worker of a LAUNCH was started.
 const at_muster_manager_worker_ready = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_manager_worker_ready => at_muster_manager_worker_ready)
 @inline muster_manager_worker_ready(requests, request, member, address, address_bytes, data, error) =
     ccall(at_muster_manager_worker_ready[], muster_status, (Ptr{muster_queue}, UInt64, UInt32, Ptr{UInt8}, Csize_t, UInt64, Ptr{muster_error}), requests, request, member, address, address_bytes, data, error)
 
-# Reports one worker of a LAUNCH as not started.
+# Reports that a worker of a LAUNCH could not be started.
 const at_muster_manager_worker_failed = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_manager_worker_failed => at_muster_manager_worker_failed)
 @inline muster_manager_worker_failed(requests, request, member, status, text, text_bytes, error) =
     ccall(at_muster_manager_worker_failed[], muster_status, (Ptr{muster_queue}, UInt64, UInt32, muster_status, Ptr{UInt8}, Csize_t, Ptr{muster_error}), requests, request, member, status, text, text_bytes, error)
 
-# Tells that a worker has ended, as whoever started it has seen.
+# Reports that a worker has ended, as seen by the process that started it.
 const at_muster_manager_worker_ended = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_manager_worker_ended => at_muster_manager_worker_ended)
 @inline muster_manager_worker_ended(requests, cluster, member, text, text_bytes, error) =

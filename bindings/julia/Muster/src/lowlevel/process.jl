@@ -63,7 +63,7 @@ push!(functions, :muster_process_kill => at_muster_process_kill)
 @inline muster_process_kill(process, signal) =
     ccall(at_muster_process_kill[], muster_status, (Ptr{muster_process}, Int32), process, signal)
 
-# Gives up the handle; the child goes on, and is still reaped when it ends.
+# Releases the handle; the child goes on, and is still reaped when it ends.
 const at_muster_process_release = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_process_release => at_muster_process_release)
 @inline muster_process_release(process) =

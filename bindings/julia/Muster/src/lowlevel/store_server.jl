@@ -6,7 +6,7 @@ const MUSTER_STORE_SERVER_NO_SYNC = UInt32(1)
 const MUSTER_STORE_SERVER_FORCE_STANDALONE = UInt32(2)
 const MUSTER_STORE_SERVER_REFUSED_IS_DEAD = UInt32(4)
 
-# muster_store_server_role: What a server does, in muster_store_server_stats::role.
+# muster_store_server_role: The role of a server; the value of muster_store_server_stats::role.
 const MUSTER_STORE_SERVER_STANDALONE = UInt32(0)
 const MUSTER_STORE_SERVER_PRIMARY = UInt32(1)
 const MUSTER_STORE_SERVER_HALTED = UInt32(2)
@@ -33,7 +33,7 @@ end
 muster_store_server_config(; flags = 0, data_dir = C_NULL, data_dir_bytes = 0, max_bytes = 0, session_ns = 0, max_clients = 0, reserved_field = 0, standby_of = C_NULL, standby_of_bytes = 0, pair_lease_ns = 0) =
     muster_store_server_config(sizeof(muster_store_server_config), flags, data_dir, data_dir_bytes, max_bytes, session_ns, max_clients, reserved_field, standby_of, standby_of_bytes, pair_lease_ns)
 
-# Figures of a server.
+# Counters and state of a server.
 struct muster_store_server_stats # 112 bytes
     clients::UInt64
     sessions::UInt64
@@ -57,19 +57,19 @@ push!(functions, :muster_store_server_open => at_muster_store_server_open)
 @inline muster_store_server_open(context, url, url_bytes, config, out_server, error) =
     ccall(at_muster_store_server_open[], muster_status, (Ptr{muster_context}, Ptr{UInt8}, Csize_t, Ptr{muster_store_server_config}, Ptr{Ptr{muster_store_server}}, Ptr{muster_error}), context, url, url_bytes, config, out_server, error)
 
-# Gives the URL clients open: with the real port, `tcp://127.0.0.1:29400`.
+# Copies the URL that clients open, with the actual port: `tcp://127.0.0.1:29400`.
 const at_muster_store_server_address = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_store_server_address => at_muster_store_server_address)
 @inline muster_store_server_address(server, out_text, capacity, out_bytes) =
     ccall(at_muster_store_server_address[], muster_status, (Ptr{muster_store_server}, Ptr{UInt8}, Csize_t, Ptr{Csize_t}), server, out_text, capacity, out_bytes)
 
-# Reads the figures of a server; of a closed one those of its end.
+# Reads the counters and the state of a server; those of a closed server are the last ones.
 const at_muster_store_server_get_stats = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_store_server_get_stats => at_muster_store_server_get_stats)
 @inline muster_store_server_get_stats(server, out_stats) =
     ccall(at_muster_store_server_get_stats[], muster_status, (Ptr{muster_store_server}, Ptr{muster_store_server_stats}), server, out_stats)
 
-# Says that the other server of the pair is dead, and stays so: this one goes on without it.
+# Declares that the other server of the pair is dead and stays so: this server continues without it.
 const at_muster_store_server_force_standalone = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_store_server_force_standalone => at_muster_store_server_force_standalone)
 @inline muster_store_server_force_standalone(server) =
@@ -81,13 +81,13 @@ push!(functions, :muster_store_server_close => at_muster_store_server_close)
 @inline muster_store_server_close(server, timeout_ns) =
     ccall(at_muster_store_server_close[], muster_status, (Ptr{muster_store_server}, Int64), server, timeout_ns)
 
-# Begins to stop a server, as muster_store_server_close() does; ::MUSTER_DONE_CALL comes with its status.
+# Begins to stop a server, as muster_store_server_close() does; ::MUSTER_DONE_CALL has its status.
 const at_muster_store_server_close_begin = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_store_server_close_begin => at_muster_store_server_close_begin)
 @inline muster_store_server_close_begin(server, timeout_ns, queue, tag, error) =
     ccall(at_muster_store_server_close_begin[], muster_status, (Ptr{muster_store_server}, Int64, Ptr{muster_queue}, UInt64, Ptr{muster_error}), server, timeout_ns, queue, tag, error)
 
-# Gives up one reference; with the last one the server stops.
+# Releases one reference; the server stops with the last one.
 const at_muster_store_server_release = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_store_server_release => at_muster_store_server_release)
 @inline muster_store_server_release(server) =

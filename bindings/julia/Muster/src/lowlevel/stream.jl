@@ -26,7 +26,7 @@ end
 muster_stream_config(; flags = 0, window_bytes = 0) =
     muster_stream_config(sizeof(muster_stream_config), flags, window_bytes)
 
-# Figures of a stream since its start.
+# Counters of a stream since its start.
 struct muster_stream_stats # 128 bytes
     bytes_in::UInt64
     bytes_out::UInt64
@@ -153,7 +153,7 @@ push!(functions, :muster_stream_close_begin => at_muster_stream_close_begin)
 @inline muster_stream_close_begin(stream, timeout_ns, queue, tag, error) =
     ccall(at_muster_stream_close_begin[], muster_status, (Ptr{muster_stream}, Int64, Ptr{muster_queue}, UInt64, Ptr{muster_error}), stream, timeout_ns, queue, tag, error)
 
-# Gives up the handle; the stream closes as by muster_stream_close() with no wait.
+# Releases the handle; the stream closes as by muster_stream_close() with no wait.
 const at_muster_stream_release = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_stream_release => at_muster_stream_release)
 @inline muster_stream_release(stream) =
@@ -189,7 +189,7 @@ push!(functions, :muster_stream_exit_with_peer => at_muster_stream_exit_with_pee
 @inline muster_stream_exit_with_peer(stream, grace_ns) =
     ccall(at_muster_stream_exit_with_peer[], muster_status, (Ptr{muster_stream}, Int64), stream, grace_ns)
 
-# Reads the figures of a stream.
+# Reads the counters of a stream.
 const at_muster_stream_get_stats = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_stream_get_stats => at_muster_stream_get_stats)
 @inline muster_stream_get_stats(stream, out_stats) =

@@ -78,7 +78,7 @@ push!(functions, :muster_listener_close_begin => at_muster_listener_close_begin)
 @inline muster_listener_close_begin(listener, queue, tag, error) =
     ccall(at_muster_listener_close_begin[], muster_status, (Ptr{muster_listener}, Ptr{muster_queue}, UInt64, Ptr{muster_error}), listener, queue, tag, error)
 
-# Gives up the handle; the listener closes, and threads that wait in muster_listener_accept() return ::MUSTER_E_CLOSED.
+# Releases the handle; the listener closes, and threads that wait in muster_listener_accept() return ::MUSTER_E_CLOSED.
 const at_muster_listener_release = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_listener_release => at_muster_listener_release)
 @inline muster_listener_release(listener) =
