@@ -4,7 +4,7 @@
 
 #include "base/thread.hpp"
 #include "context/running.hpp"
-#include "rendezvous/member.hpp"
+#include "rendezvous/member/member.hpp"
 
 #include <csignal>
 #include <cstring>

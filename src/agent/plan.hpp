@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include "base/fd.hpp"
-#include "store/store.hpp"
+#include "store/backend/store.hpp"
 
 #include <muster/agent.h>
 

@@ -34,15 +34,15 @@ Result<void> serve(muster_context *context, const char *name, size_t name_bytes,
     if (name == nullptr || !good_name({name, name_bytes}))
         return Error::make(MUSTER_E_ARG, "a manager's name is 1 to 63 letters, digits, '-' or '_'");
     if ((wants & ~every_want) != 0) return Error::make(MUSTER_E_ARG, "wants has unknown bits: 0x%x", wants);
-    return ServedManagers::of(*unwrap(context))
-        .add(make_ref<ServedManager>(*unwrap(context), std::string(name, name_bytes), wants, *unwrap(requests), ops,
-                                     self, tag));
+    return ServedRequests::of(*unwrap(context))
+        .add(*make_ref<ServedManager>(*unwrap(context), std::string(name, name_bytes), wants, *unwrap(requests), ops,
+                                      self, tag));
 }
 
-Result<ServedManagers *> managers_of(muster_queue *requests) {
+Result<Queue *> queue_of(muster_queue *requests) {
     if (requests == nullptr) return Error::make(MUSTER_E_ARG, "no queue");
     if (unwrap(requests)->context().forked()) return Error::from_status(MUSTER_E_FORKED);
-    return &ServedManagers::of(unwrap(requests)->context());
+    return unwrap(requests);
 }
 
 Result<std::string> take_text(const char *text, size_t bytes, size_t most, const char *name) {
@@ -85,21 +85,22 @@ extern "C" muster_status muster_manager_withdraw(muster_context *context, const 
     return boundary(nullptr, [&]() -> Result<void> {
         if (context == nullptr || name == nullptr) return Error::make(MUSTER_E_ARG, "no context or name");
         if (unwrap(context)->forked()) return Error::from_status(MUSTER_E_FORKED);
-        return ServedManagers::of(*unwrap(context)).withdraw(std::string(name, name_bytes));
+        const std::string text(name, name_bytes);
+        return ServedRequests::of(*unwrap(context)).withdraw(ServedKind::manager, text, ("manager " + text).c_str());
     });
 }
 
 extern "C" muster_status muster_manager_request_read(muster_queue *requests, uint64_t request,
                                                      muster_manager_request *out_what) {
     return boundary(nullptr, [&]() -> Result<void> {
-        auto managers = managers_of(requests);
-        if (!managers) return managers.error();
+        auto queue = queue_of(requests);
+        if (!queue) return queue.error();
         if (out_what == nullptr) return Error::make(MUSTER_E_ARG, "no place for the request");
         if (out_what->struct_size < sizeof(muster_manager_request))
             return Error::make(MUSTER_E_ABI, "muster_manager_request: a size of %u was never released",
                                out_what->struct_size);
         muster_manager_request what;
-        if (auto done = (*managers)->read(*unwrap(requests), request, what); !done) return done;
+        if (auto done = ServedManager::read(**queue, request, what); !done) return done;
         what.struct_size = out_what->struct_size;
         std::memcpy(out_what, &what, sizeof what);
         return {};
@@ -109,10 +110,10 @@ extern "C" muster_status muster_manager_request_read(muster_queue *requests, uin
 extern "C" muster_status muster_manager_ticket(muster_queue *requests, uint64_t request, uint32_t member,
                                                char *out_text, size_t capacity, size_t *out_bytes) {
     return boundary(nullptr, [&]() -> Result<void> {
-        auto managers = managers_of(requests);
-        if (!managers) return managers.error();
+        auto queue = queue_of(requests);
+        if (!queue) return queue.error();
         if (out_bytes == nullptr) return Error::make(MUSTER_E_ARG, "no place for the length");
-        auto ticket = (*managers)->ticket(*unwrap(requests), request, member);
+        auto ticket = ServedManager::ticket(**queue, request, member);
         if (!ticket) return ticket.error();
         *out_bytes = ticket->size();
         if (out_text == nullptr) return {};
@@ -126,11 +127,11 @@ extern "C" muster_status muster_manager_worker_ready(muster_queue *requests, uin
                                                      const char *address, size_t address_bytes, uint64_t data,
                                                      muster_error *error) {
     return boundary(error, [&]() -> Result<void> {
-        auto managers = managers_of(requests);
-        if (!managers) return managers.error();
+        auto queue = queue_of(requests);
+        if (!queue) return queue.error();
         auto text = take_text(address, address_bytes, control_address_max, "the address");
         if (!text) return text.error();
-        return (*managers)->ready(*unwrap(requests), request, member, std::move(*text), data);
+        return ServedManager::ready(**queue, request, member, std::move(*text), data);
     });
 }
 
@@ -138,19 +139,19 @@ extern "C" muster_status muster_manager_worker_failed(muster_queue *requests, ui
                                                       muster_status status, const char *text, size_t text_bytes,
                                                       muster_error *error) {
     return boundary(error, [&]() -> Result<void> {
-        auto managers = managers_of(requests);
-        if (!managers) return managers.error();
+        auto queue = queue_of(requests);
+        if (!queue) return queue.error();
         Error why;
         if (auto done = read_failure(status, text, text_bytes, why); !done) return done;
-        return (*managers)->failed(*unwrap(requests), request, member, why);
+        return ServedManager::failed(**queue, request, member, why);
     });
 }
 
 extern "C" muster_status muster_manager_worker_ended(muster_queue *requests, muster_cluster *cluster, uint32_t member,
                                                      const char *text, size_t text_bytes, muster_error *error) {
     return boundary(error, [&]() -> Result<void> {
-        auto managers = managers_of(requests);
-        if (!managers) return managers.error();
+        auto queue = queue_of(requests);
+        if (!queue) return queue.error();
         if (cluster == nullptr) return Error::make(MUSTER_E_ARG, "no cluster");
         const Ref<Cluster> self(&unwrap(cluster)->cluster());
         if (self->forked()) return Error::from_status(MUSTER_E_FORKED);
@@ -158,7 +159,7 @@ extern "C" muster_status muster_manager_worker_ended(muster_queue *requests, mus
         if (master == nullptr) return Error::make(MUSTER_E_UNSUPPORTED, "this member is not the master");
         auto how = take_text(text, text_bytes, text_max, "the text");
         if (!how) return how.error();
-        const Status status = master->process_ended(*unwrap(requests), member, std::move(*how));
+        const Status status = master->process_ended(**queue, member, std::move(*how));
         if (status == MUSTER_E_ARG) return Error::make(status, "worker %u was not launched through this queue", member);
         return status < 0 ? Result<void>(Error::from_status(status)) : Result<void>();
     });
@@ -167,21 +168,21 @@ extern "C" muster_status muster_manager_worker_ended(muster_queue *requests, mus
 extern "C" muster_status muster_manager_request_done(muster_queue *requests, uint64_t request, const char *address,
                                                      size_t address_bytes, muster_error *error) {
     return boundary(error, [&]() -> Result<void> {
-        auto managers = managers_of(requests);
-        if (!managers) return managers.error();
+        auto queue = queue_of(requests);
+        if (!queue) return queue.error();
         auto text = take_text(address, address_bytes, control_address_max, "the address");
         if (!text) return text.error();
-        return (*managers)->done(*unwrap(requests), request, std::move(*text));
+        return ServedManager::done(**queue, request, std::move(*text));
     });
 }
 
 extern "C" muster_status muster_manager_request_fail(muster_queue *requests, uint64_t request, muster_status status,
                                                      const char *text, size_t text_bytes) {
     return boundary(nullptr, [&]() -> Result<void> {
-        auto managers = managers_of(requests);
-        if (!managers) return managers.error();
+        auto queue = queue_of(requests);
+        if (!queue) return queue.error();
         Error why;
         if (auto done = read_failure(status, text, text_bytes, why); !done) return done;
-        return (*managers)->fail(*unwrap(requests), request, why);
+        return ServedManager::fail(**queue, request, why);
     });
 }

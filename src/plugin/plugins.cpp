@@ -145,7 +145,7 @@ Plugins &Plugins::of(Context &context) {
         context.part(&key_, [](Context &c) -> std::unique_ptr<ContextPart> { return std::make_unique<Plugins>(c); }));
 }
 
-Plugins::Plugins(Context &context) : context_(context) {}
+Plugins::Plugins(Context &context) : context_(context), served_(ServedRequests::of(context)) {}
 
 Plugins::~Plugins() = default;
 
@@ -265,6 +265,7 @@ void Plugins::stop() noexcept {
         transport->context_stops();
         transport->transport_object().release();
     }
+    served_.stop(); // callbacks of the plug-ins' stores run for the last time
     const std::lock_guard hold(lock_);
     for (const auto &plugin : plugins_) plugin->stop();
 }

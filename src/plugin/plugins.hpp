@@ -4,6 +4,7 @@
 #include "base/list.hpp"
 #include "context/errand.hpp"
 #include "plugin/pool.hpp"
+#include "queue/served.hpp"
 #include "transport/transport.hpp"
 
 #include <mutex>
@@ -78,6 +79,7 @@ class Plugins final : public ContextPart {
     Result<void> load_locked(const std::string &path);
 
     Context &context_;
+    ServedRequests &served_;
     std::mutex lock_; // one load at a time; guards plugins_
     std::vector<std::unique_ptr<Plugin>> plugins_;
     List<SessionTransport> transports_; // each with a reference; loop thread only

@@ -2,6 +2,7 @@
 // Taking from a queue: waiting, waking, dispatching.
 #include "base/uncancelled.hpp"
 #include "context/host_call.hpp"
+#include "queue/served.hpp"
 #include "queue/state.hpp"
 
 #include <cerrno>
@@ -201,8 +202,8 @@ Status Queue::dispatch(Deadline &deadline, muster_queue_handler_fn handler, void
         if (status != MUSTER_OK) break;
         count++;
         if (out_count) *out_count = count; // true also if the callback throws
-        if (entry.table) {
-            entry.table->serve(entry.completion);
+        if (entry.provider) {
+            entry.provider->dispatch(entry.completion);
         } else {
             entry.object.detach();
             handler(user, &entry.completion, &entry.error);

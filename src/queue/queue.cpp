@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "queue/queue.hpp"
 
+#include "queue/served.hpp"
 #include "queue/state.hpp"
 
 #include <sys/epoll.h>
@@ -144,7 +145,7 @@ Queue::State::Take Queue::State::take(Entry &out, bool tabled_only) noexcept {
         unlink(source);
     } else {
         Node *const node = first;
-        if (tabled_only && !node->entry.table) return Take::refused;
+        if (tabled_only && !node->entry.provider) return Take::refused;
         first = node->next;
         if (!first) last = nullptr;
         depth--;
@@ -197,13 +198,6 @@ void Queue::State::delist(QueueUser &user, std::unique_lock<std::mutex> &hold) n
     user.next_ = user.prev_ = nullptr;
 }
 
-void Queue::set_server(QueueServer &server) noexcept {
-    for (std::atomic<QueueServer *> &place : servers_) {
-        QueueServer *nobody = nullptr;
-        if (place.compare_exchange_strong(nobody, &server, std::memory_order_acq_rel) || nobody == &server) return;
-    }
-}
-
 Queue::State::Node *Queue::State::take_all() noexcept {
     last = nullptr;
     depth = 0;
@@ -215,8 +209,7 @@ Queue::State::Node *Queue::State::take_all() noexcept {
 // A transport that is served holds the queue, the queue the context, and the context the transport: it is taken back.
 void Queue::host_release() noexcept {
     if (context_->forked()) return release(); // locks and descriptors are the parent's
-    for (const std::atomic<QueueServer *> &place : servers_)
-        if (QueueServer *const server = place.load(std::memory_order_acquire)) server->queue_released(*this);
+    if (ServedRequests *const served = served_.load(std::memory_order_acquire)) served->queue_released(*this);
     close();
     State::Node *dropped;
     {

@@ -16,23 +16,14 @@ struct Entry {
     muster_completion completion{};
     Error error;        // when completion.status < 0, or a log text
     Ref<Object> object; // what completion.object points to; handed to the host, or released with the queue
-    class RequestTable *table = nullptr; // requests: who serves it by callbacks (muster_queue_dispatch); else NULL
-    Ref<Object> asker;                   // requests: keeps the table and what is asked alive; may hold the queue
+    class ServedProvider *provider = nullptr; // requests: that has callbacks (muster_queue_dispatch); else NULL
+    Ref<Object> asker;                        // requests: keeps the provider and the request alive
 };
 
 // The tag of the requests to a table of callbacks.
 inline uint64_t tag_of(const void *self) noexcept {
     return reinterpret_cast<uintptr_t>(self);
 }
-
-// Runs a request by callbacks, on the thread that called muster_queue_dispatch(), no lock held.
-class RequestTable {
-  public:
-    virtual void serve(const muster_completion &request) = 0;
-
-  protected:
-    ~RequestTable() = default;
-};
 
 // What a watch hangs on a queue: one coalesced set of event bits, embedded in the watched object.
 // Lifecycle: attach() once, raise() any number of times, detach() once; all through the queue.
@@ -80,16 +71,7 @@ class QueueUser {
     QueueUser *next_ = nullptr, *prev_ = nullptr;
 };
 
-class Queue;
-
-// Whose requests come through a queue. It hears when the host lets go of the queue: nobody can take them then.
-class QueueServer {
-  public:
-    virtual void queue_released(Queue &queue) noexcept = 0; // any thread, no queue lock held
-
-  protected:
-    ~QueueServer() = default;
-};
+class ServedRequests;
 
 // Any thread.
 class Queue final : public Object {
@@ -140,8 +122,9 @@ class Queue final : public Object {
     Result<int> host_fd() noexcept;               // dup of the epoll descriptor
     Status set_wake(muster_wake_fn wake, void *user);
     void close() noexcept;
-    void host_release() noexcept;                  // the host's handle goes: ends as by close()
-    void set_server(QueueServer &server) noexcept; // a part of the context, and always one of the same four
+    void host_release() noexcept; // the host's handle goes: ends as by close()
+    // Requests of the context's providers come through this queue: they are withdrawn when the host releases it.
+    void set_served(ServedRequests &requests) noexcept { served_.store(&requests, std::memory_order_release); }
     void stats(muster_queue_stats &out) noexcept;
 
   private:
@@ -152,7 +135,7 @@ class Queue final : public Object {
     void end_operations() noexcept;
     Ref<Context> context_;
     std::unique_ptr<State> state_;
-    std::atomic<QueueServer *> servers_[4] = {}; // release, acquire: the server behind it
+    std::atomic<ServedRequests *> served_{nullptr}; // release, acquire: what it points to
 };
 
 inline Queue *unwrap(muster_queue *handle) noexcept {

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 #include "serve/pump.hpp"
 
-#include "serve/served.hpp"
+#include "serve/transport.hpp"
 
 #include <algorithm>
 
 namespace muster {
 
-Pump::Pump(Served &transport, uint64_t request, Ref<ServedListener> listener, std::string wanted, SessionConfig config)
+Pump::Pump(ServedTransport &transport, uint64_t request, Ref<ServedListener> listener, std::string requested,
+           SessionConfig config)
     : PendingSession(config.peer), transport_(&transport), request_(request), listener_(std::move(listener)),
-      peer_(config.peer), wanted_(std::move(wanted)), unproved_(static_cast<bool>(listener_)) {
+      peer_(config.peer), requested_(std::move(requested)), unproved_(static_cast<bool>(listener_)) {
     config.single = true;
-    config.local = transport.local();
+    config.local = transport.is_local();
     config.covered = transport.seals();
     session_ = make_ref<Session>(transport.context(), *Plugins::of(transport.context()).pool, Ref<Channel>(this),
                                  static_cast<SessionOwner &>(*this), std::move(config));
@@ -42,7 +43,7 @@ void Pump::take_answer() noexcept {
 
 void Pump::attach(Ref<Duplex> duplex) noexcept {
     if (!session_) { // over before the host answered
-        duplex->end(Error::make(MUSTER_E_CANCELED, "the connection is no longer wanted"));
+        duplex->end(Error::make(MUSTER_E_CANCELED, "the connection was cancelled"));
         return;
     }
     if (listener_) {
@@ -134,7 +135,7 @@ void Pump::HostCloses::wake_writer() noexcept {
     pump_.host_closed_.post(pump_.transport_->context());
 }
 
-// CLOSE follows when the host has closed its end: what it has read before may still be on its way through its hands.
+// CLOSE follows when the host has closed its end: it may still be forwarding what it has read before.
 void Pump::host_closed() noexcept {
     if (!leaving_) return;
     Pipe &out = duplex_->outgoing(0);
@@ -150,7 +151,7 @@ void Pump::leave() noexcept {
     if (!std::exchange(leaving_, false)) return;
     const Ref<Pump> alive(this);
     duplex_->outgoing(0).set_writer_waker(nullptr);
-    transport_->over(request_);
+    transport_->requests().end(request_);
 }
 
 void Pump::proved_or_over() noexcept {
@@ -174,7 +175,7 @@ void Pump::session_over(Session &, const Error &why) {
     transport_->context().log(MUSTER_LOG_INFO, "%s", why.message);
     session_.reset();
     if (leaving_) return host_closed();
-    transport_->over(request_);
+    transport_->requests().end(request_);
 }
 
 } // namespace muster

@@ -1,39 +1,26 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// A connection the host carries: what a session says goes into one end of a pair, whose other end the host pumps.
+// A connection that the host carries: what a session sends goes into one end of a duplex; the host pumps its other end.
 #include "base/list.hpp"
 #include "plugin/pending_sessions.hpp"
 #include "plugin/session.hpp"
 
 namespace muster {
 
-class Served;
+class ServedTransport;
 class ServedListener;
-
-// What the host is to hear of a request on the loop's thread. Part of what the request is about, so that saying it
-// needs no memory.
-struct Notice : Listed<Notice> {
-    int32_t kind = 0;
-    uint64_t request = 0;
-    Ref<Object> owner; // while it is in a list; none for the transport's own
-};
-
-struct Notices {
-    Notice first, last;
-};
 
 // Loop thread only, but for the wake-ups.
 class Pump final : public Channel, public PendingSession, private Waker, private Side, private SessionOwner {
   public:
-    Pump(Served &transport, uint64_t request, Ref<ServedListener> listener, std::string wanted, SessionConfig config);
+    Pump(ServedTransport &transport, uint64_t request, Ref<ServedListener> listener, std::string requested,
+         SessionConfig config);
 
     // The host has its end: bytes flow now.
     void attach(Ref<Duplex> duplex) noexcept;
     Session &session() noexcept { return *session_; }
-    uint64_t request() const noexcept { return request_; }
-    const std::string &wanted() const noexcept { return wanted_; } // the address, of a dial
-    Notices &notices() noexcept { return notices_; }
-    // The session has ended in order, and the host has not closed its end yet: only that is waited for.
+    const std::string &requested() const noexcept { return requested_; } // the address, of a dial
+    // The session has ended in order, and the host has not closed its end yet: only that is awaited.
     bool is_leaving() const noexcept { return leaving_; }
 
     size_t room() noexcept override;
@@ -45,7 +32,7 @@ class Pump final : public Channel, public PendingSession, private Waker, private
 
     // The host's end of a new duplex; any thread. attach() makes the other one ours.
     Ref<Stream> make_end(const Ref<Duplex> &duplex);
-    // The host's answer, once. Any thread; the slot of the request says that there is no other answer.
+    // The host's answer, once. Any thread; the table of requests sees to it that there is no other.
     void attach_later(Ref<Duplex> duplex) noexcept;
     void fail_later(const Error &why) noexcept;
     void fail(const Error &why) noexcept {
@@ -70,7 +57,7 @@ class Pump final : public Channel, public PendingSession, private Waker, private
     void session_over(Session &session, const Error &why) override;
 
     void take_answer() noexcept; // loop thread
-    void host_closed() noexcept; // loop thread: look whether it has
+    void host_closed() noexcept; // loop thread: has it?
     // In place of the session's wake-ups once that has ended in order.
     struct HostCloses final : Waker {
         explicit HostCloses(Pump &pump) noexcept : pump_(pump) {}
@@ -79,7 +66,7 @@ class Pump final : public Channel, public PendingSession, private Waker, private
         Pump &pump_;
     };
 
-    const Ref<Served> transport_;
+    const Ref<ServedTransport> transport_;
     const uint64_t request_;
     Errand<Pump, &Pump::take_answer> answered_{*this};
     Errand<Pump, &Pump::host_closed> host_closed_{*this};
@@ -88,8 +75,7 @@ class Pump final : public Channel, public PendingSession, private Waker, private
     Error refused_;
     const Ref<ServedListener> listener_; // of a connection that came in
     const Ref<StreamUser> user_ = make_ref<StreamUser>();
-    const std::string peer_, wanted_;
-    Notices notices_; // under the transport's lock of notices
+    const std::string peer_, requested_;
     Ref<Session> session_;
     Ref<Duplex> duplex_;
     bool full_ = false, unproved_ = false, leaving_ = false;

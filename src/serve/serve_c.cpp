@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "base/boundary.hpp"
 #include "base/config.hpp"
-#include "serve/served.hpp"
+#include "serve/transport.hpp"
 
 #include <cstring>
 
@@ -21,8 +21,9 @@ Result<void> serve(muster_context *context, const char *scheme, size_t scheme_by
         return Error::make(MUSTER_E_ARG, "serve: a scheme is 1 to 31 of a-z 0-9 + . -, a letter first");
     if (&unwrap(requests)->context() != &owner)
         return Error::make(MUSTER_E_ARG, "serve: the queue is of another context");
-    return Requests::of(owner).serve(owner, std::string(scheme, scheme_bytes),
-                                     make_ref<Served>(owner, *unwrap(requests), flags, ops, self, tag));
+    const auto transport =
+        make_ref<ServedTransport>(owner, std::string(scheme, scheme_bytes), *unwrap(requests), flags, ops, self, tag);
+    return transport->requests().add(*transport);
 }
 
 bool readable(const char *text, size_t bytes, size_t most) noexcept {
@@ -58,7 +59,8 @@ extern "C" muster_status muster_transport_withdraw(muster_context *context, cons
         if (context == nullptr || scheme == nullptr) return Error::from_status(MUSTER_E_ARG);
         Context &owner = *unwrap(context);
         if (owner.forked()) return Error::from_status(MUSTER_E_FORKED);
-        return Requests::of(owner).withdraw(std::string(scheme, scheme_bytes));
+        const std::string name(scheme, scheme_bytes);
+        return ServedRequests::of(owner).withdraw(ServedKind::transport, name, ("transport " + name).c_str());
     });
 }
 
@@ -68,12 +70,12 @@ extern "C" muster_status muster_request_address(muster_queue *requests, uint64_t
         if (requests == nullptr || out_bytes == nullptr) return Error::from_status(MUSTER_E_ARG);
         Queue &queue = *unwrap(requests);
         if (queue.context().forked()) return Error::from_status(MUSTER_E_FORKED);
-        std::string text;
-        if (Result<void> found = Requests::of(queue.context()).address(queue, request, text); !found) return found;
-        *out_bytes = text.size();
+        Result<std::string> text = ServedTransport::address(queue, request);
+        if (!text) return text.error();
+        *out_bytes = text->size();
         if (out_text == nullptr) return {};
-        if (capacity <= text.size()) return Error::from_status(MUSTER_E_LIMIT);
-        memcpy(out_text, text.c_str(), text.size() + 1);
+        if (capacity <= text->size()) return Error::from_status(MUSTER_E_LIMIT);
+        memcpy(out_text, text->c_str(), text->size() + 1);
         return {};
     });
 }
@@ -86,7 +88,7 @@ extern "C" muster_status muster_request_stream(muster_queue *requests, uint64_t 
         if (requests == nullptr) return Error::make(MUSTER_E_ARG, "answer: no queue");
         Queue &queue = *unwrap(requests);
         if (queue.context().forked()) return Error::from_status(MUSTER_E_FORKED);
-        Result<Ref<Stream>> end = Requests::of(queue.context()).stream(queue, request);
+        Result<Ref<Stream>> end = ServedTransport::answer_stream(queue, request);
         if (!end) return end.error();
         *out_pump = wrap(end->detach());
         return {};
@@ -103,7 +105,7 @@ extern "C" muster_status muster_request_listening(muster_queue *requests, uint64
         if (queue.context().forked()) return Error::from_status(MUSTER_E_FORKED);
         const std::string_view text =
             address == nullptr ? std::string_view() : std::string_view(address, address_bytes);
-        return Requests::of(queue.context()).listening(queue, request, text);
+        return ServedTransport::answer_listening(queue, request, text);
     });
 }
 
@@ -114,11 +116,10 @@ extern "C" muster_status muster_request_fail(muster_queue *requests, uint64_t re
             return Error::from_status(MUSTER_E_ARG);
         Queue &queue = *unwrap(requests);
         if (queue.context().forked()) return Error::from_status(MUSTER_E_FORKED);
-        const bool told = text != nullptr && text_bytes != 0;
-        return Requests::of(queue.context())
-            .fail(queue, request,
-                  Error::make(status, "%.*s", told ? static_cast<int>(text_bytes) : 200,
-                              told ? text : muster_status_text(status)));
+        const bool has_text = text != nullptr && text_bytes != 0;
+        return ServedTransport::fail(queue, request,
+                                     Error::make(status, "%.*s", has_text ? static_cast<int>(text_bytes) : 200,
+                                                 has_text ? text : muster_status_text(status)));
     });
 }
 
@@ -134,7 +135,7 @@ extern "C" muster_status muster_transport_incoming(muster_queue *requests, uint6
         if (queue.context().forked()) return Error::from_status(MUSTER_E_FORKED);
         uint64_t id = 0;
         const std::string_view from = peer == nullptr ? std::string_view() : std::string_view(peer, peer_bytes);
-        Result<Ref<Stream>> end = Requests::of(queue.context()).incoming(queue, listen_request, from, id);
+        Result<Ref<Stream>> end = ServedTransport::accept(queue, listen_request, from, id);
         if (!end) return end.error();
         if (out_request != nullptr) *out_request = id;
         *out_pump = wrap(end->detach());

@@ -29,6 +29,8 @@ FOLDERS = {
         "member broadcast",
         "lifecycle managers worker",
     ],
+    "store": ["table", "journal", "wire", "backend", "file", "client", "served", "standby", "server", "open"],
+    "rendezvous": ["machine", "member", "dynamic", "static", "served", "open"],
 }
 FLOOR = {room: floor for floor, row in enumerate(HOUSE) for room in row.split()}
 OUTSIDE = ("bindings/", "examples/", "tests/api/", "tests/install/", "src/cli/", "src/plugins/")

@@ -300,7 +300,7 @@ static void test_a_host_forms_worlds(void **state) {
     begin(&f, who[1], MUSTER_RENDEZVOUS_EXIT, -1, 12);
     end_house(&h);
     ended(&f, 12, MUSTER_E_CLOSED);
-    expect_text(event_of(who[1], MUSTER_RENDEZVOUS_LOST).text, "nobody serves it any more");
+    expect_text(event_of(who[1], MUSTER_RENDEZVOUS_LOST).text, "it is no longer served");
     assert_int_equal(muster_rendezvous_join(who[1], second, &before, &last), MUSTER_E_CLOSED);
     assert_null(before);
     for (int i = 1; i < 3; i++) muster_rendezvous_release(who[i]);

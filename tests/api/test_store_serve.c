@@ -372,11 +372,11 @@ static void test_what_is_not_wanted_any_more(void **state) {
     request = next_of(&f, MUSTER_STORE_REQUEST_DO);
     assert_int_equal(muster_store_withdraw(f.context, "nobody", 6), MUSTER_E_NOT_FOUND);
     assert_int_equal(muster_store_withdraw(f.context, "mine", 4), MUSTER_OK);
-    expect_end(&f, MUSTER_E_CLOSED, "store mine: nobody serves it any more");
+    expect_end(&f, MUSTER_E_CLOSED, "store mine is no longer served");
     assert_int_equal(next(&f, MUSTER_REQUEST_CLOSE, NULL), id);
     assert_int_equal(next(&f, MUSTER_REQUEST_CANCEL, NULL), request);
     begin(&f, store, &take, 1, -1, NULL);
-    expect_end(&f, MUSTER_E_CLOSED, "nobody serves it any more");
+    expect_end(&f, MUSTER_E_CLOSED, "is no longer served");
     muster_store_release(store);
     expect_none(&f);
     tear_down(&f);

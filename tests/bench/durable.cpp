@@ -2,7 +2,7 @@
 // durable FOLDER [KEYS]: what a store on a disk costs, done in three ways: the log of the data folder, SQLite and LMDB.
 // Each holds KEYS keys (a million), of 16 bytes with values of 64. The figures: durable writes of one writer and of 64
 // whose writes go to the disk together, bytes on the disk, and how long it takes until all is in memory again.
-#include "store/journal.hpp"
+#include "store/journal/journal.hpp"
 
 #include <muster/muster.h>
 #include <muster/store_server.h>

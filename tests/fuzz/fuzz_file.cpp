@@ -3,8 +3,8 @@
 // understood is the same for whoever reads it next, and what is written behind it is found again.
 #include "input.hpp"
 
-#include "store/file_log.hpp"
-#include "store/wire.hpp"
+#include "store/file/file_log.hpp"
+#include "store/wire/wire.hpp"
 
 #include <sodium.h>
 

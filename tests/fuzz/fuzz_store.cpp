@@ -3,8 +3,8 @@
 // understood can be said again, and a table that does it keeps its books.
 #include "input.hpp"
 
-#include "store/record_socket.hpp"
-#include "store/table.hpp"
+#include "store/table/table.hpp"
+#include "store/wire/record_socket.hpp"
 
 #include <list>
 #include <string>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Model of src/rendezvous/promises.hpp for spin: the members of a round, the store where it was made, which lives in the
+/* Model of src/rendezvous/machine/promises.hpp for spin: the members of a round, the store where it was made, which lives in the
  * process of member 0, and stores of other members where the next round may be made instead. Members lose the first
  * store, promise (as a member that leaves does, too), die and are restarted, at any time and in any order; what they have
  * sent arrives later or never, also when they are dead. Where they go to promise is not in the model: any store they

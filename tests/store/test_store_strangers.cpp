@@ -2,7 +2,7 @@
 // Clients of a store that are none, that do not keep to the rules, or that want too much: each ends or waits by itself.
 // ctest: full timeout=150
 #include "base/fd.hpp"
-#include "store/wire.hpp"
+#include "store/wire/wire.hpp"
 #include "transport/handshake.hpp"
 
 #include <muster/muster.h>

@@ -3,9 +3,9 @@
 // and the requests that go over them. hosted_processes.hpp has the processes, hosted_simulation.hpp the schedules.
 #pragma once
 
-#include "rendezvous/machine.hpp"
+#include "rendezvous/machine/machine.hpp"
 #include "schedules.hpp"
-#include "store/table.hpp"
+#include "store/table/table.hpp"
 
 #include <algorithm>
 #include <cerrno>

@@ -3,9 +3,9 @@
 // other, processes that pause and die, and what has to be so after each change.
 #pragma once
 
-#include "rendezvous/machine.hpp"
+#include "rendezvous/machine/machine.hpp"
 #include "schedules.hpp"
-#include "store/table.hpp"
+#include "store/table/table.hpp"
 
 #include <algorithm>
 #include <functional>

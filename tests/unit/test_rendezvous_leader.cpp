@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The leader against a real table of a store, with answers that come in the order the test wants.
-#include "rendezvous/leader.hpp"
-#include "store/table.hpp"
+#include "rendezvous/machine/leader.hpp"
+#include "store/table/table.hpp"
 
 #include <csetjmp>
 #include <cstdarg>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What members of a run write into its store, and the ranks that follow from it.
-#include "rendezvous/machine.hpp"
-#include "rendezvous/membership.hpp"
-#include "rendezvous/ranks.hpp"
+#include "rendezvous/machine/machine.hpp"
+#include "rendezvous/machine/membership.hpp"
+#include "rendezvous/machine/ranks.hpp"
 
 #include <random>
 

@@ -4,7 +4,7 @@
 // write is ever gone. When the faults end one serves, and the other is in sync.
 // ctest: quick timeout=180
 #include "schedules.hpp"
-#include "store/roles.hpp"
+#include "store/standby/roles.hpp"
 
 #include <algorithm>
 #include <csetjmp>

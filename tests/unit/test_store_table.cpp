@@ -3,7 +3,7 @@
 // and for some of which memory runs out at a random point. Whatever ends has done what the model does, in the order in
 // which it ended; whatever waits could not be done.
 // ctest: quick timeout=120
-#include "store/table.hpp"
+#include "store/table/table.hpp"
 
 #include <algorithm>
 #include <csetjmp>

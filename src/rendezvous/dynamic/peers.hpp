@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// A member's own store, which sleeps until the one of the run is lost, and the way to those of the others.
+#include "rendezvous/machine/ask.hpp"
+#include "store/backend/store.hpp"
+#include "store/server/server.hpp"
+
+namespace muster {
+
+// Any thread; point() one at a time.
+class Peers {
+  public:
+    // Nothing where the store does not live in the process of one of those who use it.
+    static Result<std::optional<Peers>> open(Context &context, std::string_view url, const Store &store,
+                                             int64_t lease_ns);
+    // Without a store, for a restarted process, whose former one listened at `host`.
+    static Result<Peers> open_again(Context &context, std::string_view url, const std::string &host, int64_t lease_ns);
+    // host:port of a URL; empty where a store by this URL is never served by one of those who use it.
+    static Result<std::string> origin_of(std::string_view url);
+
+    const std::string &own() const noexcept { return own_; }           // host:port
+    const std::string &own_host() const noexcept { return own_host_; } // without the port
+    const std::string &origin() const noexcept { return origin_; }     // that of the URL
+
+    // The keys of the run at the store of `address`, which is reached for meanwhile.
+    Result<Ref<Store>> reach(Context &context, const std::string &address, std::string_view prefix) const;
+    // Serves a store at the origin, if this process can, or has done so before, and does `ops` there. It has the keys
+    // of these before anybody can connect. False: it cannot.
+    bool point(Context &context, std::string_view prefix, const AskOps &ops);
+    bool refused(Context &context, const std::string &address, Deadline &deadline) const; // nobody listens there
+
+  private:
+    Result<void> listen(Context &context, const std::string &host);
+
+    Ref<StoreServerHandle> server_, front_;                          // front_: at the origin
+    std::string own_, own_host_, origin_, options_, origin_options_; // options_: of the URL, as far as they are for all
+    int64_t lease_ns_ = 0;
+};
+
+} // namespace muster

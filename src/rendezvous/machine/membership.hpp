@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// What a member keeps of a run in a file of its host, where the store can be lost with the member that serves it.
+//
+// A process that is killed and restarted by the same command finds there that the run is not new: it looks for the run
+// where the former members are, and serves no empty store in its place. It has the say in the next round that the
+// former process had (promises.hpp), so each promise is in the file before it is sent.
+//
+// A state directory holds the files of all runs and members of a host. A member holds a lock on its file as long as it
+// lives, so a file without a lock is that of a process that has ended. Each write keeps the record before it: a file
+// has two places, used in turn, each with a count and a checksum.
+#include "base/fd.hpp"
+#include "rendezvous/machine/records.hpp"
+
+#include <atomic>
+#include <memory>
+
+namespace muster {
+
+struct Membership {
+    enum Say : uint8_t {
+        undecided, // the member may promise the end of the round to a store
+        promised,  // it has
+        left       // it has left the run in order
+    };
+    RunConfig config; // with the identity of the run
+    RoundPlace place; // in the latest round the member was in
+    Say say = undecided;
+    std::string home;               // host:port of the store where the round was made
+    std::string promised_to;        // host:port of the store that has the promise; empty: none has
+    std::string own_host;           // where the member's own store listened
+    std::vector<std::string> peers; // of the first ranks, as in the store
+    std::string write() const;
+    static std::optional<Membership> read(std::string_view bytes);
+};
+
+// One thread at a time.
+class MembershipFile {
+  public:
+    // With the record of a former member of the run on this host, if there is one.
+    // Waits for a file of a member of this process that the host has released and that has not ended so far.
+    static Result<MembershipFile> open(const std::string &directory, std::string_view run, std::string_view origin,
+                                       Deadline &deadline);
+    // Set once the host has released the member: another one of this process may wait for the file.
+    using Released = std::shared_ptr<std::atomic<bool>>;
+    const Released &released() const noexcept { return released_; }
+    const std::optional<Membership> &former() const noexcept { return former_; }
+    // Set if former() is not: the record of a living process of this host that is a member of the run, and its file.
+    const std::optional<Membership> &living() const noexcept { return living_; }
+    const std::string &living_path() const noexcept { return living_path_; }
+    const std::string &path() const noexcept { return path_; }
+    Result<void> save(const Membership &membership); // it is on the disk when this returns
+    void discard() noexcept;                         // save() makes the file again
+
+    MembershipFile(MembershipFile &&) noexcept = default;
+    MembershipFile &operator=(MembershipFile &&other) noexcept;
+    ~MembershipFile() { close(); }
+
+  private:
+    MembershipFile() = default;
+    void close() noexcept;
+    Result<bool> lock(uint32_t index); // false: another process has that file
+    void see_living();
+    std::optional<Membership> load();
+    Result<void> make();
+
+    std::string directory_, first_, path_, name_; // first_: what all paths of the run begin with; name_: of the run,
+                                                  // which each record repeats
+    Released released_ = std::make_shared<std::atomic<bool>>(false);
+    Fd file_;
+    uint64_t count_ = 0;   // of writes
+    bool damaged_ = false; // there was a record, and it cannot be read
+    std::optional<Membership> former_, living_;
+    std::string living_path_;
+};
+
+} // namespace muster

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// What a run keeps in the store, below `muster/rdzv/<run>/`:
+//
+//   config            min, max and last call of the run; the first member's
+//   all/leader        who makes the rounds; on the lease of that member. Its version fences what the leader does
+//   all/round         the latest round: running, or aborted
+//   all/aborted       the latest round that was aborted, as `all/round` was then
+//   all/note          how many are there, who has gone: told by the leader
+//   all/closed        why and by whom
+//   in/m/<member>     a member that seeks a round or is in one; on its lease
+//   in/called         the last call for a round has begun; `in/lastcall` on a lease of its own: it is not over
+//   to/<member>       its place in a round; on the lease of the member
+//   r/<round>/t/<n>   pages of the table; r/<round>/v/...: what the members share
+//
+// and where one of those who use the store serves it, which may end any time (promises.hpp):
+//
+//   all/promise       the round of whose members a promise is wanted; " host" behind it: also of the host
+//   all/quorum        the leader has waited in vain for promises
+//   in/a/<round>/<rank>  the promise of one member of that round; `all`: the run was opened anew since
+//   r/<round>/p       stores of the first ranks, where the run can go on
+//   stands            this store may be the next host; taken back when its member has left
+//   all/moved         where the run goes on, at a store where it does not
+//
+// Everything is read as what anybody may have written.
+#include "rendezvous/machine/round.hpp"
+
+#include <array>
+#include <optional>
+
+namespace muster {
+
+// Of a run: random, made by its first member. No two runs have the same, also when they have the same name.
+using RunIdentity = std::array<unsigned char, 16>;
+
+struct RunConfig {
+    uint32_t min = 0, max = 0;
+    int64_t last_call_ns = 0; // negative: none
+    RunIdentity identity = {};
+    bool operator==(const RunConfig &) const = default;
+    bool same_limits(const RunConfig &other) const noexcept {
+        return min == other.min && max == other.max && last_call_ns == other.last_call_ns;
+    }
+    std::string write() const;
+    static std::optional<RunConfig> read(std::string_view bytes);
+    std::string text() const; // for people
+};
+
+struct MemberRecord {
+    // seeking: or in the round of its ticket; confirmed: exiting, and the member has seen Note::exited of its round
+    enum State : uint8_t { seeking, left, exiting, confirmed };
+    State state = seeking;
+    uint64_t ticket = 0; // counts the joins of the member
+    uint64_t lease = 0;
+    uint64_t old_round = 0; // latest round it was in, 0: none
+    uint32_t old_rank = 0;
+    uint32_t preferred = UINT32_MAX; // UINT32_MAX: any
+    std::string address, order_key;
+    std::string peer;   // host:port of its own store; empty: it has none
+    uint64_t base = 0;  // round whose end it has a say in, with `old_rank`; 0: none
+    bool heir = false;  // its promise counts with that of the host alone (promises.hpp)
+    bool hosts = false; // its process serves this store, and keeps a state file
+    std::string write() const;
+    static std::optional<MemberRecord> read(std::string_view bytes);
+};
+
+inline constexpr uint32_t no_rank = UINT32_MAX;
+
+// An attempt to make a round; no two are the same.
+struct RoundAttempt {
+    uint64_t number = 0, term = 0, sequence = 0; // of the round; version of the leader's key; of its attempts
+    bool operator==(const RoundAttempt &) const = default;
+};
+
+struct RoundRecord {
+    RoundAttempt attempt;
+    uint32_t world = 0;
+    Digest digest = {};
+    bool aborted = false;
+    std::string author, reason; // of an abort
+    bool elsewhere = false;     // made at a store that is lost
+    uint32_t host = no_rank;    // of the member whose record says that it hosts the store; no_rank: none
+    std::string write() const;
+    static std::optional<RoundRecord> read(std::string_view bytes);
+    std::string abort_text() const; // for people
+};
+
+struct RoundPlace {
+    uint64_t ticket = 0;
+    RoundAttempt attempt; // number 0: none so far
+    uint32_t rank = 0, world = 0;
+    Digest digest = {};
+    bool whole = false;           // the round was made in the very transaction that wrote this
+    uint32_t leader = UINT32_MAX; // rank of who made the round; UINT32_MAX: it is not in it
+    uint32_t host = no_rank;      // as in the record of the round
+    std::string write() const;
+    static std::optional<RoundPlace> read(std::string_view bytes);
+    RoundRecord round() const { return {attempt, world, digest, false, {}, {}, false, host}; }
+};
+
+struct Note {
+    static constexpr size_t most_gone = 128;
+    enum class How : uint8_t { left, dead, ended, silent, broken }; // dead: unknown how; behind it: how that is known
+    struct Gone {
+        uint32_t rank = 0;
+        How how = How::left;
+    };
+    static How how(uint32_t lease_flags) noexcept; // a member's keys have gone
+    static const char *text_of(How how) noexcept;  // for people; of those who left it is empty
+    uint64_t round = 0;
+    uint64_t exited = 0;    // the latest round all of whose members have met at the exit
+    uint64_t confirmed = 0; // the latest round whose remaining members have all confirmed the exit
+    uint32_t seeking = 0, waiting = 0, present = 0, exiting = 0;
+    uint32_t left = 0, dead = 0;         // of the round, all of them
+    std::vector<Gone> gone;              // of these, the first, in the order they went
+    bool called = false;                 // the last call runs
+    int64_t last_call_remaining_ns = -1; // when this was written
+    std::string write() const;
+    static std::optional<Note> read(std::string_view bytes);
+    bool tells_as(const Note &other) const; // but for the clock
+};
+
+struct ClosedRecord {
+    std::string author, reason;
+    std::string write() const;
+    static std::optional<ClosedRecord> read(std::string_view bytes);
+    std::string text() const;
+};
+
+// Written to a store where the run is not: where it is.
+struct MovedRecord {
+    RunIdentity identity = {};
+    uint64_t round = 0;  // the latest that the writer knows of
+    std::string address; // host:port of the store
+    std::string write() const;
+    static std::optional<MovedRecord> read(std::string_view bytes);
+};
+
+namespace keys {
+inline const std::string config = "config", leader = "all/leader", round = "all/round", note = "all/note",
+                         closed = "all/closed", called = "in/called", last_call = "in/lastcall",
+                         promise = "all/promise", aborted = "all/aborted", quorum = "all/quorum", moved = "all/moved",
+                         stands = "stands";
+inline constexpr std::string_view everybody = "all/", incoming = "in/", members = "in/m/", places = "to/",
+                                  promises = "in/a/", rounds = "r/";
+inline std::string member(std::string_view id) {
+    return std::string(members).append(id);
+}
+inline std::string place(std::string_view id) {
+    return std::string(places).append(id);
+}
+std::string of_round(uint64_t number); // r/<number>/
+std::string promise_of(uint64_t number, uint32_t rank);
+std::string promise_of_all(uint64_t number);
+inline std::string peers(uint64_t number) {
+    return of_round(number) + "p";
+}
+uint64_t number_of(std::string_view key); // of r/<number>/...; 0: it is none
+} // namespace keys
+
+} // namespace muster

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// A request from the host's side: deadline, cancelling, and who is told how it ended.
+#include "queue/queue.hpp"
+#include "store/table/table.hpp"
+#include "transport/hub.hpp"
+
+#include <mutex>
+
+namespace muster {
+
+class Store;
+class StoreBackend;
+class StoreLease;
+
+// Who hears of the end inside the library, in place of a queue. Kept by the operation.
+class StoreListener {
+  public:
+    virtual void answered(uint64_t tag, StoreAnswer answer) noexcept = 0; // any thread, no lock held
+    virtual Object &listener_object() noexcept = 0;
+
+  protected:
+    ~StoreListener() = default;
+};
+
+// Any thread.
+class StoreOperation final : public Object,
+                             public StoreWaiter,
+                             public Listed<StoreOperation, class PendingOperations>,
+                             private QueueUser {
+  public:
+    static Ref<StoreOperation> make(Store &store, StoreRequest what, int64_t timeout_ns);
+    static Ref<StoreOperation> make(Ref<StoreLease> lease, int64_t timeout_ns); // is to make the lease
+
+    // muster_store_do and others: waits for the end.
+    StoreAnswer wait();
+    // muster_store_begin. False: the queue is full, and nothing was begun.
+    bool begin(Queue &queue, uint64_t tag, uint64_t *out_request);
+    // For the rooms above.
+    void begin(StoreListener &listener, uint64_t tag);
+    // False: it is over.
+    bool cancel() noexcept { return end(MUSTER_E_CANCELED, "cancelled"); }
+    bool awaited() const noexcept { return awaited_; } // by a thread
+    bool looks_once() const noexcept { return looks_once_; }
+    bool awaited_with(const Store &store) const noexcept { return awaited_ && store_.get() == &store; }
+    // Ends it if it waits and its guard is over.
+    void look_at_guard() noexcept;
+
+    // From the backend, once, no lock held.
+    void finish(StoreAnswer last) noexcept;
+    std::atomic<uint64_t> place{0}; // where the backend knows it by a number of its own; relaxed: it has a lock
+    struct {
+        bool sent = false;      // perhaps it was done
+        bool under_way = false; // sent on this connection
+        bool withdrawn = false; // not wanted any more; the server is to say what became of it
+        StoreOperation *next_in_chain = nullptr;
+    } sending; // for a backend that sends it away, under its lock
+    // In place of it, after Withdrawn::asked: nothing was done.
+    void withdrawn(const char *missing) noexcept;
+    void wake() noexcept; // a thread in the backend's sleep() looks again
+
+  private:
+    StoreOperation(Store &store, StoreRequest what, int64_t timeout_ns) noexcept;
+    StoreOperation(Ref<StoreLease> lease, int64_t timeout_ns);
+    ~StoreOperation() override;
+    void last_reference_gone() noexcept override;
+    bool is_looked_after() noexcept;
+    void look_after() noexcept; // loop thread
+    void tidy() noexcept;       // loop thread
+    bool submit() noexcept;     // as that of the backend
+    Status sleep(uint32_t seen, Deadline &deadline) noexcept;
+    int64_t next_limit_ns() noexcept; // with the lock: when limit_reached() is due; INT64_MAX: never
+    void limit_reached() noexcept;
+    void give_up() noexcept; // the backend was asked to end it, and has not answered in time
+    void ended_in_doubt() noexcept;
+    Error why_ended(const char *missing) noexcept;
+    bool guarded() const noexcept;
+    void enlist();
+    void look_behind_guard(StoreAnswer &answer) const noexcept;
+    void context_closes() noexcept { end(MUSTER_E_CLOSED, "the context was closed"); }
+    bool end(Status status, const char *why = nullptr) noexcept; // from outside
+    void end_operations() noexcept override;
+    bool cancel_operation(uint64_t tag) noexcept override { return tag == tag_ && cancel(); }
+    Object &owner() noexcept override { return *this; }
+
+    const Ref<StoreLease> lease_; // to be made, or empty
+    const Ref<Store> store_;
+    StoreBackend &backend_;
+    Context &context_;
+    Hub &hub_;
+    const bool looks_once_;
+    Deadline deadline_;
+    const int64_t begun_ns_;
+    // These are written before anybody else has it.
+    uint64_t number_ = 0;  // by which it is found; 0: nobody looks for it
+    bool awaited_ = false; // by a thread of the host
+    Ref<Queue> queue_;
+    StoreListener *listener_ = nullptr;
+    uint64_t tag_ = 0;
+    Errand<StoreOperation, &StoreOperation::look_after> look_after_{*this};
+    Errand<StoreOperation, &StoreOperation::tidy> tidy_{*this};
+    Timer<StoreOperation, &StoreOperation::limit_reached> limit_{*this};
+    Closing<StoreOperation, &StoreOperation::context_closes> closing_{*this};
+
+    Signal signal_;
+    std::mutex lock_; // guards the rest, and the answer once it is over
+    bool finished_ = false, looked_after_ = false, enlisted_ = false;
+    bool ends_at_deadline_ = false; // it was withdrawn ahead of its deadline, and was not applied: `answer` says so
+    Status ending_ = MUSTER_OK;     // how it is to end, once the backend agrees
+    const char *ending_why_ = nullptr;
+    int64_t give_up_at_ns_ = 0; // once `ending_` is set
+};
+
+} // namespace muster

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: MIT
+// What is asked of a store in another process, until it is answered.
+#include "store/client/client.hpp"
+
+#include <algorithm>
+#include <netdb.h>
+#include <sodium.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+namespace muster {
+
+namespace {
+constexpr size_t most_under_way = 16384; // requests that are sent, and not answered
+constexpr size_t send_bytes = 8 << 10;   // requests that are begun in a row go when they are so many
+constexpr size_t most_unsent = 8 << 20;  // bytes of requests that the socket does not take: others wait
+} // namespace
+
+StoreClient::StoreClient(Context &context, std::string shown, std::vector<Address> addresses, int64_t lost_after_ns,
+                         int64_t once_ns)
+    : context_(&context), hub_(Hub::of(context)), shown_(std::move(shown)), addresses_(std::move(addresses)),
+      once_ns_(once_ns), lost_after_ns_(lost_after_ns) {
+    randombytes_buf(session_.data(), session_.size());
+}
+
+void StoreClient::watch_closely(int64_t silent_ns, int64_t lost_after_ns) noexcept {
+    silent_ns_.store(silent_ns, std::memory_order_relaxed);
+    lost_after_ns_.store(lost_after_ns, std::memory_order_relaxed);
+}
+
+std::string StoreClient::local_host() noexcept {
+    sockaddr_storage own{};
+    socklen_t size = sizeof own;
+    char host[NI_MAXHOST] = "";
+    const std::lock_guard hold(lock_);
+    if (!fd_ || getsockname(fd_.get(), reinterpret_cast<sockaddr *>(&own), &size) != 0) return {};
+    if (getnameinfo(reinterpret_cast<sockaddr *>(&own), size, host, sizeof host, nullptr, 0, NI_NUMERICHOST) != 0)
+        return {};
+    return host;
+}
+
+Result<void> StoreClient::connect(Deadline &deadline) {
+    if (!enter_.post(*context_)) return Error::make(MUSTER_E_CLOSED, "the context is closed");
+    for (;;) {
+        const uint32_t seen = opened_.seen();
+        {
+            const std::lock_guard hold(lock_);
+            if (state_ == State::open) return {};
+            if (state_ == State::lost) return why_lost_;
+        }
+        const Status status = context_->sleep(opened_, seen, deadline);
+        if (status == MUSTER_OK) continue;
+        const std::lock_guard hold(lock_);
+        if (status != MUSTER_TIMEOUT) return Error::make(status, "%s", apart_text().c_str());
+        return Error::make(why_apart_.status < 0 ? why_apart_.status : MUSTER_E_UNREACHABLE, "not in time: %s",
+                           apart_text().c_str());
+    }
+}
+
+bool StoreClient::submit(StoreOperation &operation) noexcept {
+    StoreAnswer failed;
+    bool later = false;
+    {
+        const std::lock_guard hold(lock_);
+        if (state_ == State::lost) {
+            failed.error = why_lost_;
+        } else {
+            bool added = false;
+            try {
+                pending_.add(operation, next_number_);
+                added = true;
+                next_number_++;
+                if (next_to_send_ == nullptr) next_to_send_ = &operation;
+                if (state_ == State::open && next_to_send_ == &operation && has_room()) {
+                    if (operation.awaited()) claim_socket();
+                    send_ask(operation);
+                    // One that others wait behind goes at once; many that are begun in a row go together.
+                    later = !operation.awaited() && under_way_ > 1 && (interest_out_ || writer_.unsent() < send_bytes);
+                    if (!later) flush();
+                }
+            } catch (const std::bad_alloc &) {
+                if (added) remove(operation);
+                failed.error = Error::make(MUSTER_E_NOMEM, "out of memory");
+            }
+        }
+    }
+    if (failed.error.status < 0) {
+        operation.finish(std::move(failed));
+        return true;
+    }
+    if (later) flush_soon_.post(*context_);
+    if (!ticking_.load(std::memory_order_relaxed) && !ticking_.exchange(true, std::memory_order_acq_rel))
+        start_ticks_.post(*context_);
+    return false;
+}
+
+// The answer is for the thread that asks, which will sleep on the socket; the loop is not to be woken for it, too.
+void StoreClient::claim_socket() noexcept {
+    if (!interest_in_ || pending_.size() != 1 || context_->external() || context_->on_loop()) return;
+    set_interest(false, interest_out_);
+    begin_near();
+}
+
+void StoreClient::flush_gathered() noexcept {
+    const std::lock_guard hold(lock_);
+    flush();
+}
+
+bool StoreClient::has_room() const noexcept {
+    return under_way_ < most_under_way && writer_.unsent() < most_unsent;
+}
+
+// Of what is not wanted any more, and was sent on an earlier connection, the server has to say whether it was done.
+void StoreClient::send_ask(StoreOperation &operation) {
+    const uint64_t number = PendingOperations::number(operation);
+    const uint64_t floor = pending_.floor(number);
+    if (operation.sending.withdrawn)
+        put_record(writer_.plain(), {0, StoreRecord::withdraw, 0, number});
+    else
+        put_ask(writer_.plain(), number, floor, operation.looks_once(), operation.request);
+    operation.sending.sent = operation.sending.under_way = true;
+    under_way_++;
+    next_to_send_ = PendingOperations::after(operation);
+}
+
+// What had to wait for a connection, or for others.
+void StoreClient::send_more() {
+    if (state_ != State::open) return;
+    while (next_to_send_ != nullptr && has_room()) send_ask(*next_to_send_);
+}
+
+Ref<StoreOperation> StoreClient::remove(StoreOperation &operation) noexcept {
+    if (next_to_send_ == &operation) next_to_send_ = PendingOperations::after(operation);
+    if (operation.sending.under_way) under_way_--;
+    return pending_.take(operation);
+}
+
+void StoreClient::send_record(StoreRecord type, uint8_t flags, uint64_t number) noexcept {
+    if (state_ != State::open) return;
+    try {
+        put_record(writer_.plain(), {0, type, flags, number});
+    } catch (const std::bad_alloc &) {
+        return broke("out of memory");
+    }
+    flush();
+}
+
+void StoreClient::flush() noexcept {
+    if (!fd_ || writer_.empty()) return;
+    const int why = writer_.send(fd_.get());
+    said_ns_.store(now_ns(), std::memory_order_relaxed);
+    if (why == EAGAIN)
+        set_interest(interest_in_, true);
+    else if (why != 0)
+        broke("the connection broke");
+}
+
+std::string StoreClient::apart_text() const {
+    if (state_ == State::lost) return why_lost_.message;
+    std::string text = shown_;
+    if (state_ == State::open) return text;
+    text += ": not connected";
+    if (apart_since_ns_ != 0) {
+        char since[32];
+        snprintf(since, sizeof since, " since %.3f s", static_cast<double>(now_ns() - apart_since_ns_) * 1e-9);
+        text += since;
+    }
+    if (why_apart_.status < 0) text += std::string(": ") + why_apart_.message;
+    return text;
+}
+
+// What was not sent, and what changes nothing, ends here. Of the rest the server has to say whether it was applied.
+Withdrawn StoreClient::withdraw(StoreOperation &operation, std::string &missing) noexcept {
+    const std::lock_guard hold(lock_);
+    if (!pending_.holds(operation)) return Withdrawn::over;
+    const StoreRequest &request = operation.request;
+    if (operation.sending.under_way) send_record(StoreRecord::withdraw, 0, PendingOperations::number(operation));
+    if (operation.sending.sent && request.has_effect()) {
+        operation.sending.withdrawn = true;
+        return Withdrawn::asked;
+    }
+    try {
+        if (operation.sending.under_way && request.waits())
+            missing = request.names_of_waits();
+        else
+            missing = request.name(0) + ": " + apart_text();
+    } catch (const std::bad_alloc &) { // then the text does without
+    }
+    if (operation.sending.sent && request.grants())
+        operation.sending.withdrawn = true; // stays until its answer has come: the lease is to expire
+    else
+        remove(operation);
+    return Withdrawn::yes;
+}
+
+bool StoreClient::forget(StoreOperation &operation) noexcept {
+    const std::lock_guard hold(lock_);
+    if (!pending_.holds(operation)) return false;
+    remove(operation);
+    return true;
+}
+
+void StoreClient::finish_all(const Error &why) noexcept {
+    for (;;) {
+        Ref<StoreOperation> operation;
+        bool doubt = false;
+        {
+            const std::lock_guard hold(lock_);
+            if (pending_.empty()) return;
+            operation = remove(*pending_.first());
+            doubt = operation->sending.sent && operation->request.has_effect();
+        }
+        // These two do not say that nothing was applied.
+        if (doubt && why.status != MUSTER_E_STORE_LOST && why.status != MUSTER_E_CLOSED)
+            operation->finish(
+                {Error::make(MUSTER_E_PEER, "%s; it may have been applied", std::string(why.message).c_str()), {}});
+        else
+            operation->finish({why, {}});
+    }
+}
+
+// ---- leases ---------------------------------------------------------------------------------------------------------
+
+Status StoreClient::keep(uint64_t lease) noexcept {
+    const std::lock_guard hold(lock_);
+    if (state_ == State::lost || ended_.count(lease) != 0) return MUSTER_E_STALE;
+    send_record(StoreRecord::keep, 0, lease);
+    return MUSTER_OK;
+}
+
+void StoreClient::abandon(uint64_t lease) noexcept {
+    const std::lock_guard hold(lock_);
+    ended_.erase(lease);
+    if (kept_.erase(lease) != 0) send_record(StoreRecord::keep, 1, lease);
+}
+
+// How often something is said while something is waited for or kept.
+int64_t StoreClient::beat_ns() const noexcept {
+    int64_t beat = context_->settings.heartbeat_ns;
+    for (const auto &[lease, ttl] : kept_) beat = std::min(beat, ttl / 3);
+    return std::max<int64_t>(beat, 1'000'000);
+}
+
+// ---- the socket in the loop -----------------------------------------------------------------------------------------
+
+void StoreClient::set_interest(bool in, bool out, bool again) noexcept {
+    if (!fd_ || (!again && in == interest_in_ && out == interest_out_)) return;
+    interest_in_ = in;
+    interest_out_ = out;
+    const uint32_t events = uint32_t{EPOLLRDHUP} | (in ? uint32_t{EPOLLIN} : 0) | (out ? uint32_t{EPOLLOUT} : 0);
+    hub_.modify(fd_.get(), events, *this);
+}
+
+} // namespace muster

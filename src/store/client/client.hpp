@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// The way to a store that another process serves: a connection that comes again, and what was asked over it.
+//
+// Who receives: as with a stream's socket (transport/socket_link.hpp), a thread that waits for an answer sleeps on the
+// socket itself and takes what comes, for the others too; the loop receives while nobody waits in this way.
+#include "store/backend/store.hpp"
+#include "store/client/pending.hpp"
+#include "store/wire/record_socket.hpp"
+#include "transport/link.hpp"
+
+#include <atomic>
+#include <map>
+#include <set>
+
+namespace muster {
+
+// Any thread unless a member says otherwise.
+class StoreClient final : public Object, private Pollable, private SocketTaker, private RecordReader::Taker {
+  public:
+    // `once_ns`: how long the first connection may take, which is tried once then; 0: it is tried until it is there.
+    StoreClient(Context &context, std::string shown, std::vector<Address> addresses, int64_t lost_after_ns,
+                int64_t once_ns = 0);
+    Result<void> connect(Deadline &deadline);         // until the first connection, or the deadline
+    void begin() noexcept { enter_.post(*context_); } // without waiting for it
+    void watch_closely(int64_t silent_ns, int64_t lost_after_ns) noexcept;
+    bool hosted() const noexcept { return hosted_.load(std::memory_order_relaxed); }
+    std::string local_host() noexcept; // of the connection; empty: there is none
+    void leave_soon() noexcept { leave_.post(*context_); }
+    const std::string &shown() const noexcept { return shown_; }
+    uint32_t capabilities() const noexcept { return capabilities_.load(std::memory_order_relaxed); }
+
+    // See StoreBackend.
+    bool submit(StoreOperation &operation) noexcept;
+    Withdrawn withdraw(StoreOperation &operation, std::string &missing) noexcept;
+    bool forget(StoreOperation &operation) noexcept;
+    Status sleep(StoreOperation &operation, Signal &signal, uint32_t seen, Deadline &deadline) noexcept;
+    Status keep(uint64_t lease) noexcept;
+    void abandon(uint64_t lease) noexcept;
+    void wake_reader() noexcept; // who sleeps on the socket looks whether he still has to, within deaf_ns
+
+    static constexpr int64_t deaf_ns = 20'000'000; // how long a thread that receives may hear of nothing else
+
+  private:
+    enum class State { apart, greeting, open, lost };
+    class Dialing;
+
+    ~StoreClient() override = default;
+
+    // --- client.cpp: requests. With the lock ---
+    bool has_room() const noexcept;
+    void send_ask(StoreOperation &operation);
+    void send_more();
+    Ref<StoreOperation> remove(StoreOperation &operation) noexcept;
+    void send_record(StoreRecord type, uint8_t flags, uint64_t number) noexcept;
+    void claim_socket() noexcept;
+    void flush() noexcept;
+    void flush_gathered() noexcept; // without the lock
+    std::string apart_text() const;
+    void set_interest(bool in, bool out, bool again = false) noexcept;
+    int64_t beat_ns() const noexcept;
+    void finish_all(const Error &why) noexcept; // without the lock
+
+    // --- client_link.cpp: the connection. Loop thread ---
+    void enter() noexcept;
+    void dial() noexcept;
+    void dial_failed(const Error &why) noexcept;
+    void take(ProvedSocket socket) noexcept override;
+    Object &socket_taker() noexcept override { return *this; }
+    void on_events(uint32_t epoll_events) noexcept override;
+    Object &pollable_object() noexcept override { return *this; }
+    void greeting_too_late() noexcept { broke("it has not answered the greeting"); }
+    void part() noexcept;                 // the connection is no more
+    void broke(const char *why) noexcept; // any thread; static text
+    void close_socket() noexcept;         // rx lock held
+    bool welcome(std::string_view body);
+    void session_is_new();
+    void lose(const Error &why) noexcept;
+    void start_ticks() noexcept;
+    void tick() noexcept;  // pings while somebody waits or a lease is to be kept
+    void leave() noexcept; // the host has let go, or the context closes
+
+    // --- client_receive.cpp: answers. The rx lock held ---
+    int receive_once(unsigned char *staging, size_t size, int flags) noexcept; // 1: bytes came, 0: none, -1: broken
+    bool take_record(const StoreHead &head, std::string_view body) override;
+    bool take_answer(const StoreHead &head, std::string_view body);
+    Status sleep_on_socket(Signal &signal, uint32_t seen, Deadline &deadline) noexcept;
+    Status sleep_on_bell(Signal &signal, uint32_t seen, Deadline &deadline, unsigned char *staging) noexcept;
+    void leave_rx(bool host) noexcept;
+    void begin_near() noexcept; // any thread; the loop looks whether it has to receive again
+    void start_near() noexcept; // loop thread
+    void look_near() noexcept;  // loop thread
+
+    const Ref<Context> context_;
+    Hub &hub_;
+    const std::string shown_;
+    const std::vector<Address> addresses_;
+    const int64_t once_ns_;
+    std::atomic<int64_t> lost_after_ns_, silent_ns_{-1}; // relaxed; silent: negative: as the context has it
+    StoreId session_{};
+    std::atomic<uint32_t> capabilities_{0};
+    std::atomic<bool> hosted_{false}; // relaxed
+
+    std::mutex lock_; // guards what follows, up to the next group
+    State state_ = State::apart;
+    Fd fd_; // comes and goes under the rx lock, too
+    RecordWriter writer_;
+    PendingOperations pending_;
+    size_t under_way_ = 0; // of these, sent on this connection
+    uint64_t next_number_ = 1;
+    StoreOperation *next_to_send_ = nullptr; // of these, on this connection; all in front of it are under way
+    std::map<uint64_t, int64_t> kept_;       // leases that the library keeps, and for how long each lasts
+    std::set<uint64_t> ended_;               // leases that are known to be over, and were not to be
+    bool interest_in_ = false, interest_out_ = false;
+    std::vector<StoreOperation *> sleepers_; // whose threads sleep elsewhere
+    Error why_apart_, why_lost_;
+    int64_t apart_since_ns_ = 0;
+    Ref<Attempt> attempt_;
+
+    TryLock rx_;
+    // under rx
+    RecordReader reader_;
+    Bell bell_; // its epoll holds the socket
+    bool hung_up_ = false;
+    bool drained_ = false; // the last look left nothing in the socket: what comes raises an edge
+
+    std::atomic<int> bell_event_{-1};                // seq_cst: set while a thread sleeps on the socket
+    std::atomic<bool> broken_{false};                // seq_cst: the connection is to be given up
+    std::atomic<const char *> broke_why_{""};        // relaxed: before that
+    std::atomic<bool> for_good_{false};              // relaxed: before broken_; the server will not come again
+    std::atomic<bool> elsewhere_{false};             // relaxed: before broken_; another server is to be asked
+    std::atomic<bool> nonsense_{false};              // relaxed: before broken_; what it says cannot be understood
+    std::atomic<int> nonsenses_{0};                  // relaxed: connections that ended so, since the last good answer
+    std::atomic<bool> ticking_{false}, near_{false}; // acq_rel: a timer of the loop runs, or was asked for
+    std::atomic<uint32_t> visits_{0};                // relaxed: threads that slept on the socket
+    std::atomic<int64_t> heard_ns_{0}, said_ns_{0};  // relaxed
+
+    // loop thread
+    size_t next_address_ = 0, tried_ = 0; // of the addresses, in this round
+    bool dialling_ = false;
+    int64_t pause_ns_ = 0, near_ns_ = 0;
+    uint32_t visits_seen_ = 0;
+    StoreId instance_{};
+    int64_t ticked_ns_ = 0, opened_ns_ = 0;
+    bool was_open_ = false, volatile_ = false, nobody_listens_ = true, left_ = false;
+    Errand<StoreClient, &StoreClient::enter> enter_{*this};
+    Errand<StoreClient, &StoreClient::leave> leave_{*this};
+    Errand<StoreClient, &StoreClient::part> part_{*this};
+    Errand<StoreClient, &StoreClient::flush_gathered> flush_soon_{*this};
+    Errand<StoreClient, &StoreClient::start_ticks> start_ticks_{*this};
+    Errand<StoreClient, &StoreClient::start_near> start_near_{*this};
+    Timer<StoreClient, &StoreClient::dial> dial_timer_{*this};
+    Timer<StoreClient, &StoreClient::tick> tick_timer_{*this};
+    Timer<StoreClient, &StoreClient::look_near> near_timer_{*this};
+    Timer<StoreClient, &StoreClient::greeting_too_late> greeting_timer_{*this};
+    Closing<StoreClient, &StoreClient::leave> closing_{*this};
+
+    Signal opened_;
+};
+
+} // namespace muster

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// A store in a file that several processes write, one at a time.
+//
+// The file is a log: the requests that have changed something, in order. Whoever does them again has the same table,
+// with the same revisions. Each record has a checksum; one that was cut off at the end, because its writer was killed,
+// was never acknowledged and is taken away by the next who writes. The header says up to where records were
+// acknowledged: what is not whole in front of that place is damage, and is never taken away (docs/adr/0008). A log that
+// is mostly history is written anew beside it and put in its place, with the same owner and mode.
+//
+// One writes, the others wait for a lock on the file: an open-file-description lock of fcntl, since it belongs to one
+// opening of the file (several in a process exclude each other, and closing another does not end it), ends with the
+// process, and is a lock of the server's on NFS, where taking one also makes the client look for what others have
+// written.
+#include "base/fd.hpp"
+#include "store/table/table.hpp"
+
+#include <memory>
+#include <string>
+
+namespace muster {
+
+// One user at a time.
+class FileLog {
+  public:
+    FileLog(std::string path, bool sync, uint64_t max_bytes) noexcept
+        : path_(std::move(path)), sync_(sync), most_bytes_(max_bytes) {}
+
+    Result<void> open(); // makes the file if there is none, and looks whether it is a store
+    Result<void> lock(); // waits
+    void unlock() noexcept;
+    void forget() noexcept; // what the table holds is not what was written: all of it is read next time
+
+    // With the lock: what the others have written is in the table.
+    Result<void> catch_up();
+    StoreTable &table() noexcept { return *table_; }
+    // A request that the table has done, as revision table().revision().
+    void note(const StoreRequest &request);
+    Result<void> write(); // what was noted; else it has left the table, and the file unless in_doubt()
+    bool in_doubt() const noexcept { return in_doubt_; }
+    Result<void> tidy(); // writes the log anew if that is worth it
+
+  private:
+    Result<void> begin_file(uint64_t size);
+    Result<size_t> apply(std::string_view bytes, bool last, bool &torn);
+    Result<void> cut(uint64_t size);
+    bool record_behind(uint64_t size) const;
+    void acknowledge() noexcept;
+    Result<Fd> draft(std::string &name) const;
+    Error wrong(const char *what, uint64_t at) const noexcept;
+
+    std::string path_;
+    bool sync_;
+    uint64_t most_bytes_; // of keys and values: who makes the file says it
+    Fd file_;
+    std::unique_ptr<StoreTable> table_;
+    uint64_t end_ = 0;          // up to here the table has it; 0: nothing
+    uint64_t acknowledged_ = 0; // up to here, as the header says it; 0: it does not
+    std::string noted_;
+    bool in_doubt_ = false; // since lock(): what could not be written could not be removed, either
+};
+
+} // namespace muster

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// What a server with a data folder writes down: a log of records behind a snapshot, each with a checksum.
+//
+//   lock              held by the server that uses the folder
+//   <n>.snapshot      all there was when log <n> began; complete, or it does not have this name
+//   <n>.log           what has changed since
+//
+// A thread of its own writes what has gathered and makes it durable (fdatasync), once for all that came meanwhile. Room
+// on the disk is taken in advance, so that a full disk is noticed before anything is done.
+#include "base/fd.hpp"
+#include "base/result.hpp"
+#include "store/journal/note.hpp"
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+
+namespace muster {
+
+// One user, the loop thread, but for what its threads call.
+class StoreJournal {
+  public:
+    // From a thread of the journal: more is durable, or it has failed.
+    using Progress = std::function<void()>;
+    // False: the record makes no sense.
+    using Reader = std::function<bool(std::string_view record)>;
+
+    // Takes the folder, makes it if it is missing, and reads all that is there.
+    static Result<std::unique_ptr<StoreJournal>> open(const std::string &folder, bool sync, const Reader &reader);
+    ~StoreJournal(); // writes what is left
+    void start(Progress progress);
+
+    // The position after it.
+    uint64_t append(Ref<StoreNote> note) noexcept;
+    uint64_t append(std::string_view record) { return append(make_ref<StoreNote>(record)); } // throws bad_alloc
+    uint64_t appended() const noexcept { return appended_; }
+    uint64_t durable() const noexcept { return durable_.load(std::memory_order_acquire); } // pairs with the writer's
+    // Is there room on the disk for so much? If not, it is looked for; where the writer is behind that is waited for.
+    bool has_room(size_t bytes) noexcept;
+    Error why_no_room() const noexcept;
+    int failed() const noexcept {
+        return failed_.load(std::memory_order_acquire);
+    } // errno: nothing is durable any more
+    uint64_t log_bytes() const noexcept { return appended_ - log_begin_; }
+    uint64_t snapshot_bytes() const noexcept { return snapshot_bytes_.load(std::memory_order_relaxed); }
+    bool writing_snapshot() const noexcept { return writing_snapshot_.load(std::memory_order_acquire); }
+
+    // What follows goes to a new log, behind a snapshot that another thread writes: `next` gives its records, one by
+    // one, until it is false. `apart`: it is not what was there before that has changed, but something else; as long as
+    // the snapshot is not complete the folder holds what it held. False: it could not begin.
+    bool begin_snapshot(std::function<bool(std::string &record)> next, bool apart = false);
+    // The last one that was begun, once it is not written any more.
+    bool snapshot_is_complete() const noexcept { return complete_.load(std::memory_order_acquire) == generation_; }
+
+  private:
+    using Notes = NoteQueue<struct NotesOfLog>;
+    StoreJournal(std::string folder, bool sync) : folder_(std::move(folder)), sync_(sync) {}
+    Result<void> take_folder();
+    Result<void> read_all(const Reader &reader);
+    Result<uint64_t> read_file(const std::string &name, bool last, const Reader &reader, bool &complete);
+    Result<Fd> open_log(uint64_t generation, uint64_t keep);
+    void write_all() noexcept;
+    bool write_out(Notes &notes) noexcept;
+    bool wait_for_room(int why) noexcept;
+    void make_room() noexcept;
+    void write_snapshot(uint64_t generation, const std::function<bool(std::string &record)> &next) noexcept;
+    std::string path(uint64_t generation, const char *kind) const;
+
+    const std::string folder_;
+    const bool sync_;
+    Fd lock_file_, folder_fd_;
+    uint64_t generation_ = 0, oldest_ = 0; // of the log that is written, and of the oldest file
+    uint64_t appended_ = 0;
+    uint64_t log_begin_ = 0, log_offset_ = 0; // where this log begins, and the bytes that were in it
+    bool too_slow_ = false;                   // the last one who waited for room
+    Progress progress_;
+
+    std::mutex lock_; // guards the next group
+    std::condition_variable wake_, looked_;
+    uint64_t looks_ = 0, looked_at_ = 0; // how often the writer has looked for room, and the position it last did it at
+    Notes gathered_, gathered_next_;     // the latter for the next log
+    bool stop_ = false, look_for_room_ = false;
+    Fd next_log_; // to go on with, behind what has gathered
+
+    // the writer
+    Fd log_;
+    uint64_t written_ = 0, log_written_from_ = 0; // position; that of the beginning of this log
+    uint64_t file_begin_ = 0;                     // bytes in the log before that
+
+    std::atomic<uint64_t> durable_{0};
+    std::atomic<uint64_t> room_until_{0}; // position up to which the disk has room; UINT64_MAX: unknown
+    std::atomic<int> no_room_{0}, failed_{0};
+    std::atomic<int> stuck_{0}; // errno: a write that found no room is tried again
+    std::atomic<uint64_t> snapshot_bytes_{0};
+    std::atomic<bool> writing_snapshot_{false};
+    std::atomic<uint64_t> complete_{0}; // generation of the last snapshot
+    std::thread writer_, snapshot_writer_;
+};
+
+} // namespace muster

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: MIT
+// What a store's server writes down, and how it is what it was again.
+//
+// The log holds what was asked and has changed something, in the order it was done: doing it again gives the same keys,
+// versions and answers. Beside that, what the clock has done: ends of leases and sessions.
+#include "store/server/server.hpp"
+
+#include <algorithm>
+
+namespace muster {
+
+namespace {
+
+enum class Note : uint8_t {
+    instance = 1,
+    session = 2,   // id (16): begins
+    forgotten = 3, // id
+    asked = 4,     // id, number (8), body of an ask
+    ended = 5,     // lease (8)
+    abandoned = 6, // lease
+    pair = 12, // epoch (8), kind (1), has the other a folder (1), the other's address; of this server's own log alone
+    // of snapshots
+    revision = 7, // revision (8), last lease (8)
+    lease = 8,    // lease (8), time (8), flags (4), id of its session; zero: none
+    key = 9,      // version (8), lease (8), length of the key (4), key, value
+    queued = 10,  // length of the name (4), name, value
+    answered = 11 // id, number (8), record
+};
+
+constexpr uint64_t shortest_log = 64 << 20; // before a snapshot is worth its while
+
+std::string note(Note kind) {
+    return std::string(1, static_cast<char>(kind));
+}
+void add(std::string &to, const StoreId &id) {
+    to.append(reinterpret_cast<const char *>(id.data()), id.size());
+}
+void add(std::string &to, uint64_t number) {
+    unsigned char bytes[8];
+    put_u64(bytes, number);
+    to.append(reinterpret_cast<const char *>(bytes), sizeof bytes);
+}
+void add(std::string &to, uint32_t number) {
+    unsigned char bytes[4];
+    put_u32(bytes, number);
+    to.append(reinterpret_cast<const char *>(bytes), sizeof bytes);
+}
+
+std::string mark_note(const PairMark &mark) {
+    std::string record = note(Note::pair);
+    add(record, mark.epoch);
+    record.push_back(static_cast<char>(mark.kind));
+    record.push_back(mark.other_keeps ? 1 : 0);
+    return record + mark.other;
+}
+
+class NoteReader {
+  public:
+    explicit NoteReader(std::string_view from) noexcept : from_(from) {}
+    bool fine() const noexcept { return fine_; }
+    std::string_view rest() noexcept { return bytes(from_.size()); }
+    std::string_view bytes(size_t size) noexcept {
+        if (size > from_.size()) {
+            fine_ = false;
+            return {};
+        }
+        const std::string_view taken = from_.substr(0, size);
+        from_.remove_prefix(size);
+        return taken;
+    }
+    uint64_t u64() noexcept {
+        const std::string_view taken = bytes(8);
+        return fine_ ? get_u64(reinterpret_cast<const unsigned char *>(taken.data())) : 0;
+    }
+    uint32_t u32() noexcept {
+        const std::string_view taken = bytes(4);
+        return fine_ ? get_u32(reinterpret_cast<const unsigned char *>(taken.data())) : 0;
+    }
+    StoreId id() noexcept {
+        StoreId id{};
+        const std::string_view taken = bytes(id.size());
+        if (fine_) std::memcpy(id.data(), taken.data(), id.size());
+        return id;
+    }
+
+  private:
+    std::string_view from_;
+    bool fine_ = true;
+};
+
+} // namespace
+
+// ---- writing --------------------------------------------------------------------------------------------------------
+
+void StoreServer::write_down(Ref<StoreNote> note) noexcept {
+    if (replaying_ || !note) return;
+    if (pair_ && pair_->gathers()) pair_->note(note);
+    if (journal_) journal_->append(std::move(note));
+}
+
+Ref<StoreNote> note_of_session(const StoreId &session, bool begins) {
+    std::string record = note(begins ? Note::session : Note::forgotten);
+    add(record, session);
+    return make_ref<StoreNote>(record);
+}
+
+Ref<StoreNote> note_of_lease(uint64_t lease, bool ends) {
+    std::string record = note(ends ? Note::ended : Note::abandoned);
+    add(record, lease);
+    return make_ref<StoreNote>(record);
+}
+
+// Of a barrier its answer is noted: who has arrived is asked again; who was let go has to be told so. Until it is known
+// there is one of the same length.
+Ref<StoreNote> note_of_request(const ServerRequest &asked) {
+    const StoreOp &first = asked.request.ops().front();
+    const bool at_barrier = first.kind == MUSTER_STORE_BARRIER;
+    std::string record = note(at_barrier ? Note::answered : Note::asked), rest;
+    add(record, asked.session->id());
+    add(record, asked.number);
+    if (at_barrier) {
+        StoreAnswer answer;
+        answer.result = make_ref<StoreResult>();
+        answer.result->entries.resize(1);
+        answer.result->entries[0].number = first.number;
+        put_answer(rest, asked.number, answer);
+        record.append(rest);
+    } else {
+        put_ask(rest, asked.number, 0, false, asked.request);
+        record.append(rest, store_head_bytes);
+    }
+    return make_ref<StoreNote>(record);
+}
+
+// Needs no memory.
+void complete_note(const ServerRequest &asked) noexcept {
+    constexpr size_t at = StoreNote::head_bytes + 1 + sizeof(StoreId) + 8; // after kind, session and number
+    std::string &bytes = asked.note->bytes;
+    if (asked.request.ops().front().kind == MUSTER_STORE_BARRIER) {
+        bytes.resize(at);
+        put_answer(bytes, asked.number, asked.answer);
+    } else {
+        put_u64(reinterpret_cast<unsigned char *>(bytes.data()) + at, asked.session->answered.floor());
+    }
+}
+
+// A session and a lease may each want to be written down as over when there is no room for anything else any more.
+bool StoreServer::has_room(size_t bytes) noexcept {
+    constexpr size_t note_bytes = 40;
+    return !journal_ || replaying_ ||
+           journal_->has_room(bytes + note_bytes * (2 + 2 * leases_.size() + sessions_.size()));
+}
+
+uint64_t StoreServer::write_mark(const PairMark &mark) {
+    return journal_->append(mark_note(mark));
+}
+
+void StoreServer::give_up_journal(const Error &why) noexcept {
+    context_->log(MUSTER_LOG_ERROR, "store: data folder %s: %s; nothing can be promised any more",
+                  settings_.data_dir.c_str(), why.message);
+    failed_.store(true, std::memory_order_relaxed);
+    stop();
+}
+
+// An answer goes out when all that was done before it is durable.
+bool StoreServer::is_durable() const noexcept {
+    if (journal_ && journal_->durable() < journal_->appended()) return false;
+    return !pair_ || pair_->settled();
+}
+
+void StoreServer::journal_moved() noexcept {
+    if (stopped_) return;
+    if (!journal_) return;
+    if (const int why = journal_->failed())
+        return give_up_journal(Error::from_errno(why, MUSTER_OK, "written in vain"));
+    if (pair_) pair_->journal_moved();
+    if (stopped_) return;
+    release_held();
+    flush();
+    const bool installing = pair_ && pair_->roles().role() == PairRole::catching_up;
+    if (journal_->log_bytes() > std::max(shortest_log, 2 * journal_->snapshot_bytes()) &&
+        !journal_->writing_snapshot() && !installing)
+        begin_snapshot();
+}
+
+void StoreServer::release_held() noexcept {
+    while (!held_.empty() && (!journal_ || held_.front().position <= journal_->durable()) &&
+           (!pair_ || pair_->settled(held_.front().number))) {
+        const Held &first = held_.front();
+        if (first.session != nullptr) first.session->held_bytes -= first.record.size();
+        if (first.session != nullptr && first.session->connection != nullptr) {
+            try {
+                first.session->connection->out().append(first.record);
+                touch(*first.session->connection);
+            } catch (const std::bad_alloc &) {
+                first.session->connection->shut("out of memory for its answers"); // it asks again
+            }
+        }
+        held_.pop_front();
+    }
+}
+
+void StoreServer::begin_snapshot() noexcept {
+    try {
+        journal_->begin_snapshot(make_snapshot(pair_ ? &pair_->roles().mark() : nullptr));
+    } catch (const std::bad_alloc &) { // later, then
+    }
+}
+
+// All that there is, as of now: values are shared, so this takes little time, and another thread may write it.
+std::function<bool(std::string &)> StoreServer::make_snapshot(const PairMark *mark) const {
+    struct Everything {
+        std::vector<std::string> notes; // what is little
+        StoreTable::Image image;
+        size_t at = 0;
+    };
+    const auto all = std::make_shared<Everything>();
+    std::string record = note(Note::instance);
+    add(record, instance_);
+    all->notes.push_back(record);
+    if (mark != nullptr) all->notes.push_back(mark_note(*mark));
+    for (const auto &[id, session] : sessions_) {
+        record = note(Note::session);
+        add(record, id);
+        all->notes.push_back(record);
+        session->answered.each([&all, &record, &of = id](uint64_t number, std::string_view answer) {
+            record = note(Note::answered);
+            add(record, of);
+            add(record, number);
+            all->notes.push_back(record.append(answer));
+        });
+    }
+    for (const auto &[number, lease] : leases_) {
+        record = note(Note::lease);
+        add(record, number);
+        add(record, static_cast<uint64_t>(lease.ttl_ns));
+        add(record, lease.flags);
+        add(record, lease.session == nullptr ? StoreId{} : lease.session->id());
+        all->notes.push_back(record);
+    }
+    all->image = table_.image();
+    record = note(Note::revision);
+    add(record, all->image.revision);
+    add(record, all->image.last_lease);
+    all->notes.push_back(record);
+    return [all](std::string &out) {
+        size_t i = all->at++;
+        if (i < all->notes.size()) {
+            out = std::move(all->notes[i]);
+            return true;
+        }
+        i -= all->notes.size();
+        if (i < all->image.keys.size()) {
+            const StoreTable::Image::Key &key = all->image.keys[i];
+            out = note(Note::key);
+            add(out, key.version);
+            add(out, key.lease);
+            add(out, static_cast<uint32_t>(key.key.size()));
+            out.append(key.key).append(key.value->bytes());
+            return true;
+        }
+        i -= all->image.keys.size();
+        if (i >= all->image.queued.size()) return false;
+        const auto &[name, value] = all->image.queued[i];
+        out = note(Note::queued);
+        add(out, static_cast<uint32_t>(name.size()));
+        out.append(name).append(value->bytes());
+        return true;
+    };
+}
+
+// ---- reading --------------------------------------------------------------------------------------------------------
+
+Result<void> StoreServer::open_journal() {
+    replaying_ = !starts_serving();
+    if (settings_.data_dir.empty()) return {};
+    table_.limit(UINT64_MAX);
+    replaying_ = true;
+    auto journal = StoreJournal::open(settings_.data_dir, settings_.sync,
+                                      [this](std::string_view record) { return replay(record); });
+    replaying_ = !starts_serving(); // what comes then is replayed, too
+    table_.limit(settings_.max_bytes);
+    if (!journal) return journal.error();
+    journal_ = std::move(*journal);
+    if (!known_instance_ && !replaying_) {
+        std::string record = note(Note::instance);
+        add(record, instance_);
+        journal_->append(record);
+    }
+    show_figures();
+    return {};
+}
+
+// What was done before is done again. False: it makes no sense.
+bool StoreServer::replay(std::string_view record) {
+    NoteReader reader(record);
+    const std::string_view kind = reader.bytes(1);
+    if (!reader.fine()) return false;
+    switch (static_cast<Note>(kind[0])) {
+    case Note::instance:
+        instance_ = reader.id();
+        known_instance_ = true;
+        return reader.fine();
+    case Note::session: {
+        const StoreId id = reader.id();
+        return reader.fine() && sessions_.emplace(id, make_ref<StoreSession>(*this, id)).second;
+    }
+    case Note::forgotten: {
+        const auto found = sessions_.find(reader.id());
+        if (found == sessions_.end()) return false;
+        forget(*found->second);
+        return true;
+    }
+    case Note::asked: {
+        const auto found = sessions_.find(reader.id());
+        const uint64_t number = reader.u64();
+        const std::string_view body = reader.rest();
+        return reader.fine() && found != sessions_.end() &&
+               ask(*found->second, {static_cast<uint32_t>(body.size()), StoreRecord::ask, 0, number}, body) &&
+               found->second->hanging.empty();
+    }
+    case Note::ended: {
+        List<StoreWaiter> over;
+        end_lease(reader.u64(), 0, over);
+        return reader.fine() && over.empty();
+    }
+    case Note::abandoned: {
+        const auto found = leases_.find(reader.u64());
+        if (found == leases_.end()) return false;
+        found->second.flags |= MUSTER_LEASE_MANUAL;
+        return true;
+    }
+    case Note::pair: {
+        if (pair_) return false; // it is not for others
+        mark_.epoch = reader.u64();
+        const std::string_view two = reader.bytes(2);
+        if (!reader.fine() || two[0] > PairMark::alone) return false;
+        mark_.kind = static_cast<PairMark::Kind>(two[0]);
+        mark_.other_keeps = two[1] != 0;
+        mark_.other = reader.rest();
+        return true;
+    }
+    case Note::revision: {
+        const uint64_t revision = reader.u64();
+        table_.put_back(revision, reader.u64());
+        return reader.fine();
+    }
+    case Note::lease: {
+        const uint64_t number = reader.u64();
+        const auto ttl = static_cast<int64_t>(reader.u64());
+        const uint32_t flags = reader.u32();
+        const auto session = sessions_.find(reader.id());
+        if (!reader.fine() || ttl <= 0) return false;
+        table_.put_back_lease(number, now_ns() + ttl);
+        leases_.emplace(number, Lease{session == sessions_.end() ? nullptr : session->second.get(), ttl, flags,
+                                      note_of_lease(number, false), note_of_lease(number, true)});
+        if (session != sessions_.end()) session->second->leases.insert(number);
+        return true;
+    }
+    case Note::key: {
+        StoreTable::Image::Key key;
+        key.version = reader.u64();
+        key.lease = reader.u64();
+        key.key = reader.bytes(reader.u32());
+        key.value = Blob::make(reader.rest());
+        if (reader.fine()) table_.put_back(std::move(key));
+        return reader.fine();
+    }
+    case Note::queued: {
+        const std::string name(reader.bytes(reader.u32()));
+        const std::string_view value = reader.rest();
+        if (reader.fine()) table_.put_back(name, Blob::make(value));
+        return reader.fine();
+    }
+    case Note::answered: {
+        const auto found = sessions_.find(reader.id());
+        const uint64_t number = reader.u64();
+        if (!reader.fine() || found == sessions_.end()) return false;
+        found->second->answered.add(number, reader.rest());
+        return true;
+    }
+    }
+    return false;
+}
+
+} // namespace muster

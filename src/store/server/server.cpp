@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: MIT
+#include "store/server/server.hpp"
+
+#include <sodium.h>
+#include <system_error>
+
+namespace muster {
+
+StoreServer::StoreServer(Context &context, StoreServerSettings settings)
+    : context_(&context), hub_(Hub::of(context)), settings_(std::move(settings)), table_(settings_.max_bytes) {
+    randombytes_buf(instance_.data(), instance_.size());
+}
+
+Result<Ref<StoreServerHandle>> StoreServer::open(Context &context, StoreServerSettings settings) {
+    auto address = parse_address(settings.url);
+    if (!address) return address.error();
+    if (address->scheme != "tcp" && address->scheme != "unix")
+        return Error::make(MUSTER_E_UNSUPPORTED, "serve a store at %s: only over tcp and unix", address->text.c_str());
+    if (address->scheme == "tcp" && address->port < 0) address->port = store_port;
+    if (!settings.pair.standby_of.empty()) {
+        auto other = parse_address(settings.pair.standby_of);
+        if (!other) return other.error();
+        if (other->scheme != "tcp" && other->scheme != "unix")
+            return Error::make(MUSTER_E_UNSUPPORTED, "stand by for %s: only over tcp and unix", other->text.c_str());
+        if (other->port == 0)
+            return Error::make(MUSTER_E_ADDRESS, "stand by for %s: nobody is at port 0", other->text.c_str());
+    }
+    auto transport = Registry::of(context).find(address->scheme);
+    if (!transport) return transport.error();
+    std::vector<StoreRequest> initial = std::exchange(settings.initial, {});
+    auto handle = make_ref<StoreServerHandle>();
+    auto server = make_ref<StoreServer>(context, std::move(settings));
+    if (auto usable = server->hub_.usable(); !usable) return usable.error();
+    if (auto opened = server->open_journal(); !opened) return opened.error();
+    if (!server->starts_serving() || server->mark_.kind != PairMark::none) server->make_pair();
+    server->fill(std::move(initial));
+    TransportOptions options;
+    options.greeting = store_greeting_server;
+    options.window_bytes = context.settings.window_bytes;
+    options.taker = server.get();
+    auto listener = (*transport)->listen(*address, options, make_ref<ListenerCore>(context, 1));
+    if (!listener) return listener.error();
+    server->transport_ = std::move(*transport);
+    server->listener_ = std::move(*listener);
+    try {
+        server->address_ = server->listener_->address();
+        if (server->journal_)
+            server->journal_->start([server = server.get()] { server->journal_moved_.post(*server->context_); });
+    } catch (const std::system_error &failure) {
+        server->abandon();
+        return Error::from_errno(failure.code().value(), MUSTER_E_NOMEM, "serve a store at %s: a thread for its folder",
+                                 address->text.c_str());
+    } catch (...) {
+        server->abandon();
+        throw;
+    }
+    if (server->enter_.post(context)) {
+        handle->server_ = std::move(server);
+        return handle;
+    }
+    server->abandon();
+    return Error::make(MUSTER_E_CLOSED, "serve a store at %s: the context is closed", address->text.c_str());
+}
+
+void StoreServer::fill(std::vector<StoreRequest> requests) {
+    struct Initial final : StoreWaiter {
+        using StoreWaiter::StoreWaiter;
+    };
+    for (StoreRequest &request : requests) {
+        Initial waiter(std::move(request));
+        table_.do_now(waiter);
+    }
+}
+
+void StoreServer::get_stats(muster_store_server_stats &out) const noexcept {
+    const auto read = [](const std::atomic<uint64_t> &figure) { return figure.load(std::memory_order_relaxed); };
+    out = {};
+    out.clients = read(clients_);
+    out.sessions = read(session_count_);
+    out.requests = read(requests_);
+    out.waiting = read(waiting_);
+    out.refused = read(refused_);
+    out.keys = read(keys_);
+    out.bytes = read(bytes_);
+    out.leases = read(lease_count_);
+    out.revision = read(revision_);
+    out.role = read(role_);
+    out.epoch = read(epoch_);
+    out.lag = read(lag_);
+    out.failed = failed_.load(std::memory_order_relaxed) ? 1 : 0;
+}
+
+// ---- the end --------------------------------------------------------------------------------------------------------
+
+Status StoreServer::close(Deadline &deadline) noexcept {
+    close_listener();
+    if (!stop_.post(*context_)) return MUSTER_OK; // the engine has stopped it
+    for (;;) {
+        const uint32_t seen = signal_.seen();
+        if (over_.load(std::memory_order_seq_cst)) return MUSTER_OK;
+        if (deadline.look_once()) return MUSTER_AGAIN;
+        const Status status = context_->sleep(signal_, seen, deadline);
+        if (status != MUSTER_OK) return status;
+    }
+}
+
+// The listener may have let in clients already, so the loop's thread ends it; its references go with that.
+void StoreServer::abandon() noexcept {
+    if (context_->on_loop()) return stop();
+    Deadline endless(-1);
+    close(endless);
+}
+
+// The listener keeps its taker, which is this.
+void StoreServer::close_listener() noexcept {
+    Ref<TransportListener> listener;
+    {
+        const std::lock_guard hold(listener_lock_);
+        listener = std::move(listener_);
+    }
+    if (listener) listener->close();
+}
+
+void StoreServer::close_soon() noexcept {
+    close_listener();
+    stop_.post(*context_);
+}
+
+void StoreServer::stop() noexcept {
+    if (stopped_) return;
+    const Ref<StoreServer> self(this);
+    stopped_ = true;
+    close_listener();
+    hub_.forget_closing(closing_);
+    hub_.stop_timer(lease_timer_);
+    const bool goes_on = journal_ || (pair_ && pair_->roles().role() != PairRole::alone);
+    if (pair_) pair_->stop();
+    while (StoreConnection *const connection = connections_.first()) {
+        try {
+            put_record(connection->out(), {0, StoreRecord::bye, goes_on ? uint8_t{0} : store_bye_for_good, 0});
+        } catch (const std::bad_alloc &) { // then the end of the connection has to tell
+        }
+        connection->send_all();
+        if (!connection->over()) connection->shut("");
+    }
+    while (!sessions_.empty()) forget(*sessions_.begin()->second);
+    journal_.reset(); // writes what is left
+    over_.store(true, std::memory_order_seq_cst);
+    context_->notify(signal_);
+}
+
+// What was read from the data folder waits for its clients.
+void StoreServer::enter() noexcept {
+    hub_.on_closing(closing_);
+    if (context_->closed()) return stop();
+    if (pair_)
+        pair_->start();
+    else
+        begin_serving();
+}
+
+// ---- clients come and go --------------------------------------------------------------------------------------------
+
+bool StoreServer::admit() noexcept {
+    if (!stopped_ && connection_count_ < settings_.most_clients) return true;
+    count_refused();
+    return false;
+}
+
+void StoreServer::take(ProvedSocket socket) noexcept {
+    if (stopped_ || connection_count_ >= settings_.most_clients) return;
+    if (socket.agreed.greeting == store_greeting_pair) {
+        try {
+            if (!pair_) make_pair(), pair_->start();
+        } catch (const std::bad_alloc &) {
+            return;
+        }
+        return pair_->take(std::move(socket));
+    }
+    if (socket.agreed.greeting != store_greeting_client) {
+        count_refused();
+        context_->log(MUSTER_LOG_WARN, "store: %s: it is no client of a store", socket.peer.c_str());
+        return;
+    }
+    try {
+        const auto connection = make_ref<StoreConnection>(*this, std::move(socket));
+        connection->retain(); // for the list
+        connections_.push_back(*connection);
+        connection_count_++;
+        clients_.store(connection_count_, std::memory_order_relaxed);
+        connection->start();
+    } catch (const std::bad_alloc &) {
+        context_->log(MUSTER_LOG_ERROR, "store: out of memory for a client");
+    }
+}
+
+// The session waits for its client to come again; what it has asked and what was not done, the client asks again. A
+// server that stops tells nobody that the others are dead: it is the one who goes.
+void StoreServer::lost(StoreConnection &connection) noexcept {
+    connections_.remove(connection);
+    connection_count_--;
+    clients_.store(connection_count_, std::memory_order_relaxed);
+    if (connection.dirty) std::erase(dirty_, &connection);
+    if (StoreSession *const session = std::exchange(connection.session, nullptr)) {
+        session->connection = nullptr;
+        withdraw_all(*session);
+        session->start_leaving(now_ns() + settings_.session_ns);
+        for (const uint64_t lease : session->leases) {
+            const auto found = leases_.find(lease);
+            if (stopped_ || found == leases_.end() || (found->second.flags & MUSTER_LEASE_CONNECTED) == 0) continue;
+            // It is the next to end; so no memory is needed.
+            table_.keep(lease, INT64_MIN);
+        }
+        look_at_leases();
+    }
+    connection.release();
+    flush();
+}
+
+void StoreServer::forget(StoreSession &session) noexcept {
+    withdraw_all(session);
+    session.stop_leaving();
+    for (const uint64_t lease : session.leases) {
+        const auto found = leases_.find(lease);
+        if (found == leases_.end()) continue;
+        found->second.session = nullptr;
+        if ((found->second.flags & MUSTER_LEASE_MANUAL) == 0)
+            table_.keep(lease, std::max(session.heard_ns, grace_from_ns_) + found->second.ttl_ns);
+    }
+    if (session.connection != nullptr) session.connection->session = nullptr;
+    for (Held &held : held_)
+        if (held.session == &session) held.session = nullptr;
+    if (!stopped_) write_down(std::move(session.forgotten_note));
+    sessions_.erase(session.id());
+    session_count_.store(sessions_.size(), std::memory_order_relaxed);
+    look_again();
+}
+
+bool StoreServer::hello(StoreConnection &from, std::string_view body) {
+    StoreId id;
+    bool resume = false;
+    if (!get_hello(body, id, resume)) return false;
+    if (!serves()) {
+        put_record(from.out(), {0, StoreRecord::elsewhere, 0, 0});
+        from.send_all();
+        if (!from.over()) from.shut("");
+        return true;
+    }
+    StoreWelcome welcome;
+    welcome.instance = instance_;
+    welcome.capabilities = server_capabilities;
+    welcome.flags = journal_ ? 0 : store_is_volatile;
+    if (settings_.hosted) welcome.flags |= store_is_hosted;
+    auto found = sessions_.find(id);
+    if (found != sessions_.end() && resume) {
+        welcome.flags |= store_resumed;
+        StoreSession &session = *found->second;
+        session.stop_leaving();
+        if (StoreConnection *const old = std::exchange(session.connection, nullptr)) { // the client has given it up
+            old->session = nullptr;
+            withdraw_all(session);
+            old->shut("");
+        }
+    } else if (found != sessions_.end()) {
+        return false; // two clients cannot be one
+    } else if (sessions_.size() >= settings_.most_clients || !has_room(0)) {
+        count_refused();
+        from.shut(sessions_.size() >= settings_.most_clients ? "there are too many clients, or were a moment ago"
+                                                             : journal_->why_no_room().message);
+        return false;
+    } else {
+        Ref<StoreNote> begins = note_of_session(id, true);
+        found = sessions_.emplace(id, make_ref<StoreSession>(*this, id)).first;
+        write_down(std::move(begins));
+        session_count_.store(sessions_.size(), std::memory_order_relaxed);
+    }
+    StoreSession &session = *found->second;
+    session.heard_ns = now_ns();
+    session.connection = &from;
+    from.session = &session;
+    welcome.revision = table_.revision();
+    std::string record;
+    put_welcome(record, welcome);
+    send(session, record);
+    return true;
+}
+
+bool StoreServer::take(StoreConnection &from, const StoreHead &head, std::string_view body) {
+    if (from.session == nullptr) return head.type == StoreRecord::hello && hello(from, body);
+    StoreSession &session = *from.session;
+    switch (head.type) {
+    case StoreRecord::ask:
+        return ask(session, head, body);
+    case StoreRecord::withdraw:
+        withdraw(session, head.number);
+        return body.empty();
+    case StoreRecord::keep:
+        keep(session, head.number, head.flags != 0);
+        return body.empty();
+    case StoreRecord::ping:
+        put_record(from.out(), {0, StoreRecord::pong, 0, head.number});
+        touch(from);
+        return body.empty();
+    case StoreRecord::bye:
+        forget(session);
+        from.shut("");
+        return body.empty();
+    default:
+        return false;
+    }
+}
+
+// ---- what is sent ---------------------------------------------------------------------------------------------------
+
+void StoreServer::touch(StoreConnection &connection) noexcept {
+    if (std::exchange(connection.dirty, true)) return;
+    try {
+        dirty_.push_back(&connection);
+    } catch (const std::bad_alloc &) {
+        connection.dirty = false;
+        connection.send_all();
+    }
+}
+
+bool StoreServer::can_take(StoreConnection *connection) noexcept {
+    if (connection == nullptr) return false;
+    if (!connection->drowns()) return true;
+    touch(*connection); // so it ends with the next flush
+    return false;
+}
+
+void StoreServer::flush() noexcept {
+    if (std::exchange(flushing_, true)) return; // a connection was lost meanwhile
+    if (pair_) {
+        pair_->flush();
+        lag_.store(pair_->lag(), std::memory_order_relaxed);
+        look_at_clog();
+    }
+    while (!dirty_.empty()) {
+        const Ref<StoreConnection> connection(dirty_.back());
+        dirty_.pop_back();
+        connection->dirty = false;
+        connection->send_all(); // one that is lost may let others have something
+    }
+    flushing_ = false;
+}
+
+} // namespace muster

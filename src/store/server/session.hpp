@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// A client as the server knows it: its session, which outlives a lost connection, and its connection.
+#include "store/journal/note.hpp"
+#include "store/server/answered.hpp"
+#include "store/table/table.hpp"
+#include "store/wire/record_socket.hpp"
+#include "transport/hub.hpp"
+
+namespace muster {
+
+class StoreServer;
+class StoreSession;
+class StoreConnection;
+
+// A request of a client, from the moment it is understood until its answer is made.
+class ServerRequest final : public StoreWaiter {
+  public:
+    ServerRequest(StoreSession &session, uint64_t number) noexcept
+        : StoreWaiter({}), session(&session), number(number) {}
+    StoreSession *session; // outlives it
+    uint64_t number;
+    bool listed = false;      // among those of its session that hang
+    size_t hanging_bytes = 0; // that it counts for while it waits
+    Ref<StoreNote> note;      // what is written down when it has changed something
+};
+
+// What a server writes down (server_journal.cpp), made before it is done. They throw bad_alloc.
+Ref<StoreNote> note_of_session(const StoreId &session, bool begins);
+Ref<StoreNote> note_of_lease(uint64_t lease, bool ends);
+Ref<StoreNote> note_of_request(const ServerRequest &asked);
+void complete_note(const ServerRequest &asked) noexcept; // what was not known before it was done
+
+// Loop thread. Its timer keeps it while it forgets it.
+class StoreSession final : public Object {
+  public:
+    StoreSession(StoreServer &server, const StoreId &id)
+        : forgotten_note(note_of_session(id, false)), server_(server), id_(id) {}
+    const StoreId &id() const noexcept { return id_; }
+
+    StoreConnection *connection = nullptr;
+    int64_t heard_ns = 0;                                                 // when the client last said something
+    std::unordered_map<uint64_t, std::unique_ptr<ServerRequest>> hanging; // by number
+    size_t hanging_bytes = 0;
+    size_t held_bytes = 0;         // of answers that wait until what they tell of is durable
+    bool spoiled = false;          // an answer got lost for want of memory
+    std::set<uint64_t> leases;     // that are kept while it says something, or for its connection
+    Ref<StoreNote> forgotten_note; // what is written down when it ends
+
+    AnsweredRequests answered;
+    void start_leaving(int64_t at_ns) noexcept; // nobody comes again until then: it is forgotten
+    void stop_leaving() noexcept;
+
+  private:
+    ~StoreSession() override = default;
+    void forgotten() noexcept;
+    StoreServer &server_;
+    const StoreId id_;
+    Timer<StoreSession, &StoreSession::forgotten> leaving_{*this};
+};
+
+// Loop thread.
+class StoreConnection final : public Object,
+                              public Listed<StoreConnection>,
+                              private Pollable,
+                              private RecordReader::Taker {
+  public:
+    StoreConnection(StoreServer &server, ProvedSocket socket);
+    void start() noexcept;
+    const std::string &peer() const noexcept { return peer_; }
+    StoreSession *session = nullptr;
+
+    // Room for a record; send_all() sends what is there.
+    std::string &out() noexcept { return writer_.plain(); }
+    void send_all() noexcept;
+    // It does not take its answers, and there is no room for another: it is cut off, and asks again.
+    bool drowns() noexcept;
+    void shut(const char *why) noexcept; // its session lives on
+    bool over() const noexcept { return !fd_; }
+    void look_again() noexcept; // what is there may be read
+    bool dirty = false;         // in the server's list of those that have something to send
+
+  private:
+    void on_events(uint32_t epoll_events) noexcept override;
+    Object &pollable_object() noexcept override { return *this; }
+    bool take_record(const StoreHead &head, std::string_view body) override;
+    bool has_enough() const noexcept override;
+    void read_some() noexcept;
+    size_t unsent() const noexcept;
+    void too_slow() noexcept { shut("it has not said who it is"); }
+
+    const Ref<StoreServer> server_;
+    Fd fd_;
+    RecordReader reader_;
+    RecordWriter writer_;
+    const std::string peer_;
+    bool stuck_ = false;  // its socket was full the last time
+    bool paused_ = false; // it takes no answers: its requests are not read
+    bool drowned_ = false;
+    bool hung_up_ = false; // the end has come, behind what is still there
+    Timer<StoreConnection, &StoreConnection::too_slow> patience_{*this};
+};
+
+} // namespace muster

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// Which of two servers of one store serves, as a machine: (state, event, now) -> (state, actions). It has no threads,
+// no clock and no connections; whoever drives it brings these. docs/adr/0004 tells why the rules are these.
+//
+// A standby that is in sync has the right to take over. The right is the process's own: it is given by the message that
+// tells it that it is in sync, and ends with the process, with its use, or with its going. Whoever serves beside a
+// process that has the right answers nothing that the other has not confirmed.
+#include "store/wire/wire.hpp"
+
+#include <string>
+
+namespace muster {
+
+enum class PairRole : uint8_t { // as muster_store_role
+    alone,                      // serves; nobody else may
+    paired,                     // serves; the other is in sync
+    halted,                     // served until the other, in sync, was lost: answers nothing
+    standby,                    // in sync
+    catching_up,                // gets what there is
+    waiting                     // looks for the other
+};
+
+// What outlives the process, where it has a data folder.
+struct PairMark {
+    enum Kind : uint8_t { none, behind, copy, paired, alone }; // the later one is the newer of one epoch
+    uint64_t epoch = 0;                                        // of who serves: the higher one is the newer
+    Kind kind = none;
+    bool other_keeps = false; // the other has a data folder
+    std::string other;        // its address
+};
+
+// What the two tell each other first.
+struct PairHello {
+    StoreId process{};  // another with each start
+    StoreId instance{}; // the store; zero: none yet
+    StoreId with{};     // paired, halted, standby: the process of the other
+    PairRole role = PairRole::waiting;
+    PairMark::Kind kind = PairMark::none;
+    uint64_t epoch = 0;
+    bool keeps = false;
+    uint64_t position = 0; // standby: the last it has
+    std::string address;
+};
+
+class PairRoles {
+  public:
+    struct Settings {
+        StoreId process{};
+        bool standby = false; // it is not to serve before it has met the other
+        bool alone = false;   // the operator says that the other one is dead
+        bool keeps = false;
+        int64_t lease_ns = 3'000'000'000;
+    };
+    enum class Link : uint8_t {
+        keep,
+        drop,
+        feed,   // send all there is, and then what changes
+        follow, // be fed
+        resume  // go on behind the position of who stands by
+    };
+    struct Actions { // in this order
+        Link link = Link::keep;
+        bool mark = false;      // write wanted() down; marked() is called when it is durable
+        bool serve = false;     // clients are let in, to what there is
+        bool go_on = false;     // a halted one: what was held is answered
+        bool send_away = false; // clients are to look at the other
+        bool step_down = false; // the same, and what was held is forgotten
+        bool tell = false;      // the other, that it is in sync
+        bool confirm = false;   // that it is
+        const char *why = "";   // for people
+    };
+
+    PairRoles(Settings settings, PairMark mark) noexcept : settings_(settings), mark_(std::move(mark)) {}
+
+    // ---- events ----
+    Actions start(int64_t now);
+    // Another has said who it is, over a link. `same_place`: where the other of the pair was, on the same host.
+    Actions met(const PairHello &hello, bool same_place, int64_t now);
+    Actions lost(int64_t now);                               // the link
+    Actions other_is_dead(int64_t now);                      // its process has ended, for certain
+    Actions fed(const std::string &other, bool other_keeps); // it has all there is
+    Actions told(uint64_t epoch, int64_t lease_ns, const std::string &by, bool by_keeps); // that it is in sync
+    Actions marked(int64_t now);
+    Actions resigned();              // who served has gone, and everything had come
+    Actions left(int64_t now);       // who stood by has gone
+    Actions tick(int64_t now);       // at look_at_ns()
+    bool go_alone(Actions &actions); // the operator says that the other is dead; false: not here, not now
+    void heard(int64_t now) noexcept { heard_ns_ = now; }       // over the link
+    void confirmed(int64_t sent_ns) noexcept;                   // by the other: what was sent then
+    void answered(int64_t now) noexcept { answered_ns_ = now; } // who stands by has confirmed something
+    void spoil() noexcept { spoiled_ = true; }                  // what is in memory is neither the old nor the new
+    void whole() noexcept { spoiled_ = false; }                 // it is again
+
+    // ---- state ----
+    PairRole role() const noexcept { return role_; }
+    uint64_t epoch() const noexcept { return mark_.epoch; }
+    const PairMark &mark() const noexcept { return mark_; }
+    const PairMark &wanted() const noexcept { return wanted_; }
+    const StoreId &with() const noexcept { return with_; }
+    int64_t lease_ns() const noexcept { return settings_.lease_ns; }
+    bool lets_in() const noexcept { return role_ == PairRole::alone || role_ == PairRole::paired; }
+    bool serves() const noexcept { return lets_in() || role_ == PairRole::halted; }
+    // What was asked before may be answered without a word of the other.
+    bool may_answer(int64_t now) const noexcept {
+        return role_ == PairRole::alone || (role_ == PairRole::paired && now < lease_until_ns_);
+    }
+    // What another has confirmed, or nobody has to.
+    bool needs_the_other() const noexcept { return role_ == PairRole::paired || role_ == PairRole::halted; }
+    bool may_confirm() const noexcept { return follows() && pending_ != Pending::lead; }
+    bool follows() const noexcept { return role_ == PairRole::standby || role_ == PairRole::catching_up; }
+    bool looks_for_other() const noexcept; // by dialling
+    int64_t look_at_ns() const noexcept;   // INT64_MAX: never
+    PairHello hello() const;               // but for what it does not know
+
+  private:
+    enum class Pending : uint8_t { none, lead, pair, copy };
+    Actions lead(const char *why);
+    Actions step_down(const char *why);
+    Actions drop(const char *why) const noexcept;
+    Actions meet_serving(const PairHello &hello, bool same_place, int64_t now);
+    Actions meet_standing_by(const PairHello &hello, bool same_place);
+    Actions meet_waiting(const PairHello &hello);
+    Actions follow(const PairHello &hello);
+    bool has_all() const noexcept { return !spoiled_ && mark_.kind > PairMark::behind; }
+    bool leads_over(const PairHello &hello) const noexcept;
+    bool is_newer(const PairHello &hello) const noexcept;
+    int64_t take_over_after_ns() const noexcept { return their_lease_ns_ + their_lease_ns_ / 4; }
+
+    const Settings settings_;
+    PairMark mark_, wanted_;
+    PairRole role_ = PairRole::waiting;
+    Pending pending_ = Pending::none;
+    StoreId with_{};
+    bool linked_ = false, spoiled_ = false, sent_away_ = false;
+    int64_t heard_ns_ = 0, answered_ns_ = 0, halted_ns_ = 0;
+    int64_t lease_until_ns_ = INT64_MIN;
+    int64_t takes_over_from_ns_ = INT64_MIN; // not before this the other can have taken over
+    int64_t their_lease_ns_ = 0;
+};
+
+} // namespace muster

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// Records over a socket that has proved itself: gathered and sealed on their way out, opened and cut on their way in.
+// While nothing is on its way they keep no memory.
+#include "store/wire/wire.hpp"
+#include "transport/transport.hpp"
+
+namespace muster {
+
+// One user at a time.
+class RecordWriter {
+  public:
+    void start(const Agreement &agreed);             // before the first record
+    std::string &plain() noexcept { return plain_; } // records are put here
+    bool empty() const noexcept { return plain_.empty() && sent_ == out_.size(); }
+    size_t unsent() const noexcept { return plain_.size() + out_.size() - sent_; }
+    // Sends what can be sent without waiting. 0: all; EAGAIN: not all; else an errno.
+    int send(int fd) noexcept;
+    void clear() noexcept; // what was not sent is not wanted any more
+
+  private:
+    void gather();
+    void seal();
+    std::unique_ptr<Sealer> sealer_;
+    std::string plain_, out_;
+    size_t sent_ = 0; // of out_
+};
+
+// One user at a time.
+class RecordReader final : private FrameSink {
+  public:
+    class Taker {
+      public:
+        // The body lies there until the call returns. False: enough, or wrong.
+        virtual bool take_record(const StoreHead &head, std::string_view body) = 0;
+        // The records behind it are kept until go_on().
+        virtual bool has_enough() const noexcept { return false; }
+
+      protected:
+        ~Taker() = default;
+    };
+
+    void start(const Agreement &agreed); // before the first byte
+    // Takes bytes as they come. False: the taker said so, or what came makes no sense; then why() is not empty.
+    bool feed(const unsigned char *data, size_t size, Taker &taker);
+    bool rests() const noexcept { return resting_; } // the taker had enough
+    bool go_on(Taker &taker);
+    const char *why() const noexcept { return why_; }
+    size_t held() const noexcept { return partial_.capacity(); }
+
+  private:
+    bool cut(const unsigned char *data, size_t size);
+    bool check(const StoreHead &head) noexcept;
+    Status on_data(const unsigned char *data, size_t size) noexcept override;
+    Status on_credit(uint64_t) noexcept override { return MUSTER_OK; }
+    Status on_finish() noexcept override { return MUSTER_OK; }
+    Status on_abort(uint64_t, const char *, size_t) noexcept override { return MUSTER_OK; }
+    Status on_goodbye() noexcept override { return MUSTER_OK; }
+
+    std::unique_ptr<FrameReader> frames_; // where they are sealed
+    Taker *taker_ = nullptr;
+    std::string partial_; // the beginning of a record; while it rests, all that has come since
+    bool resting_ = false;
+    const char *why_ = "";
+};
+
+} // namespace muster
