@@ -43,11 +43,19 @@ class StoreClient final : public Object, private Pollable, private SocketTaker, 
 
   private:
     enum class State { apart, greeting, open, lost };
+    // Why the connection is given up. A later value replaces an earlier one.
+    enum class Breakage : uint8_t {
+        none,
+        lost,    // the session continues on the next connection
+        moved,   // another server keeps the store
+        invalid, // the server breaks the protocol
+        stopped  // the server has stopped, and the store with it
+    };
     class Dialing;
 
     ~StoreClient() override = default;
 
-    // --- client.cpp: requests. With the lock ---
+    // --- client.cpp: requests. With the lock
     bool has_room() const noexcept;
     void send_ask(StoreOperation &operation);
     void send_more();
@@ -61,7 +69,7 @@ class StoreClient final : public Object, private Pollable, private SocketTaker, 
     int64_t beat_ns() const noexcept;
     void finish_all(const Error &why) noexcept; // without the lock
 
-    // --- client_link.cpp: the connection. Loop thread ---
+    // --- connection.cpp. Loop thread
     void enter() noexcept;
     void dial() noexcept;
     void dial_failed(const Error &why) noexcept;
@@ -70,9 +78,10 @@ class StoreClient final : public Object, private Pollable, private SocketTaker, 
     void on_events(uint32_t epoll_events) noexcept override;
     Object &pollable_object() noexcept override { return *this; }
     void greeting_too_late() noexcept { broke("it has not answered the greeting"); }
-    void part() noexcept;                 // the connection is no more
-    void broke(const char *why) noexcept; // any thread; static text
-    void close_socket() noexcept;         // rx lock held
+    void part() noexcept;                                                // the connection is no more
+    void broke(const char *why, Breakage how = Breakage::lost) noexcept; // any thread; static text
+    bool is_broken() const noexcept { return breakage_.load(std::memory_order_seq_cst) != Breakage::none; }
+    void close_socket() noexcept; // rx lock held
     bool welcome(std::string_view body);
     void session_is_new();
     void lose(const Error &why) noexcept;
@@ -80,7 +89,7 @@ class StoreClient final : public Object, private Pollable, private SocketTaker, 
     void tick() noexcept;  // pings while somebody waits or a lease is to be kept
     void leave() noexcept; // the host has let go, or the context closes
 
-    // --- client_receive.cpp: answers. The rx lock held ---
+    // --- receive.cpp: answers. The rx lock held
     int receive_once(unsigned char *staging, size_t size, int flags) noexcept; // 1: bytes came, 0: none, -1: broken
     bool take_record(const StoreHead &head, std::string_view body) override;
     bool take_answer(const StoreHead &head, std::string_view body);
@@ -125,12 +134,9 @@ class StoreClient final : public Object, private Pollable, private SocketTaker, 
     bool drained_ = false; // the last look left nothing in the socket: what comes raises an edge
 
     std::atomic<int> bell_event_{-1};                // seq_cst: set while a thread sleeps on the socket
-    std::atomic<bool> broken_{false};                // seq_cst: the connection is to be given up
-    std::atomic<const char *> broke_why_{""};        // relaxed: before that
-    std::atomic<bool> for_good_{false};              // relaxed: before broken_; the server will not come again
-    std::atomic<bool> elsewhere_{false};             // relaxed: before broken_; another server is to be asked
-    std::atomic<bool> nonsense_{false};              // relaxed: before broken_; what it says cannot be understood
-    std::atomic<int> nonsenses_{0};                  // relaxed: connections that ended so, since the last good answer
+    std::atomic<Breakage> breakage_{Breakage::none}; // seq_cst: as bell_event_
+    std::atomic<const char *> broke_why_{""};        // relaxed: of the first breakage
+    std::atomic<int> invalid_count_{0};              // relaxed: connections that ended so since the last valid answer
     std::atomic<bool> ticking_{false}, near_{false}; // acq_rel: a timer of the loop runs, or was asked for
     std::atomic<uint32_t> visits_{0};                // relaxed: threads that slept on the socket
     std::atomic<int64_t> heard_ns_{0}, said_ns_{0};  // relaxed

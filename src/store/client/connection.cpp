@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t first_pause_ns = 10'000'000, longest_pause_ns = 500'000'000; // between two attempts
 constexpr int64_t patience_ns = 1'000'000'000; // with one address while there are others
 constexpr int most_reads = 4;                  // in a row: others have their turn, too
-constexpr int most_nonsenses = 3; // connections in a row that end so; the first may be what the way has changed
+constexpr int max_invalid = 3; // connections in a row that break the protocol: one may be a fault of the network
 
 // Others may be tried again.
 bool is_final(Status why) noexcept {
@@ -139,14 +139,13 @@ void StoreClient::take(ProvedSocket socket) noexcept {
     }
     dialling_ = false;
     hub_.stop_timer(dial_timer_);
-    elsewhere_.store(false, std::memory_order_relaxed);
     while (!rx_.try_lock()) sched_yield(); // there is no socket: whoever holds it is about to leave
     rx_.looked();
     const char *problem = "";
     try {
         const std::lock_guard hold(lock_);
         attempt_.reset();
-        broken_.store(false, std::memory_order_seq_cst);
+        breakage_.store(Breakage::none, std::memory_order_seq_cst);
         hung_up_ = drained_ = false;
         reader_.start(socket.agreed);
         writer_.start(socket.agreed);
@@ -180,8 +179,7 @@ bool StoreClient::welcome(std::string_view body) {
     hub_.stop_timer(greeting_timer_);
     if (was_open_ && welcome.instance != instance_) {
         if (addresses_.size() > 1) {
-            elsewhere_.store(true, std::memory_order_relaxed);
-            broke("another store is served there now");
+            broke("another store is served there now", Breakage::moved);
             return true;
         }
         lose(gone(Error::make(MUSTER_E_STORE_LOST,
@@ -257,7 +255,7 @@ void StoreClient::on_events(uint32_t epoll_events) noexcept {
     }
     rx_.looked();
     int got = 0;
-    for (int i = 0; i < most_reads && fd_ && !broken_.load(std::memory_order_seq_cst); i++) {
+    for (int i = 0; i < most_reads && fd_ && !is_broken(); i++) {
         got = receive_once(hub_.staging(), Hub::staging_bytes, MSG_DONTWAIT);
         if (got <= 0) break;
     }
@@ -306,8 +304,11 @@ void StoreClient::tick() noexcept {
 
 // ---- it breaks ------------------------------------------------------------------------------------------------------
 
-void StoreClient::broke(const char *why) noexcept {
-    if (broken_.exchange(true, std::memory_order_seq_cst)) return;
+void StoreClient::broke(const char *why, Breakage how) noexcept {
+    Breakage before = breakage_.load(std::memory_order_seq_cst);
+    while (before < how && !breakage_.compare_exchange_weak(before, how, std::memory_order_seq_cst)) {
+    }
+    if (before != Breakage::none) return; // the first call has done the rest
     broke_why_.store(why, std::memory_order_relaxed);
     wake_reader();
     part_.post(*context_);
@@ -334,7 +335,7 @@ void StoreClient::close_socket() noexcept {
 }
 
 void StoreClient::part() noexcept {
-    if (!broken_.load(std::memory_order_seq_cst)) return;
+    if (!is_broken()) return;
     if (!rx_.try_lock()) {
         rx_.wish(); // whoever has it asks for this again
         if (!rx_.try_lock()) return;
@@ -346,15 +347,16 @@ void StoreClient::part() noexcept {
     hub_.stop_timer(greeting_timer_);
     if (!had || left_) return;
     context_->log(MUSTER_LOG_WARN, "%s: %s", shown_.c_str(), broke_why_.load(std::memory_order_relaxed));
-    if (for_good_.load(std::memory_order_relaxed))
+    const Breakage how = breakage_.load(std::memory_order_seq_cst);
+    if (how == Breakage::stopped)
         return lose(gone(
             Error::make(MUSTER_E_STORE_LOST, "%s: the server has stopped, and the store with it", shown_.c_str())));
     // Once more: the session goes on, so that nothing is done twice. A server that is always like that is none.
-    if (nonsense_.exchange(false, std::memory_order_relaxed) &&
-        (!was_open_ || nonsenses_.fetch_add(1, std::memory_order_relaxed) + 1 >= most_nonsenses))
+    if (how == Breakage::invalid &&
+        (!was_open_ || invalid_count_.fetch_add(1, std::memory_order_relaxed) + 1 >= max_invalid))
         return lose(
             Error::make(MUSTER_E_PROTOCOL, "%s: %s", shown_.c_str(), broke_why_.load(std::memory_order_relaxed)));
-    if (elsewhere_.load(std::memory_order_relaxed))
+    if (how == Breakage::moved)
         return dial_failed(
             Error::make(MUSTER_E_UNREACHABLE, "%s: %s", shown_.c_str(), broke_why_.load(std::memory_order_relaxed)));
     if (!was_open_ && once_ns_ != 0)

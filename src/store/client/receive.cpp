@@ -28,8 +28,7 @@ int StoreClient::receive_once(unsigned char *staging, size_t size, int flags) no
     heard_ns_.store(now_ns(), std::memory_order_relaxed);
     try {
         if (reader_.feed(staging, static_cast<size_t>(n), *this)) return 1;
-        nonsense_.store(true, std::memory_order_relaxed);
-        broke(*reader_.why() != '\0' ? reader_.why() : "the server says what makes no sense");
+        broke(*reader_.why() != '\0' ? reader_.why() : "the server broke the protocol", Breakage::invalid);
     } catch (const std::bad_alloc &) {
         broke("out of memory for an answer");
     }
@@ -51,12 +50,10 @@ bool StoreClient::take_record(const StoreHead &head, std::string_view body) {
     case StoreRecord::pong:
         return body.empty();
     case StoreRecord::elsewhere:
-        elsewhere_.store(true, std::memory_order_relaxed);
-        broke("it stands by: another server keeps the store");
+        broke("it stands by: another server keeps the store", Breakage::moved);
         return body.empty();
     case StoreRecord::bye:
-        for_good_.store((head.flags & store_bye_for_good) != 0, std::memory_order_relaxed);
-        broke("the server has stopped");
+        broke("the server has stopped", (head.flags & store_bye_for_good) != 0 ? Breakage::stopped : Breakage::lost);
         return body.empty();
     default:
         return false;
@@ -70,7 +67,7 @@ bool StoreClient::take_answer(const StoreHead &head, std::string_view body) {
     if (!get_answer(body, answer)) return false;
     if (answer.error.status == MUSTER_AGAIN)
         answer.error = Error::make(MUSTER_AGAIN, "%s: not there", std::string(answer.error.message).c_str());
-    nonsenses_.store(0, std::memory_order_relaxed);
+    invalid_count_.store(0, std::memory_order_relaxed);
     Ref<StoreOperation> operation;
     bool withdrawn = false;
     {
@@ -114,7 +111,7 @@ Status StoreClient::sleep(StoreOperation &operation, Signal &signal, uint32_t se
     if (rx_.try_lock()) {
         rx_.looked();
         Status status = MUSTER_AGAIN;
-        if (fd_ && !broken_.load(std::memory_order_seq_cst)) status = sleep_on_socket(signal, seen, deadline);
+        if (fd_ && !is_broken()) status = sleep_on_socket(signal, seen, deadline);
         leave_rx(true);
         if (status != MUSTER_AGAIN) return status;
         return context_->sleep(signal, seen, deadline);
@@ -143,13 +140,13 @@ Status StoreClient::sleep_on_socket(Signal &signal, uint32_t seen, Deadline &dea
     visits_.store(visits_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     unsigned char staging[stack_bytes];
     // An answer is mostly on its way: one system call, in which nothing but the connection is heard of for a moment.
-    for (int got = 1; got > 0 && signal.seen() == seen && !broken_.load(std::memory_order_seq_cst);) {
+    for (int got = 1; got > 0 && signal.seen() == seen && !is_broken();) {
         const int64_t left = deadline.left();
         if (left >= 0 && left < deaf_ns) break;
         got = receive_once(staging, sizeof staging, 0);
         if (got < 0) return MUSTER_OK;
     }
-    if (signal.seen() != seen || broken_.load(std::memory_order_seq_cst)) return MUSTER_OK;
+    if (signal.seen() != seen || is_broken()) return MUSTER_OK;
     return sleep_on_bell(signal, seen, deadline, staging);
 }
 
@@ -177,7 +174,7 @@ Status StoreClient::sleep_on_bell(Signal &signal, uint32_t seen, Deadline &deadl
         // seq_cst: pairs with wake_reader(), which comes behind the change of the signal; one of us sees the other.
         bell_event_.store(bell_.event, std::memory_order_seq_cst);
         bool in_time = true;
-        if (signal.seen() == seen && !broken_.load(std::memory_order_seq_cst)) {
+        if (signal.seen() == seen && !is_broken()) {
             const int64_t left = deadline.left();
             const int ms = left < 0 ? -1 : static_cast<int>(std::min<int64_t>((left + 999'999) / 1'000'000, INT_MAX));
             epoll_event event{};
@@ -185,7 +182,7 @@ Status StoreClient::sleep_on_bell(Signal &signal, uint32_t seen, Deadline &deadl
             if (event.events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) hung_up_ = true;
         }
         bell_event_.store(-1, std::memory_order_relaxed);
-        if (broken_.load(std::memory_order_seq_cst) || signal.seen() != seen) return MUSTER_OK;
+        if (is_broken() || signal.seen() != seen) return MUSTER_OK;
         if (!in_time) return MUSTER_TIMEOUT;
         look = true;
     }
@@ -222,7 +219,7 @@ void StoreClient::leave_rx(bool host) noexcept {
         }
         if (!loop) begin_near();
         const bool again = rx_.unlock();
-        if (broken_.load(std::memory_order_seq_cst)) part_.post(*context_);
+        if (is_broken()) part_.post(*context_);
         if (!again || !rx_.try_lock()) return;
         rx_.looked();
     }
