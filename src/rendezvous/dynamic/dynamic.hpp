@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// A member whose machine is bound to a store: what it wants asked is begun there, and answers, calls and times are fed
-// to it on the loop thread, one after the other.
+// A member of a dynamic run: its state machine, driven with a store. The driver begins the machine's requests at the
+// store, and feeds answers, calls and time to it on the loop thread, one after the other.
 #include "queue/call_threads.hpp"
 #include "rendezvous/dynamic/peers.hpp"
 #include "rendezvous/machine/machine.hpp"

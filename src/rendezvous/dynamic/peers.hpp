@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// A member's own store, which sleeps until the one of the run is lost, and the way to those of the others.
+// A member's standby store, which serves nobody until the run's store is lost, and connections to those of its peers.
 #include "rendezvous/machine/ask.hpp"
 #include "store/backend/store.hpp"
 #include "store/server/server.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// A request to the store in the making: operations with bytes of their own.
+// Builds a request to the store: operations that own their bytes.
 #include "store/table/request.hpp"
 
 namespace muster {

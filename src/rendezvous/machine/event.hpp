@@ -6,7 +6,7 @@
 
 namespace muster {
 
-// The text is cut where it is too long.
+// A text that is too long is truncated.
 muster_rendezvous_event make_event(uint32_t kind, uint64_t round, uint32_t rank, uint32_t count, std::string_view text);
 
 } // namespace muster

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The member that makes the rounds. It alone looks at all the others. Whatever it changes is conditional on the version
-// of its key, so that one that was replaced without knowing changes nothing; and whoever comes next finds all it needs
-// in the store.
+// The leader is the member that makes the rounds; it alone watches all members. Each of its changes is conditional on
+// the version of the leader key, so a leader that was replaced without its knowledge changes nothing. All state is in
+// the store, where the next leader finds it.
 //
-// What comes while a request is under way is seen to when that is answered: so rounds are made of what is there, and no
-// delay is needed to gather it.
+// Events that arrive during a request are handled when it is answered. So a round is made of all members that are
+// present then, and no delay is needed to collect them.
 #include "rendezvous/machine/ask.hpp"
 #include "rendezvous/machine/promises.hpp"
 
@@ -13,7 +13,7 @@
 
 namespace muster {
 
-// What the leader needs of the member it is part of.
+// What the leader needs of the member that it is part of.
 class LeaderHost {
   public:
     virtual void ask_for_leader(uint64_t detail, AskOps ops) = 0;
@@ -29,7 +29,7 @@ class LeaderHost {
     ~LeaderHost() = default;
 };
 
-// Of a store that may be lost with one of the members.
+// Of a store that may be lost with the member that hosts it.
 struct Hosting {
     bool hosted = false;
     int64_t lease_ns = 0; // how long a member lasts unheard of

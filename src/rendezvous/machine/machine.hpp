@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// A member as a machine: (state, event, now) -> (state, actions). It has no threads, no clock and no connections;
-// whoever drives it brings these, asks the store what it wants asked, and tells it the answers.
+// A member as a state machine: (state, event, now) -> (state, actions). It has no threads, no clock and no connections;
+// its driver provides these, sends its requests to the store, and returns the answers.
 //
-// What a member wants its record in the store to be is compared with what it is, and written, one write at a time. All
-// else follows from what the member sees there.
+// The machine compares the wanted record of the member with the one in the store and writes it, one write at a time.
+// Everything else follows from what the member observes in the store.
 #include "rendezvous/machine/ask.hpp"
 #include "rendezvous/machine/event.hpp"
 #include "rendezvous/machine/leader.hpp"
@@ -35,7 +35,7 @@ struct MachineSettings {
     bool queues = false;                // the store has them
 };
 
-// What the driver has to do; in order.
+// What the driver has to do, in this order.
 struct Action {
     enum Kind {
         ask,       // `tag`, `ops`: a request without a deadline; answer() later
@@ -65,7 +65,7 @@ struct Action {
     Membership membership = {};
 };
 
-// Of a request whose way to the store broke: it may be made again.
+// Of a request whose connection to the store broke: it may be repeated.
 inline bool may_pass(Status status) noexcept {
     return status == MUSTER_TIMEOUT || status == MUSTER_AGAIN || status == MUSTER_E_PEER ||
            status == MUSTER_E_UNREACHABLE;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// What a member keeps of a run in a file of its host, where the store can be lost with the member that serves it.
+// The state file of a member, for runs whose store can be lost with the member that serves it.
 //
-// A process that is killed and restarted by the same command finds there that the run is not new: it looks for the run
-// where the former members are, and serves no empty store in its place. It has the say in the next round that the
-// former process had (promises.hpp), so each promise is in the file before it is sent.
+// A process that is killed and restarted by the same command learns from the file that the run is not new: it looks for
+// the run at the former members, and does not serve an empty store in its place. It inherits the vote of the former
+// process in the next round (promises.hpp), so each promise is in the file before it is sent.
 //
-// A state directory holds the files of all runs and members of a host. A member holds a lock on its file as long as it
-// lives, so a file without a lock is that of a process that has ended. Each write keeps the record before it: a file
-// has two places, used in turn, each with a count and a checksum.
+// A state directory holds the files of all runs and members of a host. A member holds a lock on its file during its
+// life; so an unlocked file belongs to a process that has ended. A write keeps the previous record: a file has two
+// slots, written in turn, each with a counter and a checksum.
 #include "base/fd.hpp"
 #include "rendezvous/machine/records.hpp"
 

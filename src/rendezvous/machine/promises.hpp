@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Which store may make the next round, where the store can be lost with the member that serves it.
+// Promises: which store may make the next round, where the store can be lost with the member that serves it.
 //
-// A member of round N promises the end of N to one store, once: from then on it takes no part in a round after N that
-// is made at another store. It promises when the leader at that store asks for it, which happens when nothing else is
-// missing. A member that leaves promises the same. The store that N was made at needs the promises of half of its
-// members, any other store the promises of more than half: so whatever was lost, cut off or stopped, at most one store
-// makes the round after N, and no clock is needed for that.
+// A member of round N promises the successor of N to one store, once: from then on it takes part in no later round that
+// is made at another store. It promises at the request of the leader at that store, which is sent when all other
+// conditions hold. A member that leaves promises the same. The store where N was made needs the promises of half of its
+// members, any other store those of more than half. So at most one store makes the round after N, whatever was lost,
+// disconnected or stopped, and no clock is needed for that.
 //
-// A dead member can promise nothing. It counts as if it had promised to the store where N was made, if the leader has
-// seen it go and its own store refuses a dial soon: a member that loses a store without knowing that its process has
-// ended waits for longer than that before it promises another store anything.
+// A dead member cannot promise. It counts as promised to the store where N was made if the leader has observed its
+// death and its standby store refuses a dial soon after. A member that loses the store while its process runs waits
+// longer than that before it promises anything to another store.
 //
-// A member with a state file (membership.hpp) that is killed and restarted is an heir: it has the say of the process
-// that has ended, unless that had promised already, which the file tells. The process that has ended may have been
-// counted as dead where N was made. So heirs count at another store only together with the host of N, the member whose
-// process served that store, or its heir; and where N was made, the next round needs the promise of its host. Then the
-// promise of the host elsewhere proves that no round was made where N was. So a member, other than the host, that has
-// promised where N was made and then loses that store promises once more elsewhere, in the way of an heir: that counts
-// with the host alone. And where N was made the host is asked last: if it dies while the others promise, its heir is
-// free to do so elsewhere, and the run goes on. tests/models/promises.pml checks all of it.
+// A member with a state file (membership.hpp) that is killed and restarted is an heir: it inherits the vote of the
+// former process, unless that had promised already, which the file records. The former process may have been counted as
+// dead where N was made. So heirs count at another store only together with the host of N (the member whose process
+// served that store) or the host's heir; and where N was made, the next round needs the promise of the host. The host's
+// promise to another store then proves that no round was made at the old one. So a member other than the host that has
+// promised at the old store and then loses it promises once more to another store, as an heir does: that counts
+// together with the host only. At the old store the host is asked last: if it dies while the others promise, its heir
+// is free to promise elsewhere, and the run continues. tests/models/promises.pml checks all of it.
 #include "rendezvous/machine/records.hpp"
 
 #include <map>

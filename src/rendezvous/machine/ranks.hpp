@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Who gets which rank.
+// Assignment of ranks.
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -16,11 +16,11 @@ struct RankWish {
     uint64_t arrived = 0;
 };
 
-// A rank for each, a permutation of 0 to wishes.size() - 1: the one it had in the latest round of all, else in an
-// earlier one, else the one it prefers, else by the natural order of keys, then of arrival.
+// One rank for each, a permutation of 0 to wishes.size() - 1: the member's rank in the latest round, else in an earlier
+// one, else its preferred rank, else by the natural order of keys, then of arrival.
 std::vector<uint32_t> give_ranks(const std::vector<RankWish> &wishes);
 
-// As people order names: node7 before node66. Negative, 0, positive.
+// Natural order of names: node7 before node66. Negative, 0, positive.
 int natural_order(std::string_view a, std::string_view b) noexcept;
 
 } // namespace muster

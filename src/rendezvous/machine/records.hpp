@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// What a run keeps in the store, below `muster/rdzv/<run>/`:
+// The keys of a run in the store, below `muster/rdzv/<run>/`:
 //
 //   config            min, max and last call of the run; the first member's
-//   all/leader        who makes the rounds; on the lease of that member. Its version fences what the leader does
+//   all/leader        the leader; on the lease of that member. Its version fences the leader's changes
 //   all/round         the latest round: running, or aborted
 //   all/aborted       the latest round that was aborted, as `all/round` was then
-//   all/note          how many are there, who has gone: told by the leader
-//   all/closed        why and by whom
+//   all/note          how many members are present, and which have gone: published by the leader
+//   all/closed        why and by which member the run was closed
 //   in/m/<member>     a member that seeks a round or is in one; on its lease
-//   in/called         the last call for a round has begun; `in/lastcall` on a lease of its own: it is not over
+//   in/called         the last call for a round has begun; it lasts as long as `in/lastcall`, on a lease of its own
 //   to/<member>       its place in a round; on the lease of the member
-//   r/<round>/t/<n>   pages of the table; r/<round>/v/...: what the members share
+//   r/<round>/t/<n>   pages of the table; r/<round>/v/...: keys of the members' view
 //
-// and where one of those who use the store serves it, which may end any time (promises.hpp):
+// and where a member's process serves the store and may end at any time (promises.hpp):
 //
-//   all/promise       the round of whose members a promise is wanted; " host" behind it: also of the host
-//   all/quorum        the leader has waited in vain for promises
+//   all/promise       the round whose members are asked for a promise; " host" after it: the host, too
+//   all/quorum        the leader did not get enough promises in time
 //   in/a/<round>/<rank>  the promise of one member of that round; `all`: the run was opened anew since
-//   r/<round>/p       stores of the first ranks, where the run can go on
-//   stands            this store may be the next host; taken back when its member has left
-//   all/moved         where the run goes on, at a store where it does not
+//   r/<round>/p       stores of the first ranks, where the run can continue
+//   stands            this store may be the next host; withdrawn when its member has left
+//   all/moved         at a store that the run has left: where it continues
 //
-// Everything is read as what anybody may have written.
+// Readers check every record: any client of the store may have written it.
 #include "rendezvous/machine/round.hpp"
 
 #include <array>
@@ -30,7 +30,7 @@
 
 namespace muster {
 
-// Of a run: random, made by its first member. No two runs have the same, also when they have the same name.
+// Identity of a run: random, made by its first member; different for runs of the same name.
 using RunIdentity = std::array<unsigned char, 16>;
 
 struct RunConfig {
@@ -66,7 +66,7 @@ struct MemberRecord {
 
 inline constexpr uint32_t no_rank = UINT32_MAX;
 
-// An attempt to make a round; no two are the same.
+// An attempt to make a round; each is different.
 struct RoundAttempt {
     uint64_t number = 0, term = 0, sequence = 0; // of the round; version of the leader's key; of its attempts
     bool operator==(const RoundAttempt &) const = default;
@@ -127,7 +127,7 @@ struct ClosedRecord {
     std::string text() const;
 };
 
-// Written to a store where the run is not: where it is.
+// Written to a store that the run has left: where it continues.
 struct MovedRecord {
     RunIdentity identity = {};
     uint64_t round = 0;  // the latest that the writer knows of

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// What a join has given: a rank in a world, its store view, and the table of its members, page by page.
+// The result of a join: a rank in a world, a store view, and the table of members, page by page.
 #include "store/backend/store.hpp"
 
 #include <muster/rendezvous.h>
@@ -17,9 +17,9 @@ struct RoundFacts {
     Digest digest = {};
 };
 
-// Pages of the table: the addresses of `per_page` members that follow each other.
+// Pages of the table: the addresses of `per_page` consecutive members.
 std::string write_page(const std::vector<std::string_view> &addresses);
-// False: it is none, or not so long.
+// False: it is invalid, or shorter.
 bool read_page(std::string_view page, uint32_t index, std::string_view &out_address);
 
 // Any thread.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// One member of a run, whatever decides who is in: what it was opened with, its calls, its events.
+// One member of a run, of any kind of rendezvous: its settings, its calls, its events.
 #include "rendezvous/machine/event.hpp"
 #include "rendezvous/machine/membership.hpp"
 #include "rendezvous/member/operation.hpp"
@@ -70,7 +70,7 @@ class Member : public Object, private Source {
     int64_t state_ns_ = 0; // when it was so
 };
 
-// What the host holds.
+// The handle of the host.
 class Rendezvous final : public Object {
   public:
     explicit Rendezvous(Ref<Member> member) noexcept : member_(std::move(member)) {}
@@ -97,7 +97,7 @@ class Rendezvous final : public Object {
 // `url`: of the store; empty if it is the caller's.
 Result<Ref<Member>> open_dynamic_member(Context &context, RendezvousSettings settings, const Store &store,
                                         std::string_view url, std::optional<MembershipFile> file, Deadline &deadline);
-// Of a run that the state file knows. NULL: that run is over, and the file is empty now.
+// Of a run that the state file knows. NULL: that run has ended, and the file is empty now.
 Result<Ref<Member>> open_restarted_member(Context &context, const RendezvousSettings &settings, MembershipFile &file,
                                           std::string_view url, Deadline &deadline);
 // `store`: empty where there is none.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// A call of a member, from the host's side: deadline, and who is told how it ended.
+// A call of the host on a member: its deadline, and where its result goes.
 #include "queue/queue.hpp"
 #include "rendezvous/machine/round.hpp"
 #include "transport/hub.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// A request from the host's side: deadline, cancelling, and who is told how it ended.
+// A request of the host: its deadline, its cancellation, and where its result goes.
 #include "queue/queue.hpp"
 #include "store/table/table.hpp"
 #include "transport/hub.hpp"
@@ -13,7 +13,7 @@ class Store;
 class StoreBackend;
 class StoreLease;
 
-// Who hears of the end inside the library, in place of a queue. Kept by the operation.
+// Receives the result inside the library, in place of a queue. The operation keeps it alive.
 class StoreListener {
   public:
     virtual void answered(uint64_t tag, StoreAnswer answer) noexcept = 0; // any thread, no lock held
@@ -36,7 +36,7 @@ class StoreOperation final : public Object,
     StoreAnswer wait();
     // muster_store_begin. False: the queue is full, and nothing was begun.
     bool begin(Queue &queue, uint64_t tag, uint64_t *out_request);
-    // For the rooms above.
+    // For other modules of the library.
     void begin(StoreListener &listener, uint64_t tag);
     // False: it is over.
     bool cancel() noexcept { return end(MUSTER_E_CANCELED, "cancelled"); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Stores as hosts hold them: a prefix, and what lies behind: this process's memory, or a way to where the store is.
+// The store of a handle: a prefix and a backend, which keeps the keys in this process or reaches the process that does.
 #include "base/fork.hpp"
 #include "base/spare_memory.hpp"
 #include "store/backend/guard.hpp"
@@ -13,11 +13,11 @@ namespace muster {
 
 class Store;
 
-// What became of an operation that is withdrawn: it was removed and not applied; it was removed, and may have been
-// applied; the store was asked, and withdrawn() or finish() follows; it has ended, or is about to.
+// The result of withdrawing an operation: it was removed and not applied; it was removed, and may have been applied;
+// the store was asked, and withdrawn() or finish() follows; it has ended, or is about to end.
 enum class Withdrawn { yes, in_doubt, asked, over };
 
-// What keeps the keys, or knows who does. Any thread.
+// Keeps the keys, or reaches the process that does. Any thread.
 class StoreBackend : public Object {
   public:
     explicit StoreBackend(Context &context, int64_t grace_ns = 0)
@@ -25,29 +25,29 @@ class StoreBackend : public Object {
     Context &context() const noexcept { return *context_; }
     Hub &hub() const noexcept { return hub_; }
     virtual uint32_t capabilities() const noexcept = 0;
-    // What the store cannot do is refused before it is asked.
+    // Requests that the store does not support are refused before they are sent.
     virtual Result<void> allows(const StoreRequest &request) const;
-    // Somebody else answers: to look once takes its time.
+    // Another process or the host answers: a request that does not wait takes time, too.
     virtual bool answers_later() const noexcept { return false; }
     // muster_store_config::grace_ns
     int64_t grace_ns() const noexcept { return grace_ns_; }
-    // Only the store knows whether the request was applied: it is asked shortly before the deadline, so that the answer
-    // is there at the deadline.
+    // Only the store knows whether the request was applied: it is asked shortly before the deadline, so that its answer
+    // arrives by the deadline.
     virtual bool withdraws_ahead(const StoreRequest &) const noexcept { return false; }
     // Is the calling thread the one that has to serve the store? Then it must not wait for it.
     virtual bool would_deadlock() const noexcept { return false; }
     virtual const char *shown() const noexcept { return "the store"; } // for texts
     virtual int64_t min_lease_ns() const noexcept { return 0; }
-    // ---- of a store that one of those who use it serves, beside its other work
+    // ---- of a store that a client's process serves, beside its other work
     virtual bool hosted() const noexcept { return false; }
     virtual bool served_here() const noexcept { return false; } // by this object
-    virtual std::string local_host() const { return {}; }       // where this process is seen from there
-    // It counts as lost when it was not heard for the first time, and then not reached for the second.
+    virtual std::string local_host() const { return {}; }       // this process's address as the store sees it
+    // The store counts as lost after the first time without a message and the second without a connection.
     virtual void watch_closely(int64_t, int64_t) noexcept {}
-    // Does it end its operations itself when the context closes? Then nobody has to look after them for that.
+    // Does the backend end its operations when the context closes? Then the operations need not do so.
     virtual bool ends_with_context() const noexcept { return false; }
-    // Sees to it that finish() of the operation is called once, perhaps before it returns. False: not yet, and it is
-    // kept until then.
+    // Calls finish() of the operation once, perhaps before it returns. False: not yet; the backend keeps the operation
+    // until then.
     virtual bool submit(StoreOperation &operation) noexcept = 0;
     // Removes an operation that waits; `missing`: what it waits for.
     virtual Withdrawn withdraw(StoreOperation &operation, std::string &missing) noexcept = 0;
@@ -59,9 +59,9 @@ class StoreBackend : public Object {
     }
     virtual void woken() noexcept {} // such a signal was given
 
-    // Leases are asked for by submit(). Keeping one: word is sent; MUSTER_E_STALE: it is known to have ended.
+    // submit() grants leases. keep() sends a renewal; MUSTER_E_STALE: the lease is known to have ended.
     virtual Status keep(uint64_t lease, int64_t ttl_ns) noexcept = 0;
-    // Nobody keeps it any more: it ends after its time.
+    // The lease is no longer renewed, and expires.
     virtual void abandon(uint64_t lease, int64_t ttl_ns) noexcept = 0;
 
     SpareMemory &spare() noexcept { return spare_; } // of operations
@@ -84,7 +84,7 @@ class StoreBackend : public Object {
     std::unordered_map<uint64_t, StoreOperation *> operations_;
 };
 
-// What a store is opened with.
+// The parameters of opening a store.
 struct StoreOpening {
     Context &context;
     std::string_view url; // all of it
@@ -152,7 +152,8 @@ class StoreLease final : public Object {
 Result<Ref<StoreBackend>> open_memory_store(const StoreOpening &opening); // memory: and memory:name
 Result<Ref<StoreBackend>> open_file_store(const StoreOpening &opening);   // file:///path
 Result<Ref<StoreBackend>> open_served_store(const StoreOpening &opening); // of the host, or of a plug-in
-// A store at a tcp address that is reached for meanwhile, once: what is asked waits for it, or ends with why not.
+// A store at a tcp address, connected in the background, with one attempt: requests wait for it, or fail with its
+// reason.
 struct StoreReach {
     std::string url;
     int64_t once_ns, silent_ns, lost_after_ns;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The way to a store that another process serves: a connection that comes again, and what was asked over it.
+// A client of a store that another process serves: a connection, made again whenever it breaks, and its requests.
 //
-// Who receives: as with a stream's socket (transport/socket_link.hpp), a thread that waits for an answer sleeps on the
-// socket itself and takes what comes, for the others too; the loop receives while nobody waits in this way.
+// Receiving: as with a stream's socket (transport/socket_link.hpp), a thread that waits for an answer sleeps on the
+// socket itself and receives for all other threads, too; while no thread waits in this way the loop receives.
 #include "store/backend/store.hpp"
 #include "store/client/pending.hpp"
 #include "store/wire/record_socket.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// What a client has asked and what was not answered yet: in the order of its numbers, and by number.
+// The unanswered requests of a client, in the order of their numbers, and by number.
 #include "store/backend/operation.hpp"
 
 #include <algorithm>

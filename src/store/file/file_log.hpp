@@ -2,16 +2,16 @@
 #pragma once
 // A store in a file that several processes write, one at a time.
 //
-// The file is a log: the requests that have changed something, in order. Whoever does them again has the same table,
-// with the same revisions. Each record has a checksum; one that was cut off at the end, because its writer was killed,
-// was never acknowledged and is taken away by the next who writes. The header says up to where records were
-// acknowledged: what is not whole in front of that place is damage, and is never taken away (docs/adr/0008). A log that
-// is mostly history is written anew beside it and put in its place, with the same owner and mode.
+// The file is a log of the requests that have changed something, in order. Replaying them gives the same table with the
+// same revisions. Each record has a checksum. A record that is incomplete at the end, because its writer was killed,
+// was never acknowledged; the next writer removes it. The header holds the end of the acknowledged records: an invalid
+// record before that place is damage, and is never removed (docs/adr/0008). A log that consists mostly of history is
+// rewritten to a new file, which replaces it with the same owner and mode.
 //
-// One writes, the others wait for a lock on the file: an open-file-description lock of fcntl, since it belongs to one
-// opening of the file (several in a process exclude each other, and closing another does not end it), ends with the
-// process, and is a lock of the server's on NFS, where taking one also makes the client look for what others have
-// written.
+// One process writes at a time, under a lock on the file: an open-file-description lock of fcntl, because it belongs to
+// one opening of the file (several in one process exclude each other, and closing another does not release it), ends
+// with the process, and is a lock of the server's on NFS, where acquiring it also refreshes the client's view of the
+// file.
 #include "base/fd.hpp"
 #include "store/table/table.hpp"
 

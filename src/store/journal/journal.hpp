@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// What a server with a data folder writes down: a log of records behind a snapshot, each with a checksum.
+// The journal of a server with a data folder: a snapshot and a log of records after it, each with a checksum.
 //
 //   lock              held by the server that uses the folder
-//   <n>.snapshot      all there was when log <n> began; complete, or it does not have this name
-//   <n>.log           what has changed since
+//   <n>.snapshot      the contents when log <n> began; it gets this name when it is complete
+//   <n>.log           the changes since then
 //
-// A thread of its own writes what has gathered and makes it durable (fdatasync), once for all that came meanwhile. Room
-// on the disk is taken in advance, so that a full disk is noticed before anything is done.
+// A thread of its own writes the records that have accumulated and makes them durable by one fdatasync. Space on the
+// disk is reserved in advance, so that a full disk is detected before a request is applied.
 #include "base/fd.hpp"
 #include "base/result.hpp"
 #include "store/journal/note.hpp"
@@ -23,12 +23,12 @@
 
 namespace muster {
 
-// One user, the loop thread, but for what its threads call.
+// Loop thread, except for the functions that its own threads call.
 class StoreJournal {
   public:
     // From a thread of the journal: more is durable, or it has failed.
     using Progress = std::function<void()>;
-    // False: the record makes no sense.
+    // False: the record is invalid.
     using Reader = std::function<bool(std::string_view record)>;
 
     // Takes the folder, makes it if it is missing, and reads all that is there.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// A change as it is written down. Its memory is allocated before the change is made, so that writing it down, and
-// sending it to the standby, cannot fail for want of memory.
+// A change as the journal records it. Its memory is allocated before the change is applied, so that neither recording
+// it nor sending it to the standby can fail for want of memory.
 #include "base/list.hpp"
 #include "base/object.hpp"
 
@@ -12,8 +12,8 @@ namespace muster {
 
 enum class PairRecord : uint8_t;
 
-// Shared by the log and the feed of the standby, which each have a place for it in their list. Filled before it is
-// appended; afterwards the head belongs to the log, the next three members to the feed, and the record does not change.
+// Shared by the journal and the feed of the standby, which have a list place in it each. Filled before it is appended;
+// afterwards the head belongs to the journal, the other members to the feed, and the record does not change.
 class StoreNote final : public Object,
                         public Listed<StoreNote, struct NotesOfLog>,
                         public Listed<StoreNote, struct NotesOfFeed> {

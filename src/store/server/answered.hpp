@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// How a client's requests ended that have changed something, until it has said that it knows.
+// The answers to a client's requests that have changed something, until the client has confirmed them.
 #include <algorithm>
 #include <cstdint>
 #include <deque>
@@ -12,7 +12,7 @@ namespace muster {
 // Records, by the numbers of the requests. One user at a time.
 class AnsweredRequests {
   public:
-    // Empty: none that is remembered.
+    // Empty: none.
     std::string_view find(uint64_t number) const noexcept {
         const auto found = place_of(number);
         return found == places_.end() || found->number != number ? std::string_view() : text(*found);

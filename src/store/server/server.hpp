@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// A store for other processes: a table, its clients' sessions, and a listener.
+// The server of a store: a table, its clients' sessions, and a listener.
 #include "store/journal/journal.hpp"
 #include "store/server/session.hpp"
 #include "store/standby/pair.hpp"
@@ -181,7 +181,7 @@ class StoreServer final : public Object, public PairedServer, private SocketTake
         lease_count_{0}, session_count_{0}, role_{0}, epoch_{0}, lag_{0}; // relaxed: figures
 };
 
-// What the host holds; with its last reference the server stops. Any thread.
+// The handle of the host; the server stops with its last reference. Any thread.
 class StoreServerHandle final : public Object {
   public:
     StoreServer &server() const noexcept { return *server_; }

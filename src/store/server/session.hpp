@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// A client as the server knows it: its session, which outlives a lost connection, and its connection.
+// The server's side of a client: its session, which outlives a lost connection, and its connection.
 #include "store/journal/note.hpp"
 #include "store/server/answered.hpp"
 #include "store/table/table.hpp"
@@ -13,7 +13,7 @@ class StoreServer;
 class StoreSession;
 class StoreConnection;
 
-// A request of a client, from the moment it is understood until its answer is made.
+// A request of a client, from its decoding until its answer.
 class ServerRequest final : public StoreWaiter {
   public:
     ServerRequest(StoreSession &session, uint64_t number) noexcept
@@ -25,13 +25,13 @@ class ServerRequest final : public StoreWaiter {
     Ref<StoreNote> note;      // what is written down when it has changed something
 };
 
-// What a server writes down (server_journal.cpp), made before it is done. They throw bad_alloc.
+// Journal records (journal.cpp), made before the change is applied. They throw bad_alloc.
 Ref<StoreNote> note_of_session(const StoreId &session, bool begins);
 Ref<StoreNote> note_of_lease(uint64_t lease, bool ends);
 Ref<StoreNote> note_of_request(const ServerRequest &asked);
 void complete_note(const ServerRequest &asked) noexcept; // what was not known before it was done
 
-// Loop thread. Its timer keeps it while it forgets it.
+// Loop thread. Its timer keeps it alive while it ends.
 class StoreSession final : public Object {
   public:
     StoreSession(StoreServer &server, const StoreId &id)

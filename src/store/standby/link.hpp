@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The connection between the two of a pair, and what they say over it, once both have proved the secret.
+// The connection between the two servers of a pair, and its messages, after both have proved the secret.
 //
-//   who has dialled          who was dialled
+//   dialer                   listener
 //     hi                  ->
-//                         <- hello      see put_hello(); who has dialled answers it with its own, which so is no word
-//     hello               ->            of a process that has ended
+//                         <- hello      see put_hello(); the dialer answers with its own, so that this is never the
+//     hello               ->            message of a process that has ended
 //
-//   who serves               who stands by
-//     snapshot            ->            a note of all there is
+//   primary                  standby
+//     snapshot            ->            one record of the contents
 //     numbered, from 1:
-//     whole               ->            that was all
-//     note                ->            what has changed
-//     beat                ->            nothing
-//     tell                ->            it is in sync: epoch (8), lease (8), has a folder (1)
-//     resign              ->            it goes; the other takes over
+//     whole               ->            the contents are complete
+//     note                ->            a change
+//     beat                ->            a heartbeat
+//     tell                ->            the standby is in sync: epoch (8), lease (8), has a folder (1)
+//     resign              ->            the primary stops; the standby takes over
 //                         <- confirm    of that number and all below
-//                         <- leave      it goes
+//                         <- leave      the standby stops
 #include "store/standby/roles.hpp"
 #include "store/wire/record_socket.hpp"
 #include "transport/hub.hpp"

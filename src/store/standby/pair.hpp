@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// One of the two servers of a pair: drives its roles (roles.hpp), finds the other, feeds it or is fed.
+// One of the two servers of a pair, primary and standby: it drives the roles (roles.hpp), finds the other server, and
+// sends changes to it or applies those it receives.
 //
-// What changes is numbered and kept until the other has confirmed it, so that a link that breaks goes on where it was.
+// Changes are numbered and kept until the other server has confirmed them, so that a new link continues where the
+// broken one ended.
 #include "store/journal/note.hpp"
 #include "store/standby/link.hpp"
 
@@ -55,7 +57,7 @@ struct StorePairSettings {
     int64_t lease_ns = 3'000'000'000;
 };
 
-// Loop thread. Part of its server, and keeps it while it has something under way.
+// Loop thread. Part of its server, which it keeps alive while it has operations in progress.
 class StorePair final : private PairLinkOwner {
   public:
     StorePair(PairedServer &server, StorePairSettings settings, PairMark mark, bool keeps);
@@ -140,7 +142,7 @@ class StorePair final : private PairLinkOwner {
     bool marking_ = false;
     std::string said_;
 
-    // who serves
+    // primary
     bool feeding_ = false;
     std::function<bool(std::string &)> snapshot_; // the rest of it
     Notes unconfirmed_;                           // the first one is number confirmed_ + 1
@@ -148,7 +150,7 @@ class StorePair final : private PairLinkOwner {
     size_t unconfirmed_bytes_ = 0;
     uint64_t position_ = 0, confirmed_ = 0, sent_ = 0; // the last number, of what is confirmed, and sent
 
-    // who stands by
+    // standby
     uint64_t got_ = 0, durable_got_ = 0;
     std::deque<std::pair<uint64_t, uint64_t>> on_way_; // positions of the journal, and what is durable with them
     bool fresh_ = false, installing_ = false, behind_snapshot_ = false;
@@ -158,7 +160,7 @@ class StorePair final : private PairLinkOwner {
     Timer<StorePair, &StorePair::beat> beat_timer_{*this};
 };
 
-// The clock of pairs: a host that sleeps sleeps for the other, too.
+// The clock of pairs; it includes the time during which the host is suspended.
 int64_t pair_now_ns() noexcept;
 
 } // namespace muster

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Which of two servers of one store serves, as a machine: (state, event, now) -> (state, actions). It has no threads,
-// no clock and no connections; whoever drives it brings these. docs/adr/0004 tells why the rules are these.
+// The roles of the two servers of one store as a state machine: (state, event, now) -> (state, actions). It has no
+// threads, no clock and no connections; its driver provides these. docs/adr/0004 gives the reasons for the rules.
 //
-// A standby that is in sync has the right to take over. The right is the process's own: it is given by the message that
-// tells it that it is in sync, and ends with the process, with its use, or with its going. Whoever serves beside a
-// process that has the right answers nothing that the other has not confirmed.
+// A standby that is in sync has the right to take over. The right belongs to the process: it is given by the message
+// that reports the sync, and ends with the process, with its use, or when the standby leaves. While another process has
+// the right, the primary answers nothing that the standby has not confirmed.
 #include "store/wire/wire.hpp"
 
 #include <string>
@@ -21,7 +21,7 @@ enum class PairRole : uint8_t { // as muster_store_role
     waiting                     // looks for the other
 };
 
-// What outlives the process, where it has a data folder.
+// The state that a data folder keeps beyond the process.
 struct PairMark {
     enum Kind : uint8_t { none, behind, copy, paired, alone }; // the later one is the newer of one epoch
     uint64_t epoch = 0;                                        // of who serves: the higher one is the newer
@@ -30,7 +30,7 @@ struct PairMark {
     std::string other;        // its address
 };
 
-// What the two tell each other first.
+// The first message in each direction.
 struct PairHello {
     StoreId process{};  // another with each start
     StoreId instance{}; // the store; zero: none yet

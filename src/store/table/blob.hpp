@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Bytes that do not change: what a store holds, and what its results show.
+// Immutable bytes: the values of a store and of its results.
 #include "base/object.hpp"
 
 #include <cstring>
@@ -9,7 +9,7 @@
 
 namespace muster {
 
-// Any thread. One piece of memory with its bytes behind it.
+// Any thread. One allocation, with the bytes after the object.
 class Blob final : public Object {
   public:
     static Ref<Blob> make(std::string_view first, std::string_view second = {}) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The changes of one request: all of them are kept, or none.
+// The changes of one request: all are kept, or none.
 #include "store/table/table.hpp"
 
 namespace muster {
 
-// What is changed is remembered in front of the change, in a way that needs no memory to take it back.
+// Each change is preceded by an undo record, so that undoing needs no memory.
 class StoreTable::Changes {
   public:
     explicit Changes(StoreTable &table) noexcept

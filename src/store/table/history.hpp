@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The last changes of a store, in order, for those who watch.
+// The latest changes of a store, in order, for watchers.
 #include "store/table/blob.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// What is asked of a store, checked, and what it answers.
+// Requests to a store, checked, and their results.
 #include "base/result.hpp"
 #include "base/small_vector.hpp"
 #include "store/table/blob.hpp"
@@ -18,8 +18,8 @@ constexpr size_t store_key_max = 8192, store_value_max = 8 << 20, store_ops_max 
 constexpr size_t store_request_max = 16 << 20, store_result_max = 16 << 20, store_list_bytes = 4 << 20;
 constexpr size_t store_prefix_max = 4096;
 constexpr uint32_t store_members_max = 1 << 20;
-// What a backend is asked beside the operations of hosts: `number`: how long, `version`: muster_lease_flag values; the
-// entry has the number of the lease. And the end of `lease`.
+// Operations beside those of hosts. Granting a lease: `number` is its time to live, `version` holds muster_lease_flag
+// values; the entry has the number of the lease. Ending the lease `lease`.
 constexpr uint32_t store_grant = 1000, store_end_lease = 1001;
 constexpr int64_t store_list_usual = 1000, store_queue_usual = 65536;
 
@@ -47,7 +47,7 @@ struct StoreOp {
     bool of_many() const noexcept; // keys that begin with `key`
 };
 
-// A value that moves: the operations, and behind them in the same memory the bytes they point to.
+// A movable value: the operations, followed in the same allocation by the bytes that they point to.
 class StoreRequest {
   public:
     // Checks and copies the operations of a host. `prefix` is put before each key. `conditions` are those of a guard;
@@ -99,7 +99,7 @@ class StoreResult final : public Object {
     size_t prefix_bytes = 0; // of the view: not shown
 };
 
-// How a request ended.
+// The result of a request.
 struct StoreAnswer {
     Error error;             // MUSTER_OK, MUSTER_E_CHANGED or why nothing was done
     Ref<StoreResult> result; // with these two

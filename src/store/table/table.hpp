@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// What a store holds, and what requests do to it: keys, queues, and who waits for them. It has no threads, no clock and
-// no connections; whoever keeps it brings these.
+// The contents of a store and the effect of requests on them: keys, queues, and waiting requests. It has no threads, no
+// clock and no connections; its owner provides these.
 //
-// A request that waits hangs at one key or queue that it lacks. When that comes, the request is tried again, and is
-// done or hangs at the next. Those that hang at one place are tried in the order they came.
+// A waiting request is attached to one key or queue that it misses. When that appears, the request is tried again, and
+// is applied or attached to the next one. Requests at one place are tried in the order of their arrival.
 #include "base/list.hpp"
 #include "store/table/history.hpp"
 #include "store/table/request.hpp"
@@ -16,7 +16,7 @@
 
 namespace muster {
 
-// A request as the table knows it. Whoever made it keeps it alive until it is over or withdrawn.
+// A request in the table. Its creator keeps it alive until it has ended or was withdrawn.
 class StoreWaiter : public Listed<StoreWaiter> {
   public:
     explicit StoreWaiter(StoreRequest what) noexcept : request(std::move(what)) {}
@@ -33,7 +33,7 @@ class StoreWaiter : public Listed<StoreWaiter> {
     struct StorePlace *at_ = nullptr; // where it hangs
 };
 
-// A key or queue that somebody waits for.
+// A key or queue that requests wait for.
 struct StorePlace {
     std::string name; // behind a byte: 'k' a key, 'q' a queue, 'w' all keys that begin so, 'b' a barrier
     List<StoreWaiter> waiters;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Records over a socket that has proved itself: gathered and sealed on their way out, opened and cut on their way in.
-// While nothing is on its way they keep no memory.
+// Records over an authenticated socket: collected and sealed when sent, opened and split when received. Without pending
+// data neither side keeps a buffer.
 #include "store/wire/wire.hpp"
 #include "transport/transport.hpp"
 

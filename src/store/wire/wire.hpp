@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// What a store's clients and its server say to each other, once both have proved the secret. Little-endian.
+// The wire format between a store's clients and its server, after both have proved the secret. Little-endian.
 //
 // Records: length of what follows the head (4), type (1), flags (1), zero (2), number (8), then the body.
 //
@@ -8,24 +8,24 @@
 //     hello   session (16), resume (1)   ->                     first; a session is the client's own random number
 //                                        <- welcome             instance (16), capabilities (4), flags (1), revision
 //                                        (8)
-//     ask     floor (8), prefix (4),     ->                     `number` names it in the session, from 1; texts leave
-//             operations                                        `prefix` bytes of each key out
+//     ask     floor (8), prefix (4),     ->                     `number` identifies it in the session, from 1; error
+//             operations                                        texts omit the first `prefix` bytes of each key
 //                                        <- answer              of that number; see below
-//     withdraw                           ->                     of that number; its answer comes all the same
-//     keep                               ->                     `number` is a lease; flags: nobody keeps it any more
-//                                        <- ended               a lease that was to be kept is over
+//     withdraw                           ->                     of that number; the server still answers it
+//     keep                               ->                     renews the lease `number`; flags: no longer renewed
+//                                        <- ended               a lease of the client has ended
 //     ping                               ->
 //                                        <- pong
-//     bye                                ->                     the session is over
-//                                        <- bye                 the server goes; flags: its keys go with it
-//                                        <- elsewhere           another server keeps the store: instead of welcome
+//     bye                                ->                     the session ends
+//                                        <- bye                 the server stops; flags: its keys are lost
+//                                        <- elsewhere           another server keeps the store; instead of welcome
 //
-// A client that was cut off comes again with its session, and asks again what was not answered, by the same numbers.
-// The server remembers how requests ended that have changed something, until the client has asked with a higher
-// `floor`: all below it has been answered. So nothing is done twice.
+// A disconnected client connects again with its session and repeats the unanswered requests under the same numbers. The
+// server keeps the answers to requests that have changed something until a request carries a higher `floor`: the client
+// has received all answers below it. So no request is applied twice.
 //
 // An operation: kind (2), condition (1), fields (1), length of the key (4); then, as `fields` says: length of the value
-// (4), length of what is expected (4), version (8), number (8), lease (8); then key, value, what is expected.
+// (4), length of the expected value (4), version (8), number (8), lease (8); then key, value, expected value.
 // An answer: status (4, signed), entries (4), revision (8), text (2 + n), and entries: op (4), flags (1), fields (1),
 // zero (2), version (8); as `fields` says: number (8), key (4 + n), value (4 + n).
 #include "store/table/request.hpp"
@@ -36,7 +36,7 @@
 
 namespace muster {
 
-// What each server of this protocol can do.
+// The capabilities of every server of this protocol.
 inline constexpr uint32_t server_capabilities = MUSTER_STORE_CAN_TRANSACT | MUSTER_STORE_CAN_QUEUE |
                                                 MUSTER_STORE_CAN_WAIT | MUSTER_STORE_CAN_WATCH |
                                                 MUSTER_STORE_CAN_LEASE | MUSTER_STORE_CAN_BARRIER;
@@ -91,17 +91,17 @@ struct StoreWelcome {
     uint64_t revision = 0;
 };
 
-// Writers append a whole record; they throw bad_alloc, and have then appended nothing.
+// Writers append a complete record; if they throw bad_alloc they have appended nothing.
 void put_record(std::string &to, StoreHead head, std::string_view body = {});
 void put_hello(std::string &to, const StoreId &session, bool resume);
 void put_welcome(std::string &to, const StoreWelcome &welcome);
 void put_ask(std::string &to, uint64_t number, uint64_t floor, bool once, const StoreRequest &request);
 void put_answer(std::string &to, uint64_t number, const StoreAnswer &answer);
 
-// Readers of bodies. False: it is none.
+// Readers of bodies. False: it is invalid.
 bool get_hello(std::string_view body, StoreId &session, bool &resume) noexcept;
 bool get_welcome(std::string_view body, StoreWelcome &welcome) noexcept;
-// The operations point into the body. What they say is not checked yet; see StoreRequest::read().
+// The operations point into the body. Their contents are checked by StoreRequest::read().
 bool get_ask(std::string_view body, uint64_t &floor, uint32_t &prefix, std::vector<muster_store_op> &ops);
 bool get_answer(std::string_view body, StoreAnswer &answer);
 
