@@ -3,6 +3,7 @@
 #include "base/config.hpp"
 #include "base/text.hpp"
 #include "cluster/served.hpp"
+#include "serve/served_calls.hpp"
 
 #include <cstring>
 
@@ -37,12 +38,6 @@ Result<void> serve(muster_context *context, const char *name, size_t name_bytes,
     return ServedRequests::of(*unwrap(context))
         .add(*make_ref<ServedManager>(*unwrap(context), std::string(name, name_bytes), wants, *unwrap(requests), ops,
                                       self, tag));
-}
-
-Result<Queue *> queue_of(muster_queue *requests) {
-    if (requests == nullptr) return Error::make(MUSTER_E_ARG, "no queue");
-    if (unwrap(requests)->context().forked()) return Error::from_status(MUSTER_E_FORKED);
-    return unwrap(requests);
 }
 
 Result<std::string> take_text(const char *text, size_t bytes, size_t most, const char *name) {
@@ -82,18 +77,14 @@ extern "C" muster_status muster_manager_serve_ops(muster_context *context, const
 }
 
 extern "C" muster_status muster_manager_withdraw(muster_context *context, const char *name, size_t name_bytes) {
-    return boundary(nullptr, [&]() -> Result<void> {
-        if (context == nullptr || name == nullptr) return Error::make(MUSTER_E_ARG, "no context or name");
-        if (unwrap(context)->forked()) return Error::from_status(MUSTER_E_FORKED);
-        const std::string text(name, name_bytes);
-        return ServedRequests::of(*unwrap(context)).withdraw(ServedKind::manager, text, ("manager " + text).c_str());
-    });
+    return boundary(nullptr,
+                    [&] { return withdraw_served(ServedKind::manager, "manager", context, name, name_bytes); });
 }
 
 extern "C" muster_status muster_manager_request_read(muster_queue *requests, uint64_t request,
                                                      muster_manager_request *out_what) {
     return boundary(nullptr, [&]() -> Result<void> {
-        auto queue = queue_of(requests);
+        auto queue = queue_of_answer(requests);
         if (!queue) return queue.error();
         if (out_what == nullptr) return Error::make(MUSTER_E_ARG, "no place for the request");
         if (out_what->struct_size < sizeof(muster_manager_request))
@@ -110,7 +101,7 @@ extern "C" muster_status muster_manager_request_read(muster_queue *requests, uin
 extern "C" muster_status muster_manager_ticket(muster_queue *requests, uint64_t request, uint32_t member,
                                                char *out_text, size_t capacity, size_t *out_bytes) {
     return boundary(nullptr, [&]() -> Result<void> {
-        auto queue = queue_of(requests);
+        auto queue = queue_of_answer(requests);
         if (!queue) return queue.error();
         if (out_bytes == nullptr) return Error::make(MUSTER_E_ARG, "no place for the length");
         auto ticket = ServedManager::ticket(**queue, request, member);
@@ -127,7 +118,7 @@ extern "C" muster_status muster_manager_worker_ready(muster_queue *requests, uin
                                                      const char *address, size_t address_bytes, uint64_t data,
                                                      muster_error *error) {
     return boundary(error, [&]() -> Result<void> {
-        auto queue = queue_of(requests);
+        auto queue = queue_of_answer(requests);
         if (!queue) return queue.error();
         auto text = take_text(address, address_bytes, control_address_max, "the address");
         if (!text) return text.error();
@@ -139,7 +130,7 @@ extern "C" muster_status muster_manager_worker_failed(muster_queue *requests, ui
                                                       muster_status status, const char *text, size_t text_bytes,
                                                       muster_error *error) {
     return boundary(error, [&]() -> Result<void> {
-        auto queue = queue_of(requests);
+        auto queue = queue_of_answer(requests);
         if (!queue) return queue.error();
         Error why;
         if (auto done = read_failure(status, text, text_bytes, why); !done) return done;
@@ -150,7 +141,7 @@ extern "C" muster_status muster_manager_worker_failed(muster_queue *requests, ui
 extern "C" muster_status muster_manager_worker_ended(muster_queue *requests, muster_cluster *cluster, uint32_t member,
                                                      const char *text, size_t text_bytes, muster_error *error) {
     return boundary(error, [&]() -> Result<void> {
-        auto queue = queue_of(requests);
+        auto queue = queue_of_answer(requests);
         if (!queue) return queue.error();
         if (cluster == nullptr) return Error::make(MUSTER_E_ARG, "no cluster");
         const Ref<Cluster> self(&unwrap(cluster)->cluster());
@@ -168,7 +159,7 @@ extern "C" muster_status muster_manager_worker_ended(muster_queue *requests, mus
 extern "C" muster_status muster_manager_request_done(muster_queue *requests, uint64_t request, const char *address,
                                                      size_t address_bytes, muster_error *error) {
     return boundary(error, [&]() -> Result<void> {
-        auto queue = queue_of(requests);
+        auto queue = queue_of_answer(requests);
         if (!queue) return queue.error();
         auto text = take_text(address, address_bytes, control_address_max, "the address");
         if (!text) return text.error();
@@ -179,7 +170,7 @@ extern "C" muster_status muster_manager_request_done(muster_queue *requests, uin
 extern "C" muster_status muster_manager_request_fail(muster_queue *requests, uint64_t request, muster_status status,
                                                      const char *text, size_t text_bytes) {
     return boundary(nullptr, [&]() -> Result<void> {
-        auto queue = queue_of(requests);
+        auto queue = queue_of_answer(requests);
         if (!queue) return queue.error();
         Error why;
         if (auto done = read_failure(status, text, text_bytes, why); !done) return done;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "base/boundary.hpp"
 #include "base/config.hpp"
+#include "serve/served_calls.hpp"
 #include "serve/transport.hpp"
 
 #include <cstring>
@@ -14,15 +15,9 @@ constexpr uint32_t known_flags =
 
 Result<void> serve(muster_context *context, const char *scheme, size_t scheme_bytes, uint32_t flags,
                    const muster_transport_ops *ops, void *self, muster_queue *requests, uint64_t tag) {
-    if (context == nullptr || requests == nullptr) return Error::make(MUSTER_E_ARG, "serve: no context or no queue");
-    Context &owner = *unwrap(context);
-    if (owner.forked()) return Error::from_status(MUSTER_E_FORKED);
-    if (scheme == nullptr || !valid_scheme({scheme, scheme_bytes}))
-        return Error::make(MUSTER_E_ARG, "serve: a scheme is 1 to 31 of a-z 0-9 + . -, a letter first");
-    if (&unwrap(requests)->context() != &owner)
-        return Error::make(MUSTER_E_ARG, "serve: the queue is of another context");
-    const auto transport =
-        make_ref<ServedTransport>(owner, std::string(scheme, scheme_bytes), *unwrap(requests), flags, ops, self, tag);
+    if (auto valid = check_serve(context, scheme, scheme_bytes, requests); !valid) return valid;
+    const auto transport = make_ref<ServedTransport>(*unwrap(context), std::string(scheme, scheme_bytes),
+                                                     *unwrap(requests), flags, ops, self, tag);
     return transport->requests().add(*transport);
 }
 
@@ -55,13 +50,8 @@ extern "C" muster_status muster_transport_serve_ops(muster_context *context, con
 }
 
 extern "C" muster_status muster_transport_withdraw(muster_context *context, const char *scheme, size_t scheme_bytes) {
-    return boundary(nullptr, [&]() -> Result<void> {
-        if (context == nullptr || scheme == nullptr) return Error::from_status(MUSTER_E_ARG);
-        Context &owner = *unwrap(context);
-        if (owner.forked()) return Error::from_status(MUSTER_E_FORKED);
-        const std::string name(scheme, scheme_bytes);
-        return ServedRequests::of(owner).withdraw(ServedKind::transport, name, ("transport " + name).c_str());
-    });
+    return boundary(nullptr,
+                    [&] { return withdraw_served(ServedKind::transport, "transport", context, scheme, scheme_bytes); });
 }
 
 extern "C" muster_status muster_request_address(muster_queue *requests, uint64_t request, char *out_text,

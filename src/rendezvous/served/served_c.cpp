@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "base/boundary.hpp"
 #include "base/config.hpp"
-#include "plugin/session_address.hpp"
 #include "rendezvous/served/served.hpp"
-
-#include <cstring>
+#include "serve/served_calls.hpp"
 
 using namespace muster;
 
@@ -12,24 +10,12 @@ namespace {
 
 Result<void> serve(muster_context *context, const char *scheme, size_t scheme_bytes, const muster_rendezvous_ops *ops,
                    void *self, muster_queue *requests, uint64_t tag) {
-    if (context == nullptr || requests == nullptr) return Error::make(MUSTER_E_ARG, "serve: no context or no queue");
-    Context &owner = *unwrap(context);
-    if (owner.forked()) return Error::from_status(MUSTER_E_FORKED);
-    if (scheme == nullptr || !valid_scheme({scheme, scheme_bytes}))
-        return Error::make(MUSTER_E_ARG, "serve: a scheme is 1 to 31 of a-z 0-9 + . -, a letter first");
-    if (&unwrap(requests)->context() != &owner)
-        return Error::make(MUSTER_E_ARG, "serve: the queue is of another context");
+    if (auto valid = check_serve(context, scheme, scheme_bytes, requests); !valid) return valid;
     const std::string name(scheme, scheme_bytes);
     if (builtin_store(name) || name == "static")
         return Error::make(MUSTER_E_EXISTS, "serve %s: it is taken", name.c_str());
-    return ServedRequests::of(owner).add(*make_ref<RendezvousProvider>(owner, name, *unwrap(requests), ops, self, tag));
-}
-
-// The queue of an answer, or why there is none.
-Result<Queue *> queue_of(muster_queue *requests) {
-    if (requests == nullptr) return Error::make(MUSTER_E_ARG, "answer: no queue");
-    if (unwrap(requests)->context().forked()) return Error::from_status(MUSTER_E_FORKED);
-    return unwrap(requests);
+    return ServedRequests::of(*unwrap(context))
+        .add(*make_ref<RendezvousProvider>(*unwrap(context), name, *unwrap(requests), ops, self, tag));
 }
 
 } // namespace
@@ -52,28 +38,19 @@ extern "C" muster_status muster_rendezvous_serve_ops(muster_context *context, co
 }
 
 extern "C" muster_status muster_rendezvous_withdraw(muster_context *context, const char *scheme, size_t scheme_bytes) {
-    return boundary(nullptr, [&]() -> Result<void> {
-        if (context == nullptr || scheme == nullptr) return Error::from_status(MUSTER_E_ARG);
-        if (unwrap(context)->forked()) return Error::from_status(MUSTER_E_FORKED);
-        const std::string name(scheme, scheme_bytes);
-        return ServedRequests::of(*unwrap(context))
-            .withdraw(ServedKind::rendezvous, name, ("rendezvous " + name).c_str());
-    });
+    return boundary(
+        nullptr, [&] { return withdraw_served(ServedKind::rendezvous, "rendezvous", context, scheme, scheme_bytes); });
 }
 
 extern "C" muster_status muster_rendezvous_request_read(muster_queue *requests, uint64_t request,
                                                         muster_rendezvous_request *out_what) {
     return boundary(nullptr, [&]() -> Result<void> {
-        if (out_what == nullptr) return Error::from_status(MUSTER_E_ARG);
-        auto queue = queue_of(requests);
+        auto queue = queue_of_answer(requests);
         if (!queue) return queue.error();
-        const uint32_t room = out_what->struct_size;
-        if (room < sizeof *out_what || room > 65536) return Error::from_status(MUSTER_E_ABI);
+        if (auto valid = check_size(out_what); !valid) return valid;
         muster_rendezvous_request what;
         if (auto read = RendezvousProvider::read(**queue, request, what); !read) return read;
-        std::memset(out_what, 0, room); // a newer caller's members
-        *out_what = what;
-        out_what->struct_size = room;
+        copy_out(out_what, what);
         return {};
     });
 }
@@ -82,7 +59,7 @@ extern "C" muster_status muster_rendezvous_request_round(muster_queue *requests,
                                                          const muster_rendezvous_assignment *place,
                                                          muster_error *error) {
     return boundary(error, [&]() -> Result<void> {
-        auto queue = queue_of(requests);
+        auto queue = queue_of_answer(requests);
         if (!queue) return queue.error();
         if (place == nullptr) return Error::make(MUSTER_E_ARG, "answer: no place");
         muster_rendezvous_assignment given;
@@ -94,7 +71,7 @@ extern "C" muster_status muster_rendezvous_request_round(muster_queue *requests,
 extern "C" muster_status muster_rendezvous_request_done(muster_queue *requests, uint64_t request, const void *text,
                                                         size_t text_bytes, muster_error *error) {
     return boundary(error, [&]() -> Result<void> {
-        auto queue = queue_of(requests);
+        auto queue = queue_of_answer(requests);
         if (!queue) return queue.error();
         if (text == nullptr && text_bytes != 0) return Error::make(MUSTER_E_ARG, "answer: a text without a place");
         return RendezvousProvider::done(**queue, request,
@@ -105,7 +82,7 @@ extern "C" muster_status muster_rendezvous_request_done(muster_queue *requests, 
 extern "C" muster_status muster_rendezvous_request_fail(muster_queue *requests, uint64_t request, muster_status status,
                                                         const char *text, size_t text_bytes) {
     return boundary(nullptr, [&]() -> Result<void> {
-        auto queue = queue_of(requests);
+        auto queue = queue_of_answer(requests);
         if (!queue) return queue.error();
         if (status >= 0 || text_bytes > 200 || (text == nullptr && text_bytes != 0))
             return Error::from_status(MUSTER_E_ARG);
@@ -116,7 +93,7 @@ extern "C" muster_status muster_rendezvous_request_fail(muster_queue *requests, 
 extern "C" muster_status muster_rendezvous_notify(muster_queue *requests, uint64_t member,
                                                   const muster_rendezvous_event *event, muster_error *error) {
     return boundary(error, [&]() -> Result<void> {
-        auto queue = queue_of(requests);
+        auto queue = queue_of_answer(requests);
         if (!queue) return queue.error();
         if (event == nullptr) return Error::make(MUSTER_E_ARG, "tell: no event");
         return RendezvousProvider::notify(**queue, member, *event);

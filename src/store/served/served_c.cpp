@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "base/boundary.hpp"
 #include "base/config.hpp"
-#include "plugin/session_address.hpp"
+#include "serve/served_calls.hpp"
 #include "store/served/served.hpp"
-
-#include <cstring>
 
 using namespace muster;
 
@@ -12,23 +10,11 @@ namespace {
 
 Result<void> serve(muster_context *context, const char *scheme, size_t scheme_bytes, const muster_store_host_ops *ops,
                    void *self, muster_queue *requests, uint64_t tag) {
-    if (context == nullptr || requests == nullptr) return Error::make(MUSTER_E_ARG, "serve: no context or no queue");
-    Context &owner = *unwrap(context);
-    if (owner.forked()) return Error::from_status(MUSTER_E_FORKED);
-    if (scheme == nullptr || !valid_scheme({scheme, scheme_bytes}))
-        return Error::make(MUSTER_E_ARG, "serve: a scheme is 1 to 31 of a-z 0-9 + . -, a letter first");
-    if (&unwrap(requests)->context() != &owner)
-        return Error::make(MUSTER_E_ARG, "serve: the queue is of another context");
+    if (auto valid = check_serve(context, scheme, scheme_bytes, requests); !valid) return valid;
     const std::string name(scheme, scheme_bytes);
     if (builtin_store(name)) return Error::make(MUSTER_E_EXISTS, "serve %s: it is taken", name.c_str());
-    return ServedRequests::of(owner).add(*make_ref<StoreProvider>(owner, name, unwrap(requests), ops, self, tag));
-}
-
-// The queue of an answer, or why there is none.
-Result<Queue *> queue_of(muster_queue *requests) {
-    if (requests == nullptr) return Error::make(MUSTER_E_ARG, "answer: no queue");
-    if (unwrap(requests)->context().forked()) return Error::from_status(MUSTER_E_FORKED);
-    return unwrap(requests);
+    return ServedRequests::of(*unwrap(context))
+        .add(*make_ref<StoreProvider>(*unwrap(context), name, unwrap(requests), ops, self, tag));
 }
 
 } // namespace
@@ -51,28 +37,19 @@ extern "C" muster_status muster_store_serve_ops(muster_context *context, const c
 }
 
 extern "C" muster_status muster_store_withdraw(muster_context *context, const char *scheme, size_t scheme_bytes) {
-    return boundary(nullptr, [&]() -> Result<void> {
-        if (context == nullptr || scheme == nullptr) return Error::from_status(MUSTER_E_ARG);
-        Context &owner = *unwrap(context);
-        if (owner.forked()) return Error::from_status(MUSTER_E_FORKED);
-        const std::string name(scheme, scheme_bytes);
-        return ServedRequests::of(owner).withdraw(ServedKind::store, name, ("store " + name).c_str());
-    });
+    return boundary(nullptr,
+                    [&] { return withdraw_served(ServedKind::store, "store", context, scheme, scheme_bytes); });
 }
 
 extern "C" muster_status muster_store_request_read(muster_queue *requests, uint64_t request,
                                                    muster_store_request *out_what) {
     return boundary(nullptr, [&]() -> Result<void> {
-        if (out_what == nullptr) return Error::from_status(MUSTER_E_ARG);
-        auto queue = queue_of(requests);
+        auto queue = queue_of_answer(requests);
         if (!queue) return queue.error();
-        const uint32_t room = out_what->struct_size;
-        if (room < sizeof *out_what || room > 65536) return Error::from_status(MUSTER_E_ABI);
+        if (auto valid = check_size(out_what); !valid) return valid;
         muster_store_request what;
         if (auto read = StoreProvider::read((*queue)->context(), *queue, request, what); !read) return read;
-        memset(out_what, 0, room); // a newer caller's members
-        *out_what = what;
-        out_what->struct_size = room;
+        copy_out(out_what, what);
         return {};
     });
 }
@@ -80,7 +57,7 @@ extern "C" muster_status muster_store_request_read(muster_queue *requests, uint6
 extern "C" muster_status muster_store_request_open(muster_queue *requests, uint64_t request,
                                                    const muster_store_traits *traits, muster_error *error) {
     return boundary(error, [&]() -> Result<void> {
-        auto queue = queue_of(requests);
+        auto queue = queue_of_answer(requests);
         if (!queue) return queue.error();
         if (traits == nullptr) return Error::make(MUSTER_E_ARG, "answer: no traits");
         muster_store_traits given;
@@ -93,7 +70,7 @@ extern "C" muster_status muster_store_request_done(muster_queue *requests, uint6
                                                    const muster_store_entry *entries, size_t entry_count,
                                                    uint64_t revision, muster_error *error) {
     return boundary(error, [&]() -> Result<void> {
-        auto queue = queue_of(requests);
+        auto queue = queue_of_answer(requests);
         if (!queue) return queue.error();
         return StoreProvider::done((*queue)->context(), *queue, request, status, entries, entry_count, revision);
     });
@@ -102,7 +79,7 @@ extern "C" muster_status muster_store_request_done(muster_queue *requests, uint6
 extern "C" muster_status muster_store_request_fail(muster_queue *requests, uint64_t request, muster_status status,
                                                    uint32_t op, const char *text, size_t text_bytes) {
     return boundary(nullptr, [&]() -> Result<void> {
-        auto queue = queue_of(requests);
+        auto queue = queue_of_answer(requests);
         if (!queue) return queue.error();
         if ((status >= 0 && status != MUSTER_AGAIN) || text_bytes > 200 || (text == nullptr && text_bytes != 0))
             return Error::from_status(MUSTER_E_ARG);
