@@ -21,7 +21,7 @@ ServedTransport::ServedTransport(Context &context, const std::string &scheme, Qu
     Plugins::of(context); // made here, where it may fail
 }
 
-// The end of the context is its end, too, also if nobody ever dials.
+// It ends with the context, even if it was never dialled.
 Result<void> ServedTransport::publish() {
     if (auto added = Registry::of(context()).add(name(), Ref<Transport>(this)); !added) return added;
     SessionTransport::enter(context(), false);

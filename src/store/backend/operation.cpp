@@ -10,7 +10,7 @@
 namespace muster {
 
 namespace {
-// Where somebody else answers: to look once ends by itself.
+// Where another process answers: a request that does not wait ends by itself within this time.
 constexpr int64_t longest_look_ns = 30'000'000'000;
 // A request that is cancelled waits so long for the store's answer, not beyond its deadline.
 constexpr int64_t cancel_grace_ns = 2'000'000'000;
@@ -113,7 +113,7 @@ void StoreOperation::limit_reached() noexcept {
     end(MUSTER_TIMEOUT);
 }
 
-// A backend may sleep elsewhere than in the context, so the call of the host is told here how to wake it.
+// A backend may sleep elsewhere than in the context; this tells HostCall how to wake it.
 Status StoreOperation::sleep(uint32_t seen, Deadline &deadline) noexcept {
     HostCall *const call = HostCall::here(context_);
     if (call == nullptr) return backend_.sleep(*this, signal_, seen, deadline);
@@ -189,7 +189,7 @@ void StoreOperation::look_after() noexcept {
         limit_ns = next_limit_ns();
     }
     if (first) hub_.on_closing(closing_);
-    if (first && context_.closed()) context_closes(); // perhaps those in the list were told before
+    if (first && context_.closed()) context_closes(); // perhaps the list was notified before
     if (!awaited_ && limit_ns != INT64_MAX) hub_.start_timer(limit_, limit_ns);
 }
 
@@ -229,7 +229,7 @@ bool StoreOperation::end(Status status, const char *why) noexcept {
         else
             look_after_.post(context_);
         return true;
-    default: { // or the backend has not got it yet: whoever comes later may end it
+    default: { // or the backend has not received it yet: a later call may end it
         const std::lock_guard hold(lock_);
         ending_ = MUSTER_OK;
         return false;
@@ -314,7 +314,7 @@ void StoreOperation::look_behind_guard(StoreAnswer &answer) const noexcept {
     entries.resize(keep);
 }
 
-// A closed queue tells nobody: what would be taken out of the store would be lost.
+// The result of a closed queue's operation reaches nobody: a value taken from the store would be lost.
 void StoreOperation::end_operations() noexcept {
     {
         const std::lock_guard hold(lock_);

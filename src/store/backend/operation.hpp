@@ -92,7 +92,7 @@ class StoreOperation final : public Object,
     Deadline deadline_;
     const int64_t begun_ns_;
     // These are written before anybody else has it.
-    uint64_t number_ = 0;  // by which it is found; 0: nobody looks for it
+    uint64_t number_ = 0;  // by which find() finds it; 0: not enlisted
     bool awaited_ = false; // by a thread of the host
     Ref<Queue> queue_;
     StoreListener *listener_ = nullptr;

@@ -37,9 +37,10 @@ class StoreClient final : public Object, private Pollable, private SocketTaker, 
     Status sleep(StoreOperation &operation, Signal &signal, uint32_t seen, Deadline &deadline) noexcept;
     Status keep(uint64_t lease) noexcept;
     void abandon(uint64_t lease) noexcept;
-    void wake_reader() noexcept; // who sleeps on the socket looks whether he still has to, within deaf_ns
+    void wake_reader() noexcept; // a thread asleep on the socket checks its signal, within deaf_ns
 
-    static constexpr int64_t deaf_ns = 20'000'000; // how long a thread that receives may hear of nothing else
+    static constexpr int64_t deaf_ns =
+        20'000'000; // a receiving thread notices other events after this time at the latest
 
   private:
     enum class State { apart, greeting, open, lost };
@@ -86,8 +87,8 @@ class StoreClient final : public Object, private Pollable, private SocketTaker, 
     void session_is_new();
     void lose(const Error &why) noexcept;
     void start_ticks() noexcept;
-    void tick() noexcept;  // pings while somebody waits or a lease is to be kept
-    void leave() noexcept; // the host has let go, or the context closes
+    void tick() noexcept;  // pings while a request waits or a lease is renewed
+    void leave() noexcept; // the host has released the store, or the context closes
 
     // --- receive.cpp: answers. The rx lock held
     int receive_once(unsigned char *staging, size_t size, int flags) noexcept; // 1: bytes came, 0: none, -1: broken
@@ -117,7 +118,7 @@ class StoreClient final : public Object, private Pollable, private SocketTaker, 
     PendingOperations pending_;
     size_t under_way_ = 0; // of these, sent on this connection
     uint64_t next_number_ = 1;
-    StoreOperation *next_to_send_ = nullptr; // of these, on this connection; all in front of it are under way
+    StoreOperation *next_to_send_ = nullptr; // of these, on this connection; all before it are sent
     std::map<uint64_t, int64_t> kept_;       // leases that the library keeps, and for how long each lasts
     std::set<uint64_t> ended_;               // leases that are known to be over, and were not to be
     bool interest_in_ = false, interest_out_ = false;

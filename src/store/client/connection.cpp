@@ -34,7 +34,7 @@ void let_receive_block(int fd) noexcept {
 bool is_refusal(const Error &why) noexcept {
     return why.os_errno == ECONNREFUSED || why.os_errno == ENOENT;
 }
-// Not only out of reach: the errno tells these losses of a store from others.
+// The store no longer exists: the errno distinguishes this from an unreachable one.
 Error gone(Error why) noexcept {
     why.os_errno = ECONNREFUSED;
     return why;
@@ -96,7 +96,7 @@ void StoreClient::dial() noexcept {
     }
 }
 
-// The next address, after a while. A store that lives in its process is gone where nobody listens any more.
+// The next address, after a pause. A store in the memory of a process is lost when no process listens any more.
 void StoreClient::dial_failed(const Error &why) noexcept {
     if (left_) return;
     const int64_t lost_after_ns = lost_after_ns_.load(std::memory_order_relaxed);
@@ -139,7 +139,7 @@ void StoreClient::take(ProvedSocket socket) noexcept {
     }
     dialling_ = false;
     hub_.stop_timer(dial_timer_);
-    while (!rx_.try_lock()) sched_yield(); // there is no socket: whoever holds it is about to leave
+    while (!rx_.try_lock()) sched_yield(); // there is no socket: the holder is about to unlock
     rx_.looked();
     const char *problem = "";
     try {
@@ -337,7 +337,7 @@ void StoreClient::close_socket() noexcept {
 void StoreClient::part() noexcept {
     if (!is_broken()) return;
     if (!rx_.try_lock()) {
-        rx_.wish(); // whoever has it asks for this again
+        rx_.wish(); // the holder posts this task again
         if (!rx_.try_lock()) return;
     }
     rx_.looked();

@@ -73,7 +73,7 @@ bool StoreClient::take_answer(const StoreHead &head, std::string_view body) {
     {
         const std::lock_guard hold(lock_);
         StoreOperation *const found = pending_.find(head.number);
-        if (found == nullptr) return true; // nobody waits for it any more
+        if (found == nullptr) return true; // it was withdrawn
         withdrawn = found->sending.withdrawn && answer.error.status == MUSTER_E_CANCELED;
         const bool withdrawn_grant = found->sending.withdrawn && found->request.grants();
         const StoreOp &op = found->request.ops().front();
@@ -123,7 +123,7 @@ Status StoreClient::sleep(StoreOperation &operation, Signal &signal, uint32_t se
         } catch (const std::bad_alloc &) { // the loop receives for it, later
         }
     }
-    rx_.wish(); // whoever has it sees to it that somebody receives
+    rx_.wish(); // the holder then passes the receiving on
     if (rx_.try_lock()) leave_rx(false);
     const Status status = context_->sleep(signal, seen, deadline);
     const std::lock_guard hold(lock_);
@@ -150,7 +150,7 @@ Status StoreClient::sleep_on_socket(Signal &signal, uint32_t seen, Deadline &dea
     return sleep_on_bell(signal, seen, deadline, staging);
 }
 
-// Until something comes, or what wake_reader() tells of.
+// Until bytes arrive or wake_reader() is called.
 Status StoreClient::sleep_on_bell(Signal &signal, uint32_t seen, Deadline &deadline, unsigned char *staging) noexcept {
     if (bell_.event < 0) {
         auto bell = hub_.take_bell();

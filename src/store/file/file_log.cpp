@@ -38,7 +38,7 @@ const unsigned char *bytes_at(std::string_view text, size_t at) noexcept {
     return reinterpret_cast<const unsigned char *>(text.data()) + at;
 }
 
-// Puts the checksum in front of a record that begins at `at`, behind 8 bytes left for it.
+// Fills the 8 bytes at `at` with the checksum of the record after them.
 void seal(std::string &to, size_t at) noexcept {
     put_u64(reinterpret_cast<unsigned char *>(to.data()) + at, checksum(std::string_view(to).substr(at + 8)));
 }
@@ -193,7 +193,7 @@ Result<void> FileLog::catch_up() {
 }
 
 // At the end of what the table has is something that is no whole record: its writer was killed in the middle of it, or
-// the file is damaged. It is taken away if nobody can have been told that it was done.
+// the file is damaged. It is removed if it cannot have been acknowledged.
 Result<void> FileLog::cut(uint64_t size) {
     const uint64_t at = end_;
     if (at < acknowledged_ || (acknowledged_ == 0 && record_behind(size))) {

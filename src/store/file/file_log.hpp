@@ -51,7 +51,7 @@ class FileLog {
 
     std::string path_;
     bool sync_;
-    uint64_t most_bytes_; // of keys and values: who makes the file says it
+    uint64_t most_bytes_; // of keys and values: chosen when the file is made
     Fd file_;
     std::unique_ptr<StoreTable> table_;
     uint64_t end_ = 0;          // up to here the table has it; 0: nothing

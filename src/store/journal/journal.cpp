@@ -32,7 +32,7 @@ constexpr size_t most_parts = 128; // of one write
 constexpr std::chrono::milliseconds pause_when_full{100};
 constexpr char end_of_snapshot[] = "end";
 
-// SipHash-2-4: told apart is what was torn by a crash, not what somebody has forged.
+// SipHash-2-4: it detects records torn by a crash, not forged ones.
 uint64_t checksum(const unsigned char *bytes, size_t size) noexcept {
     static const unsigned char key[crypto_shorthash_KEYBYTES] = "muster journal";
     unsigned char hash[crypto_shorthash_BYTES];
@@ -340,7 +340,7 @@ void StoreJournal::write_all() noexcept {
             look_for_room_ = false;
             stop = stop_;
             notes.swap(gathered_);
-            if (next_log_) { // what has gathered in front of the change belongs to the old one
+            if (next_log_) { // records collected before the change belong to the old log
                 next = std::move(next_log_);
                 gathered_.swap(gathered_next_);
                 stop = stop && gathered_.empty();
@@ -348,7 +348,7 @@ void StoreJournal::write_all() noexcept {
         }
         if (!notes.empty() && failed_.load(std::memory_order_relaxed) == 0 && !write_out(notes))
             failed_.store(errno, std::memory_order_release);
-        notes.clear(); // after a failure they are lost; no answer has told of them
+        notes.clear(); // after a failure they are lost; none was acknowledged
         if (failed_.load(std::memory_order_relaxed) == 0) durable_.store(written_, std::memory_order_release);
         if (next) {
             log_ = std::move(next);

@@ -78,7 +78,7 @@ class StoreJournal {
     uint64_t generation_ = 0, oldest_ = 0; // of the log that is written, and of the oldest file
     uint64_t appended_ = 0;
     uint64_t log_begin_ = 0, log_offset_ = 0; // where this log begins, and the bytes that were in it
-    bool too_slow_ = false;                   // the last one who waited for room
+    bool too_slow_ = false;                   // the latest wait for room was too long
     Progress progress_;
 
     std::mutex lock_; // guards the next group

@@ -110,7 +110,8 @@ Ref<StoreNote> note_of_lease(uint64_t lease, bool ends) {
     return make_ref<StoreNote>(record);
 }
 
-// Of a barrier its answer is noted: who has arrived is asked again; who was let go has to be told so. Until it is known
+// Of a barrier the answer is recorded: members that have arrived ask again; those that were released must get their
+// answer. Until it is known
 // there is one of the same length.
 Ref<StoreNote> note_of_request(const ServerRequest &asked) {
     const StoreOp &first = asked.request.ops().front();

@@ -290,7 +290,7 @@ void StoreServer::tell_ended(StoreSession *session, uint64_t lease) noexcept {
     try {
         put_record(session->connection->out(), {0, StoreRecord::ended, 0, lease});
         touch(*session->connection);
-    } catch (const std::bad_alloc &) { // its keys are gone, which tells as well
+    } catch (const std::bad_alloc &) { // the client notices that its keys are gone
     }
 }
 

@@ -138,7 +138,7 @@ void StoreServer::stop() noexcept {
     while (StoreConnection *const connection = connections_.first()) {
         try {
             put_record(connection->out(), {0, StoreRecord::bye, goes_on ? uint8_t{0} : store_bye_for_good, 0});
-        } catch (const std::bad_alloc &) { // then the end of the connection has to tell
+        } catch (const std::bad_alloc &) { // then the end of the connection shows it
         }
         connection->send_all();
         if (!connection->over()) connection->shut("");
@@ -195,7 +195,7 @@ void StoreServer::take(ProvedSocket socket) noexcept {
 }
 
 // The session waits for its client to come again; what it has asked and what was not done, the client asks again. A
-// server that stops tells nobody that the others are dead: it is the one who goes.
+// server that stops must not report its clients as dead: it is the server that stops.
 void StoreServer::lost(StoreConnection &connection) noexcept {
     connections_.remove(connection);
     connection_count_--;

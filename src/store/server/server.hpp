@@ -15,7 +15,7 @@ namespace muster {
 
 struct StoreServerSettings {
     std::string url, data_dir; // no folder: all is gone with the process
-    bool hosted = false;       // by one of those who use it, beside its other work
+    bool hosted = false;       // by a client's process, beside its other work
     bool sync = true;          // what is acknowledged survives a crash of the machine, too
     uint64_t max_bytes = uint64_t{1} << 30;
     uint32_t most_clients = 65536;
@@ -154,7 +154,7 @@ class StoreServer final : public Object, public PairedServer, private SocketTake
     std::vector<muster_store_op> ops_;     // scratch
     std::unique_ptr<ServerRequest> spare_; // one that is over, with its memory; or none
     int64_t lease_look_ns_ = INT64_MAX, grace_from_ns_ = 0;
-    struct Held { // an answer that waits until what it tells of is durable, and the other has it
+    struct Held { // an answer that waits until its changes are durable and confirmed by the standby
         uint64_t position, number;
         StoreSession *session;
         std::string record;

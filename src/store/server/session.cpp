@@ -75,7 +75,7 @@ void StoreConnection::on_events(uint32_t epoll_events) noexcept {
     const Ref<StoreConnection> self(this);
     if (!fd_) return;
     if ((epoll_events & EPOLLOUT) && !writer_.empty()) send_all();
-    if (epoll_events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) hung_up_ = true; // told once
+    if (epoll_events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) hung_up_ = true; // reported once
     if (over() || ((paused_ || server_->clogged()) && has_enough())) return;
     paused_ = false;
     read_some();

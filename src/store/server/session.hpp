@@ -42,13 +42,13 @@ class StoreSession final : public Object {
     int64_t heard_ns = 0;                                                 // when the client last said something
     std::unordered_map<uint64_t, std::unique_ptr<ServerRequest>> hanging; // by number
     size_t hanging_bytes = 0;
-    size_t held_bytes = 0;         // of answers that wait until what they tell of is durable
+    size_t held_bytes = 0;         // of answers that wait until their changes are durable
     bool spoiled = false;          // an answer got lost for want of memory
     std::set<uint64_t> leases;     // that are kept while it says something, or for its connection
     Ref<StoreNote> forgotten_note; // what is written down when it ends
 
     AnsweredRequests answered;
-    void start_leaving(int64_t at_ns) noexcept; // nobody comes again until then: it is forgotten
+    void start_leaving(int64_t at_ns) noexcept; // it ends then, unless the client connects again
     void stop_leaving() noexcept;
 
   private:

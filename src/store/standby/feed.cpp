@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What changes goes from the one who serves to the one who stands by.
+// Changes go from the primary to the standby.
 #include "store/standby/pair.hpp"
 #include <algorithm>
 
@@ -12,7 +12,7 @@ constexpr size_t most_feeding = 256 << 20; // changed while the other is fed: it
 constexpr int64_t longest_lease_ns = 3'600'000'000'000;
 } // namespace
 
-// ---- who serves -----------------------------------------------------------------------------------------------------
+// ---- primary ----------------------------------------------------------------------------------------------------
 
 void StorePair::begin_feed() {
     unconfirmed_.clear();
@@ -138,7 +138,7 @@ void StorePair::beat() noexcept {
     if (link_) hub_.start_timer(beat_timer_, now_ns() + roles_.lease_ns() / 4);
 }
 
-// ---- who stands by --------------------------------------------------------------------------------------------------
+// ---- standby ----------------------------------------------------------------------------------------------------
 
 void StorePair::begin_following() noexcept {
     got_ = durable_got_ = 0;
@@ -241,7 +241,7 @@ void StorePair::link_was_read(PairLink &link) noexcept {
     if (roles_.serves()) server_.flush(); // what was held goes out
 }
 
-// Also without anything new: so the other hears that this one lives.
+// Also without changes, as a heartbeat.
 void StorePair::confirm(bool in_any_case) noexcept {
     if (!link_ || !roles_.may_confirm()) return;
     const uint64_t before = durable_got_;

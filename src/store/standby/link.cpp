@@ -10,7 +10,7 @@
 namespace muster {
 
 namespace {
-constexpr int64_t patience_ns = 5'000'000'000; // until the other has said who it is
+constexpr int64_t patience_ns = 5'000'000'000; // until the hello of the other server
 constexpr size_t address_max = 4400;
 constexpr uint32_t wanted_events = EPOLLIN | EPOLLOUT | EPOLLRDHUP;
 

@@ -343,7 +343,7 @@ bool StorePair::meet(PairLink &link, PairHello hello) {
             say("the other keeps another store: one of the two folders is not of this pair");
             return false;
         }
-        hello.role = PairRole::waiting; // it is nobody's standby here, and knows nothing
+        hello.role = PairRole::waiting; // it is no standby here, and has no contents
         hello.kind = PairMark::none;
         hello.epoch = 0;
     }

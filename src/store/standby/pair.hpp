@@ -63,7 +63,7 @@ class StorePair final : private PairLinkOwner {
     StorePair(PairedServer &server, StorePairSettings settings, PairMark mark, bool keeps);
     ~StorePair();
     void start() noexcept;
-    void stop() noexcept; // the other is told
+    void stop() noexcept; // the other server is notified
     void take(ProvedSocket socket) noexcept;
     bool go_alone() noexcept; // the host says that the other is dead
 
@@ -131,9 +131,9 @@ class StorePair final : private PairLinkOwner {
     const StorePairSettings settings_;
     PairRoles roles_;
     Ref<PairLink> link_, greeting_,
-        calling_; // the last two: it was dialled, or has dialled, and has not said who it is
+        calling_; // the last two: incoming and outgoing links before the hello
     Ref<Attempt> attempt_;
-    std::string other_, with_address_, with_host_; // whom to dial; who was met last
+    std::string other_, with_address_, with_host_; // the address to dial; of the server met last
     bool with_on_host_ = false, with_keeps_ = false;
     uint64_t dials_ = 0;
     bool dialling_ = false, stopped_ = false;

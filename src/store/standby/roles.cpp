@@ -39,7 +39,7 @@ bool PairRoles::looks_for_other() const noexcept {
     return !linked_ && pending_ != Pending::lead && role_ != PairRole::alone;
 }
 
-// ---- becoming the one who serves ------------------------------------------------------------------------------------
+// ---- becoming the primary -------------------------------------------------------------------------------------------
 
 // From here on nothing is confirmed to the other any more; clients are let in when it is durable.
 PairRoles::Actions PairRoles::lead(const char *why) {
@@ -208,7 +208,7 @@ PairRoles::Actions PairRoles::meet_waiting(const PairHello &hello) {
     return drop("");
 }
 
-// What the other has shows that nobody was served elsewhere since. One that has nothing shows nothing.
+// The contents of the other server show that no client was served elsewhere since. An empty one shows nothing.
 bool PairRoles::leads_over(const PairHello &hello) const noexcept {
     if (!has_all() || is_newer(hello)) return false;
     if (hello.epoch == mark_.epoch && hello.kind == mark_.kind) return false;

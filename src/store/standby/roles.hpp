@@ -13,7 +13,7 @@
 namespace muster {
 
 enum class PairRole : uint8_t { // as muster_store_role
-    alone,                      // serves; nobody else may
+    alone,                      // serves; no other server may
     paired,                     // serves; the other is in sync
     halted,                     // served until the other, in sync, was lost: answers nothing
     standby,                    // in sync
@@ -24,7 +24,7 @@ enum class PairRole : uint8_t { // as muster_store_role
 // The state that a data folder keeps beyond the process.
 struct PairMark {
     enum Kind : uint8_t { none, behind, copy, paired, alone }; // the later one is the newer of one epoch
-    uint64_t epoch = 0;                                        // of who serves: the higher one is the newer
+    uint64_t epoch = 0;                                        // of the primary: the higher one is the newer
     Kind kind = none;
     bool other_keeps = false; // the other has a data folder
     std::string other;        // its address
@@ -57,7 +57,7 @@ class PairRoles {
         drop,
         feed,   // send all there is, and then what changes
         follow, // be fed
-        resume  // go on behind the position of who stands by
+        resume  // continue after the position of the standby
     };
     struct Actions { // in this order
         Link link = Link::keep;
@@ -75,20 +75,20 @@ class PairRoles {
 
     // ---- events ----
     Actions start(int64_t now);
-    // Another has said who it is, over a link. `same_place`: where the other of the pair was, on the same host.
+    // The hello of another server. `same_place`: at the address of the pair's other server, on the same host.
     Actions met(const PairHello &hello, bool same_place, int64_t now);
     Actions lost(int64_t now);                               // the link
     Actions other_is_dead(int64_t now);                      // its process has ended, for certain
     Actions fed(const std::string &other, bool other_keeps); // it has all there is
     Actions told(uint64_t epoch, int64_t lease_ns, const std::string &by, bool by_keeps); // that it is in sync
     Actions marked(int64_t now);
-    Actions resigned();              // who served has gone, and everything had come
-    Actions left(int64_t now);       // who stood by has gone
+    Actions resigned();              // the primary has stopped, and all changes were received
+    Actions left(int64_t now);       // the standby has stopped
     Actions tick(int64_t now);       // at look_at_ns()
     bool go_alone(Actions &actions); // the operator says that the other is dead; false: not here, not now
     void heard(int64_t now) noexcept { heard_ns_ = now; }       // over the link
     void confirmed(int64_t sent_ns) noexcept;                   // by the other: what was sent then
-    void answered(int64_t now) noexcept { answered_ns_ = now; } // who stands by has confirmed something
+    void answered(int64_t now) noexcept { answered_ns_ = now; } // the standby has confirmed something
     void spoil() noexcept { spoiled_ = true; }                  // what is in memory is neither the old nor the new
     void whole() noexcept { spoiled_ = false; }                 // it is again
 
@@ -105,7 +105,7 @@ class PairRoles {
     bool may_answer(int64_t now) const noexcept {
         return role_ == PairRole::alone || (role_ == PairRole::paired && now < lease_until_ns_);
     }
-    // What another has confirmed, or nobody has to.
+    // Confirmed by the standby, or without one that has to.
     bool needs_the_other() const noexcept { return role_ == PairRole::paired || role_ == PairRole::halted; }
     bool may_confirm() const noexcept { return follows() && pending_ != Pending::lead; }
     bool follows() const noexcept { return role_ == PairRole::standby || role_ == PairRole::catching_up; }

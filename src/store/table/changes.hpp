@@ -91,7 +91,7 @@ class StoreTable::Changes {
         undo_.push_back(std::move(undo));
     }
 
-    // `came`: the places where somebody waits for what has come.
+    // `came`: the places whose waiting requests can continue.
     void keep(std::vector<std::string> &came) {
         came.insert(came.end(), std::make_move_iterator(came_.begin()), std::make_move_iterator(came_.end()));
         for (const auto &[lease, key] : leased_) table_.leases_.find(lease)->second.keys.insert(key);

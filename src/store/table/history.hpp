@@ -66,7 +66,7 @@ class StoreLog {
             }
         }
     }
-    // Something could not be written down: whoever watches has to look anew.
+    // A change could not be recorded: watchers have to read the keys anew.
     void forget_all(uint64_t revision) noexcept {
         removals_.clear();
         changes_.clear();

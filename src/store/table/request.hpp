@@ -60,9 +60,9 @@ class StoreRequest {
     bool of_lease() const noexcept { return ops_->kind >= store_grant; }
     bool changes() const noexcept; // perhaps
     bool grants() const noexcept { return ops_->kind == store_grant; }
-    // Whether it was applied makes a difference. Not so of a lease that nobody learns of: it expires.
+    // Does it matter whether it was applied? Not for a lease whose number nobody learns: it expires.
     bool has_effect() const noexcept { return changes() && !grants(); }
-    void hide_prefix(size_t bytes) noexcept { prefix_bytes_ = bytes; } // names leave so much out in front of each key
+    void hide_prefix(size_t bytes) noexcept { prefix_bytes_ = bytes; } // error texts omit so many bytes of each key
     size_t prefix_bytes() const noexcept { return prefix_bytes_; }
     size_t guards() const noexcept { return guards_; }
     size_t bytes() const noexcept { return size_; } // of keys and values

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Who waits, and who goes on.
+// Waiting requests, and their continuation.
 #include "store/table/table.hpp"
 
 #include "store/table/changes.hpp"
@@ -51,7 +51,7 @@ void StoreTable::let_go_on(std::vector<std::string> &came, List<StoreWaiter> &ov
         const auto found = places_.find(came[i]);
         if (found == places_.end()) continue;
         StorePlace &place = *found->second;
-        bool used_up = false; // what has come was taken by somebody in front
+        bool used_up = false; // an earlier request has taken the new value
         for (StoreWaiter *who = place.waiters.first(); who != nullptr && !used_up;) {
             StoreWaiter &next = *std::exchange(who, List<StoreWaiter>::after(*who));
             const StoreOp *lacking = nullptr;
@@ -105,7 +105,7 @@ void StoreTable::drop_place(StorePlace &empty) noexcept {
     places_.erase(places_.find(empty.name));
 }
 
-// The places where somebody waits for such a change.
+// The places where requests wait for such a change.
 void StoreTable::note_change(std::string_view key, bool fresh, std::vector<std::string> &came) const {
     if (places_.empty()) return;
     const auto note = [&](std::string name) {
@@ -243,7 +243,7 @@ void StoreTable::end_leases(int64_t now_ns, List<StoreWaiter> &over) noexcept {
     while (next_end_ns() <= now_ns) end_lease(next_to_end(), MUSTER_STORE_LEASE_SILENT, over);
 }
 
-// Keys go, whatever happens. Where that cannot be written down, those who watch are told to look anew.
+// The keys are removed in any case. Where the change cannot be recorded, watchers have to read them anew.
 bool StoreTable::end_lease(uint64_t lease, uint32_t why, List<StoreWaiter> &over) noexcept {
     const auto found = leases_.find(lease);
     if (found == leases_.end()) return false;

@@ -48,10 +48,9 @@ class StoreTable {
     StoreTable(const StoreTable &) = delete;
     StoreTable &operator=(const StoreTable &) = delete;
 
-    // Tries a request: it is over, or hangs. `over` gets it, and those it has let go on.
+    // Tries a request: it ends, or waits. Requests that end are appended to `over`, others that continue included.
     void submit(StoreWaiter &who, List<StoreWaiter> &over) noexcept;
-    // The same for a request that is not to wait. False: it would have had to, and nothing was done. There is nobody
-    // else who waits.
+    // The same for a request that may not wait. False: it would have to, and nothing was done. No other request waits.
     bool do_now(StoreWaiter &who) noexcept;
     // Forgets a request that hangs. False: it is over.
     bool withdraw(StoreWaiter &who) noexcept;
@@ -65,7 +64,7 @@ class StoreTable {
     uint64_t next_to_end() const noexcept; // the lease that ends then; 0: none
     size_t leases() const noexcept { return leases_.size(); }
 
-    // All there is but for leases and who waits, to be put into an empty table. Values are shared.
+    // The contents without leases and waiting requests, for an empty table. Values are shared.
     struct Image {
         struct Key {
             std::string key;
@@ -78,7 +77,7 @@ class StoreTable {
     };
     Image image() const;
     void put_back(uint64_t revision, uint64_t last_lease);
-    void clear() noexcept; // nobody waits
+    void clear() noexcept; // no request waits
     void put_back(Image::Key key);
     void put_back(const std::string &queue, Ref<Blob> value);
     void put_back_lease(uint64_t lease, int64_t until_ns); // before its keys
@@ -100,7 +99,7 @@ class StoreTable {
         int64_t until_ns = 0;
         std::set<std::string> keys; // that were set with it; perhaps they are no more, or have left it
     };
-    // A key is shared with what tells of its changes.
+    // A key is shared with the records of its changes.
     struct KeyLess {
         using is_transparent = void;
         static std::string_view text(const Ref<Blob> &key) noexcept { return key->bytes(); }
@@ -149,7 +148,7 @@ class StoreTable {
 
     uint64_t most_bytes_;
     uint64_t revision_ = 0, bytes_ = 0;
-    uint64_t seen_before_ = 0; // while some go on: the revision in front of what came
+    uint64_t seen_before_ = 0; // while requests continue: the revision before the change
     Keys keys_;
     Queues queues_; // none is empty
     StoreLog log_;
