@@ -20,8 +20,8 @@ namespace muster {
 
 namespace {
 
-constexpr uint8_t version = 2;
-constexpr size_t text_max = 65000, address_max = 300;
+constexpr uint8_t membership_version = 2;
+constexpr size_t text_max = 65000, max_host_bytes = 300;
 constexpr size_t place_bytes = 64 * 1024; // of each of the two in a file: checksum (32), length (4), count (8), record
 constexpr size_t digest_bytes = 32, head_bytes = digest_bytes + 12;
 constexpr uint32_t max_files = 1024; // of one run on one host
@@ -110,7 +110,7 @@ std::string Membership::write() const {
     std::vector<std::string_view> addresses(peers.begin(), peers.end());
     std::string bytes;
     ByteWriter(bytes)
-        .number(version)
+        .number(membership_version)
         .text(config.write())
         .text(place.write())
         .number(static_cast<uint8_t>(say))
@@ -123,14 +123,14 @@ std::string Membership::write() const {
 
 std::optional<Membership> Membership::read(std::string_view bytes) {
     ByteReader from(bytes);
-    from.require(from.number<uint8_t>() == version);
+    from.require(from.number<uint8_t>() == membership_version);
     Membership membership;
     const auto config = RunConfig::read(from.text(text_max));
     const auto place = RoundPlace::read(from.text(text_max));
     const auto say = from.number<uint8_t>();
-    membership.home = from.text(address_max);
-    membership.promised_to = from.text(address_max);
-    membership.own_host = from.text(address_max);
+    membership.home = from.text(max_host_bytes);
+    membership.promised_to = from.text(max_host_bytes);
+    membership.own_host = from.text(max_host_bytes);
     const std::string_view page = from.text(text_max);
     from.require(config && place && place->attempt.number != 0 && say <= left);
     if (!from.is_complete()) return std::nullopt;

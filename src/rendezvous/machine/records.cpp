@@ -10,8 +10,8 @@ namespace muster {
 
 namespace {
 
-constexpr uint8_t version = 2;
-constexpr size_t address_max = 1024, order_key_max = 256, author_max = 256, reason_max = 200, peer_max = 300;
+constexpr uint8_t record_version = 2;
+constexpr size_t max_address_bytes = 1024, order_key_max = 256, author_max = 256, reason_max = 200, peer_max = 300;
 constexpr uint32_t world_max = 1 << 20;
 constexpr uint8_t heir_bit = 1, hosts_bit = 2; // of a member's record
 
@@ -28,12 +28,12 @@ RoundAttempt read_attempt(ByteReader &from) {
 // The bytes of a record, of which each begins with the version.
 ByteWriter begin(std::string &bytes) {
     ByteWriter to(bytes);
-    to.number(version);
+    to.number(record_version);
     return to;
 }
 ByteReader begin(std::string_view bytes) noexcept {
     ByteReader from(bytes);
-    from.require(from.number<uint8_t>() == version);
+    from.require(from.number<uint8_t>() == record_version);
     return from;
 }
 std::string printable(std::string_view text) {
@@ -88,7 +88,7 @@ std::optional<MemberRecord> MemberRecord::read(std::string_view bytes) {
     record.old_round = from.number<uint64_t>();
     record.old_rank = from.number<uint32_t>();
     record.preferred = from.number<uint32_t>();
-    record.address = from.text(address_max);
+    record.address = from.text(max_address_bytes);
     record.order_key = from.text(order_key_max);
     record.peer = from.text(peer_max);
     record.base = from.number<uint64_t>();

@@ -8,7 +8,7 @@ namespace muster {
 
 namespace {
 constexpr uint8_t page_version = 1;
-constexpr size_t address_max = 1024;
+constexpr size_t max_page_address_bytes = 1024;
 } // namespace
 
 std::string write_page(const std::vector<std::string_view> &addresses) {
@@ -22,7 +22,7 @@ std::string write_page(const std::vector<std::string_view> &addresses) {
 bool read_page(std::string_view page, uint32_t index, std::string_view &out_address) {
     ByteReader reader(page);
     reader.require(reader.number<uint8_t>() == page_version);
-    for (uint32_t i = 0; i <= index && reader.is_valid(); i++) out_address = reader.text(address_max);
+    for (uint32_t i = 0; i <= index && reader.is_valid(); i++) out_address = reader.text(max_page_address_bytes);
     return reader.is_valid();
 }
 
