@@ -55,7 +55,8 @@ class ServedProvider {
         if constexpr (!requires { ops->close; }) return {nullptr, ops->cancel, ops->destroy};
     }
 
-    explicit ServedProvider(Config config) : config_(std::move(config)), registrant_(pthread_self()) {}
+    explicit ServedProvider(Config config)
+        : config_(std::move(config)), queue_(config_.queue), registrant_(pthread_self()) {}
     Context &context() const noexcept { return config_.context; }
     ServedKind kind() const noexcept { return config_.kind; }
     const std::string &name() const noexcept { return config_.name; }
