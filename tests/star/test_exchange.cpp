@@ -155,9 +155,8 @@ void Tree::attach(Node &child, Node &parent) {
     unsigned char word[4];
     put_u32(word, child.exchange.prefix());
     give(parent, child.route_at_parent,
-         frame(Head{Kind::proof, 0, 0, 0}, std::string(proof_bytes, '\0') +
-                                               std::string(reinterpret_cast<char *>(word), 4) +
-                                               std::string(proof_bytes, '\0')));
+         frame(Head{Kind::proof, 0, 0, 0},
+               std::string(reinterpret_cast<char *>(word), 4) + std::string(proof_bytes, '\0')));
     parent.out[child.route_at_parent].clear(); // welcome and ready: the uplink's
     child.exchange.parent_up();
 }

@@ -18,7 +18,6 @@ namespace {
 
 enum : uint32_t { parent_news = 1, other_news = 2 }; // whose descriptor is ready
 constexpr int64_t tick_ns = 500'000'000, stats_every_ns = 100'000'000, told_every_ns = 1'000'000'000;
-constexpr int64_t first_pause_ns = 20'000'000, longest_pause_ns = 2'000'000'000;
 constexpr int64_t longest_linger_ns = 10'000'000'000;
 
 // Threads of the library take no signals.
@@ -82,6 +81,7 @@ muster_status Broker::open(std::string_view authority, const muster_broker_confi
 
     ExchangeConfig exchange;
     exchange.open = open;
+    exchange.is_secret_proved = parent_config_.curve && parent_config_.curve->from_secret;
     if (config.window_bytes != 0) exchange.window = config.window_bytes;
     if (config.max_members != 0) exchange.members_max = config.max_members;
     while (exchange.prefix == 0) exchange.prefix = static_cast<uint32_t>(random_u64());
@@ -261,7 +261,7 @@ muster_status Broker::up_watch(int fd, bool writable) {
 }
 
 void Broker::up_ready(uint64_t, uint64_t) {
-    parent_pause_ns_ = 0;
+    parent_back_off_.reset();
     log(MUSTER_LOG_INFO, "the broker above is " + parent_config_.place);
     exchange_->parent_up();
 }
@@ -280,8 +280,7 @@ void Broker::drop_parent() {
     parent_lost_ = false;
     parent_.reset(); // its descriptors leave epoll with it
     exchange_->parent_down();
-    parent_pause_ns_ = std::clamp(parent_pause_ns_ * 2, first_pause_ns, longest_pause_ns);
-    parent_retry_ns_ = now_ns() + parent_pause_ns_;
+    parent_retry_ns_ = now_ns() + parent_back_off_.next_ns();
 }
 
 // ---- the exchange's outlet

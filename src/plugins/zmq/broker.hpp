@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // A running broker: the server with its connections, one thread that serves them, and the exchange that decides.
+#include "base/back_off.hpp"
 #include "exchange.hpp"
 #include "server.hpp"
 #include "uplink.hpp"
@@ -64,7 +65,8 @@ class Broker final : public Outlet, public ServerOwner, public UplinkOwner {
     std::unique_ptr<Uplink> parent_;
     UplinkConfig parent_config_;
     bool want_parent_ = false, parent_lost_ = false;
-    int64_t parent_retry_ns_ = 0, parent_pause_ns_ = 0, ticked_ns_ = 0, stats_ns_ = 0;
+    muster::BackOff parent_back_off_{20'000'000, 2'000'000'000};
+    int64_t parent_retry_ns_ = 0, ticked_ns_ = 0, stats_ns_ = 0;
     int64_t turn_ns_ = 0;                 // when this turn of the thread began
     uint64_t strangers_ = 0, untold_ = 0; // not let in by the handshake; since the last that was logged
     int64_t told_ns_ = 0;

@@ -12,17 +12,6 @@ namespace {
 constexpr uint64_t words_max = 1024 * 1024;     // of what is no data, waiting for one member
 constexpr int64_t greeting_ns = 10'000'000'000; // a stranger has so long to become a member
 
-template <size_t size>
-std::string_view view(const std::array<unsigned char, size> &array) noexcept {
-    return {reinterpret_cast<const char *>(array.data()), array.size()};
-}
-
-std::string u64_text(uint64_t value) {
-    unsigned char word[8];
-    put_u64(word, value);
-    return {reinterpret_cast<char *>(word), sizeof word};
-}
-
 } // namespace
 
 Exchange::Exchange(Outlet &outlet, ExchangeConfig config) : outlet_(outlet), config_(std::move(config)) {}
@@ -106,7 +95,7 @@ void Exchange::take(Route route, Parcel &parcel, int64_t now_ns) {
     if (!sound) return ban(node, "it sends what is no message of a star");
     switch (node.state) {
     case State::stranger:
-        return head.kind == Kind::hello ? hello(node, head, payload_of(parcel)) : ban(node, "it does not greet");
+        return head.kind == Kind::hello ? hello(node, payload_of(parcel)) : ban(node, "it does not greet");
     case State::proving:
         return head.kind == Kind::proof ? proof(node, payload_of(parcel)) : ban(node, "it does not prove itself");
     case State::member:
@@ -116,40 +105,40 @@ void Exchange::take(Route route, Parcel &parcel, int64_t now_ns) {
     }
 }
 
-void Exchange::hello(Node &node, const Head &, std::string_view payload) {
-    const bool challenged = payload.size() == 1 + nonce_bytes + challenge_bytes;
-    if ((payload.size() != 1 + nonce_bytes && !challenged) || static_cast<unsigned char>(payload[0]) > 1)
-        return ban(node, "it greets in an unknown way");
-    node.broker = payload[0] == 1;
-    memcpy(node.theirs.data(), payload.data() + 1, nonce_bytes);
+void Exchange::hello(Node &node, std::string_view payload) {
+    muster::ByteReader from(payload);
+    const auto role = from.number<uint8_t>();
+    if (config_.is_secret_proved && role == 0 && from.is_complete()) return welcome_member(node);
+    node.broker = role == 1;
+    node.theirs = from.array<nonce_bytes>();
+    const bool is_challenged = from.left() != 0;
+    std::array<unsigned char, challenge_bytes> challenge{};
+    if (is_challenged) challenge = from.array<challenge_bytes>();
+    if (!from.is_complete() || role > 1) return ban(node, "it greets in an unknown way");
     node.ours = make_nonce();
     node.state = State::proving;
-    std::string reply(1, static_cast<char>(config_.open));
-    reply += view(node.ours);
-    reply += view(config_.open ? Proof{} : config_.proof(true, node.theirs, node.ours));
-    if (challenged && config_.prove_role) {
-        std::array<unsigned char, challenge_bytes> challenge;
-        memcpy(challenge.data(), payload.data() + 1 + nonce_bytes, challenge.size());
-        Proof role;
-        if (!config_.prove_role(challenge, node.theirs, node.ours, role)) return ban(node, "its challenge is no key");
-        reply += view(role);
+    Proof shown{};
+    if (is_challenged && config_.prove_role) {
+        if (!config_.prove_role(challenge, node.theirs, node.ours, shown)) return ban(node, "its challenge is no key");
+    } else if (!config_.open) {
+        shown = config_.proof(true, node.theirs, node.ours);
     }
-    say(node.route, Kind::welcome, 0, 0, 0, reply);
+    muster::ByteWriter reply;
+    reply.number(static_cast<uint8_t>(config_.open)).bytes(node.ours).bytes(shown);
+    say(node.route, Kind::welcome, 0, 0, 0, reply.take());
 }
 
 void Exchange::proof(Node &node, std::string_view payload) {
-    const size_t whole = proof_bytes + (node.broker ? 4 + proof_bytes : 0);
-    if (payload.size() != whole && !(node.broker && payload.size() == proof_bytes + 4))
-        return ban(node, "its proof has an impossible length");
+    if (node.broker) return welcome_broker(node, payload);
+    if (payload.size() != proof_bytes) return ban(node, "its proof has an impossible length");
     if (!config_.open && !equal(bytes(payload), config_.proof(false, node.theirs, node.ours).data(), proof_bytes))
         return refuse(node, MUSTER_E_AUTH, "it has another secret");
-    if (node.broker) return welcome_broker(node, payload.substr(proof_bytes));
-    if (members_.size() >= config_.members_max)
-        return refuse(node, MUSTER_E_LIMIT, "the broker has as many members as it may have");
     welcome_member(node);
 }
 
 void Exchange::welcome_member(Node &node) {
+    if (members_.size() >= config_.members_max)
+        return refuse(node, MUSTER_E_LIMIT, "the broker has as many members as it may have");
     node.state = State::member;
     node.id = make_id();
     members_.emplace(node.id, &node);
@@ -158,7 +147,7 @@ void Exchange::welcome_member(Node &node) {
 }
 
 void Exchange::say_ready(const Node &node) {
-    say(node.route, Kind::ready, 0, node.id, 0, u64_text(config_.window));
+    say(node.route, Kind::ready, 0, node.id, 0, muster::ByteWriter().number(config_.window).take());
 }
 
 void Exchange::refuse(Node &node, muster_status status, const std::string &why) {

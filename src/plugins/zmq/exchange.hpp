@@ -51,7 +51,9 @@ class Outlet {
 };
 
 struct ExchangeConfig {
-    bool open = false; // whoever comes is let in
+    bool open = false; // members need no proof
+    // The connection has proved that a peer holds the secret: with CURVE keys that derive from it.
+    bool is_secret_proved = false;
     uint64_t window = 1024 * 1024;
     size_t members_max = 65536;
     uint32_t prefix = 0;
@@ -111,7 +113,7 @@ class Exchange {
     static constexpr size_t names_max = 64, pairs_max = 1 << 20, group_max = 4096;
 
     void take(Route from, Parcel &parcel, int64_t now_ns);
-    void hello(Node &node, const Head &head, std::string_view payload);
+    void hello(Node &node, std::string_view payload);
     void proof(Node &node, std::string_view payload);
     void welcome_member(Node &node);
     void say_ready(const Node &node);

@@ -15,8 +15,10 @@ std::string broker_number(uint64_t prefix) {
 // Every member holds the secret, so the secret proves no broker: what a broker sends is believed, whatever the source
 // it names, and only the role key proves one. An open broker asks for it as well.
 void Exchange::welcome_broker(Node &node, std::string_view payload) {
-    const uint32_t prefix = get_u32(bytes(payload));
-    payload.remove_prefix(4);
+    muster::ByteReader from(payload);
+    const auto prefix = from.number<uint32_t>();
+    if (!from.is_valid()) return ban(node, "its proof has an impossible length");
+    payload = from.rest();
     if (!config_.role_below)
         return refuse(node, MUSTER_E_AUTH, "this broker has no broker secret, so it accepts no brokers below it");
     if (payload.size() != proof_bytes ||

@@ -142,7 +142,7 @@ muster_status read_key_file(const std::string &path, KeyUser user, GivenKeys &ou
     if (member && !lines.member_public.empty() &&
         std::find(lines.member_public.begin(), lines.member_public.end(), own) == lines.member_public.end())
         return wrong("member-public and member-secret are no pair");
-    out.curve = {lines.broker_public, broker ? lines.broker_secret : "", own, member ? lines.member_secret : ""};
+    out.curve = {lines.broker_public, broker ? lines.broker_secret : "", own, member ? lines.member_secret : "", false};
     for (const std::string &key : lines.member_public) decode(key, out.members.emplace_back());
     return MUSTER_OK;
 }

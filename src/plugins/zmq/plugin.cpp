@@ -2,22 +2,16 @@
 // zmq:// - a star of processes around a broker, as a fabric plug-in.
 #include "plugin.hpp"
 
+#include "base/percent.hpp"
 #include "broker.hpp"
 #include "key_file.hpp"
 
 #include <cerrno>
-#include <ctime>
 #include <mutex>
 #include <new>
 #include <unistd.h>
 
 namespace star {
-
-int64_t now_ns() noexcept {
-    timespec now{};
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
 
 muster_status fail(muster_error *error, muster_status status, const std::string &text) noexcept {
     if (error != nullptr) {
@@ -50,26 +44,15 @@ void Plugin::start(muster_endpoint *endpoint) {
     endpoint_ = endpoint;
 }
 
-namespace {
-// As the library writes an option's value.
-std::string percent_decoded(const std::string &text) {
-    const auto digit = [](char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1; };
-    std::string out;
-    for (size_t i = 0; i < text.size(); i++) {
-        const bool whole = text[i] == '%' && i + 2 < text.size() && digit(text[i + 1]) >= 0 && digit(text[i + 2]) >= 0;
-        out += whole ? static_cast<char>(digit(text[i + 1]) << 4 | digit(text[i + 2])) : text[i];
-        if (whole) i += 2;
-    }
-    return out;
-}
-} // namespace
-
 // The broker's key is the one that the address or the file pins, or else the one that the secret gives.
 muster_status Plugin::keys_for(const BrokerAddress &address, std::optional<CurveKeys> &out,
                                std::optional<CurveKey> &pinned, std::string &why) {
     pinned = address.broker_key;
     if (!address.curve) return MUSTER_OK;
-    const std::string file = key_file(percent_decoded(address.curve_file));
+    std::string name;
+    if (!muster::percent_decode(name, address.curve_file))
+        return why = "a % in the curve= of the address is not followed by two hexadecimal digits", MUSTER_E_ADDRESS;
+    const std::string file = key_file(name);
     if (file.empty()) {
         out = keys_.curve();
         if (pinned) out->server_public = z85_of(*pinned);

@@ -7,8 +7,6 @@
 
 namespace star {
 
-int64_t now_ns() noexcept;
-
 muster_status fail(muster_error *error, muster_status status, const std::string &text) noexcept;
 
 // Loop thread only, but for host().

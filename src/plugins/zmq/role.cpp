@@ -117,10 +117,10 @@ RoleCheck::~RoleCheck() {
     sodium_memzero(secret_.data(), secret_.size());
 }
 
-bool RoleCheck::verify(std::string_view shown, const Nonce &member, const Nonce &broker) const {
+bool RoleCheck::verify(const Proof &shown, const Nonce &member, const Nonce &broker) const {
     Proof expected;
-    return shown.size() == expected.size() && proof_of(secret_, open_, open_, challenge_, member, broker, expected) &&
-           equal(reinterpret_cast<const unsigned char *>(shown.data()), expected.data(), expected.size());
+    return proof_of(secret_, open_, open_, challenge_, member, broker, expected) &&
+           equal(shown.data(), expected.data(), expected.size());
 }
 
 } // namespace star

@@ -90,6 +90,4 @@ class Server {
     std::vector<Route> doomed_;
 };
 
-int64_t now_ns() noexcept;
-
 } // namespace star

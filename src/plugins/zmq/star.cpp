@@ -10,7 +10,6 @@ namespace star {
 
 namespace {
 
-constexpr int64_t first_pause_ns = 20'000'000, longest_pause_ns = 2'000'000'000;
 constexpr int64_t tick_ns = 1'000'000'000;
 constexpr uint64_t window_max = uint64_t{1} << 30; // a broker's bound
 constexpr size_t file_name_max = 512;              // of curve=
@@ -174,11 +173,8 @@ void Star::look() {
 void Star::retry_later() {
     const muster_host *const host = plugin_.host();
     if (retry_ != nullptr) return;
-    pause_ns_ = std::clamp(pause_ns_ * 2, first_pause_ns, longest_pause_ns);
-    // Many members lose their broker at the same moment; they need not come back at the same moment.
-    const int64_t spread = static_cast<int64_t>(random_u64() % static_cast<uint64_t>(pause_ns_ / 2));
     const auto due = [](void *self) { static_cast<Star *>(self)->connect(); };
-    host->start_timer(host, pause_ns_ + spread, 0, due, this, &retry_);
+    host->start_timer(host, back_off_.next_ns(random_u64()), 0, due, this, &retry_);
 }
 
 // Until there is nothing to wait for: a member whose connection stands and whose names are its own sleeps.
@@ -205,7 +201,7 @@ void Star::up_lost(muster_status status, const std::string &why) {
 
 void Star::up_ready(uint64_t, uint64_t window) {
     window_ = std::clamp<uint64_t>(window, 1, window_max);
-    pause_ns_ = 0;
+    back_off_.reset();
     plugin_.log(MUSTER_LOG_INFO, "a member at " + address_.place);
     for (auto &[number, asked] : asked_)
         uplink_->send(Head{asked.claim ? Kind::claim : Kind::find, number, 0, uplink_->id()}, asked.name);

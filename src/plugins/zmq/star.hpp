@@ -2,6 +2,7 @@
 #pragma once
 // A member of a star: this process's place at one broker, in one context. It keeps a connection while somebody is named
 // here, asks for a name, or talks; comes back with growing pauses when the broker was lost; and keeps the windows.
+#include "base/back_off.hpp"
 #include "uplink.hpp"
 
 #include <muster/plugin.h>
@@ -101,7 +102,7 @@ class Star final : public UplinkOwner {
     muster_watch *watch_ = nullptr;
     int watched_ = -1;
     muster_timer *timer_ = nullptr, *retry_ = nullptr;
-    int64_t pause_ns_ = 0;
+    muster::BackOff back_off_{20'000'000, 2'000'000'000}; // between two connections to the broker
     uint64_t window_ = 0;
     bool look_posted_ = false, down_ = false;
     muster_status down_status_ = MUSTER_OK;

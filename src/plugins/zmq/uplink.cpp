@@ -8,8 +8,6 @@
 
 namespace star {
 
-int64_t now_ns() noexcept;
-
 Uplink::Uplink(UplinkConfig config, const Keys &keys, Scratch &scratch, UplinkOwner &owner)
     : config_(std::move(config)), keys_(keys), scratch_(scratch), owner_(owner) {}
 
@@ -76,14 +74,15 @@ void Uplink::connected() {
     connection_ = std::make_unique<Connection>(socket_, 0, ZmtpSide::client, std::move(curve), since_ns_);
     socket_ = -1; // the connection's
     state_ = State::greeting;
-    nonce_ = make_nonce();
-    std::string greeting(1, static_cast<char>(config_.broker));
-    greeting.append(reinterpret_cast<const char *>(nonce_.data()), nonce_.size());
-    if (config_.pinned) {
-        check_.emplace(*config_.pinned);
-        greeting.append(reinterpret_cast<const char *>(check_->challenge().data()), challenge_bytes);
+    muster::ByteWriter hello;
+    hello.number(static_cast<uint8_t>(config_.broker));
+    if (config_.curve && config_.curve->from_secret && !config_.broker) {
+        state_ = State::proving; // CURVE does it
+    } else {
+        hello.bytes(nonce_ = make_nonce());
+        if (config_.pinned && !config_.curve) hello.bytes(check_.emplace(*config_.pinned).challenge());
     }
-    if (!send(Head{Kind::hello, 0, 0, 0}, greeting)) lose(MUSTER_E_NOMEM, "out of memory");
+    if (!send(Head{Kind::hello, 0, 0, 0}, hello.take())) lose(MUSTER_E_NOMEM, "out of memory");
 }
 
 // What is watched follows the state. The owner may not be able to: then the uplink is lost.
@@ -205,33 +204,24 @@ void Uplink::received(Route, Message &message) {
 }
 
 void Uplink::welcome(std::string_view payload) {
-    constexpr size_t fixed = 1 + nonce_bytes + proof_bytes;
-    const bool role = check_ && payload.size() == fixed + proof_bytes;
-    if (payload.size() != fixed && !role) return lose(MUSTER_E_PROTOCOL, "the broker's greeting is cut");
-    const bool open = payload[0] != 0;
-    Nonce theirs;
-    memcpy(theirs.data(), payload.data() + 1, nonce_bytes);
-    if (open && config_.curve) return lose(MUSTER_E_AUTH, "the broker lets everybody in");
-    const auto *shown = reinterpret_cast<const unsigned char *>(payload.data()) + 1 + nonce_bytes;
-    if (!open && !equal(shown, keys_.proof(true, nonce_, theirs).data(), proof_bytes))
+    muster::ByteReader from(payload);
+    const bool is_open = from.number<uint8_t>() != 0;
+    const auto theirs = from.array<nonce_bytes>();
+    const auto shown = from.array<proof_bytes>();
+    if (!from.is_complete()) return lose(MUSTER_E_PROTOCOL, "the broker's greeting has an impossible length");
+    if (is_open && config_.curve) return lose(MUSTER_E_AUTH, "the broker lets everybody in");
+    if (check_ && !check_->verify(shown, nonce_, theirs))
+        return lose(MUSTER_E_AUTH, "the process there does not prove the broker key: the address names " +
+                                       hex_of(*config_.pinned).substr(0, 8) + "...");
+    if (!check_ && !is_open && !equal(shown.data(), keys_.proof(true, nonce_, theirs).data(), proof_bytes))
         return lose(MUSTER_E_AUTH, "the broker has another secret");
-    if (check_ && (!role || !check_->verify(payload.substr(fixed), nonce_, theirs)))
-        return lose(MUSTER_E_AUTH, std::string("the process there ") + (role ? "has another" : "does not prove the") +
-                                       " broker key: the address names " + hex_of(*config_.pinned).substr(0, 8) +
-                                       "...");
-    const Proof proof = keys_.proof(false, nonce_, theirs);
-    std::string answer(reinterpret_cast<const char *>(proof.data()), proof.size());
-    if (config_.broker) {
-        unsigned char word[4];
-        put_u32(word, config_.prefix);
-        answer.append(reinterpret_cast<char *>(word), sizeof word);
-        if (config_.role != nullptr) {
-            const Proof below = config_.role->below(nonce_, theirs);
-            answer.append(reinterpret_cast<const char *>(below.data()), below.size());
-        }
-    }
+    muster::ByteWriter answer;
+    if (config_.broker)
+        answer.number(config_.prefix).bytes(config_.role->below(nonce_, theirs));
+    else
+        answer.bytes(keys_.proof(false, nonce_, theirs));
     state_ = State::proving;
-    if (!send(Head{Kind::proof, 0, 0, 0}, answer)) lose(MUSTER_E_NOMEM, "out of memory");
+    if (!send(Head{Kind::proof, 0, 0, 0}, answer.take())) lose(MUSTER_E_NOMEM, "out of memory");
 }
 
 // ---- the end

@@ -10,6 +10,9 @@
 //
 // Credits: a member may have `window` bytes on their way to each other one, counted by cost(). Whoever takes messages
 // gives their cost back with `credit`. The sender's broker keeps count, too, and ends a member that sends more.
+#include "base/codec.hpp"
+#include "base/time.hpp"
+
 #include <muster/base.h>
 
 #include <cstddef>
@@ -28,11 +31,12 @@ constexpr size_t name_max = 64, text_max = 200;
 constexpr uint16_t default_port = 8100;
 
 enum class Kind : uint8_t {
-    // Before the peer is a member or a broker below. It sends hello: role u8 (1: a broker), nonce, and, where it holds
-    // the broker's public key, a challenge (an X25519 public key, 32 bytes). The broker answers welcome: open u8,
-    // nonce,
-    // proof of the secret, and, to a challenge, the proof of its role key if it has one. The peer sends proof: proof of
-    // the secret; a broker appends its prefix u32 and the proof of the role key (32 bytes).
+    // Before the peer is a member or a broker below (docs/wire.md). A member whose CURVE keys derive from the secret
+    // has proved it: it sends hello with role 0 alone, and the broker answers ready. Any other peer sends hello: role
+    // u8
+    // (1: a broker), nonce, and, where it requires a broker key without CURVE, a challenge (an X25519 public key, 32
+    // bytes). The broker answers welcome: open u8, nonce, and one proof: of its role key to a challenge, of the secret
+    // otherwise. The peer answers proof: of the secret; or, of a broker, its prefix u32 and the proof of the role key.
     hello = 1,
     welcome = 2,
     proof = 3,
@@ -63,22 +67,11 @@ struct Head { // a value
     uint64_t to = 0, from = 0;
 };
 
-inline void put_u32(unsigned char *to, uint32_t v) noexcept {
-    for (int i = 0; i < 4; i++) to[i] = static_cast<unsigned char>(v >> 8 * i);
-}
-inline void put_u64(unsigned char *to, uint64_t v) noexcept {
-    for (int i = 0; i < 8; i++) to[i] = static_cast<unsigned char>(v >> 8 * i);
-}
-inline uint32_t get_u32(const unsigned char *from) noexcept {
-    uint32_t v = 0;
-    for (int i = 0; i < 4; i++) v |= uint32_t{from[i]} << 8 * i;
-    return v;
-}
-inline uint64_t get_u64(const unsigned char *from) noexcept {
-    uint64_t v = 0;
-    for (int i = 0; i < 8; i++) v |= uint64_t{from[i]} << 8 * i;
-    return v;
-}
+using muster::get_u32;
+using muster::get_u64;
+using muster::now_ns;
+using muster::put_u32;
+using muster::put_u64;
 
 inline void put_head(unsigned char *to, const Head &head) noexcept {
     to[0] = head_mark;
