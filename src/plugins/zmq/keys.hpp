@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// What the members and brokers of a job derive from its secret: their CURVE keys, and the proofs of the greeting.
+// What the members and brokers of a job derive from its secret: their CURVE keys, and the proofs in hello, welcome and
+// proof.
 //
 // CURVE (curvezmq.org) needs the broker's public key at its members, and the members' at the broker. Both key pairs
 // come from the secret, so a process that holds it knows both, and no other process completes the handshake. Where
@@ -26,7 +27,7 @@ class Keys {
   public:
     explicit Keys(const muster_host *host) noexcept : host_(host) {}
     const CurveKeys &curve(); // made at the first use, which is not thread-safe
-    // What the broker (or the member) shows after both nonces are known.
+    // The proof of the broker or of the member for the nonces of both.
     Proof proof(bool of_broker, const Nonce &member, const Nonce &broker) const;
 
   private:

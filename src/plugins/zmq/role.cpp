@@ -42,7 +42,7 @@ class Hash {
     crypto_generichash_state state_;
 };
 
-// Both sides get the same: the shared key of the broker's key and the challenge, over all that the two have sent.
+// A hash over the messages of both sides, keyed by the shared key of the role key and the challenge.
 bool proof_of(const CurveKey &own_secret, const CurveKey &theirs, const CurveKey &open, const CurveKey &challenge,
               const Nonce &member, const Nonce &broker, Proof &out) {
     CurveKey shared;
@@ -52,7 +52,7 @@ bool proof_of(const CurveKey &own_secret, const CurveKey &theirs, const CurveKey
     return true;
 }
 
-// Not of small order: such a key gives the same secret with every other key, and libzmq takes it for a failure.
+// A key of small order gives the same shared key with every other key.
 bool is_usable(const CurveKey &open) noexcept {
     CurveKey any{}, shared;
     any[0] = 8;
