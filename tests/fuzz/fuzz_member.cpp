@@ -43,7 +43,7 @@ void hang_up(FakeSocket &socket) {
     if (const int fd = std::exchange(socket.theirs, -1); fd >= 0) close(fd);
 }
 
-// A sound greeting, and READY of NULL; then messages, one frame each.
+// A is_valid greeting, and READY of NULL; then messages, one frame each.
 void put_frame(FakeSocket &socket, const std::string &bytes) {
     if (!std::exchange(socket.greeted, true)) {
         std::string greeting(64, '\0');
@@ -71,7 +71,7 @@ void check_sent(FakeSocket &socket) {
         if (left < head + size) break;
         Head said;
         if (!first) FUZZ_CHECK((begin[0] & 4) == 0 && get_head(begin + head, size, said));
-        FUZZ_CHECK(size <= head_bytes + message_max + 8 * 4096);
+        FUZZ_CHECK(size <= head_bytes + max_message_bytes + 8 * 4096);
         at += head + size;
     }
 }
@@ -181,7 +181,7 @@ muster_status post(const muster_host *, void (*run)(void *), void *user) {
 }
 void *acquire_buffer(const muster_host *) {
     world->segments++;
-    return malloc(message_max);
+    return malloc(max_message_bytes);
 }
 void release_buffer(const muster_host *, void *segment) {
     if (segment != nullptr) world->segments--;
@@ -234,7 +234,7 @@ void forget_some() {
 // ---- what happens
 // ----------------------------------------------------------------------------------------------------
 
-void say(int broker, const std::string &bytes) {
+void send(int broker, const std::string &bytes) {
     if (FakeSocket *const socket = connection(broker)) put_frame(*socket, bytes);
 }
 
@@ -254,11 +254,11 @@ void happens(int broker, uint8_t what) {
 
 // As a broker that is in order does: it lets the member in.
 void let_in(int broker, uint64_t id, uint64_t window) {
-    say(broker,
-        spoken(Head{Kind::welcome, 0, 0, 0}, std::string(1, '\1') + std::string(nonce_bytes + proof_bytes, 'n')));
+    send(broker,
+         spoken(Head{Kind::welcome, 0, 0, 0}, std::string(1, '\1') + std::string(nonce_bytes + proof_bytes, 'n')));
     std::string word(8, '\0');
     put_u64(reinterpret_cast<unsigned char *>(word.data()), window);
-    say(broker, spoken(Head{Kind::ready, 0, id, 0}, word));
+    send(broker, spoken(Head{Kind::ready, 0, id, 0}, word));
 }
 
 void run_posted() {
@@ -369,7 +369,7 @@ void step(Input &input) {
     switch (what & 15) {
     case 0: { // anything
         const uint8_t *const bytes = input.take(input.number(2), got);
-        return say(broker, {reinterpret_cast<const char *>(bytes), got});
+        return send(broker, {reinterpret_cast<const char *>(bytes), got});
     }
     case 1:
     case 2: { // something that makes sense
@@ -377,7 +377,7 @@ void step(Input &input) {
         const uint8_t *const bytes = input.take(input.byte(), got);
         std::string payload(reinterpret_cast<const char *>(bytes), got);
         if ((what & 15) == 2) payload.resize(payload.size() * 500);
-        return say(broker, spoken(head, payload));
+        return send(broker, spoken(head, payload));
     }
     case 3: {
         const uint8_t id = input.byte();
@@ -389,7 +389,7 @@ void step(Input &input) {
         Answer answer;
         answer.status = static_cast<muster_status>(static_cast<int8_t>(input.byte()));
         Head head{Kind::answer, input.byte(), 0, input.byte()};
-        return say(broker, spoken(head, answer.encode()));
+        return send(broker, spoken(head, answer.encode()));
     }
     case 6:
     case 7:

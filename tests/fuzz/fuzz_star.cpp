@@ -12,15 +12,15 @@ namespace {
 
 struct Sink final : Outlet {
     bool send(Route route, const Head &head, std::string_view payload) override {
-        FUZZ_CHECK(payload.size() <= message_max);
+        FUZZ_CHECK(payload.size() <= max_message_bytes);
         FUZZ_CHECK(static_cast<uint8_t>(head.kind) >= 1 && static_cast<uint8_t>(head.kind) <= last_kind);
         return route != 3; // one whose connection has ended without a word yet
     }
-    bool forward(Route, Parcel &parcel) override { return take(parcel); }
-    bool forward_copy(Route, Parcel &parcel) override { return take(parcel); }
+    bool forward(Route, Packet &packet) override { return take(packet); }
+    bool forward_copy(Route, Packet &packet) override { return take(packet); }
     void log(int32_t, const std::string &text) override { FUZZ_CHECK(text.size() < 1000); }
-    static bool take(Parcel &parcel) {
-        FUZZ_CHECK(parcel.size >= head_bytes);
+    static bool take(Packet &packet) {
+        FUZZ_CHECK(packet.size >= head_bytes);
         return true;
     }
 };
@@ -60,13 +60,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         } else {
             size_t got = 0;
             const uint8_t *const bytes = input.take(length, got);
-            Parcel parcel{bytes, got, nullptr};
-            exchange.message(connection == 255 ? parent_route : connection, parcel, now);
+            Packet packet{bytes, got, nullptr};
+            exchange.message(connection == 255 ? parent_route : connection, packet, now);
         }
         exchange.tick(now);
         const ExchangeStats stats = exchange.stats();
         FUZZ_CHECK(stats.members + stats.brokers <= 255);
-        FUZZ_CHECK(stats.queued_bytes <= stats.pairs * (window + cost(head_bytes + message_max)));
+        FUZZ_CHECK(stats.queued_bytes <= stats.pairs * (window + cost(head_bytes + max_message_bytes)));
     }
     for (Route route = 0; route < 255; route++) exchange.gone(route);
     const ExchangeStats stats = exchange.stats();

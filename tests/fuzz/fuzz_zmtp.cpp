@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What a peer may send to a broker's server, or a broker to who connects to it: a greeting, the handshake of NULL or
-// CURVE, frames, heartbeats, and what is none of these. The first byte of the input says how: 1: CURVE; 2: a sound
-// greeting comes before; 4: a sound handshake of NULL, too; 8: the connection is admitted; 16: what comes is sent back;
-// 32: this is the side that has connected. The rest is written in pieces: length u8, bytes.
+// CURVE, frames, heartbeats, and what is none of these. The first byte of the input says how: 1: CURVE; 2: a is_valid
+// greeting comes before; 4: a is_valid handshake of NULL, too; 8: the connection is admitted; 16: what comes is sent
+// back; 32: this is the side that has connected. The rest is written in pieces: length u8, bytes.
 #include "input.hpp"
 
 #include "connection.hpp"
@@ -18,7 +18,7 @@ namespace {
 struct Owner final : ConnectionOwner {
     void received(Route route, Message &message) override {
         FUZZ_CHECK(route == 7);
-        FUZZ_CHECK(message.size() <= (admitted ? Connection::frame_max : Connection::early_frame_max));
+        FUZZ_CHECK(message.size() <= (admitted ? Connection::max_frame_bytes : Connection::max_early_frame_bytes));
         if (echo) connection->send(message);
     }
     Connection *connection = nullptr;
@@ -65,7 +65,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             }
             if (connection.waiting() && !connection.write(scratch)) return false;
             drain(fds[1]);
-            FUZZ_CHECK(connection.queued_words() <= connection.queued_bytes());
+            FUZZ_CHECK(connection.queued_control() <= connection.queued_bytes());
             return true;
         };
         bool alive = true;

@@ -50,10 +50,10 @@ struct Node final : Outlet {
     bool send(Route route, const Head &head, std::string_view payload) override {
         return put(route, frame(head, payload));
     }
-    bool forward(Route route, Parcel &parcel) override {
-        return put(route, {reinterpret_cast<const char *>(parcel.data), parcel.size});
+    bool forward(Route route, Packet &packet) override {
+        return put(route, {reinterpret_cast<const char *>(packet.data), packet.size});
     }
-    bool forward_copy(Route route, Parcel &parcel) override { return forward(route, parcel); }
+    bool forward_copy(Route route, Packet &packet) override { return forward(route, packet); }
     void log(int32_t, const std::string &) override {}
     bool put(Route route, std::string text);
 
@@ -100,8 +100,8 @@ struct Tree {
         return nullptr;
     }
     void give(Node &node, Route route, std::string text) {
-        Parcel parcel{reinterpret_cast<const unsigned char *>(text.data()), text.size(), nullptr};
-        node.exchange.message(route, parcel, now);
+        Packet packet{reinterpret_cast<const unsigned char *>(text.data()), text.size(), nullptr};
+        node.exchange.message(route, packet, now);
     }
     Member &join(Node &node);
     void attach(Node &child, Node &parent);
@@ -110,7 +110,7 @@ struct Tree {
     void speak(Member &member);
     void hear(Member &member, const std::string &text);
     bool step(); // one frame moves somewhere
-    void settle() {
+    void retire() {
         while (step()) {
         }
     }
@@ -155,9 +155,8 @@ void Tree::attach(Node &child, Node &parent) {
     unsigned char word[4];
     put_u32(word, child.exchange.prefix());
     give(parent, child.route_at_parent,
-         frame(Head{Kind::proof, 0, 0, 0}, std::string(proof_bytes, '\0') +
-                                               std::string(reinterpret_cast<char *>(word), 4) +
-                                               std::string(proof_bytes, '\0')));
+         frame(Head{Kind::proof, 0, 0, 0},
+               std::string(reinterpret_cast<char *>(word), 4) + std::string(proof_bytes, '\0')));
     parent.out[child.route_at_parent].clear(); // welcome and ready: the uplink's
     child.exchange.parent_up();
 }
@@ -333,7 +332,7 @@ void run_schedule(uint64_t seed, bool brokers_die) {
     for (size_t i = 0; i < node_count; i++)
         tree.nodes.push_back(std::make_unique<Node>(tree, static_cast<uint32_t>(i) + 1));
     for (size_t i = 1; i < node_count; i++) tree.attach(*tree.nodes[i], *tree.nodes[tree.random.below(i)]);
-    tree.settle();
+    tree.retire();
     for (int turn = 0; turn < 300; turn++) {
         Node &node = *tree.nodes[tree.random.below(node_count)];
         Member *const member =
@@ -371,7 +370,7 @@ void run_schedule(uint64_t seed, bool brokers_die) {
         }
     }
     for (auto &m : tree.members) m->reads = true;
-    tree.settle();
+    tree.retire();
     check_quiet(tree);
     if (!brokers_die) // nobody was told of one that is there
         for (auto &m : tree.members)
@@ -379,7 +378,7 @@ void run_schedule(uint64_t seed, bool brokers_die) {
                 if (m->alive) assert_false(tree.find(id)->alive);
     for (auto &m : tree.members)
         if (m->alive) tree.die(*m);
-    tree.settle();
+    tree.retire();
     for (auto &n : tree.nodes) {
         if (!n->alive) continue;
         const ExchangeStats stats = n->exchange.stats();
@@ -408,11 +407,11 @@ struct Single {
     Single() : node(*tree.nodes.emplace_back(std::make_unique<Node>(tree, 9))) {}
     Member &member() {
         Member &m = tree.join(node);
-        tree.settle();
+        tree.retire();
         assert_true(m.ready);
         return m;
     }
-    void say(Member &m, const Head &head, std::string_view payload = {}) {
+    void send(Member &m, const Head &head, std::string_view payload = {}) {
         tree.give(node, m.route, frame(head, payload));
     }
     uint64_t refused() { return node.exchange.stats().refused; }
@@ -423,46 +422,46 @@ void test_rules_are_kept_or_it_ends(void **) {
     const std::vector<std::function<void(Single &, Member &, Member &)>> breaches = {
         [](Single &s, Member &m, Member &) { s.tree.give(s.node, m.route, "nonsense"); },
         [](Single &s, Member &m, Member &other) {
-            s.say(m, {Kind::data, 0, other.id, other.id}, "for another");
+            s.send(m, {Kind::data, 0, other.id, other.id}, "for another");
         },
         [](Single &s, Member &m, Member &other) {
-            s.say(m, {Kind::data, 0, other.id, m.id}, std::string(message_max + 1, 'x'));
+            s.send(m, {Kind::data, 0, other.id, m.id}, std::string(max_message_bytes + 1, 'x'));
         },
         [](Single &s, Member &m, Member &other) { // beyond the window
-            for (int i = 0; i < 100; i++) s.say(m, {Kind::data, 0, other.id, m.id}, std::string(1000, 'x'));
+            for (int i = 0; i < 100; i++) s.send(m, {Kind::data, 0, other.id, m.id}, std::string(1000, 'x'));
         },
         [](Single &s, Member &m, Member &) {
-            s.say(m, {Kind::claim, 1, 0, m.id}, "a name that cannot be one");
+            s.send(m, {Kind::claim, 1, 0, m.id}, "a name that cannot be one");
         },
         [](Single &s, Member &m, Member &) {
-            s.say(m, {Kind::find, 1, 0, m.id}, "");
+            s.send(m, {Kind::find, 1, 0, m.id}, "");
         },
         [](Single &s, Member &m, Member &) {
-            s.say(m, {Kind::group, 4, 0, m.id}, "no list");
+            s.send(m, {Kind::group, 4, 0, m.id}, "no list");
         },
         [](Single &s, Member &m, Member &) {
-            s.say(m, {Kind::group, 0xffffffff, 0, m.id}, std::string(100, 'x'));
+            s.send(m, {Kind::group, 0xffffffff, 0, m.id}, std::string(100, 'x'));
         },
         [](Single &s, Member &m, Member &) {
-            s.say(m, {Kind::attach, 77, 0, m.id});
+            s.send(m, {Kind::attach, 77, 0, m.id});
         },
         [](Single &s, Member &m, Member &) {
-            s.say(m, {Kind::detach, 9, 0, m.id});
+            s.send(m, {Kind::detach, 9, 0, m.id});
         },
         [](Single &s, Member &m, Member &) {
-            s.say(m, {Kind::hello, 0, 0, m.id}, std::string(1 + nonce_bytes, 'x'));
+            s.send(m, {Kind::hello, 0, 0, m.id}, std::string(1 + nonce_bytes, 'x'));
         },
         [](Single &s, Member &m, Member &) { // questions without end
-            for (int i = 0; i < 100000 && s.refused() == 0; i++) s.say(m, {Kind::find, 1, 0, m.id}, "nobody");
+            for (int i = 0; i < 100000 && s.refused() == 0; i++) s.send(m, {Kind::find, 1, 0, m.id}, "nobody");
         },
         [](Single &s, Member &m, Member &) { // words to nobody without end
-            for (int i = 0; i < 100000 && s.refused() == 0; i++) s.say(m, {Kind::data, 0, 12345, m.id}, "x");
+            for (int i = 0; i < 100000 && s.refused() == 0; i++) s.send(m, {Kind::data, 0, 12345, m.id}, "x");
         },
     };
     for (const auto &breach : breaches) {
         Single s;
         Member &bad = s.member(), &good = s.member(), &partner = s.member();
-        s.say(bad, {Kind::data, 0, partner.id, bad.id}, std::string(8, '\1'));
+        s.send(bad, {Kind::data, 0, partner.id, bad.id}, std::string(8, '\1'));
         breach(s, bad, good);
         assert_int_equal(s.refused(), 1);
         assert_int_equal(s.node.exchange.stats().members, 2);
@@ -470,8 +469,8 @@ void test_rules_are_kept_or_it_ends(void **) {
         Head last;
         assert_true(get_head(reinterpret_cast<const unsigned char *>(told.back().data()), told.back().size(), last));
         assert_true(last.kind == Kind::lost && last.from == bad.id);
-        s.say(bad, {Kind::data, 0, good.id, bad.id}, "later"); // is not heard any more
-        s.say(good, {Kind::data, 0, partner.id, good.id}, std::string(8, '\1'));
+        s.send(bad, {Kind::data, 0, good.id, bad.id}, "later"); // is not heard any more
+        s.send(good, {Kind::data, 0, partner.id, good.id}, std::string(8, '\1'));
         assert_int_equal(s.node.exchange.stats().messages, s.node.exchange.stats().messages);
         assert_int_equal(s.node.exchange.stats().members, 2);
     }
@@ -480,9 +479,9 @@ void test_rules_are_kept_or_it_ends(void **) {
 void test_strangers_get_ten_seconds(void **) {
     Single s;
     s.tree.give(s.node, 500, "GET / HTTP/1.1");
-    assert_false(s.node.exchange.knows(500)); // forgotten at once
+    assert_false(s.node.exchange.has_node(500)); // forgotten at once
     s.tree.give(s.node, 501, frame(Head{Kind::hello, 0, 0, 0}, std::string(1 + nonce_bytes, '\0')));
-    assert_true(s.node.exchange.knows(501));
+    assert_true(s.node.exchange.has_node(501));
     assert_int_equal(s.refused(), 1);
     s.node.exchange.tick(s.tree.now + 9'000'000'000);
     assert_int_equal(s.refused(), 1);

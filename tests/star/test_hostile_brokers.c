@@ -229,7 +229,8 @@ static void speak_curve(int fd, curve_peer *peer, uint64_t *random) {
     if (!exchange_curve(fd, peer, 200, when == 1, false, random)) return; // HELLO, WELCOME
     if (!exchange_curve(fd, peer, 257, when == 2, false, random)) return; // INITIATE, READY
     s.size = 0;
-    for (unsigned step = 0, steps = 2 + (unsigned)below(random, 8); step < steps; step++) {
+    // Its keys have proved the member, which is not welcomed, but ready.
+    for (unsigned step = below(random, 4) == 0 ? 0 : 1, steps = 2 + (unsigned)below(random, 8); step < steps; step++) {
         script plain = {.size = 0};
         unsigned char body[512], sealed[600], flags;
         append(&plain, body, put_one(body, step, random, &flags));
@@ -264,24 +265,22 @@ static size_t take_frame(int fd, unsigned char *body, size_t room) {
 }
 
 // READY before WELCOME, under a key of zeros. libzmq 4.3.4 takes it in this state, with a key that nothing has been
-// written to yet, so that it may be the right one: then the process is a broker without any key for CURVE, and only the
-// proofs inside stand in its way. It has the shared secret and proves that.
+// written to yet, so that it may be the right one: then the process is a broker without any key for CURVE, and nothing
+// else stands in its way, as no proof follows that of CURVE.
 static void speak_without_key(hostile *h, int fd) {
     script s = {.size = 0};
     uint64_t none = 1;
     unsigned char bytes[600] = {0xFF, [8] = 1, [9] = 0x7F, [10] = 3, [12] = 'C', 'U', 'R', 'V', 'E', [32] = 1};
-    unsigned char plain[600], answer[600], payload[1 + 16 + 64] = {0};
+    unsigned char plain[600], answer[600];
     append(&s, bytes, 64);
     append_frame(&s, 4, plain, ready_without_key(plain), false);
     if (!send_script(fd, &s, &none) || !take(fd, bytes, 64)) return;
     for (size_t size; (size = take_frame(fd, bytes, sizeof bytes)) != 0;) {
         const size_t opened = open_without_key(bytes, size, plain);
-        if (opened < 24 + 17 || plain[2] != 1) continue; // its HELLO of CURVE, for example
+        if (opened < 24 + 1 || plain[2] != 1) continue; // its HELLO of CURVE, for example
         atomic_fetch_add(&h->without_key, 1);
-        memset(payload + 1, 'n', 16);
-        prove_secret(SECRET, 1, plain + 24 + 1, payload + 1, payload + 17);
         s.size = 0;
-        const size_t inner = put_star(plain, 2, 0, 0, payload, sizeof payload);
+        const size_t inner = put_star(plain, 4, 0, 7, (const unsigned char[8]){[2] = 16}, 8); // ready
         append_frame(&s, 0, answer, seal_without_key(2, plain, inner, answer), false);
         send_script(fd, &s, &none);
     }

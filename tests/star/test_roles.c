@@ -53,7 +53,7 @@ static uint64_t number_at(const unsigned char *from) {
 
 // ---- fake brokers
 
-// Which proof of the role key a fake broker puts into its welcome.
+// Which proof of the role key a fake broker puts into its welcome; none: that of the secret.
 enum role_proof { none, random_bytes, of_other_secret, recorded, right };
 
 typedef struct fake {
@@ -70,22 +70,23 @@ static unsigned char recording[proven]; // a proof that a genuine broker gave to
 
 static void serve_one(const fake *f, const unsigned char *peer, size_t peer_bytes, const unsigned char *in,
                       size_t size) {
-    unsigned char out[256], payload[1 + nonce + 2 * proven] = {0};
+    unsigned char out[256], payload[1 + nonce + proven] = {0};
     if (size < head) return;
     size_t out_bytes = 0;
+    const bool is_proved = in[2] == hello && size == head + 1; // by CURVE keys that derive from the secret
     if (in[2] == hello && size >= head + 1 + nonce) {
         const unsigned char *const theirs = in + head + 1, *const challenge = theirs + nonce;
         memset(payload + 1, 'n', nonce);
         prove_secret(SECRET, 1, theirs, payload + 1, payload + 1 + nonce);
-        unsigned char *const shown = payload + 1 + nonce + proven;
+        unsigned char *const shown = payload + 1 + nonce;
         const bool challenged = size == head + 1 + nonce + proven;
         if (f->role == random_bytes) memset(shown, 'x', proven);
         if (f->role == recorded) memcpy(shown, recording, proven);
         if (challenged && (f->role == of_other_secret || f->role == right))
             prove_broker_secret(f->role == right ? BROKER_SECRET : OTHER_SECRET, challenge, theirs, payload + 1, shown);
         memcpy(recording, shown, proven);
-        out_bytes = put_message(out, welcome, 0, 0, payload, sizeof payload - (f->role == none ? proven : 0));
-    } else if (in[2] == proof) {
+        out_bytes = put_message(out, welcome, 0, 0, payload, sizeof payload);
+    } else if (in[2] == proof || is_proved) {
         payload[2] = 16; // the window: 1 MiB
         out_bytes = put_message(out, ready, UINT64_C(7) << 32 | 1, 0, payload, 8);
     } else if (in[2] == claim) {
@@ -222,7 +223,7 @@ static void send_raw(raw *r, int kind, uint64_t to, uint64_t from, const void *p
     assert_int_equal(zmq_send(r->socket, out, bytes, 0), bytes);
 }
 
-// Up to the answer to its proof, which is in r->in. `as_broker`: with this payload behind the proof of the secret.
+// Up to the answer to its proof, which is in r->in. `as_broker`: with this payload in place of the proof of the secret.
 static raw join_raw(const broker *b, const char *server_public, const void *as_broker, size_t as_broker_bytes) {
     const credentials own = derive_credentials(SECRET);
     char endpoint[160];
@@ -245,8 +246,8 @@ static raw join_raw(const broker *b, const char *server_public, const void *as_b
     assert_true(receive(&r));
     assert_int_equal(r.in[2], welcome);
     prove_secret(SECRET, 0, greeting + 1, r.in + head + 1, payload);
-    if (as_broker_bytes != 0) memcpy(payload + proven, as_broker, as_broker_bytes);
-    send_raw(&r, proof, 0, 0, payload, proven + as_broker_bytes);
+    if (as_broker_bytes != 0) memcpy(payload, as_broker, as_broker_bytes);
+    send_raw(&r, proof, 0, 0, payload, as_broker_bytes != 0 ? as_broker_bytes : proven);
     assert_true(receive(&r));
     r.id = number_at(r.in + 8);
     return r;
@@ -300,9 +301,9 @@ static void test_a_member_speaks_for_itself_alone(void **state) {
     static const struct {
         int kind;
         const char *word;
-    } words[] = {{data, "speaks for another"},         {credit, "speaks for another"}, {claim, "speaks for another"},
-                 {release_name, "speaks for another"}, {find, "speaks for another"},   {part, "speaks for another"},
-                 {forsake, "speaks for another"},      {lost, "speaks for another"},   {group, "speaks for another"}};
+    } words[] = {{data, "in the name of another"},         {credit, "in the name of another"}, {claim, "speaks for another"},
+                 {release_name, "in the name of another"}, {find, "in the name of another"},   {part, "speaks for another"},
+                 {forsake, "in the name of another"},      {lost, "in the name of another"},   {group, "speaks for another"}};
     static const int of_brokers[] = {forsake, lost, attach, detach, answer};
     broker_secret = BROKER_SECRET;
     broker b = start_broker(0);

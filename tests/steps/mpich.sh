@@ -9,7 +9,7 @@ command -v mpicc.mpich >/dev/null && command -v mpiexec.mpich >/dev/null ||
 cd "$MUSTER_ROOT"
 cmake --preset dev -B build/mpich -DMUSTER_PLUGIN_MPI=ON -DMPI_C_COMPILER="$(command -v mpicc.mpich)" \
     -DMUSTER_BUILD_EXAMPLES=OFF
-cmake --build build/mpich -j "$(nproc)" --target muster muster_cli plugin_mpi mpi_guest mpi_host guest_cdef test_mpi_door
+cmake --build build/mpich -j "$(nproc)" --target muster muster_cli plugin_mpi mpi_guest mpi_host guest_cdef test_mpi_control_listener
 labels='^(quick|full)$'
 [ "$MUSTER_TIER" = long ] && labels='.'
 cd build/mpich

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Memory for messages, kept for reuse. MPI may use it as long as a request is under way, and streams as long as they
-// have not read it, so it is never the library's own.
+// Memory for messages, kept for reuse. MPI uses it while a request is in flight, and streams until they have read it.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -16,7 +15,7 @@ namespace mpi {
 
 struct Buffer {
     unsigned char *data = nullptr;
-    size_t room = 0; // 0: a segment of the library
+    size_t room = 0; // 0: a buffer of the library
 };
 
 struct Sending {
@@ -27,7 +26,7 @@ struct Sending {
 // Any thread.
 class Buffers {
   public:
-    // One for the process, never destroyed: streams may read from a buffer when its context is gone.
+    // One per process, never destroyed: streams may read from a buffer after its context is gone.
     static Buffers &all() {
         static Buffers &all = *new Buffers;
         return all;
@@ -35,7 +34,7 @@ class Buffers {
     Buffers(const Buffers &) = delete;
     Buffers &operator=(const Buffers &) = delete;
 
-    // A large message is at least half of its buffer, or streams would not keep it.
+    // A large message fills at least half of its buffer; streams would copy a smaller one.
     Buffer take(size_t bytes) {
         const size_t room = bytes <= page ? page : std::max(std::bit_ceil(bytes - page), page) + page;
         if (room <= large) {
@@ -56,8 +55,8 @@ class Buffers {
             const std::lock_guard hold(lock_);
             std::vector<unsigned char *> &list = list_of(buffer.room);
             try {
-                if (list.size() < kept_most) return list.push_back(buffer.data);
-            } catch (const std::bad_alloc &) { // no room to remember it
+                if (list.size() < max_kept) return list.push_back(buffer.data);
+            } catch (const std::bad_alloc &) { // freed instead
             }
         }
         std::free(buffer.data);
@@ -66,12 +65,12 @@ class Buffers {
   private:
     Buffers() = default;
     static constexpr size_t page = 4096, large = 256 * 1024 + page;
-    static constexpr size_t kept_most = 16;
+    static constexpr size_t max_kept = 16;
     std::vector<unsigned char *> &list_of(size_t room) {
         return lists_[room <= page ? 0 : static_cast<size_t>(std::countr_zero(room - page)) + 1];
     }
     std::mutex lock_;                                    // guards the rest
-    std::array<std::vector<unsigned char *>, 20> lists_; // by the power of two of the room behind the first page
+    std::array<std::vector<unsigned char *>, 20> lists_; // by the power of two of the size without the first page
 };
 
 } // namespace mpi

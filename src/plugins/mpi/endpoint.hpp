@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The endpoint of one context: its links to endpoints of other ranks, what is under way on them, and when it sleeps.
+// The endpoint of one context: its links to endpoints of other ranks, their transfers, and when it polls and sleeps.
 //
-// A message is one MPI message: 16 bytes of head, then what the library gave. Its tag is the receiving endpoint's slot,
-// the head names the link there. Everything is loop thread only, except look_soon().
+// A message is one MPI message: 16 bytes of head, then the library's bytes. Its tag is the slot of the receiving
+// endpoint; the head has the number of the link there. Loop thread only, except post_wake().
 //
-// While something is going on the endpoint polls MPI. It does so from tasks that post themselves, a few at a time, and
-// then from a descriptor that is readable until it sleeps, so that the loop's other descriptors have their turn. (A
-// context without a thread polls from the descriptor alone: its host wants its own thread back.)
-#include "bell.hpp"
+// An active endpoint polls MPI: from tasks that post themselves, a few in a row, then from a descriptor that is
+// readable until the endpoint sleeps, so that the loop serves its other descriptors. (In a context without a thread it
+// polls from the descriptor alone, since the host needs its thread back.)
+#include "base/time.hpp"
 #include "buffers.hpp"
+#include "control_socket.hpp"
 #include "node.hpp"
 
 #include <deque>
@@ -20,7 +21,9 @@
 
 namespace mpi {
 
-constexpr uint64_t message_bytes = 256 * 1024 - 64; // with our head it fits what the library stages at a time
+using muster::now_ns;
+
+constexpr uint64_t message_bytes = 256 * 1024 - 64; // with the head, what the library stages at a time
 constexpr uint64_t credit_bytes = 4 * 1024 * 1024;
 
 struct Head {
@@ -33,43 +36,44 @@ constexpr size_t head_bytes = sizeof(Head);
 
 class Endpoint;
 
-struct Link final : Bell::Owner {
+struct Link final : ControlSocket::Owner {
     enum class State {
-        calling, // dialled, not greeted back yet
-        visited, // somebody came, and has not said who it is
-        open,    //
-        ebbing,  // the peer is gone; what it had sent is still taken in
-        lost     // told to the library, which will forget it
+        dialing,  // the peer's hello has not arrived
+        accepted, // likewise, of a connection that this side has accepted
+        open,     //
+        draining, // the peer is gone; what it had sent is still received
+        lost      // reported to the library, which will forget it
     };
     Link(Endpoint &endpoint, uint64_t id);
-    void greeted(const Greeting &greeting) override;
-    void heard(Word word, uint64_t value) override;
-    void hung_up(int os_errno) override;
-    bool alive() const { return !said_goodbye && (state == State::open || state == State::calling); }
+    void on_hello(const Hello &hello) override;
+    void on_control(Control word, uint64_t value) override;
+    void on_closed(int os_errno) override;
+    bool alive() const { return !said_goodbye && (state == State::open || state == State::dialing); }
 
     Endpoint &endpoint;
     const uint64_t id;
-    Bell bell;
-    State state = State::calling;
+    ControlSocket control;
+    State state = State::dialing;
     int rank = -1;
-    int door = -1;             // that was dialled, and leads to others; -1: none
-    bool greeting_due = false; // when the node is ready
+    int listener = -1;      // the peer's listener that was dialed; -1: none
+    bool hello_due = false; // to be sent when the node is ready
     uint32_t slot = 0;
     uint64_t remote_link = 0;
-    bool known = false; // the library knows its number
-    bool full = false;  // send has answered MUSTER_AGAIN
-    std::vector<uint64_t> questions;
-    // Counts of messages. A sleeper tells how many it has received, a sender who finds that less than it has sent rings
-    // at once; a sender that believes the peer asleep rings after each message. Nobody sleeps while fewer came in than
-    // it was told of by a ring. So every message is received although no two looks are ordered by anything else.
+    bool known = false; // the library knows the number
+    bool full = false;  // send() has returned MUSTER_AGAIN
+    std::vector<uint64_t> requests;
+    // Counts of messages. An endpoint that goes to sleep reports how many it has received; a sender that has sent more
+    // wakes it at once, and one that takes the peer for asleep sends `wake` after each message. No endpoint sleeps
+    // while it has received fewer than a `wake` has announced. So every message is received, although nothing else
+    // orders the polls of the two sides.
     uint64_t sent = 0, received = 0, announced = 0;
-    bool peer_asleep = true; // as far as we know
-    bool sleep_told = true;  // the peer believes us asleep
-    bool pinged = false;     // and not answered
+    bool peer_asleep = true;    // by its last report
+    bool sleep_reported = true; // the peer takes this side for asleep
+    bool pinged = false;        // without a pong yet
     bool pong_due = false;
     bool said_goodbye = false;
-    uint64_t goodbye_at = 0; // messages it had sent when it left
-    int64_t ebb_began = 0, heard_at = 0;
+    uint64_t goodbye_at = 0; // messages that it had sent by then
+    int64_t draining_since = 0, received_at = 0;
     uint64_t credit_due = 0;
     std::deque<Sending> sending;
 };
@@ -86,17 +90,17 @@ class Endpoint {
     void stop();
     muster_status publish(const std::string &authority, std::string &out_authority, muster_error *error);
     void withdraw();
-    muster_status resolve(const std::string &authority, uint64_t question, uint64_t &out_peer, muster_error *error);
+    muster_status resolve(const std::string &authority, uint64_t request, uint64_t &out_peer, muster_error *error);
     muster_status send(uint64_t peer, const muster_span *spans, uint32_t count);
     muster_status send_buffer(uint64_t peer, void *segment, uint64_t offset, uint64_t size);
     void forget(uint64_t peer);
-    muster_status look();
+    muster_status poll_once();
 
-    void look_soon(); // any thread: something about the node has changed
+    void post_wake(); // any thread: the state of the node has changed
 
   private:
     friend struct Link;
-    struct Question {
+    struct Request {
         std::string authority;
         uint64_t number;
     };
@@ -108,20 +112,20 @@ class Endpoint {
     };
 
     // endpoint.cpp
-    void look_at_bells();
-    muster_status parse(const std::string &authority, int &rank, int &door, muster_error *error) const;
-    muster_status call(int rank, int door, uint64_t question, muster_error *error);
-    static void visited(void *self, int fd);
-    Greeting greeting_to(const Link &link) const;
+    void receive_controls();
+    muster_status parse(const std::string &authority, int &rank, int &listener, muster_error *error) const;
+    muster_status call(int rank, int listener, uint64_t request, muster_error *error);
+    static void accepted(void *self, int fd);
+    Hello hello_to(const Link &link) const;
     void answer(Link &link, muster_status status, const char *text);
-    void greet_back(Link &link);
+    void answer_hello(Link &link);
     void opened(Link &link);
     void became_ready();
     void lose(Link &link, const std::string &why);
     void drop(Link &link); // forgotten
     void lose_all(const std::string &why);
     Link *find(uint64_t id);
-    Link *dialled(int rank, int door);
+    Link *dialled(int rank, int listener);
 
     // transfer.cpp
     muster_status room(uint64_t peer, Link *&link);
@@ -140,17 +144,17 @@ class Endpoint {
     static void posted(void *self);
     static void spun(void *self, uint32_t events);
     static void boot_due(void *self);
-    static void came_by(void *self);
+    static void wake_posted(void *self);
     void wake();
     void begin_polling();
     bool turn(int polls);
     bool poll();
     void after_poll(bool moved);
-    void tell_room();
+    void report_room();
     void answer_pings();
     bool busy(const Link &link) const;
     void sleep(int64_t now);
-    void ebb(int64_t now);
+    void finish_draining(int64_t now);
     void boot_later(int64_t now);
     void give_up(const std::string &why);
     void post_turn();
@@ -162,13 +166,13 @@ class Endpoint {
     bool started_ = false, failed_ = false, was_ready_ = false, may_use_mpi_ = true;
     int slot_ = -1;
     // Listening
-    int door_ = -1;
-    unsigned door_users_ = 0;
-    Door near_door_, far_door_;
+    int listener_ = -1;
+    unsigned listener_users_ = 0;
+    ControlListener local_listener_, remote_listener_;
     // Links
     std::unordered_map<uint64_t, std::unique_ptr<Link>> links_;
     std::vector<std::unique_ptr<Link>> dropped_; // may still be on the stack below us
-    std::vector<Question> waiting_;              // for the node to get ready
+    std::vector<Request> waiting_;               // for the node to get ready
     // Transfers
     Buffers &buffers_ = Buffers::all();
     std::unordered_map<int, std::deque<Receiving>> receiving_; // by rank: MPI keeps their order
@@ -181,10 +185,9 @@ class Endpoint {
     muster_watch *spin_watch_ = nullptr;
     muster_timer *boot_timer_ = nullptr;
     int64_t boot_wait_ns_ = 0;
-    int64_t last_ = 0, slept_at_ = 0, spin_ns_ = 0, spin_most_ns_ = 0;
+    int64_t last_ = 0, slept_at_ = 0, spin_ns_ = 0, max_spin_ns_ = 0;
 };
 
-int64_t now_ns();
 int64_t spin_for(const Node &node); // the longest spell
 uint64_t new_link_id();
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// What went wrong, in the words that reach the host.
+// Errors and log records.
 #include <muster/plugin.h>
 
 #include <string>
@@ -9,7 +9,7 @@ namespace mpi {
 
 // Fills the error if there is one, and returns the status.
 [[gnu::format(printf, 3, 4)]] muster_status refuse(muster_error *error, muster_status status, const char *format, ...);
-// What MPI says about a code of its own.
+// MPI's text for an error code.
 std::string mpi_text(int code);
 [[gnu::format(printf, 3, 4)]] void log(const muster_host *host, int32_t level, const char *format, ...);
 

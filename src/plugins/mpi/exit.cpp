@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "exit.hpp"
 
-#include "bell.hpp"
+#include "control_socket.hpp"
 #include "node.hpp"
 #include "vendor.hpp"
 
@@ -20,14 +20,14 @@
 namespace mpi {
 
 namespace {
-Node *the_node;          // set once, before atexit()
-pid_t owner;             // a forked child has nothing to finalise
-int doors[2] = {-1, -1}; // rank 0: for this host and for others
-int line = -1;           // the others: to rank 0
-std::vector<int> lines;  // rank 0: to the others, when all have come
+Node *the_node;              // set once, before atexit()
+pid_t owner;                 // a forked child has nothing to finalise
+int listeners[2] = {-1, -1}; // rank 0: for this host and for others
+int line = -1;               // the others: to rank 0
+std::vector<int> lines;      // rank 0: to the others, when all have come
 constexpr char here = 'E', go = 'G', done = 'D';
 constexpr int settle_ms = 10'000;
-constexpr size_t token_bytes = sizeof Card::token;
+constexpr size_t token_bytes = sizeof RankInfo::token;
 
 bool write_all(int fd, const void *data, size_t bytes) {
     const auto *at = static_cast<const char *>(data);
@@ -40,7 +40,7 @@ bool write_all(int fd, const void *data, size_t bytes) {
     return true;
 }
 
-bool tell_all(char word) {
+bool send_all(char word) {
     bool well = true;
     for (const int fd : lines) well = write_all(fd, &word, 1) && well;
     return well;
@@ -55,27 +55,28 @@ void ExitBarrier::begin(Node &node) {
 
 void ExitBarrier::open(Node &node) {
     if (!node.ours_ || node.rank_ != 0) return;
-    const Where where = node.own_name("exit");
-    doors[0] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (doors[0] >= 0 && (bind(doors[0], &where.any, where.bytes) != 0 || listen(doors[0], node.size_) != 0)) {
-        ::close(doors[0]);
-        doors[0] = -1;
+    const SocketName name = node.own_name("exit");
+    listeners[0] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (listeners[0] >= 0 &&
+        (bind(listeners[0], &name.any, name.bytes) != 0 || listen(listeners[0], node.size_) != 0)) {
+        ::close(listeners[0]);
+        listeners[0] = -1;
     }
 }
 
-void ExitBarrier::everybody_is_known(Node &node) {
+void ExitBarrier::ranks_known(Node &node) {
     if (node.rank_ == 0) {
-        doors[1] = node.exit_socket_;
+        listeners[1] = node.exit_socket_;
         return;
     }
-    const bool near = node.near(0);
-    for (const Where &where : node.reach_exit()) {
-        line = socket(where.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const bool near = node.is_local(0);
+    for (const SocketName &name : node.exit_names()) {
+        line = socket(name.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
         if (line < 0) continue;
         if (!near) tune_tcp(line);
         unsigned char words[token_bytes + 1];
-        memcpy(words, node.card(0).token, token_bytes);
-        if (connect(line, &where.any, where.bytes) == 0 && write_all(line, words, token_bytes)) return;
+        memcpy(words, node.info(0).token, token_bytes);
+        if (connect(line, &name.any, name.bytes) == 0 && write_all(line, words, token_bytes)) return;
         ::close(line);
         line = -1;
     }
@@ -99,15 +100,15 @@ bool ExitBarrier::gather(Node &node) {
     };
     std::vector<pollfd> fds;
     std::vector<Visitor> visitors;
-    for (const int door : doors)
-        if (door >= 0) fds.push_back({door, POLLIN, 0}), visitors.emplace_back();
-    const size_t door_count = fds.size();
+    for (const int listener : listeners)
+        if (listener >= 0) fds.push_back({listener, POLLIN, 0}), visitors.emplace_back();
+    const size_t listener_count = fds.size();
     int arrived = 1;
     while (arrived < node.size_) {
         if (::poll(fds.data(), fds.size(), -1) < 0 && errno != EINTR) return false;
         for (size_t i = 0, count = fds.size(); i < count; i++) {
             if (fds[i].revents == 0) continue;
-            if (i < door_count) {
+            if (i < listener_count) {
                 const int fd = accept4(fds[i].fd, nullptr, nullptr, SOCK_CLOEXEC);
                 if (fd >= 0 && same_user(fd))
                     fds.push_back({fd, POLLIN, 0}), visitors.emplace_back();
@@ -131,9 +132,9 @@ bool ExitBarrier::gather(Node &node) {
             }
         }
     }
-    for (size_t i = door_count; i < fds.size(); i++)
+    for (size_t i = listener_count; i < fds.size(); i++)
         if (fds[i].fd >= 0) lines.push_back(fds[i].fd);
-    return tell_all(go);
+    return send_all(go);
 }
 
 // Everybody is here and sends nothing new. True: all that was under way has arrived.
@@ -147,7 +148,7 @@ bool ExitBarrier::settle(Node &node) {
     else
         fds.push_back({line, POLLIN, 0});
     while (std::chrono::steady_clock::now() < until) {
-        const bool mine = node.empty_the_box();
+        const bool mine = node.receive_rest();
         if (mine && !told && node.rank_ != 0) told = write_all(line, &done, 1);
         if (::poll(fds.data(), fds.size(), 0) > 0)
             for (const pollfd &one : fds) {
@@ -158,7 +159,7 @@ bool ExitBarrier::settle(Node &node) {
                 others += word == done;
             }
         if (!well) return false;
-        if (node.rank_ == 0 && mine && others == lines.size()) return tell_all(go);
+        if (node.rank_ == 0 && mine && others == lines.size()) return send_all(go);
         sched_yield();
     }
     return false;
@@ -170,7 +171,7 @@ void ExitBarrier::at_exit() {
     int finalised = 0;
     MPI_Finalized(&finalised);
     if (finalised) return;
-    const bool ready = node.ready(), well = node.trouble().empty();
+    const bool ready = node.ready(), well = node.failure().empty();
     // Nobody of ours calls MPI from here on. A thread that is stuck in it has the lock; then there is nothing to save.
 #ifdef MUSTER_TSAN // clang 14's does not see a lock that is taken by the other clock
     if (!node.lock_.try_lock_until(std::chrono::system_clock::now() + std::chrono::seconds(2))) return;
@@ -179,14 +180,14 @@ void ExitBarrier::at_exit() {
 #endif
     node.fail("the process ends");
     node.lock_.unlock();
-    const bool all_ours =
-        ready && std::all_of(node.cards_.begin(), node.cards_.end(), [](const Card &card) { return card.ours != 0; });
+    const bool all_ours = ready && std::all_of(node.rank_infos_.begin(), node.rank_infos_.end(),
+                                               [](const RankInfo &info) { return info.ours != 0; });
     if (all_ours) {
         if (!meet(node) || !well || !settle(node)) {
             lines.push_back(line); // the others need not wait either
             for (const int fd : lines)
                 if (fd >= 0) ::close(fd);
-            for (const int fd : doors)
+            for (const int fd : listeners)
                 if (fd >= 0) ::close(fd);
             return;
         }

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The end of an MPI that we began. A process that exits without MPI_Finalize makes mpirun end the whole job, and
-// MPI_Finalize waits for all ranks, for ever if one has died. So at exit the ranks first come together on sockets of
-// their own: each that still runs holds a line to rank 0, which the kernel cuts when it dies. When all have come,
-// everybody finalises; when one is gone, nobody does, and how mpirun takes that is what it does with a dead rank.
+// Finalises an MPI that the plug-in has initialised. A process that exits without MPI_Finalize makes mpirun end the
+// whole job, and MPI_Finalize waits for all ranks, for ever if one has died. So at exit the ranks first meet at a
+// barrier on sockets: each running rank has a connection to rank 0, which the kernel closes when the rank dies. If all
+// ranks arrive, all finalise; if one is gone, none does, and mpirun handles that as it handles a dead rank.
 //
-// Before that everybody takes in what nobody has asked for: MPI_Finalize may wait for a message to be received (MPICH's
-// does), and the context it was for may be gone.
+// Between the two each rank receives all messages that are left: MPI_Finalize may wait for a message to be received
+// (MPICH's does) whose context is gone.
 //
-// Host's thread in exit(), and whoever holds MPI before that.
+// The host's thread in exit(); before that, the thread that has a Node::Hold.
 namespace mpi {
 
 class Node;
 
 class ExitBarrier {
   public:
-    static void begin(Node &node);              // MPI is initialised: ask to be called at exit
-    static void open(Node &node);               // rank 0: before its card goes round
-    static void everybody_is_known(Node &node); // the others: take up the line
+    static void begin(Node &node);       // after MPI_Init: registers the exit handler
+    static void open(Node &node);        // rank 0: before its RankInfo is sent
+    static void ranks_known(Node &node); // the others: connect to rank 0
 
   private:
     static void at_exit();

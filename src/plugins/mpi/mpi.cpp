@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 // mpi://rank/service - a fabric of the ranks of one MPI job.
 //
-// MPI moves the bytes. What MPI lacks comes from sockets beside it (bell.hpp): a descriptor to sleep on, and the news
-// of a death. Nothing here ever waits inside of MPI.
+// MPI moves the bytes. Control sockets add what MPI lacks: a descriptor to sleep on, and the notice of a death. No call
+// here blocks inside MPI.
 //
-//   node.hpp      this process as a rank: initialising, a communicator of our own, the cards of all ranks
-//   exit.hpp      the end of an MPI that we began
-//   endpoint.hpp  one per context: links, transfers, sleep
-//   bell.hpp      the out-of-band link of two endpoints
+//   node.hpp            this process as a rank: initialisation, a communicator of our own, the RankInfos
+//   exit.hpp            finalising an MPI that the plug-in has initialised
+//   endpoint.hpp        one per context: links, transfers, polling and sleep
+//   control_socket.hpp  the control connection of two endpoints
 //
-// This file is the door: C on the outside, nothing thrown through it.
+// This file has the C functions; no exception leaves them.
 #include "endpoint.hpp"
 #include "error.hpp"
 
@@ -63,9 +63,9 @@ void withdraw(void *self, const char *, uint64_t) {
     of(self).withdraw();
 }
 
-muster_status resolve(void *self, const char *authority, uint64_t authority_bytes, uint64_t question,
-                      uint64_t *out_peer, muster_error *error) {
-    return guarded(error, [&] { return of(self).resolve({authority, authority_bytes}, question, *out_peer, error); });
+muster_status resolve(void *self, const char *authority, uint64_t authority_bytes, uint64_t request, uint64_t *out_peer,
+                      muster_error *error) {
+    return guarded(error, [&] { return of(self).resolve({authority, authority_bytes}, request, *out_peer, error); });
 }
 
 muster_status send(void *self, uint64_t peer, const muster_span *spans, uint32_t span_count) {
@@ -77,7 +77,7 @@ muster_status send_buffer(void *self, uint64_t peer, void *segment, uint64_t off
 }
 
 muster_status poll(void *self) {
-    return of(self).look();
+    return of(self).poll_once();
 }
 
 void forget(void *self, uint64_t peer) {
@@ -118,7 +118,7 @@ extern "C" muster_status muster_plugin_v1(const muster_host *host, muster_error 
         if (const muster_status status = Node::open(host, node, error); status != MUSTER_OK) return status;
         auto *endpoint = new Endpoint(host, *node);
         const muster_status status = host->add_fabric(host, "mpi", 3, &table, endpoint, error);
-        if (status != MUSTER_OK) delete endpoint; // nobody will stop it
+        if (status != MUSTER_OK) delete endpoint; // stop() is not called then
         return status;
     });
 }

@@ -34,9 +34,9 @@ muster_status Node::open(const muster_host *host, Node *&out_node, muster_error 
             return status;
         }
         the_node = made;
-        made->wait_a_moment();
+        made->wait_for_ranks();
     }
-    if (const std::string why = the_node->trouble(); !why.empty())
+    if (const std::string why = the_node->failure(); !why.empty())
         return refuse(error, MUSTER_E_CLOSED, "%s", why.c_str());
     if (the_node->level_ < MPI_THREAD_MULTIPLE && !(host->flags & MUSTER_HOST_EXTERNAL))
         return refuse(error, MUSTER_E_UNSUPPORTED,
@@ -46,10 +46,10 @@ muster_status Node::open(const muster_host *host, Node *&out_node, muster_error 
     return MUSTER_OK;
 }
 
-// Ranks that all load the plug-in at their beginning are ready in a moment. Where others come later, somebody has to
-// call MPI for this one meanwhile, also if it goes on to do nothing with mpi://. A thread may, if any thread may; else
-// it is left to whoever drives a context that listens or has dialled.
-void Node::wait_a_moment() {
+// Ranks that all load the plug-in at their beginning are ready in a moment. SocketName others come later, somebody has
+// to call MPI for this one meanwhile, also if it goes on to do nothing with mpi://. A thread may, if any thread may;
+// else it is left to whoever drives a context that listens or has dialled.
+void Node::wait_for_ranks() {
     constexpr auto moment = std::chrono::milliseconds(250);
     const auto until = std::chrono::steady_clock::now() + moment;
     do {
@@ -76,7 +76,7 @@ void Node::wait_a_moment() {
 
 muster_status Node::begin(const muster_host *host, muster_error *error) {
     bool initialised = false;
-    if (const muster_status status = look_at_mpi(initialised, error); status != MUSTER_OK) return status;
+    if (const muster_status status = check_mpi(initialised, error); status != MUSTER_OK) return status;
     if (!initialised) {
         if (const muster_status status = initialise(level_, error); status != MUSTER_OK) return status;
         ours_ = true;
@@ -102,8 +102,8 @@ muster_status Node::begin(const muster_host *host, muster_error *error) {
     std::fill(std::begin(port_sockets_), std::end(port_sockets_), -1);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     MPI_Comm_size(MPI_COMM_WORLD, &size_);
-    cards_.resize(static_cast<size_t>(size_));
-    make_card();
+    rank_infos_.resize(static_cast<size_t>(size_));
+    make_info();
     ExitBarrier::open(*this);
     // When the host finalises MPI, this is told first of all; nothing of ours calls MPI afterwards.
     int key = MPI_KEYVAL_INVALID;
@@ -134,11 +134,11 @@ bool Node::advance() {
         switch (step_) {
         case Step::dup:
             MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
-            begun = gather(&card_, cards_.data(), sizeof card_);
-            step_ = Step::cards;
+            begun = gather(&own_info_, rank_infos_.data(), sizeof own_info_);
+            step_ = Step::infos;
             break;
-        case Step::cards:
-            if (!read_cards()) return false;
+        case Step::infos:
+            if (!check_infos()) return false;
             if (many_hosts_) {
                 make_ports();
                 all_ports_.resize(static_cast<size_t>(size_));
@@ -149,7 +149,7 @@ bool Node::advance() {
             [[fallthrough]];
         default:
             step_ = Step::ready;
-            if (ours_) ExitBarrier::everybody_is_known(*this);
+            if (ours_) ExitBarrier::ranks_known(*this);
             ready_.store(true, std::memory_order_release); // publishes cards and ports; pairs with ready()
         }
         if (begun != MPI_SUCCESS) return fail("mpi: beginning failed: " + mpi_text(begun)), false;
@@ -161,19 +161,19 @@ bool Node::ready() const {
     return ready_.load(std::memory_order_acquire); // pairs with advance()
 }
 
-std::string Node::trouble() const {
+std::string Node::failure() const {
     if (!broken_.load(std::memory_order_acquire)) return {}; // pairs with fail()
     const std::lock_guard hold(numbers_);
-    return trouble_;
+    return failure_;
 }
 
 void Node::fail(const std::string &why) {
     const std::lock_guard hold(numbers_);
     if (broken_.load(std::memory_order_relaxed)) return;
-    trouble_ = why;
-    broken_.store(true, std::memory_order_release); // publishes the text; pairs with trouble() and Hold
+    failure_ = why;
+    broken_.store(true, std::memory_order_release); // publishes the text; pairs with failure() and Hold
     for (Endpoint *endpoint : slots_)
-        if (endpoint != nullptr) endpoint->look_soon();
+        if (endpoint != nullptr) endpoint->post_wake();
 }
 
 // The host's thread, inside of its MPI_Finalize; also ours, in the end.
@@ -187,7 +187,7 @@ int Node::host_finalises(MPI_Comm, int, void *self, void *) {
 // ---- numbers
 // ---------------------------------------------------------------------------------------------------------
 
-int Node::take_slot(Endpoint *endpoint) {
+int Node::acquire_slot(Endpoint *endpoint) {
     const std::lock_guard hold(numbers_);
     const auto free = std::find(std::begin(slots_), std::end(slots_), nullptr);
     if (free == std::end(slots_)) return -1;
@@ -195,24 +195,24 @@ int Node::take_slot(Endpoint *endpoint) {
     return static_cast<int>(free - std::begin(slots_));
 }
 
-void Node::give_slot(int slot) {
+void Node::release_slot(int slot) {
     const std::lock_guard hold(numbers_);
     slots_[slot] = nullptr;
 }
 
-int Node::take_door(int wanted) {
+int Node::acquire_listener(int wanted) {
     const std::lock_guard hold(numbers_);
-    for (int door = 0; door < doors_max; door++) {
-        if (doors_[door] || (wanted >= 0 && door != wanted)) continue;
-        doors_[door] = true;
-        return door;
+    for (int listener = 0; listener < max_listeners; listener++) {
+        if (used_listeners_[listener] || (wanted >= 0 && listener != wanted)) continue;
+        used_listeners_[listener] = true;
+        return listener;
     }
     return -1;
 }
 
-void Node::give_door(int door) {
+void Node::release_listener(int listener) {
     const std::lock_guard hold(numbers_);
-    doors_[door] = false;
+    used_listeners_[listener] = false;
 }
 
 // ---- what outlives a context
@@ -222,8 +222,8 @@ void Node::adopt(MPI_Request request, void *buffer) {
     orphans_.push_back({request, buffer});
 }
 
-void Node::bury(void *buffer) {
-    buried_.push_back(buffer);
+void Node::keep_forever(void *buffer) {
+    kept_forever_.push_back(buffer);
 }
 
 void Node::test_orphans() {
@@ -240,7 +240,7 @@ void Node::test_orphans() {
 }
 
 // Farewells to contexts that were gone. Everybody has sent all it will.
-bool Node::empty_the_box() {
+bool Node::receive_rest() {
     for (int there = 1; there != 0;) {
         MPI_Message message;
         MPI_Status status;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// This process as a rank: MPI itself, a communicator of our own, and what every rank has to know of every other before
-// it can call it. One per process, never destroyed; the endpoints of all contexts share it.
+// This process as a rank: MPI itself, a communicator of our own, and the information that each rank needs of every
+// other one before it can dial it. One per process, never destroyed; the endpoints of all contexts share it.
 //
-// The communicator is made by MPI_Comm_idup and the cards of the ranks go round by MPI_Iallgather: neither waits, so
-// ranks may load the plug-in at different moments. Until all have, ready() is false and who dials waits.
+// MPI_Comm_idup makes the communicator, MPI_Iallgather exchanges the RankInfos. Neither blocks, so that ranks may load
+// the plug-in at different moments. Until all have, ready() is false, and dials wait.
 #include <muster/plugin.h>
 
 #include <atomic>
@@ -20,19 +20,19 @@ namespace mpi {
 
 class Endpoint;
 
-constexpr int doors_max = 8;  // contexts of a process that listen
-constexpr int slots_max = 64; // contexts of a process
+constexpr int max_listeners = 8; // listening contexts of a process
+constexpr int max_slots = 64;    // contexts of a process
 
-// What a rank tells of itself: goes round as bytes, all ranks run the same version of it.
-struct Card {
+// The information of a rank, exchanged as bytes: all ranks run the same version of this plug-in.
+struct RankInfo {
     uint64_t version;
-    uint64_t ours;           // MPI was initialised by the plug-in there
+    uint64_t ours;           // the plug-in has initialised MPI there
     unsigned char host[24];  // equal for processes that share a kernel and a network namespace
-    unsigned char token[16]; // whoever knows it is a rank of the job
+    unsigned char token[16]; // known to the ranks of the job alone
     char name[32];           // prefix of its abstract Unix sockets
 };
-struct Ports { // the second round, where there is more than one host: TCP
-    uint16_t doors[doors_max];
+struct Ports { // exchanged next, where the job has several hosts: TCP
+    uint16_t listeners[max_listeners];
     uint16_t exit;
     uint16_t count;
     struct {
@@ -41,8 +41,8 @@ struct Ports { // the second round, where there is more than one host: TCP
     } addresses[8];
 };
 
-// Where a door of a rank can be reached, from the likeliest on.
-struct Where {
+// SocketName a door of a rank can be reached, from the likeliest on.
+struct SocketName {
     union {
         sockaddr any;
         sockaddr_un unix_name;
@@ -54,10 +54,10 @@ struct Where {
 
 class Node {
   public:
-    // Finds or makes it; the thread that loads the plug-in.
+    // Finds or makes it. On the thread that loads the plug-in.
     static muster_status open(const muster_host *host, Node *&out_node, muster_error *error);
 
-    // MPI may be called while one of these is alive and true: by one thread at a time, and none after the end.
+    // Permission to call MPI, while it is true: one thread at a time, none after MPI has been finalised.
     class Hold {
       public:
         explicit Hold(Node &node);
@@ -73,70 +73,70 @@ class Node {
     MPI_Comm comm() const { return comm_; }
     bool crowded() const { return crowded_; } // more ranks than cores on this host
 
-    bool advance();     // with a Hold: goes on towards ready()
+    bool advance();     // with a Hold: progress towards ready()
     bool ready() const; // any thread
     bool usable_here() const { return level_ >= MPI_THREAD_SERIALIZED || pthread_equal(main_, pthread_self()); }
-    std::string trouble() const;    // why it never will be, or may not be used any more; empty: nothing is wrong
+    std::string failure() const;    // why mpi:// cannot be used; empty: it can
     void fail(const std::string &); // with a Hold
 
-    const Card &card(int rank) const { return cards_[rank]; }
-    const unsigned char *own_token() const { return card_.token; }
-    bool near(int rank) const; // on this host
-    std::vector<Where> reach(int rank, int door) const;
-    std::vector<Where> reach_exit() const; // of rank 0
-    Where own_name(const std::string &suffix) const;
-    int port_socket(int door); // a bound TCP socket for a door, where there are other hosts, else -1
+    const RankInfo &info(int rank) const { return rank_infos_[rank]; }
+    const unsigned char *own_token() const { return own_info_.token; }
+    bool is_local(int rank) const; // rank is on this host
+    std::vector<SocketName> listener_names(int rank, int listener) const;
+    std::vector<SocketName> exit_names() const; // of rank 0
+    SocketName own_name(const std::string &suffix) const;
+    int port_socket(int listener); // a bound TCP socket; -1: all ranks are on this host
 
-    // Numbers for an endpoint, -1: none left. Any thread.
-    int take_slot(Endpoint *endpoint);
-    void give_slot(int slot);
-    int take_door(int wanted); // -1: the lowest that is free
-    void give_door(int door);
+    // Numbers for an endpoint; -1: none left. Any thread.
+    int acquire_slot(Endpoint *endpoint);
+    void release_slot(int slot);
+    int acquire_listener(int wanted); // -1: the lowest free one
+    void release_listener(int listener);
 
-    // Sends that outlive their context: MPI may still read the bytes.
+    // Sends that outlive their context: MPI may still read their bytes.
     struct Orphan {
         MPI_Request request;
-        void *buffer; // NULL: not ours to free, and good for ever
+        void *buffer; // NULL: memory that is never freed
     };
     void adopt(MPI_Request request, void *buffer); // with a Hold
-    void bury(void *buffer);                       // with a Hold: kept for ever, a request to a dead rank may use it
+    void keep_forever(void *buffer);               // with a Hold: a request to a dead rank may use it for ever
     void test_orphans();                           // with a Hold
-    bool empty_the_box(); // at the end: takes what nobody will ask for; true: nothing of ours is under way
+    bool receive_rest();                           // before finalising: receives the rest; true: nothing is in flight
 
   private:
     friend class ExitBarrier;
     Node() = default;
     muster_status begin(const muster_host *host, muster_error *error);
-    void wait_a_moment();
-    void make_card();
-    bool read_cards();
+    void wait_for_ranks();
+    void make_info();
+    bool check_infos();
     void make_ports();
     static int host_finalises(MPI_Comm, int, void *, void *);
 
     mutable std::timed_mutex lock_; // around MPI
-    mutable std::mutex numbers_;    // slots and doors, and the text
+    mutable std::mutex numbers_;    // slots and listeners, and the text
     bool ours_ = false;             // we have initialised MPI
     int level_ = 0;
     pthread_t main_{}; // the thread that has loaded it, where only one may call MPI
     int rank_ = 0, size_ = 0;
     bool crowded_ = false, only_tcp_ = false, many_hosts_ = false;
     MPI_Comm comm_ = MPI_COMM_NULL;
-    enum class Step { dup, cards, ports, ready } step_ = Step::dup;
+    enum class Step { dup, infos, ports, ready } step_ = Step::dup;
     MPI_Request request_ = MPI_REQUEST_NULL;
-    Card card_{};
+    RankInfo own_info_{};
     Ports ports_{};
-    std::vector<Card> cards_;
+    std::vector<RankInfo> rank_infos_;
     std::vector<Ports> all_ports_;
-    int port_sockets_[doors_max];
+    int port_sockets_[max_listeners];
     int exit_socket_ = -1;
-    std::vector<Where> reach_port(int rank, uint16_t port) const;
+    std::vector<SocketName> port_names(int rank, uint16_t port) const;
     std::atomic<bool> ready_{false};  // release once everything above is there; acquire in ready()
-    std::atomic<bool> broken_{false}; // release after trouble_; acquire in trouble()
-    std::string trouble_;
-    Endpoint *slots_[slots_max] = {};
-    bool doors_[doors_max] = {};
+    std::atomic<bool> broken_{false}; // release after failure_; acquire in failure()
+    std::string failure_;
+    Endpoint *slots_[max_slots] = {};
+    bool used_listeners_[max_listeners] = {};
     std::vector<Orphan> orphans_;
-    std::vector<void *> buried_;
+    std::vector<void *> kept_forever_;
 };
 
 } // namespace mpi

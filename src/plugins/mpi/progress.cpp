@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// When the endpoint looks, and when it sleeps.
+// When the endpoint polls, and when it sleeps.
 //
-// Awake means: MPI is polled. After a spell in which nothing came the endpoint tells those who have rung that it sleeps
-// (Word::asleep with a count, see Link), and from then on costs nothing: its sockets wake it. The spell is short and
-// learns: one that ends just before the next message was too short.
+// An endpoint that is awake polls MPI. After a time without messages it reports to the peers that have woken it that it
+// sleeps (Control::sleeping with a count, see Link), and then costs nothing until its sockets wake it. That time is
+// short and adapts: if a message arrives soon after it, the next one is longer.
 //
-// There may be unfinished business: a send that MPI has not finished, messages that were announced and have not come.
-// That needs both sides to poll, and a peer that is stopped does not. So after a longer spell without any progress the
-// peer is asked to answer (Word::ping), and this side sleeps until it does; the peer polls for a spell before and after
-// it answers. Two that are alive go on together, one whose peer is stopped sleeps, and a dead peer hangs up.
+// A send that MPI has not finished, or a message that was announced and has not arrived, needs both sides to poll,
+// which a stopped peer does not do. So after a longer time without progress the endpoint sends Control::ping, and
+// sleeps until the pong; the peer polls for a while before and after its pong. Two running endpoints progress together,
+// an endpoint whose peer is stopped sleeps, and the control socket of a dead peer is closed.
 #include "endpoint.hpp"
 #include "error.hpp"
 
@@ -23,26 +23,20 @@ namespace mpi {
 
 namespace {
 constexpr int64_t us = 1'000, ms = 1'000'000;
-constexpr int64_t spin_least = 5 * us, spin_most = 50 * us, short_sleep = 200 * us;
+constexpr int64_t min_spin = 5 * us, max_spin = 50 * us, short_sleep = 200 * us;
 constexpr int64_t busy_ns = 1 * ms;      // a spell with unfinished business
 constexpr int64_t boot_spin_ns = 2 * ms; // for the other ranks to load the plug-in; then at growing intervals
-constexpr int64_t boot_most_ns = 10 * ms;
-constexpr int64_t ebb_ns = 2 * ms;         // nothing more has come in from a dead peer
-constexpr int64_t ebb_known_ns = 100 * ms; // but more was announced
-constexpr int64_t ebb_orderly_ns = 2'000 * ms;
+constexpr int64_t max_boot_wait_ns = 10 * ms;
+constexpr int64_t drain_ns = 2 * ms;             // nothing more has come in from a dead peer
+constexpr int64_t drain_announced_ns = 100 * ms; // but more was announced
+constexpr int64_t drain_orderly_ns = 2'000 * ms;
 constexpr int posts_per_burst = 32;
 constexpr int polls_when_driven = 16;
 } // namespace
 
-int64_t now_ns() {
-    timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
-}
-
 int64_t spin_for(const Node &node) {
     if (const char *text = getenv("MUSTER_MPI_SPIN_US")) return std::clamp(atoll(text), 0ll, 1'000'000ll) * us;
-    return node.crowded() ? 0 : spin_most;
+    return node.crowded() ? 0 : max_spin;
 }
 
 // ---- getting a turn
@@ -52,8 +46,8 @@ void Endpoint::wake() {
     last_ = now_ns();
     if (awake_ || !started_) return;
     if (slept_at_ != 0) // would a longer spell have met it? (being woken is what most of so short a sleep went by with)
-        spin_ns_ = last_ - slept_at_ < short_sleep ? spin_most_ns_
-                                                   : std::max(spin_ns_ / 2, std::min(spin_least, spin_most_ns_));
+        spin_ns_ =
+            last_ - slept_at_ < short_sleep ? max_spin_ns_ : std::max(spin_ns_ / 2, std::min(min_spin, max_spin_ns_));
     begin_polling();
 }
 
@@ -86,18 +80,18 @@ void Endpoint::spun(void *self, uint32_t) {
 }
 
 // A thread that waits drives us, and asks again and again as long as we are awake.
-muster_status Endpoint::look() {
+muster_status Endpoint::poll_once() {
     if (!started_ || !awake_ || !node_.usable_here()) return MUSTER_TIMEOUT;
     if (turn(1)) return MUSTER_OK;
     return awake_ ? MUSTER_AGAIN : MUSTER_TIMEOUT;
 }
 
 // Any thread.
-void Endpoint::look_soon() {
-    host_->post(host_, came_by, this);
+void Endpoint::post_wake() {
+    host_->post(host_, wake_posted, this);
 }
 
-void Endpoint::came_by(void *self) {
+void Endpoint::wake_posted(void *self) {
     static_cast<Endpoint *>(self)->wake();
 }
 
@@ -137,7 +131,7 @@ bool Endpoint::poll() {
         may_use_mpi_ = static_cast<bool>(mpi);
     }
     if (!may_use_mpi_) {
-        const std::string why = node_.trouble();
+        const std::string why = node_.failure();
         give_up(!why.empty() ? why
                              : "MPI was initialised with MPI_THREAD_FUNNELED, and the context is driven by another "
                                "thread than the one that did so");
@@ -155,15 +149,15 @@ void Endpoint::after_poll(bool moved) {
     if (moved || now - last_ >= spin_ns_) {
         for (auto &[id, link] : links_) {
             if (link->full && link->sending.size() < 128) full_due_ = true;
-            if (link->state == Link::State::ebbing)
+            if (link->state == Link::State::draining)
                 waits = true;
             else if (now - last_ < busy_ns)
                 waits |= busy(*link);
         }
     }
-    if (full_due_) tell_room();
+    if (full_due_) report_room();
     if (pong_due_) answer_pings();
-    if (waits && !failed_) ebb(now);
+    if (waits && !failed_) finish_draining(now);
     if (failed_) return sleep(now);
     if (!was_ready_) {
         if (now - last_ >= boot_spin_ns) return boot_later(now);
@@ -175,7 +169,7 @@ void Endpoint::after_poll(bool moved) {
     post_turn();
 }
 
-void Endpoint::tell_room() {
+void Endpoint::report_room() {
     full_due_ = false;
     std::vector<uint64_t> ready;
     for (auto &[id, link] : links_)
@@ -186,7 +180,7 @@ void Endpoint::tell_room() {
 void Endpoint::answer_pings() {
     pong_due_ = false;
     for (auto &[id, link] : links_)
-        if (std::exchange(link->pong_due, false)) link->bell.say(Word::pong, 0);
+        if (std::exchange(link->pong_due, false)) link->control.send(Control::pong, 0);
 }
 
 bool Endpoint::busy(const Link &link) const {
@@ -198,10 +192,10 @@ bool Endpoint::busy(const Link &link) const {
 void Endpoint::sleep(int64_t now) {
     for (auto &[id, link] : links_) {
         if (link->state != Link::State::open) continue;
-        if (!std::exchange(link->sleep_told, true)) link->bell.say(Word::asleep, link->received);
+        if (!std::exchange(link->sleep_reported, true)) link->control.send(Control::sleeping, link->received);
         if (!link->pinged && busy(*link)) {
             link->pinged = true;
-            link->bell.say(Word::ping, 0);
+            link->control.send(Control::ping, 0);
         }
     }
     awake_ = false;
@@ -211,13 +205,13 @@ void Endpoint::sleep(int64_t now) {
 }
 
 // Peers that are gone: what they had sent is in MPI's hands, and comes in without them as far as it comes in at all.
-void Endpoint::ebb(int64_t now) {
+void Endpoint::finish_draining(int64_t now) {
     std::vector<Link *> over;
     for (auto &[id, link] : links_) {
-        if (link->state != Link::State::ebbing) continue;
-        const int64_t quiet = now - link->heard_at;
-        if (link->said_goodbye ? link->received >= link->goodbye_at || quiet > ebb_orderly_ns
-                               : quiet > (link->received < link->announced ? ebb_known_ns : ebb_ns))
+        if (link->state != Link::State::draining) continue;
+        const int64_t quiet = now - link->received_at;
+        if (link->said_goodbye ? link->received >= link->goodbye_at || quiet > drain_orderly_ns
+                               : quiet > (link->received < link->announced ? drain_announced_ns : drain_ns))
             over.push_back(link.get());
     }
     for (Link *link : over)
@@ -231,7 +225,7 @@ void Endpoint::ebb(int64_t now) {
 void Endpoint::boot_later(int64_t now) {
     sleep(now);
     if (boot_timer_ != nullptr) return;
-    boot_wait_ns_ = std::clamp(2 * boot_wait_ns_, ms, boot_most_ns);
+    boot_wait_ns_ = std::clamp(2 * boot_wait_ns_, ms, max_boot_wait_ns);
     if (host_->start_timer(host_, boot_wait_ns_, 0, boot_due, this, &boot_timer_) != MUSTER_OK)
         give_up("out of memory");
 }
@@ -246,32 +240,32 @@ void Endpoint::boot_due(void *self) {
 // ---- words
 // -----------------------------------------------------------------------------------------------------------
 
-void Link::heard(Word word, uint64_t value) {
+void Link::on_control(Control word, uint64_t value) {
     switch (word) {
-    case Word::ring:
-        sleep_told = false;
+    case Control::wake:
+        sleep_reported = false;
         announced = std::max(announced, value);
         return endpoint.wake();
-    case Word::asleep:
+    case Control::sleeping:
         if (value < sent)
-            bell.say(Word::ring, sent);
+            control.send(Control::wake, sent);
         else
             peer_asleep = true;
         return;
-    case Word::ping:
+    case Control::ping:
         pong_due = endpoint.pong_due_ = true;
         return endpoint.wake();
-    case Word::pong:
+    case Control::pong:
         pinged = false;
         return endpoint.wake();
-    case Word::goodbye:
+    case Control::goodbye:
         said_goodbye = true;
         goodbye_at = value;
         return;
-    case Word::shut:
-        door = -1; // carries what it carries
+    case Control::not_listening:
+        listener = -1; // carries what it carries
         return;
-    case Word::count:
+    case Control::count:
         break;
     }
 }

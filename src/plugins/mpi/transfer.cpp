@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Messages out and in. MPI keeps the order of messages between two ranks with one tag, so the order here is that of the
-// matched probes; a large one that is not complete holds back those behind it, of that rank alone.
+// Sending and receiving. MPI keeps the order of messages between two ranks with one tag, so the order here is that of
+// the matched probes; a large one that is not complete holds back those behind it, of that rank alone.
 #include "endpoint.hpp"
 #include "error.hpp"
 
@@ -11,9 +11,9 @@
 namespace mpi {
 
 namespace {
-constexpr size_t sending_most = 256; // requests per link; credits bound their bytes
+constexpr size_t max_sends = 256; // requests per link; credits bound their bytes
 constexpr int matches_per_poll = 16;
-constexpr size_t lent_min = 16 * 1024; // less is copied anyhow
+constexpr size_t min_lend_bytes = 16 * 1024; // less is copied anyhow
 } // namespace
 
 // ---- out
@@ -22,7 +22,7 @@ constexpr size_t lent_min = 16 * 1024; // less is copied anyhow
 muster_status Endpoint::room(uint64_t peer, Link *&link) {
     link = find(peer);
     if (link == nullptr || link->state != Link::State::open || failed_) return MUSTER_E_PEER;
-    if (link->sending.size() < sending_most && node_.usable_here()) return MUSTER_OK;
+    if (link->sending.size() < max_sends && node_.usable_here()) return MUSTER_OK;
     link->full = true; // or left to the thread that may call MPI
     wake();
     return MUSTER_AGAIN;
@@ -90,7 +90,7 @@ bool Endpoint::begin_send(Link &link, Sending sending, size_t offset, size_t siz
     }
     if (link.peer_asleep) {
         link.peer_asleep = false;
-        link.bell.say(Word::ring, link.sent);
+        link.control.send(Control::wake, link.sent);
     }
     wake();
     return true;
@@ -189,12 +189,12 @@ void Endpoint::deliver_one(const Buffer &buffer, size_t size) {
     Head head{};
     if (size >= head_bytes) memcpy(&head, buffer.data, head_bytes);
     Link *const link = head.mark == head_mark ? find(head.link) : nullptr;
-    if (link == nullptr || (link->state != Link::State::open && link->state != Link::State::ebbing))
+    if (link == nullptr || (link->state != Link::State::open && link->state != Link::State::draining))
         return buffers_.give(buffer); // of a context that is no more, or of a peer that was given up
     const unsigned char *const bytes = buffer.data + head_bytes;
     size -= head_bytes;
     link->received++;
-    link->heard_at = last_;
+    link->received_at = last_;
     if (head.kind == kind_credit && size == sizeof(uint64_t)) {
         uint64_t credit;
         memcpy(&credit, bytes, sizeof credit);
@@ -203,7 +203,7 @@ void Endpoint::deliver_one(const Buffer &buffer, size_t size) {
         return;
     }
     link->known = true;
-    if (size >= lent_min) {
+    if (size >= min_lend_bytes) {
         const auto release = [](void *memory, void *room) {
             Buffers::all().give({static_cast<unsigned char *>(memory), reinterpret_cast<uintptr_t>(room)});
         };
@@ -228,7 +228,7 @@ void Endpoint::abandon(Link &link) {
     for (const Sending &one : link.sending) {
         sends_--;
         if (gone || !mpi)
-            node_.bury(one.buffer.data);
+            node_.keep_forever(one.buffer.data);
         else // the way back of a segment of the library is not there any more when it is done
             node_.adopt(one.request, one.buffer.room == 0 ? nullptr : one.buffer.data);
     }
@@ -243,7 +243,7 @@ void Endpoint::abandon(Link &link) {
         if (one.done)
             buffers_.give(one.buffer);
         else
-            node_.bury(one.buffer.data);
+            node_.keep_forever(one.buffer.data);
     receiving_.erase(found);
     receiving_from_.erase(std::remove(receiving_from_.begin(), receiving_from_.end(), link.rank),
                           receiving_from_.end());

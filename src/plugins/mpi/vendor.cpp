@@ -48,8 +48,8 @@ muster_status look_for_the_other(muster_error *error) {
     if (dl_iterate_phdr(look_at_library, &found) == 0) return MUSTER_OK;
     void *library = dlopen(found.path, RTLD_LAZY | RTLD_NOLOAD);
     if (library == nullptr) return MUSTER_OK;
-    using Question = int (*)(int *);
-    const auto initialized = reinterpret_cast<Question>(dlsym(library, "MPI_Initialized"));
+    using Request = int (*)(int *);
+    const auto initialized = reinterpret_cast<Request>(dlsym(library, "MPI_Initialized"));
     int flag = 0;
     const bool in_use = initialized != nullptr && initialized(&flag) == 0 && flag != 0;
     dlclose(library);
@@ -82,9 +82,9 @@ muster_status look_at_launcher(muster_error *error) {
 
 } // namespace
 
-muster_status look_at_mpi(bool &out_initialised, muster_error *error) {
-    // Where the host is linked with the other family, our calls end up there, with our idea of what a communicator is.
-    // This one looks alike everywhere.
+muster_status check_mpi(bool &out_initialised, muster_error *error) {
+    // SocketName the host is linked with the other family, our calls end up there, with our idea of what a communicator
+    // is. This one looks alike everywhere.
     struct Text {
         char bytes[16 * 1024];
     };
@@ -93,11 +93,11 @@ muster_status look_at_mpi(bool &out_initialised, muster_error *error) {
     MPI_Get_library_version(text->bytes, &length);
     const bool is_open_mpi = strncmp(text->bytes, "Open MPI", 8) == 0;
     if (is_open_mpi != open_mpi) {
-        Dl_info where{};
-        dladdr(reinterpret_cast<void *>(&MPI_Init_thread), &where);
+        Dl_info name{};
+        dladdr(reinterpret_cast<void *>(&MPI_Init_thread), &name);
         return refuse(error, MUSTER_E_UNSUPPORTED, "the host uses %s (%s), and this muster-mpi.so was built with %s",
                       is_open_mpi ? "Open MPI" : "an MPI of MPICH's kind",
-                      where.dli_fname != nullptr ? where.dli_fname : "linked in", own_name);
+                      name.dli_fname != nullptr ? name.dli_fname : "linked in", own_name);
     }
     if (const muster_status status = look_for_the_other(error); status != MUSTER_OK) return status;
     int initialised = 0, finalised = 0;
@@ -170,10 +170,10 @@ bool is_loaded(const char *library) {
 
 muster_status initialise(int &out_level, muster_error *error) {
     // Open MPI loads components that find its symbols globally; versions before 3 leave that to whoever loads them.
-    Dl_info where{};
-    if (dladdr(reinterpret_cast<void *>(&MPI_Init_thread), &where) != 0 && where.dli_fname != nullptr)
-        (void)dlopen(where.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD | RTLD_NODELETE); // stays open
-    const bool has_ucx = is_loaded("libucs.so.0");                                           // with libmpich.so
+    Dl_info name{};
+    if (dladdr(reinterpret_cast<void *>(&MPI_Init_thread), &name) != 0 && name.dli_fname != nullptr)
+        (void)dlopen(name.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD | RTLD_NODELETE); // stays open
+    const bool has_ucx = is_loaded("libucs.so.0");                                          // with libmpich.so
     const Dispositions dispositions;
     const Setting opal("OMPI_MCA_opal_signal", "");
     // Once UCX is loaded it has read that, and complains about the name.

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Looked at before MPI is touched: which MPI this file was built with, which one the process has, and who has started
-// the process. The two families, Open MPI and MPICH, are not compatible, and MPI ends the process where it is confused.
+// Checks before the first call of MPI: the MPI that this file was built with, the one that the process has loaded, and
+// the launcher of the process. The two families, Open MPI and MPICH, are incompatible, and abort the process on a
+// mismatch.
 #include <muster/plugin.h>
 
 namespace mpi {
 
-// MUSTER_OK: MPI functions may be called. *out_initialised: the host has initialised it already.
-muster_status look_at_mpi(bool &out_initialised, muster_error *error);
+// Returns MUSTER_OK if MPI may be called. `out_initialised`: the host has initialised it already.
+muster_status check_mpi(bool &out_initialised, muster_error *error);
 
-// Some launcher has asked that the job goes on when a rank dies.
+// The launcher was asked to keep the job running when a rank dies.
 bool job_survives_deaths();
 
 // Initialises MPI without leaving signal handlers behind; *out_level is what it provides.

@@ -16,10 +16,9 @@ namespace star {
 
 namespace {
 
-enum : uint32_t { parent_news = 1, other_news = 2 }; // whose descriptor is ready
-constexpr int64_t tick_ns = 500'000'000, stats_every_ns = 100'000'000, told_every_ns = 1'000'000'000;
-constexpr int64_t first_pause_ns = 20'000'000, longest_pause_ns = 2'000'000'000;
-constexpr int64_t longest_linger_ns = 10'000'000'000;
+enum : uint32_t { parent_news = 1, other_news = 2 }; // the descriptor that is ready
+constexpr int64_t tick_ns = 500'000'000, stats_interval_ns = 100'000'000, report_interval_ns = 1'000'000'000;
+constexpr int64_t max_linger_ns = 10'000'000'000;
 
 // Threads of the library take no signals.
 class NoSignals {
@@ -82,8 +81,9 @@ muster_status Broker::open(std::string_view authority, const muster_broker_confi
 
     ExchangeConfig exchange;
     exchange.open = open;
+    exchange.is_secret_proved = parent_config_.curve && parent_config_.curve->from_secret;
     if (config.window_bytes != 0) exchange.window = config.window_bytes;
-    if (config.max_members != 0) exchange.members_max = config.max_members;
+    if (config.max_members != 0) exchange.max_members = config.max_members;
     while (exchange.prefix == 0) exchange.prefix = static_cast<uint32_t>(random_u64());
     exchange.proof = [this](bool of_broker, const Nonce &member, const Nonce &broker) {
         return keys_.proof(of_broker, member, broker);
@@ -110,7 +110,7 @@ muster_status Broker::open(std::string_view authority, const muster_broker_confi
     return MUSTER_OK;
 }
 
-// The broker above has the same role key: it is pinned, and an address that names another one is a mistake.
+// The parent broker has the same role key, which is pinned; an address with another key is an error.
 muster_status Broker::open_parent(std::string_view parent, muster_error *error) {
     BrokerAddress above;
     std::string why;
@@ -123,10 +123,10 @@ muster_status Broker::open_parent(std::string_view parent, muster_error *error) 
         return fail(error, MUSTER_E_ADDRESS, "the parent: " + (why.empty() ? "a broker has no name" : why));
     if (!role_)
         return fail(error, MUSTER_E_AUTH,
-                    "a broker below another one needs the broker secret of the tree: broker_secret, "
+                    "a child broker needs the broker secret of the tree: broker_secret, "
                     "MUSTER_BROKER_SECRET_FILE or MUSTER_BROKER_SECRET, or a file of CURVE keys");
     if (above.broker_key && *above.broker_key != role_->open())
-        return fail(error, MUSTER_E_AUTH, "the parent's address names another broker key than this broker has");
+        return fail(error, MUSTER_E_AUTH, "the parent's address has another broker key than this broker");
     parent_config_.place = above.place;
     parent_config_.pinned = role_->open();
     parent_config_.role = &*role_;
@@ -180,8 +180,7 @@ Broker::~Broker() {
 
 void Broker::stop(int64_t timeout_ns) {
     if (!thread_.joinable()) return;
-    linger_ns_.store(timeout_ns < 0 ? longest_linger_ns : std::min(timeout_ns, longest_linger_ns),
-                     std::memory_order_relaxed);
+    linger_ns_.store(timeout_ns < 0 ? max_linger_ns : std::min(timeout_ns, max_linger_ns), std::memory_order_relaxed);
     // release: pairs with run().
     stopping_.store(true, std::memory_order_release);
     const uint64_t one = 1;
@@ -200,7 +199,7 @@ void Broker::run() noexcept {
             if (parent_lost_) drop_parent();
             turn_ns_ = now_ns();
             if (turn_ns_ - ticked_ns_ >= tick_ns) tick();
-            if (turn_ns_ - stats_ns_ >= stats_every_ns) publish_stats();
+            if (turn_ns_ - stats_ns_ >= stats_interval_ns) publish_stats();
             if (parent_) parent_->flush();
             news_ = server_.wait(static_cast<int>(tick_ns / 1'000'000));
         }
@@ -208,33 +207,33 @@ void Broker::run() noexcept {
         server_.drain(until - now_ns());
         if (parent_) parent_->drain(until - now_ns());
     } catch (const std::exception &failed) {
-        log(MUSTER_LOG_ERROR, std::string("the broker ends: ") + failed.what());
+        log(MUSTER_LOG_ERROR, std::string("the broker has failed: ") + failed.what());
     }
     try {
         publish_stats();
-    } catch (const std::exception &) { // the figures stay as they were
+    } catch (const std::exception &) { // the counters stay as they were
     }
 }
 
 void Broker::received(Route route, Message &message) {
-    Parcel parcel{message.data(), message.size(), &message};
-    exchange_->message(route, parcel, turn_ns_);
+    Packet packet{message.data(), message.size(), &message};
+    exchange_->message(route, packet, turn_ns_);
 }
 
-// A crowd of them is told once in a while.
-void Broker::strange() {
-    strangers_++;
-    untold_++;
-    if (told_ns_ != 0 && turn_ns_ - told_ns_ < told_every_ns) return;
-    told_ns_ = turn_ns_;
+// Logged at intervals.
+void Broker::rejected() {
+    rejected_++;
+    unreported_++;
+    if (reported_ns_ != 0 && turn_ns_ - reported_ns_ < report_interval_ns) return;
+    reported_ns_ = turn_ns_;
     std::string text = "a connection is refused: it has another secret or other keys, or none";
-    if (untold_ > 1) text += " (" + std::to_string(untold_) + " of them)";
-    untold_ = 0;
+    if (unreported_ > 1) text += " (" + std::to_string(unreported_) + " of them)";
+    unreported_ = 0;
     log(MUSTER_LOG_WARN, text);
 }
 
-void Broker::cannot_take(const std::string &why) {
-    log(MUSTER_LOG_ERROR, "connections cannot be taken: " + why);
+void Broker::accept_failed(const std::string &why) {
+    log(MUSTER_LOG_ERROR, "connections cannot be accepted: " + why);
 }
 
 void Broker::tick() {
@@ -246,42 +245,41 @@ void Broker::tick() {
     if (want_parent_ && !parent_ && ticked_ns_ >= parent_retry_ns_) connect_parent();
 }
 
-// ---- the broker above
+// ---- the parent broker
 // ------------------------------------------------------------------------------------------------
 
 void Broker::connect_parent() {
     parent_ = std::make_unique<Uplink>(parent_config_, keys_, *scratch_, static_cast<UplinkOwner &>(*this));
     const muster_status status = parent_->open(now_ns());
-    if (status != MUSTER_OK) up_lost(status, "no connection can be made");
+    if (status != MUSTER_OK) uplink_lost(status, "no connection can be made");
 }
 
-muster_status Broker::up_watch(int fd, bool writable) {
-    if (fd < 0) return MUSTER_OK; // it leaves epoll when it is closed
+muster_status Broker::watch_uplink(int fd, bool writable) {
+    if (fd < 0) return MUSTER_OK; // epoll forgets it when it is closed
     return server_.watch(fd, parent_news, writable) ? MUSTER_OK : MUSTER_E_LIMIT;
 }
 
-void Broker::up_ready(uint64_t, uint64_t) {
-    parent_pause_ns_ = 0;
-    log(MUSTER_LOG_INFO, "the broker above is " + parent_config_.place);
+void Broker::uplink_ready(uint64_t, uint64_t) {
+    parent_back_off_.reset();
+    log(MUSTER_LOG_INFO, "the parent broker is " + parent_config_.place);
     exchange_->parent_up();
 }
 
-void Broker::up_message(const Head &, Message &message) {
-    Parcel parcel{message.data(), message.size(), &message};
-    exchange_->message(parent_route, parcel, now_ns());
+void Broker::uplink_message(const Head &, Message &message) {
+    Packet packet{message.data(), message.size(), &message};
+    exchange_->message(parent_route, packet, now_ns());
 }
 
-void Broker::up_lost(muster_status, const std::string &why) {
+void Broker::uplink_lost(muster_status, const std::string &why) {
     parent_lost_ = true;
-    log(MUSTER_LOG_WARN, "the broker above, " + parent_config_.place + ": " + why);
+    log(MUSTER_LOG_WARN, "the parent broker, " + parent_config_.place + ": " + why);
 }
 
 void Broker::drop_parent() {
     parent_lost_ = false;
-    parent_.reset(); // its descriptors leave epoll with it
+    parent_.reset(); // epoll forgets its descriptors
     exchange_->parent_down();
-    parent_pause_ns_ = std::clamp(parent_pause_ns_ * 2, first_pause_ns, longest_pause_ns);
-    parent_retry_ns_ = now_ns() + parent_pause_ns_;
+    parent_retry_ns_ = now_ns() + parent_back_off_.next_ns();
 }
 
 // ---- the exchange's outlet
@@ -297,20 +295,20 @@ bool Broker::send(Route route, const Head &head, std::string_view payload) {
     return message.make(head, payload.data(), payload.size()) && send_to(route, message);
 }
 
-bool Broker::forward(Route route, Parcel &parcel) {
-    return send_to(route, *static_cast<Message *>(parcel.message));
+bool Broker::forward(Route route, Packet &packet) {
+    return send_to(route, *static_cast<Message *>(packet.message));
 }
 
-bool Broker::forward_copy(Route route, Parcel &parcel) {
+bool Broker::forward_copy(Route route, Packet &packet) {
     Message copy;
-    return zmq_msg_copy(copy.get(), static_cast<Message *>(parcel.message)->get()) == 0 && send_to(route, copy);
+    return zmq_msg_copy(copy.get(), static_cast<Message *>(packet.message)->get()) == 0 && send_to(route, copy);
 }
 
 void Broker::log(int32_t level, const std::string &text) {
     host_->log(host_, level, text.data(), text.size());
 }
 
-// ---- figures
+// ---- counters
 // ---------------------------------------------------------------------------------------------------------
 
 void Broker::publish_stats() {
@@ -327,7 +325,7 @@ void Broker::publish_stats() {
     stats_.multicasts = now.multicasts;
     stats_.queued_bytes = now.queued_bytes;
     stats_.connections = server_.count();
-    stats_.refused = now.refused + strangers_;
+    stats_.refused = now.refused + rejected_;
     stats_.lost = now.lost;
 }
 
@@ -344,7 +342,7 @@ muster_status op_open(void *self, const char *authority, uint64_t authority_byte
         std::string place;
         muster_error why{};
         const muster_host *const host = static_cast<Plugin *>(self)->host();
-        muster_broker_config all{}; // a library that is older gives less
+        muster_broker_config all{}; // an older library passes a shorter struct
         memcpy(&all, config, std::min<size_t>(config->struct_size, sizeof all));
         auto broker = Broker::make(host, {authority, authority_bytes}, all, place, &why);
         if (!broker) {

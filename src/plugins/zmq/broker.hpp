@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// A running broker: the server with its connections, one thread that serves them, and the exchange that decides.
+// A running broker: the server with its connections, the exchange, and the thread that runs both.
+#include "base/back_off.hpp"
 #include "exchange.hpp"
 #include "server.hpp"
 #include "uplink.hpp"
@@ -13,7 +14,7 @@
 
 namespace star {
 
-// make(), stats() and stop() from any thread, one at a time; the rest on its own.
+// make(), stats() and stop(): any thread, one at a time; the rest: the broker's thread.
 class Broker final : public Outlet, public ServerOwner, public UplinkOwner {
   public:
     static std::unique_ptr<Broker> make(const muster_host *host, std::string_view authority,
@@ -37,8 +38,8 @@ class Broker final : public Outlet, public ServerOwner, public UplinkOwner {
     void tick();
 
     bool send(Route route, const Head &head, std::string_view payload) override;
-    bool forward(Route route, Parcel &parcel) override;
-    bool forward_copy(Route route, Parcel &parcel) override;
+    bool forward(Route route, Packet &packet) override;
+    bool forward_copy(Route route, Packet &packet) override;
     void log(int32_t level, const std::string &text) override;
     void admitted(Route route) override { server_.admit(route); }
     void hang_up(Route route) override { server_.hang_up(route); }
@@ -46,30 +47,31 @@ class Broker final : public Outlet, public ServerOwner, public UplinkOwner {
     Queued queued(Route route) override { return server_.queued(route); }
     void received(Route route, Message &message) override;
     void gone(Route route) override { exchange_->gone(route); }
-    void strange() override;
-    void cannot_take(const std::string &why) override;
+    void rejected() override;
+    void accept_failed(const std::string &why) override;
     bool send_to(Route route, Message &message);
-    void up_ready(uint64_t id, uint64_t window) override;
-    void up_message(const Head &head, Message &message) override;
-    void up_lost(muster_status status, const std::string &why) override;
-    muster_status up_watch(int fd, bool writable) override;
+    void uplink_ready(uint64_t id, uint64_t window) override;
+    void uplink_message(const Head &head, Message &message) override;
+    void uplink_lost(muster_status status, const std::string &why) override;
+    muster_status watch_uplink(int fd, bool writable) override;
 
     const muster_host *const host_;
     Keys keys_;
-    std::optional<RoleKey> role_; // what only brokers hold; none: the keys come from the secret, as those of members
-    bool named_role_ = false;     // the address that members use names its public key
+    std::optional<RoleKey> role_; // none: the key of the server derives from the secret, as those of members
+    bool named_role_ = false;     // the address for members has its public key
     Server server_{*this};
     std::unique_ptr<Exchange> exchange_;
-    std::unique_ptr<Scratch> scratch_; // of the connection to the broker above, if there is one
+    std::unique_ptr<Scratch> scratch_; // of the connection to the parent broker
     std::unique_ptr<Uplink> parent_;
     UplinkConfig parent_config_;
     bool want_parent_ = false, parent_lost_ = false;
-    int64_t parent_retry_ns_ = 0, parent_pause_ns_ = 0, ticked_ns_ = 0, stats_ns_ = 0;
-    int64_t turn_ns_ = 0;                 // when this turn of the thread began
-    uint64_t strangers_ = 0, untold_ = 0; // not let in by the handshake; since the last that was logged
-    int64_t told_ns_ = 0;
+    muster::BackOff parent_back_off_{20'000'000, 2'000'000'000};
+    int64_t parent_retry_ns_ = 0, ticked_ns_ = 0, stats_ns_ = 0;
+    int64_t turn_ns_ = 0;                    // when this turn of the thread began
+    uint64_t rejected_ = 0, unreported_ = 0; // by the handshake; since the last log record
+    int64_t reported_ns_ = 0;
     int stop_event_ = -1;
-    uint32_t news_ = 0;                 // whose descriptors have been ready
+    uint32_t news_ = 0;                 // tags of descriptors that are ready
     std::atomic<bool> stopping_{false}; // release by stop(), acquire by the thread
     std::atomic<int64_t> linger_ns_{0}; // relaxed: before stopping_
     std::thread thread_;

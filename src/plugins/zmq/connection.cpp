@@ -39,8 +39,8 @@ bool would_block() noexcept {
 
 } // namespace
 
-// Hosts that vanish are noticed by the kernel within a minute. Processes that are stopped
-// are not dead: the streams' own heartbeats tell of those.
+// The kernel notices a vanished host within a minute. A stopped process is not dead; the heartbeats of sessions report
+// it.
 void tune_connection(int fd) noexcept {
     const auto set = [fd](int level, int option, int value) { setsockopt(fd, level, option, &value, sizeof value); };
     set(IPPROTO_TCP, TCP_NODELAY, 1);
@@ -136,7 +136,7 @@ bool Connection::parse(unsigned char *data, size_t size, ConnectionOwner &owner)
     return true;
 }
 
-// As soon as a byte is wrong, it is no peer of ours.
+// The first wrong byte ends the connection.
 bool Connection::greeted() {
     if (begin_[0] != 0xFF || (begin_size_ > 9 && (begin_[9] & 1) == 0)) return over(End::protocol);
     if (begin_size_ > 10 && begin_[10] < 3) return over(End::protocol);
@@ -147,7 +147,7 @@ bool Connection::greeted() {
     if (!curve_) put_command("\5READY" + socket_metadata(side_));
     if (!curve_ || side_ == ZmtpSide::server) return true;
     const std::string first = curve_->first();
-    if (first.empty()) return over(End::stranger);
+    if (first.empty()) return over(End::unauthenticated);
     put_command(first);
     return true;
 }
@@ -159,7 +159,7 @@ void Connection::put_command(std::string_view body) {
     out_.insert(out_.end(), body.begin(), body.end());
 }
 
-// `holder`: the message whose bytes these are, or they are somewhere else.
+// `holder`: the message that owns these bytes; NULL: they are in the scratch memory.
 bool Connection::frame(unsigned char *data, size_t size, Message *holder, ConnectionOwner &owner) {
     const std::string_view body(reinterpret_cast<char *>(data), size);
     if (state_ == State::handshake) return (flags_ & command_flag) != 0 ? handshake(body) : over(End::protocol);
@@ -180,22 +180,22 @@ bool Connection::handshake(std::string_view body) {
         std::string reply;
         const Curve::Step step = curve_->take(body, reply, metadata);
         if (step == Curve::Step::broken) return over(End::protocol);
-        if (step == Curve::Step::done && !sound_metadata(metadata, side_)) return over(End::protocol);
+        if (step == Curve::Step::done && !is_valid_metadata(metadata, side_)) return over(End::protocol);
         if (!reply.empty()) put_command(reply);
-        if (step == Curve::Step::stranger) {
+        if (step == Curve::Step::unauthenticated) {
             flush_out();
-            return over(End::stranger);
+            return over(End::unauthenticated);
         }
         if (step == Curve::Step::done) state_ = State::traffic;
         return true;
     }
-    if (body.substr(0, 6) == "\5ERROR") return over(End::stranger);
-    if (body.substr(0, 6) != "\5READY" || !sound_metadata(body.substr(6), side_)) return over(End::protocol);
+    if (body.substr(0, 6) == "\5ERROR") return over(End::unauthenticated);
+    if (body.substr(0, 6) != "\5READY" || !is_valid_metadata(body.substr(6), side_)) return over(End::protocol);
     state_ = State::traffic;
     return true;
 }
 
-// Heartbeats of libzmq's are answered, other commands have no meaning here.
+// Answers the heartbeats of libzmq; other commands are ignored.
 bool Connection::command(std::string_view body) {
     if (body.size() < 7 || body.substr(0, 5) != "\4PING" || queue_.size() >= most_pongs) return true;
     const std::string_view context = body.substr(7, 16);
@@ -211,7 +211,7 @@ bool Connection::command(std::string_view body) {
 
 bool Connection::deliver(unsigned char more, std::string_view payload, Message *holder, ConnectionOwner &owner) {
     Message message;
-    if (more != 0) payload = {}; // messages of a star have one part: this is none
+    if (more != 0) payload = {}; // a message of a star has one part
     if (holder != nullptr && more == 0) {
         message.take(*holder);
     } else {
@@ -229,10 +229,10 @@ void Connection::send(Message &message) {
     Outgoing &last = queue_.back();
     last.message.take(message);
     Head head;
-    last.word = !get_head(last.message.data(), last.message.size(), head) ||
-                (head.kind != Kind::data && head.kind != Kind::group);
+    last.control = !get_head(last.message.data(), last.message.size(), head) ||
+                   (head.kind != Kind::data && head.kind != Kind::group);
     queued_ += cost(last.message.size());
-    if (last.word) queued_words_ += cost(last.message.size());
+    if (last.control) queued_control_ += cost(last.message.size());
 }
 
 void Connection::hang_up() {
@@ -264,7 +264,7 @@ bool Connection::flush_out() {
 
 void Connection::written_one() {
     queued_ -= cost(queue_.front().message.size());
-    if (queue_.front().word) queued_words_ -= cost(queue_.front().message.size());
+    if (queue_.front().control) queued_control_ -= cost(queue_.front().message.size());
     queue_.pop_front();
     first_at_ = 0;
 }
@@ -309,7 +309,7 @@ bool Connection::flush_sealed(Scratch &scratch) {
             const size_t plain = first.message.size();
             if (size + plain + Curve::overhead + 9 > Scratch::out_bytes) {
                 if (size != 0) break;
-                return over(End::protocol); // longer than any message may be
+                return over(End::protocol); // longer than any message
             }
             size += put_begin(to + size, 0, plain + Curve::overhead);
             curve_->seal(first.command ? Curve::command : 0, {reinterpret_cast<char *>(first.message.data()), plain},

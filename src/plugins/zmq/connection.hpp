@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// One connection between a member or broker and a broker, either side of it: ZMTP 3.x (RFC 23) with the mechanism NULL
-// or CURVE. What the peer calls itself is ignored. Everything here reads what a stranger may have sent: no length is
-// believed before it is compared with a bound, and nothing is allocated before that. One thread.
+// One connection of a member or broker to a broker, either side of it: ZMTP 3.x (RFC 23) with the mechanism NULL or
+// CURVE. The identity that a peer announces is ignored. The bytes read here may come from an unauthenticated peer: each
+// length is compared with a bound before it is used, and before anything is allocated. One thread.
 #include "curve.hpp"
 #include "message.hpp"
 
@@ -14,7 +14,7 @@ namespace star {
 
 using Route = uint64_t; // a connection's number
 
-// What a connection tells of itself, from inside read().
+// Receives the messages of a connection, from inside read().
 class ConnectionOwner {
   public:
     virtual void received(Route route, Message &message) = 0;
@@ -26,7 +26,7 @@ class ConnectionOwner {
 // Memory that all connections of a thread share, one at a time.
 struct Scratch {
     static constexpr size_t in_bytes = 128 * 1024, out_bytes = 512 * 1024;
-    // Not filled with zeros: the kernel gives the pages that are used.
+    // Not zeroed, so that the kernel allocates only the pages that are used.
     std::unique_ptr<unsigned char[]> in{new unsigned char[in_bytes]};
     std::unique_ptr<unsigned char[]> out{new unsigned char[out_bytes]};
 };
@@ -35,46 +35,45 @@ void tune_connection(int fd) noexcept; // a connected or connecting socket
 
 class Connection {
   public:
-    static constexpr size_t frame_max = head_bytes + message_max + 4096 * 8; // of a member
-    static constexpr size_t early_frame_max = 1024;                          // before it is one
-    enum class End : uint8_t { none, peer, protocol, stranger };             // why it is over
+    static constexpr size_t max_frame_bytes = head_bytes + max_message_bytes + 4096 * 8; // of a member
+    static constexpr size_t max_early_frame_bytes = 1024;                                // before admit()
+    enum class End : uint8_t { none, peer, protocol, unauthenticated };                  // why the connection has ended
 
-    // `curve`: of the same side; none, no CURVE. The descriptor is closed with the connection.
+    // `curve`: of the same side; NULL: no CURVE. The connection owns the descriptor.
     Connection(int fd, Route route, ZmtpSide side, std::unique_ptr<Curve> curve, int64_t now_ns);
     ~Connection();
     Connection(const Connection &) = delete;
 
-    // Takes what is there, within a bound. False: it is over, end() tells why.
+    // Reads what the kernel has, within a bound. Returns false after the end; end() is the reason.
     bool read(Scratch &scratch, ConnectionOwner &owner);
-    // Writes what the kernel takes. False: it is over.
+    // Writes what the kernel takes. Returns false after the end.
     bool write(Scratch &scratch);
-    // The message moves.
+    // Takes the content of the message.
     void send(Message &message);
-    void hang_up();                                     // after what is to be written; nothing is listened to
-    void admit() noexcept { frame_limit_ = frame_max; } // it is a member
+    void hang_up(); // after what is queued is written; nothing is read any more
+    void admit() noexcept { frame_limit_ = max_frame_bytes; } // the peer is a member
 
     int fd() const noexcept { return fd_; }
     Route route() const noexcept { return route_; }
     End end() const noexcept { return end_; }
-    // There is something to write, and it can be written.
+    // Something is queued that can be written now.
     bool waiting() const noexcept { return !out_.empty() || (state_ == State::traffic && !queue_.empty()); }
     bool handshaken() const noexcept { return state_ == State::traffic; }
-    bool admitted() const noexcept { return frame_limit_ == frame_max; }
+    bool admitted() const noexcept { return frame_limit_ == max_frame_bytes; }
     uint64_t queued_bytes() const noexcept { return queued_ + out_.size(); }
-    uint64_t queued_words() const noexcept { return queued_words_; } // the part of it that is no data
+    uint64_t queued_control() const noexcept { return queued_control_; } // the part of it that is not data
 
-    int64_t since_ns;              // when it came, or was hung up on
-    bool spoke = false;            // the owner has received something
-    bool dirty = false;            // the server's: is to be written to in this turn
-    bool wants_out = false;        // the server's: the kernel tells when it can be written to
-    uint64_t older = 0, newer = 0; // the server's: its neighbours among those not admitted
+    int64_t since_ns;       // of accept() or hang_up()
+    bool spoke = false;     // the owner has received a message
+    bool dirty = false;     // the server's: flush() will write to it
+    bool wants_out = false; // the server's: EPOLLOUT is watched
 
   private:
     enum class State : uint8_t { greeting, handshake, traffic };
     struct Outgoing {
         Message message;
         bool command = false;
-        bool word = false; // of the star, and no data
+        bool control = false; // a message of the star that is not data
     };
     bool parse(unsigned char *data, size_t size, ConnectionOwner &owner);
     bool greeted();
@@ -95,20 +94,20 @@ class Connection {
     State state_ = State::greeting;
     End end_ = End::none;
     bool hung_up_ = false, shut_ = false;
-    size_t frame_limit_ = early_frame_max;
+    size_t frame_limit_ = max_early_frame_bytes;
     const std::unique_ptr<Curve> curve_;
-    // What has come of the greeting or of a frame's beginning, then of its body.
+    // The received part of the greeting or of a frame's head, then of its body.
     unsigned char begin_[64];
     size_t begin_size_ = 0;
     bool in_body_ = false;
     unsigned char flags_ = 0;
     size_t body_size_ = 0;
     Message body_;
-    // What is to be written: first the bytes, then the messages.
+    // The output queue: first the bytes, then the messages.
     std::vector<unsigned char> out_;
-    size_t out_at_ = 0, first_at_ = 0; // what has been written of the bytes, of the first message
+    size_t out_at_ = 0, first_at_ = 0; // the written part of the bytes, and of the first message
     std::deque<Outgoing> queue_;
-    uint64_t queued_ = 0, queued_words_ = 0;
+    uint64_t queued_ = 0, queued_control_ = 0;
 };
 
 } // namespace star

@@ -38,7 +38,7 @@ std::string socket_metadata(ZmtpSide own) {
     return metadata;
 }
 
-bool sound_metadata(std::string_view metadata, ZmtpSide own) noexcept {
+bool is_valid_metadata(std::string_view metadata, ZmtpSide own) noexcept {
     const std::string_view theirs = type_of(own == ZmtpSide::server ? ZmtpSide::client : ZmtpSide::server);
     while (!metadata.empty()) {
         const size_t name_bytes = static_cast<unsigned char>(metadata[0]);
@@ -102,7 +102,7 @@ CurveServer::Step CurveServer::hello(std::string_view received, std::string &rep
 // INITIATE: the cookie, a counter, and a box: the client's own key, a voucher made with that, and its metadata.
 CurveServer::Step CurveServer::initiate(std::string_view received, std::string &reply, std::string &out_metadata) {
     const unsigned char *const at = bytes(received);
-    if (received.size() < initiate_least || memcmp(at, "\10INITIATE", 9) != 0) return Step::broken;
+    if (received.size() < min_initiate_bytes || memcmp(at, "\10INITIATE", 9) != 0) return Step::broken;
     if (sodium_memcmp(at + 9, cookie_.data(), cookie_.size()) != 0) return Step::broken;
     const uint64_t counter = get_counter(at + 105);
     if (counter <= received_) return Step::broken;
@@ -113,16 +113,16 @@ CurveServer::Step CurveServer::initiate(std::string_view received, std::string &
     if (crypto_box_open_easy_afternm(bytes(plain), at + 113, received.size() - 113,
                                      short_nonce("CurveZMQINITIATE", at + 105).data(), shared_.data()) != 0)
         return Step::broken;
-    // The voucher: a box from the client's own key to the server's with both keys that the client uses here.
+    // The voucher: a box from the client's long-term key to the server's, with both keys of this connection.
     const unsigned char *const own_key = bytes(plain), *const vouch = own_key + 32;
     unsigned char vouched[64];
     if (crypto_box_open_easy(vouched, vouch + 16, sizeof vouched + mac, long_nonce("VOUCH---", vouch).data(), own_key,
                              own_secret_.data()) != 0 ||
         sodium_memcmp(vouched, client_.data(), 32) != 0 || sodium_memcmp(vouched + 32, keys_.open.data(), 32) != 0)
         return Step::broken;
-    if (keys_.clients.count(plain.substr(0, 32)) == 0) { // public keys: how long it takes tells nothing
+    if (keys_.clients.count(plain.substr(0, 32)) == 0) { // keys are public: the time of the lookup reveals nothing
         reply = "\5ERROR\003400";
-        return Step::stranger;
+        return Step::unauthenticated;
     }
     out_metadata = plain.substr(128);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // CURVE (ZMTP 3.0, RFC 26, as libzmq speaks it) for one connection: the handshake of either side, then messages that
-// are encrypted and decrypted. Everything here reads what a stranger may have sent. One thread.
+// are encrypted and decrypted. The bytes read here may come from an unauthenticated peer. One thread.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +17,7 @@ enum class ZmtpSide : uint8_t { server, client }; // a broker is the server of t
 
 struct CurveServerKeys { // a value
     CurveKey secret{}, open{};
-    std::set<std::string> clients; // public keys that are let in, 32 bytes each
+    std::set<std::string> clients; // public keys of the members, 32 bytes each
 };
 
 struct CurveClientKeys { // a value
@@ -26,19 +26,20 @@ struct CurveClientKeys { // a value
 
 class Curve {
   public:
-    // What is added to a message: the command's name, a nonce and the authenticator; then the flags and the payload.
+    // Before the payload of a message: the name of the command, a nonce, the authenticator, and the flags.
     static constexpr size_t prefix_bytes = 8 + 8 + 16, overhead = prefix_bytes + 1;
     static constexpr unsigned char more = 1, command = 2;
-    enum class Step { next, done, stranger, broken };
+    enum class Step { next, done, unauthenticated, broken };
 
     Curve(const Curve &) = delete;
     virtual ~Curve();
-    // The command that this side sends without having received one; empty: none.
+    // The command that this side sends first; empty: the other side sends first.
     virtual std::string first() = 0;
-    // The next command of the handshake. next, done: `reply` is the answer, empty: none. stranger: a key is not let in.
-    // `out_metadata` is filled in when it is done.
+    // Takes the next command of the handshake. next, done: `reply` is the answer, empty: none. unauthenticated: the key
+    // is not one of the members'. done fills `out_metadata`.
     virtual Step take(std::string_view received, std::string &reply, std::string &out_metadata) = 0;
-    // After the handshake. Decrypts in place; false: it was not encrypted for this connection, or comes again.
+    // After the handshake: decrypts in place. Returns false for a message that was not encrypted for this connection,
+    // or was received before.
     bool open(unsigned char *data, size_t size, unsigned char &out_flags, std::string_view &out_payload);
     // Writes overhead + payload.size() bytes.
     void seal(unsigned char flags, std::string_view payload, unsigned char *out);
@@ -66,11 +67,11 @@ class CurveServer final : public Curve {
     const CurveServerKeys &keys_;
     State state_ = State::hello;
     CurveKey client_{};                      // of this connection only
-    std::array<unsigned char, 96> cookie_{}; // opaque to the client, which shows it again
+    std::array<unsigned char, 96> cookie_{}; // opaque to the client, which returns it
 };
 
-// A key of the server's that gives no shared secret (one of small order) is refused, and so is a command out of order:
-// libzmq's own client ended the process at the one, and went on without any key at the other.
+// Refuses a server key that gives no shared secret (one of small order), and a command out of order: libzmq's client
+// aborted the process at the first, and completed the handshake without any key at the second.
 class CurveClient final : public Curve {
   public:
     explicit CurveClient(const CurveClientKeys &keys) noexcept : Curve(ZmtpSide::client), keys_(keys) {}
@@ -88,7 +89,7 @@ class CurveClient final : public Curve {
 };
 
 std::string socket_metadata(ZmtpSide own);
-// False: it is not well formed, or it is of a socket that does not talk to this side.
-bool sound_metadata(std::string_view metadata, ZmtpSide own) noexcept;
+// Returns false for metadata that is malformed, or of a socket type that does not fit this side.
+bool is_valid_metadata(std::string_view metadata, ZmtpSide own) noexcept;
 
 } // namespace star

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The numbers and nonces in CURVE's commands.
+// Numbers and nonces in the commands of CURVE.
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -9,7 +9,7 @@
 
 namespace star::curve {
 
-constexpr size_t hello_bytes = 200, welcome_bytes = 168, initiate_least = 257, nonce_text = 16, mac = 16;
+constexpr size_t hello_bytes = 200, welcome_bytes = 168, min_initiate_bytes = 257, nonce_text = 16, mac = 16;
 constexpr size_t cookie_bytes = 96;
 
 using Nonce24 = std::array<unsigned char, 24>;

@@ -14,7 +14,7 @@ CurveClient::~CurveClient() {
 }
 
 // Version, padding, our key of this connection, a counter, a box of 64 zeros for the server's key. Empty: the server's
-// key is none that anybody could use.
+// key is of small order.
 std::string CurveClient::first() {
     static constexpr char name[] = "\5HELLO\1\0";
     crypto_box_keypair(own_open_.data(), own_secret_.data());
@@ -34,7 +34,7 @@ std::string CurveClient::first() {
 }
 
 CurveClient::Step CurveClient::take(std::string_view received, std::string &reply, std::string &out_metadata) {
-    if (received.substr(0, 6) == "\5ERROR") return Step::stranger;
+    if (received.substr(0, 6) == "\5ERROR") return Step::unauthenticated;
     switch (state_) {
     case State::welcome:
         return welcome(received, reply);

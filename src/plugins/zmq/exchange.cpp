@@ -9,43 +9,32 @@ namespace star {
 
 namespace {
 
-constexpr uint64_t words_max = 1024 * 1024;     // of what is no data, waiting for one member
-constexpr int64_t greeting_ns = 10'000'000'000; // a stranger has so long to become a member
-
-template <size_t size>
-std::string_view view(const std::array<unsigned char, size> &array) noexcept {
-    return {reinterpret_cast<const char *>(array.data()), array.size()};
-}
-
-std::string u64_text(uint64_t value) {
-    unsigned char word[8];
-    put_u64(word, value);
-    return {reinterpret_cast<char *>(word), sizeof word};
-}
+constexpr uint64_t max_control_bytes = 1024 * 1024; // of messages that are not data and wait for one member
+constexpr int64_t join_timeout_ns = 10'000'000'000; // from the first message to ready
 
 } // namespace
 
 Exchange::Exchange(Outlet &outlet, ExchangeConfig config) : outlet_(outlet), config_(std::move(config)) {}
 
-void Exchange::say(Route route, Kind kind, uint32_t word, uint64_t to, uint64_t from, std::string_view payload) {
+void Exchange::send(Route route, Kind kind, uint32_t word, uint64_t to, uint64_t from, std::string_view payload) {
     outlet_.send(route, Head{kind, word, to, from}, payload);
-    if (const auto found = nodes_.find(route); found != nodes_.end()) watch(*found->second);
+    if (const auto found = nodes_.find(route); found != nodes_.end()) check_backlog(*found->second);
 }
 
-// A member that does not read costs the broker no more than this: of data, what others may send it by their windows
-// (twice, as a message for many brings their numbers along), and two windows of what was credited without having been
-// read, or was sent by members that are gone; of everything else 1 MiB, and 1 KiB for each partner. One for which more
-// waits is cut off.
-void Exchange::watch(Node &to) {
+// Bounds the memory for a member that does not read. Data: twice what others may send by their windows (a multicast
+// message carries the numbers of its receivers), and two windows for what was credited without having been read, or was
+// sent by members that have left. Everything else: 1 MiB, and 1 KiB for each partner. Beyond that the member is cut
+// off.
+void Exchange::check_backlog(Node &to) {
     if (to.state != State::member || to.overfull) return;
     const Queued queued = outlet_.queued(to.route);
-    const bool data = queued.data > 2 * to.owed + 2 * config_.window + words_max;
-    if (!data && queued.words <= words_max + 1024 * to.pairs.size()) return;
+    const bool data = queued.data > 2 * to.owed + 2 * config_.window + max_control_bytes;
+    if (!data && queued.control <= max_control_bytes + 1024 * to.pairs.size()) return;
     to.overfull = true;
     overfull_.push_back(to.route);
 }
 
-void Exchange::cut_overfull() {
+void Exchange::cut_overfull_members() {
     while (!overfull_.empty()) {
         const Route route = overfull_.back();
         overfull_.pop_back();
@@ -74,26 +63,26 @@ uint64_t Exchange::make_id() noexcept {
     return uint64_t{config_.prefix} << 32 | next_id_++;
 }
 
-// ---- who comes in
+// ---- joining
 // ----------------------------------------------------------------------------------------------------
 
-void Exchange::message(Route route, Parcel &parcel, int64_t now_ns) {
-    take(route, parcel, now_ns);
-    cut_overfull();
+void Exchange::message(Route route, Packet &packet, int64_t now_ns) {
+    take(route, packet, now_ns);
+    cut_overfull_members();
 }
 
-void Exchange::take(Route route, Parcel &parcel, int64_t now_ns) {
+void Exchange::take(Route route, Packet &packet, int64_t now_ns) {
     now_ns_ = now_ns;
     Head head;
-    const bool sound = get_head(parcel.data, parcel.size, head);
+    const bool is_valid = get_head(packet.data, packet.size, head);
     if (route == parent_route) {
-        if (sound && parent_) from_broker(route, nullptr, head, parcel);
+        if (is_valid && parent_) from_broker(route, nullptr, head, packet);
         return;
     }
     auto found = nodes_.find(route);
     if (found == nodes_.end()) {
-        if (!sound || head.kind != Kind::hello) {
-            outlet_.log(MUSTER_LOG_WARN, "a connection that does not talk as a member does");
+        if (!is_valid || head.kind != Kind::hello) {
+            outlet_.log(MUSTER_LOG_WARN, "a connection is closed: its first message is no hello");
             stats_.refused++;
             return outlet_.hang_up(route);
         }
@@ -103,83 +92,83 @@ void Exchange::take(Route route, Parcel &parcel, int64_t now_ns) {
     }
     Node &node = *found->second;
     if (node.state == State::banned) return;
-    if (!sound) return ban(node, "it sends what is no message of a star");
+    if (!is_valid) return ban(node, "malformed message");
     switch (node.state) {
-    case State::stranger:
-        return head.kind == Kind::hello ? hello(node, head, payload_of(parcel)) : ban(node, "it does not greet");
+    case State::unauthenticated:
+        return head.kind == Kind::hello ? hello(node, payload_of(packet)) : ban(node, "hello expected");
     case State::proving:
-        return head.kind == Kind::proof ? proof(node, payload_of(parcel)) : ban(node, "it does not prove itself");
+        return head.kind == Kind::proof ? proof(node, payload_of(packet)) : ban(node, "proof expected");
     case State::member:
-        return from_member(node, head, parcel, now_ns);
+        return from_member(node, head, packet, now_ns);
     default:
-        return from_broker(route, &node, head, parcel);
+        return from_broker(route, &node, head, packet);
     }
 }
 
-void Exchange::hello(Node &node, const Head &, std::string_view payload) {
-    const bool challenged = payload.size() == 1 + nonce_bytes + challenge_bytes;
-    if ((payload.size() != 1 + nonce_bytes && !challenged) || static_cast<unsigned char>(payload[0]) > 1)
-        return ban(node, "it greets in an unknown way");
-    node.broker = payload[0] == 1;
-    memcpy(node.theirs.data(), payload.data() + 1, nonce_bytes);
+void Exchange::hello(Node &node, std::string_view payload) {
+    muster::ByteReader from(payload);
+    const auto role = from.number<uint8_t>();
+    if (config_.is_secret_proved && role == 0 && from.is_complete()) return welcome_member(node);
+    node.broker = role == 1;
+    node.theirs = from.array<nonce_bytes>();
+    const bool is_challenged = from.left() != 0;
+    std::array<unsigned char, challenge_bytes> challenge{};
+    if (is_challenged) challenge = from.array<challenge_bytes>();
+    if (!from.is_complete() || role > 1) return ban(node, "malformed hello");
     node.ours = make_nonce();
     node.state = State::proving;
-    std::string reply(1, static_cast<char>(config_.open));
-    reply += view(node.ours);
-    reply += view(config_.open ? Proof{} : config_.proof(true, node.theirs, node.ours));
-    if (challenged && config_.prove_role) {
-        std::array<unsigned char, challenge_bytes> challenge;
-        memcpy(challenge.data(), payload.data() + 1 + nonce_bytes, challenge.size());
-        Proof role;
-        if (!config_.prove_role(challenge, node.theirs, node.ours, role)) return ban(node, "its challenge is no key");
-        reply += view(role);
+    Proof shown{};
+    if (is_challenged && config_.prove_role) {
+        if (!config_.prove_role(challenge, node.theirs, node.ours, shown)) return ban(node, "the challenge is no key");
+    } else if (!config_.open) {
+        shown = config_.proof(true, node.theirs, node.ours);
     }
-    say(node.route, Kind::welcome, 0, 0, 0, reply);
+    muster::ByteWriter reply;
+    reply.number(static_cast<uint8_t>(config_.open)).bytes(node.ours).bytes(shown);
+    send(node.route, Kind::welcome, 0, 0, 0, reply.take());
 }
 
 void Exchange::proof(Node &node, std::string_view payload) {
-    const size_t whole = proof_bytes + (node.broker ? 4 + proof_bytes : 0);
-    if (payload.size() != whole && !(node.broker && payload.size() == proof_bytes + 4))
-        return ban(node, "its proof has an impossible length");
+    if (node.broker) return welcome_broker(node, payload);
+    if (payload.size() != proof_bytes) return ban(node, "proof of impossible length");
     if (!config_.open && !equal(bytes(payload), config_.proof(false, node.theirs, node.ours).data(), proof_bytes))
         return refuse(node, MUSTER_E_AUTH, "it has another secret");
-    if (node.broker) return welcome_broker(node, payload.substr(proof_bytes));
-    if (members_.size() >= config_.members_max)
-        return refuse(node, MUSTER_E_LIMIT, "the broker has as many members as it may have");
     welcome_member(node);
 }
 
 void Exchange::welcome_member(Node &node) {
+    if (members_.size() >= config_.max_members)
+        return refuse(node, MUSTER_E_LIMIT, "the broker has its maximum of members");
     node.state = State::member;
     node.id = make_id();
     members_.emplace(node.id, &node);
     outlet_.admitted(node.route);
-    say_ready(node);
+    send_ready(node);
 }
 
-void Exchange::say_ready(const Node &node) {
-    say(node.route, Kind::ready, 0, node.id, 0, u64_text(config_.window));
+void Exchange::send_ready(const Node &node) {
+    send(node.route, Kind::ready, 0, node.id, 0, muster::ByteWriter().number(config_.window).take());
 }
 
 void Exchange::refuse(Node &node, muster_status status, const std::string &why) {
-    say(node.route, Kind::refused, static_cast<uint32_t>(status), 0, 0, why);
+    send(node.route, Kind::refused, static_cast<uint32_t>(status), 0, 0, why);
     node.state = State::banned;
     outlet_.hang_up(node.route);
     stats_.refused++;
     outlet_.log(MUSTER_LOG_WARN, "a connection is refused: " + why);
 }
 
-// Nothing of it is taken any more.
+// Expels a peer that has broken the protocol; its further messages are ignored.
 void Exchange::ban(Node &node, const std::string &why) {
-    if (node.state == State::member) remove_member(node, "it broke the protocol: " + why);
+    if (node.state == State::member) remove_member(node, "protocol error: " + why);
     if (node.state == State::broker)
         for (const uint32_t prefix : std::exchange(node.prefixes, {})) detach(node.route, node, prefix);
     refuse(node, MUSTER_E_PROTOCOL, why);
 }
 
-bool Exchange::spend(Node &node, int64_t now_ns) {
+bool Exchange::spend_token(Node &node, int64_t now_ns) {
     const double passed = static_cast<double>(now_ns - node.tokens_ns) / 1e9;
-    node.tokens = std::min(tokens_max, node.tokens + passed * tokens_per_s);
+    node.tokens = std::min(max_tokens, node.tokens + passed * tokens_per_s);
     node.tokens_ns = now_ns;
     if (node.tokens < 1) return false;
     node.tokens -= 1;
@@ -189,27 +178,27 @@ bool Exchange::spend(Node &node, int64_t now_ns) {
 void Exchange::tick(int64_t now_ns) {
     for (auto it = nodes_.begin(); it != nodes_.end();) {
         Node &node = *(it++)->second;
-        const bool early = node.state == State::stranger || node.state == State::proving;
-        if (early && now_ns - node.since_ns > greeting_ns) refuse(node, MUSTER_E_AUTH, "the greeting took too long");
+        const bool early = node.state == State::unauthenticated || node.state == State::proving;
+        if (early && now_ns - node.since_ns > join_timeout_ns) refuse(node, MUSTER_E_AUTH, "no proof in time");
     }
 }
 
 // ---- members
 // ---------------------------------------------------------------------------------------------------------
 
-void Exchange::from_member(Node &node, const Head &head, Parcel &parcel, int64_t now_ns) {
-    if (head.kind != Kind::bye && head.from != node.id) return ban(node, "it speaks for another");
+void Exchange::from_member(Node &node, const Head &head, Packet &packet, int64_t now_ns) {
+    if (head.kind != Kind::bye && head.from != node.id) return ban(node, "message in the name of another member");
     switch (head.kind) {
     case Kind::data:
-        return data(node, head, parcel);
+        return data(node, head, packet);
     case Kind::group:
-        return group(&node, node.route, head, parcel);
+        return group(&node, node.route, head, packet);
     case Kind::credit:
-        if (parcel.size != head_bytes) return ban(node, "it gives credit with a payload");
-        if (!spend(node, now_ns) && head.word < 1024) return ban(node, "it gives credit in crumbs");
+        if (packet.size != head_bytes) return ban(node, "credit with a payload");
+        if (!spend_token(node, now_ns) && head.word < 1024) return ban(node, "too many small credits");
         node.owed -= std::min<uint64_t>(node.owed, head.word);
         if (!is_owed(head)) return;
-        return route_on(head, parcel, node.route);
+        return route_on(head, packet, node.route);
     case Kind::part: {
         const auto pair = node.pairs.find(head.to);
         if (pair != node.pairs.end() && pair->second.out == 0) node.pairs.erase(pair);
@@ -224,57 +213,56 @@ void Exchange::from_member(Node &node, const Head &head, Parcel &parcel, int64_t
     default:
         break;
     }
-    const std::string name(payload_of(parcel));
-    if (!spend(node, now_ns)) return ban(node, "it asks without end");
-    if (!valid_name(name)) return ban(node, "it names what cannot be a name");
+    const std::string name(payload_of(packet));
+    if (!spend_token(node, now_ns)) return ban(node, "too many requests");
+    if (!is_valid_name(name)) return ban(node, "malformed name");
     switch (head.kind) {
     case Kind::claim:
-        if (node.names.count(name) == 0 && node.names.size() >= names_max)
-            return say_answer(node.route, head, {MUSTER_E_LIMIT, name, "one member has no more than 64 names"});
-        return parent_ ? say(parent_route, Kind::claim, head.word, 0, node.id, name) : claim(head, node.route, name);
+        if (node.names.count(name) == 0 && node.names.size() >= max_names)
+            return send_answer(node.route, head, {MUSTER_E_LIMIT, name, "a member has at most 64 names"});
+        return parent_ ? send(parent_route, Kind::claim, head.word, 0, node.id, name) : claim(head, node.route, name);
     case Kind::release:
         if (node.names.erase(name) == 0) return;
-        return parent_ ? say(parent_route, Kind::release, 0, 0, node.id, name) : release(node.id, name);
+        return parent_ ? send(parent_route, Kind::release, 0, 0, node.id, name) : release(node.id, name);
     case Kind::find:
-        return parent_ ? say(parent_route, Kind::find, head.word, 0, node.id, name) : find(head, node.route, name);
+        return parent_ ? send(parent_route, Kind::find, head.word, 0, node.id, name) : find(head, node.route, name);
     default:
-        return ban(node, "it says what only brokers say");
+        return ban(node, "message that only brokers send");
     }
 }
 
-void Exchange::data(Node &from, const Head &head, Parcel &parcel) {
-    if (parcel.size > head_bytes + message_max) return ban(from, "it sends more in one message than it may");
-    if (from.pairs.size() >= pairs_max && from.pairs.count(head.to) == 0)
-        return ban(from, "it talks to more others than it may");
+void Exchange::data(Node &from, const Head &head, Packet &packet) {
+    if (packet.size > head_bytes + max_message_bytes) return ban(from, "message too long");
+    if (from.pairs.size() >= max_pairs && from.pairs.count(head.to) == 0) return ban(from, "too many partners");
     Node *const to = local(head.to);
     if (to == nullptr && (prefix_of(head.to) == config_.prefix || route_of(prefix_of(head.to)) == 0)) {
-        if (!spend(from, now_ns_)) return ban(from, "it talks to nobody without end");
-        return tell_lost(head.to, from.id, "there is no such member");
+        if (!spend_token(from, now_ns_)) return ban(from, "too many messages to unknown members");
+        return report_lost(head.to, from.id, "there is no such member");
     }
     Pair &pair = from.pairs[head.to];
-    const uint64_t charge = cost(parcel.size);
-    if (pair.out != 0 && pair.out + charge > config_.window) return ban(from, "it sends more than it has credit for");
+    const uint64_t charge = cost(packet.size);
+    if (pair.out != 0 && pair.out + charge > config_.window) return ban(from, "data without credit");
     pair.out += charge;
     queued_ += charge;
     stats_.messages++;
-    stats_.bytes += parcel.size - head_bytes;
+    stats_.bytes += packet.size - head_bytes;
     if (to != nullptr) {
-        deliver(*to, head, parcel);
+        deliver(*to, head, packet);
         return;
     }
-    outlet_.forward(route_of(prefix_of(head.to)), parcel);
+    outlet_.forward(route_of(prefix_of(head.to)), packet);
 }
 
-// To a member of this broker.
-bool Exchange::deliver(Node &to, const Head &head, Parcel &parcel) {
-    to.pairs[head.from]; // it is to hear of that one's end
-    to.owed += cost(parcel.size);
-    const bool sent = outlet_.forward(to.route, parcel);
-    watch(to);
+// Forwards to a member of this broker.
+bool Exchange::deliver(Node &to, const Head &head, Packet &packet) {
+    to.pairs[head.from]; // so that it is notified when the sender leaves
+    to.owed += cost(packet.size);
+    const bool sent = outlet_.forward(to.route, packet);
+    check_backlog(to);
     return sent;
 }
 
-// Credit that goes to a member of this broker is for what that one has sent; other credit is nothing to anybody.
+// Credit for a member of this broker is valid up to what that member has sent; other credit is ignored.
 bool Exchange::is_owed(const Head &head) noexcept {
     const Node *const sender = local(head.to);
     if (sender == nullptr) return prefix_of(head.to) != config_.prefix;
@@ -292,15 +280,15 @@ void Exchange::credited(const Head &head) {
     queued_ -= bytes;
 }
 
-// What is between members goes on to whom it is for.
-void Exchange::route_on(const Head &head, Parcel &parcel, Route came_from) {
+// Forwards a message between members towards its receiver.
+void Exchange::route_on(const Head &head, Packet &packet, Route came_from) {
     Node *const to = local(head.to);
     if (head.kind == Kind::credit) credited(head);
     if (to != nullptr) {
         if (head.kind == Kind::data) {
             stats_.messages++;
-            stats_.bytes += parcel.size - head_bytes;
-            deliver(*to, head, parcel);
+            stats_.bytes += packet.size - head_bytes;
+            deliver(*to, head, packet);
         } else {
             if (head.kind == Kind::lost) {
                 const auto pair = to->pairs.find(head.from);
@@ -309,27 +297,27 @@ void Exchange::route_on(const Head &head, Parcel &parcel, Route came_from) {
                     to->pairs.erase(pair);
                 }
             }
-            outlet_.forward(to->route, parcel);
-            watch(*to);
+            outlet_.forward(to->route, packet);
+            check_backlog(*to);
         }
         return;
     }
     const uint32_t prefix = prefix_of(head.to);
     const Route next = prefix == config_.prefix ? 0 : route_of(prefix);
     if (next == 0 || next == came_from) {
-        if (head.kind == Kind::data) tell_lost(head.to, head.from, "there is no such member");
+        if (head.kind == Kind::data) report_lost(head.to, head.from, "there is no such member");
         return;
     }
-    outlet_.forward(next, parcel);
+    outlet_.forward(next, packet);
 }
 
-// One message for many. Each broker gives it to those of its own and once to each neighbour that others hang on.
-void Exchange::group(Node *from, Route came_from, const Head &head, Parcel &parcel) {
-    const std::string_view payload = payload_of(parcel);
+// Multicast: each broker delivers to its own members, and forwards once to each neighbour that leads to others.
+void Exchange::group(Node *from, Route came_from, const Head &head, Packet &packet) {
+    const std::string_view payload = payload_of(packet);
     const size_t count = head.word, list = count * 8;
-    const bool sound =
-        count != 0 && count <= group_max && payload.size() >= list && payload.size() - list <= message_max;
-    if (!sound) return from != nullptr ? ban(*from, "it sends to an impossible group") : void();
+    const bool is_valid = count != 0 && count <= max_group_members && payload.size() >= list &&
+                          payload.size() - list <= max_message_bytes;
+    if (!is_valid) return from != nullptr ? ban(*from, "malformed multicast") : void();
     const uint64_t charge = cost(head_bytes + payload.size() - list);
     stats_.multicasts += from != nullptr;
     std::vector<Route> next;
@@ -338,11 +326,9 @@ void Exchange::group(Node *from, Route came_from, const Head &head, Parcel &parc
         Node *const to = local(id);
         const Route beyond = to != nullptr || prefix_of(id) == config_.prefix ? 0 : route_of(prefix_of(id));
         if (from != nullptr && (to != nullptr || beyond != 0)) {
-            if (from->pairs.size() >= pairs_max && from->pairs.count(id) == 0)
-                return ban(*from, "it talks to more others than it may");
+            if (from->pairs.size() >= max_pairs && from->pairs.count(id) == 0) return ban(*from, "too many partners");
             Pair &pair = from->pairs[id];
-            if (pair.out != 0 && pair.out + charge > config_.window)
-                return ban(*from, "it sends more than it has credit for");
+            if (pair.out != 0 && pair.out + charge > config_.window) return ban(*from, "data without credit");
             pair.out += charge;
             queued_ += charge;
         }
@@ -353,43 +339,44 @@ void Exchange::group(Node *from, Route came_from, const Head &head, Parcel &parc
         if (to != nullptr) {
             to->pairs[head.from];
             to->owed += charge;
-            outlet_.forward_copy(to->route, parcel);
-            watch(*to);
+            outlet_.forward_copy(to->route, packet);
+            check_backlog(*to);
         } else if (beyond != 0 && beyond != came_from) {
             if (std::find(next.begin(), next.end(), beyond) == next.end()) next.push_back(beyond);
         } else if (beyond == 0) {
-            tell_lost(id, head.from, "there is no such member");
+            report_lost(id, head.from, "there is no such member");
         }
     }
-    for (const Route route : next) outlet_.forward_copy(route, parcel);
+    for (const Route route : next) outlet_.forward_copy(route, packet);
 }
 
 // ---- names
 // -----------------------------------------------------------------------------------------------------------
 
-void Exchange::say_answer(Route route, const Head &question, const Answer &answer, uint64_t found) {
-    say(route, Kind::answer, question.word, question.from, found, answer.encode());
-    if (answer.status == MUSTER_OK) note_claim(question.from, found, answer.name);
+void Exchange::send_answer(Route route, const Head &question, const Answer &answer, uint64_t found) {
+    send(route, Kind::answer, question.word, question.from, found, answer.encode());
+    if (answer.status == MUSTER_OK) record_claim(question.from, found, answer.name);
 }
 
-// A member of this broker has got a name it claimed: it is claimed again if the broker above changes.
-void Exchange::note_claim(uint64_t asked, uint64_t owner, const std::string &name) {
+// Records a name that a member of this broker owns: it is claimed again at the next parent.
+void Exchange::record_claim(uint64_t asked, uint64_t owner, const std::string &name) {
     Node *const member = asked == owner ? local(asked) : nullptr;
-    if (member != nullptr && member->names.size() < names_max) member->names.insert(name);
+    if (member != nullptr && member->names.size() < max_names) member->names.insert(name);
 }
 
 void Exchange::claim(const Head &head, Route route, const std::string &name) {
     const auto [place, fresh] = names_.emplace(name, head.from);
     if (!fresh && place->second != head.from)
-        return say_answer(route, head, {MUSTER_E_EXISTS, name, "another process has the name " + name});
+        return send_answer(route, head, {MUSTER_E_EXISTS, name, "another process has the name " + name});
     owners_[head.from].insert(name);
-    say_answer(route, head, {MUSTER_OK, name, {}}, head.from);
+    send_answer(route, head, {MUSTER_OK, name, {}}, head.from);
 }
 
 void Exchange::find(const Head &head, Route route, const std::string &name) {
     const auto found = names_.find(name);
-    if (found == names_.end()) return say_answer(route, head, {MUSTER_E_UNREACHABLE, name, "nobody is named " + name});
-    say_answer(route, head, {MUSTER_OK, name, {}}, found->second);
+    if (found == names_.end())
+        return send_answer(route, head, {MUSTER_E_UNREACHABLE, name, "no process has the name " + name});
+    send_answer(route, head, {MUSTER_OK, name, {}}, found->second);
 }
 
 void Exchange::release(uint64_t owner, const std::string &name) {
@@ -401,7 +388,7 @@ void Exchange::release(uint64_t owner, const std::string &name) {
     if (of_owner->second.empty()) owners_.erase(of_owner);
 }
 
-void Exchange::forsake(uint64_t owner) {
+void Exchange::release_all(uint64_t owner) {
     const auto found = owners_.find(owner);
     if (found == owners_.end()) return;
     for (const std::string &name : found->second) names_.erase(name);
@@ -411,17 +398,17 @@ void Exchange::forsake(uint64_t owner) {
 // ---- ends
 // ------------------------------------------------------------------------------------------------------------
 
-void Exchange::tell_lost(uint64_t who, uint64_t to, const std::string &why) {
+void Exchange::report_lost(uint64_t who, uint64_t to, const std::string &why) {
     if (Node *const partner = local(to)) {
         const auto pair = partner->pairs.find(who);
         if (pair != partner->pairs.end()) {
             queued_ -= pair->second.out;
             partner->pairs.erase(pair);
         }
-        return say(partner->route, Kind::lost, 0, to, who, why);
+        return send(partner->route, Kind::lost, 0, to, who, why);
     }
     const Route next = prefix_of(to) == config_.prefix ? 0 : route_of(prefix_of(to));
-    if (next != 0) say(next, Kind::lost, 0, to, who, why);
+    if (next != 0) send(next, Kind::lost, 0, to, who, why);
 }
 
 void Exchange::remove_member(Node &node, const std::string &why) {
@@ -430,9 +417,9 @@ void Exchange::remove_member(Node &node, const std::string &why) {
     for (const auto &[partner, pair] : std::exchange(node.pairs, {})) {
         queued_ -= pair.out;
         if (Node *const to = local(partner)) to->owed -= std::min(to->owed, pair.out);
-        tell_lost(id, partner, why);
+        report_lost(id, partner, why);
     }
-    if (!node.names.empty()) parent_ ? say(parent_route, Kind::forsake, 0, 0, id) : forsake(id);
+    if (!node.names.empty()) parent_ ? send(parent_route, Kind::release_all, 0, 0, id) : release_all(id);
     node.names.clear();
 }
 
@@ -446,11 +433,11 @@ void Exchange::gone(Route route) {
     }
     if (node.state == State::broker) {
         stats_.lost++;
-        outlet_.log(MUSTER_LOG_WARN, "broker " + broker_number(prefix_of(node.id)) + " below is gone");
+        outlet_.log(MUSTER_LOG_WARN, "broker " + broker_number(prefix_of(node.id)) + ", a child, is gone");
         for (const uint32_t prefix : std::exchange(node.prefixes, {})) detach(route, node, prefix);
     }
     nodes_.erase(found);
-    cut_overfull();
+    cut_overfull_members();
 }
 
 ExchangeStats Exchange::stats() const {

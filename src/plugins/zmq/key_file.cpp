@@ -13,10 +13,10 @@ namespace star {
 
 namespace {
 
-constexpr size_t file_max = 1 << 24; // a quarter of a million members
+constexpr size_t max_file_bytes = 1 << 24; // a quarter of a million members
 constexpr size_t key_text = 40, key_bytes = 32;
 
-// The text of the file, overwritten when it is done with.
+// The text of the file, overwritten after use.
 class Secret {
   public:
     Secret() = default;
@@ -48,8 +48,8 @@ muster_status Secret::fill(int fd, const std::string &path, std::string &why) {
         return why = path + " is not a regular file", MUSTER_E_SYSTEM;
     if ((about.st_mode & 077) != 0) return why = path + " may be used by others, wanted: mode 600", MUSTER_E_PERMISSION;
     const auto size = static_cast<size_t>(about.st_size);
-    if (size > file_max) return why = path + " is too long for keys", MUSTER_E_LIMIT;
-    text_.resize(size); // once, so that no copy is left behind by growth
+    if (size > max_file_bytes) return why = path + " is too long for keys", MUSTER_E_LIMIT;
+    text_.resize(size); // once: growth would leave copies in memory
     size_t used = 0;
     while (used < size) {
         const ssize_t got = ::read(fd, text_.data() + used, size - used);
@@ -62,7 +62,7 @@ muster_status Secret::fill(int fd, const std::string &path, std::string &why) {
     return MUSTER_OK;
 }
 
-// libzmq looks at five characters at a time, and not at what they are.
+// libzmq does not check the characters.
 bool decode(const std::string &text, std::string &out) {
     constexpr std::string_view known =
         "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#";
@@ -74,7 +74,7 @@ bool decode(const std::string &text, std::string &out) {
     return true;
 }
 
-// The public key of a secret one; false: it is not that of `claimed`, where that is given.
+// Computes the public key of a secret key. Returns false if `claimed` is another one.
 bool complete(const std::string &secret, std::string &claimed) {
     char found[key_text + 1];
     if (zmq_curve_public(found, secret.c_str()) != 0 || (!claimed.empty() && claimed != found)) return false;
@@ -128,21 +128,21 @@ muster_status read_key_file(const std::string &path, KeyUser user, GivenKeys &ou
         while (!line.empty() && (line.back() == ' ' || line.back() == '\t' || line.back() == '\r'))
             line.remove_suffix(1);
         if (!line.empty() && line[0] != '#' && !take(line, lines))
-            return wrong("line " + std::to_string(number) + " is no word and key, or comes twice");
+            return wrong("line " + std::to_string(number) + " is no word and key, or a duplicate");
     }
     const bool broker = user != KeyUser::member, member = user != KeyUser::broker;
     if (broker && lines.broker_secret.empty()) return wrong("a broker needs broker-secret");
-    if (broker && lines.member_public.empty()) return wrong("a broker needs member-public, of everybody it lets in");
+    if (broker && lines.member_public.empty()) return wrong("a broker needs member-public of each member");
     if (!lines.broker_secret.empty() && !complete(lines.broker_secret, lines.broker_public))
         return wrong("broker-public and broker-secret are no pair");
     if (member && lines.broker_public.empty()) return wrong("a member needs broker-public");
     if (member && lines.member_secret.empty()) return wrong("a member needs member-secret");
     std::string own;
-    if (member && !complete(lines.member_secret, own)) return wrong("member-secret is none");
+    if (member && !complete(lines.member_secret, own)) return wrong("member-secret is no key");
     if (member && !lines.member_public.empty() &&
         std::find(lines.member_public.begin(), lines.member_public.end(), own) == lines.member_public.end())
         return wrong("member-public and member-secret are no pair");
-    out.curve = {lines.broker_public, broker ? lines.broker_secret : "", own, member ? lines.member_secret : ""};
+    out.curve = {lines.broker_public, broker ? lines.broker_secret : "", own, member ? lines.member_secret : "", false};
     for (const std::string &key : lines.member_public) decode(key, out.members.emplace_back());
     return MUSTER_OK;
 }

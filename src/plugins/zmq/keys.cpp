@@ -29,6 +29,7 @@ const CurveKeys &Keys::curve() {
     if (curve_.server_public.empty()) {
         std::tie(curve_.server_public, curve_.server_secret) = key_pair(host_, "star curve broker 1");
         std::tie(curve_.client_public, curve_.client_secret) = key_pair(host_, "star curve member 1");
+        curve_.from_secret = true;
     }
     return curve_;
 }

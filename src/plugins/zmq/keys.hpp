@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// What the members and brokers of a job derive from its secret: their CURVE keys, and the proofs of the greeting.
+// What the members and brokers of a job derive from its secret: their CURVE keys, and the proofs in hello, welcome and
+// proof.
 //
 // CURVE (curvezmq.org) needs the broker's public key at its members, and the members' at the broker. Both key pairs
-// come from the secret, so whoever has it knows both, and nobody else can even begin to talk. The greeting then proves
-// the secret again, both ways: that covers stars without CURVE, and brokers with keys of their own.
+// come from the secret, so a process that holds it knows both, and no other process completes the handshake. Where
+// there is no CURVE, or its keys come from a file, hello, welcome and proof prove the secret, both ways (ADR 13).
 #include "wire.hpp"
 
 #include <muster/plugin.h>
@@ -18,6 +19,7 @@ using Proof = std::array<unsigned char, proof_bytes>;
 
 struct CurveKeys { // in Z85, 40 characters each; a value
     std::string server_public, server_secret, client_public, client_secret;
+    bool from_secret = false; // the handshake proves that each side holds the secret, or the broker secret
 };
 
 // Any thread.
@@ -25,7 +27,7 @@ class Keys {
   public:
     explicit Keys(const muster_host *host) noexcept : host_(host) {}
     const CurveKeys &curve(); // made at the first use, which is not thread-safe
-    // What the broker (or the member) shows after both nonces are known.
+    // The proof of the broker or of the member for the nonces of both.
     Proof proof(bool of_broker, const Nonce &member, const Nonce &broker) const;
 
   private:

@@ -24,7 +24,8 @@ std::shared_ptr<Lookup> Lookup::begin(const std::string &place) {
     if (lookup->done()) return lookup;
     sigset_t all, before;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); // the thread inherits it: signals are the program's
+    pthread_sigmask(SIG_SETMASK, &all,
+                    &before); // inherited by the thread: signals are handled by the program's threads
     bool begun = true;
     try {
         std::thread([lookup] { lookup->run(0); }).detach();
@@ -46,9 +47,9 @@ void Lookup::run(int flags) noexcept {
     wanted.ai_family = AF_UNSPEC;
     wanted.ai_socktype = SOCK_STREAM;
     const int code = getaddrinfo(host_.c_str(), port_.c_str(), &wanted, &list);
-    if (code != 0 && flags != 0) return; // a name
+    if (code != 0 && flags != 0) return; // a name, not a number
     try {
-        if (code != 0) why_not_ = code == EAI_SYSTEM ? strerror(errno) : gai_strerror(code);
+        if (code != 0) error_ = code == EAI_SYSTEM ? strerror(errno) : gai_strerror(code);
         for (const addrinfo *at = code == 0 ? list : nullptr; at != nullptr; at = at->ai_next) {
             if (at->ai_addrlen > sizeof(sockaddr_storage)) continue;
             SocketAddress address;
@@ -56,7 +57,7 @@ void Lookup::run(int flags) noexcept {
             address.size = at->ai_addrlen;
             found_.push_back(address);
         }
-    } catch (const std::bad_alloc &) { // those found so far
+    } catch (const std::bad_alloc &) { // the ones found so far
     }
     if (list != nullptr) freeaddrinfo(list);
     done_.store(true, std::memory_order_release);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The addresses of a broker, from its name: getaddrinfo() waits, so it has a thread of its own, which nobody waits for.
+// Resolves the host name of a broker. getaddrinfo() blocks, so it runs on a detached thread.
 #include <muster/base.h>
 
 #include <atomic>
@@ -18,15 +18,15 @@ struct SocketAddress { // a value
 
 class Lookup {
   public:
-    // `place`: host:port, [v6]:port. Addresses in numbers are there at once. NULL: errno tells.
+    // `place`: host:port, [v6]:port. Numeric addresses are resolved at once. Returns NULL with errno set.
     static std::shared_ptr<Lookup> begin(const std::string &place);
     ~Lookup();
     Lookup(const Lookup &) = delete;
-    int fd() const noexcept { return event_; } // readable when it is done
+    int fd() const noexcept { return event_; } // readable after done()
     bool done() const noexcept { return done_.load(std::memory_order_acquire); }
-    // When it is done. Empty: `why_not()`.
+    // After done(). Empty: error() says why.
     std::vector<SocketAddress> take() noexcept { return std::move(found_); }
-    const std::string &why_not() const noexcept { return why_not_; }
+    const std::string &error() const noexcept { return error_; }
 
   private:
     Lookup() = default;
@@ -34,9 +34,9 @@ class Lookup {
 
     int event_ = -1;
     std::string host_, port_;
-    std::vector<SocketAddress> found_; // until done_ is set by the thread that looks
-    std::string why_not_;
-    std::atomic<bool> done_{false}; // release by the thread that looks, acquire by the owner
+    std::vector<SocketAddress> found_; // written before done_ is set
+    std::string error_;
+    std::atomic<bool> done_{false}; // release by the resolving thread, acquire by the owner
 };
 
 } // namespace star

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// libzmq's messages, held so that they are closed: memory that is counted, and may be somebody else's. libzmq's sockets
-// are not used.
+// RAII for zmq_msg_t: reference-counted memory, owned or lent. libzmq's sockets are not used.
 #include "wire.hpp"
 
 #include <utility>
@@ -9,7 +8,7 @@
 
 namespace star {
 
-// A message; what it holds moves, and is not copied.
+// Moves its content, never copies it.
 class Message {
   public:
     Message() noexcept { zmq_msg_init(&message_); }
@@ -17,7 +16,7 @@ class Message {
     Message(const Message &) = delete;
     Message &operator=(const Message &) = delete;
     void take(Message &other) noexcept { zmq_msg_move(&message_, &other.message_); }
-    // False: no memory.
+    // These return false without memory.
     bool make(size_t size) noexcept { return zmq_msg_close(&message_) == 0 && zmq_msg_init_size(&message_, size) == 0; }
     bool lend(void *data, size_t size, zmq_free_fn *free, void *hint) noexcept {
         return zmq_msg_close(&message_) == 0 && zmq_msg_init_data(&message_, data, size, free, hint) == 0;

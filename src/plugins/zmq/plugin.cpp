@@ -2,22 +2,16 @@
 // zmq:// - a star of processes around a broker, as a fabric plug-in.
 #include "plugin.hpp"
 
+#include "base/percent.hpp"
 #include "broker.hpp"
 #include "key_file.hpp"
 
 #include <cerrno>
-#include <ctime>
 #include <mutex>
 #include <new>
 #include <unistd.h>
 
 namespace star {
-
-int64_t now_ns() noexcept {
-    timespec now{};
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
 
 muster_status fail(muster_error *error, muster_status status, const std::string &text) noexcept {
     if (error != nullptr) {
@@ -33,7 +27,7 @@ Plugin::Plugin(const muster_host *host) : host_(host), keys_(host) {
     own_name_ = name;
 }
 
-// What was sent last still goes out: all say goodbye, then each is waited for.
+// What was sent last is still written: all stars begin to leave, then each is drained.
 Plugin::~Plugin() {
     constexpr int64_t linger_ns = 2'000'000'000; // of all together
     const int64_t until = now_ns() + linger_ns;
@@ -50,26 +44,15 @@ void Plugin::start(muster_endpoint *endpoint) {
     endpoint_ = endpoint;
 }
 
-namespace {
-// As the library writes an option's value.
-std::string percent_decoded(const std::string &text) {
-    const auto digit = [](char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1; };
-    std::string out;
-    for (size_t i = 0; i < text.size(); i++) {
-        const bool whole = text[i] == '%' && i + 2 < text.size() && digit(text[i + 1]) >= 0 && digit(text[i + 2]) >= 0;
-        out += whole ? static_cast<char>(digit(text[i + 1]) << 4 | digit(text[i + 2])) : text[i];
-        if (whole) i += 2;
-    }
-    return out;
-}
-} // namespace
-
-// The broker's key is the one that the address or the file pins, or else the one that the secret gives.
+// The key of the broker is pinned by the address or by the file; otherwise it derives from the secret.
 muster_status Plugin::keys_for(const BrokerAddress &address, std::optional<CurveKeys> &out,
                                std::optional<CurveKey> &pinned, std::string &why) {
     pinned = address.broker_key;
     if (!address.curve) return MUSTER_OK;
-    const std::string file = key_file(percent_decoded(address.curve_file));
+    std::string name;
+    if (!muster::percent_decode(name, address.curve_file))
+        return why = "a % in the curve= of the address is not followed by two hexadecimal digits", MUSTER_E_ADDRESS;
+    const std::string file = key_file(name);
     if (file.empty()) {
         out = keys_.curve();
         if (pinned) out->server_public = z85_of(*pinned);
@@ -87,7 +70,7 @@ muster_status Plugin::keys_for(const BrokerAddress &address, std::optional<Curve
     return MUSTER_OK;
 }
 
-// The keys are those of the moment in which a star is first named.
+// Keys are read when a star is used first.
 Star *Plugin::star(std::string_view authority, BrokerAddress &address, muster_error *error) {
     std::string why;
     if (!BrokerAddress::parse(authority, address, why)) return fail(error, MUSTER_E_ADDRESS, why), nullptr;
@@ -119,12 +102,12 @@ void Plugin::withdraw(std::string_view authority) {
     if (found != stars_.end()) found->second->release(address.name);
 }
 
-void Plugin::answer(bool claim, uint64_t question, muster_status status, uint64_t peer, const std::string &text) const {
+void Plugin::answer(bool claim, uint64_t id, muster_status status, uint64_t peer, const std::string &text) const {
     if (status > 0) status = MUSTER_E_PROTOCOL;
     if (claim)
-        host_->published(endpoint_, question, status, text.data(), text.size());
+        host_->published(endpoint_, id, status, text.data(), text.size());
     else
-        host_->resolved(endpoint_, question, status, peer, text.data(), text.size());
+        host_->resolved(endpoint_, id, status, peer, text.data(), text.size());
 }
 
 namespace {
@@ -133,7 +116,7 @@ Plugin &of(void *self) noexcept {
     return *static_cast<Plugin *>(self);
 }
 
-// Nothing is thrown into the library.
+// No exception leaves the plug-in.
 template <class Body>
 muster_status guarded(Body body, muster_error *error = nullptr) noexcept {
     try {
@@ -152,15 +135,15 @@ void op_stop(void *self) {
     delete &of(self);
 }
 
-muster_status op_publish(void *self, const char *authority, uint64_t authority_bytes, uint64_t question, char *,
-                         uint64_t *, muster_error *error) {
+muster_status op_publish(void *self, const char *authority, uint64_t authority_bytes, uint64_t id, char *, uint64_t *,
+                         muster_error *error) {
     return guarded(
         [&]() -> muster_status {
             BrokerAddress address;
             muster_error why{};
             Star *const star = of(self).star({authority, authority_bytes}, address, &why);
             if (star == nullptr) return fail(error, why.status, why.message);
-            star->claim(address.name.empty() ? of(self).own_name() : address.name, question);
+            star->claim(address.name.empty() ? of(self).own_name() : address.name, id);
             return MUSTER_AGAIN;
         },
         error);
@@ -173,7 +156,7 @@ void op_withdraw(void *self, const char *authority, uint64_t authority_bytes) {
     });
 }
 
-muster_status op_resolve(void *self, const char *authority, uint64_t authority_bytes, uint64_t question, uint64_t *,
+muster_status op_resolve(void *self, const char *authority, uint64_t authority_bytes, uint64_t id, uint64_t *,
                          muster_error *error) {
     return guarded(
         [&]() -> muster_status {
@@ -182,8 +165,8 @@ muster_status op_resolve(void *self, const char *authority, uint64_t authority_b
             Star *const star = of(self).star({authority, authority_bytes}, address, &why);
             if (star == nullptr) return fail(error, why.status, why.message);
             if (address.name.empty())
-                return fail(error, MUSTER_E_ADDRESS, "whom? zmq://name@" + address.place + "/ says it");
-            star->find(address.name, question);
+                return fail(error, MUSTER_E_ADDRESS, "the address has no name: zmq://name@" + address.place + "/");
+            star->find(address.name, id);
             return MUSTER_AGAIN;
         },
         error);
@@ -228,8 +211,8 @@ void op_forget(void *self, uint64_t peer) {
 const muster_fabric_ops ops = {
     .struct_size = sizeof ops,
     .flags = MUSTER_PLUGIN_OPTIONS | MUSTER_PLUGIN_UPGRADES,
-    .message_bytes = message_max,
-    .credit_bytes = 0, // the windows are kept here: a small message costs more than its bytes
+    .message_bytes = max_message_bytes,
+    .credit_bytes = 0, // credit is counted here: a small message costs more than its bytes
     .start = op_start,
     .stop = op_stop,
     .publish = op_publish,
@@ -257,7 +240,7 @@ extern "C" MUSTER_API muster_status muster_plugin_v1(const muster_host *host, mu
         [&]() -> muster_status {
             auto plugin = std::make_unique<Plugin>(host);
             const muster_status status = host->add_fabric(host, "zmq", 3, &ops, plugin.get(), error);
-            if (status == MUSTER_OK) (void)plugin.release(); // stop frees it
+            if (status == MUSTER_OK) (void)plugin.release(); // op_stop frees it
             return status;
         },
         error);

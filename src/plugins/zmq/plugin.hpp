@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The plug-in in one context: its stars, and whose peer is whose.
+// The plug-in in one context: its stars, and the numbers of peers.
 #include "star.hpp"
 
 #include <memory>
 
 namespace star {
 
-int64_t now_ns() noexcept;
-
 muster_status fail(muster_error *error, muster_status status, const std::string &text) noexcept;
 
-// Loop thread only, but for host().
+// Loop thread only, except host().
 class Plugin {
   public:
     explicit Plugin(const muster_host *host);
@@ -21,26 +19,26 @@ class Plugin {
 
     const muster_host *host() const noexcept { return host_; }
     muster_endpoint *endpoint() const noexcept { return endpoint_; }
-    Scratch &scratch() { // of all connections of this context
+    Scratch &scratch() { // shared by all connections of this context
         if (!scratch_) scratch_ = std::make_unique<Scratch>();
         return *scratch_;
     }
     Keys &keys() noexcept { return keys_; }
-    const std::string &own_name() const noexcept { return own_name_; } // where none was given
+    const std::string &own_name() const noexcept { return own_name_; } // used where the address has none
     void log(int32_t level, const std::string &text) const;
-    void answer(bool claim, uint64_t question, muster_status status, uint64_t peer, const std::string &text) const;
+    void answer(bool claim, uint64_t id, muster_status status, uint64_t peer, const std::string &text) const;
     void withdraw(std::string_view authority);
 
     void start(muster_endpoint *endpoint);
-    Star *star(std::string_view authority, BrokerAddress &address, muster_error *error); // nullptr: the error
-    // A member as the library knows it: numbers of this process's own, for what one broker calls its members says
-    // nothing about another's, and one broker may be reached under two addresses.
+    Star *star(std::string_view authority, BrokerAddress &address, muster_error *error); // nullptr: see the error
+    // The library's numbers of members are made here, as the numbers of two brokers may be equal, and one broker may be
+    // reached under two addresses.
     struct Owned {
         Star *star = nullptr;
         uint64_t id = 0; // the broker's number
     };
     uint64_t own(Star &star, uint64_t id);
-    Owned owned(uint64_t peer) const noexcept; // no star: nobody's
+    Owned owned(uint64_t peer) const noexcept; // no star: unknown
     void disown(uint64_t peer) noexcept { owned_.erase(peer); }
 
   private:

@@ -42,7 +42,7 @@ class Hash {
     crypto_generichash_state state_;
 };
 
-// Both sides get the same: the shared key of the broker's key and the challenge, over all that the two have sent.
+// A hash over the messages of both sides, keyed by the shared key of the role key and the challenge.
 bool proof_of(const CurveKey &own_secret, const CurveKey &theirs, const CurveKey &open, const CurveKey &challenge,
               const Nonce &member, const Nonce &broker, Proof &out) {
     CurveKey shared;
@@ -52,7 +52,7 @@ bool proof_of(const CurveKey &own_secret, const CurveKey &theirs, const CurveKey
     return true;
 }
 
-// Not of small order: such a key gives the same secret with every other key, and libzmq takes it for a failure.
+// A key of small order gives the same shared key with every other key.
 bool is_usable(const CurveKey &open) noexcept {
     CurveKey any{}, shared;
     any[0] = 8;
@@ -117,10 +117,10 @@ RoleCheck::~RoleCheck() {
     sodium_memzero(secret_.data(), secret_.size());
 }
 
-bool RoleCheck::verify(std::string_view shown, const Nonce &member, const Nonce &broker) const {
+bool RoleCheck::verify(const Proof &shown, const Nonce &member, const Nonce &broker) const {
     Proof expected;
-    return shown.size() == expected.size() && proof_of(secret_, open_, open_, challenge_, member, broker, expected) &&
-           equal(reinterpret_cast<const unsigned char *>(shown.data()), expected.data(), expected.size());
+    return proof_of(secret_, open_, open_, challenge_, member, broker, expected) &&
+           equal(shown.data(), expected.data(), expected.size());
 }
 
 } // namespace star

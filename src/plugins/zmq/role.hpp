@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // The role key: a key pair (X25519) that only brokers hold, with its public half at the members. It is derived from the
-// broker secret, or is the `broker-secret` of a file of CURVE keys. With CURVE it is the key of the server. With and
-// without CURVE the broker proves it in `welcome`, and a broker below another one proves it in `proof` (wire.hpp).
-// docs/adr/0007 says what each process holds and why.
+// broker secret, or is the `broker-secret` of a file of CURVE keys. With CURVE it is the key of the server, so that
+// the handshake proves it; without CURVE the broker proves it in `welcome`. A child broker proves it to its parent in
+// `proof` (wire.hpp). docs/adr/0007 says what each process holds, and why.
 #include "curve.hpp"
 #include "keys.hpp"
 
@@ -25,10 +25,10 @@ class RoleKey {
     ~RoleKey();
     const CurveKey &secret() const noexcept { return secret_; }
     const CurveKey &open() const noexcept { return open_; }
-    // What a broker shows to a process that holds the public key and chose `challenge`. False: the challenge is no
-    // usable key.
+    // The broker's answer to a process that holds the public key and chose `challenge`. Returns false if the challenge
+    // is no usable key.
     bool prove(const CurveKey &challenge, const Nonce &member, const Nonce &broker, Proof &out) const;
-    // What a broker below shows to the broker above it.
+    // The proof of a child broker to its parent.
     Proof below(const Nonce &member, const Nonce &broker) const;
 
   private:
@@ -44,7 +44,7 @@ class RoleCheck {
     RoleCheck(const RoleCheck &) = delete;
     ~RoleCheck();
     const CurveKey &challenge() const noexcept { return challenge_; }
-    bool verify(std::string_view shown, const Nonce &member, const Nonce &broker) const;
+    bool verify(const Proof &shown, const Nonce &member, const Nonce &broker) const;
 
   private:
     const CurveKey open_;

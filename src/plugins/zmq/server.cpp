@@ -17,10 +17,10 @@ namespace star {
 namespace {
 
 constexpr uint64_t listener_tag = Server::own_tags;
-constexpr uint64_t least_route = uint64_t{1} << 32; // those below are tags
-constexpr int most_events = 64, most_taken = 64, backlog = 4096;
+constexpr uint64_t min_route = uint64_t{1} << 32; // lower numbers are tags
+constexpr int max_events = 64, max_accepts = 64, backlog = 4096;
 constexpr uint64_t flushed_at = 512 * 1024;
-constexpr int64_t pause_ns = 500'000'000; // before it is tried again whether there are descriptors
+constexpr int64_t pause_ns = 500'000'000; // before descriptors are tried again
 
 void set_option(int fd, int level, int option, int value) noexcept {
     setsockopt(fd, level, option, &value, sizeof value);
@@ -110,7 +110,7 @@ muster_status Server::listen(const std::string &place, ServerConfig config, std:
     epoll_event event{};
     event.events = EPOLLIN;
     event.data.u64 = listener_tag;
-    if (epoll_ctl(epoll_, EPOLL_CTL_ADD, listener_, &event) != 0) { // else nobody would be accepted
+    if (epoll_ctl(epoll_, EPOLL_CTL_ADD, listener_, &event) != 0) { // no connection would be accepted
         why = "listen at " + place + ": watch the socket: " + strerror(errno);
         return status_of(errno);
     }
@@ -127,42 +127,42 @@ bool Server::watch(int fd, uint32_t tag, bool writable) {
 
 uint32_t Server::wait(int timeout_ms) {
     flush();
-    bury();
-    epoll_event ready[most_events];
-    const int count = epoll_wait(epoll_, ready, most_events, timeout_ms);
+    close_pending();
+    epoll_event ready[max_events];
+    const int count = epoll_wait(epoll_, ready, max_events, timeout_ms);
     now_ns_ = now_ns();
     uint32_t tags = 0;
     for (int i = 0; i < count; i++) {
         const uint64_t tag = ready[i].data.u64;
         if (tag < listener_tag) tags |= static_cast<uint32_t>(tag);
-        if (tag == listener_tag) take_connections();
-        if (tag < least_route) continue;
+        if (tag == listener_tag) accept_connections();
+        if (tag < min_route) continue;
         const auto found = connections_.find(tag);
-        if (found != connections_.end() && !found->second.doomed) serve(found->second, ready[i].events);
+        if (found != connections_.end() && !found->second.is_closing) serve(found->second, ready[i].events);
         if (dirty_bytes_ >= flushed_at) flush();
     }
     flush();
-    bury();
+    close_pending();
     return tags;
 }
 
 void Server::serve(Held &held, uint32_t events) {
     if ((events & EPOLLOUT) != 0) write(held);
-    if (held.doomed || (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) == 0) return;
-    if (!held.connection->read(scratch_, owner_)) doom(held);
+    if (held.is_closing || (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) == 0) return;
+    if (!held.connection->read(scratch_, owner_)) close_later(held);
     if (held.connection->waiting()) write(held); // the answers of the handshake
 }
 
-// ---- who comes
+// ---- accepting
 // -------------------------------------------------------------------------------------------------------
 
-void Server::take_connections() {
-    for (int taken = 0; taken < most_taken; taken++) {
+void Server::accept_connections() {
+    for (int taken = 0; taken < max_accepts; taken++) {
         const int fd = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd >= 0) {
             add(fd);
         } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-            no_descriptors(errno);
+            on_no_descriptors(errno);
         } else if (errno != EINTR && errno != ECONNABORTED) {
             return;
         }
@@ -170,17 +170,18 @@ void Server::take_connections() {
 }
 
 void Server::add(int fd) {
-    if (full_ && reserve_[0] < 0 && early_.empty()) { // taken with what was kept for this
+    if (full_ && reserve_[0] < 0 && early_.empty()) { // accepted with a reserved descriptor
         close(fd);
         return;
     }
-    if ((early_.size() >= config_.early_max || connections_.size() >= config_.connections_max) && !displace()) {
+    if ((early_.size() >= config_.max_unauthenticated || connections_.size() >= config_.max_connections) &&
+        !displace()) {
         close(fd);
         return;
     }
     tune_connection(fd);
     Route route = 0;
-    while (route < least_route || route == UINT64_MAX || connections_.count(route) != 0) route = random_u64();
+    while (route < min_route || route == UINT64_MAX || connections_.count(route) != 0) route = random_u64();
     Held held;
     std::unique_ptr<Curve> curve;
     if (config_.keys) curve = std::make_unique<CurveServer>(*config_.keys);
@@ -194,18 +195,18 @@ void Server::add(int fd) {
     write(place);
 }
 
-// The one that has been there longest without being admitted.
+// Closes the oldest connection that is not admitted.
 bool Server::displace() {
     if (early_.empty()) return false;
     close_one(early_.front());
     return true;
 }
 
-// What cannot be taken stays in front of the door, and the kernel tells of it again and again. So some descriptors are
-// kept for this: without them there is room to take who waits, and the longest silent ones make room for the latest.
-void Server::no_descriptors(int number) {
+// A connection that cannot be accepted stays in the backlog, and epoll reports it again and again. So some descriptors
+// are reserved, and released now to accept what waits; then the oldest silent connections are closed for new ones.
+void Server::on_no_descriptors(int number) {
     failed_ns_ = now_ns_;
-    if (!std::exchange(full_, true)) owner_.cannot_take(strerror(number));
+    if (!std::exchange(full_, true)) owner_.accept_failed(strerror(number));
     if (!displace()) free_reserve();
 }
 
@@ -227,7 +228,7 @@ void Server::tick(int64_t now) {
     if (full_ && now - failed_ns_ >= pause_ns && take_reserve()) full_ = false;
     while (!early_.empty()) {
         const Held &first = connections_.find(early_.front())->second;
-        if (now - first.connection->since_ns < early_ns) break;
+        if (now - first.connection->since_ns < join_timeout_ns) break;
         close_one(early_.front());
     }
 }
@@ -242,12 +243,12 @@ void Server::admit(Route route) {
     held.early = early_.end();
 }
 
-// It is one of those that have to make room until it has gone itself.
+// Until it has ended, the connection counts among those that are not admitted.
 void Server::hang_up(Route route) {
     const auto found = connections_.find(route);
     if (found == connections_.end()) return;
     Held &held = found->second;
-    if (held.connection->queued_bytes() > last_words_max) return doom(held); // it does not read
+    if (held.connection->queued_bytes() > max_unsent_bytes) return close_later(held); // it does not read
     held.connection->hang_up();
     held.connection->since_ns = now_ns_;
     if (held.early != early_.end()) early_.erase(held.early);
@@ -257,26 +258,26 @@ void Server::hang_up(Route route) {
 
 void Server::cut(Route route) {
     const auto found = connections_.find(route);
-    if (found != connections_.end()) doom(found->second);
+    if (found != connections_.end()) close_later(found->second);
 }
 
 Queued Server::queued(Route route) const noexcept {
     const auto found = connections_.find(route);
     if (found == connections_.end()) return {};
-    const uint64_t words = found->second.connection->queued_words();
+    const uint64_t words = found->second.connection->queued_control();
     return {found->second.connection->queued_bytes() - words, words};
 }
 
-// ---- what is written
+// ---- writing
 // -------------------------------------------------------------------------------------------------
 
 bool Server::send(Route route, Message &message) {
     const auto found = connections_.find(route);
-    if (found == connections_.end() || found->second.doomed) return false;
+    if (found == connections_.end() || found->second.is_closing) return false;
     Connection &to = *found->second.connection;
     dirty_bytes_ += message.size();
     to.send(message);
-    if (to.queued_bytes() > config_.queue_max) return doom(found->second), false;
+    if (to.queued_bytes() > config_.max_queue_bytes) return close_later(found->second), false;
     if (!std::exchange(to.dirty, true)) dirty_.push_back(route);
     return true;
 }
@@ -286,8 +287,8 @@ void Server::flush() {
         const auto found = connections_.find(dirty_[i]);
         if (found == connections_.end()) continue;
         found->second.connection->dirty = false;
-        // One that was full is written to when the kernel says so.
-        if (!found->second.doomed && !found->second.connection->wants_out) write(found->second);
+        // Where the kernel's buffer was full, EPOLLOUT comes first.
+        if (!found->second.is_closing && !found->second.connection->wants_out) write(found->second);
     }
     dirty_.clear();
     dirty_bytes_ = 0;
@@ -295,8 +296,8 @@ void Server::flush() {
 
 void Server::write(Held &held) {
     Connection &to = *held.connection;
-    if (held.doomed) return;
-    if (!to.write(scratch_)) return doom(held);
+    if (held.is_closing) return;
+    if (!to.write(scratch_)) return close_later(held);
     if (to.waiting() == to.wants_out) return;
     to.wants_out = !to.wants_out;
     epoll_event event{};
@@ -305,13 +306,13 @@ void Server::write(Held &held) {
     epoll_ctl(epoll_, EPOLL_CTL_MOD, to.fd(), &event);
 }
 
-void Server::doom(Held &held) {
-    if (!std::exchange(held.doomed, true)) doomed_.push_back(held.connection->route());
+void Server::close_later(Held &held) {
+    if (!std::exchange(held.is_closing, true)) closing_.push_back(held.connection->route());
 }
 
-void Server::bury() {
-    while (!doomed_.empty()) { // what the owner is told may doom others
-        const std::vector<Route> now = std::exchange(doomed_, {});
+void Server::close_pending() {
+    while (!closing_.empty()) { // the owner's callbacks may close others
+        const std::vector<Route> now = std::exchange(closing_, {});
         for (const Route route : now) close_one(route);
     }
 }
@@ -322,7 +323,7 @@ void Server::close_one(Route route) {
     if (found->second.early != early_.end()) early_.erase(found->second.early);
     const std::unique_ptr<Connection> connection = std::move(found->second.connection);
     connections_.erase(found);
-    if (!connection->handshaken()) owner_.strange();
+    if (!connection->handshaken()) owner_.rejected();
     if (connection->spoke) owner_.gone(route);
 }
 
@@ -330,7 +331,7 @@ void Server::drain(int64_t limit_ns) {
     const int64_t end = now_ns() + limit_ns;
     flush();
     const auto unwritten = [](const Held &held) {
-        return !held.doomed && held.connection->handshaken() && held.connection->waiting();
+        return !held.is_closing && held.connection->handshaken() && held.connection->waiting();
     };
     for (auto &[route, held] : connections_) { // nothing is read any more
         epoll_event event{};
@@ -344,12 +345,12 @@ void Server::drain(int64_t limit_ns) {
         const bool waiting = std::any_of(connections_.begin(), connections_.end(),
                                          [&](const auto &one) { return unwritten(one.second); });
         if (!waiting || left <= 0) return;
-        epoll_event ready[most_events];
-        const int count = epoll_wait(epoll_, ready, most_events, static_cast<int>(left / 1'000'000 + 1));
+        epoll_event ready[max_events];
+        const int count = epoll_wait(epoll_, ready, max_events, static_cast<int>(left / 1'000'000 + 1));
         for (int i = 0; i < count; i++) {
             const auto found = connections_.find(ready[i].data.u64);
-            if (found == connections_.end() || found->second.doomed) continue;
-            if (!found->second.connection->write(scratch_)) doom(found->second);
+            if (found == connections_.end() || found->second.is_closing) continue;
+            if (!found->second.connection->write(scratch_)) close_later(found->second);
             if (unwritten(found->second)) continue;
             epoll_ctl(epoll_, EPOLL_CTL_DEL, found->second.connection->fd(), nullptr);
         }

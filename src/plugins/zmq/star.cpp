@@ -10,37 +10,36 @@ namespace star {
 
 namespace {
 
-constexpr int64_t first_pause_ns = 20'000'000, longest_pause_ns = 2'000'000'000;
 constexpr int64_t tick_ns = 1'000'000'000;
-constexpr uint64_t window_max = uint64_t{1} << 30; // a broker's bound
-constexpr size_t file_name_max = 512;              // of curve=
-constexpr size_t peers_max = 1 << 18;              // known at a time
-// Smaller messages are copied: a segment is more than they are worth.
-constexpr size_t lend_min = 16 * 1024;
+constexpr uint64_t max_window_bytes = uint64_t{1} << 30; // of what a broker announces
+constexpr size_t file_name_max = 512;                    // of curve=
+constexpr size_t max_peers = 1 << 18;                    // at a time
+// Smaller messages are copied, which costs less than a buffer of the library.
+constexpr size_t min_lend_bytes = 16 * 1024;
 
-// At the head of a segment that is being sent.
+// At the beginning of a buffer that is being sent.
 struct Lent {
     const muster_host *host;
     void *segment;
 };
 
-void give_back(void *, void *hint) {
-    const Lent lent = *static_cast<Lent *>(hint); // it lies in what is given back
+void return_buffer(void *, void *hint) {
+    const Lent lent = *static_cast<Lent *>(hint); // copied: it lies in the buffer that is returned
     if (lent.segment != nullptr) lent.host->release_buffer(lent.host, lent.segment);
 }
 
-// The end of a loan, any thread.
-void give_up(void *message, void *) {
+// Ends a loan. Any thread.
+void free_message(void *message, void *) {
     delete static_cast<Message *>(message);
 }
 
 } // namespace
 
 bool BrokerAddress::parse(std::string_view authority, BrokerAddress &out, std::string &why) {
-    const size_t question = authority.find('?');
-    if (question != std::string_view::npos) {
-        std::string_view options = authority.substr(question + 1);
-        authority = authority.substr(0, question);
+    const size_t mark = authority.find('?');
+    if (mark != std::string_view::npos) {
+        std::string_view options = authority.substr(mark + 1);
+        authority = authority.substr(0, mark);
         while (!options.empty()) {
             const std::string_view option = options.substr(0, options.find('&'));
             options.remove_prefix(std::min(options.size(), option.size() + 1));
@@ -59,7 +58,7 @@ bool BrokerAddress::parse(std::string_view authority, BrokerAddress &out, std::s
     const size_t at = authority.rfind('@');
     if (at != std::string_view::npos) {
         out.name = authority.substr(0, at);
-        if (!valid_name(out.name))
+        if (!is_valid_name(out.name))
             return why = "a name is 1 to 64 letters, digits, - _ and ., not " + printable(out.name), false;
         authority = authority.substr(at + 1);
     }
@@ -114,11 +113,11 @@ void Star::connect() {
     muster_status status = MUSTER_OK;
     if (timer_ == nullptr) status = host->start_timer(host, tick_ns, tick_ns, due, this, &timer_);
     if (status == MUSTER_OK) status = uplink_->open(now_ns());
-    if (status != MUSTER_OK) up_lost(status, "no connection can be made");
-    if (down_) look_soon();
+    if (status != MUSTER_OK) uplink_lost(status, "no connection can be made");
+    if (down_) post_report_down();
 }
 
-muster_status Star::up_watch(int fd, bool writable) {
+muster_status Star::watch_uplink(int fd, bool writable) {
     const muster_host *const host = plugin_.host();
     const uint32_t events = MUSTER_PLUGIN_READABLE | (writable ? MUSTER_PLUGIN_WRITABLE : 0);
     if (watch_ != nullptr && fd == watched_) return host->change_fd(watch_, events), MUSTER_OK;
@@ -131,7 +130,7 @@ muster_status Star::up_watch(int fd, bool writable) {
 
 void Star::ready() {
     if (uplink_) uplink_->process();
-    look();
+    report_down();
 }
 
 void Star::disconnect() {
@@ -147,71 +146,68 @@ void Star::drain(int64_t limit_ns) {
     if (uplink_) uplink_->drain(limit_ns);
 }
 
-void Star::look_soon() {
-    if (std::exchange(look_posted_, true)) return;
+void Star::post_report_down() {
+    if (std::exchange(report_posted_, true)) return;
     const auto run = [](void *self) {
-        static_cast<Star *>(self)->look_posted_ = false;
-        static_cast<Star *>(self)->look();
+        static_cast<Star *>(self)->report_posted_ = false;
+        static_cast<Star *>(self)->report_down();
     };
-    if (plugin_.host()->post(plugin_.host(), run, this) != MUSTER_OK) look_posted_ = false;
+    if (plugin_.host()->post(plugin_.host(), run, this) != MUSTER_OK) report_posted_ = false;
 }
 
-void Star::look() {
+void Star::report_down() {
     if (!std::exchange(down_, false)) return;
-    // The broker is lost: now everybody is told, outside of the uplink.
+    // Reports the loss of the broker, outside of the uplink.
     disconnect();
     const std::string why = "the broker at " + address_.place + ": " + down_why_;
     const bool was_in = window_ != 0;
     window_ = 0;
     if (was_in) plugin_.log(MUSTER_LOG_WARN, why);
     for (auto &[name, state] : names_) state.ours = false;
-    for (const auto &[number, asked] : std::exchange(asked_, {}))
-        if (asked.question != 0) plugin_.answer(asked.claim, asked.question, down_status_, 0, why);
-    for (const auto &[id, peer] : std::exchange(peers_, {})) tell_lost(peer, why);
+    for (const auto &[number, request] : std::exchange(requests_, {}))
+        if (request.id != 0) plugin_.answer(request.claim, request.id, down_status_, 0, why);
+    for (const auto &[id, peer] : std::exchange(peers_, {})) report_lost(peer, why);
     if (!names_.empty()) retry_later();
 }
 
 void Star::retry_later() {
     const muster_host *const host = plugin_.host();
     if (retry_ != nullptr) return;
-    pause_ns_ = std::clamp(pause_ns_ * 2, first_pause_ns, longest_pause_ns);
-    // Many members lose their broker at the same moment; they need not come back at the same moment.
-    const int64_t spread = static_cast<int64_t>(random_u64() % static_cast<uint64_t>(pause_ns_ / 2));
     const auto due = [](void *self) { static_cast<Star *>(self)->connect(); };
-    host->start_timer(host, pause_ns_ + spread, 0, due, this, &retry_);
+    host->start_timer(host, back_off_.next_ns(random_u64()), 0, due, this, &retry_);
 }
 
-// Until there is nothing to wait for: a member whose connection stands and whose names are its own sleeps.
+// Runs until the connection is ready and every name is confirmed.
 void Star::tick() {
     if (!uplink_) return;
     uplink_->tick(now_ns());
-    if (down_) return look();
+    if (down_) return report_down();
     if (!uplink_->ready()) return;
     if (std::all_of(names_.begin(), names_.end(), [](const auto &name) { return name.second.ours; }))
         return plugin_.host()->stop_timer(std::exchange(timer_, nullptr));
     for (const auto &[name, state] : names_) {
-        const bool pending = std::any_of(asked_.begin(), asked_.end(), [&name = name](const auto &asked) {
-            return asked.second.claim && asked.second.name == name;
+        const bool pending = std::any_of(requests_.begin(), requests_.end(), [&name = name](const auto &request) {
+            return request.second.claim && request.second.name == name;
         });
-        if (!state.ours && !pending) ask({true, name, 0}); // somebody else had it when we came back
+        if (!state.ours && !pending) ask({true, name, 0}); // another member had it after a reconnection
     }
 }
 
-void Star::up_lost(muster_status status, const std::string &why) {
+void Star::uplink_lost(muster_status status, const std::string &why) {
     down_ = true;
     down_status_ = status == MUSTER_E_PEER ? MUSTER_E_UNREACHABLE : status;
     down_why_ = why;
 }
 
-void Star::up_ready(uint64_t, uint64_t window) {
-    window_ = std::clamp<uint64_t>(window, 1, window_max);
-    pause_ns_ = 0;
-    plugin_.log(MUSTER_LOG_INFO, "a member at " + address_.place);
-    for (auto &[number, asked] : asked_)
-        uplink_->send(Head{asked.claim ? Kind::claim : Kind::find, number, 0, uplink_->id()}, asked.name);
+void Star::uplink_ready(uint64_t, uint64_t window) {
+    window_ = std::clamp<uint64_t>(window, 1, max_window_bytes);
+    back_off_.reset();
+    plugin_.log(MUSTER_LOG_INFO, "joined the star at " + address_.place);
+    for (auto &[number, request] : requests_)
+        uplink_->send(Head{request.claim ? Kind::claim : Kind::find, number, 0, uplink_->id()}, request.name);
     for (const auto &[name, state] : names_) {
-        const bool pending = std::any_of(asked_.begin(), asked_.end(), [&name = name](const auto &asked) {
-            return asked.second.claim && asked.second.name == name;
+        const bool pending = std::any_of(requests_.begin(), requests_.end(), [&name = name](const auto &request) {
+            return request.second.claim && request.second.name == name;
         });
         if (!pending) ask({true, name, 0});
     }
@@ -220,27 +216,27 @@ void Star::up_ready(uint64_t, uint64_t window) {
 // ---- names
 // -----------------------------------------------------------------------------------------------------------
 
-void Star::ask(const Asked &asked) {
-    const uint32_t number = next_asked_++;
-    asked_.emplace(number, asked);
+void Star::ask(const NameRequest &request) {
+    const uint32_t number = next_request_++;
+    requests_.emplace(number, request);
     if (uplink_ && uplink_->ready()) {
-        uplink_->send(Head{asked.claim ? Kind::claim : Kind::find, number, 0, uplink_->id()}, asked.name);
+        uplink_->send(Head{request.claim ? Kind::claim : Kind::find, number, 0, uplink_->id()}, request.name);
     } else {
         connect();
     }
 }
 
-void Star::find(const std::string &name, uint64_t question) {
-    ask({false, name, question});
+void Star::find(const std::string &name, uint64_t id) {
+    ask({false, name, id});
 }
 
-void Star::claim(const std::string &name, uint64_t question) {
+void Star::claim(const std::string &name, uint64_t id) {
     const auto found = names_.find(name);
     if (found != names_.end() && found->second.ours) {
         found->second.users++;
-        return plugin_.answer(true, question, MUSTER_OK, 0, address_.authority_of(name));
+        return plugin_.answer(true, id, MUSTER_OK, 0, address_.authority_of(name));
     }
-    ask({true, name, question});
+    ask({true, name, id});
 }
 
 void Star::release(const std::string &name) {
@@ -252,31 +248,31 @@ void Star::release(const std::string &name) {
 
 void Star::answered(const Head &head, std::string_view payload) {
     Answer answer;
-    const auto found = asked_.find(head.word);
-    if (found == asked_.end() || !answer.decode(payload)) return;
-    const Asked asked = found->second;
-    asked_.erase(found);
-    if (!asked.claim) {
+    const auto found = requests_.find(head.word);
+    if (found == requests_.end() || !answer.decode(payload)) return;
+    const NameRequest request = found->second;
+    requests_.erase(found);
+    if (!request.claim) {
         Peer *const who = answer.status == MUSTER_OK ? peer(head.from) : nullptr;
         if (who != nullptr) who->known = true;
         if (who == nullptr && answer.status == MUSTER_OK) answer.status = MUSTER_E_LIMIT;
-        return plugin_.answer(false, asked.question, answer.status, who != nullptr ? who->number : 0,
+        return plugin_.answer(false, request.id, answer.status, who != nullptr ? who->number : 0,
                               printable(answer.text));
     }
     if (answer.status == MUSTER_OK) {
-        Name &name = names_[asked.name];
-        if (asked.question != 0) name.users++;
+        Name &name = names_[request.name];
+        if (request.id != 0) name.users++;
         name.ours = name.users != 0;
         if (!name.ours) { // withdrawn meanwhile
-            names_.erase(asked.name);
-            uplink_->send(Head{Kind::release, 0, 0, uplink_->id()}, asked.name);
+            names_.erase(request.name);
+            uplink_->send(Head{Kind::release, 0, 0, uplink_->id()}, request.name);
         }
-    } else if (asked.question == 0) {
-        plugin_.log(MUSTER_LOG_ERROR, "the name " + asked.name + " is lost: " + printable(answer.text));
+    } else if (request.id == 0) {
+        plugin_.log(MUSTER_LOG_ERROR, "the name " + request.name + " is lost: " + printable(answer.text));
     }
-    if (asked.question == 0) return;
-    plugin_.answer(true, asked.question, answer.status, 0,
-                   answer.status == MUSTER_OK ? address_.authority_of(asked.name) : printable(answer.text));
+    if (request.id == 0) return;
+    plugin_.answer(true, request.id, answer.status, 0,
+                   answer.status == MUSTER_OK ? address_.authority_of(request.name) : printable(answer.text));
 }
 
 // ---- bytes
@@ -284,7 +280,7 @@ void Star::answered(const Head &head, std::string_view payload) {
 
 Star::Peer *Star::peer(uint64_t id) {
     if (const auto found = peers_.find(id); found != peers_.end()) return &found->second;
-    if (peers_.size() >= peers_max) return nonsense("the broker tells of too many members"), nullptr;
+    if (peers_.size() >= max_peers) return protocol_error("the broker reports too many members"), nullptr;
     Peer &fresh = peers_[id];
     fresh.number = plugin_.own(*this, id);
     const uint32_t flags = (address_.curve ? MUSTER_PLUGIN_SEALS : 0) | (address_.local ? MUSTER_PLUGIN_LOCAL : 0);
@@ -292,10 +288,10 @@ Star::Peer *Star::peer(uint64_t id) {
     return &fresh;
 }
 
-// The end of this connection, told as soon as the uplink has returned.
-void Star::nonsense(const char *what) {
-    up_lost(MUSTER_E_PROTOCOL, what);
-    look_soon();
+// Ends this connection, and reports it after the uplink has returned.
+void Star::protocol_error(const char *what) {
+    uplink_lost(MUSTER_E_PROTOCOL, what);
+    post_report_down();
 }
 
 bool Star::may_send(Peer &peer, size_t message_bytes) {
@@ -304,7 +300,7 @@ bool Star::may_send(Peer &peer, size_t message_bytes) {
     return false;
 }
 
-muster_status Star::sent(Peer &peer, Message &message, bool done) {
+muster_status Star::complete_send(Peer &peer, Message &message, bool done) {
     if (!done) return MUSTER_E_NOMEM;
     const uint64_t charge = cost(message.size());
     if (!uplink_->send(message)) return MUSTER_E_PEER;
@@ -325,20 +321,21 @@ muster_status Star::send(uint64_t id, const muster_span *spans, uint32_t count) 
         unsigned char *to = message.data() + head_bytes;
         for (uint32_t i = 0; i < count; to += spans[i++].size_bytes) memcpy(to, spans[i].data, spans[i].size_bytes);
     }
-    return sent(found->second, message, made);
+    return complete_send(found->second, message, made);
 }
 
 muster_status Star::send_buffer(uint64_t id, void *segment, size_t offset, size_t size) {
     const auto found = peers_.find(id);
     if (found == peers_.end() || !uplink_ || !uplink_->ready()) return MUSTER_E_PEER;
-    if (size < lend_min) return MUSTER_E_UNSUPPORTED;
+    if (size < min_lend_bytes) return MUSTER_E_UNSUPPORTED;
     if (!may_send(found->second, head_bytes + size)) return MUSTER_AGAIN;
     auto *const start = static_cast<unsigned char *>(segment) + offset - head_bytes;
     put_head(start, Head{Kind::data, 0, id, uplink_->id()});
     Message message;
     Lent *const lent = new (segment) Lent{plugin_.host(), segment};
-    const muster_status status = sent(found->second, message, message.lend(start, head_bytes + size, give_back, lent));
-    if (status != MUSTER_OK) lent->segment = nullptr; // it stays the library's
+    const muster_status status =
+        complete_send(found->second, message, message.lend(start, head_bytes + size, return_buffer, lent));
+    if (status != MUSTER_OK) lent->segment = nullptr; // the library keeps it
     return status;
 }
 
@@ -358,16 +355,16 @@ muster_status Star::send_multicast(const std::vector<uint64_t> &ids, void *segme
     for (size_t i = 0; i < ids.size(); i++) put_u64(start + head_bytes + 8 * i, ids[i]);
     Lent *const lent = new (segment) Lent{plugin_.host(), segment};
     Message message;
-    const bool made = message.lend(start, head_bytes + list + size, give_back, lent);
+    const bool made = message.lend(start, head_bytes + list + size, return_buffer, lent);
     if (!made || !uplink_->send(message)) {
-        lent->segment = nullptr; // it stays the library's
+        lent->segment = nullptr; // the library keeps it
         return made ? MUSTER_E_PEER : MUSTER_E_NOMEM;
     }
     for (const uint64_t id : ids) peers_.find(id)->second.out += cost(head_bytes + size);
     return MUSTER_OK;
 }
 
-void Star::up_message(const Head &head, Message &message) {
+void Star::uplink_message(const Head &head, Message &message) {
     if (down_) return;
     const std::string_view payload(reinterpret_cast<char *>(message.data()) + head_bytes, message.size() - head_bytes);
     const auto *bytes = reinterpret_cast<const unsigned char *>(payload.data());
@@ -375,7 +372,7 @@ void Star::up_message(const Head &head, Message &message) {
     case Kind::data:
         return data(head.from, bytes, payload.size(), message);
     case Kind::group:
-        return data_for_many(head, bytes, payload.size(), message);
+        return multicast_data(head, bytes, payload.size(), message);
     case Kind::credit:
         return credit(head.from, head.word);
     case Kind::lost:
@@ -387,13 +384,13 @@ void Star::up_message(const Head &head, Message &message) {
     }
 }
 
-// A large message is the library's until the streams have read it; what it holds stays where it is.
+// Lends a large message to the library until the streams have read it, so that its bytes are not copied.
 class Loaned {
   public:
     Loaned(Message &message, size_t size) {
-        Message *const lent = size >= lend_min ? new (std::nothrow) Message : nullptr;
+        Message *const lent = size >= min_lend_bytes ? new (std::nothrow) Message : nullptr;
         if (lent == nullptr) return;
-        loan_ = {message.size(), give_up, lent, nullptr};
+        loan_ = {message.size(), free_message, lent, nullptr};
         lent->take(message);
     }
     const muster_loan *get() const noexcept { return loan_.memory != nullptr ? &loan_ : nullptr; }
@@ -411,10 +408,10 @@ void Star::data(uint64_t from, const unsigned char *bytes, size_t size, Message 
         plugin_.host()->message_lent(plugin_.endpoint(), sender->number, bytes, size, loan.get());
     else
         plugin_.host()->message(plugin_.endpoint(), sender->number, bytes, size);
-    taken(from, head_bytes + size);
+    received_bytes(from, head_bytes + size);
 }
 
-void Star::data_for_many(const Head &head, const unsigned char *bytes, size_t size, Message &message) {
+void Star::multicast_data(const Head &head, const unsigned char *bytes, size_t size, Message &message) {
     const size_t list = size_t{head.word} * 8;
     if (size < list) return;
     uint32_t index = 0;
@@ -425,12 +422,12 @@ void Star::data_for_many(const Head &head, const unsigned char *bytes, size_t si
     const Loaned loan(message, size - list);
     plugin_.host()->message_multicast(plugin_.endpoint(), sender->number, bytes + list, size - list, index, head.word,
                                       loan.get());
-    taken(head.from, head_bytes + size - list);
+    received_bytes(head.from, head_bytes + size - list);
 }
 
-// Small steps are told together.
-void Star::taken(uint64_t from, size_t message_bytes) {
-    const auto sender = peers_.find(from); // the library may have forgotten it meanwhile
+// Credit is sent in steps of a quarter of the window.
+void Star::received_bytes(uint64_t from, size_t message_bytes) {
+    const auto sender = peers_.find(from); // the library may have forgotten the peer meanwhile
     if (sender == peers_.end()) return;
     sender->second.due += cost(message_bytes);
     if (sender->second.due >= window_ / 4) give_credit(from, sender->second);
@@ -447,7 +444,7 @@ void Star::credit(uint64_t from, uint64_t bytes) {
     if (found == peers_.end()) return;
     Peer &to = found->second;
     to.out -= std::min(to.out, bytes);
-    if (!to.known) return settle(from, to);
+    if (!to.known) return retire(from, to);
     if (std::exchange(to.blocked, false)) plugin_.host()->ready(plugin_.endpoint(), to.number);
 }
 
@@ -456,12 +453,12 @@ void Star::lost(uint64_t who, std::string_view text) {
     if (found == peers_.end()) return;
     const Peer gone = found->second;
     peers_.erase(found);
-    tell_lost(gone, printable(text));
+    report_lost(gone, printable(text));
 }
 
-void Star::tell_lost(const Peer &peer, const std::string &why) {
+void Star::report_lost(const Peer &peer, const std::string &why) {
     if (!peer.known) return plugin_.disown(peer.number);
-    lost_.insert(peer.number); // it stays the library's until forget
+    lost_.insert(peer.number); // the library keeps it until forget
     plugin_.host()->peer_lost(plugin_.endpoint(), peer.number, MUSTER_E_PEER, 0, why.data(), why.size());
 }
 
@@ -471,11 +468,11 @@ void Star::forget(uint64_t number, uint64_t id) {
     if (found == peers_.end()) return;
     found->second.known = false;
     give_credit(id, found->second);
-    settle(id, found->second);
+    retire(id, found->second);
 }
 
-// What is still under way keeps the window right: the broker counts, too.
-void Star::settle(uint64_t id, Peer &peer) {
+// Data in flight keeps the record of the peer: the broker counts it as well.
+void Star::retire(uint64_t id, Peer &peer) {
     if (peer.known || peer.out != 0) return;
     if (uplink_ && uplink_->ready()) uplink_->send(Head{Kind::part, 0, id, uplink_->id()});
     const uint64_t number = peer.number;

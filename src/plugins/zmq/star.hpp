@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// A member of a star: this process's place at one broker, in one context. It keeps a connection while somebody is named
-// here, asks for a name, or talks; comes back with growing pauses when the broker was lost; and keeps the windows.
+// The membership of this context in one star. It is connected while it has claimed a name, resolves one or exchanges
+// data; it connects again with back-off after the broker was lost; and it counts the credit of each peer.
+#include "base/back_off.hpp"
 #include "uplink.hpp"
 
 #include <muster/plugin.h>
@@ -15,16 +16,15 @@ namespace star {
 
 class Plugin;
 
-// Which broker, and how: from the authority `[name@]host[:port][?options]`, with curve=no or curve=/file, and
-// broker=KEY. A value.
+// The authority `[name@]host[:port][?options]` of an address, with curve=no or curve=/file, and broker=KEY. A value.
 struct BrokerAddress {
     std::string name, place;            // place: host:port
-    std::string curve_file;             // as it stands in the address
-    std::optional<CurveKey> broker_key; // the public role key that the broker has to prove
+    std::string curve_file;             // percent-encoded, as in the address
+    std::optional<CurveKey> broker_key; // the broker's public role key
     bool curve = true, local = false;
 
     static bool parse(std::string_view authority, BrokerAddress &out, std::string &why);
-    std::string key() const; // without the name: which star
+    std::string key() const; // without the name: identifies the star
     std::string authority_of(const std::string &who) const { return who + "@" + key(); }
 };
 
@@ -36,62 +36,62 @@ class Star final : public UplinkOwner {
     Star(const Star &) = delete;
     Star &operator=(const Star &) = delete;
 
-    // Both are answered later, by Plugin::answer().
-    void find(const std::string &name, uint64_t question);
-    void claim(const std::string &name, uint64_t question);
+    // Plugin::answer() completes both later.
+    void find(const std::string &name, uint64_t id);
+    void claim(const std::string &name, uint64_t id);
     void release(const std::string &name);
-    // By the broker's numbers.
+    // Peers by the broker's numbers.
     muster_status send(uint64_t id, const muster_span *spans, uint32_t count);
     muster_status send_buffer(uint64_t id, void *segment, size_t offset, size_t size);
     // `offset` leaves room for the head and the numbers.
     muster_status send_multicast(const std::vector<uint64_t> &ids, void *segment, size_t offset, size_t size);
-    void forget(uint64_t number, uint64_t id); // the library's, the broker's
-    void leave();                              // begins to; nothing else is done afterwards
+    void forget(uint64_t number, uint64_t id); // the library's number, the broker's number
+    void leave();                              // begins to leave; only drain() follows
     void drain(int64_t limit_ns);              // after leave(): waits until what was sent is written
     const BrokerAddress &address() const noexcept { return address_; }
 
   private:
     struct Peer {
-        uint64_t number = 0; // the library's
-        uint64_t out = 0;    // cost of what was sent and not credited yet
-        uint64_t due = 0;    // of what was taken and not told yet
+        uint64_t number = 0; // the library's number
+        uint64_t out = 0;    // cost of data sent and not credited yet
+        uint64_t due = 0;    // cost of data consumed and not credited yet
         bool blocked = false, known = false;
     };
-    struct Asked {
+    struct NameRequest {
         bool claim = false;
         std::string name;
-        uint64_t question = 0; // the library's; 0: it has been answered already
+        uint64_t id = 0; // the library's request; 0: completed before
     };
     struct Name {
         uint32_t users = 0;
-        bool ours = false; // the broker says so
+        bool ours = false; // confirmed by the broker
     };
 
-    void up_ready(uint64_t id, uint64_t window) override;
-    void up_message(const Head &head, Message &message) override;
-    void up_lost(muster_status status, const std::string &why) override;
-    muster_status up_watch(int fd, bool writable) override;
+    void uplink_ready(uint64_t id, uint64_t window) override;
+    void uplink_message(const Head &head, Message &message) override;
+    void uplink_lost(muster_status status, const std::string &why) override;
+    muster_status watch_uplink(int fd, bool writable) override;
     void connect();
     void disconnect();
     void retry_later();
-    void ready();     // the connection has news
-    void look();      // was it lost?
-    void look_soon(); // from an operation: not inside it
+    void ready();            // the descriptor is ready
+    void report_down();      // reports a lost connection to the library
+    void post_report_down(); // for use inside operations
     void tick();
-    void ask(const Asked &asked);
+    void ask(const NameRequest &request);
     void answered(const Head &head, std::string_view payload);
     void data(uint64_t from, const unsigned char *bytes, size_t size, Message &message);
-    void data_for_many(const Head &head, const unsigned char *bytes, size_t size, Message &message);
-    void taken(uint64_t from, size_t message_bytes);
+    void multicast_data(const Head &head, const unsigned char *bytes, size_t size, Message &message);
+    void received_bytes(uint64_t from, size_t message_bytes);
     void credit(uint64_t from, uint64_t bytes);
     void lost(uint64_t who, std::string_view text);
-    Peer *peer(uint64_t id); // nullptr: no more of them
-    void nonsense(const char *what);
-    void tell_lost(const Peer &peer, const std::string &why); // one that is among peers_ no more
+    Peer *peer(uint64_t id); // nullptr: too many
+    void protocol_error(const char *what);
+    void report_lost(const Peer &peer, const std::string &why); // of a peer that is not in peers_ any more
     bool may_send(Peer &peer, size_t message_bytes);
-    muster_status sent(Peer &peer, Message &message, bool done);
+    muster_status complete_send(Peer &peer, Message &message, bool done);
     void give_credit(uint64_t id, Peer &peer);
-    void settle(uint64_t id, Peer &peer); // forgotten by the library, and nothing under way: is no more
+    void retire(uint64_t id, Peer &peer); // removes a peer that the library has forgotten, once nothing is in flight
 
     Plugin &plugin_;
     const BrokerAddress address_;
@@ -101,15 +101,15 @@ class Star final : public UplinkOwner {
     muster_watch *watch_ = nullptr;
     int watched_ = -1;
     muster_timer *timer_ = nullptr, *retry_ = nullptr;
-    int64_t pause_ns_ = 0;
+    muster::BackOff back_off_{20'000'000, 2'000'000'000}; // between two connections to the broker
     uint64_t window_ = 0;
-    bool look_posted_ = false, down_ = false;
+    bool report_posted_ = false, down_ = false;
     muster_status down_status_ = MUSTER_OK;
     std::string down_why_;
     std::unordered_map<uint64_t, Peer> peers_;
-    std::unordered_set<uint64_t> lost_; // numbers told to the library, not forgotten by it yet
-    std::map<uint32_t, Asked> asked_;   // by the number of the question
-    uint32_t next_asked_ = 1;
+    std::unordered_set<uint64_t> lost_;        // numbers reported lost, not forgotten by the library yet
+    std::map<uint32_t, NameRequest> requests_; // by the number in the message
+    uint32_t next_request_ = 1;
     std::map<std::string, Name> names_;
 };
 

@@ -8,13 +8,11 @@
 
 namespace star {
 
-int64_t now_ns() noexcept;
-
 Uplink::Uplink(UplinkConfig config, const Keys &keys, Scratch &scratch, UplinkOwner &owner)
     : config_(std::move(config)), keys_(keys), scratch_(scratch), owner_(owner) {}
 
 Uplink::~Uplink() {
-    if (watched_ >= 0) owner_.up_watch(-1, false);
+    if (watched_ >= 0) owner_.watch_uplink(-1, false);
     if (socket_ >= 0) close(socket_);
 }
 
@@ -22,12 +20,12 @@ muster_status Uplink::open(int64_t now_ns) {
     since_ns_ = now_ns;
     lookup_ = Lookup::begin(config_.place);
     if (!lookup_) return MUSTER_E_LIMIT;
-    state_ = State::looking;
+    state_ = State::resolving;
     if (lookup_->done()) {
-        looked();
+        lookup_done();
         return MUSTER_OK;
     }
-    const muster_status status = owner_.up_watch(lookup_->fd(), false);
+    const muster_status status = owner_.watch_uplink(lookup_->fd(), false);
     if (status == MUSTER_OK) watched_ = lookup_->fd();
     return status;
 }
@@ -35,10 +33,10 @@ muster_status Uplink::open(int64_t now_ns) {
 // ---- the connection
 // --------------------------------------------------------------------------------------------------
 
-void Uplink::looked() {
+void Uplink::lookup_done() {
     addresses_ = lookup_->take();
     std::reverse(addresses_.begin(), addresses_.end());
-    if (addresses_.empty()) return lose(MUSTER_E_UNREACHABLE, "its address is not found: " + lookup_->why_not());
+    if (addresses_.empty()) return lose(MUSTER_E_UNREACHABLE, "its host name cannot be resolved: " + lookup_->error());
     try_next();
     if (watched_ != lookup_->fd()) lookup_.reset();
 }
@@ -49,18 +47,18 @@ void Uplink::try_next() {
         const SocketAddress address = addresses_.back();
         addresses_.pop_back();
         if (socket_ >= 0) {
-            if (watched_ == socket_) owner_.up_watch(watched_ = -1, false);
+            if (watched_ == socket_) owner_.watch_uplink(watched_ = -1, false);
             close(socket_);
         }
         socket_ = socket(address.bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        if (socket_ < 0 && (errno == EMFILE || errno == ENFILE)) return lose(MUSTER_E_LIMIT, "no descriptor is left");
+        if (socket_ < 0 && (errno == EMFILE || errno == ENFILE)) return lose(MUSTER_E_LIMIT, "no descriptors are left");
         if (socket_ < 0) continue;
         tune_connection(socket_);
         if (connect(socket_, reinterpret_cast<const sockaddr *>(&address.bytes), address.size) == 0 ||
             errno == EINPROGRESS)
             return watch_again();
     }
-    lose(MUSTER_E_UNREACHABLE, "nobody answers there");
+    lose(MUSTER_E_UNREACHABLE, "connection refused");
 }
 
 void Uplink::connected() {
@@ -70,23 +68,24 @@ void Uplink::connected() {
         if (!key_of_z85(config_.curve->server_public, keys.server) ||
             !key_of_z85(config_.curve->client_public, keys.open) ||
             !key_of_z85(config_.curve->client_secret, keys.secret))
-            return lose(MUSTER_E_AUTH, "the CURVE keys are no keys");
+            return lose(MUSTER_E_AUTH, "malformed CURVE keys");
         curve = std::make_unique<CurveClient>(keys);
     }
     connection_ = std::make_unique<Connection>(socket_, 0, ZmtpSide::client, std::move(curve), since_ns_);
-    socket_ = -1; // the connection's
-    state_ = State::greeting;
-    nonce_ = make_nonce();
-    std::string greeting(1, static_cast<char>(config_.broker));
-    greeting.append(reinterpret_cast<const char *>(nonce_.data()), nonce_.size());
-    if (config_.pinned) {
-        check_.emplace(*config_.pinned);
-        greeting.append(reinterpret_cast<const char *>(check_->challenge().data()), challenge_bytes);
+    socket_ = -1; // owned by the connection
+    state_ = State::welcome;
+    muster::ByteWriter hello;
+    hello.number(static_cast<uint8_t>(config_.broker));
+    if (config_.curve && config_.curve->from_secret && !config_.broker) {
+        state_ = State::joining; // CURVE proves the secret
+    } else {
+        hello.bytes(nonce_ = make_nonce());
+        if (config_.pinned && !config_.curve) hello.bytes(check_.emplace(*config_.pinned).challenge());
     }
-    if (!send(Head{Kind::hello, 0, 0, 0}, greeting)) lose(MUSTER_E_NOMEM, "out of memory");
+    if (!send(Head{Kind::hello, 0, 0, 0}, hello.take())) lose(MUSTER_E_NOMEM, "out of memory");
 }
 
-// What is watched follows the state. The owner may not be able to: then the uplink is lost.
+// Watches what the state needs. If the owner cannot, the uplink is lost.
 void Uplink::watch_again() {
     if (state_ == State::lost || state_ == State::closed) return;
     const int fd = connection_ ? connection_->fd() : socket_ >= 0 ? socket_ : lookup_->fd();
@@ -94,21 +93,22 @@ void Uplink::watch_again() {
     if (fd == watched_ && writable == watched_writable_) return;
     watched_ = fd;
     watched_writable_ = writable;
-    if (const muster_status status = owner_.up_watch(fd, writable); status != MUSTER_OK) {
+    if (const muster_status status = owner_.watch_uplink(fd, writable); status != MUSTER_OK) {
         watched_ = -1;
-        lose(status, "its connection cannot be watched");
+        lose(status, "its descriptor cannot be watched");
     }
 }
 
 void Uplink::process() {
-    if (state_ == State::looking && lookup_->done()) return looked();
+    if (state_ == State::resolving && lookup_->done()) return lookup_done();
     if (state_ == State::connecting) {
         pollfd ready{socket_, POLLOUT, 0};
         if (poll(&ready, 1, 0) != 1) return;
         int why = 0;
         socklen_t size = sizeof why;
         if (getsockopt(socket_, SOL_SOCKET, SO_ERROR, &why, &size) != 0) why = errno;
-        if (why == ECONNRESET || why == EPIPE) return lose(MUSTER_E_AUTH, why_no_handshake()); // somebody was there
+        if (why == ECONNRESET || why == EPIPE)
+            return lose(MUSTER_E_AUTH, why_no_handshake()); // a process was listening
         if (why != 0) return try_next();
         connected();
     }
@@ -121,40 +121,40 @@ void Uplink::read() {
     reading_ = true;
     const bool going_on = connection_->read(scratch_, *this);
     reading_ = false;
-    if (!going_on) look_at_end();
+    if (!going_on) report_end();
 }
 
 void Uplink::write() {
     if (!connection_ || state_ == State::lost) return;
-    if (!connection_->write(scratch_)) look_at_end();
+    if (!connection_->write(scratch_)) report_end();
     watch_again();
 }
 
-// Why it is over. What was received before has been taken.
-void Uplink::look_at_end() {
+// Reports why the connection has ended; what was received before has been processed.
+void Uplink::report_end() {
     if (state_ == State::leaving) {
         state_ = State::lost;
         return;
     }
     if (connection_->handshaken()) {
         if (connection_->end() == Connection::End::protocol)
-            return lose(MUSTER_E_PROTOCOL, "the broker talks nonsense");
+            return lose(MUSTER_E_PROTOCOL, "malformed message of the broker");
         if (state_ == State::ready) return lose(MUSTER_E_PEER, "the broker is gone");
-        return lose(MUSTER_E_UNREACHABLE, "whoever answers there hangs up, and is no broker");
+        return lose(MUSTER_E_UNREACHABLE, "the process there closes the connection, and is no broker");
     }
     lose(MUSTER_E_AUTH, why_no_handshake());
 }
 
 void Uplink::tick(int64_t now_ns) {
-    if (state_ == State::ready || state_ >= State::leaving || now_ns - since_ns_ <= patience_ns) return;
-    lose(MUSTER_E_UNREACHABLE, connection_ ? "the broker does not answer" : "no connection in 5 s");
+    if (state_ == State::ready || state_ >= State::leaving || now_ns - since_ns_ <= join_timeout_ns) return;
+    lose(MUSTER_E_UNREACHABLE, connection_ ? "the broker does not answer" : "no connection within 5 s");
 }
 
 void Uplink::lose(muster_status status, const std::string &why) {
     if (state_ == State::lost) return;
-    const bool told = state_ == State::leaving;
+    const bool is_reported = state_ == State::leaving;
     state_ = State::lost;
-    if (!told) owner_.up_lost(status, why);
+    if (!is_reported) owner_.uplink_lost(status, why);
 }
 
 std::string Uplink::why_no_handshake() const {
@@ -162,7 +162,7 @@ std::string Uplink::why_no_handshake() const {
         return "the process there does not prove the broker key " + hex_of(*config_.pinned).substr(0, 8) +
                "..., has another secret, or no CURVE";
     return config_.curve ? "the broker has another secret, a key that the address lacks (?broker=KEY), or no CURVE"
-                         : "the broker insists on CURVE, or is none";
+                         : "the broker requires CURVE, or is no broker";
 }
 
 // ---- messages
@@ -170,10 +170,10 @@ std::string Uplink::why_no_handshake() const {
 
 bool Uplink::send(Message &message) {
     if (!connection_ || state_ >= State::leaving || connection_->end() != Connection::End::none) return false;
-    const bool behind = connection_->waiting(); // it goes when there is room
+    const bool behind = connection_->waiting(); // written when there is room
     connection_->send(message);
     if (!reading_ && !config_.broker && !behind && connection_->handshaken()) {
-        connection_->write(scratch_); // a failure is noticed by process(): the descriptor is ready then
+        connection_->write(scratch_); // process() notices a failure, as the descriptor is ready then
         watch_again();
     }
     return true;
@@ -187,51 +187,43 @@ bool Uplink::send(const Head &head, std::string_view payload) {
 void Uplink::received(Route, Message &message) {
     if (state_ >= State::leaving) return;
     Head head;
-    if (!get_head(message.data(), message.size(), head)) return lose(MUSTER_E_PROTOCOL, "the broker talks nonsense");
+    if (!get_head(message.data(), message.size(), head))
+        return lose(MUSTER_E_PROTOCOL, "malformed message of the broker");
     const std::string_view payload(reinterpret_cast<char *>(message.data()) + head_bytes, message.size() - head_bytes);
     if (head.kind == Kind::refused) {
         const auto status = static_cast<muster_status>(head.word);
         return lose(status < 0 ? status : MUSTER_E_AUTH, "the broker refuses: " + printable(payload));
     }
-    if (state_ == State::ready) return owner_.up_message(head, message);
-    if (state_ == State::greeting && head.kind == Kind::welcome) return welcome(payload);
-    if (state_ == State::proving && head.kind == Kind::ready && payload.size() == 8) {
+    if (state_ == State::ready) return owner_.uplink_message(head, message);
+    if (state_ == State::welcome && head.kind == Kind::welcome) return welcome(payload);
+    if (state_ == State::joining && head.kind == Kind::ready && payload.size() == 8) {
         id_ = head.to;
         state_ = State::ready;
         connection_->admit();
-        return owner_.up_ready(id_, get_u64(reinterpret_cast<const unsigned char *>(payload.data())));
+        return owner_.uplink_ready(id_, get_u64(reinterpret_cast<const unsigned char *>(payload.data())));
     }
-    lose(MUSTER_E_PROTOCOL, "the broker greets in an unknown way");
+    lose(MUSTER_E_PROTOCOL, "unexpected message of the broker");
 }
 
 void Uplink::welcome(std::string_view payload) {
-    constexpr size_t fixed = 1 + nonce_bytes + proof_bytes;
-    const bool role = check_ && payload.size() == fixed + proof_bytes;
-    if (payload.size() != fixed && !role) return lose(MUSTER_E_PROTOCOL, "the broker's greeting is cut");
-    const bool open = payload[0] != 0;
-    Nonce theirs;
-    memcpy(theirs.data(), payload.data() + 1, nonce_bytes);
-    if (open && config_.curve) return lose(MUSTER_E_AUTH, "the broker lets everybody in");
-    const auto *shown = reinterpret_cast<const unsigned char *>(payload.data()) + 1 + nonce_bytes;
-    if (!open && !equal(shown, keys_.proof(true, nonce_, theirs).data(), proof_bytes))
+    muster::ByteReader from(payload);
+    const bool is_open = from.number<uint8_t>() != 0;
+    const auto theirs = from.array<nonce_bytes>();
+    const auto shown = from.array<proof_bytes>();
+    if (!from.is_complete()) return lose(MUSTER_E_PROTOCOL, "welcome of impossible length");
+    if (is_open && config_.curve) return lose(MUSTER_E_AUTH, "the broker is open, without proof of the secret");
+    if (check_ && !check_->verify(shown, nonce_, theirs))
+        return lose(MUSTER_E_AUTH, "the process there does not prove the broker key: the address names " +
+                                       hex_of(*config_.pinned).substr(0, 8) + "...");
+    if (!check_ && !is_open && !equal(shown.data(), keys_.proof(true, nonce_, theirs).data(), proof_bytes))
         return lose(MUSTER_E_AUTH, "the broker has another secret");
-    if (check_ && (!role || !check_->verify(payload.substr(fixed), nonce_, theirs)))
-        return lose(MUSTER_E_AUTH, std::string("the process there ") + (role ? "has another" : "does not prove the") +
-                                       " broker key: the address names " + hex_of(*config_.pinned).substr(0, 8) +
-                                       "...");
-    const Proof proof = keys_.proof(false, nonce_, theirs);
-    std::string answer(reinterpret_cast<const char *>(proof.data()), proof.size());
-    if (config_.broker) {
-        unsigned char word[4];
-        put_u32(word, config_.prefix);
-        answer.append(reinterpret_cast<char *>(word), sizeof word);
-        if (config_.role != nullptr) {
-            const Proof below = config_.role->below(nonce_, theirs);
-            answer.append(reinterpret_cast<const char *>(below.data()), below.size());
-        }
-    }
-    state_ = State::proving;
-    if (!send(Head{Kind::proof, 0, 0, 0}, answer)) lose(MUSTER_E_NOMEM, "out of memory");
+    muster::ByteWriter answer;
+    if (config_.broker)
+        answer.number(config_.prefix).bytes(config_.role->below(nonce_, theirs));
+    else
+        answer.bytes(keys_.proof(false, nonce_, theirs));
+    state_ = State::joining;
+    if (!send(Head{Kind::proof, 0, 0, 0}, answer.take())) lose(MUSTER_E_NOMEM, "out of memory");
 }
 
 // ---- the end
@@ -249,7 +241,7 @@ void Uplink::leave() {
 }
 
 bool Uplink::drain(int64_t limit_ns) {
-    constexpr int64_t farewell_ns = 100'000'000; // the broker's own end, when everything has been written
+    constexpr int64_t farewell_ns = 100'000'000; // for the broker's end, after everything is written
     int64_t until = now_ns() + limit_ns;
     while (connection_ && state_ != State::lost && (connection_->waiting() || state_ == State::leaving)) {
         if (!connection_->waiting()) until = std::min(until, now_ns() + farewell_ns);

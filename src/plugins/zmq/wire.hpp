@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// What members and brokers of a star say to each other. Every message is one ZeroMQ frame: a head of 24 bytes,
+// The messages between members and brokers of a star. Every message is one ZeroMQ frame: a head of 24 bytes,
 // little-endian, and a payload that depends on the kind:
 //   mark 0xB7, version 1, kind, 0 | word u32 | to u64 | from u64
 //
-// A member is a number: the prefix of its broker (random, another one each time a broker starts) in the upper 32 bits,
-// a count in the lower ones. A process that comes back is another number. Brokers of a tree send a message on by the
-// prefix of whom it is for, as it is.
+// A member has a number: the prefix of its broker (random, and different each time a broker starts) in the upper 32
+// bits, a count in the lower ones. A process that joins again gets another number. Brokers of a tree forward a message
+// unchanged, by the prefix of its receiver.
 //
-// Credits: a member may have `window` bytes on their way to each other one, counted by cost(). Whoever takes messages
-// gives their cost back with `credit`. The sender's broker keeps count, too, and ends a member that sends more.
+// Credit: a member may have `window` bytes in flight to each other member, counted by cost(). The receiver returns the
+// cost of the messages it has consumed with `credit`. The sender's broker counts as well, and ends the membership of a
+// member that exceeds its credit.
+#include "base/codec.hpp"
+#include "base/time.hpp"
+
 #include <muster/base.h>
 
 #include <cstddef>
@@ -22,38 +26,38 @@ namespace star {
 
 constexpr size_t head_bytes = 24;
 constexpr uint8_t head_mark = 0xB7, head_version = 1;
-constexpr uint64_t message_max = 256 * 1024; // payload of data
+constexpr uint64_t max_message_bytes = 256 * 1024; // payload of data
 constexpr size_t nonce_bytes = 16, proof_bytes = 32, challenge_bytes = 32;
-constexpr size_t name_max = 64, text_max = 200;
+constexpr size_t max_name_bytes = 64, max_text_bytes = 200;
 constexpr uint16_t default_port = 8100;
 
 enum class Kind : uint8_t {
-    // Before the peer is a member or a broker below. It sends hello: role u8 (1: a broker), nonce, and, where it holds
-    // the broker's public key, a challenge (an X25519 public key, 32 bytes). The broker answers welcome: open u8,
-    // nonce,
-    // proof of the secret, and, to a challenge, the proof of its role key if it has one. The peer sends proof: proof of
-    // the secret; a broker appends its prefix u32 and the proof of the role key (32 bytes).
+    // Before the peer is a member or a broker below (docs/wire.md). A member whose CURVE keys derive from the secret
+    // has proved it: it sends hello with role 0 alone, and the broker answers ready. Any other peer sends hello: role
+    // u8 (1: a broker), nonce, and, where it requires a broker key without CURVE, a challenge (an X25519 public key, 32
+    // bytes). The broker answers welcome: open u8, nonce, and one proof: of its role key to a challenge, of the secret
+    // otherwise. The peer answers proof: of the secret; or, of a broker, its prefix u32 and the proof of the role key.
     hello = 1,
     welcome = 2,
     proof = 3,
     ready = 4,   // to: the member's number; window u64
     refused = 5, // word: status; text
     bye = 6,     // the member leaves
-    // Names. word: number of the question, given back with the answer
-    claim = 7,    // name
-    release = 8,  // name
-    find = 9,     // name
-    answer = 10,  // from: the number found, or 0; status i32, length of the name u8, the name, text
-    forsake = 11, // brokers, upwards: everything that `from` has claimed is free
+    // Names. word: number of the request, repeated in the answer
+    claim = 7,        // name
+    release = 8,      // name
+    find = 9,         // name
+    answer = 10,      // from: the number found, or 0; status i32, length of the name u8, the name, text
+    release_all = 11, // broker to parent: all names that `from` has claimed are free
     // Between members
     data = 12,
     credit = 13, // word: bytes of cost
-    part = 14,   // member to its broker: `to` is of no interest any more
+    part = 14,   // member to its broker: it has discarded its state of `to`
     lost = 15,   // `from` is gone; text
     // Between brokers
-    attach = 16, // upwards, word: a prefix that is reached this way
+    attach = 16, // broker to parent, word: a prefix that is reached through the sender
     detach = 17, // word: a prefix that is not reached any more
-    group = 18,  // data for many: word: their count; their numbers u64 each, then the payload
+    group = 18,  // multicast data: word: count of receivers; their numbers u64 each, then the payload
 };
 constexpr uint8_t last_kind = 18;
 
@@ -63,22 +67,11 @@ struct Head { // a value
     uint64_t to = 0, from = 0;
 };
 
-inline void put_u32(unsigned char *to, uint32_t v) noexcept {
-    for (int i = 0; i < 4; i++) to[i] = static_cast<unsigned char>(v >> 8 * i);
-}
-inline void put_u64(unsigned char *to, uint64_t v) noexcept {
-    for (int i = 0; i < 8; i++) to[i] = static_cast<unsigned char>(v >> 8 * i);
-}
-inline uint32_t get_u32(const unsigned char *from) noexcept {
-    uint32_t v = 0;
-    for (int i = 0; i < 4; i++) v |= uint32_t{from[i]} << 8 * i;
-    return v;
-}
-inline uint64_t get_u64(const unsigned char *from) noexcept {
-    uint64_t v = 0;
-    for (int i = 0; i < 8; i++) v |= uint64_t{from[i]} << 8 * i;
-    return v;
-}
+using muster::get_u32;
+using muster::get_u64;
+using muster::now_ns;
+using muster::put_u32;
+using muster::put_u64;
 
 inline void put_head(unsigned char *to, const Head &head) noexcept {
     to[0] = head_mark;
@@ -90,7 +83,7 @@ inline void put_head(unsigned char *to, const Head &head) noexcept {
     put_u64(to + 16, head.from);
 }
 
-// False: it is none.
+// Returns false if the bytes are no head.
 inline bool get_head(const unsigned char *data, size_t size, Head &head) noexcept {
     if (size < head_bytes || data[0] != head_mark || data[1] != head_version || data[2] == 0 || data[2] > last_kind ||
         data[3] != 0)
@@ -102,7 +95,7 @@ inline bool get_head(const unsigned char *data, size_t size, Head &head) noexcep
     return true;
 }
 
-// What a message counts against the window: small ones cost memory on their way that is not theirs.
+// What a message counts against the window: each one costs memory beyond its bytes where it waits.
 constexpr uint64_t cost(uint64_t message_bytes) noexcept {
     return message_bytes + 256;
 }
@@ -111,11 +104,11 @@ constexpr uint32_t prefix_of(uint64_t member) noexcept {
     return static_cast<uint32_t>(member >> 32);
 }
 
-inline bool valid_name(std::string_view name) noexcept {
+inline bool is_valid_name(std::string_view name) noexcept {
     for (const char c : name)
         if ((c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_' && c != '.')
             return false;
-    return !name.empty() && name.size() <= name_max;
+    return !name.empty() && name.size() <= max_name_bytes;
 }
 
 struct Answer { // a value
@@ -139,17 +132,17 @@ struct Answer { // a value
     }
 };
 
-// Text of a stranger, for people.
+// Text of an unauthenticated peer, made fit for log records and errors.
 inline std::string printable(std::string_view text) {
-    std::string out(text.substr(0, text_max));
+    std::string out(text.substr(0, max_text_bytes));
     for (char &c : out)
         if (c < ' ' || c > '~') c = '?';
     return out;
 }
 
-// What waits to be written to a connection, by cost().
+// What waits to be written to a connection, in bytes.
 struct Queued {
-    uint64_t data = 0, words = 0; // words: everything else
+    uint64_t data = 0, control = 0; // control: everything else
 };
 
 } // namespace star

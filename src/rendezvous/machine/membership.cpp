@@ -108,8 +108,7 @@ class LockedFiles {
 
 std::string Membership::write() const {
     std::vector<std::string_view> addresses(peers.begin(), peers.end());
-    std::string bytes;
-    ByteWriter(bytes)
+    return ByteWriter()
         .number(membership_version)
         .text(config.write())
         .text(place.write())
@@ -117,13 +116,13 @@ std::string Membership::write() const {
         .text(home)
         .text(promised_to)
         .text(own_host)
-        .text(write_page(addresses));
-    return bytes;
+        .text(write_page(addresses))
+        .take();
 }
 
 std::optional<Membership> Membership::read(std::string_view bytes) {
     ByteReader from(bytes);
-    from.require(from.number<uint8_t>() == membership_version);
+    from.expect(membership_version);
     Membership membership;
     const auto config = RunConfig::read(from.text(text_max));
     const auto place = RoundPlace::read(from.text(text_max));

@@ -25,17 +25,6 @@ RoundAttempt read_attempt(ByteReader &from) {
     attempt.sequence = from.number<uint64_t>();
     return attempt;
 }
-// The bytes of a record, of which each begins with the version.
-ByteWriter begin(std::string &bytes) {
-    ByteWriter to(bytes);
-    to.number(record_version);
-    return to;
-}
-ByteReader begin(std::string_view bytes) noexcept {
-    ByteReader from(bytes);
-    from.require(from.number<uint8_t>() == record_version);
-    return from;
-}
 std::string printable(std::string_view text) {
     std::string shown(text);
     make_printable(shown.data(), shown.size());
@@ -45,14 +34,14 @@ std::string printable(std::string_view text) {
 } // namespace
 
 std::string RunConfig::write() const {
-    std::string bytes;
-    ByteWriter to = begin(bytes);
-    to.number(min).number(max).number(last_call_ns);
+    ByteWriter to;
+    to.number(record_version).number(min).number(max).number(last_call_ns);
     to.bytes(identity);
-    return bytes;
+    return to.take();
 }
 std::optional<RunConfig> RunConfig::read(std::string_view bytes) {
-    ByteReader from = begin(bytes);
+    ByteReader from(bytes);
+    from.expect(record_version);
     RunConfig config;
     config.min = from.number<uint32_t>();
     config.max = from.number<uint32_t>();
@@ -70,15 +59,14 @@ std::string RunConfig::text() const {
 }
 
 std::string MemberRecord::write() const {
-    std::string bytes;
-    ByteWriter to = begin(bytes);
-    to.number(static_cast<uint8_t>(state)).number(ticket).number(lease).number(old_round).number(old_rank);
-    to.number(preferred).text(address).text(order_key).text(peer).number(base).number(
-        static_cast<uint8_t>((heir ? heir_bit : 0) | (hosts ? hosts_bit : 0)));
-    return bytes;
+    ByteWriter to;
+    to.number(record_version).number(state).number(ticket).number(lease).number(old_round).number(old_rank);
+    to.number(preferred).text(address).text(order_key).text(peer).number(base);
+    return to.number(static_cast<uint8_t>((heir ? heir_bit : 0) | (hosts ? hosts_bit : 0))).take();
 }
 std::optional<MemberRecord> MemberRecord::read(std::string_view bytes) {
-    ByteReader from = begin(bytes);
+    ByteReader from(bytes);
+    from.expect(record_version);
     MemberRecord record;
     const auto state = from.number<uint8_t>();
     from.require(state <= confirmed);
@@ -100,17 +88,18 @@ std::optional<MemberRecord> MemberRecord::read(std::string_view bytes) {
 }
 
 std::string RoundRecord::write() const {
-    std::string bytes;
-    ByteWriter to = begin(bytes);
+    ByteWriter to;
+    to.number(record_version);
     muster::write(to, attempt);
     to.number(world);
     to.bytes(digest);
     to.number(static_cast<uint8_t>(aborted)).text(author).text(reason);
     to.number(static_cast<uint8_t>(elsewhere)).number(host);
-    return bytes;
+    return to.take();
 }
 std::optional<RoundRecord> RoundRecord::read(std::string_view bytes) {
-    ByteReader from = begin(bytes);
+    ByteReader from(bytes);
+    from.expect(record_version);
     RoundRecord record;
     record.attempt = read_attempt(from);
     record.world = from.number<uint32_t>();
@@ -130,17 +119,16 @@ std::string RoundRecord::abort_text() const {
 }
 
 std::string RoundPlace::write() const {
-    std::string bytes;
-    ByteWriter to = begin(bytes);
-    to.number(ticket);
+    ByteWriter to;
+    to.number(record_version).number(ticket);
     muster::write(to, attempt);
     to.number(rank).number(world);
     to.bytes(digest);
-    to.number(static_cast<uint8_t>(whole)).number(leader).number(host);
-    return bytes;
+    return to.number(static_cast<uint8_t>(whole)).number(leader).number(host).take();
 }
 std::optional<RoundPlace> RoundPlace::read(std::string_view bytes) {
-    ByteReader from = begin(bytes);
+    ByteReader from(bytes);
+    from.expect(record_version);
     RoundPlace place;
     place.ticket = from.number<uint64_t>();
     place.attempt = read_attempt(from);
@@ -155,16 +143,17 @@ std::optional<RoundPlace> RoundPlace::read(std::string_view bytes) {
 }
 
 std::string Note::write() const {
-    std::string bytes;
-    ByteWriter to = begin(bytes);
-    to.number(round).number(exited).number(confirmed).number(seeking).number(waiting).number(present).number(exiting);
+    ByteWriter to;
+    to.number(record_version).number(round).number(exited).number(confirmed);
+    to.number(seeking).number(waiting).number(present).number(exiting);
     to.number(left).number(dead).number(static_cast<uint8_t>(called)).number(last_call_remaining_ns);
     to.number(static_cast<uint16_t>(gone.size()));
     for (const Gone &one : gone) to.number(one.rank).number(static_cast<uint8_t>(one.how));
-    return bytes;
+    return to.take();
 }
 std::optional<Note> Note::read(std::string_view bytes) {
-    ByteReader from = begin(bytes);
+    ByteReader from(bytes);
+    from.expect(record_version);
     Note note;
     note.round = from.number<uint64_t>();
     note.exited = from.number<uint64_t>();
@@ -216,12 +205,11 @@ bool Note::tells_as(const Note &other) const {
 }
 
 std::string ClosedRecord::write() const {
-    std::string bytes;
-    begin(bytes).text(author).text(reason);
-    return bytes;
+    return ByteWriter().number(record_version).text(author).text(reason).take();
 }
 std::optional<ClosedRecord> ClosedRecord::read(std::string_view bytes) {
-    ByteReader from = begin(bytes);
+    ByteReader from(bytes);
+    from.expect(record_version);
     ClosedRecord record;
     record.author = printable(from.text(author_max));
     record.reason = printable(from.text(reason_max));
@@ -233,14 +221,13 @@ std::string ClosedRecord::text() const {
 }
 
 std::string MovedRecord::write() const {
-    std::string bytes;
-    ByteWriter to = begin(bytes);
-    to.bytes(identity);
-    to.number(round).text(address);
-    return bytes;
+    ByteWriter to;
+    to.number(record_version).bytes(identity);
+    return to.number(round).text(address).take();
 }
 std::optional<MovedRecord> MovedRecord::read(std::string_view bytes) {
-    ByteReader from = begin(bytes);
+    ByteReader from(bytes);
+    from.expect(record_version);
     MovedRecord record;
     record.identity = from.array<sizeof(RunIdentity)>();
     record.round = from.number<uint64_t>();

@@ -12,16 +12,15 @@ constexpr size_t max_page_address_bytes = 1024;
 } // namespace
 
 std::string write_page(const std::vector<std::string_view> &addresses) {
-    std::string page;
-    ByteWriter to(page);
-    to.number(page_version);
-    for (const std::string_view address : addresses) to.text(address);
-    return page;
+    ByteWriter page;
+    page.number(page_version);
+    for (const std::string_view address : addresses) page.text(address);
+    return page.take();
 }
 
 bool read_page(std::string_view page, uint32_t index, std::string_view &out_address) {
     ByteReader reader(page);
-    reader.require(reader.number<uint8_t>() == page_version);
+    reader.expect(page_version);
     for (uint32_t i = 0; i <= index && reader.is_valid(); i++) out_address = reader.text(max_page_address_bytes);
     return reader.is_valid();
 }

@@ -4,6 +4,7 @@
 //
 // Receiving: as with a stream's socket (transport/socket_link.hpp), a thread that waits for an answer sleeps on the
 // socket itself and receives for all other threads, too; while no thread waits in this way the loop receives.
+#include "base/back_off.hpp"
 #include "store/backend/store.hpp"
 #include "store/client/pending.hpp"
 #include "store/wire/record_socket.hpp"
@@ -16,7 +17,7 @@
 namespace muster {
 
 // Any thread unless a member says otherwise.
-class StoreClient final : public Object, private Pollable, private SocketTaker, private RecordReader::Taker {
+class StoreClient final : public Object, private Watch, private SocketTaker, private RecordReader::Taker {
   public:
     // `once_ns`: how long the first connection may take, which is tried once then; 0: it is tried until it is there.
     StoreClient(Context &context, std::string shown, std::vector<Address> addresses, int64_t lost_after_ns,
@@ -77,7 +78,7 @@ class StoreClient final : public Object, private Pollable, private SocketTaker, 
     void take(ProvedSocket socket) noexcept override;
     Object &socket_taker() noexcept override { return *this; }
     void on_events(uint32_t epoll_events) noexcept override;
-    Object &pollable_object() noexcept override { return *this; }
+    Object &watch_owner() noexcept override { return *this; }
     void greeting_too_late() noexcept { broke("it has not answered the greeting"); }
     void part() noexcept;                                                // the connection is no more
     void broke(const char *why, Breakage how = Breakage::lost) noexcept; // any thread; static text
@@ -145,17 +146,18 @@ class StoreClient final : public Object, private Pollable, private SocketTaker, 
     // loop thread
     size_t next_address_ = 0, tried_ = 0; // of the addresses, in this round
     bool dialling_ = false;
-    int64_t pause_ns_ = 0, near_ns_ = 0;
+    BackOff back_off_{10'000'000, 500'000'000};      // between two attempts
+    BackOff near_back_off_{10'000'000, 320'000'000}; // between two looks of the loop at the threads that receive
     uint32_t visits_seen_ = 0;
     StoreId instance_{};
     int64_t ticked_ns_ = 0, opened_ns_ = 0;
     bool was_open_ = false, volatile_ = false, nobody_listens_ = true, left_ = false;
-    Errand<StoreClient, &StoreClient::enter> enter_{*this};
-    Errand<StoreClient, &StoreClient::leave> leave_{*this};
-    Errand<StoreClient, &StoreClient::part> part_{*this};
-    Errand<StoreClient, &StoreClient::flush_gathered> flush_soon_{*this};
-    Errand<StoreClient, &StoreClient::start_ticks> start_ticks_{*this};
-    Errand<StoreClient, &StoreClient::start_near> start_near_{*this};
+    PostedTask<StoreClient, &StoreClient::enter> enter_{*this};
+    PostedTask<StoreClient, &StoreClient::leave> leave_{*this};
+    PostedTask<StoreClient, &StoreClient::part> part_{*this};
+    PostedTask<StoreClient, &StoreClient::flush_gathered> flush_soon_{*this};
+    PostedTask<StoreClient, &StoreClient::start_ticks> start_ticks_{*this};
+    PostedTask<StoreClient, &StoreClient::start_near> start_near_{*this};
     Timer<StoreClient, &StoreClient::dial> dial_timer_{*this};
     Timer<StoreClient, &StoreClient::tick> tick_timer_{*this};
     Timer<StoreClient, &StoreClient::look_near> near_timer_{*this};

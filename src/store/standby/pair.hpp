@@ -5,6 +5,7 @@
 //
 // Changes are numbered and kept until the other server has confirmed them, so that a new link continues where the
 // broken one ended.
+#include "base/back_off.hpp"
 #include "store/journal/note.hpp"
 #include "store/standby/link.hpp"
 
@@ -137,8 +138,8 @@ class StorePair final : private PairLinkOwner {
     bool with_on_host_ = false, with_keeps_ = false;
     uint64_t dials_ = 0;
     bool dialling_ = false, stopped_ = false;
-    int64_t pause_ns_ = 0;
-    uint64_t mark_position_ = 0; // in the journal
+    BackOff back_off_{10'000'000, 500'000'000}; // between two attempts
+    uint64_t mark_position_ = 0;                // in the journal
     bool marking_ = false;
     std::string said_;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "bell.hpp"
+#include "control_socket.hpp"
 
 #include "error.hpp"
 
@@ -14,9 +14,9 @@
 namespace mpi {
 
 namespace {
-constexpr size_t word_bytes = 16;
+constexpr size_t control_bytes = 16;
 constexpr int silence_s = 30;
-constexpr int64_t pause_ns = 100'000'000; // of a door, without descriptors
+constexpr int64_t pause_ns = 100'000'000; // of a listener when no descriptors are left
 } // namespace
 
 bool same_user(int fd) {
@@ -31,7 +31,7 @@ bool same_user(int fd) {
 
 void tune_tcp(int fd) {
     const auto set = [fd](int level, int option, int value) { setsockopt(fd, level, option, &value, sizeof value); };
-    set(IPPROTO_TCP, TCP_NODELAY, 1); // (all of them do nothing on a Unix socket)
+    set(IPPROTO_TCP, TCP_NODELAY, 1); // these have no effect on a Unix socket
     set(SOL_SOCKET, SO_KEEPALIVE, 1);
     set(IPPROTO_TCP, TCP_KEEPIDLE, silence_s / 3);
     set(IPPROTO_TCP, TCP_KEEPINTVL, silence_s / 6);
@@ -39,21 +39,21 @@ void tune_tcp(int fd) {
     set(IPPROTO_TCP, TCP_USER_TIMEOUT, silence_s * 1000);
 }
 
-muster_status Bell::connect(std::vector<Where> places, muster_error *error) {
-    std::reverse(places.begin(), places.end());
-    places_ = std::move(places);
+muster_status ControlSocket::connect(std::vector<SocketName> names, muster_error *error) {
+    std::reverse(names.begin(), names.end());
+    names_ = std::move(names);
     return try_next(error);
 }
 
-muster_status Bell::try_next(muster_error *error) {
+muster_status ControlSocket::try_next(muster_error *error) {
     int why = ENETUNREACH;
-    for (; !places_.empty(); close()) {
-        const Where where = places_.back();
-        places_.pop_back();
-        fd_ = socket(where.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    for (; !names_.empty(); close()) {
+        const SocketName name = names_.back();
+        names_.pop_back();
+        fd_ = socket(name.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (fd_ < 0) return refuse(error, MUSTER_E_LIMIT, "no socket: %s", strerror(errno));
-        if (where.any.sa_family != AF_UNIX) tune_tcp(fd_);
-        connecting_ = ::connect(fd_, &where.any, where.bytes) != 0;
+        if (name.any.sa_family != AF_UNIX) tune_tcp(fd_);
+        connecting_ = ::connect(fd_, &name.any, name.bytes) != 0;
         if (connecting_ && errno != EINPROGRESS) {
             why = errno;
             continue;
@@ -68,20 +68,20 @@ muster_status Bell::try_next(muster_error *error) {
     return refuse(error, MUSTER_E_UNREACHABLE, "%s", strerror(why));
 }
 
-muster_status Bell::adopt(int fd) {
+muster_status ControlSocket::adopt(int fd) {
     fd_ = fd;
     const muster_status status = watch();
     if (status != MUSTER_OK) close();
     return status;
 }
 
-muster_status Bell::watch() {
+muster_status ControlSocket::watch() {
     write_wanted_ = connecting_;
     return host_->watch_fd(host_, fd_, MUSTER_PLUGIN_READABLE | (write_wanted_ ? MUSTER_PLUGIN_WRITABLE : 0), ready,
                            this, &watch_);
 }
 
-void Bell::close() {
+void ControlSocket::close() {
     life_++;
     host_->unwatch_fd(watch_);
     watch_ = nullptr;
@@ -89,26 +89,26 @@ void Bell::close() {
     fd_ = -1;
 }
 
-void Bell::greet(const Greeting &greeting) {
-    greeting_.assign(reinterpret_cast<const char *>(&greeting), sizeof greeting); // for the next place, too
-    out_ = greeting_;
+void ControlSocket::send_hello(const Hello &hello) {
+    hello_.assign(reinterpret_cast<const char *>(&hello), sizeof hello); // repeated at the next address
+    out_ = hello_;
     write();
 }
 
-void Bell::say(Word word, uint64_t value) {
+void ControlSocket::send(Control word, uint64_t value) {
     values_[static_cast<int>(word)] = value;
     due_ |= 1u << static_cast<int>(word);
     write();
 }
 
-// What fails here is noticed by reading.
-void Bell::write() {
+// read() notices failures.
+void ControlSocket::write() {
     if (fd_ < 0 || connecting_) return;
     for (;;) {
-        if (out_.empty() && !greeting_.empty()) {
-            for (uint32_t word = 0; word < static_cast<uint32_t>(Word::count); word++) {
+        if (out_.empty() && !hello_.empty()) {
+            for (uint32_t word = 0; word < static_cast<uint32_t>(Control::count); word++) {
                 if (!(due_ & 1u << word)) continue;
-                unsigned char bytes[word_bytes] = {};
+                unsigned char bytes[control_bytes] = {};
                 memcpy(bytes, &word, sizeof word);
                 memcpy(bytes + 8, &values_[word], 8);
                 out_.append(reinterpret_cast<char *>(bytes), sizeof bytes);
@@ -116,7 +116,7 @@ void Bell::write() {
             due_ = 0;
         }
         if (out_.empty()) break;
-        const ssize_t sent = send(fd_, out_.data(), out_.size(), MSG_NOSIGNAL);
+        const ssize_t sent = ::send(fd_, out_.data(), out_.size(), MSG_NOSIGNAL);
         if (sent < 0 && errno == EINTR) continue;
         if (sent < 0) break;
         out_.erase(0, static_cast<size_t>(sent));
@@ -127,74 +127,74 @@ void Bell::write() {
     host_->change_fd(watch_, MUSTER_PLUGIN_READABLE | (wanted ? MUSTER_PLUGIN_WRITABLE : 0));
 }
 
-void Bell::ready(void *self, uint32_t events) {
-    Bell &bell = *static_cast<Bell *>(self);
-    if (bell.connecting_) {
+void ControlSocket::ready(void *self, uint32_t events) {
+    ControlSocket &control = *static_cast<ControlSocket *>(self);
+    if (control.connecting_) {
         int why = 0;
         socklen_t bytes = sizeof why;
-        if (getsockopt(bell.fd_, SOL_SOCKET, SO_ERROR, &why, &bytes) != 0) why = errno;
+        if (getsockopt(control.fd_, SOL_SOCKET, SO_ERROR, &why, &bytes) != 0) why = errno;
         if (why != 0) {
-            bell.close();
-            if (bell.try_next(nullptr) != MUSTER_OK) return bell.owner_.hung_up(why);
-            bell.out_ = bell.greeting_;
-            return bell.write();
+            control.close();
+            if (control.try_next(nullptr) != MUSTER_OK) return control.owner_.on_closed(why);
+            control.out_ = control.hello_;
+            return control.write();
         }
         if (!(events & MUSTER_PLUGIN_WRITABLE)) return;
-        bell.connecting_ = false;
-        bell.write_wanted_ = false;
-        bell.host_->change_fd(bell.watch_, MUSTER_PLUGIN_READABLE);
+        control.connecting_ = false;
+        control.write_wanted_ = false;
+        control.host_->change_fd(control.watch_, MUSTER_PLUGIN_READABLE);
     }
-    const unsigned life = bell.life_;
-    if (events & MUSTER_PLUGIN_WRITABLE) bell.write();
-    if (life == bell.life_ && (events & (MUSTER_PLUGIN_READABLE | MUSTER_PLUGIN_HANGUP))) bell.read();
+    const unsigned life = control.life_;
+    if (events & MUSTER_PLUGIN_WRITABLE) control.write();
+    if (life == control.life_ && (events & (MUSTER_PLUGIN_READABLE | MUSTER_PLUGIN_HANGUP))) control.read();
 }
 
-void Bell::look() {
+void ControlSocket::receive() {
     if (fd_ >= 0 && !connecting_) read();
-    if (fd_ >= 0 && !connecting_) read(); // a hang-up behind the last word
+    if (fd_ >= 0 && !connecting_) read(); // an end that follows the last message
 }
 
-void Bell::read() {
+void ControlSocket::read() {
     const unsigned life = life_;
-    for (int round = 0; round < 16; round++) { // others have their turn, too
+    for (int round = 0; round < 16; round++) { // bounded, for the other descriptors of the loop
         unsigned char bytes[1024];
         const ssize_t got = recv(fd_, bytes, sizeof bytes, 0);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0 && errno == EAGAIN) return;
-        if (got <= 0) return owner_.hung_up(got < 0 ? errno : 0);
+        if (got <= 0) return owner_.on_closed(got < 0 ? errno : 0);
         for (size_t at = 0; at < static_cast<size_t>(got);) {
-            const size_t whole = greeted_ ? word_bytes : sizeof(Greeting);
+            const size_t whole = hello_received_ ? control_bytes : sizeof(Hello);
             const size_t bytes_now = std::min(whole - have_, static_cast<size_t>(got) - at);
             memcpy(in_ + have_, bytes + at, bytes_now);
             have_ += bytes_now, at += bytes_now;
             if (have_ < whole) break;
             have_ = 0;
-            if (!greeted_) {
-                Greeting greeting;
-                memcpy(&greeting, in_, sizeof greeting);
-                greeted_ = true;
-                owner_.greeted(greeting);
+            if (!hello_received_) {
+                Hello hello;
+                memcpy(&hello, in_, sizeof hello);
+                hello_received_ = true;
+                owner_.on_hello(hello);
             } else {
                 uint32_t word;
                 uint64_t value;
                 memcpy(&word, in_, sizeof word);
                 memcpy(&value, in_ + 8, sizeof value);
-                if (word >= static_cast<uint32_t>(Word::count)) return owner_.hung_up(EPROTO);
-                owner_.heard(static_cast<Word>(word), value);
+                if (word >= static_cast<uint32_t>(Control::count)) return owner_.on_closed(EPROTO);
+                owner_.on_control(static_cast<Control>(word), value);
             }
-            if (life != life_) return; // the owner has closed it
+            if (life != life_) return; // closed by the owner
         }
-        if (static_cast<size_t>(got) < sizeof bytes) return; // a hang-up makes it readable again
+        if (static_cast<size_t>(got) < sizeof bytes) return; // an end makes it readable again
     }
 }
 
-// ---- doors
+// ---- listeners
 // -----------------------------------------------------------------------------------------------------------
 
-muster_status Door::open(const Where &where, muster_error *error) {
-    const int fd = socket(where.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+muster_status ControlListener::open(const SocketName &name, muster_error *error) {
+    const int fd = socket(name.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) return refuse(error, MUSTER_E_LIMIT, "no socket: %s", strerror(errno));
-    if (bind(fd, &where.any, where.bytes) != 0) {
+    if (bind(fd, &name.any, name.bytes) != 0) {
         const int why = errno;
         ::close(fd);
         return refuse(error, MUSTER_E_SYSTEM, "bind: %s", strerror(why));
@@ -202,7 +202,7 @@ muster_status Door::open(const Where &where, muster_error *error) {
     return open(fd, error);
 }
 
-muster_status Door::open(int bound_socket, muster_error *error) {
+muster_status ControlListener::open(int bound_socket, muster_error *error) {
     fd_ = bound_socket;
     if (listen(fd_, 1024) == 0 &&
         host_->watch_fd(host_, fd_, MUSTER_PLUGIN_READABLE, ready, this, &watch_) == MUSTER_OK)
@@ -212,7 +212,7 @@ muster_status Door::open(int bound_socket, muster_error *error) {
     return refuse(error, MUSTER_E_SYSTEM, "listen: %s", strerror(why));
 }
 
-void Door::close() {
+void ControlListener::close() {
     host_->stop_timer(std::exchange(pause_, nullptr));
     host_->unwatch_fd(watch_);
     watch_ = nullptr;
@@ -220,25 +220,26 @@ void Door::close() {
     fd_ = -1;
 }
 
-// Whoever waits stays there, and would make the socket readable all the time.
-void Door::pause() {
+// Connections wait in the backlog, and would make the socket readable all the time.
+void ControlListener::pause() {
     const auto over = [](void *self) {
-        Door &door = *static_cast<Door *>(self);
-        door.host_->stop_timer(std::exchange(door.pause_, nullptr));
-        door.host_->change_fd(door.watch_, MUSTER_PLUGIN_READABLE);
+        ControlListener &listener = *static_cast<ControlListener *>(self);
+        listener.host_->stop_timer(std::exchange(listener.pause_, nullptr));
+        listener.host_->change_fd(listener.watch_, MUSTER_PLUGIN_READABLE);
     };
     if (host_->start_timer(host_, pause_ns, 0, over, this, &pause_) == MUSTER_OK) host_->change_fd(watch_, 0);
 }
 
-void Door::ready(void *self, uint32_t) {
-    Door &door = *static_cast<Door *>(self);
-    for (int round = 0; round < 16 && door.fd_ >= 0; round++) {
-        const int fd = accept4(door.fd_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) return door.pause();
+void ControlListener::ready(void *self, uint32_t) {
+    ControlListener &listener = *static_cast<ControlListener *>(self);
+    for (int round = 0; round < 16 && listener.fd_ >= 0; round++) {
+        const int fd = accept4(listener.fd_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM))
+            return listener.pause();
         if (fd < 0) return;
         tune_tcp(fd);
         if (same_user(fd))
-            door.visitor_(door.self_, fd);
+            listener.on_accept_(listener.self_, fd);
         else
             ::close(fd);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What ranks tell each other at the beginning, and what follows from it: who is on this host, how others are reached.
+// The information that ranks exchange at the beginning: which ranks are on this host, and the addresses of the others.
 #include "error.hpp"
 #include "node.hpp"
 
@@ -20,7 +20,7 @@ namespace mpi {
 
 namespace {
 
-constexpr uint64_t version = 0x4D75'4D70'6900'0001; // of the cards, the words on the bells and the messages
+constexpr uint64_t version = 0x4D75'4D70'6900'0001; // of RankInfo, control messages and messages
 
 void random_bytes(void *to, size_t bytes) {
     auto *at = static_cast<unsigned char *>(to);
@@ -35,7 +35,7 @@ bool tcp_wanted() {
     return value != nullptr && strcmp(value, "tcp") == 0;
 }
 
-// Addresses of this host, loopback ones last and only if there is nothing else or it is wanted.
+// Addresses of this host; loopback addresses only where there are no others, or for tests.
 void own_addresses(Ports &ports, bool loopback) {
     ifaddrs *list = nullptr;
     if (getifaddrs(&list) != 0) return;
@@ -58,7 +58,7 @@ void own_addresses(Ports &ports, bool loopback) {
     freeifaddrs(list);
 }
 
-// A socket that is bound and does not listen yet: who dials it is refused at once. 0 in out_port: there is none.
+// A socket that is bound and does not listen yet, so that a dial is refused at once. Port 0: any.
 int bound_socket(uint16_t &out_port) {
     int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     const int on = 1, off = 0;
@@ -86,9 +86,9 @@ int bound_socket(uint16_t &out_port) {
 
 } // namespace
 
-void Node::make_card() {
-    card_.version = version;
-    card_.ours = ours_;
+void Node::make_info() {
+    own_info_.version = version;
+    own_info_.ours = ours_;
     // The boot and the network namespace: where they are the same, abstract Unix sockets reach.
     char boot[40] = "";
     if (const int fd = ::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC); fd >= 0) {
@@ -101,27 +101,28 @@ void Node::make_card() {
     for (size_t i = 0, digit = 0; i < 36 && digit < 32; i++) {
         const char *place = boot[i] != '\0' ? strchr(digits, boot[i]) : nullptr;
         if (place == nullptr) continue;
-        card_.host[digit / 2] = static_cast<unsigned char>(card_.host[digit / 2] << 4 | (place - digits));
+        own_info_.host[digit / 2] = static_cast<unsigned char>(own_info_.host[digit / 2] << 4 | (place - digits));
         digit++;
     }
     const uint64_t inode = space.st_ino;
-    memcpy(card_.host + 16, &inode, sizeof inode);
-    random_bytes(card_.token, sizeof card_.token);
+    memcpy(own_info_.host + 16, &inode, sizeof inode);
+    random_bytes(own_info_.token, sizeof own_info_.token);
     uint64_t name[2];
     random_bytes(name, sizeof name);
-    snprintf(card_.name, sizeof card_.name, "muster-mpi-%016llx", static_cast<unsigned long long>(name[0] ^ name[1]));
+    snprintf(own_info_.name, sizeof own_info_.name, "muster-mpi-%016llx",
+             static_cast<unsigned long long>(name[0] ^ name[1]));
     only_tcp_ = tcp_wanted();
 }
 
-bool Node::read_cards() {
+bool Node::check_infos() {
     long here = 0;
     for (int rank = 0; rank < size_; rank++) {
-        if (cards_[rank].version != version) {
+        if (rank_infos_[rank].version != version) {
             fail("mpi: rank " + std::to_string(rank) + " runs another version of muster-mpi.so");
             return false;
         }
-        cards_[rank].name[sizeof card_.name - 1] = '\0';
-        if (memcmp(cards_[rank].host, card_.host, sizeof card_.host) == 0)
+        rank_infos_[rank].name[sizeof own_info_.name - 1] = '\0';
+        if (memcmp(rank_infos_[rank].host, own_info_.host, sizeof own_info_.host) == 0)
             here++;
         else
             many_hosts_ = true;
@@ -134,66 +135,68 @@ bool Node::read_cards() {
 void Node::make_ports() {
     own_addresses(ports_, false);
     if (only_tcp_ || ports_.count == 0) own_addresses(ports_, true);
-    for (int door = 0; door < doors_max; door++) port_sockets_[door] = bound_socket(ports_.doors[door]);
+    for (int listener = 0; listener < max_listeners; listener++)
+        port_sockets_[listener] = bound_socket(ports_.listeners[listener]);
     if (rank_ != 0 || !ours_ || (exit_socket_ = bound_socket(ports_.exit)) < 0) return;
-    listen(exit_socket_, size_); // before anybody knows of it
+    listen(exit_socket_, size_); // before its port is known
     fcntl(exit_socket_, F_SETFL, 0);
 }
 
-int Node::port_socket(int door) {
+int Node::port_socket(int listener) {
     if (!many_hosts_) return -1;
-    int fd = port_sockets_[door];
-    port_sockets_[door] = -1;
-    if (fd < 0 && ports_.doors[door] != 0) fd = bound_socket(ports_.doors[door]); // listened once before
+    int fd = port_sockets_[listener];
+    port_sockets_[listener] = -1;
+    if (fd < 0 && ports_.listeners[listener] != 0)
+        fd = bound_socket(ports_.listeners[listener]); // listened once before
     return fd;
 }
 
-bool Node::near(int rank) const {
-    return !only_tcp_ && memcmp(cards_[rank].host, card_.host, sizeof card_.host) == 0;
+bool Node::is_local(int rank) const {
+    return !only_tcp_ && memcmp(rank_infos_[rank].host, own_info_.host, sizeof own_info_.host) == 0;
 }
 
 namespace {
-Where abstract_name(const char *prefix, const std::string &suffix) {
-    Where where{};
-    where.unix_name.sun_family = AF_UNIX;
+SocketName abstract_name(const char *prefix, const std::string &suffix) {
+    SocketName name{};
+    name.unix_name.sun_family = AF_UNIX;
     const int length =
-        snprintf(where.unix_name.sun_path + 1, sizeof where.unix_name.sun_path - 1, "%s/%s", prefix, suffix.c_str());
-    where.bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + static_cast<size_t>(length));
-    return where;
+        snprintf(name.unix_name.sun_path + 1, sizeof name.unix_name.sun_path - 1, "%s/%s", prefix, suffix.c_str());
+    name.bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + static_cast<size_t>(length));
+    return name;
 }
 } // namespace
 
-Where Node::own_name(const std::string &suffix) const {
-    return abstract_name(card_.name, suffix);
+SocketName Node::own_name(const std::string &suffix) const {
+    return abstract_name(own_info_.name, suffix);
 }
 
-std::vector<Where> Node::reach(int rank, int door) const {
-    if (near(rank)) return {abstract_name(cards_[rank].name, std::to_string(door))};
-    return reach_port(rank, all_ports_[rank].doors[door]);
+std::vector<SocketName> Node::listener_names(int rank, int listener) const {
+    if (is_local(rank)) return {abstract_name(rank_infos_[rank].name, std::to_string(listener))};
+    return port_names(rank, all_ports_[rank].listeners[listener]);
 }
 
-std::vector<Where> Node::reach_exit() const {
-    if (near(0)) return {abstract_name(cards_[0].name, "exit")};
-    return reach_port(0, all_ports_[0].exit);
+std::vector<SocketName> Node::exit_names() const {
+    if (is_local(0)) return {abstract_name(rank_infos_[0].name, "exit")};
+    return port_names(0, all_ports_[0].exit);
 }
 
-std::vector<Where> Node::reach_port(int rank, uint16_t port) const {
-    std::vector<Where> all;
+std::vector<SocketName> Node::port_names(int rank, uint16_t port) const {
+    std::vector<SocketName> all;
     const Ports &ports = all_ports_[rank];
     for (size_t i = 0; i < std::min<size_t>(ports.count, std::size(ports.addresses)); i++) {
-        Where where{};
+        SocketName name{};
         if (ports.addresses[i].family == AF_INET) {
-            where.v4.sin_family = AF_INET;
-            where.v4.sin_port = htons(port);
-            memcpy(&where.v4.sin_addr, ports.addresses[i].bytes, 4);
-            where.bytes = sizeof where.v4;
+            name.v4.sin_family = AF_INET;
+            name.v4.sin_port = htons(port);
+            memcpy(&name.v4.sin_addr, ports.addresses[i].bytes, 4);
+            name.bytes = sizeof name.v4;
         } else {
-            where.v6.sin6_family = AF_INET6;
-            where.v6.sin6_port = htons(port);
-            memcpy(&where.v6.sin6_addr, ports.addresses[i].bytes, 16);
-            where.bytes = sizeof where.v6;
+            name.v6.sin6_family = AF_INET6;
+            name.v6.sin6_port = htons(port);
+            memcpy(&name.v6.sin6_addr, ports.addresses[i].bytes, 16);
+            name.bytes = sizeof name.v6;
         }
-        all.push_back(where);
+        all.push_back(name);
     }
     return all;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The door of a rank, without MPI: what it does when descriptors run out.
-#include "bell.hpp"
+// The listener of control sockets, without MPI: what it does when descriptors run out.
+#include "control_socket.hpp"
 
 #include <csetjmp>
 #include <cstdarg>
@@ -15,18 +15,18 @@ extern "C" {
 
 namespace {
 
-struct Loop { // the library's, as far as a door needs it
+struct Loop { // the library's, as far as a listener needs it
     void (*ready)(void *, uint32_t) = nullptr;
     void (*due)(void *) = nullptr;
-    void *door = nullptr;
+    void *listener = nullptr;
     uint32_t events = 0;
-    int visitors = 0;
+    int accepted = 0;
 } loop;
 
 muster_status watch_fd(const muster_host *, int32_t, uint32_t events, void (*ready)(void *, uint32_t), void *user,
                        muster_watch **out) {
     loop.ready = ready;
-    loop.door = user;
+    loop.listener = user;
     loop.events = events;
     *out = reinterpret_cast<muster_watch *>(&loop);
     return MUSTER_OK;
@@ -51,37 +51,37 @@ void test_without_descriptors_it_pauses(void **) {
     host.unwatch_fd = unwatch_fd;
     host.start_timer = start_timer;
     host.stop_timer = stop_timer;
-    const auto visitor = [](void *, int fd) {
-        loop.visitors++;
+    const auto on_accept = [](void *, int fd) {
+        loop.accepted++;
         close(fd);
     };
-    mpi::Where where{};
-    where.bytes = sizeof(sa_family_t); // the kernel chooses an abstract name
-    where.any.sa_family = AF_UNIX;
+    mpi::SocketName name{};
+    name.bytes = sizeof(sa_family_t); // the kernel chooses an abstract name
+    name.any.sa_family = AF_UNIX;
     const int bound = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    assert_int_equal(bind(bound, &where.any, where.bytes), 0);
-    where.bytes = sizeof where;
-    assert_int_equal(getsockname(bound, &where.any, &where.bytes), 0);
-    mpi::Door door(&host, visitor, nullptr);
-    assert_int_equal(door.open(bound, nullptr), MUSTER_OK);
+    assert_int_equal(bind(bound, &name.any, name.bytes), 0);
+    name.bytes = sizeof name;
+    assert_int_equal(getsockname(bound, &name.any, &name.bytes), 0);
+    mpi::ControlListener listener(&host, on_accept, nullptr);
+    assert_int_equal(listener.open(bound, nullptr), MUSTER_OK);
     const int caller = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(connect(caller, &where.any, where.bytes), 0);
+    assert_int_equal(connect(caller, &name.any, name.bytes), 0);
 
     rlimit before{}, none{};
     getrlimit(RLIMIT_NOFILE, &before);
     none = {3, before.rlim_max}; // the next one would be higher
     setrlimit(RLIMIT_NOFILE, &none);
-    loop.ready(loop.door, MUSTER_PLUGIN_READABLE);
+    loop.ready(loop.listener, MUSTER_PLUGIN_READABLE);
     setrlimit(RLIMIT_NOFILE, &before);
-    assert_int_equal(loop.visitors, 0);
+    assert_int_equal(loop.accepted, 0);
     assert_int_equal(loop.events, 0); // not asked again at once
     assert_non_null(loop.due);
 
-    loop.due(loop.door);
+    loop.due(loop.listener);
     assert_null(loop.due);
     assert_int_equal(loop.events, MUSTER_PLUGIN_READABLE);
-    loop.ready(loop.door, MUSTER_PLUGIN_READABLE);
-    assert_int_equal(loop.visitors, 1);
+    loop.ready(loop.listener, MUSTER_PLUGIN_READABLE);
+    assert_int_equal(loop.accepted, 1);
     close(caller);
 }
 
