@@ -223,8 +223,8 @@ typedef struct muster_fabric_ops {
      * most 16 spans. */
     muster_status (*send)(void *self, uint64_t peer, const muster_span *spans, uint32_t span_count);
 
-    /** The peer has proved the secret. Called at most once per peer; muster_host::share_segment_with_peer works from
-     * now on. May be NULL. */
+    /** The peer has proved the secret. Called at most once per peer; muster_host::share_segment_with_peer can be used
+     * from now on. May be NULL. */
     void (*authenticated)(void *self, uint64_t peer);
 
     /** The answer to muster_host::share_segment_with_peer, or a request of the other side: memory shared with the peer,
