@@ -238,9 +238,9 @@ MUSTER_API muster_status muster_stream_reserve(muster_stream *stream, size_t min
  * @param[in] size_bytes  Bytes filled in, 0 up to the size reserved; 0 gives the reservation back.
  * @retval MUSTER_OK        Handed on.
  * @retval MUSTER_E_ARG     No stream, no reservation, or more than was reserved.
- * @retval MUSTER_E_CLOSED  This side closed the stream meanwhile; nothing was handed on.
- * @retval MUSTER_E_PEER    The peer closed or died meanwhile; nothing was handed on.
- * @retval MUSTER_E_ABORTED The stream was aborted meanwhile; nothing was handed on.
+ * @retval MUSTER_E_CLOSED  This side closed the stream; nothing was sent.
+ * @retval MUSTER_E_PEER    The peer closed or died; nothing was sent.
+ * @retval MUSTER_E_ABORTED The stream was aborted; nothing was sent.
  * @retval MUSTER_E_LIMIT    The stream has ended: no descriptor was left to wait with.
  * @retval MUSTER_E_NOMEM    The stream has ended: there was no memory for it.
  * @retval MUSTER_E_CANCELED The stream has ended: its pump is no longer wanted; see muster_request_stream().

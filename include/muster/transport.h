@@ -139,7 +139,7 @@ MUSTER_API muster_status muster_transport_dial_begin(muster_context *context, co
  * @retval MUSTER_E_UNSUPPORTED The transport is served by a host that cannot listen.
  * @retval MUSTER_E_NOMEM       Memory ran out.
  * @retval MUSTER_E_SYSTEM      Another system call failed; see muster_error::os_errno.
- * @retval MUSTER_E_CLOSED      The context is closed, or the host has withdrawn the transport meanwhile.
+ * @retval MUSTER_E_CLOSED      The context is closed, or the host has withdrawn the transport during the call.
  * @retval MUSTER_E_CANCELED    muster_context_cancel() was called while the call waited for the host.
  * @retval MUSTER_E_WOULD_DEADLOCK  The calling thread has to serve the transport; see serve.h.
  * @retval MUSTER_E_UNREACHABLE The process that keeps the names of this transport, a broker, does not answer.
