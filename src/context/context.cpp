@@ -37,7 +37,7 @@ void Context::last_reference_gone() noexcept {
     if (external()) return engine_->finish_released();
     // release: pairs with turned(); the engine sees what the last owner did.
     engine_->orphaned.store(true, std::memory_order_release);
-    engine_->wake();
+    loop_.wake();
     if (engine_->gone.fetch_or(Engine::references_gone, std::memory_order_acq_rel) & Engine::engine_gone) delete this;
 }
 
@@ -53,27 +53,6 @@ void Context::host_release() noexcept {
 bool Context::closed() const noexcept {
     // relaxed: objects made a moment later are ended by their part's close(), or at the latest by stop().
     return engine_->closing.load(std::memory_order_relaxed);
-}
-
-bool Context::post(Posted &work) noexcept {
-    return engine_->post(&work);
-}
-
-bool Context::on_loop() const noexcept {
-    return engine_->on_loop();
-}
-
-bool Context::wait_first(FirstWatch *watch, int epoll) noexcept {
-    return engine_->watch_first(watch, epoll);
-}
-
-uv_loop_t *Context::loop() noexcept {
-    return &engine_->loop;
-}
-
-int64_t Context::loop_now_ns() const noexcept {
-    if (engine_->turn_now == 0) engine_->turn_now = now_ns();
-    return engine_->turn_now;
 }
 
 Status Context::sleep(Signal &signal, uint32_t seen, Deadline &deadline) noexcept {
@@ -126,7 +105,7 @@ void Context::notify(Signal &signal) noexcept {
 }
 
 void Context::wake_engine() noexcept {
-    if (external()) engine_->wake();
+    if (external()) loop_.wake();
 }
 
 Status Context::wait_fd(int fd, Deadline &deadline) noexcept {
@@ -148,7 +127,7 @@ bool Context::begin_drive() noexcept {
 
 void Context::run_posted() noexcept {
     engine_->drives++;
-    engine_->drain();
+    loop_.run_tasks();
 }
 
 void Context::end_drive() noexcept {
@@ -159,7 +138,7 @@ Result<int> Context::external_fd() noexcept {
     if (!external())
         return Error::make(MUSTER_E_UNSUPPORTED, "the context has a thread of its own; there is nothing to poll");
     if (closed()) return Error::make(MUSTER_E_CLOSED, "the context is closed");
-    return duplicate(engine_->engine_fd(), "a context");
+    return duplicate(loop_.fd(), "a context");
 }
 
 int Context::end_fd() const noexcept {
@@ -167,7 +146,7 @@ int Context::end_fd() const noexcept {
 }
 
 int Context::engine_fd() const noexcept {
-    return engine_->engine_fd();
+    return loop_.fd();
 }
 
 Status Context::close(Deadline &deadline) noexcept {

@@ -5,6 +5,7 @@
 #include "base/object.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
+#include "context/loop.hpp"
 
 #include <muster/context.h>
 
@@ -12,10 +13,7 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <type_traits>
 #include <vector>
-
-typedef struct uv_loop_s uv_loop_t;
 
 namespace muster {
 
@@ -23,54 +21,20 @@ class HostCall;
 class HostCalls;
 class Queue;
 
-// What the mailbox holds: work for the loop thread.
-struct Posted {
-    virtual void run_posted() noexcept = 0;    // on the loop thread
-    virtual void refuse_posted() noexcept = 0; // in place of it: the engine has stopped
-    Posted *next = nullptr;
-
-  protected:
-    ~Posted() = default;
-};
-
-// Allocated once by the poster, linked, run, destroyed there. (Part of an object, and so never out of memory:
-// errand.hpp)
-struct Task : Posted {
-    virtual ~Task() = default;
-    virtual void run() noexcept = 0;
-
-  private:
-    void run_posted() noexcept final {
-        run();
-        delete this;
-    }
-    void refuse_posted() noexcept final { delete this; }
-};
-
-// What a room keeps per context (the registry of transports, the list of links). Registries live in a context, not in
-// globals. A part is made at the first use, told on the loop thread when the engine ends, and dropped with the context.
-// Parts are told latest first, so that one may rest on those it asked for while it was made.
+// What a module keeps per context (the registry of transports, the list of links). Registries live in a context, not in
+// globals. A part is made at the first use, notified on the loop thread when the engine ends, and deleted with the
+// context. Parts are notified latest first, so that a part may use those it asked for while it was made.
 struct ContextPart {
     virtual ~ContextPart() = default;
     // The context is closing: no new work; begin to end what there is. Loop thread.
     virtual void close() noexcept {}
     // True when nothing is on its way any more; asked again after each loop turn until the close deadline. Loop thread.
     virtual bool drained() noexcept { return true; }
-    // The loop is about to end: let go of every uv handle (uv_close); they get their close callbacks. Loop thread.
+    // The loop is about to end: no task runs, no timer and no descriptor is served any more. Loop thread.
     virtual void stop() noexcept {}
 
     const void *key = nullptr; // these two belong to the engine
     ContextPart *earlier = nullptr;
-};
-
-// Whose descriptors the engine's thread waits for itself, in an epoll that libuv is a part of rather than the other way
-// round: what comes there costs no call of libuv's.
-class FirstWatch {
-  public:
-    virtual void on_ready(void *key, uint32_t epoll_events) noexcept = 0; // loop thread; `key` is the event's data
-
-  protected:
-    ~FirstWatch() = default;
 };
 
 // Where a thread of the host sleeps until something changes: notify() raises the sequence, sleepers compare it.
@@ -97,9 +61,9 @@ struct ContextSettings {
     uint64_t window_bytes = 1 << 20;
 };
 
-struct ContextCounters { // relaxed: figures only
-    std::atomic<uint64_t> loop_wakeups{0}, mailbox_posts{0}, streams_open{0}, streams_made{0}, handshakes_ok{0},
-        handshakes_failed{0}, bytes_in{0}, bytes_out{0}, upgrades{0};
+struct ContextCounters { // relaxed: counters
+    std::atomic<uint64_t> streams_open{0}, streams_made{0}, handshakes_ok{0}, handshakes_failed{0}, bytes_in{0},
+        bytes_out{0}, upgrades{0};
 };
 
 // Any thread, unless a member says otherwise. Queues, streams, listeners, processes hold a reference each; the engine
@@ -117,30 +81,15 @@ class Context final : public Object {
     bool closed() const noexcept; // close() has begun: makers of new objects answer MUSTER_E_CLOSED
 
     // Runs the task on the loop thread, after the caller has returned from whatever it is in. False: the engine has
-    // stopped, the work was refused. In a burst only the first post costs a wake-up.
-    bool post(Posted &work) noexcept;
-    bool post(std::unique_ptr<Task> task) noexcept { return post(static_cast<Posted &>(*task.release())); }
+    // stopped, and the task was refused. In a burst only the first post costs a wake-up.
+    bool post(TaskNode &task) noexcept { return loop_.post(task); }
+    bool post(std::unique_ptr<Task> task) noexcept { return loop_.post(std::move(task)); }
     template <class F>
     requires std::is_invocable_v<F &>
-    bool post(F body) { // convenience for lambdas; throws bad_alloc only
-        struct Lambda final : Task {
-            F body;
-            explicit Lambda(F &&b) : body(std::move(b)) {}
-            void run() noexcept override {
-                try {
-                    body();
-                } catch (...) { // out of memory; a body that cannot be given up does without
-                }
-            }
-        };
-        return post(std::unique_ptr<Task>(new Lambda(std::move(body))));
-    }
-    bool on_loop() const noexcept; // is this the thread that drives the engine right now?
-    uv_loop_t *loop() noexcept;    // loop thread only
-    // Loop thread: from now on it waits in this epoll, until NULL and -1 are given. False: libuv has to watch it; in
-    // external contexts the loop is what the host waits for.
-    bool wait_first(FirstWatch *watch, int epoll) noexcept;
-    int64_t loop_now_ns() const noexcept; // CLOCK_MONOTONIC of this loop turn; loop thread only
+    bool post(F body) { return loop_.post(make_task(std::move(body))); } // throws bad_alloc only
+    Loop &loop() noexcept { return loop_; }
+    bool on_loop() const noexcept { return loop_.on_loop(); } // is this the thread that drives the engine now?
+    int64_t loop_now_ns() noexcept { return loop_.now_ns(); } // CLOCK_MONOTONIC of this turn; loop thread only
 
     // Sleeping and waking of host threads. sleep() returns MUSTER_OK when the sequence differs from `seen`,
     // MUSTER_TIMEOUT at the deadline, MUSTER_E_WOULD_DEADLOCK on the loop thread. In an external context the sleeper
@@ -190,6 +139,7 @@ class Context final : public Object {
     void end_drive() noexcept;
     Status sleep_unended(Signal &signal, uint32_t seen, Deadline &deadline) noexcept;
     ForkMark mark_;
+    Loop loop_{*this};
     const std::unique_ptr<HostCalls> host_calls_;
     std::unique_ptr<Engine> engine_;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include "base/list.hpp"
-#include "context/errand.hpp"
+#include "context/task.hpp"
 
 #include <mutex>
 
@@ -46,7 +46,7 @@ class Running final : public ContextPart {
   private:
     void look() noexcept {} // a turn of the loop, after which it asks again
     Context &context_;
-    Errand<Running, &Running::look> turn_{*this};
+    PostedTask<Running, &Running::look> turn_{*this};
     std::mutex lock_; // for what follows
     List<T> list_;
     bool closing_ = false;

@@ -181,7 +181,7 @@ Fabric::Peer &Fabric::peer(uint64_t id) {
 // The place first: once made, a session and its channel hold each other.
 Ref<FabricSession> Fabric::add_session(Peer &peer, SessionKey key, SessionConfig config) {
     if (!timer_) {
-        timer_ = std::make_unique<LoopTimer>(context_, [this] { tick(); });
+        timer_ = std::make_unique<LoopTimer>(context_.loop(), [this] { tick(); });
         timer_->start(longest_between_looks_ns, longest_between_looks_ns);
     }
     const auto place = peer.sessions.emplace(key, Ref<FabricSession>()).first;

@@ -112,7 +112,7 @@ class Fabric final : public Transport, public SessionTransport, public Fan {
     bool closing_ = false;
     std::unordered_map<uint64_t, Peer> peers_;
     List<Peer> tidy_list_; // to be told of a reset, or forgotten
-    Errand<Fabric, &Fabric::tidy> tidy_{*this};
+    PostedTask<Fabric, &Fabric::tidy> tidy_{*this};
     std::map<std::string, Ref<FabricListener>> services_;
     std::map<uint64_t, Dialing> dialing_; // these two by the number of the question
     std::map<uint64_t, Ref<Publishing>> publishing_;

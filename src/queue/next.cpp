@@ -246,11 +246,7 @@ Status Queue::set_wake(muster_wake_fn wake, void *user) {
     const std::lock_guard one_at_a_time(s.wake_lock);
     if (!wake) return s.wake ? s.wake->set(nullptr, nullptr).status() : MUSTER_OK;
     if (closed()) return MUSTER_E_CLOSED;
-    if (!s.wake) {
-        auto made = WakeWatch::create(*context_, s.inner.get());
-        if (!made) return made.error().status;
-        s.wake = std::move(*made);
-    }
+    if (!s.wake) s.wake = make_ref<WakeWatch>(context_->loop(), s.inner.get());
     if (auto done = s.wake->set(wake, user); !done) return done.status();
     std::unique_lock hold(s.lock);
     s.show_to_pollers(hold);

@@ -46,10 +46,7 @@ Result<Ref<Queue>> Queue::create(Context &context, uint32_t capacity) {
 void Queue::last_reference_gone() noexcept {
     if (context_->forked()) return; // locks and descriptors are shared with the parent or stale: left alone
     context_->leave_log(*this);
-    if (state_->wake) { // nobody closed the queue
-        (void)state_->wake->set(nullptr, nullptr);
-        state_->wake->stop(*context_);
-    }
+    if (state_->wake) (void)state_->wake->set(nullptr, nullptr); // the queue was not closed
     delete this;
 }
 
@@ -235,7 +232,6 @@ void Queue::close() noexcept {
     const std::lock_guard one_at_a_time(s.wake_lock);
     if (!s.wake) return;
     (void)s.wake->set(nullptr, nullptr);
-    s.wake->stop(*context_);
     s.wake.reset();
 }
 

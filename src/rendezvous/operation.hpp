@@ -38,8 +38,8 @@ class RendezvousOperation final : public Object, private QueueUser {
     Context &context_;
     Hub &hub_;
     const int64_t begun_ns_;
-    Errand<RendezvousOperation, &RendezvousOperation::look_after> look_after_{*this};
-    Errand<RendezvousOperation, &RendezvousOperation::tidy> tidy_{*this};
+    PostedTask<RendezvousOperation, &RendezvousOperation::look_after> look_after_{*this};
+    PostedTask<RendezvousOperation, &RendezvousOperation::tidy> tidy_{*this};
     Timer<RendezvousOperation, &RendezvousOperation::too_late> limit_{*this};
     Closing<RendezvousOperation, &RendezvousOperation::context_closes> closing_{*this};
 

@@ -138,9 +138,9 @@ class Served final : public Transport, private SessionTransport, private Request
     std::atomic<bool> withdrawn_{false}; // relaxed: an early answer; RequestMade::enter() is the place that counts
     std::atomic<bool> used_{false};      // relaxed: see leave_if_over()
     bool last_word_said_ = false;        // under Requests' lock
-    Errand<Served, &Served::withdraw> withdraw_{*this};
-    Errand<Served, &Served::serve_notices> serve_notices_{*this};
-    Errand<Served, &Served::leave_if_over> leave_{*this};
+    PostedTask<Served, &Served::withdraw> withdraw_{*this};
+    PostedTask<Served, &Served::serve_notices> serve_notices_{*this};
+    PostedTask<Served, &Served::leave_if_over> leave_{*this};
     std::mutex notices_lock_; // guards what follows; a leaf
     List<Notice> notices_;
     Notice destroy_notice_;

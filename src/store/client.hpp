@@ -16,7 +16,7 @@
 namespace muster {
 
 // Any thread unless a member says otherwise.
-class StoreClient final : public Object, private Pollable, private SocketTaker, private RecordReader::Taker {
+class StoreClient final : public Object, private Watch, private SocketTaker, private RecordReader::Taker {
   public:
     // `once_ns`: how long the first connection may take, which is tried once then; 0: it is tried until it is there.
     StoreClient(Context &context, std::string shown, std::vector<Address> addresses, int64_t lost_after_ns,
@@ -68,7 +68,7 @@ class StoreClient final : public Object, private Pollable, private SocketTaker, 
     void take(ProvedSocket socket) noexcept override;
     Object &socket_taker() noexcept override { return *this; }
     void on_events(uint32_t epoll_events) noexcept override;
-    Object &pollable_object() noexcept override { return *this; }
+    Object &watch_owner() noexcept override { return *this; }
     void greeting_too_late() noexcept { broke("it has not answered the greeting"); }
     void part() noexcept;                 // the connection is no more
     void broke(const char *why) noexcept; // any thread; static text
@@ -143,12 +143,12 @@ class StoreClient final : public Object, private Pollable, private SocketTaker, 
     StoreId instance_{};
     int64_t ticked_ns_ = 0, opened_ns_ = 0;
     bool was_open_ = false, volatile_ = false, nobody_listens_ = true, left_ = false;
-    Errand<StoreClient, &StoreClient::enter> enter_{*this};
-    Errand<StoreClient, &StoreClient::leave> leave_{*this};
-    Errand<StoreClient, &StoreClient::part> part_{*this};
-    Errand<StoreClient, &StoreClient::flush_gathered> flush_soon_{*this};
-    Errand<StoreClient, &StoreClient::start_ticks> start_ticks_{*this};
-    Errand<StoreClient, &StoreClient::start_near> start_near_{*this};
+    PostedTask<StoreClient, &StoreClient::enter> enter_{*this};
+    PostedTask<StoreClient, &StoreClient::leave> leave_{*this};
+    PostedTask<StoreClient, &StoreClient::part> part_{*this};
+    PostedTask<StoreClient, &StoreClient::flush_gathered> flush_soon_{*this};
+    PostedTask<StoreClient, &StoreClient::start_ticks> start_ticks_{*this};
+    PostedTask<StoreClient, &StoreClient::start_near> start_near_{*this};
     Timer<StoreClient, &StoreClient::dial> dial_timer_{*this};
     Timer<StoreClient, &StoreClient::tick> tick_timer_{*this};
     Timer<StoreClient, &StoreClient::look_near> near_timer_{*this};

@@ -133,7 +133,7 @@ class MemoryStore final : public StoreBackend {
     std::mutex lock_; // guards the rest
     StoreTable table_;
     int64_t look_at_ns_ = INT64_MAX;
-    Errand<MemoryStore, &MemoryStore::arm> arm_{*this};
+    PostedTask<MemoryStore, &MemoryStore::arm> arm_{*this};
     Timer<MemoryStore, &MemoryStore::look_at_leases> timer_{*this};
 };
 

@@ -97,8 +97,8 @@ class StoreOperation final : public Object,
     Ref<Queue> queue_;
     StoreListener *listener_ = nullptr;
     uint64_t tag_ = 0;
-    Errand<StoreOperation, &StoreOperation::look_after> look_after_{*this};
-    Errand<StoreOperation, &StoreOperation::tidy> tidy_{*this};
+    PostedTask<StoreOperation, &StoreOperation::look_after> look_after_{*this};
+    PostedTask<StoreOperation, &StoreOperation::tidy> tidy_{*this};
     Timer<StoreOperation, &StoreOperation::limit_reached> limit_{*this};
     Closing<StoreOperation, &StoreOperation::context_closes> closing_{*this};
 

@@ -101,7 +101,7 @@ class ServedScheme final : public Object, public RequestTable {
     const pthread_t registrant_;
     bool withdrawn_ = false; // these two under the lock of ServedStores
     uint64_t under_way_ = 0; // requests that the host may still hear of
-    Errand<ServedScheme, &ServedScheme::serve_words> serve_words_{*this};
+    PostedTask<ServedScheme, &ServedScheme::serve_words> serve_words_{*this};
     std::mutex lock_; // guards what follows; a leaf
     List<ServedWord> words_;
     ServedWord end_word_;
@@ -206,7 +206,7 @@ class ServedLease final : public Object {
     const int64_t ttl_ns_;
     const bool manual_;
     std::atomic<bool> left_{false}, keeping_{false}; // relaxed: each says one thing by itself
-    Errand<ServedLease, &ServedLease::arm> arm_{*this};
+    PostedTask<ServedLease, &ServedLease::arm> arm_{*this};
     Timer<ServedLease, &ServedLease::due> timer_{*this};
 };
 

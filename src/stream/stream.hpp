@@ -3,7 +3,7 @@
 // The host's end of a duplex: waiting, deadlines, cancel, watches, asynchronous operations.
 #include "base/awake.hpp"
 #include "base/list.hpp"
-#include "context/errand.hpp"
+#include "context/task.hpp"
 #include "stream/carrier.hpp"
 #include "stream/direction_lock.hpp"
 #include "stream/duplex.hpp"
@@ -223,7 +223,7 @@ class Stream final : public Object, public Listed<Stream>, private Waker, privat
     // stream_operation.cpp
     void pump() noexcept;
     // Never pumps here: the caller may hold locks of a pipe or a duplex. May let the last reference go.
-    void post_pump() noexcept { pump_errand_.post(*context_); }
+    void post_pump() noexcept { pump_task_.post(*context_); }
     Status pump_reads() noexcept;
     Status pump_writes() noexcept;
     bool step_read(StreamOperation &operation, Status &status) noexcept;
@@ -267,7 +267,7 @@ class Stream final : public Object, public Listed<Stream>, private Waker, privat
 
     std::atomic<uint32_t> carrier_told_closed_{0};
     std::atomic<uint32_t> lingers_{0}; // released by the host, kept alive by buffers handed over
-    Errand<Stream, &Stream::pump> pump_errand_{*this};
+    PostedTask<Stream, &Stream::pump> pump_task_{*this};
     Ref<EventFdWatch> event_fd_watch_; // of shared memory
     std::atomic<int64_t> exit_grace_ns_{-1};
     std::atomic<bool> wrote_since_wait_{false}; // relaxed: a request-reply pattern, in which waiting awake may pay

@@ -48,9 +48,9 @@ class HostDial final : public Dial, private QueueUser {
     Deadline deadline_;
     int64_t retry_until_ = 0, busy_until_ = 0;
     int64_t pause_ns_ = 0, retry_at_ = 0; // of whoever ends an attempt
-    Errand<HostDial, &HostDial::start> start_{*this};
-    Errand<HostDial, &HostDial::pause> pause_{*this};
-    Errand<HostDial, &HostDial::tidy> tidy_{*this};
+    PostedTask<HostDial, &HostDial::start> start_{*this};
+    PostedTask<HostDial, &HostDial::pause> pause_{*this};
+    PostedTask<HostDial, &HostDial::tidy> tidy_{*this};
     Timer<HostDial, &HostDial::too_late> limit_{*this};
     Timer<HostDial, &HostDial::attempt> retry_{*this};
     Closing<HostDial, &HostDial::context_closes> closing_{*this};

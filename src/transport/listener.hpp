@@ -84,9 +84,9 @@ class OpenListener final : public Object {
         end();
         leave_here();
     }
-    Errand<OpenListener, &OpenListener::enter_here> enter_{*this};
-    Errand<OpenListener, &OpenListener::leave_here> leave_{*this};
-    Errand<OpenListener, &OpenListener::close_here> close_{*this};
+    PostedTask<OpenListener, &OpenListener::enter_here> enter_{*this};
+    PostedTask<OpenListener, &OpenListener::leave_here> leave_{*this};
+    PostedTask<OpenListener, &OpenListener::close_here> close_{*this};
     Closing<OpenListener, &OpenListener::end> closing_{*this};
 };
 
