@@ -121,6 +121,23 @@ Status Context::progress(Deadline &deadline) noexcept {
     return handle_left() ? MUSTER_E_CLOSED : status;
 }
 
+void Context::on_closing(ClosingNode &node) noexcept {
+    if (node.keep()) closing_list_.push_back(node);
+}
+
+void Context::forget_closing(ClosingNode &node) noexcept {
+    if (!closing_list_.holds(node)) return;
+    closing_list_.remove(node);
+    node.let_go();
+}
+
+void Context::notify_closing() noexcept {
+    while (ClosingNode *const node = closing_list_.pop_front()) {
+        node->call();
+        node->let_go();
+    }
+}
+
 bool Context::begin_drive() noexcept {
     return external() && engine_->begin_drive();
 }
@@ -153,12 +170,10 @@ Status Context::close(Deadline &deadline) noexcept {
     if (on_loop()) return MUSTER_E_WOULD_DEADLOCK;
     const Ref<Context> self(this);
     engine_->ask_close(deadline.endless() ? INT64_MAX : deadline.look_once() ? 0 : deadline.at());
-    for (;;) {
-        const uint32_t seen = engine_->stop_signal.seen();
-        // acquire: pairs with end_teardown(); `forced` was written before.
-        if (engine_->stopped.load(std::memory_order_acquire)) break;
-        Deadline endless(-1);
-        sleep(engine_->stop_signal, seen, endless);
+    Deadline endless(-1);
+    // acquire: pairs with teardown(); `forced` was written before.
+    const auto stopped = [this] { return engine_->stopped.load(std::memory_order_acquire); };
+    while (wait(engine_->stop_signal, endless, stopped) != MUSTER_OK) {
     }
     return engine_->forced.load(std::memory_order_relaxed) ? MUSTER_TIMEOUT : MUSTER_OK;
 }

@@ -37,6 +37,20 @@ struct ContextPart {
     ContextPart *earlier = nullptr;
 };
 
+// Part of an object that is notified when the context closes. Keeps its object while it is in the context's list.
+class ClosingNode : private Call, public Listed<ClosingNode> {
+  protected:
+    ClosingNode() noexcept = default;
+    ~ClosingNode() = default;
+
+  private:
+    friend class Context;
+};
+
+// Closing<HostDial, &HostDial::context_closes> closing_{*this};
+template <class Owner, void (Owner::*Closes)() noexcept>
+using Closing = Bound<Owner, Closes, ClosingNode>;
+
 // Where a thread of the host sleeps until something changes: notify() raises the sequence, sleepers compare it.
 // Any thread.
 class Signal {
@@ -91,12 +105,27 @@ class Context final : public Object {
     bool on_loop() const noexcept { return loop_.on_loop(); } // is this the thread that drives the engine now?
     int64_t loop_now_ns() noexcept { return loop_.now_ns(); } // CLOCK_MONOTONIC of this turn; loop thread only
 
+    // Loop thread. The node is called once, after the close of all parts has begun; at the latest before they stop.
+    void on_closing(ClosingNode &node) noexcept;
+    void forget_closing(ClosingNode &node) noexcept; // nothing happens if it is not in the list
+
     // Sleeping and waking of host threads. sleep() returns MUSTER_OK when the sequence differs from `seen`,
     // MUSTER_TIMEOUT at the deadline, MUSTER_E_WOULD_DEADLOCK on the loop thread. In an external context the sleeper
     // drives the engine meanwhile (one thread drives, the others sleep; the baton is passed on). A call of the host's
     // may be ended: then once the status that host_call.hpp lists.
     Status sleep(Signal &signal, uint32_t seen, Deadline &deadline) noexcept;
     void notify(Signal &signal) noexcept; // wakes every sleeper of the signal
+    // Sleeps until done() is true; whatever makes it true is followed by a notify. MUSTER_OK; MUSTER_AGAIN where the
+    // deadline looks once; else what sleep() returned. done() is called without a lock.
+    template <class Done>
+    Status wait(Signal &signal, Deadline &deadline, Done &&done) noexcept(noexcept(done())) {
+        for (;;) {
+            const uint32_t seen = signal.seen();
+            if (done()) return MUSTER_OK;
+            if (deadline.look_once()) return MUSTER_AGAIN;
+            if (const Status status = sleep(signal, seen, deadline); status != MUSTER_OK) return status;
+        }
+    }
     HostCalls &host_calls() noexcept { return *host_calls_; }
     void host_release() noexcept; // the host's handle
     // External contexts: make whoever drives the engine come up and look (safe and cheap in threaded ones).
@@ -134,12 +163,14 @@ class Context final : public Object {
     explicit Context(const ContextSettings &settings);
     ~Context() override;
     void last_reference_gone() noexcept override;
+    void notify_closing() noexcept;
     bool begin_drive() noexcept;
     void run_posted() noexcept;
     void end_drive() noexcept;
     Status sleep_unended(Signal &signal, uint32_t seen, Deadline &deadline) noexcept;
     ForkMark mark_;
     Loop loop_{*this};
+    List<ClosingNode> closing_list_; // loop thread
     const std::unique_ptr<HostCalls> host_calls_;
     std::unique_ptr<Engine> engine_;
 };

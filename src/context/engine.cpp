@@ -52,6 +52,7 @@ void Context::Engine::turned() noexcept {
     if (!close_begun) {
         close_begun = true;
         each_part([](ContextPart &part) { part.close(); });
+        context.notify_closing();
     }
     bool drained = true;
     each_part([&](ContextPart &part) { drained = part.drained() && drained; });
@@ -85,6 +86,7 @@ ContextPart &Context::Engine::part(const void *key, std::unique_ptr<ContextPart>
 
 void Context::Engine::begin_teardown() noexcept {
     loop.refuse_tasks();
+    context.notify_closing();
     each_part([](ContextPart &part) { part.stop(); });
 }
 

@@ -52,6 +52,7 @@ class Loop {
     Loop &operator=(const Loop &) = delete;
     ~Loop();
     Result<void> open(Mode mode); // before everything else
+    bool is_open() const noexcept { return open_; }
 
     // ---- any thread
     // Runs the task on the loop thread, after the caller has returned from whatever it is in. False: the loop has

@@ -60,7 +60,6 @@ class DynamicMember final : public Member, private StoreListener {
     void after() noexcept; // each turn
     void end(Status why) noexcept;
 
-    Hub &hub_;
     PostedTask<DynamicMember, &DynamicMember::turn> turn_{*this};
     Timer<DynamicMember, &DynamicMember::due> timer_{*this};
     Closing<DynamicMember, &DynamicMember::context_closes> closing_{*this};

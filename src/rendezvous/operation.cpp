@@ -7,8 +7,7 @@
 namespace muster {
 
 RendezvousOperation::RendezvousOperation(Member &member, uint32_t kind, std::string_view why, int64_t timeout)
-    : what(kind), reason(why), timeout_ns(timeout), member_(&member), context_(member.context()),
-      hub_(Hub::of(context_)), begun_ns_(now_ns()) {}
+    : what(kind), reason(why), timeout_ns(timeout), member_(&member), context_(member.context()), begun_ns_(now_ns()) {}
 
 RendezvousOperation::~RendezvousOperation() = default;
 
@@ -82,15 +81,15 @@ void RendezvousOperation::look_after() noexcept {
         if (finished_) return;
         looked_after_ = true;
     }
-    hub_.on_closing(closing_);
+    context_.on_closing(closing_);
     if (context_.closed()) return context_closes(); // perhaps those in the list were told before
     if (timeout_ns >= 0)
-        hub_.start_timer(limit_, timeout_ns > INT64_MAX - begun_ns_ ? INT64_MAX : begun_ns_ + timeout_ns);
+        context_.loop().start_timer(limit_, timeout_ns > INT64_MAX - begun_ns_ ? INT64_MAX : begun_ns_ + timeout_ns);
 }
 
 void RendezvousOperation::tidy() noexcept {
-    hub_.forget_closing(closing_);
-    hub_.stop_timer(limit_);
+    context_.forget_closing(closing_);
+    context_.loop().stop_timer(limit_);
 }
 
 void RendezvousOperation::too_late() noexcept {

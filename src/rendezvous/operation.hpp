@@ -3,7 +3,6 @@
 // A call of a member, from the host's side: deadline, and who is told how it ended.
 #include "queue/queue.hpp"
 #include "rendezvous/round.hpp"
-#include "transport/hub.hpp"
 
 namespace muster {
 
@@ -36,7 +35,6 @@ class RendezvousOperation final : public Object, private QueueUser {
 
     const Ref<Member> member_;
     Context &context_;
-    Hub &hub_;
     const int64_t begun_ns_;
     PostedTask<RendezvousOperation, &RendezvousOperation::look_after> look_after_{*this};
     PostedTask<RendezvousOperation, &RendezvousOperation::tidy> tidy_{*this};

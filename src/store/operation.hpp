@@ -3,7 +3,6 @@
 // A request from the host's side: deadline, cancelling, and who is told how it ended.
 #include "queue/queue.hpp"
 #include "store/table.hpp"
-#include "transport/hub.hpp"
 
 #include <mutex>
 
@@ -87,7 +86,6 @@ class StoreOperation final : public Object,
     const Ref<Store> store_;
     StoreBackend &backend_;
     Context &context_;
-    Hub &hub_;
     const bool looks_once_;
     Deadline deadline_;
     const int64_t begun_ns_;

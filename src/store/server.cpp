@@ -131,7 +131,7 @@ void StoreServer::stop() noexcept {
     const Ref<StoreServer> self(this);
     stopped_ = true;
     close_listener();
-    hub_.forget_closing(closing_);
+    context_->forget_closing(closing_);
     hub_.stop_timer(lease_timer_);
     const bool goes_on = journal_ || (pair_ && pair_->roles().role() != PairRole::alone);
     if (pair_) pair_->stop();
@@ -151,7 +151,7 @@ void StoreServer::stop() noexcept {
 
 // What was read from the data folder waits for its clients.
 void StoreServer::enter() noexcept {
-    hub_.on_closing(closing_);
+    context_->on_closing(closing_);
     if (context_->closed()) return stop();
     if (pair_)
         pair_->start();

@@ -34,7 +34,7 @@ void HostDial::start() noexcept {
         const std::lock_guard hold(lock_);
         if (finished_) return; // cancelled before the loop came to it
     }
-    hub_.on_closing(closing_);
+    context_->on_closing(closing_);
     if (!deadline_.endless()) hub_.start_timer(limit_, deadline_.at());
     attempt();
 }
@@ -120,7 +120,7 @@ void HostDial::finish(Result<Ref<Stream>> result) noexcept {
 }
 
 void HostDial::tidy() noexcept {
-    hub_.forget_closing(closing_);
+    context_->forget_closing(closing_);
     hub_.stop_timer(limit_);
     hub_.stop_timer(retry_);
 }

@@ -144,22 +144,8 @@ void Hub::give_bell(Bell bell) noexcept {
 
 // ---- the end --------------------------------------------------------------------------------------------------------
 
-void Hub::on_closing(ClosingNode &who) noexcept {
-    if (who.keep()) closing_list_.push_back(who);
-}
-
-void Hub::forget_closing(ClosingNode &who) noexcept {
-    if (!closing_list_.holds(who)) return;
-    closing_list_.remove(who);
-    who.let_go();
-}
-
 void Hub::close() noexcept {
     closing_.store(true, std::memory_order_relaxed);
-    while (ClosingNode *const who = closing_list_.pop_front()) {
-        who->call();
-        who->let_go();
-    }
 }
 
 bool Hub::drained() noexcept {

@@ -18,20 +18,6 @@ namespace muster {
 
 class Link;
 
-// Something that must hear of it when the context closes. Keeps its object while it is in the hub's list.
-class ClosingNode : private Call, public Listed<ClosingNode> {
-  protected:
-    ClosingNode() noexcept = default;
-    ~ClosingNode() = default;
-
-  private:
-    friend class Hub;
-};
-
-// Closing<HostDial, &HostDial::context_closes> closing_{*this};
-template <class Owner, void (Owner::*Closes)() noexcept>
-using Closing = Bound<Owner, Closes, ClosingNode>;
-
 struct AllLinks;  // the list every link is in
 struct NearLinks; // the list of those that are watched over
 
@@ -73,10 +59,6 @@ class Hub final : public ContextPart {
     Result<Bell> take_bell() noexcept;    // for a thread that waits on a socket
     void give_bell(Bell bell) noexcept;   // with nothing but its own event in its epoll
 
-    // --- the end: loop thread ---
-    void on_closing(ClosingNode &who) noexcept;
-    void forget_closing(ClosingNode &who) noexcept; // nothing happens if it is not in the list
-
     // ContextPart
     void close() noexcept override;
     bool drained() noexcept override;
@@ -103,7 +85,6 @@ class Hub final : public ContextPart {
     // loop thread
     Timer<Hub, &Hub::tick> ticks_{*this};
     Timer<Hub, &Hub::idle_tick> idle_ticks_{*this};
-    List<ClosingNode> closing_list_;
     List<Link, AllLinks> links_;
     int64_t tick_ns_ = 0, last_tick_ = 0;
     std::unique_ptr<unsigned char[]> staging_;

@@ -78,8 +78,8 @@ class OpenListener final : public Object {
         core->close();
         listener->close();
     }
-    void enter_here() noexcept { hub.on_closing(closing_); } // these three: loop thread
-    void leave_here() noexcept { hub.forget_closing(closing_); }
+    void enter_here() noexcept { hub.context().on_closing(closing_); } // these three: loop thread
+    void leave_here() noexcept { hub.context().forget_closing(closing_); }
     void close_here() noexcept {
         end();
         leave_here();
