@@ -35,22 +35,24 @@ Result<void> Loop::open(Mode mode) {
     epoll_ = Fd(epoll_create1(EPOLL_CLOEXEC));
     if (mode == Mode::polled) timer_fd_ = Fd(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
     if (!wake_ || !epoll_ || (mode == Mode::polled && !timer_fd_)) return no_descriptors("descriptors");
-    // Their events have no watch: each write to the one is an edge, and the other is quiet once it is set again.
-    epoll_event woken{}, due{};
-    woken.events = EPOLLIN | EPOLLET;
-    due.events = EPOLLIN;
-    if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_.get(), &woken) != 0 ||
-        (timer_fd_ && epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, timer_fd_.get(), &due) != 0))
+    // Each write to the one is an edge; timers and libuv are quiet once they have been served.
+    const auto add = [this](int fd, uint32_t events, void *key) {
+        epoll_event event{};
+        event.events = events;
+        event.data.ptr = key;
+        return epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0;
+    };
+    if (!add(wake_.get(), EPOLLIN | EPOLLET, nullptr) || (timer_fd_ && !add(timer_fd_.get(), EPOLLIN, nullptr)))
         return no_descriptors("watch its own descriptors");
-
-    uv_.data = uv_epoll_.data = this;
-    const int rc = open_uv_loop(uv_, uv_epoll_, epoll_.get(), [](uv_poll_t *handle, int, int) {
-        static_cast<Loop *>(handle->data)->serve_descriptors();
-    });
-    if (rc != 0) return Error::from_errno(-rc, MUSTER_OK, "start an event loop");
+    if (const int rc = open_uv_loop(uv_, epoll_.get()); rc != 0)
+        return Error::from_errno(-rc, MUSTER_OK, "start an event loop");
+    if (!add(uv_backend_fd(&uv_), EPOLLIN, &uv_)) {
+        const Error why = no_descriptors("watch libuv's descriptor");
+        uv_loop_close(&uv_);
+        return why;
+    }
     uv_timer_init(&uv_, &uv_timer_);
     uv_timer_.data = this;
-    armed_ns_ = never;
     open_ = true;
     return {};
 }
@@ -164,12 +166,19 @@ void Loop::release_removed() noexcept {
     }
 }
 
-void Loop::serve_descriptors() noexcept {
+void Loop::serve_descriptors(int timeout_ms) noexcept {
     epoll_event events[64];
-    for (int round = 0; round < max_rounds; round++) {
-        const int count = epoll_wait(epoll_.get(), events, static_cast<int>(std::size(events)), 0);
-        for (int i = 0; i < count; i++)
-            if (events[i].data.ptr != nullptr) static_cast<Watch *>(events[i].data.ptr)->on_events(events[i].events);
+    for (int round = 0; round < max_rounds; round++, timeout_ms = 0) {
+        const int count = epoll_wait(epoll_.get(), events, static_cast<int>(std::size(events)), timeout_ms);
+        bool is_libuv_ready = count == 0 && timeout_ms > 0; // its timer
+        for (int i = 0; i < count; i++) {
+            void *const key = events[i].data.ptr;
+            if (key == &uv_)
+                is_libuv_ready = true;
+            else if (key != nullptr)
+                static_cast<Watch *>(key)->on_events(events[i].events);
+        }
+        if (is_libuv_ready) uv_run(&uv_, UV_RUN_NOWAIT);
         if (count < static_cast<int>(std::size(events))) return;
     }
 }
@@ -215,17 +224,23 @@ void Loop::turn(int64_t until_ns) noexcept {
 }
 
 void Loop::wait(int64_t until_ns) noexcept {
-    int64_t left_ns = 0;
-    if (until_ns == never) {
-        if (std::exchange(armed_ns_, never) != never) uv_timer_stop(&uv_timer_);
-    } else if (until_ns != 0 && (left_ns = until_ns - muster::now_ns()) > 0 && armed_ns_ != until_ns) {
+    if (until_ns == 0) return serve_descriptors(0);
+    if (until_ns != armed_ns_) {
         armed_ns_ = until_ns;
+        const int64_t left_ns = until_ns == never ? 0 : std::max<int64_t>(until_ns - muster::now_ns(), 0);
         uv_update_time(&uv_);
-        uv_timer_start(
-            &uv_timer_, [](uv_timer_t *timer) { static_cast<Loop *>(timer->data)->armed_ns_ = never; },
-            static_cast<uint64_t>((left_ns + 999'999) / 1'000'000), 0);
+        if (until_ns == never)
+            uv_timer_stop(&uv_timer_);
+        else
+            uv_timer_start(
+                &uv_timer_, [](uv_timer_t *timer) { static_cast<Loop *>(timer->data)->armed_ns_ = never; },
+                static_cast<uint64_t>((left_ns + 999'999) / 1'000'000), 0);
+    } else {
+        uv_update_time(&uv_);
     }
-    uv_run(&uv_, until_ns == never || left_ns > 0 ? UV_RUN_ONCE : UV_RUN_NOWAIT);
+    const int timeout_ms = until_ns == never ? -1 : uv_backend_timeout(&uv_);
+    if (timeout_ms == 0) uv_run(&uv_, UV_RUN_NOWAIT); // its timer is due, by whole milliseconds
+    serve_descriptors(timeout_ms);
 }
 
 // ---- the end --------------------------------------------------------------------------------------------------------

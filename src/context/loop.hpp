@@ -2,9 +2,9 @@
 #pragma once
 // The event loop: posted tasks, timers and watched descriptors, on libuv.
 //
-// Whatever an object hangs on a loop is part of that object (a PostedTask, a Timer, a Watch), so that none of it needs
-// memory later. libuv runs the turns and waits; it knows two handles: a timer for the earliest of the loop's timers,
-// and an epoll that holds every watched descriptor. The reasons are in docs/adr/0013-one-epoll-inside-libuv.md.
+// What an object has on a loop is part of that object (a PostedTask, a Timer, a Watch), so that none of it needs memory
+// later. One epoll holds every watched descriptor, and libuv's own; libuv keeps the time, by one timer for the earliest
+// of the loop's. docs/adr/0013-libuv-inside-one-epoll.md has the reasons and figures.
 #include "base/fd.hpp"
 #include "base/list.hpp"
 #include "base/object.hpp"
@@ -67,7 +67,7 @@ class Loop {
     Result<void> watch(Watch &watch, int fd, uint32_t epoll_events) noexcept;
     void modify(Watch &watch, int fd, uint32_t epoll_events) noexcept; // reports anew what is ready
     void unwatch(Watch &watch, int fd) noexcept; // an event of the current turn may still be reported
-    int fd() const noexcept { return uv_backend_fd(&uv_); }
+    int fd() const noexcept { return epoll_.get(); }
     uint64_t turns() const noexcept { return turns_.load(std::memory_order_relaxed); }
     uint64_t posts() const noexcept { return posts_.load(std::memory_order_relaxed); }
 
@@ -93,7 +93,7 @@ class Loop {
     void run_task() noexcept;                          // the first of tasks_
     bool has_tasks() const noexcept { return tasks_ != nullptr || mailbox_.load(std::memory_order_relaxed) != nullptr; }
     void wait(int64_t until_ns) noexcept;
-    void serve_descriptors() noexcept;
+    void serve_descriptors(int timeout_ms) noexcept;
     void release_removed() noexcept;
     static TaskNode *refusing() noexcept { return reinterpret_cast<TaskNode *>(uintptr_t{1}); }
 
@@ -114,11 +114,10 @@ class Loop {
     // The loop thread's.
     TaskNode *tasks_ = nullptr; // fetched, oldest first
     Timers timers_;
-    int64_t now_ns_ = 0;   // of this turn; 0: not read yet
-    int64_t armed_ns_ = 0; // what libuv's timer, or the descriptor of Mode::polled, is set to
+    int64_t now_ns_ = 0;           // of this turn; 0: not read yet
+    int64_t armed_ns_ = INT64_MAX; // what libuv's timer, or the descriptor of Mode::polled, is set to; the latter: off
     bool open_ = false;
     uv_loop_t uv_{};
-    uv_poll_t uv_epoll_{};
     uv_timer_t uv_timer_{};
 };
 

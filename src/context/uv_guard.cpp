@@ -33,38 +33,35 @@ void *resize(void *memory, size_t size) noexcept {
     return opening->list;
 }
 
-int open(uv_loop_t &loop, uv_poll_t &poll, int fd, uv_poll_cb ready) noexcept {
+int open(uv_loop_t &loop) noexcept {
     if (const int rc = uv_loop_init(&loop); rc < 0) {
         // libuv 1.44 leaks its first descriptor when it cannot have the second one. With async_wfd at 0 it has failed
         // before it got as far as descriptors.
         if (loop.async_wfd == -1) Fd(uv_backend_fd(&loop)).reset();
         return rc;
     }
-    int rc = uv_poll_init(&loop, &poll, fd);
-    if (rc == 0) {
-        uv_poll_start(&poll, UV_READABLE, ready);
-        uv_run(&loop, UV_RUN_NOWAIT); // registers its descriptors
-        rc = -opening->refused;
-        if (rc != 0) uv_close(reinterpret_cast<uv_handle_t *>(&poll), nullptr);
-    }
-    if (rc == 0) return 0;
-    while (uv_run(&loop, UV_RUN_NOWAIT) != 0) {
-    }
-    uv_loop_close(&loop);
-    return rc;
+    uv_timer_t timer; // a loop without a handle does not run
+    uv_timer_init(&loop, &timer);
+    uv_timer_start(
+        &timer, [](uv_timer_t *) {}, 1'000, 0);
+    uv_run(&loop, UV_RUN_NOWAIT); // registers its descriptor
+    uv_close(reinterpret_cast<uv_handle_t *>(&timer), nullptr);
+    uv_run(&loop, UV_RUN_NOWAIT);
+    if (opening->refused != 0) uv_loop_close(&loop);
+    return -opening->refused;
 }
 
 } // namespace
 
-int open_uv_loop(uv_loop_t &loop, uv_poll_t &poll, int fd, uv_poll_cb ready) noexcept {
+int open_uv_loop(uv_loop_t &loop, int recent_fd) noexcept {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, [] { uv_replace_allocator(std::malloc, resize, std::calloc, std::free); });
     Opening here;
-    here.list_bytes = std::bit_ceil(static_cast<unsigned>(fd) + 64) * sizeof(void *);
+    here.list_bytes = std::bit_ceil(static_cast<unsigned>(recent_fd) + 64) * sizeof(void *);
     here.list = std::malloc(here.list_bytes);
     if (here.list == nullptr) return UV_ENOMEM;
     opening = &here;
-    const int rc = open(loop, poll, fd, ready);
+    const int rc = open(loop);
     opening = nullptr;
     if (!here.is_list_used) std::free(here.list);
     return rc;
