@@ -74,18 +74,9 @@ void Agent::poke() noexcept {
 }
 
 Error Agent::wait(Deadline &deadline) noexcept {
-    for (;;) {
-        const uint32_t seen = ended_.seen();
-        {
-            const std::lock_guard hold(lock_);
-            if (over_) return outcome_;
-        }
-        Error not_yet;
-        not_yet.status = MUSTER_AGAIN;
-        if (deadline.look_once()) return not_yet;
-        not_yet.status = context_->sleep(ended_, seen, deadline);
-        if (not_yet.status != MUSTER_OK) return not_yet;
-    }
+    Error outcome;
+    outcome.status = context_->wait(ended_, deadline, lock_, [&] { return Status{over_ ? MUSTER_OK : MUSTER_AGAIN}; });
+    return outcome.status == MUSTER_OK ? outcome_ : outcome; // does not change any more
 }
 
 Status Agent::signal(int number) noexcept {

@@ -92,10 +92,9 @@ void Output::end() noexcept {
 
 Status Output::flush(Deadline &deadline) noexcept {
     uint64_t wanted = 0;
-    return context_->wait(finished_more_, deadline, [&] {
-        const std::lock_guard hold(lock_);
+    return context_->wait(finished_more_, deadline, lock_, [&] {
         if (wanted == 0) wanted = finishes_;
-        return finished_ >= wanted;
+        return Status{finished_ >= wanted ? MUSTER_OK : MUSTER_AGAIN};
     });
 }
 

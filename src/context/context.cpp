@@ -104,6 +104,13 @@ void Context::notify(Signal &signal) noexcept {
         futex_wake(signal.sequence_, INT_MAX, false);
 }
 
+Status Context::pause(int64_t ns) noexcept {
+    Signal never_notified;
+    Deadline deadline(ns);
+    const Status status = sleep(never_notified, never_notified.seen(), deadline);
+    return status == MUSTER_TIMEOUT ? Status{MUSTER_OK} : status;
+}
+
 void Context::wake_engine() noexcept {
     if (external()) loop_.wake();
 }

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -115,8 +116,22 @@ class Context final : public Object {
     // may be ended: then once the status that host_call.hpp lists.
     Status sleep(Signal &signal, uint32_t seen, Deadline &deadline) noexcept;
     void notify(Signal &signal) noexcept; // wakes every sleeper of the signal
-    // Sleeps until done() is true; whatever makes it true is followed by a notify. MUSTER_OK; MUSTER_AGAIN where the
-    // deadline looks once; else what sleep() returned. done() is called without a lock.
+    // Waits for a change of what `lock` guards, each followed by a notify of the signal. look() is called with the lock
+    // held; it returns the result, or MUSTER_AGAIN: not yet. A wait that ends without result returns MUSTER_AGAIN where
+    // the deadline looks once, else what sleep() returned.
+    template <class Look>
+    Status wait(Signal &signal, Deadline &deadline, std::mutex &lock, Look &&look) noexcept(noexcept(look())) {
+        for (;;) {
+            const uint32_t seen = signal.seen();
+            {
+                const std::lock_guard hold(lock);
+                if (const Status result = look(); result != MUSTER_AGAIN) return result;
+            }
+            if (deadline.look_once()) return MUSTER_AGAIN;
+            if (const Status status = sleep(signal, seen, deadline); status != MUSTER_OK) return status;
+        }
+    }
+    // The same without a lock: MUSTER_OK once done() is true.
     template <class Done>
     Status wait(Signal &signal, Deadline &deadline, Done &&done) noexcept(noexcept(done())) {
         for (;;) {
@@ -126,6 +141,7 @@ class Context final : public Object {
             if (const Status status = sleep(signal, seen, deadline); status != MUSTER_OK) return status;
         }
     }
+    Status pause(int64_t ns) noexcept; // MUSTER_OK after that time; or what ended the call of the host before
     HostCalls &host_calls() noexcept { return *host_calls_; }
     void host_release() noexcept; // the host's handle
     // External contexts: make whoever drives the engine come up and look (safe and cheap in threaded ones).

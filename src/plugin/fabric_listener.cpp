@@ -28,9 +28,7 @@ Result<Ref<TransportListener>> Fabric::listen(const Address &address, const Tran
         if (done) return Ref<TransportListener>(listener);
         if (done.status() != MUSTER_E_UNREACHABLE || options.retry_ns == 0 || until.left() <= pause)
             return done.error();
-        Signal nobody;
-        Deadline shortly(pause);
-        if (const Status status = context_.sleep(nobody, nobody.seen(), shortly); status < 0) return done.error();
+        if (context_.pause(pause) != MUSTER_OK) return done.error();
     }
 }
 

@@ -30,21 +30,13 @@ void RendezvousOperation::start() noexcept {
 Error RendezvousOperation::wait(Ref<Round> &out_round) {
     start();
     Deadline endless(-1); // its own is kept on the loop, as of those that are begun
-    for (;;) {
-        const uint32_t seen = signal_.seen();
-        {
-            const std::lock_guard hold(lock_);
-            if (finished_) {
-                out_round = std::move(round_);
-                return error_;
-            }
-        }
-        const Status status = context_.sleep(signal_, seen, endless);
-        if (status < 0) {
-            member_->stop(*this, status);
-            finish(Error::make(status, "%s", HostCall::why_ended(status)));
-        }
+    const auto look = [this] { return Status{finished_ ? MUSTER_OK : MUSTER_AGAIN}; };
+    for (Status status; (status = context_.wait(signal_, endless, lock_, look)) != MUSTER_OK;) {
+        member_->stop(*this, status);
+        finish(Error::make(status, "%s", HostCall::why_ended(status)));
     }
+    out_round = std::move(round_);
+    return error_;
 }
 
 bool RendezvousOperation::begin(Queue &queue, uint64_t tag) {

@@ -149,16 +149,12 @@ Result<Ref<Stream>> HostDial::wait() {
                            address_.text.c_str());
     if (!start_.post(*context_))
         return Error::make(MUSTER_E_CLOSED, "dial %s: the context is closed", address_.text.c_str());
-    for (;;) {
-        const uint32_t seen = signal_.seen();
-        {
-            const std::lock_guard hold(lock_);
-            if (finished_) return std::move(result_);
-        }
-        const Status status = context_->sleep(signal_, seen, deadline_);
-        if (status == MUSTER_TIMEOUT) end(MUSTER_TIMEOUT, "not in time");
-        if (status < 0) end(status, HostCall::why_ended(status));
-    }
+    const auto look = [this] { return Status{finished_ ? MUSTER_OK : MUSTER_AGAIN}; };
+    // Also without a timeout it drives an external context once.
+    Deadline limit = deadline_.endless() ? deadline_ : Deadline::until(deadline_.at());
+    for (Status status; (status = context_->wait(signal_, limit, lock_, look)) != MUSTER_OK;)
+        end(status, status < 0 ? HostCall::why_ended(status) : "not in time");
+    return std::move(result_);
 }
 
 bool HostDial::cancel_operation(uint64_t tag) noexcept {
