@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What any thread may do with an agent; work.cpp has what its own thread does.
+// The calls of any thread; work.cpp and elastic.cpp are the agent's own thread.
 #include "agent/agent.hpp"
 
 #include "base/thread.hpp"
@@ -41,7 +41,7 @@ Result<Ref<Agent>> Agent::start(Context &context, AgentPlan plan, Queue &queue, 
     if (!id) return id.error();
     auto files = WorkerFiles::make(plan);
     if (!files) return files.error();
-    // Places for an exit of each worker, of this start and of the one before, for guards, and for news of commands.
+    // Room for an exit of each worker, of this start and of the one before, for guards, and for the notice of commands.
     auto inbox = Queue::create(context, 2 * plan.worker_count + 256);
     if (!inbox) return inbox.error();
     Fd out = std::move(plan.out), err = std::move(plan.err);
@@ -69,21 +69,21 @@ void *Agent::body(void *self) {
 }
 
 // The thread looks at all commands whenever it wakes up, so readiness is enough for any number of them.
-void Agent::poke() noexcept {
+void Agent::wake_thread() noexcept {
     inbox_->raise(commands_, 1);
 }
 
 Error Agent::wait(Deadline &deadline) noexcept {
     Error outcome;
     outcome.status = context_->wait(ended_, deadline, lock_, [&] { return Status{over_ ? MUSTER_OK : MUSTER_AGAIN}; });
-    return outcome.status == MUSTER_OK ? outcome_ : outcome; // does not change any more
+    return outcome.status == MUSTER_OK ? outcome_ : outcome; // it does not change any more
 }
 
 Status Agent::signal(int number) noexcept {
     const std::lock_guard hold(lock_);
     if (over_) return MUSTER_E_STALE;
     signals_ |= uint64_t{1} << (number - 1);
-    poke();
+    wake_thread();
     return MUSTER_OK;
 }
 
@@ -94,7 +94,7 @@ Status Agent::stop(int number, int64_t grace_ns, Status why) noexcept {
     stop_.number = number != 0 ? number : SIGTERM;
     stop_.grace_ns = grace_ns < 0 ? plan_.grace_ns : grace_ns;
     if (stop_.why == MUSTER_OK) stop_.why = why;
-    poke();
+    wake_thread();
     return MUSTER_OK;
 }
 
