@@ -476,10 +476,11 @@ void FabricSession::close(bool orderly) noexcept {
     fabric_->send(peer, reset | (key_.first ? from_beginner : 0), key_.second, nullptr, 0);
 }
 
-Fan *FabricSession::fan() noexcept {
+MulticastGroup *FabricSession::multicast_group() noexcept {
     // Small messages would be full of the shares.
-    return fabric_->ops_.send_multicast != nullptr && fabric_->message_bytes_ >= Fan::least_bytes ? fabric_.get()
-                                                                                                  : nullptr;
+    return fabric_->ops_.send_multicast != nullptr && fabric_->message_bytes_ >= MulticastGroup::min_bytes
+               ? fabric_.get()
+               : nullptr;
 }
 
 SessionListener FabricSession::session_listener(Session &, std::string_view service) {

@@ -20,7 +20,7 @@ class FabricListener;
 class FabricSession;
 
 // listen() from any thread but the loop; everything else on the loop thread.
-class Fabric final : public Transport, public SessionTransport, public Fan {
+class Fabric final : public Transport, public SessionTransport, public MulticastGroup {
   public:
     static Result<Ref<Fabric>> make(Plugin &plugin, const std::string &scheme, const muster_fabric_ops &ops,
                                     void *self);
@@ -136,7 +136,7 @@ class FabricSession final : public Channel, private SessionOwner {
     void proved() noexcept override;
     bool can_pair() const noexcept override;
     void paired(Ref<SharedSegment> segment, Status status) noexcept override;
-    Fan *fan() noexcept override;
+    MulticastGroup *multicast_group() noexcept override;
     void close(bool orderly) noexcept override;
 
   private:

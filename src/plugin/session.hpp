@@ -69,7 +69,7 @@ class SessionStream final : public Carrier, public Listed<SessionStream>, privat
     void closed() noexcept override;
     bool would_deadlock() const noexcept override;
     Io io() const noexcept override;
-    Fan *fan() noexcept override;
+    MulticastGroup *multicast_group() noexcept override;
 
   private:
     friend class Broadcast;
