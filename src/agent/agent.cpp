@@ -3,7 +3,7 @@
 #include "agent/agent.hpp"
 
 #include "base/thread.hpp"
-#include "context/running.hpp"
+#include "context/threaded_objects.hpp"
 #include "rendezvous/member.hpp"
 
 #include <csignal>
@@ -51,11 +51,11 @@ Result<Ref<Agent>> Agent::start(Context &context, AgentPlan plan, Queue &queue, 
     agent->group_.emplace(context, *agent->inbox_, agent->plan_, *agent->files_, *agent->output_, std::move(*id));
     if (auto ready = agent->group_->prepare(); !ready) return ready.error();
     agent->show(MUSTER_AGENT_STARTING);
-    if (!Running<Agent>::of(context).add(*agent)) return Error::make(MUSTER_E_CLOSED, "the context is closed");
+    if (!ThreadedObjects<Agent>::of(context).add(*agent)) return Error::make(MUSTER_E_CLOSED, "the context is closed");
     agent->retain(); // the thread's
     if (const int why = start_thread(&body, agent.get())) {
         agent->release();
-        Running<Agent>::of(context).remove(*agent);
+        ThreadedObjects<Agent>::of(context).remove(*agent);
         return Error::from_errno(why, MUSTER_E_NOMEM, "a thread for the agent");
     }
     return agent;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The agent's own thread.
 #include "agent/agent.hpp"
-#include "context/running.hpp"
+#include "context/threaded_objects.hpp"
 
 #include <algorithm>
 #include <csignal>
@@ -221,7 +221,7 @@ void Agent::end(const Error &outcome) noexcept {
     entry.error = outcome;
     queue_->complete(std::move(entry));
     context_->notify(ended_);
-    Running<Agent>::of(*context_).remove(*this);
+    ThreadedObjects<Agent>::of(*context_).remove(*this);
 }
 
 } // namespace muster

@@ -41,7 +41,7 @@ void Context::last_reference_gone() noexcept {
     if (engine_->gone.fetch_or(Engine::references_gone, std::memory_order_acq_rel) & Engine::engine_gone) delete this;
 }
 
-// Who drives an external context stops: nobody is to drive it again by a handle that is gone.
+// A thread that drives an external context stops: a released handle must not drive it again.
 void Context::host_release() noexcept {
     if (!forked() && external()) {
         leave_handle();
@@ -62,7 +62,7 @@ Status Context::sleep(Signal &signal, uint32_t seen, Deadline &deadline) noexcep
     if (const Status ended = call->sleep_begins(&signal); ended != MUSTER_OK) return ended;
     Status status = MUSTER_OK;
     for (;;) {
-        // Awake now and then only as long as nobody serves what it waits for.
+        // It wakes up now and then only as long as no thread serves what it waits for.
         const int64_t look_at = call->look_at_ns();
         const bool look =
             !deadline.look_once() && look_at != INT64_MAX && (deadline.endless() || look_at < deadline.at());

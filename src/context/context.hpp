@@ -82,10 +82,11 @@ struct ContextCounters { // relaxed: counters
 };
 
 // Any thread, unless a member says otherwise. Queues, streams, listeners, processes hold a reference each; the engine
-// holds none to itself: when the last reference goes, the thread is told to stop and frees the context on its way out.
+// holds none to itself: when the last reference goes, the thread is notified to stop, and deletes the context at its
+// end.
 class Context final : public Object {
   public:
-    struct Engine; // private to this room
+    struct Engine; // private to this module
     static Result<Ref<Context>> create(const ContextSettings &settings);
 
     const ContextSettings settings;
@@ -144,12 +145,12 @@ class Context final : public Object {
     Status pause(int64_t ns) noexcept; // MUSTER_OK after that time; or what ended the call of the host before
     HostCalls &host_calls() noexcept { return *host_calls_; }
     void host_release() noexcept; // the host's handle
-    // External contexts: make whoever drives the engine come up and look (safe and cheap in threaded ones).
+    // External contexts: makes the thread that drives the engine return from its wait and look (harmless in others).
     void wake_engine() noexcept;
 
     Status progress(Deadline &deadline) noexcept; // muster_context_progress
-    // External contexts: waits until `fd` is readable, driving the engine meanwhile (or waiting for whoever does).
-    // MUSTER_OK may come early; MUSTER_TIMEOUT; MUSTER_E_WOULD_DEADLOCK on the loop thread.
+    // External contexts: waits until `fd` is readable, driving the engine meanwhile (or waiting for the thread that
+    // does). MUSTER_OK may come early; MUSTER_TIMEOUT; MUSTER_E_WOULD_DEADLOCK on the loop thread.
     Status wait_fd(int fd, Deadline &deadline) noexcept;
     // External contexts: the caller becomes the loop thread for the moment of a body, which gets a function that runs
     // what was posted meanwhile. False: another thread drives, or this one already does; nothing was done.
@@ -165,11 +166,11 @@ class Context final : public Object {
     int engine_fd() const noexcept;     // the epoll descriptor itself; external contexts, for nested polls
     Status close(Deadline &deadline) noexcept;
 
-    // The part of a room in this context, made by `make` at the first call. `key` is the address of a static of that
-    // room. The pointer is good as long as the context is.
+    // The part of a module in this context, made by `make` at the first call. `key` is the address of a static of that
+    // module. The reference is valid as long as the context exists.
     ContextPart &part(const void *key, std::unique_ptr<ContextPart> (*make)(Context &));
 
-    // Log records; free when nobody listens. Any thread, never blocks, drops when the queue is full.
+    // Log records; costs nothing while no queue takes them. Any thread, never blocks, drops when the queue is full.
     bool logs(int32_t level) const noexcept;
     [[gnu::format(printf, 3, 4)]] void log(int32_t level, const char *format, ...) noexcept;
     void set_log(int32_t level, Queue *queue, uint64_t tag) noexcept;

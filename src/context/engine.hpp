@@ -69,7 +69,7 @@ struct Context::Engine {
     std::atomic<bool> stopped{false};  // release by teardown(), acquire by closers: publishes forced
     Signal stop_signal;                // notified after `stopped` is set
 
-    // Who is done with the context: the one that comes second deletes it. acq_rel on both sides.
+    // Engine and references are done with the context: the second of them deletes it. acq_rel on both sides.
     enum : uint32_t { engine_gone = 1, references_gone = 2 };
     std::atomic<uint32_t> gone{0};
 

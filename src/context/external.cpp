@@ -29,13 +29,13 @@ int wait_readable(pollfd *fds, nfds_t count, Deadline &deadline) noexcept {
     }
 }
 
-void ring(int fd) noexcept {
+void signal_event(int fd) noexcept {
     const uint64_t one = 1;
     [[maybe_unused]] const ssize_t written =
-        uncancelled::write(fd, &one, sizeof one); // fails only when it rings already
+        uncancelled::write(fd, &one, sizeof one); // fails only when it is readable already
 }
 
-void silence(int fd) noexcept {
+void clear_event(int fd) noexcept {
     uint64_t count;
     [[maybe_unused]] const ssize_t got =
         uncancelled::read(fd, &count, sizeof count); // fails only when another thread was faster
@@ -77,7 +77,7 @@ void Context::Engine::pass_baton() noexcept {
 void Context::Engine::notify() noexcept {
     word.fetch_add(1, std::memory_order_seq_cst);
     if (word_waiters.load(std::memory_order_seq_cst) != 0) futex_wake(word, INT_MAX, false);
-    if (fd_waiters.load(std::memory_order_seq_cst) != 0) ring(baton_fd.get());
+    if (fd_waiters.load(std::memory_order_seq_cst) != 0) signal_event(baton_fd.get());
     if (polling.load(std::memory_order_seq_cst)) loop.wake();
 }
 
@@ -117,7 +117,8 @@ void Context::Engine::end_drive() noexcept {
     pass_baton();
 }
 
-// Waits until done() holds or `fd` (if not -1) is readable, driving the engine, or waiting for whoever drives it.
+// Waits until done() holds or `fd` (if not -1) is readable, driving the engine, or waiting for the thread that drives
+// it.
 template <class Done>
 Status Context::Engine::await(const Done &done, int fd, Deadline &deadline) noexcept {
     const nfds_t count = fd < 0 ? 1 : 2;
@@ -155,7 +156,7 @@ Status Context::Engine::await(const Done &done, int fd, Deadline &deadline) noex
         pollfd fds[2] = {{baton_fd.get(), POLLIN, 0}, {fd, POLLIN, 0}};
         const int ready = word.load(std::memory_order_seq_cst) != seen ? -1 : wait_readable(fds, 2, deadline);
         fd_waiters.fetch_sub(1, std::memory_order_relaxed);
-        if (fds[0].revents != 0) silence(baton_fd.get());
+        if (fds[0].revents != 0) clear_event(baton_fd.get());
         if (fds[1].revents == 0 && ready != 0) continue;
         if (fds[0].revents != 0) notify(); // the baton was offered, and this thread leaves without it
         return fds[1].revents != 0 ? MUSTER_OK : MUSTER_TIMEOUT;

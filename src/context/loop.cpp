@@ -79,7 +79,7 @@ bool Loop::post(TaskNode &task) noexcept {
 
 void Loop::wake() noexcept {
     const uint64_t one = 1;
-    // Each write is an edge, nobody reads the counter; it cannot fill in the life of a process.
+    // Each write is an edge; the counter is never read, and cannot fill in the life of a process.
     [[maybe_unused]] const ssize_t written = uncancelled::write(wake_.get(), &one, sizeof one);
 }
 

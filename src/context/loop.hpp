@@ -44,7 +44,7 @@ class Loop {
   public:
     enum class Mode {
         waits, // a thread of its own waits in turn()
-        polled // nobody waits in turn(): threads poll fd(), which also shows when a timer is due
+        polled // no thread waits in turn(): threads poll fd(), which also shows when a timer is due
     };
     // `owner`: the object that this loop is part of.
     explicit Loop(Object &owner) noexcept : owner_(owner) {}

@@ -14,7 +14,7 @@ namespace muster {
 
 namespace {
 
-// What a thread that opens a loop has ready for libuv, and hears of it.
+// What a thread that opens a loop provides to libuv, and how libuv fails.
 struct Opening {
     // libuv's list of a loop's descriptors, indexed by number: it aborts the process when the list cannot grow, which
     // is the one thing it uses realloc() for. Large enough for the few that are opened meanwhile.

@@ -12,7 +12,7 @@
 namespace muster {
 
 namespace {
-constexpr int64_t look_up_ns = 100'000'000;
+constexpr int64_t check_ns = 100'000'000;
 }
 
 Result<Ref<Process>> Process::spawn(Context &context, const muster_process_config &config, Rest rest) {
@@ -118,7 +118,7 @@ Status Process::wait(Deadline &deadline, muster_process_exit *out) noexcept {
             if (const Status ended = call->sleep_begins(nullptr); ended != MUSTER_OK) return ended;
         }
         pollfd one{pidfd_.get(), POLLIN, 0};
-        const int64_t left = deadline.endless() ? look_up_ns : std::min(deadline.left(), look_up_ns);
+        const int64_t left = deadline.endless() ? check_ns : std::min(deadline.left(), check_ns);
         timespec limit{left / 1'000'000'000, left % 1'000'000'000}, *const until = &limit;
         if (uncancelled::wait_poll(&one, 1, until) < 0 && errno != EINTR) return MUSTER_E_SYSTEM;
     }

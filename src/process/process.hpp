@@ -37,7 +37,7 @@ class Process final : public Object, private Watch {
     Fd pidfd_;
     Rest rest_ = Rest::lives;
 
-    std::mutex lock_; // for what follows; also held while signalling, so that nobody reaps meanwhile
+    std::mutex lock_; // for what follows; also held while signalling, so that the child is not reaped meanwhile
     bool over_ = false;
     Status abandoned_ = MUSTER_OK; // why nothing will complete a watch: the context has ended
     muster_process_exit exit_{};

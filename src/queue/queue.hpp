@@ -16,8 +16,9 @@ struct Entry {
     muster_completion completion{};
     Error error;        // when completion.status < 0, or a log text
     Ref<Object> object; // what completion.object points to; handed to the host, or released with the queue
-    class RequestTable *table = nullptr; // requests: who serves it by callbacks (muster_queue_dispatch); else NULL
-    Ref<Object> asker;                   // requests: keeps the table and what is asked alive; may hold the queue
+    class RequestTable *table =
+        nullptr;       // requests: the table of callbacks that serves it (muster_queue_dispatch); else NULL
+    Ref<Object> asker; // requests: keeps the table and what is asked alive; may hold the queue
 };
 
 // The tag of the requests to a table of callbacks.
@@ -39,8 +40,8 @@ class RequestTable {
 class Source {
   public:
     virtual ~Source() = default;
-    // The descriptor added by Queue::add_fd() became ready (EPOLLIN, EPOLLOUT, EPOLLHUP bits): say which READY events
-    // to tell, 0 for none. Runs inside muster_queue_next() on a host thread, with no queue lock held.
+    // The descriptor added by Queue::add_fd() became ready (EPOLLIN, EPOLLOUT, EPOLLHUP bits): returns the READY
+    // events to report, 0 for none. Runs inside muster_queue_next() on a host thread, with no queue lock held.
     virtual uint32_t on_fd(uint32_t epoll_events) noexcept {
         (void)epoll_events;
         return 0;
@@ -82,7 +83,8 @@ class QueueUser {
 
 class Queue;
 
-// Whose requests come through a queue. It hears when the host lets go of the queue: nobody can take them then.
+// A module whose requests go through a queue. It is notified when the host releases the queue: they cannot be taken
+// then.
 class QueueServer {
   public:
     virtual void queue_released(Queue &queue) noexcept = 0; // any thread, no queue lock held
@@ -123,14 +125,14 @@ class Queue final : public Object {
     void modify_fd(Source &source, int fd, uint32_t epoll_events) noexcept; // also re-raises the edge if it is ready
     void remove_fd(Source &source, int fd) noexcept;                        // call before closing the fd
 
-    // Who took the last entry, and does a thread wait for one now? A wait that this queue must end would be for ever on
-    // the thread that serves it.
+    // Has an entry been taken, and by the calling thread the last time; does a thread wait for one now? On the thread
+    // that serves this queue, a wait that only an entry of the queue can end would be endless.
     bool taken_ever() const noexcept;
     bool taken_here() const noexcept;
     bool awaited() const noexcept;
-    // Would a wait for what this queue serves end only by the calling thread? `registrant` made it served. Where nobody
-    // has taken anything yet it may be another thread that is about to begin: then false, and a call of the host's
-    // fails later with MUSTER_E_WOULD_DEADLOCK unless one has.
+    // Would a wait for what this queue serves end only by the calling thread? `registrant` made it served. Where no
+    // thread has taken an entry yet, another one may be about to begin: then false, and a call of the host's fails
+    // later with MUSTER_E_WOULD_DEADLOCK unless one has.
     bool served_here(pthread_t registrant) noexcept;
 
     Status next(Deadline &deadline, muster_completion *out, muster_error *error) noexcept;
@@ -152,7 +154,7 @@ class Queue final : public Object {
     void end_operations() noexcept;
     Ref<Context> context_;
     std::unique_ptr<State> state_;
-    std::atomic<QueueServer *> servers_[4] = {}; // release, acquire: the server behind it
+    std::atomic<QueueServer *> servers_[4] = {}; // release, acquire: publishes the server
 };
 
 inline Queue *unwrap(muster_queue *handle) noexcept {
