@@ -74,14 +74,14 @@ void Agent::wake_thread() noexcept {
 }
 
 Error Agent::wait(Deadline &deadline) noexcept {
-    Error outcome;
-    outcome.status = context_->wait(ended_, deadline, lock_, [&] { return Status{over_ ? MUSTER_OK : MUSTER_AGAIN}; });
-    return outcome.status == MUSTER_OK ? outcome_ : outcome; // it does not change any more
+    Error not_yet;
+    not_yet.status = outcome_.wait(*context_, deadline);
+    return not_yet.status == MUSTER_OK ? outcome_.value() : not_yet;
 }
 
 Status Agent::signal(int number) noexcept {
     const std::lock_guard hold(lock_);
-    if (over_) return MUSTER_E_STALE;
+    if (outcome_.is_complete()) return MUSTER_E_STALE;
     signals_ |= uint64_t{1} << (number - 1);
     wake_thread();
     return MUSTER_OK;
@@ -89,7 +89,7 @@ Status Agent::signal(int number) noexcept {
 
 Status Agent::stop(int number, int64_t grace_ns, Status why) noexcept {
     const std::lock_guard hold(lock_);
-    if (over_) return MUSTER_E_STALE;
+    if (outcome_.is_complete()) return MUSTER_E_STALE;
     stop_.fresh = true;
     stop_.number = number != 0 ? number : SIGTERM;
     stop_.grace_ns = grace_ns < 0 ? plan_.grace_ns : grace_ns;

@@ -3,6 +3,7 @@
 #include "agent/group.hpp"
 #include "agent/held_port.hpp"
 #include "agent/nodes.hpp"
+#include "queue/future.hpp"
 #include "queue/queue.hpp"
 
 #include <mutex>
@@ -110,14 +111,13 @@ class Agent final : public Object, public Listed<Agent> {
     std::mutex lock_;      // for what follows
     uint64_t signals_ = 0; // to be sent: bit n - 1 for signal n
     Stop stop_;
-    bool over_ = false;
-    Error outcome_;
     muster_agent_state state_{};
     std::vector<muster_agent_worker> workers_;
     std::optional<muster_agent_worker> failure_;
     std::string failure_text_;
     muster_rendezvous *open_rendezvous_ = nullptr; // that of nodes_, as long as it is open
-    Signal ended_;
+
+    Future<Error> outcome_; // any thread
 };
 
 // What a handle points to: its release stops the agent. Any thread.

@@ -209,18 +209,13 @@ void Agent::end(const Error &outcome) noexcept {
     group_.reset(); // ends the guard
     files_.reset();
     output_->end();
-    {
-        const std::lock_guard hold(lock_);
-        over_ = true;
-        outcome_ = outcome;
-    }
+    outcome_.complete(*context_, outcome); // before the completion: after it, calls on the agent find its end
     Entry entry;
     entry.completion.kind = MUSTER_DONE_AGENT;
     entry.completion.tag = tag_;
     entry.completion.status = outcome.status;
     entry.error = outcome;
     queue_->complete(std::move(entry));
-    context_->notify(ended_);
     ThreadedObjects<Agent>::of(*context_).remove(*this);
 }
 

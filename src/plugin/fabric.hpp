@@ -10,6 +10,7 @@
 #include "plugin/plugin.hpp"
 #include "plugin/session.hpp"
 #include "plugin/session_address.hpp"
+#include "queue/future.hpp"
 
 #include <map>
 #include <unordered_map>
@@ -38,11 +39,8 @@ class Fabric final : public Transport, public SessionTransport, public Multicast
     friend class FabricSession;
     friend struct FabricHost;
     struct Publishing : Object { // a listener whose authority is asked for
-        Signal answered;
-        // loop thread, but for the thread that waits, after `over`
-        Result<void> result;
-        Ref<FabricListener> listener;  // empty: nobody waits any more
-        std::atomic<bool> over{false}; // release after result is written; pairs with the waiting thread
+        Future<Result<void>> result;
+        Ref<FabricListener> listener; // empty: no thread waits any more; loop thread
     };
     struct Dialing { // a dial that waits for its peer's number
         SessionAddress address;
