@@ -56,8 +56,8 @@ list(APPEND uv_sources "${PROJECT_SOURCE_DIR}/src/context/uv_without_signals.c")
 # Versions from 1.45 on have it in linux.c.
 foreach(name epoll.c linux.c)
     set_source_files_properties("${uv}/src/unix/${name}" PROPERTIES
-        COMPILE_OPTIONS "-include;${PROJECT_SOURCE_DIR}/src/context/uv_epoll.h"
-        OBJECT_DEPENDS "${PROJECT_SOURCE_DIR}/src/context/uv_epoll.h")
+        COMPILE_OPTIONS "-include;${PROJECT_SOURCE_DIR}/src/context/uv_guard.h"
+        OBJECT_DEPENDS "${PROJECT_SOURCE_DIR}/src/context/uv_guard.h")
 endforeach()
 add_library(muster_uv STATIC EXCLUDE_FROM_ALL ${uv_sources})
 target_include_directories(muster_uv SYSTEM PUBLIC "$<BUILD_INTERFACE:${uv}/include>" PRIVATE "${uv}/src")

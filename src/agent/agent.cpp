@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What any thread may do with an agent; work.cpp has what its own thread does.
+// The calls of any thread; work.cpp and elastic.cpp are the agent's own thread.
 #include "agent/agent.hpp"
 
 #include "base/thread.hpp"
-#include "context/running.hpp"
+#include "context/threaded_objects.hpp"
 #include "rendezvous/member/member.hpp"
 
 #include <csignal>
@@ -41,7 +41,7 @@ Result<Ref<Agent>> Agent::start(Context &context, AgentPlan plan, Queue &queue, 
     if (!id) return id.error();
     auto files = WorkerFiles::make(plan);
     if (!files) return files.error();
-    // Places for an exit of each worker, of this start and of the one before, for guards, and for news of commands.
+    // Room for an exit of each worker, of this start and of the one before, for guards, and for the notice of commands.
     auto inbox = Queue::create(context, 2 * plan.worker_count + 256);
     if (!inbox) return inbox.error();
     Fd out = std::move(plan.out), err = std::move(plan.err);
@@ -51,11 +51,11 @@ Result<Ref<Agent>> Agent::start(Context &context, AgentPlan plan, Queue &queue, 
     agent->group_.emplace(context, *agent->inbox_, agent->plan_, *agent->files_, *agent->output_, std::move(*id));
     if (auto ready = agent->group_->prepare(); !ready) return ready.error();
     agent->show(MUSTER_AGENT_STARTING);
-    if (!Running<Agent>::of(context).add(*agent)) return Error::make(MUSTER_E_CLOSED, "the context is closed");
+    if (!ThreadedObjects<Agent>::of(context).add(*agent)) return Error::make(MUSTER_E_CLOSED, "the context is closed");
     agent->retain(); // the thread's
     if (const int why = start_thread(&body, agent.get())) {
         agent->release();
-        Running<Agent>::of(context).remove(*agent);
+        ThreadedObjects<Agent>::of(context).remove(*agent);
         return Error::from_errno(why, MUSTER_E_NOMEM, "a thread for the agent");
     }
     return agent;
@@ -69,41 +69,32 @@ void *Agent::body(void *self) {
 }
 
 // The thread looks at all commands whenever it wakes up, so readiness is enough for any number of them.
-void Agent::poke() noexcept {
+void Agent::wake_thread() noexcept {
     inbox_->raise(commands_, 1);
 }
 
 Error Agent::wait(Deadline &deadline) noexcept {
-    for (;;) {
-        const uint32_t seen = ended_.seen();
-        {
-            const std::lock_guard hold(lock_);
-            if (over_) return outcome_;
-        }
-        Error not_yet;
-        not_yet.status = MUSTER_AGAIN;
-        if (deadline.look_once()) return not_yet;
-        not_yet.status = context_->sleep(ended_, seen, deadline);
-        if (not_yet.status != MUSTER_OK) return not_yet;
-    }
+    Error not_yet;
+    not_yet.status = outcome_.wait(*context_, deadline);
+    return not_yet.status == MUSTER_OK ? outcome_.value() : not_yet;
 }
 
 Status Agent::signal(int number) noexcept {
     const std::lock_guard hold(lock_);
-    if (over_) return MUSTER_E_STALE;
+    if (outcome_.is_complete()) return MUSTER_E_STALE;
     signals_ |= uint64_t{1} << (number - 1);
-    poke();
+    wake_thread();
     return MUSTER_OK;
 }
 
 Status Agent::stop(int number, int64_t grace_ns, Status why) noexcept {
     const std::lock_guard hold(lock_);
-    if (over_) return MUSTER_E_STALE;
+    if (outcome_.is_complete()) return MUSTER_E_STALE;
     stop_.fresh = true;
     stop_.number = number != 0 ? number : SIGTERM;
     stop_.grace_ns = grace_ns < 0 ? plan_.grace_ns : grace_ns;
     if (stop_.why == MUSTER_OK) stop_.why = why;
-    poke();
+    wake_thread();
     return MUSTER_OK;
 }
 

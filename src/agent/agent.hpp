@@ -3,6 +3,7 @@
 #include "agent/group.hpp"
 #include "agent/held_port.hpp"
 #include "agent/nodes.hpp"
+#include "queue/future.hpp"
 #include "queue/queue.hpp"
 
 #include <mutex>
@@ -33,7 +34,7 @@ class Agent final : public Object, public Listed<Agent> {
 
   private:
     struct Stop {
-        bool fresh = false; // asked for, and not yet begun
+        bool fresh = false; // requested, and not yet begun
         Status why = MUSTER_OK;
         int number = 0;
         int64_t grace_ns = 0;
@@ -41,8 +42,8 @@ class Agent final : public Object, public Listed<Agent> {
     Agent(Context &context, AgentPlan plan, Queue &queue, uint64_t tag, Ref<Queue> inbox, WorkerFiles files);
     static void *body(void *self);
     ~Agent() override;
-    void poke() noexcept;
-    Status stop_why() noexcept; // MUSTER_OK: nobody has asked for an end
+    void wake_thread() noexcept;
+    Status stop_why() noexcept; // MUSTER_OK: the agent was not stopped
 
     // The agent's thread.
     void run() noexcept;
@@ -51,19 +52,19 @@ class Agent final : public Object, public Listed<Agent> {
     void await_failure();
     void begin_stop(int number, int64_t grace_ns) noexcept;
     void await_end();
-    void pump(int64_t until_ns);
+    void take_next(int64_t until_ns);
     void take_exit(const muster_completion &entry);
     void serve_commands();
     void show(uint32_t phase) noexcept;
     void show_failure(const Worker *failed);
-    void tell(uint32_t event, uint64_t bytes, const Error &detail) noexcept;
+    void post_event(uint32_t event, uint64_t bytes, const Error &detail) noexcept;
     void end(const Error &outcome) noexcept;
 
-    // The same thread, of the other nodes (elastic.cpp). False: another round is needed.
-    Result<void> open_meeting();
+    // The same thread: other nodes (elastic.cpp). False: another round is needed.
+    Result<void> open_rendezvous();
     Result<void> open_nodes(Deadline &deadline);
     Result<void> open_again(Deadline &deadline);
-    void hold_meeting(bool open) noexcept;
+    void show_rendezvous(bool open) noexcept;
     Result<bool> settle();
     Result<void> settle_alone();
     Result<bool> join();
@@ -74,8 +75,8 @@ class Agent final : public Object, public Listed<Agent> {
     bool round_lost() const noexcept;
     Error end_of_job(const Error &own);
     Error leave(const Error &outcome);
-    void tell_failure(const Error &failure, bool last);
-    void hear(const muster_rendezvous_event &event);
+    void report_failure(const Error &failure, bool last);
+    void on_rendezvous_event(const muster_rendezvous_event &event);
     Error ask(uint32_t operation, const std::string &reason, int64_t timeout_ns, bool stoppable);
     Error ask_view(const std::vector<muster_store_op> &ops);
     Error ask_others(const std::vector<muster_store_op> &ops); // ends once the round is lost
@@ -85,42 +86,41 @@ class Agent final : public Object, public Listed<Agent> {
     const AgentPlan plan_;
     const Ref<Queue> queue_; // a slot is reserved until the end
     const uint64_t tag_;
-    const Ref<Queue> inbox_;         // exits of workers, and readiness: there are commands
+    const Ref<Queue> inbox_;         // exits of workers, answers of other nodes, and the notice of commands
     struct Commands final : Source { // needs no memory when a command is given
         explicit Commands(Agent &agent) noexcept : agent(agent) {}
         Object &owner() noexcept override { return agent; }
         Agent &agent;
     } commands_{*this};
-    Ref<Output> output_; // set once, before the thread is there
+    Ref<Output> output_; // set once, before the thread starts
 
-    // The agent's thread, once it is there.
+    // The agent's thread, once it runs.
     std::optional<WorkerFiles> files_;
     std::optional<WorkerGroup> group_;
     std::optional<Nodes> nodes_;
-    bool seen_ = false; // this node has waited with others, or been in
+    bool seen_ = false; // this node has waited with other nodes, or been a member of a round
     Standing standing_;
     HeldPort port_;
     struct {
-        uint64_t round = 0; // the latest one of which is known that another is needed
+        uint64_t round = 0; // the latest round known to need another one
         Error why;
     } lost_;
-    bool closed_ = false;    // the inbox gives nothing any more
+    bool closed_ = false;    // the inbox is closed
     int64_t kill_at_ns_ = 0; // while a group is being stopped
 
     std::mutex lock_;      // for what follows
     uint64_t signals_ = 0; // to be sent: bit n - 1 for signal n
     Stop stop_;
-    bool over_ = false;
-    Error outcome_;
     muster_agent_state state_{};
     std::vector<muster_agent_worker> workers_;
     std::optional<muster_agent_worker> failure_;
     std::string failure_text_;
-    muster_rendezvous *open_rendezvous_ = nullptr; // that of nodes_, as long as it is there
-    Signal ended_;
+    muster_rendezvous *open_rendezvous_ = nullptr; // that of nodes_, as long as it is open
+
+    Future<Error> outcome_; // any thread
 };
 
-// What a handle points to: the agent goes on without it, but only to its end. Any thread.
+// What a handle points to: its release stops the agent. Any thread.
 class AgentHandle final : public Object {
   public:
     void set(Ref<Agent> agent) noexcept { agent_ = std::move(agent); } // once

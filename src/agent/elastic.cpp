@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The agent's own thread, as far as it has to do with other nodes.
+// The part of the agent's thread that deals with other nodes.
 #include "agent/agent.hpp"
 
 #include <algorithm>
@@ -10,8 +10,9 @@ namespace muster {
 namespace {
 
 constexpr int64_t second = 1'000'000'000;
-constexpr int64_t farewell_ns = 5 * second; // for what the others are told, when the store does not answer
-constexpr size_t max_ops = 500;             // of one request
+constexpr int64_t leave_timeout_ns =
+    5 * second;                 // for the last report to the other nodes, when the store does not answer
+constexpr size_t max_ops = 500; // of one request
 constexpr char succeeded[] = "job succeeded", failed[] = "job failed (%d): "; // reasons of a run that is closed
 
 muster_store_op operation(uint32_t kind, const std::string &key) noexcept {
@@ -35,8 +36,8 @@ std::string_view value_at(muster_store_result *result, uint64_t index) noexcept 
     return {static_cast<const char *>(entry.value), entry.value_bytes};
 }
 
-// Why a run was closed, as a join tells it: the job has succeeded, or failed with an exit code, or somebody else closed
-// it.
+// Why a run was closed, read from the error of a join: the job has succeeded, has failed with an exit code, or was
+// closed by another program.
 Error read_end(Error closed) noexcept {
     int code = 0;
     const char *const reason = strstr(closed.message, "job failed (");
@@ -54,42 +55,42 @@ std::string standing_key(size_t node) {
 
 } // namespace
 
-Result<void> Agent::open_meeting() {
-    if (!plan_.meeting) return {};
-    nodes_.emplace(*context_, *inbox_, *plan_.meeting);
+Result<void> Agent::open_rendezvous() {
+    if (!plan_.rendezvous) return {};
+    nodes_.emplace(*context_, *inbox_, *plan_.rendezvous);
     show(MUSTER_AGENT_JOINING);
     Deadline deadline(plan_.join_timeout_ns);
     return open_nodes(deadline);
 }
 
 Result<void> Agent::open_nodes(Deadline &deadline) {
-    for (;;) { // in steps, to see in between whether the agent is to end
+    for (;;) { // in steps, to notice a stop of the agent in between
         const int64_t left = deadline.endless() ? second : std::min(deadline.left(), second);
         Result<void> opened = nodes_->open(std::max<int64_t>(left, 1));
         if (opened) break;
         if (stop_why() != MUSTER_OK) return {};
         if (opened.error().status != MUSTER_E_UNREACHABLE || deadline.passed()) return opened;
     }
-    hold_meeting(true);
+    show_rendezvous(true);
     return {};
 }
 
-// The node with the store has ended before there was a round: nothing is lost but time.
+// The node with the store has ended before the first round: only time is lost.
 Result<void> Agent::open_again(Deadline &deadline) {
-    hold_meeting(false);
+    show_rendezvous(false);
     nodes_->close();
     return open_nodes(deadline);
 }
 
-// Others may ask for it as long as it is open.
-void Agent::hold_meeting(bool open) noexcept {
+// muster_agent_rendezvous() returns it as long as it is open.
+void Agent::show_rendezvous(bool open) noexcept {
     const std::lock_guard hold(lock_);
     open_rendezvous_ = open ? nodes_->rendezvous() : nullptr;
 }
 
-// Finds out who the workers of this node are among all.
+// Learns the ranks of this node's workers among all.
 Result<bool> Agent::settle() {
-    if (plan_.meeting) {
+    if (plan_.rendezvous) {
         Result<bool> joined = join();
         return joined && *joined ? settle_among_nodes() : joined;
     }
@@ -129,14 +130,14 @@ Result<bool> Agent::join() {
     }
     if (joined.status == MUSTER_TIMEOUT) joined.status = MUSTER_E_UNREACHABLE;
     if (joined.status != MUSTER_E_CLOSED) return joined;
-    if (!seen_) { // not the end of this job, but of one before
+    if (!seen_) { // the end of an earlier job, not of this one
         joined.status = MUSTER_E_STALE;
         return joined;
     }
     return read_end(joined);
 }
 
-// What the agents of a round tell each other.
+// What the agents of a round exchange.
 Result<bool> Agent::settle_among_nodes() {
     const muster_round_info &round = nodes_->round();
     const uint32_t restarts = standing_.restarts;
@@ -178,7 +179,7 @@ Result<Standing> Agent::learn_standing() {
     return read_standing(value_at(nodes_->result(), 0));
 }
 
-// Rank 0 waits for the offers of all, and tells each of them what it needs.
+// Rank 0 waits for the offers of all nodes, and writes for each where its workers stand.
 Result<std::vector<Standing>> Agent::give_standings() {
     const uint32_t world = nodes_->round().world;
     std::vector<Offer> offers;
@@ -200,7 +201,8 @@ Result<std::vector<Standing>> Agent::give_standings() {
     }
     if (auto settled = settle_alone(); !settled) return settled.error();
     std::string address = standing_.master_address;
-    if (plan_.master_address.empty() && plan_.local_address.empty()) address = find_local_address(plan_.meeting->url);
+    if (plan_.master_address.empty() && plan_.local_address.empty())
+        address = find_local_address(plan_.rendezvous->url);
     std::vector<Standing> standings = make_standings(offers, address, standing_.master_port);
     for (uint32_t node = 1; node < world; node++) {
         keys.push_back(standing_key(node));
@@ -214,7 +216,7 @@ Result<std::vector<Standing>> Agent::give_standings() {
 }
 
 // A worker has failed here: the round is over for all, at once, and the run, if there is no restart left.
-void Agent::tell_failure(const Error &failure, bool last) {
+void Agent::report_failure(const Error &failure, bool last) {
     if (!nodes_) return;
     char reason[200];
     const int code = static_cast<int>(failure.provider_code < 0 ? 128 - failure.provider_code : failure.provider_code);
@@ -224,17 +226,17 @@ void Agent::tell_failure(const Error &failure, bool last) {
     while (size > 0 && size < failure.message_bytes && (failure.message[size] & 0xc0) == 0x80) size--;
     memcpy(reason + begin, failure.message, size);
     const std::string text(reason, static_cast<size_t>(begin) + size);
-    if (last) ask(MUSTER_RENDEZVOUS_CLOSE, text, farewell_ns, false);
-    ask(MUSTER_RENDEZVOUS_ABORT, text, farewell_ns, false);
+    if (last) ask(MUSTER_RENDEZVOUS_CLOSE, text, leave_timeout_ns, false);
+    ask(MUSTER_RENDEZVOUS_ABORT, text, leave_timeout_ns, false);
 }
 
-// Of several nodes that saw the last failure at one time the one that closed the run was first: that is the job's end.
+// Several nodes may see a last failure at the same time: the first to close the run decides how the job ends.
 Error Agent::end_of_job(const Error &own) {
     if (!nodes_) return own;
-    const Error end = ask(MUSTER_RENDEZVOUS_JOIN, "", farewell_ns, true);
-    const Error told = read_end(end);
-    const bool others = end.status == MUSTER_E_CLOSED && told.provider_code != 0 && !strstr(end.message, own.message);
-    return others ? told : own;
+    const Error end = ask(MUSTER_RENDEZVOUS_JOIN, "", leave_timeout_ns, true);
+    const Error given = read_end(end);
+    const bool others = end.status == MUSTER_E_CLOSED && given.provider_code != 0 && !strstr(end.message, own.message);
+    return others ? given : own;
 }
 
 // All workers of this node have succeeded. True: those of the other nodes, too.
@@ -257,14 +259,14 @@ Result<bool> Agent::finish(Error &why_not) {
         muster_store_result_entry(nodes_->result(), 0, &entry);
         all = entry.number >= world;
         // Before the exit barrier, after which the host of the store may go.
-        if (all) ask(MUSTER_RENDEZVOUS_CLOSE, succeeded, farewell_ns, false);
+        if (all) ask(MUSTER_RENDEZVOUS_CLOSE, succeeded, leave_timeout_ns, false);
     }
     Error exit = ask(MUSTER_RENDEZVOUS_EXIT, "", plan_.exit_timeout_ns, true);
-    if (exit.status == MUSTER_E_UNSUPPORTED && all) return true; // `static:`, nobody to wait for
-    if (all || nodes_->closed()) return true;                    // what happens now harms nobody any more
+    if (exit.status == MUSTER_E_UNSUPPORTED && all) return true; // `static:` has no exit barrier
+    if (all || nodes_->closed()) return true;                    // what happens now has no effect on the job
     if (exit.status == MUSTER_TIMEOUT) exit.status = MUSTER_E_UNREACHABLE;
     if (exit.status != MUSTER_OK) return over(exit) ? Result<bool>(false) : exit;
-    // Whoever is still there is done. Those that are not may have been lost before.
+    // The nodes still present are done; the absent ones may have been lost before.
     const Error counted = ask_view({operation(MUSTER_STORE_GET, key)});
     if (counted.status != MUSTER_OK) return over(counted) ? Result<bool>(false) : counted;
     if (value_at(nodes_->result(), 0) == std::to_string(world)) return true;
@@ -272,13 +274,13 @@ Result<bool> Agent::finish(Error &why_not) {
     return false;
 }
 
-// The way out of a run that goes on without this node, or has been closed.
+// Leaves a run that continues without this node, or that was closed.
 Error Agent::leave(const Error &outcome) {
-    if (nodes_ && nodes_->rendezvous() && !closed_) ask(MUSTER_RENDEZVOUS_LEAVE, "", farewell_ns, false);
+    if (nodes_ && nodes_->rendezvous() && !closed_) ask(MUSTER_RENDEZVOUS_LEAVE, "", leave_timeout_ns, false);
     return outcome.status == MUSTER_E_CLOSED && stop_why() == MUSTER_OK ? Error() : outcome; // the job has succeeded
 }
 
-void Agent::hear(const muster_rendezvous_event &event) {
+void Agent::on_rendezvous_event(const muster_rendezvous_event &event) {
     seen_ = seen_ || event.kind == MUSTER_RENDEZVOUS_JOINED || event.kind == MUSTER_RENDEZVOUS_COMPLETE;
     Error why = Error::make(MUSTER_E_STALE, "%s", event.text);
     bool lost = false;
@@ -296,7 +298,7 @@ void Agent::hear(const muster_rendezvous_event &event) {
     case MUSTER_RENDEZVOUS_LOST:
         lost = true;
         break;
-    case MUSTER_RENDEZVOUS_WAITING: // who is done is not started again for the sake of a newcomer
+    case MUSTER_RENDEZVOUS_WAITING: // a node whose workers are done does not start again for a newcomer
         why = Error::make(MUSTER_E_STALE, "%u more can be in the world", event.count);
         lost = event.count > 0 && nodes_->exiting() == 0;
         break;
@@ -305,10 +307,10 @@ void Agent::hear(const muster_rendezvous_event &event) {
     }
     if (lost && event.round > lost_.round) lost_ = {event.round, why};
     why.status = MUSTER_OK;
-    tell(MUSTER_AGENT_RENDEZVOUS_EVENT, event.kind, why);
+    post_event(MUSTER_AGENT_RENDEZVOUS_EVENT, event.kind, why);
 }
 
-// Events may come before the answer to the join that they follow, and after the end of the round they speak of.
+// Events may arrive before the answer to the join that they follow, and after the end of their round.
 bool Agent::round_lost() const noexcept {
     return nodes_ && lost_.round != 0 && lost_.round >= nodes_->round().number;
 }
@@ -321,7 +323,7 @@ Error Agent::ask_view(const std::vector<muster_store_op> &ops) {
     return await_answer(nodes_->ask_view(ops, plan_.join_timeout_ns), true);
 }
 
-// What another node has to give may never come once that node is gone.
+// The offer of another node may never arrive once that node is gone.
 Error Agent::ask_others(const std::vector<muster_store_op> &ops) {
     return await_answer(nodes_->ask_view(ops, plan_.join_timeout_ns), true, true);
 }
@@ -335,7 +337,7 @@ Error Agent::await_answer(Result<void> begun, bool stoppable, bool ends_with_rou
             nodes_->cancel();
             canceled = true;
         }
-        pump(never);
+        take_next(never);
     }
     return nodes_->answered() ? nodes_->answer() : Error::make(MUSTER_E_CLOSED, "the context was closed");
 }

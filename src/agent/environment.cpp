@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What workers are told. The names without MUSTER_ are those of torchrun: programs know them.
+// The environment of workers. The names without MUSTER_ are those of torchrun, which programs read.
 #include "agent/plan.hpp"
 
 #include <algorithm>

@@ -5,9 +5,9 @@
 
 namespace muster {
 
-// Where workers write: <log_dir>/<run id>_<six letters>/attempt_<n>/<local rank>/, as torch elastic has it. Without a
-// log_dir it is a folder for temporary files, which goes at the end, or if the agent is killed when the next one of
-// this user begins: a lock on the folder tells whether its agent is there. One thread.
+// Where workers write: <log_dir>/<run id>_<six letters>/attempt_<n>/<local rank>/, as in torch elastic. Without a
+// log_dir it is a temporary folder, which is removed at the end; if the agent was killed, the next agent of this user
+// removes it: a lock on the folder shows whether its agent is alive. One thread.
 class WorkerFiles {
   public:
     static Result<WorkerFiles> make(const AgentPlan &plan);

@@ -21,7 +21,7 @@ int64_t wall_clock_ns() noexcept { // to be shown
     return int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
 }
 
-// One output of one worker: what it writes to, and what that is carried from.
+// One output of one worker: the end it writes to, and the end that is copied from.
 struct Writing {
     Fd end, carried, copy;
 };
@@ -58,13 +58,13 @@ Result<void> WorkerGroup::start_guard() {
     if (!guard) return guard.error();
     guards_++;
     guard_ = std::move(*guard);
-    if (guard_.tell_end(exits_, guard_tag) != MUSTER_OK)
+    if (guard_.watch_end(exits_, guard_tag) != MUSTER_OK)
         return Error::make(MUSTER_E_CLOSED, "the guard of the workers cannot be watched");
-    tell_guard();
+    update_guard();
     return {};
 }
 
-// Somebody has killed it.
+// It was killed.
 void WorkerGroup::replace_guard() noexcept {
     constexpr int most = 100;
     guard_ = {};
@@ -86,11 +86,11 @@ Result<void> WorkerGroup::start(const Standing &standing) {
     for (uint32_t local_rank = 0; local_rank < plan_.worker_count; local_rank++) {
         Worker &worker = workers_[local_rank];
         worker = {};
-        worker.told.local_rank = local_rank;
-        worker.told.rank = standing.first_rank + local_rank;
-        worker.told.restarts = standing.restarts;
-        worker.told.round = standing.round;
-        copy_text(worker.told.directory, "");
+        worker.info.local_rank = local_rank;
+        worker.info.rank = standing.first_rank + local_rank;
+        worker.info.restarts = standing.restarts;
+        worker.info.round = standing.round;
+        copy_text(worker.info.directory, "");
     }
     if (auto made = files_.begin_attempt(start_ - 1, plan_.worker_count); !made) return made;
     for (uint32_t local_rank = 0; local_rank < plan_.worker_count; local_rank++)
@@ -100,7 +100,7 @@ Result<void> WorkerGroup::start(const Standing &standing) {
 
 Result<void> WorkerGroup::start_worker(uint32_t local_rank, const Standing &standing) {
     Worker &worker = workers_[local_rank];
-    copy_text(worker.told.directory, files_.folder(local_rank));
+    copy_text(worker.info.directory, files_.folder(local_rank));
     std::vector<muster_process_fd> fds{{-1, STDIN_FILENO}};
     const AgentPlan::Outputs outputs = plan_.outputs[local_rank];
     Writing writings[2];
@@ -140,19 +140,19 @@ Result<void> WorkerGroup::start_worker(uint32_t local_rank, const Standing &stan
     auto process = Process::spawn(context_, config, Process::Rest::ends);
     if (!process) return process.error();
     worker.process = std::move(*process);
-    worker.told.pid = worker.process->pid();
-    worker.told.state = MUSTER_WORKER_RUNNING;
-    worker.told.started_unix_ns = wall_clock_ns();
+    worker.info.pid = worker.process->pid();
+    worker.info.state = MUSTER_WORKER_RUNNING;
+    worker.info.started_unix_ns = wall_clock_ns();
     running_++;
-    tell_guard();
+    update_guard();
     // The queue of exits has room for each worker; the context may be closed, or memory is short.
     const Status watched = worker.process->watch(exits_, tag_of(local_rank));
     if (watched == MUSTER_OK) return {};
-    worker.process->kill(SIGKILL); // nothing would report its end
+    worker.process->kill(SIGKILL); // its end would not be reported
     Deadline deadline(1'000'000'000);
     worker.process->wait(deadline, nullptr);
     running_--;
-    worker.told.state = MUSTER_WORKER_STOPPED;
+    worker.info.state = MUSTER_WORKER_STOPPED;
     return Error::make(watched == MUSTER_AGAIN ? MUSTER_E_NOMEM : watched, "watch worker %u: %s", local_rank,
                        status_text(watched == MUSTER_AGAIN ? MUSTER_E_NOMEM : watched));
 }
@@ -162,37 +162,37 @@ bool WorkerGroup::take_exit(uint64_t tag, Status status, const muster_process_ex
     const uint32_t local_rank = local_rank_of(tag);
     if (local_rank >= workers_.size() || tag != tag_of(local_rank)) return false;
     Worker &worker = workers_[local_rank];
-    if (worker.told.state != MUSTER_WORKER_RUNNING) return false;
+    if (worker.info.state != MUSTER_WORKER_RUNNING) return false;
     if (status == MUSTER_E_CLOSED) return false;   // the context is closing, and kill_and_wait() comes
     if (status < 0) worker.process->kill(SIGKILL); // the system watches it no longer
     running_--;
-    worker.told.exit = status < 0 ? muster_process_exit{MUSTER_PROCESS_UNKNOWN, 0} : exit;
-    worker.told.ended_unix_ns = worker.told.failed_unix_ns = wall_clock_ns();
-    const bool good = worker.told.exit.kind == MUSTER_PROCESS_EXITED && worker.told.exit.value == 0;
-    worker.told.state = good ? MUSTER_WORKER_SUCCEEDED : stopping_ ? MUSTER_WORKER_STOPPED : MUSTER_WORKER_FAILED;
+    worker.info.exit = status < 0 ? muster_process_exit{MUSTER_PROCESS_UNKNOWN, 0} : exit;
+    worker.info.ended_unix_ns = worker.info.failed_unix_ns = wall_clock_ns();
+    const bool good = worker.info.exit.kind == MUSTER_PROCESS_EXITED && worker.info.exit.value == 0;
+    worker.info.state = good ? MUSTER_WORKER_SUCCEEDED : stopping_ ? MUSTER_WORKER_STOPPED : MUSTER_WORKER_FAILED;
     if (!good) read_report(worker);
-    tell_guard();
+    update_guard();
     return true;
 }
 
 void WorkerGroup::read_report(Worker &worker) {
-    worker.report = read_failure(files_.error_file(worker.told.local_rank));
+    worker.report = read_failure(files_.error_file(worker.info.local_rank));
     if (worker.report.message.empty()) return;
     make_printable(worker.report.message.data(), worker.report.message.size());
-    copy_text(worker.told.message, worker.report.message);
+    copy_text(worker.info.message, worker.report.message);
     if (worker.report.timestamp_s > 0 && worker.report.timestamp_s < INT64_MAX / 1'000'000'000)
-        worker.told.failed_unix_ns = worker.report.timestamp_s * 1'000'000'000;
+        worker.info.failed_unix_ns = worker.report.timestamp_s * 1'000'000'000;
 }
 
 void WorkerGroup::signal(int number) noexcept {
     for (Worker &worker : workers_)
-        if (worker.told.state == MUSTER_WORKER_RUNNING) worker.process->kill(number);
+        if (worker.info.state == MUSTER_WORKER_RUNNING) worker.process->kill(number);
 }
 
 void WorkerGroup::begin_stop(int number) noexcept {
     stopping_ = true;
     signal(number);
-    signal(SIGCONT); // one that is stopped could not act upon it
+    signal(SIGCONT); // a stopped process could not handle the signal
 }
 
 void WorkerGroup::kill() noexcept {
@@ -201,64 +201,65 @@ void WorkerGroup::kill() noexcept {
 
 void WorkerGroup::kill_and_wait() noexcept {
     kill();
-    constexpr int64_t patience_ns = 5'000'000'000; // a process inside the kernel may take its time
-    Deadline deadline(patience_ns);
+    constexpr int64_t timeout_ns = 5'000'000'000; // a process inside the kernel may take its time
+    Deadline deadline(timeout_ns);
     for (Worker &worker : workers_)
-        if (worker.told.state == MUSTER_WORKER_RUNNING) {
-            worker.process->wait(deadline, &worker.told.exit);
-            worker.told.state = MUSTER_WORKER_STOPPED;
-            worker.told.ended_unix_ns = wall_clock_ns();
+        if (worker.info.state == MUSTER_WORKER_RUNNING) {
+            worker.process->wait(deadline, &worker.info.exit);
+            worker.info.state = MUSTER_WORKER_STOPPED;
+            worker.info.ended_unix_ns = wall_clock_ns();
         }
     running_ = 0;
-    all_over();
+    end_guarding();
 }
 
-void WorkerGroup::all_over() noexcept {
+void WorkerGroup::end_guarding() noexcept {
     output_.finish();
-    tell_guard();
+    update_guard();
 }
 
-void WorkerGroup::tell_guard() noexcept {
+void WorkerGroup::update_guard() noexcept {
     if (!guard_) return;
     try {
         std::vector<pid_t> leaders;
         for (const Worker &worker : workers_)
-            if (worker.told.state == MUSTER_WORKER_RUNNING) leaders.push_back(worker.told.pid);
+            if (worker.info.state == MUSTER_WORKER_RUNNING) leaders.push_back(worker.info.pid);
         guard_.watch(leaders);
-    } catch (const std::bad_alloc &) { // it still finds them by the variable
+    } catch (const std::bad_alloc &) { // the guard still finds them by the variable
     }
 }
 
 Error failure_error(const Worker &worker) noexcept {
-    const muster_agent_worker &told = worker.told;
+    const muster_agent_worker &info = worker.info;
     char how[96];
-    const char *const name = told.exit.kind == MUSTER_PROCESS_KILLED ? sigabbrev_np(told.exit.value) : nullptr;
-    if (told.exit.kind == MUSTER_PROCESS_KILLED)
-        snprintf(how, sizeof how, "was killed by signal %d%s%s", told.exit.value, name ? ", SIG" : "",
+    const char *const name = info.exit.kind == MUSTER_PROCESS_KILLED ? sigabbrev_np(info.exit.value) : nullptr;
+    if (info.exit.kind == MUSTER_PROCESS_KILLED)
+        snprintf(how, sizeof how, "was killed by signal %d%s%s", info.exit.value, name ? ", SIG" : "",
                  name ? name : "");
-    else if (told.exit.kind == MUSTER_PROCESS_EXITED)
-        snprintf(how, sizeof how, "failed with exit code %d", told.exit.value);
+    else if (info.exit.kind == MUSTER_PROCESS_EXITED)
+        snprintf(how, sizeof how, "failed with exit code %d", info.exit.value);
     else
         snprintf(how, sizeof how, "ended, unknown how: this process ignores or reaps all its children");
-    Error error = Error::make(MUSTER_E_ABORTED, "worker %u (rank %u) %s%s%s", told.local_rank, told.rank, how,
-                              told.message[0] ? ": " : "", told.message);
-    error.rank = told.rank;
-    error.provider_code = told.exit.kind == MUSTER_PROCESS_KILLED ? -told.exit.value : told.exit.value;
+    Error error = Error::make(MUSTER_E_ABORTED, "worker %u (rank %u) %s%s%s", info.local_rank, info.rank, how,
+                              info.message[0] ? ": " : "", info.message);
+    error.rank = info.rank;
+    error.provider_code = info.exit.kind == MUSTER_PROCESS_KILLED ? -info.exit.value : info.exit.value;
     return error;
 }
 
 const Worker *earliest_failure(const std::vector<Worker> &workers) noexcept {
     // Error files know seconds only; within one it is the order in which the workers ended.
     const auto when = [](const Worker &worker) {
-        return std::tuple(worker.told.failed_unix_ns / 1'000'000'000, worker.told.state == MUSTER_WORKER_STOPPED,
-                          worker.told.ended_unix_ns);
+        return std::tuple(worker.info.failed_unix_ns / 1'000'000'000, worker.info.state == MUSTER_WORKER_STOPPED,
+                          worker.info.ended_unix_ns);
     };
     const Worker *first = nullptr;
     for (const Worker &worker : workers) {
-        const bool failed = worker.told.state == MUSTER_WORKER_FAILED;
-        // One that was stopped may have written down before why it was about to fail, and been the cause of the others.
-        const bool told = worker.told.state == MUSTER_WORKER_STOPPED && worker.report.timestamp_s != 0;
-        if ((failed || told) && (!first || when(worker) < when(*first))) first = &worker;
+        const bool failed = worker.info.state == MUSTER_WORKER_FAILED;
+        // A worker that was stopped may have written its error file before: then it may be the cause of the other
+        // failures.
+        const bool reported = worker.info.state == MUSTER_WORKER_STOPPED && worker.report.timestamp_s != 0;
+        if ((failed || reported) && (!first || when(worker) < when(*first))) first = &worker;
     }
     return first;
 }

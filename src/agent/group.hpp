@@ -9,27 +9,27 @@ namespace muster {
 
 struct Worker {
     Ref<Process> process; // none: not started
-    muster_agent_worker told{};
+    muster_agent_worker info{};
     FailureReport report;
 };
 
-// The workers of this node, from one start to the end of the last of them. The agent's thread only.
+// The workers of this node, from one start until the last of them has ended. The agent's thread only.
 class WorkerGroup {
   public:
-    // Exits come to the queue as ::MUSTER_DONE_EXIT, with tag_of().
+    // Exits are entries of the queue, ::MUSTER_DONE_EXIT, with tag_of().
     WorkerGroup(Context &context, Queue &exits, const AgentPlan &plan, WorkerFiles &files, Output &output,
                 std::string agent_id);
-    Result<void> prepare(); // before all else: the guard
+    Result<void> prepare(); // starts the guard; before everything else
 
-    // On failure those that were started run: stop them.
+    // On failure the workers that were started run: stop them.
     Result<void> start(const Standing &standing);
-    // Takes an exit; false: it is none of this start's.
+    // Takes an exit. False: it belongs to an earlier start.
     bool take_exit(uint64_t tag, Status status, const muster_process_exit &exit);
     void signal(int number) noexcept;
-    void begin_stop(int number) noexcept; // who ends from here on was stopped
+    void begin_stop(int number) noexcept; // a worker that ends from here on was stopped
     void kill() noexcept;
-    void kill_and_wait() noexcept; // where exits come no more
-    void all_over() noexcept;      // nobody runs any more
+    void kill_and_wait() noexcept; // where exits are no longer reported
+    void end_guarding() noexcept;  // no worker runs any more
 
     uint32_t running() const noexcept { return running_; }
     const std::vector<Worker> &workers() const noexcept { return workers_; }
@@ -42,7 +42,7 @@ class WorkerGroup {
     void replace_guard() noexcept;
     Result<void> start_worker(uint32_t local_rank, const Standing &standing);
     void read_report(Worker &worker);
-    void tell_guard() noexcept;
+    void update_guard() noexcept;
 
     Context &context_;
     Queue &exits_;
@@ -51,7 +51,7 @@ class WorkerGroup {
     Output &output_;
     const std::string agent_id_;
     Guard guard_;
-    int guards_ = 0; // that were started
+    int guards_ = 0; // started so far
     std::vector<Worker> workers_;
     uint64_t start_ = 0; // number of the start
     uint32_t running_ = 0;
@@ -61,7 +61,7 @@ class WorkerGroup {
 // "worker 1 (rank 3) failed with exit code 7: <message>", with rank and code in the error's fields.
 Error failure_error(const Worker &worker) noexcept;
 
-// Which of them failed first, or none.
+// The worker that failed first, or none.
 const Worker *earliest_failure(const std::vector<Worker> &workers) noexcept;
 
 } // namespace muster

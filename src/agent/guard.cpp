@@ -9,10 +9,11 @@ namespace muster {
 
 namespace {
 
-// Reads lines `= 12 34`, process groups, until the other end of its input is closed; the last one counts. (One that was
-// cut, since the guard was stopped and the socket full, ends in the next: that line has two signs.) The end comes no
-// earlier than the exec of a worker that is just being started: until then that has the descriptor, too. Such a worker,
-// not yet named in a line, and what has left its group, are found by the variable in their environment.
+// Reads lines `= 12 34`, process groups, until the other end of its input is closed; the last line counts. (A line that
+// was cut, because the guard was stopped and the socket full, is continued by the next: that line has two signs.) Its
+// input is closed no earlier than the exec of a worker that is being started: until then that has the descriptor, too.
+// Such a worker, not yet named in a line, and processes that have left their group are found by the variable in their
+// environment.
 constexpr char script[] = R"(trap '' HUP INT QUIT TERM USR1 USR2 PIPE ALRM TSTP
 groups=
 while read -r line; do
@@ -38,8 +39,8 @@ Result<Guard> Guard::start(Context &context, const std::string &agent_id) {
     const Fd in(ends[0]);
     Guard guard;
     guard.socket_ = Fd(ends[1]);
-    // It holds nothing that is of use to others: no directory, no terminal, and no variables by which the guard of an
-    // agent above it could take it for a worker.
+    // It holds no directory, no terminal, and no variables by which the guard of an outer agent could take it for a
+    // worker.
     const char *const argv[] = {"/bin/sh", "-c", script, "muster-guard", agent_id.c_str(), agent_id_variable, nullptr};
     const char *const envp[] = {"PATH=/usr/bin:/bin", nullptr};
     const muster_process_fd fds[] = {{in.get(), 0}, {-1, 1}, {-1, 2}};
@@ -57,14 +58,14 @@ Result<Guard> Guard::start(Context &context, const std::string &agent_id) {
 }
 
 Guard::~Guard() {
-    finish(1'000'000'000); // else its process would be left to the host, not reaped
+    finish(1'000'000'000); // otherwise its process would stay unreaped
 }
 
-void Guard::finish(int64_t patience_ns) noexcept {
+void Guard::finish(int64_t timeout_ns) noexcept {
     if (!socket_) return;
     write_line("= done\n");
     socket_.reset();
-    Deadline deadline(patience_ns);
+    Deadline deadline(timeout_ns);
     if (process_) process_->wait(deadline, nullptr);
 }
 
@@ -74,7 +75,7 @@ void Guard::watch(const std::vector<pid_t> &leaders) noexcept {
         std::string line = "=";
         for (const pid_t leader : leaders) line += ' ' + std::to_string(leader);
         write_line(line + '\n');
-    } catch (const std::bad_alloc &) { // it still finds them by the variable
+    } catch (const std::bad_alloc &) { // the guard still finds them by the variable
     }
 }
 

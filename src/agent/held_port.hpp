@@ -6,14 +6,14 @@
 
 namespace muster {
 
-// A TCP port of this host that is free, and stays so as long as this holds it: nobody can listen there, the one it is
-// meant for included. It is let go right before that one is started. It lies outside of the range from which the
-// system takes ports by itself, so that what is left to chance is small.
+// A free TCP port of this host, reserved as long as this object holds it: no process can listen there, not even the one
+// it is meant for, so it is released right before that process is started. The port lies outside of the range from
+// which the system takes ports by itself, so that another process is unlikely to take it in between.
 class HeldPort {
   public:
     static Result<HeldPort> find() noexcept;
     uint16_t number() const noexcept { return number_; }
-    void let_go() noexcept { socket_.reset(); }
+    void release() noexcept { socket_.reset(); }
 
   private:
     Fd socket_;

@@ -10,7 +10,7 @@ namespace muster {
 Result<void> Nodes::open(int64_t timeout_ns) {
     muster_rendezvous_config config = plan_.config();
     std::string own = plan_.address;
-    if (own.empty()) { // for people, who see it in lists
+    if (own.empty()) { // for people who read lists of nodes
         char host[HOST_NAME_MAX + 1] = "";
         gethostname(host, sizeof host - 1);
         own = std::string(host) + ":" + std::to_string(getpid());

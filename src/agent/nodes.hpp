@@ -19,11 +19,11 @@ using RoundHandle = std::unique_ptr<muster_round, Releaser<muster_round, muster_
 using StoreHandle = std::unique_ptr<muster_store, Releaser<muster_store, muster_store_release>>;
 using ResultHandle = std::unique_ptr<muster_store_result, Releaser<muster_store_result, muster_store_result_release>>;
 
-// One question at a time is under way; its answer comes through the agent's inbox, where the agent waits for it and
-// for all else. One thread.
+// Has at most one request under way; its answer arrives in the agent's inbox, where the agent waits for everything. One
+// thread.
 class Nodes {
   public:
-    Nodes(Context &context, Queue &inbox, const MeetingPlan &plan) : context_(context), inbox_(inbox), plan_(plan) {}
+    Nodes(Context &context, Queue &inbox, const RendezvousPlan &plan) : context_(context), inbox_(inbox), plan_(plan) {}
 
     Result<void> open(int64_t timeout_ns); // one try of opening the rendezvous
     void close() noexcept;
@@ -31,17 +31,18 @@ class Nodes {
 
     Result<void> ask(uint32_t operation, const std::string &reason, int64_t timeout_ns);
     Result<void> ask_view(const std::vector<muster_store_op> &ops, int64_t timeout_ns);
-    void cancel() noexcept; // the question; its answer comes soon
+    void cancel() noexcept; // the request; its answer follows soon
     bool answered() const noexcept { return !asking_; }
     const Error &answer() const noexcept { return answer_; }
     muster_store_result *result() const noexcept { return result_.get(); } // of ask_view()
 
-    // An entry of the inbox; events go to `heard`. False: it is none of the nodes'.
-    template <class Heard>
-    bool take(const muster_completion &entry, const muster_error &detail, Heard &&heard) {
+    // Takes an entry of the inbox; events go to `on_event`. False: the entry is not of the nodes.
+    template <class OnEvent>
+    bool take(const muster_completion &entry, const muster_error &detail, OnEvent &&on_event) {
         if (entry.kind == MUSTER_EVENT_READY) {
             muster_rendezvous_event event;
-            while (rendezvous_ && muster_rendezvous_next_event(rendezvous_.get(), 0, &event) == MUSTER_OK) heard(event);
+            while (rendezvous_ && muster_rendezvous_next_event(rendezvous_.get(), 0, &event) == MUSTER_OK)
+                on_event(event);
             return true;
         }
         return take_answer(entry, detail);
@@ -61,15 +62,15 @@ class Nodes {
 
     Context &context_;
     Queue &inbox_;
-    const MeetingPlan &plan_;
+    const RendezvousPlan &plan_;
     RendezvousHandle rendezvous_;
     RoundHandle round_;
     StoreHandle view_;
     muster_round_info info_{};
 
     bool asking_ = false;
-    uint64_t question_ = 0; // its number
-    uint64_t request_ = 0;  // of the view; 0: the question is one of the rendezvous
+    uint64_t question_ = 0; // number of the request
+    uint64_t request_ = 0;  // of the store view; 0: the request is one of the rendezvous
     Error answer_;
     ResultHandle result_;
 };

@@ -47,7 +47,7 @@ std::string write_offer(const Offer &offer) {
 Result<Offer> read_offer(std::string_view text) {
     Offer offer;
     if (take_word(text) != version || !take_number(text, offer.worker_count) || !take_number(text, offer.restarts) ||
-        offer.worker_count == 0 || offer.worker_count > most_workers || text.empty())
+        offer.worker_count == 0 || offer.worker_count > max_workers || text.empty())
         return not_understood("the offer");
     offer.role = text;
     return offer;

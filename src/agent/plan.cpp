@@ -10,7 +10,7 @@ namespace muster {
 
 namespace {
 
-constexpr int64_t longest_ns = INT64_MAX / 8; // 36 years; sums with it do not overflow
+constexpr int64_t max_ns = INT64_MAX / 8; // 36 years; sums with it do not overflow
 constexpr uint32_t both_outputs = MUSTER_AGENT_STDOUT | MUSTER_AGENT_STDERR;
 
 std::vector<std::string> copy_list(const char *const *list) {
@@ -35,8 +35,8 @@ Result<void> read_name(const char *given, const char *field, size_t most, std::s
 Result<void> check_numbers(const muster_agent_config &config) noexcept {
     if (config.flags & ~uint32_t{MUSTER_AGENT_NO_GUARD})
         return Error::make(MUSTER_E_ARG, "flags has unknown bits: 0x%x", config.flags);
-    if (config.worker_count > most_workers)
-        return Error::make(MUSTER_E_ARG, "worker_count is %u, more than %u", config.worker_count, most_workers);
+    if (config.worker_count > max_workers)
+        return Error::make(MUSTER_E_ARG, "worker_count is %u, more than %u", config.worker_count, max_workers);
     if (config.grace_ns < 0)
         return Error::make(MUSTER_E_ARG, "grace_ns is %lld", static_cast<long long>(config.grace_ns));
     if (config.join_timeout_ns < -1)
@@ -88,23 +88,23 @@ Result<std::vector<AgentPlan::Outputs>> read_all_outputs(const muster_agent_conf
 }
 
 // Whether it makes sense muster_rendezvous_open() tells; here is looked at what is copied.
-Result<MeetingPlan> read_meeting(const muster_rendezvous_config *given) {
-    MeetingPlan meeting;
-    if (auto done = read_config(given, meeting.numbers, "muster_rendezvous_config"); !done) return done.error();
-    const muster_rendezvous_config &config = meeting.numbers;
+Result<RendezvousPlan> read_rendezvous(const muster_rendezvous_config *given) {
+    RendezvousPlan rendezvous;
+    if (auto done = read_config(given, rendezvous.numbers, "muster_rendezvous_config"); !done) return done.error();
+    const muster_rendezvous_config &config = rendezvous.numbers;
     if (config.run_id_bytes > 255 || config.url_bytes > 4096 || config.address_bytes > 1024 ||
         config.order_key_bytes > 256 || config.state_dir_bytes > 3072)
         return Error::make(MUSTER_E_ARG,
                            "muster_rendezvous_config: a run_id, url, address, order_key or state_dir is too long");
-    meeting.run_id = copy_bytes(config.run_id, config.run_id_bytes);
-    meeting.url = copy_bytes(config.url, config.url_bytes);
-    meeting.address = copy_bytes(config.address, config.address_bytes);
-    meeting.order_key = copy_bytes(config.order_key, config.order_key_bytes);
-    meeting.state_dir = copy_bytes(config.state_dir, config.state_dir_bytes);
+    rendezvous.run_id = copy_bytes(config.run_id, config.run_id_bytes);
+    rendezvous.url = copy_bytes(config.url, config.url_bytes);
+    rendezvous.address = copy_bytes(config.address, config.address_bytes);
+    rendezvous.order_key = copy_bytes(config.order_key, config.order_key_bytes);
+    rendezvous.state_dir = copy_bytes(config.state_dir, config.state_dir_bytes);
     // Nodes that are killed are restarted: an agent waits for them as long as for others.
-    if (meeting.numbers.majority_timeout_ns == 0) meeting.numbers.majority_timeout_ns = -1;
-    if (config.store) meeting.store = Ref<Store>(unwrap(config.store));
-    return meeting;
+    if (rendezvous.numbers.majority_timeout_ns == 0) rendezvous.numbers.majority_timeout_ns = -1;
+    if (config.store) rendezvous.store = Ref<Store>(unwrap(config.store));
+    return rendezvous;
 }
 
 Result<Fd> keep(int32_t plus_one, int standard, const char *field) noexcept {
@@ -116,7 +116,7 @@ Result<Fd> keep(int32_t plus_one, int standard, const char *field) noexcept {
 
 } // namespace
 
-muster_rendezvous_config MeetingPlan::config() const noexcept {
+muster_rendezvous_config RendezvousPlan::config() const noexcept {
     muster_rendezvous_config config = numbers;
     const auto point = [](const std::string &text, const void *&bytes, uint64_t &size) {
         bytes = text.empty() ? nullptr : text.data();
@@ -141,7 +141,7 @@ Result<AgentPlan> read_plan(const muster_agent_config &config) {
     plan.guard = (config.flags & MUSTER_AGENT_NO_GUARD) == 0;
     if (config.worker_count) plan.worker_count = config.worker_count;
     plan.max_restarts = config.max_restarts;
-    if (config.grace_ns) plan.grace_ns = std::min(config.grace_ns, longest_ns);
+    if (config.grace_ns) plan.grace_ns = std::min(config.grace_ns, max_ns);
     auto outputs = read_all_outputs(config, plan.worker_count);
     if (!outputs) return outputs.error();
     plan.outputs = std::move(*outputs);
@@ -150,10 +150,10 @@ Result<AgentPlan> read_plan(const muster_agent_config &config) {
     plan.master_port = static_cast<uint16_t>(config.master_port);
     Result<void> named = read_name(config.run_id, "run_id", 256, plan.run_id);
     if (config.rendezvous) {
-        auto meeting = read_meeting(config.rendezvous);
-        if (!meeting) return meeting.error();
-        if (named) named = read_name(meeting->run_id.c_str(), "run_id", 255, plan.run_id);
-        plan.meeting = std::move(*meeting);
+        auto rendezvous = read_rendezvous(config.rendezvous);
+        if (!rendezvous) return rendezvous.error();
+        if (named) named = read_name(rendezvous->run_id.c_str(), "run_id", 255, plan.run_id);
+        plan.rendezvous = std::move(*rendezvous);
     }
     if (named) named = read_name(config.master_address, "master_address", 255, plan.master_address);
     if (named) named = read_name(config.role, "role", 64, plan.role);

@@ -11,10 +11,10 @@
 
 namespace muster {
 
-inline constexpr uint32_t most_workers = 1024; // of a node
+inline constexpr uint32_t max_workers = 1024; // of a node
 
-// How the agents of several nodes meet. Nothing but a copy of the host's configuration.
-struct MeetingPlan {
+// The rendezvous of the agents of several nodes: a copy of the host's configuration.
+struct RendezvousPlan {
     std::string run_id, url, address, order_key, state_dir;
     Ref<Store> store;
     muster_rendezvous_config numbers{}; // the rest of it
@@ -29,10 +29,10 @@ struct AgentPlan {
     uint32_t worker_count = 1, max_restarts = 0;
     int64_t grace_ns = 30'000'000'000;
     std::string run_id = "none", role = "default", log_dir;
-    std::string local_address;          // empty: to be found out
-    std::string master_address;         // empty: that of rank 0's host
-    uint16_t master_port = 0;           // 0: one that is free there
-    std::optional<MeetingPlan> meeting; // none: there is this node alone
+    std::string local_address;                // empty: to be found out
+    std::string master_address;               // empty: that of rank 0's host
+    uint16_t master_port = 0;                 // 0: one that is free there
+    std::optional<RendezvousPlan> rendezvous; // none: a single node
     int64_t join_timeout_ns = 600'000'000'000, exit_timeout_ns = -1;
     struct Outputs {
         uint32_t log_outputs = 0, console_outputs = 0; // muster_agent_output bits
@@ -43,7 +43,7 @@ struct AgentPlan {
 
 Result<AgentPlan> read_plan(const muster_agent_config &config);
 
-// Where the workers of this node stand among all, once it is settled. A value.
+// Ranks and addresses of this node's workers among all, once they are known. A value.
 struct Standing {
     uint64_t round = 0;
     uint32_t restarts = 0;
@@ -54,8 +54,8 @@ struct Standing {
     uint16_t master_port = 0;
 };
 
-// The address of this host as others see it, who reach `url` (scheme://host:port/...) from elsewhere: the one from
-// which this host reaches that. Asks the resolver, and waits for it.
+// The address by which other hosts reach this one: the local address of a connection to `url` (scheme://host:port/...).
+// Calls the resolver, and may block for it.
 std::string find_local_address(const std::string &url);
 
 // Variables for the worker with this local rank: those of the plan, and over them those of the agent.

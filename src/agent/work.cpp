@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The agent's own thread.
 #include "agent/agent.hpp"
-#include "context/running.hpp"
+#include "context/threaded_objects.hpp"
 
 #include <algorithm>
 #include <csignal>
@@ -11,7 +11,7 @@ namespace muster {
 
 namespace {
 
-constexpr int64_t after_kill_ns = 10'000'000'000; // a process inside the kernel may take its time
+constexpr int64_t kill_timeout_ns = 10'000'000'000; // a process inside the kernel may take its time
 
 } // namespace
 
@@ -28,22 +28,23 @@ void Agent::run() noexcept {
     end(outcome);
 }
 
-// Starts the group until it succeeds, or there is no use in another start.
+// Starts the group until it succeeds, or may not be started again.
 Error Agent::work() {
-    Result<void> opened = open_meeting();
-    Error others; // why the workers start again although none has failed here
+    Result<void> opened = open_rendezvous();
+    Error others; // why the workers start again although none has failed on this node
     while (opened && stop_why() == MUSTER_OK) {
         Result<bool> settled = settle();
         if (!settled) return leave(settled.error());
         if (!*settled) continue;
         // Not before: the job may have ended.
-        if (others.status != MUSTER_OK) tell(MUSTER_AGENT_RESTARTING, standing_.restarts, std::exchange(others, {}));
+        if (others.status != MUSTER_OK)
+            post_event(MUSTER_AGENT_RESTARTING, standing_.restarts, std::exchange(others, {}));
         Result<void> started = start_group();
         if (started) await_failure();
         if (group_->running() > 0 && stop_why() == MUSTER_OK) begin_stop(SIGTERM, plan_.grace_ns);
         const bool last = standing_.restarts >= plan_.max_restarts;
         if (const Worker *const failed = earliest_failure(group_->workers()); failed && stop_why() == MUSTER_OK)
-            tell_failure(failure_error(*failed), last);
+            report_failure(failure_error(*failed), last);
         await_end();
         const Worker *const failed = earliest_failure(group_->workers());
         show_failure(failed);
@@ -52,7 +53,7 @@ Error Agent::work() {
         if (failed != nullptr) {
             const Error change = failure_error(*failed);
             if (last) return leave(end_of_job(change));
-            tell(MUSTER_AGENT_RESTARTING, ++standing_.restarts, change);
+            post_event(MUSTER_AGENT_RESTARTING, ++standing_.restarts, change);
         } else if (round_lost()) {
             others = lost_.why;
         } else {
@@ -70,18 +71,18 @@ Error Agent::work() {
 Result<void> Agent::start_group() {
     if (stop_why() != MUSTER_OK) return {};
     show(MUSTER_AGENT_STARTING);
-    port_.let_go();
+    port_.release();
     auto started = group_->start(standing_);
     show(MUSTER_AGENT_RUNNING);
-    if (started) tell(MUSTER_AGENT_STARTED, standing_.round, {});
+    if (started) post_event(MUSTER_AGENT_STARTED, standing_.round, {});
     return started;
 }
 
-// Until all have ended, one has failed, other nodes want another round, or somebody wants an end.
+// Until all workers have ended, one has failed, other nodes need another round, or the agent is stopped.
 void Agent::await_failure() {
     while (group_->running() > 0 && stop_why() == MUSTER_OK && !round_lost() &&
            earliest_failure(group_->workers()) == nullptr)
-        pump(never);
+        take_next(never);
 }
 
 void Agent::begin_stop(int number, int64_t grace_ns) noexcept {
@@ -91,17 +92,17 @@ void Agent::begin_stop(int number, int64_t grace_ns) noexcept {
     kill_at_ns_ = grace_ns > never - now ? never : now + grace_ns;
 }
 
-// Until all have ended that are being stopped.
+// Until all workers that are being stopped have ended.
 void Agent::await_end() {
-    serve_commands(); // an end may be wanted of a group that was just being started
+    serve_commands(); // a stop may have arrived while the group was being started
     bool killed = false;
     while (group_->running() > 0 && !closed_) {
         if (now_ns() < kill_at_ns_) {
-            pump(kill_at_ns_);
+            take_next(kill_at_ns_);
         } else if (!killed) {
             group_->kill();
             killed = true;
-            kill_at_ns_ = now_ns() + after_kill_ns;
+            kill_at_ns_ = now_ns() + kill_timeout_ns;
         } else {
             context_->log(MUSTER_LOG_ERROR, "workers do not end after SIGKILL; they are left alone");
             break;
@@ -110,12 +111,12 @@ void Agent::await_end() {
     if (group_->running() > 0)
         group_->kill_and_wait();
     else
-        group_->all_over();
+        group_->end_guarding();
     show(MUSTER_AGENT_STOPPING);
 }
 
-// Takes what has come, or waits for it up to a point in time.
-void Agent::pump(int64_t until_ns) {
+// Takes one entry of the inbox, or waits for it up to a point in time.
+void Agent::take_next(int64_t until_ns) {
     Deadline deadline(until_ns == never ? -1 : std::max<int64_t>(0, until_ns - now_ns()));
     muster_completion entry;
     muster_error detail{};
@@ -127,7 +128,8 @@ void Agent::pump(int64_t until_ns) {
     }
     if (status != MUSTER_OK) return;
     if (entry.kind == MUSTER_DONE_EXIT) take_exit(entry);
-    if (nodes_) nodes_->take(entry, detail, [this](const muster_rendezvous_event &event) { hear(event); });
+    if (nodes_)
+        nodes_->take(entry, detail, [this](const muster_rendezvous_event &event) { on_rendezvous_event(event); });
     serve_commands();
 }
 
@@ -138,11 +140,11 @@ void Agent::take_exit(const muster_completion &entry) {
     const Worker &worker = group_->workers()[local_rank];
     {
         const std::lock_guard hold(lock_);
-        workers_[local_rank] = worker.told;
+        workers_[local_rank] = worker.info;
         state_.running = group_->running();
     }
-    const bool good = worker.told.state == MUSTER_WORKER_SUCCEEDED;
-    tell(MUSTER_AGENT_WORKER_ENDED, local_rank, good ? Error() : failure_error(worker));
+    const bool good = worker.info.state == MUSTER_WORKER_SUCCEEDED;
+    post_event(MUSTER_AGENT_WORKER_ENDED, local_rank, good ? Error() : failure_error(worker));
 }
 
 void Agent::serve_commands() {
@@ -179,17 +181,17 @@ void Agent::show(uint32_t phase) noexcept {
     const size_t size = std::min(standing_.master_address.size(), sizeof state_.master_address - 1);
     memcpy(state_.master_address, standing_.master_address.data(), size);
     state_.master_address[size] = '\0';
-    for (size_t i = 0; i < workers_.size(); i++) workers_[i] = group_->workers()[i].told;
+    for (size_t i = 0; i < workers_.size(); i++) workers_[i] = group_->workers()[i].info;
 }
 
 void Agent::show_failure(const Worker *failed) {
     if (failed == nullptr) return;
     const std::lock_guard hold(lock_);
-    failure_ = failed->told;
+    failure_ = failed->info;
     failure_text_ = failed->report.callstack.empty() ? failed->report.message : failed->report.callstack;
 }
 
-void Agent::tell(uint32_t event, uint64_t bytes, const Error &detail) noexcept {
+void Agent::post_event(uint32_t event, uint64_t bytes, const Error &detail) noexcept {
     Entry entry;
     entry.completion.kind = MUSTER_EVENT_AGENT;
     entry.completion.tag = tag_;
@@ -202,24 +204,19 @@ void Agent::tell(uint32_t event, uint64_t bytes, const Error &detail) noexcept {
 
 void Agent::end(const Error &outcome) noexcept {
     show(MUSTER_AGENT_ENDED);
-    hold_meeting(false);
+    show_rendezvous(false);
     nodes_.reset();
-    group_.reset(); // the guard has nothing to do any more
+    group_.reset(); // ends the guard
     files_.reset();
     output_->end();
-    {
-        const std::lock_guard hold(lock_);
-        over_ = true;
-        outcome_ = outcome;
-    }
+    outcome_.complete(*context_, outcome); // before the completion: after it, calls on the agent find its end
     Entry entry;
     entry.completion.kind = MUSTER_DONE_AGENT;
     entry.completion.tag = tag_;
     entry.completion.status = outcome.status;
     entry.error = outcome;
     queue_->complete(std::move(entry));
-    context_->notify(ended_);
-    Running<Agent>::of(*context_).remove(*this);
+    ThreadedObjects<Agent>::of(*context_).remove(*this);
 }
 
 } // namespace muster

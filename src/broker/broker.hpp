@@ -2,7 +2,7 @@
 #pragma once
 // A broker of a plug-in's, run for the host. The context stops it before the plug-in goes.
 #include "base/list.hpp"
-#include "context/errand.hpp"
+#include "context/task.hpp"
 #include "transport/transport.hpp"
 
 #include <muster/broker.h>
@@ -29,7 +29,7 @@ class OpenBroker final : public Object, public Listed<OpenBroker> {
     const Ref<Transport> transport_; // keeps the table
     const muster_broker_ops *ops_ = nullptr;
     std::string address_; // written before anybody else has it
-    Errand<OpenBroker, &OpenBroker::close_here> close_{*this};
+    PostedTask<OpenBroker, &OpenBroker::close_here> close_{*this};
     std::mutex lock_; // guards the rest
     void *broker_ = nullptr;
     muster_broker_stats last_{};

@@ -37,11 +37,11 @@ void Context::last_reference_gone() noexcept {
     if (external()) return engine_->finish_released();
     // release: pairs with turned(); the engine sees what the last owner did.
     engine_->orphaned.store(true, std::memory_order_release);
-    engine_->wake();
+    loop_.wake();
     if (engine_->gone.fetch_or(Engine::references_gone, std::memory_order_acq_rel) & Engine::engine_gone) delete this;
 }
 
-// Who drives an external context stops: nobody is to drive it again by a handle that is gone.
+// A thread that drives an external context stops: a released handle must not drive it again.
 void Context::host_release() noexcept {
     if (!forked() && external()) {
         leave_handle();
@@ -55,27 +55,6 @@ bool Context::closed() const noexcept {
     return engine_->closing.load(std::memory_order_relaxed);
 }
 
-bool Context::post(Posted &work) noexcept {
-    return engine_->post(&work);
-}
-
-bool Context::on_loop() const noexcept {
-    return engine_->on_loop();
-}
-
-bool Context::wait_first(FirstWatch *watch, int epoll) noexcept {
-    return engine_->watch_first(watch, epoll);
-}
-
-uv_loop_t *Context::loop() noexcept {
-    return &engine_->loop;
-}
-
-int64_t Context::loop_now_ns() const noexcept {
-    if (engine_->turn_now == 0) engine_->turn_now = now_ns();
-    return engine_->turn_now;
-}
-
 Status Context::sleep(Signal &signal, uint32_t seen, Deadline &deadline) noexcept {
     if (on_loop()) return MUSTER_E_WOULD_DEADLOCK;
     HostCall *const call = HostCall::here(*this);
@@ -83,7 +62,7 @@ Status Context::sleep(Signal &signal, uint32_t seen, Deadline &deadline) noexcep
     if (const Status ended = call->sleep_begins(&signal); ended != MUSTER_OK) return ended;
     Status status = MUSTER_OK;
     for (;;) {
-        // Awake now and then only as long as nobody serves what it waits for.
+        // It wakes up now and then only as long as no thread serves what it waits for.
         const int64_t look_at = call->look_at_ns();
         const bool look =
             !deadline.look_once() && look_at != INT64_MAX && (deadline.endless() || look_at < deadline.at());
@@ -125,8 +104,15 @@ void Context::notify(Signal &signal) noexcept {
         futex_wake(signal.sequence_, INT_MAX, false);
 }
 
+Status Context::pause(int64_t ns) noexcept {
+    Signal never_notified;
+    Deadline deadline(ns);
+    const Status status = sleep(never_notified, never_notified.seen(), deadline);
+    return status == MUSTER_TIMEOUT ? Status{MUSTER_OK} : status;
+}
+
 void Context::wake_engine() noexcept {
-    if (external()) engine_->wake();
+    if (external()) loop_.wake();
 }
 
 Status Context::wait_fd(int fd, Deadline &deadline) noexcept {
@@ -142,13 +128,30 @@ Status Context::progress(Deadline &deadline) noexcept {
     return handle_left() ? MUSTER_E_CLOSED : status;
 }
 
+void Context::on_closing(ClosingNode &node) noexcept {
+    if (node.keep()) closing_list_.push_back(node);
+}
+
+void Context::forget_closing(ClosingNode &node) noexcept {
+    if (!closing_list_.holds(node)) return;
+    closing_list_.remove(node);
+    node.let_go();
+}
+
+void Context::notify_closing() noexcept {
+    while (ClosingNode *const node = closing_list_.pop_front()) {
+        node->call();
+        node->let_go();
+    }
+}
+
 bool Context::begin_drive() noexcept {
     return external() && engine_->begin_drive();
 }
 
 void Context::run_posted() noexcept {
     engine_->drives++;
-    engine_->drain();
+    loop_.run_tasks();
 }
 
 void Context::end_drive() noexcept {
@@ -159,7 +162,7 @@ Result<int> Context::external_fd() noexcept {
     if (!external())
         return Error::make(MUSTER_E_UNSUPPORTED, "the context has a thread of its own; there is nothing to poll");
     if (closed()) return Error::make(MUSTER_E_CLOSED, "the context is closed");
-    return duplicate(engine_->engine_fd(), "a context");
+    return duplicate(loop_.fd(), "a context");
 }
 
 int Context::end_fd() const noexcept {
@@ -167,19 +170,17 @@ int Context::end_fd() const noexcept {
 }
 
 int Context::engine_fd() const noexcept {
-    return engine_->engine_fd();
+    return loop_.fd();
 }
 
 Status Context::close(Deadline &deadline) noexcept {
     if (on_loop()) return MUSTER_E_WOULD_DEADLOCK;
     const Ref<Context> self(this);
     engine_->ask_close(deadline.endless() ? INT64_MAX : deadline.look_once() ? 0 : deadline.at());
-    for (;;) {
-        const uint32_t seen = engine_->stop_signal.seen();
-        // acquire: pairs with end_teardown(); `forced` was written before.
-        if (engine_->stopped.load(std::memory_order_acquire)) break;
-        Deadline endless(-1);
-        sleep(engine_->stop_signal, seen, endless);
+    Deadline endless(-1);
+    // acquire: pairs with teardown(); `forced` was written before.
+    const auto stopped = [this] { return engine_->stopped.load(std::memory_order_acquire); };
+    while (wait(engine_->stop_signal, endless, stopped) != MUSTER_OK) {
     }
     return engine_->forced.load(std::memory_order_relaxed) ? MUSTER_TIMEOUT : MUSTER_OK;
 }

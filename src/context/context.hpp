@@ -5,17 +5,16 @@
 #include "base/object.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
+#include "context/loop.hpp"
 
 #include <muster/context.h>
 
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
-#include <type_traits>
 #include <vector>
-
-typedef struct uv_loop_s uv_loop_t;
 
 namespace muster {
 
@@ -23,55 +22,35 @@ class HostCall;
 class HostCalls;
 class Queue;
 
-// What the mailbox holds: work for the loop thread.
-struct Posted {
-    virtual void run_posted() noexcept = 0;    // on the loop thread
-    virtual void refuse_posted() noexcept = 0; // in place of it: the engine has stopped
-    Posted *next = nullptr;
-
-  protected:
-    ~Posted() = default;
-};
-
-// Allocated once by the poster, linked, run, destroyed there. (Part of an object, and so never out of memory:
-// errand.hpp)
-struct Task : Posted {
-    virtual ~Task() = default;
-    virtual void run() noexcept = 0;
-
-  private:
-    void run_posted() noexcept final {
-        run();
-        delete this;
-    }
-    void refuse_posted() noexcept final { delete this; }
-};
-
-// What a room keeps per context (the registry of transports, the list of links). Registries live in a context, not in
-// globals. A part is made at the first use, told on the loop thread when the engine ends, and dropped with the context.
-// Parts are told latest first, so that one may rest on those it asked for while it was made.
+// What a module keeps per context (the registry of transports, the list of links). Registries live in a context, not in
+// globals. A part is made at the first use, notified on the loop thread when the engine ends, and deleted with the
+// context. Parts are notified latest first, so that a part may use those it asked for while it was made.
 struct ContextPart {
     virtual ~ContextPart() = default;
     // The context is closing: no new work; begin to end what there is. Loop thread.
     virtual void close() noexcept {}
     // True when nothing is on its way any more; asked again after each loop turn until the close deadline. Loop thread.
     virtual bool drained() noexcept { return true; }
-    // The loop is about to end: let go of every uv handle (uv_close); they get their close callbacks. Loop thread.
+    // The loop is about to end: no task runs, no timer and no descriptor is served any more. Loop thread.
     virtual void stop() noexcept {}
 
     const void *key = nullptr; // these two belong to the engine
     ContextPart *earlier = nullptr;
 };
 
-// Whose descriptors the engine's thread waits for itself, in an epoll that libuv is a part of rather than the other way
-// round: what comes there costs no call of libuv's.
-class FirstWatch {
-  public:
-    virtual void on_ready(void *key, uint32_t epoll_events) noexcept = 0; // loop thread; `key` is the event's data
-
+// Part of an object that is notified when the context closes. Keeps its object while it is in the context's list.
+class ClosingNode : private Call, public Listed<ClosingNode> {
   protected:
-    ~FirstWatch() = default;
+    ClosingNode() noexcept = default;
+    ~ClosingNode() = default;
+
+  private:
+    friend class Context;
 };
+
+// Closing<HostDial, &HostDial::context_closes> closing_{*this};
+template <class Owner, void (Owner::*Closes)() noexcept>
+using Closing = Bound<Owner, Closes, ClosingNode>;
 
 // Where a thread of the host sleeps until something changes: notify() raises the sequence, sleepers compare it.
 // Any thread.
@@ -97,16 +76,17 @@ struct ContextSettings {
     uint64_t window_bytes = 1 << 20;
 };
 
-struct ContextCounters { // relaxed: figures only
-    std::atomic<uint64_t> loop_wakeups{0}, mailbox_posts{0}, streams_open{0}, streams_made{0}, handshakes_ok{0},
-        handshakes_failed{0}, bytes_in{0}, bytes_out{0}, upgrades{0};
+struct ContextCounters { // relaxed: counters
+    std::atomic<uint64_t> streams_open{0}, streams_made{0}, handshakes_ok{0}, handshakes_failed{0}, bytes_in{0},
+        bytes_out{0}, upgrades{0};
 };
 
 // Any thread, unless a member says otherwise. Queues, streams, listeners, processes hold a reference each; the engine
-// holds none to itself: when the last reference goes, the thread is told to stop and frees the context on its way out.
+// holds none to itself: when the last reference goes, the thread is notified to stop, and deletes the context at its
+// end.
 class Context final : public Object {
   public:
-    struct Engine; // private to this room
+    struct Engine; // private to this module
     static Result<Ref<Context>> create(const ContextSettings &settings);
 
     const ContextSettings settings;
@@ -117,30 +97,19 @@ class Context final : public Object {
     bool closed() const noexcept; // close() has begun: makers of new objects answer MUSTER_E_CLOSED
 
     // Runs the task on the loop thread, after the caller has returned from whatever it is in. False: the engine has
-    // stopped, the work was refused. In a burst only the first post costs a wake-up.
-    bool post(Posted &work) noexcept;
-    bool post(std::unique_ptr<Task> task) noexcept { return post(static_cast<Posted &>(*task.release())); }
+    // stopped, and the task was refused. In a burst only the first post costs a wake-up.
+    bool post(TaskNode &task) noexcept { return loop_.post(task); }
+    bool post(std::unique_ptr<Task> task) noexcept { return loop_.post(std::move(task)); }
     template <class F>
     requires std::is_invocable_v<F &>
-    bool post(F body) { // convenience for lambdas; throws bad_alloc only
-        struct Lambda final : Task {
-            F body;
-            explicit Lambda(F &&b) : body(std::move(b)) {}
-            void run() noexcept override {
-                try {
-                    body();
-                } catch (...) { // out of memory; a body that cannot be given up does without
-                }
-            }
-        };
-        return post(std::unique_ptr<Task>(new Lambda(std::move(body))));
-    }
-    bool on_loop() const noexcept; // is this the thread that drives the engine right now?
-    uv_loop_t *loop() noexcept;    // loop thread only
-    // Loop thread: from now on it waits in this epoll, until NULL and -1 are given. False: libuv has to watch it; in
-    // external contexts the loop is what the host waits for.
-    bool wait_first(FirstWatch *watch, int epoll) noexcept;
-    int64_t loop_now_ns() const noexcept; // CLOCK_MONOTONIC of this loop turn; loop thread only
+    bool post(F body) { return loop_.post(make_task(std::move(body))); } // throws bad_alloc only
+    Loop &loop() noexcept { return loop_; }
+    bool on_loop() const noexcept { return loop_.on_loop(); } // is this the thread that drives the engine now?
+    int64_t loop_now_ns() noexcept { return loop_.now_ns(); } // CLOCK_MONOTONIC of this turn; loop thread only
+
+    // Loop thread. The node is called once, after the close of all parts has begun; at the latest before they stop.
+    void on_closing(ClosingNode &node) noexcept;
+    void forget_closing(ClosingNode &node) noexcept; // nothing happens if it is not in the list
 
     // Sleeping and waking of host threads. sleep() returns MUSTER_OK when the sequence differs from `seen`,
     // MUSTER_TIMEOUT at the deadline, MUSTER_E_WOULD_DEADLOCK on the loop thread. In an external context the sleeper
@@ -148,14 +117,40 @@ class Context final : public Object {
     // may be ended: then once the status that host_call.hpp lists.
     Status sleep(Signal &signal, uint32_t seen, Deadline &deadline) noexcept;
     void notify(Signal &signal) noexcept; // wakes every sleeper of the signal
+    // Waits for a change of what `lock` guards, each followed by a notify of the signal. look() is called with the lock
+    // held; it returns the result, or MUSTER_AGAIN: not yet. A wait that ends without result returns MUSTER_AGAIN where
+    // the deadline looks once, else what sleep() returned.
+    template <class Look>
+    Status wait(Signal &signal, Deadline &deadline, std::mutex &lock, Look &&look) noexcept(noexcept(look())) {
+        for (;;) {
+            const uint32_t seen = signal.seen();
+            {
+                const std::lock_guard hold(lock);
+                if (const Status result = look(); result != MUSTER_AGAIN) return result;
+            }
+            if (deadline.look_once()) return MUSTER_AGAIN;
+            if (const Status status = sleep(signal, seen, deadline); status != MUSTER_OK) return status;
+        }
+    }
+    // The same without a lock: MUSTER_OK once done() is true.
+    template <class Done>
+    Status wait(Signal &signal, Deadline &deadline, Done &&done) noexcept(noexcept(done())) {
+        for (;;) {
+            const uint32_t seen = signal.seen();
+            if (done()) return MUSTER_OK;
+            if (deadline.look_once()) return MUSTER_AGAIN;
+            if (const Status status = sleep(signal, seen, deadline); status != MUSTER_OK) return status;
+        }
+    }
+    Status pause(int64_t ns) noexcept; // MUSTER_OK after that time; or what ended the call of the host before
     HostCalls &host_calls() noexcept { return *host_calls_; }
     void host_release() noexcept; // the host's handle
-    // External contexts: make whoever drives the engine come up and look (safe and cheap in threaded ones).
+    // External contexts: makes the thread that drives the engine return from its wait and look (harmless in others).
     void wake_engine() noexcept;
 
     Status progress(Deadline &deadline) noexcept; // muster_context_progress
-    // External contexts: waits until `fd` is readable, driving the engine meanwhile (or waiting for whoever does).
-    // MUSTER_OK may come early; MUSTER_TIMEOUT; MUSTER_E_WOULD_DEADLOCK on the loop thread.
+    // External contexts: waits until `fd` is readable, driving the engine meanwhile (or waiting for the thread that
+    // does). MUSTER_OK may come early; MUSTER_TIMEOUT; MUSTER_E_WOULD_DEADLOCK on the loop thread.
     Status wait_fd(int fd, Deadline &deadline) noexcept;
     // External contexts: the caller becomes the loop thread for the moment of a body, which gets a function that runs
     // what was posted meanwhile. False: another thread drives, or this one already does; nothing was done.
@@ -171,11 +166,11 @@ class Context final : public Object {
     int engine_fd() const noexcept;     // the epoll descriptor itself; external contexts, for nested polls
     Status close(Deadline &deadline) noexcept;
 
-    // The part of a room in this context, made by `make` at the first call. `key` is the address of a static of that
-    // room. The pointer is good as long as the context is.
+    // The part of a module in this context, made by `make` at the first call. `key` is the address of a static of that
+    // module. The reference is valid as long as the context exists.
     ContextPart &part(const void *key, std::unique_ptr<ContextPart> (*make)(Context &));
 
-    // Log records; free when nobody listens. Any thread, never blocks, drops when the queue is full.
+    // Log records; costs nothing while no queue takes them. Any thread, never blocks, drops when the queue is full.
     bool logs(int32_t level) const noexcept;
     [[gnu::format(printf, 3, 4)]] void log(int32_t level, const char *format, ...) noexcept;
     void set_log(int32_t level, Queue *queue, uint64_t tag) noexcept;
@@ -185,11 +180,14 @@ class Context final : public Object {
     explicit Context(const ContextSettings &settings);
     ~Context() override;
     void last_reference_gone() noexcept override;
+    void notify_closing() noexcept;
     bool begin_drive() noexcept;
     void run_posted() noexcept;
     void end_drive() noexcept;
     Status sleep_unended(Signal &signal, uint32_t seen, Deadline &deadline) noexcept;
     ForkMark mark_;
+    Loop loop_{*this};
+    List<ClosingNode> closing_list_; // loop thread
     const std::unique_ptr<HostCalls> host_calls_;
     std::unique_ptr<Engine> engine_;
 };

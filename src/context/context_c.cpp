@@ -81,10 +81,10 @@ extern "C" muster_status muster_context_get_stats(muster_context *context, muste
     if (!context || !out_stats) return MUSTER_E_ARG;
     if (unwrap(context)->forked()) return MUSTER_E_FORKED;
     const ContextCounters &counters = unwrap(context)->counters;
-    const auto get = [](const std::atomic<uint64_t> &figure) { return figure.load(std::memory_order_relaxed); };
+    const auto get = [](const std::atomic<uint64_t> &counter) { return counter.load(std::memory_order_relaxed); };
     muster_context_stats stats{};
-    stats.loop_wakeups = get(counters.loop_wakeups);
-    stats.mailbox_posts = get(counters.mailbox_posts);
+    stats.loop_wakeups = unwrap(context)->loop().turns();
+    stats.mailbox_posts = unwrap(context)->loop().posts();
     stats.streams_open = get(counters.streams_open);
     stats.streams_made = get(counters.streams_made);
     stats.handshakes_ok = get(counters.handshakes_ok);

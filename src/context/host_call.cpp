@@ -59,7 +59,8 @@ void HostCall::end(Status why) noexcept {
 }
 
 Status HostCall::take() noexcept {
-    if (subject_ != nullptr && subject_->handle_left() && !std::exchange(left_told_, true)) end_ = MUSTER_E_CLOSED;
+    if (subject_ != nullptr && subject_->handle_left() && !std::exchange(release_reported_, true))
+        end_ = MUSTER_E_CLOSED;
     return std::exchange(end_, MUSTER_OK);
 }
 

@@ -43,14 +43,14 @@ class HostCall final : public Listed<HostCall> {
     // The innermost one of this thread in this context; or none.
     static HostCall *here(const Context &context) noexcept;
 
-    // What it waits for is served through a queue that nobody has served so far, and this thread might be the one that
-    // is to do it: another one gets some time to begin. `served` tells whether it has; `queue` is kept.
+    // What it waits for is served through a queue from which no thread has taken so far, and this thread may be the one
+    // that has to: another one gets some time to begin. `served` returns whether it has; `queue` is kept.
     void await_servant(Ref<Object> queue, bool (*served)(Object &queue) noexcept) noexcept;
 
     static const char *why_ended(Status status) noexcept; // for texts, of a wait that ended with a failure
 
     // ---- from Context::sleep()
-    // Not OK: do not sleep. `wake`: for those who sleep elsewhere than on the signal alone.
+    // Not OK: do not sleep. `wake`: for callers that sleep elsewhere than on the signal alone.
     using Wake = void (*)(void *of) noexcept;
     Status sleep_begins(Signal *signal, Wake wake = nullptr, void *of = nullptr) noexcept;
     Status sleep_ends() noexcept;
@@ -70,7 +70,7 @@ class HostCall final : public Listed<HostCall> {
     bool (*served_)(Object &queue) noexcept = nullptr;
     int64_t servant_until_ns_ = INT64_MAX;
     // Under the lock.
-    bool listed_ = false, left_told_ = false;
+    bool listed_ = false, release_reported_ = false;
     Status end_ = MUSTER_OK;   // not delivered yet
     Signal *signal_ = nullptr; // where it sleeps
     Wake wake_ = nullptr;

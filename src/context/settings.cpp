@@ -15,22 +15,22 @@ namespace muster {
 
 namespace {
 
-constexpr size_t least_secret = 16, most_secret = 1024, made_secret = 32;
-constexpr int64_t longest_ns = INT64_MAX / 8; // 36 years; sums with it do not overflow
+constexpr size_t min_secret = 16, max_secret = 1024, made_secret = 32;
+constexpr int64_t max_ns = INT64_MAX / 8; // 36 years; sums with it do not overflow
 constexpr uint32_t all_flags =
     MUSTER_CONTEXT_EXTERNAL | MUSTER_CONTEXT_NO_SEAL | MUSTER_CONTEXT_SEAL_ALWAYS | MUSTER_CONTEXT_NO_UPGRADE;
 
 using Secret = std::vector<unsigned char>;
 
 Result<void> check_length(size_t bytes, const char *where) noexcept {
-    if (bytes >= least_secret && bytes <= most_secret) return {};
+    if (bytes >= min_secret && bytes <= max_secret) return {};
     return Error::make(MUSTER_E_ARG, "the secret in %s has %s%zu bytes, not %zu to %zu", where,
-                       bytes > most_secret ? "at least " : "", bytes, least_secret, most_secret);
+                       bytes > max_secret ? "at least " : "", bytes, min_secret, max_secret);
 }
 
 // Reads to the end, or to one byte more than a secret may have.
 Result<void> read_secret(int fd, const char *where, Secret &secret) {
-    secret.resize(most_secret + 1); // once, so that no copy is left behind by growth
+    secret.resize(max_secret + 1); // once, so that no copy is left behind by growth
     size_t used = 0;
     while (used < secret.size()) {
         const ssize_t n = read(fd, secret.data() + used, secret.size() - used);
@@ -146,7 +146,7 @@ Result<void> read_settings(const muster_context_config *given, ContextSettings &
 
     settings.flags = config.flags;
     if (config.max_unauthenticated) settings.max_unauthenticated = config.max_unauthenticated;
-    const auto limited = [](int64_t ns) { return std::min(ns, longest_ns); };
+    const auto limited = [](int64_t ns) { return std::min(ns, max_ns); };
     if (config.handshake_timeout_ns) settings.handshake_timeout_ns = limited(config.handshake_timeout_ns);
     if (config.heartbeat_ns) settings.heartbeat_ns = limited(config.heartbeat_ns);
     if (config.silent_ns) settings.silent_ns = limited(config.silent_ns);

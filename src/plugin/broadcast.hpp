@@ -7,7 +7,7 @@
 // all have credit for are copied into a segment, count as sent by each, and leave in one message. Streams that cannot
 // take part (sealed, or a second one of the same peer), and all of them once somebody has held the others up, go on by
 // themselves.
-#include "context/errand.hpp"
+#include "context/task.hpp"
 #include "stream/pipe.hpp"
 
 #include <vector>
@@ -57,7 +57,7 @@ class Broadcast final : public SharedPiece {
     bool to_each_ = false; // the fabric has declined
     bool looking_ = false;
     int64_t progress_ns_ = 0;
-    Errand<Broadcast, &Broadcast::look> look_{*this};
+    PostedTask<Broadcast, &Broadcast::look> look_{*this};
 };
 
 } // namespace muster

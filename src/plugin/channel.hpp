@@ -9,7 +9,7 @@
 
 namespace muster {
 
-class Fan;
+class MulticastGroup;
 class SharedSegment;
 
 // Loop thread only. Bytes that come in are given to Session::deliver(); the session calls here from its own turn alone,
@@ -42,7 +42,7 @@ class Channel : public Object {
     virtual void paired(Ref<SharedSegment> segment, Status status) noexcept;
     virtual bool can_pair() const noexcept { return false; }
     // Any thread: how one block goes to the streams of many channels; the same one all the time.
-    virtual Fan *fan() noexcept { return nullptr; }
+    virtual MulticastGroup *multicast_group() noexcept { return nullptr; }
     // Any thread: is it the one that must carry the bytes a wait on this channel's streams is for?
     virtual bool would_deadlock() const noexcept { return false; }
     // The last call: in order (what was sent still arrives), or at once.

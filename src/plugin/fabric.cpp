@@ -181,7 +181,7 @@ Fabric::Peer &Fabric::peer(uint64_t id) {
 // The place first: once made, a session and its channel hold each other.
 Ref<FabricSession> Fabric::add_session(Peer &peer, SessionKey key, SessionConfig config) {
     if (!timer_) {
-        timer_ = std::make_unique<LoopTimer>(context_, [this] { tick(); });
+        timer_ = std::make_unique<LoopTimer>(context_.loop(), [this] { tick(); });
         timer_->start(longest_between_looks_ns, longest_between_looks_ns);
     }
     const auto place = peer.sessions.emplace(key, Ref<FabricSession>()).first;
@@ -476,10 +476,11 @@ void FabricSession::close(bool orderly) noexcept {
     fabric_->send(peer, reset | (key_.first ? from_beginner : 0), key_.second, nullptr, 0);
 }
 
-Fan *FabricSession::fan() noexcept {
+MulticastGroup *FabricSession::multicast_group() noexcept {
     // Small messages would be full of the shares.
-    return fabric_->ops_.send_multicast != nullptr && fabric_->message_bytes_ >= Fan::least_bytes ? fabric_.get()
-                                                                                                  : nullptr;
+    return fabric_->ops_.send_multicast != nullptr && fabric_->message_bytes_ >= MulticastGroup::min_bytes
+               ? fabric_.get()
+               : nullptr;
 }
 
 SessionListener FabricSession::session_listener(Session &, std::string_view service) {

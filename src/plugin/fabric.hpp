@@ -10,6 +10,7 @@
 #include "plugin/plugin.hpp"
 #include "plugin/session.hpp"
 #include "plugin/session_address.hpp"
+#include "queue/future.hpp"
 
 #include <map>
 #include <unordered_map>
@@ -20,7 +21,7 @@ class FabricListener;
 class FabricSession;
 
 // listen() from any thread but the loop; everything else on the loop thread.
-class Fabric final : public Transport, public SessionTransport, public Fan {
+class Fabric final : public Transport, public SessionTransport, public MulticastGroup {
   public:
     static Result<Ref<Fabric>> make(Plugin &plugin, const std::string &scheme, const muster_fabric_ops &ops,
                                     void *self);
@@ -38,11 +39,8 @@ class Fabric final : public Transport, public SessionTransport, public Fan {
     friend class FabricSession;
     friend struct FabricHost;
     struct Publishing : Object { // a listener whose authority is asked for
-        Signal answered;
-        // loop thread, but for the thread that waits, after `over`
-        Result<void> result;
-        Ref<FabricListener> listener;  // empty: nobody waits any more
-        std::atomic<bool> over{false}; // release after result is written; pairs with the waiting thread
+        Future<Result<void>> result;
+        Ref<FabricListener> listener; // empty: no thread waits any more; loop thread
     };
     struct Dialing { // a dial that waits for its peer's number
         SessionAddress address;
@@ -112,7 +110,7 @@ class Fabric final : public Transport, public SessionTransport, public Fan {
     bool closing_ = false;
     std::unordered_map<uint64_t, Peer> peers_;
     List<Peer> tidy_list_; // to be told of a reset, or forgotten
-    Errand<Fabric, &Fabric::tidy> tidy_{*this};
+    PostedTask<Fabric, &Fabric::tidy> tidy_{*this};
     std::map<std::string, Ref<FabricListener>> services_;
     std::map<uint64_t, Dialing> dialing_; // these two by the number of the question
     std::map<uint64_t, Ref<Publishing>> publishing_;
@@ -136,7 +134,7 @@ class FabricSession final : public Channel, private SessionOwner {
     void proved() noexcept override;
     bool can_pair() const noexcept override;
     void paired(Ref<SharedSegment> segment, Status status) noexcept override;
-    Fan *fan() noexcept override;
+    MulticastGroup *multicast_group() noexcept override;
     void close(bool orderly) noexcept override;
 
   private:

@@ -30,9 +30,7 @@ Result<Ref<TransportListener>> Fabric::listen(const Address &address, const Tran
         const int64_t pause = back_off.next_ns();
         if (done.status() != MUSTER_E_UNREACHABLE || options.retry_ns == 0 || until.left() <= pause)
             return done.error();
-        Signal nobody;
-        Deadline shortly(pause);
-        if (const Status status = context_.sleep(nobody, nobody.seen(), shortly); status < 0) return done.error();
+        if (context_.pause(pause) != MUSTER_OK) return done.error();
     }
 }
 
@@ -44,18 +42,13 @@ Result<void> Fabric::publish(const Ref<FabricListener> &listener) {
     });
     if (!begun) return begun;
     Deadline endless(-1); // the plug-in answers, or the context closes
-    for (;;) {
-        const uint32_t seen = publishing->answered.seen();
-        // acquire: pairs with end_publishing(); the result is there.
-        if (publishing->over.load(std::memory_order_acquire)) return publishing->result;
-        if (const Status status = context_.sleep(publishing->answered, seen, endless); status < 0) {
-            // The loop thread cannot wait for itself.
-            if (const Ref<FabricListener> nobody = std::move(publishing->listener))
-                services_.erase(listener->wanted_.service);
-            return Error::make(status, "listen %s: this thread has to serve the transport it would wait for",
-                               listener->wanted_.full.c_str());
-        }
-    }
+    const Status status = publishing->result.wait(context_, endless);
+    if (status == MUSTER_OK) return publishing->result.value();
+    // The loop thread cannot wait for itself.
+    if (const Ref<FabricListener> unpublished = std::move(publishing->listener))
+        services_.erase(listener->wanted_.service);
+    return Error::make(status, "listen %s: this thread has to serve the transport it would wait for",
+                       listener->wanted_.full.c_str());
 }
 
 void Fabric::begin_publishing(const Ref<FabricListener> &listener, const Ref<Publishing> &publishing) {
@@ -122,10 +115,7 @@ void Fabric::published(uint64_t question, Status status, const char *text, size_
 void Fabric::end_publishing(Publishing &publishing, Result<void> result) noexcept {
     const Ref<FabricListener> listener = std::move(publishing.listener);
     if (listener && !listener->open_) services_.erase(listener->wanted_.service);
-    publishing.result = result;
-    // release: pairs with the waiting thread.
-    publishing.over.store(true, std::memory_order_release);
-    context_.notify(publishing.answered);
+    publishing.result.complete(context_, std::move(result));
 }
 
 // ---- a listener

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "plugin/introduction.hpp"
 
-#include "plugin/loop_watch.hpp"
+#include "context/loop_watch.hpp"
 #include "plugin/session.hpp"
 
 namespace muster {
@@ -28,8 +28,8 @@ void Introduction::next() noexcept {
             if (!address || (address->scheme != "shm" && address->scheme != "tcp")) continue;
             const Ref<Transport> transport = Registry::of(context_).known(address->scheme);
             if (!timer_)
-                timer_ =
-                    std::make_unique<LoopTimer>(context_, [this] { done(Error::make(MUSTER_TIMEOUT, "not in time")); });
+                timer_ = std::make_unique<LoopTimer>(context_.loop(),
+                                                     [this] { done(Error::make(MUSTER_TIMEOUT, "not in time")); });
             timer_->start(patience_ns, 0);
             {
                 const std::lock_guard hold(lock_);

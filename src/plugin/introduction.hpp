@@ -3,7 +3,7 @@
 // Two processes that have met over a fabric may have a stream between them by a better way: shared memory, a connection
 // of their own. The accepting side says where; the dialling side tries it here, and if nothing works the stream goes
 // over the fabric after all.
-#include "context/errand.hpp"
+#include "context/task.hpp"
 #include "transport/transport.hpp"
 
 #include <mutex>
@@ -36,7 +36,7 @@ class Introduction final : public Dial {
     TransportOptions options_;
     std::string addresses_; // those not tried yet
     std::unique_ptr<LoopTimer> timer_;
-    Errand<Introduction, &Introduction::settle> settle_{*this};
+    PostedTask<Introduction, &Introduction::settle> settle_{*this};
     std::mutex lock_; // guards the rest
     bool trying_ = false;
     Ref<Attempt> attempt_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "plugin/pairing.hpp"
 
-#include "plugin/loop_watch.hpp"
+#include "context/loop_watch.hpp"
 #include "plugin/session.hpp"
 #include "transport/frame.hpp"
 #include "transport/hub.hpp"
@@ -90,15 +90,15 @@ void Channel::paired(Ref<SharedSegment> segment, Status status) noexcept {
 // ----------------------------------------------------------------------------------------------------
 
 Pairing::Pairing(Session &session)
-    : session_(session), timer_(session.context(), [this] { finish({}, MUSTER_E_UNSUPPORTED); }) {
+    : session_(session), timer_(session.context().loop(), [this] { finish({}, MUSTER_E_UNSUPPORTED); }) {
     timer_.start(patience_ns, 0);
 }
 
 Pairing::~Pairing() = default;
 
 void Pairing::watch(int fd, void (Pairing::*ready)()) {
-    poll_.reset(); // one at a time
-    auto poll = LoopPoll::make(session_.context(), fd, [this, ready](int) {
+    watch_.reset(); // one at a time
+    auto poll = LoopWatch::make(session_.context().loop(), fd, [this, ready](uint32_t) {
         try {
             (this->*ready)();
         } catch (const std::bad_alloc &) {
@@ -106,8 +106,8 @@ void Pairing::watch(int fd, void (Pairing::*ready)()) {
         }
     });
     if (!poll) return; // the timer ends it
-    poll_ = std::move(*poll);
-    poll_->want(UV_READABLE);
+    watch_ = std::move(*poll);
+    watch_->set_events(EPOLLIN);
 }
 
 // The end of an exchange, told to the channel from the session's next turn. Destroys this.
@@ -226,7 +226,7 @@ void Pairing::hand_over() {
     if (got > 0) shown_bytes_ += static_cast<size_t>(got);
     if (got > 0 && shown_bytes_ < shown_.size()) return;
     if (got <= 0 || sodium_memcmp(shown_.data(), token_.data(), token_.size()) != 0) {
-        poll_.reset();
+        watch_.reset();
         connection_.reset(); // a stranger: the next one
         return watch(listener_.get(), &Pairing::accept_one);
     }
@@ -247,7 +247,7 @@ void Pairing::hand_over() {
     memcpy(CMSG_DATA(head), fds, sizeof fds);
     if (sendmsg(connection_.get(), &message, MSG_NOSIGNAL) != 1) return finish({}, MUSTER_E_SYSTEM);
     waits_for_answer_ = true;
-    poll_.reset();
+    watch_.reset();
     listener_.reset();
     connection_.reset();
 }

@@ -8,7 +8,7 @@
 #include "base/fd.hpp"
 #include "base/object.hpp"
 #include "base/result.hpp"
-#include "plugin/loop_watch.hpp"
+#include "context/loop_watch.hpp"
 
 #include <muster/plugin.h>
 
@@ -67,7 +67,7 @@ class Pairing {
     Fd listener_, connection_;
     Ref<SharedSegment> segment_;
     LoopTimer timer_;
-    std::unique_ptr<LoopPoll> poll_;
+    std::unique_ptr<LoopWatch> watch_;
 };
 
 } // namespace muster

@@ -53,7 +53,7 @@ class PendingSessions final : public Object {
     const std::string where_;
     PendingHandshakes pending_;
     uint64_t displaced_ = 0; // not reported yet
-    Errand<PendingSessions, &PendingSessions::make_place> make_place_{*this};
+    PostedTask<PendingSessions, &PendingSessions::make_place> make_place_{*this};
     Timer<PendingSessions, &PendingSessions::make_place> again_{*this};
     Timer<PendingSessions, &PendingSessions::report> report_{*this};
 };

@@ -12,38 +12,37 @@
 
 #include <algorithm>
 #include <cstring>
-#include <uv.h>
+#include <sys/epoll.h>
 
 using namespace muster;
 
-// The handles behind a plug-in's watches and timers. libuv's part outlives them until the loop has closed it.
+// What a plug-in's watches and timers point to.
 struct muster_watch {
     Plugin *plugin;
-    std::unique_ptr<LoopPoll> poll;
+    std::unique_ptr<LoopWatch> watch;
 
     void set(uint32_t events) noexcept {
-        int wanted = 0;
-        for (const auto &[ours, uvs] : bits)
-            if (events & ours) wanted |= uvs;
-        poll->want(wanted);
+        uint32_t wanted = 0;
+        for (const auto &[ours, epolls] : bits)
+            if (events & ours) wanted |= epolls;
+        watch->set_events(wanted);
     }
-    static uint32_t told(int happened) noexcept {
+    static uint32_t reported(uint32_t epoll_events) noexcept {
         uint32_t events = 0;
-        for (const auto &[ours, uvs] : bits)
-            if (happened & uvs) events |= ours;
+        for (const auto &[ours, epolls] : bits)
+            if (epoll_events & epolls) events |= ours;
         return events;
     }
-    static constexpr std::pair<uint32_t, int> bits[] = {{MUSTER_PLUGIN_READABLE, UV_READABLE},
-                                                        {MUSTER_PLUGIN_WRITABLE, UV_WRITABLE},
-                                                        {MUSTER_PLUGIN_HANGUP, UV_DISCONNECT}};
+    static constexpr std::pair<uint32_t, uint32_t> bits[] = {
+        {MUSTER_PLUGIN_READABLE, EPOLLIN}, {MUSTER_PLUGIN_WRITABLE, EPOLLOUT}, {MUSTER_PLUGIN_HANGUP, EPOLLRDHUP}};
 };
 
 struct muster_timer {
     Plugin *plugin;
     LoopTimer timer;
     muster_timer(Plugin &plugin, void (*due)(void *), void *user)
-        : plugin(&plugin),
-          timer(plugin.context(), [&plugin, due, user] { timed(plugin, "a timer", [due, user] { due(user); }); }) {}
+        : plugin(&plugin), timer(plugin.context().loop(),
+                                 [&plugin, due, user] { timed(plugin, "a timer", [due, user] { due(user); }); }) {}
 };
 
 namespace muster {
@@ -131,11 +130,11 @@ struct HostFunctions {
         Plugin &plugin = Plugin::of(host);
         if (fd < 0 || ready == nullptr || out_watch == nullptr) return MUSTER_E_ARG;
         return boundary([&]() -> Status {
-            auto poll = LoopPoll::make(plugin.context_, fd, [&plugin, ready, user](int happened) {
-                timed(plugin, "a watched descriptor", [=] { ready(user, muster_watch::told(happened)); });
+            auto made = LoopWatch::make(plugin.context_.loop(), fd, [&plugin, ready, user](uint32_t happened) {
+                timed(plugin, "a watched descriptor", [=] { ready(user, muster_watch::reported(happened)); });
             });
-            if (!poll) return poll.error().status;
-            auto watch = std::make_unique<muster_watch>(muster_watch{&plugin, std::move(*poll)});
+            if (!made) return made.error().os_errno == EEXIST ? MUSTER_E_EXISTS : made.error().status;
+            auto watch = std::make_unique<muster_watch>(muster_watch{&plugin, std::move(*made)});
             plugin.watches_.insert(watch.get());
             watch->set(events);
             *out_watch = watch.release();

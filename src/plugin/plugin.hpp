@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // One plug-in in one context: its host table, its watches and timers, the schemes it has registered.
+#include "context/loop_watch.hpp"
 #include "plugin/call_watch.hpp"
-#include "plugin/loop_watch.hpp"
 #include "plugin/plugin_store.hpp"
 #include "plugin/plugins.hpp"
 

@@ -2,7 +2,7 @@
 #pragma once
 // The plug-ins of one context: finding and loading their files, and the end of everything they carry.
 #include "base/list.hpp"
-#include "context/errand.hpp"
+#include "context/task.hpp"
 #include "plugin/pool.hpp"
 #include "queue/served.hpp"
 #include "transport/transport.hpp"
@@ -34,7 +34,7 @@ class SessionTransport : public Listed<SessionTransport> {
     ~SessionTransport() = default;
 
   private:
-    class Entering final : public ErrandNode {
+    class Entering final : public PostedTaskNode {
       public:
         explicit Entering(SessionTransport &transport) noexcept : transport_(transport) {}
 

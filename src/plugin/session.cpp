@@ -2,8 +2,8 @@
 // Life and death of a session: the handshake, its turns on the loop, silence, the end.
 #include "plugin/session.hpp"
 
+#include "context/loop_watch.hpp"
 #include "plugin/broadcast.hpp"
-#include "plugin/loop_watch.hpp"
 #include "plugin/pairing.hpp"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ void Session::start() noexcept {
     try {
         handshake_ = std::make_unique<Handshake>(handshake_config());
         raw_ = handshake_->take_output();
-        timer_ = std::make_unique<LoopTimer>(context_, [this] { tick(); });
+        timer_ = std::make_unique<LoopTimer>(context_.loop(), [this] { tick(); });
     } catch (const std::bad_alloc &) {
         return fail(MUSTER_E_NOMEM, "out of memory");
     }

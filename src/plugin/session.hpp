@@ -69,7 +69,7 @@ class SessionStream final : public Carrier, public Listed<SessionStream>, privat
     void closed() noexcept override;
     bool would_deadlock() const noexcept override;
     Io io() const noexcept override;
-    Fan *fan() noexcept override;
+    MulticastGroup *multicast_group() noexcept override;
 
   private:
     friend class Broadcast;
@@ -331,7 +331,7 @@ class Session final : public Object {
     Ref<SharedSegment> pairing_segment_; // to be told to the channel
     Status pairing_status_ = MUSTER_OK;
 
-    Errand<Session, &Session::turn> turn_{*this};
+    PostedTask<Session, &Session::turn> turn_{*this};
     bool near_ = false, peer_direct_ = false;          // it is worth while to ask where else a stream can be had
     std::atomic<SessionStream *> woken_list_{nullptr}; // release on push, acquire on taking: publishes next_woken_
 };
@@ -355,7 +355,7 @@ class Session::Opening final : public Attempt {
   private:
     void cancel() noexcept { session_->cancel(*this); }
     const Ref<Session> session_;
-    Errand<Opening, &Opening::cancel> cancel_{*this};
+    PostedTask<Opening, &Opening::cancel> cancel_{*this};
 };
 
 } // namespace muster

@@ -62,7 +62,7 @@ bool valid_scheme(std::string_view scheme) noexcept {
 
 Result<void> call_on_loop(Context &context, Result<void> (*run)(void *body), void *body) noexcept {
     // Lies on the stack of the caller, who waits until `done` is set: after that the loop touches it no more.
-    struct OnLoop final : Posted {
+    struct OnLoop final : TaskNode {
         Result<void> (*run)(void *);
         void *body;
         Signal *signal;
@@ -76,14 +76,14 @@ Result<void> call_on_loop(Context &context, Result<void> (*run)(void *body), voi
                 result = Error::make(MUSTER_E_NOMEM, "out of memory");
             }
         }
-        void run_posted() noexcept override {
+        void run_task() noexcept override {
             call();
             Context &in = *context;
             Signal &waited_on = *signal;
             done.store(true, std::memory_order_release);
             in.notify(waited_on);
         }
-        void refuse_posted() noexcept override {}
+        void refuse_task() noexcept override {}
     } task;
     task.run = run;
     task.body = body;

@@ -112,8 +112,8 @@ bool SessionStream::would_deadlock() const noexcept {
     return session_->channel().would_deadlock();
 }
 
-Fan *SessionStream::fan() noexcept {
-    return session_->channel().fan();
+MulticastGroup *SessionStream::multicast_group() noexcept {
+    return session_->channel().multicast_group();
 }
 
 Carrier::Io SessionStream::io() const noexcept {

@@ -1,13 +1,26 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <cstdint>
+#include "context/context.hpp"
 
 namespace muster {
 
-class Context;
+// Ends this process, where the host has asked for it: SIGTERM, and SIGKILL after the grace, from the context's thread.
+// These are the only signals that Muster ever sends its own process. Loop thread, unless a member says otherwise.
+class SelfEnd final : public Object {
+  public:
+    SelfEnd(Context &context, int64_t grace_ns) noexcept : context_(context), grace_ns_(grace_ns) {}
+    void begin() noexcept;
+    bool post() noexcept { return begin_.post(context_); } // begin() on the loop thread; any thread
 
-// The one signal Muster ever sends its own process, where the host has asked for it: SIGTERM now, SIGKILL after the
-// grace, from the context's thread. Any thread.
+  private:
+    void kill() noexcept;
+    Context &context_;
+    const int64_t grace_ns_;
+    PostedTask<SelfEnd, &SelfEnd::begin> begin_{*this};
+    Timer<SelfEnd, &SelfEnd::kill> grace_{*this}; // keeps the object
+};
+
+// Any thread.
 void end_self(Context &context, int64_t grace_ns) noexcept;
 
 } // namespace muster

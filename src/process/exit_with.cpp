@@ -2,78 +2,41 @@
 // A worker's end when its master is gone.
 #include "process/process.hpp"
 
-#include "context/uv_memory.hpp"
+#include "process/end_self.hpp"
 
 #include <algorithm>
 #include <csignal>
+#include <sys/epoll.h>
 
 namespace muster {
 
 namespace {
 
 constexpr int64_t default_grace_ns = 2'000'000'000;
-constexpr int64_t longest_grace_ns = INT64_MAX / 8; // 36 years
+constexpr int64_t max_grace_ns = INT64_MAX / 8; // 36 years
 
-// One watched master. Loop thread only; ends with the loop.
-struct Master {
-    uv_poll_t watch{};
-    uv_timer_t grace{};
-    Fd pidfd;
-    int64_t grace_ns = 0;
-    int open_handles = 0;
-    Master *next = nullptr;
-
-    void begin(uv_loop_t *loop) noexcept {
-        uv_timer_init(loop, &grace);
-        grace.data = watch.data = this;
-        open_handles = 1;
-        if (!pidfd) return gone();                                       // it had ended before it could be watched
-        if (prepare_poll(loop, &watch, pidfd.get()) != 0) return gone(); // blind: end rather than run on unwatched
-        open_handles = 2;
-        uv_poll_start(&watch, UV_READABLE, [](uv_poll_t *handle, int, int) {
-            uv_poll_stop(handle);
-            static_cast<Master *>(handle->data)->gone();
-        });
-    }
-
-    void gone() noexcept {
-        kill(getpid(), SIGTERM);
-        const auto ms = static_cast<uint64_t>((grace_ns + 999'999) / 1'000'000);
-        uv_timer_start(
-            &grace, [](uv_timer_t *) { kill(getpid(), SIGKILL); }, ms, 0);
-    }
-
-    void close() noexcept {
-        const auto closed = [](uv_handle_t *handle) {
-            auto *self = static_cast<Master *>(handle->data);
-            if (--self->open_handles == 0) delete self;
-        };
-        if (open_handles == 2) uv_close(reinterpret_cast<uv_handle_t *>(&watch), closed);
-        uv_close(reinterpret_cast<uv_handle_t *>(&grace), closed);
-    }
-};
-
-class Masters final : public ContextPart {
+// A watched master. Loop thread only; ends with the loop.
+class Master final : public Object, private Watch {
   public:
-    static Masters &of(Context &context) {
-        static const char key = 0;
-        return static_cast<Masters &>(
-            context.part(&key, [](Context &) -> std::unique_ptr<ContextPart> { return std::make_unique<Masters>(); }));
-    }
+    Master(Context &context, int64_t grace_ns) : context_(context), end_(make_ref<SelfEnd>(context, grace_ns)) {}
 
-    void begin(std::unique_ptr<Master> master, uv_loop_t *loop) noexcept {
-        Master *const owned = master.release();
-        owned->next = first_;
-        first_ = owned;
-        owned->begin(loop);
-    }
-
-    void stop() noexcept override {
-        while (first_) std::exchange(first_, first_->next)->close();
+    Result<void> begin(Fd pidfd) noexcept { // any thread
+        pidfd_ = std::move(pidfd);
+        if (pidfd_) return context_.loop().watch(*this, pidfd_.get(), EPOLLIN);
+        if (end_->post()) return {}; // it ended before it could be watched
+        return Error::from_status(MUSTER_E_CLOSED);
     }
 
   private:
-    Master *first_ = nullptr;
+    void on_events(uint32_t) noexcept override {
+        context_.loop().unwatch(*this, pidfd_.get());
+        end_->begin();
+    }
+    Object &watch_owner() noexcept override { return *this; }
+
+    Context &context_;
+    const Ref<SelfEnd> end_;
+    Fd pidfd_;
 };
 
 } // namespace
@@ -83,19 +46,15 @@ Result<void> exit_with(Context &context, pid_t pid, int64_t grace_ns) {
         return Error::make(MUSTER_E_UNSUPPORTED, "the context has no thread that could end this process");
     if (pid <= 0 || pid == getpid()) return Error::make(MUSTER_E_ARG, "pid is %d", static_cast<int>(pid));
     if (grace_ns < 0) return Error::make(MUSTER_E_ARG, "grace_ns is %lld", static_cast<long long>(grace_ns));
-    Masters &masters = Masters::of(context);
-    auto master = std::make_unique<Master>();
-    master->grace_ns = grace_ns ? std::min(grace_ns, longest_grace_ns) : default_grace_ns;
-    master->pidfd = Fd(open_pidfd(pid));
-    if (!master->pidfd && errno != ESRCH) {
+    const auto master = make_ref<Master>(context, grace_ns ? std::min(grace_ns, max_grace_ns) : default_grace_ns);
+    Fd pidfd(open_pidfd(pid));
+    if (!pidfd && errno != ESRCH) {
         const Status status = errno == EINVAL ? MUSTER_E_ARG : errno == EMFILE ? MUSTER_E_LIMIT : MUSTER_E_SYSTEM;
         return Error::from_errno(errno, status, "watch process %d", static_cast<int>(pid));
     }
-    const bool posted = context.post([&masters, &context, master = std::move(master)]() mutable {
-        masters.begin(std::move(master), context.loop());
-    });
-    if (!posted) return Error::make(MUSTER_E_CLOSED, "the context is closed");
-    return {};
+    auto begun = master->begin(std::move(pidfd));
+    if (begun.status() == MUSTER_E_CLOSED) return Error::make(MUSTER_E_CLOSED, "the context is closed");
+    return begun;
 }
 
 } // namespace muster

@@ -3,59 +3,21 @@
 
 #include "base/uncancelled.hpp"
 #include "context/host_call.hpp"
-#include "context/uv_memory.hpp"
 
 #include <algorithm>
 #include <csignal>
+#include <sys/epoll.h>
 #include <sys/wait.h>
 
 namespace muster {
 
 namespace {
-constexpr int64_t look_up_ns = 100'000'000;
+constexpr int64_t check_ns = 100'000'000;
 }
 
-// The running children of a context. Loop thread only.
-class Children final : public ContextPart {
-  public:
-    static Children &of(Context &context) {
-        static const char key = 0;
-        return static_cast<Children &>(
-            context.part(&key, [](Context &) -> std::unique_ptr<ContextPart> { return std::make_unique<Children>(); }));
-    }
-
-    void stop() noexcept override {
-        while (first_) first_->end_watch(MUSTER_E_CLOSED);
-    }
-
-    void add(Process &process) noexcept {
-        process.next_ = first_;
-        if (first_) first_->prev_ = &process;
-        first_ = &process;
-    }
-
-    void remove(Process &process) noexcept {
-        (process.prev_ ? process.prev_->next_ : first_) = process.next_;
-        if (process.next_) process.next_->prev_ = process.prev_;
-        process.next_ = process.prev_ = nullptr;
-    }
-
-  private:
-    Process *first_ = nullptr;
-};
-
 Result<Ref<Process>> Process::spawn(Context &context, const muster_process_config &config, Rest rest) {
-    // All that may fail for want of memory comes before the child.
-    Children::of(context);
-    auto process = Ref<Process>::adopt(new Process(context));
+    auto process = Ref<Process>::adopt(new Process(context)); // before the child: it may fail for want of memory
     process->rest_ = rest;
-    struct Begin final : Task {
-        Ref<Process> process;
-        void run() noexcept override { process->begin_watch(); }
-    };
-    auto begin = std::make_unique<Begin>();
-    begin->process = process;
-
     auto child = muster::spawn(config);
     if (!child) return child.error();
     process->pid_ = child->pid;
@@ -63,15 +25,17 @@ Result<Ref<Process>> Process::spawn(Context &context, const muster_process_confi
     if (!process->pidfd_) { // the host has reaped it already
         process->over_ = true;
         process->exit_ = {MUSTER_PROCESS_UNKNOWN, 0};
-    } else if (!context.post(std::move(begin))) {
+    } else if (auto watched = context.loop().watch(*process, process->pidfd_.get(), EPOLLIN); !watched) {
         undo_spawn({process->pid_, std::move(process->pidfd_)});
-        return Error::make(MUSTER_E_CLOSED, "start %s: the context is closed", config.argv[0]);
+        if (watched.status() == MUSTER_E_CLOSED)
+            return Error::make(MUSTER_E_CLOSED, "start %s: the context is closed", config.argv[0]);
+        return watched.error();
     }
     return process;
 }
 
 void Process::last_reference_gone() noexcept {
-    if (!forked()) delete this; // in a fork's child the context's loop is not there to be told anything
+    if (!forked()) delete this; // in a fork's child the context's loop does not run
 }
 
 bool Process::look() noexcept {
@@ -99,7 +63,7 @@ bool Process::look() noexcept {
     return true;
 }
 
-void Process::tell(Status status) noexcept {
+void Process::complete(Status status) noexcept {
     Ref<Queue> queue;
     Entry entry;
     {
@@ -115,36 +79,18 @@ void Process::tell(Status status) noexcept {
     queue->complete(std::move(entry));
 }
 
-void Process::begin_watch() noexcept {
-    const int rc = prepare_poll(context_->loop(), &handle_, pidfd_.get());
-    if (rc != 0) {
-        context_->log(MUSTER_LOG_ERROR, "watch process %d: %s", static_cast<int>(pid_), uv_strerror(rc));
-        {
-            const std::lock_guard hold(lock_);
-            abandoned_ = MUSTER_E_SYSTEM;
-        }
-        context_->notify(changed_);
-        return tell(MUSTER_E_SYSTEM);
-    }
-    retain();
-    handle_.data = this;
-    Children::of(*context_).add(*this);
-    uv_poll_start(&handle_, UV_READABLE, [](uv_poll_t *handle, int, int) {
-        auto &self = *static_cast<Process *>(handle->data);
-        if (self.look()) self.end_watch(MUSTER_OK);
-    });
+void Process::on_events(uint32_t) noexcept {
+    if (look()) end_watch(MUSTER_OK);
 }
 
 void Process::end_watch(Status status) noexcept {
-    Children::of(*context_).remove(*this);
-    uv_close(reinterpret_cast<uv_handle_t *>(&handle_),
-             [](uv_handle_t *handle) { static_cast<Process *>(handle->data)->release(); });
+    context_->loop().unwatch(*this, pidfd_.get());
     if (status < 0) {
         const std::lock_guard hold(lock_);
         abandoned_ = status;
     }
     context_->notify(changed_);
-    tell(status);
+    complete(status);
 }
 
 bool Process::abandoned() noexcept {
@@ -172,7 +118,7 @@ Status Process::wait(Deadline &deadline, muster_process_exit *out) noexcept {
             if (const Status ended = call->sleep_begins(nullptr); ended != MUSTER_OK) return ended;
         }
         pollfd one{pidfd_.get(), POLLIN, 0};
-        const int64_t left = deadline.endless() ? look_up_ns : std::min(deadline.left(), look_up_ns);
+        const int64_t left = deadline.endless() ? check_ns : std::min(deadline.left(), check_ns);
         timespec limit{left / 1'000'000'000, left % 1'000'000'000}, *const until = &limit;
         if (uncancelled::wait_poll(&one, 1, until) < 0 && errno != EINTR) return MUSTER_E_SYSTEM;
     }
@@ -180,7 +126,7 @@ Status Process::wait(Deadline &deadline, muster_process_exit *out) noexcept {
 
 Status Process::watch(Queue &queue, uint64_t tag) noexcept {
     if (!queue.reserve()) return queue.closed() ? MUSTER_E_CLOSED : MUSTER_AGAIN;
-    bool told = false;
+    bool is_over = false;
     Status status = MUSTER_OK;
     {
         const std::lock_guard hold(lock_);
@@ -192,11 +138,11 @@ Status Process::watch(Queue &queue, uint64_t tag) noexcept {
             watched_ = true;
             queue_ = Ref<Queue>(&queue);
             tag_ = tag;
-            told = over_; // the loop may have seen the end before there was a watch
+            is_over = over_; // the loop may have seen the end before there was a watch
         }
     }
     if (status != MUSTER_OK) queue.unreserve();
-    if (told) tell(MUSTER_OK);
+    if (is_over) complete(MUSTER_OK);
     return status;
 }
 

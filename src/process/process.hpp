@@ -4,13 +4,12 @@
 #include "queue/queue.hpp"
 
 #include <mutex>
-#include <uv.h>
 
 namespace muster {
 
-// A child. Any thread, unless a member says otherwise. The loop holds a reference while the child runs, so that a
-// released one is still reaped. Whoever notices the end first, the loop or a waiting thread, reaps it.
-class Process final : public Object {
+// A child process. The loop holds a reference while the child runs, so that a released one is still reaped. The loop or
+// a waiting thread reaps it, whichever notices its end first. Any thread, unless a member says otherwise.
+class Process final : public Object, private Watch {
   public:
     enum class Rest { lives, ends }; // what is left of its group when it has ended
     static Result<Ref<Process>> spawn(Context &context, const muster_process_config &config, Rest rest = Rest::lives);
@@ -23,32 +22,29 @@ class Process final : public Object {
     Status kill(int signal) noexcept;
 
   private:
-    friend class Children;
     Process(Context &context) noexcept : context_(&context) {}
     void last_reference_gone() noexcept override;
     bool abandoned() noexcept;
-    bool look() noexcept;                   // reaps if it has ended; true when it is over
-    void tell(Status status) noexcept;      // completes the watch, if any
-    void begin_watch() noexcept;            // loop thread
+    bool look() noexcept;                   // reaps it if it has ended; true when it is over
+    void complete(Status status) noexcept;  // the watch of the host, if any
     void end_watch(Status status) noexcept; // loop thread
+    void on_events(uint32_t epoll_events) noexcept override;
+    void on_loop_end() noexcept override { end_watch(MUSTER_E_CLOSED); }
+    Object &watch_owner() noexcept override { return *this; }
 
     Ref<Context> context_;
     pid_t pid_ = 0;
     Fd pidfd_;
     Rest rest_ = Rest::lives;
 
-    std::mutex lock_; // for what follows; also held while signalling, so that nobody reaps meanwhile
+    std::mutex lock_; // for what follows; also held while signalling, so that the child is not reaped meanwhile
     bool over_ = false;
-    Status abandoned_ = MUSTER_OK; // why nothing will complete a watch: the context has ended, the system refuses
+    Status abandoned_ = MUSTER_OK; // why nothing will complete a watch: the context has ended
     muster_process_exit exit_{};
     bool watched_ = false;
     Signal changed_;   // it has ended, or is not watched any more
     Ref<Queue> queue_; // a slot is reserved while this is set
     uint64_t tag_ = 0;
-
-    // Loop thread only.
-    uv_poll_t handle_{};
-    Process *next_ = nullptr, *prev_ = nullptr;
 };
 
 // muster_process_exit_with().

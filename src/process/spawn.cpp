@@ -14,8 +14,8 @@ namespace muster {
 
 namespace {
 
-constexpr int most_child_fd = 1023;
-constexpr uint64_t most_fds = 64;
+constexpr int max_child_fd = 1023;
+constexpr uint64_t max_fds = 64;
 
 // A descriptor of this process under a number above all those the child will have, so that one placement never
 // overwrites the source of the next.
@@ -42,14 +42,14 @@ struct Plan {
 Result<void> check(const muster_process_config &config) noexcept {
     if (config.flags) return Error::make(MUSTER_E_ARG, "flags has unknown bits: 0x%x", config.flags);
     if (!config.argv || !config.argv[0] || !*config.argv[0]) return Error::make(MUSTER_E_ARG, "argv names no program");
-    if (config.fd_count > most_fds)
+    if (config.fd_count > max_fds)
         return Error::make(MUSTER_E_ARG, "fd_count is %llu, more than %llu",
-                           static_cast<unsigned long long>(config.fd_count), static_cast<unsigned long long>(most_fds));
+                           static_cast<unsigned long long>(config.fd_count), static_cast<unsigned long long>(max_fds));
     if (config.fd_count && !config.fds) return Error::make(MUSTER_E_ARG, "fd_count is set, but fds is NULL");
     for (uint64_t i = 0; i < config.fd_count; i++) {
         const muster_process_fd &fd = config.fds[i];
-        if (fd.child_fd < 0 || fd.child_fd > most_child_fd)
-            return Error::make(MUSTER_E_ARG, "child_fd is %d, not 0 to %d", fd.child_fd, most_child_fd);
+        if (fd.child_fd < 0 || fd.child_fd > max_child_fd)
+            return Error::make(MUSTER_E_ARG, "child_fd is %d, not 0 to %d", fd.child_fd, max_child_fd);
         if (fd.parent_fd < -1) return Error::make(MUSTER_E_ARG, "parent_fd is %d", fd.parent_fd);
         for (uint64_t j = 0; j < i; j++)
             if (config.fds[j].child_fd == fd.child_fd)
@@ -93,7 +93,7 @@ Result<std::vector<Placement>> place_all(const muster_process_config &config) {
 }
 
 int plan_descriptors(Plan &plan, const std::vector<Placement> &placements) {
-    bool taken[most_child_fd + 1] = {};
+    bool taken[max_child_fd + 1] = {};
     int highest = 2, rc = 0;
     for (const Placement &placement : placements) {
         rc |= posix_spawn_file_actions_adddup2(&plan.actions, placement.source.get(), placement.child_fd);

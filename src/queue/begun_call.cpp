@@ -65,7 +65,7 @@ void BegunCall::run() noexcept {
         call_ = nullptr;
         over_ = true;
     }
-    { // what they hold goes before the host hears of the end, and without the lock
+    { // what they hold is released before the completion, and without the lock
         Body body;
         std::shared_ptr<std::function<void()>> interrupt;
         const std::lock_guard hold(lock_);

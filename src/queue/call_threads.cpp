@@ -27,7 +27,7 @@ bool CallThreads::add(CallTask &task) noexcept {
     waiting_.push_back(task);
     count_++;
     if (idle_ >= count_ || threads_ == max_threads) {
-        come_.notify_one();
+        arrived_.notify_one();
         return true;
     }
     if (start_thread(&CallThreads::body, this) == 0) {
@@ -57,7 +57,7 @@ void CallThreads::work() noexcept {
             hold.lock();
         }
         idle_++;
-        const bool called = come_.wait_for(hold, idle_time, [this] { return !waiting_.empty(); });
+        const bool called = arrived_.wait_for(hold, idle_time, [this] { return !waiting_.empty(); });
         idle_--;
         if (!called) break;
     }
@@ -87,7 +87,7 @@ void CallSequence::run() noexcept {
         }
         try {
             next();
-        } catch (const std::bad_alloc &) { // nobody can be notified
+        } catch (const std::bad_alloc &) { // there is no caller to notify
         }
     }
 }

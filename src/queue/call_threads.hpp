@@ -32,7 +32,7 @@ class CallThreads {
 
     const ForkMark mark_;
     std::mutex lock_; // guards the rest
-    std::condition_variable come_;
+    std::condition_variable arrived_;
     List<CallTask> waiting_;
     int count_ = 0, idle_ = 0, threads_ = 0; // count_: of waiting_
 };

@@ -12,37 +12,37 @@ namespace muster {
 
 namespace {
 
-constexpr int most_events = 64;
+constexpr int max_events = 64;
 constexpr uint32_t look_every = 64; // entries taken before the descriptors are asked again
-constexpr int most_looks = 8;       // of a call that does not wait, while edges come that tell nothing
+constexpr int max_looks = 8;        // of a call that does not wait, while edges bring nothing
 
 int wait_events(int fd, epoll_event *events, Deadline &deadline) noexcept {
     if (deadline.endless() || deadline.look_once())
-        return uncancelled::wait_epoll(fd, events, most_events, deadline.endless() ? -1 : 0);
+        return uncancelled::wait_epoll(fd, events, max_events, deadline.endless() ? -1 : 0);
     const int64_t left = deadline.left();
     const timespec limit{left / 1'000'000'000, left % 1'000'000'000};
-    const int n = uncancelled::wait_epoll(fd, events, most_events, limit);
+    const int n = uncancelled::wait_epoll(fd, events, max_events, limit);
     if (n >= 0 || errno != ENOSYS) return n;
     // Before Linux 5.11: milliseconds, rounded up; a day at most, the caller comes again.
     constexpr int64_t day_ms = 86'400'000;
     const auto ms = static_cast<int>(std::min((left + 999'999) / 1'000'000, day_ms));
-    return uncancelled::wait_epoll(fd, events, most_events, ms);
+    return uncancelled::wait_epoll(fd, events, max_events, ms);
 }
 
 } // namespace
 
-void Queue::State::ring() noexcept {
+void Queue::State::signal() noexcept {
     const uint64_t one = 1;
-    rings.fetch_add(1, std::memory_order_relaxed);
-    // Nobody reads the counter: each write is an edge. It cannot fill in the life of a process.
-    [[maybe_unused]] const ssize_t written = uncancelled::write(bell.get(), &one, sizeof one);
+    signals.fetch_add(1, std::memory_order_relaxed);
+    // The counter is never read: each write is an edge. It cannot fill in the life of a process.
+    [[maybe_unused]] const ssize_t written = uncancelled::write(event_source.get(), &one, sizeof one);
 }
 
 // What comes at once need not be slept for; 0: nothing did.
 int Queue::State::look_awake(epoll_event *events, Deadline &deadline) noexcept {
     const uint32_t turns = awake.turns();
     for (uint32_t i = 0; i < turns; i++) {
-        const int n = uncancelled::wait_epoll(inner.get(), events, most_events, 0);
+        const int n = uncancelled::wait_epoll(inner.get(), events, max_events, 0);
         if (n > 0) awake.paid();
         if (n != 0 || deadline.passed()) return n;
     }
@@ -53,15 +53,16 @@ int Queue::State::look_awake(epoll_event *events, Deadline &deadline) noexcept {
 // Takes the edges of the descriptors and serves those of sources. Returns how many there were.
 int Queue::State::harvest(std::unique_lock<std::mutex> &hold, Deadline *deadline) noexcept {
     Deadline now(0);
-    epoll_event events[most_events];
+    epoll_event events[max_events];
     hold.unlock();
     int n = deadline ? look_awake(events, *deadline) : 0;
     if (n == 0) n = wait_events(inner.get(), events, deadline ? *deadline : now);
     hold.lock();
     taken_since_look = 0;
     for (int i = 0; i < n; i++) {
-        if (events[i].data.u64 == bell_key) continue;
-        if (events[i].data.u64 == end_key) { // the engine: whoever waits takes what is left, and then hears of it
+        if (events[i].data.u64 == source_key) continue;
+        if (events[i].data.u64 ==
+            end_key) { // the engine has ended: waiting threads take what is left, and then MUSTER_E_CLOSED
             parking.closed = true;
             followed.notify_all();
         } else {
@@ -76,7 +77,7 @@ void Queue::State::leave(bool harvested, std::unique_lock<std::mutex> &hold) noe
     const Parking::Leave wanted = parking.leave(holds_any(), harvested);
     if (wanted.wake_follower) followed.notify_one();
     hold.unlock();
-    if (wanted.ring) ring();
+    if (wanted.signal) signal();
 }
 
 Status Queue::State::wait(Context &context, Deadline &deadline, Entry &out, bool tabled_only) noexcept {
@@ -112,7 +113,7 @@ Status Queue::State::wait(Context &context, Deadline &deadline, Entry &out, bool
                 context.progress(now);
                 hold.lock();
             }
-            if (harvest(hold, nullptr) > 0 && ++looks < most_looks)
+            if (harvest(hold, nullptr) > 0 && ++looks < max_looks)
                 harvested = true;
             else if (!holds_any() && !parking.closed)
                 break;
@@ -129,12 +130,12 @@ Status Queue::State::wait(Context &context, Deadline &deadline, Entry &out, bool
                 n = harvest(hold, nullptr);
             } else {
                 n = harvest(hold, &deadline);
-                timed_out = deadline.passed(); // however many edges came that told nothing
+                timed_out = deadline.passed(); // however many edges brought nothing
             }
             parking.lead_no_more();
             harvested |= n > 0;
         } else {
-            if (parking.follow(holds_any(), std::exchange(harvested, false))) ring();
+            if (parking.follow(holds_any(), std::exchange(harvested, false))) signal();
             const Uncancelled guard;
             if (deadline.endless()) {
                 followed.wait(hold);
@@ -185,8 +186,8 @@ Status Queue::next(Deadline &deadline, muster_completion *out, muster_error *err
     if (status != MUSTER_OK) return status;
     *out = entry.completion;
     entry.object.detach(); // the host's now
-    const bool told = out->kind == MUSTER_EVENT_LOG || out->kind == MUSTER_EVENT_AGENT;
-    if (error && (out->status != MUSTER_OK || told)) entry.error.give(*error);
+    const bool has_text = out->kind == MUSTER_EVENT_LOG || out->kind == MUSTER_EVENT_AGENT;
+    if (error && (out->status != MUSTER_OK || has_text)) entry.error.give(*error);
     return MUSTER_OK;
 }
 
@@ -215,21 +216,21 @@ Status Queue::dispatch(Deadline &deadline, muster_queue_handler_fn handler, void
 
 void Queue::cancel() noexcept {
     State &s = *state_;
-    bool bell;
+    bool should_signal;
     {
         const std::lock_guard hold(s.lock);
         s.parking.cancels++;
         s.followed.notify_all();
-        bell = s.parking.leader;
+        should_signal = s.parking.leader;
     }
-    if (bell) s.ring();
+    if (should_signal) s.signal();
 }
 
-// The host begins to poll: what is there shows, and what comes will.
+// The host begins to poll: the descriptor shows present and later entries.
 void Queue::State::show_to_pollers(std::unique_lock<std::mutex> &hold) noexcept {
-    const bool bell = parking.show(holds_any());
+    const bool should_signal = parking.show(holds_any());
     hold.unlock();
-    if (bell) ring();
+    if (should_signal) signal();
 }
 
 Result<int> Queue::host_fd() noexcept {
@@ -247,11 +248,7 @@ Status Queue::set_wake(muster_wake_fn wake, void *user) {
     const std::lock_guard one_at_a_time(s.wake_lock);
     if (!wake) return s.wake ? s.wake->set(nullptr, nullptr).status() : MUSTER_OK;
     if (closed()) return MUSTER_E_CLOSED;
-    if (!s.wake) {
-        auto made = WakeWatch::create(*context_, s.inner.get());
-        if (!made) return made.error().status;
-        s.wake = std::move(*made);
-    }
+    if (!s.wake) s.wake = make_ref<WakeWatch>(context_->loop(), s.inner.get());
     if (auto done = s.wake->set(wake, user); !done) return done.status();
     std::unique_lock hold(s.lock);
     s.show_to_pollers(hold);

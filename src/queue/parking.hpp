@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Who sleeps on a queue, and who wakes whom. Only decisions: the queue carries them out, and
+// The threads that sleep on a queue, and which thread wakes which. Only decisions: the queue carries them out, and
 // tests/unit/test_parking.cpp searches every order in which threads can make them.
 #include <cstdint>
 #include <utility>
 
 namespace muster {
 
-// A bell (an eventfd whose every write is an edge) makes the queue's epoll descriptor readable; whoever waits on that
-// descriptor takes the edge. Of the threads that sleep in next(), one is the leader and waits on the descriptor; the
-// others follow on a condition variable and are woken one by one, by whoever leaves. A host's own loop may poll the
-// descriptor, too.
+// An event source (an eventfd whose every write is an edge) makes the queue's epoll descriptor readable; a thread that
+// waits on that descriptor takes the edge. Of the threads that sleep in next(), one is the leader and waits on the
+// descriptor; the others follow on a condition variable and are woken one by one, by each thread that leaves. A host's
+// own loop may poll the descriptor, too.
 //
-// `armed` says that the next push has to ring; that push clears it, so those in between cost no system call. While the
-// queue is empty and someone leads or polls, it is armed, or an edge is on its way to a thread that will see to it.
-// Since an edge goes to one of several threads, perhaps not the one it was meant for, whoever took one makes good what
-// others miss by it.
+// `armed`: the next push has to signal; that push clears it, so those in between cost no system call. While the queue
+// is empty and a thread leads or polls, it is armed, or an edge is on its way to a thread that will handle it. An edge
+// is taken by one of several threads, perhaps not the one it was meant for; therefore the thread that took it makes up
+// for what others miss.
 //
 // Under the queue's lock. `any`: the queue holds something.
 struct Parking {
@@ -26,7 +26,7 @@ struct Parking {
     uint32_t followers = 0;
     uint64_t cancels = 0, leader_cancels = 0; // calls of cancel(), ever and known to the leader
 
-    // Something was put in. True: ring, after unlocking.
+    // An entry was put in. True: signal, after unlocking.
     bool pushed() noexcept { return std::exchange(armed, false); }
 
     // The leader sleeps and has something to find out.
@@ -40,7 +40,7 @@ struct Parking {
     }
     void lead_no_more() noexcept { leader = false; }
 
-    // Or as a follower. True: ring, the leader may miss the edge this thread took.
+    // Or as a follower. True: signal, the leader may miss the edge that this thread took.
     bool follow(bool any, bool harvested) noexcept {
         followers++;
         return harvested && leader_misses(any);
@@ -49,17 +49,17 @@ struct Parking {
 
     struct Leave {
         bool wake_follower;
-        bool ring; // after unlocking
+        bool signal; // after unlocking
     };
-    // A thread leaves next(), with what it took or without: what it leaves behind must find someone else.
+    // A thread leaves next(), with an entry or without: another thread must find what remains.
     Leave leave(bool any, bool harvested) noexcept {
-        // The edge it took may have been the leader's, or the poller's; so may the one that the last push rang for. (A
-        // host should drain what it polls, but another of its threads may come in between.)
+        // The edge it took may have been the leader's, or the poller's; so may the edge of the last push. (A
+        // host should drain what it polls, but another of its threads may take the edge in between.)
         if (!any && (leader || polled)) armed = true;
         return {followers != 0 && (any || !leader), harvested && (leader_misses(any) || (polled && (any || closed)))};
     }
 
-    // The host begins to poll: what is there shows, and what comes will. True: ring.
+    // The host begins to poll: the descriptor shows present and later entries. True: signal.
     bool show(bool any) noexcept {
         polled = true;
         const bool now = any || closed;

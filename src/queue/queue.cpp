@@ -11,7 +11,7 @@ namespace muster {
 
 namespace {
 
-constexpr uint32_t most_idle_spares = 64;
+constexpr uint32_t max_idle_spares = 64;
 
 } // namespace
 
@@ -23,12 +23,12 @@ Queue::State::~State() {
 Result<void> Queue::State::open(const Context &context, uint32_t most) {
     capacity = most;
     inner = Fd(epoll_create1(EPOLL_CLOEXEC));
-    bell = Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    epoll_event bell_event{}, end_event{};
-    bell_event.events = end_event.events = EPOLLIN | EPOLLET;
-    bell_event.data.u64 = bell_key;
+    event_source = Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    epoll_event source_event{}, end_event{};
+    source_event.events = end_event.events = EPOLLIN | EPOLLET;
+    source_event.data.u64 = source_key;
     end_event.data.u64 = end_key;
-    if (!inner || !bell || epoll_ctl(inner.get(), EPOLL_CTL_ADD, bell.get(), &bell_event) != 0 ||
+    if (!inner || !event_source || epoll_ctl(inner.get(), EPOLL_CTL_ADD, event_source.get(), &source_event) != 0 ||
         epoll_ctl(inner.get(), EPOLL_CTL_ADD, context.end_fd(), &end_event) != 0)
         return Error::from_errno(errno, MUSTER_OK, "make a queue: descriptors");
     return {};
@@ -47,10 +47,7 @@ Result<Ref<Queue>> Queue::create(Context &context, uint32_t capacity) {
 void Queue::last_reference_gone() noexcept {
     if (context_->forked()) return; // locks and descriptors are shared with the parent or stale: left alone
     context_->leave_log(*this);
-    if (state_->wake) { // nobody closed the queue
-        (void)state_->wake->set(nullptr, nullptr);
-        state_->wake->stop(*context_);
-    }
+    if (state_->wake) (void)state_->wake->set(nullptr, nullptr); // the queue was not closed
     delete this;
 }
 
@@ -114,9 +111,9 @@ void Queue::complete(Entry &&entry, QueueUser *user) noexcept {
         return; // `dropped` goes after `hold`: a destructor may come back here
     }
     s.push(std::move(entry));
-    const bool bell = s.parking.pushed();
+    const bool should_signal = s.parking.pushed();
     hold.unlock();
-    if (bell) s.ring();
+    if (should_signal) s.signal();
 }
 
 bool Queue::try_post(Entry &&entry) noexcept {
@@ -128,9 +125,9 @@ bool Queue::try_post(Entry &&entry) noexcept {
         return false;
     }
     s.push(std::move(entry));
-    const bool bell = s.parking.pushed();
+    const bool should_signal = s.parking.pushed();
     hold.unlock();
-    if (bell) s.ring();
+    if (should_signal) s.signal();
     return true;
 }
 
@@ -150,7 +147,7 @@ Queue::State::Take Queue::State::take(Entry &out, bool tabled_only) noexcept {
         if (!first) last = nullptr;
         depth--;
         out = std::move(node->entry);
-        if (spares - reserved < most_idle_spares) {
+        if (spares - reserved < max_idle_spares) {
             node->entry = Entry{};
             node->next = spare;
             spare = node;
@@ -204,8 +201,8 @@ Queue::State::Node *Queue::State::take_all() noexcept {
     return std::exchange(first, nullptr);
 }
 
-// The host's only handle: nobody can take anything any more. As close(), so that no buffer is lent to operations whose
-// end nobody would learn of, and what was not taken goes now: operations elsewhere may keep the queue itself for long.
+// The host's only handle: entries can no longer be taken. As close(), so that no buffer is lent to operations whose end
+// is never reported, and entries that were not taken are deleted now: operations may keep the queue itself for long.
 // A transport that is served holds the queue, the queue the context, and the context the transport: it is taken back.
 void Queue::host_release() noexcept {
     if (context_->forked()) return release(); // locks and descriptors are the parent's
@@ -224,11 +221,10 @@ void Queue::close() noexcept {
     State &s = *state_;
     const Uncancelled guard;
     end_operations();
-    s.ring(); // whoever sleeps or polls finds out
+    s.signal(); // threads that sleep or poll notice it
     const std::lock_guard one_at_a_time(s.wake_lock);
     if (!s.wake) return;
     (void)s.wake->set(nullptr, nullptr);
-    s.wake->stop(*context_);
     s.wake.reset();
 }
 
@@ -237,7 +233,7 @@ bool Queue::cancel_operation(uint64_t tag) noexcept {
     State &s = *state_;
     const Uncancelled guard;
     bool found = false;
-    const std::lock_guard one_at_a_time(s.cancel_lock); // a walk marks whom it has met
+    const std::lock_guard one_at_a_time(s.cancel_lock); // a walk marks the users it has visited
     std::unique_lock hold(s.lock);
     const uint64_t visit = ++s.visits;
     for (QueueUser *user = s.users; user != nullptr;) {
@@ -298,7 +294,7 @@ void Queue::stats(muster_queue_stats &out) noexcept {
     out.depth = uint64_t{s.depth} + s.ready_count;
     out.outstanding = s.reserved;
     out.taken = s.taken;
-    out.wakeups = s.rings.load(std::memory_order_relaxed);
+    out.wakeups = s.signals.load(std::memory_order_relaxed);
     out.log_dropped = s.log_dropped;
 }
 

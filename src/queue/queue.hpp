@@ -30,8 +30,8 @@ inline uint64_t tag_of(const void *self) noexcept {
 class Source {
   public:
     virtual ~Source() = default;
-    // The descriptor added by Queue::add_fd() became ready (EPOLLIN, EPOLLOUT, EPOLLHUP bits): say which READY events
-    // to tell, 0 for none. Runs inside muster_queue_next() on a host thread, with no queue lock held.
+    // The descriptor added by Queue::add_fd() became ready (EPOLLIN, EPOLLOUT, EPOLLHUP bits): returns the READY
+    // events to report, 0 for none. Runs inside muster_queue_next() on a host thread, with no queue lock held.
     virtual uint32_t on_fd(uint32_t epoll_events) noexcept {
         (void)epoll_events;
         return 0;
@@ -105,14 +105,14 @@ class Queue final : public Object {
     void modify_fd(Source &source, int fd, uint32_t epoll_events) noexcept; // also re-raises the edge if it is ready
     void remove_fd(Source &source, int fd) noexcept;                        // call before closing the fd
 
-    // Who took the last entry, and does a thread wait for one now? A wait that this queue must end would be for ever on
-    // the thread that serves it.
+    // Has an entry been taken, and by the calling thread the last time; does a thread wait for one now? On the thread
+    // that serves this queue, a wait that only an entry of the queue can end would be endless.
     bool taken_ever() const noexcept;
     bool taken_here() const noexcept;
     bool awaited() const noexcept;
-    // Would a wait for what this queue serves end only by the calling thread? `registrant` made it served. Where nobody
-    // has taken anything yet it may be another thread that is about to begin: then false, and a call of the host's
-    // fails later with MUSTER_E_WOULD_DEADLOCK unless one has.
+    // Would a wait for what this queue serves end only by the calling thread? `registrant` made it served. Where no
+    // thread has taken an entry yet, another one may be about to begin: then false, and a call of the host's fails
+    // later with MUSTER_E_WOULD_DEADLOCK unless one has.
     bool served_here(pthread_t registrant) noexcept;
 
     Status next(Deadline &deadline, muster_completion *out, muster_error *error) noexcept;

@@ -7,7 +7,7 @@ using namespace muster;
 
 namespace {
 
-constexpr uint32_t default_capacity = 65536, most_capacity = 1u << 24;
+constexpr uint32_t default_capacity = 65536, max_capacity = 1u << 24;
 
 // Calls keep the queue alive while they are in it: another thread may release it meanwhile.
 template <class Body>
@@ -34,8 +34,8 @@ extern "C" muster_status muster_queue_create(muster_context *context, const must
         if (auto done = read_config(given, config, "muster_queue_config"); !done) return done;
         if (config.flags) return Error::make(MUSTER_E_ARG, "flags has unknown bits: 0x%x", config.flags);
         if (config.reserved) return Error::make(MUSTER_E_ARG, "reserved is %u, not 0", config.reserved);
-        if (config.capacity > most_capacity)
-            return Error::make(MUSTER_E_ARG, "capacity is %u, more than %u", config.capacity, most_capacity);
+        if (config.capacity > max_capacity)
+            return Error::make(MUSTER_E_ARG, "capacity is %u, more than %u", config.capacity, max_capacity);
         auto queue = Queue::create(*unwrap(context), config.capacity ? config.capacity : default_capacity);
         if (!queue) return queue.error();
         *out_queue = wrap(queue->detach());

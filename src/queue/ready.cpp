@@ -50,9 +50,9 @@ void Queue::raise(Source &source, uint32_t events) noexcept {
     std::unique_lock hold(s.lock);
     if (events == 0 || !source.attached_ || s.closed) return;
     s.link(source, events);
-    const bool bell = s.parking.pushed();
+    const bool should_signal = s.parking.pushed();
     hold.unlock();
-    if (bell) s.ring();
+    if (should_signal) s.signal();
 }
 
 void Queue::detach(Source &source) noexcept {
@@ -70,7 +70,7 @@ void Queue::detach(Source &source) noexcept {
     }
     const Uncancelled guard;
     s.idle.wait(hold, [&] { return source.busy_ == 0; });
-    s.unlink(source); // that on_fd() may have told something
+    s.unlink(source); // on_fd() may have reported events
 }
 
 Result<void> Queue::add_fd(Source &source, int fd, uint32_t epoll_events) noexcept {

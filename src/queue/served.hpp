@@ -7,7 +7,7 @@
 // CLOSE). So neither is ever lost. Where the callbacks run on the loop thread no slots are needed: notifications are
 // nodes of a list there, and part of the request.
 #include "base/list.hpp"
-#include "context/errand.hpp"
+#include "context/task.hpp"
 #include "queue/queue.hpp"
 
 #include <map>
@@ -97,7 +97,7 @@ class ServedProvider {
     const pthread_t registrant_;
     bool withdrawn_ = false;      // these two under the lock of ServedRequests
     uint64_t requests_count_ = 0; // those of which the provider may still be notified
-    Errand<ServedProvider, &ServedProvider::deliver> deliver_{*this};
+    PostedTask<ServedProvider, &ServedProvider::deliver> deliver_{*this};
     std::mutex lock_; // guards the rest; a leaf
     List<ServedNotification> notifications_;
     ServedNotification end_;

@@ -23,11 +23,11 @@ struct Queue::State {
     };
     struct FdWatch {
         Source *source;
-        uint32_t generation; // tells an event of this watch from one of an earlier owner of the number
+        uint32_t generation; // distinguishes an event of this watch from one of an earlier owner of the number
     };
     enum class Take { none, taken, refused };
     // In the place of a descriptor and its generation; no descriptor is so high.
-    static constexpr uint64_t bell_key = UINT64_MAX, end_key = UINT64_MAX - 1;
+    static constexpr uint64_t source_key = UINT64_MAX, end_key = UINT64_MAX - 1;
 
     State() = default;
     State(const State &) = delete;
@@ -43,13 +43,13 @@ struct Queue::State {
     Node *take_all() noexcept; // out of the list
     void link(Source &source, uint32_t events) noexcept;
     void unlink(Source &source) noexcept;
-    void show_to_pollers(std::unique_lock<std::mutex> &hold) noexcept; // arms, or rings when something is there
+    void show_to_pollers(std::unique_lock<std::mutex> &hold) noexcept; // arms, or signals when the queue is not empty
 
     void enlist(QueueUser &user) noexcept;
     void delist(QueueUser &user, std::unique_lock<std::mutex> &hold) noexcept; // waits for its end_operations()
 
     // --- without ---
-    void ring() noexcept;
+    void signal() noexcept;
     Status wait(Context &context, Deadline &deadline, Entry &out, bool tabled_only) noexcept;
     int look_awake(struct epoll_event *events, Deadline &deadline) noexcept;
     int harvest(std::unique_lock<std::mutex> &hold, Deadline *deadline) noexcept;
@@ -57,7 +57,7 @@ struct Queue::State {
     void leave(bool harvested, std::unique_lock<std::mutex> &hold) noexcept;
 
     std::mutex lock;
-    Fd inner, bell; // set once
+    Fd inner, event_source; // set once
     uint32_t capacity = 0;
 
     Node *first = nullptr, *last = nullptr, *spare = nullptr;
@@ -70,7 +70,7 @@ struct Queue::State {
 
     Parking parking;
     std::atomic<bool> closed{false}; // parking.closed for readers without the lock; relaxed: only an early answer
-    std::condition_variable followed, idle; // idle: nobody is inside on_fd() or end_operations() any more
+    std::condition_variable followed, idle; // idle: no thread is inside on_fd() or end_operations() any more
 
     std::unordered_map<int, FdWatch> watches;
     uint32_t generation = 0;
@@ -87,7 +87,7 @@ struct Queue::State {
     uint64_t taken = 0, log_dropped = 0;
     std::atomic<pthread_t> taker{}; // of the last entry; relaxed: a thread looks for itself
     std::atomic<bool> taker_known{false};
-    std::atomic<uint64_t> rings{0}; // relaxed: a figure
+    std::atomic<uint64_t> signals{0}; // relaxed: a counter
 
     std::mutex wake_lock; // set_wake() and close(), one at a time; never taken with `lock` held
     Ref<WakeWatch> wake;  // under wake_lock

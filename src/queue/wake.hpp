@@ -1,43 +1,34 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Calls the host's wake function when a queue's descriptor turns readable.
-#include "base/fd.hpp"
 #include "context/context.hpp"
 
 #include <muster/queue.h>
 
 #include <mutex>
-#include <uv.h>
 
 namespace muster {
 
-// Any thread, unless a member says otherwise. The loop watches an epoll descriptor that holds the queue's own while
-// there is a function, edge-triggered: the host need not have drained the queue for the loop to sleep again.
-class WakeWatch final : public Object {
+// Calls the host's wake function when a queue's descriptor becomes readable. The loop watches that descriptor while
+// there is a function, edge-triggered: the host need not have drained the queue for the loop to sleep again. Any
+// thread.
+class WakeWatch final : public Object, private Watch {
   public:
-    static Result<Ref<WakeWatch>> create(Context &context, int queue_fd);
+    // `queue_fd`: the queue's, which sets no function any more before it closes it.
+    WakeWatch(Loop &loop, int queue_fd) noexcept : loop_(loop), queue_fd_(queue_fd) {}
 
-    // Returns when no call of the earlier function is running, and none will start.
+    // Returns when no call of the earlier function is running, and none will start. NULL: no function. One call at a
+    // time.
     Result<void> set(muster_wake_fn wake, void *user) noexcept;
-    void stop(Context &context) noexcept; // for good
 
   private:
-    friend class WakeWatches;
-    WakeWatch(Fd epoll, int queue_fd) noexcept : epoll_(std::move(epoll)), queue_fd_(queue_fd) {}
-    Result<void> start(Context &context);
-    void ready() noexcept;        // loop thread
-    void close_handle() noexcept; // loop thread
+    void on_events(uint32_t epoll_events) noexcept override;
+    Object &watch_owner() noexcept override { return *this; }
 
-    std::mutex lock_; // held while the function runs; only set() waits for it
+    Loop &loop_;
+    const int queue_fd_;
+    std::mutex lock_; // held while the function runs; only set() waits for it. Guards the rest.
     muster_wake_fn wake_ = nullptr;
     void *user_ = nullptr;
-    const Fd epoll_;
-    const int queue_fd_; // the queue's; it sets no function any more before it goes
-
-    // Loop thread only.
-    uv_poll_t handle_{};
-    class WakeWatches *list_ = nullptr;
-    WakeWatch *next_ = nullptr, *prev_ = nullptr;
 };
 
 } // namespace muster

@@ -68,8 +68,8 @@ class Pump final : public Channel, public PendingSession, private Waker, private
 
     const Ref<ServedTransport> transport_;
     const uint64_t request_;
-    Errand<Pump, &Pump::take_answer> answered_{*this};
-    Errand<Pump, &Pump::host_closed> host_closed_{*this};
+    PostedTask<Pump, &Pump::take_answer> answered_{*this};
+    PostedTask<Pump, &Pump::host_closed> host_closed_{*this};
     HostCloses host_closes_{*this};
     Ref<Duplex> given_; // these two are written before the errand is posted
     Error refused_;

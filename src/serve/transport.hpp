@@ -90,7 +90,7 @@ class ServedTransport final : public Provided<Transport>, private SessionTranspo
 
     const muster_transport_ops ops_;
     const uint32_t flags_;
-    Errand<ServedTransport, &ServedTransport::leave_sessions> leave_{*this};
+    PostedTask<ServedTransport, &ServedTransport::leave_sessions> leave_{*this};
 };
 
 inline TransportRequest::TransportRequest(ServedTransport &transport, int32_t kind) : ServedRequest(transport, kind) {}

@@ -24,16 +24,16 @@ class Interrupted {
 
 class SharedPiece;
 
-// What several carriers hang on, where one block can be sent to all of them at once. Any thread.
-class Fan {
+// Carriers of several streams, to all of which one block can be sent at once. Any thread.
+class MulticastGroup {
   public:
-    static constexpr uint32_t most = 256;            // carriers at a time
-    static constexpr size_t least_bytes = 16 * 1024; // not worth it below
-    // To go with a block handed over to so many of them.
+    static constexpr uint32_t max_members = 256;   // carriers at a time
+    static constexpr size_t min_bytes = 16 * 1024; // not worth it below
+    // To be passed along with a block that is handed over to `count` of them.
     virtual Ref<SharedPiece> share(uint32_t count, const void *data, size_t size) = 0;
 
   protected:
-    ~Fan() = default;
+    ~MulticastGroup() = default;
 };
 
 class Carrier : public Object {
@@ -75,7 +75,7 @@ class Carrier : public Object {
     // An asynchronous read waits and no thread of the host will call receive(): the engine is to receive now.
     virtual void engage() noexcept {}
     // Starts what can be started; true when nothing is held back. Any thread. After a false the carrier calls
-    // Pipe::sent_all() of the outgoing pipe once it would be true: somebody may sleep until then.
+    // Pipe::sent_all() of the outgoing pipe once it would be true: a thread may sleep until then.
     virtual bool flush() noexcept { return true; }
     // The host watches: let the queue's descriptor wake it directly instead of the engine, if the carrier can.
     // `source.on_fd` must end in `fd_ready()`.
@@ -84,19 +84,19 @@ class Carrier : public Object {
         return false;
     }
     virtual void unwatch(Queue &queue, Source &source) noexcept { (void)queue, (void)source; }
-    // The descriptor given by watch() turned ready: which ::muster_stream_event to tell now (0: none, e.g. a
+    // The descriptor given by watch() turned ready: which ::muster_stream_event to report now (0: none, e.g. a
     // heartbeat).
     virtual uint32_t fd_ready(uint32_t epoll_events) noexcept {
         (void)epoll_events;
         return 0;
     }
-    // Tell the peer that the host aborted (Duplex::end() was called already).
+    // Notifies the peer that the host aborted (Duplex::end() was called already).
     virtual void abort(uint64_t reason, const char *text, size_t text_bytes) noexcept = 0;
     // The host has closed or released its stream: send what is still in the outgoing pipe (for up to 10 s), then go.
     // The carrier keeps itself alive meanwhile.
     virtual void closed() noexcept = 0;
     // The same one all the time; good as long as the carrier.
-    virtual Fan *fan() noexcept { return nullptr; }
+    virtual MulticastGroup *multicast_group() noexcept { return nullptr; }
     // Would a wait on this stream end only by what the calling thread itself has to do?
     virtual bool would_deadlock() const noexcept { return false; }
     // Counts for muster_stream_stats.

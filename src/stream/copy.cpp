@@ -44,7 +44,7 @@ void copy_past_cache(void *to, const void *from, size_t size) noexcept {
         for (size_t i = 0; i < line / word; i++) _mm_stream_si128(reinterpret_cast<__m128i *>(t) + i, words[i]);
     }
     memcpy(t, f, size);
-    _mm_sfence(); // such stores are not ordered by a release: before anybody is told that the bytes are there
+    _mm_sfence(); // a release does not order such stores: before the bytes are published
 }
 
 #else

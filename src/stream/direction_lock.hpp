@@ -71,7 +71,7 @@ class DirectionLock {
         }
         uint32_t state = HELD;
         // relaxed: whoever takes the word after us sees the owner.
-        if (changes_ < most_changes && word_.load(std::memory_order_relaxed) == HELD && process_barrier_works())
+        if (changes_ < max_changes && word_.load(std::memory_order_relaxed) == HELD && process_barrier_works())
             owner_.store(self() | changes_, std::memory_order_relaxed);
         // release: publishes this section to the next holder.
         return word_.compare_exchange_strong(state, FREE, std::memory_order_seq_cst);
@@ -129,8 +129,8 @@ class DirectionLock {
   private:
     // An owner is a thread, and the number of the change that made it the owner: each has an `inside` of its own, so
     // that a late store of a former owner hits nobody.
-    static constexpr uint32_t most_changes = 4;
-    static constexpr uintptr_t change_mask = most_changes - 1;
+    static constexpr uint32_t max_changes = 4;
+    static constexpr uintptr_t change_mask = max_changes - 1;
     // glibc's pthread_t is the address of the thread's control block, aligned to 64 bytes.
     static uintptr_t self() noexcept { return static_cast<uintptr_t>(pthread_self()); }
 
@@ -153,7 +153,7 @@ class DirectionLock {
 
     alignas(64) std::atomic<uintptr_t> owner_{0}; // who enters without asking; none at first
     std::atomic<uint32_t> *biased_ = nullptr;     // the holder's own: how it came in
-    std::atomic<uint32_t> inside_[most_changes] = {};
+    std::atomic<uint32_t> inside_[max_changes] = {};
     std::atomic<uintptr_t> transfer_{0}; // the word may pass to the owner; who offers it
     std::atomic<uint32_t> word_{FREE};
     uint32_t changes_ = 0; // of whoever has the word

@@ -22,7 +22,7 @@ struct Ending {
         : why(why), reason(reason), aborted_by(aborted_by) {}
 };
 
-// Told of what is not bytes. One per side; called with no lock held that the callee could want.
+// Notified of what is not bytes. One per side; called with no lock held that the callee could take.
 class Side {
   public:
     virtual void about_to_end() noexcept {}                 // no more short cuts past ended_status()

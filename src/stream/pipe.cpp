@@ -18,7 +18,7 @@ constexpr std::align_val_t ring_alignment{128};
 void free_ring(unsigned char *data) noexcept {
     ::operator delete(data, ring_alignment);
 }
-constexpr int most_owned = 64;
+constexpr int max_owned = 64;
 // Large writes are published in pieces so that copying in and copying out overlap.
 constexpr uint64_t piece_bytes = 64 * 1024;
 // A handed-over buffer is used for at most so many bytes at a time: the bound on muster_stream_cancel().
@@ -289,7 +289,7 @@ void Pipe::commit(size_t size) noexcept {
 }
 
 Status Pipe::push_owned(Owned &owned) noexcept {
-    if (owned_waiting_.load(std::memory_order_relaxed) >= most_owned) return MUSTER_AGAIN;
+    if (owned_waiting_.load(std::memory_order_relaxed) >= max_owned) return MUSTER_AGAIN;
     auto *b = new (std::nothrow) Buffer;
     if (b == nullptr) return MUSTER_E_NOMEM;
     b->is_ring = false;
@@ -427,7 +427,7 @@ void Pipe::note_look(uint64_t found) noexcept {
     else if (found >= little)
         little_looks_ -= little_looks_ > 0;
     else
-        little_looks_ += little_looks_ < most_little_looks;
+        little_looks_ += little_looks_ < max_little_looks;
 }
 
 Status Pipe::pull(void *data, size_t size, size_t &moved, bool past_cache) noexcept {

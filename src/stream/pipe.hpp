@@ -181,9 +181,9 @@ class Pipe {
     }
     // Look after look found only a little more: the consumer treads on the producer's heels, and every step of both
     // waits for the other's cache line. Better let some bytes gather before the next look.
-    bool chasing() const noexcept { return little_looks_ == most_little_looks && head_seen_ == tail_; }
-    void gathered() noexcept { gathered_ = true; }    // the consumer has looked away
-    void chase_over() noexcept { little_looks_ = 0; } // the consumer has slept
+    bool is_contended() const noexcept { return little_looks_ == max_little_looks && head_seen_ == tail_; }
+    void gathered() noexcept { gathered_ = true; }        // the consumer has looked away
+    void end_contention() noexcept { little_looks_ = 0; } // the consumer has slept
     // Shows the next bytes, at least `min` of them. MUSTER_AGAIN: fewer are there. Never shows a handed-over buffer
     // itself, but a copy.
     Status peek(size_t min, const unsigned char *&data, size_t &size) noexcept;
@@ -284,7 +284,7 @@ class Pipe {
     Buffer *read_ = nullptr;
     const unsigned char *read_at_ = nullptr; // the same for tail_ and the bytes there
     uint64_t read_left_ = 0;
-    static constexpr uint32_t most_little_looks = 8;
+    static constexpr uint32_t max_little_looks = 8;
     uint32_t little_looks_ = 0;
     bool gathered_ = false;
     void note_look(uint64_t found) noexcept;

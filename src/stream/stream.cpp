@@ -99,14 +99,14 @@ void Stream::host_release() noexcept {
     retain(); // one share for each direction, one that pump_writes() gives back
     retain();
     retain();
-    // Buffers handed over that still wait go on their way without the host; the last one through lets go.
+    // Buffers handed over that still wait are sent without the host; the last one sent releases the stream.
     lingers_.store(1, std::memory_order_seq_cst);
     released_.store(1, std::memory_order_seq_cst); // pairs with write_owned()
     leave_owned();
     close_now();
     const bool lingers = write_.waiting_operations.load(std::memory_order_seq_cst) != 0;
     if (!lingers && lingers_.exchange(0, std::memory_order_seq_cst) != 0) release();
-    // Whoever is inside holds one of the two directions, and gives our share of the stream back when he leaves.
+    // A thread that is inside holds one of the two directions, and gives our share of the stream back when it leaves.
     for (Direction *d : {&read_, &write_}) {
         if (d == &write_ && lingers) {
             release();
@@ -132,7 +132,7 @@ void Stream::finish_held() noexcept {
     if (carrier_ && !duplex_->shared()) carrier_->flush();
 }
 
-// This side writes no more. A write that waits in another thread ends; whoever holds the direction finishes the pipe.
+// This side writes no more. A write that waits in another thread ends; the holder of the direction finishes the pipe.
 void Stream::want_finish() noexcept {
     finish_wanted_.store(1, std::memory_order_seq_cst); // before the wake-up; pairs with the look after a park
     write_.set_unusual(Direction::OVER, true);
@@ -239,7 +239,7 @@ void Stream::ended() noexcept {
         if (carrier_) carrier_->abort(0, text.data(), text.size());
     }
     interrupt(MUSTER_STREAM_READ | MUSTER_STREAM_WRITE);
-    tell(MUSTER_STREAM_ENDED | MUSTER_STREAM_READABLE | MUSTER_STREAM_WRITABLE);
+    notify_events(MUSTER_STREAM_ENDED | MUSTER_STREAM_READABLE | MUSTER_STREAM_WRITABLE);
     const int64_t grace = exit_grace_ns_.exchange(-1, std::memory_order_seq_cst);
     if (grace >= 0 && peer_is_gone()) end_self(*context_, grace);
     if (read_.waiting_operations.load(std::memory_order_seq_cst) != 0 ||
@@ -248,7 +248,7 @@ void Stream::ended() noexcept {
 }
 
 void Stream::peer_events(uint32_t events) noexcept {
-    tell(events);
+    notify_events(events);
 }
 
 Status Stream::reason(uint64_t *out_reason, muster_error *error) noexcept {
@@ -305,7 +305,7 @@ void Stream::stats(muster_stream_stats &out) noexcept {
     out.caller_io = io.caller_io;
     out.loop_io = io.loop_io;
     out.last_received_ns = io.last_received_ns;
-    out.multicast_group = reinterpret_cast<uintptr_t>(fan());
+    out.multicast_group = reinterpret_cast<uintptr_t>(multicast_group());
 }
 
 } // namespace muster

@@ -3,7 +3,7 @@
 // The host's end of a duplex: waiting, deadlines, cancel, watches, asynchronous operations.
 #include "base/awake.hpp"
 #include "base/list.hpp"
-#include "context/errand.hpp"
+#include "context/task.hpp"
 #include "stream/carrier.hpp"
 #include "stream/direction_lock.hpp"
 #include "stream/duplex.hpp"
@@ -19,8 +19,8 @@
 
 namespace muster {
 
-// A figure written by one holder at a time and read by anybody. relaxed: nothing hangs on it.
-class Figure {
+// A counter written by one holder at a time and read by any thread. relaxed: nothing is published by it.
+class Counter {
   public:
     void add(uint64_t n) noexcept {
         value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
@@ -41,9 +41,14 @@ struct StreamOperation {
     void complete(Status status) noexcept;
 };
 
-// Who uses a direction, what waits in it, how it is going. Fields without a comment belong to the holder of the lock.
+// One direction of a stream: its lock, waiting operations, counters. Fields without a comment belong to the holder of
+// the lock.
 struct Direction {
-    enum : uint32_t { TELL = 1, PUMP = 2, FINISH = 4 }; // what whoever met a held lock wants done afterwards
+    enum : uint32_t {
+        NOTIFY = 1,
+        PUMP = 2,
+        FINISH = 4
+    }; // what a thread that found the lock held wants done after the unlock
     DirectionLock lock;
     std::atomic<uint32_t> later{0};
     // Why the long way must be taken; relaxed: whoever changes the stream at the same moment comes before or after, and
@@ -61,10 +66,10 @@ struct Direction {
     std::atomic<bool> lent{false};   // a reservation or a peek is out; relaxed: finish() only looks whether to refuse
     std::atomic<bool> asleep{false}; // the holder waits for the other side; relaxed: an advice not to queue behind it
     size_t lent_bytes = 0;
-    Awake<2048, 32, 512> awake;   // turns of 10 to 30 ns
-    uint32_t lull = 0, lulls = 0; // turns of looking away that have paid so far, and how often there was none
+    Awake<2048, 32, 512> awake;                // turns of 10 to 30 ns
+    uint32_t back_off = 0, sleeps_without = 0; // turns of back-off that have paid so far, and sleeps without any
     std::deque<StreamOperation> *operations = nullptr; // made at the first use; changed under operations_lock_, too
-    Figure calls, bytes, waits, spins_won, spins_lost;
+    Counter calls, bytes, waits, spins_won, spins_lost;
     uint64_t unreported = 0; // bytes not yet in the context's figures
 };
 
@@ -135,7 +140,7 @@ class Stream final : public Object, public Listed<Stream>, private Waker, privat
     Status write(const void *data, size_t size, Deadline &deadline, size_t &moved) noexcept;
     // `shared`: what it has in common with pieces for others; hears of the end of this one only if it was OK.
     Status write_owned(const void *data, size_t size, Queue &queue, uint64_t tag, Ref<SharedPiece> shared = {});
-    Fan *fan() noexcept { return carrier_ ? carrier_->fan() : nullptr; }
+    MulticastGroup *multicast_group() noexcept { return carrier_ ? carrier_->multicast_group() : nullptr; }
     Status reserve(size_t min, Deadline &deadline, void *&data, size_t &size);
     Status commit(size_t size) noexcept;
     Status flush(Deadline &deadline) noexcept;
@@ -205,7 +210,7 @@ class Stream final : public Object, public Listed<Stream>, private Waker, privat
     bool look_away(Direction &d, Ready &&ready) noexcept;
     bool arm(uint32_t event, size_t need = 0) noexcept; // 0: any byte, or room for a small message
     void rearm(uint32_t event) noexcept;
-    void tell(uint32_t events) noexcept;
+    void notify_events(uint32_t events) noexcept;
     void watch_event_fd() noexcept;
     // stream_io.cpp
     Status over_reading() noexcept;
@@ -215,7 +220,7 @@ class Stream final : public Object, public Listed<Stream>, private Waker, privat
         if (bytes == 0) return;
         d.calls.add(1);
         d.bytes.add(bytes);
-        // The context's figures are shared by all streams: told in large steps.
+        // The context's counters are shared by all streams: they are updated in large steps.
         if ((d.unreported += bytes) >= 65536)
             total.fetch_add(std::exchange(d.unreported, 0), std::memory_order_relaxed);
     }
@@ -223,7 +228,7 @@ class Stream final : public Object, public Listed<Stream>, private Waker, privat
     // stream_operation.cpp
     void pump() noexcept;
     // Never pumps here: the caller may hold locks of a pipe or a duplex. May let the last reference go.
-    void post_pump() noexcept { pump_errand_.post(*context_); }
+    void post_pump() noexcept { pump_task_.post(*context_); }
     Status pump_reads() noexcept;
     Status pump_writes() noexcept;
     bool step_read(StreamOperation &operation, Status &status) noexcept;
@@ -254,7 +259,7 @@ class Stream final : public Object, public Listed<Stream>, private Waker, privat
     Ref<Duplex> duplex_;
     const int side_;
     Ref<Carrier> carrier_;
-    Ref<Object> kept_; // is let go with the stream
+    Ref<Object> kept_; // released with the stream
     Ref<StreamUser> user_;
     Pipe &in_, &out_;
     std::string peer_, greeting_;
@@ -267,7 +272,7 @@ class Stream final : public Object, public Listed<Stream>, private Waker, privat
 
     std::atomic<uint32_t> carrier_told_closed_{0};
     std::atomic<uint32_t> lingers_{0}; // released by the host, kept alive by buffers handed over
-    Errand<Stream, &Stream::pump> pump_errand_{*this};
+    PostedTask<Stream, &Stream::pump> pump_task_{*this};
     Ref<EventFdWatch> event_fd_watch_; // of shared memory
     std::atomic<int64_t> exit_grace_ns_{-1};
     std::atomic<bool> wrote_since_wait_{false}; // relaxed: a request-reply pattern, in which waiting awake may pay

@@ -64,7 +64,7 @@ Status Stream::read(void *data, size_t min, size_t capacity, Deadline &deadline,
             break;
         }
         if (status == MUSTER_OK) {
-            if (in_.chasing() && !deadline.look_once() && !wrote_since_wait_.load(std::memory_order_relaxed))
+            if (in_.is_contended() && !deadline.look_once() && !wrote_since_wait_.load(std::memory_order_relaxed))
                 let_bytes_gather();
             size_t got = 0;
             status = in_.pull(to + moved, std::min(capacity - moved, cancel_piece), got, past_cache);
@@ -95,8 +95,8 @@ Status Stream::read(void *data, size_t min, size_t capacity, Deadline &deadline,
             in_.publish_tail();
             carrier_->taken();
             read_.lock.settle();
-            // An external context is driven by whoever waits: only look, and wait inside the engine; or the carrier
-            // does so itself for a while.
+            // An external context is driven by the thread that waits: only look, and wait inside the engine; or the
+            // carrier does so itself for a while.
             Deadline look(0);
             const bool inside = !deadline.look_once() && (!context_->external() || carrier_->drives());
             const bool spin = wrote_since_wait_.load(std::memory_order_relaxed);
@@ -264,7 +264,7 @@ Status Stream::commit(size_t size) noexcept {
             // nothing is handed on any more
         } else if (!bounce_.empty()) {
             size_t moved = 0;
-            // Room for it was there at reserve(), and nobody wrote since.
+            // reserve() made sure of the room, and nothing was written since.
             status = out_.push(bounce_.data(), size, moved);
             if (status == MUSTER_E_PROTOCOL) status = broken();
         } else {

@@ -59,19 +59,19 @@ Status write_many(muster_stream *const *streams, uint32_t count, const unsigned 
     return verdict(shares);
 }
 
-// Streams that hang on one fan get pieces of one block; the others know nothing of each other.
+// Streams of one multicast group share one block; other streams are independent.
 Status write_owned_many(muster_stream *const *streams, uint32_t count, const void *data, size_t size, Queue &queue,
                         const uint64_t *tags, Status *out_statuses) {
     std::vector<Ref<SharedPiece>> shared(count);
-    std::map<Fan *, std::vector<uint32_t>> fans;
-    if (size >= Fan::least_bytes)
+    std::map<MulticastGroup *, std::vector<uint32_t>> groups;
+    if (size >= MulticastGroup::min_bytes)
         for (uint32_t i = 0; i < count; i++)
-            if (Fan *const fan = unwrap(streams[i])->fan()) fans[fan].push_back(i);
-    for (const auto &[fan, members] : fans)
-        for (size_t first = 0; first < members.size(); first += Fan::most) {
-            const size_t end = std::min<size_t>(members.size(), first + Fan::most);
+            if (MulticastGroup *const group = unwrap(streams[i])->multicast_group()) groups[group].push_back(i);
+    for (const auto &[group, members] : groups)
+        for (size_t first = 0; first < members.size(); first += MulticastGroup::max_members) {
+            const size_t end = std::min<size_t>(members.size(), first + MulticastGroup::max_members);
             if (end - first < 2) break;
-            const Ref<SharedPiece> piece = fan->share(static_cast<uint32_t>(end - first), data, size);
+            const Ref<SharedPiece> piece = group->share(static_cast<uint32_t>(end - first), data, size);
             for (size_t i = first; i < end; i++) shared[members[i]] = piece;
         }
     Status verdict = MUSTER_OK;

@@ -16,9 +16,9 @@ inline void pause_cpu() noexcept {
     asm volatile("yield");
 #endif
 }
-constexpr uint32_t shortest_lull = 64; // turns: about 1.5 us
-constexpr uint32_t longest_lull = 256;
-constexpr uint32_t sleeps_between_lulls = 512;
+constexpr uint32_t min_back_off = 64; // turns: about 1.5 us
+constexpr uint32_t max_back_off = 256;
+constexpr uint32_t sleeps_between_back_offs = 512;
 } // namespace
 
 // ---- the lock of a direction
@@ -56,7 +56,7 @@ Status Stream::take_slowly(Direction &d, Deadline &deadline, uint32_t cancels) n
     if (deadline.look_once()) {
         // The host gets AGAIN, so the watch is armed; first that, then the wish to be told by whoever is inside.
         armed_.fetch_or(interest_.load(std::memory_order_relaxed) & event_of(d), std::memory_order_seq_cst);
-        if (try_take(d, Direction::TELL)) return MUSTER_OK;
+        if (try_take(d, Direction::NOTIFY)) return MUSTER_OK;
         return d.lock.orphaned() ? MUSTER_E_CLOSED : MUSTER_AGAIN;
     }
     if (context_->on_loop() && !context_->external()) return MUSTER_E_WOULD_DEADLOCK;
@@ -93,7 +93,7 @@ void Stream::do_later(Direction &d) noexcept {
     const uint32_t wishes = d.later.exchange(0, std::memory_order_seq_cst);
     if (wishes & Direction::FINISH) want_finish();
     if (wishes & Direction::PUMP) post_pump();
-    if (wishes & Direction::TELL) tell(event_of(d));
+    if (wishes & Direction::NOTIFY) notify_events(event_of(d));
 }
 
 // Ends the waits of whoever holds the direction now until the lock is ours: a cancelling thread's way in. False: the
@@ -137,7 +137,7 @@ Status Stream::sleep(Direction &d, Park &park, ParkFn &&park_as, StopFn &&stop, 
     if (context_->on_loop() && !context_->external()) return MUSTER_E_WOULD_DEADLOCK;
     if (carrier_ && carrier_->would_deadlock()) return MUSTER_E_WOULD_DEADLOCK;
     d.waits.add(1);
-    if (&d == &read_) in_.chase_over();
+    if (&d == &read_) in_.end_contention();
     d.lock.settle();
     const Ref<Stream> alive(this);
     const uint32_t seen = signal_.seen();
@@ -153,7 +153,7 @@ Status Stream::sleep(Direction &d, Park &park, ParkFn &&park_as, StopFn &&stop, 
 }
 
 void Stream::let_bytes_gather() noexcept {
-    for (uint32_t k = 0; k < shortest_lull; k++) pause_cpu();
+    for (uint32_t k = 0; k < min_back_off; k++) pause_cpu();
     in_.gathered();
 }
 
@@ -162,14 +162,15 @@ void Stream::let_bytes_gather() noexcept {
 // pays.
 template <class Ready>
 bool Stream::look_away(Direction &d, Ready &&ready) noexcept {
-    if (d.lull < shortest_lull && ++d.lulls >= sleeps_between_lulls) d.lull = shortest_lull, d.lulls = 0;
-    for (uint32_t i = 0; i < d.lull; i += shortest_lull) {
-        for (uint32_t k = 0; k < shortest_lull; k++) pause_cpu();
+    if (d.back_off < min_back_off && ++d.sleeps_without >= sleeps_between_back_offs)
+        d.back_off = min_back_off, d.sleeps_without = 0;
+    for (uint32_t i = 0; i < d.back_off; i += min_back_off) {
+        for (uint32_t k = 0; k < min_back_off; k++) pause_cpu();
         if (!ready()) continue;
-        d.lull = std::min(longest_lull, d.lull * 2);
+        d.back_off = std::min(max_back_off, d.back_off * 2);
         return true;
     }
-    d.lull /= 2;
+    d.back_off /= 2;
     return false;
 }
 
@@ -239,12 +240,12 @@ void Stream::rearm(uint32_t event) noexcept {
     if (armed_.load(std::memory_order_seq_cst) & event)
         if (!arm(event)) {
             armed_.fetch_or(event, std::memory_order_seq_cst);
-            tell(event);
+            notify_events(event);
         }
 }
 
 // Tells the armed ones of these events. Any thread.
-void Stream::tell(uint32_t events) noexcept {
+void Stream::notify_events(uint32_t events) noexcept {
     const uint32_t told = armed_.fetch_and(~events, std::memory_order_seq_cst) & events;
     const uint32_t always = events & (MUSTER_STREAM_PEER_SILENT | MUSTER_STREAM_PEER_BACK | MUSTER_STREAM_ENDED);
     if ((told | always) == 0) return;
@@ -253,13 +254,13 @@ void Stream::tell(uint32_t events) noexcept {
 }
 
 void Stream::wake_reader() noexcept {
-    tell(MUSTER_STREAM_READABLE);
+    notify_events(MUSTER_STREAM_READABLE);
     if (context_->external()) context_->notify(signal_);
     if (read_.waiting_operations.load(std::memory_order_seq_cst) != 0) post_pump(); // last: this stream may go there
 }
 
 void Stream::wake_writer() noexcept {
-    tell(MUSTER_STREAM_WRITABLE);
+    notify_events(MUSTER_STREAM_WRITABLE);
     if (context_->external()) context_->notify(signal_);
     if (write_.waiting_operations.load(std::memory_order_seq_cst) != 0) post_pump();
 }
@@ -316,19 +317,19 @@ Status Stream::watch(uint32_t interest, Queue *queue, uint64_t tag) {
     for (const uint32_t event : {MUSTER_STREAM_READABLE, MUSTER_STREAM_WRITABLE}) {
         if (!(interest & event)) continue;
         Direction &d = event == MUSTER_STREAM_READABLE ? read_ : write_;
-        if (!try_take(d, Direction::TELL)) {
+        if (!try_take(d, Direction::NOTIFY)) {
             armed_.fetch_or(event, std::memory_order_seq_cst); // the holder tells it on giving the lock back
-            if (!try_take(d, Direction::TELL)) continue;
+            if (!try_take(d, Direction::NOTIFY)) continue;
         }
         // A socket's bytes may lie in the kernel: only a read finds out.
         const bool ask = carrier_watched_.load(std::memory_order_relaxed) && event == MUSTER_STREAM_READABLE;
         if (ask || !arm(event)) {
             armed_.fetch_or(event, std::memory_order_seq_cst);
-            tell(event);
+            notify_events(event);
         }
         give(d);
     }
-    if (duplex_->is_ended()) tell(MUSTER_STREAM_ENDED);
+    if (duplex_->is_ended()) notify_events(MUSTER_STREAM_ENDED);
     return MUSTER_OK;
 }
 

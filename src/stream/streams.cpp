@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "stream/streams.hpp"
 
-#include "context/uv_memory.hpp"
-
-#include <fcntl.h>
-#include <unistd.h>
+#include <sys/epoll.h>
 
 namespace muster {
 
@@ -45,7 +42,6 @@ void StreamsOfContext::stop() noexcept {
         stopped_ = true;
     }
     for (Ref<Stream> s = next_alive(Walk::begin); s; s = next_alive(Walk::go_on)) s->context_closed();
-    while (EventFdWatch *watch = watches_.first()) watch->close();
 }
 
 // ---- eventfds of shared memory --------------------------------------------------------------------------------------
@@ -80,36 +76,27 @@ Ref<Stream> EventFdWatch::stream() noexcept {
 void EventFdWatch::open() noexcept {
     const Ref<Stream> alive = stream();
     if (!alive) return;
-    fd_ = fcntl(alive->duplex().own_event(), F_DUPFD_CLOEXEC, 3);
-    if (fd_ < 0 || prepare_poll(part_.context_.loop(), &poll_, fd_) != 0) {
-        if (fd_ >= 0) ::close(fd_);
+    fd_ = Fd(fcntl(alive->duplex().own_event(), F_DUPFD_CLOEXEC, 3));
+    if (!fd_ || !part_.context_.loop().watch(*this, fd_.get(), EPOLLIN | EPOLLET)) {
+        fd_.reset();
         alive->duplex().end(Error::make(MUSTER_E_LIMIT, "no descriptor left to watch it"));
         return;
     }
-    poll_.data = this;
-    retain(); // until the handle is closed
-    part_.watches_.push_back(*this);
-    uv_poll_start(&poll_, UV_READABLE, [](uv_poll_t *handle, int, int) {
-        auto &watch = *static_cast<EventFdWatch *>(handle->data);
-        uint64_t count;
-        [[maybe_unused]] const ssize_t got = ::read(watch.fd_, &count, sizeof count); // libuv's poll is level-triggered
-        const Ref<Stream> stream = watch.stream();
-        if (!stream) return;
-        stream->wake_reader();
-        stream->wake_writer();
-    });
     alive->wake_reader(); // what was written before the watch began
     alive->wake_writer();
 }
 
+void EventFdWatch::on_events(uint32_t) noexcept {
+    const Ref<Stream> alive = stream();
+    if (!alive) return;
+    alive->wake_reader();
+    alive->wake_writer();
+}
+
 void EventFdWatch::close() noexcept {
-    if (!List<EventFdWatch>::holds(*this)) return;
-    part_.watches_.remove(*this);
-    uv_close(reinterpret_cast<uv_handle_t *>(&poll_), [](uv_handle_t *handle) {
-        auto *watch = static_cast<EventFdWatch *>(handle->data);
-        ::close(watch->fd_);
-        watch->release();
-    });
+    if (!fd_) return;
+    part_.context_.loop().unwatch(*this, fd_.get());
+    fd_.reset();
 }
 
 } // namespace muster

@@ -3,37 +3,36 @@
 #include "stream/stream.hpp"
 
 #include <mutex>
-#include <uv.h>
 
 namespace muster {
 
 class StreamsOfContext;
 
-// The engine's eye on the eventfd of a shared-memory stream: once begun, it calls wake_reader() and wake_writer() of
-// the stream when the peer writes there. Made with the stream, so that it can begin without memory.
-class EventFdWatch final : public Object, public Listed<EventFdWatch> {
+// The loop's watch of the eventfd of a shared-memory stream: once begun, it calls wake_reader() and wake_writer() of
+// the stream when the peer writes there. Made with the stream, so that it can begin without memory. Any thread, unless
+// a member says otherwise.
+class EventFdWatch final : public Object, private Watch {
   public:
     explicit EventFdWatch(StreamsOfContext &part) noexcept : part_(part) {}
-    void begin(Stream &stream) noexcept; // any thread; once, or more often
-    void end() noexcept;                 // any thread: the stream is going; after return it is not called any more
+    void begin(Stream &stream) noexcept; // once, or more often
+    void end() noexcept;                 // the stream is being destroyed; after return it is not called any more
 
   private:
-    friend class StreamsOfContext;
     void open() noexcept;  // loop thread
     void close() noexcept; // loop thread
+    void on_events(uint32_t epoll_events) noexcept override;
+    Object &watch_owner() noexcept override { return *this; }
     Ref<Stream> stream() noexcept;
 
     StreamsOfContext &part_;
     Stream *stream_ = nullptr; // under the part's lock; NULL before it begins, and once the stream is going
     std::atomic<bool> begun_{false};
-    Errand<EventFdWatch, &EventFdWatch::open> open_{*this};
-    Errand<EventFdWatch, &EventFdWatch::close> close_{*this};
-    uv_poll_t poll_{}; // on a duplicate of the eventfd; loop thread
-    int fd_ = -1;
+    PostedTask<EventFdWatch, &EventFdWatch::open> open_{*this};
+    PostedTask<EventFdWatch, &EventFdWatch::close> close_{*this};
+    Fd fd_; // a duplicate of the eventfd; loop thread
 };
 
-// The streams alive in a context, so that closing it can wait for their bytes and end them. Any thread; uv handles on
-// the loop thread.
+// The streams alive in a context, so that closing it can wait for their bytes and end them. Any thread.
 class StreamsOfContext final : public ContextPart {
   public:
     static StreamsOfContext &of(Context &context);
@@ -50,10 +49,9 @@ class StreamsOfContext final : public ContextPart {
     Ref<Stream> next_alive(Walk walk) noexcept;
 
     Context &context_;
-    std::mutex lock_; // guards the next two
+    std::mutex lock_; // guards the rest, and EventFdWatch::stream_
     List<Stream> streams_;
     bool stopped_ = false;
-    List<EventFdWatch> watches_; // with an open handle, which holds a reference; loop thread
 };
 
 } // namespace muster

@@ -30,7 +30,7 @@ void HostDial::start() noexcept {
         const std::lock_guard hold(lock_);
         if (finished_) return; // cancelled before the loop came to it
     }
-    hub_.on_closing(closing_);
+    context_->on_closing(closing_);
     if (!deadline_.endless()) hub_.start_timer(limit_, deadline_.at());
     attempt();
 }
@@ -115,7 +115,7 @@ void HostDial::finish(Result<Ref<Stream>> result) noexcept {
 }
 
 void HostDial::tidy() noexcept {
-    hub_.forget_closing(closing_);
+    context_->forget_closing(closing_);
     hub_.stop_timer(limit_);
     hub_.stop_timer(retry_);
 }
@@ -144,16 +144,12 @@ Result<Ref<Stream>> HostDial::wait() {
                            address_.text.c_str());
     if (!start_.post(*context_))
         return Error::make(MUSTER_E_CLOSED, "dial %s: the context is closed", address_.text.c_str());
-    for (;;) {
-        const uint32_t seen = signal_.seen();
-        {
-            const std::lock_guard hold(lock_);
-            if (finished_) return std::move(result_);
-        }
-        const Status status = context_->sleep(signal_, seen, deadline_);
-        if (status == MUSTER_TIMEOUT) end(MUSTER_TIMEOUT, "not in time");
-        if (status < 0) end(status, HostCall::why_ended(status));
-    }
+    const auto look = [this] { return Status{finished_ ? MUSTER_OK : MUSTER_AGAIN}; };
+    // Also without a timeout it drives an external context once.
+    Deadline limit = deadline_.endless() ? deadline_ : Deadline::until(deadline_.at());
+    for (Status status; (status = context_->wait(signal_, limit, lock_, look)) != MUSTER_OK;)
+        end(status, status < 0 ? HostCall::why_ended(status) : "not in time");
+    return std::move(result_);
 }
 
 bool HostDial::cancel_operation(uint64_t tag) noexcept {

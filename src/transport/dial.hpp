@@ -50,9 +50,9 @@ class HostDial final : public Dial, private QueueUser {
     int64_t retry_until_ = 0, busy_until_ = 0;
     BackOff back_off_{5'000'000, 200'000'000}; // of the thread that ends an attempt, as retry_at_
     int64_t retry_at_ = 0;
-    Errand<HostDial, &HostDial::start> start_{*this};
-    Errand<HostDial, &HostDial::pause> pause_{*this};
-    Errand<HostDial, &HostDial::tidy> tidy_{*this};
+    PostedTask<HostDial, &HostDial::start> start_{*this};
+    PostedTask<HostDial, &HostDial::pause> pause_{*this};
+    PostedTask<HostDial, &HostDial::tidy> tidy_{*this};
     Timer<HostDial, &HostDial::too_late> limit_{*this};
     Timer<HostDial, &HostDial::attempt> retry_{*this};
     Closing<HostDial, &HostDial::context_closes> closing_{*this};

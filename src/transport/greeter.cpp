@@ -31,7 +31,7 @@ HandshakeConfig Greeter::ask_here(HandshakeConfig config) {
 
 void Greeter::start() noexcept {
     hub_.start_timer(limit_, since_ + hub_.context().settings.handshake_timeout_ns);
-    hub_.on_closing(closing_);
+    context_->on_closing(closing_);
     if (auto added = hub_.add(fd_.get(), EPOLLIN | EPOLLOUT | EPOLLRDHUP, *this); !added) return fail(added.error());
     registered_ = true;
     on_events(0);
@@ -322,7 +322,7 @@ void Greeter::stop() noexcept {
     const Ref<Object> alive = std::move(owner_alive_); // callers hold a reference to this
     hub_.stop_timer(limit_);
     hub_.stop_timer(aside_limit_);
-    hub_.forget_closing(closing_);
+    context_->forget_closing(closing_);
     if (!config_.dialer && handshake_.agreement().pairing == Passing::aside)
         PairBroker::of(hub_).withdraw(handshake_.agreement().offer);
     if (aside_) hub_.remove(aside_.get(), *this);

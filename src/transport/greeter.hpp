@@ -34,7 +34,7 @@ struct GreeterSetup {
 };
 
 // Loop thread only.
-class Greeter final : public Object, public PendingHandshake, private Pollable {
+class Greeter final : public Object, public PendingHandshake, private Watch {
   public:
     Greeter(Hub &hub, Fd fd, HandshakeConfig config, GreeterSetup setup, GreeterOwner &owner);
     void start() noexcept;
@@ -52,7 +52,7 @@ class Greeter final : public Object, public PendingHandshake, private Pollable {
 
   private:
     void on_events(uint32_t epoll_events) noexcept override;
-    Object &pollable_object() noexcept override { return *this; }
+    Object &watch_owner() noexcept override { return *this; }
     HandshakeConfig ask_here(HandshakeConfig config);
     template <class Step>
     void guarded(Step &&step) noexcept;

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// What all links, listeners and handshakes of a context share: one epoll inside the engine's loop, timers, the list of
-// links with their heartbeats, limits, and what the handshake needs to know.
+// What all links, listeners and handshakes of a context share: the list of links with their heartbeats, limits, and
+// what the handshake needs to know. Their descriptors, timers and tasks are on the context's loop.
 //
-// What these hang on the hub is part of themselves (tasks, timers, places in lists): while memory has run out links
-// still end, and whoever waits is told.
+// What they hang there is part of themselves (tasks, timers, watches, places in lists): while memory has run out links
+// still end, and their waiters are notified.
 #include "base/fd.hpp"
 #include "base/list.hpp"
-#include "context/errand.hpp"
+#include "context/context.hpp"
 #include "transport/handshake.hpp"
-#include "transport/timers.hpp"
 
 #include <atomic>
 #include <memory>
@@ -18,36 +17,6 @@
 namespace muster {
 
 class Link;
-
-// Something with a descriptor in the hub's epoll, edge-triggered. The hub keeps it alive from add() to the loop turn
-// after remove().
-class Pollable {
-  public:
-    virtual void on_events(uint32_t epoll_events) noexcept = 0; // loop thread
-    virtual Object &pollable_object() noexcept = 0;
-
-  protected:
-    ~Pollable() = default;
-
-  private:
-    friend class Hub;
-    Pollable *next_removed_ = nullptr; // under the hub's lock
-    uint32_t removed_ = 0;             // remove() since the last sweep; under the hub's lock
-};
-
-// Something that must hear of it when the context closes. Keeps its object while it is in the hub's list.
-class ClosingNode : private Call, public Listed<ClosingNode> {
-  protected:
-    ClosingNode() noexcept = default;
-    ~ClosingNode() = default;
-
-  private:
-    friend class Hub;
-};
-
-// Closing<HostDial, &HostDial::context_closes> closing_{*this};
-template <class Owner, void (Owner::*Closes)() noexcept>
-using Closing = Bound<Owner, Closes, ClosingNode>;
 
 struct AllLinks;  // the list every link is in
 struct NearLinks; // the list of those that are watched over
@@ -58,7 +27,7 @@ struct Bell {
 };
 
 // Any thread, unless a member says otherwise.
-class Hub final : public ContextPart, private FirstWatch {
+class Hub final : public ContextPart {
   public:
     static Hub &of(Context &context);
     explicit Hub(Context &context);
@@ -70,14 +39,14 @@ class Hub final : public ContextPart, private FirstWatch {
     // Fails when descriptors or random bytes ran out as the hub was made, or the context is closing.
     Result<void> usable() const noexcept;
 
-    // --- descriptors ---
-    Result<void> add(int fd, uint32_t epoll_events, Pollable &who) noexcept;
-    void modify(int fd, uint32_t epoll_events, Pollable &who) noexcept; // tells again what is ready
-    void remove(int fd, Pollable &who) noexcept;                        // before the descriptor is closed
+    // --- descriptors, edge-triggered: see Loop::watch() ---
+    Result<void> add(int fd, uint32_t epoll_events, Watch &watch) noexcept;
+    void modify(int fd, uint32_t epoll_events, Watch &watch) noexcept;
+    void remove(int fd, Watch &watch) noexcept { context_.loop().unwatch(watch, fd); }
 
     // --- timers: loop thread ---
-    void start_timer(TimerNode &timer, int64_t at_ns) noexcept; // anew, if it is running; not once the engine ends
-    void stop_timer(TimerNode &timer) noexcept { timers_.stop(timer); }
+    void start_timer(TimerNode &timer, int64_t at_ns) noexcept { context_.loop().start_timer(timer, at_ns); }
+    void stop_timer(TimerNode &timer) noexcept { context_.loop().stop_timer(timer); }
 
     // --- links: loop thread ---
     void add_link(Link &link) noexcept; // kept until remove_link()
@@ -90,40 +59,23 @@ class Hub final : public ContextPart, private FirstWatch {
     Result<Bell> take_bell() noexcept;    // for a thread that waits on a socket
     void give_bell(Bell bell) noexcept;   // with nothing but its own event in its epoll
 
-    // --- the end: loop thread ---
-    void on_closing(ClosingNode &who) noexcept;
-    void forget_closing(ClosingNode &who) noexcept; // nothing happens if it is not in the list
-
     // ContextPart
     void close() noexcept override;
     bool drained() noexcept override;
     void stop() noexcept override;
 
   private:
-    struct Loop; // libuv's handles
-    void begin() noexcept;
-    void serve_descriptors() noexcept;
-    void on_ready(void *key, uint32_t epoll_events) noexcept override;
-    void serve_timers() noexcept;
-    void arm_timer() noexcept;
-    void sweep() noexcept;
     void tick() noexcept;
     void idle_tick() noexcept;
     void start_idle_ticks() noexcept;
 
     Context &context_;
     Error broken_;
-    std::atomic<int> blind_{0}; // why the loop cannot look at the descriptors; relaxed: dials look again on the loop
-    Fd epoll_;
-    std::unique_ptr<Loop> loop_; // goes with libuv's close callbacks
     std::atomic<bool> closing_{false};
-    Errand<Hub, &Hub::begin> begin_{*this};
-    Errand<Hub, &Hub::sweep> sweep_{*this};
-    Errand<Hub, &Hub::start_idle_ticks> start_idle_ticks_{*this};
+    PostedTask<Hub, &Hub::start_idle_ticks> start_idle_ticks_{*this};
     std::atomic<bool> idle_ticking_{false};
 
     std::mutex lock_; // guards what follows, up to the next group
-    Pollable *removed_ = nullptr;
     List<Link, NearLinks> near_;
     bool near_over_ = false; // the engine ends: nobody comes in
     static constexpr size_t most_spare_bells = 64;
@@ -131,12 +83,9 @@ class Hub final : public ContextPart, private FirstWatch {
     size_t bell_count_ = 0;
 
     // loop thread
-    Timers timers_;
     Timer<Hub, &Hub::tick> ticks_{*this};
     Timer<Hub, &Hub::idle_tick> idle_ticks_{*this};
-    List<ClosingNode> closing_list_;
     List<Link, AllLinks> links_;
-    bool begun_ = false, stopped_ = false;
     int64_t tick_ns_ = 0, last_tick_ = 0;
     std::unique_ptr<unsigned char[]> staging_;
 };

@@ -159,7 +159,7 @@ class Link : public Carrier,
     void turn() noexcept; // loop thread
     void ask_turn() noexcept { turn_.post(hub_.context()); }
 
-    Errand<Link, &Link::turn> turn_{*this};
+    PostedTask<Link, &Link::turn> turn_{*this};
     Timer<Link, &Link::finalize> finalize_again_{*this}; // loop thread
     std::atomic<int64_t> last_heard_{0};
     std::mutex abort_lock_; // guards the reason

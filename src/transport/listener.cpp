@@ -60,72 +60,49 @@ void ListenerCore::opened() noexcept {
 }
 
 Status ListenerCore::await_opened(Deadline &deadline, Error &why) noexcept {
-    for (;;) {
-        const uint32_t seen = signal_.seen();
-        {
-            const std::lock_guard hold(lock_);
-            if (failed_.status < 0) why = failed_;
-            if (closed_ && failed_.status >= 0) why = Error::make(MUSTER_E_CLOSED, "listen: the listener is closed");
-            if (why.status < 0) return why.status;
-            if (!opening_) return MUSTER_OK;
-            if (deadline.look_once()) {
-                armed_ = true;
-                return MUSTER_AGAIN;
-            }
-        }
-        const Status status = context_->sleep(signal_, seen, deadline);
-        if (status == MUSTER_TIMEOUT) {
-            why = Error::make(MUSTER_TIMEOUT, "the host that serves the transport did not answer in time");
-            return status;
-        }
-        if (status < 0) {
-            why = Error::make(status, "listen: %s", HostCall::why_ended(status));
-            return status;
-        }
-    }
+    const Status status = context_->wait(signal_, deadline, lock_, [&]() -> Status {
+        if (failed_.status < 0) why = failed_;
+        if (closed_ && failed_.status >= 0) why = Error::make(MUSTER_E_CLOSED, "listen: the listener is closed");
+        if (why.status < 0) return why.status;
+        if (!opening_) return MUSTER_OK;
+        armed_ = armed_ || deadline.look_once();
+        return MUSTER_AGAIN;
+    });
+    if (status == MUSTER_TIMEOUT)
+        why = Error::make(MUSTER_TIMEOUT, "the host that serves the transport did not answer in time");
+    else if (status < 0 && why.status >= 0)
+        why = Error::make(status, "listen: %s", HostCall::why_ended(status));
+    return status;
 }
 
 Status ListenerCore::accept(Deadline &deadline, Ref<Stream> &out, Error &why) noexcept {
+    bool first = true;
     uint32_t cancels = 0;
-    for (bool first = true;; first = false) {
-        const uint32_t seen = signal_.seen();
-        {
-            const std::lock_guard hold(lock_);
-            if (first) cancels = cancels_;
-            if (!waiting_.empty()) {
-                out = std::move(waiting_.front());
-                waiting_.pop_front();
-                return MUSTER_OK;
-            }
-            if (closed_) {
-                why = Error::make(MUSTER_E_CLOSED, "accept: the listener is closed");
-                return why.status;
-            }
-            if (failed_.status < 0) {
-                why = failed_;
-                return why.status;
-            }
-            if (cancels != cancels_) {
-                why = Error::make(MUSTER_E_CANCELED, "accept: cancelled");
-                return why.status;
-            }
-            if (deadline.look_once()) {
-                armed_ = true;
-                return MUSTER_AGAIN;
-            }
+    const auto look = [&]() -> Status {
+        if (std::exchange(first, false)) cancels = cancels_;
+        if (!waiting_.empty()) {
+            out = std::move(waiting_.front());
+            waiting_.pop_front();
+            return MUSTER_OK;
         }
-        const Status status = context_->sleep(signal_, seen, deadline);
-        if (status == MUSTER_TIMEOUT) deadline = Deadline(0);
-        if (status < 0) {
-            why = Error::make(status, "accept: %s", HostCall::why_ended(status));
-            return status;
-        }
-        // The time is over: look a last time, and say so if there is still nothing.
-        if (status == MUSTER_TIMEOUT) {
-            const std::lock_guard hold(lock_);
-            if (waiting_.empty() && !closed_ && failed_.status >= 0 && cancels == cancels_) return MUSTER_TIMEOUT;
-        }
+        if (closed_)
+            why = Error::make(MUSTER_E_CLOSED, "accept: the listener is closed");
+        else if (failed_.status < 0)
+            why = failed_;
+        else if (cancels != cancels_)
+            why = Error::make(MUSTER_E_CANCELED, "accept: cancelled");
+        else
+            armed_ = armed_ || deadline.look_once();
+        return why.status < 0 ? why.status : Status{MUSTER_AGAIN};
+    };
+    const Status status = context_->wait(signal_, deadline, lock_, look);
+    if (status == MUSTER_TIMEOUT) { // the time is over: it looks a last time
+        const std::lock_guard hold(lock_);
+        const Status last = look();
+        return last == MUSTER_AGAIN ? Status{MUSTER_TIMEOUT} : last;
     }
+    if (status < 0 && why.status >= 0) why = Error::make(status, "accept: %s", HostCall::why_ended(status));
+    return status;
 }
 
 Status ListenerCore::watch(Queue *queue, uint64_t tag) {

@@ -78,15 +78,15 @@ class OpenListener final : public Object {
         core->close();
         listener->close();
     }
-    void enter_here() noexcept { hub.on_closing(closing_); } // these three: loop thread
-    void leave_here() noexcept { hub.forget_closing(closing_); }
+    void enter_here() noexcept { hub.context().on_closing(closing_); } // these three: loop thread
+    void leave_here() noexcept { hub.context().forget_closing(closing_); }
     void close_here() noexcept {
         end();
         leave_here();
     }
-    Errand<OpenListener, &OpenListener::enter_here> enter_{*this};
-    Errand<OpenListener, &OpenListener::leave_here> leave_{*this};
-    Errand<OpenListener, &OpenListener::close_here> close_{*this};
+    PostedTask<OpenListener, &OpenListener::enter_here> enter_{*this};
+    PostedTask<OpenListener, &OpenListener::leave_here> leave_{*this};
+    PostedTask<OpenListener, &OpenListener::close_here> close_{*this};
     Closing<OpenListener, &OpenListener::end> closing_{*this};
 };
 

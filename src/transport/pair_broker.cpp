@@ -18,7 +18,7 @@ constexpr int64_t patience_ns = 2'000'000'000;
 } // namespace
 
 // Somebody who has connected and not yet shown his token.
-class PairBroker::Visitor final : public Object, private Pollable {
+class PairBroker::Visitor final : public Object, private Watch {
   public:
     Visitor(PairBroker &broker, Fd fd) : broker_(broker), fd_(std::move(fd)) { broker_.visitors_++; }
     void start() noexcept {
@@ -30,7 +30,7 @@ class PairBroker::Visitor final : public Object, private Pollable {
 
   private:
     ~Visitor() override { broker_.visitors_--; }
-    Object &pollable_object() noexcept override { return *this; }
+    Object &watch_owner() noexcept override { return *this; }
 
     void on_events(uint32_t) noexcept override {
         const Ref<Visitor> self(this);

@@ -9,7 +9,7 @@
 namespace muster {
 
 // Loop thread only.
-class PairBroker final : public ContextPart, private Pollable {
+class PairBroker final : public ContextPart, private Watch {
   public:
     static PairBroker &of(Hub &hub);
     explicit PairBroker(Hub &hub) : hub_(hub), object_(Ref<Anchor>::adopt(new Anchor)) {}
@@ -23,7 +23,7 @@ class PairBroker final : public ContextPart, private Pollable {
     struct Anchor final : Object {}; // the broker lives as long as the context
     using Token = std::array<unsigned char, 32>;
     void on_events(uint32_t epoll_events) noexcept override;
-    Object &pollable_object() noexcept override { return *object_; }
+    Object &watch_owner() noexcept override { return *object_; }
     bool listen();
     void serve(const Token &token, Fd socket) noexcept;
 

@@ -14,7 +14,7 @@ Result<HandshakeConfig> greeting_for(Hub &hub, const Address &address, const Tra
 Result<bool> yes_or_no(const Address &address, const char *option, bool otherwise);
 
 // Loop thread only, but for stop().
-class SocketDial final : public Attempt, private Pollable, private GreeterOwner {
+class SocketDial final : public Attempt, private Watch, private GreeterOwner {
   public:
     SocketDial(Hub &hub, const Address &address, HandshakeConfig config, SocketTaker *taker, Ref<Dial> dial);
     bool wanted() noexcept;                                    // false: nobody waits any more
@@ -24,7 +24,7 @@ class SocketDial final : public Attempt, private Pollable, private GreeterOwner 
 
   private:
     void on_events(uint32_t epoll_events) noexcept override;
-    Object &pollable_object() noexcept override { return *this; }
+    Object &watch_owner() noexcept override { return *this; }
     void greeted(Greeter &greeter, Result<Ref<Stream>> result) noexcept override;
     void proved(Greeter &greeter, ProvedSocket socket) noexcept override;
     Object &greeter_owner() noexcept override { return *this; }
@@ -50,7 +50,7 @@ class SocketDial final : public Attempt, private Pollable, private GreeterOwner 
     Fd fd_;
     bool registered_ = false, paused_ = false;
     Timer<SocketDial, &SocketDial::next_turn> timer_{*this};
-    Errand<SocketDial, &SocketDial::stop_here> stop_{*this};
+    PostedTask<SocketDial, &SocketDial::stop_here> stop_{*this};
     int last_errno_ = 0;
     int64_t busy_since_ = 0; // the listener has refused this dial for now
     BackOff back_off_{5'000'000, 160'000'000};

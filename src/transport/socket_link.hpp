@@ -11,7 +11,7 @@
 namespace muster {
 
 // Any thread unless a member says otherwise.
-class SocketLink final : public Link, private Pollable {
+class SocketLink final : public Link, private Watch {
   public:
     SocketLink(Hub &hub, Ref<Duplex> duplex, int host_side, const Agreement &terms, uint64_t own_window,
                std::string peer, Fd fd);
@@ -40,9 +40,9 @@ class SocketLink final : public Link, private Pollable {
     void wire_read_soon() noexcept override;
     void wire_shut() noexcept override;
     void wire_close() noexcept override;
-    // Pollable
+    // Watch
     void on_events(uint32_t epoll_events) noexcept override;
-    Object &pollable_object() noexcept override { return *this; }
+    Object &watch_owner() noexcept override { return *this; }
 
     // Without asking the loop to go on where the socket is full: the caller waits, or leaves the rest to the pipe.
     ssize_t send_spans(const iovec *spans, int count) noexcept;

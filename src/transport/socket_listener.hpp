@@ -16,7 +16,7 @@ struct SocketFile {
 };
 
 // Any thread, unless a member says otherwise.
-class SocketListener final : public TransportListener, private Pollable, private GreeterOwner {
+class SocketListener final : public TransportListener, private Watch, private GreeterOwner {
   public:
     // `greeting` has everything but what depends on the connection.
     SocketListener(Hub &hub, Fd fd, std::string address, Ref<ListenerCore> core, SocketTaker *taker,
@@ -27,7 +27,7 @@ class SocketListener final : public TransportListener, private Pollable, private
 
   private:
     void on_events(uint32_t epoll_events) noexcept override;
-    Object &pollable_object() noexcept override { return *this; }
+    Object &watch_owner() noexcept override { return *this; }
     bool admit() override { return taker_ != nullptr ? taker_->admit() : core_->reserve(); }
     void greeted(Greeter &greeter, Result<Ref<Stream>> result) noexcept override;
     void proved(Greeter &greeter, ProvedSocket socket) noexcept override;
@@ -57,7 +57,7 @@ class SocketListener final : public TransportListener, private Pollable, private
     uint64_t displaced_ = 0; // not reported yet
     Timer<SocketListener, &SocketListener::accept_some> pause_{*this};
     Timer<SocketListener, &SocketListener::report_displaced> report_{*this};
-    Errand<SocketListener, &SocketListener::drop_greeters> drop_greeters_{*this};
+    PostedTask<SocketListener, &SocketListener::drop_greeters> drop_greeters_{*this};
 };
 
 } // namespace muster

@@ -255,6 +255,7 @@ static void test_external_descriptor_tells_when_there_is_something_to_do(void **
     muster_queue *queue = NULL;
     assert_int_equal(muster_queue_create(context, NULL, &queue, NULL), MUSTER_OK);
     assert_int_equal(muster_queue_set_wake(queue, (muster_wake_fn)(void (*)(void))getpid, NULL), MUSTER_OK);
+    assert_int_equal(muster_queue_set_wake(queue, NULL, NULL), MUSTER_OK);
     assert_int_equal(poll(&ready, 1, 0), 1); // a task for the engine
     assert_int_equal(muster_context_progress(context, 0), MUSTER_OK);
     while (muster_context_progress(context, 0) == MUSTER_OK) {
@@ -396,6 +397,7 @@ static void test_stats_count(void **state) {
     muster_queue *queue = NULL;
     assert_int_equal(muster_queue_create(context, NULL, &queue, NULL), MUSTER_OK);
     assert_int_equal(muster_queue_set_wake(queue, (muster_wake_fn)(void (*)(void))getpid, NULL), MUSTER_OK);
+    assert_int_equal(muster_queue_set_wake(queue, NULL, NULL), MUSTER_OK);
     assert_int_equal(muster_context_progress(context, -1), MUSTER_OK);
     assert_int_equal(muster_context_get_stats(context, &after), MUSTER_OK);
     assert_int_equal(after.mailbox_posts, before.mailbox_posts + 1);

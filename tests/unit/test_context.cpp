@@ -2,6 +2,8 @@
 // The inside of the context: mailbox, sleeping and waking, parts, and how it all ends.
 #include "context/context.hpp"
 
+#include "context/loop_watch.hpp"
+
 #include <atomic>
 #include <csetjmp>
 #include <cstdarg>
@@ -13,7 +15,6 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
-#include <uv.h>
 
 extern "C" {
 #include <cmocka.h>
@@ -78,19 +79,16 @@ static void test_a_task_may_post_for_ever_without_starving_the_loop(void **) {
             }
         };
         std::atomic<bool> stop{false}, done{false};
-        uv_timer_t timer;
+        std::unique_ptr<LoopTimer> timer;
         context.post(Again{context, stop});
         context.post([&] {
-            uv_timer_init(context.loop(), &timer);
-            timer.data = &stop;
-            uv_timer_start(
-                &timer, [](uv_timer_t *t) { *static_cast<std::atomic<bool> *>(t->data) = true; }, 5, 0);
+            timer = std::make_unique<LoopTimer>(context.loop(), [&] { stop = true; });
+            timer->start(5'000'000, 0);
         });
         wait_until(context, stop); // the timer has its turn although there is always a task
         context.post([&] {
-            timer.data = &done;
-            uv_close(reinterpret_cast<uv_handle_t *>(&timer),
-                     [](uv_handle_t *t) { *static_cast<std::atomic<bool> *>(t->data) = true; });
+            timer.reset();
+            done = true;
         });
         wait_until(context, done);
         fired = fired && stop;
@@ -278,13 +276,10 @@ static void test_external_timers_show_in_the_descriptor(void **) {
     bool fired = false;
     {
         Deadline once(0);
-        static bool *flag;
-        flag = &fired;
-        uv_timer_t timer;
+        std::unique_ptr<LoopTimer> timer;
         context->post([&] {
-            uv_timer_init(context->loop(), &timer);
-            uv_timer_start(
-                &timer, [](uv_timer_t *) { *flag = true; }, 30, 0);
+            timer = std::make_unique<LoopTimer>(context->loop(), [&] { fired = true; });
+            timer->start(30'000'000, 0);
         });
         while (context->progress(once) == MUSTER_OK) {
         }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// A watched descriptor is told of as long as there is something to take: also when it has failed, and what was in front
-// of the failure is taken piece by piece.
+// A watched descriptor is reported as long as there is something to take: also when it has failed, and what arrived
+// before the failure is taken piece by piece.
 // ctest: quick timeout=60
-#include "plugin/loop_watch.hpp"
+#include "context/loop_watch.hpp"
 
 #include <atomic>
 #include <csetjmp>
 #include <cstdarg>
 #include <netinet/in.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <thread>
 #include <unistd.h>
-#include <uv.h>
 
 extern "C" {
 #include <cmocka.h>
@@ -46,7 +46,7 @@ int make_reset(const char *bytes, size_t size) {
 }
 
 struct Reader {
-    std::unique_ptr<LoopPoll> poll;
+    std::unique_ptr<LoopWatch> watch;
     int fd = -1, bytes = 0, calls = 0;
     std::atomic<bool> over{false};
 
@@ -57,28 +57,28 @@ struct Reader {
             bytes++;
             return;
         }
-        poll.reset();
+        watch.reset();
         over = true;
     }
 };
 
 } // namespace
 
-static void test_bytes_before_a_failure_are_told_of_one_by_one(void **) {
+static void test_bytes_before_a_failure_are_reported_one_by_one(void **) {
     for (const uint32_t flags : {0u, uint32_t{MUSTER_CONTEXT_EXTERNAL}}) {
         Ref<Context> context = make_context(flags);
         Reader reader;
         reader.fd = make_reset("0123456789", 10);
         context->post([&] {
-            auto made = LoopPoll::make(*context, reader.fd, [&](int) { reader.ready(); });
+            auto made = LoopWatch::make(context->loop(), reader.fd, [&](uint32_t) { reader.ready(); });
             if (!made) fail_msg("%s", made.error().message);
-            reader.poll = std::move(*made);
-            reader.poll->want(UV_READABLE);
+            reader.watch = std::move(*made);
+            reader.watch->set_events(EPOLLIN);
         });
         const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
         while (!reader.over) {
             if (std::chrono::steady_clock::now() > until)
-                fail_msg("told of %d bytes of 10, and then no more", reader.bytes);
+                fail_msg("%d bytes of 10 were reported, and then no more", reader.bytes);
             Deadline soon(1'000'000);
             if (context->external())
                 context->progress(soon);
@@ -91,31 +91,31 @@ static void test_bytes_before_a_failure_are_told_of_one_by_one(void **) {
     }
 }
 
-// Paused inside the call: not told again until it is wanted again.
+// Paused inside the call: not reported again until events are set again.
 static void test_a_watch_that_is_paused_at_a_failure_stays_so(void **) {
     Ref<Context> context = make_context(MUSTER_CONTEXT_EXTERNAL);
     int calls = 0;
     const int fd = make_reset("x", 1);
-    std::unique_ptr<LoopPoll> poll;
+    std::unique_ptr<LoopWatch> watch;
     context->post([&] {
-        auto made = LoopPoll::make(*context, fd, [&](int) {
+        auto made = LoopWatch::make(context->loop(), fd, [&](uint32_t) {
             calls++;
-            poll->want(0);
+            watch->set_events(0);
         });
-        poll = std::move(*made);
-        poll->want(UV_READABLE);
+        watch = std::move(*made);
+        watch->set_events(EPOLLIN);
     });
     for (int i = 0; i < 20; i++) {
         Deadline soon(1'000'000);
         context->progress(soon);
     }
     assert_int_equal(calls, 1);
-    poll.reset();
+    watch.reset();
     close(fd);
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_bytes_before_a_failure_are_told_of_one_by_one),
+    cmocka_unit_test(test_bytes_before_a_failure_are_reported_one_by_one),
     cmocka_unit_test(test_a_watch_that_is_paused_at_a_failure_stays_so),
 };
 

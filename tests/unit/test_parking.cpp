@@ -135,7 +135,7 @@ struct Search {
         if (t.kind == poller && took) t.left++; // rounds are counted by the poll()
         finish_round(t);
         if (t.kind == poller && !took && t.step == begin) t.step = polls;
-        t.must_ring = wanted.ring;
+        t.must_ring = wanted.signal;
         bool woke = false;
         for (size_t f = 0; f < w.count && wanted.wake_follower; f++) { // the condition variable wakes any of them
             if (w.threads[f].step != follows || w.threads[f].signalled) continue;

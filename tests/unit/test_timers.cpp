@@ -4,7 +4,7 @@
 // ctest: quick timeout=60
 #include "base/list.hpp"
 #include "base/object.hpp"
-#include "transport/timers.hpp"
+#include "context/timers.hpp"
 
 #include <csetjmp>
 #include <cstdarg>

@@ -168,26 +168,10 @@ void ClusterMaster::cancel_publication(const Ref<PublicationResult> &result) {
     });
 }
 
-void PublicationResult::finish(const Error &why) noexcept {
-    {
-        const std::lock_guard hold(lock_);
-        if (std::exchange(is_finished_, true)) return;
-        why_ = why;
-    }
-    context_.notify(signal_);
-}
-
 Error PublicationResult::wait() noexcept {
     Deadline endless(-1); // the publication has timeouts
-    for (;;) {
-        const uint32_t seen = signal_.seen();
-        {
-            const std::lock_guard hold(lock_);
-            if (is_finished_) return why_;
-        }
-        const Status status = context_.sleep(signal_, seen, endless);
-        if (status != MUSTER_OK) return Error::make(status, "%s", HostCall::why_ended(status));
-    }
+    const Status status = future_.wait(context_, endless);
+    return status == MUSTER_OK ? future_.value() : Error::make(status, "%s", HostCall::why_ended(status));
 }
 
 // ---- tickets

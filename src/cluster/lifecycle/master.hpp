@@ -5,6 +5,7 @@
 #include "cluster/lifecycle/worker_machine.hpp"
 #include "cluster/managers/manager.hpp"
 #include "cluster/member/cluster.hpp"
+#include "queue/future.hpp"
 
 #include <set>
 
@@ -17,15 +18,12 @@ struct ElasticOptions;
 class PublicationResult final : public Object {
   public:
     explicit PublicationResult(Context &context) noexcept : context_(context) {}
-    void finish(const Error &why) noexcept; // the first one counts
+    void finish(const Error &why) noexcept { future_.complete(context_, why); } // the first one counts
     Error wait() noexcept;
 
   private:
     Context &context_;
-    Signal signal_;
-    std::mutex lock_; // guards the rest
-    bool is_finished_ = false;
-    Error why_;
+    Future<Error> future_;
 };
 
 // The member that has opened the cluster. Any thread, unless a member says otherwise.

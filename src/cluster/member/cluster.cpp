@@ -78,7 +78,7 @@ Result<void> Cluster::start_thread_of(bool events) {
         std::make_unique<Broadcasts>(*this, memory_inbox_, broadcast_limit_); // these two first: they may throw
     spare_events_.resize(max_spare_events);
     if (!broadcasts_->has_inbox()) memory_inbox_.reset();
-    if (!Running<Cluster>::of(*context_).add(*this)) {
+    if (!ThreadedObjects<Cluster>::of(*context_).add(*this)) {
         broadcasts_.reset();
         return Error::make(MUSTER_E_CLOSED, "the context is closed");
     }
@@ -86,7 +86,7 @@ Result<void> Cluster::start_thread_of(bool events) {
     completions_->attach(waker_, 0);
     retain(); // the thread's
     if (const int why = start_thread(&body, this)) {
-        Running<Cluster>::of(*context_).remove(*this);
+        ThreadedObjects<Cluster>::of(*context_).remove(*this);
         leave_queue();
         completions_->detach(waker_);
         broadcasts_.reset();
@@ -143,7 +143,7 @@ void Cluster::run() noexcept {
     working_.clear();
     context_->notify(signal_);
     if (events_queue_) events_queue_->raise(*this, ready); // there is its end to be heard of
-    Running<Cluster>::of(*context_).remove(*this);
+    ThreadedObjects<Cluster>::of(*context_).remove(*this);
 }
 
 // What has come, or the next alarm.

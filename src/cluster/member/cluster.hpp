@@ -8,7 +8,7 @@
 #include "cluster/member/connections.hpp"
 #include "cluster/member/control.hpp"
 #include "cluster/member/hello.hpp"
-#include "context/running.hpp"
+#include "context/threaded_objects.hpp"
 #include "queue/queue.hpp"
 #include "transport/listener.hpp"
 

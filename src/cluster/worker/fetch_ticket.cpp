@@ -80,9 +80,7 @@ Result<Ticket> fetch_ticket(const Ticket &with_key) {
             (status == MUSTER_E_LIMIT && why.os_errno == 0) || (status == MUSTER_E_PEER && why.os_errno == ECONNRESET);
         if (!again || deadline.left() <= pause_ns)
             return Error::make(why.status, "fetch the ticket of worker %u: %s", with_key.member, why.message);
-        Signal never;
-        Deadline shortly(pause_ns);
-        (void)unwrap(made)->sleep(never, never.seen(), shortly);
+        (void)unwrap(made)->pause(pause_ns);
     }
 }
 

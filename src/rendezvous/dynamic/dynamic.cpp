@@ -43,7 +43,7 @@ class RoundGuard final : public StoreGuard {
 
 DynamicMember::DynamicMember(Context &context, RendezvousSettings what, Ref<Store> store, std::optional<Peers> peers,
                              std::optional<MembershipFile> file, MachineSettings machine)
-    : Member(context, std::move(what)), hub_(Hub::of(context)), store_(std::move(store)), machine_(std::move(machine)),
+    : Member(context, std::move(what)), store_(std::move(store)), machine_(std::move(machine)),
       peers_(std::move(peers)), file_(std::move(file)),
       file_released_(file_ ? file_->released() : MembershipFile::Released()) {}
 
@@ -130,7 +130,7 @@ void DynamicMember::turn() noexcept {
     const Ref<DynamicMember> self(this);
     if (!begun_) {
         begun_ = true;
-        hub_.on_closing(closing_);
+        context().on_closing(closing_);
         if (context().closed()) context_closes();
     }
     std::vector<Input> inputs;
@@ -313,9 +313,9 @@ void DynamicMember::after() noexcept {
     set_state(machine_.state(now_ns()));
     const int64_t at = ended_ ? INT64_MAX : machine_.wake_at_ns();
     if (at == INT64_MAX)
-        hub_.stop_timer(timer_);
+        context().loop().stop_timer(timer_);
     else
-        hub_.start_timer(timer_, at);
+        context().loop().start_timer(timer_, at);
 }
 
 void DynamicMember::context_closes() noexcept {
@@ -332,7 +332,7 @@ void DynamicMember::context_closes() noexcept {
 // Nothing more happens: the host has let go, the context closes, or no memory is left.
 void DynamicMember::end(Status why) noexcept {
     ended_ = true;
-    hub_.forget_closing(closing_);
+    context().forget_closing(closing_);
     for (auto &[id, operation] : std::exchange(calls_, {})) operation->finish(Error::from_status(why));
     if (guard_) guard_->end(Error::make(MUSTER_E_STALE, "%s: the member has ended", settings.run_id.c_str()));
     granting_.clear();

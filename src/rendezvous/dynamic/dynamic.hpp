@@ -60,8 +60,7 @@ class DynamicMember final : public Member, private StoreListener {
     void after() noexcept; // each turn
     void end(Status why) noexcept;
 
-    Hub &hub_;
-    Errand<DynamicMember, &DynamicMember::turn> turn_{*this};
+    PostedTask<DynamicMember, &DynamicMember::turn> turn_{*this};
     Timer<DynamicMember, &DynamicMember::due> timer_{*this};
     Closing<DynamicMember, &DynamicMember::context_closes> closing_{*this};
 

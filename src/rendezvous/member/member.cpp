@@ -71,24 +71,16 @@ void Member::cancel() noexcept {
 Status Member::next_event(Deadline &deadline, muster_rendezvous_event &out) noexcept {
     bool first = true;
     uint64_t cancels = 0;
-    for (;;) {
-        const uint32_t seen = signal_.seen();
-        {
-            const std::lock_guard hold(lock_);
-            if (!events_.empty()) {
-                out = events_.front();
-                events_.pop_front();
-                return MUSTER_OK;
-            }
-            if (over_ || context_->closed()) return MUSTER_E_CLOSED;
-            if (deadline.look_once()) return MUSTER_AGAIN;
-            if (first) cancels = cancels_;
-            if (cancels != cancels_) return MUSTER_E_CANCELED;
-            first = false;
+    return context_->wait(signal_, deadline, lock_, [&]() -> Status {
+        if (!events_.empty()) {
+            out = events_.front();
+            events_.pop_front();
+            return MUSTER_OK;
         }
-        const Status status = context_->sleep(signal_, seen, deadline);
-        if (status != MUSTER_OK) return status;
-    }
+        if (over_ || context_->closed()) return MUSTER_E_CLOSED;
+        if (std::exchange(first, false)) cancels = cancels_;
+        return cancels != cancels_ ? MUSTER_E_CANCELED : MUSTER_AGAIN;
+    });
 }
 
 muster_rendezvous_state Member::state() noexcept {

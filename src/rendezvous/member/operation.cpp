@@ -7,8 +7,7 @@
 namespace muster {
 
 RendezvousOperation::RendezvousOperation(Member &member, uint32_t kind, std::string_view why, int64_t timeout)
-    : what(kind), reason(why), timeout_ns(timeout), member_(&member), context_(member.context()),
-      hub_(Hub::of(context_)), begun_ns_(now_ns()) {}
+    : what(kind), reason(why), timeout_ns(timeout), member_(&member), context_(member.context()), begun_ns_(now_ns()) {}
 
 RendezvousOperation::~RendezvousOperation() = default;
 
@@ -31,21 +30,13 @@ void RendezvousOperation::start() noexcept {
 Error RendezvousOperation::wait(Ref<Round> &out_round) {
     start();
     Deadline endless(-1); // its own is kept on the loop, as of those that are begun
-    for (;;) {
-        const uint32_t seen = signal_.seen();
-        {
-            const std::lock_guard hold(lock_);
-            if (finished_) {
-                out_round = std::move(round_);
-                return error_;
-            }
-        }
-        const Status status = context_.sleep(signal_, seen, endless);
-        if (status < 0) {
-            member_->stop(*this, status);
-            finish(Error::make(status, "%s", HostCall::why_ended(status)));
-        }
+    const auto look = [this] { return Status{finished_ ? MUSTER_OK : MUSTER_AGAIN}; };
+    for (Status status; (status = context_.wait(signal_, endless, lock_, look)) != MUSTER_OK;) {
+        member_->stop(*this, status);
+        finish(Error::make(status, "%s", HostCall::why_ended(status)));
     }
+    out_round = std::move(round_);
+    return error_;
 }
 
 bool RendezvousOperation::begin(Queue &queue, uint64_t tag) {
@@ -82,15 +73,15 @@ void RendezvousOperation::look_after() noexcept {
         if (finished_) return;
         looked_after_ = true;
     }
-    hub_.on_closing(closing_);
+    context_.on_closing(closing_);
     if (context_.closed()) return context_closes(); // perhaps those in the list were told before
     if (timeout_ns >= 0)
-        hub_.start_timer(limit_, timeout_ns > INT64_MAX - begun_ns_ ? INT64_MAX : begun_ns_ + timeout_ns);
+        context_.loop().start_timer(limit_, timeout_ns > INT64_MAX - begun_ns_ ? INT64_MAX : begun_ns_ + timeout_ns);
 }
 
 void RendezvousOperation::tidy() noexcept {
-    hub_.forget_closing(closing_);
-    hub_.stop_timer(limit_);
+    context_.forget_closing(closing_);
+    context_.loop().stop_timer(limit_);
 }
 
 void RendezvousOperation::too_late() noexcept {

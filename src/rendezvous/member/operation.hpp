@@ -3,7 +3,6 @@
 // A call of the host on a member: its deadline, and where its result goes.
 #include "queue/queue.hpp"
 #include "rendezvous/machine/round.hpp"
-#include "transport/hub.hpp"
 
 namespace muster {
 
@@ -36,10 +35,9 @@ class RendezvousOperation final : public Object, private QueueUser {
 
     const Ref<Member> member_;
     Context &context_;
-    Hub &hub_;
     const int64_t begun_ns_;
-    Errand<RendezvousOperation, &RendezvousOperation::look_after> look_after_{*this};
-    Errand<RendezvousOperation, &RendezvousOperation::tidy> tidy_{*this};
+    PostedTask<RendezvousOperation, &RendezvousOperation::look_after> look_after_{*this};
+    PostedTask<RendezvousOperation, &RendezvousOperation::tidy> tidy_{*this};
     Timer<RendezvousOperation, &RendezvousOperation::too_late> limit_{*this};
     Closing<RendezvousOperation, &RendezvousOperation::context_closes> closing_{*this};
 

@@ -108,7 +108,7 @@ class MemoryStore final : public StoreBackend {
     }
     void arm() noexcept { // loop thread
         const std::lock_guard hold(lock_);
-        if (look_at_ns_ != INT64_MAX) Hub::of(context()).start_timer(timer_, look_at_ns_);
+        if (look_at_ns_ != INT64_MAX) context().loop().start_timer(timer_, look_at_ns_);
     }
     void look_at_leases() noexcept { // loop thread
         List<StoreWaiter> over;
@@ -133,7 +133,7 @@ class MemoryStore final : public StoreBackend {
     std::mutex lock_; // guards the rest
     StoreTable table_;
     int64_t look_at_ns_ = INT64_MAX;
-    Errand<MemoryStore, &MemoryStore::arm> arm_{*this};
+    PostedTask<MemoryStore, &MemoryStore::arm> arm_{*this};
     Timer<MemoryStore, &MemoryStore::look_at_leases> timer_{*this};
 };
 

@@ -21,12 +21,12 @@ constexpr int64_t ahead_fraction = 4; // of the timeout, at most
 
 StoreOperation::StoreOperation(Store &store, StoreRequest what, int64_t timeout_ns) noexcept
     : StoreWaiter(std::move(what)), store_(&store), backend_(store.backend()), context_(store.context()),
-      hub_(backend_.hub()), looks_once_(timeout_ns == 0),
-      deadline_(looks_once_ && backend_.answers_later() ? longest_look_ns : timeout_ns), begun_ns_(now_ns()) {}
+      looks_once_(timeout_ns == 0), deadline_(looks_once_ && backend_.answers_later() ? longest_look_ns : timeout_ns),
+      begun_ns_(now_ns()) {}
 
 StoreOperation::StoreOperation(Ref<StoreLease> lease, int64_t timeout_ns)
     : StoreWaiter(StoreRequest::grant(lease->ttl_ns(), lease->flags())), lease_(lease), store_(&lease->store()),
-      backend_(store_->backend()), context_(store_->context()), hub_(backend_.hub()), looks_once_(timeout_ns == 0),
+      backend_(store_->backend()), context_(store_->context()), looks_once_(timeout_ns == 0),
       deadline_(looks_once_ && backend_.answers_later() ? longest_look_ns : timeout_ns), begun_ns_(now_ns()) {}
 
 Ref<StoreOperation> StoreOperation::make(Store &store, StoreRequest what, int64_t timeout_ns) {
@@ -188,14 +188,14 @@ void StoreOperation::look_after() noexcept {
         first = !std::exchange(looked_after_, true);
         limit_ns = next_limit_ns();
     }
-    if (first) hub_.on_closing(closing_);
+    if (first) context_.on_closing(closing_);
     if (first && context_.closed()) context_closes(); // perhaps the list was notified before
-    if (!awaited_ && limit_ns != INT64_MAX) hub_.start_timer(limit_, limit_ns);
+    if (!awaited_ && limit_ns != INT64_MAX) context_.loop().start_timer(limit_, limit_ns);
 }
 
 void StoreOperation::tidy() noexcept {
-    hub_.forget_closing(closing_);
-    hub_.stop_timer(limit_);
+    context_.forget_closing(closing_);
+    context_.loop().stop_timer(limit_);
 }
 
 // True: it ends so, or the backend was asked to end it so; then it may yet turn out that it was applied.

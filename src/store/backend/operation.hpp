@@ -3,7 +3,6 @@
 // A request of the host: its deadline, its cancellation, and where its result goes.
 #include "queue/queue.hpp"
 #include "store/table/table.hpp"
-#include "transport/hub.hpp"
 
 #include <mutex>
 
@@ -87,7 +86,6 @@ class StoreOperation final : public Object,
     const Ref<Store> store_;
     StoreBackend &backend_;
     Context &context_;
-    Hub &hub_;
     const bool looks_once_;
     Deadline deadline_;
     const int64_t begun_ns_;
@@ -97,8 +95,8 @@ class StoreOperation final : public Object,
     Ref<Queue> queue_;
     StoreListener *listener_ = nullptr;
     uint64_t tag_ = 0;
-    Errand<StoreOperation, &StoreOperation::look_after> look_after_{*this};
-    Errand<StoreOperation, &StoreOperation::tidy> tidy_{*this};
+    PostedTask<StoreOperation, &StoreOperation::look_after> look_after_{*this};
+    PostedTask<StoreOperation, &StoreOperation::tidy> tidy_{*this};
     Timer<StoreOperation, &StoreOperation::limit_reached> limit_{*this};
     Closing<StoreOperation, &StoreOperation::context_closes> closing_{*this};
 

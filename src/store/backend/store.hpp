@@ -20,10 +20,8 @@ enum class Withdrawn { yes, in_doubt, asked, over };
 // Keeps the keys, or reaches the process that does. Any thread.
 class StoreBackend : public Object {
   public:
-    explicit StoreBackend(Context &context, int64_t grace_ns = 0)
-        : context_(&context), hub_(Hub::of(context)), grace_ns_(grace_ns) {}
+    explicit StoreBackend(Context &context, int64_t grace_ns = 0) : context_(&context), grace_ns_(grace_ns) {}
     Context &context() const noexcept { return *context_; }
-    Hub &hub() const noexcept { return hub_; }
     virtual uint32_t capabilities() const noexcept = 0;
     // Requests that the store does not support are refused before they are sent.
     virtual Result<void> allows(const StoreRequest &request) const;
@@ -76,7 +74,6 @@ class StoreBackend : public Object {
 
   private:
     const Ref<Context> context_;
-    Hub &hub_;
     const int64_t grace_ns_;
     SpareMemory spare_{sizeof(StoreOperation)};
     std::mutex lock_; // guards the rest

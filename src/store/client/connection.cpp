@@ -61,7 +61,7 @@ class StoreClient::Dialing final : public Dial {
 // ---- it comes -------------------------------------------------------------------------------------------------------
 
 void StoreClient::enter() noexcept {
-    hub_.on_closing(closing_);
+    context_->on_closing(closing_);
     if (context_->closed()) return leave();
     dial();
 }
@@ -382,7 +382,7 @@ void StoreClient::lose(const Error &why) noexcept {
     hub_.stop_timer(greeting_timer_);
     hub_.stop_timer(near_timer_);
     hub_.stop_timer(tick_timer_);
-    hub_.forget_closing(closing_);
+    context_->forget_closing(closing_);
     broke("the store is lost");
     finish_all(why);
     context_->notify(opened_);

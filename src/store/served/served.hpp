@@ -103,7 +103,7 @@ class ServedLease final : public Object {
     const int64_t ttl_ns_;
     const bool manual_;
     std::atomic<bool> abandoned_{false}, renewing_{false}; // relaxed: each stands for itself
-    Errand<ServedLease, &ServedLease::arm> arm_{*this};
+    PostedTask<ServedLease, &ServedLease::arm> arm_{*this};
     Timer<ServedLease, &ServedLease::due> timer_{*this};
 };
 

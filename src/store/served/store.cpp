@@ -214,9 +214,9 @@ void ServedLease::abandon() noexcept {
 }
 
 void ServedLease::arm() noexcept {
-    Hub &hub = Hub::of(context());
-    if (is_abandoned()) return hub.stop_timer(timer_);
-    hub.start_timer(timer_, now_ns() + (manual_ ? ttl_ns_ : ttl_ns_ / 3));
+    Loop &loop = context().loop();
+    if (is_abandoned()) return loop.stop_timer(timer_);
+    loop.start_timer(timer_, now_ns() + (manual_ ? ttl_ns_ : ttl_ns_ / 3));
 }
 
 void ServedLease::due() noexcept {

@@ -95,13 +95,7 @@ void StoreServer::get_stats(muster_store_server_stats &out) const noexcept {
 Status StoreServer::close(Deadline &deadline) noexcept {
     close_listener();
     if (!stop_.post(*context_)) return MUSTER_OK; // the engine has stopped it
-    for (;;) {
-        const uint32_t seen = signal_.seen();
-        if (over_.load(std::memory_order_seq_cst)) return MUSTER_OK;
-        if (deadline.look_once()) return MUSTER_AGAIN;
-        const Status status = context_->sleep(signal_, seen, deadline);
-        if (status != MUSTER_OK) return status;
-    }
+    return context_->wait(signal_, deadline, [this] { return over_.load(std::memory_order_seq_cst); });
 }
 
 // The listener may have let in clients already, so the loop's thread ends it; its references go with that.
@@ -131,7 +125,7 @@ void StoreServer::stop() noexcept {
     const Ref<StoreServer> self(this);
     stopped_ = true;
     close_listener();
-    hub_.forget_closing(closing_);
+    context_->forget_closing(closing_);
     hub_.stop_timer(lease_timer_);
     const bool goes_on = journal_ || (pair_ && pair_->roles().role() != PairRole::alone);
     if (pair_) pair_->stop();
@@ -151,7 +145,7 @@ void StoreServer::stop() noexcept {
 
 // What was read from the data folder waits for its clients.
 void StoreServer::enter() noexcept {
-    hub_.on_closing(closing_);
+    context_->on_closing(closing_);
     if (context_->closed()) return stop();
     if (pair_)
         pair_->start();

@@ -166,12 +166,12 @@ class StoreServer final : public Object, public PairedServer, private SocketTake
     bool was_clogged_ = false;
     uint64_t shown_role_ = UINT64_MAX;
     bool replaying_ = false, known_instance_ = false;
-    Errand<StoreServer, &StoreServer::journal_moved> journal_moved_{*this};
+    PostedTask<StoreServer, &StoreServer::journal_moved> journal_moved_{*this};
     bool stopped_ = false, flushing_ = false, spoiled_ = false;
     Timer<StoreServer, &StoreServer::look_at_leases> lease_timer_{*this};
-    Errand<StoreServer, &StoreServer::enter> enter_{*this};
-    Errand<StoreServer, &StoreServer::stop> stop_{*this};
-    Errand<StoreServer, &StoreServer::do_go_alone> go_alone_{*this};
+    PostedTask<StoreServer, &StoreServer::enter> enter_{*this};
+    PostedTask<StoreServer, &StoreServer::stop> stop_{*this};
+    PostedTask<StoreServer, &StoreServer::do_go_alone> go_alone_{*this};
     Closing<StoreServer, &StoreServer::stop> closing_{*this};
 
     Signal signal_;

@@ -62,7 +62,7 @@ class StoreSession final : public Object {
 // Loop thread.
 class StoreConnection final : public Object,
                               public Listed<StoreConnection>,
-                              private Pollable,
+                              private Watch,
                               private RecordReader::Taker {
   public:
     StoreConnection(StoreServer &server, ProvedSocket socket);
@@ -82,7 +82,7 @@ class StoreConnection final : public Object,
 
   private:
     void on_events(uint32_t epoll_events) noexcept override;
-    Object &pollable_object() noexcept override { return *this; }
+    Object &watch_owner() noexcept override { return *this; }
     bool take_record(const StoreHead &head, std::string_view body) override;
     bool has_enough() const noexcept override;
     void read_some() noexcept;

@@ -56,7 +56,7 @@ class PairLinkOwner {
 };
 
 // Loop thread.
-class PairLink final : public Object, private Pollable, private RecordReader::Taker {
+class PairLink final : public Object, private Watch, private RecordReader::Taker {
   public:
     PairLink(Hub &hub, PairLinkOwner &owner, ProvedSocket socket, bool dialled);
     bool start() noexcept; // false: it could not be watched
@@ -73,7 +73,7 @@ class PairLink final : public Object, private Pollable, private RecordReader::Ta
 
   private:
     void on_events(uint32_t epoll_events) noexcept override;
-    Object &pollable_object() noexcept override { return *this; }
+    Object &watch_owner() noexcept override { return *this; }
     bool take_record(const StoreHead &head, std::string_view body) override;
     void end(const char *why) noexcept;
     void too_slow() noexcept { end("it has not said who it is"); }

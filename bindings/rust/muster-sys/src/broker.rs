@@ -76,15 +76,15 @@ impl Default for muster_broker_stats {
 extern "C" {
     /// Starts a broker on threads of its own; they end with it, and at the latest with the context.
     pub fn muster_broker_open(context: *mut muster_context, address: *const c_char, address_bytes: usize, config: *const muster_broker_config, out_broker: *mut *mut muster_broker, error: *mut muster_error) -> muster_status;
-    /// Gives the address members use: the real port, `zmq://127.0.0.1:8100/`, and with a broker secret the options that members need, `?broker=KEY` and `curve=no` where it applies.
+    /// Copies the address that members use: with the actual port, `zmq://127.0.0.1:8100/`, and with a broker secret the options that members need, `?broker=KEY` and `curve=no` where it applies.
     pub fn muster_broker_address(broker: *mut muster_broker, out_text: *mut c_char, capacity: usize, out_bytes: *mut usize) -> muster_status;
     /// Reads the counters of a broker; of a closed one those of its end.
     pub fn muster_broker_get_stats(broker: *mut muster_broker, out_stats: *mut muster_broker_stats) -> muster_status;
     /// Stops a broker and closes the connections of its members.
     pub fn muster_broker_close(broker: *mut muster_broker, timeout_ns: i64) -> muster_status;
-    /// Begins to stop a broker, as muster_broker_close() does; MUSTER_DONE_CALL comes when its threads have ended.
+    /// Begins to stop a broker, as muster_broker_close() does; MUSTER_DONE_CALL follows when its threads have ended.
     pub fn muster_broker_close_begin(broker: *mut muster_broker, timeout_ns: i64, queue: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
-    /// Releases one reference; with the last one the broker is stopped, at once and not by this thread.
+    /// Releases one reference; with the last one the broker is stopped at once, by another thread.
     pub fn muster_broker_release(broker: *mut muster_broker);
 }
 

@@ -43,7 +43,7 @@ pub const MUSTER_PLUGIN_SEALS: u32 = 2;
 pub const MUSTER_PLUGIN_OPTIONS: u32 = 4;
 pub const MUSTER_PLUGIN_UPGRADES: u32 = 8;
 
-// muster_plugin_event: What a descriptor is watched for, and what it has become.
+// muster_plugin_event: Events of a watched descriptor.
 pub const MUSTER_PLUGIN_READABLE: u32 = 1;
 pub const MUSTER_PLUGIN_WRITABLE: u32 = 2;
 pub const MUSTER_PLUGIN_HANGUP: u32 = 4;
@@ -51,7 +51,7 @@ pub const MUSTER_PLUGIN_HANGUP: u32 = 4;
 // muster_host_flag: Flags of muster_hostflags.
 pub const MUSTER_HOST_EXTERNAL: u32 = 1;
 
-/// Type of the one function a plug-in exports, named `muster_plugin_v1`.
+/// Type of the one function that a plug-in exports, named `muster_plugin_v1`.
 pub type muster_plugin_v1_fn = Option<unsafe extern "C" fn(host: *const muster_host, error: *mut muster_error) -> muster_status>;
 
 /// One piece of memory to send; borrowed for the call.
@@ -69,7 +69,7 @@ impl Default for muster_span {
     }
 }
 
-/// Memory this process shares with one peer on the same host, and a doorbell for each side.
+/// Memory that this process shares with one peer on the same host, and an eventfd for each side.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct muster_segment {
@@ -94,7 +94,7 @@ impl muster_segment {
     }
 }
 
-/// Memory that a message came in, lent to the library by muster_hostmessage_lent.
+/// Memory that holds a received message, lent to the library by muster_hostmessage_lent.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct muster_loan {
@@ -111,7 +111,7 @@ impl Default for muster_loan {
     }
 }
 
-/// What a connections plug-in does.
+/// Operations of a connections plug-in.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct muster_connections_ops {
@@ -144,7 +144,7 @@ impl muster_connections_ops {
     }
 }
 
-/// What a plug-in does whose fabric hangs on a broker: muster_broker_open() and the rest of broker.h.
+/// Operations of a plug-in whose fabric has a broker: muster_broker_open() and the rest of broker.h.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct muster_broker_ops {
@@ -168,7 +168,7 @@ impl muster_broker_ops {
     }
 }
 
-/// What a fabric plug-in does.
+/// Operations of a fabric plug-in.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct muster_fabric_ops {
@@ -186,9 +186,9 @@ pub struct muster_fabric_ops {
     pub segment_shared: Option<unsafe extern "C" fn(this: *mut c_void, peer: u64, segment: *const muster_segment, status: muster_status)>,
     pub forget: Option<unsafe extern "C" fn(this: *mut c_void, peer: u64)>,
     pub headroom_bytes: u64,
-    pub send_buffer: Option<unsafe extern "C" fn(this: *mut c_void, peer: u64, segment: *mut c_void, offset_bytes: u64, size_bytes: u64) -> muster_status>,
+    pub send_buffer: Option<unsafe extern "C" fn(this: *mut c_void, peer: u64, buffer: *mut c_void, offset_bytes: u64, size_bytes: u64) -> muster_status>,
     pub broker: *const muster_broker_ops,
-    pub send_multicast: Option<unsafe extern "C" fn(this: *mut c_void, peers: *const u64, peer_count: u32, segment: *mut c_void, offset_bytes: u64, size_bytes: u64) -> muster_status>,
+    pub send_multicast: Option<unsafe extern "C" fn(this: *mut c_void, peers: *const u64, peer_count: u32, buffer: *mut c_void, offset_bytes: u64, size_bytes: u64) -> muster_status>,
     pub poll: Option<unsafe extern "C" fn(this: *mut c_void) -> muster_status>,
 }
 
@@ -223,7 +223,7 @@ pub struct muster_host {
     pub stop_timer: Option<unsafe extern "C" fn(timer: *mut muster_timer)>,
     pub post: Option<unsafe extern "C" fn(host: *const muster_host, run: Option<unsafe extern "C" fn(user: *mut c_void)>, user: *mut c_void) -> muster_status>,
     pub acquire_buffer: Option<unsafe extern "C" fn(host: *const muster_host) -> *mut c_void>,
-    pub release_buffer: Option<unsafe extern "C" fn(host: *const muster_host, segment: *mut c_void)>,
+    pub release_buffer: Option<unsafe extern "C" fn(host: *const muster_host, buffer: *mut c_void)>,
     pub accepted: Option<unsafe extern "C" fn(acceptor: *mut muster_acceptor, connection: *mut c_void, peer: *const c_char, peer_bytes: u64, out_link: *mut *mut muster_link) -> muster_status>,
     pub connected: Option<unsafe extern "C" fn(link: *mut muster_link)>,
     pub deliver: Option<unsafe extern "C" fn(link: *mut muster_link, data: *const c_void, size_bytes: u64) -> u64>,
@@ -262,7 +262,7 @@ impl muster_host {
 extern "C" {
     /// Loads a plug-in from a file and registers its schemes in one context.
     pub fn muster_plugin_load(context: *mut muster_context, path: *const c_char, path_bytes: usize, error: *mut muster_error) -> muster_status;
-    /// Makes sure that a scheme can be used, loading the plug-in for it if there is one; as dialling it would.
+    /// Ensures that a scheme can be used, as dialling does: loads the plug-in for it if there is one.
     pub fn muster_plugin_find(context: *mut muster_context, scheme: *const c_char, scheme_bytes: usize, error: *mut muster_error) -> muster_status;
 }
 

@@ -13,12 +13,12 @@ pub struct muster_process {
     _private: [u8; 0],
 }
 
-// muster_process_exit_kind: How a process ended; fields of muster_process_exitkind.
+// muster_process_exit_kind: How a process ended; the value of muster_process_exitkind.
 pub const MUSTER_PROCESS_EXITED: i32 = 1;
 pub const MUSTER_PROCESS_KILLED: i32 = 2;
 pub const MUSTER_PROCESS_UNKNOWN: i32 = 3;
 
-/// Gives one descriptor of this process a number in the child.
+/// Maps a descriptor of this process to a number in the child.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct muster_process_fd {
@@ -77,17 +77,17 @@ impl Default for muster_process_exit {
 extern "C" {
     /// Starts a program.
     pub fn muster_process_spawn(context: *mut muster_context, config: *const muster_process_config, out_process: *mut *mut muster_process, error: *mut muster_error) -> muster_status;
-    /// Tells the process id.
+    /// Returns the process id.
     pub fn muster_process_pid(process: *const muster_process) -> i32;
     /// Waits for the end of a process; muster_process_watch() is the form that does not block.
     pub fn muster_process_wait(process: *mut muster_process, timeout_ns: i64, out_exit: *mut muster_process_exit) -> muster_status;
-    /// Asks for MUSTER_DONE_EXIT when the process ends; one watch per process.
+    /// Watches a process: MUSTER_DONE_EXIT follows when it ends; one watch per process.
     pub fn muster_process_watch(process: *mut muster_process, queue: *mut muster_queue, tag: u64) -> muster_status;
     /// Sends a signal to the process and its whole group.
     pub fn muster_process_kill(process: *mut muster_process, signal: i32) -> muster_status;
-    /// Releases the handle; the child goes on, and is still reaped when it ends.
+    /// Releases the handle; the child continues, and is still reaped when it ends.
     pub fn muster_process_release(process: *mut muster_process);
-    /// Ends this process when another one is gone (the local master that started it, say): SIGTERM to itself from a library thread, then SIGKILL.
+    /// Ends this process when another one is gone (for instance the local master that started it): SIGTERM to itself from a library thread, then SIGKILL.
     pub fn muster_process_exit_with(context: *mut muster_context, pid: i32, grace_ns: i64, error: *mut muster_error) -> muster_status;
 }
 

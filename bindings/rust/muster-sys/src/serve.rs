@@ -13,7 +13,7 @@ pub const MUSTER_TRANSPORT_LOCAL: u32 = 2;
 pub const MUSTER_TRANSPORT_SEALS: u32 = 4;
 pub const MUSTER_TRANSPORT_NO_LISTEN: u32 = 8;
 
-/// What a host-served transport does, as callbacks; run by muster_queue_dispatch() on the thread that calls it, no lock held.
+/// Callbacks that serve a transport.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct muster_transport_ops {
@@ -40,11 +40,11 @@ impl muster_transport_ops {
 }
 
 extern "C" {
-    /// Adds a host-served transport for one URL scheme, in this context only.
+    /// Registers a URL scheme of a transport that the host serves, in this context only.
     pub fn muster_transport_serve(context: *mut muster_context, scheme: *const c_char, scheme_bytes: usize, flags: u32, requests: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
-    /// Adds a host-served transport whose requests run callbacks, inside muster_queue_dispatch().
+    /// Registers a URL scheme of a transport that the host serves by callbacks, which muster_queue_dispatch() calls.
     pub fn muster_transport_serve_ops(context: *mut muster_context, scheme: *const c_char, scheme_bytes: usize, ops: *const muster_transport_ops, this: *mut c_void, requests: *mut muster_queue, error: *mut muster_error) -> muster_status;
-    /// Takes a host-served transport back: dialling and listening fail from now on, unanswered requests fail with MUSTER_E_CLOSED, listeners close; connections go on until they end.
+    /// Withdraws a host-served transport: from now on dialling and listening fail, unanswered requests fail with MUSTER_E_CLOSED, and listeners close; connections continue until they end.
     pub fn muster_transport_withdraw(context: *mut muster_context, scheme: *const c_char, scheme_bytes: usize) -> muster_status;
     /// Gives the address an OPEN or LISTEN request is about, options of of the library taken out.
     pub fn muster_request_address(requests: *mut muster_queue, request: u64, out_text: *mut c_char, capacity: usize, out_bytes: *mut usize) -> muster_status;
@@ -54,7 +54,7 @@ extern "C" {
     pub fn muster_request_listening(requests: *mut muster_queue, request: u64, address: *const c_char, address_bytes: usize, error: *mut muster_error) -> muster_status;
     /// Answers an OPEN or LISTEN request: it cannot be done.
     pub fn muster_request_fail(requests: *mut muster_queue, request: u64, status: muster_status, text: *const c_char, text_bytes: usize) -> muster_status;
-    /// Announces a connection that came in on a host-served listener.
+    /// Announces an incoming connection of a host-served listener.
     pub fn muster_transport_incoming(requests: *mut muster_queue, listen_request: u64, peer: *const c_char, peer_bytes: usize, out_request: *mut u64, out_pump: *mut *mut muster_stream, error: *mut muster_error) -> muster_status;
 }
 

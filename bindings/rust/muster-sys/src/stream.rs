@@ -13,7 +13,7 @@ pub struct muster_stream {
     _private: [u8; 0],
 }
 
-// muster_stream_event: What a stream can be ready for, or has met; bits of muster_completionevents.
+// muster_stream_event: Events of a stream; bits of muster_completionevents.
 pub const MUSTER_STREAM_READABLE: u32 = 1;
 pub const MUSTER_STREAM_WRITABLE: u32 = 2;
 pub const MUSTER_STREAM_PEER_SILENT: u32 = 4;
@@ -27,7 +27,7 @@ pub const MUSTER_STREAM_WRITE: u32 = 2;
 // muster_stream_read_flag: Flags of muster_stream_read_into() and muster_stream_read_begin().
 pub const MUSTER_STREAM_HUGE_PAGES: u32 = 1;
 
-/// How to make a pair; all zero means the defaults named here.
+/// How to make a pair of streams; all zero means the defaults named here.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct muster_stream_config {
@@ -82,13 +82,13 @@ extern "C" {
     pub fn muster_stream_pair(context: *mut muster_context, config: *const muster_stream_config, out_first: *mut *mut muster_stream, out_second: *mut *mut muster_stream, error: *mut muster_error) -> muster_status;
     /// Writes bytes; returns when all were accepted (copied or sent), not when the peer has read them.
     pub fn muster_stream_write(stream: *mut muster_stream, data: *const c_void, size_bytes: usize, timeout_ns: i64, out_bytes: *mut usize) -> muster_status;
-    /// Writes the same bytes to many streams: to each it is one muster_stream_write() of all of them, but the bytes are taken from memory once, piece by piece, and the slowest stream sets the pace of all.
+    /// Writes the same bytes to many streams: to each it is one muster_stream_write() of all of them, but the bytes are read from memory once, piece by piece, and the slowest stream determines the speed of all.
     pub fn muster_stream_write_many(streams: *const *mut muster_stream, count: u32, data: *const c_void, size_bytes: usize, timeout_ns: i64, out_statuses: *mut muster_status, out_bytes: *mut usize) -> muster_status;
-    /// Hands a buffer over without copying it; it stays the library's until MUSTER_DONE_RELEASED is taken off the queue, exactly once, with the bytes sent and how it ended: also on failure, abort and cancel.
+    /// Writes a buffer without copying it.
     pub fn muster_stream_write_owned(stream: *mut muster_stream, data: *const c_void, size_bytes: usize, queue: *mut muster_queue, tag: u64) -> muster_status;
-    /// Hands one buffer over to many streams: to each it is one muster_stream_write_owned() of all of it, with a release of its own.
+    /// Writes one buffer to many streams without copying it: for each stream as one muster_stream_write_owned() of all of it, with a release of its own.
     pub fn muster_stream_write_owned_many(streams: *const *mut muster_stream, count: u32, data: *const c_void, size_bytes: usize, queue: *mut muster_queue, tags: *const u64, out_statuses: *mut muster_status) -> muster_status;
-    /// Reserves room inside the outgoing buffer, to be filled in place and handed on by muster_stream_commit().
+    /// Reserves room inside the outgoing buffer, to be filled in place and sent by muster_stream_commit().
     pub fn muster_stream_reserve(stream: *mut muster_stream, min_bytes: usize, timeout_ns: i64, out_data: *mut *mut c_void, out_bytes: *mut usize) -> muster_status;
     /// Hands on the first bytes of a reservation.
     pub fn muster_stream_commit(stream: *mut muster_stream, size_bytes: usize) -> muster_status;
@@ -100,31 +100,31 @@ extern "C" {
     pub fn muster_stream_read(stream: *mut muster_stream, out_data: *mut c_void, capacity_bytes: usize, timeout_ns: i64, out_bytes: *mut usize) -> muster_status;
     /// Reads exactly so many bytes, straight into the caller's memory without a stage in between.
     pub fn muster_stream_read_into(stream: *mut muster_stream, out_data: *mut c_void, size_bytes: usize, flags: u32, timeout_ns: i64, out_bytes: *mut usize) -> muster_status;
-    /// Begins to read exactly so many bytes; the engine fills the caller's memory, and MUSTER_DONE_READ comes with the count and how it ended.
+    /// Begins to read exactly so many bytes; the engine fills the caller's memory, and MUSTER_DONE_READ has the count and the status.
     pub fn muster_stream_read_begin(stream: *mut muster_stream, out_data: *mut c_void, size_bytes: usize, flags: u32, queue: *mut muster_queue, tag: u64) -> muster_status;
-    /// Shows bytes where they lie, without taking them.
+    /// Returns a pointer to received bytes, without consuming them.
     pub fn muster_stream_peek(stream: *mut muster_stream, min_bytes: usize, timeout_ns: i64, out_data: *mut *const c_void, out_bytes: *mut usize) -> muster_status;
-    /// Takes the first bytes of what muster_stream_peek() showed.
+    /// Consumes the first of the bytes that muster_stream_peek() returned.
     pub fn muster_stream_consume(stream: *mut muster_stream, size_bytes: usize) -> muster_status;
     /// Finishes writing (half-close): the peer reads everything and then MUSTER_E_END; this side can still read.
     pub fn muster_stream_finish(stream: *mut muster_stream) -> muster_status;
-    /// Ends both directions at once and tells the peer why; bytes on their way may be lost, which both sides are told.
+    /// Ends both directions at once and notifies the peer of the reason.
     pub fn muster_stream_abort(stream: *mut muster_stream, reason: u64, text: *const c_char, text_bytes: usize) -> muster_status;
     /// Closes in order: finishes writing, waits until everything has left, then ends.
     pub fn muster_stream_close(stream: *mut muster_stream, timeout_ns: i64) -> muster_status;
-    /// Begins to close, as muster_stream_close() does; MUSTER_DONE_CALL comes with its status.
+    /// Begins to close, as muster_stream_close() does; MUSTER_DONE_CALL has its status.
     pub fn muster_stream_close_begin(stream: *mut muster_stream, timeout_ns: i64, queue: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
     /// Releases the handle; the stream closes as by muster_stream_close() with no wait.
     pub fn muster_stream_release(stream: *mut muster_stream);
-    /// Ends the waits and operations under way in one or both directions with MUSTER_E_CANCELED.
+    /// Cancels the waits and operations in one or both directions: they end with MUSTER_E_CANCELED.
     pub fn muster_stream_cancel(stream: *mut muster_stream, directions: u32) -> muster_status;
-    /// Watches a stream: MUSTER_EVENT_READY appears in the queue when it becomes ready for what is wanted.
+    /// Watches a stream: MUSTER_EVENT_READY appears in the queue when it becomes ready for an event of interest.
     pub fn muster_stream_watch(stream: *mut muster_stream, interest: u32, queue: *mut muster_queue, tag: u64) -> muster_status;
-    /// Tells why a stream ended.
+    /// Returns the reason why a stream ended.
     pub fn muster_stream_reason(stream: *mut muster_stream, out_reason: *mut u64, error: *mut muster_error) -> muster_status;
-    /// Names the peer: the address text that was dialled or that the connection came from.
+    /// Copies the name of the peer: the address that was dialled, or that the connection came from.
     pub fn muster_stream_peer(stream: *mut muster_stream, out_text: *mut c_char, capacity: usize, out_bytes: *mut usize) -> muster_status;
-    /// Ends this process when the peer of this stream, or the way to it, is gone: SIGTERM to itself from a library thread, then SIGKILL.
+    /// Ends this process when the peer of this stream, or the connection to it, is gone: SIGTERM to itself from a library thread, then SIGKILL.
     pub fn muster_stream_exit_with_peer(stream: *mut muster_stream, grace_ns: i64) -> muster_status;
     /// Reads the counters of a stream.
     pub fn muster_stream_get_stats(stream: *mut muster_stream, out_stats: *mut muster_stream_stats) -> muster_status;

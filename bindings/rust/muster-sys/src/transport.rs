@@ -44,27 +44,27 @@ impl muster_transport_config {
 extern "C" {
     /// Connects to an address; returns when both sides have proved the secret.
     pub fn muster_transport_dial(context: *mut muster_context, address: *const c_char, address_bytes: usize, config: *const muster_transport_config, timeout_ns: i64, out_stream: *mut *mut muster_stream, error: *mut muster_error) -> muster_status;
-    /// Begins to connect; MUSTER_DONE_DIAL comes with the stream, or without one with the status and detail of its failure.
+    /// Begins to connect, as muster_transport_dial() does.
     pub fn muster_transport_dial_begin(context: *mut muster_context, address: *const c_char, address_bytes: usize, config: *const muster_transport_config, timeout_ns: i64, queue: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
     /// Listens at an address: when the call returns MUSTER_OK, the listener is open, and muster_listener_address() gives the address that peers dial.
     pub fn muster_transport_listen(context: *mut muster_context, address: *const c_char, address_bytes: usize, config: *const muster_transport_config, out_listener: *mut *mut muster_listener, error: *mut muster_error) -> muster_status;
     /// Begins to listen, as muster_transport_listen() does.
     pub fn muster_transport_listen_begin(context: *mut muster_context, address: *const c_char, address_bytes: usize, config: *const muster_transport_config, queue: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
-    /// Takes the next connection that has proved the secret.
+    /// Accepts the next connection that has proved the secret.
     pub fn muster_listener_accept(listener: *mut muster_listener, timeout_ns: i64, out_stream: *mut *mut muster_stream, error: *mut muster_error) -> muster_status;
-    /// Watches a listener: MUSTER_EVENT_READY with MUSTER_STREAM_READABLE appears when a connection can be taken, armed when the watch is set and again whenever accept answers MUSTER_AGAIN.
+    /// Watches a listener: MUSTER_EVENT_READY with MUSTER_STREAM_READABLE appears when a connection can be accepted.
     pub fn muster_listener_watch(listener: *mut muster_listener, queue: *mut muster_queue, tag: u64) -> muster_status;
-    /// Gives the address by which peers dial this listener: with the real port, with the advertised host (for a wildcard, a name or number by which other hosts reach this one), and with the options that both sides have to give, `auth=none` and `seal=no`, where the listener has them.
+    /// Copies the address by which peers dial this listener: with the actual port, with the advertised host (for a wildcard, a name or number by which other hosts reach this one), and with the options that both sides have to specify, `auth=none` and `seal=no`, where the listener has them.
     pub fn muster_listener_address(listener: *mut muster_listener, out_text: *mut c_char, capacity: usize, out_bytes: *mut usize) -> muster_status;
-    /// Ends the waits inside muster_listener_accept() now.
+    /// Cancels the current waits in muster_listener_accept().
     pub fn muster_listener_cancel(listener: *mut muster_listener) -> muster_status;
-    /// Stops listening; connections nobody took are refused, its socket file is removed.
+    /// Stops listening: connections that were not accepted are refused, and the socket file is removed.
     pub fn muster_listener_close(listener: *mut muster_listener) -> muster_status;
-    /// Begins to stop listening, as muster_listener_close() does; MUSTER_DONE_CALL comes when a new listener may take the address.
+    /// Begins to stop listening, as muster_listener_close() does; MUSTER_DONE_CALL follows when a new listener may take the address.
     pub fn muster_listener_close_begin(listener: *mut muster_listener, queue: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
     /// Releases the handle; the listener closes, and threads that wait in muster_listener_accept() return MUSTER_E_CLOSED.
     pub fn muster_listener_release(listener: *mut muster_listener);
-    /// Gives what the other side sent as its greeting.
+    /// Copies the handshake payload (muster_transport_confighello) of the other side.
     pub fn muster_transport_hello(stream: *mut muster_stream, out_data: *mut c_void, capacity: usize, out_bytes: *mut usize) -> muster_status;
 }
 

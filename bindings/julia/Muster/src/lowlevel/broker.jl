@@ -47,7 +47,7 @@ push!(functions, :muster_broker_open => at_muster_broker_open)
 @inline muster_broker_open(context, address, address_bytes, config, out_broker, error) =
     ccall(at_muster_broker_open[], muster_status, (Ptr{muster_context}, Ptr{UInt8}, Csize_t, Ptr{muster_broker_config}, Ptr{Ptr{muster_broker}}, Ptr{muster_error}), context, address, address_bytes, config, out_broker, error)
 
-# Gives the address members use: the real port, `zmq://127.0.0.1:8100/`, and with a broker secret the options that members need, `?broker=KEY` and `curve=no` where it applies.
+# Copies the address that members use: with the actual port, `zmq://127.0.0.1:8100/`, and with a broker secret the options that members need, `?broker=KEY` and `curve=no` where it applies.
 const at_muster_broker_address = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_broker_address => at_muster_broker_address)
 @inline muster_broker_address(broker, out_text, capacity, out_bytes) =
@@ -65,13 +65,13 @@ push!(functions, :muster_broker_close => at_muster_broker_close)
 @inline muster_broker_close(broker, timeout_ns) =
     ccall(at_muster_broker_close[], muster_status, (Ptr{muster_broker}, Int64), broker, timeout_ns)
 
-# Begins to stop a broker, as muster_broker_close() does; ::MUSTER_DONE_CALL comes when its threads have ended.
+# Begins to stop a broker, as muster_broker_close() does; ::MUSTER_DONE_CALL follows when its threads have ended.
 const at_muster_broker_close_begin = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_broker_close_begin => at_muster_broker_close_begin)
 @inline muster_broker_close_begin(broker, timeout_ns, queue, tag, error) =
     ccall(at_muster_broker_close_begin[], muster_status, (Ptr{muster_broker}, Int64, Ptr{muster_queue}, UInt64, Ptr{muster_error}), broker, timeout_ns, queue, tag, error)
 
-# Releases one reference; with the last one the broker is stopped, at once and not by this thread.
+# Releases one reference; with the last one the broker is stopped at once, by another thread.
 const at_muster_broker_release = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_broker_release => at_muster_broker_release)
 @inline muster_broker_release(broker) =

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
 # Written by bindings/julia/generate from include/muster/process.h; do not edit.
 
-# muster_process_exit_kind: How a process ended; fields of muster_process_exit::kind.
+# muster_process_exit_kind: How a process ended; the value of muster_process_exit::kind.
 const MUSTER_PROCESS_EXITED = Int32(1)
 const MUSTER_PROCESS_KILLED = Int32(2)
 const MUSTER_PROCESS_UNKNOWN = Int32(3)
 
 struct muster_process end
 
-# Gives one descriptor of this process a number in the child.
+# Maps a descriptor of this process to a number in the child.
 struct muster_process_fd # 8 bytes
     parent_fd::Int32
     child_fd::Int32
@@ -39,7 +39,7 @@ push!(functions, :muster_process_spawn => at_muster_process_spawn)
 @inline muster_process_spawn(context, config, out_process, error) =
     ccall(at_muster_process_spawn[], muster_status, (Ptr{muster_context}, Ptr{muster_process_config}, Ptr{Ptr{muster_process}}, Ptr{muster_error}), context, config, out_process, error)
 
-# Tells the process id.
+# Returns the process id.
 const at_muster_process_pid = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_process_pid => at_muster_process_pid)
 @inline muster_process_pid(process) =
@@ -51,7 +51,7 @@ push!(functions, :muster_process_wait => at_muster_process_wait)
 @inline muster_process_wait(process, timeout_ns, out_exit) =
     ccall(at_muster_process_wait[], muster_status, (Ptr{muster_process}, Int64, Ptr{muster_process_exit}), process, timeout_ns, out_exit)
 
-# Asks for ::MUSTER_DONE_EXIT when the process ends; one watch per process.
+# Watches a process: ::MUSTER_DONE_EXIT follows when it ends; one watch per process.
 const at_muster_process_watch = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_process_watch => at_muster_process_watch)
 @inline muster_process_watch(process, queue, tag) =
@@ -63,13 +63,13 @@ push!(functions, :muster_process_kill => at_muster_process_kill)
 @inline muster_process_kill(process, signal) =
     ccall(at_muster_process_kill[], muster_status, (Ptr{muster_process}, Int32), process, signal)
 
-# Releases the handle; the child goes on, and is still reaped when it ends.
+# Releases the handle; the child continues, and is still reaped when it ends.
 const at_muster_process_release = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_process_release => at_muster_process_release)
 @inline muster_process_release(process) =
     ccall(at_muster_process_release[], Cvoid, (Ptr{muster_process},), process)
 
-# Ends this process when another one is gone (the local master that started it, say): SIGTERM to itself from a library thread, then SIGKILL.
+# Ends this process when another one is gone (for instance the local master that started it): SIGTERM to itself from a library thread, then SIGKILL.
 const at_muster_process_exit_with = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_process_exit_with => at_muster_process_exit_with)
 @inline muster_process_exit_with(context, pid, grace_ns, error) =

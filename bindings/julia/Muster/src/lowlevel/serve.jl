@@ -7,7 +7,7 @@ const MUSTER_TRANSPORT_LOCAL = UInt32(2)
 const MUSTER_TRANSPORT_SEALS = UInt32(4)
 const MUSTER_TRANSPORT_NO_LISTEN = UInt32(8)
 
-# What a host-served transport does, as callbacks; run by muster_queue_dispatch() on the thread that calls it, no lock held.
+# Callbacks that serve a transport.
 struct muster_transport_ops # 48 bytes
     struct_size::UInt32
     flags::UInt32
@@ -20,19 +20,19 @@ end
 muster_transport_ops(; flags = 0, open = C_NULL, listen = C_NULL, close = C_NULL, cancel = C_NULL, destroy = C_NULL) =
     muster_transport_ops(sizeof(muster_transport_ops), flags, open, listen, close, cancel, destroy)
 
-# Adds a host-served transport for one URL scheme, in this context only.
+# Registers a URL scheme of a transport that the host serves, in this context only.
 const at_muster_transport_serve = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_transport_serve => at_muster_transport_serve)
 @inline muster_transport_serve(context, scheme, scheme_bytes, flags, requests, tag, error) =
     ccall(at_muster_transport_serve[], muster_status, (Ptr{muster_context}, Ptr{UInt8}, Csize_t, UInt32, Ptr{muster_queue}, UInt64, Ptr{muster_error}), context, scheme, scheme_bytes, flags, requests, tag, error)
 
-# Adds a host-served transport whose requests run callbacks, inside muster_queue_dispatch().
+# Registers a URL scheme of a transport that the host serves by callbacks, which muster_queue_dispatch() calls.
 const at_muster_transport_serve_ops = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_transport_serve_ops => at_muster_transport_serve_ops)
 @inline muster_transport_serve_ops(context, scheme, scheme_bytes, ops, self, requests, error) =
     ccall(at_muster_transport_serve_ops[], muster_status, (Ptr{muster_context}, Ptr{UInt8}, Csize_t, Ptr{muster_transport_ops}, Ptr{Cvoid}, Ptr{muster_queue}, Ptr{muster_error}), context, scheme, scheme_bytes, ops, self, requests, error)
 
-# Takes a host-served transport back: dialling and listening fail from now on, unanswered requests fail with ::MUSTER_E_CLOSED, listeners close; connections go on until they end.
+# Withdraws a host-served transport: from now on dialling and listening fail, unanswered requests fail with ::MUSTER_E_CLOSED, and listeners close; connections continue until they end.
 const at_muster_transport_withdraw = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_transport_withdraw => at_muster_transport_withdraw)
 @inline muster_transport_withdraw(context, scheme, scheme_bytes) =
@@ -62,7 +62,7 @@ push!(functions, :muster_request_fail => at_muster_request_fail)
 @inline muster_request_fail(requests, request, status, text, text_bytes) =
     ccall(at_muster_request_fail[], muster_status, (Ptr{muster_queue}, UInt64, muster_status, Ptr{UInt8}, Csize_t), requests, request, status, text, text_bytes)
 
-# Announces a connection that came in on a host-served listener.
+# Announces an incoming connection of a host-served listener.
 const at_muster_transport_incoming = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_transport_incoming => at_muster_transport_incoming)
 @inline muster_transport_incoming(requests, listen_request, peer, peer_bytes, out_request, out_pump, error) =

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Written by bindings/julia/generate from include/muster/stream.h; do not edit.
 
-# muster_stream_event: What a stream can be ready for, or has met; bits of muster_completion::events.
+# muster_stream_event: Events of a stream; bits of muster_completion::events.
 const MUSTER_STREAM_READABLE = UInt32(1)
 const MUSTER_STREAM_WRITABLE = UInt32(2)
 const MUSTER_STREAM_PEER_SILENT = UInt32(4)
@@ -17,7 +17,7 @@ const MUSTER_STREAM_HUGE_PAGES = UInt32(1)
 
 struct muster_stream end
 
-# How to make a pair; all zero means the defaults named here.
+# How to make a pair of streams; all zero means the defaults named here.
 struct muster_stream_config # 16 bytes
     struct_size::UInt32
     flags::UInt32
@@ -57,25 +57,25 @@ push!(functions, :muster_stream_write => at_muster_stream_write)
 @inline muster_stream_write(stream, data, size_bytes, timeout_ns, out_bytes) =
     ccall(at_muster_stream_write[], muster_status, (Ptr{muster_stream}, Ptr{Cvoid}, Csize_t, Int64, Ptr{Csize_t}), stream, data, size_bytes, timeout_ns, out_bytes)
 
-# Writes the same bytes to many streams: to each it is one muster_stream_write() of all of them, but the bytes are taken from memory once, piece by piece, and the slowest stream sets the pace of all.
+# Writes the same bytes to many streams: to each it is one muster_stream_write() of all of them, but the bytes are read from memory once, piece by piece, and the slowest stream determines the speed of all.
 const at_muster_stream_write_many = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_stream_write_many => at_muster_stream_write_many)
 @inline muster_stream_write_many(streams, count, data, size_bytes, timeout_ns, out_statuses, out_bytes) =
     ccall(at_muster_stream_write_many[], muster_status, (Ptr{Ptr{muster_stream}}, UInt32, Ptr{Cvoid}, Csize_t, Int64, Ptr{muster_status}, Ptr{Csize_t}), streams, count, data, size_bytes, timeout_ns, out_statuses, out_bytes)
 
-# Hands a buffer over without copying it; it stays the library's until ::MUSTER_DONE_RELEASED is taken off the queue, exactly once, with the bytes sent and how it ended: also on failure, abort and cancel.
+# Writes a buffer without copying it.
 const at_muster_stream_write_owned = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_stream_write_owned => at_muster_stream_write_owned)
 @inline muster_stream_write_owned(stream, data, size_bytes, queue, tag) =
     ccall(at_muster_stream_write_owned[], muster_status, (Ptr{muster_stream}, Ptr{Cvoid}, Csize_t, Ptr{muster_queue}, UInt64), stream, data, size_bytes, queue, tag)
 
-# Hands one buffer over to many streams: to each it is one muster_stream_write_owned() of all of it, with a release of its own.
+# Writes one buffer to many streams without copying it: for each stream as one muster_stream_write_owned() of all of it, with a release of its own.
 const at_muster_stream_write_owned_many = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_stream_write_owned_many => at_muster_stream_write_owned_many)
 @inline muster_stream_write_owned_many(streams, count, data, size_bytes, queue, tags, out_statuses) =
     ccall(at_muster_stream_write_owned_many[], muster_status, (Ptr{Ptr{muster_stream}}, UInt32, Ptr{Cvoid}, Csize_t, Ptr{muster_queue}, Ptr{UInt64}, Ptr{muster_status}), streams, count, data, size_bytes, queue, tags, out_statuses)
 
-# Reserves room inside the outgoing buffer, to be filled in place and handed on by muster_stream_commit().
+# Reserves room inside the outgoing buffer, to be filled in place and sent by muster_stream_commit().
 const at_muster_stream_reserve = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_stream_reserve => at_muster_stream_reserve)
 @inline muster_stream_reserve(stream, min_bytes, timeout_ns, out_data, out_bytes) =
@@ -111,19 +111,19 @@ push!(functions, :muster_stream_read_into => at_muster_stream_read_into)
 @inline muster_stream_read_into(stream, out_data, size_bytes, flags, timeout_ns, out_bytes) =
     ccall(at_muster_stream_read_into[], muster_status, (Ptr{muster_stream}, Ptr{Cvoid}, Csize_t, UInt32, Int64, Ptr{Csize_t}), stream, out_data, size_bytes, flags, timeout_ns, out_bytes)
 
-# Begins to read exactly so many bytes; the engine fills the caller's memory, and ::MUSTER_DONE_READ comes with the count and how it ended.
+# Begins to read exactly so many bytes; the engine fills the caller's memory, and ::MUSTER_DONE_READ has the count and the status.
 const at_muster_stream_read_begin = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_stream_read_begin => at_muster_stream_read_begin)
 @inline muster_stream_read_begin(stream, out_data, size_bytes, flags, queue, tag) =
     ccall(at_muster_stream_read_begin[], muster_status, (Ptr{muster_stream}, Ptr{Cvoid}, Csize_t, UInt32, Ptr{muster_queue}, UInt64), stream, out_data, size_bytes, flags, queue, tag)
 
-# Shows bytes where they lie, without taking them.
+# Returns a pointer to received bytes, without consuming them.
 const at_muster_stream_peek = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_stream_peek => at_muster_stream_peek)
 @inline muster_stream_peek(stream, min_bytes, timeout_ns, out_data, out_bytes) =
     ccall(at_muster_stream_peek[], muster_status, (Ptr{muster_stream}, Csize_t, Int64, Ptr{Ptr{Cvoid}}, Ptr{Csize_t}), stream, min_bytes, timeout_ns, out_data, out_bytes)
 
-# Takes the first bytes of what muster_stream_peek() showed.
+# Consumes the first of the bytes that muster_stream_peek() returned.
 const at_muster_stream_consume = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_stream_consume => at_muster_stream_consume)
 @inline muster_stream_consume(stream, size_bytes) =
@@ -135,7 +135,7 @@ push!(functions, :muster_stream_finish => at_muster_stream_finish)
 @inline muster_stream_finish(stream) =
     ccall(at_muster_stream_finish[], muster_status, (Ptr{muster_stream},), stream)
 
-# Ends both directions at once and tells the peer why; bytes on their way may be lost, which both sides are told.
+# Ends both directions at once and notifies the peer of the reason.
 const at_muster_stream_abort = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_stream_abort => at_muster_stream_abort)
 @inline muster_stream_abort(stream, reason, text, text_bytes) =
@@ -147,7 +147,7 @@ push!(functions, :muster_stream_close => at_muster_stream_close)
 @inline muster_stream_close(stream, timeout_ns) =
     ccall(at_muster_stream_close[], muster_status, (Ptr{muster_stream}, Int64), stream, timeout_ns)
 
-# Begins to close, as muster_stream_close() does; ::MUSTER_DONE_CALL comes with its status.
+# Begins to close, as muster_stream_close() does; ::MUSTER_DONE_CALL has its status.
 const at_muster_stream_close_begin = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_stream_close_begin => at_muster_stream_close_begin)
 @inline muster_stream_close_begin(stream, timeout_ns, queue, tag, error) =
@@ -159,31 +159,31 @@ push!(functions, :muster_stream_release => at_muster_stream_release)
 @inline muster_stream_release(stream) =
     ccall(at_muster_stream_release[], Cvoid, (Ptr{muster_stream},), stream)
 
-# Ends the waits and operations under way in one or both directions with ::MUSTER_E_CANCELED.
+# Cancels the waits and operations in one or both directions: they end with ::MUSTER_E_CANCELED.
 const at_muster_stream_cancel = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_stream_cancel => at_muster_stream_cancel)
 @inline muster_stream_cancel(stream, directions) =
     ccall(at_muster_stream_cancel[], muster_status, (Ptr{muster_stream}, UInt32), stream, directions)
 
-# Watches a stream: ::MUSTER_EVENT_READY appears in the queue when it becomes ready for what is wanted.
+# Watches a stream: ::MUSTER_EVENT_READY appears in the queue when it becomes ready for an event of interest.
 const at_muster_stream_watch = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_stream_watch => at_muster_stream_watch)
 @inline muster_stream_watch(stream, interest, queue, tag) =
     ccall(at_muster_stream_watch[], muster_status, (Ptr{muster_stream}, UInt32, Ptr{muster_queue}, UInt64), stream, interest, queue, tag)
 
-# Tells why a stream ended.
+# Returns the reason why a stream ended.
 const at_muster_stream_reason = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_stream_reason => at_muster_stream_reason)
 @inline muster_stream_reason(stream, out_reason, error) =
     ccall(at_muster_stream_reason[], muster_status, (Ptr{muster_stream}, Ptr{UInt64}, Ptr{muster_error}), stream, out_reason, error)
 
-# Names the peer: the address text that was dialled or that the connection came from.
+# Copies the name of the peer: the address that was dialled, or that the connection came from.
 const at_muster_stream_peer = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_stream_peer => at_muster_stream_peer)
 @inline muster_stream_peer(stream, out_text, capacity, out_bytes) =
     ccall(at_muster_stream_peer[], muster_status, (Ptr{muster_stream}, Ptr{UInt8}, Csize_t, Ptr{Csize_t}), stream, out_text, capacity, out_bytes)
 
-# Ends this process when the peer of this stream, or the way to it, is gone: SIGTERM to itself from a library thread, then SIGKILL.
+# Ends this process when the peer of this stream, or the connection to it, is gone: SIGTERM to itself from a library thread, then SIGKILL.
 const at_muster_stream_exit_with_peer = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_stream_exit_with_peer => at_muster_stream_exit_with_peer)
 @inline muster_stream_exit_with_peer(stream, grace_ns) =

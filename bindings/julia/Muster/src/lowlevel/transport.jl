@@ -24,7 +24,7 @@ push!(functions, :muster_transport_dial => at_muster_transport_dial)
 @inline muster_transport_dial(context, address, address_bytes, config, timeout_ns, out_stream, error) =
     ccall(at_muster_transport_dial[], muster_status, (Ptr{muster_context}, Ptr{UInt8}, Csize_t, Ptr{muster_transport_config}, Int64, Ptr{Ptr{muster_stream}}, Ptr{muster_error}), context, address, address_bytes, config, timeout_ns, out_stream, error)
 
-# Begins to connect; ::MUSTER_DONE_DIAL comes with the stream, or without one with the status and detail of its failure.
+# Begins to connect, as muster_transport_dial() does.
 const at_muster_transport_dial_begin = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_transport_dial_begin => at_muster_transport_dial_begin)
 @inline muster_transport_dial_begin(context, address, address_bytes, config, timeout_ns, queue, tag, error) =
@@ -42,37 +42,37 @@ push!(functions, :muster_transport_listen_begin => at_muster_transport_listen_be
 @inline muster_transport_listen_begin(context, address, address_bytes, config, queue, tag, error) =
     ccall(at_muster_transport_listen_begin[], muster_status, (Ptr{muster_context}, Ptr{UInt8}, Csize_t, Ptr{muster_transport_config}, Ptr{muster_queue}, UInt64, Ptr{muster_error}), context, address, address_bytes, config, queue, tag, error)
 
-# Takes the next connection that has proved the secret.
+# Accepts the next connection that has proved the secret.
 const at_muster_listener_accept = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_listener_accept => at_muster_listener_accept)
 @inline muster_listener_accept(listener, timeout_ns, out_stream, error) =
     ccall(at_muster_listener_accept[], muster_status, (Ptr{muster_listener}, Int64, Ptr{Ptr{muster_stream}}, Ptr{muster_error}), listener, timeout_ns, out_stream, error)
 
-# Watches a listener: ::MUSTER_EVENT_READY with ::MUSTER_STREAM_READABLE appears when a connection can be taken, armed when the watch is set and again whenever accept answers ::MUSTER_AGAIN.
+# Watches a listener: ::MUSTER_EVENT_READY with ::MUSTER_STREAM_READABLE appears when a connection can be accepted.
 const at_muster_listener_watch = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_listener_watch => at_muster_listener_watch)
 @inline muster_listener_watch(listener, queue, tag) =
     ccall(at_muster_listener_watch[], muster_status, (Ptr{muster_listener}, Ptr{muster_queue}, UInt64), listener, queue, tag)
 
-# Gives the address by which peers dial this listener: with the real port, with the advertised host (for a wildcard, a name or number by which other hosts reach this one), and with the options that both sides have to give, `auth=none` and `seal=no`, where the listener has them.
+# Copies the address by which peers dial this listener: with the actual port, with the advertised host (for a wildcard, a name or number by which other hosts reach this one), and with the options that both sides have to specify, `auth=none` and `seal=no`, where the listener has them.
 const at_muster_listener_address = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_listener_address => at_muster_listener_address)
 @inline muster_listener_address(listener, out_text, capacity, out_bytes) =
     ccall(at_muster_listener_address[], muster_status, (Ptr{muster_listener}, Ptr{UInt8}, Csize_t, Ptr{Csize_t}), listener, out_text, capacity, out_bytes)
 
-# Ends the waits inside muster_listener_accept() now.
+# Cancels the current waits in muster_listener_accept().
 const at_muster_listener_cancel = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_listener_cancel => at_muster_listener_cancel)
 @inline muster_listener_cancel(listener) =
     ccall(at_muster_listener_cancel[], muster_status, (Ptr{muster_listener},), listener)
 
-# Stops listening; connections nobody took are refused, its socket file is removed.
+# Stops listening: connections that were not accepted are refused, and the socket file is removed.
 const at_muster_listener_close = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_listener_close => at_muster_listener_close)
 @inline muster_listener_close(listener) =
     ccall(at_muster_listener_close[], muster_status, (Ptr{muster_listener},), listener)
 
-# Begins to stop listening, as muster_listener_close() does; ::MUSTER_DONE_CALL comes when a new listener may take the address.
+# Begins to stop listening, as muster_listener_close() does; ::MUSTER_DONE_CALL follows when a new listener may take the address.
 const at_muster_listener_close_begin = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_listener_close_begin => at_muster_listener_close_begin)
 @inline muster_listener_close_begin(listener, queue, tag, error) =
@@ -84,7 +84,7 @@ push!(functions, :muster_listener_release => at_muster_listener_release)
 @inline muster_listener_release(listener) =
     ccall(at_muster_listener_release[], Cvoid, (Ptr{muster_listener},), listener)
 
-# Gives what the other side sent as its greeting.
+# Copies the handshake payload (muster_transport_config::hello) of the other side.
 const at_muster_transport_hello = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_transport_hello => at_muster_transport_hello)
 @inline muster_transport_hello(stream, out_data, capacity, out_bytes) =

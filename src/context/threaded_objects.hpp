@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include "base/list.hpp"
-#include "context/errand.hpp"
+#include "context/task.hpp"
 
 #include <mutex>
 
 namespace muster {
 
-// Those of a kind that have a thread of their own and are not over. A context that closes tells each to end
-// (T::context_closes(), with a lock held), and waits for that as long as it waits at all. Any thread.
+// The objects of one type in a context that have a thread of their own which still runs. A context that closes notifies
+// each (T::context_closes(), with a lock held), and is drained once all have been removed. Any thread.
 template <class T>
-class Running final : public ContextPart {
+class ThreadedObjects final : public ContextPart {
   public:
-    static Running &of(Context &context) {
+    static ThreadedObjects &of(Context &context) {
         static const char key = 0;
-        return static_cast<Running &>(context.part(
-            &key, [](Context &c) -> std::unique_ptr<ContextPart> { return std::make_unique<Running>(c); }));
+        return static_cast<ThreadedObjects &>(context.part(
+            &key, [](Context &c) -> std::unique_ptr<ContextPart> { return std::make_unique<ThreadedObjects>(c); }));
     }
-    explicit Running(Context &context) noexcept : context_(context) {}
+    explicit ThreadedObjects(Context &context) noexcept : context_(context) {}
 
     bool add(T &one) noexcept { // false: the context is closing
         const std::lock_guard hold(lock_);
@@ -44,9 +44,9 @@ class Running final : public ContextPart {
     }
 
   private:
-    void look() noexcept {} // a turn of the loop, after which it asks again
+    void look() noexcept {} // makes a turn of the loop, after which drained() is called again
     Context &context_;
-    Errand<Running, &Running::look> turn_{*this};
+    PostedTask<ThreadedObjects, &ThreadedObjects::look> turn_{*this};
     std::mutex lock_; // for what follows
     List<T> list_;
     bool closing_ = false;

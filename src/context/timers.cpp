@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "transport/timers.hpp"
+#include "context/timers.hpp"
 
 #include <utility>
 

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// The event loop: posted tasks, timers and watched descriptors, on libuv.
+//
+// What an object has on a loop is part of that object (a PostedTask, a Timer, a Watch), so that none of it needs memory
+// later. One epoll holds every watched descriptor, and libuv's own; libuv keeps the time, by one timer for the earliest
+// of the loop's. docs/adr/0013-libuv-inside-one-epoll.md has the reasons and figures.
+#include "base/fd.hpp"
+#include "base/list.hpp"
+#include "base/object.hpp"
+#include "base/result.hpp"
+#include "context/task.hpp"
+#include "context/timers.hpp"
+
+#include <mutex>
+#include <pthread.h>
+#include <uv.h>
+
+namespace muster {
+
+// One or more watched descriptors, part of the object that handles their events. The loop holds a reference to that
+// object for each descriptor, from Loop::watch() until no event of it can be in flight after Loop::unwatch().
+class Watch : public Listed<Watch> {
+  public:
+    virtual void on_events(uint32_t epoll_events) noexcept = 0; // loop thread
+    // The loop ends with this watch still in it, and unwatches it after the call. Loop thread.
+    virtual void on_loop_end() noexcept {}
+    virtual Object &watch_owner() noexcept = 0;
+
+  protected:
+    ~Watch() = default;
+
+  private:
+    friend class Loop;
+    // All under the loop's lock.
+    Watch *next_removed_ = nullptr;
+    uint32_t descriptors_ = 0; // watched now
+    uint32_t removed_ = 0;     // no longer watched, the reference not yet given back
+};
+
+// Any thread may post tasks, and watch or unwatch descriptors. Timers, turns and the end belong to the loop thread: the
+// one that called enter(); everything a loop calls runs there.
+class Loop {
+  public:
+    enum class Mode {
+        waits, // a thread of its own waits in turn()
+        polled // no thread waits in turn(): threads poll fd(), which also shows when a timer is due
+    };
+    // `owner`: the object that this loop is part of.
+    explicit Loop(Object &owner) noexcept : owner_(owner) {}
+    Loop(const Loop &) = delete;
+    Loop &operator=(const Loop &) = delete;
+    ~Loop();
+    Result<void> open(Mode mode); // before everything else
+    bool is_open() const noexcept { return open_; }
+
+    // ---- any thread
+    // Runs the task on the loop thread, after the caller has returned from whatever it is in. False: the loop has
+    // ended, and the task was refused. In a burst only the first post costs a wake-up.
+    bool post(TaskNode &task) noexcept;
+    bool post(std::unique_ptr<Task> task) noexcept { return post(static_cast<TaskNode &>(*task.release())); }
+    void wake() noexcept; // makes the next turn return, if the loop has not ended
+    bool on_loop() const noexcept { return pthread_equal(thread_.load(std::memory_order_relaxed), pthread_self()); }
+
+    // `epoll_events`: level-triggered, unless EPOLLET is among them. Each descriptor must be unwatched before it is
+    // closed. Fails when the system refuses the descriptor, or the loop has ended.
+    Result<void> watch(Watch &watch, int fd, uint32_t epoll_events) noexcept;
+    void modify(Watch &watch, int fd, uint32_t epoll_events) noexcept; // reports anew what is ready
+    void unwatch(Watch &watch, int fd) noexcept; // an event of the current turn may still be reported
+    int fd() const noexcept { return epoll_.get(); }
+    uint64_t turns() const noexcept { return turns_.load(std::memory_order_relaxed); }
+    uint64_t posts() const noexcept { return posts_.load(std::memory_order_relaxed); }
+
+    // ---- the loop thread
+    void enter() noexcept { thread_.store(pthread_self(), std::memory_order_relaxed); }
+    void leave() noexcept { thread_.store(pthread_t{}, std::memory_order_relaxed); }
+    // Waits until there is something to do, at most until `until_ns` (INT64_MAX: endlessly; 0: not at all), and does
+    // it.
+    void turn(int64_t until_ns) noexcept;
+    void run_tasks() noexcept;                                  // those posted so far, up to a limit
+    bool is_due() noexcept;                                     // is there a task, or a timer that is due?
+    void show_timers() noexcept;                                // Mode::polled: fd() shows when is_due() will hold
+    void start_timer(TimerNode &timer, int64_t at_ns) noexcept; // again, if it is running; ignored after close()
+    void stop_timer(TimerNode &timer) noexcept { timers_.stop(timer); }
+    int64_t now_ns() noexcept; // CLOCK_MONOTONIC, read once per turn
+
+    // The end, in two steps: runs the tasks posted so far and refuses later ones; stops timers and watches.
+    void refuse_tasks() noexcept;
+    void close() noexcept;
+
+  private:
+    void fetch_tasks(TaskNode *leave_behind) noexcept; // from the mailbox to tasks_, which is empty
+    void run_task() noexcept;                          // the first of tasks_
+    bool has_tasks() const noexcept { return tasks_ != nullptr || mailbox_.load(std::memory_order_relaxed) != nullptr; }
+    void wait(int64_t until_ns) noexcept;
+    void serve_descriptors(int timeout_ms) noexcept;
+    void release_removed() noexcept;
+    static TaskNode *refusing() noexcept { return reinterpret_cast<TaskNode *>(uintptr_t{1}); }
+
+    Object &owner_;
+    Fd epoll_, wake_, timer_fd_; // set once; descriptors live as long as the loop: a late poster may still write
+
+    // Posted tasks, latest first; refusing() once the loop takes no more.
+    std::atomic<TaskNode *> mailbox_{nullptr};
+    std::atomic<pthread_t> thread_{}; // relaxed: a thread asks only whether it is itself, and wrote that itself
+    std::atomic<uint64_t> turns_{0}, posts_{0}; // relaxed: counters
+    PostedTask<Loop, &Loop::release_removed> release_removed_{*this};
+
+    std::mutex lock_; // guards the next group
+    List<Watch> watches_;
+    Watch *removed_ = nullptr;
+    bool watches_ended_ = false;
+
+    // The loop thread's.
+    TaskNode *tasks_ = nullptr; // fetched, oldest first
+    Timers timers_;
+    int64_t now_ns_ = 0;           // of this turn; 0: not read yet
+    int64_t armed_ns_ = INT64_MAX; // what libuv's timer, or the descriptor of Mode::polled, is set to; the latter: off
+    bool open_ = false;
+    uv_loop_t uv_{};
+    uv_timer_t uv_timer_{};
+};
+
+} // namespace muster
