@@ -69,7 +69,7 @@ Ref<StoreNote> note_of_request(const ServerRequest &asked) {
         StoreAnswer answer;
         answer.result = make_ref<StoreResult>();
         answer.result->entries.resize(1);
-        answer.result->entries[0].number = first.number;
+        answer.result->entries[0].number = first.count;
         put_answer(rest, asked.number, answer);
         record.append(rest);
     } else {
