@@ -30,6 +30,10 @@ function(muster_precompiled target)
             mutex optional set string string_view thread unordered_map utility variant vector)
         list(TRANSFORM headers REPLACE "(.+)" "$<$<COMPILE_LANGUAGE:CXX>:<\\1$<ANGLE-R>>" OUTPUT_VARIABLE headers)
         target_precompile_headers(${target} PRIVATE ${headers})
+        # gcc 12 forgets in a precompiled header that it is a system header, and shows false warnings of its inside.
+        if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+            target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow)
+        endif()
     endif()
 endfunction()
 
