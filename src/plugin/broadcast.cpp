@@ -11,7 +11,7 @@ namespace muster {
 
 namespace {
 constexpr size_t turn_bytes = 4 * 1024 * 1024;
-constexpr int64_t patience_ns = 2'000'000'000; // with the slowest
+constexpr int64_t progress_timeout_ns = 2'000'000'000; // with the slowest
 } // namespace
 
 Broadcast::Broadcast(Fabric &fabric, uint32_t count, const void *data, size_t size)
@@ -106,7 +106,7 @@ void Broadcast::drop_revoked() noexcept {
 
 // A peer that stands still must not hold the others up. What is staged is meant for all: that goes first.
 void Broadcast::tick(int64_t now_ns) noexcept {
-    if (now_ns - progress_ns_ <= patience_ns) return;
+    if (now_ns - progress_ns_ <= progress_timeout_ns) return;
     if (segment_ == nullptr) return let_all_go();
     to_each_ = true;
     look();

@@ -7,7 +7,7 @@
 namespace muster {
 
 namespace {
-constexpr int64_t patience_ns = 3'000'000'000; // for each address: packets to it may vanish
+constexpr int64_t address_timeout_ns = 3'000'000'000; // for each address: packets to it may vanish
 }
 
 Introduction::Introduction(Session &session, uint32_t id, const TransportOptions &options, std::string addresses)
@@ -30,7 +30,7 @@ void Introduction::next() noexcept {
             if (!timer_)
                 timer_ = std::make_unique<LoopTimer>(context_.loop(),
                                                      [this] { done(Error::make(MUSTER_TIMEOUT, "not in time")); });
-            timer_->start(patience_ns, 0);
+            timer_->start(address_timeout_ns, 0);
             {
                 const std::lock_guard hold(lock_);
                 trying_ = true;

@@ -22,7 +22,7 @@
 namespace muster {
 
 namespace {
-constexpr int64_t patience_ns = 10'000'000'000;
+constexpr int64_t pairing_timeout_ns = 10'000'000'000;
 constexpr size_t name_bytes = 32;                                // behind the leading zero of an abstract socket
 constexpr size_t offer_bytes = 8 + 16 + 8 + 4 + 32 + name_bytes; // size, boot, network namespace, user, token, name
 constexpr int wanted_seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
@@ -91,7 +91,7 @@ void Channel::paired(Ref<SharedSegment> segment, Status status) noexcept {
 
 Pairing::Pairing(Session &session)
     : session_(session), timer_(session.context().loop(), [this] { finish({}, MUSTER_E_UNSUPPORTED); }) {
-    timer_.start(patience_ns, 0);
+    timer_.start(pairing_timeout_ns, 0);
 }
 
 Pairing::~Pairing() = default;

@@ -10,7 +10,7 @@ namespace muster {
 
 namespace {
 // Taken from memory once and then, from the processor's own cache, as often as there are streams.
-constexpr size_t piece_bytes = 256 * 1024;
+constexpr size_t gathered_piece_bytes = 256 * 1024;
 
 struct Share { // of one stream
     size_t bytes = 0;
@@ -42,7 +42,7 @@ Status write_many(muster_stream *const *streams, uint32_t count, const unsigned 
                   Deadline &deadline, Status *out_statuses, size_t *out_bytes) {
     std::vector<Share> shares(count);
     for (size_t at = 0; at < size;) {
-        at = std::min(size, at + piece_bytes);
+        at = std::min(size, at + gathered_piece_bytes);
         Deadline look(0);
         for (uint32_t i = 0; i < count; i++) give(*unwrap(streams[i]), shares[i], data, at, look);
         if (deadline.look_once()) continue;

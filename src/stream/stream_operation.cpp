@@ -10,7 +10,7 @@ namespace muster {
 
 namespace {
 constexpr size_t most_operations = 64;
-constexpr size_t cancel_piece = 256 * 1024; // what muster_stream_cancel() may have to wait for
+constexpr size_t operation_piece = 256 * 1024; // what muster_stream_cancel() may have to wait for
 } // namespace
 
 void StreamOperation::complete(Status status) noexcept {
@@ -59,7 +59,7 @@ bool Stream::step_read(StreamOperation &op, Status &status) noexcept {
     const Status over = over_reading();
     size_t got = 0;
     status =
-        over == MUSTER_E_CLOSED ? over : in_.pull(op.data + op.done, std::min(op.size - op.done, cancel_piece), got);
+        over == MUSTER_E_CLOSED ? over : in_.pull(op.data + op.done, std::min(op.size - op.done, operation_piece), got);
     if (status == MUSTER_E_PROTOCOL) status = broken();
     if (status == MUSTER_E_ABORTED && duplex_->is_ended()) status = duplex_->ended_status();
     op.done += got;
@@ -83,7 +83,7 @@ bool Stream::step_write(StreamOperation &op, Status &status) noexcept {
     if (status == MUSTER_OK && torn_.load(std::memory_order_seq_cst)) status = MUSTER_E_ABORTED;
     if (status == MUSTER_OK && out_.reader_gone()) status = MUSTER_E_PEER;
     size_t got = 0;
-    if (status == MUSTER_OK) status = out_.push(op.data + op.done, std::min(op.size - op.done, cancel_piece), got);
+    if (status == MUSTER_OK) status = out_.push(op.data + op.done, std::min(op.size - op.done, operation_piece), got);
     if (status == MUSTER_E_PROTOCOL) status = broken();
     op.done += got;
     count(write_, got, context_->counters.bytes_out);

@@ -14,7 +14,7 @@ namespace muster {
 
 namespace {
 constexpr int64_t aside_patience_ns = 2'000'000'000; // then the link stays with its socket
-constexpr int64_t linger_ns = 1'000'000'000;         // for a refusal to be read
+constexpr int64_t refusal_linger_ns = 1'000'000'000;         // for a refusal to be read
 constexpr size_t most_drained = 64 * 1024;           // of what a refused side still says
 } // namespace
 
@@ -282,7 +282,7 @@ void Greeter::fail(const Error &why) noexcept {
 // away from the other side, which may not have read it yet. So they are read until it hangs up.
 void Greeter::linger() noexcept {
     shutdown(fd_.get(), SHUT_WR);
-    hub_.start_timer(limit_, now_ns() + linger_ns);
+    hub_.start_timer(limit_, now_ns() + refusal_linger_ns);
     drain();
 }
 

@@ -13,8 +13,8 @@ namespace muster {
 
 namespace {
 constexpr int most_visitors = 256;
-constexpr int most_per_turn = 64; // accepted in a row: others have their turn, too
-constexpr int64_t patience_ns = 2'000'000'000;
+constexpr int max_pairs_per_turn = 64; // accepted in a row: others have their turn, too
+constexpr int64_t pair_timeout_ns = 2'000'000'000;
 } // namespace
 
 // Somebody who has connected and not yet shown his token.
@@ -24,7 +24,7 @@ class PairBroker::Visitor final : public Object, private Watch {
     void start() noexcept {
         if (!broker_.hub_.add(fd_.get(), EPOLLIN | EPOLLRDHUP, *this)) return leave();
         registered_ = true;
-        broker_.hub_.start_timer(patience_, now_ns() + patience_ns);
+        broker_.hub_.start_timer(patience_, now_ns() + pair_timeout_ns);
         on_events(EPOLLIN);
     }
 
@@ -99,7 +99,7 @@ void PairBroker::withdraw(const PairOffer &offer) noexcept {
 
 void PairBroker::on_events(uint32_t) noexcept {
     for (int accepted = 0; fd_; accepted++) {
-        if (accepted == most_per_turn) return hub_.modify(fd_.get(), EPOLLIN, *this); // another edge if there are more
+        if (accepted == max_pairs_per_turn) return hub_.modify(fd_.get(), EPOLLIN, *this); // another edge if there are more
         Fd fd(accept4(fd_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
         if (!fd && (errno == EINTR || errno == ECONNABORTED)) continue;
         if (!fd) return; // without descriptors nobody is paired: his patience ends, and he stays with tcp

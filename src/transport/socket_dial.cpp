@@ -9,7 +9,7 @@
 namespace muster {
 
 namespace {
-constexpr int64_t patience_ns = 2'000'000'000; // with one address while others are left
+constexpr int64_t next_address_ns = 2'000'000'000; // with one address while others are left
 constexpr int64_t full_pause_ns = 5'000'000;   // a Unix listener's backlog is full
 } // namespace
 
@@ -143,7 +143,7 @@ void SocketDial::try_one(const SocketAddress &address) {
     if (errno != EINPROGRESS) return not_this_one(errno);
     if (auto added = hub_.add(fd_.get(), EPOLLOUT, *this); !added) return not_this_one(added.error().os_errno);
     registered_ = true;
-    if (next_ < addresses_.size()) hub_.start_timer(timer_, now_ns() + patience_ns);
+    if (next_ < addresses_.size()) hub_.start_timer(timer_, now_ns() + next_address_ns);
 }
 
 void SocketDial::on_events(uint32_t) noexcept {

@@ -15,7 +15,7 @@ namespace muster {
 namespace {
 constexpr int64_t pause_ns = 100'000'000;    // without descriptors
 constexpr int64_t report_ns = 1'000'000'000; // between log records about displaced connections
-constexpr int most_per_turn = 64;            // accepted in a row: others have their turn, too
+constexpr int max_accepts_per_turn = 64;            // accepted in a row: others have their turn, too
 
 // The address without the port; of an IPv6 address the half that a host cannot choose.
 std::string origin_of(const SocketAddress &peer) {
@@ -50,7 +50,7 @@ void SocketListener::accept_some() noexcept {
         {
             const std::lock_guard hold(lock_);
             if (!fd_) return;
-            if (accepted == most_per_turn)
+            if (accepted == max_accepts_per_turn)
                 return hub_.modify(fd_.get(), EPOLLIN, *this); // another edge if there are more
             fd = Fd(accept4(fd_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
             why = errno;

@@ -11,7 +11,7 @@ namespace muster {
 namespace {
 
 constexpr size_t max_flows = 16, max_flows_of_star = 4096;
-constexpr int64_t stands_still_ns = 2'000'000'000; // then it does not count among these
+constexpr int64_t stalled_ns = 2'000'000'000; // then it does not count among these
 constexpr int64_t dial_ns = 30'000'000'000;
 constexpr int64_t fan_ns = 1'000'000'000; // streams of a star begin together, or without those that come later
 constexpr int64_t parcel_again_ns = 5'000'000;
@@ -50,7 +50,7 @@ void Broadcasts::dial_waiting(BroadcastSender &sender) {
     for (const auto &[member, flow] : sender.flows) {
         if (!flow.dial && !flow.stream)
             waiting.push_back(member);
-        else if (flow.sent < sender.head.size && now - flow.moved_ns < stands_still_ns)
+        else if (flow.sent < sender.head.size && now - flow.moved_ns < stalled_ns)
             busy++;
     }
     for (const uint32_t member : waiting) {

@@ -19,7 +19,7 @@ constexpr int64_t end_grace_ns = 5'000'000'000; // of a launcher whose workers a
 
 enum class Launcher { mpiexec, srun };
 
-bool is_report(int fd, std::string_view line) noexcept {
+bool is_rank_report(int fd, std::string_view line) noexcept {
     return fd == 1 && line.substr(0, worker_report_begins.size()) == worker_report_begins;
 }
 
@@ -86,7 +86,7 @@ class JobManager final : public ClusterManager {
         command.environment = environment_with(plan.inherited, own);
         command.directory = plan.directory;
         command.outputs = plan.master_dials() ? std::vector<int>{1, 2} : std::vector<int>{2};
-        command.for_us = &is_report;
+        command.for_us = &is_rank_report;
         return command;
     }
 

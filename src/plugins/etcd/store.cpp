@@ -8,7 +8,7 @@
 namespace etcd {
 
 namespace {
-constexpr int lease_exists = 9, lease_not_found = 5; // codes of gRPC
+constexpr int lease_already_exists = 9, lease_not_found = 5; // codes of gRPC
 // A transaction of etcd's has 128 operations; one of them is the session's mark.
 constexpr uint32_t max_ops = 127;
 constexpr int64_t min_lease_ns = 2 * second; // etcd's own: it follows the time of an election
@@ -106,7 +106,7 @@ void Store::grant(uint64_t request, uint64_t lease, int64_t ttl_ns) {
     const std::string body =
         "{\"TTL\":\"" + std::to_string((ttl_ns + second - 1) / second) + "\"," + id_in(lease) + "}";
     client_.call("/v3/lease/grant", body, [this, request](Reply &reply) {
-        if (reply.ok() || (reply.code == lease_exists && reply.doubt))
+        if (reply.ok() || (reply.code == lease_already_exists && reply.doubt))
             host()->store_done(host(), request, MUSTER_OK, nullptr, 0, 0, nullptr);
         else
             fail(request, reply.failure);

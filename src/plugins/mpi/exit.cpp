@@ -20,7 +20,7 @@
 namespace mpi {
 
 namespace {
-Node *the_node;              // set once, before atexit()
+Node *exiting_node;              // set once, before atexit()
 pid_t owner;                 // a forked child has nothing to finalise
 int listeners[2] = {-1, -1}; // rank 0: for this host and for others
 int line = -1;               // the others: to rank 0
@@ -48,7 +48,7 @@ bool send_all(char word) {
 } // namespace
 
 void ExitBarrier::begin(Node &node) {
-    the_node = &node;
+    exiting_node = &node;
     owner = getpid();
     atexit(at_exit);
 }
@@ -167,7 +167,7 @@ bool ExitBarrier::settle(Node &node) {
 
 void ExitBarrier::at_exit() {
     if (getpid() != owner) return;
-    Node &node = *the_node;
+    Node &node = *exiting_node;
     int finalised = 0;
     MPI_Finalized(&finalised);
     if (finalised) return;

@@ -44,7 +44,7 @@ bool is_valid_metadata(std::string_view metadata, ZmtpSide own) noexcept {
         const size_t name_bytes = static_cast<unsigned char>(metadata[0]);
         if (metadata.size() < 1 + name_bytes + 4) return false;
         const std::string_view name = metadata.substr(1, name_bytes);
-        const unsigned char *const size = bytes(metadata) + 1 + name_bytes;
+        const unsigned char *const size = as_bytes(metadata) + 1 + name_bytes;
         const size_t value_bytes = size_t{size[0]} << 24 | size_t{size[1]} << 16 | size_t{size[2]} << 8 | size[3];
         metadata.remove_prefix(1 + name_bytes + 4);
         if (metadata.size() < value_bytes) return false;
@@ -74,7 +74,7 @@ CurveServer::Step CurveServer::take(std::string_view received, std::string &repl
 // HELLO: version, padding, the client's key of this connection, a counter, a box of 64 zeros for the server's key.
 CurveServer::Step CurveServer::hello(std::string_view received, std::string &reply) {
     static constexpr char name[] = "\5HELLO\1\0";
-    const unsigned char *const at = bytes(received);
+    const unsigned char *const at = as_bytes(received);
     if (received.size() != hello_bytes || memcmp(at, name, sizeof name - 1) != 0) return Step::broken;
     memcpy(client_.data(), at + 80, 32);
     received_ = get_counter(at + 112);
@@ -90,9 +90,9 @@ CurveServer::Step CurveServer::hello(std::string_view received, std::string &rep
     memcpy(plain + 32, cookie_.data(), cookie_.size());
     randombytes_buf(random, sizeof random);
     reply.assign(welcome_bytes, '\0');
-    memcpy(bytes(reply), "\7WELCOME", 8);
-    memcpy(bytes(reply) + 8, random, sizeof random);
-    if (crypto_box_easy(bytes(reply) + 24, plain, sizeof plain, long_nonce("WELCOME-", random).data(), client_.data(),
+    memcpy(as_bytes(reply), "\7WELCOME", 8);
+    memcpy(as_bytes(reply) + 8, random, sizeof random);
+    if (crypto_box_easy(as_bytes(reply) + 24, plain, sizeof plain, long_nonce("WELCOME-", random).data(), client_.data(),
                         keys_.secret.data()) != 0)
         return Step::broken;
     state_ = State::initiate;
@@ -101,7 +101,7 @@ CurveServer::Step CurveServer::hello(std::string_view received, std::string &rep
 
 // INITIATE: the cookie, a counter, and a box: the client's own key, a voucher made with that, and its metadata.
 CurveServer::Step CurveServer::initiate(std::string_view received, std::string &reply, std::string &out_metadata) {
-    const unsigned char *const at = bytes(received);
+    const unsigned char *const at = as_bytes(received);
     if (received.size() < min_initiate_bytes || memcmp(at, "\10INITIATE", 9) != 0) return Step::broken;
     if (sodium_memcmp(at + 9, cookie_.data(), cookie_.size()) != 0) return Step::broken;
     const uint64_t counter = get_counter(at + 105);
@@ -110,11 +110,11 @@ CurveServer::Step CurveServer::initiate(std::string_view received, std::string &
     if (crypto_box_curve25519xsalsa20poly1305_beforenm(shared_.data(), client_.data(), own_secret_.data()) != 0)
         return Step::broken;
     std::string plain(received.size() - 113 - mac, '\0');
-    if (crypto_box_open_easy_afternm(bytes(plain), at + 113, received.size() - 113,
+    if (crypto_box_open_easy_afternm(as_bytes(plain), at + 113, received.size() - 113,
                                      short_nonce("CurveZMQINITIATE", at + 105).data(), shared_.data()) != 0)
         return Step::broken;
     // The voucher: a box from the client's long-term key to the server's, with both keys of this connection.
-    const unsigned char *const own_key = bytes(plain), *const vouch = own_key + 32;
+    const unsigned char *const own_key = as_bytes(plain), *const vouch = own_key + 32;
     unsigned char vouched[64];
     if (crypto_box_open_easy(vouched, vouch + 16, sizeof vouched + mac, long_nonce("VOUCH---", vouch).data(), own_key,
                              own_secret_.data()) != 0 ||
@@ -128,10 +128,10 @@ CurveServer::Step CurveServer::initiate(std::string_view received, std::string &
 
     const std::string metadata = socket_metadata(side_);
     reply.assign(6 + 8 + mac + metadata.size(), '\0');
-    memcpy(bytes(reply), "\5READY", 6);
-    put_counter(bytes(reply) + 6, sent_++);
-    crypto_box_easy_afternm(bytes(reply) + 14, bytes(std::string_view(metadata)), metadata.size(),
-                            short_nonce("CurveZMQREADY---", bytes(reply) + 6).data(), shared_.data());
+    memcpy(as_bytes(reply), "\5READY", 6);
+    put_counter(as_bytes(reply) + 6, sent_++);
+    crypto_box_easy_afternm(as_bytes(reply) + 14, as_bytes(std::string_view(metadata)), metadata.size(),
+                            short_nonce("CurveZMQREADY---", as_bytes(reply) + 6).data(), shared_.data());
     state_ = State::ready;
     return Step::done;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // Numbers and nonces in the commands of CURVE.
+#include "base/codec.hpp"
+
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -14,12 +16,7 @@ constexpr size_t cookie_bytes = 96;
 
 using Nonce24 = std::array<unsigned char, 24>;
 
-inline unsigned char *bytes(std::string &text) noexcept {
-    return reinterpret_cast<unsigned char *>(text.data());
-}
-inline const unsigned char *bytes(std::string_view text) noexcept {
-    return reinterpret_cast<const unsigned char *>(text.data());
-}
+using muster::as_bytes;
 
 // Counters are in network byte order.
 inline uint64_t get_counter(const unsigned char *from) noexcept {

@@ -19,7 +19,7 @@ std::string CurveClient::first() {
     static constexpr char name[] = "\5HELLO\1\0";
     crypto_box_keypair(own_open_.data(), own_secret_.data());
     std::string hello(hello_bytes, '\0');
-    unsigned char *const at = bytes(hello);
+    unsigned char *const at = as_bytes(hello);
     memcpy(at, name, sizeof name - 1);
     memcpy(at + 80, own_open_.data(), 32);
     put_counter(at + 112, sent_++);
@@ -48,7 +48,7 @@ CurveClient::Step CurveClient::take(std::string_view received, std::string &repl
 // WELCOME: a nonce and a box: the server's key of this connection, and a cookie. INITIATE shows the cookie again, with
 // a box: our lasting key, a voucher made with it for both keys in use here, and our metadata.
 CurveClient::Step CurveClient::welcome(std::string_view received, std::string &reply) {
-    const unsigned char *const at = bytes(received);
+    const unsigned char *const at = as_bytes(received);
     if (received.size() != welcome_bytes || memcmp(at, "\7WELCOME", 8) != 0) return Step::broken;
     unsigned char plain[32 + cookie_bytes];
     if (crypto_box_open_easy(plain, at + 24, sizeof plain + mac, long_nonce("WELCOME-", at + 8).data(),
@@ -63,30 +63,30 @@ CurveClient::Step CurveClient::welcome(std::string_view received, std::string &r
     memcpy(vouched + 32, keys_.server.data(), 32);
     randombytes_buf(random, sizeof random);
     std::string inner(32 + 16 + mac + sizeof vouched, '\0');
-    memcpy(bytes(inner), keys_.open.data(), 32);
-    memcpy(bytes(inner) + 32, random, sizeof random);
-    if (crypto_box_easy(bytes(inner) + 48, vouched, sizeof vouched, long_nonce("VOUCH---", random).data(), theirs,
+    memcpy(as_bytes(inner), keys_.open.data(), 32);
+    memcpy(as_bytes(inner) + 32, random, sizeof random);
+    if (crypto_box_easy(as_bytes(inner) + 48, vouched, sizeof vouched, long_nonce("VOUCH---", random).data(), theirs,
                         keys_.secret.data()) != 0)
         return Step::broken;
     inner += socket_metadata(side_);
 
     reply.assign(9 + cookie_bytes + 8 + mac + inner.size(), '\0');
-    memcpy(bytes(reply), "\10INITIATE", 9);
-    memcpy(bytes(reply) + 9, cookie, cookie_bytes);
-    put_counter(bytes(reply) + 105, sent_++);
-    crypto_box_easy_afternm(bytes(reply) + 113, bytes(std::string_view(inner)), inner.size(),
-                            short_nonce("CurveZMQINITIATE", bytes(reply) + 105).data(), shared_.data());
+    memcpy(as_bytes(reply), "\10INITIATE", 9);
+    memcpy(as_bytes(reply) + 9, cookie, cookie_bytes);
+    put_counter(as_bytes(reply) + 105, sent_++);
+    crypto_box_easy_afternm(as_bytes(reply) + 113, as_bytes(std::string_view(inner)), inner.size(),
+                            short_nonce("CurveZMQINITIATE", as_bytes(reply) + 105).data(), shared_.data());
     state_ = State::ready;
     return Step::next;
 }
 
 // READY: a counter, and a box with the server's metadata.
 CurveClient::Step CurveClient::ready(std::string_view received, std::string &out_metadata) {
-    const unsigned char *const at = bytes(received);
+    const unsigned char *const at = as_bytes(received);
     if (received.size() < 14 + mac || memcmp(at, "\5READY", 6) != 0) return Step::broken;
     received_ = get_counter(at + 6);
     out_metadata.assign(received.size() - 14 - mac, '\0');
-    if (crypto_box_open_easy_afternm(bytes(out_metadata), at + 14, received.size() - 14,
+    if (crypto_box_open_easy_afternm(as_bytes(out_metadata), at + 14, received.size() - 14,
                                      short_nonce("CurveZMQREADY---", at + 6).data(), shared_.data()) != 0)
         return Step::broken;
     state_ = State::over;

@@ -131,7 +131,7 @@ void Exchange::hello(Node &node, std::string_view payload) {
 void Exchange::proof(Node &node, std::string_view payload) {
     if (node.broker) return welcome_broker(node, payload);
     if (payload.size() != proof_bytes) return ban(node, "proof of impossible length");
-    if (!config_.open && !equal(bytes(payload), config_.proof(false, node.theirs, node.ours).data(), proof_bytes))
+    if (!config_.open && !equal(as_bytes(payload), config_.proof(false, node.theirs, node.ours).data(), proof_bytes))
         return refuse(node, MUSTER_E_AUTH, "it has another secret");
     welcome_member(node);
 }
@@ -322,7 +322,7 @@ void Exchange::group(Node *from, Route came_from, const Head &head, Packet &pack
     stats_.multicasts += from != nullptr;
     std::vector<Route> next;
     for (size_t i = 0; i < count; i++) {
-        const uint64_t id = get_u64(bytes(payload) + 8 * i);
+        const uint64_t id = get_u64(as_bytes(payload) + 8 * i);
         Node *const to = local(id);
         const Route beyond = to != nullptr || prefix_of(id) == config_.prefix ? 0 : route_of(prefix_of(id));
         if (from != nullptr && (to != nullptr || beyond != 0)) {

@@ -29,9 +29,6 @@ struct Packet {
 inline std::string_view payload_of(const Packet &packet) noexcept {
     return {reinterpret_cast<const char *>(packet.data) + head_bytes, packet.size - head_bytes};
 }
-inline const unsigned char *bytes(std::string_view text) noexcept {
-    return reinterpret_cast<const unsigned char *>(text.data());
-}
 std::string broker_number(uint64_t prefix); // in hex, for logs
 
 // Sends the messages of an exchange. Functions that return false: the connection has ended; Exchange::gone() follows.

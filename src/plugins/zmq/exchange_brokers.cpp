@@ -22,7 +22,7 @@ void Exchange::welcome_broker(Node &node, std::string_view payload) {
     if (!config_.role_below)
         return refuse(node, MUSTER_E_AUTH, "this broker has no broker secret, so it accepts no child brokers");
     if (payload.size() != proof_bytes ||
-        !equal(bytes(payload), config_.role_below(node.theirs, node.ours).data(), proof_bytes))
+        !equal(as_bytes(payload), config_.role_below(node.theirs, node.ours).data(), proof_bytes))
         return refuse(node, MUSTER_E_AUTH, "it joins as a broker and does not prove the broker secret");
     if (prefix == 0 || prefix == config_.prefix || prefixes_.count(prefix) != 0)
         return refuse(node, MUSTER_E_EXISTS, "another broker has that number");

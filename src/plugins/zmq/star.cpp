@@ -10,7 +10,7 @@ namespace star {
 
 namespace {
 
-constexpr int64_t tick_ns = 1'000'000'000;
+constexpr int64_t member_tick_ns = 1'000'000'000;
 constexpr uint64_t max_window_bytes = uint64_t{1} << 30; // of what a broker announces
 constexpr size_t file_name_max = 512;                    // of curve=
 constexpr size_t max_peers = 1 << 18;                    // at a time
@@ -111,7 +111,7 @@ void Star::connect() {
     uplink_ = std::make_unique<Uplink>(std::move(config), plugin_.keys(), plugin_.scratch(), *this);
     const auto due = [](void *self) { static_cast<Star *>(self)->tick(); };
     muster_status status = MUSTER_OK;
-    if (timer_ == nullptr) status = host->start_timer(host, tick_ns, tick_ns, due, this, &timer_);
+    if (timer_ == nullptr) status = host->start_timer(host, member_tick_ns, member_tick_ns, due, this, &timer_);
     if (status == MUSTER_OK) status = uplink_->open(now_ns());
     if (status != MUSTER_OK) uplink_lost(status, "no connection can be made");
     if (down_) post_report_down();

@@ -67,6 +67,7 @@ struct Head { // a value
     uint64_t to = 0, from = 0;
 };
 
+using muster::as_bytes;
 using muster::get_u32;
 using muster::get_u64;
 using muster::now_ns;
