@@ -4,5 +4,6 @@
 # parts: bench
 # presets: release
 # timeout: 600
+# alone: yes
 set -eu
-exec "$MUSTER_ROOT/tests/bench/run" --smoke --yes limits stream shm tcp unix star mpi store rendezvous cluster
+exec "$MUSTER_ROOT/tests/bench/run" --smoke --yes --build "$MUSTER_BUILD" limits stream shm tcp unix star mpi store rendezvous cluster

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # about: Julia's own Distributed suite over Muster's shm transport
-# tier: full
+# tier: long
 # parts: julia
 # presets: release
 # timeout: 900
