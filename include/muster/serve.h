@@ -56,7 +56,8 @@ enum muster_transport_flag {
         1, /**< Callbacks may run directly on a library thread; they must not block or unwind. Only for a table. */
     MUSTER_TRANSPORT_LOCAL =
         2, /**< Bytes never leave this host: they are not sealed unless the context or the address requires it. */
-    MUSTER_TRANSPORT_SEALS = 4,    /**< The transport encrypts and authenticates the bytes: where both sides declare it,
+    MUSTER_TRANSPORT_SEALS =
+        4,                         /**< The transport encrypts and authenticates the bytes: where both sides declare it,
                                       they are not sealed a    second time, unless the context or the address requires it. */
     MUSTER_TRANSPORT_NO_LISTEN = 8 /**< The transport cannot listen: muster_transport_listen() fails with
                                         ::MUSTER_E_UNSUPPORTED without a request. */

@@ -430,7 +430,7 @@ extern "C" muster_status muster_worker_context(const muster_context_config *give
         muster_context *made = nullptr;
         if (muster_context_create(&config, &made, &why) != MUSTER_OK) return why;
         ticket->secret.clear(); // the context has it
-        TicketPlace::of(*unwrap(made)).put(std::move(*ticket));
+        ContextTicket::of(*unwrap(made)).put(std::move(*ticket));
         *out_context = made;
         return {};
     });
@@ -453,7 +453,8 @@ static Result<void> check_worker_config(muster_context *context, const muster_wo
 }
 
 static muster_status start_worker(muster_context *context, const muster_worker_config *given, int64_t timeout_ns,
-                                  ClusterWorker::Hears hears, muster_cluster **out_cluster, muster_error *error) {
+                                  ClusterWorker::ReportsTo reports_to, muster_cluster **out_cluster,
+                                  muster_error *error) {
     if (out_cluster != nullptr) *out_cluster = nullptr;
     return boundary(error, [&]() -> Result<void> {
         if (auto ok = check_context(context); !ok) return ok;
@@ -464,11 +465,11 @@ static muster_status start_worker(muster_context *context, const muster_worker_c
         if (auto ok = check_worker_config(context, config); !ok) return ok;
         const HostCall call(*unwrap(context), nullptr, HostCall::EndedBy::context_too);
         auto handle = make_ref<ClusterHandle>();
-        auto worker = ClusterWorker::begin(*unwrap(context), config, timeout_ns, hears);
+        auto worker = ClusterWorker::begin(*unwrap(context), config, timeout_ns, reports_to);
         Error why;
         if (!worker)
             why = worker.error();
-        else if (hears == ClusterWorker::Hears::waiter)
+        else if (reports_to == ClusterWorker::ReportsTo::caller)
             why = (*worker)->await();
         if (why.status > 0) {
             report(error, why);
@@ -483,11 +484,11 @@ static muster_status start_worker(muster_context *context, const muster_worker_c
 
 extern "C" muster_status muster_worker_start(muster_context *context, const muster_worker_config *config,
                                              int64_t timeout_ns, muster_cluster **out_cluster, muster_error *error) {
-    return start_worker(context, config, timeout_ns, ClusterWorker::Hears::waiter, out_cluster, error);
+    return start_worker(context, config, timeout_ns, ClusterWorker::ReportsTo::caller, out_cluster, error);
 }
 
 extern "C" muster_status muster_worker_start_begin(muster_context *context, const muster_worker_config *config,
                                                    int64_t timeout_ns, muster_cluster **out_cluster,
                                                    muster_error *error) {
-    return start_worker(context, config, timeout_ns, ClusterWorker::Hears::events, out_cluster, error);
+    return start_worker(context, config, timeout_ns, ClusterWorker::ReportsTo::events, out_cluster, error);
 }

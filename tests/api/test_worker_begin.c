@@ -165,7 +165,7 @@ static void test_before_it_is_in_it_knows_nobody(void **state) {
     const uint32_t other = 1;
     assert_int_equal(muster_cluster_self(p->worker), UINT32_MAX);
     assert_int_equal(muster_cluster_dial(p->worker, 0, NULL, 0, second, &stream, &error), MUSTER_E_NOT_FOUND);
-    assert_says(error.message, "not in yet");
+    assert_says(error.message, "not joined yet");
     assert_int_equal(muster_cluster_dial_begin(p->worker, 0, NULL, 0, second, p->queue, 8, &error), MUSTER_E_NOT_FOUND);
     assert_int_equal(muster_cluster_broadcast(p->worker, &other, 1, NULL, 0, "x", 1, second, NULL, &error),
                      MUSTER_E_NOT_FOUND);

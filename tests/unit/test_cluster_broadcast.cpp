@@ -91,21 +91,21 @@ void test_a_shelf_takes_what_is_put_there_with_its_secret(void **) {
         steps.expect(completions && made && other);
         MemoryInbox &here = **made, &there = **other;
         steps.expect(static_cast<bool>(here.watch(**completions, 7)));
-        steps.expect(here.address().near(there.address()));
+        steps.expect(here.address().same_host(there.address()));
         const Fd memory = memory_of(10, 10, all_seals);
-        Parcel parcel;
-        steps.expect(!here.take(parcel));
+        ReceivedMemory neighbour;
+        steps.expect(!here.take(neighbour));
 
         InboxAddress wrong = here.address();
         wrong.secret[3] = static_cast<char>(wrong.secret[3] + 1);
         steps.expect(there.put(wrong, "words", memory.get()) == MUSTER_OK);
-        steps.expect(!here.take(parcel));
+        steps.expect(!here.take(neighbour));
         steps.expect(there.put(here.address(), std::string(5000, 'x'), memory.get()) == MUSTER_OK);
-        steps.expect(!here.take(parcel)); // longer than words are
+        steps.expect(!here.take(neighbour)); // longer than words are
 
         steps.expect(there.put(here.address(), "words", memory.get()) == MUSTER_OK);
-        steps.expect(here.take(parcel) && parcel.words == "words");
-        steps.expect(taken(std::move(parcel.memory), 10) == MUSTER_OK);
+        steps.expect(here.take(neighbour) && neighbour.head == "words");
+        steps.expect(taken(std::move(neighbour.memory), 10) == MUSTER_OK);
 
         wrong.name[0] = 'x'; // nobody's
         steps.expect(there.put(wrong, "words", memory.get()) == MUSTER_E_UNREACHABLE);

@@ -33,12 +33,12 @@ void Broadcasts::report(BroadcastKey key, uint32_t about, const Error &why) {
     }
 }
 
-bool Broadcasts::known(BroadcastKey key) {
+bool Broadcasts::is_known(BroadcastKey key) {
     return seen_.count(key) != 0;
 }
 
 // So that what a peer announces does not grow this process without bound.
-Result<void> Broadcasts::make_room(uint64_t size) {
+Result<void> Broadcasts::check_room(uint64_t size) {
     const uint64_t waiting = arriving_bytes_ + cluster_.untaken_bytes();
     if (size <= max_waiting_ && waiting <= max_waiting_ - size) return {};
     return Error::make(MUSTER_E_LIMIT, "%llu bytes, and %llu wait to be taken: at most %llu",
@@ -57,7 +57,7 @@ void Broadcasts::take_stream(uint32_t from, StreamHandle stream) {
     inflow.from = from;
     inflow.stream = std::move(stream);
     inflow.since_ns = now_ns();
-    muster_stream_watch(inflow.stream.get(), MUSTER_STREAM_READABLE, wrap(&*cluster_.completions_), id);
+    inflow.stream.watch(MUSTER_STREAM_READABLE, *cluster_.completions_, id);
     keep_ticking();
 }
 
@@ -76,7 +76,7 @@ void Broadcasts::read(uint64_t id) {
         BroadcastSender &sender = arrival.sender;
         const void *data = nullptr;
         size_t size = 0;
-        const Status status = muster_stream_peek(inflow.stream.get(), 1, 0, &data, &size);
+        const Status status = inflow.stream.peek(data, size);
         if (status == MUSTER_AGAIN) return;
         if (status != MUSTER_OK) return inflow_over(id, Error::make(MUSTER_E_PEER, "member %u broke off", inflow.from));
         size = static_cast<size_t>(std::min<uint64_t>(size, sender.head.size - inflow.at));
@@ -86,7 +86,7 @@ void Broadcasts::read(uint64_t id) {
             const auto had = static_cast<size_t>(sender.filled - inflow.at);
             kept = arrival.bytes->append(static_cast<const unsigned char *>(data) + had, size - had);
         }
-        muster_stream_consume(inflow.stream.get(), size);
+        inflow.stream->consume(size);
         if (!kept) {
             report(key, cluster_.self(), Error::make(MUSTER_E_NOMEM, "%s", kept.error().message));
             return drop_arrival(key);
@@ -97,8 +97,8 @@ void Broadcasts::read(uint64_t id) {
         arrival.moved_ns = now;
         sender.filled = arrival.bytes->filled();
         if (sender.filled == sender.head.size) return arrived(key);
-        if (now - arrival.told_ns >= progress_ns) {
-            arrival.told_ns = now;
+        if (now - arrival.reported_ns >= progress_ns) {
+            arrival.reported_ns = now;
             Error goes_on;
             goes_on.status = MUSTER_AGAIN;
             report(key, cluster_.self(), goes_on);
@@ -111,21 +111,20 @@ void Broadcasts::read(uint64_t id) {
 // True: it is whole, and what comes next are the bytes; or nothing comes any more.
 bool Broadcasts::read_head(uint64_t id, Inflow &inflow) {
     size_t need = 4;
-    if (inflow.words.size() >= 4) need += get_u32(as_bytes(inflow.words));
+    if (inflow.head.size() >= 4) need += get_u32(as_bytes(inflow.head));
     if (need > 4 + max_broadcast_head) {
         inflow_over(id, Error::make(MUSTER_E_PROTOCOL, "a head of %zu bytes", need));
         return false;
     }
-    if (inflow.words.size() == need && need > 4) {
-        auto head = decode_broadcast(std::string_view(inflow.words).substr(4));
-        inflow.words.clear();
+    if (inflow.head.size() == need && need > 4) {
+        auto head = decode_broadcast(std::string_view(inflow.head).substr(4));
+        inflow.head.clear();
         return take_head(id, inflow, head ? std::move(*head) : BroadcastHead());
     }
     char piece[4096];
     size_t moved = 0;
-    const Status status =
-        muster_stream_read(inflow.stream.get(), piece, std::min(sizeof piece, need - inflow.words.size()), 0, &moved);
-    inflow.words.append(piece, moved);
+    const Status status = inflow.stream.read(piece, std::min(sizeof piece, need - inflow.head.size()), moved);
+    inflow.head.append(piece, moved);
     if (moved != 0) return true;
     if (status != MUSTER_AGAIN) inflow_over(id, Error::from_status(MUSTER_E_PEER));
     return false;
@@ -138,7 +137,7 @@ bool Broadcasts::take_head(uint64_t id, Inflow &inflow, BroadcastHead head) {
         inflow_over(id, Error::make(MUSTER_E_PROTOCOL, "it is not for this member"));
         return false;
     }
-    if (known(key)) {
+    if (is_known(key)) {
         report(key, self, {});
         inflow_over(id, {});
         return false;
@@ -152,7 +151,7 @@ bool Broadcasts::take_head(uint64_t id, Inflow &inflow, BroadcastHead head) {
         inflow.key = key;
         return true;
     }
-    auto room = make_room(head.size);
+    auto room = check_room(head.size);
     auto bytes = room ? BroadcastBytes::make(head.size, true) : Result<Ref<BroadcastBytes>>(room.error());
     if (!bytes) {
         report(key, self, Error::make(room ? MUSTER_E_NOMEM : MUSTER_E_LIMIT, "%s", bytes.error().message));
@@ -168,7 +167,7 @@ bool Broadcasts::take_head(uint64_t id, Inflow &inflow, BroadcastHead head) {
     arrival.sender.head = std::move(head);
     arriving_bytes_ += arrival.sender.head.size;
     inflow.key = key;
-    for (size_t i = 1; i < stations[0].size(); i++) arrival.sender.parcels.emplace(stations[0][i], InboxAddress());
+    for (size_t i = 1; i < stations[0].size(); i++) arrival.sender.neighbours.emplace(stations[0][i], InboxAddress());
     const std::vector<Station> rest(stations.begin() + 1, stations.end());
     for (const auto &part : branches(rest, broadcast_fan)) add_flow(arrival.sender, part[0][0], part);
     dial_waiting(arrival.sender);
@@ -183,20 +182,20 @@ bool Broadcasts::take_head(uint64_t id, Inflow &inflow, BroadcastHead head) {
 void Broadcasts::find_neighbour(BroadcastKey key, uint32_t member) {
     cluster_.find_inbox(member, [this, key, member](const Error &why, const std::string &inbox) {
         BroadcastSender *const sender = sender_of(key);
-        if (sender == nullptr || sender->parcels.count(member) == 0) return;
+        if (sender == nullptr || sender->neighbours.count(member) == 0) return;
         const InboxAddress address = InboxAddress::parse(inbox);
         if (why.status == MUSTER_OK && address.known()) {
-            sender->parcels[member] = address;
-            hand_out(*sender);
+            sender->neighbours[member] = address;
+            share_memory(*sender);
         } else {
-            sender->parcels.erase(member);
-            not_near(key, member);
+            sender->neighbours.erase(member);
+            not_local(key, member);
         }
         forget_if_done(key);
     });
 }
 
-bool Broadcasts::comes(BroadcastKey key) const {
+bool Broadcasts::has_inflow(BroadcastKey key) const {
     return std::any_of(inflows_.begin(), inflows_.end(), [&](const auto &one) { return one.second.key == key; });
 }
 
@@ -207,38 +206,38 @@ void Broadcasts::inflow_over(uint64_t id, const Error &why) {
         cluster_.context().log(MUSTER_LOG_WARN, "cluster: a broadcast by member %u: %s", found->second.from,
                                why.message);
     cluster_.drop_handler(id);
-    muster_stream_watch(found->second.stream.get(), 0, nullptr, 0);
+    found->second.stream.unwatch();
     inflows_.erase(found);
     if (!key) return;
-    if (!comes(*key)) report(*key, cluster_.self(), why);
+    if (!has_inflow(*key)) report(*key, cluster_.self(), why);
 }
 
 // ---- as memory
 // -----------------------------------------------------------------------------------------------------------------
 
-void Broadcasts::take_parcels() {
-    while (memory_inbox_->take(parcel_)) {
+void Broadcasts::receive_memory() {
+    while (memory_inbox_->take(received_)) {
         try {
-            take_parcel();
+            take_memory();
         } catch (const std::bad_alloc &) {
-            const BroadcastKey key = key_of_broadcast(parcel_.words);
-            if (known(key)) throw; // the host has it
+            const BroadcastKey key = key_of_broadcast(received_.head);
+            if (is_known(key)) throw; // the host has it
             drop_arrival(key);
             report(key, cluster_.self(), Error::make(MUSTER_E_NOMEM, "out of memory"));
         }
     }
 }
 
-void Broadcasts::take_parcel() {
-    auto head = decode_broadcast(parcel_.words);
+void Broadcasts::take_memory() {
+    auto head = decode_broadcast(received_.head);
     const uint32_t self = cluster_.self();
     if (!head || !head->stations.empty() || head->key.origin == self) return;
     const BroadcastKey key = head->key;
-    if (known(key)) return report(key, self, {});
+    if (is_known(key)) return report(key, self, {});
     const auto partly = arrivals_.find(key);
-    auto room = partly == arrivals_.end() ? make_room(head->size) : Result<void>();
+    auto room = partly == arrivals_.end() ? check_room(head->size) : Result<void>();
     if (!room) return report(key, self, room.error());
-    auto bytes = BroadcastBytes::take(std::move(parcel_.memory), head->size);
+    auto bytes = BroadcastBytes::take(std::move(received_.memory), head->size);
     if (bytes && partly != arrivals_.end() && partly->second.sender.head.size != head->size)
         bytes = Error::make(MUSTER_E_PROTOCOL, "it has another size");
     if (!bytes) return report(key, self, bytes.error());
@@ -276,7 +275,7 @@ void Broadcasts::arrived(BroadcastKey key) {
     if (!arrival.sender.sealed) arrival.sender.sealed = static_cast<bool>(arrival.bytes->seal());
     const bool taken = cluster_.report_broadcast(key.origin, arrival.sender.head.label, arrival.bytes);
     report(key, cluster_.self(), taken ? Error() : Error::make(MUSTER_E_LIMIT, "too many events wait to be taken"));
-    hand_out(arrival.sender);
+    share_memory(arrival.sender);
     pump_all(key);
     forget_if_done(key);
 }
@@ -286,7 +285,7 @@ void Broadcasts::drop_inflows(BroadcastKey key) {
         const auto inflow = line++;
         if (inflow->second.key != key) continue;
         cluster_.drop_handler(inflow->first);
-        muster_stream_watch(inflow->second.stream.get(), 0, nullptr, 0);
+        inflow->second.stream.unwatch();
         inflows_.erase(inflow);
     }
 }
@@ -294,7 +293,7 @@ void Broadcasts::drop_inflows(BroadcastKey key) {
 void Broadcasts::forget_if_done(BroadcastKey key) {
     const auto found = arrivals_.find(key);
     if (found == arrivals_.end() || !found->second.whole) return;
-    if (found->second.sender.flows.empty() && found->second.sender.parcels.empty()) drop_arrival(key);
+    if (found->second.sender.flows.empty() && found->second.sender.neighbours.empty()) drop_arrival(key);
 }
 
 void Broadcasts::drop_arrival(BroadcastKey key) {
@@ -303,7 +302,7 @@ void Broadcasts::drop_arrival(BroadcastKey key) {
     drop_flows(found->second.sender);
     drop_inflows(key);
     if (found->second.whole)
-        found->second.bytes->part_with_descriptor();
+        found->second.bytes->close_descriptor();
     else
         arriving_bytes_ -= found->second.sender.head.size;
     arrivals_.erase(found);
@@ -313,21 +312,24 @@ void Broadcasts::receive_over(uint32_t origin, uint64_t number) {
     drop_arrival({origin, number});
 }
 
-void Broadcasts::look_after_arrivals(int64_t now) {
+void Broadcasts::check_arrivals(int64_t now) {
     std::vector<uint64_t> late;
     for (const auto &[id, inflow] : inflows_)
         if (!inflow.key && now - inflow.since_ns > head_ns) late.push_back(id);
     for (const uint64_t id : late) inflow_over(id, Error::make(MUSTER_E_PROTOCOL, "it says nothing"));
     std::vector<BroadcastKey> orphans, all;
     for (const auto &[key, arrival] : arrivals_) {
-        if (!arrival.whole && now - arrival.moved_ns > orphan_ns && !comes(key))
+        if (!arrival.whole && now - arrival.moved_ns > orphan_ns && !has_inflow(key))
             orphans.push_back(key);
         else
             all.push_back(key);
     }
     for (const BroadcastKey &key : orphans) drop_arrival(key);
     for (const BroadcastKey &key : all)
-        if (BroadcastSender *const sender = sender_of(key)) dial_waiting(*sender);
+        if (BroadcastSender *const sender = sender_of(key)) {
+            hand_over(*sender, true);
+            dial_waiting(*sender);
+        }
 }
 
 } // namespace muster

@@ -40,7 +40,7 @@ void ClusterBroadcast::give_up() noexcept {
 }
 
 void ClusterBroadcast::cancel(Status status) noexcept {
-    unwanted_.store(true, std::memory_order_seq_cst);
+    is_cancelled_.store(true, std::memory_order_seq_cst);
     cluster_->end_broadcast(Ref<ClusterBroadcast>(this),
                             Error::make(status, status == MUSTER_E_CLOSED ? "the queue is closed" : "cancelled"));
 }
@@ -64,9 +64,9 @@ bool ClusterBroadcast::cancel_operation(uint64_t tag) noexcept {
 
 void ClusterBroadcast::end() noexcept {
     Error why;
-    size_t have_it = 0, left_out = 0;
+    size_t received = 0, left_out = 0;
     for (const auto &[member, target] : targets) {
-        if (target.why.status == MUSTER_OK) have_it++;
+        if (target.why.status == MUSTER_OK) received++;
         if (target.why.status == MUSTER_OK || left_out++ != 0) continue;
         why = Error::make(target.why.status, "member %u: %.180s", member, target.why.message);
     }
@@ -74,15 +74,15 @@ void ClusterBroadcast::end() noexcept {
         why = Error::make(why.status, "%.180s (and %zu more have not got it)", Error(why).message, left_out - 1);
     if (out_statuses_ != nullptr)
         for (size_t i = 0; i < members.size(); i++) out_statuses_[i] = targets.find(members[i])->second.why.status;
-    tell_end(why, have_it);
+    complete(why, received);
 }
 
 void ClusterBroadcast::fail(const Error &why) noexcept {
     if (out_statuses_ != nullptr) std::fill_n(out_statuses_, members.size(), why.status);
-    tell_end(why, 0);
+    complete(why, 0);
 }
 
-void ClusterBroadcast::tell_end(const Error &why, size_t have_it) noexcept {
+void ClusterBroadcast::complete(const Error &why, size_t received) noexcept {
     {
         const std::lock_guard hold(lock_);
         over_ = true; // before the entry: a queue that closes waits for it, and complete() for that queue
@@ -95,7 +95,7 @@ void ClusterBroadcast::tell_end(const Error &why, size_t have_it) noexcept {
     entry.completion.kind = MUSTER_DONE_BROADCAST;
     entry.completion.tag = tag_;
     entry.completion.status = why.status;
-    entry.completion.bytes = have_it;
+    entry.completion.bytes = received;
     entry.error = why;
     queue_->complete(std::move(entry), this);
 }
@@ -119,8 +119,8 @@ Result<void> ClusterBroadcast::wait() {
 Broadcasts::Broadcasts(Cluster &cluster, Ref<MemoryInbox> inbox, uint64_t max_waiting)
     : cluster_(cluster), memory_inbox_(std::move(inbox)), max_waiting_(max_waiting) {
     if (!memory_inbox_) return;
-    parcel_.words.reserve(max_memory_head_bytes);
-    inbox_handler_ = cluster_.on_completion([this](const muster_completion &, const Error &) { take_parcels(); });
+    received_.head.reserve(max_memory_head_bytes);
+    inbox_handler_ = cluster_.on_completion([this](const muster_completion &, const Error &) { receive_memory(); });
     auto watched = memory_inbox_->watch(*cluster_.completions_, inbox_handler_);
     if (watched) return;
     cluster_.context().log(MUSTER_LOG_WARN, "cluster: broadcasts come by streams alone: %s", watched.error().message);
@@ -132,7 +132,7 @@ Broadcasts::Broadcasts(Cluster &cluster, Ref<MemoryInbox> inbox, uint64_t max_wa
 Broadcasts::~Broadcasts() {
     fail_all(Error::make(MUSTER_E_CLOSED, "the cluster is closed"));
     while (!arrivals_.empty()) drop_arrival(BroadcastKey(arrivals_.begin()->first));
-    for (auto &[id, inflow] : inflows_) muster_stream_watch(inflow.stream.get(), 0, nullptr, 0);
+    for (auto &[id, inflow] : inflows_) inflow.stream.unwatch();
     if (memory_inbox_) memory_inbox_->leave();
 }
 
@@ -170,24 +170,24 @@ void Broadcasts::member_gone(uint32_t member, const Error &why) {
     for (const auto &[key, arrival] : arrivals_)
         if (key.origin == member) keys.push_back(key);
     for (const BroadcastKey &key : keys) drop_arrival(key);
-    for (auto &[key, arrival] : arrivals_) arrival.sender.parcels.erase(member);
+    for (auto &[key, arrival] : arrivals_) arrival.sender.neighbours.erase(member);
 }
 
 void Broadcasts::fail_all(const Error &why) {
     while (!own_.empty()) end(own_.begin()->second, why);
 }
 
-void Broadcasts::cancel_waited_for() {
+void Broadcasts::cancel_awaited() {
     std::vector<Ref<ClusterBroadcast>> all;
     for (const auto &[key, broadcast] : own_)
-        if (broadcast->waited_for()) all.push_back(broadcast);
+        if (broadcast->is_awaited()) all.push_back(broadcast);
     for (const auto &broadcast : all) end(broadcast, Error::make(MUSTER_E_CANCELED, "cancelled"));
 }
 
 void Broadcasts::keep_ticking() {
-    if (tick_timer_ != 0 || (own_.empty() && arrivals_.empty() && inflows_.empty())) return;
+    if (tick_timer_ || (own_.empty() && arrivals_.empty() && inflows_.empty())) return;
     tick_timer_ = cluster_.start_timer(now_ns() + tick_ns, [this] {
-        tick_timer_ = 0;
+        tick_timer_ = {};
         tick();
         keep_ticking();
     });
@@ -197,8 +197,8 @@ void Broadcasts::tick() {
     const int64_t now = now_ns();
     std::vector<Ref<ClusterBroadcast>> all;
     for (const auto &[key, broadcast] : own_) all.push_back(broadcast);
-    for (const auto &broadcast : all) look_after(*broadcast, now);
-    look_after_arrivals(now);
+    for (const auto &broadcast : all) check_progress(*broadcast, now);
+    check_arrivals(now);
 }
 
 } // namespace muster

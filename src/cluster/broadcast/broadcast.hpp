@@ -2,10 +2,12 @@
 #pragma once
 // One block of bytes to many members.
 //
-// Members of this host get one sealed memory, by their shelves. Others get the bytes by streams of the library's own,
-// along a tree: a node hands on what it has while more comes, and shares it with those of its own host. Each member
-// tells the origin, over the links of the cluster, that it holds the bytes, or why not. The origin itself serves those
-// whose server is lost, or stands still; what comes twice is dropped by its number.
+// Members on this host receive one sealed memory in their inboxes. Others receive the bytes by streams of the library's
+// own, along a tree: a relay sends on what it has while more arrives, and shares it with the members on its own host.
+// Streams get the bytes by muster_stream_write_owned_many() alone, which sends them once where the transport has
+// multicast groups (docs/adr/0015). Each member reports to the origin, over the links of the cluster, that it holds the
+// bytes, or why not. The origin itself serves the members whose relay is lost or stalls; bytes that arrive twice are
+// dropped by the number of the broadcast.
 #include "cluster/broadcast/inbox.hpp"
 #include "cluster/broadcast/shared_bytes.hpp"
 #include "cluster/broadcast/wire.hpp"
@@ -19,24 +21,24 @@ namespace muster {
 // A stream on which the bytes go to one member.
 struct BroadcastFlow {
     uint64_t id = 0, watch = 0;
-    std::string words; // before the bytes
-    size_t words_sent = 0;
-    uint64_t sent = 0; // of the bytes
+    std::string head; // precedes the bytes
+    size_t head_sent = 0;
+    uint64_t given = 0, sent = 0; // of the bytes: handed over to the stream, and of these no longer needed by it
     int64_t moved_ns = 0;
-    bool waits_for_fan = false, handed_over = false;
+    bool has_group = false; // the transport sends to many at once
     Ref<ClusterDial> dial;
     StreamHandle stream;
 };
 
-// What those have in common who hand bytes on: the origin, and a relay.
+// What the origin and a relay have in common.
 struct BroadcastSender {
     BroadcastHead head; // its stations are not used
     const unsigned char *data = nullptr;
     uint64_t filled = 0; // of data
     int64_t deadline_ns = INT64_MAX;
-    Ref<BroadcastBytes> shared; // what neighbours are given, when it is whole and sealed
+    Ref<BroadcastBytes> shared; // for the members on this host, when it is whole and sealed
     bool sealed = false;
-    std::map<uint32_t, InboxAddress> parcels; // neighbours who have not been given it
+    std::map<uint32_t, InboxAddress> neighbours; // members on this host that have not received it
     std::map<uint32_t, BroadcastFlow> flows;
 };
 
@@ -49,22 +51,22 @@ class ClusterBroadcast final : public Object, private QueueUser {
     Result<void> begin(Queue &queue, uint64_t tag); // before it is started: a completion is to come
     void give_up() noexcept;                        // it was not started: none
     Result<void> wait();                            // of one without a queue
-    bool waited_for() const noexcept { return !queue_; }
+    bool is_awaited() const noexcept { return !queue_; }
     void begins_in(Cluster &cluster) noexcept { cluster_ = Ref<Cluster>(&cluster); } // before begin() and the start
-    // Ended by the host, perhaps before the cluster's thread came to its start. seq_cst: set before that thread is
-    // told, looked at by it after the start.
-    bool unwanted() const noexcept { return unwanted_.load(std::memory_order_seq_cst); }
+    // Ended by the host, perhaps before the cluster's thread has started it. seq_cst: set before that thread is
+    // notified, read by it after the start.
+    bool is_cancelled() const noexcept { return is_cancelled_.load(std::memory_order_seq_cst); }
 
     // ---- the cluster's thread ----
     struct Target {
         bool asked = false, located = false, over = false;
         Error why; // once it is over
         InboxAddress inbox;
-        bool near = false;    // it is of this host: it is given the memory
-        uint32_t server = 0;  // else, who is to give it the bytes
-        int64_t moved_ns = 0; // when it was last heard that it goes on there
+        bool is_local = false; // it is on this host: it receives the memory
+        uint32_t server = 0;   // else, the member that sends it the bytes
+        int64_t moved_ns = 0;  // when progress was last seen
         uint32_t tries = 0;
-        std::vector<Station> below{}; // its own station, and those it hands the bytes on to
+        std::vector<Station> below{}; // its own station, and those it relays to
     };
     void end() noexcept;                  // each target is over
     void fail(const Error &why) noexcept; // it was not started
@@ -74,10 +76,10 @@ class ClusterBroadcast final : public Object, private QueueUser {
     std::map<uint32_t, Target> targets;
     size_t not_located = 0, not_over = 0;
     bool planned = false;
-    uint64_t deadline_timer = 0, plan_timer = 0;
+    ClusterTimer deadline_timer, plan_timer;
 
   private:
-    void tell_end(const Error &why, size_t have_it) noexcept;
+    void complete(const Error &why, size_t received) noexcept;
     void cancel(Status status) noexcept;
     void end_operations() noexcept override;
     bool cancel_operation(uint64_t tag) noexcept override;
@@ -85,7 +87,7 @@ class ClusterBroadcast final : public Object, private QueueUser {
 
     Context &context_;
     Ref<Cluster> cluster_;
-    std::atomic<bool> unwanted_{false};
+    std::atomic<bool> is_cancelled_{false};
     Ref<Queue> queue_; // set by begin(); a slot is reserved
     uint64_t tag_ = 0;
     Status *const out_statuses_;
@@ -106,31 +108,31 @@ class Broadcasts {
     Broadcasts &operator=(const Broadcasts &) = delete;
 
     bool has_inbox() const noexcept { return static_cast<bool>(memory_inbox_); }
-    bool fails(const Cluster::StepSubject &subject, const Error &why); // false: the step was of none
+    bool fails(const Cluster::StepSubject &subject, const Error &why); // false: the step was about none of them
     void start(const Ref<ClusterBroadcast> &broadcast);
     void fail_all(const Error &why);
-    void cancel_waited_for();
+    void cancel_awaited();
     void set_subject(ClusterBroadcast &own) noexcept {
         cluster_.set_subject(Cluster::StepSubject{{}, Ref<Object>(&own), 0, false, UINT32_MAX});
     }
-    void end_by_host(const Ref<ClusterBroadcast> &broadcast, const Error &why) { end(broadcast, why); }
+    void cancel(const Ref<ClusterBroadcast> &broadcast, const Error &why) { end(broadcast, why); }
     void member_gone(uint32_t member, const Error &why);
-    void take_stream(uint32_t from, StreamHandle stream);                     // bytes are to come on it
+    void take_stream(uint32_t from, StreamHandle stream);                     // on which bytes arrive
     void receive_report(uint32_t from, const struct ControlMessage &message); // of a member, to the origin
     void receive_over(uint32_t origin, uint64_t number);                      // of the origin
 
   private:
-    // What comes to this member.
+    // What arrives at this member.
     struct Arrival {
         BroadcastSender sender;
         Ref<BroadcastBytes> bytes;
         bool whole = false;
-        int64_t told_ns = 0, moved_ns = 0;
+        int64_t reported_ns = 0, moved_ns = 0;
     };
     struct Inflow {
         uint32_t from = 0;
         StreamHandle stream;
-        std::string words; // the head, until it is whole
+        std::string head; // until it is whole
         std::optional<BroadcastKey> key;
         uint64_t at = 0;
         int64_t since_ns = 0;
@@ -148,8 +150,8 @@ class Broadcasts {
     void server_lost(ClusterBroadcast &broadcast, uint32_t member);
     void copy_some(BroadcastKey key);
     void settle(ClusterBroadcast &broadcast, uint32_t member, const Error &why);
-    void look_after(ClusterBroadcast &broadcast, int64_t now);
-    void tell_over(const ClusterBroadcast &broadcast);
+    void check_progress(ClusterBroadcast &broadcast, int64_t now);
+    void send_over(const ClusterBroadcast &broadcast);
     void end(Ref<ClusterBroadcast> broadcast, const Error &rest);
     ClusterBroadcast *origin_of(BroadcastKey key) noexcept;
     bool star() const;
@@ -162,27 +164,30 @@ class Broadcasts {
     void pump(BroadcastKey key, uint32_t member, uint64_t id);
     void pump_all(BroadcastKey key);
     void hand_over(BroadcastSender &sender, bool ticks);
+    void give_to_streams(BroadcastSender &sender, const std::vector<uint32_t> &members, uint64_t from, uint64_t size);
+    void given_back(BroadcastKey key, uint32_t member, uint64_t id, uint64_t size, const Error &why);
+    BroadcastFlow *flow_of(BroadcastKey key, uint32_t member, uint64_t id) noexcept;
     void flow_over(BroadcastKey key, uint32_t member, const Error &why);
     void drop(BroadcastFlow &flow) noexcept;
     void drop_flows(BroadcastSender &sender) noexcept;
-    void hand_out(BroadcastSender &sender);
-    void not_near(BroadcastKey key, uint32_t member);
+    void share_memory(BroadcastSender &sender);
+    void not_local(BroadcastKey key, uint32_t member);
 
     // ---- arriving ----
     void read(uint64_t id);
     bool read_head(uint64_t id, Inflow &inflow);
     bool take_head(uint64_t id, Inflow &inflow, BroadcastHead head);
     void inflow_over(uint64_t id, const Error &why);
-    void take_parcels();
-    void take_parcel();
-    Result<void> make_room(uint64_t size);
+    void receive_memory();
+    void take_memory();
+    Result<void> check_room(uint64_t size);
     void arrived(BroadcastKey key);
     void find_neighbour(BroadcastKey key, uint32_t member);
-    bool known(BroadcastKey key);
-    bool comes(BroadcastKey key) const; // somebody is sending it
+    bool is_known(BroadcastKey key);
+    bool has_inflow(BroadcastKey key) const; // a stream brings it
     void drop_arrival(BroadcastKey key);
     void drop_inflows(BroadcastKey key);
-    void look_after_arrivals(int64_t now);
+    void check_arrivals(int64_t now);
     void forget_if_done(BroadcastKey key);
     void report(BroadcastKey key, uint32_t about, const Error &why);
 
@@ -191,15 +196,16 @@ class Broadcasts {
 
     Cluster &cluster_;
     Ref<MemoryInbox> memory_inbox_; // or none
-    Parcel parcel_;                 // the one that is received next; its memory is allocated before it arrives
+    ReceivedMemory received_;       // the next one; its memory is allocated before it arrives
     const uint64_t max_waiting_;
     std::map<BroadcastKey, Ref<ClusterBroadcast>> own_;
     std::map<BroadcastKey, Arrival> arrivals_;
     std::map<uint64_t, Inflow> inflows_;
     std::set<BroadcastKey> seen_;
     std::deque<BroadcastKey> seen_order_;
-    uint64_t arriving_bytes_ = 0; // announced, and not yet told to the host
-    uint64_t tick_timer_ = 0, parcel_timer_ = 0, inbox_handler_ = 0;
+    uint64_t arriving_bytes_ = 0; // announced, and not yet reported to the host
+    ClusterTimer tick_timer_, share_timer_;
+    uint64_t inbox_handler_ = 0;
 };
 
 } // namespace muster

@@ -13,9 +13,9 @@ namespace {
 constexpr size_t max_flows = 16, max_flows_of_star = 4096;
 constexpr int64_t stalled_ns = 2'000'000'000; // then it does not count among these
 constexpr int64_t dial_ns = 30'000'000'000;
-constexpr int64_t fan_ns = 1'000'000'000; // streams of a star begin together, or without those that come later
-constexpr int64_t parcel_again_ns = 5'000'000;
-constexpr size_t turn_bytes = 4 << 20;
+constexpr int64_t group_ns = 1'000'000'000; // streams of a multicast group begin together, or without late ones
+constexpr int64_t share_retry_ns = 5'000'000;
+constexpr uint64_t piece_bytes = 4 << 20;
 
 // Does it fail for good, as long as both are there?
 bool final(Status status) noexcept {
@@ -36,8 +36,8 @@ void Broadcasts::add_flow(BroadcastSender &sender, uint32_t member, const std::v
     BroadcastFlow &flow = sender.flows[member];
     BroadcastHead head = sender.head;
     head.stations = stations;
-    const std::string words = encode(head);
-    ByteWriter(flow.words).number(static_cast<uint32_t>(words.size())).bytes(words);
+    const std::string bytes = encode(head);
+    ByteWriter(flow.head).number(static_cast<uint32_t>(bytes.size())).bytes(bytes);
     flow.id = cluster_.next_number();
 }
 
@@ -72,116 +72,121 @@ void Broadcasts::dial_waiting(BroadcastSender &sender) {
     }
 }
 
+BroadcastFlow *Broadcasts::flow_of(BroadcastKey key, uint32_t member, uint64_t id) noexcept {
+    BroadcastSender *const sender = sender_of(key);
+    if (sender == nullptr) return nullptr;
+    const auto found = sender->flows.find(member);
+    return found == sender->flows.end() || found->second.id != id ? nullptr : &found->second;
+}
+
 void Broadcasts::connected(BroadcastKey key, uint32_t member, uint64_t id, StreamHandle stream, const Error &why) {
-    BroadcastSender *const sender = sender_of(key);
-    if (sender == nullptr) return;
-    const auto found = sender->flows.find(member);
-    if (found == sender->flows.end() || found->second.id != id) return;
-    BroadcastFlow &flow = found->second;
-    flow.dial.reset();
+    BroadcastFlow *const flow = flow_of(key, member, id);
+    if (flow == nullptr) return;
+    flow->dial.reset();
     if (!stream) return flow_over(key, member, why);
-    flow.stream = std::move(stream);
-    flow.moved_ns = now_ns();
-    flow.watch = cluster_.on_completion(
+    flow->stream = std::move(stream);
+    flow->moved_ns = now_ns();
+    flow->watch = cluster_.on_completion(
         [this, key, member, id](const muster_completion &, const Error &) { pump(key, member, id); });
-    muster_stream_watch(flow.stream.get(), MUSTER_STREAM_READABLE | MUSTER_STREAM_WRITABLE,
-                        wrap(&*cluster_.completions_), flow.watch);
+    flow->stream.watch(MUSTER_STREAM_READABLE | MUSTER_STREAM_WRITABLE, *cluster_.completions_, flow->watch);
     muster_stream_stats stats{};
-    const bool whole = origin_of(key) != nullptr && sender->head.size != 0;
-    flow.waits_for_fan = whole && star() && muster_stream_get_stats(flow.stream.get(), &stats) == MUSTER_OK &&
-                         stats.multicast_group != 0;
+    flow->stream->stats(stats);
+    flow->has_group = stats.multicast_group != 0;
     pump(key, member, id);
-    if (BroadcastSender *const still = sender_of(key)) hand_over(*still, false);
 }
 
-// As much as goes now; a turn at a time, the thread has other work, too.
+// Writes the head as there is room, and sees the end of the stream; then the bytes follow.
 void Broadcasts::pump(BroadcastKey key, uint32_t member, uint64_t id) {
-    BroadcastSender *const sender = sender_of(key);
-    if (sender == nullptr) return;
-    const auto found = sender->flows.find(member);
-    if (found == sender->flows.end() || found->second.id != id || !found->second.stream) return;
-    BroadcastFlow &flow = found->second;
-    muster_stream *const stream = flow.stream.get();
-    Status status = MUSTER_OK;
+    BroadcastFlow *const flow = flow_of(key, member, id);
+    if (flow == nullptr || !flow->stream) return;
     size_t moved = 0;
-    if (flow.words_sent < flow.words.size()) {
-        status = muster_stream_write(stream, flow.words.data() + flow.words_sent, flow.words.size() - flow.words_sent,
-                                     0, &moved);
-        flow.words_sent += moved;
+    if (flow->head_sent < flow->head.size()) {
+        const Status status =
+            flow->stream.write(flow->head.data() + flow->head_sent, flow->head.size() - flow->head_sent, moved);
+        flow->head_sent += moved;
+        if (status < 0) return flow_over(key, member, Error::from_status(status));
     }
-    const bool direct = !flow.waits_for_fan && !flow.handed_over;
-    if (status == MUSTER_OK && direct && flow.sent < sender->filled) {
-        const auto size = static_cast<size_t>(std::min<uint64_t>(turn_bytes, sender->filled - flow.sent));
-        status = muster_stream_write(stream, sender->data + flow.sent, size, 0, &moved);
-        flow.sent += moved;
-        if (moved != 0) flow.moved_ns = now_ns();
-        if (ClusterBroadcast *const own = origin_of(key); own != nullptr && moved != 0)
-            own->targets.at(member).moved_ns = flow.moved_ns;
-        if (status == MUSTER_OK && flow.sent < sender->filled)
-            cluster_.post([this, key, member, id] { pump(key, member, id); });
-    }
-    if (status < 0) return flow_over(key, member, Error::from_status(status));
-    char nothing = 0; // it ends the stream once it has it all, and says nothing on it
-    status = muster_stream_read(stream, &nothing, 1, 0, &moved);
-    if (status != MUSTER_AGAIN) flow_over(key, member, Error::from_status(MUSTER_E_PEER));
+    char nothing = 0; // the member ends the stream once it has all bytes, and sends none on it
+    if (flow->stream.read(&nothing, 1, moved) != MUSTER_AGAIN)
+        return flow_over(key, member, Error::from_status(MUSTER_E_PEER));
+    hand_over(*sender_of(key), false);
 }
 
-void Broadcasts::pump_all(BroadcastKey key) {
-    const BroadcastSender *const sender = sender_of(key);
-    if (sender == nullptr || sender->flows.empty()) return;
-    std::vector<std::pair<uint32_t, uint64_t>> all;
-    for (const auto &[member, flow] : sender->flows) all.emplace_back(member, flow.id);
-    for (const auto &[member, id] : all) pump(key, member, id);
-}
-
-// In a star one buffer goes to all whose streams are there by now.
+// The one way of the bytes into streams, whatever their transport: each gets what there is beyond what it was given
+// before, and all that are at the same place get it by one call. A transport with multicast groups sends it once.
 void Broadcasts::hand_over(BroadcastSender &sender, bool ticks) {
-    const BroadcastKey key = sender.head.key;
-    std::vector<uint32_t> members;
-    int64_t oldest = INT64_MAX;
     bool more_come = false;
+    int64_t oldest = INT64_MAX; // of those that wait for others of their group
     for (const auto &[member, flow] : sender.flows) {
         more_come |= !flow.stream;
-        if (!flow.waits_for_fan || flow.words_sent < flow.words.size()) continue;
-        members.push_back(member);
-        oldest = std::min(oldest, flow.moved_ns);
+        if (flow.stream && flow.has_group && flow.given == 0) oldest = std::min(oldest, flow.moved_ns);
     }
-    if (members.empty() || (more_come && (!ticks || now_ns() - oldest < fan_ns))) return;
+    const bool groups_wait = more_come && (!ticks || now_ns() - oldest < group_ns);
+    std::map<std::pair<bool, uint64_t>, std::vector<uint32_t>> places; // with a group, and where
+    for (const auto &[member, flow] : sender.flows) {
+        const bool is_ready = flow.stream && flow.head_sent == flow.head.size() && flow.given == flow.sent;
+        if (!is_ready || flow.given == sender.filled || (groups_wait && flow.has_group && flow.given == 0)) continue;
+        places[{flow.has_group, flow.given}].push_back(member);
+    }
+    for (const auto &[place, members] : places) {
+        // Pieces show that it goes on; a group is given all at once.
+        const uint64_t left = sender.filled - place.second;
+        give_to_streams(sender, members, place.second, place.first ? left : std::min(left, piece_bytes));
+    }
+}
+
+void Broadcasts::give_to_streams(BroadcastSender &sender, const std::vector<uint32_t> &members, uint64_t from,
+                                 uint64_t size) {
+    const BroadcastKey key = sender.head.key;
     std::vector<muster_stream *> streams;
     std::vector<uint64_t> tags;
     for (const uint32_t member : members) {
         BroadcastFlow &flow = sender.flows.at(member);
-        flow.waits_for_fan = false;
-        flow.handed_over = true;
-        streams.push_back(flow.stream.get());
+        streams.push_back(wrap(flow.stream.operator->()));
         tags.push_back(
-            cluster_.on_completion([this, key, member, id = flow.id](const muster_completion &done, const Error &) {
+            cluster_.on_completion([this, key, member, id = flow.id](const muster_completion &done, const Error &why) {
+                const Error ended = why;
                 cluster_.drop_handler(done.tag);
-                BroadcastSender *const still = sender_of(key);
-                if (still == nullptr) return;
-                const auto found = still->flows.find(member);
-                if (found == still->flows.end() || found->second.id != id) return;
-                found->second.handed_over = false; // what was not taken goes by itself
-                found->second.sent = done.bytes;
-                pump(key, member, id);
+                given_back(key, member, id, done.bytes, ended);
             }));
+        flow.given = from + size;
     }
-    std::vector<Status> statuses(members.size());
-    muster_stream_write_owned_many(streams.data(), static_cast<uint32_t>(streams.size()), sender.data, sender.head.size,
-                                   wrap(&*cluster_.completions_), tags.data(), statuses.data());
+    std::vector<Status> statuses(members.size(), MUSTER_E_NOMEM); // if there is no memory to begin
+    boundary([&] {
+        return write_owned_many(streams.data(), static_cast<uint32_t>(streams.size()), sender.data + from, size,
+                                *cluster_.completions_, tags.data(), statuses.data());
+    });
     for (size_t i = 0; i < members.size(); i++) {
         if (statuses[i] != MUSTER_AGAIN && statuses[i] != MUSTER_E_NOMEM && statuses[i] != MUSTER_E_BUSY) continue;
-        cluster_.drop_handler(tags[i]); // it took nothing, and no release comes
-        sender.flows.at(members[i]).handed_over = false;
-        cluster_.post([this, key] { pump_all(key); });
+        cluster_.drop_handler(tags[i]); // it took nothing, and no completion comes; the next tick tries again
+        sender.flows.at(members[i]).given = from;
     }
+}
+
+// The stream has sent the bytes, or failed.
+void Broadcasts::given_back(BroadcastKey key, uint32_t member, uint64_t id, uint64_t size, const Error &why) {
+    BroadcastFlow *const flow = flow_of(key, member, id);
+    if (flow == nullptr) return;
+    flow->sent += size;
+    const bool is_whole = flow->sent == flow->given;
+    flow->given = flow->sent;
+    if (size != 0) flow->moved_ns = now_ns();
+    if (ClusterBroadcast *const own = origin_of(key); own != nullptr && size != 0)
+        own->targets.at(member).moved_ns = flow->moved_ns;
+    if (!is_whole && why.status < 0) return flow_over(key, member, why);
+    pump(key, member, id);
+}
+
+void Broadcasts::pump_all(BroadcastKey key) {
+    const BroadcastSender *const sender = sender_of(key);
+    if (sender != nullptr && !sender->flows.empty()) hand_over(*sender_of(key), false);
 }
 
 // The stream is over: the member has ended it, or it broke.
 void Broadcasts::flow_over(BroadcastKey key, uint32_t member, const Error &why) {
     BroadcastSender &sender = *sender_of(key);
     const auto found = sender.flows.find(member);
-    const bool sent = found->second.stream && found->second.sent == sender.head.size;
+    const bool sent = found->second.stream && found->second.given == sender.head.size;
     drop(found->second);
     sender.flows.erase(found);
     ClusterBroadcast *const own = origin_of(key);
@@ -190,7 +195,7 @@ void Broadcasts::flow_over(BroadcastKey key, uint32_t member, const Error &why) 
         return forget_if_done(key);
     }
     ClusterBroadcast::Target &target = own->targets.at(member);
-    target.moved_ns = now_ns(); // its own word is on its way; if not, the next tick but few tries again
+    target.moved_ns = now_ns(); // its own report is on its way; if not, a later tick tries again
     if (!target.over && final(why.status)) return settle(*own, member, why);
     dial_waiting(sender);
 }
@@ -204,57 +209,57 @@ void Broadcasts::drop(BroadcastFlow &flow) noexcept {
         cluster_.end_dial(*dial);
     }
     if (!flow.stream) return;
-    muster_stream_watch(flow.stream.get(), 0, nullptr, 0);
+    flow.stream.unwatch();
     // Nobody looks at the bytes from here on: they are the caller's.
-    if (flow.handed_over) muster_stream_cancel(flow.stream.get(), MUSTER_STREAM_WRITE);
+    if (flow.given != flow.sent) flow.stream->cancel(MUSTER_STREAM_WRITE);
     constexpr std::string_view text = "the broadcast is over";
-    muster_stream_abort(flow.stream.get(), 0, text.data(), text.size());
+    flow.stream->abort(0, text);
     flow.stream.reset();
 }
 
 void Broadcasts::drop_flows(BroadcastSender &sender) noexcept {
     for (auto &[member, flow] : sender.flows) drop(flow);
     sender.flows.clear();
-    sender.parcels.clear();
+    sender.neighbours.clear();
 }
 
 // ---- memory
 // ----------------------------------------------------------------------------------------------------------------
 
-void Broadcasts::hand_out(BroadcastSender &sender) {
+void Broadcasts::share_memory(BroadcastSender &sender) {
     if (!sender.sealed || !memory_inbox_) return;
     const BroadcastHead head = sender.head;
-    const std::string words = encode(head);
+    const std::string bytes = encode(head);
     std::vector<uint32_t> elsewhere;
     bool again = false;
-    for (auto parcel = sender.parcels.begin(); parcel != sender.parcels.end();) {
-        const uint32_t member = parcel->first;
-        if (!parcel->second.known()) { // it is being asked for
-            ++parcel;
+    for (auto neighbour = sender.neighbours.begin(); neighbour != sender.neighbours.end();) {
+        const uint32_t member = neighbour->first;
+        if (!neighbour->second.known()) { // it is being asked for
+            ++neighbour;
             continue;
         }
-        const Status status = memory_inbox_->put(parcel->second, words, sender.shared->descriptor());
+        const Status status = memory_inbox_->put(neighbour->second, bytes, sender.shared->descriptor());
         again |= status == MUSTER_AGAIN;
         if (status < 0) elsewhere.push_back(member);
-        parcel = status == MUSTER_AGAIN ? std::next(parcel) : sender.parcels.erase(parcel);
+        neighbour = status == MUSTER_AGAIN ? std::next(neighbour) : sender.neighbours.erase(neighbour);
     }
-    if (again && parcel_timer_ == 0)
-        parcel_timer_ = cluster_.start_timer(now_ns() + parcel_again_ns, [this] {
-            parcel_timer_ = 0;
+    if (again && !share_timer_)
+        share_timer_ = cluster_.start_timer(now_ns() + share_retry_ns, [this] {
+            share_timer_ = {};
             std::vector<BroadcastKey> keys;
             for (const auto &[key, own] : own_) keys.push_back(key);
             for (const auto &[key, arrival] : arrivals_) keys.push_back(key);
             for (const BroadcastKey &key : keys) {
-                if (BroadcastSender *const left = sender_of(key); left != nullptr && !left->parcels.empty())
-                    hand_out(*left);
+                if (BroadcastSender *const left = sender_of(key); left != nullptr && !left->neighbours.empty())
+                    share_memory(*left);
                 forget_if_done(key);
             }
         });
-    for (const uint32_t member : elsewhere) not_near(head.key, member);
+    for (const uint32_t member : elsewhere) not_local(head.key, member);
 }
 
 // It is not where it seemed to be.
-void Broadcasts::not_near(BroadcastKey key, uint32_t member) {
+void Broadcasts::not_local(BroadcastKey key, uint32_t member) {
     const Error why = Error::make(MUSTER_E_UNREACHABLE, "it takes no shared memory");
     if (ClusterBroadcast *const own = origin_of(key)) return serve(*own, member, why);
     if (arrivals_.count(key) != 0) report(key, member, why);

@@ -16,7 +16,7 @@ namespace muster {
 namespace {
 
 constexpr std::string_view prefix = "muster-inbox-";
-constexpr size_t secret_bytes = 16, max_words = max_memory_head_bytes;
+constexpr size_t secret_bytes = 16;
 constexpr size_t address_bytes = 16 + 8 + 4 + 16 + 16;
 
 sockaddr_un abstract_address(const InboxAddress &inbox, socklen_t &length) noexcept {
@@ -113,9 +113,9 @@ Status MemoryInbox::put(const InboxAddress &to, std::string_view words, int memo
     }
 }
 
-bool MemoryInbox::take(Parcel &out) {
+bool MemoryInbox::take(ReceivedMemory &out) {
     for (int strangers = 0; strangers < 256; strangers++) {
-        char bytes[secret_bytes + max_words];
+        char bytes[secret_bytes + max_memory_head_bytes];
         iovec span{bytes, sizeof bytes};
         alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(ucred))];
         msghdr message{};
@@ -146,7 +146,7 @@ bool MemoryInbox::take(Parcel &out) {
         if (!memory || !same_user || (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0 || all.size() < secret_bytes ||
             !same(address_.secret, all))
             continue; // an unauthenticated peer's
-        out.words = all.substr(secret_bytes);
+        out.head = all.substr(secret_bytes);
         out.memory = std::move(memory);
         return true;
     }

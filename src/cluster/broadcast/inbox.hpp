@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Where a member is handed memory by others of its host: an abstract Unix socket, which takes datagrams. Its random
-// name and a secret are told on the links of the cluster only; whoever sends has to show the secret, and to be the same
+// Where a member receives memory from other members on its host: a datagram socket with an abstract Unix address. Its
+// random name and a secret travel on the links of the cluster only; a sender has to show the secret, and to be the same
 // user.
 #include "base/fd.hpp"
 #include "queue/queue.hpp"
@@ -17,24 +17,24 @@ struct InboxAddress {
     HostIdentity host{};
     std::array<unsigned char, 16> name{}, secret{};
 
-    static InboxAddress parse(std::string_view bytes); // of what is none: one that is near nobody
+    static InboxAddress parse(std::string_view bytes); // malformed: an address that is unknown
     std::string bytes() const;
-    std::string place() const { return bytes().substr(0, 28); } // the same for all that are near each other
+    std::string host_key() const { return bytes().substr(0, 28); } // the same for all members of a host
     bool known() const noexcept { return name[0] != 0; }
-    bool near(const InboxAddress &other) const noexcept {
+    bool same_host(const InboxAddress &other) const noexcept {
         return known() && other.known() && host.same_place(other.host);
     }
 };
 
-// What somebody has put there. A value.
 constexpr size_t max_memory_head_bytes = 512;
 
-struct Parcel {
-    std::string words;
+// A received descriptor, and what was sent with it. A value.
+struct ReceivedMemory {
+    std::string head;
     Fd memory;
 };
 
-// The cluster's thread, once it is there.
+// The cluster's thread, once that runs.
 class MemoryInbox final : public Object, private Source {
   public:
     static Result<Ref<MemoryInbox>> make(const HostIdentity &host);
@@ -42,9 +42,9 @@ class MemoryInbox final : public Object, private Source {
     void leave() noexcept;
     const InboxAddress &address() const noexcept { return address_; }
 
-    // OK; AGAIN: there is no room now; else nobody takes it there.
+    // OK; AGAIN: there is no room now; else no member receives there.
     Status put(const InboxAddress &to, std::string_view words, int memory) noexcept;
-    bool take(Parcel &out); // false: nothing is there, and the watch is armed
+    bool take(ReceivedMemory &out); // false: nothing has arrived, and the watch is armed
 
   private:
     MemoryInbox(Fd socket, const InboxAddress &address) noexcept : socket_(std::move(socket)), address_(address) {}

@@ -38,12 +38,12 @@ void Broadcasts::start(const Ref<ClusterBroadcast> &broadcast) {
     if (own.sender.deadline_ns != INT64_MAX)
         own.deadline_timer = cluster_.start_timer(own.sender.deadline_ns, [this, broadcast] {
             set_subject(*broadcast);
-            broadcast->deadline_timer = 0;
+            broadcast->deadline_timer = {};
             end(broadcast, Error::make(MUSTER_TIMEOUT, "not in time"));
         });
     own.plan_timer = cluster_.start_timer(now_ns() + gather_ns, [this, broadcast] {
         set_subject(*broadcast);
-        broadcast->plan_timer = 0;
+        broadcast->plan_timer = {};
         plan_located(*broadcast);
     });
     keep_ticking();
@@ -79,7 +79,7 @@ void Broadcasts::located(const Ref<ClusterBroadcast> &broadcast, uint32_t member
     } else {
         target.located = true;
         target.inbox = InboxAddress::parse(inbox);
-        target.near = memory_inbox_ && memory_inbox_->address().near(target.inbox);
+        target.is_local = memory_inbox_ && memory_inbox_->address().same_host(target.inbox);
     }
     if (own.planned && !target.over) return plan(own, {member}, false);
     if (!own.planned && own.not_located == 0) plan_located(own);
@@ -100,19 +100,19 @@ void Broadcasts::plan(ClusterBroadcast &own, const std::vector<uint32_t> &member
     const bool hand_on = cluster_.allows_relays();
     std::vector<std::vector<Station>> parts; // each begins with a station
     std::map<std::string, size_t> hosts;
-    bool some_near = false;
+    bool some_local = false;
     for (const uint32_t member : members) {
         ClusterBroadcast::Target &target = own.targets.at(member);
         if (target.over) continue;
         target.moved_ns = now_ns();
         target.server = cluster_.self();
-        if (target.near) {
-            own.sender.parcels[member] = target.inbox;
-            some_near = true;
+        if (target.is_local) {
+            own.sender.neighbours[member] = target.inbox;
+            some_local = true;
             continue;
         }
         size_t place = parts.size();
-        if (target.inbox.known() && hand_on) place = hosts.emplace(target.inbox.place(), place).first->second;
+        if (target.inbox.known() && hand_on) place = hosts.emplace(target.inbox.host_key(), place).first->second;
         if (place == parts.size()) parts.push_back({Station()});
         parts[place][0].push_back(member);
         // What it was to hand on goes with it.
@@ -124,7 +124,7 @@ void Broadcasts::plan(ClusterBroadcast &own, const std::vector<uint32_t> &member
         parts = branches(stations, broadcast_fan);
     }
     for (auto &part : parts) give(own, std::move(part));
-    if (some_near) prepare_memory(own);
+    if (some_local) prepare_memory(own);
     dial_waiting(own.sender);
 }
 
@@ -159,9 +159,9 @@ void Broadcasts::serve(ClusterBroadcast &own, uint32_t member, const Error &why)
     ClusterBroadcast::Target &target = own.targets.at(member);
     if (target.over) return;
     if (target.tries++ == max_tries) return settle(own, member, why);
-    target.near = false;
+    target.is_local = false;
     target.inbox = {}; // by a stream of its own
-    own.sender.parcels.erase(member);
+    own.sender.neighbours.erase(member);
     plan(own, {member}, false);
 }
 
@@ -177,7 +177,7 @@ void Broadcasts::server_lost(ClusterBroadcast &own, uint32_t server) {
 
 void Broadcasts::prepare_memory(ClusterBroadcast &own) {
     const BroadcastKey key = own.sender.head.key;
-    if (own.sender.shared) return hand_out(own.sender);
+    if (own.sender.shared) return share_memory(own.sender);
     auto made = BroadcastBytes::make(own.sender.head.size, false);
     if (made) own.sender.shared = std::move(*made);
     cluster_.post([this, key] { copy_some(key); });
@@ -202,10 +202,10 @@ void Broadcasts::copy_some(BroadcastKey key) {
     }
     if (copied) copied = sender.shared->seal();
     sender.sealed = static_cast<bool>(copied);
-    if (copied) return hand_out(sender);
+    if (copied) return share_memory(sender);
     sender.shared.reset();
-    const auto parcels = std::exchange(sender.parcels, {});
-    for (const auto &[member, inbox] : parcels) not_near(key, member);
+    const auto neighbours = std::exchange(sender.neighbours, {});
+    for (const auto &[member, inbox] : neighbours) not_local(key, member);
 }
 
 // ---- what is heard
@@ -217,8 +217,8 @@ void Broadcasts::receive_report(uint32_t from, const ControlMessage &message) {
     if (own == nullptr || text.left() < 4) return;
     const auto about = text.number<uint32_t>();
     const auto found = own->targets.find(about);
-    const auto teller = own->targets.find(from);
-    if (found == own->targets.end() || teller == own->targets.end() || found->second.over) return;
+    const auto reporter = own->targets.find(from);
+    if (found == own->targets.end() || reporter == own->targets.end() || found->second.over) return;
     set_subject(*own);
     ClusterBroadcast::Target &target = found->second;
     const Error why = Error::make(message.status, "%.180s", std::string(text.rest()).c_str());
@@ -241,7 +241,7 @@ void Broadcasts::settle(ClusterBroadcast &own, uint32_t member, const Error &why
     found->second.why = why;
     found->second.moved_ns = now_ns();
     own.not_over--;
-    own.sender.parcels.erase(member);
+    own.sender.neighbours.erase(member);
     if (own.not_over == 0) return end(alive, {});
     const auto flow = own.sender.flows.find(member);
     if (flow != own.sender.flows.end() && why.status != MUSTER_OK) {
@@ -252,10 +252,10 @@ void Broadcasts::settle(ClusterBroadcast &own, uint32_t member, const Error &why
     dial_waiting(own.sender);
 }
 
-void Broadcasts::look_after(ClusterBroadcast &own, int64_t now) {
+void Broadcasts::check_progress(ClusterBroadcast &own, int64_t now) {
     std::vector<uint32_t> unserved, broken;
     for (const auto &[member, target] : own.targets) {
-        if (target.over || !target.located || target.near) continue;
+        if (target.over || !target.located || target.is_local) continue;
         if (target.server == cluster_.self()) {
             if (now - target.moved_ns > word_ns && own.sender.flows.count(member) == 0) broken.push_back(member);
         } else if (now - std::max(target.moved_ns, own.targets.at(target.server).moved_ns) > stands_still_ns) {
@@ -274,7 +274,7 @@ void Broadcasts::look_after(ClusterBroadcast &own, int64_t now) {
 // --------------------------------------------------------------------------------------------------------------------
 
 // To those who may still wait for bytes, or hand them on.
-void Broadcasts::tell_over(const ClusterBroadcast &own) {
+void Broadcasts::send_over(const ClusterBroadcast &own) {
     ControlMessage over;
     over.kind = ControlMessage::broadcast_over;
     over.number = own.sender.head.key.number;
@@ -294,7 +294,7 @@ void Broadcasts::end(Ref<ClusterBroadcast> broadcast, const Error &rest) {
     cluster_.cancel_timer(own.deadline_timer);
     cluster_.cancel_timer(own.plan_timer);
     try {
-        tell_over(own);
+        send_over(own);
     } catch (const std::bad_alloc &) { // those who go on notice that nobody serves them
     }
     for (auto &[member, target] : own.targets)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The bytes of a broadcast where they arrive, and what members of one host share: a memfd, written by the one that
-// fills it and sealed before it is handed on. Nobody can change or shorten what another reads.
+// The bytes of a broadcast where they arrive, and what members of one host share: a memfd, written by one member and
+// sealed before another receives it, so that no process can change or shorten what another reads.
 #include "base/fd.hpp"
 #include "base/object.hpp"
 #include "base/result.hpp"
@@ -13,9 +13,9 @@ namespace muster {
 // One thread fills it; afterwards any thread.
 class BroadcastBytes final : public Object {
   public:
-    // Memory to be filled. `read_here`: this process reads it, too.
+    // Memory to be filled. `read_here`: this process reads it as well.
     static Result<Ref<BroadcastBytes>> make(uint64_t size, bool read_here);
-    // What a neighbour has filled; refused unless it is sealed, and of this size.
+    // Memory that another member has filled; refused unless it is sealed, and of this size.
     static Result<Ref<BroadcastBytes>> take(Fd memory, uint64_t size);
 
     Result<void> append(const void *data, size_t size) noexcept;
@@ -24,7 +24,7 @@ class BroadcastBytes final : public Object {
     uint64_t size() const noexcept { return size_; }
     const unsigned char *data() const noexcept { return data_; } // as far as it is filled
     int descriptor() const noexcept { return memory_.get(); }
-    void part_with_descriptor() noexcept { memory_.reset(); } // nobody else will get it
+    void close_descriptor() noexcept { memory_.reset(); } // no other member will receive it
 
   private:
     BroadcastBytes(Fd memory, uint64_t size) noexcept : memory_(std::move(memory)), size_(size) {}

@@ -41,7 +41,7 @@ Result<std::shared_ptr<LaunchPlan>> read_launch(const muster_launch *given);
 // The key in a store under which the address of a master is published.
 std::string master_address_key(const std::string &cluster_name);
 
-// May they have a stream between them?
+// May these two members have a stream between them?
 bool topology_allows(uint32_t topology, uint32_t one, const LaunchPlan *plan_of_one, uint32_t other,
                      const LaunchPlan *plan_of_other);
 

@@ -79,7 +79,8 @@ Result<Ticket> Ticket::parse(std::string_view line) {
                            static_cast<int>(where.size()), where.data());
     };
     constexpr std::string_view begin(head);
-    if (line.substr(0, begin.size()) != begin) return wrong("it begins in another way"); // it may be a secret: untold
+    if (line.substr(0, begin.size()) != begin)
+        return wrong("it begins in another way"); // it may be a secret, and is not shown
     line.remove_prefix(begin.size());
     Ticket ticket;
     uint32_t seen = 0;
@@ -162,7 +163,7 @@ Result<void> Ticket::take_own() {
         listen = numbered(listen, member);
         return {};
     }
-    return Error::make(MUSTER_E_PROTOCOL, "the ticket is that of %u workers, and none of the variables %s says which",
+    return Error::make(MUSTER_E_PROTOCOL, "the ticket is for %u workers, and none of the variables %s gives the rank",
                        members, rank_variables.c_str());
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// What whoever launches a worker hands to it: one line of words `name=value`, in which a byte that is neither a letter,
-// a digit nor one of -_.:/?&=@[]{} is written %XX.
+// The ticket that the launcher of a worker passes to it: one line of words `name=value`, in which a byte that is
+// neither a letter, a digit nor one of -_.:/?&=@[]{} is written %XX.
 #include "base/result.hpp"
 
 #include <optional>
@@ -15,18 +15,18 @@ namespace muster {
 struct Ticket {
     uint64_t cluster = 0;
     uint32_t member = 0;
-    std::string master{}; // whom to dial; empty: the master dials
+    std::string master{}; // the address to dial; empty: the master dials
     std::string listen{}; // where to listen; empty: nowhere
     std::vector<unsigned char> secret{};
-    // In place of the secret: proves to the master that this is one of a launch, and fetches the rest; see
-    // launch_keys.hpp.
+    // In place of the secret: proves to the master that this process belongs to a launch, and fetches the rest; see
+    // lifecycle/launch_keys.hpp.
     std::vector<unsigned char> key{};
-    // One for many who are started together: `member` is the first of them, `listen` has {} for the number, and each
-    // is told which one it is by the first of these variables that is set, separated by commas.
+    // A ticket for many workers that are started together: `member` is the first of them, `listen` has {} for the
+    // number, and each finds its rank in the first of these variables that is set, separated by commas.
     uint32_t members = 1;
     std::string rank_variables{};
 
-    Result<void> take_own();                            // becomes that of this process alone
+    Result<void> take_own();                            // becomes the ticket of this process alone
     std::string line() const;                           // its newline included
     static Result<Ticket> parse(std::string_view line); // without the newline
     std::string variable() const;                       // for the environment: some launchers stumble over a second =
@@ -36,10 +36,10 @@ struct Ticket {
 constexpr size_t ticket_max_bytes = 16384;
 constexpr char ticket_variable[] = "MUSTER_WORKER_TICKET";
 
-// The line by which a worker tells whoever has launched it where it listens: `muster-worker ADDRESS MEMBER`.
+// The line by which a worker reports to its launcher where it listens: `muster-worker ADDRESS MEMBER`.
 struct WorkerReport {
     std::string address{};
-    uint32_t member = 0; // 0: it does not say
+    uint32_t member = 0; // 0: not reported
 
     std::string line() const; // its newline included
     static std::optional<WorkerReport> parse(std::string_view line);

@@ -107,7 +107,7 @@ void AddressPublication::withdraw(std::function<void()> done) {
     if (muster_lease_end_begin(lease_, withdraw_timeout_ns, wrap(&master_.completions()), tag, nullptr) == MUSTER_OK) {
         // The call may have to wait for a thread of the library.
         withdrawal_timer_ = master_.start_timer(now_ns() + withdraw_timeout_ns, [this, finish] {
-            withdrawal_timer_ = 0;
+            withdrawal_timer_ = {};
             finish();
         });
         return;

@@ -37,7 +37,7 @@ class AddressPublication final : public std::enable_shared_from_this<AddressPubl
     muster_store *store_ = nullptr;
     muster_lease *lease_ = nullptr;
     uint64_t pending_ = 0; // tag of the operation that is under way; 0: none
-    uint64_t withdrawal_timer_ = 0;
+    ClusterTimer withdrawal_timer_;
 };
 
 } // namespace muster

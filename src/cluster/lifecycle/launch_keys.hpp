@@ -2,8 +2,8 @@
 #pragma once
 // Workers that a launcher starts together get their ticket in a variable of the environment, where it stays readable
 // for as long as the launcher runs. So it does not have the secret: it has a key, made for this launch alone, with
-// which each of them dials its master, sealed, and fetches a ticket of its own. The master gives each ticket out once,
-// and takes the key no more when none of the launch is left that has not joined.
+// which each of them dials its master, sealed, and fetches a ticket of its own. The master gives out each ticket once,
+// and refuses the key when every worker of the launch has joined or is gone.
 #include "cluster/launch/launch_plan.hpp"
 #include "transport/handshake.hpp"
 
@@ -12,7 +12,7 @@
 
 namespace muster {
 
-// The master's; on the cluster's thread, but for other_keys().
+// Of the master. The cluster's thread, except for other_keys().
 class LaunchKeys {
   public:
     const std::shared_ptr<OtherKeys> &other_keys() const noexcept { return keys_; }

@@ -183,8 +183,8 @@ void ClusterMaster::send_ticket(uint64_t key, uint32_t member, StreamHandle stre
     const std::string answer =
         plan ? std::string(1, '\0') + ticket(**plan, member).line() : encode_refusal(plan.error());
     size_t moved = 0;
-    muster_stream_write(stream.get(), answer.data(), answer.size(), 0, &moved);
-    muster_stream_finish(stream.get());
+    stream.write(answer.data(), answer.size(), moved);
+    stream->finish();
 }
 
 Result<std::vector<unsigned char>> ClusterMaster::make_launch_key(const std::shared_ptr<const LaunchPlan> &plan,

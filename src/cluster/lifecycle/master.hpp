@@ -76,8 +76,7 @@ class ClusterMaster final : public Cluster {
         const std::shared_ptr<const LaunchPlan> plan;
         const Ref<ClusterManager> manager;
         WorkerMachine machine;
-        uint64_t timer = 0; // at machine.wake_at_ns()
-        int64_t timer_at_ns = INT64_MAX;
+        ClusterTimer timer; // at machine.wake_at_ns()
         std::unique_ptr<ControlLink> link;
         uint64_t link_handler = 0; // of its completions; 0: there never was a link
         std::string host, address, inbox;

@@ -85,15 +85,13 @@ void ClusterMaster::publish_record(WorkerRecord &worker) {
 
 void ClusterMaster::update_timer(WorkerRecord &worker) {
     const int64_t wake_at_ns = worker.machine.wake_at_ns();
-    if (wake_at_ns == worker.timer_at_ns) return;
+    if (wake_at_ns == (worker.timer ? worker.timer.at_ns : INT64_MAX)) return;
     cancel_timer(worker.timer);
-    worker.timer_at_ns = INT64_MAX;
     if (wake_at_ns == INT64_MAX) return;
     worker.timer = start_timer(wake_at_ns, [this, member = worker.member] {
-        if (WorkerRecord *const woken = worker_of(member)) woken->timer = 0, woken->timer_at_ns = INT64_MAX;
+        if (WorkerRecord *const woken = worker_of(member)) woken->timer = {};
         drive(member, [](WorkerMachine &machine) { machine.wake(now_ns()); });
     });
-    worker.timer_at_ns = wake_at_ns;
 }
 
 // ---- actions
@@ -310,7 +308,7 @@ void ClusterMaster::accept_link(WorkerRecord &worker, StreamHandle stream) {
     worker.link_handler = on_completion([this, member](const muster_completion &, const Error &) { receive(member); });
     worker.link = std::move(link);
     expect_connections(--expected_links_);
-    const Status status = worker.link->watch(wrap(&*completions_), worker.link_handler);
+    const Status status = worker.link->watch(*completions_, worker.link_handler);
     drive(member, [](WorkerMachine &machine) { machine.connected(); });
     if (status != MUSTER_OK) lose_link(member, Error::from_status(status));
 }

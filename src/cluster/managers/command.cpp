@@ -14,9 +14,9 @@ namespace muster {
 
 namespace {
 
-constexpr int64_t end_patience_ns = 5'000'000'000;
+constexpr int64_t end_timeout_ns = 5'000'000'000;
 constexpr int64_t last_lines_ns = 500'000'000; // a program's children may hold its pipes for ever
-constexpr size_t pipe_usual = 65536, pipe_most = 1 << 20, words_most = 200;
+constexpr size_t default_pipe_bytes = 65536, max_pipe_bytes = 1 << 20, max_shown = 200;
 
 std::string_view name_of(const std::string &variable) noexcept {
     return std::string_view(variable).substr(0, variable.find('='));
@@ -32,7 +32,8 @@ Result<void> make_pipe(Fd &in, Fd &out) {
 
 // Into a pipe that nobody has to read from meanwhile.
 Result<void> fill(const Fd &out, const std::string &text) {
-    if (text.size() > pipe_most || (text.size() > pipe_usual && fcntl(out.get(), F_SETPIPE_SZ, pipe_most) < 0))
+    if (text.size() > max_pipe_bytes ||
+        (text.size() > default_pipe_bytes && fcntl(out.get(), F_SETPIPE_SZ, max_pipe_bytes) < 0))
         return Error::make(MUSTER_E_LIMIT, "a program is to be handed %zu bytes, more than a pipe holds", text.size());
     fcntl(out.get(), F_SETFL, O_NONBLOCK);
     if (uncancelled::write(out.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
@@ -42,7 +43,7 @@ Result<void> fill(const Fd &out, const std::string &text) {
 
 } // namespace
 
-std::string how_it_ended(const muster_process_exit &exit) {
+std::string describe_exit(const muster_process_exit &exit) {
     if (exit.kind == MUSTER_PROCESS_EXITED) return "exit code " + std::to_string(exit.value);
     if (exit.kind == MUSTER_PROCESS_KILLED)
         return "killed by signal " + std::to_string(exit.value) + " (" + strsignal(exit.value) + ")";
@@ -64,20 +65,20 @@ std::vector<std::string> environment_with(const std::vector<std::string> &own, c
 // --------------------------------------------------------------------------------------------------------------
 
 // Any thread; it hears nothing more once the cluster's thread has let go of it.
-class Commands::Ear final : public LineListener {
+class Commands::PipeObserver final : public LineListener {
   public:
-    Ear(ClusterMaster &master, Commands &commands, uint64_t command, int fd, const Command &what)
-        : fd_(fd), for_us_(what.for_us), commands_(&commands), master_(&master), command_(command) {}
+    PipeObserver(ClusterMaster &master, Commands &commands, uint64_t command, int fd, const Command &what)
+        : fd_(fd), is_for_manager_(what.is_for_manager), commands_(&commands), master_(&master), command_(command) {}
 
     bool shown(std::string_view line) noexcept override {
-        const bool ours = for_us_ != nullptr && for_us_(fd_, line);
+        const bool ours = is_for_manager_ != nullptr && is_for_manager_(fd_, line);
         const std::lock_guard hold(lock_);
         try {
             if (ours && commands_ != nullptr)
                 master_->post_report([commands = commands_, command = command_, fd = fd_, text = std::string(line)](
-                                         ClusterMaster &) { commands->heard(command, fd, text); });
+                                         ClusterMaster &) { commands->line_received(command, fd, text); });
             if (!ours && std::any_of(line.begin(), line.end(), [](unsigned char c) { return std::isalnum(c); })) {
-                last_ = line.substr(0, words_most);
+                last_ = line.substr(0, max_shown);
                 if (first_.empty()) first_ = last_;
             }
         } catch (const std::bad_alloc &) { // the timeouts are left
@@ -100,14 +101,14 @@ class Commands::Ear final : public LineListener {
         const std::lock_guard hold(lock_);
         commands_ = nullptr;
     }
-    std::string words(Words which) {
+    std::string shown_line(Line which) {
         const std::lock_guard hold(lock_);
-        return which == Words::first ? first_ : last_;
+        return which == Line::first ? first_ : last_;
     }
 
   private:
     const int fd_;
-    bool (*const for_us_)(int, std::string_view) noexcept;
+    bool (*const is_for_manager_)(int, std::string_view) noexcept;
     std::mutex lock_;    // guards the rest
     Commands *commands_; // none: the cluster is over
     ClusterMaster *const master_;
@@ -115,18 +116,18 @@ class Commands::Ear final : public LineListener {
     std::string first_, last_;
 };
 
-std::string Commands::words(uint64_t command, Words which) {
+std::string Commands::shown_line(uint64_t command, Line which) {
     const auto child = children_.find(command);
     if (child == children_.end()) return {};
-    const auto ear = child->second.listening.find(2);
-    return ear == child->second.listening.end() ? std::string() : ear->second->words(which);
+    const auto observer = child->second.listening.find(2);
+    return observer == child->second.listening.end() ? std::string() : observer->second->shown_line(which);
 }
 
-void Commands::heard(uint64_t command, int fd, const std::string &line) {
+void Commands::line_received(uint64_t command, int fd, const std::string &line) {
     const auto child = children_.find(command);
-    if (child == children_.end() || !child->second.ears.told) return;
-    const auto told = child->second.ears.told; // it may end the command
-    told(fd, line);
+    if (child == children_.end() || !child->second.observer.on_line) return;
+    const auto on_line = child->second.observer.on_line; // it may end the command
+    on_line(fd, line);
 }
 
 Commands::Commands(Context &context) noexcept : context_(context) {}
@@ -135,14 +136,14 @@ Commands::~Commands() = default;
 // ---- its life
 // ------------------------------------------------------------------------------------------------------------
 
-Result<void> Commands::say(uint64_t command, const std::string &text) {
+Result<void> Commands::write_input(uint64_t command, const std::string &text) {
     const auto child = children_.find(command);
     if (child == children_.end() || !child->second.in) return Error::make(MUSTER_E_PEER, "it is over");
     const Fd out = std::move(child->second.in); // closed behind it
     return fill(out, text);
 }
 
-Result<uint64_t> Commands::start(ClusterMaster &master, const Command &command, CommandEars ears) {
+Result<uint64_t> Commands::start(ClusterMaster &master, const Command &command, CommandObserver observer) {
     master_ = &master;
     if (!guard_) {
         auto id = random_number();
@@ -167,7 +168,7 @@ Result<uint64_t> Commands::start(ClusterMaster &master, const Command &command, 
         if (auto filled = fill(out, input.text); !filled) return filled.error();
         give(std::move(in), input.fd);
     }
-    if (command.is_told_more) {
+    if (command.has_late_input) {
         Fd in;
         if (auto made = make_pipe(in, more); !made) return made.error();
         give(std::move(in), 0);
@@ -198,26 +199,26 @@ Result<uint64_t> Commands::start(ClusterMaster &master, const Command &command, 
         output_ = make_ref<Output>(context_, Fd(fcntl(1, F_DUPFD_CLOEXEC, 3)), Fd(fcntl(2, F_DUPFD_CLOEXEC, 3)));
     Child &child = children_[number];
     child.in = std::move(more);
-    child.ears = std::move(ears);
+    child.observer = std::move(observer);
     Result<void> begun;
     try {
         child.number = master.on_completion([this, number](const muster_completion &entry, const Error &) {
             ended(number, {static_cast<int32_t>(entry.bytes >> 32), static_cast<int32_t>(entry.bytes)});
         });
         for (const auto &[fd, pipe] : said)
-            child.listening.emplace(fd, make_ref<Ear>(master, *this, number, fd, command));
+            child.listening.emplace(fd, make_ref<PipeObserver>(master, *this, number, fd, command));
         begun = begin(child, config, said);
     } catch (const std::bad_alloc &) {
         begun = Error::make(MUSTER_E_NOMEM, "start a program: out of memory");
     }
     if (!begun) {
         if (child.process) child.process->kill(SIGKILL);
-        for (const auto &[fd, ear] : child.listening) ear->leave();
+        for (const auto &[fd, observer] : child.listening) observer->leave();
         master.drop_handler(child.number);
         children_.erase(number);
         return begun.error();
     }
-    name_to_guard();
+    update_guard();
     return number;
 }
 
@@ -248,8 +249,8 @@ void Commands::ended(uint64_t command, const muster_process_exit &exit) {
     child->second.in.reset();
     if (child->second.unfinished == 0) return over(command);
     try {
-        child->second.patience = master_->start_timer(now_ns() + last_lines_ns, [this, command] {
-            children_.at(command).patience = 0;
+        child->second.timer = master_->start_timer(now_ns() + last_lines_ns, [this, command] {
+            children_.at(command).timer = {};
             over(command);
         });
     } catch (const std::bad_alloc &) { // without its last lines
@@ -262,20 +263,20 @@ void Commands::pipe_ended(uint64_t command, int fd) {
     if (child == children_.end()) return;
     child->second.unfinished--;
     if (child->second.unfinished == 0 && child->second.ended) return over(command);
-    const auto closed = child->second.ears.closed;
+    const auto closed = child->second.observer.on_pipe_end;
     if (closed) closed(fd);
 }
 
 void Commands::over(uint64_t command) {
     Child &child = children_.at(command);
-    master_->cancel_timer(child.patience);
+    master_->cancel_timer(child.timer);
     master_->drop_handler(child.number);
-    const auto tell = std::move(child.ears.over);
+    const auto tell = std::move(child.observer.on_exit);
     const muster_process_exit exit = child.exit;
     const auto forget = [&] {
-        for (const auto &[fd, ear] : children_.at(command).listening) ear->leave();
+        for (const auto &[fd, observer] : children_.at(command).listening) observer->leave();
         children_.erase(command);
-        name_to_guard();
+        update_guard();
     };
     try {
         tell(exit); // it may still want to know its last words
@@ -286,25 +287,25 @@ void Commands::over(uint64_t command) {
     forget();
 }
 
-void Commands::name_to_guard() noexcept {
-    if (std::exchange(guard_is_late_, true)) return;
+void Commands::update_guard() noexcept {
+    if (std::exchange(guard_update_pending_, true)) return;
     try {
         master_->start_timer(0, [this] {
-            guard_is_late_ = false;
+            guard_update_pending_ = false;
             std::vector<pid_t> leaders;
             for (const auto &[number, child] : children_) leaders.push_back(child.process->pid());
             guard_.watch(leaders);
         });
     } catch (const std::bad_alloc &) { // it finds them by the variable
-        guard_is_late_ = false;
+        guard_update_pending_ = false;
     }
 }
 
 void Commands::finish(int64_t grace_ns) noexcept {
     for (auto &[number, child] : children_)
-        for (const auto &[fd, ear] : child.listening) ear->leave();
-    const auto wait_for_all = [this](int64_t patience_ns) {
-        Deadline deadline(patience_ns);
+        for (const auto &[fd, observer] : child.listening) observer->leave();
+    const auto wait_for_all = [this](int64_t timeout_ns) {
+        Deadline deadline(timeout_ns);
         for (auto &[number, child] : children_) child.process->wait(deadline, nullptr);
     };
     if (grace_ns > 0) {
@@ -313,13 +314,13 @@ void Commands::finish(int64_t grace_ns) noexcept {
         wait_for_all(grace_ns);
     }
     for (auto &[number, child] : children_) child.process->kill(SIGKILL);
-    wait_for_all(end_patience_ns);
+    wait_for_all(end_timeout_ns);
     children_.clear();
     if (output_) {
         output_->finish();
         output_->end();
     }
-    guard_.finish(end_patience_ns);
+    guard_.finish(end_timeout_ns);
 }
 
 } // namespace muster

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Programs that managers start on this host: what each is handed, what it says line by line, and its end.
+// Programs that managers start on this host: their input, their output line by line, and their exit.
 #include "agent/guard.hpp"
 #include "agent/output.hpp"
+#include "cluster/member/cluster.hpp"
 #include "process/process.hpp"
 
 #include <functional>
@@ -19,25 +20,25 @@ class ClusterMaster;
 struct Command {
     struct Input {
         int fd;
-        std::string text; // it reads this there, then the end
+        std::string text; // what the program reads there, followed by the end
     };
-    std::vector<std::string> argv, environment; // the latter whole, but for the mark of the guard
+    std::vector<std::string> argv, environment; // the latter complete, except for the variable of the guard
     std::string directory{};                    // empty: this process's own
     std::vector<Input> inputs{};
-    bool is_told_more = false;  // by say(): descriptor 0 has no end before
-    std::vector<int> outputs{}; // of which lines are listened to: 1, 2, or one of its own, of which nothing is shown
-    // Is this line for the manager? Any thread. Others go where this process's own output goes.
-    bool (*for_us)(int fd, std::string_view line) noexcept = nullptr;
+    bool has_late_input = false; // by write_input(), which also ends descriptor 0
+    std::vector<int> outputs{};  // whose lines are read: 1, 2, or a descriptor of its own, whose lines are not shown
+    // Is this line for the manager? Any thread. Other lines go where this process's own output goes.
+    bool (*is_for_manager)(int fd, std::string_view line) noexcept = nullptr;
 };
 
-// What is heard of it, on the cluster's thread.
-struct CommandEars {
-    std::function<void(int fd, const std::string &line)> told{};
-    std::function<void(int fd)> closed{};                      // it says nothing more there
-    std::function<void(const muster_process_exit &exit)> over; // the last: what it has said before was told
+// What the manager is notified of, on the cluster's thread.
+struct CommandObserver {
+    std::function<void(int fd, const std::string &line)> on_line{};
+    std::function<void(int fd)> on_pipe_end{};                    // the program writes no more lines there
+    std::function<void(const muster_process_exit &exit)> on_exit; // last, after all lines
 };
 
-// Those of one manager in one cluster. The cluster's thread.
+// The programs of one manager in one cluster. The cluster's thread.
 class Commands {
   public:
     explicit Commands(Context &context) noexcept;
@@ -45,32 +46,33 @@ class Commands {
     Commands &operator=(const Commands &) = delete;
     ~Commands();
 
-    Result<uint64_t> start(ClusterMaster &master, const Command &command, CommandEars ears); // its number
-    Result<void> say(uint64_t command, const std::string &text);                             // then it reads the end
-    void kill(uint64_t command, int signal) noexcept;                                        // its group
-    enum class Words { first, last };
-    std::string words(uint64_t command, Words which); // the line it has shown of descriptor 2, if that is listened to
+    Result<uint64_t> start(ClusterMaster &master, const Command &command, CommandObserver observer); // its number
+    Result<void> write_input(uint64_t command, const std::string &text); // then it reads the end
+    void kill(uint64_t command, int signal) noexcept;                    // its group
+    enum class Line { first, last };
+    std::string shown_line(uint64_t command,
+                           Line which);         // the line it has shown of descriptor 2, if that is listened to
     void finish(int64_t grace_ns = 0) noexcept; // until all are over: by themselves, then by SIGTERM, then by force
 
   private:
-    class Ear;
+    class PipeObserver;
     struct Child {
         Ref<Process> process;
-        uint64_t number = 0,
-                 patience = 0; // of its exit in the completions; until it is over, though somebody holds its pipes
+        uint64_t number = 0; // of its exit among the completions
+        ClusterTimer timer;  // it has exited; for how long its pipes may stay open
         Fd in;
-        std::map<int, Ref<Ear>> listening;
+        std::map<int, Ref<PipeObserver>> listening;
         size_t unfinished = 0; // of these
-        CommandEars ears;
+        CommandObserver observer;
         bool ended = false;
         muster_process_exit exit{};
     };
     Result<void> begin(Child &child, const muster_process_config &config, std::vector<std::pair<int, Fd>> &said);
-    void heard(uint64_t command, int fd, const std::string &line);
+    void line_received(uint64_t command, int fd, const std::string &line);
     void pipe_ended(uint64_t command, int fd);
     void ended(uint64_t command, const muster_process_exit &exit);
     void over(uint64_t command);
-    void name_to_guard() noexcept;
+    void update_guard() noexcept;
 
     Context &context_;
     ClusterMaster *master_ = nullptr;
@@ -79,10 +81,10 @@ class Commands {
     Ref<Output> output_; // once something is listened to
     std::string guard_id_;
     Guard guard_;
-    bool guard_is_late_ = false;
+    bool guard_update_pending_ = false;
 };
 
-std::string how_it_ended(const muster_process_exit &exit);
+std::string describe_exit(const muster_process_exit &exit);
 
 // This process's own, but for what is in `over`, which comes in its place.
 std::vector<std::string> environment_with(const std::vector<std::string> &own, const std::vector<std::string> &over);

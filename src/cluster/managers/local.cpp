@@ -11,7 +11,7 @@ namespace muster {
 
 namespace {
 
-constexpr int spawns_at_once = 8; // then what has come is looked at
+constexpr int spawns_at_once = 8; // between two looks at other work
 constexpr int ticket_fd = 3, report_fd = 4;
 
 bool is_report(int fd, std::string_view) noexcept {
@@ -41,7 +41,8 @@ class LocalManager final : public ClusterManager {
         answer(std::string());
     }
 
-    void forget(ClusterMaster &, uint32_t member) noexcept override { // one still to be started: wanted() tells
+    void forget(ClusterMaster &,
+                uint32_t member) noexcept override { // one that is still to be started is not wanted() any more
         const auto command = commands_of_.find(member);
         if (command != commands_of_.end()) commands_.kill(command->second, SIGKILL);
     }
@@ -88,23 +89,25 @@ class LocalManager final : public ClusterManager {
         command.directory = plan.directory;
         command.inputs.push_back({ticket_fd, master.ticket(plan, member).line()});
         if (plan.master_dials()) command.outputs.push_back(report_fd);
-        command.for_us = &is_report;
-        CommandEars ears;
-        ears.told = [this, &master, member](int, const std::string &line) { take_address(master, member, line); };
-        ears.closed = [this, &master, member](int) {
-            if (!master.is_launched(member)) forget(master, member); // it told no address
+        command.is_for_manager = &is_report;
+        CommandObserver observer;
+        observer.on_line = [this, &master, member](int, const std::string &line) {
+            take_address(master, member, line);
         };
-        ears.over = [this, &master, member](const muster_process_exit &exit) {
+        observer.on_pipe_end = [this, &master, member](int) {
+            if (!master.is_launched(member)) forget(master, member); // it reported no address
+        };
+        observer.on_exit = [this, &master, member](const muster_process_exit &exit) {
             commands_of_.erase(member);
             std::string how;
             try {
-                how = how_it_ended(exit);
-            } catch (const std::bad_alloc &) { // then it is over without a word
+                how = describe_exit(exit);
+            } catch (const std::bad_alloc &) { // then without a text
             }
             master.process_over(member, how);
         };
         uint64_t &number = commands_of_[member]; // before the start, since it needs memory
-        auto started = commands_.start(master, command, std::move(ears));
+        auto started = commands_.start(master, command, std::move(observer));
         if (!started) {
             commands_of_.erase(member);
             return started.error();
@@ -116,8 +119,8 @@ class LocalManager final : public ClusterManager {
     void take_address(ClusterMaster &master, uint32_t member, const std::string &line) {
         if (const auto report = WorkerReport::parse(line)) return master.ready(member, report->address, 0);
         forget(master, member);
-        master.failed(
-            member, Error::make(MUSTER_E_PROTOCOL, "what it tells in place of its address is \"%.60s\"", line.c_str()));
+        master.failed(member,
+                      Error::make(MUSTER_E_PROTOCOL, "in place of its address it reports \"%.60s\"", line.c_str()));
     }
 
     Commands commands_;

@@ -23,7 +23,7 @@ class ManagerOptions {
     std::map<std::string, std::string, std::less<>> values_;
 };
 
-// Words separated by blanks; within '...' everything stands for itself, within "..." all but \ and ".
+// Line separated by blanks; within '...' everything stands for itself, within "..." all but \ and ".
 Result<std::vector<std::string>> split_words(std::string_view text);
 // As a shell takes it for one word.
 std::string shell_word(std::string_view text);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Workers that a parallel launcher starts together: one srun or mpiexec for all of a launch. They share a ticket; each
-// finds its number by the rank it was given. srun hands its standard input to every task. mpiexec hands its own to rank
-// 0 alone, so there the ticket is a variable of the environment, which the worker wipes when it has read it; see
-// launch_keys.hpp for what is in it.
+// Workers that a parallel launcher starts together: one srun or mpiexec for all workers of a launch. They share a
+// ticket; each finds its number by the rank it was given. srun passes its standard input to every task. mpiexec passes
+// its own to rank 0 alone, so there the ticket is an environment variable, which the worker wipes when it has read it;
+// see lifecycle/launch_keys.hpp for its content.
 #include "cluster/lifecycle/master.hpp"
 #include "cluster/managers/command.hpp"
 #include "cluster/managers/options.hpp"
@@ -19,7 +19,7 @@ constexpr int64_t end_grace_ns = 5'000'000'000; // of a launcher whose workers a
 
 enum class Launcher { mpiexec, srun };
 
-bool is_rank_report(int fd, std::string_view line) noexcept {
+bool is_worker_report(int fd, std::string_view line) noexcept {
     return fd == 1 && line.substr(0, worker_report_begins.size()) == worker_report_begins;
 }
 
@@ -52,7 +52,7 @@ class JobManager final : public ClusterManager {
   private:
     struct Job {
         uint64_t command = 0;
-        std::set<uint32_t> members; // who was not told to be forgotten
+        std::set<uint32_t> members; // whose launch was not cancelled
     };
 
     const char *program() const noexcept { return launcher_ == Launcher::srun ? "srun" : "mpiexec"; }
@@ -86,7 +86,7 @@ class JobManager final : public ClusterManager {
         command.environment = environment_with(plan.inherited, own);
         command.directory = plan.directory;
         command.outputs = plan.master_dials() ? std::vector<int>{1, 2} : std::vector<int>{2};
-        command.for_us = &is_rank_report;
+        command.is_for_manager = &is_worker_report;
         return command;
     }
 
@@ -107,13 +107,13 @@ class JobManager final : public ClusterManager {
             ticket.key = std::move(*key);
             command->environment.push_back(std::string(ticket_variable) + "=" + ticket.variable());
         }
-        CommandEars ears;
-        ears.told = [&master, first, count = plan.count](int, const std::string &line) {
+        CommandObserver observer;
+        observer.on_line = [&master, first, count = plan.count](int, const std::string &line) {
             const auto report = WorkerReport::parse(line);
             if (report && report->member - first < count) master.ready(report->member, report->address, 0);
         };
-        ears.over = [this, &master, first](const muster_process_exit &exit) { over(master, first, exit); };
-        auto started = commands_.start(master, *command, std::move(ears));
+        observer.on_exit = [this, &master, first](const muster_process_exit &exit) { over(master, first, exit); };
+        auto started = commands_.start(master, *command, std::move(observer));
         if (!started) return started.error();
         Job &job = jobs_[first];
         job.command = *started;
@@ -131,10 +131,10 @@ class JobManager final : public ClusterManager {
     void over(ClusterMaster &master, uint32_t first, const muster_process_exit &exit) {
         const auto job = jobs_.extract(first);
         if (job.empty()) return;
-        const auto which = launcher_ == Launcher::srun ? Commands::Words::last : Commands::Words::first;
-        const std::string words = commands_.words(job.mapped().command, which);
+        const auto which = launcher_ == Launcher::srun ? Commands::Line::last : Commands::Line::first;
+        const std::string words = commands_.shown_line(job.mapped().command, which);
         const std::string how =
-            std::string(program()) + ": " + how_it_ended(exit) + (words.empty() ? "" : ": ") + words;
+            std::string(program()) + ": " + describe_exit(exit) + (words.empty() ? "" : ": ") + words;
         for (const uint32_t member : job.mapped().members)
             if (master.is_launched(member))
                 master.process_over(member, how);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Workers on other hosts: one OpenSSH client each. A shell there reads its job from standard input, in a line, and the
-// worker the ticket, in the next; so neither of the two hosts shows them in a list of processes. What the shell says
-// comes in lines that begin with `muster-worker-`: who the worker is, before, and how it has ended, after it.
+// Workers on other hosts: one OpenSSH client each. A shell there reads its job from standard input, in one line, and
+// the worker reads the ticket in the next; so neither host shows them in a list of processes. The shell reports in
+// lines that begin with `muster-worker-`: the process id of the worker before it starts, and its exit code afterwards.
 #include "cluster/lifecycle/master.hpp"
 #include "cluster/managers/command.hpp"
 #include "cluster/managers/options.hpp"
@@ -18,16 +18,16 @@ constexpr char shell[] = "exec /bin/sh -c 'IFS= read -r muster_job && eval \"$mu
 constexpr std::string_view pid_begins = "muster-worker-pid ", end_begins = "muster-worker-over ",
                            port_begins = "Allocated port ";
 constexpr int ssh_has_failed = 255;
-constexpr int64_t last_words_ns = 500'000'000;
+constexpr int64_t last_report_ns = 500'000'000;
 
-bool is_ours(int fd, std::string_view line) noexcept {
+bool is_for_manager(int fd, std::string_view line) noexcept {
     const auto begins = [line](std::string_view with) { return line.substr(0, with.size()) == with; };
     if (fd == 2) return begins(port_begins);
     return begins(pid_begins) || begins(end_begins) || begins(worker_report_begins);
 }
 
 // The host and port of `tcp://host:port?options`; empty: it has another scheme.
-std::string_view place_of(std::string_view address) {
+std::string_view host_and_port(std::string_view address) {
     constexpr std::string_view scheme = "tcp://";
     if (address.substr(0, scheme.size()) != scheme) return {};
     address.remove_prefix(scheme.size());
@@ -57,9 +57,9 @@ class SshManager final : public ClusterManager {
         const auto shared = std::make_shared<SshOptions>(std::move(*options));
         if (shared->tunnel == Tunnel::where_needed)
             shared->tunnel =
-                !plan->master_dials() && is_loopback(place_of(master.address())) ? Tunnel::yes : Tunnel::no;
+                !plan->master_dials() && is_loopback(host_and_port(master.address())) ? Tunnel::yes : Tunnel::no;
         for (uint32_t i = 0; i < plan->count; i++) waiting_.push_back({first + i, i, plan, shared});
-        start_some(master);
+        start_waiting(master);
     }
 
     void ask(ClusterMaster &master, const ManagerQuestion &question, Answer answer) override {
@@ -70,7 +70,7 @@ class SshManager final : public ClusterManager {
     void forget(ClusterMaster &master, uint32_t member) noexcept override {
         try {
             kill(master, member);
-        } catch (const std::bad_alloc &) { // the worker goes when it finds nobody, the client when the cluster is over
+        } catch (const std::bad_alloc &) { // the worker ends when it finds no master, the client when the cluster ends
         }
     }
 
@@ -86,14 +86,14 @@ class SshManager final : public ClusterManager {
         std::shared_ptr<const LaunchPlan> plan;
         std::shared_ptr<const SshOptions> options;
         SshHost host;
-        uint64_t client = 0;   // 0: it is over
-        uint64_t patience = 0; // the worker has ended: until the client has, too
-        bool logs_in = true, told = false, killed = false;
-        int64_t pid = 0, group = 0; // there
+        uint64_t client = 0; // 0: it is over
+        ClusterTimer timer;  // the worker has ended: until the client must have ended, too
+        bool is_logging_in = true, has_job = false, killed = false;
+        int64_t pid = 0, group = 0; // on the other host
         std::string how;            // it has ended
     };
 
-    void start_some(ClusterMaster &master) {
+    void start_waiting(ClusterMaster &master) {
         while (!waiting_.empty() && logging_in_ < waiting_.front().options->parallel) {
             const Waiting next = std::move(waiting_.front());
             waiting_.pop_front();
@@ -117,7 +117,7 @@ class SshManager final : public ClusterManager {
         Command command;
         command.argv = client_of(worker);
         if (tunnels(worker)) {
-            const std::string_view place = place_of(master.address());
+            const std::string_view place = host_and_port(master.address());
             if (place.empty())
                 return Error::make(MUSTER_E_ADDRESS, "only tcp goes through a tunnel, not %.200s",
                                    master.address().c_str());
@@ -125,25 +125,29 @@ class SshManager final : public ClusterManager {
         }
         command.argv.insert(command.argv.end(), {"--", worker.host.target, shell});
         command.environment = next.plan->inherited;
-        command.is_told_more = true;
+        command.has_late_input = true;
         command.outputs = {1, 2};
-        command.for_us = &is_ours;
-        CommandEars ears;
-        ears.told = [this, &master, member](int fd, const std::string &line) { hear(master, member, fd, line); };
-        ears.over = [this, &master, member](const muster_process_exit &exit) { client_over(master, member, exit); };
-        auto started = commands_.start(master, command, std::move(ears));
+        command.is_for_manager = &is_for_manager;
+        CommandObserver observer;
+        observer.on_line = [this, &master, member](int fd, const std::string &line) {
+            receive_line(master, member, fd, line);
+        };
+        observer.on_exit = [this, &master, member](const muster_process_exit &exit) {
+            client_over(master, member, exit);
+        };
+        auto started = commands_.start(master, command, std::move(observer));
         if (!started) return started.error();
         worker.client = *started;
         logging_in_++;
         const bool waits_for_port = tunnels(worker);
         const Worker &kept = workers_.insert_or_assign(member, std::move(worker)).first->second;
-        if (!waits_for_port) hand_job(master, member, kept, master.address());
+        if (!waits_for_port) send_job(master, member, kept, master.address());
         return {};
     }
 
     static bool tunnels(const Worker &worker) noexcept { return worker.options->tunnel == Tunnel::yes; }
 
-    void hand_job(ClusterMaster &master, uint32_t member, const Worker &worker, const std::string &master_address) {
+    void send_job(ClusterMaster &master, uint32_t member, const Worker &worker, const std::string &master_address) {
         const LaunchPlan &plan = *worker.plan;
         std::string job;
         if (!plan.directory.empty()) job += "cd " + shell_word(plan.directory) + " || exit 1; ";
@@ -157,13 +161,13 @@ class SshManager final : public ClusterManager {
         job += "; echo " + std::string(end_begins) + "$?\n";
         Ticket ticket = master.ticket(plan, member);
         if (!ticket.master.empty()) ticket.master = master_address;
-        if (auto said = commands_.say(worker.client, job + ticket.line()); !said) {
+        if (auto said = commands_.write_input(worker.client, job + ticket.line()); !said) {
             master.failed(member, said.error());
             commands_.kill(worker.client, SIGKILL);
         }
     }
 
-    // By which a process is known there for this very worker.
+    // Identifies the process of this worker on the other host.
     std::string mark(uint32_t member) {
         if (mark_.empty()) {
             auto number = random_number();
@@ -172,7 +176,7 @@ class SshManager final : public ClusterManager {
         return "MUSTER_WORKER_MARK=" + mark_ + "." + std::to_string(member);
     }
 
-    void hear(ClusterMaster &master, uint32_t member, int fd, const std::string &line) {
+    void receive_line(ClusterMaster &master, uint32_t member, int fd, const std::string &line) {
         const auto found = workers_.find(member);
         if (found == workers_.end()) return;
         Worker &worker = found->second;
@@ -180,12 +184,12 @@ class SshManager final : public ClusterManager {
         if (fd == 2) { // the port of the tunnel
             rest.remove_prefix(port_begins.size());
             uint16_t port = 0;
-            if (!tunnels(worker) || std::exchange(worker.told, true) || !take_number_at(rest, port)) return;
+            if (!tunnels(worker) || std::exchange(worker.has_job, true) || !take_number_at(rest, port)) return;
             std::string address = master.address();
-            const std::string_view place = place_of(address);
+            const std::string_view place = host_and_port(address);
             address.replace(static_cast<size_t>(place.data() - address.data()), place.size(),
                             "127.0.0.1:" + std::to_string(port));
-            return hand_job(master, member, worker, address);
+            return send_job(master, member, worker, address);
         }
         if (rest.substr(0, pid_begins.size()) == pid_begins) {
             rest.remove_prefix(pid_begins.size());
@@ -196,12 +200,12 @@ class SshManager final : public ClusterManager {
             rest.remove_prefix(end_begins.size());
             int32_t code = 0;
             if (!take_number_at(rest, code)) return;
-            worker.how = how_it_ended(code > 128 ? muster_process_exit{MUSTER_PROCESS_KILLED, code - 128}
-                                                 : muster_process_exit{MUSTER_PROCESS_EXITED, code});
+            worker.how = describe_exit(code > 128 ? muster_process_exit{MUSTER_PROCESS_KILLED, code - 128}
+                                                  : muster_process_exit{MUSTER_PROCESS_EXITED, code});
             if (master.has_joined(member)) return worker_over(master, member);
-            worker.patience =
-                master.start_timer(now_ns() + last_words_ns, [this, &master, member] { // what it said is on its way
-                    workers_.at(member).patience = 0;
+            worker.timer =
+                master.start_timer(now_ns() + last_report_ns, [this, &master, member] { // what it said is on its way
+                    workers_.at(member).timer = {};
                     worker_over(master, member);
                 });
         } else if (const auto report = WorkerReport::parse(line); report && worker.plan->master_dials()) {
@@ -210,9 +214,9 @@ class SshManager final : public ClusterManager {
     }
 
     void logged_in(ClusterMaster &master, Worker &worker) {
-        if (!std::exchange(worker.logs_in, false)) return;
+        if (!std::exchange(worker.is_logging_in, false)) return;
         logging_in_--;
-        start_some(master);
+        start_waiting(master);
     }
 
     // The worker has ended; the client may go on for a while.
@@ -222,9 +226,9 @@ class SshManager final : public ClusterManager {
         Worker &worker = found->second;
         std::string how = worker.how;
         if (!master.has_joined(member))
-            if (const std::string words = commands_.words(worker.client, Commands::Words::last); !words.empty())
+            if (const std::string words = commands_.shown_line(worker.client, Commands::Line::last); !words.empty())
                 how += ": " + words;
-        master.cancel_timer(worker.patience);
+        master.cancel_timer(worker.timer);
         workers_.erase(found);
         master.process_over(member, how);
     }
@@ -233,7 +237,7 @@ class SshManager final : public ClusterManager {
         const auto found = workers_.find(member);
         if (found == workers_.end()) return;
         Worker &worker = found->second;
-        std::string words = commands_.words(worker.client, Commands::Words::last);
+        std::string words = commands_.shown_line(worker.client, Commands::Line::last);
         if (!worker.how.empty()) return worker_over(master, member);
         worker.client = 0;
         logged_in(master, worker);
@@ -242,12 +246,12 @@ class SshManager final : public ClusterManager {
         if (again->second.pid == 0) { // it has never begun
             const std::string target = again->second.host.target;
             workers_.erase(again);
-            if (words.empty()) words = how_it_ended(exit);
+            if (words.empty()) words = describe_exit(exit);
             const bool login = exit.kind == MUSTER_PROCESS_EXITED && exit.value == ssh_has_failed;
             return master.failed(member, Error::make(login ? MUSTER_E_UNREACHABLE : MUSTER_E_PEER, "ssh %s: %s",
                                                      target.c_str(), words.c_str()));
         }
-        // The way is gone by which its end would have been told; whoever has joined goes on without.
+        // The exit of the worker can no longer be seen; one that has joined goes on.
         if (again->second.killed || !master.has_joined(member)) return end_by_force(master, member);
         master.lost_sight(member);
     }
@@ -272,21 +276,21 @@ class SshManager final : public ClusterManager {
                                          "/environ | grep -qx " + shell_word(mark(member)) + "; then kill -9 " + pid +
                                          "; kill -9 -- -" + group + "; fi 2>/dev/null; true\n"});
         command.outputs = {2};
-        CommandEars ears;
-        ears.over = [this, &master, member](const muster_process_exit &exit) {
+        CommandObserver observer;
+        observer.on_exit = [this, &master, member](const muster_process_exit &exit) {
             const auto left = workers_.find(member);
             if (left == workers_.end()) return;
             if (exit.kind != MUSTER_PROCESS_EXITED || exit.value != 0)
                 context_.log(MUSTER_LOG_ERROR, "cluster: worker %u: ssh %s, to kill it: %s", member,
-                             left->second.host.target.c_str(), how_it_ended(exit).c_str());
+                             left->second.host.target.c_str(), describe_exit(exit).c_str());
             left->second.how = "killed";
             if (left->second.client != 0) commands_.kill(left->second.client, SIGKILL);
             worker_over(master, member);
         };
-        if (auto started = commands_.start(master, command, std::move(ears)); !started) {
+        if (auto started = commands_.start(master, command, std::move(observer)); !started) {
             context_.log(MUSTER_LOG_ERROR, "cluster: worker %u: ssh: %s", member, started.error().message);
             if (worker.client != 0) commands_.kill(worker.client, SIGKILL);
-            worker.how = "nobody knows whether it has ended";
+            worker.how = "it is not known whether it has ended";
             worker_over(master, member);
         }
     }

@@ -22,10 +22,6 @@ constexpr size_t max_spare_events = 4;
 constexpr int64_t again_ns = 10'000'000; // until a step that found no memory is made again
 constexpr size_t max_streams_waiting = 4096, max_events_waiting = 1 << 20;
 
-bool has_stream(int32_t kind) noexcept {
-    return kind == MUSTER_DONE_DIAL;
-}
-
 } // namespace
 
 Result<uint64_t> random_number() {
@@ -51,7 +47,7 @@ void Cluster::leave_queue() noexcept {
     if (events_queue_ && !forked()) events_queue_->detach(*this);
 }
 
-// Release: who knows the number sees what was told with it.
+// Release: a thread that reads the number sees what was set before it.
 void Cluster::set_self(uint32_t member) noexcept {
     self_.store(member, std::memory_order_release);
     context_->notify(signal_);
@@ -68,9 +64,9 @@ Status Cluster::wait_for_self() noexcept {
     }
 }
 
-Result<void> Cluster::check_it_is_in() const noexcept {
+Result<void> Cluster::check_joined() const noexcept {
     if (self() != no_member) return {};
-    return Error::make(MUSTER_E_NOT_FOUND, "this member is not in yet: it knows of no others");
+    return Error::make(MUSTER_E_NOT_FOUND, "this member has not joined yet: it knows no others");
 }
 
 Result<void> Cluster::start_thread_of(bool events) {
@@ -103,7 +99,7 @@ void *Cluster::body(void *self) {
     return nullptr;
 }
 
-// A step that finds no memory would be lost, and the other side would wait for it.
+// A step that finds no memory would be lost, and a peer would wait for it.
 bool Cluster::give_up_step() noexcept {
     const StepSubject subject = std::exchange(subject_, {});
     context_->log(MUSTER_LOG_ERROR, "cluster: out of memory");
@@ -142,13 +138,13 @@ void Cluster::run() noexcept {
     }
     working_.clear();
     context_->notify(signal_);
-    if (events_queue_) events_queue_->raise(*this, ready); // there is its end to be heard of
+    if (events_queue_) events_queue_->raise(*this, ready); // next_event() reports the end
     ThreadedObjects<Cluster>::of(*context_).remove(*this);
 }
 
-// What has come, or the next alarm.
+// Waits for the next completion or timer, and handles it.
 void Cluster::pump() noexcept {
-    int64_t next = timers_.empty() ? INT64_MAX : timers_.begin()->first;
+    int64_t next = timers_.empty() ? INT64_MAX : std::max(timers_.begin()->first.at_ns, timers_paused_until_ns_);
     if (!working_.empty() || cancels_now_ || ends_now_) next = std::min(next, now_ns() + again_ns);
     Deadline deadline(next == INT64_MAX ? -1 : std::max<int64_t>(0, next - now_ns()));
     muster_completion entry;
@@ -172,23 +168,17 @@ void Cluster::take_entry(const muster_completion &entry, const muster_error &det
         const auto step = [&] { (*take)(entry, why); };
         // Readiness is not reported again before what is ready was taken.
         if (!try_step(step) && entry.kind == MUSTER_EVENT_READY) try_step(step);
-    } else if (has_stream(entry.kind) && entry.object != nullptr) {
-        muster_stream_release(static_cast<muster_stream *>(entry.object));
+    } else if (entry.kind == MUSTER_DONE_DIAL) {
+        const StreamHandle unclaimed(entry.object);
     }
 }
 
 void Cluster::run_timers() noexcept {
-    while (!timers_.empty() && timers_.begin()->first <= now_ns()) {
-        auto alarm = timers_.extract(timers_.begin());
-        auto place = timer_.extract(alarm.mapped().first);
-        if (try_step(alarm.mapped().second)) continue;
-        alarm.key() = now_ns() + again_ns;
-        place.mapped() = timers_.insert(std::move(alarm));
-        try {
-            timer_.insert(std::move(place));
-        } catch (const std::bad_alloc &) { // then it cannot be silenced
-        }
-        return;
+    while (!timers_.empty() && std::max(timers_.begin()->first.at_ns, timers_paused_until_ns_) <= now_ns()) {
+        auto timer = timers_.extract(timers_.begin()); // the step may cancel it
+        if (try_step(timer.mapped())) continue;
+        timers_.insert(std::move(timer));
+        timers_paused_until_ns_ = now_ns() + again_ns;
     }
 }
 
@@ -220,7 +210,7 @@ void Cluster::run_posted() noexcept {
     }
     for (; !working_.empty(); working_.pop_front())
         if (!try_step(working_.front())) return;
-    if (cancels_now_ && try_step([this] { cancel_waited_for(); })) cancels_now_ = false;
+    if (cancels_now_ && try_step([this] { cancel_awaited(); })) cancels_now_ = false;
     if (ends_now_ && try_step([this] { begin_end(end_timeout_ns_); })) ends_now_ = false;
 }
 
@@ -229,23 +219,8 @@ uint64_t Cluster::on_completion(Handler take) {
     return ++numbers_;
 }
 
-uint64_t Cluster::start_timer(int64_t when_ns, std::function<void()> ring) {
-    const uint64_t number = ++numbers_;
-    const auto made = timers_.emplace(when_ns, std::make_pair(number, std::move(ring)));
-    try {
-        timer_.emplace(number, made);
-    } catch (...) {
-        timers_.erase(made);
-        throw;
-    }
-    return number;
-}
-
-void Cluster::cancel_timer(uint64_t &alarm) noexcept {
-    const auto found = timer_.find(std::exchange(alarm, 0));
-    if (found == timer_.end()) return;
-    timers_.erase(found->second);
-    timer_.erase(found);
+ClusterTimer Cluster::start_timer(int64_t at_ns, std::function<void()> step) {
+    return timers_.emplace(ClusterTimer{at_ns, next_number()}, std::move(step)).first->first;
 }
 
 void Cluster::make_inbox(const std::string &listen) {
@@ -263,19 +238,19 @@ std::string Cluster::inbox_address() const {
 }
 
 Result<void> Cluster::start_broadcast(Ref<ClusterBroadcast> broadcast) {
-    if (auto in = check_it_is_in(); !in) return in;
+    if (auto in = check_joined(); !in) return in;
     const bool taken = post([this, broadcast] {
         broadcasts_->start(broadcast);
-        if (broadcast->unwanted()) broadcasts_->end_by_host(broadcast, Error::make(MUSTER_E_CANCELED, "cancelled"));
+        if (broadcast->is_cancelled()) broadcasts_->cancel(broadcast, Error::make(MUSTER_E_CANCELED, "cancelled"));
         if (closing_) broadcasts_->fail_all(Error::make(MUSTER_E_CLOSED, "the cluster is closed"));
     });
     return taken ? Result<void>() : Error::make(MUSTER_E_CLOSED, "the cluster is closed");
 }
 
-// It is over by itself where the cluster is, and where there is no memory for the word it keeps its deadline.
+// It ends by itself with the cluster; where there is no memory for the task, its deadline ends it.
 void Cluster::end_broadcast(Ref<ClusterBroadcast> broadcast, const Error &why) noexcept {
     try {
-        post([this, broadcast = std::move(broadcast), why] { broadcasts_->end_by_host(broadcast, why); });
+        post([this, broadcast = std::move(broadcast), why] { broadcasts_->cancel(broadcast, why); });
     } catch (const std::bad_alloc &) {
     }
 }
@@ -332,7 +307,7 @@ bool Cluster::push(Event event) noexcept {
     }
     {
         const std::lock_guard hold(lock_);
-        // A host that takes none is not drowned: by streams, or by a master that repeats itself.
+        // Bounded, for a host that takes no events.
         dropped = events_.size() >= (event.stream || event.broadcast ? max_streams_waiting : max_events_waiting);
         if (made.empty() && !spare_events_.empty()) made.splice(made.end(), spare_events_, spare_events_.begin());
         dropped = dropped || made.empty();
@@ -389,14 +364,14 @@ void Cluster::cancel() noexcept {
     wake();
 }
 
-void Cluster::cancel_waited_for() {
+void Cluster::cancel_awaited() {
     for (auto next = dials_.begin(); next != dials_.end();) {
         const Ref<ClusterDial> dial = (next++)->second;
-        if (!dial->waited_for()) continue;
+        if (!dial->is_awaited()) continue;
         dial->fail(Error::make(MUSTER_E_CANCELED, "cancelled"));
         end_dial(*dial);
     }
-    if (broadcasts_) broadcasts_->cancel_waited_for();
+    if (broadcasts_) broadcasts_->cancel_awaited();
 }
 
 bool Cluster::over() noexcept {
@@ -443,10 +418,9 @@ Status Cluster::await_end() noexcept {
 void Cluster::finish_thread() noexcept {
     broadcasts_.reset();
     fail_dials(Error::make(MUSTER_E_CLOSED, "the cluster is closed"));
-    listener_.reset();
+    stop_listening();
     handlers_.clear();
     timers_.clear();
-    timer_.clear();
     subject_ = {};
 }
 

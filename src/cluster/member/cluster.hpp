@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// What a master and a worker have in common: a thread of its own, events for the host, streams to other members.
+// What a master and a worker have in common: a thread of its own, events for the host, streams to other members. What
+// the thread waits for arrives in one queue; an external context is driven by that wait (Queue::next()).
 #include "base/list.hpp"
 #include "cluster/broadcast/inbox.hpp"
 #include "cluster/broadcast/shared_bytes.hpp"
@@ -23,24 +24,24 @@
 
 namespace muster {
 
-struct ReleaseListener {
-    void operator()(muster_listener *listener) const noexcept {
-        muster_listener_close(listener);
-        muster_listener_release(listener);
-    }
+// Names a timer of a cluster; cancelled or not running: any other value has no effect. A value.
+struct ClusterTimer {
+    int64_t at_ns = 0;
+    uint64_t number = 0; // 0: none
+    auto operator<=>(const ClusterTimer &) const = default;
+    explicit operator bool() const noexcept { return number != 0; }
 };
-using ListenerHandle = std::unique_ptr<muster_listener, ReleaseListener>;
 
-// A stream that the host wants to another member. Any thread; fields without a comment are the cluster thread's.
+// A dial of another member. Any thread; the public fields that change are the cluster thread's.
 class ClusterDial final : public Object, private QueueUser {
   public:
     ClusterDial(Context &context, uint32_t member, std::string label, int64_t timeout_ns);
-    Result<void> begin(Queue &queue, uint64_t tag); // before it is started: a completion is to come
-    void give_up() noexcept;                        // it was not started: none
-    Result<StreamHandle> wait();                    // of one without a queue
-    void finish(StreamHandle stream) noexcept;      // this one and the next: the first counts
+    Result<void> begin(Queue &queue, uint64_t tag); // before it is started: a completion will follow
+    void give_up() noexcept;                        // it was not started: no completion
+    Result<StreamHandle> wait();                    // of a dial without a queue
+    void finish(StreamHandle stream) noexcept;      // the first call of finish() and fail() counts
     void fail(const Error &why) noexcept;
-    bool waited_for() const noexcept { return !queue_ && !on_done; }
+    bool is_awaited() const noexcept { return !queue_ && !on_done; }
     bool over() noexcept;
 
     const uint32_t member;
@@ -48,13 +49,14 @@ class ClusterDial final : public Object, private QueueUser {
     const int64_t deadline_ns; // INT64_MAX: none
 
     std::function<void(StreamHandle, const Error &)> on_done; // a dial of the cluster itself: on its thread
-    uint64_t number = 0, timer = 0;
-    std::string address;        // where it was tried
-    Error tried;                // how that went
-    bool can_dial_back = false; // the other side can be asked to dial
+    uint64_t number = 0;
+    ClusterTimer timer;
+    std::string address;        // that was dialled
+    Error tried;                // why that failed
+    bool can_dial_back = false; // the other member can be asked to dial
     Ref<Object> slot;           // among the connections of this process
-    StreamHandle stream;        // it is there, and the other side has not said whether it takes it
-    std::string acceptance;     // what it has said of it so far
+    StreamHandle stream;        // it is open, and the other member has not said whether it takes it
+    std::string acceptance;     // what was received of its answer
     uint64_t watch = 0;
 
   private:
@@ -80,7 +82,7 @@ class Cluster : public Object, private Source, public Listed<Cluster> {
   public:
     Context &context() const noexcept { return *context_; }
     bool forked() const noexcept { return context_->forked(); }
-    // What the host holds, to name the cluster in requests: null once it is released. Never dereferenced here.
+    // The host's handle, to name the cluster in requests: null once it is released. Never dereferenced here.
     class ClusterHandle *handle() const noexcept {
         return handle_.load(std::memory_order_acquire);
     }
@@ -92,13 +94,13 @@ class Cluster : public Object, private Source, public Listed<Cluster> {
     Result<void> start_dial(Ref<ClusterDial> dial);
     Result<void> start_broadcast(Ref<class ClusterBroadcast> broadcast);
     void end_broadcast(Ref<class ClusterBroadcast> broadcast, const Error &why) noexcept; // soon
-    virtual bool knows_all_members() const noexcept = 0; // its members can be named by naming none
-    // Ends it; MUSTER_TIMEOUT: some had to be killed. `timeout_ns` negative: the usual time.
+    virtual bool knows_all_members() const noexcept = 0; // may a broadcast name no members, and go to all?
+    // Ends it; MUSTER_TIMEOUT: some workers had to be killed. `timeout_ns` negative: the default.
     Status close(int64_t timeout_ns) noexcept;
     Status await_end() noexcept; // the second half of close()
     void close_soon(int64_t timeout_ns) noexcept;
     void context_closes() noexcept { close_soon(-1); }
-    void leave_queue() noexcept; // the host has let go of it: nothing is told there any more
+    void leave_queue() noexcept; // the host has released it: no more notifications
 
     // Does the end wait for what the calling thread would have to do?
     virtual bool would_deadlock_at_end() noexcept { return false; }
@@ -111,7 +113,7 @@ class Cluster : public Object, private Source, public Listed<Cluster> {
     Status wait_for_self() noexcept;           // until self() is known; MUSTER_E_CLOSED: it is over
     void open_events() noexcept;
 
-    // Runs on the cluster's thread; false: it is over. Any thread.
+    // Posts a task to the cluster's thread; false: the cluster has ended. Any thread.
     bool post(std::function<void()> work);
     void report_event(uint32_t kind, uint32_t member, const Error &why, std::string_view text);
     void report_stream(uint32_t from, const std::string &label, StreamHandle stream);
@@ -120,34 +122,34 @@ class Cluster : public Object, private Source, public Listed<Cluster> {
     void set_self(uint32_t member) noexcept;
 
     // ---- from here on: the cluster's thread ----
-    virtual void begin() {}                              // its first act
+    virtual void begin() {}                              // the first step of the thread
     virtual void begin_end(int64_t timeout_ns) = 0;      // close() was called, or called again
     virtual bool has_ended() const noexcept = 0;         // nothing is left to do
-    virtual void thread_ends() noexcept {}               // its last act
-    virtual void abandon() noexcept = 0;                 // the context is over: nothing can be heard any more
+    virtual void thread_ends() noexcept {}               // its last step
+    virtual void abandon() noexcept = 0;                 // the context has ended: nothing can be received any more
     virtual void find(const Ref<ClusterDial> &dial) = 0; // calls found(), or fails the dial
-    // The other side is to dial this one with the number of `dial`, if there is a way to tell it.
+    // Asks the other member to dial this one with the number of `dial`; false: there is no way to ask it.
     virtual bool request_dial_back(ClusterDial &dial) = 0;
-    virtual void accepted(const ClusterHello &greeting, StreamHandle stream) = 0; // a control link
-    // Of the listener, or none; and one that has come by one of them.
+    virtual void accepted(const ClusterHello &hello, StreamHandle stream) = 0; // a control link
+    // Further keys of the listener, or none; and a stream that was authenticated by one of them.
     virtual std::shared_ptr<OtherKeys> other_keys() { return {}; }
     virtual void send_ticket(uint64_t key, uint32_t member, StreamHandle stream) {
         (void)key, (void)member, (void)stream;
     }
-    virtual bool accepts() const noexcept { return true; } // else who dials has to wait until watch_listener()
+    virtual bool accepts() const noexcept { return true; } // else connections wait until watch_listener()
     using FoundInbox = std::function<void(const Error &, const std::string &inbox)>;
     virtual void find_inbox(uint32_t member, FoundInbox then) = 0;      // waits until the member has joined
-    virtual bool send_control(uint32_t to, ControlMessage message) = 0; // by the master, if it is not this one
+    virtual bool send_control(uint32_t to, ControlMessage message) = 0; // through the master, unless this is the master
     virtual std::vector<uint32_t> all_members() { return {}; }
-    virtual bool allows_relays() const noexcept { return true; } // may they have streams with each other?
+    virtual bool allows_relays() const noexcept { return true; } // may members have streams with each other?
 
-    // What the running step works on. Where the step finds no memory, that ends with MUSTER_E_NOMEM, at once; a step
-    // that names nothing is made again a moment later.
+    // The subject of the running step. Where the step finds no memory, the subject fails at once with MUSTER_E_NOMEM; a
+    // step without a subject is repeated a moment later.
     struct StepSubject {
         Ref<ClusterDial> dial{};
-        Ref<Object> broadcast{}; // of this member's
-        uint64_t inflow = 0;     // of another's broadcast
-        bool link = false;       // of a worker to its master, or of the master to this member
+        Ref<Object> broadcast{}; // of this member
+        uint64_t inflow = 0;     // of another member's broadcast
+        bool link = false;       // of a worker to its master, or of the master to this worker
         uint32_t member = UINT32_MAX;
     };
     void set_subject(StepSubject what) noexcept { subject_ = std::move(what); }
@@ -155,9 +157,9 @@ class Cluster : public Object, private Source, public Listed<Cluster> {
         set_subject(StepSubject{dial, {}, 0, false, UINT32_MAX});
     }
     void set_subject_link(uint32_t member) noexcept { set_subject(StepSubject{{}, {}, 0, true, member}); }
-    virtual bool fail_link(const StepSubject &subject, const Error &why) = 0; // false: the step is to be made again
+    virtual bool fail_link(const StepSubject &subject, const Error &why) = 0; // false: the step is to be repeated
     template <class Step>
-    bool try_step(const Step &step) noexcept { // false: it is to be made again
+    bool try_step(const Step &step) noexcept { // false: it is to be repeated
         subject_ = {};
         try {
             step();
@@ -169,51 +171,51 @@ class Cluster : public Object, private Source, public Listed<Cluster> {
         return true;
     }
 
-    // What comes in the completions with the number is given to `take`, until forget().
+    // Completions with the returned tag are passed to the handler, until drop_handler().
     using Handler = std::function<void(const muster_completion &, const Error &)>;
-    uint64_t on_completion(Handler take); // it lives until it returns, even if it forgets itself
+    uint64_t on_completion(Handler handler); // it lives until it returns, even if it drops itself
     uint64_t next_number() noexcept { return ++numbers_; }
     void drop_handler(uint64_t number) noexcept { handlers_.erase(number); }
-    void wake_waiters() noexcept { context_->notify(signal_); } // of the end, to look again
-    uint64_t start_timer(int64_t when_ns, std::function<void()> ring);
-    void cancel_timer(uint64_t &alarm) noexcept; // and sets it to 0
+    void wake_waiters() noexcept { context_->notify(signal_); } // of the end: they check again
+    ClusterTimer start_timer(int64_t at_ns, std::function<void()> step);
+    void cancel_timer(ClusterTimer &timer) noexcept { timers_.erase(std::exchange(timer, {})); }
 
     Error listen(const std::string &address, Listener::Opening opening = Listener::Opening::awaited);
     // `then` gets the result of a listen that was begun.
     void when_listening(std::function<void(const Error &)> then);
-    void look_whether_listening(const std::function<void(const Error &)> &then);
+    void check_listening(const std::function<void(const Error &)> &then);
     void watch_listener();
-    void stop_listening() noexcept { listener_.reset(); }
-    void expect_connections(uint32_t count) noexcept; // as many more than strangers may be there without a proof
+    void stop_listening() noexcept;
+    void expect_connections(uint32_t count) noexcept; // so many more unauthenticated peers than usual
     std::string listener_address() const;
     // Dials; `done` gets the stream, or why there is none.
     using Dialled = std::function<void(StreamHandle, const Error &)>;
-    void dial(const std::string &address, const ClusterHello &greeting, int64_t timeout_ns, Dialled done);
+    void dial(const std::string &address, const ClusterHello &hello, int64_t timeout_ns, Dialled done);
 
     void found(const Ref<ClusterDial> &dial, std::string address, bool can_dial_back);
     void dial_back_failed(uint64_t number, uint32_t member, const Error &why);
-    // Dials back to whoever has called; `failed` tells them when that is in vain.
-    Ref<Object> take_slot() { return connection_limit_->take(link_count()); }
-    bool has_slot() const noexcept { return connection_limit_->room(link_count()); }
+    Ref<Object> take_slot() { return connection_limit_->acquire(link_count()); }
+    bool has_slot() const noexcept { return connection_limit_->has_room(link_count()); }
     Error no_slot() const noexcept;
     virtual size_t
-    link_count() const noexcept = 0; // connections that are there for the control of the cluster, or will be
+    link_count() const noexcept = 0; // connections for the control of the cluster, expected ones included
+    // Dials a member that has asked for it; `failed` reports a failure to it.
     void dial_back(uint32_t from, uint64_t number, const std::string &label, const std::string &address, bool broadcast,
                    std::function<void(const Error &)> failed);
-    void fail_dials(const Error &why, uint32_t member = UINT32_MAX); // to all, or to one
-    void finish_thread() noexcept;                                   // no streams come or go any more
+    void fail_dials(const Error &why, uint32_t member = UINT32_MAX); // to all members, or to one
+    void finish_thread() noexcept;                                   // streams end
 
     uint64_t id_ = 0; // of the cluster
     bool closing_ = false, had_to_kill_ = false;
     const Ref<Queue> completions_;
     std::unique_ptr<class Broadcasts> broadcasts_;
-    // Before the thread is there: connections, and bytes that may wait to be taken, 0: the usual number; and where it
-    // takes memory of others of this host, unless `listen` wants none shared.
-    void limit_connections(uint32_t most) { connection_limit_ = make_ref<ConnectionLimit>(most); }
-    uint32_t max_links() const noexcept { return connection_limit_->given() ? connection_limit_->most() : UINT32_MAX; }
+    // Before the thread runs: the maximum of connections, and of bytes that may wait to be taken, 0: the default; and
+    // the inbox for memory of members on this host, unless `listen` excludes shared memory.
+    void limit_connections(uint32_t max) { connection_limit_ = make_ref<ConnectionLimit>(max); }
+    uint32_t max_links() const noexcept { return connection_limit_->given() ? connection_limit_->max() : UINT32_MAX; }
     void limit_broadcasts(uint64_t bytes) noexcept { broadcast_limit_ = bytes != 0 ? bytes : uint64_t{1} << 30; }
     void make_inbox(const std::string &listen);
-    std::string inbox_address() const; // as it is told; empty: it has none
+    std::string inbox_address() const; // as it is sent to others; empty: there is none
 
   private:
     struct Event {
@@ -221,7 +223,7 @@ class Cluster : public Object, private Source, public Listed<Cluster> {
         StreamHandle stream;
         Ref<BroadcastBytes> broadcast;
     };
-    struct Waker final : Source { // of the completions, for what is posted: needs no memory
+    struct Waker final : Source { // reports posted tasks in the queue of completions, without memory
         explicit Waker(Cluster &cluster) noexcept : cluster_(cluster) {}
         Object &owner() noexcept override { return cluster_; }
 
@@ -235,17 +237,17 @@ class Cluster : public Object, private Source, public Listed<Cluster> {
     void run_timers() noexcept;
     void run_posted() noexcept;
     void wake() noexcept;
-    void cancel_waited_for();
+    void cancel_awaited();
     bool give_up_step() noexcept;
     void accept_all();
     void take_stream(StreamHandle stream);
     void await_acceptance(const Ref<ClusterDial> &dial, StreamHandle stream);
     void receive_acceptance(const Ref<ClusterDial> &dial);
-    bool send_acceptance(muster_stream *stream); // a stream that was accepted
+    bool send_acceptance(StreamHandle &stream); // a stream that was accepted
     void tried(const Ref<ClusterDial> &dial, StreamHandle stream, const Error &why);
     void end_dial(ClusterDial &dial) noexcept;
     bool push(Event event) noexcept;
-    Result<void> check_it_is_in() const noexcept;
+    Result<void> check_joined() const noexcept;
     void dial_now(const Ref<ClusterDial> &dial);
     uint64_t untaken_bytes() const noexcept { return untaken_bytes_.load(std::memory_order_relaxed); }
     Object &owner() noexcept override { return *this; }
@@ -255,23 +257,23 @@ class Cluster : public Object, private Source, public Listed<Cluster> {
     const uint64_t events_tag_;
     std::atomic<uint32_t> self_{UINT32_MAX};
     std::atomic<ClusterHandle *> handle_{nullptr}; // release/acquire: the host may compare what it points to
-    std::atomic<uint64_t> untaken_bytes_{0};       // relaxed: of broadcasts that the host has been told of
+    std::atomic<uint64_t> untaken_bytes_{0};       // relaxed: of broadcasts that were reported to the host
 
     // The cluster's thread.
     Ref<MemoryInbox> memory_inbox_;
     Ref<ConnectionLimit> connection_limit_;
     uint64_t broadcast_limit_ = 0;
-    ListenerHandle listener_;
+    Ref<Listener> listener_;
     std::unordered_map<uint64_t, std::shared_ptr<const Handler>> handlers_;
-    std::multimap<int64_t, std::pair<uint64_t, std::function<void()>>> timers_;
-    std::unordered_map<uint64_t, std::multimap<int64_t, std::pair<uint64_t, std::function<void()>>>::iterator> timer_;
+    std::map<ClusterTimer, std::function<void()>> timers_;
+    int64_t timers_paused_until_ns_ = 0;                    // a step found no memory
     std::map<uint64_t, Ref<ClusterDial>> dials_;            // under way
-    std::unordered_map<uint32_t, int> unreachable_members_; // members whom to dial was in vain before
+    std::unordered_map<uint32_t, int> unreachable_members_; // that could not be dialled before
     uint64_t numbers_ = 0;
-    uint32_t dialling_back_ = 0;   // calls to which it dials back
-    bool is_queue_closed_ = false; // the completions gives nothing any more
+    uint32_t dialling_back_ = 0;   // requests that are being answered
+    bool is_queue_closed_ = false; // no more completions
     StepSubject subject_;
-    std::list<std::function<void()>> working_; // was posted, and is not done
+    std::list<std::function<void()>> working_; // posted tasks that have not run
     bool cancels_now_ = false, ends_now_ = false;
     int64_t end_timeout_ns_ = 0;
     Waker waker_{*this};
@@ -279,17 +281,17 @@ class Cluster : public Object, private Source, public Listed<Cluster> {
     Signal signal_;   // of events, and of the end
     std::mutex lock_; // guards the rest
     std::list<std::function<void()>> posted_;
-    std::list<Event> events_, spare_events_;  // spare: for when there is no memory
+    std::list<Event> events_, spare_events_;  // spare: used where there is no memory
     uint64_t cancels_ = 0, cancels_seen_ = 0; // seen: by the cluster's thread
     bool end_wanted_ = false;
     int64_t wanted_timeout_ns_ = 0;
-    bool refuses_ = false, over_ = false, killed_ = false; // refuses_: nothing can be posted any more
+    bool refuses_ = false, over_ = false, killed_ = false; // refuses_: no more posts
 };
 
-// What the host holds: the cluster goes on without it, but only to its end. Any thread.
+// The host's handle. Without it the cluster goes on only to its end. Any thread.
 class ClusterHandle final : public Object {
   public:
-    // Made before its cluster, which runs from its beginning, and would run on without a handle.
+    // The handle is made before its cluster, whose thread runs from the start.
     void hold(Ref<Cluster> cluster) noexcept {
         cluster_ = std::move(cluster);
         cluster_->handle_.store(this, std::memory_order_release);
@@ -314,7 +316,7 @@ inline muster_cluster *wrap(ClusterHandle *object) noexcept {
     return reinterpret_cast<muster_cluster *>(object);
 }
 
-// A number nobody can guess.
+// A number that cannot be guessed.
 Result<uint64_t> random_number();
 
 } // namespace muster

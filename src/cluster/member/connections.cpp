@@ -8,31 +8,31 @@ namespace muster {
 
 namespace {
 
-constexpr rlim_t for_others = 64, default_least = 16;
+constexpr rlim_t for_others = 64, default_min = 16;
 
-uint32_t default_most() noexcept {
+uint32_t default_max() noexcept {
     rlimit limit{};
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur > UINT32_MAX) return UINT32_MAX;
-    return static_cast<uint32_t>(std::max(limit.rlim_cur, for_others + default_least) - for_others);
+    return static_cast<uint32_t>(std::max(limit.rlim_cur, for_others + default_min) - for_others);
 }
 
 } // namespace
 
 class ConnectionSlot final : public Object {
   public:
-    explicit ConnectionSlot(ConnectionLimit &bound) noexcept : connection_limit_(&bound) {
-        connection_limit_->taken_.fetch_add(1, std::memory_order_relaxed);
+    explicit ConnectionSlot(ConnectionLimit &limit) noexcept : limit_(&limit) {
+        limit_->taken_.fetch_add(1, std::memory_order_relaxed);
     }
 
   private:
-    ~ConnectionSlot() override { connection_limit_->taken_.fetch_sub(1, std::memory_order_relaxed); }
-    const Ref<ConnectionLimit> connection_limit_;
+    ~ConnectionSlot() override { limit_->taken_.fetch_sub(1, std::memory_order_relaxed); }
+    const Ref<ConnectionLimit> limit_;
 };
 
-ConnectionLimit::ConnectionLimit(uint32_t most) noexcept : given_(most != 0), max_(given_ ? most : default_most()) {}
+ConnectionLimit::ConnectionLimit(uint32_t max) noexcept : given_(max != 0), max_(given_ ? max : default_max()) {}
 
-Ref<Object> ConnectionLimit::take(size_t links) {
-    if (!room(links)) return {};
+Ref<Object> ConnectionLimit::acquire(size_t links) {
+    if (!has_room(links)) return {};
     return make_ref<ConnectionSlot>(*this);
 }
 

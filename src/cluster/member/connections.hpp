@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// How many connections a cluster has open in this process: a bound, and a place for each of them.
+// The limit on the connections that a cluster has open in this process, and a slot for each of them.
 #include "base/object.hpp"
 
 #include <atomic>
@@ -13,19 +13,19 @@ namespace muster {
 class ConnectionLimit final : public Object {
   public:
     // 0: as many as this process may open descriptors for.
-    explicit ConnectionLimit(uint32_t most) noexcept;
-    uint32_t most() const noexcept { return max_; }
+    explicit ConnectionLimit(uint32_t max) noexcept;
+    uint32_t max() const noexcept { return max_; }
     bool given() const noexcept { return given_; } // by the host
-    // A place for one more, given back with its last reference; none: all are taken. `links` are kept for the library's
-    // own. One thread.
-    Ref<Object> take(size_t links);
-    bool room(size_t links) const noexcept { return links + taken_.load(std::memory_order_relaxed) < max_; }
+    // A slot for one more, given back with its last reference; none: all are in use. `links` slots are reserved for the
+    // library's own links. One thread.
+    Ref<Object> acquire(size_t links);
+    bool has_room(size_t links) const noexcept { return links + taken_.load(std::memory_order_relaxed) < max_; }
 
   private:
     friend class ConnectionSlot;
     const bool given_;
     const uint32_t max_;
-    std::atomic<uint32_t> taken_{0}; // relaxed: a number
+    std::atomic<uint32_t> taken_{0}; // relaxed: only a count
 };
 
 } // namespace muster

@@ -49,14 +49,14 @@ Error error_in(const ControlMessage &message) noexcept {
 }
 
 ControlLink::~ControlLink() {
-    muster_stream_watch(stream_, 0, nullptr, 0);
-    muster_stream_close(stream_, 0); // what was accepted is still sent
-    muster_stream_release(stream_);
+    stream_.unwatch();
+    Deadline once(0);
+    stream_->close(once); // what was accepted is still sent
 }
 
-Status ControlLink::watch(muster_queue *queue, uint64_t tag) noexcept {
-    muster_stream_watch(stream_, 0, nullptr, 0);
-    return muster_stream_watch(stream_, MUSTER_STREAM_READABLE | MUSTER_STREAM_WRITABLE, queue, tag);
+Status ControlLink::watch(Queue &queue, uint64_t tag) noexcept {
+    stream_.unwatch();
+    return stream_.watch(MUSTER_STREAM_READABLE | MUSTER_STREAM_WRITABLE, queue, tag);
 }
 
 bool ControlLink::send(const ControlMessage &message) {
@@ -68,7 +68,7 @@ bool ControlLink::send(const ControlMessage &message) {
 bool ControlLink::flush() {
     while (!over_ && sent_ < out_.size()) {
         size_t moved = 0;
-        const Status status = muster_stream_write(stream_, out_.data() + sent_, out_.size() - sent_, 0, &moved);
+        const Status status = stream_.write(out_.data() + sent_, out_.size() - sent_, moved);
         sent_ += moved;
         if (status == MUSTER_AGAIN) break;
         over_ = status != MUSTER_OK;
@@ -81,8 +81,7 @@ bool ControlLink::flush() {
         sent_ = 0;
     }
     if (out_.size() - sent_ > max_waiting) {
-        constexpr char text[] = "it does not read its messages";
-        muster_stream_abort(stream_, 0, text, sizeof text - 1);
+        stream_->abort(0, "it does not read its messages");
         over_ = true;
     }
     return !over_;
@@ -105,7 +104,7 @@ Error ControlLink::next(ControlMessage &out) {
         }
         char piece[4096];
         size_t moved = 0;
-        const Status status = muster_stream_read(stream_, piece, sizeof piece, 0, &moved);
+        const Status status = stream_.read(piece, sizeof piece, moved);
         in_.append(piece, moved);
         if (moved == 0 && status != MUSTER_OK) return why(status);
     }
@@ -117,8 +116,8 @@ Error ControlLink::why(Status status) const noexcept {
         error.status = MUSTER_AGAIN;
         return error;
     }
-    muster_error told{};
-    if (muster_stream_reason(stream_, nullptr, &told) < 0) static_cast<muster_error &>(error) = told;
+    muster_error given{};
+    if (stream_->reason(nullptr, &given) < 0) static_cast<muster_error &>(error) = given;
     if (error.status >= 0) error = Error::from_status(status == MUSTER_E_END ? MUSTER_E_PEER : status);
     return error;
 }

@@ -5,8 +5,7 @@
 // A message is its length in four bytes, lowest first, and its body: kind (1), member (4), status (4), number (8), the
 // length of the text (2), the text, and the address, which is the rest. A link on which anything else arrives is cut.
 #include "base/result.hpp"
-
-#include <muster/stream.h>
+#include "cluster/member/stream_handle.hpp"
 
 #include <memory>
 #include <optional>
@@ -48,30 +47,25 @@ std::string encode(const ControlMessage &message);                   // with its
 std::optional<ControlMessage> decode_control(std::string_view body); // without its length
 Error error_in(const ControlMessage &message) noexcept;              // its status and text
 
-struct ReleaseStream {
-    void operator()(muster_stream *stream) const noexcept { muster_stream_release(stream); }
-};
-using StreamHandle = std::unique_ptr<muster_stream, ReleaseStream>;
-
 // One end of such a link. One thread.
 class ControlLink {
   public:
-    explicit ControlLink(StreamHandle stream) noexcept : stream_(stream.release()) {}
+    explicit ControlLink(StreamHandle stream) noexcept : stream_(std::move(stream)) {}
     ControlLink(const ControlLink &) = delete;
     ControlLink &operator=(const ControlLink &) = delete;
     ~ControlLink();
 
-    Status watch(muster_queue *queue, uint64_t tag) noexcept;
+    Status watch(Queue &queue, uint64_t tag) noexcept;
     // Sends as there is room; a link whose peer does not read is cut when a megabyte waits. False: the link is over.
     bool send(const ControlMessage &message);
     bool flush();
     // OK: a message; AGAIN: none yet, the watch is armed; else why the link is over.
     Error next(ControlMessage &out);
-    muster_stream *stream() const noexcept { return stream_; }
+    StreamHandle &stream() noexcept { return stream_; }
 
   private:
     Error why(Status status) const noexcept;
-    muster_stream *const stream_;
+    StreamHandle stream_;
     std::string in_, out_;
     size_t sent_ = 0; // of out_
     bool over_ = false;

@@ -40,8 +40,8 @@ std::optional<ClusterHello> decode_hello(std::string_view bytes) {
     return hello;
 }
 
-std::optional<ClusterHello> hello_of(muster_stream *stream, uint64_t *out_key) {
-    std::string_view bytes = unwrap(stream)->greeting();
+std::optional<ClusterHello> hello_of(const Stream &stream, uint64_t *out_key) {
+    std::string_view bytes = stream.greeting();
     const uint64_t key = take_other_key(bytes);
     if (out_key != nullptr) *out_key = key;
     return decode_hello(bytes);

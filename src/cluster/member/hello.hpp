@@ -3,13 +3,13 @@
 // The first message of a member to the member it dials: the hello of the connection.
 #include "base/result.hpp"
 
-#include <muster/transport.h>
-
 #include <optional>
 #include <string>
 #include <string_view>
 
 namespace muster {
+
+class Stream;
 
 // A value.
 struct ClusterHello {
@@ -34,7 +34,7 @@ std::string encode(const ClusterHello &hello);
 std::optional<ClusterHello> decode_hello(std::string_view bytes);
 // None: the peer is no member of a cluster. `out_key`: the one of the listener's other keys by which the peer is
 // authenticated, 0: none of them.
-std::optional<ClusterHello> hello_of(muster_stream *stream, uint64_t *out_key = nullptr);
+std::optional<ClusterHello> hello_of(const Stream &stream, uint64_t *out_key = nullptr);
 
 // What a member that does not take a stream sends on it, in place of a zero byte: the length of the text (1), the
 // status (4), the text. A value without a text is sent as one with its name, so that the first byte is not zero.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Streams between members: who dials whom. One that cannot be reached is called: it dials back, with the number of the
-// call.
+// Streams between members. A member that cannot be dialled is asked to dial back, with the number of the request.
 #include "cluster/broadcast/broadcast.hpp"
 
 #include "context/host_call.hpp"
@@ -17,7 +16,7 @@ constexpr int64_t first_try_ns = 3'000'000'000; // before the other side is aske
 constexpr uint32_t max_dials_back = 1024;
 constexpr int64_t dial_back_timeout_ns = 10'000'000'000;
 
-// Was it the way there? Then the other way may be open.
+// Does the network refuse this direction? Then the other may be open.
 bool way_is_closed(Status status) noexcept {
     switch (status) {
     case MUSTER_TIMEOUT:
@@ -77,7 +76,7 @@ void ClusterDial::finish(StreamHandle stream) noexcept {
 }
 
 void ClusterDial::fail(const Error &why) noexcept {
-    end(nullptr, why);
+    end({}, why);
 }
 
 void ClusterDial::end(StreamHandle stream, const Error &why) noexcept {
@@ -104,9 +103,9 @@ void ClusterDial::end(StreamHandle stream, const Error &why) noexcept {
     entry.completion.status = why.status;
     entry.error = why;
     if (stream) {
-        Stream *const given = unwrap(stream.release());
-        entry.completion.object = wrap(given);
-        entry.object = Ref<Object>(Ref<Stream>::adopt(given));
+        Ref<Stream> given = stream.detach();
+        entry.completion.object = wrap(given.get());
+        entry.object = Ref<Object>(std::move(given));
     }
     queue_->complete(std::move(entry), this);
 }
@@ -135,7 +134,7 @@ Result<StreamHandle> ClusterDial::wait() {
 // ------------------------------------------------------------------------------------------------------
 
 Result<void> Cluster::start_dial(Ref<ClusterDial> dial) {
-    if (auto in = check_it_is_in(); !in) return in;
+    if (auto in = check_joined(); !in) return in;
     const bool taken = post([this, dial] {
         if (!dial->over()) dial_now(dial);
     });
@@ -148,7 +147,7 @@ void Cluster::dial_now(const Ref<ClusterDial> &dial) {
     dials_.emplace(dial->number, dial);
     if (dial->deadline_ns != INT64_MAX)
         dial->timer = start_timer(dial->deadline_ns, [this, dial] {
-            dial->timer = 0;
+            dial->timer = {};
             dial->fail(dial->tried.status == MUSTER_OK
                            ? Error::make(MUSTER_TIMEOUT, "member %u: not in time", dial->member)
                            : Error::make(MUSTER_TIMEOUT, "member %u: not in time; before that %s", dial->member,
@@ -172,7 +171,7 @@ void Cluster::dial_now(const Ref<ClusterDial> &dial) {
 }
 
 void Cluster::end_dial(ClusterDial &dial) noexcept {
-    if (dial.stream) muster_stream_watch(dial.stream.get(), 0, nullptr, 0);
+    if (dial.stream) dial.stream.unwatch();
     drop_handler(std::exchange(dial.watch, 0));
     dial.stream.reset();
     dial.slot.reset();
@@ -198,30 +197,28 @@ void Cluster::found(const Ref<ClusterDial> &dial, std::string address, bool can_
     const bool is_unreachable = unreachable_members_.count(dial->member) != 0;
     if (dial->address.empty() || (dial->can_dial_back && is_unreachable)) {
         const Error none = Error::make(MUSTER_E_UNREACHABLE, "it does not listen");
-        return tried(dial, nullptr, dial->address.empty() ? none : Error::from_status(MUSTER_E_UNREACHABLE));
+        return tried(dial, {}, dial->address.empty() ? none : Error::from_status(MUSTER_E_UNREACHABLE));
     }
     const int64_t left = dial->deadline_ns == INT64_MAX ? -1 : std::max<int64_t>(1, dial->deadline_ns - now_ns());
     const int64_t limit = !dial->can_dial_back ? left : left < 0 ? first_try_ns : std::min(left, first_try_ns);
     const uint8_t kind = dial->on_done ? ClusterHello::broadcast : ClusterHello::stream;
-    ClusterHello greeting{kind, id_, self(), dial->member, 0, dial->label};
-    this->dial(dial->address, greeting, limit, [this, dial](StreamHandle stream, const Error &why) {
+    ClusterHello hello{kind, id_, self(), dial->member, 0, dial->label};
+    this->dial(dial->address, hello, limit, [this, dial](StreamHandle stream, const Error &why) {
         set_subject(dial);
         if (stream && !dial->over()) return await_acceptance(dial, std::move(stream));
-        tried(dial, nullptr, why);
+        tried(dial, {}, why);
     });
 }
 
-// Whoever has accepted the stream says first whether it takes it: a byte 0; or the length of a text, why not, and the
-// text.
+// The member that has accepted the stream first says whether it takes it: a zero byte, or a refusal.
 void Cluster::await_acceptance(const Ref<ClusterDial> &dial, StreamHandle stream) {
     dial->stream = std::move(stream);
     dial->watch = on_completion([this, dial](const muster_completion &, const Error &) {
         set_subject(dial);
         receive_acceptance(dial);
     });
-    const Status status =
-        muster_stream_watch(dial->stream.get(), MUSTER_STREAM_READABLE, wrap(&*completions_), dial->watch);
-    if (status != MUSTER_OK) tried(dial, nullptr, Error::from_status(status));
+    const Status status = dial->stream.watch(MUSTER_STREAM_READABLE, *completions_, dial->watch);
+    if (status != MUSTER_OK) tried(dial, {}, Error::from_status(status));
 }
 
 void Cluster::receive_acceptance(const Ref<ClusterDial> &dial) {
@@ -229,25 +226,25 @@ void Cluster::receive_acceptance(const Ref<ClusterDial> &dial) {
     while (dial->acceptance.size() < need) {
         char piece[refusal_head_bytes + 255];
         size_t moved = 0;
-        const Status status = muster_stream_read(dial->stream.get(), piece, need - dial->acceptance.size(), 0, &moved);
+        const Status status = dial->stream.read(piece, need - dial->acceptance.size(), moved);
         dial->acceptance.append(piece, moved);
         if (moved == 0 && status == MUSTER_AGAIN) return;
-        if (moved == 0) return tried(dial, nullptr, Error::make(MUSTER_E_PEER, "it hung up"));
+        if (moved == 0) return tried(dial, {}, Error::make(MUSTER_E_PEER, "it hung up"));
         const auto text = static_cast<unsigned char>(dial->acceptance[0]);
         if (text != 0) need = refusal_head_bytes + text;
     }
     drop_handler(std::exchange(dial->watch, 0));
-    muster_stream_watch(dial->stream.get(), 0, nullptr, 0);
+    dial->stream.unwatch();
     if (need == 1) return tried(dial, std::move(dial->stream), {});
-    tried(dial, nullptr, decode_refusal(dial->acceptance));
+    tried(dial, {}, decode_refusal(dial->acceptance));
 }
 
 Error Cluster::no_slot() const noexcept {
-    return Error::make(MUSTER_E_LIMIT, "as many connections are open as may be, %u", connection_limit_->most());
+    return Error::make(MUSTER_E_LIMIT, "as many connections are open as may be, %u", connection_limit_->max());
 }
 
 void Cluster::tried(const Ref<ClusterDial> &dial, StreamHandle stream, const Error &why) {
-    if (stream) unwrap(stream.get())->keep_to_the_end(dial->slot);
+    if (stream) stream->keep_to_the_end(dial->slot);
     if (stream || dial->over()) {
         dial->finish(std::move(stream));
         return end_dial(*dial);
@@ -256,10 +253,10 @@ void Cluster::tried(const Ref<ClusterDial> &dial, StreamHandle stream, const Err
     if (dial->can_dial_back && way_is_closed(why.status)) {
         if (!dial->address.empty() && unreachable_members_.size() < max_cluster_workers)
             unreachable_members_[dial->member] = 1;
-        if (request_dial_back(*dial)) return; // it dials back, tells why it cannot, or the time is over
+        if (request_dial_back(*dial)) return; // it dials back, reports why it cannot, or the deadline passes
     }
-    const Error told = Error::make(why.status, "member %u: %s", dial->member, why.message);
-    dial->fail(told);
+    const Error named = Error::make(why.status, "member %u: %s", dial->member, why.message);
+    dial->fail(named);
     end_dial(*dial);
 }
 
@@ -279,11 +276,11 @@ void Cluster::dial_back(uint32_t from, uint64_t number, const std::string &label
     const Ref<Object> place = take_slot();
     if (!place) return failed(no_slot());
     dialling_back_++;
-    ClusterHello greeting{ClusterHello::answer, id_, self(), from, number, {}};
-    dial(address, greeting, dial_back_timeout_ns,
+    ClusterHello hello{ClusterHello::answer, id_, self(), from, number, {}};
+    dial(address, hello, dial_back_timeout_ns,
          [this, from, label, broadcast, failed, place](StreamHandle stream, const Error &why) {
              dialling_back_--;
-             if (stream) unwrap(stream.get())->keep_to_the_end(place);
+             if (stream) stream->keep_to_the_end(place);
              if (stream && broadcast) return broadcasts_->take_stream(from, std::move(stream));
              if (stream) return report_stream(from, label, std::move(stream));
              failed(why);
@@ -293,8 +290,8 @@ void Cluster::dial_back(uint32_t from, uint64_t number, const std::string &label
 // ---- connections
 // ------------------------------------------------------------------------------------------------------------
 
-void Cluster::dial(const std::string &address, const ClusterHello &greeting, int64_t timeout_ns, Dialled done) {
-    const std::string words = encode(greeting);
+void Cluster::dial(const std::string &address, const ClusterHello &hello, int64_t timeout_ns, Dialled done) {
+    const std::string words = encode(hello);
     muster_transport_config config{};
     config.struct_size = sizeof config;
     config.hello = words.data();
@@ -302,7 +299,7 @@ void Cluster::dial(const std::string &address, const ClusterHello &greeting, int
     const auto number = std::make_shared<uint64_t>(0);
     *number = on_completion([this, number, done](const muster_completion &entry, const Error &why) {
         drop_handler(*number);
-        done(StreamHandle(static_cast<muster_stream *>(entry.object)), why);
+        done(StreamHandle(entry.object), why);
     });
     muster_error error{};
     const Status begun = muster_transport_dial_begin(wrap(&context()), address.data(), address.size(), &config,
@@ -311,7 +308,7 @@ void Cluster::dial(const std::string &address, const ClusterHello &greeting, int
     drop_handler(*number);
     Error why = Error::make(MUSTER_E_LIMIT, "too many dials at once");
     if (begun < 0) static_cast<muster_error &>(why) = error;
-    done(nullptr, why);
+    done({}, why);
 }
 
 Error Cluster::listen(const std::string &address, Listener::Opening opening) {
@@ -321,58 +318,56 @@ Error Cluster::listen(const std::string &address, Listener::Opening opening) {
     options.other_keys = other_keys();
     auto made = Listener::open(context(), address, options, opening);
     if (!made) return made.error();
-    listener_.reset(wrap(made->detach()));
+    listener_ = std::move(*made);
     return {};
 }
 
 // The watch is set first: from then on every change is notified.
 void Cluster::when_listening(std::function<void(const Error &)> then) {
     if (!listener_) return then({});
-    muster_listener_watch(
-        listener_.get(), wrap(&*completions_),
-        on_completion([this, then](const muster_completion &, const Error &) { look_whether_listening(then); }));
-    look_whether_listening(then);
+    listener_->watch(&*completions_,
+                     on_completion([this, then](const muster_completion &, const Error &) { check_listening(then); }));
+    check_listening(then);
 }
 
-void Cluster::look_whether_listening(const std::function<void(const Error &)> &then) {
+void Cluster::check_listening(const std::function<void(const Error &)> &then) {
     if (!listener_) return;
     Deadline once(0);
     Error why;
-    if (unwrap(listener_.get())->await_opened(once, why) != MUSTER_AGAIN) then(why);
+    if (listener_->await_opened(once, why) != MUSTER_AGAIN) then(why);
+}
+
+void Cluster::stop_listening() noexcept {
+    if (const Ref<Listener> listener = std::move(listener_)) listener->close();
 }
 
 void Cluster::expect_connections(uint32_t count) noexcept {
-    if (listener_) unwrap(listener_.get())->expect(count);
+    if (listener_) listener_->expect(count);
 }
 
 void Cluster::watch_listener() {
     if (!listener_) return;
-    muster_listener_watch(listener_.get(), wrap(&*completions_),
-                          on_completion([this](const muster_completion &, const Error &) { accept_all(); }));
+    listener_->watch(&*completions_, on_completion([this](const muster_completion &, const Error &) { accept_all(); }));
 }
 
 std::string Cluster::listener_address() const {
     if (!listener_) return {};
-    char text[4097];
-    size_t size = 0;
-    const Status status = muster_listener_address(listener_.get(), text, sizeof text, &size);
-    if (status == MUSTER_E_NOMEM) throw std::bad_alloc(); // without an address no worker would find it
-    if (status != MUSTER_OK) return {};
-    return {text, size};
+    return listener_->address();
 }
 
 void Cluster::accept_all() {
     while (listener_ && accepts()) {
-        muster_stream *stream = nullptr;
-        muster_error error{};
-        const Status status = muster_listener_accept(listener_.get(), 0, &stream, &error);
+        Ref<Stream> stream;
+        Error why;
+        Deadline once(0);
+        const Status status = listener_->accept(once, stream, why);
         if (status == MUSTER_AGAIN) return;
-        StreamHandle accepted(stream);
         if (status == MUSTER_E_NOMEM) throw std::bad_alloc();
         if (status != MUSTER_OK) {
-            context().log(MUSTER_LOG_ERROR, "cluster: no connections are taken any more: %s", error.message);
+            context().log(MUSTER_LOG_ERROR, "cluster: no connections are accepted any more: %s", why.message);
             return;
         }
+        StreamHandle accepted(std::move(stream));
         try_step([&] {
             take_stream(std::move(accepted));
         }); // a connection that finds no memory is lost; the loop goes on with the next
@@ -381,40 +376,40 @@ void Cluster::accept_all() {
 
 void Cluster::take_stream(StreamHandle stream) {
     uint64_t key = 0;
-    const auto greeting = hello_of(stream.get(), &key);
-    if (key != 0 || (greeting && greeting->kind == ClusterHello::ticket)) {
-        if (key != 0 && greeting && greeting->kind == ClusterHello::ticket && greeting->cluster == id_)
-            send_ticket(key, greeting->from, std::move(stream));
+    const auto hello = hello_of(*stream.operator->(), &key);
+    if (key != 0 || (hello && hello->kind == ClusterHello::ticket)) {
+        if (key != 0 && hello && hello->kind == ClusterHello::ticket && hello->cluster == id_)
+            send_ticket(key, hello->from, std::move(stream));
         return;
     }
     const bool newcomer =
-        greeting && greeting->kind == ClusterHello::control && greeting->from == no_member && greeting->cluster == 0;
-    if (!greeting || (greeting->cluster != id_ && !newcomer)) {
+        hello && hello->kind == ClusterHello::control && hello->from == no_member && hello->cluster == 0;
+    if (!hello || (hello->cluster != id_ && !newcomer)) {
         context().log(MUSTER_LOG_WARN, "cluster: a connection that is none of a member of this cluster was cut");
         return;
     }
-    if (greeting->kind == ClusterHello::control) return accepted(*greeting, std::move(stream));
-    if (greeting->to != self() || greeting->from == self()) return;
-    const bool broadcast = greeting->kind == ClusterHello::broadcast;
-    if (broadcast || greeting->kind == ClusterHello::stream) {
-        if (!send_acceptance(stream.get())) return;
-        if (broadcast) return broadcasts_->take_stream(greeting->from, std::move(stream));
-        return report_stream(greeting->from, greeting->label, std::move(stream));
+    if (hello->kind == ClusterHello::control) return accepted(*hello, std::move(stream));
+    if (hello->to != self() || hello->from == self()) return;
+    const bool broadcast = hello->kind == ClusterHello::broadcast;
+    if (broadcast || hello->kind == ClusterHello::stream) {
+        if (!send_acceptance(stream)) return;
+        if (broadcast) return broadcasts_->take_stream(hello->from, std::move(stream));
+        return report_stream(hello->from, hello->label, std::move(stream));
     }
-    const auto found = dials_.find(greeting->number);
-    if (greeting->kind != ClusterHello::answer || found == dials_.end() || found->second->member != greeting->from)
+    const auto found = dials_.find(hello->number);
+    if (hello->kind != ClusterHello::answer || found == dials_.end() || found->second->member != hello->from)
         return; // of a dial that is over
     set_subject(found->second);
     tried(found->second, std::move(stream), {});
 }
 
-bool Cluster::send_acceptance(muster_stream *stream) {
+bool Cluster::send_acceptance(StreamHandle &stream) {
     Ref<Object> place = take_slot();
     const std::string word = place ? std::string(1, '\0') : encode_refusal(no_slot());
     size_t moved = 0;
-    muster_stream_write(stream, word.data(), word.size(), 0, &moved);
+    stream.write(word.data(), word.size(), moved);
     if (!place) return false;
-    unwrap(stream)->keep_to_the_end(std::move(place));
+    stream->keep_to_the_end(std::move(place));
     return true;
 }
 

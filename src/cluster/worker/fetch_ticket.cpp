@@ -12,6 +12,9 @@ namespace {
 
 constexpr int64_t fetch_ns = 60'000'000'000, pause_ns = 20'000'000;
 
+struct ReleaseStream {
+    void operator()(muster_stream *stream) const noexcept { muster_stream_release(stream); }
+};
 struct ReleaseContext {
     void operator()(muster_context *context) const noexcept { muster_context_release(context); }
 };
@@ -64,7 +67,7 @@ Result<Ticket> fetch_ticket(const Ticket &with_key) {
         muster_stream *stream = nullptr;
         const int64_t left = std::max<int64_t>(deadline.left(), 1);
         const Status status = muster_transport_dial(made, address.data(), address.size(), &how, left, &stream, &why);
-        const StreamHandle held(stream);
+        const std::unique_ptr<muster_stream, ReleaseStream> held(stream);
         if (status == MUSTER_OK) {
             auto answer = read_all(stream, deadline);
             if (!answer)

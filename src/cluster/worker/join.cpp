@@ -16,8 +16,8 @@ namespace muster {
 namespace {
 
 constexpr int64_t usual_grace_ns = 2'000'000'000;
-constexpr int64_t crowd_pause_ns = 20'000'000; // before the master is dialled again
-constexpr int64_t one_try_ns = 60'000'000'000; // nothing stops a dial but its end
+constexpr int64_t retry_ns = 20'000'000;        // before the master is dialled again
+constexpr int64_t max_dial_ns = 60'000'000'000; // nothing stops a dial but its end
 constexpr int max_resets = 100;
 
 int report_descriptor(const muster_worker_config &config) noexcept {
@@ -43,21 +43,22 @@ Result<void> check_wait(Context &context, const std::string &text) {
 // ---- the ticket
 // -----------------------------------------------------------------------------------------------------------
 
-TicketPlace &TicketPlace::of(Context &context) {
+ContextTicket &ContextTicket::of(Context &context) {
     static const char key = 0;
-    return static_cast<TicketPlace &>(
-        context.part(&key, [](Context &) -> std::unique_ptr<ContextPart> { return std::make_unique<TicketPlace>(); }));
+    return static_cast<ContextTicket &>(context.part(
+        &key, [](Context &) -> std::unique_ptr<ContextPart> { return std::make_unique<ContextTicket>(); }));
 }
 
-void TicketPlace::put(Ticket ticket) {
+void ContextTicket::put(Ticket ticket) {
     const std::lock_guard hold(lock_);
-    was_there_ = true;
+    has_existed_ = true;
     ticket_ = std::move(ticket);
 }
 
-Result<Ticket> TicketPlace::take() {
+Result<Ticket> ContextTicket::take() {
     const std::lock_guard hold(lock_);
-    if (!was_there_) return Error::make(MUSTER_E_ARG, "the context has no ticket: make it by muster_worker_context()");
+    if (!has_existed_)
+        return Error::make(MUSTER_E_ARG, "the context has no ticket: make it by muster_worker_context()");
     if (!ticket_) return Error::make(MUSTER_E_EXISTS, "this context has come in already");
     Ticket ticket = std::move(*ticket_);
     ticket_.reset();
@@ -66,7 +67,7 @@ Result<Ticket> TicketPlace::take() {
 
 // What whoever has launched it said, or, if nobody has, where it is to come in: then it has no number yet.
 Result<Ticket> ClusterWorker::ticket_of(Context &context, const muster_worker_config &config) {
-    if (config.master == nullptr && config.store == nullptr) return TicketPlace::of(context).take();
+    if (config.master == nullptr && config.store == nullptr) return ContextTicket::of(context).take();
     Ticket ticket;
     ticket.listen = config.listen == nullptr ? "tcp://127.0.0.1:0" : config.listen;
     if (config.master != nullptr) ticket.master = config.master;
@@ -74,10 +75,10 @@ Result<Ticket> ClusterWorker::ticket_of(Context &context, const muster_worker_co
 }
 
 // It may be tried again.
-void ClusterWorker::give_ticket_back() noexcept {
-    if (passed_.member == 0) return;
+void ClusterWorker::return_ticket() noexcept {
+    if (original_ticket_.member == 0) return;
     try {
-        TicketPlace::of(context()).put(passed_);
+        ContextTicket::of(context()).put(original_ticket_);
     } catch (const std::bad_alloc &) {
         context().log(MUSTER_LOG_ERROR, "cluster: out of memory: this context cannot come in again");
     }
@@ -87,11 +88,12 @@ void ClusterWorker::give_ticket_back() noexcept {
 // ----------------------------------------------------------------------------------------------------------------
 
 ClusterWorker::ClusterWorker(Context &context, Ticket ticket, const muster_worker_config &config, int64_t deadline_ns,
-                             Hears hears, Ref<Queue> completions, Ref<Queue> events)
+                             ReportsTo reports_to, Ref<Queue> completions, Ref<Queue> events)
     : Cluster(context, std::move(completions), std::move(events), config.tag), flags_(config.flags),
       exit_grace_ns_(config.exit_grace_ns > 0 ? config.exit_grace_ns : usual_grace_ns),
-      report_fd_(report_descriptor(config)), hears_(hears), deadline_ns_(deadline_ns),
-      not_in_(Error::make(MUSTER_E_CLOSED, "the context is closed")), ticket_(std::move(ticket)), passed_(ticket_) {
+      report_fd_(report_descriptor(config)), reports_to_(reports_to), deadline_ns_(deadline_ns),
+      join_error_(Error::make(MUSTER_E_CLOSED, "the context is closed")), ticket_(std::move(ticket)),
+      original_ticket_(ticket_) {
     id_ = ticket_.cluster;
     limit_connections(config.max_connections);
     limit_broadcasts(config.max_broadcast_bytes);
@@ -101,7 +103,7 @@ ClusterWorker::ClusterWorker(Context &context, Ticket ticket, const muster_worke
 }
 
 Result<Ref<ClusterWorker>> ClusterWorker::begin(Context &context, const muster_worker_config &config,
-                                                int64_t timeout_ns, Hears hears) {
+                                                int64_t timeout_ns, ReportsTo reports_to) {
     Deadline deadline(timeout_ns);
     const int64_t deadline_ns = deadline.endless() ? INT64_MAX : deadline.at();
     auto completions = Queue::create(context, 65536);
@@ -109,23 +111,23 @@ Result<Ref<ClusterWorker>> ClusterWorker::begin(Context &context, const muster_w
     Ref<Queue> events(config.queue != nullptr ? unwrap(config.queue) : nullptr);
     auto ticket = ticket_of(context, config);
     if (!ticket) return ticket.error();
-    const auto worker = Ref<ClusterWorker>::adopt(new ClusterWorker(context, std::move(*ticket), config, deadline_ns,
-                                                                    hears, std::move(*completions), std::move(events)));
+    const auto worker = Ref<ClusterWorker>::adopt(new ClusterWorker(
+        context, std::move(*ticket), config, deadline_ns, reports_to, std::move(*completions), std::move(events)));
     Error why = worker->prepare(config, deadline);
     if (why.status == MUSTER_OK) {
-        auto started = worker->start_thread_of(hears == Hears::events);
+        auto started = worker->start_thread_of(reports_to == ReportsTo::events);
         if (started) return worker;
         why = started.error();
     }
     worker->stop_listening();
-    worker->give_ticket_back();
+    worker->return_ticket();
     return why;
 }
 
 // What may fail at once does.
 Error ClusterWorker::prepare(const muster_worker_config &config, Deadline &deadline) {
     const std::string &way = ticket_.master.empty() ? ticket_.listen : ticket_.master;
-    if (config.store != nullptr && hears_ == Hears::events) {
+    if (config.store != nullptr && reports_to_ == ReportsTo::events) {
         store_url_ = config.store;
         store_name_ = config.name == nullptr ? "" : config.name;
     } else if (config.store != nullptr) {
@@ -134,12 +136,12 @@ Error ClusterWorker::prepare(const muster_worker_config &config, Deadline &deadl
         search_ = std::move(*search);
     } else if (way.empty()) {
         return Error::make(MUSTER_E_PROTOCOL, "the ticket says neither to listen nor to dial");
-    } else if (hears_ == Hears::waiter) {
+    } else if (reports_to_ == ReportsTo::caller) {
         if (auto may = check_wait(context(), way); !may) return may.error();
     }
     if (!ticket_.listen.empty()) {
         // Whether a host that serves the transport listens is waited for in begin(), as long as all else.
-        if (hears_ == Hears::waiter)
+        if (reports_to_ == ReportsTo::caller)
             if (auto may = check_wait(context(), ticket_.listen); !may) return may.error();
         if (const Error why = listen(ticket_.listen, Listener::Opening::begun); why.status != MUSTER_OK) return why;
         own_address_ = listener_address();
@@ -151,7 +153,7 @@ Error ClusterWorker::prepare(const muster_worker_config &config, Deadline &deadl
 Error ClusterWorker::await() noexcept {
     const Status status = wait_for_self();
     if (status == MUSTER_OK) return {};
-    if (over()) return not_in_;
+    if (over()) return join_error_;
     close_soon(-1);
     return Error::make(status, "%s", HostCall::why_ended(status));
 }
@@ -163,24 +165,24 @@ void ClusterWorker::begin() {
     try {
         if (deadline_ns_ != INT64_MAX)
             join_timer_ = start_timer(deadline_ns_, [this] {
-                join_timer_ = 0;
-                is_not_in(Error::make(MUSTER_TIMEOUT, "%.220s", late_.c_str()));
+                join_timer_ = {};
+                join_failed(Error::make(MUSTER_TIMEOUT, "%.220s", timeout_text_.c_str()));
             });
-        late_ = "the transport that the host serves did not listen at " + ticket_.listen + " in time";
+        timeout_text_ = "the transport that the host serves did not listen at " + ticket_.listen + " in time";
         when_listening([this](const Error &why) {
             if (is_listening_known_ || closing_) return;
             is_listening_known_ = true;
-            if (why.status != MUSTER_OK) return is_not_in(why);
+            if (why.status != MUSTER_OK) return join_failed(why);
             own_address_ = listener_address();
             if (!store_url_.empty())
                 open_store();
             else if (search_)
-                look_for_master();
+                search_master();
             else
-                meet();
+                reach_master();
         });
     } catch (const std::bad_alloc &) {
-        is_not_in(Error::from_status(MUSTER_E_NOMEM));
+        join_failed(Error::from_status(MUSTER_E_NOMEM));
     }
 }
 
@@ -189,37 +191,37 @@ int64_t ClusterWorker::left_ns() const noexcept {
 }
 
 void ClusterWorker::open_store() {
-    late_ = "the store " + store_url_ + " was not open in time";
+    timeout_text_ = "the store " + store_url_ + " was not open in time";
     const uint64_t number = on_completion([this](const muster_completion &entry, const Error &why) {
         auto *const store = static_cast<muster_store *>(entry.object);
-        if (store == nullptr) return is_not_in(why);
+        if (store == nullptr) return join_failed(why);
         search_ = MasterSearch::in(store, std::exchange(store_url_, {}), store_name_);
-        if (!closing_) look_for_master();
+        if (!closing_) search_master();
     });
     Error why;
     why.status = muster_store_open_begin(wrap(&context()), store_url_.data(), store_url_.size(), nullptr, -1,
                                          wrap(&*completions_), number, &why); // the alarm ends it
     if (why.status == MUSTER_AGAIN) why = Error::make(MUSTER_E_LIMIT, "the completions is full");
-    if (why.status != MUSTER_OK) is_not_in(why);
+    if (why.status != MUSTER_OK) join_failed(why);
 }
 
-void ClusterWorker::look_for_master() {
-    late_ = "no master has come to " + search_->url() + " in time";
+void ClusterWorker::search_master() {
+    timeout_text_ = "no master has come to " + search_->url() + " in time";
     const uint64_t number = on_completion([this](const muster_completion &entry, const Error &why) {
         auto address = MasterSearch::address(entry, why);
         search_.reset();
         if (!address) {
             const bool late = address.error().status == MUSTER_TIMEOUT;
-            return is_not_in(late ? Error::make(MUSTER_TIMEOUT, "%.220s", late_.c_str()) : address.error());
+            return join_failed(late ? Error::make(MUSTER_TIMEOUT, "%.220s", timeout_text_.c_str()) : address.error());
         }
         ticket_.master = std::move(*address);
-        meet();
+        reach_master();
     });
     if (const Error why = search_->begin(left_ns(), wrap(&*completions_), number); why.status != MUSTER_OK)
-        is_not_in(why);
+        join_failed(why);
 }
 
-void ClusterWorker::meet() {
+void ClusterWorker::reach_master() {
     if (ticket_.master.empty())
         await_master();
     else
@@ -229,17 +231,17 @@ void ClusterWorker::meet() {
 // Of many that come at once the master turns some away before they have said who they are: these come again. Such a
 // refusal may be lost when the connection closes, so a reset is no reason to give up either.
 void ClusterWorker::dial_master() {
-    late_ = "dial " + ticket_.master + ": not in time";
-    ClusterHello greeting{ClusterHello::control, id_, ticket_.member == 0 ? no_member : ticket_.member,
-                          MUSTER_CLUSTER_MASTER, 0,   {}};
-    const int64_t left = left_ns(), limit = left < 0 ? one_try_ns : std::min(left, one_try_ns);
-    dial(ticket_.master, greeting, limit, [this](StreamHandle stream, const Error &why) {
-        if (stream) return introduce(std::move(stream));
+    timeout_text_ = "dial " + ticket_.master + ": not in time";
+    ClusterHello hello{ClusterHello::control, id_, ticket_.member == 0 ? no_member : ticket_.member,
+                       MUSTER_CLUSTER_MASTER, 0,   {}};
+    const int64_t left = left_ns(), limit = left < 0 ? max_dial_ns : std::min(left, max_dial_ns);
+    dial(ticket_.master, hello, limit, [this](StreamHandle stream, const Error &why) {
+        if (stream) return send_hello(std::move(stream));
         const bool refused = why.status == MUSTER_E_LIMIT && why.os_errno == 0;
         const bool reset = why.status == MUSTER_E_PEER && why.os_errno == ECONNRESET && resets_++ < max_resets;
         const bool slow = why.status == MUSTER_TIMEOUT;
-        const int64_t again = now_ns() + crowd_pause_ns;
-        if ((!refused && !reset && !slow) || again >= deadline_ns_) return is_not_in(why);
+        const int64_t again = now_ns() + retry_ns;
+        if ((!refused && !reset && !slow) || again >= deadline_ns_) return join_failed(why);
         start_timer(again, [this] {
             if (!closing_) dial_master();
         });
@@ -247,8 +249,8 @@ void ClusterWorker::dial_master() {
 }
 
 void ClusterWorker::await_master() {
-    late_ = "the master did not dial in time";
-    if (const Error why = report(); why.status != MUSTER_OK) return is_not_in(why);
+    timeout_text_ = "the master did not dial in time";
+    if (const Error why = report(); why.status != MUSTER_OK) return join_failed(why);
     watch_listener();
 }
 
@@ -264,14 +266,14 @@ Error ClusterWorker::report() const {
     return {};
 }
 
-void ClusterWorker::accepted(const ClusterHello &greeting, StreamHandle stream) {
+void ClusterWorker::accepted(const ClusterHello &hello, StreamHandle stream) {
     const bool awaited = !link_ && !closing_ && ticket_.master.empty() && !search_ && store_url_.empty();
-    if (awaited && greeting.cluster == id_ && greeting.to == ticket_.member) introduce(std::move(stream));
+    if (awaited && hello.cluster == id_ && hello.to == ticket_.member) send_hello(std::move(stream));
 }
 
 // Says who it is, and will hear that it is in.
-void ClusterWorker::introduce(StreamHandle stream) {
-    late_ = "the master did not answer in time";
+void ClusterWorker::send_hello(StreamHandle stream) {
+    timeout_text_ = "the master did not answer in time";
     if (!ticket_.listen.empty()) own_address_ = listener_address(); // a host's transport may have said it only now
     ControlMessage hello;
     hello.kind = ControlMessage::hello;
@@ -282,44 +284,45 @@ void ClusterWorker::introduce(StreamHandle stream) {
     hello.address = own_address_;
     link_ = std::make_unique<ControlLink>(std::move(stream));
     const Status status =
-        link_->watch(wrap(&*completions_), on_completion([this](const muster_completion &, const Error &) { hear(); }));
-    if (status != MUSTER_OK) return is_not_in(Error::from_status(status));
+        link_->watch(*completions_, on_completion([this](const muster_completion &, const Error &) { receive(); }));
+    if (status != MUSTER_OK) return join_failed(Error::from_status(status));
     link_->send(hello);
 }
 
-void ClusterWorker::hear_of_coming_in(const ControlMessage &message) {
-    if (message.kind == ControlMessage::refused) return is_not_in(error_in(message));
+void ClusterWorker::receive_join_answer(const ControlMessage &message) {
+    if (message.kind == ControlMessage::refused) return join_failed(error_in(message));
     const bool newcomer = ticket_.member == 0 && message.member != MUSTER_CLUSTER_MASTER;
     if (message.kind != ControlMessage::welcome || (message.member != ticket_.member && !newcomer))
-        return is_not_in(Error::make(MUSTER_E_PROTOCOL, "the master answers with a message of kind %u", message.kind));
+        return join_failed(
+            Error::make(MUSTER_E_PROTOCOL, "the master answers with a message of kind %u", message.kind));
     if (newcomer) {
         ticket_.member = message.member;
         id_ = message.number;
     }
     master_address_ = message.address;
     master_inbox_ = message.text;
-    is_in();
+    joined();
 }
 
-void ClusterWorker::is_in() {
-    in_ = true;
+void ClusterWorker::joined() {
+    has_joined_ = true;
     cancel_timer(join_timer_);
-    if ((flags_ & MUSTER_WORKER_EXIT_WITH_MASTER) != 0) muster_stream_exit_with_peer(link_->stream(), exit_grace_ns_);
-    if (hears_ == Hears::waiter) open_events();
+    if ((flags_ & MUSTER_WORKER_EXIT_WITH_MASTER) != 0) link_->stream()->exit_with_peer(exit_grace_ns_);
+    if (reports_to_ == ReportsTo::caller) open_events();
     set_self(ticket_.member);
-    if (hears_ == Hears::events) report_event(MUSTER_CLUSTER_JOINED, ticket_.member, {}, {});
+    if (reports_to_ == ReportsTo::events) report_event(MUSTER_CLUSTER_JOINED, ticket_.member, {}, {});
     watch_listener(); // also for those who have come meanwhile
 }
 
-void ClusterWorker::is_not_in(const Error &why) noexcept {
+void ClusterWorker::join_failed(const Error &why) noexcept {
     if (closing_) return;
-    not_in_ = why;
+    join_error_ = why;
     closing_ = true;
     link_.reset();
     search_.reset();
     stop_listening();
-    give_ticket_back();
-    if (hears_ == Hears::waiter || why.status == MUSTER_E_CLOSED) return;
+    return_ticket();
+    if (reports_to_ == ReportsTo::caller || why.status == MUSTER_E_CLOSED) return;
     report_event(MUSTER_CLUSTER_FAILED, ticket_.member == 0 ? no_member : ticket_.member, why, why.message);
 }
 

@@ -13,7 +13,7 @@ namespace muster {
 // ---- in
 // -----------------------------------------------------------------------------------------------------------------------
 
-void ClusterWorker::hear() {
+void ClusterWorker::receive() {
     while (link_) {
         set_subject_link(MUSTER_CLUSTER_MASTER);
         ControlMessage message;
@@ -22,9 +22,9 @@ void ClusterWorker::hear() {
             link_->flush();
             return;
         }
-        if (!in_) {
-            if (why.status != MUSTER_OK) return is_not_in(why);
-            hear_of_coming_in(message);
+        if (!has_joined_) {
+            if (why.status != MUSTER_OK) return join_failed(why);
+            receive_join_answer(message);
             continue;
         }
         if (why.status != MUSTER_OK) return master_gone(why);
@@ -35,10 +35,10 @@ void ClusterWorker::hear() {
 void ClusterWorker::take(const ControlMessage &message) {
     switch (message.kind) {
     case ControlMessage::location: {
-        const auto asked = asked_.find(message.number);
-        if (asked == asked_.end()) return;
-        const ToldWhere then = std::move(asked->second);
-        asked_.erase(asked);
+        const auto asked = locating_.find(message.number);
+        if (asked == locating_.end()) return;
+        const Located then = std::move(asked->second);
+        locating_.erase(asked);
         return then(message);
     }
     case ControlMessage::delivery_status:
@@ -85,24 +85,24 @@ void ClusterWorker::interrupt() {
 
 void ClusterWorker::find(const Ref<ClusterDial> &dial) {
     if (dial->member == MUSTER_CLUSTER_MASTER) return found(dial, master_address_, true);
-    ask_where(dial->member, dial->number, [this, dial](const ControlMessage &answer) {
+    locate(dial->member, dial->number, [this, dial](const ControlMessage &answer) {
         if (answer.status != MUSTER_OK) dial->fail(error_in(answer));
         found(dial, answer.address, true);
     });
 }
 
-void ClusterWorker::ask_where(uint32_t member, uint64_t number, ToldWhere then) {
+void ClusterWorker::locate(uint32_t member, uint64_t number, Located then) {
     ControlMessage question;
     question.kind = ControlMessage::locate;
     question.member = member;
     question.number = number;
-    asked_[number] = std::move(then);
+    locating_[number] = std::move(then);
     if (link_) link_->send(question); // if that fails, the link is about to be over
 }
 
 void ClusterWorker::find_inbox(uint32_t member, FoundInbox then) {
     if (member == MUSTER_CLUSTER_MASTER) return then({}, master_inbox_);
-    ask_where(member, next_number(), [then](const ControlMessage &answer) {
+    locate(member, next_number(), [then](const ControlMessage &answer) {
         if (answer.status != MUSTER_OK) return then(error_in(answer), {});
         then({}, answer.text);
     });
@@ -115,14 +115,14 @@ bool ClusterWorker::send_control(uint32_t to, ControlMessage message) {
 
 bool ClusterWorker::request_dial_back(ClusterDial &dial) {
     if (!link_) return false;
-    ControlMessage wish;
-    wish.kind = ControlMessage::dial_back;
-    wish.member = dial.member;
-    wish.number = dial.number;
-    wish.status = dial.on_done ? 1 : 0;
-    wish.text = dial.label;
-    wish.address = own_address_;
-    return link_->send(wish);
+    ControlMessage request;
+    request.kind = ControlMessage::dial_back;
+    request.member = dial.member;
+    request.number = dial.number;
+    request.status = dial.on_done ? 1 : 0;
+    request.text = dial.label;
+    request.address = own_address_;
+    return link_->send(request);
 }
 
 Status ClusterWorker::member(uint32_t member, muster_member_info &out) noexcept {
@@ -147,10 +147,10 @@ Status ClusterWorker::member(uint32_t member, muster_member_info &out) noexcept 
 // --------------------------------------------------------------------------------------------------------------------
 
 void ClusterWorker::begin_end(int64_t) {
-    if (!in_) return is_not_in(Error::make(MUSTER_E_CLOSED, "the cluster was closed"));
+    if (!has_joined_) return join_failed(Error::make(MUSTER_E_CLOSED, "the cluster was closed"));
     closing_ = true;
     if (!link_) return;
-    muster_stream_exit_with_peer(link_->stream(), -1); // the master may go first now
+    link_->stream()->exit_with_peer(-1); // the master may go first now
     ControlMessage leaving;
     leaving.kind = ControlMessage::leaving;
     link_->send(leaving);
@@ -158,8 +158,8 @@ void ClusterWorker::begin_end(int64_t) {
 }
 
 bool ClusterWorker::fail_link(const StepSubject &subject, const Error &why) {
-    if (!in_)
-        is_not_in(why);
+    if (!has_joined_)
+        join_failed(why);
     else if (subject.link)
         master_gone(why);
     else

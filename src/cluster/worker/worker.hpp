@@ -7,15 +7,15 @@
 namespace muster {
 
 // The ticket of a context, until a worker is made of it. Any thread.
-class TicketPlace final : public ContextPart {
+class ContextTicket final : public ContextPart {
   public:
-    static TicketPlace &of(Context &context);
+    static ContextTicket &of(Context &context);
     void put(Ticket ticket);
     Result<Ticket> take(); // once
 
   private:
     std::mutex lock_; // guards the rest
-    bool was_there_ = false;
+    bool has_existed_ = false;
     std::optional<Ticket> ticket_;
 };
 
@@ -24,16 +24,16 @@ class TicketPlace final : public ContextPart {
 class ClusterWorker final : public Cluster {
   public:
     // Whoever is to hear how it ends: who waits for it by await(), or the events.
-    enum class Hears { waiter, events };
+    enum class ReportsTo { caller, events };
     static Result<Ref<ClusterWorker>> begin(Context &context, const muster_worker_config &config, int64_t timeout_ns,
-                                            Hears hears);
+                                            ReportsTo reports_to);
     Error await() noexcept; // until it is in; or why it is not: then nothing of it is left
     Status member(uint32_t member, muster_member_info &out) noexcept override;
     bool knows_all_members() const noexcept override { return false; }
 
   private:
-    ClusterWorker(Context &context, Ticket ticket, const muster_worker_config &config, int64_t deadline_ns, Hears hears,
-                  Ref<Queue> completions, Ref<Queue> events);
+    ClusterWorker(Context &context, Ticket ticket, const muster_worker_config &config, int64_t deadline_ns,
+                  ReportsTo reports_to, Ref<Queue> completions, Ref<Queue> events);
     // Before the thread is there.
     static Result<Ticket> ticket_of(Context &context, const muster_worker_config &config);
     Error prepare(const muster_worker_config &config, Deadline &deadline);
@@ -41,31 +41,31 @@ class ClusterWorker final : public Cluster {
     // ---- the cluster's thread ----
     void begin() override;
     void open_store();
-    void look_for_master();
-    void meet();
+    void search_master();
+    void reach_master();
     void dial_master();
     void await_master();
     Error report() const;
-    void introduce(StreamHandle stream);
-    void hear_of_coming_in(const ControlMessage &message);
-    void is_in();
-    void is_not_in(const Error &why) noexcept;
-    void give_ticket_back() noexcept;
+    void send_hello(StreamHandle stream);
+    void receive_join_answer(const ControlMessage &message);
+    void joined();
+    void join_failed(const Error &why) noexcept;
+    void return_ticket() noexcept;
     int64_t left_ns() const noexcept; // as a timeout
-    bool accepts() const noexcept override { return in_ || !link_; }
+    bool accepts() const noexcept override { return has_joined_ || !link_; }
     void begin_end(int64_t timeout_ns) override;
     bool has_ended() const noexcept override { return closing_; }
     void abandon() noexcept override;
     void find(const Ref<ClusterDial> &dial) override;
     bool request_dial_back(ClusterDial &dial) override;
-    void accepted(const ClusterHello &greeting, StreamHandle stream) override;
+    void accepted(const ClusterHello &hello, StreamHandle stream) override;
     void find_inbox(uint32_t member, FoundInbox then) override;
     bool send_control(uint32_t to, ControlMessage message) override;
     size_t link_count() const noexcept override { return 1; }
-    void hear();
+    void receive();
     void take(const ControlMessage &message);
-    using ToldWhere = std::function<void(const ControlMessage &)>;
-    void ask_where(uint32_t member, uint64_t number, ToldWhere then);
+    using Located = std::function<void(const ControlMessage &)>;
+    void locate(uint32_t member, uint64_t number, Located then);
     void interrupt();
     void master_gone(const Error &why);
     bool fail_link(const StepSubject &subject, const Error &why) override;
@@ -73,23 +73,23 @@ class ClusterWorker final : public Cluster {
     const uint32_t flags_;
     const int64_t exit_grace_ns_;
     const int report_fd_;
-    const Hears hears_;
+    const ReportsTo reports_to_;
     const int64_t deadline_ns_;                                      // of coming in; INT64_MAX: none
-    Error not_in_;                                                   // before it is over: why this member never was in
+    Error join_error_;                                               // before it is over: why this member never was in
     std::string host_, own_address_, master_address_, master_inbox_; // set before self() is known
 
     // The cluster's thread.
     Ticket ticket_;                      // its secret is not kept
-    const Ticket passed_;                // as it was; from somebody, if it has a number
+    const Ticket original_ticket_;       // as it was; from somebody, if it has a number
     std::string store_url_, store_name_; // to be opened; empty: none, or it is
     std::unique_ptr<MasterSearch> search_;
-    bool in_ = false;
+    bool has_joined_ = false;
     bool is_listening_known_ = false;
-    int resets_ = 0;   // of the connection to the master, before it is in
-    std::string late_; // what there is to say when the time is over
-    uint64_t join_timer_ = 0;
+    int resets_ = 0;           // of the connection to the master, before it is in
+    std::string timeout_text_; // what there is to say when the time is over
+    ClusterTimer join_timer_;
     std::unique_ptr<ControlLink> link_;
-    std::map<uint64_t, ToldWhere> asked_; // where is that?
+    std::map<uint64_t, Located> locating_; // where is that?
 };
 
 } // namespace muster
