@@ -8,8 +8,6 @@
 
 #include <cinttypes>
 #include <cstdio>
-#include <cstdlib>
-#include <getopt.h>
 #include <malloc.h>
 #include <unistd.h>
 
@@ -47,80 +45,17 @@ struct Options : serving::Options {
     muster_broker_config config{};
 };
 
-int wrong(const std::string &why) {
-    fprintf(stderr, "muster broker: %s\n%s", why.c_str(), help);
-    return 2;
-}
-
 std::string zmq_address(const std::string &text) {
     return text.starts_with("tcp://") ? "zmq" + text.substr(3) : text;
 }
 
-// One option. What is wrong with it; empty: nothing.
-std::string take_option(int which, const std::string &value, Options &options) {
-    const std::optional<uint64_t> number = serving::size_of(value);
-    std::string bad = "it cannot be set to " + value;
-    switch (which) {
-    case 'l':
-        options.listen = zmq_address(value);
-        return {};
-    case 'b':
-        return serving::take_secret_file(value, "MUSTER_BROKER_SECRET_FILE");
-    case 'p':
-        options.parent = zmq_address(value);
-        return {};
-    case 'c':
-        options.curve_file = value;
-        return {};
-    case 'o':
-        options.config.flags |= MUSTER_BROKER_OPEN;
-        return {};
-    case 'n':
-        options.config.flags |= MUSTER_BROKER_NO_CURVE;
-        return {};
-    case 'w':
-        options.config.window_bytes = number.value_or(0);
-        return number ? "" : bad;
-    case 'm':
-        if (!number || *number > UINT32_MAX) return bad;
-        options.config.max_members = static_cast<uint32_t>(*number);
-        return {};
-    default:
-        return options.take(which, value);
-    }
-}
-
-// What is wrong with the arguments; empty: nothing.
-std::string read_options(const Arguments &arguments, Options &options) {
-    static const option known[] = {{"listen", required_argument, nullptr, 'l'},
-                                   {"parent", required_argument, nullptr, 'p'},
-                                   {"secret-file", required_argument, nullptr, 'f'},
-                                   {"broker-secret-file", required_argument, nullptr, 'b'},
-                                   {"curve-file", required_argument, nullptr, 'c'},
-                                   {"open", no_argument, nullptr, 'o'},
-                                   {"no-curve", no_argument, nullptr, 'n'},
-                                   {"window", required_argument, nullptr, 'w'},
-                                   {"max-members", required_argument, nullptr, 'm'},
-                                   {"ready-fd", required_argument, nullptr, 'r'},
-                                   {"stats", required_argument, nullptr, 's'},
-                                   {"log", required_argument, nullptr, 'v'},
-                                   {nullptr, 0, nullptr, 0}};
-    std::vector<char *> words{const_cast<char *>("muster")};
-    for (const std::string &word : arguments) words.push_back(const_cast<char *>(word.c_str()));
-    words.push_back(nullptr);
-    const int count = static_cast<int>(words.size()) - 1;
-    options.config.struct_size = sizeof options.config;
-    opterr = 0;
-    for (int which, index = 0; (which = getopt_long(count, words.data(), ":", known, &index)) != -1;) {
-        if (which == '?') return "no such option: " + std::string(words[static_cast<size_t>(optind) - 1]);
-        if (which == ':') return "what is it set to: " + std::string(words[static_cast<size_t>(optind) - 1]);
-        const std::string why = take_option(which, optarg != nullptr ? optarg : "", options);
-        if (!why.empty()) return "--" + std::string(known[index].name) + ": " + why;
-    }
-    if (optind != count) return "what is this: " + std::string(words[static_cast<size_t>(optind)]);
+// What is wrong with the options together; empty: nothing.
+std::string check_together(Options &options, const std::vector<std::string> &words) {
+    if (!words.empty()) return "unexpected argument " + words[0];
     if (options.listen.empty()) return "where is it to listen? --listen is missing";
-    if (!serving::has_secret() && (options.config.flags & MUSTER_BROKER_OPEN) == 0)
+    if (!cli::has_secret() && (options.config.flags & MUSTER_BROKER_OPEN) == 0)
         return "no secret: --secret-file, MUSTER_SECRET_FILE or MUSTER_SECRET gives one, --open does without";
+    options.config.struct_size = sizeof options.config;
     if (!options.parent.empty()) {
         options.config.parent = options.parent.data();
         options.config.parent_bytes = options.parent.size();
@@ -130,6 +65,25 @@ std::string read_options(const Arguments &arguments, Options &options) {
         options.config.curve_file_bytes = options.curve_file.size();
     }
     return {};
+}
+
+std::optional<int> read_options(const Arguments &arguments, Options &o) {
+    const cli::Command command{"muster broker", help};
+    std::vector<std::string> words;
+    const auto status = cli::read_options(
+        command, arguments,
+        o.known({{"listen", [&o](const std::string &text) { return o.listen = zmq_address(text), ""; }},
+                 {"parent", [&o](const std::string &text) { return o.parent = zmq_address(text), ""; }},
+                 cli::secret_file("broker-secret-file", "MUSTER_BROKER_SECRET_FILE"),
+                 cli::text("curve-file", o.curve_file),
+                 cli::flag("open", o.config.flags, uint32_t{MUSTER_BROKER_OPEN}),
+                 cli::flag("no-curve", o.config.flags, uint32_t{MUSTER_BROKER_NO_CURVE}),
+                 cli::amount("window", o.config.window_bytes),
+                 cli::number("max-members", o.config.max_members, 0, UINT32_MAX)}),
+        words);
+    if (status) return status;
+    const std::string wrong = check_together(o, words);
+    return wrong.empty() ? std::nullopt : std::optional(cli::reject(command, wrong));
 }
 
 void print_stats(muster_broker *broker) {
@@ -159,11 +113,9 @@ int failed(const muster_error &error) {
 } // namespace
 
 int broker_command(const Arguments &arguments) {
-    for (const std::string &word : arguments)
-        if (word == "--help" || word == "-h") return fputs(help, stdout) < 0;
     Options options;
     options.log_level = MUSTER_LOG_INFO;
-    if (const std::string why = read_options(arguments, options); !why.empty()) return wrong(why);
+    if (const auto status = read_options(arguments, options)) return *status;
     serving::raise_limit();
     keep_memory();
     const int signals = serving::block_signals();
@@ -184,7 +136,7 @@ int broker_command(const Arguments &arguments) {
     size_t address_bytes = 0;
     muster_broker_address(broker, address, sizeof address, &address_bytes);
     serving::tell_ready("muster broker", address, options.ready_fd);
-    serving::until_signal("muster broker", log, log_fd, signals, options.stats_s, [&](bool wanted) {
+    serving::until_signal("muster broker", log, log_fd, signals, options.stats_ns, [&](bool wanted) {
         if (wanted) print_stats(broker);
         return true;
     });

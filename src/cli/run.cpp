@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // muster run: the workers of a node, and of several as one world.
 #include "run/report.hpp"
+#include "serving.hpp"
 
 #include <cerrno>
 #include <csignal>
@@ -52,8 +53,8 @@ muster_status start(const Options &options, muster_context *context, muster_queu
     meeting.run_id_bytes = options.run_id.size();
     meeting.url = options.rdzv.data();
     meeting.url_bytes = options.rdzv.size();
-    meeting.min = options.least_nodes;
-    meeting.max = options.most_nodes;
+    meeting.min = options.min_nodes;
+    meeting.max = options.max_nodes;
     if (options.node_rank) meeting.flags |= MUSTER_RENDEZVOUS_HAS_RANK;
     meeting.rank = options.node_rank.value_or(0);
     meeting.keep_alive_ns = options.keep_alive_ns;
@@ -84,16 +85,6 @@ muster_status start(const Options &options, muster_context *context, muster_queu
     config.join_timeout_ns = options.join_timeout_ns;
     config.exit_timeout_ns = options.exit_timeout_ns;
     return muster_agent_start(context, &config, queue, 0, agent, error);
-}
-
-// Signals this command understands; blocked, and read off a descriptor.
-int catch_signals() {
-    sigset_t wanted;
-    sigemptyset(&wanted);
-    for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2}) sigaddset(&wanted, number);
-    sigprocmask(SIG_BLOCK, &wanted, nullptr);
-    signal(SIGPIPE, SIG_IGN);
-    return signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
 void take_signals(int signals, Running &running) {
@@ -156,13 +147,9 @@ int serve(Running &running, int queue_fd, int signals) {
 } // namespace
 
 int run_command(const Arguments &arguments) {
-    if (!arguments.empty() && (arguments[0] == "--help" || arguments[0] == "-h")) return fputs(run::help, stdout) < 0;
     Options options;
-    if (const std::string why = run::read_options(arguments, options); !why.empty()) {
-        fprintf(stderr, "muster run: %s\nmuster run --help tells about the options.\n", why.c_str());
-        return 2;
-    }
-    const int signals = catch_signals();
+    if (const auto status = run::read_options(arguments, options)) return *status;
+    const int signals = serving::block_signals();
     muster_error error{};
     muster_context *context = nullptr;
     Running running{options};

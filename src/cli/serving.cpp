@@ -13,51 +13,12 @@
 
 namespace serving {
 
-std::optional<uint64_t> size_of(const std::string &text) {
-    char *end = nullptr;
-    errno = 0;
-    const uint64_t number = strtoull(text.c_str(), &end, 10);
-    if (end == text.c_str() || errno != 0 || text[0] == '-') return {};
-    const std::string unit = end;
-    if (unit.empty()) return number;
-    if (unit == "k") return number << 10;
-    if (unit == "m") return number << 20;
-    return {};
-}
-
-std::optional<int32_t> log_level_of(const std::string &text) {
-    static const char *const levels[] = {"off", "error", "warn", "info", "debug"};
-    for (int32_t level = 0; level < 5; level++)
-        if (text == levels[level]) return level;
-    return {};
-}
-
-std::string take_secret_file(const std::string &name, const char *variable) {
-    if (access(name.c_str(), R_OK) != 0) return name + ": " + strerror(errno);
-    setenv(variable, name.c_str(), 1);
-    return {};
-}
-
-bool has_secret() {
-    return getenv("MUSTER_SECRET_FILE") != nullptr || getenv("MUSTER_SECRET") != nullptr;
-}
-
-std::string Options::take(int which, const std::string &value) {
-    const std::string bad = "it cannot be set to " + value;
-    if (which == 'f') return take_secret_file(value);
-    if (which == 'r') {
-        const auto number = size_of(value);
-        if (!number || *number > INT32_MAX) return bad;
-        ready_fd = static_cast<int>(*number);
-    } else if (which == 's') {
-        stats_s = strtod(value.c_str(), nullptr);
-        if (!(stats_s >= 0.1 && stats_s <= 86400)) return bad + ", only to 0.1 to 86400 seconds";
-    } else {
-        const auto level = log_level_of(value);
-        if (!level) return bad;
-        log_level = *level;
-    }
-    return {};
+std::vector<cli::Option> Options::known(std::vector<cli::Option> own) {
+    own.push_back(cli::secret_file());
+    own.push_back(cli::number("ready-fd", ready_fd, 0, INT32_MAX));
+    own.push_back(cli::seconds("stats", stats_ns, 0.1, 86400));
+    own.push_back(cli::log_level(log_level));
+    return own;
 }
 
 void raise_limit() {
@@ -104,9 +65,9 @@ void tell_ready(const char *who, const std::string &address, int ready_fd) {
     close(ready_fd);
 }
 
-void until_signal(const char *who, muster_queue *log, int log_fd, int signals, double every_s,
+void until_signal(const char *who, muster_queue *log, int log_fd, int signals, int64_t every_ns,
                   const std::function<bool(bool wanted)> &print, const std::function<void()> &on_usr2) {
-    const int wait_ms = every_s > 0 ? static_cast<int>(every_s * 1000) : -1;
+    const int wait_ms = every_ns > 0 ? static_cast<int>(every_ns / 1'000'000) : -1;
     for (;;) {
         pollfd fds[2] = {{signals, POLLIN, 0}, {log_fd, POLLIN, 0}};
         const int ready = poll(fds, 2, wait_ms);

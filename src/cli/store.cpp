@@ -7,8 +7,6 @@
 
 #include <cinttypes>
 #include <cstdio>
-#include <cstdlib>
-#include <getopt.h>
 #include <unistd.h>
 
 namespace {
@@ -47,90 +45,11 @@ struct Options : serving::Options {
     bool open = false;
 };
 
-int wrong(const std::string &why) {
-    fprintf(stderr, "muster store: %s\n%s", why.c_str(), help);
-    return 2;
-}
-
-// One option. What is wrong with it; empty: nothing.
-std::string take_option(int which, const std::string &value, Options &options) {
-    const std::optional<uint64_t> number = serving::size_of(value);
-    const std::string bad = "it cannot be set to " + value;
-    switch (which) {
-    case 'l':
-        options.listen = value;
-        return {};
-    case 'd':
-        options.data_dir = value;
-        return value.empty() ? "no folder" : "";
-    case 'n':
-        options.config.flags |= MUSTER_STORE_SERVER_NO_SYNC;
-        return {};
-    case 'S':
-        options.standby_of = value;
-        return value.empty() ? "no address" : "";
-    case 'A':
-        options.config.flags |= MUSTER_STORE_SERVER_FORCE_STANDALONE;
-        return {};
-    case 'R':
-        options.config.flags |= MUSTER_STORE_SERVER_REFUSED_IS_DEAD;
-        return {};
-    case 'L': {
-        const double seconds = strtod(value.c_str(), nullptr);
-        options.config.pair_lease_ns = static_cast<int64_t>(seconds * 1e9);
-        return seconds >= 0.1 && seconds <= 3600 ? "" : bad + ", only to 0.1 to 3600 seconds";
-    }
-    case 'o':
-        options.open = true;
-        return {};
-    case 'b':
-        options.config.max_bytes = number.value_or(0);
-        return number && *number != 0 ? "" : bad;
-    case 'm':
-        if (!number || *number == 0 || *number > UINT32_MAX) return bad;
-        options.config.max_clients = static_cast<uint32_t>(*number);
-        return {};
-    case 't':
-        if (!number || *number == 0 || *number > 86400) return bad + ", only to 1 to 86400 seconds";
-        options.config.session_ns = static_cast<int64_t>(*number) * 1'000'000'000;
-        return {};
-    default:
-        return options.take(which, value);
-    }
-}
-
-// What is wrong with the arguments; empty: nothing.
-std::string read_options(const Arguments &arguments, Options &options) {
-    static const option known[] = {{"listen", required_argument, nullptr, 'l'},
-                                   {"data-dir", required_argument, nullptr, 'd'},
-                                   {"no-sync", no_argument, nullptr, 'n'},
-                                   {"standby-of", required_argument, nullptr, 'S'},
-                                   {"alone", no_argument, nullptr, 'A'},
-                                   {"refused-is-dead", no_argument, nullptr, 'R'},
-                                   {"pair-lease", required_argument, nullptr, 'L'},
-                                   {"secret-file", required_argument, nullptr, 'f'},
-                                   {"open", no_argument, nullptr, 'o'},
-                                   {"most", required_argument, nullptr, 'b'},
-                                   {"max-clients", required_argument, nullptr, 'm'},
-                                   {"session", required_argument, nullptr, 't'},
-                                   {"ready-fd", required_argument, nullptr, 'r'},
-                                   {"stats", required_argument, nullptr, 's'},
-                                   {"log", required_argument, nullptr, 'v'},
-                                   {nullptr, 0, nullptr, 0}};
-    std::vector<char *> words{const_cast<char *>("muster")};
-    for (const std::string &word : arguments) words.push_back(const_cast<char *>(word.c_str()));
-    words.push_back(nullptr);
-    const int count = static_cast<int>(words.size()) - 1;
-    opterr = 0;
-    for (int which, index = 0; (which = getopt_long(count, words.data(), ":", known, &index)) != -1;) {
-        if (which == '?') return "no such option: " + std::string(words[static_cast<size_t>(optind) - 1]);
-        if (which == ':') return "what is it set to: " + std::string(words[static_cast<size_t>(optind) - 1]);
-        const std::string why = take_option(which, optarg != nullptr ? optarg : "", options);
-        if (!why.empty()) return "--" + std::string(known[index].name) + ": " + why;
-    }
-    if (optind != count) return "what is this: " + std::string(words[static_cast<size_t>(optind)]);
+// What is wrong with the options together; empty: nothing.
+std::string check_together(Options &options, const std::vector<std::string> &words) {
+    if (!words.empty()) return "unexpected argument " + words[0];
     if (options.listen.empty()) return "where is it to listen? --listen is missing";
-    if (!serving::has_secret() && !options.open)
+    if (!cli::has_secret() && !options.open)
         return "no secret: --secret-file, MUSTER_SECRET_FILE or MUSTER_SECRET gives one, --open does without";
     if ((options.config.flags & MUSTER_STORE_SERVER_NO_SYNC) != 0 && options.data_dir.empty())
         return "--no-sync goes with --data-dir";
@@ -145,6 +64,26 @@ std::string read_options(const Arguments &arguments, Options &options) {
     options.config.standby_of = options.standby_of.empty() ? nullptr : options.standby_of.data();
     options.config.standby_of_bytes = options.standby_of.size();
     return {};
+}
+
+std::optional<int> read_options(const Arguments &arguments, Options &o) {
+    const cli::Command command{"muster store", help};
+    std::vector<std::string> words;
+    const auto status = cli::read_options(
+        command, arguments,
+        o.known({cli::text("listen", o.listen), cli::text("data-dir", o.data_dir),
+                 cli::flag("no-sync", o.config.flags, uint32_t{MUSTER_STORE_SERVER_NO_SYNC}),
+                 cli::text("standby-of", o.standby_of),
+                 cli::flag("alone", o.config.flags, uint32_t{MUSTER_STORE_SERVER_FORCE_STANDALONE}),
+                 cli::flag("refused-is-dead", o.config.flags, uint32_t{MUSTER_STORE_SERVER_REFUSED_IS_DEAD}),
+                 cli::seconds("pair-lease", o.config.pair_lease_ns, 0.1, 3600), cli::flag("open", o.open),
+                 cli::amount("most", o.config.max_bytes, 1),
+                 cli::number("max-clients", o.config.max_clients, 1, UINT32_MAX),
+                 cli::seconds("session", o.config.session_ns, 1, 86400)}),
+        words);
+    if (status) return status;
+    const std::string wrong = check_together(o, words);
+    return wrong.empty() ? std::nullopt : std::optional(cli::reject(command, wrong));
 }
 
 muster_store_server_stats stats_of(muster_store_server *server) {
@@ -172,10 +111,8 @@ int failed(const muster_error &error) {
 } // namespace
 
 int store_command(const Arguments &arguments) {
-    for (const std::string &word : arguments)
-        if (word == "--help" || word == "-h") return fputs(help, stdout) < 0;
     Options options;
-    if (const std::string why = read_options(arguments, options); !why.empty()) return wrong(why);
+    if (const auto status = read_options(arguments, options)) return *status;
     serving::raise_limit();
     const int signals = serving::block_signals();
 
@@ -199,7 +136,7 @@ int store_command(const Arguments &arguments) {
     muster_store_server_address(server, address, sizeof address, &address_bytes);
     serving::tell_ready("muster store", address, options.ready_fd);
     serving::until_signal(
-        "muster store", log, log_fd, signals, options.stats_s,
+        "muster store", log, log_fd, signals, options.stats_ns,
         [&](bool wanted) {
             if (wanted) print_stats(server);
             return stats_of(server).failed == 0; // the log has told
@@ -207,7 +144,7 @@ int store_command(const Arguments &arguments) {
         [&] { muster_store_server_force_standalone(server); });
     muster_store_server_close(server, 10'000'000'000);
     const bool fine = stats_of(server).failed == 0;
-    if (options.stats_s > 0) print_stats(server);
+    if (options.stats_ns > 0) print_stats(server);
     muster_store_server_release(server);
     serving::print_log("muster store", log);
     muster_context_close(context, 0);

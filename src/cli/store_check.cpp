@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // muster store-check: the conformance suite for stores.
-#include "commands.hpp"
+#include "arguments.hpp"
 #include "store_check/harness.hpp"
 
 #include <muster/store_server.h>
@@ -162,41 +162,31 @@ int run_all(const Wanted &wanted) {
     return counts.failed != 0;
 }
 
-int wrong(const char *why, const std::string &what) {
-    fprintf(stderr, "muster store-check: %s%s\n%s", why, what.c_str(), help);
-    return 2;
+int list() {
+    for (const Tier &tier : tiers)
+        for (const store_check::Case &one : tier.cases) printf("%s: %s\n", tier.name, one.name);
+    return 0;
 }
 
 } // namespace
 
 int store_check_command(const Arguments &arguments) {
+    const cli::Command command{"muster store-check", help};
     Wanted wanted;
-    for (size_t i = 0; i < arguments.size(); i++) {
-        const std::string &word = arguments[i];
-        const bool more = i + 1 < arguments.size();
-        if (word == "--help" || word == "-h") return fputs(help, stdout) < 0;
-        if (word == "--list") {
-            for (const Tier &tier : tiers)
-                for (const store_check::Case &one : tier.cases) printf("%s: %s\n", tier.name, one.name);
-            return 0;
-        }
-        if (word == "--pulled")
-            wanted.pulled = true;
-        else if (word == "--serve")
-            wanted.serve = true;
-        else if (word == "--plugin" && more)
-            wanted.plugin = arguments[++i];
-        else if (word == "--only" && more)
-            wanted.only = arguments[++i];
-        else if (word == "--patience" && more)
-            check::patience *= std::max(1ll, std::stoll(arguments[++i]));
-        else if (word.starts_with("--"))
-            return wrong("no such option: ", word);
-        else if (wanted.url.empty())
-            wanted.url = word;
-        else
-            return wrong("what is this: ", word);
-    }
-    if (wanted.url.empty()) return wrong("what is to be checked?", "");
+    bool lists = false;
+    int64_t slowdown = 1;
+    std::vector<std::string> words;
+    const auto status = cli::read_options(command, arguments,
+                                          {cli::flag("list", lists), cli::flag("pulled", wanted.pulled),
+                                           cli::flag("serve", wanted.serve), cli::text("plugin", wanted.plugin),
+                                           cli::text("only", wanted.only), cli::number("patience", slowdown, 1, 1000)},
+                                          words);
+    if (status) return *status;
+    if (lists) return list();
+    if (words.size() != 1)
+        return cli::reject(command,
+                           words.empty() ? "the URL of a store is missing" : "unexpected argument " + words[1]);
+    check::patience *= slowdown;
+    wanted.url = words[0];
     return run_all(wanted);
 }

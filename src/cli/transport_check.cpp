@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "commands.hpp"
+#include "arguments.hpp"
 #include "transport_check/harness.hpp"
 
-#include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 
 namespace {
 
@@ -36,88 +34,50 @@ constexpr char help[] =
     "  --log               print the library's log records of both processes to stderr\n"
     "  --list              the names of the cases\n";
 
-uint64_t size_of(const std::string &text) {
-    char *end = nullptr;
-    const uint64_t number = strtoull(text.c_str(), &end, 10);
-    switch (*end) {
-    case 'k':
-        return number << 10;
-    case 'm':
-        return number << 20;
-    case 'g':
-        return number << 30;
-    default:
-        return number;
-    }
-}
-
 int list() {
     for (const auto *cases : {&check::byte_cases, &check::ending_cases, &check::peer_cases, &check::secret_cases})
         for (const check::Case &one : *cases) puts(one.name);
     return 0;
 }
 
-int wrong(const char *why, const std::string &what) {
-    fprintf(stderr, "muster-transport-check: %s%s\n%s", why, what.c_str(), help);
-    return 2;
-}
-
 } // namespace
 
 int transport_check_command(const Arguments &arguments, const std::string &program) {
+    const cli::Command command{"muster-transport-check", help};
     check::Options options;
     options.program = program;
     int peer_fd = -1, parent = 0;
-    bool size_given = false;
-    for (size_t i = 0; i < arguments.size(); i++) {
-        const std::string &word = arguments[i];
-        const bool more = i + 1 < arguments.size();
-        if (word == "--help" || word == "-h") return fputs(help, stdout) < 0;
-        if (word == "--list") return list();
-        if (word == "--long")
-            options.long_cases = true;
-        else if (word == "--log")
-            options.log = true;
-        else if (word == "--guarded")
-            options.guarded = true;
-        else if (word == "--pulled")
-            options.pulled = true;
-        else if (word == "--serve" && more)
-            options.servant = arguments[++i];
-        else if (word == "--ranks" && more)
-            options.ranks = arguments[++i];
-        else if (word == "--only" && more)
-            options.only = arguments[++i];
-        else if (word == "--max-bytes" && more)
-            options.max_bytes = size_of(arguments[++i]), size_given = true;
-        else if (word == "--patience" && more)
-            options.slowdown = std::max(1ll, std::stoll(arguments[++i]));
-        else if (word == "--peer" && more)
-            peer_fd = std::stoi(arguments[++i]);
-        else if (word == "--parent" && more)
-            parent = std::stoi(arguments[++i]);
-        else if (word.starts_with("--"))
-            return wrong("no such option: ", word);
-        else if (word.find("://") != std::string::npos)
-            options.address = word;
-        else if (options.plugin.empty())
-            options.plugin = word;
-        else
-            return wrong("what is this: ", word);
+    bool lists = false;
+    uint64_t max_bytes = 0;
+    std::vector<std::string> words;
+    const auto status = cli::read_options(
+        command, arguments,
+        {cli::flag("list", lists), cli::flag("long", options.long_cases), cli::flag("log", options.log),
+         cli::flag("guarded", options.guarded), cli::flag("pulled", options.pulled),
+         cli::text("serve", options.servant), cli::text("ranks", options.ranks), cli::text("only", options.only),
+         cli::amount("max-bytes", max_bytes, 1 << 20), cli::number("patience", options.slowdown, 1, 1000),
+         cli::number("peer", peer_fd, 0, INT32_MAX), cli::number("parent", parent, 0, INT32_MAX)},
+        words);
+    if (status) return *status;
+    if (lists) return list();
+    for (const std::string &word : words) {
+        std::string &place = word.find("://") != std::string::npos ? options.address : options.plugin;
+        if (!place.empty()) return cli::reject(command, "unexpected argument " + word);
+        place = word;
     }
-    if (options.long_cases && !size_given) options.max_bytes = uint64_t{4} << 30;
-    if (options.max_bytes < 1 << 20) return wrong("--max-bytes is at least 1m", "");
+    if (max_bytes != 0 || options.long_cases) options.max_bytes = max_bytes != 0 ? max_bytes : uint64_t{4} << 30;
     if (options.address.empty() && !options.plugin.empty()) {
         const size_t name = options.plugin.rfind("muster-"), end = options.plugin.rfind(".so");
         if (name == std::string::npos || end == std::string::npos || end < name + 7)
-            return wrong("no scheme can be seen in the name of the file, give an address: ", options.plugin);
+            return cli::reject(command,
+                               "the name of the file shows no scheme, an address is needed: " + options.plugin);
         options.address = options.plugin.substr(name + 7, end - name - 7) + "://@";
     }
+    if (options.address.empty()) return cli::reject(command, "a plug-in or an address is missing");
     options.heartbeat_ns *= options.slowdown;
     options.silent_ns *= options.slowdown;
     options.dead_ns *= options.slowdown;
     check::patience *= options.slowdown;
-    if (options.address.empty()) return wrong("what is to be checked?", "");
     if (peer_fd >= 0) return check::peer_main(options, peer_fd, parent);
     if (!options.ranks.empty()) return check::run_rank(options);
     return check::run_all(options);

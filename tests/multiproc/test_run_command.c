@@ -170,7 +170,7 @@ static void test_wrong_arguments_are_named(void **state) {
         {{"--no-such-thing", "true", NULL}, "no such option"},
         {{"--secret-file", "/nonexistent", "true", NULL}, "/nonexistent"},
         {{"--log", "loud", "true", NULL}, "--log: loud"},
-        {{"--role", NULL}, "what is it set to: --role"},
+        {{"--role", NULL}, "a value is missing: --role"},
         {{"--rdzv", "nothing://h", "--run-id", "j", "--join-timeout", "5", "true", NULL}, "nothing"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

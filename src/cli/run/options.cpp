@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 #include "run/options.hpp"
 
-#include <cerrno>
-#include <cmath>
+#include "arguments.hpp"
+
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
-#include <getopt.h>
 #include <map>
 #include <sched.h>
 #include <unistd.h>
 
 namespace run {
 
-const char help[] =
+namespace {
+
+constexpr char help[] =
     "usage: muster run [options] [--] <program> [arguments]\n"
     "\n"
     "Runs the workers of this node: copies of a program that learn their ranks from RANK, WORLD_SIZE, LOCAL_RANK,\n"
@@ -57,49 +57,22 @@ const char help[] =
     "Exit status: that of the worker that failed first, 128 + n if it or this command was ended by signal n; 0: all\n"
     "succeeded; 1: another failure; 2: wrong arguments.\n";
 
-namespace {
-
-constexpr uint32_t most_workers = 1024; // of a node
-
-std::optional<uint64_t> number_of(const std::string &text, uint64_t most) {
-    char *end = nullptr;
-    errno = 0;
-    const uint64_t number = strtoull(text.c_str(), &end, 10);
-    if (text.empty() || text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || number > most) return {};
-    return number;
-}
-
-std::string take_number(const std::string &text, uint64_t least, uint64_t most, uint32_t &to) {
-    const std::optional<uint64_t> number = number_of(text, most);
-    if (!number || *number < least)
-        return text + " is no number from " + std::to_string(least) + " to " + std::to_string(most);
-    to = static_cast<uint32_t>(*number);
-    return {};
-}
-
-std::string take_seconds(const std::string &text, int64_t &to_ns) {
-    char *end = nullptr;
-    const double seconds = strtod(text.c_str(), &end);
-    if (text.empty() || *end != '\0' || !std::isfinite(seconds) || seconds < 0.001 || seconds > 1e9)
-        return text + " is no number of seconds from 0.001 to 1000000000";
-    to_ns = static_cast<int64_t>(seconds * 1e9);
-    return {};
-}
+constexpr uint32_t max_workers = 1024; // of a node
+constexpr uint32_t max_nodes = 1 << 20;
 
 std::string take_nodes(const std::string &text, Options &options) {
-    constexpr uint64_t most = 1 << 20;
     const size_t colon = text.find(':');
-    const std::optional<uint64_t> least = number_of(text.substr(0, colon), most);
-    const std::optional<uint64_t> limit = colon == text.npos ? least : number_of(text.substr(colon + 1), most);
-    if (!least || !limit || *least == 0) return text + " is neither a number of nodes nor min:max, as in 2:4";
-    if (*least > *limit) return text + ": min is above max";
-    options.least_nodes = static_cast<uint32_t>(*least);
-    options.most_nodes = static_cast<uint32_t>(*limit);
+    const auto min = cli::number_of(text.substr(0, colon), 1, max_nodes);
+    const auto max = colon == text.npos ? min : cli::number_of(text.substr(colon + 1), 0, max_nodes);
+    if (!min || !max) return text + " is neither a number of nodes nor min:max, as in 2:4";
+    if (*min > *max) return text + ": min is above max";
+    options.min_nodes = static_cast<uint32_t>(*min);
+    options.max_nodes = static_cast<uint32_t>(*max);
     return {};
 }
 
 std::string take_workers(const std::string &text, uint32_t &workers) {
-    if (text != "auto" && text != "cpu") return take_number(text, 1, most_workers, workers);
+    if (text != "auto" && text != "cpu") return cli::number("", workers, 1, max_workers).set(text);
     cpu_set_t own;
     CPU_ZERO(&own);
     workers = sched_getaffinity(0, sizeof own, &own) == 0 ? static_cast<uint32_t>(CPU_COUNT(&own)) : 1;
@@ -123,7 +96,7 @@ std::string take_outputs(const std::string &text, OutputChoice &outputs) {
         comma = text.find(',', from);
         const std::string part = text.substr(from, comma - from);
         const size_t colon = part.find(':');
-        const std::optional<uint64_t> rank = number_of(part.substr(0, colon), most_workers - 1);
+        const std::optional<uint64_t> rank = cli::number_of(part.substr(0, colon), 0, max_workers - 1);
         uint32_t bits = 0;
         if (colon == part.npos || !rank) return part + " is no rank:which, as in 0:out,1:err";
         if (std::string wrong = take_bits(part.substr(colon + 1), bits); !wrong.empty()) return wrong;
@@ -141,21 +114,6 @@ std::optional<uint32_t> rank_too_high(const Options &options) {
     return {};
 }
 
-std::string take_level(const std::string &text, int32_t &to) {
-    static const char *const levels[] = {"off", "error", "warn", "info", "debug"};
-    for (int32_t level = 0; level < 5; level++)
-        if (text == levels[level]) {
-            to = level;
-            return {};
-        }
-    return text + " is none of error, warn, info, debug";
-}
-
-std::string take_text(const std::string &text, std::string &to) {
-    to = text;
-    return text.empty() ? "it is empty" : "";
-}
-
 // torchrun's settings of a rendezvous.
 std::string take_conf(const std::string &text, Options &options) {
     int64_t unused_ns = 0;
@@ -167,15 +125,16 @@ std::string take_conf(const std::string &text, Options &options) {
         const std::string key = part.substr(0, equals), value = part.substr(equals + 1);
         std::string wrong;
         if (key == "join_timeout" || key == "timeout")
-            wrong = take_seconds(value, options.join_timeout_ns);
+            wrong = cli::seconds("", options.join_timeout_ns).set(value);
         else if (key == "last_call_timeout")
-            wrong = take_seconds(value, options.last_call_ns);
+            wrong = cli::seconds("", options.last_call_ns).set(value);
         else if (key == "keep_alive_interval")
-            wrong = take_seconds(value, options.keep_alive_ns);
+            wrong = cli::seconds("", options.keep_alive_ns).set(value);
         else if (key == "keep_alive_max_attempt")
-            wrong = take_number(value, 1, 1000, options.keep_alive_attempts);
+            wrong = cli::number("", options.keep_alive_attempts, 1, 1000).set(value);
         else if (key == "close_timeout" || key == "heartbeat_timeout" || key == "read_timeout")
-            wrong = take_seconds(value, unused_ns); // each bounds one request to the store: the keep-alive does so here
+            wrong = cli::seconds("", unused_ns)
+                        .set(value); // each bounds one request to the store: the keep-alive does so here
         else if (key == "is_host" || key == "store_type")
             wrong = "it is not there: the URL of --rdzv says who serves which store";
         else if (key == "rank")
@@ -189,142 +148,46 @@ std::string take_conf(const std::string &text, Options &options) {
     return {};
 }
 
-enum Option { // behind those that getopt knows
-    nnodes = 256,
-    nproc,
-    rdzv,
-    run_id,
-    standalone,
-    max_restarts,
-    join_timeout,
-    last_call,
-    keep_alive,
-    keep_alive_attempts,
-    rdzv_conf,
-    exit_timeout,
-    reopen,
-    state_dir,
-    new_run,
-    node_rank,
-    master_addr,
-    master_port,
-    local_addr,
-    role,
-    grace,
-    log_dir,
-    redirects,
-    tee,
-    no_prefix,
-    no_guard,
-    secret_file,
-    log_level
-};
+// Options of torchrun that are missing here, and what takes their place.
+cli::Option absent(const char *name, const char *instead) {
+    return {name, [instead](const std::string &) { return std::string("it is not there: ") + instead; }};
+}
 
-const option known[] = {{"nnodes", required_argument, nullptr, nnodes},
-                        {"nproc-per-node", required_argument, nullptr, nproc},
-                        {"rdzv", required_argument, nullptr, rdzv},
-                        {"run-id", required_argument, nullptr, run_id},
-                        {"rdzv-id", required_argument, nullptr, run_id},
-                        {"standalone", no_argument, nullptr, standalone},
-                        {"max-restarts", required_argument, nullptr, max_restarts},
-                        {"join-timeout", required_argument, nullptr, join_timeout},
-                        {"last-call", required_argument, nullptr, last_call},
-                        {"keep-alive", required_argument, nullptr, keep_alive},
-                        {"keep-alive-attempts", required_argument, nullptr, keep_alive_attempts},
-                        {"rdzv-conf", required_argument, nullptr, rdzv_conf},
-                        {"exit-timeout", required_argument, nullptr, exit_timeout},
-                        {"reopen", no_argument, nullptr, reopen},
-                        {"state-dir", required_argument, nullptr, state_dir},
-                        {"new-run", no_argument, nullptr, new_run},
-                        {"node-rank", required_argument, nullptr, node_rank},
-                        {"master-addr", required_argument, nullptr, master_addr},
-                        {"master-port", required_argument, nullptr, master_port},
-                        {"local-addr", required_argument, nullptr, local_addr},
-                        {"role", required_argument, nullptr, role},
-                        {"grace", required_argument, nullptr, grace},
-                        {"log-dir", required_argument, nullptr, log_dir},
-                        {"redirects", required_argument, nullptr, redirects},
-                        {"tee", required_argument, nullptr, tee},
-                        {"no-prefix", no_argument, nullptr, no_prefix},
-                        {"no-guard", no_argument, nullptr, no_guard},
-                        {"secret-file", required_argument, nullptr, secret_file},
-                        {"log", required_argument, nullptr, log_level},
-                        {nullptr, 0, nullptr, 0}};
-
-// One option. What is wrong with it; empty: nothing.
-std::string take_option(int which, const std::string &value, Options &options) {
-    uint32_t number = 0;
-    std::string wrong;
-    switch (which) {
-    case nnodes:
-        return take_nodes(value, options);
-    case nproc:
-        return take_workers(value, options.workers);
-    case rdzv:
-        return take_text(value, options.rdzv);
-    case run_id:
-        return take_text(value, options.run_id);
-    case standalone:
-        options.standalone = true;
-        return {};
-    case max_restarts:
-        return take_number(value, 0, UINT32_MAX, options.max_restarts);
-    case join_timeout:
-        return take_seconds(value, options.join_timeout_ns);
-    case last_call:
-        return take_seconds(value, options.last_call_ns);
-    case keep_alive:
-        return take_seconds(value, options.keep_alive_ns);
-    case keep_alive_attempts:
-        return take_number(value, 1, 1000, options.keep_alive_attempts);
-    case rdzv_conf:
-        return take_conf(value, options);
-    case exit_timeout:
-        return take_seconds(value, options.exit_timeout_ns);
-    case reopen:
-        options.reopen = true;
-        return {};
-    case new_run:
-        options.new_run = true;
-        return {};
-    case state_dir:
-        setenv("MUSTER_STATE_DIR", value.c_str(), 1); // empty: nothing is kept
-        return {};
-    case node_rank:
-        wrong = take_number(value, 0, (1 << 20) - 1, number);
-        options.node_rank = number;
-        return wrong;
-    case master_addr:
-        return take_text(value, options.master_address);
-    case master_port:
-        wrong = take_number(value, 1, 65535, number);
-        options.master_port = static_cast<uint16_t>(number);
-        return wrong;
-    case local_addr:
-        return take_text(value, options.local_address);
-    case role:
-        return take_text(value, options.role);
-    case grace:
-        return take_seconds(value, options.grace_ns);
-    case log_dir:
-        return take_text(value, options.log_dir);
-    case redirects:
-        return take_outputs(value, options.redirects);
-    case tee:
-        return take_outputs(value, options.tee);
-    case no_prefix:
-        options.no_prefix = true;
-        return {};
-    case no_guard:
-        options.no_guard = true;
-        return {};
-    case secret_file:
-        if (access(value.c_str(), R_OK) != 0) return value + ": " + strerror(errno);
-        setenv("MUSTER_SECRET_FILE", value.c_str(), 1);
-        return {};
-    default:
-        return take_level(value, options.log_level);
-    }
+std::vector<cli::Option> known_options(Options &o) {
+    return {
+        {"nnodes", [&o](const std::string &text) { return take_nodes(text, o); }},
+        {"nproc-per-node", [&o](const std::string &text) { return take_workers(text, o.workers); }},
+        cli::text("rdzv", o.rdzv),
+        cli::text("run-id", o.run_id),
+        cli::text("rdzv-id", o.run_id),
+        cli::flag("standalone", o.standalone),
+        cli::number("max-restarts", o.max_restarts, 0, UINT32_MAX),
+        cli::seconds("join-timeout", o.join_timeout_ns),
+        cli::seconds("last-call", o.last_call_ns),
+        cli::seconds("keep-alive", o.keep_alive_ns),
+        cli::number("keep-alive-attempts", o.keep_alive_attempts, 1, 1000),
+        {"rdzv-conf", [&o](const std::string &text) { return take_conf(text, o); }},
+        cli::seconds("exit-timeout", o.exit_timeout_ns),
+        cli::flag("reopen", o.reopen),
+        {"state-dir", [](const std::string &text) { return setenv("MUSTER_STATE_DIR", text.c_str(), 1), ""; }},
+        cli::flag("new-run", o.new_run),
+        cli::number("node-rank", o.node_rank, 0, max_nodes - 1),
+        cli::text("master-addr", o.master_address),
+        cli::number("master-port", o.master_port, 1, 65535),
+        cli::text("local-addr", o.local_address),
+        cli::text("role", o.role),
+        cli::seconds("grace", o.grace_ns),
+        cli::text("log-dir", o.log_dir),
+        {"redirects", [&o](const std::string &text) { return take_outputs(text, o.redirects); }},
+        {"tee", [&o](const std::string &text) { return take_outputs(text, o.tee); }},
+        cli::flag("no-prefix", o.no_prefix),
+        cli::flag("no-guard", o.no_guard),
+        cli::secret_file(),
+        cli::log_level(o.log_level),
+        absent("monitor-interval", "nothing is polled, failures are reported as they happen"),
+        absent("rdzv-backend", "the URL of --rdzv names the kind of store"),
+        {"rdzv-endpoint", [](const std::string &text) { return "it is not there: it is --rdzv tcp://" + text; }},
+    };
 }
 
 // Where a node keeps its state unless another place is given; empty: nothing is kept.
@@ -345,8 +208,8 @@ std::string default_state_dir() {
 // What is wrong with the options together.
 std::string check_together(Options &options) {
     if (options.standalone && options.meets()) return "--standalone and --rdzv: which of them?";
-    if (!options.meets() && options.most_nodes > 1)
-        return "--nnodes " + std::to_string(options.most_nodes) + ": where do the nodes meet? --rdzv is missing";
+    if (!options.meets() && options.max_nodes > 1)
+        return "--nnodes " + std::to_string(options.max_nodes) + ": where do the nodes meet? --rdzv is missing";
     if ((options.redirects.any() || options.tee.any()) && options.log_dir.empty())
         return "--redirects or --tee: where do the files go? --log-dir is missing";
     if (const auto rank = rank_too_high(options))
@@ -356,8 +219,7 @@ std::string check_together(Options &options) {
     if (options.run_id.empty()) return "--rdzv: how is the job named there? --run-id is missing";
     if (options.rdzv.starts_with("static:") && !options.node_rank) return "--rdzv static: --node-rank is missing";
     if (!options.rdzv.starts_with("tcp://")) return {};
-    const bool secret = getenv("MUSTER_SECRET_FILE") != nullptr || getenv("MUSTER_SECRET") != nullptr;
-    if (!secret && options.rdzv.find("auth=none") == options.rdzv.npos)
+    if (!cli::has_secret() && options.rdzv.find("auth=none") == options.rdzv.npos)
         return "--rdzv " + options.rdzv +
                ": no secret; --secret-file, MUSTER_SECRET_FILE or MUSTER_SECRET gives one, ?auth=none does without";
     options.state_dir = default_state_dir();
@@ -366,46 +228,14 @@ std::string check_together(Options &options) {
     return {};
 }
 
-// Options that torchrun has, and what is there instead.
-std::string unknown(const std::string &word) {
-    const size_t equals = word.find('=');
-    const std::string name = word.substr(0, equals),
-                      value = equals == word.npos ? "host:29400" : word.substr(equals + 1);
-    if (name == "--monitor-interval")
-        return name + " is not there: nothing is polled, failures are told as they happen";
-    if (name == "--rdzv-endpoint") return name + " is not there: it is --rdzv tcp://" + value;
-    if (name == "--rdzv-backend") return name + " is not there: the URL of --rdzv names the kind of store";
-    return "no such option, or not one alone: " + word;
-}
-
 } // namespace
 
-std::string read_options(const Arguments &arguments, Options &options) {
-    std::vector<std::string> words{"muster"};
-    for (const std::string &word : arguments) {
-        words.push_back(word);
-        // torchrun writes names of options either way. Behind the program's name everything is the program's.
-        std::string &last = words.back();
-        if (last.starts_with("--"))
-            for (size_t i = 2; i < last.size() && last[i] != '='; i++)
-                if (last[i] == '_') last[i] = '-';
-    }
-    std::vector<char *> pointers;
-    for (std::string &word : words) pointers.push_back(word.data());
-    pointers.push_back(nullptr);
-    opterr = 0;
-    optind = 1;
-    const int count = static_cast<int>(words.size());
-    for (int which, index = 0; (which = getopt_long(count, pointers.data(), "+:", known, &index)) != -1;) {
-        const std::string before = words[static_cast<size_t>(optind) - 1];
-        if (which == '?') return unknown(before);
-        if (which == ':') return "what is it set to: " + before;
-        const std::string why = take_option(which, optarg != nullptr ? optarg : "", options);
-        if (!why.empty()) return "--" + std::string(known[index].name) + ": " + why;
-    }
-    options.program.assign(arguments.begin() + optind - 1, arguments.end());
-    if (options.program.empty()) return "which program is it to run?";
-    return check_together(options);
+std::optional<int> read_options(const Arguments &arguments, Options &options) {
+    const cli::Command command{"muster run", help, true};
+    if (const auto status = cli::read_options(command, arguments, known_options(options), options.program))
+        return status;
+    const std::string wrong = options.program.empty() ? "which program is it to run?" : check_together(options);
+    return wrong.empty() ? std::nullopt : std::optional(cli::reject(command, wrong));
 }
 
 } // namespace run

@@ -20,10 +20,10 @@ struct OutputChoice {
     bool any() const { return all != 0 || !named.empty(); }
 };
 
-// What `muster run` was told. The strings are kept here; config() points to them.
+// The options of `muster run`. Configurations that are made from them point to the strings here.
 struct Options {
     std::vector<std::string> program;
-    uint32_t least_nodes = 1, most_nodes = 1, workers = 1;
+    uint32_t min_nodes = 1, max_nodes = 1, workers = 1;
     uint32_t max_restarts = 0, keep_alive_attempts = 0;
     std::string rdzv, run_id, role = "default", local_address, log_dir, master_address;
     std::string state_dir; // empty: that of the library's default
@@ -37,9 +37,7 @@ struct Options {
     bool meets() const { return !rdzv.empty(); }
 };
 
-// What is wrong with the arguments; empty: nothing.
-std::string read_options(const Arguments &arguments, Options &options);
-
-extern const char help[];
+// The exit status where the command is to end at once: after --help, or when arguments are wrong.
+std::optional<int> read_options(const Arguments &arguments, Options &options);
 
 } // namespace run

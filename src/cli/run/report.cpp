@@ -84,8 +84,8 @@ void show_waiting(const Options &options, muster_agent *agent) {
     // It asks the store, which may be slow; without names the line is good, too.
     if (muster_rendezvous_list(meeting, names, sizeof names, 500'000'000, &bytes, nullptr) != MUSTER_OK) bytes = 0;
     muster_rendezvous_release(meeting);
-    std::string line = std::to_string(state.joined) + " of " + std::to_string(options.least_nodes);
-    if (options.most_nodes != options.least_nodes) line += " to " + std::to_string(options.most_nodes);
+    std::string line = std::to_string(state.joined) + " of " + std::to_string(options.min_nodes);
+    if (options.max_nodes != options.min_nodes) line += " to " + std::to_string(options.max_nodes);
     line += " nodes have joined";
     if (bytes > 0) {
         std::string list(names, bytes - 1);

@@ -53,12 +53,6 @@ void expect(muster_status got, muster_status wanted, const char *what, const mus
          error != nullptr && error->message[0] != '\0' ? ": " : "", error != nullptr ? error->message : "");
 }
 
-int64_t now_ns() {
-    timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return int64_t{t.tv_sec} * second + t.tv_nsec;
-}
-
 // ---- a context
 // -------------------------------------------------------------------------------------------------------
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // What the cases of the conformance suite are written with: the two processes, streams that throw, bytes that can be
-// checked. Only the public headers.
+// checked. Only the public headers, and SHARED of tests/abi/floors.py.
+#include "base/time.hpp"
+
 #include <muster/plugin.h>
 #include <muster/process.h>
 #include <muster/serve.h>
@@ -43,7 +45,7 @@ void called(const char *what, muster_status status, const muster_error *error = 
         if (!(condition)) ::check::not_so(#condition);                                                                 \
     } while (false)
 
-int64_t now_ns();
+using muster::now_ns;
 
 // ---- bytes: the byte at a position of a numbered sequence
 // ------------------------------------------------------------
