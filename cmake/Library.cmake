@@ -34,7 +34,7 @@ target_compile_definitions(muster_objects PRIVATE
     MUSTER_VERSION_STRING="${PROJECT_VERSION}" MUSTER_VERSION_MAJOR=${PROJECT_VERSION_MAJOR}
     MUSTER_VERSION_MINOR=${PROJECT_VERSION_MINOR} MUSTER_VERSION_PATCH=${PROJECT_VERSION_PATCH}
     MUSTER_PLUGIN_DIR="${MUSTER_PLUGIN_DIR}")
-target_link_libraries(muster_objects PUBLIC muster_flags muster_uv muster_sodium)
+target_link_libraries(muster_objects PUBLIC muster_flags muster_uv muster_sodium PRIVATE nlohmann_json::nlohmann_json)
 set_target_properties(muster_objects PROPERTIES CXX_VISIBILITY_PRESET hidden)
 
 add_library(muster_core STATIC EXCLUDE_FROM_ALL $<TARGET_OBJECTS:muster_objects>)

@@ -38,6 +38,9 @@ function(muster_existing_sources out_list folder)
     set(${out_list} ${found} PARENT_SCOPE)
 endfunction()
 
+# Headers alone; used where JSON is read, and seen by no program that uses the library.
+find_package(nlohmann_json 3.9 REQUIRED) # Debian: nlohmann-json3-dev
+
 # libuv. Names differ a little between versions (linux-core.c became linux.c), hence the existence check.
 muster_third_party(libuv1 "${MUSTER_UV_SOURCE}" uv)
 muster_existing_sources(uv_sources "${uv}/src"

@@ -1,48 +1,21 @@
 // SPDX-License-Identifier: MIT
 #include "text.hpp"
 
-#include <array>
+#include "base/codec.hpp"
+#include "base/percent.hpp"
+
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <fstream>
+#include <sodium.h>
 
 namespace etcd {
 
 namespace {
 
-constexpr char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-constexpr std::array<int8_t, 256> values = [] {
-    std::array<int8_t, 256> table{};
-    for (int8_t &value : table) value = -1;
-    for (int8_t i = 0; i < 64; i++) table[static_cast<unsigned char>(digits[i])] = i;
-    return table;
-}();
-
-int hex(char c) noexcept {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-    return -1;
-}
-
-// %2f and the like.
-bool decode(std::string_view text, std::string &out) {
-    out.clear();
-    for (size_t i = 0; i < text.size(); i++) {
-        if (text[i] != '%') {
-            out += text[i];
-            continue;
-        }
-        if (i + 2 >= text.size() || hex(text[i + 1]) < 0 || hex(text[i + 2]) < 0) return false;
-        out += static_cast<char>(hex(text[i + 1]) * 16 + hex(text[i + 2]));
-        i += 2;
-    }
-    return true;
-}
+constexpr int padded = sodium_base64_VARIANT_ORIGINAL;
 
 Failure wrong(const std::string &why) {
     return {MUSTER_E_ADDRESS, why};
@@ -87,48 +60,20 @@ Failure read_user(const std::string &file, Url &out) {
 
 } // namespace
 
-int64_t now_ns() noexcept {
-    timespec now{};
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return int64_t{now.tv_sec} * second + now.tv_nsec;
-}
-
 std::string base64(std::string_view bytes) {
-    std::string text;
-    text.reserve((bytes.size() + 2) / 3 * 4);
-    for (size_t i = 0; i < bytes.size(); i += 3) {
-        const auto at = [&](size_t k) -> uint32_t {
-            return i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0;
-        };
-        const uint32_t group = at(0) << 16 | at(1) << 8 | at(2);
-        text += digits[group >> 18];
-        text += digits[group >> 12 & 63];
-        text += i + 1 < bytes.size() ? digits[group >> 6 & 63] : '=';
-        text += i + 2 < bytes.size() ? digits[group & 63] : '=';
-    }
+    std::string text(sodium_base64_encoded_len(bytes.size(), padded), '\0');
+    sodium_bin2base64(text.data(), text.size(), muster::as_bytes(bytes), bytes.size(), padded);
+    text.pop_back(); // its terminator
     return text;
 }
 
 bool from_base64(std::string_view text, std::string &out) {
-    out.clear();
-    if (text.size() % 4 != 0) return false;
-    out.reserve(text.size() / 4 * 3);
-    for (size_t i = 0; i < text.size(); i += 4) {
-        uint32_t group = 0;
-        int filled = 4;
-        for (size_t k = 0; k < 4; k++) {
-            const char c = text[i + k];
-            const bool filler = c == '=' && i + 4 == text.size() && k >= 2;
-            const int8_t value = filler ? int8_t{0} : values[static_cast<unsigned char>(c)];
-            if (value < 0 || (!filler && filled < 4)) return false;
-            if (filler) filled--;
-            group = group << 6 | static_cast<uint32_t>(value);
-        }
-        out += static_cast<char>(group >> 16);
-        if (filled > 2) out += static_cast<char>(group >> 8);
-        if (filled > 3) out += static_cast<char>(group);
-    }
-    return true;
+    out.resize(text.size() / 4 * 3);
+    size_t size = 0;
+    const bool good = sodium_base642bin(muster::as_bytes(out), out.size(), text.data(), text.size(), nullptr, &size,
+                                        nullptr, padded) == 0;
+    out.resize(good ? size : 0);
+    return good;
 }
 
 std::string behind_all(std::string_view prefix) {
@@ -150,7 +95,7 @@ Failure Url::parse(std::string_view text, Url &out) {
     std::string_view hosts = rest.substr(0, rest.find('/'));
     if (hosts.find('@') != std::string_view::npos)
         return wrong("user and password are given by user-file= or MUSTER_ETCD_USER and MUSTER_ETCD_PASSWORD");
-    if (hosts.size() < rest.size() && !decode(rest.substr(hosts.size() + 1), out.root))
+    if (hosts.size() < rest.size() && !muster::percent_decode(out.root, rest.substr(hosts.size() + 1)))
         return wrong("a % in the prefix is no %xx");
     if (!out.root.empty() && out.root.back() != '/') out.root += '/';
     std::string user_file, seconds;
@@ -161,7 +106,7 @@ Failure Url::parse(std::string_view text, Url &out) {
         const size_t equals = one.find('=');
         const std::string_view name = one.substr(0, equals);
         std::string value;
-        if (equals == std::string_view::npos || !decode(one.substr(equals + 1), value))
+        if (equals == std::string_view::npos || !muster::percent_decode(value, one.substr(equals + 1)))
             return wrong("option " + std::string(name) + " has no value");
         if (name == "ca")
             out.ca = value;
