@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 namespace muster {
 
@@ -53,6 +54,9 @@ inline uint64_t get_u64(const unsigned char *from) noexcept {
 inline const unsigned char *as_bytes(std::string_view text) noexcept {
     return reinterpret_cast<const unsigned char *>(text.data());
 }
+inline unsigned char *as_bytes(std::string &text) noexcept {
+    return reinterpret_cast<unsigned char *>(text.data());
+}
 template <size_t count>
 std::string_view as_text(const std::array<unsigned char, count> &bytes) noexcept {
     return {reinterpret_cast<const char *>(bytes.data()), count};
@@ -64,10 +68,13 @@ using UnsignedOfSize =
     std::conditional_t<bytes == 1, uint8_t,
                        std::conditional_t<bytes == 2, uint16_t, std::conditional_t<bytes == 4, uint32_t, uint64_t>>>;
 
-// Appends to a string; throws what appending throws. One thread at a time.
+// Appends to a string of the caller or to one of its own; throws what appending throws. One thread at a time.
 class ByteWriter {
   public:
+    ByteWriter() noexcept : to_(own_) {}
     explicit ByteWriter(std::string &to) noexcept : to_(to) {}
+    ByteWriter(const ByteWriter &) = delete;
+    ByteWriter &operator=(const ByteWriter &) = delete;
 
     // An integer or an enumeration, in as many bytes as its type has.
     template <class T>
@@ -87,8 +94,10 @@ class ByteWriter {
     }
     // The length in two bytes, then the text, which the caller has bounded.
     ByteWriter &text(std::string_view value) { return number(static_cast<uint16_t>(value.size())).bytes(value); }
+    std::string take() noexcept { return std::move(to_); }
 
   private:
+    std::string own_;
     std::string &to_;
 };
 
@@ -126,7 +135,7 @@ class ByteReader {
     std::string_view text(size_t max_bytes) noexcept {
         const size_t size = number<uint16_t>();
         require(size <= max_bytes);
-        return bytes(is_valid_ ? size : 0);
+        return bytes(size);
     }
     std::string_view rest() noexcept { return bytes(left_.size()); }
 
@@ -135,6 +144,11 @@ class ByteReader {
         if (condition) return;
         is_valid_ = false;
         left_ = {};
+    }
+    // The next number can only be this one.
+    template <class T>
+    void expect(T value) noexcept {
+        require(number<T>() == value);
     }
     size_t left() const noexcept { return left_.size(); }
     bool is_valid() const noexcept { return is_valid_; }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Listening over a fabric: the authority is asked for, now or later, and streams may be had without the fabric, too.
+#include "base/back_off.hpp"
 #include "plugin/fabric.hpp"
 #include "plugin/timed.hpp"
 
@@ -10,7 +11,6 @@
 namespace muster {
 
 namespace {
-constexpr int64_t first_pause_ns = 5'000'000, longest_pause_ns = 200'000'000;
 constexpr size_t authority_max = 1024;
 } // namespace
 
@@ -23,9 +23,11 @@ Result<Ref<TransportListener>> Fabric::listen(const Address &address, const Tran
     if (const Result<void> checked = check(*own, true); !checked) return checked.error();
     const auto listener = make_ref<FabricListener>(*this, *own, options, std::move(core));
     Deadline until(options.retry_ns);
-    for (int64_t pause = first_pause_ns;; pause = std::min(pause * 2, longest_pause_ns)) {
+    BackOff back_off(5'000'000, 200'000'000);
+    for (;;) {
         const Result<void> done = publish(listener);
         if (done) return Ref<TransportListener>(listener);
+        const int64_t pause = back_off.next_ns();
         if (done.status() != MUSTER_E_UNREACHABLE || options.retry_ns == 0 || until.left() <= pause)
             return done.error();
         if (context_.pause(pause) != MUSTER_OK) return done.error();

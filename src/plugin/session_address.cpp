@@ -1,33 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "plugin/session_address.hpp"
 
+#include "base/percent.hpp"
 #include "plugin/plugins.hpp"
 
 #include <algorithm>
-#include <cctype>
-#include <cstring>
 
 namespace muster {
 
 namespace {
 bool yes_or_no(const std::string &value) noexcept {
     return value == "yes" || value == "no";
-}
-
-std::string percent_encoded(const std::string &text) {
-    static constexpr char digits[] = "0123456789ABCDEF";
-    std::string out;
-    for (const char c : text) {
-        const auto byte = static_cast<unsigned char>(c);
-        if (isalnum(byte) != 0 || (byte != 0 && strchr("-_.~/:@,+*!$'()", c) != nullptr)) {
-            out += c;
-        } else {
-            out += '%';
-            out += digits[byte >> 4];
-            out += digits[byte & 15];
-        }
-    }
-    return out;
 }
 } // namespace
 
@@ -55,7 +38,8 @@ Result<SessionAddress> session_address(const Context &context, const Address &ad
             own.direct = value;
         } else {
             if (own.foreign.empty()) own.foreign = key;
-            const std::string option = key + "=" + percent_encoded(value);
+            std::string option = key + "=";
+            percent_encode(option, value, "-_.~/:@,+*!$'()");
             if (!own.foreign_options.empty()) own.foreign_options += '&';
             own.foreign_options += option;
             own.text += separator + option;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "rendezvous/membership.hpp"
 
-#include "rendezvous/bytes.hpp"
+#include "base/codec.hpp"
 
 #include <sodium.h>
 
@@ -108,7 +108,8 @@ class LockedFiles {
 
 std::string Membership::write() const {
     std::vector<std::string_view> addresses(peers.begin(), peers.end());
-    return ByteWriter(version)
+    return ByteWriter()
+        .number(version)
         .text(config.write())
         .text(place.write())
         .number(static_cast<uint8_t>(say))
@@ -120,7 +121,8 @@ std::string Membership::write() const {
 }
 
 std::optional<Membership> Membership::read(std::string_view bytes) {
-    ByteReader from(bytes, version);
+    ByteReader from(bytes);
+    from.expect(version);
     Membership membership;
     const auto config = RunConfig::read(from.text(text_max));
     const auto place = RoundPlace::read(from.text(text_max));
@@ -130,7 +132,7 @@ std::optional<Membership> Membership::read(std::string_view bytes) {
     membership.own_host = from.text(address_max);
     const std::string_view page = from.text(text_max);
     from.require(config && place && place->attempt.number != 0 && say <= left);
-    if (!from.ended()) return std::nullopt;
+    if (!from.is_complete()) return std::nullopt;
     membership.config = *config;
     membership.place = *place;
     membership.say = static_cast<Say>(say);

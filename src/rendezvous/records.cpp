@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "rendezvous/records.hpp"
 
+#include "base/codec.hpp"
 #include "base/text.hpp"
-#include "rendezvous/bytes.hpp"
 
 #include <charconv>
 
@@ -25,24 +25,6 @@ RoundAttempt read_attempt(ByteReader &from) {
     attempt.sequence = from.number<uint64_t>();
     return attempt;
 }
-void write(ByteWriter &to, const Digest &digest) {
-    to.raw({reinterpret_cast<const char *>(digest.data()), digest.size()});
-}
-Digest read_digest(ByteReader &from) {
-    Digest digest = {};
-    const std::string_view bytes = from.raw(digest.size());
-    for (size_t i = 0; i < bytes.size(); i++) digest[i] = static_cast<unsigned char>(bytes[i]);
-    return digest;
-}
-void write(ByteWriter &to, const RunIdentity &identity) {
-    to.raw({reinterpret_cast<const char *>(identity.data()), identity.size()});
-}
-RunIdentity read_identity(ByteReader &from) {
-    RunIdentity identity = {};
-    const std::string_view bytes = from.raw(identity.size());
-    for (size_t i = 0; i < bytes.size(); i++) identity[i] = static_cast<unsigned char>(bytes[i]);
-    return identity;
-}
 std::string printable(std::string_view text) {
     std::string shown(text);
     make_printable(shown.data(), shown.size());
@@ -52,20 +34,21 @@ std::string printable(std::string_view text) {
 } // namespace
 
 std::string RunConfig::write() const {
-    ByteWriter to(version);
-    to.number(min).number(max).number(last_call_ns);
-    muster::write(to, identity);
+    ByteWriter to;
+    to.number(version).number(min).number(max).number(last_call_ns);
+    to.bytes(identity);
     return to.take();
 }
 std::optional<RunConfig> RunConfig::read(std::string_view bytes) {
-    ByteReader from(bytes, version);
+    ByteReader from(bytes);
+    from.expect(version);
     RunConfig config;
     config.min = from.number<uint32_t>();
     config.max = from.number<uint32_t>();
     config.last_call_ns = from.number<int64_t>();
-    config.identity = read_identity(from);
+    config.identity = from.array<sizeof(RunIdentity)>();
     from.require(config.min >= 1 && config.min <= config.max && config.max <= world_max);
-    return from.ended() ? std::optional(config) : std::nullopt;
+    return from.is_complete() ? std::optional(config) : std::nullopt;
 }
 std::string RunConfig::text() const {
     char text[96], call[48] = "no last call";
@@ -76,18 +59,14 @@ std::string RunConfig::text() const {
 }
 
 std::string MemberRecord::write() const {
-    ByteWriter to(version);
-    to.number(static_cast<uint8_t>(state)).number(ticket).number(lease).number(old_round).number(old_rank);
-    return to.number(preferred)
-        .text(address)
-        .text(order_key)
-        .text(peer)
-        .number(base)
-        .number(static_cast<uint8_t>((heir ? heir_bit : 0) | (hosts ? hosts_bit : 0)))
-        .take();
+    ByteWriter to;
+    to.number(version).number(state).number(ticket).number(lease).number(old_round).number(old_rank);
+    to.number(preferred).text(address).text(order_key).text(peer).number(base);
+    return to.number(static_cast<uint8_t>((heir ? heir_bit : 0) | (hosts ? hosts_bit : 0))).take();
 }
 std::optional<MemberRecord> MemberRecord::read(std::string_view bytes) {
-    ByteReader from(bytes, version);
+    ByteReader from(bytes);
+    from.expect(version);
     MemberRecord record;
     const auto state = from.number<uint8_t>();
     from.require(state <= confirmed);
@@ -105,30 +84,32 @@ std::optional<MemberRecord> MemberRecord::read(std::string_view bytes) {
     from.require((bits & ~(heir_bit | hosts_bit)) == 0);
     record.heir = (bits & heir_bit) != 0;
     record.hosts = (bits & hosts_bit) != 0;
-    return from.ended() ? std::optional(std::move(record)) : std::nullopt;
+    return from.is_complete() ? std::optional(std::move(record)) : std::nullopt;
 }
 
 std::string RoundRecord::write() const {
-    ByteWriter to(version);
+    ByteWriter to;
+    to.number(version);
     muster::write(to, attempt);
     to.number(world);
-    muster::write(to, digest);
+    to.bytes(digest);
     to.number(static_cast<uint8_t>(aborted)).text(author).text(reason);
     return to.number(static_cast<uint8_t>(elsewhere)).number(host).take();
 }
 std::optional<RoundRecord> RoundRecord::read(std::string_view bytes) {
-    ByteReader from(bytes, version);
+    ByteReader from(bytes);
+    from.expect(version);
     RoundRecord record;
     record.attempt = read_attempt(from);
     record.world = from.number<uint32_t>();
-    record.digest = read_digest(from);
+    record.digest = from.array<sizeof(Digest)>();
     record.aborted = from.number<uint8_t>() != 0;
     record.author = printable(from.text(author_max));
     record.reason = printable(from.text(reason_max));
     record.elsewhere = from.number<uint8_t>() != 0;
     record.host = from.number<uint32_t>();
     from.require(record.world <= world_max && record.attempt.number != 0);
-    return from.ended() ? std::optional(std::move(record)) : std::nullopt;
+    return from.is_complete() ? std::optional(std::move(record)) : std::nullopt;
 }
 
 std::string RoundRecord::abort_text() const {
@@ -137,38 +118,41 @@ std::string RoundRecord::abort_text() const {
 }
 
 std::string RoundPlace::write() const {
-    ByteWriter to(version);
-    to.number(ticket);
+    ByteWriter to;
+    to.number(version).number(ticket);
     muster::write(to, attempt);
     to.number(rank).number(world);
-    muster::write(to, digest);
+    to.bytes(digest);
     return to.number(static_cast<uint8_t>(whole)).number(leader).number(host).take();
 }
 std::optional<RoundPlace> RoundPlace::read(std::string_view bytes) {
-    ByteReader from(bytes, version);
+    ByteReader from(bytes);
+    from.expect(version);
     RoundPlace place;
     place.ticket = from.number<uint64_t>();
     place.attempt = read_attempt(from);
     place.rank = from.number<uint32_t>();
     place.world = from.number<uint32_t>();
-    place.digest = read_digest(from);
+    place.digest = from.array<sizeof(Digest)>();
     place.whole = from.number<uint8_t>() != 0;
     place.leader = from.number<uint32_t>();
     place.host = from.number<uint32_t>();
     from.require(place.world <= world_max && (place.attempt.number == 0 || place.rank < place.world));
-    return from.ended() ? std::optional(place) : std::nullopt;
+    return from.is_complete() ? std::optional(place) : std::nullopt;
 }
 
 std::string Note::write() const {
-    ByteWriter to(version);
-    to.number(round).number(exited).number(confirmed).number(seeking).number(waiting).number(present).number(exiting);
+    ByteWriter to;
+    to.number(version).number(round).number(exited).number(confirmed);
+    to.number(seeking).number(waiting).number(present).number(exiting);
     to.number(left).number(dead).number(static_cast<uint8_t>(called)).number(last_call_remaining_ns);
     to.number(static_cast<uint16_t>(gone.size()));
     for (const Gone &one : gone) to.number(one.rank).number(static_cast<uint8_t>(one.how));
     return to.take();
 }
 std::optional<Note> Note::read(std::string_view bytes) {
-    ByteReader from(bytes, version);
+    ByteReader from(bytes);
+    from.expect(version);
     Note note;
     note.round = from.number<uint64_t>();
     note.exited = from.number<uint64_t>();
@@ -183,14 +167,14 @@ std::optional<Note> Note::read(std::string_view bytes) {
     note.last_call_remaining_ns = from.number<int64_t>();
     const size_t count = from.number<uint16_t>();
     from.require(count <= most_gone);
-    for (size_t i = 0; i < count && from.good(); i++) {
+    for (size_t i = 0; i < count && from.is_valid(); i++) {
         Gone &one = note.gone.emplace_back();
         one.rank = from.number<uint32_t>();
         const auto how = from.number<uint8_t>();
         from.require(how <= static_cast<uint8_t>(How::broken));
         one.how = static_cast<How>(how);
     }
-    return from.ended() ? std::optional(std::move(note)) : std::nullopt;
+    return from.is_complete() ? std::optional(std::move(note)) : std::nullopt;
 }
 Note::How Note::how(uint32_t lease_flags) noexcept {
     if ((lease_flags & MUSTER_STORE_LEASE_BROKEN) != 0) return How::broken;
@@ -220,14 +204,15 @@ bool Note::tells_as(const Note &other) const {
 }
 
 std::string ClosedRecord::write() const {
-    return ByteWriter(version).text(author).text(reason).take();
+    return ByteWriter().number(version).text(author).text(reason).take();
 }
 std::optional<ClosedRecord> ClosedRecord::read(std::string_view bytes) {
-    ByteReader from(bytes, version);
+    ByteReader from(bytes);
+    from.expect(version);
     ClosedRecord record;
     record.author = printable(from.text(author_max));
     record.reason = printable(from.text(reason_max));
-    return from.ended() ? std::optional(std::move(record)) : std::nullopt;
+    return from.is_complete() ? std::optional(std::move(record)) : std::nullopt;
 }
 std::string ClosedRecord::text() const {
     return "closed by " + (author.empty() ? std::string("a member without address") : author) +
@@ -235,18 +220,19 @@ std::string ClosedRecord::text() const {
 }
 
 std::string MovedRecord::write() const {
-    ByteWriter to(version);
-    muster::write(to, identity);
+    ByteWriter to;
+    to.number(version).bytes(identity);
     return to.number(round).text(address).take();
 }
 std::optional<MovedRecord> MovedRecord::read(std::string_view bytes) {
-    ByteReader from(bytes, version);
+    ByteReader from(bytes);
+    from.expect(version);
     MovedRecord record;
-    record.identity = read_identity(from);
+    record.identity = from.array<sizeof(RunIdentity)>();
     record.round = from.number<uint64_t>();
     record.address = from.text(peer_max);
     from.require(!record.address.empty());
-    return from.ended() ? std::optional(std::move(record)) : std::nullopt;
+    return from.is_complete() ? std::optional(std::move(record)) : std::nullopt;
 }
 
 namespace keys {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "rendezvous/round.hpp"
 
+#include "base/codec.hpp"
 #include "rendezvous/ask.hpp"
-#include "rendezvous/bytes.hpp"
 
 namespace muster {
 
@@ -12,15 +12,17 @@ constexpr size_t address_max = 1024;
 } // namespace
 
 std::string write_page(const std::vector<std::string_view> &addresses) {
-    ByteWriter page(page_version);
+    ByteWriter page;
+    page.number(page_version);
     for (const std::string_view address : addresses) page.text(address);
     return page.take();
 }
 
 bool read_page(std::string_view page, uint32_t index, std::string_view &out_address) {
-    ByteReader reader(page, page_version);
-    for (uint32_t i = 0; i <= index && reader.good(); i++) out_address = reader.text(address_max);
-    return reader.good();
+    ByteReader reader(page);
+    reader.expect(page_version);
+    for (uint32_t i = 0; i <= index && reader.is_valid(); i++) out_address = reader.text(address_max);
+    return reader.is_valid();
 }
 
 Result<void> Round::member(uint32_t rank, int64_t timeout_ns, muster_round_member_info &out, Error &why) {

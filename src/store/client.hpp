@@ -4,6 +4,7 @@
 //
 // Who receives: as with a stream's socket (transport/socket_link.hpp), a thread that waits for an answer sleeps on the
 // socket itself and takes what comes, for the others too; the loop receives while nobody waits in this way.
+#include "base/back_off.hpp"
 #include "store/pending.hpp"
 #include "store/record_socket.hpp"
 #include "store/store.hpp"
@@ -138,7 +139,8 @@ class StoreClient final : public Object, private Watch, private SocketTaker, pri
     // loop thread
     size_t next_address_ = 0, tried_ = 0; // of the addresses, in this round
     bool dialling_ = false;
-    int64_t pause_ns_ = 0, near_ns_ = 0;
+    BackOff back_off_{10'000'000, 500'000'000};      // between two attempts
+    BackOff near_back_off_{10'000'000, 320'000'000}; // between two looks of the loop at the threads that receive
     uint32_t visits_seen_ = 0;
     StoreId instance_{};
     int64_t ticked_ns_ = 0, opened_ns_ = 0;

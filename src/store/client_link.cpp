@@ -15,7 +15,6 @@
 namespace muster {
 
 namespace {
-constexpr int64_t first_pause_ns = 10'000'000, longest_pause_ns = 500'000'000; // between two attempts
 constexpr int64_t patience_ns = 1'000'000'000; // with one address while there are others
 constexpr int most_reads = 4;                  // in a row: others have their turn, too
 constexpr int most_nonsenses = 3; // connections in a row that end so; the first may be what the way has changed
@@ -76,7 +75,7 @@ void StoreClient::dial() noexcept {
     // Where packets are lost without a word the kernel would ask for minutes, and ever more seldom.
     const int64_t now = now_ns();
     int64_t patience =
-        addresses_.size() > 1 ? patience_ns + 2 * pause_ns_ : 2 * context_->settings.handshake_timeout_ns;
+        addresses_.size() > 1 ? patience_ns + 2 * back_off_.current_ns() : 2 * context_->settings.handshake_timeout_ns;
     const int64_t lost_after_ns = lost_after_ns_.load(std::memory_order_relaxed);
     if (was_open_)
         patience = std::clamp<int64_t>(lost_after_ns - (now - apart_since_ns_), 0, patience);
@@ -124,9 +123,8 @@ void StoreClient::dial_failed(const Error &why) noexcept {
                                 static_cast<double>(lost_after_ns) * 1e-9, why.message));
     if (round) {
         nobody_listens_ = true;
-        pause_ns_ = std::clamp(2 * pause_ns_, first_pause_ns, longest_pause_ns);
     }
-    hub_.start_timer(dial_timer_, now_ns() + (round ? pause_ns_ : 0));
+    hub_.start_timer(dial_timer_, now_ns() + (round ? back_off_.next_ns() : 0));
 }
 
 void StoreClient::take(ProvedSocket socket) noexcept {
@@ -195,7 +193,7 @@ bool StoreClient::welcome(std::string_view body) {
     volatile_ = (welcome.flags & store_is_volatile) != 0;
     hosted_.store((welcome.flags & store_is_hosted) != 0, std::memory_order_relaxed);
     was_open_ = true;
-    if (opened_ns_ == 0 || now_ns() - opened_ns_ > 4 * longest_pause_ns) pause_ns_ = 0;
+    if (opened_ns_ == 0 || now_ns() - opened_ns_ > 4 * back_off_.max_ns()) back_off_.reset();
     opened_ns_ = now_ns();
     nobody_listens_ = true;
     capabilities_.store(welcome.capabilities, std::memory_order_relaxed);
@@ -363,9 +361,8 @@ void StoreClient::part() noexcept {
     nobody_listens_ = true;
     next_address_ = (next_address_ + 1) % addresses_.size(); // where it broke it is not sooner well again
     tried_ = 0;
-    if (now_ns() - opened_ns_ > longest_pause_ns) return dial();
-    pause_ns_ = std::clamp(2 * pause_ns_, first_pause_ns, longest_pause_ns); // one that breaks again and again
-    hub_.start_timer(dial_timer_, now_ns() + pause_ns_);
+    if (now_ns() - opened_ns_ > back_off_.max_ns()) return dial();
+    hub_.start_timer(dial_timer_, now_ns() + back_off_.next_ns()); // one that breaks again and again
 }
 
 void StoreClient::lose(const Error &why) noexcept {

@@ -11,7 +11,6 @@
 namespace muster {
 
 namespace {
-constexpr int64_t first_near_ns = 10'000'000, longest_near_ns = 320'000'000;
 constexpr size_t stack_bytes = 16 * 1024; // what a host's thread receives into
 } // namespace
 
@@ -233,8 +232,8 @@ void StoreClient::begin_near() noexcept {
 }
 
 void StoreClient::start_near() noexcept {
-    near_ns_ = first_near_ns;
-    hub_.start_timer(near_timer_, now_ns() + near_ns_);
+    near_back_off_.reset();
+    hub_.start_timer(near_timer_, now_ns() + near_back_off_.next_ns());
 }
 
 // The loop takes over when no thread has slept on the socket for a while. That it may take some time does no harm: what
@@ -247,8 +246,7 @@ void StoreClient::look_near() noexcept {
         return leave_rx(false);
     }
     visits_seen_ = visits;
-    near_ns_ = std::min(2 * near_ns_, longest_near_ns);
-    hub_.start_timer(near_timer_, now_ns() + near_ns_);
+    hub_.start_timer(near_timer_, now_ns() + near_back_off_.next_ns());
 }
 
 } // namespace muster

@@ -34,20 +34,13 @@ uint64_t checksum(std::string_view bytes) noexcept {
     return get_u64(hash);
 }
 
-const unsigned char *bytes_at(std::string_view text, size_t at) noexcept {
-    return reinterpret_cast<const unsigned char *>(text.data()) + at;
-}
-
 // Puts the checksum in front of a record that begins at `at`, behind 8 bytes left for it.
 void seal(std::string &to, size_t at) noexcept {
-    put_u64(reinterpret_cast<unsigned char *>(to.data()) + at, checksum(std::string_view(to).substr(at + 8)));
+    put_u64(as_bytes(to) + at, checksum(std::string_view(to).substr(at + 8)));
 }
 
 void add_header(std::string &to, uint64_t max_bytes) {
-    unsigned char header[header_bytes] = {};
-    memcpy(header, magic, magic_bytes);
-    put_u64(header + magic_bytes, max_bytes);
-    to.append(reinterpret_cast<const char *>(header), sizeof header);
+    ByteWriter(to).bytes({magic, magic_bytes}).number(max_bytes).number(uint64_t{0});
 }
 
 Result<void> write_all(int file, std::string_view bytes, uint64_t at, const char *path) {
@@ -215,7 +208,7 @@ bool FileLog::record_behind(uint64_t size) const {
         std::string record(record_bytes + head.bytes, '\0');
         return pread(file_.get(), record.data(), record.size(), static_cast<off_t>(place)) ==
                    static_cast<ssize_t>(record.size()) &&
-               checksum(std::string_view(record).substr(8)) == get_u64(bytes_at(record, 0));
+               checksum(std::string_view(record).substr(8)) == get_u64(as_bytes(record));
     };
     std::string bytes(piece_bytes, '\0');
     for (uint64_t from = end_ + 1; from + record_bytes <= size;) {
@@ -223,7 +216,7 @@ bool FileLog::record_behind(uint64_t size) const {
         if (got < static_cast<ssize_t>(record_bytes)) return false;
         const uint64_t places = static_cast<uint64_t>(got) - record_bytes + 1;
         for (uint64_t i = 0; i < places; i++)
-            if (starts_record(bytes_at(bytes, i), from + i)) return true;
+            if (starts_record(as_bytes(bytes) + i, from + i)) return true;
         from += places;
     }
     return false;
@@ -243,12 +236,12 @@ void FileLog::acknowledge() noexcept {
 Result<size_t> FileLog::apply(std::string_view bytes, bool last, bool &torn) {
     size_t at = 0;
     while (bytes.size() - at >= record_bytes) {
-        const StoreHead head = StoreHead::get(bytes_at(bytes, at + 8));
+        const StoreHead head = StoreHead::get(as_bytes(bytes) + at + 8);
         const std::string_view rest = bytes.substr(at);
         const bool cut = head.bytes > store_record_max || rest.size() < record_bytes + head.bytes;
         if (cut && !last && head.bytes <= store_record_max) return at;
         const std::string_view record = rest.substr(0, cut ? rest.size() : record_bytes + head.bytes);
-        if (cut || checksum(record.substr(8)) != get_u64(bytes_at(record, 0))) {
+        if (cut || checksum(record.substr(8)) != get_u64(as_bytes(record))) {
             torn = true;
             return at;
         }
@@ -257,11 +250,12 @@ Result<size_t> FileLog::apply(std::string_view bytes, bool last, bool &torn) {
         if (of_image && table_->revision() != 0) // it comes first, once
             return wrong("a record that does not follow the others", end_ + at);
         if (head.type == record_of_key) {
-            const size_t length = body.size() < 12 ? body.size() : get_u32(bytes_at(body, 8));
-            if (body.size() < 12 || length > store_key_max || body.size() - 12 < length)
+            ByteReader from(body);
+            const auto version = from.number<uint64_t>();
+            const std::string_view key = from.bytes(from.number<uint32_t>());
+            if (!from.is_valid() || key.size() > store_key_max)
                 return wrong("a record of a key that is none", end_ + at);
-            table_->put_back({std::string(body.substr(12, length)), Blob::make(body.substr(12 + length)),
-                              get_u64(bytes_at(body, 0)), 0});
+            table_->put_back({std::string(key), Blob::make(from.rest()), version, 0});
         } else if (head.type == record_of_revision) {
             table_->put_back(head.number, 0);
         } else {
@@ -372,11 +366,9 @@ Result<void> FileLog::tidy() {
     add_header(bytes, most_bytes_);
     const StoreTable::Image image = table_->image();
     for (const StoreTable::Image::Key &one : image.keys) {
-        unsigned char front[12];
-        put_u64(front, one.version);
-        put_u32(front + 8, static_cast<uint32_t>(one.key.size()));
-        std::string body(reinterpret_cast<const char *>(front), sizeof front);
-        add(record_of_key, 0, body.append(one.key).append(one.value->bytes()));
+        ByteWriter body;
+        body.number(one.version).number(static_cast<uint32_t>(one.key.size())).bytes(one.key).bytes(one.value->bytes());
+        add(record_of_key, 0, body.take());
     }
     add(record_of_revision, table_->revision(), {});
     flush();

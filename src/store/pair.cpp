@@ -11,7 +11,6 @@
 namespace muster {
 
 namespace {
-constexpr int64_t first_pause_ns = 10'000'000, longest_pause_ns = 500'000'000; // between two attempts
 constexpr int64_t dial_patience_ns = 5'000'000'000;
 
 StoreId random_id() noexcept {
@@ -115,12 +114,9 @@ void StorePair::act(const PairRoles::Actions &actions) noexcept {
         if (actions.go_on) server_.go_on();
         if (actions.step_down || actions.send_away) server_.send_clients_away(actions.step_down);
         if (actions.tell) {
-            unsigned char body[17];
-            put_u64(body, roles_.epoch());
-            put_u64(body + 8, static_cast<uint64_t>(roles_.lease_ns()));
-            body[16] = server_.has_journal() ? 1 : 0;
+            const uint8_t keeps = server_.has_journal() ? 1 : 0;
             feeding_ = false;
-            put(PairRecord::tell, std::string_view(reinterpret_cast<const char *>(body), sizeof body));
+            put(PairRecord::tell, ByteWriter().number(roles_.epoch()).number(roles_.lease_ns()).number(keeps).take());
             flush();
         }
         if (actions.confirm) confirm(true);
@@ -160,7 +156,7 @@ void StorePair::look() noexcept {
         hub_.start_timer(look_timer_, now_ns() + std::max<int64_t>(0, at - pair_now_ns()));
     if (link_ && gathers() && !beat_timer_.running()) hub_.start_timer(beat_timer_, now_ns() + roles_.lease_ns() / 4);
     if (roles_.looks_for_other() && !dialling_ && !dial_timer_.running() && !other_.empty())
-        hub_.start_timer(dial_timer_, now_ns() + pause_ns_);
+        hub_.start_timer(dial_timer_, now_ns() + back_off_.current_ns());
 }
 
 void StorePair::look_due() noexcept {
@@ -222,7 +218,7 @@ void StorePair::dial_failed(uint64_t number, const Error &why) noexcept {
     dialling_ = false;
     hub_.stop_timer(dial_timer_);
     if (const Ref<Attempt> attempt = std::move(attempt_)) attempt->stop();
-    pause_ns_ = std::clamp(2 * pause_ns_, first_pause_ns, longest_pause_ns);
+    back_off_.next_ns();
     if (why.os_errno == ECONNREFUSED && is_dead_if_refused())
         act(roles_.other_is_dead(pair_now_ns()));
     else
@@ -277,7 +273,7 @@ void StorePair::drop_link() noexcept {
 }
 
 void StorePair::link_lost() noexcept {
-    pause_ns_ = 0;
+    back_off_.reset();
     drop_link();
     act(roles_.lost(pair_now_ns()));
 }
@@ -361,11 +357,11 @@ bool StorePair::meet(PairLink &link, PairHello hello) {
     attempt_.reset();
     leave_links();
     link_ = self;
-    pause_ns_ = std::clamp(2 * pause_ns_, first_pause_ns, longest_pause_ns);
+    back_off_.next_ns();
     const uint64_t position = hello.position;
     const PairRoles::Actions actions = roles_.met(hello, same_place, pair_now_ns());
     if (actions.link != PairRoles::Link::drop) {
-        pause_ns_ = 0;
+        back_off_.reset();
         with_address_ = hello.address;
         with_host_ = link.host();
         with_on_host_ = link.on_this_host();

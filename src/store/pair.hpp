@@ -3,6 +3,7 @@
 // One of the two servers of a pair: drives its roles (roles.hpp), finds the other, feeds it or is fed.
 //
 // What changes is numbered and kept until the other has confirmed it, so that a link that breaks goes on where it was.
+#include "base/back_off.hpp"
 #include "store/note.hpp"
 #include "store/pair_link.hpp"
 
@@ -99,8 +100,8 @@ class StorePair final : private PairLinkOwner {
     bool with_on_host_ = false, with_keeps_ = false;
     uint64_t dials_ = 0;
     bool dialling_ = false, stopped_ = false;
-    int64_t pause_ns_ = 0;
-    uint64_t mark_position_ = 0; // in the journal
+    BackOff back_off_{10'000'000, 500'000'000}; // between two attempts
+    uint64_t mark_position_ = 0;                // in the journal
     bool marking_ = false;
     std::string said_;
 

@@ -218,11 +218,13 @@ bool StorePair::take_note(uint64_t number, std::string_view note) {
 }
 
 bool StorePair::take_tell(uint64_t number, std::string_view body) {
-    if (body.size() != 17 || roles_.role() != PairRole::catching_up || installing_) return false;
-    const auto *const at = reinterpret_cast<const unsigned char *>(body.data());
-    const auto lease = static_cast<int64_t>(get_u64(at + 8));
-    if (lease <= 0 || lease > longest_lease_ns) return false;
-    act(roles_.told(get_u64(at), lease, with_address_, at[16] != 0));
+    if (roles_.role() != PairRole::catching_up || installing_) return false;
+    ByteReader from(body);
+    const auto epoch = from.number<uint64_t>();
+    const auto lease = from.number<int64_t>();
+    const bool keeps = from.number<uint8_t>() != 0;
+    if (!from.is_complete() || lease <= 0 || lease > longest_lease_ns) return false;
+    act(roles_.told(epoch, lease, with_address_, keeps));
     got(number);
     return true;
 }

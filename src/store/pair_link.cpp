@@ -14,36 +14,29 @@ constexpr int64_t patience_ns = 5'000'000'000; // until the other has said who i
 constexpr size_t address_max = 4400;
 constexpr uint32_t wanted_events = EPOLLIN | EPOLLOUT | EPOLLRDHUP;
 
-std::string_view bytes_of(const StoreId &id) noexcept {
-    return {reinterpret_cast<const char *>(id.data()), id.size()};
-}
 } // namespace
 
 void put_hello(std::string &to, const PairHello &hello) {
-    unsigned char fixed[19] = {static_cast<unsigned char>(hello.role), static_cast<unsigned char>(hello.kind),
-                               static_cast<unsigned char>(hello.keeps ? 1 : 0)};
-    put_u64(fixed + 3, hello.epoch);
-    put_u64(fixed + 11, hello.position);
-    for (const StoreId *id : {&hello.process, &hello.instance, &hello.with}) to.append(bytes_of(*id));
-    to.append(reinterpret_cast<const char *>(fixed), sizeof fixed).append(hello.address);
+    ByteWriter writer(to);
+    writer.bytes(hello.process).bytes(hello.instance).bytes(hello.with);
+    writer.number(static_cast<uint8_t>(hello.role)).number(static_cast<uint8_t>(hello.kind));
+    writer.number(static_cast<uint8_t>(hello.keeps ? 1 : 0)).number(hello.epoch).number(hello.position);
+    writer.bytes(hello.address);
 }
 
 bool get_hello(std::string_view body, PairHello &hello) {
-    constexpr size_t ids = 3 * sizeof(StoreId), fixed = ids + 19;
-    if (body.size() < fixed || body.size() > fixed + address_max) return false;
-    for (StoreId *id : {&hello.process, &hello.instance, &hello.with}) {
-        std::memcpy(id->data(), body.data(), id->size());
-        body.remove_prefix(id->size());
-    }
-    const auto *const at = reinterpret_cast<const unsigned char *>(body.data());
-    if (at[0] > static_cast<unsigned char>(PairRole::waiting) || at[1] > PairMark::alone || at[2] > 1) return false;
-    hello.role = static_cast<PairRole>(at[0]);
-    hello.kind = static_cast<PairMark::Kind>(at[1]);
-    hello.keeps = at[2] != 0;
-    hello.epoch = get_u64(at + 3);
-    hello.position = get_u64(at + 11);
-    hello.address = body.substr(fixed - ids);
-    return true;
+    ByteReader from(body);
+    for (StoreId *id : {&hello.process, &hello.instance, &hello.with}) *id = from.array<sizeof(StoreId)>();
+    const auto role = from.number<uint8_t>(), kind = from.number<uint8_t>(), keeps = from.number<uint8_t>();
+    from.require(role <= static_cast<uint8_t>(PairRole::waiting) && kind <= PairMark::alone && keeps <= 1);
+    hello.role = static_cast<PairRole>(role);
+    hello.kind = static_cast<PairMark::Kind>(kind);
+    hello.keeps = keeps != 0;
+    hello.epoch = from.number<uint64_t>();
+    hello.position = from.number<uint64_t>();
+    from.require(from.left() <= address_max);
+    hello.address = from.rest();
+    return from.is_valid();
 }
 
 PairLink::PairLink(Hub &hub, PairLinkOwner &owner, ProvedSocket socket, bool dialled)

@@ -29,64 +29,11 @@ enum class Note : uint8_t {
 
 constexpr uint64_t shortest_log = 64 << 20; // before a snapshot is worth its while
 
-std::string note(Note kind) {
-    return std::string(1, static_cast<char>(kind));
-}
-void add(std::string &to, const StoreId &id) {
-    to.append(reinterpret_cast<const char *>(id.data()), id.size());
-}
-void add(std::string &to, uint64_t number) {
-    unsigned char bytes[8];
-    put_u64(bytes, number);
-    to.append(reinterpret_cast<const char *>(bytes), sizeof bytes);
-}
-void add(std::string &to, uint32_t number) {
-    unsigned char bytes[4];
-    put_u32(bytes, number);
-    to.append(reinterpret_cast<const char *>(bytes), sizeof bytes);
-}
-
 std::string mark_note(const PairMark &mark) {
-    std::string record = note(Note::pair);
-    add(record, mark.epoch);
-    record.push_back(static_cast<char>(mark.kind));
-    record.push_back(mark.other_keeps ? 1 : 0);
-    return record + mark.other;
+    ByteWriter to;
+    to.number(Note::pair).number(mark.epoch).number(static_cast<uint8_t>(mark.kind));
+    return to.number(static_cast<uint8_t>(mark.other_keeps ? 1 : 0)).bytes(mark.other).take();
 }
-
-class NoteReader {
-  public:
-    explicit NoteReader(std::string_view from) noexcept : from_(from) {}
-    bool fine() const noexcept { return fine_; }
-    std::string_view rest() noexcept { return bytes(from_.size()); }
-    std::string_view bytes(size_t size) noexcept {
-        if (size > from_.size()) {
-            fine_ = false;
-            return {};
-        }
-        const std::string_view taken = from_.substr(0, size);
-        from_.remove_prefix(size);
-        return taken;
-    }
-    uint64_t u64() noexcept {
-        const std::string_view taken = bytes(8);
-        return fine_ ? get_u64(reinterpret_cast<const unsigned char *>(taken.data())) : 0;
-    }
-    uint32_t u32() noexcept {
-        const std::string_view taken = bytes(4);
-        return fine_ ? get_u32(reinterpret_cast<const unsigned char *>(taken.data())) : 0;
-    }
-    StoreId id() noexcept {
-        StoreId id{};
-        const std::string_view taken = bytes(id.size());
-        if (fine_) std::memcpy(id.data(), taken.data(), id.size());
-        return id;
-    }
-
-  private:
-    std::string_view from_;
-    bool fine_ = true;
-};
 
 } // namespace
 
@@ -99,15 +46,12 @@ void StoreServer::write_down(Ref<StoreNote> note) noexcept {
 }
 
 Ref<StoreNote> note_of_session(const StoreId &session, bool begins) {
-    std::string record = note(begins ? Note::session : Note::forgotten);
-    add(record, session);
-    return make_ref<StoreNote>(record);
+    const Note kind = begins ? Note::session : Note::forgotten;
+    return make_ref<StoreNote>(ByteWriter().number(kind).bytes(session).take());
 }
 
 Ref<StoreNote> note_of_lease(uint64_t lease, bool ends) {
-    std::string record = note(ends ? Note::ended : Note::abandoned);
-    add(record, lease);
-    return make_ref<StoreNote>(record);
+    return make_ref<StoreNote>(ByteWriter().number(ends ? Note::ended : Note::abandoned).number(lease).take());
 }
 
 // Of a barrier its answer is noted: who has arrived is asked again; who was let go has to be told so. Until it is known
@@ -115,14 +59,16 @@ Ref<StoreNote> note_of_lease(uint64_t lease, bool ends) {
 Ref<StoreNote> note_of_request(const ServerRequest &asked) {
     const StoreOp &first = asked.request.ops().front();
     const bool at_barrier = first.kind == MUSTER_STORE_BARRIER;
-    std::string record = note(at_barrier ? Note::answered : Note::asked), rest;
-    add(record, asked.session->id());
-    add(record, asked.number);
+    std::string record, rest;
+    ByteWriter(record)
+        .number(at_barrier ? Note::answered : Note::asked)
+        .bytes(asked.session->id())
+        .number(asked.number);
     if (at_barrier) {
         StoreAnswer answer;
         answer.result = make_ref<StoreResult>();
         answer.result->entries.resize(1);
-        answer.result->entries[0].number = first.number;
+        answer.result->entries[0].number = first.count;
         put_answer(rest, asked.number, answer);
         record.append(rest);
     } else {
@@ -140,7 +86,7 @@ void complete_note(const ServerRequest &asked) noexcept {
         bytes.resize(at);
         put_answer(bytes, asked.number, asked.answer);
     } else {
-        put_u64(reinterpret_cast<unsigned char *>(bytes.data()) + at, asked.session->answered.floor());
+        put_u64(as_bytes(bytes) + at, asked.session->answered.floor());
     }
 }
 
@@ -215,34 +161,24 @@ std::function<bool(std::string &)> StoreServer::everything(const PairMark *mark)
         size_t at = 0;
     };
     const auto all = std::make_shared<Everything>();
-    std::string record = note(Note::instance);
-    add(record, instance_);
-    all->notes.push_back(record);
+    all->notes.push_back(ByteWriter().number(Note::instance).bytes(instance_).take());
     if (mark != nullptr) all->notes.push_back(mark_note(*mark));
     for (const auto &[id, session] : sessions_) {
-        record = note(Note::session);
-        add(record, id);
-        all->notes.push_back(record);
-        session->answered.each([&all, &record, &of = id](uint64_t number, std::string_view answer) {
-            record = note(Note::answered);
-            add(record, of);
-            add(record, number);
-            all->notes.push_back(record.append(answer));
+        all->notes.push_back(ByteWriter().number(Note::session).bytes(id).take());
+        session->answered.each([&all, &of = id](uint64_t number, std::string_view answer) {
+            all->notes.push_back(ByteWriter().number(Note::answered).bytes(of).number(number).bytes(answer).take());
         });
     }
     for (const auto &[number, lease] : leases_) {
-        record = note(Note::lease);
-        add(record, number);
-        add(record, static_cast<uint64_t>(lease.ttl_ns));
-        add(record, lease.flags);
-        add(record, lease.session == nullptr ? StoreId{} : lease.session->id());
-        all->notes.push_back(record);
+        ByteWriter to;
+        to.number(Note::lease).number(number).number(lease.ttl_ns).number(lease.flags);
+        to.bytes(lease.session == nullptr ? StoreId{} : lease.session->id());
+        all->notes.push_back(to.take());
     }
     all->image = table_.image();
-    record = note(Note::revision);
-    add(record, all->image.revision);
-    add(record, all->image.last_lease);
-    all->notes.push_back(record);
+    ByteWriter to;
+    to.number(Note::revision).number(all->image.revision).number(all->image.last_lease);
+    all->notes.push_back(to.take());
     return [all](std::string &out) {
         size_t i = all->at++;
         if (i < all->notes.size()) {
@@ -252,19 +188,18 @@ std::function<bool(std::string &)> StoreServer::everything(const PairMark *mark)
         i -= all->notes.size();
         if (i < all->image.keys.size()) {
             const StoreTable::Image::Key &key = all->image.keys[i];
-            out = note(Note::key);
-            add(out, key.version);
-            add(out, key.lease);
-            add(out, static_cast<uint32_t>(key.key.size()));
-            out.append(key.key).append(key.value->bytes());
+            out.clear();
+            ByteWriter to(out);
+            to.number(Note::key).number(key.version).number(key.lease);
+            to.number(static_cast<uint32_t>(key.key.size())).bytes(key.key).bytes(key.value->bytes());
             return true;
         }
         i -= all->image.keys.size();
         if (i >= all->image.queued.size()) return false;
         const auto &[name, value] = all->image.queued[i];
-        out = note(Note::queued);
-        add(out, static_cast<uint32_t>(name.size()));
-        out.append(name).append(value->bytes());
+        out.clear();
+        ByteWriter to(out);
+        to.number(Note::queued).number(static_cast<uint32_t>(name.size())).bytes(name).bytes(value->bytes());
         return true;
     };
 }
@@ -283,9 +218,7 @@ Result<void> StoreServer::open_journal() {
     if (!journal) return journal.error();
     journal_ = std::move(*journal);
     if (!known_instance_ && !replaying_) {
-        std::string record = note(Note::instance);
-        add(record, instance_);
-        journal_->append(record);
+        journal_->append(ByteWriter().number(Note::instance).bytes(instance_).take());
     }
     show_figures();
     return {};
@@ -293,64 +226,62 @@ Result<void> StoreServer::open_journal() {
 
 // What was done before is done again. False: it makes no sense.
 bool StoreServer::replay(std::string_view record) {
-    NoteReader reader(record);
-    const std::string_view kind = reader.bytes(1);
-    if (!reader.fine()) return false;
-    switch (static_cast<Note>(kind[0])) {
+    ByteReader reader(record);
+    switch (reader.number<Note>()) {
     case Note::instance:
-        instance_ = reader.id();
+        instance_ = reader.array<sizeof(StoreId)>();
         known_instance_ = true;
-        return reader.fine();
+        return reader.is_valid();
     case Note::session: {
-        const StoreId id = reader.id();
-        return reader.fine() && sessions_.emplace(id, make_ref<StoreSession>(*this, id)).second;
+        const StoreId id = reader.array<sizeof(StoreId)>();
+        return reader.is_valid() && sessions_.emplace(id, make_ref<StoreSession>(*this, id)).second;
     }
     case Note::forgotten: {
-        const auto found = sessions_.find(reader.id());
+        const auto found = sessions_.find(reader.array<sizeof(StoreId)>());
         if (found == sessions_.end()) return false;
         forget(*found->second);
         return true;
     }
     case Note::asked: {
-        const auto found = sessions_.find(reader.id());
-        const uint64_t number = reader.u64();
+        const auto found = sessions_.find(reader.array<sizeof(StoreId)>());
+        const uint64_t number = reader.number<uint64_t>();
         const std::string_view body = reader.rest();
-        return reader.fine() && found != sessions_.end() &&
+        return reader.is_valid() && found != sessions_.end() &&
                ask(*found->second, {static_cast<uint32_t>(body.size()), StoreRecord::ask, 0, number}, body) &&
                found->second->hanging.empty();
     }
     case Note::ended: {
         List<StoreWaiter> over;
-        end_lease(reader.u64(), 0, over);
-        return reader.fine() && over.empty();
+        end_lease(reader.number<uint64_t>(), 0, over);
+        return reader.is_valid() && over.empty();
     }
     case Note::abandoned: {
-        const auto found = leases_.find(reader.u64());
+        const auto found = leases_.find(reader.number<uint64_t>());
         if (found == leases_.end()) return false;
         found->second.flags |= MUSTER_LEASE_MANUAL;
         return true;
     }
     case Note::pair: {
         if (pair_) return false; // it is not for others
-        mark_.epoch = reader.u64();
-        const std::string_view two = reader.bytes(2);
-        if (!reader.fine() || two[0] > PairMark::alone) return false;
-        mark_.kind = static_cast<PairMark::Kind>(two[0]);
-        mark_.other_keeps = two[1] != 0;
+        mark_.epoch = reader.number<uint64_t>();
+        const auto kind = reader.number<uint8_t>();
+        mark_.other_keeps = reader.number<uint8_t>() != 0;
+        if (!reader.is_valid() || kind > PairMark::alone) return false;
+        mark_.kind = static_cast<PairMark::Kind>(kind);
         mark_.other = reader.rest();
         return true;
     }
     case Note::revision: {
-        const uint64_t revision = reader.u64();
-        table_.put_back(revision, reader.u64());
-        return reader.fine();
+        const uint64_t revision = reader.number<uint64_t>();
+        table_.put_back(revision, reader.number<uint64_t>());
+        return reader.is_valid();
     }
     case Note::lease: {
-        const uint64_t number = reader.u64();
-        const auto ttl = static_cast<int64_t>(reader.u64());
-        const uint32_t flags = reader.u32();
-        const auto session = sessions_.find(reader.id());
-        if (!reader.fine() || ttl <= 0) return false;
+        const uint64_t number = reader.number<uint64_t>();
+        const auto ttl = reader.number<int64_t>();
+        const uint32_t flags = reader.number<uint32_t>();
+        const auto session = sessions_.find(reader.array<sizeof(StoreId)>());
+        if (!reader.is_valid() || ttl <= 0) return false;
         table_.put_back_lease(number, now_ns() + ttl);
         leases_.emplace(number, Lease{session == sessions_.end() ? nullptr : session->second.get(), ttl, flags,
                                       note_of_lease(number, false), note_of_lease(number, true)});
@@ -359,23 +290,23 @@ bool StoreServer::replay(std::string_view record) {
     }
     case Note::key: {
         StoreTable::Image::Key key;
-        key.version = reader.u64();
-        key.lease = reader.u64();
-        key.key = reader.bytes(reader.u32());
+        key.version = reader.number<uint64_t>();
+        key.lease = reader.number<uint64_t>();
+        key.key = reader.bytes(reader.number<uint32_t>());
         key.value = Blob::make(reader.rest());
-        if (reader.fine()) table_.put_back(std::move(key));
-        return reader.fine();
+        if (reader.is_valid()) table_.put_back(std::move(key));
+        return reader.is_valid();
     }
     case Note::queued: {
-        const std::string name(reader.bytes(reader.u32()));
+        const std::string name(reader.bytes(reader.number<uint32_t>()));
         const std::string_view value = reader.rest();
-        if (reader.fine()) table_.put_back(name, Blob::make(value));
-        return reader.fine();
+        if (reader.is_valid()) table_.put_back(name, Blob::make(value));
+        return reader.is_valid();
     }
     case Note::answered: {
-        const auto found = sessions_.find(reader.id());
-        const uint64_t number = reader.u64();
-        if (!reader.fine() || found == sessions_.end()) return false;
+        const auto found = sessions_.find(reader.array<sizeof(StoreId)>());
+        const uint64_t number = reader.number<uint64_t>();
+        if (!reader.is_valid() || found == sessions_.end()) return false;
         found->second->answered.add(number, reader.rest());
         return true;
     }

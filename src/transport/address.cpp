@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "transport/address.hpp"
 
+#include "base/percent.hpp"
+
 #include <cstdarg>
 #include <cstdio>
 
@@ -41,28 +43,10 @@ char lowered(char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
-int hex(char c) {
-    if (is_digit(c)) return c - '0';
-    c = lowered(c);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 Result<std::string> decode(std::string_view value, std::string_view address) {
     std::string out;
-    out.reserve(value.size());
-    for (size_t i = 0; i < value.size(); i++) {
-        if (value[i] != '%') {
-            out += value[i];
-            continue;
-        }
-        const int high = i + 2 < value.size() ? hex(value[i + 1]) : -1;
-        const int low = i + 2 < value.size() ? hex(value[i + 2]) : -1;
-        if (high < 0 || low < 0) return wrong(address, "%% is not followed by two hexadecimal digits");
-        const char c = static_cast<char>(high * 16 + low);
-        if (c == 0) return wrong(address, "%%00 in a value");
-        out += c;
-        i += 2;
-    }
+    if (!percent_decode(out, value)) return wrong(address, "%% is not followed by two hexadecimal digits");
+    if (out.find('\0') != std::string::npos) return wrong(address, "%%00 in a value");
     return out;
 }
 

@@ -7,10 +7,6 @@
 
 namespace muster {
 
-namespace {
-constexpr int64_t first_pause_ns = 5'000'000, longest_pause_ns = 200'000'000;
-}
-
 HostDial::HostDial(Context &context, Ref<Transport> transport, Address address, TransportOptions options,
                    int64_t timeout_ns)
     : context_(&context), hub_(Hub::of(context)), transport_(std::move(transport)), address_(std::move(address)),
@@ -65,9 +61,8 @@ void HostDial::busy(const Error &why) noexcept {
 // Another attempt after a pause that grows. False: the time for that is over.
 bool HostDial::attempt_until(int64_t until_ns) noexcept {
     const int64_t now = now_ns();
-    const int64_t pause = std::min(pause_ns_ == 0 ? first_pause_ns : pause_ns_ * 2, longest_pause_ns);
+    const int64_t pause = back_off_.next_ns();
     if (now + pause > until_ns) return false;
-    pause_ns_ = pause;
     Ref<Attempt> over; // goes without the lock
     {
         const std::lock_guard hold(lock_);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // A dial from the host's side: deadline, retries, cancelling, and who is told how it ended.
+#include "base/back_off.hpp"
 #include "transport/hub.hpp"
 #include "transport/transport.hpp"
 
@@ -47,7 +48,8 @@ class HostDial final : public Dial, private QueueUser {
     const TransportOptions options_;
     Deadline deadline_;
     int64_t retry_until_ = 0, busy_until_ = 0;
-    int64_t pause_ns_ = 0, retry_at_ = 0; // of whoever ends an attempt
+    BackOff back_off_{5'000'000, 200'000'000}; // of the thread that ends an attempt, as retry_at_
+    int64_t retry_at_ = 0;
     PostedTask<HostDial, &HostDial::start> start_{*this};
     PostedTask<HostDial, &HostDial::pause> pause_{*this};
     PostedTask<HostDial, &HostDial::tidy> tidy_{*this};

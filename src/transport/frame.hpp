@@ -3,6 +3,7 @@
 // The frames of a link, after both sides have proved the secret. Eight bytes of header, then the payload:
 //   type (1), flags (1, zero), reserved (2, zero), length of what follows (4, little-endian)
 // On a sealed link the payload is 17 bytes longer than what it holds, and the header is authenticated with it.
+#include "base/codec.hpp"
 #include "base/result.hpp"
 #include "transport/seal.hpp"
 
@@ -25,29 +26,6 @@ enum class FrameType : uint8_t {
 constexpr size_t frame_header_bytes = 8;
 constexpr size_t frame_data_max = 256 * 1024;
 constexpr size_t frame_control_max = 8 + 200;
-
-inline void put_u16(unsigned char *to, uint16_t v) noexcept {
-    to[0] = v & 255, to[1] = v >> 8;
-}
-inline void put_u32(unsigned char *to, uint32_t v) noexcept {
-    for (int i = 0; i < 4; i++) to[i] = static_cast<unsigned char>(v >> 8 * i);
-}
-inline void put_u64(unsigned char *to, uint64_t v) noexcept {
-    for (int i = 0; i < 8; i++) to[i] = static_cast<unsigned char>(v >> 8 * i);
-}
-inline uint16_t get_u16(const unsigned char *from) noexcept {
-    return static_cast<uint16_t>(from[0] | from[1] << 8);
-}
-inline uint32_t get_u32(const unsigned char *from) noexcept {
-    uint32_t v = 0;
-    for (int i = 0; i < 4; i++) v |= uint32_t{from[i]} << 8 * i;
-    return v;
-}
-inline uint64_t get_u64(const unsigned char *from) noexcept {
-    uint64_t v = 0;
-    for (int i = 0; i < 8; i++) v |= uint64_t{from[i]} << 8 * i;
-    return v;
-}
 
 inline void put_frame_header(unsigned char *to, FrameType type, size_t length) noexcept {
     put_u32(to, static_cast<uint32_t>(type));

@@ -10,8 +10,7 @@ namespace muster {
 
 namespace {
 constexpr int64_t patience_ns = 2'000'000'000; // with one address while others are left
-constexpr int64_t first_busy_pause_ns = 5'000'000, longest_busy_pause_ns = 160'000'000;
-constexpr int64_t full_pause_ns = 5'000'000; // a Unix listener's backlog is full
+constexpr int64_t full_pause_ns = 5'000'000;   // a Unix listener's backlog is full
 } // namespace
 
 Result<bool> yes_or_no(const Address &address, const char *option, bool otherwise) {
@@ -199,11 +198,10 @@ bool SocketDial::dial_again() noexcept {
     const int64_t now = now_ns();
     if (busy_since_ == 0) busy_since_ = now;
     if (now - busy_since_ > hub_.context().settings.handshake_timeout_ns || !dial_) return false;
-    busy_pause_ns_ = std::min(busy_pause_ns_ == 0 ? first_busy_pause_ns : 2 * busy_pause_ns_, longest_busy_pause_ns);
     greeter_.reset();
     next_--;
     paused_ = true;
-    hub_.start_timer(timer_, now + busy_pause_ns_);
+    hub_.start_timer(timer_, now + back_off_.next_ns());
     return true;
 }
 

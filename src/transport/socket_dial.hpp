@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // From addresses to a connected socket to a stream, without ever waiting.
+#include "base/back_off.hpp"
 #include "transport/greeter.hpp"
 #include "transport/sockets.hpp"
 
@@ -51,7 +52,8 @@ class SocketDial final : public Attempt, private Watch, private GreeterOwner {
     Timer<SocketDial, &SocketDial::next_turn> timer_{*this};
     PostedTask<SocketDial, &SocketDial::stop_here> stop_{*this};
     int last_errno_ = 0;
-    int64_t busy_since_ = 0, busy_pause_ns_ = 0; // the listener has refused this dial for now
+    int64_t busy_since_ = 0; // the listener has refused this dial for now
+    BackOff back_off_{5'000'000, 160'000'000};
     Ref<Greeter> greeter_;
 };
 

@@ -220,8 +220,8 @@ void Client::answered(Call &call, Transfer &transfer) {
 // Every member in turn; from the second round on with a pause.
 void Client::try_again(Call &call) {
     try_next();
-    const int round = call.attempts / static_cast<int>(url_.endpoints.size());
-    const int64_t pause = round == 0 ? 0 : std::min<int64_t>(500 * ms, (20 * ms) << std::min(round, 5));
+    const bool is_first_round = call.attempts < static_cast<int>(url_.endpoints.size());
+    const int64_t pause = is_first_round ? 0 : call.back_off.next_ns();
     const auto due = [](void *one) {
         Call &due_call = *static_cast<Call *>(one);
         Client &client = *due_call.client;

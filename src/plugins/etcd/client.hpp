@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // Calls to an etcd of several members: who answers, who is tried next, tokens, and how long nobody may answer.
+#include "base/back_off.hpp"
 #include "http.hpp"
 
 #include <nlohmann/json.hpp>
@@ -32,6 +33,7 @@ struct Call {
     std::function<void(Reply &)> then;
     int64_t begun_ns = 0;
     int attempts = 0;
+    muster::BackOff back_off{40 * ms, 500 * ms};
     bool doubt = false, renewed = false;
     bool last = false; // it is not made again
     Transfer *transfer = nullptr;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // Text that etcd's gateway reads and writes, and the URL of a store.
+#include "base/time.hpp"
+
 #include <muster/base.h>
 
 #include <cstdint>
@@ -10,7 +12,7 @@
 
 namespace etcd {
 
-int64_t now_ns() noexcept;
+using muster::now_ns;
 constexpr int64_t ms = 1'000'000, second = 1'000 * ms;
 
 // A failure with its sentence. A value.

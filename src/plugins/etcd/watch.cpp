@@ -69,7 +69,7 @@ void Watch::told(std::string_view line) {
     }
     if (is_true(*result, "canceled")) return begin_again({MUSTER_E_UNREACHABLE, "a watch was cancelled"});
     lost_ns_ = 0;
-    if (now_ns() - begun_ns_ > longest_pause_ns) rounds_ = 0; // not of one that ends as soon as it has begun
+    if (now_ns() - begun_ns_ > back_off_.max_ns()) is_retrying_ = false; // not of one that ends as soon as it has begun
     if (is_true(*result, "created")) {
         begun_at_ = revision;
         return tell();
@@ -129,8 +129,8 @@ void Watch::begin_again(const Failure &why) {
         return;
     }
     all_.client_.try_next();
-    rounds_++;
-    const int64_t pause = rounds_ == 1 ? 0 : std::min<int64_t>(longest_pause_ns, (20 * ms) << std::min(rounds_, 5));
+    if (!is_retrying_) back_off_.reset();
+    const int64_t pause = std::exchange(is_retrying_, true) ? back_off_.next_ns() : 0;
     const auto due = [](void *self) {
         Watch &watch = *static_cast<Watch *>(self);
         watch.all_.client_.host()->stop_timer(watch.again_);

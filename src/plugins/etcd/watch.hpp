@@ -61,7 +61,6 @@ class Watch {
     void tell();
     void stop_timers() noexcept;
 
-    static constexpr int64_t longest_pause_ns = 500 * ms;
     static constexpr size_t most_changes = 65536, max_bytes = 4 << 20;
     Watches &all_;
     const Range range_;
@@ -72,9 +71,10 @@ class Watch {
     Transfer *stream_ = nullptr;
     Call *token_ = nullptr; // asked for
     muster_timer *again_ = nullptr, *idle_ = nullptr;
-    int64_t begun_ns_ = 0; // the latest stream
-    int64_t lost_ns_ = 0;  // since when there is no stream; 0: there is
-    int rounds_ = 0;
+    int64_t begun_ns_ = 0;     // the latest stream
+    int64_t lost_ns_ = 0;      // since when there is no stream; 0: there is
+    bool is_retrying_ = false; // the next attempt follows a pause
+    muster::BackOff back_off_{80 * ms, 500 * ms};
 };
 
 // The streams of a store. Loop thread only.

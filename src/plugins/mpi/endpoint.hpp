@@ -8,6 +8,7 @@
 // While something is going on the endpoint polls MPI. It does so from tasks that post themselves, a few at a time, and
 // then from a descriptor that is readable until it sleeps, so that the loop's other descriptors have their turn. (A
 // context without a thread polls from the descriptor alone: its host wants its own thread back.)
+#include "base/time.hpp"
 #include "bell.hpp"
 #include "buffers.hpp"
 #include "node.hpp"
@@ -19,6 +20,8 @@
 #include <vector>
 
 namespace mpi {
+
+using muster::now_ns;
 
 constexpr uint64_t message_bytes = 256 * 1024 - 64; // with our head it fits what the library stages at a time
 constexpr uint64_t credit_bytes = 4 * 1024 * 1024;
@@ -184,7 +187,6 @@ class Endpoint {
     int64_t last_ = 0, slept_at_ = 0, spin_ns_ = 0, spin_most_ns_ = 0;
 };
 
-int64_t now_ns();
 int64_t spin_for(const Node &node); // the longest spell
 uint64_t new_link_id();
 

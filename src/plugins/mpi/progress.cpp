@@ -34,12 +34,6 @@ constexpr int posts_per_burst = 32;
 constexpr int polls_when_driven = 16;
 } // namespace
 
-int64_t now_ns() {
-    timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
-}
-
 int64_t spin_for(const Node &node) {
     if (const char *text = getenv("MUSTER_MPI_SPIN_US")) return std::clamp(atoll(text), 0ll, 1'000'000ll) * us;
     return node.crowded() ? 0 : spin_most;
