@@ -4,7 +4,7 @@
 //
 // What an object has on a loop is part of that object (a PostedTask, a Timer, a Watch), so that none of it needs memory
 // later. One epoll holds every watched descriptor, and libuv's own; libuv keeps the time, by one timer for the earliest
-// of the loop's. docs/adr/0013-libuv-inside-one-epoll.md has the reasons and figures.
+// of the loop's. docs/adr/0014-libuv-inside-one-epoll.md has the reasons and figures.
 #include "base/fd.hpp"
 #include "base/list.hpp"
 #include "base/object.hpp"

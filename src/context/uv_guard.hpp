@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // Opening a libuv loop where memory, descriptors or the kernel's watches have run out: libuv aborts the process at some
-// of these, which is a status here. docs/adr/0013-libuv-inside-one-epoll.md lists them with the tests that need this.
+// of these, which is a status here. docs/adr/0014-libuv-inside-one-epoll.md lists them with the tests that need this.
 
 typedef struct uv_loop_s uv_loop_t;
 
