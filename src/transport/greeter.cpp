@@ -14,7 +14,7 @@ namespace muster {
 
 namespace {
 constexpr int64_t aside_patience_ns = 2'000'000'000; // then the link stays with its socket
-constexpr int64_t refusal_linger_ns = 1'000'000'000;         // for a refusal to be read
+constexpr int64_t refusal_linger_ns = 1'000'000'000; // for a refusal to be read
 constexpr size_t most_drained = 64 * 1024;           // of what a refused side still says
 } // namespace
 

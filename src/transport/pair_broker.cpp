@@ -99,7 +99,8 @@ void PairBroker::withdraw(const PairOffer &offer) noexcept {
 
 void PairBroker::on_events(uint32_t) noexcept {
     for (int accepted = 0; fd_; accepted++) {
-        if (accepted == max_pairs_per_turn) return hub_.modify(fd_.get(), EPOLLIN, *this); // another edge if there are more
+        if (accepted == max_pairs_per_turn)
+            return hub_.modify(fd_.get(), EPOLLIN, *this); // another edge if there are more
         Fd fd(accept4(fd_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
         if (!fd && (errno == EINTR || errno == ECONNABORTED)) continue;
         if (!fd) return; // without descriptors nobody is paired: his patience ends, and he stays with tcp

@@ -10,7 +10,7 @@ namespace muster {
 
 namespace {
 constexpr int64_t next_address_ns = 2'000'000'000; // with one address while others are left
-constexpr int64_t full_pause_ns = 5'000'000;   // a Unix listener's backlog is full
+constexpr int64_t full_pause_ns = 5'000'000;       // a Unix listener's backlog is full
 } // namespace
 
 Result<bool> yes_or_no(const Address &address, const char *option, bool otherwise) {

@@ -15,7 +15,7 @@ namespace muster {
 namespace {
 constexpr int64_t pause_ns = 100'000'000;    // without descriptors
 constexpr int64_t report_ns = 1'000'000'000; // between log records about displaced connections
-constexpr int max_accepts_per_turn = 64;            // accepted in a row: others have their turn, too
+constexpr int max_accepts_per_turn = 64;     // accepted in a row: others have their turn, too
 
 // The address without the port; of an IPv6 address the half that a host cannot choose.
 std::string origin_of(const SocketAddress &peer) {

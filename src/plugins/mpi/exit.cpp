@@ -20,7 +20,7 @@
 namespace mpi {
 
 namespace {
-Node *exiting_node;              // set once, before atexit()
+Node *exiting_node;          // set once, before atexit()
 pid_t owner;                 // a forked child has nothing to finalise
 int listeners[2] = {-1, -1}; // rank 0: for this host and for others
 int line = -1;               // the others: to rank 0

@@ -92,8 +92,8 @@ CurveServer::Step CurveServer::hello(std::string_view received, std::string &rep
     reply.assign(welcome_bytes, '\0');
     memcpy(as_bytes(reply), "\7WELCOME", 8);
     memcpy(as_bytes(reply) + 8, random, sizeof random);
-    if (crypto_box_easy(as_bytes(reply) + 24, plain, sizeof plain, long_nonce("WELCOME-", random).data(), client_.data(),
-                        keys_.secret.data()) != 0)
+    if (crypto_box_easy(as_bytes(reply) + 24, plain, sizeof plain, long_nonce("WELCOME-", random).data(),
+                        client_.data(), keys_.secret.data()) != 0)
         return Step::broken;
     state_ = State::initiate;
     return Step::next;

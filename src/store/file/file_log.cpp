@@ -34,7 +34,6 @@ uint64_t checksum(std::string_view bytes) noexcept {
     return get_u64(hash);
 }
 
-
 // Fills the 8 bytes at `at` with the checksum of the record after them.
 void seal(std::string &to, size_t at) noexcept {
     put_u64(as_bytes(to) + at, checksum(std::string_view(to).substr(at + 8)));
