@@ -285,7 +285,7 @@ static void test_without_descriptors_it_rests(void **state) {
         strangers[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         (void)!connect(strangers[i], (struct sockaddr *)&where, sizeof where); // it may have been refused by now
     }
-    assert_true(await_line(&p, "cannot be taken"));
+    assert_true(await_line(&p, "cannot be accepted"));
     const double begin = cpu_seconds(process);
     assert_int_equal(read_one(s.far, 2 * SECOND), MUSTER_TIMEOUT);
     const double used = cpu_seconds(process) - begin;

@@ -301,10 +301,11 @@ static void test_a_member_speaks_for_itself_alone(void **state) {
     static const struct {
         int kind;
         const char *word;
-    } words[] = {
-        {data, "in the name of another"},         {credit, "in the name of another"}, {claim, "speaks for another"},
-        {release_name, "in the name of another"}, {find, "in the name of another"},   {part, "speaks for another"},
-        {forsake, "in the name of another"},      {lost, "in the name of another"},   {group, "speaks for another"}};
+    } words[] = {{data, "in the name of another"},    {credit, "in the name of another"},
+                 {claim, "in the name of another"},   {release_name, "in the name of another"},
+                 {find, "in the name of another"},    {part, "in the name of another"},
+                 {forsake, "in the name of another"}, {lost, "in the name of another"},
+                 {group, "in the name of another"}};
     static const int of_brokers[] = {forsake, lost, attach, detach, answer};
     broker_secret = BROKER_SECRET;
     broker b = start_broker(0);
