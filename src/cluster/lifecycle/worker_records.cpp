@@ -120,6 +120,8 @@ void ClusterMaster::execute(WorkerRecord &worker, const WorkerAction &action) {
         return welcome(worker);
     case WorkerAction::send_leave:
     case WorkerAction::send_die: {
+        // Of managers that cannot kill, this is the kill.
+        had_to_kill_ |= action.kind == WorkerAction::send_die && closing_ && worker.machine.was_killed_late();
         ControlMessage message;
         message.kind = action.kind == WorkerAction::send_die ? ControlMessage::die : ControlMessage::leave;
         worker.link->send(message);
