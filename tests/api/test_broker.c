@@ -142,7 +142,7 @@ static void test_wrong_addresses_are_told(void **state) {
         {"zmq://m@%s/?curve=maybe", MUSTER_E_ADDRESS, "curve=maybe"},
         {"zmq://m@%s/?upgrade=maybe", MUSTER_E_ADDRESS, "upgrade"},
         {"zmq://m@%s/?direct=127.0.0.1", MUSTER_E_ADDRESS, "direct"},
-        {"zmq://m@127.0.0.1:1/", MUSTER_E_UNREACHABLE, "nobody answers"},
+        {"zmq://m@127.0.0.1:1/", MUSTER_E_UNREACHABLE, "refused"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         char address[512];
