@@ -6,6 +6,7 @@
 #include "transport/transport.hpp"
 
 #include <muster/broker.h>
+#include <muster/plugin.h>
 
 #include <mutex>
 

@@ -11,7 +11,7 @@ namespace muster {
 
 namespace {
 constexpr size_t turn_bytes = 4 * 1024 * 1024;
-constexpr int64_t progress_timeout_ns = 2'000'000'000; // with the slowest
+constexpr int64_t max_delay_ns = 2'000'000'000; // with the slowest
 } // namespace
 
 Broadcast::Broadcast(Fabric &fabric, uint32_t count, const void *data, size_t size)
@@ -98,7 +98,7 @@ void Broadcast::look() noexcept {
     looking_ = false;
 }
 
-// Their pieces were taken back; nobody waits for them any more.
+// Their pieces were taken back; no operation waits for them any more.
 void Broadcast::drop_revoked() noexcept {
     for (size_t i = members_.size(); i-- != 0;)
         if (!members_[i]->from_host_.shared_piece()) let_go(*members_[i]);
@@ -106,7 +106,7 @@ void Broadcast::drop_revoked() noexcept {
 
 // A peer that stands still must not hold the others up. What is staged is meant for all: that goes first.
 void Broadcast::tick(int64_t now_ns) noexcept {
-    if (now_ns - progress_ns_ <= progress_timeout_ns) return;
+    if (now_ns - progress_ns_ <= max_delay_ns) return;
     if (segment_ == nullptr) return let_all_go();
     to_each_ = true;
     look();
@@ -123,7 +123,7 @@ size_t Broadcast::ready() const noexcept {
         const Session &session = *stream->session_;
         const Fabric::Peer &peer = fabric_->peer(channel_of(*stream).peer_);
         if (session.state_ != Session::State::open || session.out_ != nullptr || peer.blocked) return 0;
-        size = std::min<uint64_t>(size, stream->credit_);
+        size = std::min<uint64_t>(size, stream->state_.credit());
         if (fabric_->ops_.credit_bytes != 0)
             size = std::min<uint64_t>(size, peer.credits > around ? peer.credits - around : 0);
     }
@@ -150,7 +150,7 @@ bool Broadcast::stage(size_t size) noexcept {
         if (staged_ == 0) memcpy(segment_ + staged_at_, span.iov_base, size);
         staged_ = size;
         stream.from_host_.consume(size);
-        stream.credit_ -= size;
+        stream.state_.use_credit(size);
         i++;
     }
     done_ += staged_;
@@ -181,13 +181,13 @@ bool Broadcast::send() noexcept {
         fabric_->charge(fabric_->peer(channel_of(*stream).peer_), size);
         stream->held_back_.store(false, std::memory_order_seq_cst);
         context_.notify(stream->session_->sent_signal_);
-        stream->session_->said_ns_ = context_.loop_now_ns();
+        stream->session_->sent_ns_ = context_.loop_now_ns();
     }
     return true;
 }
 
-// The fabric does not do it for these: the staged bytes go as frames, and everybody goes on alone. False: somebody's
-// session has something else on its way.
+// The fabric does not do it for these: the staged bytes go as frames, and each stream goes on alone. False: one of
+// the sessions has something else on its way.
 bool Broadcast::send_to_each() noexcept {
     const iovec span{segment_ + staged_at_, staged_};
     for (size_t i = members_.size(); i-- != 0;) {
@@ -197,7 +197,7 @@ bool Broadcast::send_to_each() noexcept {
         let_go(stream);
         try {
             session.staged_.reserve(session.staged_.size() + 1);
-            if (!session.put(SessionFrame::data, stream.id_, &span, 1)) continue; // no memory: it has failed
+            if (!session.put(FrameType::data, stream.id_, &span, staged_)) continue; // no memory: it has failed
             stream.held_back_.store(true, std::memory_order_seq_cst);
             session.staged_.emplace_back(&stream);
         } catch (const std::bad_alloc &) {

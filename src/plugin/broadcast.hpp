@@ -5,7 +5,7 @@
 // Each stream has a piece of the block in its pipe, so that order, aborts and releases are the pipes' business. A
 // stream whose session comes to its piece joins. When all have joined whose pieces are still there, as many bytes as
 // all have credit for are copied into a segment, count as sent by each, and leave in one message. Streams that cannot
-// take part (sealed, or a second one of the same peer), and all of them once somebody has held the others up, go on by
+// take part (sealed, or a second one of the same peer), and all of them once one has delayed the others, go on by
 // themselves.
 #include "context/task.hpp"
 #include "stream/pipe.hpp"
@@ -47,7 +47,7 @@ class Broadcast final : public SharedPiece {
     Context &context_;
     const unsigned char *const data_;
     const size_t size_;
-    // Pieces that are not over. Lowered by whoever ends one, release; acquire by the loop: only a count.
+    // Pieces that are not over. Lowered by the thread that ends one, release; acquire by the loop: only a count.
     std::atomic<uint32_t> outstanding_;
     size_t done_ = 0;                      // bytes that have left the pipes
     std::vector<SessionStream *> members_; // each has a reference to us

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // What a session talks through: bytes in order to one other process, and the end of that. A plug-in's connection, a
-// fabric's peer, or the pump of a transport served by the host stand behind it.
+// fabric's peer, or the pump of a transport served by the host implement it.
 #include "base/object.hpp"
 #include "base/result.hpp"
 
@@ -28,7 +28,7 @@ class Channel : public Object {
         (void)segment, (void)offset, (void)size;
         return MUSTER_E_UNSUPPORTED;
     }
-    // Begin of a turn: the place to fetch what came in, for channels that are not told by somebody else.
+    // Begin of a turn: the place to fetch what came in, for channels that receive no events.
     virtual void turn() noexcept {}
     // Looks for what came in, outside of a turn. OK: something did; AGAIN: nothing, soon perhaps; TIMEOUT: nothing, and
     // the loop will learn when there is something.

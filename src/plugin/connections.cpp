@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "plugin/connections.hpp"
-#include "plugin/timed.hpp"
 
 #include "base/boundary.hpp"
 
@@ -9,40 +8,30 @@
 
 namespace muster {
 
-// ---- the transport
-// ---------------------------------------------------------------------------------------------------
+// ---- the transport --------------------------------------------------------------------------------------------------
 
 Result<Ref<Connections>> Connections::make(Plugin &plugin, const std::string &scheme, const muster_connections_ops &ops,
                                            void *self) {
-    const std::pair<bool, const char *> needed[] = {
-        {ops.dial != nullptr, "dial"},   {ops.listen != nullptr, "listen"}, {ops.unlisten != nullptr, "unlisten"},
-        {ops.send != nullptr, "send"},   {ops.resume != nullptr, "resume"}, {ops.close != nullptr, "close"},
-        {ops.abort != nullptr, "abort"},
-    };
-    for (const auto &[there, name] : needed)
-        if (!there) return Error::make(MUSTER_E_PLUGIN, "%s: %s:// has no %s", plugin.name(), scheme.c_str(), name);
-    if ((ops.flags & ~uint32_t{MUSTER_PLUGIN_LOCAL | MUSTER_PLUGIN_SEALS}) != 0)
-        return Error::make(MUSTER_E_ABI, "%s: %s:// has unknown flags %#x", plugin.name(), scheme.c_str(), ops.flags);
+    const Result<void> good = check_table(plugin, scheme,
+                                          {
+                                              {ops.dial != nullptr, "dial"},
+                                              {ops.listen != nullptr, "listen"},
+                                              {ops.unlisten != nullptr, "unlisten"},
+                                              {ops.send != nullptr, "send"},
+                                              {ops.resume != nullptr, "resume"},
+                                              {ops.close != nullptr, "close"},
+                                              {ops.abort != nullptr, "abort"},
+                                          },
+                                          ops.flags, MUSTER_PLUGIN_LOCAL | MUSTER_PLUGIN_SEALS);
+    if (!good) return good.error();
     return Ref<Connections>::adopt(new Connections(plugin, scheme, ops, self));
 }
 
 Connections::Connections(Plugin &plugin, std::string scheme, const muster_connections_ops &ops, void *self)
-    : plugin_(plugin), context_(plugin.context()), scheme_(std::move(scheme)), ops_(ops), self_(self) {}
+    : PluginTransport(plugin, std::move(scheme), self), ops_(ops) {}
 
 Result<void> Connections::ensure_started() {
-    if (closing_ || state_ == State::stopped) return Error::make(MUSTER_E_CLOSED, "the context is closed");
-    if (state_ == State::failed) return why_not_;
-    if (state_ == State::started) return {};
-    Error error;
-    const Status status =
-        ops_.start != nullptr ? timed(plugin_, "start", [&] { return ops_.start(self_, &error); }) : MUSTER_OK;
-    if (status != MUSTER_OK) {
-        state_ = State::failed;
-        why_not_ = plugin_error(plugin_, error, status, "start", scheme_ + "://");
-        return why_not_;
-    }
-    state_ = State::started;
-    return {};
+    return start_once([this](Error &error) { return ops_.start != nullptr ? ops_.start(self_, &error) : MUSTER_OK; });
 }
 
 void Connections::dial(const Address &address, const TransportOptions &options, Ref<Dial> dial) {
@@ -146,8 +135,7 @@ void Connections::context_stops() noexcept {
     if (ops_.stop != nullptr) timed(plugin_, "stop", [&] { return ops_.stop(self_); });
 }
 
-// ---- a listener
-// ------------------------------------------------------------------------------------------------------
+// ---- a listener -----------------------------------------------------------------------------------------------------
 
 ConnectionListener::ConnectionListener(Connections &transport, const SessionAddress &address,
                                        const TransportOptions &options, Ref<ListenerCore> core)
@@ -169,8 +157,7 @@ void ConnectionListener::unlisten() noexcept {
     timed(transport_->plugin_, "unlisten", [&] { return transport_->ops_.unlisten(transport_->self_, listener_); });
 }
 
-// ---- a connection
-// ----------------------------------------------------------------------------------------------------
+// ---- a connection ---------------------------------------------------------------------------------------------------
 
 ConnectionLink::ConnectionLink(Connections &transport, SessionConfig config)
     : PendingSession(config.peer), transport_(&transport) {
@@ -238,8 +225,7 @@ void ConnectionLink::session_over(Session &, const Error &why) {
     session_.reset();
 }
 
-// ---- the host table
-// --------------------------------------------------------------------------------------------------
+// ---- the host table -------------------------------------------------------------------------------------------------
 
 struct ConnectionHost {
     static ConnectionLink &of(muster_link *link) noexcept { return *reinterpret_cast<ConnectionLink *>(link); }

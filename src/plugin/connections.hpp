@@ -3,7 +3,7 @@
 // A scheme served by a connections plug-in: one connection, one session, one stream.
 #include "plugin/pairing.hpp"
 #include "plugin/pending_sessions.hpp"
-#include "plugin/plugin.hpp"
+#include "plugin/plugin_transport.hpp"
 #include "plugin/session.hpp"
 #include "plugin/session_address.hpp"
 
@@ -13,7 +13,7 @@ class ConnectionLink;
 class ConnectionListener;
 
 // listen() from any thread but the loop; everything else on the loop thread.
-class Connections final : public Transport, public SessionTransport {
+class Connections final : public PluginTransport {
   public:
     static Result<Ref<Connections>> make(Plugin &plugin, const std::string &scheme, const muster_connections_ops &ops,
                                          void *self);
@@ -30,19 +30,11 @@ class Connections final : public Transport, public SessionTransport {
     Connections(Plugin &plugin, std::string scheme, const muster_connections_ops &ops, void *self);
     Result<void> ensure_started();
     Ref<ConnectionLink> make_link(SessionConfig config);
-    Object &transport_object() noexcept override { return *this; }
     void context_closes() noexcept override;
     bool context_drained() noexcept override;
     void context_stops() noexcept override;
 
-    Plugin &plugin_;
-    Context &context_;
-    const std::string scheme_;
     const muster_connections_ops ops_;
-    void *const self_;
-    enum class State { idle, started, failed, stopped } state_ = State::idle;
-    Error why_not_;
-    bool closing_ = false;
     std::vector<Ref<ConnectionLink>> links_;
     std::vector<Ref<ConnectionListener>> listeners_;
 };

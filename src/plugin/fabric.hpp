@@ -4,10 +4,10 @@
 // was dialled, any number of streams in a session.
 //
 // Each message begins with 8 bytes: a mark, flags, the version (u16), and the generation (u32), which tells one session
-// with a peer from an earlier one. The bytes behind it belong to the session. In one for many (broadcast.hpp) the
+// with a peer from an earlier one. The bytes after it belong to the session. In one for many (broadcast.hpp) the
 // generation is 0, and 8 bytes for each follow: the generation and the stream whose bytes it brings.
 #include "plugin/pairing.hpp"
-#include "plugin/plugin.hpp"
+#include "plugin/plugin_transport.hpp"
 #include "plugin/session.hpp"
 #include "plugin/session_address.hpp"
 #include "queue/future.hpp"
@@ -21,7 +21,7 @@ class FabricListener;
 class FabricSession;
 
 // listen() from any thread but the loop; everything else on the loop thread.
-class Fabric final : public Transport, public SessionTransport, public MulticastGroup {
+class Fabric final : public PluginTransport, public MulticastGroup {
   public:
     static Result<Ref<Fabric>> make(Plugin &plugin, const std::string &scheme, const muster_fabric_ops &ops,
                                     void *self);
@@ -87,34 +87,26 @@ class Fabric final : public Transport, public SessionTransport, public Multicast
     void strange(Peer &from);
     Status send(Peer &peer, uint8_t flags, uint32_t generation, const void *data, size_t size) noexcept;
     void charge(Peer &peer, uint64_t bytes) const noexcept;
-    bool introduces() const noexcept { return (ops_.flags & MUSTER_PLUGIN_UPGRADES) != 0; }
+    bool upgrades() const noexcept { return (ops_.flags & MUSTER_PLUGIN_UPGRADES) != 0; }
 
     const muster_broker_ops *broker(void *&self) noexcept override {
         self = self_;
         return ops_.broker;
     }
 
-    Object &transport_object() noexcept override { return *this; }
     void context_closes() noexcept override;
     bool context_drained() noexcept override;
     void context_stops() noexcept override;
 
-    Plugin &plugin_;
-    Context &context_;
-    const std::string scheme_;
     const muster_fabric_ops ops_;
     const uint64_t message_bytes_;
-    void *const self_;
-    enum class State { idle, started, failed, stopped } state_ = State::idle;
-    Error why_not_;
-    bool closing_ = false;
     std::unordered_map<uint64_t, Peer> peers_;
-    List<Peer> tidy_list_; // to be told of a reset, or forgotten
+    List<Peer> tidy_list_; // to be sent a reset, or forgotten
     PostedTask<Fabric, &Fabric::tidy> tidy_{*this};
     std::map<std::string, Ref<FabricListener>> services_;
     std::map<uint64_t, Dialing> dialing_; // these two by the number of the question
     std::map<uint64_t, Ref<Publishing>> publishing_;
-    std::vector<std::string> withdrawn_; // authorities published for nobody
+    std::vector<std::string> withdrawn_; // authorities published after their listener was gone
     uint64_t next_question_ = 1;
     size_t session_count_ = 0;
     std::unique_ptr<LoopTimer> timer_; // while there are sessions
@@ -143,7 +135,7 @@ class FabricSession final : public Channel, private SessionOwner {
     friend struct FabricHost;
     void session_proved(Session &) override {}
     SessionListener session_listener(Session &session, std::string_view service) override;
-    std::string session_elsewhere(Session &session, std::string_view service) override;
+    std::string session_routes(Session &session, std::string_view service) override;
     void session_over(Session &session, const Error &why) override;
     uint8_t flags() const noexcept;
     void sent(Status status) noexcept;
@@ -152,7 +144,7 @@ class FabricSession final : public Channel, private SessionOwner {
     const uint64_t peer_;
     const std::pair<bool, uint32_t> key_;
     const bool auth_;
-    const SealWish seal_;
+    const SealPolicy seal_;
     const bool upgrade_;
     Ref<Session> session_;
     bool begun_ = false; // the first message was sent
@@ -171,7 +163,7 @@ class FabricListener final : public TransportListener {
     friend class Fabric;
     friend class FabricSession;
     void withdraw() noexcept;
-    std::string elsewhere(bool near);
+    std::string routes(bool same_host);
 
     const Ref<Fabric> fabric_;
     const SessionAddress wanted_;

@@ -2,11 +2,9 @@
 // Listening over a fabric: the authority is asked for, now or later, and streams may be had without the fabric, too.
 #include "base/back_off.hpp"
 #include "plugin/fabric.hpp"
-#include "plugin/timed.hpp"
 
 #include <algorithm>
 #include <cstring>
-#include <sodium.h>
 
 namespace muster {
 
@@ -14,11 +12,11 @@ namespace {
 constexpr size_t authority_max = 1024;
 } // namespace
 
-// Waits on the calling thread for what the plug-in answers; while whoever keeps the names cannot be asked and there is
-// time for it, asks again.
+// Waits on the calling thread for what the plug-in answers; while the name service cannot be reached and there is
+// time for it, tries again.
 Result<Ref<TransportListener>> Fabric::listen(const Address &address, const TransportOptions &options,
                                               Ref<ListenerCore> core) {
-    Result<SessionAddress> own = session_address(context_, address, introduces());
+    Result<SessionAddress> own = session_address(context_, address, upgrades());
     if (!own) return own.error();
     if (const Result<void> checked = check(*own, true); !checked) return checked.error();
     const auto listener = make_ref<FabricListener>(*this, *own, options, std::move(core));
@@ -98,7 +96,7 @@ void Fabric::published(uint64_t question, Status status, const char *text, size_
                         plugin_.name(), text_bytes, authority_max);
         return end_publishing(*publishing, error);
     }
-    if (!listener) { // nobody waits any more
+    if (!listener) { // no thread waits any more
         withdrawn_.emplace_back(text, std::min(text_bytes, authority_max));
         tidy_.post(context_);
         return end_publishing(*publishing, {});
@@ -118,8 +116,7 @@ void Fabric::end_publishing(Publishing &publishing, Result<void> result) noexcep
     publishing.result.complete(context_, std::move(result));
 }
 
-// ---- a listener
-// ------------------------------------------------------------------------------------------------------
+// ---- a listener -----------------------------------------------------------------------------------------------------
 
 FabricListener::FabricListener(Fabric &fabric, const SessionAddress &address, const TransportOptions &options,
                                Ref<ListenerCore> core)
@@ -145,7 +142,7 @@ void FabricListener::withdraw() noexcept {
 }
 
 // Streams that come in there go the same way as those over the fabric. What cannot be had is left out.
-std::string FabricListener::elsewhere(bool near) {
+std::string FabricListener::routes(bool same_host) {
     const auto listen = [&](Ref<TransportListener> &listener, bool &tried, const std::string &text) {
         if (std::exchange(tried, true)) return;
         auto address = parse_address(text + (wanted_.auth ? "" : "?auth=none"));
@@ -157,19 +154,15 @@ std::string FabricListener::elsewhere(bool near) {
         if (!made) fabric_->context_.log(MUSTER_LOG_WARN, "%s: %s", address_.c_str(), made.error().message);
     };
     std::string places;
-    if (near && wanted_.upgrade) {
-        unsigned char random[16];
-        char name[2 * sizeof random + 1];
-        randombytes_buf(random, sizeof random);
-        sodium_bin2hex(name, sizeof name, random, sizeof random);
-        listen(shared_, shared_tried_, std::string("shm://") + name);
+    if (same_host && wanted_.upgrade) {
+        listen(shared_, shared_tried_, "shm://" + DescriptorChannel::random_digits(32));
         if (shared_) places += shared_->address() + (wanted_.auth ? "" : "?auth=none");
     }
-    if (!near && !wanted_.direct.empty() && wanted_.direct != "no") {
+    if (!same_host && !wanted_.direct.empty() && wanted_.direct != "no") {
         listen(direct_, direct_tried_, "tcp://" + wanted_.direct);
         if (direct_) places += direct_->address() + (wanted_.auth ? "" : "?auth=none");
     }
-    return places.size() <= session_elsewhere_max ? places : "";
+    return places.size() <= routes_max_bytes ? places : "";
 }
 
 } // namespace muster

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Memory of a plug-in's that a message came in, until nobody reads from it any more.
+// Memory of a plug-in's that a message came in, until the last reader has read it.
 #include "base/object.hpp"
 #include "plugin/pool.hpp"
 
@@ -8,7 +8,7 @@
 
 namespace muster {
 
-// Immutable after construction; the last one to let go of it gives the memory back, on any thread.
+// Immutable after construction; the last reference that is released gives the memory back, on any thread.
 class Loan final : public Object {
   public:
     // `pool`: where a segment goes back to, if the plug-in names no function. It may outlive the context.

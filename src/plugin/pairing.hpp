@@ -2,42 +2,34 @@
 #pragma once
 // Memory shared with a proved peer on the same host, for a plug-in's own use.
 //
-// The asking side makes a sealed memfd and two eventfds, listens on an abstract Unix socket with a random name, and
-// says both name and a random token inside the session. The other side connects, shows the token, and gets the
-// descriptors; each checks that the other belongs to the same user.
-#include "base/fd.hpp"
-#include "base/object.hpp"
-#include "base/result.hpp"
+// The asking side makes the segment and offers it through the descriptor channel; the offer goes to the other side in
+// the session, and so does the answer.
 #include "context/loop_watch.hpp"
+#include "transport/descriptor_channel.hpp"
+#include "transport/segment.hpp"
 
 #include <muster/plugin.h>
 
-#include <array>
 #include <memory>
-#include <string>
 
 namespace muster {
 
 class Session;
 
-// A mapping and the two doorbells. Immutable after construction; what is mapped is the plug-in's business.
+// A segment for a plug-in. Immutable after construction; the contents of the mapping are the plug-in's.
 class SharedSegment final : public Object {
   public:
-    static Result<Ref<SharedSegment>> make(size_t bytes);                             // side 0
-    static Result<Ref<SharedSegment>> take(Fd memory, size_t bytes, Fd own, Fd peer); // side 1
+    SharedSegment(Segment segment, uint32_t side) noexcept;
     const muster_segment &table() const noexcept { return table_; }
-    int memory() const noexcept { return memory_.get(); }
-    static size_t rounded(size_t bytes) noexcept { return (bytes + 4095) & ~size_t{4095}; }
+    const Segment &segment() const noexcept { return segment_; }
 
   private:
-    SharedSegment(Fd memory, void *data, size_t bytes, Fd own, Fd peer, uint32_t side) noexcept;
-    ~SharedSegment() override;
-    Fd memory_, own_, peer_;
+    const Segment segment_;
     muster_segment table_{};
 };
 
 // One exchange. Loop thread only; ends when destroyed.
-class Pairing {
+class Pairing final : private DescriptorChannel::Owner {
   public:
     static std::unique_ptr<Pairing> offer(Session &session, size_t bytes);
     // An offer or an answer of the peer came in. False: it makes no sense.
@@ -51,9 +43,9 @@ class Pairing {
     explicit Pairing(Session &session);
     static bool take_offer(Session &session, std::unique_ptr<Pairing> &current, const unsigned char *payload,
                            size_t size);
-    void watch(int fd, void (Pairing::*ready)());
-    void accept_one();
-    void hand_over();
+    DescriptorChannel &channel() const;
+    void watch(int fd);
+    void token_shown(Fd socket) noexcept override;
     void fetch();
     void finish(Ref<SharedSegment> segment, Status status) noexcept;
     void finish_soon(Status status);
@@ -62,9 +54,8 @@ class Pairing {
     Status early_ = MUSTER_OK;
     bool asked_here_ = false, waits_for_answer_ = false;
     size_t bytes_ = 0;
-    std::array<unsigned char, 32> token_{}, shown_{};
-    size_t shown_bytes_ = 0;
-    Fd listener_, connection_;
+    DescriptorOffer offer_;
+    Fd connection_; // to the side that offers
     Ref<SharedSegment> segment_;
     LoopTimer timer_;
     std::unique_ptr<LoopWatch> watch_;

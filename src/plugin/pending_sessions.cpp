@@ -42,7 +42,7 @@ PendingSessions::PendingSessions(Context &context, Ref<ListenerCore> core, std::
 
 void PendingSessions::add(PendingSession &session) {
     pending_.add(session);
-    if (pending_.count() > core_->most_unproved()) make_place_.post(context_);
+    if (pending_.count() > core_->max_unauthenticated()) make_place_.post(context_);
 }
 
 void PendingSessions::remove(PendingSession &session) noexcept {
@@ -50,9 +50,9 @@ void PendingSessions::remove(PendingSession &session) noexcept {
 }
 
 void PendingSessions::make_place() noexcept {
-    while (pending_.count() > core_->most_unproved()) {
+    while (pending_.count() > core_->max_unauthenticated()) {
         const int64_t now = now_ns();
-        PendingHandshake *const one = pending_.displaceable(core_->most_unproved(), now);
+        PendingHandshake *const one = pending_.displaceable(core_->max_unauthenticated(), now);
         if (one == nullptr) return hub_.start_timer(again_, now + PendingHandshakes::hello_ns);
         const Ref<Object> alive(&one->pending_object());
         if (displaced_++ == 0) hub_.start_timer(report_, now + report_ns);

@@ -35,7 +35,7 @@ class PendingSessions final : public Object {
     PendingSessions(Context &context, Ref<ListenerCore> core, std::string where);
     bool full() const noexcept { return pending_.count() >= most(); }
     uint64_t most() const noexcept { // at any time; any thread
-        const uint64_t limit = core_->most_unproved();
+        const uint64_t limit = core_->max_unauthenticated();
         return limit + std::max<uint64_t>(limit, min_beyond);
     }
     void add(PendingSession &session);             // before it is started; throws bad_alloc

@@ -16,6 +16,15 @@
 
 using namespace muster;
 
+namespace {
+PluginStores store_module{}; // written while the library is loaded, by one thread
+} // namespace
+
+bool PluginStores::set(const PluginStores &stores) noexcept {
+    store_module = stores;
+    return true;
+}
+
 // What a plug-in's watches and timers point to.
 struct muster_watch {
     Plugin *plugin;
@@ -117,8 +126,9 @@ struct HostFunctions {
                 return Error::make(MUSTER_E_ARG, "%s: schemes are registered inside muster_plugin_v1", plugin.name());
             if (scheme == nullptr || ops == nullptr || !valid_scheme({scheme, static_cast<size_t>(scheme_bytes)}))
                 return Error::make(MUSTER_E_ARG, "%s: no scheme or no table", plugin.name());
+            if (store_module.make == nullptr) return Error::from_status(MUSTER_E_UNSUPPORTED);
             plugin.stores_.reserve(plugin.stores_.size() + 1);
-            auto made = make_plugin_store(plugin, std::string(scheme, scheme_bytes), ops, self);
+            auto made = store_module.make(plugin, std::string(scheme, scheme_bytes), ops, self);
             if (!made) return made.error();
             plugin.stores_.push_back(std::move(*made));
             return {};
@@ -217,7 +227,7 @@ Plugin::Plugin(Context &context, Plugins &plugins, std::string path)
     table_.acquire_buffer = HostFunctions::acquire_buffer;
     table_.release_buffer = HostFunctions::release_buffer;
     table_.add_store = HostFunctions::add_store;
-    fill_store_functions(table_);
+    if (store_module.fill_functions != nullptr) store_module.fill_functions(table_);
     Connections::fill(table_);
     Fabric::fill(table_);
 }
@@ -265,7 +275,7 @@ void Plugin::disown() noexcept {
     path_.clear();
     hand_over(true);
     schemes_.clear();
-    for (const Ref<PluginStore> &store : stores_) store->take_back();
+    for (const Ref<PluginStore> &store : stores_) store->withdraw();
     stores_.clear();
 }
 

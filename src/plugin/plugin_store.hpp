@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Schemes of stores that a plug-in brings. What becomes of them is the matter of the store room, some floors up, which
-// defines these functions.
+// Schemes of stores that a plug-in brings. The store module, which is above this one, implements them and sets itself
+// here when the library is loaded.
 #include "base/object.hpp"
 #include "base/result.hpp"
 
@@ -17,14 +17,16 @@ class Plugin;
 class PluginStore : public Object {
   public:
     virtual const std::string &scheme() const noexcept = 0;
-    virtual Result<void> publish() = 0;    // URLs of the scheme can be opened
-    virtual void take_back() noexcept = 0; // published or not: its table is destroyed, on the loop
+    virtual Result<void> publish() = 0;   // URLs of the scheme can be opened
+    virtual void withdraw() noexcept = 0; // published or not: its table is destroyed, on the loop
 };
 
-// Looks at the table.
-Result<Ref<PluginStore>> make_plugin_store(Plugin &plugin, std::string scheme, const muster_store_host_ops *ops,
-                                           void *self);
-// The functions that answer.
-void fill_store_functions(muster_host &table) noexcept;
+struct PluginStores {
+    // Checks the table.
+    Result<Ref<PluginStore>> (*make)(Plugin &plugin, std::string scheme, const muster_store_host_ops *ops, void *self);
+    void (*fill_functions)(muster_host &table) noexcept; // by which the plug-in answers
+
+    static bool set(const PluginStores &stores) noexcept;
+};
 
 } // namespace muster

@@ -75,7 +75,7 @@ bool writable_by_all(const struct stat &about) noexcept {
 
 // Whoever may write the file, or put another one in its place, would run code in this process. Root, the user of the
 // process and the owner of the library may. Folders that the library lies in, too, are not looked at, nor is anything
-// if all may write the library itself: who changes that one needs no plug-in.
+// if all may write the library itself: a user who can change that one needs no plug-in.
 Result<void> check_who_may_change(const char *file) {
     Dl_info own;
     char library[PATH_MAX] = "";
@@ -270,8 +270,7 @@ void Plugins::stop() noexcept {
     for (const auto &plugin : plugins_) plugin->stop();
 }
 
-Result<void> find_plugin(Context &context, const std::string &scheme) {
-    return Plugins::of(context).provide(scheme);
-}
+[[maybe_unused]] const bool provides_transports = Registry::set_provider(
+    [](Context &context, const std::string &scheme) -> Result<void> { return Plugins::of(context).provide(scheme); });
 
 } // namespace muster

@@ -59,11 +59,12 @@ class Plugins final : public ContextPart {
 
     // Loads a file and registers its schemes; nothing if this context has it already.
     Result<void> load(const std::string &path);
-    // Finds, loads and starts the plug-in for a scheme that nobody knows yet; `what`, for texts: a transport, a store.
+    // Finds, loads and starts the plug-in for a scheme that is not registered yet; `what`, for texts: a transport, a
+    // store.
     Result<void> provide(const std::string &scheme, const char *what = "transport");
     bool brings_store(const std::string &scheme) noexcept;
 
-    Signal called; // whoever waits in call_on_loop()
+    Signal called; // raised for threads in call_on_loop()
 
     const Ref<SegmentPool> pool = make_ref<SegmentPool>(); // lent segments may outlive the context
 

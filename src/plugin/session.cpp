@@ -11,25 +11,25 @@
 namespace muster {
 
 namespace {
-constexpr int64_t linger_ns = 10'000'000'000; // what a closed stream still has to send may take so long
-constexpr int64_t drain_ns = 2'000'000'000;   // what a peer that is gone had sent may take so long to come in
-constexpr int most_rounds = 8;                // segments sent per turn: other sessions have their turn, too
+constexpr int64_t drain_ns = 2'000'000'000; // what a peer that is gone had sent may take so long to come in
+constexpr int most_rounds = 8;              // segments sent per turn: other sessions have their turn, too
 } // namespace
 
 Session::Session(Context &context, SegmentPool &pool, Ref<Channel> channel, SessionOwner &owner, SessionConfig config)
     : context_(context), pool_(pool), channel_(std::move(channel)), owner_(owner), config_(std::move(config)),
       headroom_(channel_->headroom()), beat_ns_(std::max(context.settings.heartbeat_ns, config_.heartbeat_ns)) {
-    heard_ns_ = said_ns_ = looked_ns_ = started_ns_ = idle_since_ = now_ns();
+    sent_ns_ = looked_ns_ = started_ns_ = idle_since_ = now_ns();
+    silence_.excuse(sent_ns_);
 }
 
 Session::~Session() {
     if (out_ != nullptr) std::free(out_);
-    if (in_ != nullptr) std::free(in_);
 }
 
 void Session::start() noexcept {
     if (state_ != State::connecting) return;
-    started_ns_ = heard_ns_ = looked_ns_ = now_ns();
+    started_ns_ = looked_ns_ = now_ns();
+    silence_.excuse(started_ns_);
     const int64_t beat = std::min(context_.settings.heartbeat_ns, context_.settings.handshake_timeout_ns);
     try {
         handshake_ = std::make_unique<Handshake>(handshake_config());
@@ -61,16 +61,17 @@ HandshakeConfig Session::handshake_config() const {
     return config;
 }
 
-// The other side has proved the secret (or nobody asked for it).
+// The other side has proved the secret (or none was required).
 void Session::enter_open() {
     state_ = State::open;
-    heard_ns_ = idle_since_ = now_ns();
+    idle_since_ = now_ns();
+    silence_.excuse(idle_since_);
     context_.counters.handshakes_ok.fetch_add(1, std::memory_order_relaxed);
-    proved_due_ = true; // the channel is told from our own turn
+    proved_due_ = true; // the channel is notified in a turn of the session
     schedule();
     if (config_.single && !config_.dialer) { // until the stream is opened it is one of those that prove themselves
         first_due_ = true;
-        first_due_ns_ = heard_ns_;
+        first_due_ns_ = idle_since_;
         const int64_t beat = std::min(beat_ns_, context_.settings.handshake_timeout_ns);
         return timer_->start(beat, beat);
     }
@@ -114,10 +115,10 @@ void Session::turn() noexcept {
     }
 }
 
-// Single sessions leave with their stream, others when told to.
+// Single sessions leave with their stream, others on request.
 void Session::look_idle() noexcept {
     if (state_ == State::open && streams_.empty() && opening_.empty()) {
-        if (leave_when_idle_ || goodbye_got_) {
+        if (leave_when_idle_ || goodbye_received_) {
             state_ = State::leaving;
             leaving_ns_ = now_ns();
             goodbye_due_ = true;
@@ -152,9 +153,9 @@ void Session::wind_down() noexcept {
 }
 
 // Streams of the dialling side.
-void Session::open(std::string service, const TransportOptions &options, Ref<Dial> dial, bool elsewhere) {
+void Session::open(std::string service, const TransportOptions &options, Ref<Dial> dial, bool may_upgrade) {
     const auto opening = make_ref<Opening>(*this, std::move(service), options, std::move(dial));
-    opening->elsewhere = elsewhere;
+    opening->may_upgrade = may_upgrade;
     opening_.emplace(next_id_, opening);
     if (opening->dial->stop_by(Ref<Attempt>(opening))) {
         next_id_++;
@@ -170,8 +171,8 @@ void Session::cancel(Opening &opening) noexcept {
         std::find_if(opening_.begin(), opening_.end(), [&](auto &o) { return o.second.get() == &opening; });
     if (found == opening_.end()) return;
     const Ref<Dial> last = std::move(opening.dial);
-    if (const Ref<Introduction> introduction = std::move(opening.introduction)) introduction->stop();
-    const bool unanswered = opening.step == Opening::Step::asking || opening.step == Opening::Step::open;
+    if (const Ref<Upgrade> upgrade = std::move(opening.upgrade)) upgrade->stop();
+    const bool unanswered = opening.step == Opening::Step::querying || opening.step == Opening::Step::open;
     if (!unanswered) { // the caller holds it
         opening_.erase(found);
     } else {
@@ -197,7 +198,7 @@ void Session::broken(const char *what) noexcept {
     lost(Error::make(MUSTER_E_PROTOCOL, "%s: broke the protocol: %s", config_.peer.c_str(), what));
 }
 
-// The channel is no more, or may not be used any more: everybody is told, once.
+// The channel is no more, or may not be used any more: all streams and dials end, once.
 void Session::end(const Error &cause) noexcept {
     if (state_ == State::over) return;
     const Error why = refused_.status < 0 ? refused_ : cause; // a refusal is followed by a hang-up
@@ -215,7 +216,7 @@ void Session::end(const Error &cause) noexcept {
         const Ref<Opening> opening = std::move(opening_.begin()->second);
         opening_.erase(opening_.begin());
         if (!opening) continue;
-        if (const Ref<Introduction> introduction = std::move(opening->introduction)) introduction->stop();
+        if (const Ref<Upgrade> upgrade = std::move(opening->upgrade)) upgrade->stop();
         const Ref<Dial> dial = std::move(opening->dial);
         if (dial) busy_ ? dial->busy(told) : dial->done(told);
     }
@@ -227,14 +228,13 @@ void Session::end(const Error &cause) noexcept {
         const Ref<SessionStream> stream = streams_.begin()->second;
         streams_.erase(streams_.begin());
         stream->detach();
-        if (stream->done() && told.status == MUSTER_E_CLOSED) continue; // both directions had ended before
+        if (stream->is_done() && told.status == MUSTER_E_CLOSED) continue; // both directions had ended before
         Error last = told;
         if (last.status != MUSTER_E_CLOSED) last.status = MUSTER_E_PEER;
         stream->duplex_->end(last);
     }
     take_woken();
     if (out_ != nullptr) pool_.give(std::exchange(out_, nullptr));
-    if (in_ != nullptr) pool_.give(std::exchange(in_, nullptr));
     channel_->close(orderly);
     owner_.session_over(*this, told);
 }
@@ -253,19 +253,19 @@ void Session::displace() noexcept {
 }
 
 // From now on once per heartbeat. Four times per heartbeat is all of a process's sessions' time: a thousand that are
-// due together wake it, and whoever carries their messages, once.
+// due together wake it, and the process that carries their messages, once.
 void Session::begin_beating() noexcept {
     timer_->start(beat_ns_ - now_ns() % (beat_ns_ / 4 + 1), beat_ns_);
 }
 
 // The peer is awake now, and so are we: the next is not waited for.
 void Session::answer_heartbeat() noexcept {
-    if (context_.loop_now_ns() - said_ns_ < beat_ns_ / 2) return;
+    if (context_.loop_now_ns() - sent_ns_ < beat_ns_ / 2) return;
     heartbeat_due_ = true;
     schedule();
 }
 
-// Once per heartbeat: say something if nothing was said, and notice who says nothing.
+// Once per heartbeat: send a heartbeat if nothing was sent, and notice silence.
 void Session::tick() noexcept {
     const Ref<Session> alive(this);
     const ContextSettings &settings = context_.settings;
@@ -279,17 +279,17 @@ void Session::tick() noexcept {
     }
     look_at_clock(now);
     if (state_ == State::over || lost_.status < 0) return;
-    const int64_t silence = now - heard_ns_;
-    if (patience_.dead_ns >= 0 && silence > patience_.dead_ns) {
-        lost(Error::make(MUSTER_E_PEER, "%s: nothing was heard for %lld s", config_.peer.c_str(),
-                         static_cast<long long>(silence / 1'000'000'000)));
-        return;
-    }
-    if (silence > patience_.silent_ns && !silent_) {
-        silent_ = true;
+    switch (silence_.check(now)) {
+    case PeerSilence::Change::dead:
+        return lost(Error::make(MUSTER_E_PEER, "%s: nothing was received from the peer for %lld ms",
+                                config_.peer.c_str(), static_cast<long long>(silence_.duration_ns(now) / 1'000'000)));
+    case PeerSilence::Change::silent:
         for (auto &[id, stream] : streams_) stream->duplex_->tell_peer_events(0, MUSTER_STREAM_PEER_SILENT);
+        break;
+    case PeerSilence::Change::none:
+        break;
     }
-    if (now - said_ns_ >= beat_ns_ - 1'000'000 && out_ == nullptr && control_.empty()) heartbeat_due_ = true;
+    if (now - sent_ns_ >= beat_ns_ - 1'000'000 && out_ == nullptr && control_.empty()) heartbeat_due_ = true;
     schedule();
 }
 
@@ -304,7 +304,10 @@ void Session::look_at_clock(int64_t now) noexcept {
     const Ref<Session> alive(this);
     // Were we stopped ourselves (a debugger, Ctrl-Z)? Then the peer's bytes wait to be read: its silence is ours.
     const int64_t usual = std::min(beat_ns_, std::max(context_.settings.heartbeat_ns, longest_between_looks_ns));
-    if (now - std::exchange(looked_ns_, now) > 2 * usual + 500'000'000) heard_ns_ = leaving_ns_ = first_due_ns_ = now;
+    if (now - std::exchange(looked_ns_, now) > 2 * usual + 500'000'000) {
+        silence_.excuse(now);
+        leaving_ns_ = first_due_ns_ = now;
+    }
     if (state_ == State::leaving && now - leaving_ns_ > linger_ns) {
         gave_up_ = true;
         return fail(MUSTER_E_PEER, "the peer did not take the goodbye in time");
@@ -319,8 +322,7 @@ void Session::look_at_clock(int64_t now) noexcept {
     for (auto it = streams_.begin(); it != streams_.end();) {
         SessionStream &stream = *(it++)->second;
         if (stream.closed_at_ != 0 && now - stream.closed_at_ > linger_ns) {
-            put_control(SessionFrame::abort, stream.id_, session_no_reason,
-                        "closed, and the rest was not taken in time");
+            put_control(FrameType::abort, stream.id_, session_no_reason, "closed, and the rest was not taken in time");
             stream.duplex_->end(Error::make(MUSTER_E_PEER, "the peer did not take what was left in time"));
             remove(stream);
         }
@@ -341,7 +343,7 @@ void Session::remove(SessionStream &stream) noexcept {
 
 // The exchange is over, and its object with it.
 void Session::end_pairing(Ref<SharedSegment> segment, Status status, bool asked_here) noexcept {
-    if (segment || asked_here) { // a failure is told only to the side that asked
+    if (segment || asked_here) { // a failure is reported only on the side that asked
         have_segment_ = static_cast<bool>(segment);
         pairing_due_ = true;
         pairing_segment_ = std::move(segment);

@@ -3,17 +3,15 @@
 // The protocol inside a plug-in's or a host's transport: proof of the secret, then frames that carry any number of
 // streams over one channel, each with its own credits, half-close and abort, and a heartbeat for all.
 //
-// A frame is a header of 8 bytes (kind, stream in 24 bits, length in 32 bits, little-endian) and its payload. On a
-// sealed session the payload is encrypted and the header authenticated with it. Only the dialling side opens streams.
+// Only the dialling side opens streams.
 #include "plugin/channel.hpp"
-#include "plugin/introduction.hpp"
 #include "plugin/loan.hpp"
 #include "plugin/pool.hpp"
+#include "plugin/upgrade.hpp"
 #include "stream/stream.hpp"
 #include "transport/handshake.hpp"
 #include "transport/listener.hpp"
-#include "transport/patience.hpp"
-#include "transport/seal.hpp"
+#include "transport/stream_state.hpp"
 #include "transport/transport.hpp"
 
 #include <deque>
@@ -28,28 +26,8 @@ class LoopTimer;
 class Pairing;
 class Session;
 
-enum class SessionFrame : uint8_t {
-    open = 1,   // u64 window, u16 length of the service, service, greeting
-    accept = 2, // u64 window, greeting
-    refuse = 3, // i32 status, text
-    data = 4,   // bytes of the host
-    credit = 5, // u64: so many more bytes may be sent
-    finish = 6, // no more data
-    abort = 7,  // u64 reason, text
-    gone = 8,   // the host closed its stream: nobody will read
-    heartbeat = 9,
-    goodbye = 10, // the last frame
-    pair_offer = 11,
-    pair_answer = 12,
-    where = 13, // service: where else can a stream to it be had?
-    here = 14   // addresses, a newline between them; none: nowhere
-};
-
 constexpr int64_t longest_between_looks_ns = 2'000'000'000; // of many sessions' owner at their clocks
-constexpr size_t session_header_bytes = 8;
-constexpr size_t session_data_max = SegmentPool::segment_bytes - 4096;
-constexpr size_t session_control_max = 8 + 2 + 1024 + 4096;
-constexpr size_t session_elsewhere_max = 2048;
+static_assert(session_data_max <= SegmentPool::segment_bytes - 4096);
 constexpr std::string_view session_no_reason{"\0\0\0\0\0\0\0\0", 8}; // of an abort
 constexpr uint32_t session_streams_max = 4096;
 constexpr size_t session_waiting_max = size_t{2} * session_streams_max; // frames for a peer that does not read
@@ -58,7 +36,7 @@ constexpr uint32_t session_ids_max = (1 << 24) - 1;
 // One stream of a session: the carrier at side 1 of its duplex. What the loop thread alone uses has no comment.
 class SessionStream final : public Carrier, public Listed<SessionStream>, private Waker {
   public:
-    SessionStream(Session &session, uint32_t id, uint64_t window);
+    SessionStream(Session &session, uint32_t id, uint64_t window, uint64_t peer_window);
 
     bool drives() const noexcept override;
     Moved receive(void *data, size_t capacity, Deadline &deadline, const Interrupted &interrupted,
@@ -82,10 +60,12 @@ class SessionStream final : public Carrier, public Listed<SessionStream>, privat
     Status drive(Deadline &deadline, const Interrupted &interrupted, const Done &done) noexcept;
     bool from_host_empty() const noexcept;
     void drop_outgoing() noexcept;
-    void peer_closed() noexcept;
-    bool done() const noexcept { return (finish_sent_ || peer_gone_) && (finish_got_ || gone_sent_); }
-    // Nothing is left to say, not even that a host has closed.
-    bool over() const noexcept { return done() && (gone_sent_ || peer_gone_); }
+    void end_by_peer() noexcept;
+    bool is_done() const noexcept {
+        return (state_.finish_sent || closed_received_) && (state_.finish_received || closed_sent_);
+    }
+    // Nothing is left to be sent, not even that a host has closed its stream.
+    bool is_over() const noexcept { return is_done() && (closed_sent_ || closed_received_); }
 
     const Ref<Session> session_;
     const uint32_t id_;
@@ -93,31 +73,23 @@ class SessionStream final : public Carrier, public Listed<SessionStream>, privat
     const Ref<Duplex> duplex_;
     Pipe &from_host_, &to_host_;
 
-    uint64_t credit_ = 0;     // bytes we may send
-    uint64_t granted_ = 0;    // bytes the peer may still send
-    uint64_t credited_ = 0;   // of what the host took: told to the peer
+    StreamState state_;
     size_t staged_bytes_ = 0; // copied into the session's segment, still in the pipe
     int64_t closed_at_ = 0;
-    bool attached_ = false, accept_due_ = false, finish_sent_ = false, finish_got_ = false, gone_sent_ = false;
-    bool peer_gone_ = false;
+    bool accept_due_ = false, closed_sent_ = false, closed_received_ = false;
     std::string greeting_;     // goes out with ACCEPT
     Ref<Broadcast> broadcast_; // it waits in there for others
 
-    std::atomic<uint64_t> taken_{0};     // release by the reading thread, acquire by the loop: only a count
-    std::atomic<uint64_t> told_{0};      // relaxed: the reading thread's own
-    std::atomic<bool> held_back_{false}; // seq_cst: set by the loop before the pipe is emptied, read by flush()
-    std::atomic<bool> woken_{false};     // acq_rel: whoever sets it puts the stream on Session::woken_
-    std::atomic<bool> closed_{false};    // release by the host's thread, acquire by the loop
-    std::mutex abort_lock_;              // guards the next two
-    bool aborted_ = false;
-    std::string abort_payload_;
+    std::atomic<bool> held_back_{false};  // seq_cst: set by the loop before the pipe is emptied, read by flush()
+    std::atomic<bool> woken_{false};      // acq_rel: the thread that sets it puts the stream on Session::woken_
+    std::atomic<bool> closed_{false};     // release by the host's thread, acquire by the loop
     SessionStream *next_woken_ = nullptr; // Session::woken_
 };
 
 struct SessionConfig {
     bool dialer = false;
     bool auth = true;
-    SealWish seal = SealWish::off_host;
+    SealPolicy seal = SealPolicy::off_host;
     bool local = false;       // the bytes stay on the host
     bool covered = false;     // they are encrypted by other means
     bool upgrade = false;     // streams may be had by other ways: shared memory
@@ -127,24 +99,24 @@ struct SessionConfig {
     std::string peer;         // for people and for muster_stream_peer()
 };
 
-// Whom a stream that comes in is for.
+// The listener of an incoming stream.
 struct SessionListener {
-    Ref<ListenerCore> core; // empty: nobody
+    Ref<ListenerCore> core; // empty: none
     uint64_t window = 0;
     std::string greeting;
-    Status status = MUSTER_E_UNREACHABLE; // why nobody
-    const char *text = "nobody listens there";
+    Status status = MUSTER_E_UNREACHABLE; // why there is none
+    const char *text = "no listener there";
 };
 
-// Whoever keeps the session. Called on the loop thread, from the session's turn or from deliver().
+// The owner of a session. Called on the loop thread, from the session's turn or from deliver().
 class SessionOwner {
   public:
     // The other side has proved the secret; on a session of one stream that came in, it has opened the stream, too.
     virtual void session_proved(Session &session) = 0;
-    // Who listens under that name.
+    // The listener of that name.
     virtual SessionListener session_listener(Session &session, std::string_view service) = 0;
     // Where else a stream to that service can be had: addresses, a newline between them.
-    virtual std::string session_elsewhere(Session &session, std::string_view service) {
+    virtual std::string session_routes(Session &session, std::string_view service) {
         (void)session, (void)service;
         return {};
     }
@@ -157,7 +129,7 @@ class SessionOwner {
 
 // Loop thread only, but for schedule() and what its streams' hosts do. Without memory for what it has to say or to take
 // a session fails; what ends it needs none.
-class Session final : public Object {
+class Session final : public Object, private FrameSink {
   public:
     // `owner` must stay until session_over().
     Session(Context &context, SegmentPool &pool, Ref<Channel> channel, SessionOwner &owner, SessionConfig config);
@@ -172,7 +144,7 @@ class Session final : public Object {
     void lost(const Error &why) noexcept;
 
     // Begins a stream; answers the dial. What it throws has left nothing behind.
-    void open(std::string service, const TransportOptions &options, Ref<Dial> dial, bool elsewhere = false);
+    void open(std::string service, const TransportOptions &options, Ref<Dial> dial, bool may_upgrade = false);
     void look_at_clock(int64_t now) noexcept;
     void end_when_idle() noexcept; // says goodbye as soon as no stream is left
     void wind_down() noexcept;     // the context closes: ends the streams that have nothing on its way any more
@@ -181,8 +153,8 @@ class Session final : public Object {
     } // not from inside a function the channel's owner was called by
     // For a newer connection: sends a refusal if that needs no waiting, and ends. As end_now().
     void displace() noexcept;
-    // How an introduction ended; from it.
-    void introduced(uint32_t id, Result<Ref<Stream>> result) noexcept;
+    // How an upgrade ended; from it.
+    void upgraded(uint32_t id, Result<Ref<Stream>> result) noexcept;
     Status pair(size_t bytes) noexcept;
     // Shares memory, or is about to.
     bool pairing() const noexcept { return pairing_ != nullptr || pairing_due_ || have_segment_; }
@@ -194,10 +166,10 @@ class Session final : public Object {
     int64_t started_ns() const noexcept { return started_ns_; }
     bool has_hello() const noexcept { return state_ > State::handshake || (handshake_ && handshake_->has_hello()); }
     bool refused() const noexcept { return refused_.status < 0; } // and what it has to say about that may still wait
-    bool near() const noexcept { return near_; }                  // both sides would share memory, and can
+    bool is_same_host() const noexcept { return same_host_; }     // both sides would share memory, and can
     bool takes_streams() const noexcept {
         return state_ != State::leaving && state_ != State::over && lost_.status >= 0 && refused_.status >= 0 &&
-               !leave_when_idle_ && !goodbye_got_ && next_id_ < session_ids_max;
+               !leave_when_idle_ && !goodbye_received_ && next_id_ < session_ids_max;
     }
     size_t stream_count() const noexcept { return streams_.size() + opening_.size(); }
     int64_t idle_since() const noexcept { return idle_since_; }
@@ -240,9 +212,9 @@ class Session final : public Object {
     bool stage_data(SessionStream &stream, bool closed);
     void look_at_broadcasts() noexcept;
     bool put_open(uint32_t id, Opening &opening);
-    bool put(SessionFrame kind, uint32_t stream, const iovec *spans, int count) noexcept;
-    bool put(SessionFrame kind, uint32_t stream, std::string_view payload = {}) noexcept;
-    void put_control(SessionFrame kind, uint32_t stream, std::string_view head, std::string_view rest = {}) noexcept;
+    bool put(FrameType type, uint32_t stream, const iovec *spans, size_t size) noexcept;
+    bool put(FrameType type, uint32_t stream, std::string_view payload = {}) noexcept;
+    void put_control(FrameType type, uint32_t stream, std::string_view head, std::string_view rest = {}) noexcept;
     void wait_for_refusal() noexcept;
     void send_failed(Status status) noexcept;
     bool drain() noexcept; // true: all staged bytes are sent
@@ -250,24 +222,26 @@ class Session final : public Object {
     bool have_out() noexcept;
     size_t space() const noexcept;
     // session_receive.cpp
-    void heard() noexcept;
+    void note_received() noexcept;
+    bool takes_frames() const noexcept {
+        return state_ == State::open && lost_.status >= 0 && refused_.status >= 0 && !goodbye_received_;
+    }
     void take(const unsigned char *data, size_t size);
     void take_handshake(const unsigned char *&data, size_t &size);
-    void take_payload(const unsigned char *&data, size_t &size);
-    void begin_frame() noexcept;
-    void frame(SessionFrame kind, uint32_t id, const unsigned char *payload, size_t size);
-    void data_piece(uint32_t id, const unsigned char *data, size_t size, Loan *loan) noexcept;
+    Status on_data(uint32_t id, const unsigned char *data, size_t size) noexcept override;
+    Status on_frame(FrameType type, uint32_t id, const unsigned char *payload, size_t size) noexcept override;
+    void take_frame(FrameType type, uint32_t id, const unsigned char *payload, size_t size);
+    void take_data(uint32_t id, const unsigned char *data, size_t size, Loan *loan) noexcept;
     void on_open(uint32_t id, const unsigned char *payload, size_t size);
     void on_accept(uint32_t id, const unsigned char *payload, size_t size);
     void on_refuse(uint32_t id, const unsigned char *payload, size_t size);
-    void on_where(uint32_t id, const unsigned char *payload, size_t size);
-    void on_here(uint32_t id, const unsigned char *payload, size_t size);
-    void on_abort(SessionStream &stream, const unsigned char *payload, size_t size);
+    void on_query_routes(uint32_t id, const unsigned char *payload, size_t size);
+    void on_routes(uint32_t id, const unsigned char *payload, size_t size);
     void refuse(uint32_t id, Status status, std::string_view text) noexcept;
     void broken(const char *what) noexcept;
     void accepted_first() noexcept;
     SessionStream *find(uint32_t id) noexcept;
-    Ref<SessionStream> add_stream(uint32_t id, uint64_t window, uint64_t credit);
+    Ref<SessionStream> add_stream(uint32_t id, uint64_t window, uint64_t peer_window);
 
     Context &context_;
     SegmentPool &pool_;
@@ -280,11 +254,10 @@ class Session final : public Object {
     Error send_failed_; // nothing can be sent any more; receiving goes on for a moment
     int64_t send_failed_ns_ = 0;
     Error lost_; // why the channel is no more; status OK: it is
-    bool leave_when_idle_ = false, goodbye_got_ = false, channel_finished_ = false;
+    bool leave_when_idle_ = false, goodbye_received_ = false, channel_finished_ = false;
 
     std::unique_ptr<Handshake> handshake_;
     std::unique_ptr<Sealer> sealer_;
-    std::unique_ptr<Opener> opener_;
 
     std::map<uint32_t, Ref<SessionStream>> streams_;
     std::map<uint32_t, Ref<Opening>> opening_; // empty: cancelled, and not answered yet
@@ -293,7 +266,12 @@ class Session final : public Object {
 
     List<SessionStream> ready_; // have something to say; kept alive by streams_
     size_t ready_count_ = 0;
-    std::deque<std::pair<uint32_t, std::string>> control_; // header word, payload
+    struct Control {
+        FrameType type;
+        uint32_t stream;
+        std::string payload;
+    };
+    std::deque<Control> control_;
     bool heartbeat_due_ = false, goodbye_due_ = false;
 
     std::string raw_;              // goes out before any frame: the handshake, the prefix of the seal
@@ -303,36 +281,30 @@ class Session final : public Object {
     std::vector<Ref<SessionStream>> staged_;    // streams with bytes in out_
     std::vector<SessionStream *> broadcasting_; // streams that wait in a broadcast
 
-    unsigned char header_[session_header_bytes];
-    size_t header_have_ = 0;
-    unsigned char *in_ = nullptr; // a segment while a sealed or control frame is incomplete
-    size_t in_have_ = 0;
-    uint64_t payload_left_ = 0;
-    bool in_payload_ = false;
+    FrameReader reader_{session_frames};
     Loan *loan_ = nullptr; // of the bytes that are being delivered
 
     Signal sent_signal_; // raised when out_ was sent: a flush may be waiting
 
     std::unique_ptr<LoopTimer> timer_;
     int64_t beat_ns_; // how often something is said; of both sides the longer time
-    int64_t started_ns_ = 0, heard_ns_ = 0, said_ns_ = 0, looked_ns_ = 0, idle_since_ = 0;
+    int64_t started_ns_ = 0, sent_ns_ = 0, looked_ns_ = 0, idle_since_ = 0;
     int64_t leaving_ns_ = 0;   // since when it is leaving
     bool first_due_ = false;   // a session of one stream that came in: the stream is to be opened
     int64_t first_due_ns_ = 0; // since then
-    bool gave_up_ = false;     // the peer has had its time to let go
-    Patience patience_;
-    bool silent_ = false, resume_due_ = false, proved_due_ = false;
+    bool gave_up_ = false;     // the peer did not take the goodbye in time
+    PeerSilence silence_;
+    bool resume_due_ = false, proved_due_ = false;
     int64_t turn_ns_ = 0; // of the loop turn turn_left_ belongs to
     size_t turn_left_ = 0;
-    std::atomic<int64_t> heard_told_{0}; // relaxed: a figure for stats
 
     std::unique_ptr<Pairing> pairing_;
     bool pairing_due_ = false, have_segment_ = false;
-    Ref<SharedSegment> pairing_segment_; // to be told to the channel
+    Ref<SharedSegment> pairing_segment_; // for the channel
     Status pairing_status_ = MUSTER_OK;
 
     PostedTask<Session, &Session::turn> turn_{*this};
-    bool near_ = false, peer_direct_ = false;          // it is worth while to ask where else a stream can be had
+    bool same_host_ = false, peer_direct_ = false;     // it is worth while to ask where else a stream can be had
     std::atomic<SessionStream *> woken_list_{nullptr}; // release on push, acquire on taking: publishes next_woken_
 };
 
@@ -347,10 +319,10 @@ class Session::Opening final : public Attempt {
     const TransportOptions options;
     // loop thread
     Ref<Dial> dial;
-    // asking: where else? meeting: it is tried there. open: OPEN was sent.
-    enum class Step : uint8_t { begin, asking, meeting, here, open } step = Step::begin;
-    Ref<Introduction> introduction;
-    bool elsewhere = false; // the dial allows it
+    // querying: for other routes; upgrading: tries one; direct: OPEN is to be sent; open: it was sent.
+    enum class Step : uint8_t { begin, querying, upgrading, direct, open } step = Step::begin;
+    Ref<Upgrade> upgrade;
+    bool may_upgrade = false; // the dial allows other routes
 
   private:
     void cancel() noexcept { session_->cancel(*this); }

@@ -14,11 +14,11 @@ bool yes_or_no(const std::string &value) noexcept {
 }
 } // namespace
 
-Result<SessionAddress> session_address(const Context &context, const Address &address, bool introduces) {
+Result<SessionAddress> session_address(const Context &context, const Address &address, bool upgrades) {
     SessionAddress own;
     own.full = address.text;
-    if (context.settings.flags & MUSTER_CONTEXT_SEAL_ALWAYS) own.seal = SealWish::always;
-    if (context.settings.flags & MUSTER_CONTEXT_NO_SEAL) own.seal = SealWish::never;
+    if (context.settings.flags & MUSTER_CONTEXT_SEAL_ALWAYS) own.seal = SealPolicy::always;
+    if (context.settings.flags & MUSTER_CONTEXT_NO_SEAL) own.seal = SealPolicy::never;
     own.upgrade = (context.settings.flags & MUSTER_CONTEXT_NO_UPGRADE) == 0;
     own.text = address.scheme + "://" + address.path;
     char separator = '?';
@@ -32,9 +32,9 @@ Result<SessionAddress> session_address(const Context &context, const Address &ad
             if (!yes_or_no(value))
                 return Error::make(MUSTER_E_ADDRESS, "address %s: %s is yes or no, not %s", own.full.c_str(),
                                    key.c_str(), value.c_str());
-            if (key == "seal") own.seal = value == "yes" ? SealWish::always : SealWish::never;
+            if (key == "seal") own.seal = value == "yes" ? SealPolicy::always : SealPolicy::never;
             if (key == "upgrade") own.upgrade = value == "yes";
-        } else if (key == "direct" && introduces) {
+        } else if (key == "direct" && upgrades) {
             own.direct = value;
         } else {
             if (own.foreign.empty()) own.foreign = key;
@@ -46,7 +46,7 @@ Result<SessionAddress> session_address(const Context &context, const Address &ad
             separator = '&';
         }
     }
-    if (own.seal == SealWish::always) own.upgrade = false;
+    if (own.seal == SealPolicy::always) own.upgrade = false;
     const size_t slash = address.path.find('/');
     own.authority = address.path.substr(0, slash);
     if (slash != std::string::npos) own.service = address.path.substr(slash + 1);

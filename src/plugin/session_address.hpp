@@ -14,7 +14,7 @@ struct SessionAddress {
     std::string authority; // before the first '/', for fabrics
     std::string service;   // after it
     bool auth = true;
-    SealWish seal = SealWish::off_host;
+    SealPolicy seal = SealPolicy::off_host;
     bool upgrade = true;
     std::string direct;          // as written
     std::string foreign;         // the first option that is not the library's own
@@ -23,7 +23,7 @@ struct SessionAddress {
 
 // auth=none; seal=yes|no; upgrade=no; where peers are introduced to each other direct=ADDRESS|no, too. Elsewhere
 // upgrade=no has nothing to do.
-Result<SessionAddress> session_address(const Context &context, const Address &address, bool introduces = false);
+Result<SessionAddress> session_address(const Context &context, const Address &address, bool upgrades = false);
 
 bool valid_scheme(std::string_view scheme) noexcept;
 

@@ -2,7 +2,6 @@
 // What goes out: streams with something to say take turns at filling a segment with frames, which the channel takes.
 #include "plugin/broadcast.hpp"
 #include "plugin/session.hpp"
-#include "transport/frame.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -11,14 +10,9 @@ namespace muster {
 
 namespace {
 constexpr size_t shared_piece_bytes = 64 * 1024; // of each stream per round, when several have something to send
-
-uint32_t header_word(SessionFrame kind, uint32_t stream) noexcept {
-    return static_cast<uint8_t>(kind) | stream << 8;
-}
 } // namespace
 
-// ---- wishes of the hosts' threads
-// ------------------------------------------------------------------------------------
+// ---- wishes of the hosts' threads -----------------------------------------------------------------------------------
 
 void Session::wake(SessionStream &stream) noexcept {
     // acq_rel: what the host's thread did before is seen by the turn that takes the mark down.
@@ -60,8 +54,7 @@ void Session::ready(SessionStream &stream) noexcept {
     ready_count_++;
 }
 
-// ---- the segment
-// -----------------------------------------------------------------------------------------------------
+// ---- the segment ----------------------------------------------------------------------------------------------------
 
 size_t Session::space() const noexcept {
     return SegmentPool::segment_bytes - out_end_;
@@ -77,35 +70,26 @@ bool Session::have_out() noexcept {
 }
 
 // Writes one frame behind what is staged. False: it does not fit now.
-bool Session::put(SessionFrame kind, uint32_t stream, const iovec *spans, int count) noexcept {
-    size_t size = 0;
-    for (int i = 0; i < count; i++) size += spans[i].iov_len;
-    const size_t overhead = sealer_ ? seal_overhead_bytes : 0;
+bool Session::put(FrameType type, uint32_t stream, const iovec *spans, size_t size) noexcept {
     if (!have_out()) return false;
-    if (space() < session_header_bytes + overhead + size) return false;
-    unsigned char *frame = out_ + out_end_;
-    put_u32(frame, header_word(kind, stream));
-    put_u32(frame + 4, static_cast<uint32_t>(size + overhead));
-    unsigned char *to = frame + session_header_bytes + (sealer_ ? seal_lead_bytes : 0);
-    for (int i = 0; i < count; to += spans[i++].iov_len) memcpy(to, spans[i].iov_base, spans[i].iov_len);
-    if (sealer_) sealer_->seal(frame, size);
-    out_end_ += session_header_bytes + overhead + size;
+    if (space() < frame_bytes(size, sealer_ != nullptr)) return false;
+    out_end_ += put_frame(out_ + out_end_, type, stream, spans, size, sealer_.get());
     return true;
 }
 
-bool Session::put(SessionFrame kind, uint32_t stream, std::string_view payload) noexcept {
+bool Session::put(FrameType type, uint32_t stream, std::string_view payload) noexcept {
     const iovec span{const_cast<char *>(payload.data()), payload.size()};
-    return put(kind, stream, &span, payload.empty() ? 0 : 1);
+    return put(type, stream, &span, payload.size());
 }
 
-void Session::put_control(SessionFrame kind, uint32_t stream, std::string_view head, std::string_view rest) noexcept {
+void Session::put_control(FrameType type, uint32_t stream, std::string_view head, std::string_view rest) noexcept {
     if (control_.size() >= session_waiting_max)
         return fail(MUSTER_E_LIMIT, "the peer does not read what it makes us say");
     try {
         std::string payload;
         payload.reserve(head.size() + rest.size());
         payload.append(head).append(rest);
-        control_.emplace_back(header_word(kind, stream), std::move(payload));
+        control_.push_back({type, stream, std::move(payload)});
     } catch (const std::bad_alloc &) {
         fail(MUSTER_E_NOMEM, "out of memory");
     }
@@ -130,7 +114,7 @@ bool Session::drain() noexcept {
             fail(MUSTER_E_PLUGIN, "the transport says that it sent more than it was given");
             return false;
         }
-        if (taken != 0) said_ns_ = context_.loop_now_ns();
+        if (taken != 0) sent_ns_ = context_.loop_now_ns();
         out_begin_ += taken;
         if (taken < size || size == 0) {
             settle(false);
@@ -142,7 +126,7 @@ bool Session::drain() noexcept {
     return true;
 }
 
-// Nothing goes out any more; but what the peer sent before it went may still come in, and the channel's own end tells
+// Nothing goes out any more; but what the peer sent before it went may still come in, and the channel's own end shows
 // when that is over. tick() does not wait for it for long.
 void Session::send_failed(Status status) noexcept {
     send_failed_ = Error::make(status, "%s: sending failed: %s", config_.peer.c_str(), muster_status_text(status));
@@ -158,7 +142,7 @@ void Session::send_failed(Status status) noexcept {
 }
 
 // Bytes of a ring stay in the pipe until they are sent, so that a flush of the host waits for them. Handed-over buffers
-// are locked while they are looked at, so these are let go at once; held_back_ stands for them.
+// are locked while they are looked at, so these are released at once; held_back_ stands for them.
 void Session::settle(bool sent) noexcept {
     for (const Ref<SessionStream> &stream : staged_) {
         if (stream->staged_bytes_ != 0 && (sent || stream->from_host_.shows_owned()))
@@ -170,10 +154,9 @@ void Session::settle(bool sent) noexcept {
     context_.notify(sent_signal_);
 }
 
-// ---- frames
-// ----------------------------------------------------------------------------------------------------------
+// ---- frames ---------------------------------------------------------------------------------------------------------
 
-// Fills the segment. False: there is nothing to say.
+// Fills the segment. False: there is nothing to send.
 bool Session::stage() {
     while (!raw_.empty()) { // bytes of the handshake, the prefix of the seal
         if (!have_out()) return false;
@@ -185,14 +168,14 @@ bool Session::stage() {
     }
     if (state_ != State::open && state_ != State::leaving) return false;
     for (; !control_.empty(); control_.pop_front()) {
-        const auto &[word, payload] = control_.front();
-        if (!put(static_cast<SessionFrame>(word & 255), word >> 8, payload)) return out_ != nullptr;
+        const auto &[type, stream, payload] = control_.front();
+        if (!put(type, stream, payload)) return out_ != nullptr;
     }
-    if (heartbeat_due_ && put(SessionFrame::heartbeat, 0)) heartbeat_due_ = false;
-    if (goodbye_due_ && put(SessionFrame::goodbye, 0)) goodbye_due_ = false;
+    if (heartbeat_due_ && put(FrameType::heartbeat, 0)) heartbeat_due_ = false;
+    if (goodbye_due_ && put(FrameType::goodbye, 0)) goodbye_due_ = false;
     if (state_ == State::leaving) return out_ != nullptr;
     for (auto &[id, opening] : opening_) {
-        if (!opening || (opening->step != Opening::Step::begin && opening->step != Opening::Step::here)) continue;
+        if (!opening || (opening->step != Opening::Step::begin && opening->step != Opening::Step::direct)) continue;
         if (!put_open(id, *opening)) return out_ != nullptr;
     }
     for (size_t left = ready_count_; left != 0 && (out_ == nullptr || space() > 16 * 1024); left--) {
@@ -205,9 +188,9 @@ bool Session::stage() {
 }
 
 bool Session::put_open(uint32_t id, Opening &opening) {
-    if (opening.step == Opening::Step::begin && opening.elsewhere && (near_ || peer_direct_)) {
-        if (!put(SessionFrame::where, id, opening.service)) return false;
-        opening.step = Opening::Step::asking;
+    if (opening.step == Opening::Step::begin && opening.may_upgrade && (same_host_ || peer_direct_)) {
+        if (!put(FrameType::query_routes, id, opening.service)) return false;
+        opening.step = Opening::Step::querying;
         return true;
     }
     unsigned char head[10];
@@ -216,44 +199,42 @@ bool Session::put_open(uint32_t id, Opening &opening) {
     std::string payload(reinterpret_cast<char *>(head), sizeof head);
     payload += opening.service;
     payload += opening.options.greeting;
-    if (!put(SessionFrame::open, id, payload)) return false;
+    if (!put(FrameType::open, id, payload)) return false;
     opening.step = Opening::Step::open;
     return true;
 }
 
-// Says what a stream has to say. True: it is to be asked again.
+// Sends what a stream has to send. True: call again.
 bool Session::stage_stream(SessionStream &stream) {
     unsigned char word[8];
     if (stream.accept_due_) {
         put_u64(word, stream.window_);
-        if (!put(SessionFrame::accept, stream.id_, std::string(reinterpret_cast<char *>(word), 8) + stream.greeting_))
+        if (!put(FrameType::accept, stream.id_, std::string(reinterpret_cast<char *>(word), 8) + stream.greeting_))
             return true;
         stream.accept_due_ = false;
     }
-    {
-        const std::lock_guard hold(stream.abort_lock_);
-        if (stream.aborted_) {
-            if (!put(SessionFrame::abort, stream.id_, stream.abort_payload_)) return true;
-            remove(stream);
-            return false;
-        }
+    unsigned char abort[frame_control_max];
+    if (const size_t size = stream.state_.get_abort(abort); size != 0) {
+        if (!put(FrameType::abort, stream.id_, {reinterpret_cast<char *>(abort), size})) return true;
+        remove(stream);
+        return false;
     }
     const bool closed = stream.closed_.load(std::memory_order_acquire);
     if (closed && stream.closed_at_ == 0) stream.closed_at_ = now_ns();
-    if (closed && !stream.gone_sent_) {
-        // Also behind a finish of the peer, whose host waits for the end; but not where that has closed, too.
-        if (!(stream.finish_got_ && stream.peer_gone_) && !put(SessionFrame::gone, stream.id_)) return true;
-        stream.gone_sent_ = true;
+    if (closed && !stream.closed_sent_) {
+        // Also after a finish of the peer, whose host waits for the end; but not where that has closed, too.
+        if (!(stream.state_.finish_received && stream.closed_received_) && !put(FrameType::closed, stream.id_))
+            return true;
+        stream.closed_sent_ = true;
     }
-    const uint64_t taken = stream.taken_.load(std::memory_order_acquire);
-    if (!closed && !stream.finish_got_ && taken - stream.credited_ >= stream.window_ / 4) {
-        put_u64(word, taken - stream.credited_);
-        if (!put(SessionFrame::credit, stream.id_, {reinterpret_cast<char *>(word), 8})) return true;
-        stream.granted_ += taken - stream.credited_;
-        stream.credited_ = taken;
+    const uint64_t owed = stream.state_.owed();
+    if (!closed && !stream.state_.finish_received && owed != 0) {
+        put_u64(word, owed);
+        if (!put(FrameType::credit, stream.id_, {reinterpret_cast<char *>(word), 8})) return true;
+        stream.state_.note_granted(owed);
     }
     const bool more = stage_data(stream, closed);
-    if (stream.over()) {
+    if (stream.is_over()) {
         remove(stream);
         return false;
     }
@@ -261,22 +242,22 @@ bool Session::stage_stream(SessionStream &stream) {
 }
 
 bool Session::stage_data(SessionStream &stream, bool closed) {
-    if (stream.finish_sent_ || stream.peer_gone_ || send_failed_.status < 0) return false;
+    if (stream.state_.finish_sent || stream.closed_received_ || send_failed_.status < 0) return false;
     Pipe &pipe = stream.from_host_;
     const bool finished = pipe.finished() || closed; // before the look for bytes: no more come after it
     if (pipe.readable() == 0) {
         if (!finished) return !pipe.park_reader(Park::FD, 1);
-        if (!put(SessionFrame::finish, stream.id_)) return true;
-        stream.finish_sent_ = true;
+        if (!put(FrameType::finish, stream.id_)) return true;
+        stream.state_.finish_sent = true;
         return false;
     }
     if (stream.broadcast_) return false; // comes back with its end
     if (const Ref<SharedPiece> shared = pipe.shared_piece())
         if (static_cast<Broadcast &>(*shared).join(stream)) return false;
-    if (stream.credit_ == 0) return false; // comes back with the next credit
+    if (stream.state_.credit() == 0) return false; // comes back with the next credit
     if (out_ != nullptr && space() < 16 * 1024) return true;
     const size_t room = out_ == nullptr ? session_data_max - headroom_ : std::min(session_data_max, space() - 64);
-    const size_t limit = std::min<uint64_t>({stream.credit_, room, ready_.empty() ? room : shared_piece_bytes});
+    const size_t limit = std::min<uint64_t>({stream.state_.credit(), room, ready_.empty() ? room : shared_piece_bytes});
     iovec spans[16];
     int count = 0;
     staged_.reserve(staged_.size() + 1);
@@ -285,19 +266,19 @@ bool Session::stage_data(SessionStream &stream, bool closed) {
     if (status < 0) {
         stream.held_back_.store(false, std::memory_order_seq_cst);
         constexpr const char *text = "a write was cancelled in the middle";
-        if (!put(SessionFrame::abort, stream.id_, std::string(8, '\0') + text)) return true;
+        if (!put(FrameType::abort, stream.id_, std::string(8, '\0') + text)) return true;
         stream.duplex_->end({Error::make(MUSTER_E_ABORTED, "%s", text), 0, 0}); // by the host, side 0
         remove(stream);
         return false;
     }
     size_t size = 0;
     for (int i = 0; i < count; i++) size += spans[i].iov_len;
-    if (size == 0 || !put(SessionFrame::data, stream.id_, spans, count)) {
+    if (size == 0 || !put(FrameType::data, stream.id_, spans, size)) {
         if (size != 0) pipe.consume(0);
         stream.held_back_.store(false, std::memory_order_seq_cst);
         return true;
     }
-    stream.credit_ -= size;
+    stream.state_.use_credit(size);
     stream.staged_bytes_ = size;
     staged_.emplace_back(&stream);
     return true;

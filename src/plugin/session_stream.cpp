@@ -2,15 +2,14 @@
 // One stream of a session, as its host's threads see it.
 #include "plugin/broadcast.hpp"
 #include "plugin/session.hpp"
-#include "transport/frame.hpp"
 
 #include <algorithm>
 
 namespace muster {
 
-SessionStream::SessionStream(Session &session, uint32_t id, uint64_t window)
+SessionStream::SessionStream(Session &session, uint32_t id, uint64_t window, uint64_t peer_window)
     : session_(&session), id_(id), window_(window), duplex_(Duplex::make_private(window)),
-      from_host_(duplex_->incoming(1)), to_host_(duplex_->outgoing(1)) {}
+      from_host_(duplex_->incoming(1)), to_host_(duplex_->outgoing(1)), state_(window, peer_window) {}
 
 void SessionStream::attach() noexcept {
     from_host_.set_reader_waker(this);
@@ -27,16 +26,10 @@ void SessionStream::wake_reader() noexcept {
 }
 
 void SessionStream::taken() noexcept {
-    const uint64_t taken = to_host_.taken();
-    const uint64_t told = told_.load(std::memory_order_relaxed);
-    taken_.store(taken, std::memory_order_release);
-    if (taken - told < window_ / 4) return; // not worth a frame yet
-    told_.store(taken, std::memory_order_relaxed);
-    session_->wake(*this);
+    if (state_.grant(to_host_.taken())) session_->wake(*this);
 }
 
-// ---- in an external context: the host's thread does what the loop would do
-// ----------------------------------------------------------
+// ---- in an external context: the host's thread does what the loop would do ------------------------------------------
 
 bool SessionStream::drives() const noexcept {
     return session_->context().external() && session_->channel().polls();
@@ -87,19 +80,7 @@ bool SessionStream::from_host_empty() const noexcept {
 }
 
 void SessionStream::abort(uint64_t reason, const char *text, size_t text_bytes) noexcept {
-    try {
-        unsigned char word[8];
-        put_u64(word, reason);
-        std::string payload(reinterpret_cast<char *>(word), 8);
-        payload.append(text == nullptr ? "" : text, text == nullptr ? 0 : std::min<size_t>(text_bytes, 200));
-        const std::lock_guard hold(abort_lock_);
-        aborted_ = true;
-        abort_payload_ = std::move(payload);
-    } catch (...) { // the peer hears an abort without its reason
-        const std::lock_guard hold(abort_lock_);
-        aborted_ = true;
-        abort_payload_.assign(8, '\0');
-    }
+    state_.set_abort(reason, {text, text_bytes});
     session_->wake(*this);
 }
 
@@ -117,20 +98,19 @@ MulticastGroup *SessionStream::multicast_group() noexcept {
 }
 
 Carrier::Io SessionStream::io() const noexcept {
-    return {0, 0, static_cast<uint64_t>(session_->heard_told_.load(std::memory_order_relaxed))};
+    return {0, 0, static_cast<uint64_t>(session_->silence_.last_received_ns())};
 }
 
-// The peer's host has closed its stream: what is written here would be read by nobody.
+// The peer's host has closed its stream: no reader is left for what is written here.
 void SessionStream::drop_outgoing() noexcept {
-    if (peer_gone_) return;
-    peer_gone_ = true;
+    if (std::exchange(closed_received_, true)) return;
     if (broadcast_) broadcast_->leave(*this);
     if (staged_bytes_ != 0) from_host_.consume(std::exchange(staged_bytes_, 0));
     from_host_.drop_reader();
 }
 
 // Both directions are over on its side: the bytes and their end are in the pipe already.
-void SessionStream::peer_closed() noexcept {
+void SessionStream::end_by_peer() noexcept {
     duplex_->end(Error::make(MUSTER_E_PEER, "the peer has closed the stream"));
 }
 

@@ -3,8 +3,6 @@
 
 #include "context/host_call.hpp"
 
-#include <algorithm>
-
 namespace muster {
 
 HostDial::HostDial(Context &context, Ref<Transport> transport, Address address, TransportOptions options,
@@ -48,7 +46,7 @@ void HostDial::attempt() noexcept {
     }
 }
 
-// While nobody listens there yet.
+// While there is no listener at the address yet.
 bool HostDial::retry_later(const Error &why) noexcept {
     return why.status == MUSTER_E_UNREACHABLE && retry_until_ != 0 && attempt_until(retry_until_);
 }
@@ -85,7 +83,7 @@ void HostDial::done(Result<Ref<Stream>> result) noexcept {
 void HostDial::finish(Result<Ref<Stream>> result) noexcept {
     const Ref<HostDial> self(this);
     std::unique_lock hold(lock_);
-    if (finished_) return; // too late: the stream, if there is one, closes as `result` goes
+    if (finished_) return; // too late: a stream closes with `result`
     finished_ = true;
     const Ref<Attempt> over = std::move(attempt_); // goes without the lock
     Ref<Queue> queue = std::move(queue_);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// A dial from the host's side: deadline, retries, cancelling, and who is told how it ended.
+// A dial from the host's side: deadline, retries, cancellation and completion.
 #include "base/back_off.hpp"
 #include "transport/hub.hpp"
 #include "transport/transport.hpp"

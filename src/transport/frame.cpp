@@ -1,89 +1,114 @@
 // SPDX-License-Identifier: MIT
 #include "transport/frame.hpp"
 
+#include "transport/handshake.hpp"
+
 #include <algorithm>
 #include <new>
 #include <utility>
 
 namespace muster {
 
-// Checks a header: everything a peer can say about length is bounded here.
-Status FrameReader::begin(const unsigned char *header) noexcept {
-    if (over_) return complain("bytes after the goodbye");
-    const size_t overhead = opener_ ? seal_overhead_bytes : 0;
-    const size_t length = get_u32(header + 4);
-    if (header[1] != 0 || header[2] != 0 || header[3] != 0) return complain("unknown flags in a frame");
-    if (length < overhead) return complain("a sealed frame without its proof");
-    const size_t size = length - overhead;
-    bool fits = false;
-    type_ = static_cast<FrameType>(header[0]);
-    switch (type_) {
+namespace {
+struct LengthRange {
+    size_t min, max;
+};
+
+LengthRange payload_range(FrameType type, size_t data_max) noexcept {
+    switch (type) {
     case FrameType::data:
-        fits = size >= 1 && size <= frame_data_max;
-        break;
+        return {1, data_max};
+    case FrameType::credit:
+        return {8, 8};
+    case FrameType::abort:
+        return {8, frame_control_max};
+    case FrameType::open:
+        return {10, 10 + service_max_bytes + greeting_max_bytes};
+    case FrameType::accept:
+        return {8, 8 + greeting_max_bytes};
+    case FrameType::refuse:
+        return {4, 4 + frame_text_max};
+    case FrameType::pair_offer:
+        return {0, frame_control_max};
+    case FrameType::pair_answer:
+        return {4, 4};
+    case FrameType::query_routes:
+        return {0, service_max_bytes};
+    case FrameType::routes:
+        return {0, routes_max_bytes};
     case FrameType::heartbeat:
     case FrameType::finish:
     case FrameType::goodbye:
-        fits = size == 0;
+    case FrameType::closed:
         break;
-    case FrameType::credit:
-        fits = size == 8;
-        break;
-    case FrameType::abort:
-        fits = size >= 8 && size <= frame_control_max;
-        break;
-    default:
-        return complain("a frame of unknown type");
     }
-    if (!fits) return complain("a frame of impossible length");
-    if (finished_ && (type_ == FrameType::data || type_ == FrameType::finish))
-        return complain("data after the end of the data");
-    if (type_ == FrameType::data) last_data_ = size;
+    return {0, 0};
+}
+} // namespace
+
+size_t put_frame(unsigned char *to, FrameType type, uint32_t stream, const iovec *spans, size_t size,
+                 Sealer *sealer) noexcept {
+    put_frame_header(to, type, size + (sealer != nullptr ? seal_overhead_bytes : 0), stream);
+    unsigned char *at = to + frame_header_bytes + (sealer != nullptr ? seal_lead_bytes : 0);
+    for (size_t left = size; left != 0; spans++) {
+        const size_t k = std::min(left, spans->iov_len);
+        memcpy(at, spans->iov_base, k);
+        at += k, left -= k;
+    }
+    if (sealer != nullptr) sealer->seal(to, size);
+    return frame_bytes(size, sealer != nullptr);
+}
+
+// Checks a header: everything a peer can say about length is bounded here.
+Status FrameReader::begin() noexcept {
+    const size_t overhead = opener_ ? seal_overhead_bytes : 0;
+    const size_t length = get_u32(header_ + 4);
+    type_ = static_cast<FrameType>(header_[0]);
+    stream_ = get_u32(header_) >> 8;
+    if (!rules_.has_streams && stream_ != 0) return complain("unknown flags in a frame");
+    if (type_ < FrameType::data || type_ > rules_.last_type) return complain("a frame of unknown type");
+    if (length < overhead) return complain("a sealed frame without its proof");
+    const auto [min, max] = payload_range(type_, rules_.data_max);
+    if (length - overhead < min || length - overhead > max) return complain("a frame of impossible length");
+    if (type_ == FrameType::data) last_data_ = length - overhead;
     in_frame_ = true;
     have_ = 0;
     left_ = length;
     return MUSTER_OK;
 }
 
-Status FrameReader::dispatch(const unsigned char *payload, size_t size, FrameSink &sink) noexcept {
-    switch (type_) {
-    case FrameType::data:
-        return sink.on_data(payload, size);
-    case FrameType::heartbeat:
-        return MUSTER_OK;
-    case FrameType::credit:
-        return sink.on_credit(get_u64(payload));
-    case FrameType::finish:
-        finished_ = true;
-        return sink.on_finish();
-    case FrameType::abort:
-        return sink.on_abort(get_u64(payload), reinterpret_cast<const char *>(payload + 8), size - 8);
-    case FrameType::goodbye:
-        over_ = finished_ = true;
-        return sink.on_goodbye();
-    }
-    return complain("a frame of unknown type");
-}
-
-// Gathers one sealed frame; when whole, opens it in place.
-Status FrameReader::sealed_piece(const unsigned char *&data, size_t &size, FrameSink &sink) noexcept {
+// Gathers one frame; when it is whole, opens it in place and hands it on.
+Status FrameReader::gather(const unsigned char *&data, size_t &size, FrameSink &sink) noexcept {
     const size_t whole = have_ + left_;
-    if (sealed_room_ < whole) {
-        const size_t room = std::max<size_t>(whole, std::min<size_t>(2 * sealed_room_, frame_data_max));
-        auto *grown = new (std::nothrow) unsigned char[room];
-        if (grown == nullptr) return MUSTER_E_NOMEM;
-        if (have_ != 0) memcpy(grown, sealed_.get(), have_);
-        sealed_.reset(grown);
-        sealed_room_ = room;
+    unsigned char *to = small_;
+    if (whole > sizeof small_) {
+        if (capacity_ < whole) { // at the beginning of the frame: there is nothing in it
+            const size_t wanted = std::max(whole, std::min(2 * capacity_, rules_.data_max));
+            buffer_.reset(new (std::nothrow) unsigned char[wanted]);
+            capacity_ = buffer_ ? wanted : 0;
+            if (!buffer_) return MUSTER_E_NOMEM;
+        }
+        to = buffer_.get();
     }
     const size_t k = std::min(size, left_);
-    memcpy(sealed_.get() + have_, data, k);
+    if (k != 0) memcpy(to + have_, data, k);
     data += k, size -= k, have_ += k, left_ -= k;
     if (left_ != 0) return MUSTER_OK;
     in_frame_ = false;
     have_ = 0;
-    if (!opener_->open(sealed_.get(), whole, header_)) return complain("a sealed frame that was changed on its way");
-    return dispatch(sealed_.get() + seal_lead_bytes, whole - seal_overhead_bytes, sink);
+    size_t bytes = whole;
+    if (opener_) {
+        if (!opener_->open(to, whole, header_)) return complain("a sealed frame that was changed on its way");
+        to += seal_lead_bytes;
+        bytes -= seal_overhead_bytes;
+    }
+    const Status status =
+        type_ == FrameType::data ? sink.on_data(stream_, to, bytes) : sink.on_frame(type_, stream_, to, bytes);
+    if (!rules_.keeps_buffer) {
+        buffer_.reset();
+        capacity_ = 0;
+    }
+    return status;
 }
 
 Status FrameReader::feed(const unsigned char *data, size_t size, FrameSink &sink) noexcept {
@@ -92,34 +117,22 @@ Status FrameReader::feed(const unsigned char *data, size_t size, FrameSink &sink
             if (!opener_->take_prefix(data, size)) return complain("a seal that cannot be opened");
             continue;
         }
+        Status status = MUSTER_OK;
         if (!in_frame_) {
             const size_t k = std::min(size, frame_header_bytes - have_);
             memcpy(header_ + have_, data, k);
             data += k, size -= k, have_ += k;
             if (have_ < frame_header_bytes) return MUSTER_OK;
-            if (const Status status = begin(header_); status < 0) return status;
-            if (left_ != 0) continue;
-            in_frame_ = false;
-            if (const Status status = dispatch(nullptr, 0, sink); status < 0) return status;
-            continue;
-        }
-        Status status = MUSTER_OK;
-        if (opener_) {
-            status = sealed_piece(data, size, sink);
-        } else if (type_ == FrameType::data) {
+            status = begin();
+            if (status == MUSTER_OK && left_ == 0) status = gather(data, size, sink);
+        } else if (!opener_ && type_ == FrameType::data) {
             const size_t k = std::min(size, left_);
-            status = sink.on_data(data, k);
+            status = sink.on_data(stream_, data, k);
             data += k, size -= k;
             left_ -= k;
             if (left_ == 0) in_frame_ = false, have_ = 0;
         } else {
-            const size_t k = std::min(size, left_);
-            memcpy(control_ + have_, data, k);
-            data += k, size -= k, have_ += k, left_ -= k;
-            if (left_ == 0) {
-                in_frame_ = false;
-                status = dispatch(control_, std::exchange(have_, 0), sink);
-            }
+            status = gather(data, size, sink);
         }
         if (status < 0) return status;
     }

@@ -22,7 +22,7 @@ constexpr size_t paired_bytes = 1 + 16;
 constexpr std::string_view other_key_mark = {"\0muster other key\0", 18}; // before a greeting, and the key's id (8)
 
 // In HELLO.
-enum : uint32_t { wish_auth = 1, wish_seal = 2, wish_no_seal = 4, wish_known = 7 };
+enum : uint32_t { option_auth = 1, option_seal = 2, option_no_seal = 4, option_known = 7 };
 
 // The longest body a message may have; 0: no such message.
 size_t longest(uint8_t type) noexcept {
@@ -158,7 +158,7 @@ Status Handshake::feed(const unsigned char *data, size_t size, size_t &used) {
         used += k;
         if (in_.size() == handshake_head_bytes) {
             const size_t most = longest(in_[0]);
-            // The first byte tells a stranger apart: no message of ours begins as other protocols do.
+            // The first byte distinguishes other protocols: none of their messages begins with a type of ours.
             if (most == 0 || in_[1] != 0)
                 return fail(Refusal::none, MUSTER_E_PROTOCOL, "the other side does not speak Muster");
             if (get_u16(in_.data() + 2) > most)
@@ -189,11 +189,11 @@ void Handshake::make_hello() {
     memcpy(body, magic, 8);
     put_u16(body + 8, version_min);
     put_u16(body + 10, version_max);
-    uint32_t wishes = 0;
-    if (config_.auth) wishes |= wish_auth;
-    if (config_.seal == SealWish::always) wishes |= wish_seal;
-    if (config_.seal == SealWish::never) wishes |= wish_no_seal;
-    put_u32(body + 12, wishes);
+    uint32_t options = 0;
+    if (config_.auth) options |= option_auth;
+    if (config_.seal == SealPolicy::always) options |= option_seal;
+    if (config_.seal == SealPolicy::never) options |= option_no_seal;
+    put_u32(body + 12, options);
     randombytes_buf(body + 16, 32);
     memcpy(body + 48, public_.data(), 32);
     send(msg_hello, body, sizeof body, &hello_own_);
@@ -205,15 +205,15 @@ Status Handshake::take_hello(const unsigned char *body, size_t size) {
     const uint16_t low = get_u16(body + 8), high = get_u16(body + 10);
     if (low > version_max || high < version_min)
         return fail(Refusal::version, MUSTER_E_PROTOCOL, "no common version of the protocol");
-    peer_wishes_ = get_u32(body + 12);
-    if ((peer_wishes_ & ~uint32_t{wish_known}) != 0)
-        return fail(Refusal::version, MUSTER_E_PROTOCOL, "unknown wishes of the other side");
-    if (((peer_wishes_ & wish_auth) != 0) != config_.auth)
+    peer_options_ = get_u32(body + 12);
+    if ((peer_options_ & ~uint32_t{option_known}) != 0)
+        return fail(Refusal::version, MUSTER_E_PROTOCOL, "unknown options of the other side");
+    if (((peer_options_ & option_auth) != 0) != config_.auth)
         return fail(Refusal::auth_differs, MUSTER_E_AUTH,
                     config_.auth ? "the other side wants no proof of the secret (auth=none)"
                                  : "the other side wants proof of the secret, auth=none must be written on both sides");
-    const bool always = config_.seal == SealWish::always || (peer_wishes_ & wish_seal) != 0;
-    const bool never = config_.seal == SealWish::never || (peer_wishes_ & wish_no_seal) != 0;
+    const bool always = config_.seal == SealPolicy::always || (peer_options_ & option_seal) != 0;
+    const bool never = config_.seal == SealPolicy::never || (peer_options_ & option_no_seal) != 0;
     if (always && never)
         return fail(Refusal::seal_differs, MUSTER_E_PROTOCOL, "one side insists on sealing, the other refuses it");
     hello_peer_.assign(handshake_head_bytes, '\0');
@@ -248,8 +248,8 @@ std::string Handshake::details() const {
     own.external = config_.external;
     own.upgrade = config_.upgrade;
     own.shared = config_.shared;
-    own.here = config_.passing == Passing::here;
-    own.aside = config_.passing == Passing::aside;
+    own.here = config_.passing == Passing::in_band;
+    own.aside = config_.passing == Passing::out_of_band;
     own.window = config_.window;
     own.heartbeat_ns = config_.heartbeat_ns;
     own.host = config_.host;
@@ -278,7 +278,7 @@ bool Handshake::fits(const unsigned char *proof, const char *label) const noexce
 
 // The dialer may have proved another key. What follows from that is sealed, and so are the details with its greeting.
 bool Handshake::fits_other_key(const unsigned char *proof) {
-    if (config_.dialer || !config_.auth || !config_.other_keys || (peer_wishes_ & wish_seal) == 0) return false;
+    if (config_.dialer || !config_.auth || !config_.other_keys || (peer_options_ & option_seal) == 0) return false;
     const SecretKey own = config_.secret;
     for (const auto &[id, key] : config_.other_keys->all()) {
         config_.secret = key;
@@ -328,25 +328,25 @@ Status Handshake::agree(HandshakeDetails theirs) {
         agreed_.offer = std::move(theirs.offer);
     }
     agreed_.local = config_.local && theirs.local && config_.host.same_kernel(theirs.host);
-    const bool always = config_.seal == SealWish::always || (peer_wishes_ & wish_seal) != 0;
-    const bool own_never = config_.seal == SealWish::never, peer_never = (peer_wishes_ & wish_no_seal) != 0;
+    const bool always = config_.seal == SealPolicy::always || (peer_options_ & option_seal) != 0;
+    const bool own_never = config_.seal == SealPolicy::never, peer_never = (peer_options_ & option_no_seal) != 0;
     const bool safe = agreed_.local || (config_.covered && theirs.covered);
     if (!safe && !always && own_never != peer_never)
         return fail(Refusal::seal_differs, MUSTER_E_PROTOCOL,
                     "the link leaves the host, and one side does not seal it: seal=no must be written on both sides");
     agreed_.sealed = always || (!safe && !own_never);
-    agreed_.near = config_.upgrade && theirs.upgrade && config_.host.same_place(theirs.host);
+    agreed_.same_host = config_.upgrade && theirs.upgrade && config_.host.same_place(theirs.host);
     agreed_.peer_direct = theirs.direct;
     agreed_.shared_window = std::min(config_.window, agreed_.peer_window);
     const bool must = config_.shared || theirs.shared;
     const bool like = must || (config_.upgrade && theirs.upgrade && !agreed_.sealed);
     if (!config_.dialer) {
-        const bool way =
-            (config_.passing == Passing::here && theirs.here) || (config_.passing == Passing::aside && theirs.aside);
+        const bool way = (config_.passing == Passing::in_band && theirs.here) ||
+                         (config_.passing == Passing::out_of_band && theirs.aside);
         if (like && agreed_.local && config_.host.same_place(theirs.host) && way &&
-            (config_.passing == Passing::here || (config_.offer && config_.offer(agreed_.offer))))
+            (config_.passing == Passing::in_band || (config_.offer && config_.offer(agreed_.offer))))
             agreed_.pairing = config_.passing;
-        if (must && agreed_.pairing == Passing::no)
+        if (must && agreed_.pairing == Passing::none)
             return fail(Refusal::no_shared_memory, MUSTER_E_UNSUPPORTED,
                         "the other side cannot share memory with this process");
         if (config_.admit && !config_.admit())
@@ -354,16 +354,16 @@ Status Handshake::agree(HandshakeDetails theirs) {
         make_proof();
     }
     // What the listener has chosen must be something this side can do.
-    if (config_.dialer && agreed_.pairing != Passing::no && (!like || agreed_.pairing != config_.passing))
+    if (config_.dialer && agreed_.pairing != Passing::none && (!like || agreed_.pairing != config_.passing))
         return fail(Refusal::none, MUSTER_E_PROTOCOL, "the other side offers shared memory nobody asked for");
-    if (config_.dialer && config_.shared && agreed_.pairing == Passing::no)
+    if (config_.dialer && config_.shared && agreed_.pairing == Passing::none)
         return fail(Refusal::none, MUSTER_E_UNSUPPORTED, "the other side does not share its memory");
     const std::string_view own(proof_own_), first = config_.dialer ? own.substr(handshake_head_bytes) : proof_peer_,
                                             second = config_.dialer ? proof_peer_ : own.substr(handshake_head_bytes);
     all_ = hash(nullptr, {"muster all 1", view(transcript_), first, second});
     agreed_.key_out = derive(config_.dialer ? "muster stream dialer" : "muster stream listener", true);
     agreed_.key_in = derive(config_.dialer ? "muster stream listener" : "muster stream dialer", true);
-    if (agreed_.pairing == Passing::no) {
+    if (agreed_.pairing == Passing::none) {
         state_ = State::done;
         return MUSTER_OK;
     }

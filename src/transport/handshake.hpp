@@ -4,9 +4,10 @@
 // bytes come in by feed() and go out by take_output(), so sockets, plug-ins, pumps and fuzzers all use the same.
 //
 //   dialer                                  listener
-//     HELLO   versions, wishes, nonce, key ->
+//     HELLO   versions, options, nonce, key ->
 //                                         <- HELLO
-//     PROOF   proof, sealed details       ->             the dialer proves first: a stranger learns nothing
+//     PROOF   proof, sealed details       ->             the dialer proves first: an unauthenticated peer learns
+//     nothing
 //                                         <- PROOF
 //   when both are processes of one user on one host and like shared memory:
 //                                         <- SEGMENT (descriptors travel with it, on this or another socket)
@@ -42,8 +43,8 @@ struct HostIdentity {
     bool same_place(const HostIdentity &other) const noexcept; // kernel, network namespace and user
 };
 
-enum class SealWish : uint8_t { off_host, always, never };
-enum class Passing : uint8_t { no, here, aside }; // how descriptors can reach the peer
+enum class SealPolicy : uint8_t { off_host, always, never };
+enum class Passing : uint8_t { none, in_band, out_of_band }; // how descriptors can reach the peer
 enum class Refusal : uint8_t {
     none = 0,
     wrong_secret = 1,
@@ -60,14 +61,14 @@ using SecretKey = std::array<unsigned char, 32>;
 SecretKey secret_key(const void *secret, size_t size) noexcept; // what the handshake uses in place of the secret
 
 // Where the peer fetches the segment, when descriptors cannot travel on the connection itself.
-struct PairOffer {
+struct DescriptorOffer {
     std::string name; // of an abstract Unix socket
     std::array<unsigned char, 32> token{};
 };
 
 // Keys by which a listener takes a dialer that does not have the secret. What such a dialer may do is up to the owner
-// of the listener: other_key_of() tells its connections apart by their greeting, which no dialer chooses wholly.
-// Whoever has the secret could feign it, and gain nothing. Any thread.
+// of the listener: take_other_key() identifies its connections by a prefix of their greeting that the listener adds.
+// A dialer that has the secret could feign the prefix, and gain nothing. Any thread.
 class OtherKeys {
   public:
     static constexpr size_t max_keys = 64;
@@ -86,21 +87,22 @@ struct HandshakeConfig {
     bool dialer = false;
     bool auth = true;
     SecretKey secret{};
-    SealWish seal = SealWish::off_host;
+    SealPolicy seal = SealPolicy::off_host;
     bool local = false;    // this end sees that the bytes stay on the host
     bool covered = false;  // this end sees that they are encrypted by other means
     bool direct = false;   // streams may be had by other ways than this link
     bool external = false; // no thread of its own: silence does not mean death
     bool upgrade = false;  // would move to shared memory
     bool shared = false;   // must move to shared memory
-    Passing passing = Passing::no;
+    Passing passing = Passing::none;
     uint64_t window = 1 << 20;
     int64_t heartbeat_ns = 0;
     HostIdentity host;
     std::string greeting;
-    std::shared_ptr<OtherKeys> other_keys;  // listener: or none. Those who use them have to ask for sealing
-    std::function<bool()> admit;            // listener: the dialer has proved itself; false: no place for it
-    std::function<bool(PairOffer &)> offer; // listener with Passing::aside: makes the offer; false: cannot now
+    std::shared_ptr<OtherKeys> other_keys; // listener: or none. Dialers that use them have to request sealing
+    std::function<bool()> admit;           // listener: the dialer has proved itself; false: no place for it
+    std::function<bool(DescriptorOffer &)>
+        offer; // listener with Passing::out_of_band: makes the offer; false: cannot now
 };
 
 // What both sides have agreed on.
@@ -109,12 +111,12 @@ struct Agreement {
     uint64_t peer_window = 0;
     int64_t peer_heartbeat_ns = 0;
     bool peer_external = false;
-    bool local = false; // on one host, as far as both can tell
+    bool local = false; // on one host, as far as both can see
     bool sealed = false;
-    bool near = false; // both would move to shared memory, and are where that can be
+    bool same_host = false; // both would move to shared memory, and are where that can be
     bool peer_direct = false;
-    Passing pairing = Passing::no; // shared memory is to be passed this way
-    PairOffer offer;
+    Passing pairing = Passing::none; // shared memory is to be passed this way
+    DescriptorOffer offer;
     uint64_t shared_window = 0;
     bool paired = false; // both sides have the shared memory
     SecretKey key_out{}, key_in{};
@@ -129,7 +131,7 @@ class Handshake {
     ~Handshake();
 
     // Takes bytes off the front. MUSTER_AGAIN: wants more (or waits for paired()); MUSTER_OK: agreed, the bytes after
-    // `used` belong to the link; negative: failed, error() tells. Output may have to be sent in each case.
+    // `used` belong to the link; negative: failed, see error(). Output may have to be sent in each case.
     Status feed(const unsigned char *data, size_t size, size_t &used);
     std::string take_output();
     bool has_hello() const noexcept { return !hello_peer_.empty(); } // of the other side, whole
@@ -139,14 +141,14 @@ class Handshake {
     Status paired(bool ok);
     // The listener sends these bytes with the descriptors, once want_send_segment() and all output has gone.
     bool want_send_segment() const noexcept { return state_ == State::paired; }
-    static std::string segment_message(uint64_t window); // 0: there is none after all
+    static std::string segment_message(uint64_t window); // 0: none after all
     static size_t segment_message_bytes() noexcept;
     static bool read_segment_message(const unsigned char *data, uint64_t &window) noexcept;
     void refuse(Refusal why); // the listener, at any time before agreement
     static std::string refusal_message(Refusal why);
 
     const Agreement &agreement() const noexcept { return agreed_; }
-    const Error &error() const noexcept { return error_; } // its text lacks who and where
+    const Error &error() const noexcept { return error_; } // its text names neither peer nor address
     bool busy() const noexcept { return busy_; }           // the dialer: refused for now
 
   private:
@@ -176,7 +178,7 @@ class Handshake {
     std::array<unsigned char, 32> private_{}, public_{};
     SecretKey shared_{}, root_{}, transcript_{}, all_{};
     uint64_t other_key_ = 0; // by which the dialer has proved itself
-    uint32_t peer_wishes_ = 0;
+    uint32_t peer_options_ = 0;
     bool busy_ = false;
 };
 

@@ -32,7 +32,7 @@ std::string HandshakeDetails::encode() const {
 
 bool HandshakeDetails::decode(std::string_view text) {
     ByteReader from(text);
-    const auto flags = from.number<uint32_t>(); // unknown ones are wishes of a later version
+    const auto flags = from.number<uint32_t>(); // unknown ones are options of a later version
     local = (flags & flag_local) != 0;
     external = (flags & flag_external) != 0;
     upgrade = (flags & flag_upgrade) != 0;
@@ -51,7 +51,7 @@ bool HandshakeDetails::decode(std::string_view text) {
     host.user = from.number<uint32_t>();
     greeting = from.text(greeting_max_bytes);
     const auto passing = from.number<uint8_t>();
-    from.require(passing <= static_cast<uint8_t>(Passing::aside));
+    from.require(passing <= static_cast<uint8_t>(Passing::out_of_band));
     pairing = static_cast<Passing>(passing);
     offer.token = from.array<sizeof offer.token>();
     const size_t name_bytes = from.number<uint8_t>();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The details each side tells about itself, inside its proof.
+// The details of each side, inside its proof.
 #include "transport/handshake.hpp"
 
 #include <string_view>
@@ -16,11 +16,11 @@ struct HandshakeDetails {
     HostIdentity host;
     std::string greeting;
     // The listener's choice, and where to go for it.
-    Passing pairing = Passing::no;
-    PairOffer offer;
+    Passing pairing = Passing::none;
+    DescriptorOffer offer;
 
     static constexpr size_t fixed_bytes = 4 + 8 + 8 + 16 + 8 + 8 + 4 + 2; // before the greeting
-    static constexpr size_t offer_bytes = 1 + 32 + 1;                     // behind it, before the name
+    static constexpr size_t offer_bytes = 1 + 32 + 1;                     // after it, before the name
     static constexpr size_t name_max_bytes = 100;
     static constexpr size_t max_bytes = fixed_bytes + greeting_max_bytes + offer_bytes + name_max_bytes;
 

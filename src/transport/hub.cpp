@@ -12,10 +12,6 @@
 
 namespace muster {
 
-namespace {
-constexpr int64_t idle_tick_ns = 10'000'000;
-} // namespace
-
 Hub &Hub::of(Context &context) {
     static const char key = 0;
     auto &hub = static_cast<Hub &>(
@@ -78,44 +74,6 @@ void Hub::tick() noexcept {
     if (!links_.empty()) start_timer(ticks_, now + tick_ns_);
 }
 
-void Hub::watch_over(Link &link) noexcept {
-    {
-        const std::lock_guard hold(lock_);
-        if (near_over_) return;
-        link.retain();
-        near_.push_back(link);
-    }
-    // acq_rel: pairs with idle_tick(), which looks at the list once more after it has taken the flag down.
-    if (!idle_ticking_.exchange(true, std::memory_order_acq_rel)) start_idle_ticks_.post(context_);
-}
-
-void Hub::start_idle_ticks() noexcept {
-    start_timer(idle_ticks_, now_ns() + idle_tick_ns);
-}
-
-void Hub::idle_tick() noexcept {
-    List<Link, NearLinks> now, later;
-    {
-        const std::lock_guard hold(lock_);
-        now.swap(near_);
-    }
-    while (Link *const link = now.pop_front()) {
-        if (link->idle_tick())
-            later.push_back(*link);
-        else
-            link->release();
-    }
-    {
-        const std::lock_guard hold(lock_);
-        while (Link *const link = later.pop_front()) near_.push_back(*link);
-        if (near_.empty()) {
-            idle_ticking_.store(false, std::memory_order_release);
-            return;
-        }
-    }
-    start_idle_ticks();
-}
-
 Result<Bell> Hub::take_bell() noexcept {
     {
         const std::lock_guard hold(lock_);
@@ -133,7 +91,7 @@ void Hub::give_bell(Bell bell) noexcept {
     if (bell.event < 0) return;
     {
         const std::lock_guard hold(lock_);
-        if (bell_count_ < most_spare_bells) {
+        if (bell_count_ < max_spare_bells) {
             bells_[bell_count_++] = bell;
             return;
         }
@@ -160,13 +118,6 @@ void Hub::stop() noexcept {
         link->stop();
         remove_link(*link);
     }
-    List<Link, NearLinks> near;
-    {
-        const std::lock_guard hold(lock_);
-        near.swap(near_);
-        near_over_ = true;
-    }
-    while (Link *const link = near.pop_front()) link->release();
 }
 
 } // namespace muster

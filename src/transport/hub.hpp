@@ -18,8 +18,7 @@ namespace muster {
 
 class Link;
 
-struct AllLinks;  // the list every link is in
-struct NearLinks; // the list of those that are watched over
+struct AllLinks; // the list every link is in
 
 // What a thread of the host sleeps on: an epoll that holds an eventfd, both edge-triggered. Descriptors; -1: none.
 struct Bell {
@@ -55,9 +54,8 @@ class Hub final : public ContextPart {
     static constexpr size_t staging_bytes = 256 * 1024;
 
     // --- links: any thread ---
-    void watch_over(Link &link) noexcept; // Link::idle_tick() runs on the loop thread every few ms until it says enough
-    Result<Bell> take_bell() noexcept;    // for a thread that waits on a socket
-    void give_bell(Bell bell) noexcept;   // with nothing but its own event in its epoll
+    Result<Bell> take_bell() noexcept;  // for a thread that waits on a socket
+    void give_bell(Bell bell) noexcept; // with nothing but its own event in its epoll
 
     // ContextPart
     void close() noexcept override;
@@ -66,25 +64,18 @@ class Hub final : public ContextPart {
 
   private:
     void tick() noexcept;
-    void idle_tick() noexcept;
-    void start_idle_ticks() noexcept;
 
     Context &context_;
     Error broken_;
     std::atomic<bool> closing_{false};
-    PostedTask<Hub, &Hub::start_idle_ticks> start_idle_ticks_{*this};
-    std::atomic<bool> idle_ticking_{false};
 
     std::mutex lock_; // guards what follows, up to the next group
-    List<Link, NearLinks> near_;
-    bool near_over_ = false; // the engine ends: nobody comes in
-    static constexpr size_t most_spare_bells = 64;
-    Bell bells_[most_spare_bells];
+    static constexpr size_t max_spare_bells = 64;
+    Bell bells_[max_spare_bells];
     size_t bell_count_ = 0;
 
     // loop thread
     Timer<Hub, &Hub::tick> ticks_{*this};
-    Timer<Hub, &Hub::idle_tick> idle_ticks_{*this};
     List<Link, AllLinks> links_;
     int64_t tick_ns_ = 0, last_tick_ = 0;
     std::unique_ptr<unsigned char[]> staging_;

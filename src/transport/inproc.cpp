@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// inproc://name: both ends in one context. The secret is one and the same, so there is nothing to prove.
+// inproc://name: both ends in one context. They have the same secret, so nothing is to be proved.
 #include "transport/builtin.hpp"
 #include "transport/listener.hpp"
 
@@ -36,8 +36,8 @@ class InprocTransport final : public Transport {
             if (found != listeners_.end()) listener = found->second;
         }
         if (!listener)
-            return dial->done(Error::make(MUSTER_E_UNREACHABLE, "dial %s: nobody listens there", address.text.c_str()));
-        // The place comes last: it is given back by nobody but offer().
+            return dial->done(Error::make(MUSTER_E_UNREACHABLE, "dial %s: no listener there", address.text.c_str()));
+        // The place comes last: only offer() gives it back.
         auto duplex = Duplex::make_private(std::min(options.window_bytes, listener->options.window_bytes));
         auto near = Stream::make(dial->context(), duplex, 0, {}, address.text, listener->options.greeting);
         auto far = Stream::make(dial->context(), duplex, 1, {}, listener->address(), options.greeting);

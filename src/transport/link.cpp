@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Life of a link: heartbeats, silence, the orderly end and the other ones. link_frames.cpp moves the bytes.
+// The life of a link: heartbeats, silence, the end; what the loop does, and the watching host.
 #include "transport/link.hpp"
 
 #include "stream/stream.hpp"
-#include "transport/patience.hpp"
+
+#include <muster/stream.h>
 
 #include <algorithm>
 #include <cstring>
@@ -12,39 +13,51 @@
 namespace muster {
 
 namespace {
-constexpr int64_t linger_ns = 10'000'000'000; // for bytes on their way after the host has closed
-}
+constexpr int64_t host_check_ns = 10'000'000;
+constexpr int unix_send_bytes = 512 * 1024;
+constexpr size_t peep_bytes = 4096; // received to find out what a watched socket became ready for
+constexpr int max_peeps = 16;       // in a row, where only frames come that are not for the host
+} // namespace
 
-Link::Link(Hub &hub, Ref<Duplex> duplex, int host_side, const Agreement &terms, uint64_t own_window, std::string peer)
+Link::Link(Hub &hub, Ref<Duplex> duplex, int host_side, const Agreement &terms, uint64_t own_window, std::string peer,
+           Fd fd)
     : hub_(hub), context_(&hub.context()), duplex_(std::move(duplex)), in_(duplex_->incoming(host_side)),
-      out_(duplex_->outgoing(host_side)), shared_(duplex_->shared()), host_side_(host_side), peer_(std::move(peer)),
-      window_(own_window), granted_(own_window), sealed_(terms.sealed), credit_(terms.peer_window),
-      credit_most_(terms.peer_window), silent_ns_(Patience(hub.context().settings, terms).silent_ns),
-      dead_ns_(Patience(hub.context().settings, terms).dead_ns) {
+      out_(duplex_->outgoing(host_side)), shared_(duplex_->shared()), sealed_(terms.sealed), host_side_(host_side),
+      peer_(std::move(peer)), state_(own_window, terms.peer_window), fd_(std::move(fd)),
+      may_block_(!hub.context().external()), receiver_(hub, *this, host_check_ns) {
+    silence_.set_timeouts(PeerTimeouts(hub.context().settings, terms));
+    // A writer that is ahead of its reader stops less often. Tcp finds its own size; the kernel cuts what it does not
+    // allow.
+    int family = 0;
+    socklen_t size = sizeof family;
+    if (getsockopt(fd_.get(), SOL_SOCKET, SO_DOMAIN, &family, &size) == 0 && family == AF_UNIX)
+        setsockopt(fd_.get(), SOL_SOCKET, SO_SNDBUF, &unix_send_bytes, sizeof unix_send_bytes);
     if (!terms.sealed) return;
     sealer_ = std::make_unique<Sealer>(terms.key_out.data());
-    spill_.add(sealer_->prefix(), seal_prefix_bytes);
+    overflow_.add(sealer_->prefix(), seal_prefix_bytes);
     reader_.set_opener(std::make_unique<Opener>(terms.key_in.data()));
 }
 
-Link::~Link() = default;
+Link::~Link() {
+    hub_.give_bell(bell_out_);
+}
 
 Ref<Stream> Link::make_stream(std::string greeting) {
     return Stream::make(hub_.context(), duplex_, host_side_, Ref<Carrier>(this), peer_, std::move(greeting));
 }
 
 void Link::begin() noexcept {
-    last_sent_ = now_ns();
-    last_heard_.store(last_sent_, std::memory_order_relaxed);
+    silence_.excuse(now_ns());
     hub_.add_link(*this);
     if (!shared_) out_.set_reader_waker(this);
     begun_ = true;
-    wire_start();
+    if (auto started = receiver_.start(fd_.get(), false); !started)
+        fail(MUSTER_E_PEER, started.error().os_errno, "no descriptor left to watch the connection");
     kick(); // parks on the pipe
 }
 
-void Link::turn() noexcept {
-    if (over()) return finalize();
+void Link::run_turn() noexcept {
+    if (is_over()) return finalize();
     kick();
     if (done_sending_.load(std::memory_order_acquire) && peer_over_.load(std::memory_order_acquire)) {
         dead_.store(true, std::memory_order_seq_cst);
@@ -52,56 +65,149 @@ void Link::turn() noexcept {
     }
 }
 
-void Link::wake_reader() noexcept {
-    ask_turn();
-}
-
-// ---- alive? ---------------------------------------------------------------------------------------------------------
-
-void Link::tick(int64_t now, bool late) noexcept {
-    if (over()) return;
-    if (closing_.load(std::memory_order_relaxed) || aborting_.load(std::memory_order_relaxed)) {
-        if (end_at_ == 0) end_at_ = now + linger_ns;
-        if (now >= end_at_) return stop();
-    }
-    // relaxed: set by whoever sends or receives, looked at here now and then.
-    if (!sent_.exchange(false, std::memory_order_relaxed)) {
-        wants_.fetch_or(want_heartbeat, std::memory_order_seq_cst);
+void Link::on_events(uint32_t epoll_events) noexcept {
+    if (is_over()) return;
+    if (epoll_events & EPOLLOUT) {
+        receiver_.ignore_output();
         kick();
     }
-    const bool heard = heard_.exchange(false, std::memory_order_relaxed);
-    if (heard || late) last_heard_.store(now, std::memory_order_relaxed);
-    if (heard && std::exchange(silent_, false)) duplex_->tell_peer_events(host_side_, MUSTER_STREAM_PEER_BACK);
-    if (heard || late) return;
-    const int64_t quiet = now - last_heard_.load(std::memory_order_relaxed);
-    if (quiet >= silent_ns_ && !silent_) {
-        silent_ = true;
-        hub_.context().log(MUSTER_LOG_WARN, "%s: nothing heard for %lld ms", peer_.c_str(),
-                           static_cast<long long>(quiet / 1'000'000));
-        duplex_->tell_peer_events(host_side_, MUSTER_STREAM_PEER_SILENT);
+    const bool ends = (epoll_events & Receiver::hang_up) != 0;
+    if ((epoll_events & EPOLLIN) != 0 || ends) read_by_loop(ends);
+}
+
+void Link::host_stopped_receiving() noexcept {
+    if (!is_over()) {
+        receiver_.return_to_loop();
+        if (!watched_.load(std::memory_order_seq_cst)) receiver_.watch_input();
     }
-    if (dead_ns_ >= 0 && quiet >= dead_ns_) {
-        char why[80];
-        snprintf(why, sizeof why, "nothing was heard of the peer for %lld ms",
-                 static_cast<long long>(quiet / 1'000'000));
-        fail(MUSTER_E_PEER, 0, why);
-    }
+    if (receiver_.lock.unlock() && !is_over()) read_by_loop(true);
+}
+
+void Link::count_io() noexcept {
+    // relaxed: counters.
+    (hub_.context().on_loop() ? loop_io_ : caller_io_).fetch_add(1, std::memory_order_relaxed);
 }
 
 Carrier::Io Link::io() const noexcept {
     return {caller_io_.load(std::memory_order_relaxed), loop_io_.load(std::memory_order_relaxed),
-            static_cast<uint64_t>(last_heard_.load(std::memory_order_relaxed))};
+            static_cast<uint64_t>(silence_.last_received_ns())};
+}
+
+// ---- is the peer alive? ---------------------------------------------------------------------------------------------
+
+void Link::tick(int64_t now, bool late) noexcept {
+    if (is_over()) return;
+    // No thread of the host receives: what the peer says is to be read all the same, and its writers need their credit.
+    if (!receiver_.loop_receives() && !receiver_.lock.is_held()) {
+        const uint64_t before = state_.received();
+        read_by_loop(true);
+        if (state_.received() != before) receiver_.watch_input(); // until the host comes again
+    }
+    if (is_over()) return;
+    if (closing_.load(std::memory_order_relaxed) || aborting_.load(std::memory_order_relaxed)) {
+        if (end_at_ == 0) end_at_ = now + linger_ns;
+        if (now >= end_at_) return stop();
+    }
+    // relaxed: set by the threads that send or receive, looked at here from time to time.
+    if (!sent_.exchange(false, std::memory_order_relaxed)) {
+        wants_.fetch_or(wants_heartbeat, std::memory_order_seq_cst);
+        kick();
+    }
+    if (heard_.exchange(false, std::memory_order_relaxed)) {
+        if (silence_.on_received(now)) duplex_->tell_peer_events(host_side_, MUSTER_STREAM_PEER_BACK);
+        return;
+    }
+    if (late) return silence_.excuse(now);
+    const PeerSilence::Change change = silence_.check(now);
+    if (change == PeerSilence::Change::none) return;
+    char why[80];
+    snprintf(why, sizeof why, "nothing was received from the peer for %lld ms",
+             static_cast<long long>(silence_.duration_ns(now) / 1'000'000));
+    if (change == PeerSilence::Change::dead) return fail(MUSTER_E_PEER, 0, why);
+    hub_.context().log(MUSTER_LOG_WARN, "%s: %s", peer_.c_str(), why);
+    duplex_->tell_peer_events(host_side_, MUSTER_STREAM_PEER_SILENT);
+}
+
+// ---- the watching host ----------------------------------------------------------------------------------------------
+
+bool Link::watch(Queue &queue, Source &source) noexcept {
+    const std::lock_guard hold(watch_lock_);
+    if (shared_ || is_over() || !queue.add_fd(source, fd_.get(), EPOLLIN | EPOLLRDHUP)) return false;
+    queue_ = &queue;
+    source_ = &source;
+    watched_.store(true, std::memory_order_seq_cst);
+    receiver_.take_from_loop();
+    return true;
+}
+
+void Link::unwatch(Queue &queue, Source &source) noexcept {
+    {
+        const std::lock_guard hold(watch_lock_);
+        if (source_ != &source) return; // the socket is closed already
+        queue.remove_fd(source, fd_.get());
+        queue_ = nullptr;
+        source_ = nullptr;
+        watched_.store(false, std::memory_order_seq_cst);
+    }
+    if (!is_over()) receiver_.watch_input();
+}
+
+uint32_t Link::fd_ready(uint32_t epoll_events) noexcept {
+    unsigned char staging[peep_bytes];
+    if (!is_over()) {
+        if (!starved_.load(std::memory_order_seq_cst)) receiver_.take_from_loop(); // the host looks again
+        receiver_.lock.request_recheck();
+        int peeps = 0;
+        while (receiver_.lock.try_lock()) {
+            receiver_.lock.begin_check();
+            receiver_.count_visit();
+            const uint64_t before = state_.received();
+            // Heartbeats and credits are read away; the rest is left to the read that follows.
+            while (read(staging, sizeof staging, sizeof staging, (epoll_events & Receiver::hang_up) != 0) ==
+                       Read::enough &&
+                   state_.received() == before && ++peeps < max_peeps) {
+            }
+            if (!receiver_.lock.unlock()) break;
+        }
+        if (peeps >= max_peeps) { // there is more: another edge, after the host has had its turn
+            const std::lock_guard hold(watch_lock_);
+            if (queue_ != nullptr) queue_->modify_fd(*source_, fd_.get(), EPOLLIN | EPOLLRDHUP);
+        }
+    }
+    uint32_t events = 0;
+    PipeControl &c = in_.control();
+    // acquire: both are published by their owners.
+    if (c.head.load(std::memory_order_acquire) != c.tail.load(std::memory_order_acquire) || in_.finished())
+        events |= MUSTER_STREAM_READABLE;
+    if (duplex_->is_ended()) events |= MUSTER_STREAM_READABLE | MUSTER_STREAM_WRITABLE | MUSTER_STREAM_ENDED;
+    return events;
+}
+
+void Link::engage() noexcept {
+    if (!shared_ && !is_over()) receiver_.watch_input();
+}
+
+void Link::interrupt() noexcept {
+    receiver_.wake();
+    if (!waiting_out_.load(std::memory_order_seq_cst)) return;
+    const uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written =
+        uncancelled::write(event_out_.load(std::memory_order_seq_cst), &one, sizeof one);
 }
 
 // ---- the end --------------------------------------------------------------------------------------------------------
+
+void Link::shut_down() noexcept {
+    shutdown(fd_.get(), SHUT_RDWR);
+    post_turn();
+}
 
 void Link::fail(Status status, int os_errno, const char *why) noexcept {
     if (dead_.exchange(true, std::memory_order_seq_cst)) return;
     const Error full = os_errno != 0 ? Error::from_errno(os_errno, status, "%s", why) : Error::make(status, "%s", why);
     hub_.context().log(MUSTER_LOG_INFO, "%s: %s", peer_.c_str(), full.message);
     duplex_->end(full);
-    wire_shut();
-    ask_turn();
+    shut_down();
 }
 
 void Link::fail_reading(Status status) noexcept {
@@ -111,40 +217,34 @@ void Link::fail_reading(Status status) noexcept {
     fail(MUSTER_E_PEER, 0, why);
 }
 
-void Link::lost(int os_errno, const char *why) noexcept {
-    if (over()) return;
+void Link::on_lost(int os_errno, const char *why) noexcept {
+    if (is_over()) return;
     const bool expected = peer_over_.load(std::memory_order_acquire) ||
                           (closing_.load(std::memory_order_acquire) && done_sending_.load(std::memory_order_acquire));
     if (!expected) return fail(MUSTER_E_PEER, os_errno, why);
     dead_.store(true, std::memory_order_seq_cst);
-    wire_shut();
-    ask_turn();
+    shut_down();
 }
 
 void Link::closed() noexcept {
     closing_.store(true, std::memory_order_seq_cst);
-    if (over()) return;
+    if (is_over()) return;
     kick();
-    wire_read_soon();
-    ask_turn();
+    receiver_.watch_input();
+    post_turn();
 }
 
 void Link::abort(uint64_t reason, const char *text, size_t text_bytes) noexcept {
-    if (over()) return;
-    {
-        const std::lock_guard hold(abort_lock_);
-        abort_reason_ = reason;
-        abort_text_bytes_ = std::min(text_bytes, sizeof abort_text_);
-        if (abort_text_bytes_ != 0) memcpy(abort_text_, text, abort_text_bytes_);
-    }
+    if (is_over()) return;
+    state_.set_abort(reason, {text, text_bytes});
     aborting_.store(true, std::memory_order_seq_cst);
-    wants_.fetch_or(want_abort, std::memory_order_seq_cst);
+    wants_.fetch_or(wants_abort, std::memory_order_seq_cst);
     kick();
-    wire_read_soon();
-    ask_turn();
+    receiver_.watch_input();
+    post_turn();
 }
 
-bool Link::unsent() const noexcept {
+bool Link::is_unsent() const noexcept {
     if (unsent_.load(std::memory_order_seq_cst)) return true;
     // acquire: both are published by their owners.
     PipeControl &c = out_.control();
@@ -152,19 +252,19 @@ bool Link::unsent() const noexcept {
 }
 
 bool Link::flush() noexcept {
-    if (over()) return true;
+    if (is_over()) return true;
     kick();
-    return !unsent();
+    return !is_unsent();
 }
 
 bool Link::wind_down() noexcept {
     if (finalized_) return true;
-    if (over()) {
+    if (is_over()) {
         finalize();
         return finalized_;
     }
     kick();
-    if (!unsent() && !closing_.load(std::memory_order_relaxed)) {
+    if (!is_unsent() && !closing_.load(std::memory_order_relaxed)) {
         duplex_->end(Error::make(MUSTER_E_CLOSED, "the context was closed"));
         // The peer reads the rest from its own memory, then this; unless the host's side was cut short.
         if (shared_ && !aborting_.load(std::memory_order_seq_cst)) out_.finish();
@@ -174,16 +274,16 @@ bool Link::wind_down() noexcept {
 }
 
 void Link::stop() noexcept {
-    if (!over()) {
+    if (!is_over()) {
         duplex_->end(Error::make(MUSTER_E_CLOSED, "the context was closed"));
-        if (unsent())
+        if (is_unsent())
             abort(0, "the other side ended before all was sent", 40);
         else
             closed();
         dead_.store(true, std::memory_order_seq_cst);
-        wire_shut();
+        shutdown(fd_.get(), SHUT_RDWR);
     }
-    // Whoever is inside does not stay: the wire is shut.
+    // Threads that are inside return soon: the socket is shut down.
     for (int i = 0; i < 100'000 && !finalized_; i++) {
         finalize();
         if (!finalized_) sched_yield();
@@ -192,20 +292,28 @@ void Link::stop() noexcept {
 
 void Link::finalize() noexcept {
     if (finalized_) return;
-    const bool rx = rx_.try_lock(), tx = rx && tx_.try_lock();
+    const bool rx = receiver_.lock.try_lock(), tx = rx && tx_.try_lock();
     if (!tx) {
-        if (rx) rx_.unlock();
+        if (rx) receiver_.lock.unlock();
         hub_.start_timer(finalize_again_, now_ns() + 1'000'000);
         return;
     }
-    finalized_ = true; // both locks are kept: nobody comes in again
+    finalized_ = true; // both locks are kept: no thread enters again
     if (!shared_) {
         out_.set_reader_waker(nullptr);
-        if (!dropped_) out_.drop_reader();
+        if (!discarded_) out_.drop_reader();
     }
-    wire_close();
+    {
+        const std::lock_guard watch(watch_lock_);
+        if (queue_ != nullptr) queue_->remove_fd(*source_, fd_.get());
+        queue_ = nullptr;
+        source_ = nullptr;
+        receiver_.stop();
+        fd_.reset();
+    }
     const Ref<Context> last = std::move(context_); // may be the context's last reference: after the list was changed
     hub_.stop_timer(finalize_again_);              // callers hold another reference
+    receiver_.forget_host();
     if (begun_) hub_.remove_link(*this);
 }
 

@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// A link: what carries the bytes of one stream between two processes, after both have proved the secret. It speaks
-// frames over a wire (a socket, a plug-in's connection, a pump), keeps to the reader's credit, answers heartbeats,
-// notices silence and death, and ends in order. Over shared memory the same link only watches over the peer's life.
+// A link carries the bytes of one stream between two processes over a socket, after both have proved the secret. It
+// sends and receives frames, keeps to the peer's credit, sends heartbeats, notices silence and death of the peer, and
+// ends in order. While the bytes of the stream are in shared memory, the link only watches the life of the peer.
 //
-// Two locks, never both at once, never waited for: who cannot have one leaves a wish, and its holder looks again.
+// The host's own threads make the system calls while they can: a write on an idle link is sent by the writing thread,
+// and a read that waits sleeps on the socket (receiver.hpp). The loop takes over when no thread of the host is inside.
+// A link that the host watches stays with the host, whose queue holds the socket; the loop looks at it at each
+// heartbeat.
+//
+// Two try-locks, never waited for: rx to receive, tx to send. A thread that fails to acquire one requests a recheck,
+// and the holder rechecks after unlocking.
 #include "stream/carrier.hpp"
 #include "stream/duplex.hpp"
-#include "transport/frame.hpp"
-#include "transport/hub.hpp"
-#include "transport/spill.hpp"
+#include "transport/overflow_buffer.hpp"
+#include "transport/receiver.hpp"
+#include "transport/stream_state.hpp"
 
 #include <atomic>
 #include <mutex>
@@ -19,159 +25,163 @@ namespace muster {
 
 class Stream;
 
-// A lock that is only ever tried, with a wish for those who met it held. Any thread.
-class TryLock {
+// link.cpp: its life, the loop and the watching host; link_send.cpp, link_receive.cpp: the ways of the bytes. Any
+// thread unless a member says otherwise.
+class Link final : public Carrier,
+                   public Listed<Link, AllLinks>,
+                   private ReceiverOwner,
+                   private Waker,
+                   private FrameSink {
   public:
-    // seq_cst throughout: a wish is set before the lock is tried, and looked at after it was given back; one of the two
-    // sees the other. acquire/release is part of it: the holder's view passes on.
-    bool try_lock() noexcept { return !held_.exchange(true, std::memory_order_seq_cst); }
-    void wish() noexcept { wish_.store(true, std::memory_order_seq_cst); }
-    bool unlock() noexcept { // true: somebody left a wish, take the lock again and look
-        held_.store(false, std::memory_order_seq_cst);
-        return wish_.load(std::memory_order_seq_cst);
-    }
-    void looked() noexcept { // by the holder, before it looks
-        if (wish_.load(std::memory_order_relaxed)) wish_.store(false, std::memory_order_seq_cst);
-    }
-    bool held() const noexcept { return held_.load(std::memory_order_relaxed); }
-
-  private:
-    std::atomic<bool> held_{false}, wish_{false};
-};
-
-// Any thread unless a member says otherwise.
-class Link : public Carrier,
-             public Listed<Link, AllLinks>,
-             public Listed<Link, NearLinks>,
-             private Waker,
-             protected FrameSink {
-  public:
-    // `host_side`: of the duplex, where the host's stream stands.
-    Link(Hub &hub, Ref<Duplex> duplex, int host_side, const Agreement &terms, uint64_t own_window, std::string peer);
+    // `host_side`: the side of the duplex that the host's stream is on.
+    Link(Hub &hub, Ref<Duplex> duplex, int host_side, const Agreement &terms, uint64_t own_window, std::string peer,
+         Fd fd);
     ~Link() override;
-    void begin() noexcept; // loop thread, once: from now on bytes flow
-    const std::string &peer() const noexcept { return peer_; }
+    void begin() noexcept;                         // loop thread, once: from now on bytes are moved
     Ref<Stream> make_stream(std::string greeting); // the host's end; once, before begin()
 
-    // --- the wire tells: loop thread ---
-    void deliver(const unsigned char *data, size_t size) noexcept; // bytes came in
-    void writable() noexcept;                                      // after wire_send() had answered -EAGAIN
-    void lost(int os_errno, const char *why) noexcept;             // nothing more will come; everything was delivered
-
-    // --- the hub: loop thread ---
-    virtual void tick(int64_t now, bool late) noexcept; // now and then: heartbeats, silence
-    virtual bool idle_tick() noexcept { return false; } // after watch_over(); false: enough
-    bool wind_down() noexcept;                          // the context closes: true when all is sent and over
-    void stop() noexcept;                               // the engine ends: now
+    // --- for the hub: loop thread ---
+    void tick(int64_t now, bool late) noexcept; // from time to time: heartbeats, silence
+    bool wind_down() noexcept;                  // the context closes: true when everything is sent and ended
+    void stop() noexcept;                       // the engine ends: now
 
     // --- Carrier ---
+    Moved send_now(const void *data, size_t size) noexcept override;
+    Moved send(const void *data, size_t size, Deadline &deadline, const Interrupted &interrupted) noexcept override;
+    Moved receive(void *data, size_t capacity, Deadline &deadline, const Interrupted &interrupted,
+                  bool spin) noexcept override;
+    void interrupt() noexcept override;
+    void engage() noexcept override;
+    bool watch(Queue &queue, Source &source) noexcept override;
+    void unwatch(Queue &queue, Source &source) noexcept override;
+    uint32_t fd_ready(uint32_t epoll_events) noexcept override;
     void taken() noexcept override;
     bool flush() noexcept override;
     void abort(uint64_t reason, const char *text, size_t text_bytes) noexcept override;
     void closed() noexcept override;
     Io io() const noexcept override;
 
-  protected:
-    // --- the wire: what a subclass is ---
-    // Sends from the front without waiting: how many bytes, or -errno; after -EAGAIN writable() follows. Tx lock held.
-    virtual ssize_t wire_send(const iovec *spans, int count) noexcept = 0;
-    virtual bool wire_any_thread() const noexcept { return false; } // wire_send() off the loop thread
-    virtual void wire_start() noexcept {}                           // loop thread: deliver() may come from now on
-    virtual void wire_finish() noexcept {}                          // nothing more will be sent. Tx lock held
-    virtual void wire_read_soon() noexcept {} // what lies in the wire should be delivered by the loop. Any thread
-    virtual void wire_shut() noexcept {}      // it is over: whoever is inside comes out. Any thread
-    virtual void wire_close() noexcept = 0;   // loop thread, both locks held, last
+  private:
+    enum : uint32_t { wants_heartbeat = 1, wants_credit = 2, wants_abort = 4 };
+    enum class Step { sent, nothing, stop };
+    struct Batch;
+    struct Control;
+    class Target;
+    struct Plan;
 
-    // --- for subclasses ---
-    void kick() noexcept; // sends what can be sent
+    // --- link.cpp ---
+    void on_events(uint32_t epoll_events) noexcept override; // Watch
+    Object &watch_owner() noexcept override { return *this; }
+    void host_stopped_receiving() noexcept override;
+    void run_turn() noexcept; // loop thread
+    void post_turn() noexcept { turn_.post(hub_.context()); }
+    bool is_over() const noexcept { return dead_.load(std::memory_order_seq_cst); }
     void fail(Status status, int os_errno, const char *why) noexcept;
-    void fail_reading(Status status) noexcept; // after feed() failed. Rx lock held
-    bool over() const noexcept { return dead_.load(std::memory_order_seq_cst); }
-    void heard() noexcept { heard_.store(true, std::memory_order_relaxed); }
-    Status count_in(size_t size) noexcept; // bytes of the host came in: within what was granted?
-    void give_tx() noexcept;               // unlocks; looks again if somebody left a wish
-    void pump() noexcept;                  // tx lock held
-    bool tx_idle() const noexcept;         // tx lock held: nothing waits before the next byte of the host
-    void use_credit(uint64_t bytes) noexcept { credit_.fetch_sub(bytes, std::memory_order_relaxed); }
-    void return_credit(uint64_t bytes) noexcept { credit_.fetch_add(bytes, std::memory_order_relaxed); }
-    uint64_t usable_credit() const noexcept { return credit_.load(std::memory_order_acquire); }
-    void finalize() noexcept;                  // loop thread
-    void sending_broke(int os_errno) noexcept; // tx lock held
-    // FrameSink; rx lock held
-    Status on_data(const unsigned char *data, size_t size) noexcept override;
-    Status on_credit(uint64_t bytes) noexcept override;
-    Status on_finish() noexcept override;
-    Status on_abort(uint64_t reason, const char *text, size_t text_bytes) noexcept override;
-    Status on_goodbye() noexcept override;
+    void fail_reading(Status status) noexcept;            // after feed() failed; rx lock held
+    void on_lost(int os_errno, const char *why) noexcept; // nothing more comes in; everything was delivered
+    void shut_down() noexcept;                            // it is over: waiting threads return
+    void finalize() noexcept;                             // loop thread
+    bool is_unsent() const noexcept;
+    void count_io() noexcept;
+
+    // --- link_send.cpp ---
+    void wake_reader() noexcept override { post_turn(); } // Waker: the host has put bytes into out_
+    void wake_writer() noexcept override {}
+    void kick() noexcept; // sends what can be sent
+    bool should_gather(size_t size) noexcept;
+    // tx lock held
+    void release_tx() noexcept; // unlocks, and rechecks if that was requested
+    void pump() noexcept;
+    bool is_idle() const noexcept; // nothing is to be sent before the next byte of the host
+    Step send_overflow() noexcept;
+    Step send_batch() noexcept;
+    Step seal_batch() noexcept;
+    size_t send_frames(const iovec *payload, size_t size, size_t frame_bytes, const Control *control,
+                       Step &step) noexcept;
+    size_t account(const Batch &batch, size_t sent, const Control *control) noexcept;
+    size_t send_from_host(const unsigned char *data, size_t size) noexcept;
+    size_t keep_rest(const iovec *payload, size_t skip) noexcept;
+    Step end_torn(const Control &control) noexcept;
+    void add_control(Control &control) noexcept;
+    void add_frame(Control &control, FrameType type, const unsigned char *payload = nullptr, size_t size = 0) noexcept;
+    bool add_ending() noexcept;
+    Step after_send(ssize_t n) noexcept;
+    void on_send_error(int os_errno) noexcept;
+    ssize_t send_spans(const iovec *spans, int count) noexcept; // bytes, or -errno
+    enum class Room { yes, no, elsewhere };
+    Room await_room(bool starved, Deadline &deadline, const Interrupted &interrupted) noexcept;
+    bool sleep_until_writable(bool reads, bool starved, Deadline &deadline, const Interrupted &interrupted) noexcept;
+
+    // --- link_receive.cpp ---
+    void read_by_loop(bool to_the_end) noexcept; // loop thread
+    bool claim(bool request) noexcept;           // acquires the rx lock for a thread of the host
+    void release_rx() noexcept;
+    // rx lock held
+    enum class Read { nothing, some, enough };
+    Read read(unsigned char *staging, size_t size, size_t max_bytes, bool to_the_end) noexcept;
+    bool has_received(ssize_t n) noexcept;     // what to make of an answer of receive(): true: bytes to be read
+    int receive_once(Target &target) noexcept; // 1: bytes came, 0: none, -1: over
+    bool spin(Target &target) noexcept;
+    Status count_received(size_t size) noexcept; // bytes of the host
+    bool has_input() const noexcept { return in_.readable() != 0 || in_.finished(); }
+    // FrameSink
+    Status on_data(uint32_t stream, const unsigned char *data, size_t size) noexcept override;
+    Status on_frame(FrameType type, uint32_t stream, const unsigned char *payload, size_t size) noexcept override;
 
     Hub &hub_;
     Ref<Context> context_; // until finalize(): bytes still on their way keep the engine
     const Ref<Duplex> duplex_;
     Pipe &in_, &out_; // the host reads from in_ and writes to out_; unused when shared
-    const bool shared_;
+    const bool shared_, sealed_;
     const int host_side_;
     const std::string peer_;
-    const uint64_t window_;
+    StreamState state_;
+    Fd fd_;                // open until finalize()
+    const bool may_block_; // the context has a thread of its own: a host's thread may sleep on the socket
 
-    TryLock rx_;
-    FrameReader reader_;                // rx
-    std::atomic<uint64_t> received_{0}; // bytes of the host that came in; written under rx
-    std::atomic<uint64_t> granted_;     // bytes the peer may send in all; raised by the reading host
-    std::atomic<uint64_t> direct_{0};   // bytes that went past the pipe into the host's memory; its reader writes
-    std::atomic<bool> starved_{false};  // the host's bytes wait for credit
+    Receiver receiver_; // and the rx lock
+    // rx lock
+    FrameReader reader_;
+    bool goodbye_received_ = false;
+    bool polls_empty_ = false; // the last look before a sleep found nothing
+    uint32_t spin_turns_ = 0, spin_pause_ = 0, spins_lost_ = 0, sleeps_ = 0;
+    std::atomic<uint64_t> direct_{0};  // bytes that went past the pipe into the host's memory; its reader writes
+    std::atomic<bool> starved_{false}; // the host's bytes wait for credit
 
     TryLock tx_;
-    std::atomic<uint64_t> caller_io_{0}, loop_io_{0}; // relaxed: figures
-
     // tx lock
     std::unique_ptr<Sealer> sealer_;
-    Spill spill_;
-    size_t held_ = 0;      // of out_: to be consumed when the spill is sent, so that the pipe is not empty before
-    size_t open_left_ = 0; // payload of a begun frame that lies in the ring of out_
-    bool finish_sent_ = false, goodbye_sent_ = false, abort_sent_ = false, dropped_ = false, send_broken_ = false;
-    const bool sealed_;
+    OverflowBuffer overflow_;
+    size_t held_ = 0; // of out_: to be consumed when the overflow is sent, so that the pipe is not empty before
+    // Payload of a begun frame that was not sent: it lies in the ring of out_, or is still the writing thread's.
+    size_t open_left_ = 0;
+    bool goodbye_sent_ = false, abort_sent_ = false, discarded_ = false, send_broken_ = false;
+    Bell bell_out_;                   // the writing host's own, as long as the link lives
+    std::atomic<uint32_t> wants_{0};  // seq_cst: set before kick()
+    std::atomic<bool> unsent_{false}; // overflow or open frame: for flush()
 
-    std::atomic<uint64_t> credit_;         // bytes the peer takes; raised under rx, lowered under tx
-    std::atomic<uint64_t> credit_owed_{0}; // to be granted to the peer with the next frame
-    std::atomic<uint32_t> wants_{0};       // seq_cst: a want is set before kick()
-    std::atomic<bool> unsent_{false};      // spill or open frame: for flush()
     std::atomic<bool> closing_{false}, aborting_{false}, peer_over_{false}, dead_{false}, done_sending_{false};
-    std::atomic<bool> heard_{true}, sent_{false};
+    std::atomic<bool> heard_{true}, sent_{false};     // relaxed: since the last tick
+    std::atomic<uint64_t> caller_io_{0}, loop_io_{0}; // relaxed: counters
+    std::atomic<bool> waiting_out_{false};            // seq_cst: set before a sleeping writer looks a last time
+    std::atomic<int> event_out_{-1};                  // of the bell, for interrupt()
 
-  private:
-    enum : uint32_t { want_heartbeat = 1, want_credit = 2, want_abort = 4 };
-    enum class Step { sent, nothing, stop };
-    struct Batch;
-    struct Control;
-    void wake_reader() noexcept override; // Waker: the host has put bytes into out_
-    void wake_writer() noexcept override {}
-    Step send_spill() noexcept;
-    Step send_batch() noexcept;
-    Step seal_batch() noexcept;
-    Step torn(const Control &control) noexcept;
-    void add_control(Control &control) noexcept;
-    void add_frame(Control &control, FrameType type, const void *payload = "", size_t size = 0) noexcept;
-    void account(const Batch &batch, size_t sent, const Control &control) noexcept;
-    Step after_send(ssize_t n) noexcept;
-    bool at_end() noexcept;
-    void grant(uint64_t consumed) noexcept;
-    bool unsent() const noexcept;
-    void turn() noexcept; // loop thread
-    void ask_turn() noexcept { turn_.post(hub_.context()); }
+    std::atomic<bool> watched_{false}; // the host's queue holds the socket
+    std::mutex watch_lock_;            // guards the two
+    Queue *queue_ = nullptr;
+    Source *source_ = nullptr;
 
-    PostedTask<Link, &Link::turn> turn_{*this};
-    Timer<Link, &Link::finalize> finalize_again_{*this}; // loop thread
-    std::atomic<int64_t> last_heard_{0};
-    std::mutex abort_lock_; // guards the reason
-    uint64_t abort_reason_ = 0;
-    size_t abort_text_bytes_ = 0;
-    char abort_text_[frame_control_max - 8];
-    const uint64_t credit_most_; // the peer's window
-    const int64_t silent_ns_, dead_ns_;
+    // the writing host
+    int64_t last_small_ns_ = 0;
+    uint32_t small_run_ = 0;
+    std::atomic<bool> answered_{false}; // relaxed: the host has read since its last write
 
     // loop thread
-    int64_t last_sent_ = 0, end_at_ = 0;
-    bool silent_ = false, finalized_ = false, begun_ = false;
+    PostedTask<Link, &Link::run_turn> turn_{*this};
+    Timer<Link, &Link::finalize> finalize_again_{*this};
+    int64_t end_at_ = 0;
+    PeerSilence silence_;
+    bool finalized_ = false, begun_ = false;
 };
 
 } // namespace muster

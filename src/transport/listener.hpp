@@ -23,7 +23,7 @@ class ListenerCore final : public Object, private Source {
     void offer(Ref<Stream> stream) noexcept; // into a place reserved; dropped when the listener was closed meanwhile
     // So many are known to come: as many more than others may be without a proof at a time.
     void expect(uint32_t count) noexcept { expected_.store(count, std::memory_order_relaxed); } // a limit, no more
-    uint32_t most_unproved() const noexcept {
+    uint32_t max_unauthenticated() const noexcept {
         return context_->settings.max_unauthenticated + expected_.load(std::memory_order_relaxed);
     }
     // The transport can listen no more; waiting and later accepts fail with this.
@@ -37,7 +37,7 @@ class ListenerCore final : public Object, private Source {
     Status accept(Deadline &deadline, Ref<Stream> &out, Error &why) noexcept;
     Status watch(Queue *queue, uint64_t tag);
     void cancel() noexcept;
-    void close() noexcept; // waiters come out, connections nobody took are dropped
+    void close() noexcept; // waiters return, connections that were not accepted are dropped
     bool closed() noexcept;
 
   private:
@@ -95,7 +95,7 @@ class Listener final : public Object {
   public:
     explicit Listener(Ref<OpenListener> open) noexcept : open_(std::move(open)) {}
 
-    // Opening::begun returns before a host that serves the transport has answered; await_opened() tells how it ended.
+    // Opening::begun returns before a host that serves the transport has answered; await_opened() returns the result.
     enum class Opening { awaited, begun };
     static Result<Ref<Listener>> open(Context &context, std::string_view address, const TransportOptions &options,
                                       Opening opening = Opening::awaited);

@@ -40,7 +40,7 @@ PendingHandshake *PendingHandshakes::displaceable(uint32_t limit, int64_t now) c
     if (silent != nullptr) return silent;
     if (crowd != nullptr) return crowd;
     PendingHandshake *const oldest = list_.first();
-    return oldest != nullptr && now - oldest->since() >= patience_ns ? oldest : nullptr;
+    return oldest != nullptr && now - oldest->since() >= max_age_ns ? oldest : nullptr;
 }
 
 } // namespace muster

@@ -30,10 +30,10 @@ class PendingHandshake : public Listed<PendingHandshake> {
 // 2. one that has not sent its HELLO. A dialer sends it with the packet that completes the connection, so this needs
 //    only little time; of these the oldest one from the origin that has the most connections here;
 // 3. one of an origin that has more than half of all places, after a time that a handshake between distant hosts takes;
-// 4. the oldest, after `patience_ns`.
+// 4. the oldest, after `max_age_ns`.
 // Until one of these exists, new connections wait in the kernel's accept queue, or where there is none, some are
-// accepted beyond the limit (PendingSessions). A connection that is displaced is told so (Refusal::busy), and a dialer
-// of this library then dials again. Loop thread only.
+// accepted beyond the limit (PendingSessions). A connection that is displaced is sent a refusal (Refusal::busy), and a
+// dialer of this library then dials again. Loop thread only.
 class PendingHandshakes {
   public:
     // Before the first byte of the connection is handled. Throws bad_alloc.
@@ -47,7 +47,7 @@ class PendingHandshakes {
 
     static constexpr int64_t hello_ns = 10'000'000;
     static constexpr int64_t distant_ns = 200'000'000;
-    static constexpr int64_t patience_ns = 1'000'000'000;
+    static constexpr int64_t max_age_ns = 1'000'000'000;
 
   private:
     uint32_t from(const PendingHandshake &connection) const noexcept;

@@ -8,7 +8,7 @@
 namespace muster {
 
 namespace {
-constexpr int most_threads = 8;
+constexpr int max_threads = 8;
 }
 
 Resolver &Resolver::of(Context &context) {
@@ -47,7 +47,7 @@ void Resolver::look_up(const std::string &host, int port, Found found) {
     std::vector<SocketAddress> numeric(1);
     if (numeric_address(host, port, numeric[0])) return found(std::move(numeric));
     auto job = std::make_unique<Job>(*this, host, port, std::move(found));
-    if (running_ < most_threads) return start(std::move(job));
+    if (running_ < max_threads) return start(std::move(job));
     waiting_.push_back(*job.release());
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // Names are looked up on short-lived threads of our own: libc offers nothing that does not block, and libuv's thread
-// pool would be shared with everything else. A few at a time; nobody waits for one that hangs.
+// pool would be shared with everything else. A few at a time; a look-up that hangs delays no other.
 #include "base/list.hpp"
 #include "context/context.hpp"
 #include "transport/sockets.hpp"

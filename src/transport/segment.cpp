@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "transport/segment.hpp"
 
+#include "transport/descriptor_channel.hpp"
+
 #include <cstring>
 #include <string_view>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 
 namespace muster {
@@ -13,8 +14,7 @@ namespace muster {
 namespace {
 constexpr int wanted_seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
-// By its name. A kernel that does not tell names is no reason to refuse: what it does when it is rung tells nearly as
-// much.
+// By its name. A kernel that gives no names is no reason to refuse: the test by ringing shows nearly as much.
 bool called_eventfd(int fd) noexcept {
     char path[40], name[64];
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
@@ -117,49 +117,10 @@ Result<Ref<Duplex>> segment_duplex(Segment &segment, uint64_t window, int own, b
     return Duplex::make_shared(std::exchange(segment.mapping, nullptr), window, own, *own_event, *peer_event, fresh);
 }
 
-ssize_t send_segment(int socket, const std::string &bytes, const Segment &segment) noexcept {
-    iovec span{const_cast<char *>(bytes.data()), bytes.size()};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * segment_descriptors)] = {};
-    msghdr message{};
-    message.msg_iov = &span;
-    message.msg_iovlen = 1;
-    message.msg_control = control;
-    message.msg_controllen = sizeof control;
-    cmsghdr *head = CMSG_FIRSTHDR(&message);
-    head->cmsg_level = SOL_SOCKET;
-    head->cmsg_type = SCM_RIGHTS;
-    head->cmsg_len = CMSG_LEN(sizeof(int) * segment_descriptors);
-    const int fds[segment_descriptors] = {segment.memory.get(), segment.events[0].get(), segment.events[1].get()};
-    memcpy(CMSG_DATA(head), fds, sizeof fds);
-    const ssize_t n = sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
-    return n < 0 ? -errno : n;
-}
-
-ssize_t receive_segment(int socket, void *data, size_t size, Fd (&fds)[segment_descriptors]) noexcept {
-    iovec span{data, size};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * segment_descriptors)];
-    msghdr message{};
-    message.msg_iov = &span;
-    message.msg_iovlen = 1;
-    message.msg_control = control;
-    message.msg_controllen = sizeof control;
-    const ssize_t n = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    if (n < 0) return n;
-    Fd got[segment_descriptors];
-    size_t count = 0;
-    for (cmsghdr *head = CMSG_FIRSTHDR(&message); head != nullptr; head = CMSG_NXTHDR(&message, head)) {
-        if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS) continue;
-        const size_t here = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-        for (size_t i = 0; i < here; i++, count++) {
-            int fd;
-            memcpy(&fd, CMSG_DATA(head) + i * sizeof fd, sizeof fd);
-            Fd owned(fd);
-            if (count < segment_descriptors) got[count] = std::move(owned);
-        }
-    }
-    if (count != segment_descriptors || (message.msg_flags & MSG_CTRUNC) != 0) return n;
-    for (size_t i = 0; i < segment_descriptors; i++) fds[i] = std::move(got[i]);
-    return n;
+ssize_t send_segment(int socket, std::string_view bytes, const Segment &segment) noexcept {
+    const int descriptors[segment_descriptors] = {segment.memory.get(), segment.events[0].get(),
+                                                  segment.events[1].get()};
+    return DescriptorChannel::send(socket, bytes, descriptors, segment_descriptors);
 }
 
 } // namespace muster

@@ -5,7 +5,7 @@
 #include "stream/duplex.hpp"
 
 #include <cstdint>
-#include <string>
+#include <string_view>
 #include <utility>
 
 namespace muster {
@@ -27,7 +27,7 @@ constexpr int segment_descriptors = 3;
 Result<Segment> make_segment(size_t size) noexcept;
 // Is it memory that can be mapped without fear: sealed against any change of size, of this size, its pages there?
 Result<void> check_shared_memory(int memory, size_t size) noexcept;
-// Are they two eventfds that nobody has rung yet? A ring must neither block, nor leave anything else to be read, nor
+// Are they two eventfds that were not rung yet? A ring must neither block, nor leave anything else to be read, nor
 // raise a signal. They cannot block from then on, and stay as they are.
 Result<void> check_doorbells(int one, int other) noexcept;
 // Checks what a peer has sent. Takes the descriptors over.
@@ -37,8 +37,6 @@ Result<Segment> take_segment(Fd (&fds)[segment_descriptors], size_t size) noexce
 Result<Ref<Duplex>> segment_duplex(Segment &segment, uint64_t window, int own, bool fresh) noexcept;
 
 // Sends bytes with the descriptors of a segment on a Unix socket: how many bytes, or -errno.
-ssize_t send_segment(int socket, const std::string &bytes, const Segment &segment) noexcept;
-// Receives bytes and, if they come along, the descriptors; too many or too few are closed. Like recv().
-ssize_t receive_segment(int socket, void *data, size_t size, Fd (&fds)[segment_descriptors]) noexcept;
+ssize_t send_segment(int socket, std::string_view bytes, const Segment &segment) noexcept;
 
 } // namespace muster

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "transport/socket_dial.hpp"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <sys/epoll.h>
@@ -9,8 +8,8 @@
 namespace muster {
 
 namespace {
-constexpr int64_t next_address_ns = 2'000'000'000; // with one address while others are left
-constexpr int64_t full_pause_ns = 5'000'000;       // a Unix listener's backlog is full
+constexpr int64_t address_timeout_ns = 2'000'000'000; // with one address while others are left
+constexpr int64_t full_pause_ns = 5'000'000;          // a Unix listener's backlog is full
 } // namespace
 
 Result<bool> yes_or_no(const Address &address, const char *option, bool otherwise) {
@@ -21,7 +20,8 @@ Result<bool> yes_or_no(const Address &address, const char *option, bool otherwis
     return Error::make(MUSTER_E_ADDRESS, "address %s: option '%s' is neither yes nor no", address.text.c_str(), option);
 }
 
-Result<HandshakeConfig> greeting_for(Hub &hub, const Address &address, const TransportOptions &options, bool dialer) {
+Result<HandshakeConfig> handshake_config_for(Hub &hub, const Address &address, const TransportOptions &options,
+                                             bool dialer) {
     const ContextSettings &settings = hub.context().settings;
     HandshakeConfig config;
     config.dialer = dialer;
@@ -30,16 +30,16 @@ Result<HandshakeConfig> greeting_for(Hub &hub, const Address &address, const Tra
     else if (address.options.count("auth") != 0)
         return Error::make(MUSTER_E_ADDRESS, "address %s: option 'auth' can only be none", address.text.c_str());
     config.secret = hub.secret;
-    if (settings.flags & MUSTER_CONTEXT_NO_SEAL) config.seal = SealWish::never;
-    if (settings.flags & MUSTER_CONTEXT_SEAL_ALWAYS) config.seal = SealWish::always;
+    if (settings.flags & MUSTER_CONTEXT_NO_SEAL) config.seal = SealPolicy::never;
+    if (settings.flags & MUSTER_CONTEXT_SEAL_ALWAYS) config.seal = SealPolicy::always;
     if (address.options.count("seal") != 0) {
         auto seal = yes_or_no(address, "seal", false);
         if (!seal) return seal.error();
-        config.seal = *seal ? SealWish::always : SealWish::never;
+        config.seal = *seal ? SealPolicy::always : SealPolicy::never;
     }
     auto upgrade = yes_or_no(address, "upgrade", (settings.flags & MUSTER_CONTEXT_NO_UPGRADE) == 0);
     if (!upgrade) return upgrade.error();
-    config.upgrade = *upgrade && config.seal != SealWish::always && options.taker == nullptr;
+    config.upgrade = *upgrade && config.seal != SealPolicy::always && options.taker == nullptr;
     config.external = hub.context().external();
     config.window = options.window_bytes;
     config.heartbeat_ns = settings.heartbeat_ns;
@@ -73,7 +73,7 @@ void SocketDial::start(std::vector<SocketAddress> addresses) noexcept {
     guarded([this] { try_next(); });
 }
 
-// It belongs to the loop; whoever gives up may be any thread.
+// The dial belongs to the loop; stop() may be called by any thread.
 void SocketDial::stop() noexcept {
     if (!stop_.post(hub_.context())) dial_.reset();
 }
@@ -81,7 +81,7 @@ void SocketDial::stop() noexcept {
 void SocketDial::stop_here() noexcept {
     dial_.reset();
     leave_socket();
-    if (const Ref<Greeter> greeter = std::move(greeter_); greeter) greeter->stop();
+    if (const Ref<HandshakeDriver> driver = std::move(handshake_); driver) driver->stop();
 }
 
 void SocketDial::leave_socket() noexcept {
@@ -95,7 +95,7 @@ void SocketDial::fail(const Error &why) noexcept {
     const Ref<SocketDial> self(this);
     const Ref<Dial> dial = std::move(dial_);
     leave_socket();
-    if (const Ref<Greeter> greeter = std::move(greeter_); greeter) greeter->stop();
+    if (const Ref<HandshakeDriver> driver = std::move(handshake_); driver) driver->stop();
     if (!dial) return;
     if (strncmp(why.message, "dial ", 5) == 0) return dial->done(why);
     Error full = Error::make(why.status, "dial %s: %s", text_.c_str(), why.message);
@@ -104,7 +104,7 @@ void SocketDial::fail(const Error &why) noexcept {
 }
 
 void SocketDial::try_next() {
-    while (dial_ && !fd_ && !greeter_ && !paused_) {
+    while (dial_ && !fd_ && !handshake_ && !paused_) {
         if (next_ >= addresses_.size()) {
             Error why = Error::from_errno(last_errno_, MUSTER_OK, "dial %s", text_.c_str());
             if (last_errno_ == ENOENT) why.status = MUSTER_E_UNREACHABLE;
@@ -133,7 +133,7 @@ void SocketDial::try_one(const SocketAddress &address) {
     do rc = connect(fd_.get(), address.get(), address.size);
     while (rc != 0 && errno == EINTR);
     if (rc == 0) return connected();
-    if (errno == EAGAIN) { // a Unix listener with a full backlog: nothing tells when there is room
+    if (errno == EAGAIN) { // a Unix listener with a full backlog: no event reports room
         fd_.reset();
         next_--;
         paused_ = true;
@@ -143,7 +143,7 @@ void SocketDial::try_one(const SocketAddress &address) {
     if (errno != EINPROGRESS) return not_this_one(errno);
     if (auto added = hub_.add(fd_.get(), EPOLLOUT, *this); !added) return not_this_one(added.error().os_errno);
     registered_ = true;
-    if (next_ < addresses_.size()) hub_.start_timer(timer_, now_ns() + next_address_ns);
+    if (next_ < addresses_.size()) hub_.start_timer(timer_, now_ns() + address_timeout_ns);
 }
 
 void SocketDial::on_events(uint32_t) noexcept {
@@ -171,25 +171,25 @@ void SocketDial::connected() {
     hub_.stop_timer(timer_);
     if (std::exchange(registered_, false)) hub_.remove(fd_.get(), *this);
     HandshakeConfig config = config_;
-    GreeterSetup setup;
+    HandshakeSetup setup;
     setup.what = "dial " + text_;
     setup.peer = text_;
     setup.window = config.window;
     setup.bare = taker_ != nullptr;
     config.local = stays_on_host(fd_.get());
-    if (config.local && config.upgrade) config.passing = Passing::aside;
+    if (config.local && config.upgrade) config.passing = Passing::out_of_band;
     if (peer_address(fd_.get()).family() == AF_UNIX) {
         setup.unix_socket = true;
         int32_t process = 0;
         const uint32_t user = peer_user(fd_.get(), process);
-        config.passing = user == config.host.user ? Passing::here : Passing::no;
-        if (config.shared && config.passing == Passing::no)
+        config.passing = user == config.host.user ? Passing::in_band : Passing::none;
+        if (config.shared && config.passing == Passing::none)
             return fail(Error::make(MUSTER_E_PERMISSION, "it belongs to a process of user %u", user));
     }
-    greeter_ = make_ref<Greeter>(hub_, std::move(fd_), std::move(config), std::move(setup),
-                                 static_cast<GreeterOwner &>(*this));
-    const Ref<Greeter> greeter = greeter_;
-    greeter->start();
+    handshake_ = make_ref<HandshakeDriver>(hub_, std::move(fd_), std::move(config), std::move(setup),
+                                           static_cast<HandshakeOwner &>(*this));
+    const Ref<HandshakeDriver> driver = handshake_;
+    driver->start();
 }
 
 // The listener has displaced this connection for a newer one, as it is flooded: anew, after a pause that grows, for as
@@ -198,24 +198,24 @@ bool SocketDial::dial_again() noexcept {
     const int64_t now = now_ns();
     if (busy_since_ == 0) busy_since_ = now;
     if (now - busy_since_ > hub_.context().settings.handshake_timeout_ns || !dial_) return false;
-    greeter_.reset();
+    handshake_.reset();
     next_--;
     paused_ = true;
     hub_.start_timer(timer_, now + back_off_.next_ns());
     return true;
 }
 
-void SocketDial::greeted(Greeter &greeter, Result<Ref<Stream>> result) noexcept {
+void SocketDial::handshake_ended(HandshakeDriver &driver, Result<Ref<Stream>> result) noexcept {
     const Ref<SocketDial> self(this);
-    if (!result && greeter.was_busy() && dial_again()) return;
+    if (!result && driver.was_busy() && dial_again()) return;
     if (!result) return fail(result.error());
-    greeter_.reset();
+    handshake_.reset();
     const Ref<Dial> dial = std::move(dial_);
     if (dial) dial->done(std::move(result));
 }
 
-void SocketDial::proved(Greeter &, ProvedSocket socket) noexcept {
-    greeter_.reset();
+void SocketDial::proved(HandshakeDriver &, ProvedSocket socket) noexcept {
+    handshake_.reset();
     if (const Ref<Dial> dial = std::move(dial_); dial) taker_->take(std::move(socket));
 }
 

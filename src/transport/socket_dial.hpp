@@ -2,22 +2,23 @@
 #pragma once
 // From addresses to a connected socket to a stream, without ever waiting.
 #include "base/back_off.hpp"
-#include "transport/greeter.hpp"
+#include "transport/handshake_driver.hpp"
 #include "transport/sockets.hpp"
 
 namespace muster {
 
-// What the handshake is told by context, address and options; the connection adds the rest. E_ADDRESS: a value of an
+// The configuration that context, address and options give; the connection adds the rest. E_ADDRESS: a value of an
 // option makes no sense.
-Result<HandshakeConfig> greeting_for(Hub &hub, const Address &address, const TransportOptions &options, bool dialer);
+Result<HandshakeConfig> handshake_config_for(Hub &hub, const Address &address, const TransportOptions &options,
+                                             bool dialer);
 // yes or no. E_ADDRESS: neither.
 Result<bool> yes_or_no(const Address &address, const char *option, bool otherwise);
 
 // Loop thread only, but for stop().
-class SocketDial final : public Attempt, private Watch, private GreeterOwner {
+class SocketDial final : public Attempt, private Watch, private HandshakeOwner {
   public:
     SocketDial(Hub &hub, const Address &address, HandshakeConfig config, SocketTaker *taker, Ref<Dial> dial);
-    bool wanted() noexcept;                                    // false: nobody waits any more
+    bool wanted() noexcept;                                    // false: the dial is over
     void start(std::vector<SocketAddress> addresses) noexcept; // tried in this order
     void fail(const Error &why) noexcept;
     void stop() noexcept override;
@@ -25,9 +26,9 @@ class SocketDial final : public Attempt, private Watch, private GreeterOwner {
   private:
     void on_events(uint32_t epoll_events) noexcept override;
     Object &watch_owner() noexcept override { return *this; }
-    void greeted(Greeter &greeter, Result<Ref<Stream>> result) noexcept override;
-    void proved(Greeter &greeter, ProvedSocket socket) noexcept override;
-    Object &greeter_owner() noexcept override { return *this; }
+    void handshake_ended(HandshakeDriver &driver, Result<Ref<Stream>> result) noexcept override;
+    void proved(HandshakeDriver &driver, ProvedSocket socket) noexcept override;
+    Object &owner_object() noexcept override { return *this; }
     template <class Step>
     void guarded(Step &&step) noexcept;
     void try_next();
@@ -54,7 +55,7 @@ class SocketDial final : public Attempt, private Watch, private GreeterOwner {
     int last_errno_ = 0;
     int64_t busy_since_ = 0; // the listener has refused this dial for now
     BackOff back_off_{5'000'000, 160'000'000};
-    Ref<Greeter> greeter_;
+    Ref<HandshakeDriver> handshake_;
 };
 
 } // namespace muster

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "transport/socket_listener.hpp"
 
-#include "transport/pair_broker.hpp"
 #include "transport/sockets.hpp"
 
 #include <cerrno>
@@ -76,10 +75,10 @@ void SocketListener::accept_some() noexcept {
 }
 
 uint32_t SocketListener::limit() const noexcept {
-    return core_ ? core_->most_unproved() : hub_.context().settings.max_unauthenticated;
+    return core_ ? core_->max_unauthenticated() : hub_.context().settings.max_unauthenticated;
 }
 
-// Room for one more that has not proved itself. False: there is none yet, and accept_some() is called when there is.
+// Room for one more unauthenticated connection. False: none yet; accept_some() is called again later.
 bool SocketListener::make_place() noexcept {
     full_ = false;
     if (pending_.count() < limit() || !has_waiting()) return true;
@@ -112,7 +111,7 @@ void SocketListener::report_displaced() noexcept {
 void SocketListener::greet(Fd fd) {
     const bool unix_socket = local_address(fd.get()).family() == AF_UNIX;
     HandshakeConfig config = config_;
-    GreeterSetup setup;
+    HandshakeSetup setup;
     setup.window = config.window;
     setup.unix_socket = unix_socket;
     setup.bare = taker_ != nullptr;
@@ -121,8 +120,8 @@ void SocketListener::greet(Fd fd) {
         const uint32_t user = peer_user(fd.get(), process);
         setup.peer = address_ + " (process " + std::to_string(process) + ")";
         setup.origin = setup.peer;
-        config.passing = user == config.host.user ? Passing::here : Passing::no;
-        if (config.shared && config.passing == Passing::no) {
+        config.passing = user == config.host.user ? Passing::in_band : Passing::none;
+        if (config.shared && config.passing == Passing::none) {
             hub_.context().counters.handshakes_failed.fetch_add(1, std::memory_order_relaxed);
             hub_.context().log(MUSTER_LOG_WARN, "%s: refused: a process of user %u", address_.c_str(), user);
             return;
@@ -133,41 +132,41 @@ void SocketListener::greet(Fd fd) {
         setup.origin = origin_of(peer);
     }
     config.local = stays_on_host(fd.get());
-    if (!unix_socket && config.local && config.upgrade) config.passing = Passing::aside;
+    if (!unix_socket && config.local && config.upgrade) config.passing = Passing::out_of_band;
     setup.what = "accept " + setup.peer;
-    const auto greeter =
-        make_ref<Greeter>(hub_, std::move(fd), std::move(config), std::move(setup), static_cast<GreeterOwner &>(*this));
-    pending_.add(*greeter);
-    greeter->start();
+    const auto driver = make_ref<HandshakeDriver>(hub_, std::move(fd), std::move(config), std::move(setup),
+                                                  static_cast<HandshakeOwner &>(*this));
+    pending_.add(*driver);
+    driver->start();
 }
 
-void SocketListener::greeted(Greeter &greeter, Result<Ref<Stream>> result) noexcept {
+void SocketListener::handshake_ended(HandshakeDriver &driver, Result<Ref<Stream>> result) noexcept {
     if (result)
         core_->offer(std::move(*result));
-    else if (greeter.admitted() && taker_ == nullptr)
+    else if (driver.admitted() && taker_ == nullptr)
         core_->unreserve();
-    leaves(greeter);
+    leaves(driver);
 }
 
-void SocketListener::proved(Greeter &greeter, ProvedSocket socket) noexcept {
+void SocketListener::proved(HandshakeDriver &driver, ProvedSocket socket) noexcept {
     taker_->take(std::move(socket));
-    leaves(greeter);
+    leaves(driver);
 }
 
-void SocketListener::leaves(Greeter &greeter) noexcept {
-    pending_.remove(greeter);
+void SocketListener::leaves(HandshakeDriver &driver) noexcept {
+    pending_.remove(driver);
     if (full_) hub_.start_timer(pause_, now_ns());
 }
 
-void SocketListener::drop_greeters() noexcept {
+void SocketListener::drop_handshakes() noexcept {
     hub_.stop_timer(pause_);
     if (displaced_ != 0) report_displaced();
     hub_.stop_timer(report_);
     while (PendingHandshake *const first = pending_.any()) {
-        auto *const greeter = static_cast<Greeter *>(first); // there are no others here
-        if (greeter->admitted() && taker_ == nullptr) core_->unreserve();
-        greeter->stop();
-        pending_.remove(*greeter);
+        auto *const driver = static_cast<HandshakeDriver *>(first); // there are no others here
+        if (driver->admitted() && taker_ == nullptr) core_->unreserve();
+        driver->stop();
+        pending_.remove(*driver);
     }
 }
 
@@ -184,7 +183,7 @@ void SocketListener::close() noexcept {
         fd_.reset();
     }
     // Those in the middle of proving themselves are dropped.
-    drop_greeters_.post(hub_.context());
+    drop_handshakes_.post(hub_.context());
 }
 
 } // namespace muster

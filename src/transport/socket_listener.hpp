@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // A listening socket: accepts, greets, and offers what has proved itself.
-#include "transport/greeter.hpp"
+#include "transport/handshake_driver.hpp"
 #include "transport/listener.hpp"
 #include "transport/pending_handshakes.hpp"
 
@@ -16,7 +16,7 @@ struct SocketFile {
 };
 
 // Any thread, unless a member says otherwise.
-class SocketListener final : public TransportListener, private Watch, private GreeterOwner {
+class SocketListener final : public TransportListener, private Watch, private HandshakeOwner {
   public:
     // `greeting` has everything but what depends on the connection.
     SocketListener(Hub &hub, Fd fd, std::string address, Ref<ListenerCore> core, SocketTaker *taker,
@@ -29,10 +29,10 @@ class SocketListener final : public TransportListener, private Watch, private Gr
     void on_events(uint32_t epoll_events) noexcept override;
     Object &watch_owner() noexcept override { return *this; }
     bool admit() override { return taker_ != nullptr ? taker_->admit() : core_->reserve(); }
-    void greeted(Greeter &greeter, Result<Ref<Stream>> result) noexcept override;
-    void proved(Greeter &greeter, ProvedSocket socket) noexcept override;
-    void leaves(Greeter &greeter) noexcept;
-    Object &greeter_owner() noexcept override { return *this; }
+    void handshake_ended(HandshakeDriver &driver, Result<Ref<Stream>> result) noexcept override;
+    void proved(HandshakeDriver &driver, ProvedSocket socket) noexcept override;
+    void leaves(HandshakeDriver &driver) noexcept;
+    Object &owner_object() noexcept override { return *this; }
     void accept_some() noexcept;
     void greet(Fd fd);
     uint32_t limit() const noexcept; // of connections that have not proved themselves
@@ -40,7 +40,7 @@ class SocketListener final : public TransportListener, private Watch, private Gr
     bool has_waiting() noexcept;
     bool displace(PendingHandshake *connection) noexcept; // NULL: none
     void report_displaced() noexcept;
-    void drop_greeters() noexcept; // loop thread
+    void drop_handshakes() noexcept; // loop thread
 
     Hub &hub_;
     const std::string address_;
@@ -57,7 +57,7 @@ class SocketListener final : public TransportListener, private Watch, private Gr
     uint64_t displaced_ = 0; // not reported yet
     Timer<SocketListener, &SocketListener::accept_some> pause_{*this};
     Timer<SocketListener, &SocketListener::report_displaced> report_{*this};
-    PostedTask<SocketListener, &SocketListener::drop_greeters> drop_greeters_{*this};
+    PostedTask<SocketListener, &SocketListener::drop_handshakes> drop_handshakes_{*this};
 };
 
 } // namespace muster

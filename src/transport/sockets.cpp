@@ -36,7 +36,7 @@ bool same_ip(const SocketAddress &a, const SocketAddress &b) noexcept {
 }
 } // namespace
 
-SocketAddress unix_socket_address(const std::string &path) noexcept {
+SocketAddress unix_socket_address(std::string_view path) noexcept {
     SocketAddress out;
     auto &un = reinterpret_cast<sockaddr_un &>(out.storage);
     un.sun_family = AF_UNIX;
@@ -44,7 +44,7 @@ SocketAddress unix_socket_address(const std::string &path) noexcept {
     memcpy(un.sun_path, path.data(), size);
     out.size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + size);
     if (path[0] == '@')
-        un.sun_path[0] = '\0'; // its length tells where an abstract name ends
+        un.sun_path[0] = '\0'; // an abstract name ends with the length of the address
     else
         out.size++;
     return out;

@@ -5,6 +5,7 @@
 #include "transport/address.hpp"
 
 #include <string>
+#include <string_view>
 #include <sys/socket.h>
 #include <vector>
 
@@ -20,7 +21,7 @@ struct SocketAddress {
 };
 
 // A path, or "@name" for an abstract one; checked by parse_address().
-SocketAddress unix_socket_address(const std::string &path) noexcept;
+SocketAddress unix_socket_address(std::string_view path) noexcept;
 // IPv4 or IPv6 text. False: it is a name, to be looked up.
 bool numeric_address(const std::string &host, int port, SocketAddress &out);
 // Looks a name up; may take long. A few addresses at most, in the order to be tried.
@@ -32,12 +33,12 @@ std::string address_text(const SocketAddress &address); // "tcp://[::1]:4100"
 // Stream, non-blocking, close-on-exec; without Nagle's delay where it has one, and taking no descriptors.
 Result<Fd> open_socket(int family) noexcept;
 // May the other end of a Unix socket (for a listening one: of those it accepts) send descriptors? One that was never
-// received is closed with the last byte before it, by whoever takes that, and may make him linger (SO_LINGER).
+// received is closed by the thread that takes the last byte before it, which may linger then (SO_LINGER).
 // Without effect before Linux 6.16.
 void take_descriptors(int fd, bool wanted) noexcept;
 SocketAddress local_address(int fd) noexcept;
 SocketAddress peer_address(int fd) noexcept;
-// Do the bytes of this connection stay on the host, as far as the socket can tell?
+// Do the bytes of this connection stay on the host, as far as the socket shows?
 bool stays_on_host(int fd) noexcept;
 // The user of the process at the other end of a Unix socket; UINT32_MAX if unknown.
 uint32_t peer_user(int fd, int32_t &process) noexcept;

@@ -71,7 +71,7 @@ class TcpTransport final : public Transport {
         if (auto ok = check_options(address, {"upgrade", "seal", "auth"}); !ok)
             config = ok.error();
         else
-            config = greeting_for(hub, address, options, true);
+            config = handshake_config_for(hub, address, options, true);
         if (config && address.port == 0)
             config = Error::make(MUSTER_E_ADDRESS, "address %s: port 0 cannot be dialled", address.text.c_str());
         if (config && address.host.empty())
@@ -92,7 +92,7 @@ class TcpTransport final : public Transport {
                                           Ref<ListenerCore> core) override {
         if (auto ok = check_options(address, {"bind", "advertise", "upgrade", "seal", "auth"}); !ok) return ok.error();
         Hub &hub = Hub::of(core->context());
-        auto config = greeting_for(hub, address, options, false);
+        auto config = handshake_config_for(hub, address, options, false);
         if (!config) return config.error();
         HostPort where{address.host, address.port};
         if (address.options.count("bind") != 0) {
@@ -101,7 +101,7 @@ class TcpTransport final : public Transport {
             where.host = bind->host;
             if (bind->port >= 0) where.port = bind->port;
         }
-        if (where.host.empty()) where.host = "127.0.0.1"; // nobody from outside unless told so
+        if (where.host.empty()) where.host = "127.0.0.1"; // other hosts only if requested
         auto addresses = look_up(where.host, where.port, true);
         if (!addresses) {
             Error why = Error::make(addresses.error().status, "listen at %s: %s", address.text.c_str(),

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // What a transport is inside: something that turns an address into streams. Built-ins, loaded plug-ins and transports
-// served by the host all stand behind this one interface; the registry of a context maps schemes to them.
+// served by the host all implement this interface; the registry of a context maps schemes to them.
 #include "base/fd.hpp"
 #include "stream/stream.hpp"
 #include "transport/address.hpp"
 #include "transport/handshake.hpp"
 
-#include <muster/plugin.h>
+#include <muster/transport.h>
 
 #include <map>
 #include <memory>
 #include <mutex>
+
+struct muster_broker_ops; // <muster/plugin.h>
 
 namespace muster {
 
@@ -52,14 +54,15 @@ class Attempt : public Object {
     virtual void stop() noexcept = 0;
 };
 
-// A dial under way; made by dial.hpp. Held by whoever waits and by the transport. Any thread.
+// A dial under way; made by dial.hpp. Held by the waiting thread and by the transport. Any thread.
 class Dial : public Object {
   public:
-    // The transport tells how it ended: once per Transport::dial(). A stream nobody waits for any more is dropped.
+    // The transport reports the result, once per Transport::dial(). A stream that no thread waits for any more is
+    // dropped.
     virtual void done(Result<Ref<Stream>> result) noexcept = 0;
     // In place of it: the listener is flooded and has refused this dial for now.
     virtual void busy(const Error &why) noexcept { done(why); }
-    // Who is to be stopped if the dial is not wanted any more. False: it is not wanted already.
+    // What is to be stopped when the dial is given up. False: it was given up already.
     virtual bool stop_by(Ref<Attempt> attempt) noexcept = 0;
     virtual Context &context() noexcept = 0;
 };
@@ -68,13 +71,13 @@ class Dial : public Object {
 class TransportListener : public Object {
   public:
     virtual std::string address() = 0; // what peers dial: real port, advertised host
-    virtual void close() noexcept = 0; // lets go of the socket before it returns; any thread, more than once
+    virtual void close() noexcept = 0; // releases the socket before it returns; any thread, more than once
 };
 
 class Transport : public Object {
   public:
-    // Begins to connect; must not block. Loop thread. May call dial->done() before it returns. What it throws, the dial
-    // is told.
+    // Begins to connect; must not block. Loop thread. May call dial->done() before it returns. What it throws becomes
+    // the result of the dial.
     virtual void dial(const Address &address, const TransportOptions &options, Ref<Dial> dial) = 0;
     // The calling thread of muster_transport_listen(). Connections go to core->offer().
     virtual Result<Ref<TransportListener>> listen(const Address &address, const TransportOptions &options,
@@ -96,8 +99,12 @@ class Registry final : public ContextPart {
     Result<void> add(const std::string &scheme, Ref<Transport> transport);
     // Takes a scheme back; streams made by it live on. False: not known.
     bool remove(const std::string &scheme);
-    // Looks the scheme up; if unknown, asks the plug-in loader (src/plugin) to find and start one.
+    // Looks the scheme up; if it is unknown, the provider may add it.
     Result<Ref<Transport>> find(const std::string &scheme);
+    // Adds a transport for a scheme that is unknown in a context: the plug-in loader, which is above this module and
+    // sets itself when the library is loaded.
+    using Provider = Result<void> (*)(Context &context, const std::string &scheme);
+    static bool set_provider(Provider provider) noexcept;
     Ref<Transport> known(const std::string &scheme); // without the loader; empty if there is none
 
     explicit Registry(Context &context);
@@ -107,8 +114,5 @@ class Registry final : public ContextPart {
     std::mutex lock_; // guards transports_; not held while a plug-in is loaded
     std::map<std::string, Ref<Transport>> transports_;
 };
-
-// Finds the plug-in for a scheme and registers it; the plugin room defines it.
-Result<void> find_plugin(Context &context, const std::string &scheme);
 
 } // namespace muster

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// unix:///path, unix://@name; and shm://name, which is a Unix socket that only introduces two processes to each other.
+// unix:///path, unix://@name; and shm://name, which is a Unix socket over which two processes set up shared memory.
 #include "transport/builtin.hpp"
 #include "transport/socket_dial.hpp"
 #include "transport/socket_listener.hpp"
@@ -17,7 +17,7 @@ Error failed(const Address &address, int os_errno) {
     return why;
 }
 
-// The folder of the socket: made with mode 0700 if it is missing; else nobody else may put or remove files there.
+// The folder of the socket: made with mode 0700 if it is missing; else no other user may put or remove files there.
 Result<Fd> open_folder(const Address &address) {
     const size_t slash = address.path.rfind('/');
     const std::string folder = slash == 0 ? "/" : address.path.substr(0, slash);
@@ -39,7 +39,7 @@ Result<Fd> open_folder(const Address &address) {
     return fd;
 }
 
-// Is there a process behind the socket file? A connection is the only thing that tells.
+// Does no process listen at the socket file? Only a connection shows that.
 bool is_stale(const SocketAddress &at) noexcept {
     auto probe = open_socket(AF_UNIX);
     return probe && connect(probe->get(), at.get(), at.size) != 0 && errno == ECONNREFUSED;
@@ -68,7 +68,7 @@ Result<void> bind_path(const Address &address, int fd, SocketFile &file) {
         rc = bind(fd, at.get(), at.size);
     }
     if (rc != 0) return failed(address, errno);
-    // Before listen(): nobody has connected yet.
+    // Before listen(): no peer can have connected yet.
     if (chmod(address.path.c_str(), 0600) != 0 || lstat(address.path.c_str(), &about) != 0)
         return failed(address, errno);
     file = {address.path, about.st_dev, about.st_ino};
@@ -115,15 +115,15 @@ class UnixTransport final : public Transport {
     Result<HandshakeConfig> settle(Hub &hub, const Address &address, const TransportOptions &options, bool dialer) {
         auto ok = shared_ ? check_options(address, {"auth"}) : check_options(address, {"auth", "upgrade", "seal"});
         if (!ok) return ok.error();
-        auto config = greeting_for(hub, address, options, dialer);
+        auto config = handshake_config_for(hub, address, options, dialer);
         if (config && shared_) {
             config->shared = config->upgrade = true;
-            config->seal = SealWish::off_host; // there is no link that the bytes could leave the host on
+            config->seal = SealPolicy::off_host; // there is no link that the bytes could leave the host on
         }
         return config;
     }
 
-    // shm: an abstract name per user. It vanishes with its process; whose it is, the kernel tells.
+    // shm: an abstract name per user. It vanishes with its process; the kernel reports its owner.
     std::string path_of(const Hub &hub, const Address &address) const {
         return shared_ ? "@muster/" + std::to_string(hub.host.user) + "/" + address.path : address.path;
     }

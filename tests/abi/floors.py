@@ -33,8 +33,20 @@ FOLDERS = {
     "rendezvous": ["machine", "member", "dynamic", "static", "served", "open"],
 }
 FLOOR = {room: floor for floor, row in enumerate(HOUSE) for room in row.split()}
+LATER_IN_ROW = {"transport": ("plugin", "serve", "broker")}  # of the same row, but not for this one
+
+
+def is_above(other, room):
+    return FLOOR.get(other, 99) > FLOOR[room] or other in LATER_IN_ROW.get(room, ())
+
+
 OUTSIDE = ("bindings/", "examples/", "tests/api/", "tests/install/", "src/cli/", "src/plugins/")
 SHARED = {f"base/{name}.hpp" for name in ("back_off", "codec", "percent", "text", "time")}
+WEAK = re.compile(r"gnu::weak|__attribute__\s*\(\(\s*weak|#\s*pragma\s+weak")
+# Free functions at the top level of a file, as clang-format lays them out.
+FUNCTION = re.compile(r"^(?!using|typedef|friend|return|else|case)[A-Za-z_\[][\w:<>,&*\[\] \n]*?[ *&](\w+)\([^;{}]*\)"
+                      r"[^;{}()]*([;{])", re.M)
+COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.M)
 
 
@@ -77,7 +89,7 @@ def complaints(name):
             yield f"{name}: includes {target!r}; plug-ins include this header, so it needs the standard library alone"
         if public:
             other = public.group(1)
-            if room and FLOOR.get(other, 99) > FLOOR[room]:
+            if room and is_above(other, room):
                 yield f"{name}: includes <{target}> from a floor above {room}"
         elif ".." in target.split("/"):
             yield f"{name}: includes {target!r}; name files from the top of src, or beside this one"
@@ -86,7 +98,7 @@ def complaints(name):
                 continue
             if outside:
                 yield f"{name}: includes {target!r}; only the public headers are for the outside"
-            elif FLOOR[inner.group(1)] > FLOOR[room]:
+            elif is_above(inner.group(1), room):
                 yield f"{name}: includes {target!r} from a floor above {room}"
             elif wrong_folder(name, target):
                 yield f"{name}: includes {target!r} from a folder above its own, see FOLDERS in tests/abi/floors.py"
@@ -94,8 +106,30 @@ def complaints(name):
             yield f"{name}: includes {target!r}; public headers need stddef.h and stdint.h alone"
 
 
+def hidden_edges():
+    """Functions that a module declares and another one defines: calls past the includes, which a weak or repeated
+    declaration hides from the check above."""
+    declared, defined = {}, {}
+    for name in sources():
+        found = re.match(r"src/(\w+)/", name)
+        if not found or name.startswith(OUTSIDE) or found.group(1) not in FLOOR:
+            continue
+        with open(os.path.join(ROOT, name), encoding="utf-8") as file:
+            text = COMMENT.sub("", file.read())
+        if WEAK.search(text):
+            yield f"{name}: a weak symbol hides which modules need each other"
+        for function, end in FUNCTION.findall(text):
+            (defined if end == "{" else declared).setdefault(function, {}).setdefault(found.group(1), name)
+    for function, by in sorted(declared.items()):
+        for module, name in by.items():
+            definitions = defined.get(function, {})
+            if definitions and module not in definitions:
+                other = next(iter(definitions.values()))
+                yield f"{name}: declares {function}(), which {other} defines; include the header of that module"
+
+
 def main():
-    wrong = [text for name in sources() for text in complaints(name)]
+    wrong = [text for name in sources() for text in complaints(name)] + list(hidden_edges())
     print("\n".join(wrong) if wrong else "floors: ok")
     return 1 if wrong else 0
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The frames of a link, sealed and not: cut into pieces in any way, they say the same; whatever they say is bounded.
+// The frames of links and sessions, sealed and not: cut into pieces in any way, they say the same; whatever they say is
+// bounded.
 #include "input.hpp"
 
 #include "transport/frame.hpp"
@@ -16,37 +17,23 @@ namespace {
 class Notes final : public FrameSink {
   public:
     std::string data, events;
-    Status on_data(const unsigned char *bytes, size_t size) noexcept override {
+    Status on_data(uint32_t, const unsigned char *bytes, size_t size) noexcept override {
         FUZZ_CHECK(size >= 1 && size <= frame_data_max);
-        FUZZ_CHECK(!over);
         data.append(reinterpret_cast<const char *>(bytes), size);
         return MUSTER_OK;
     }
-    Status on_credit(uint64_t bytes) noexcept override {
-        events += "credit " + std::to_string(bytes) + " after " + std::to_string(data.size()) + "\n";
+    Status on_frame(FrameType type, uint32_t stream, const unsigned char *payload, size_t size) noexcept override {
+        FUZZ_CHECK(size <= 10 + service_max_bytes + greeting_max_bytes);
+        events += std::to_string(static_cast<int>(type)) + " of " + std::to_string(stream) + " after " +
+                  std::to_string(data.size()) + ": " + std::string(reinterpret_cast<const char *>(payload), size) +
+                  "\n";
         return MUSTER_OK;
     }
-    Status on_finish() noexcept override {
-        FUZZ_CHECK(!over);
-        over = true;
-        events += "finish\n";
-        return MUSTER_OK;
-    }
-    Status on_abort(uint64_t reason, const char *text, size_t size) noexcept override {
-        FUZZ_CHECK(size <= 200);
-        events += "abort " + std::to_string(reason) + std::string(text, size) + "\n";
-        return MUSTER_OK;
-    }
-    Status on_goodbye() noexcept override {
-        over = true;
-        events += "goodbye\n";
-        return MUSTER_OK;
-    }
-    bool over = false;
 };
 
-Status read_in_pieces(const uint8_t *data, size_t size, size_t piece, Notes &notes, const SecretKey *key) {
-    FrameReader reader;
+Status read_in_pieces(const uint8_t *data, size_t size, size_t piece, Notes &notes, const SecretKey *key,
+                      const FrameRules &rules = link_frames) {
+    FrameReader reader(rules);
     if (key != nullptr) reader.set_opener(std::make_unique<Opener>(key->data()));
     Status status = MUSTER_OK;
     for (size_t at = 0; at < size && status == MUSTER_OK;) {
@@ -72,8 +59,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const uint8_t *bytes = in.take(in.left(), left);
     Notes whole, pieces;
     if ((mode & 1) == 0) {
-        const Status one = read_in_pieces(bytes, left, SIZE_MAX, whole, nullptr);
-        const Status other = read_in_pieces(bytes, left, piece, pieces, nullptr);
+        const FrameRules &rules = (mode & 2) == 0 ? link_frames : session_frames;
+        const Status one = read_in_pieces(bytes, left, SIZE_MAX, whole, nullptr, rules);
+        const Status other = read_in_pieces(bytes, left, piece, pieces, nullptr, rules);
         FUZZ_CHECK(one == other && whole.data == pieces.data && whole.events == pieces.events);
         return 0;
     }

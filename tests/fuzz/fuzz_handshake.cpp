@@ -16,14 +16,14 @@ HandshakeConfig config(bool dialer, uint8_t wishes) {
     c.dialer = dialer;
     c.auth = (wishes & 1) == 0;
     c.secret = secret_key("a secret to fuzz with", 21);
-    c.seal = static_cast<SealWish>((wishes >> 1) % 3);
+    c.seal = static_cast<SealPolicy>((wishes >> 1) % 3);
     c.local = (wishes & 8) != 0;
     c.upgrade = (wishes & 16) != 0;
     c.shared = (wishes & 32) != 0;
     c.passing = static_cast<Passing>((wishes >> 6) % 3);
     c.host = HostIdentity::own();
     c.greeting = "hello";
-    c.offer = [](PairOffer &out) {
+    c.offer = [](DescriptorOffer &out) {
         out.name = "@somewhere";
         return true;
     };
@@ -91,7 +91,7 @@ void man_in_the_middle(Input &in) {
         FUZZ_CHECK(a.key_in == b.key_out && a.key_out == b.key_in);
         FUZZ_CHECK(a.sealed == b.sealed && a.paired == b.paired && a.local == b.local);
         FUZZ_CHECK(a.greeting == "hello" && b.greeting == "hello");
-        FUZZ_CHECK(!touched || a.pairing != Passing::no);
+        FUZZ_CHECK(!touched || a.pairing != Passing::none);
     }
 }
 

@@ -16,7 +16,7 @@ namespace muster::test {
 constexpr uint64_t window = 1 << 16;
 
 struct Frame {
-    SessionFrame kind;
+    FrameType kind;
     uint32_t id;
     std::string payload;
 };
@@ -27,8 +27,8 @@ inline std::string number(uint64_t value) {
     return {reinterpret_cast<char *>(bytes), sizeof bytes};
 }
 
-inline std::string frame(SessionFrame kind, uint32_t id, const std::string &payload = "") {
-    unsigned char head[session_header_bytes];
+inline std::string frame(FrameType kind, uint32_t id, const std::string &payload = "") {
+    unsigned char head[frame_header_bytes];
     put_u32(head, static_cast<uint8_t>(kind) | id << 8);
     put_u32(head + 4, static_cast<uint32_t>(payload.size()));
     return std::string(reinterpret_cast<char *>(head), sizeof head) + payload;
@@ -111,7 +111,7 @@ class World final : private SessionOwner {
             SessionConfig config;
             config.dialer = wishes.dialer;
             config.auth = false;
-            config.seal = SealWish::never;
+            config.seal = SealPolicy::never;
             config.local = true;
             config.single = wishes.single;
             config.peer = "test://peer";
@@ -125,7 +125,7 @@ class World final : private SessionOwner {
         HandshakeConfig config;
         config.dialer = !wishes.dialer;
         config.auth = false;
-        config.seal = SealWish::never;
+        config.seal = SealPolicy::never;
         config.local = true;
         config.external = wishes.external_peer;
         config.heartbeat_ns = wishes.peer_heartbeat_ns;
@@ -189,7 +189,7 @@ class World final : private SessionOwner {
             usleep(2000);
         }
     }
-    bool heard(SessionFrame kind, uint32_t id, Frame *which = nullptr) {
+    bool heard(FrameType kind, uint32_t id, Frame *which = nullptr) {
         return soon([&] {
             for (const Frame &f : frames())
                 if (f.kind == kind && f.id == id) {
@@ -199,7 +199,7 @@ class World final : private SessionOwner {
             return false;
         });
     }
-    int count(SessionFrame kind) {
+    int count(FrameType kind) {
         int found = 0;
         on_loop([&] {
             for (const Frame &f : frames()) found += f.kind == kind;
@@ -209,18 +209,18 @@ class World final : private SessionOwner {
     std::vector<Frame> frames() {
         std::vector<Frame> all;
         const auto *bytes = reinterpret_cast<const unsigned char *>(channel->out.data());
-        for (size_t at = 0; at + session_header_bytes <= channel->out.size();) {
+        for (size_t at = 0; at + frame_header_bytes <= channel->out.size();) {
             const uint32_t word = get_u32(bytes + at), length = get_u32(bytes + at + 4);
-            if (at + session_header_bytes + length > channel->out.size()) break;
-            all.push_back({static_cast<SessionFrame>(word & 255), word >> 8,
-                           channel->out.substr(at + session_header_bytes, length)});
-            at += session_header_bytes + length;
+            if (at + frame_header_bytes + length > channel->out.size()) break;
+            all.push_back(
+                {static_cast<FrameType>(word & 255), word >> 8, channel->out.substr(at + frame_header_bytes, length)});
+            at += frame_header_bytes + length;
         }
         return all;
     }
     // The peer opens a stream, and the host takes it.
     bool open_stream(Findings &f, uint32_t id = 1, uint64_t credit = window) {
-        say(frame(SessionFrame::open, id, open_payload(credit)));
+        say(frame(FrameType::open, id, open_payload(credit)));
         Deadline deadline(5 * second);
         Error why;
         return f.expect_status(core->accept(deadline, stream, why), MUSTER_OK, "the stream comes in");

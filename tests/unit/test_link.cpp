@@ -3,7 +3,7 @@
 // silent, and what the link itself sends.
 // ctest: quick timeout=120
 #include "stream/stream.hpp"
-#include "transport/socket_link.hpp"
+#include "transport/link.hpp"
 
 #include <atomic>
 #include <csetjmp>
@@ -48,8 +48,7 @@ struct Wire {
         context->post([&] {
             Agreement terms;
             terms.peer_window = window;
-            auto link =
-                make_ref<SocketLink>(hub, Duplex::make_private(window), 0, terms, window, "test://peer", Fd(fds[1]));
+            auto link = make_ref<Link>(hub, Duplex::make_private(window), 0, terms, window, "test://peer", Fd(fds[1]));
             stream = link->make_stream("");
             link->begin();
             made.store(true);
@@ -110,8 +109,7 @@ std::string reason(Wire &wire) {
     return error.message;
 }
 
-// ---- what comes in
-// ---------------------------------------------------------------------------------------------------
+// ---- what comes in --------------------------------------------------------------------------------------------------
 
 // Frames of every length, control frames in between, written in pieces of every length; reads of every size. The peer
 // keeps to the credit it is given.
@@ -128,14 +126,11 @@ bool arrives_whole(uint32_t seed, size_t frame_most, size_t piece_most, size_t r
         FrameReader back;
         struct Credits final : FrameSink {
             uint64_t all = 0;
-            Status on_data(const unsigned char *, size_t) noexcept override { return MUSTER_OK; }
-            Status on_credit(uint64_t bytes) noexcept override {
-                all += bytes;
+            Status on_data(uint32_t, const unsigned char *, size_t) noexcept override { return MUSTER_OK; }
+            Status on_frame(FrameType type, uint32_t, const unsigned char *payload, size_t) noexcept override {
+                if (type == FrameType::credit) all += get_u64(payload);
                 return MUSTER_OK;
             }
-            Status on_finish() noexcept override { return MUSTER_OK; }
-            Status on_abort(uint64_t, const char *, size_t) noexcept override { return MUSTER_OK; }
-            Status on_goodbye() noexcept override { return MUSTER_OK; }
         } credits;
         while (at < total || !text.empty()) {
             while (at < total && text.size() < piece_most) {
@@ -239,7 +234,7 @@ void test_more_data_than_allowed_is_refused_and_what_was_allowed_stays(void **) 
     }
     assert_int_equal(got, 4096);
     assert_int_equal(status, MUSTER_E_PEER);
-    assert_non_null(strstr(why.c_str(), "more data than was allowed"));
+    assert_non_null(strstr(why.c_str(), "more data than was granted"));
 }
 
 void test_hang_ups_are_told_after_what_came_before(void **) {
@@ -354,8 +349,7 @@ void test_a_flood_of_heartbeats_lets_a_queue_go_on(void **) {
     queue->close();
 }
 
-// ---- what goes out
-// ---------------------------------------------------------------------------------------------------
+// ---- what goes out --------------------------------------------------------------------------------------------------
 
 struct Outcome {
     std::string data;
@@ -369,23 +363,18 @@ Outcome follow(int fd, uint64_t window, uint32_t seed) {
     struct Follower final : FrameSink {
         Outcome out;
         uint64_t allowed = 0;
-        Status on_data(const unsigned char *data, size_t size) noexcept override {
+        Status on_data(uint32_t, const unsigned char *data, size_t size) noexcept override {
             out.data.append(reinterpret_cast<const char *>(data), size);
             if (out.data.size() > allowed || out.finished) out.ok = false;
             return MUSTER_OK;
         }
-        Status on_credit(uint64_t) noexcept override { return MUSTER_OK; }
-        Status on_finish() noexcept override {
-            out.finished++;
-            return MUSTER_OK;
-        }
-        Status on_abort(uint64_t, const char *text, size_t size) noexcept override {
+        Status on_frame(FrameType type, uint32_t, const unsigned char *payload, size_t size) noexcept override {
+            if (type == FrameType::heartbeat) out.heartbeats++;
+            if (type == FrameType::finish) out.finished++;
+            if (type == FrameType::goodbye) out.goodbyes++;
+            if (type != FrameType::abort) return MUSTER_OK;
             out.aborts++;
-            out.abort_text.assign(text, size);
-            return MUSTER_OK;
-        }
-        Status on_goodbye() noexcept override {
-            out.goodbyes++;
+            out.abort_text.assign(reinterpret_cast<const char *>(payload) + 8, size - 8);
             return MUSTER_OK;
         }
     } follower;
@@ -500,8 +489,7 @@ void test_an_abort_in_the_middle_keeps_the_frames_whole(void **) {
     assert_true(all);
 }
 
-// ---- silence
-// ---------------------------------------------------------------------------------------------------------
+// ---- silence --------------------------------------------------------------------------------------------------------
 
 void test_silence_is_told_and_then_taken_for_death(void **) {
     int silent = 0, back = 0;
@@ -529,7 +517,7 @@ void test_silence_is_told_and_then_taken_for_death(void **) {
     assert_int_equal(silent, 2);
     assert_int_equal(back, 1);
     assert_int_equal(status, MUSTER_E_PEER);
-    assert_non_null(strstr(why.c_str(), "nothing was heard"));
+    assert_non_null(strstr(why.c_str(), "nothing was received"));
 }
 
 void test_an_idle_link_beats(void **) {

@@ -17,12 +17,12 @@ void test_a_peer_that_closes_in_order_ends_the_stream(void **) {
             if (!f.expect(w.ready.load(), "proved") || !w.open_stream(f)) return;
             if (finished_before) {
                 w.stream->finish();
-                f.expect(w.heard(SessionFrame::finish, 1), "our finish is told");
+                f.expect(w.heard(FrameType::finish, 1), "our finish is told");
             }
-            w.say(frame(SessionFrame::data, 1, "rest") + frame(SessionFrame::finish, 1));
+            w.say(frame(FrameType::data, 1, "rest") + frame(FrameType::finish, 1));
             w.settle();
             f.expect(!w.stream->duplex().is_ended(), "a finish alone is no end");
-            w.say(frame(SessionFrame::gone, 1));
+            w.say(frame(FrameType::closed, 1));
             f.expect(w.soon([&] { return w.stream->duplex().is_ended(); }), "ended");
             char text[8];
             size_t moved = 0;
@@ -41,10 +41,10 @@ void test_a_close_is_told_behind_the_finish_of_the_peer(void **) {
     run([](Findings &f) {
         World w({});
         if (!f.expect(w.ready.load(), "proved") || !w.open_stream(f)) return;
-        w.say(frame(SessionFrame::finish, 1));
+        w.say(frame(FrameType::finish, 1));
         Deadline deadline(5 * second);
         f.expect_status(w.stream->close(deadline), MUSTER_OK, "close");
-        f.expect(w.heard(SessionFrame::gone, 1) && w.heard(SessionFrame::finish, 1), "both are told");
+        f.expect(w.heard(FrameType::closed, 1) && w.heard(FrameType::finish, 1), "both are told");
         f.expect(w.soon([&] { return w.session->stream_count() == 0; }), "no stream is left");
     });
 }
@@ -54,8 +54,8 @@ void test_a_goodbye_ends_streams_that_were_done(void **) {
         World w({});
         if (!f.expect(w.ready.load(), "proved") || !w.open_stream(f)) return;
         w.stream->finish();
-        f.expect(w.heard(SessionFrame::finish, 1), "our finish is told");
-        w.say(frame(SessionFrame::finish, 1) + frame(SessionFrame::goodbye, 0));
+        f.expect(w.heard(FrameType::finish, 1), "our finish is told");
+        w.say(frame(FrameType::finish, 1) + frame(FrameType::goodbye, 0));
         f.expect(w.soon([&] { return w.over; }), "over");
         f.expect(w.channel->orderly, "in order");
         f.expect_status(w.stream->duplex().ended_status(), MUSTER_E_PEER, "the stream");
@@ -66,11 +66,11 @@ void test_a_broken_protocol_is_a_lost_peer_to_streams(void **) {
     run([](Findings &f) {
         World w({});
         if (!f.expect(w.ready.load(), "proved") || !w.open_stream(f)) return;
-        w.say(frame(static_cast<SessionFrame>(77), 1));
+        w.say(frame(static_cast<FrameType>(77), 1));
         f.expect(w.soon([&] { return w.over; }), "over");
         f.expect_status(w.why.status, MUSTER_E_PROTOCOL, "the session");
         f.expect_status(w.stream->duplex().ended_status(), MUSTER_E_PEER, "the stream");
-        f.expect(w.reason().find("broke the protocol: a frame of unknown kind") != std::string::npos, "the reason");
+        f.expect(w.reason().find("broke the protocol: a frame of unknown type") != std::string::npos, "the reason");
     });
 }
 
@@ -98,9 +98,9 @@ void test_text_of_a_peer_can_be_shown(void **) {
         }
         World w({});
         if (!f.expect(w.ready.load(), "proved") || !w.open_stream(f)) return;
-        w.say(frame(SessionFrame::abort, 1, number(7) + "bad\x1b\xff"));
+        w.say(frame(FrameType::abort, 1, number(7) + "bad\x1b\xff"));
         f.expect(w.soon([&] { return w.stream->duplex().is_ended(); }), "ended");
-        f.expect(w.reason().find("aborted the stream: bad..") != std::string::npos, w.reason().c_str());
+        f.expect(w.reason().find("aborted by the peer: bad..") != std::string::npos, w.reason().c_str());
     });
 }
 
@@ -115,7 +115,7 @@ void test_an_abort_between_turns_gives_buffers_back(void **) {
             w.channel->sends = 0;
             w.channel->sent = [&] {
                 if (w.channel->sends == 7) // the last of a turn; the turn itself stages one more
-                    w.context->post([&] { w.deliver(frame(SessionFrame::abort, 1, number(3))); });
+                    w.context->post([&] { w.deliver(frame(FrameType::abort, 1, number(3))); });
             };
         });
         f.expect_status(w.stream->write_owned(data.data(), data.size(), *queue, 5), MUSTER_OK, "handed over");
@@ -136,7 +136,7 @@ void test_a_peer_must_read_what_it_makes_us_say(void **) {
         w.on_loop([&] {
             w.channel->stuck = true;
             for (size_t i = 0; i < 2 * session_waiting_max && !w.over; i++)
-                w.deliver(frame(SessionFrame::pair_offer, 0, offer));
+                w.deliver(frame(FrameType::pair_offer, 0, offer));
         });
         f.expect(w.soon([&] { return w.over; }), "over");
         f.expect_status(w.why.status, MUSTER_E_LIMIT, "why");
@@ -154,7 +154,7 @@ void test_a_stream_must_be_opened_in_time(void **) {
             f.expect(w.proved == 0, "it counts as one that has not proved itself");
             if (opens && !w.open_stream(f)) return;
             for (int i = 0; i < 60; i++) {
-                w.say(frame(SessionFrame::heartbeat, 0));
+                w.say(frame(FrameType::heartbeat, 0));
                 usleep(10'000);
             }
             f.expect(w.is_over() == !opens, opens ? "a session in use stays" : "one without a stream ends");
@@ -179,13 +179,13 @@ void test_dials_nobody_answers_are_limited(void **) {
                     w.session->open("service", options, Ref<Dial>(dials.back()));
                 }
             });
-            f.expect(w.heard(SessionFrame::open, static_cast<uint32_t>(dials.size())), "asked");
+            f.expect(w.heard(FrameType::open, static_cast<uint32_t>(dials.size())), "asked");
             for (const Ref<TestDial> &dial : dials)
                 if (const Ref<Attempt> attempt = std::move(dial->attempt); attempt) attempt->stop();
         };
         dial_some(2);
-        w.say(frame(SessionFrame::accept, 1, number(window)) + frame(SessionFrame::refuse, 2, std::string(4, '\xff')));
-        f.expect(w.heard(SessionFrame::abort, 1), "a late answer is declined");
+        w.say(frame(FrameType::accept, 1, number(window)) + frame(FrameType::refuse, 2, std::string(4, '\xff')));
+        f.expect(w.heard(FrameType::abort, 1), "a late answer is declined");
         f.expect(w.soon([&] { return w.session->stream_count() == 0; }), "answered");
         dial_some(session_streams_max);
         w.settle();
@@ -205,7 +205,7 @@ void test_a_peer_that_does_not_let_go_is_left(void **) {
         });
         const int64_t begin = now_ns();
         while (!w.is_over() && now_ns() - begin < 20 * second) {
-            w.say(frame(SessionFrame::heartbeat, 0));
+            w.say(frame(FrameType::heartbeat, 0));
             usleep(20'000);
         }
         f.expect(w.is_over(), "over");
@@ -227,12 +227,12 @@ void test_silence_of_a_peer(void **) {
         ContextSettings own;
         Agreement terms;
         terms.peer_heartbeat_ns = INT64_MAX;
-        f.expect(Patience(own, terms).dead_ns == 4 * Patience::slowest_ns, "no beat is too slow for death");
+        f.expect(PeerTimeouts(own, terms).dead_ns == 4 * PeerTimeouts::max_heartbeat_ns, "no beat is too slow for death");
         terms.peer_heartbeat_ns = INT64_MIN;
-        f.expect(Patience(own, terms).dead_ns == own.dead_ns && Patience(own, terms).silent_ns == own.silent_ns,
+        f.expect(PeerTimeouts(own, terms).dead_ns == own.dead_ns && PeerTimeouts(own, terms).silent_ns == own.silent_ns,
                  "no beat is too fast");
         own.dead_ns = -1;
-        f.expect(Patience(own, terms).dead_ns < 0, "never");
+        f.expect(PeerTimeouts(own, terms).dead_ns < 0, "never");
     });
 }
 
@@ -247,7 +247,7 @@ void test_beats_as_slow_as_those_of_the_slower_side(void **) {
         f.expect(w.soon([&] { return w.over; }), "silence ends it all the same");
         const int64_t lasted = now_ns() - begin;
         f.expect(lasted > 1500 * ms, "but not before four beats of the slower side");
-        const int heard = w.count(SessionFrame::heartbeat);
+        const int heard = w.count(FrameType::heartbeat);
         f.expect(heard >= 1 && heard <= lasted / (300 * ms) + 1, "nor were more said");
     });
 }
@@ -258,9 +258,9 @@ void test_a_heartbeat_is_answered(void **) {
         wishes.peer_heartbeat_ns = 60 * second;
         World w(wishes);
         if (!f.expect(w.ready.load(), "proved") || !w.open_stream(f)) return;
-        w.say(frame(SessionFrame::heartbeat, 0));
+        w.say(frame(FrameType::heartbeat, 0));
         w.settle();
-        f.expect(w.count(SessionFrame::heartbeat) == 0, "not while something was said lately");
+        f.expect(w.count(FrameType::heartbeat) == 0, "not while something was said lately");
     });
     run([](Findings &f) {
         Wishes wishes;
@@ -268,9 +268,9 @@ void test_a_heartbeat_is_answered(void **) {
         World w(wishes);
         if (!f.expect(w.ready.load(), "proved") || !w.open_stream(f)) return;
         usleep(250'000); // more than half of a beat; its own turn is after three quarters
-        w.say(frame(SessionFrame::heartbeat, 0));
+        w.say(frame(FrameType::heartbeat, 0));
         w.settle();
-        f.expect(w.count(SessionFrame::heartbeat) != 0, "at once");
+        f.expect(w.count(FrameType::heartbeat) != 0, "at once");
     });
 }
 

@@ -91,7 +91,7 @@ Status offer(World &w, const std::vector<int> &fds) {
     memset(payload + 36, 5, 32); // the token
     w.on_loop([&] {
         w.channel->out.clear();
-        w.deliver(frame(SessionFrame::pair_offer, 0, std::string(reinterpret_cast<char *>(payload), 68) + name));
+        w.deliver(frame(FrameType::pair_offer, 0, std::string(reinterpret_cast<char *>(payload), 68) + "@" + name));
     });
     const Fd connection = [&] {
         timeval limit{0, 200'000};
@@ -115,7 +115,7 @@ Status offer(World &w, const std::vector<int> &fds) {
         if (sendmsg(connection.get(), &message, MSG_NOSIGNAL) != 1) return MUSTER_E_SYSTEM;
     }
     Frame answer{};
-    if (!w.heard(SessionFrame::pair_answer, 0, &answer) || answer.payload.size() != 4) return MUSTER_TIMEOUT;
+    if (!w.heard(FrameType::pair_answer, 0, &answer) || answer.payload.size() != 4) return MUSTER_TIMEOUT;
     return static_cast<int32_t>(get_u32(reinterpret_cast<const unsigned char *>(answer.payload.data())));
 }
 
@@ -149,8 +149,7 @@ void test_offers_of_memory(void **) {
     });
 }
 
-// ---- memory that is lent
-// -----------------------------------------------------------------------------------------------
+// ---- memory that is lent --------------------------------------------------------------------------------------------
 
 struct Memory {
     std::string bytes;
@@ -192,9 +191,9 @@ void test_lent_memory_comes_back_once_when_it_was_read(void **) {
         if (!f.expect(w.ready.load(), "proved") || !w.open_stream(f)) return;
         const std::string one = pattern(20'000, 1), two = pattern(1000, 2), three = pattern(20'000, 3);
         Memory kept, small, mostly_idle;
-        kept.bytes = frame(SessionFrame::data, 1, one);
-        small.bytes = frame(SessionFrame::data, 1, two);
-        mostly_idle.bytes = frame(SessionFrame::data, 1, three);
+        kept.bytes = frame(FrameType::data, 1, one);
+        small.bytes = frame(FrameType::data, 1, two);
+        mostly_idle.bytes = frame(FrameType::data, 1, three);
         lend(w, kept, 30'000);
         lend(w, small, 1100);
         f.expect(kept.releases == 0 && small.releases == 1, "little is copied");
@@ -210,7 +209,7 @@ void test_a_segment_that_was_lent_goes_back_to_the_pool(void **) {
     run([](Findings &f) {
         World w({});
         if (!f.expect(w.ready.load(), "proved") || !w.open_stream(f, 1)) return;
-        const std::string bytes = pattern(60'000, 4), said = frame(SessionFrame::data, 1, bytes);
+        const std::string bytes = pattern(60'000, 4), said = frame(FrameType::data, 1, bytes);
         void *const segment = w.pool->take();
         memcpy(segment, said.data(), said.size());
         const muster_loan terms{said.size(), nullptr, segment, nullptr};
@@ -232,11 +231,11 @@ void test_what_was_lent_before_an_abort_comes_back(void **) {
             World w({});
             if (!f.expect(w.ready.load(), "proved") || !w.open_stream(f)) return;
             const std::string bytes = pattern(20'000, 5);
-            read_first.bytes = unread.bytes = frame(SessionFrame::data, 1, bytes);
+            read_first.bytes = unread.bytes = frame(FrameType::data, 1, bytes);
             lend(w, read_first, 20'000);
             lend(w, unread, 20'000);
             f.expect(read_all(w, 5000) == bytes.substr(0, 5000), "begun");
-            w.say(frame(SessionFrame::abort, 1, number(3) + "enough"));
+            w.say(frame(FrameType::abort, 1, number(3) + "enough"));
             w.settle();
             f.expect(read_all(w, 35'000) == bytes.substr(5000) + bytes, "what had come is still there");
             f.expect(read_first.releases == 1 && unread.releases == 1, "back");
@@ -246,7 +245,7 @@ void test_what_was_lent_before_an_abort_comes_back(void **) {
         {
             World w({});
             if (!f.expect(w.ready.load(), "proved") || !w.open_stream(f)) return;
-            left.bytes = frame(SessionFrame::data, 1, pattern(30'000, 6));
+            left.bytes = frame(FrameType::data, 1, pattern(30'000, 6));
             lend(w, left, 30'000);
         }
         f.expect(left.releases == 1, "also where nobody reads");

@@ -75,7 +75,8 @@ bool StoreClient::submit(StoreOperation &operation) noexcept {
                     if (operation.awaited()) claim_socket();
                     send_ask(operation);
                     // One that others wait behind goes at once; many that are begun in a row go together.
-                    later = !operation.awaited() && under_way_ > 1 && (interest_out_ || writer_.unsent() < send_bytes);
+                    later = !operation.awaited() && under_way_ > 1 &&
+                            (receiver_.watches_output() || writer_.unsent() < send_bytes);
                     if (!later) flush();
                 }
             } catch (const std::bad_alloc &) {
@@ -96,9 +97,8 @@ bool StoreClient::submit(StoreOperation &operation) noexcept {
 
 // The answer is for the thread that asks, which will sleep on the socket; the loop is not to be woken for it, too.
 void StoreClient::claim_socket() noexcept {
-    if (!interest_in_ || pending_.size() != 1 || context_->external() || context_->on_loop()) return;
-    set_interest(false, interest_out_);
-    begin_near();
+    if (pending_.size() != 1 || context_->external() || context_->on_loop()) return;
+    if (receiver_.take_from_loop()) receiver_.expect_host();
 }
 
 void StoreClient::flush_gathered() noexcept {
@@ -150,7 +150,7 @@ void StoreClient::flush() noexcept {
     const int why = writer_.send(fd_.get());
     said_ns_.store(now_ns(), std::memory_order_relaxed);
     if (why == EAGAIN)
-        set_interest(interest_in_, true);
+        receiver_.watch_output();
     else if (why != 0)
         broke("the connection broke");
 }
@@ -239,16 +239,6 @@ int64_t StoreClient::beat_ns() const noexcept {
     int64_t beat = context_->settings.heartbeat_ns;
     for (const auto &[lease, ttl] : kept_) beat = std::min(beat, ttl / 3);
     return std::max<int64_t>(beat, 1'000'000);
-}
-
-// ---- the socket in the loop -----------------------------------------------------------------------------------------
-
-void StoreClient::set_interest(bool in, bool out, bool again) noexcept {
-    if (!fd_ || (!again && in == interest_in_ && out == interest_out_)) return;
-    interest_in_ = in;
-    interest_out_ = out;
-    const uint32_t events = uint32_t{EPOLLRDHUP} | (in ? uint32_t{EPOLLIN} : 0) | (out ? uint32_t{EPOLLOUT} : 0);
-    hub_.modify(fd_.get(), events, *this);
 }
 
 } // namespace muster

@@ -2,13 +2,12 @@
 #pragma once
 // A client of a store that another process serves: a connection, made again whenever it breaks, and its requests.
 //
-// Receiving: as with a stream's socket (transport/socket_link.hpp), a thread that waits for an answer sleeps on the
-// socket itself and receives for all other threads, too; while no thread waits in this way the loop receives.
+// A thread that waits for an answer receives the answers of all waiting threads (transport/receiver.hpp).
 #include "base/back_off.hpp"
 #include "store/backend/store.hpp"
 #include "store/client/pending.hpp"
 #include "store/wire/record_socket.hpp"
-#include "transport/link.hpp"
+#include "transport/receiver.hpp"
 
 #include <atomic>
 #include <map>
@@ -17,7 +16,7 @@
 namespace muster {
 
 // Any thread unless a member says otherwise.
-class StoreClient final : public Object, private Watch, private SocketTaker, private RecordReader::Taker {
+class StoreClient final : public Object, private ReceiverOwner, private SocketTaker, private RecordReader::Taker {
   public:
     // `once_ns`: how long the first connection may take, which is tried once then; 0: it is tried until it is there.
     StoreClient(Context &context, std::string shown, std::vector<Address> addresses, int64_t lost_after_ns,
@@ -38,12 +37,13 @@ class StoreClient final : public Object, private Watch, private SocketTaker, pri
     Status sleep(StoreOperation &operation, Signal &signal, uint32_t seen, Deadline &deadline) noexcept;
     Status keep(uint64_t lease) noexcept;
     void abandon(uint64_t lease) noexcept;
-    void wake_reader() noexcept; // a thread asleep on the socket checks its signal, within deaf_ns
+    void wake_reader() noexcept { receiver_.wake(); } // a thread asleep on the socket checks its signal, within deaf_ns
 
     static constexpr int64_t deaf_ns =
         20'000'000; // a receiving thread notices other events after this time at the latest
 
   private:
+    static constexpr int64_t max_host_check_ns = 320'000'000;
     enum class State { apart, greeting, open, lost };
     // Why the connection is given up. A later value replaces an earlier one.
     enum class Breakage : uint8_t {
@@ -67,7 +67,6 @@ class StoreClient final : public Object, private Watch, private SocketTaker, pri
     void flush() noexcept;
     void flush_gathered() noexcept; // without the lock
     std::string apart_text() const;
-    void set_interest(bool in, bool out, bool again = false) noexcept;
     int64_t beat_ns() const noexcept;
     void finish_all(const Error &why) noexcept; // without the lock
 
@@ -96,11 +95,8 @@ class StoreClient final : public Object, private Watch, private SocketTaker, pri
     bool take_record(const StoreHead &head, std::string_view body) override;
     bool take_answer(const StoreHead &head, std::string_view body);
     Status sleep_on_socket(Signal &signal, uint32_t seen, Deadline &deadline) noexcept;
-    Status sleep_on_bell(Signal &signal, uint32_t seen, Deadline &deadline, unsigned char *staging) noexcept;
     void leave_rx(bool host) noexcept;
-    void begin_near() noexcept; // any thread; the loop looks whether it has to receive again
-    void start_near() noexcept; // loop thread
-    void look_near() noexcept;  // loop thread
+    void host_stopped_receiving() noexcept override { leave_rx(false); } // loop thread
 
     const Ref<Context> context_;
     Hub &hub_;
@@ -122,33 +118,24 @@ class StoreClient final : public Object, private Watch, private SocketTaker, pri
     StoreOperation *next_to_send_ = nullptr; // of these, on this connection; all before it are sent
     std::map<uint64_t, int64_t> kept_;       // leases that the library keeps, and for how long each lasts
     std::set<uint64_t> ended_;               // leases that are known to be over, and were not to be
-    bool interest_in_ = false, interest_out_ = false;
     std::vector<StoreOperation *> sleepers_; // whose threads sleep elsewhere
     Error why_apart_, why_lost_;
     int64_t apart_since_ns_ = 0;
     Ref<Attempt> attempt_;
 
-    TryLock rx_;
-    // under rx
-    RecordReader reader_;
-    Bell bell_; // its epoll holds the socket
-    bool hung_up_ = false;
-    bool drained_ = false; // the last look left nothing in the socket: what comes raises an edge
+    Receiver receiver_{hub_, *this, max_host_check_ns}; // and the rx lock
+    RecordReader reader_;                               // under rx
 
-    std::atomic<int> bell_event_{-1};                // seq_cst: set while a thread sleeps on the socket
-    std::atomic<Breakage> breakage_{Breakage::none}; // seq_cst: as bell_event_
+    std::atomic<Breakage> breakage_{Breakage::none}; // seq_cst: pairs with a thread about to sleep on the socket
     std::atomic<const char *> broke_why_{""};        // relaxed: of the first breakage
     std::atomic<int> invalid_count_{0};              // relaxed: connections that ended so since the last valid answer
-    std::atomic<bool> ticking_{false}, near_{false}; // acq_rel: a timer of the loop runs, or was asked for
-    std::atomic<uint32_t> visits_{0};                // relaxed: threads that slept on the socket
+    std::atomic<bool> ticking_{false};               // acq_rel: a timer of the loop runs, or was asked for
     std::atomic<int64_t> heard_ns_{0}, said_ns_{0};  // relaxed
 
     // loop thread
     size_t next_address_ = 0, tried_ = 0; // of the addresses, in this round
     bool dialling_ = false;
-    BackOff back_off_{10'000'000, 500'000'000};      // between two attempts
-    BackOff near_back_off_{10'000'000, 320'000'000}; // between two looks of the loop at the threads that receive
-    uint32_t visits_seen_ = 0;
+    BackOff back_off_{10'000'000, 500'000'000}; // between two attempts
     StoreId instance_{};
     int64_t ticked_ns_ = 0, opened_ns_ = 0;
     bool was_open_ = false, volatile_ = false, nobody_listens_ = true, left_ = false;
@@ -157,10 +144,8 @@ class StoreClient final : public Object, private Watch, private SocketTaker, pri
     PostedTask<StoreClient, &StoreClient::part> part_{*this};
     PostedTask<StoreClient, &StoreClient::flush_gathered> flush_soon_{*this};
     PostedTask<StoreClient, &StoreClient::start_ticks> start_ticks_{*this};
-    PostedTask<StoreClient, &StoreClient::start_near> start_near_{*this};
     Timer<StoreClient, &StoreClient::dial> dial_timer_{*this};
     Timer<StoreClient, &StoreClient::tick> tick_timer_{*this};
-    Timer<StoreClient, &StoreClient::look_near> near_timer_{*this};
     Timer<StoreClient, &StoreClient::greeting_too_late> greeting_timer_{*this};
     Closing<StoreClient, &StoreClient::leave> closing_{*this};
 

@@ -137,14 +137,13 @@ void StoreClient::take(ProvedSocket socket) noexcept {
     }
     dialling_ = false;
     hub_.stop_timer(dial_timer_);
-    while (!rx_.try_lock()) sched_yield(); // there is no socket: the holder is about to unlock
-    rx_.looked();
+    while (!receiver_.lock.try_lock()) sched_yield(); // there is no socket: the holder is about to unlock
+    receiver_.lock.begin_check();
     const char *problem = "";
     try {
         const std::lock_guard hold(lock_);
         attempt_.reset();
         breakage_.store(Breakage::none, std::memory_order_seq_cst);
-        hung_up_ = drained_ = false;
         reader_.start(socket.agreed);
         writer_.start(socket.agreed);
         // A server that took an earlier hello keeps its session although the welcome was lost; nothing was asked in it.
@@ -152,9 +151,8 @@ void StoreClient::take(ProvedSocket socket) noexcept {
         put_hello(writer_.plain(), session_, was_open_);
         fd_ = std::move(socket.fd);
         let_receive_block(fd_.get());
-        interest_in_ = interest_out_ = true;
         state_ = State::greeting;
-        if (!hub_.add(fd_.get(), EPOLLIN | EPOLLRDHUP | EPOLLOUT, *this)) {
+        if (!receiver_.start(fd_.get(), true)) {
             fd_.reset();
             problem = "it could not be watched";
         }
@@ -238,7 +236,7 @@ void StoreClient::on_events(uint32_t epoll_events) noexcept {
     const Ref<StoreClient> self(this);
     if (epoll_events & EPOLLOUT) {
         const std::lock_guard hold(lock_);
-        set_interest(interest_in_, false);
+        receiver_.ignore_output();
         flush();
         try {
             send_more();
@@ -247,20 +245,13 @@ void StoreClient::on_events(uint32_t epoll_events) noexcept {
         }
         flush();
     }
-    if (!rx_.try_lock()) {
-        rx_.wish();
-        if (!rx_.try_lock()) return;
-    }
-    rx_.looked();
+    if (!receiver_.lock.acquire_or_request()) return;
     int got = 0;
     for (int i = 0; i < most_reads && fd_ && !is_broken(); i++) {
         got = receive_once(hub_.staging(), Hub::staging_bytes, MSG_DONTWAIT);
         if (got <= 0) break;
     }
-    if (got > 0) {
-        const std::lock_guard hold(lock_);
-        set_interest(interest_in_, interest_out_, true); // another edge if there is more
-    }
+    if (got > 0) receiver_.rearm(); // another edge if there is more
     leave_rx(false);
 }
 
@@ -315,14 +306,9 @@ void StoreClient::broke(const char *why, Breakage how) noexcept {
 void StoreClient::close_socket() noexcept {
     const std::lock_guard hold(lock_);
     if (!fd_) return;
-    if (bell_.event >= 0) {
-        epoll_ctl(bell_.epoll, EPOLL_CTL_DEL, fd_.get(), nullptr);
-        hub_.give_bell(std::exchange(bell_, {}));
-    }
-    hub_.remove(fd_.get(), *this);
+    receiver_.stop();
     fd_.reset();
     writer_.clear();
-    interest_in_ = interest_out_ = false;
     under_way_ = 0;
     for (StoreOperation *one = pending_.first(); one != nullptr; one = PendingOperations::after(*one))
         one->sending.under_way = false;
@@ -334,14 +320,10 @@ void StoreClient::close_socket() noexcept {
 
 void StoreClient::part() noexcept {
     if (!is_broken()) return;
-    if (!rx_.try_lock()) {
-        rx_.wish(); // the holder posts this task again
-        if (!rx_.try_lock()) return;
-    }
-    rx_.looked();
+    if (!receiver_.lock.acquire_or_request()) return; // the holder posts this task again
     const bool had = static_cast<bool>(fd_);
     close_socket();
-    rx_.unlock();
+    receiver_.lock.unlock();
     hub_.stop_timer(greeting_timer_);
     if (!had || left_) return;
     context_->log(MUSTER_LOG_WARN, "%s: %s", shown_.c_str(), broke_why_.load(std::memory_order_relaxed));
@@ -380,7 +362,7 @@ void StoreClient::lose(const Error &why) noexcept {
     if (attempt) attempt->stop();
     hub_.stop_timer(dial_timer_);
     hub_.stop_timer(greeting_timer_);
-    hub_.stop_timer(near_timer_);
+    receiver_.forget_host();
     hub_.stop_timer(tick_timer_);
     context_->forget_closing(closing_);
     broke("the store is lost");

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Answers of a store in another process.
-#include "base/uncancelled.hpp"
 #include "store/client/client.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <climits>
-#include <sys/epoll.h>
 
 namespace muster {
 
@@ -16,12 +12,10 @@ constexpr size_t stack_bytes = 16 * 1024; // what a host's thread receives into
 
 // 1: bytes came; 0: there are none; -1: the connection is no more.
 int StoreClient::receive_once(unsigned char *staging, size_t size, int flags) noexcept {
-    const ssize_t n = uncancelled::receive(fd_.get(), staging, size, flags);
-    drained_ = n < static_cast<ssize_t>(size);
-    if (n < 0 && errno == EINTR) return 1;
-    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return 0;
-    if (n <= 0) {
-        broke(n == 0 ? "the server hung up" : "the connection broke");
+    const ssize_t n = receiver_.receive(staging, size, flags);
+    if (n == 0) return 0;
+    if (n < 0) {
+        broke(receiver_.end_errno() == 0 ? "the server hung up" : "the connection broke");
         return -1;
     }
     heard_ns_.store(now_ns(), std::memory_order_relaxed);
@@ -107,8 +101,8 @@ bool StoreClient::take_answer(const StoreHead &head, std::string_view body) {
 
 Status StoreClient::sleep(StoreOperation &operation, Signal &signal, uint32_t seen, Deadline &deadline) noexcept {
     if (context_->external() || context_->on_loop()) return context_->sleep(signal, seen, deadline);
-    if (rx_.try_lock()) {
-        rx_.looked();
+    if (receiver_.lock.try_lock()) {
+        receiver_.lock.begin_check();
         Status status = MUSTER_AGAIN;
         if (fd_ && !is_broken()) status = sleep_on_socket(signal, seen, deadline);
         leave_rx(true);
@@ -122,8 +116,8 @@ Status StoreClient::sleep(StoreOperation &operation, Signal &signal, uint32_t se
         } catch (const std::bad_alloc &) { // the loop receives for it, later
         }
     }
-    rx_.wish(); // the holder then passes the receiving on
-    if (rx_.try_lock()) leave_rx(false);
+    receiver_.lock.request_recheck(); // the holder then passes the receiving on
+    if (receiver_.lock.try_lock()) leave_rx(false);
     const Status status = context_->sleep(signal, seen, deadline);
     const std::lock_guard hold(lock_);
     std::erase(sleepers_, &operation);
@@ -134,9 +128,9 @@ Status StoreClient::sleep_on_socket(Signal &signal, uint32_t seen, Deadline &dea
     {
         const std::lock_guard hold(lock_);
         if (state_ != State::open) return MUSTER_AGAIN;
-        if (interest_in_) set_interest(false, interest_out_);
     }
-    visits_.store(visits_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    receiver_.take_from_loop();
+    receiver_.count_visit();
     unsigned char staging[stack_bytes];
     // An answer is mostly on its way: one system call, in which nothing but the connection is heard of for a moment.
     for (int got = 1; got > 0 && signal.seen() == seen && !is_broken();) {
@@ -145,57 +139,24 @@ Status StoreClient::sleep_on_socket(Signal &signal, uint32_t seen, Deadline &dea
         got = receive_once(staging, sizeof staging, 0);
         if (got < 0) return MUSTER_OK;
     }
-    if (signal.seen() != seen || is_broken()) return MUSTER_OK;
-    return sleep_on_bell(signal, seen, deadline, staging);
-}
-
-// Until bytes arrive or wake_reader() is called.
-Status StoreClient::sleep_on_bell(Signal &signal, uint32_t seen, Deadline &deadline, unsigned char *staging) noexcept {
-    if (bell_.event < 0) {
-        auto bell = hub_.take_bell();
-        epoll_event wanted{};
-        wanted.events = EPOLLIN | EPOLLRDHUP | EPOLLET;
-        if (!bell) return MUSTER_AGAIN;
-        if (epoll_ctl(bell->epoll, EPOLL_CTL_ADD, fd_.get(), &wanted) != 0) {
-            hub_.give_bell(*bell);
-            return MUSTER_AGAIN;
-        }
-        bell_ = *bell;
-        hung_up_ = drained_ = false;
-    }
-    bool look = !drained_ || hung_up_; // else what comes raises an edge
-    for (;;) {
-        for (int got = 1; look && got > 0 && signal.seen() == seen; look = !drained_ || hung_up_) {
-            got = receive_once(staging, stack_bytes, MSG_DONTWAIT);
+    // seq_cst: pairs with wake_reader(), which comes after the change of the signal.
+    const auto is_over = [&] { return signal.seen() != seen || is_broken(); };
+    for (bool look = !receiver_.is_drained();; look = true) {
+        for (int got = 1; look && got > 0 && !is_over(); look = !receiver_.is_drained()) {
+            got = receive_once(staging, sizeof staging, MSG_DONTWAIT);
             if (got < 0) return MUSTER_OK;
         }
-        if (signal.seen() != seen) return MUSTER_OK;
-        // seq_cst: pairs with wake_reader(), which comes behind the change of the signal; one of us sees the other.
-        bell_event_.store(bell_.event, std::memory_order_seq_cst);
-        bool in_time = true;
-        if (signal.seen() == seen && !is_broken()) {
-            const int64_t left = deadline.left();
-            const int ms = left < 0 ? -1 : static_cast<int>(std::min<int64_t>((left + 999'999) / 1'000'000, INT_MAX));
-            epoll_event event{};
-            in_time = uncancelled::wait_epoll(bell_.epoll, &event, 1, ms) != 0;
-            if (event.events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) hung_up_ = true;
-        }
-        bell_event_.store(-1, std::memory_order_relaxed);
-        if (is_broken() || signal.seen() != seen) return MUSTER_OK;
-        if (!in_time) return MUSTER_TIMEOUT;
-        look = true;
+        if (is_over()) return MUSTER_OK;
+        const Receiver::Sleep slept = receiver_.sleep(deadline, is_over);
+        if (slept == Receiver::Sleep::no_descriptor) return MUSTER_AGAIN;
+        if (is_over()) return MUSTER_OK;
+        if (slept == Receiver::Sleep::timeout) return MUSTER_TIMEOUT;
     }
 }
 
-void StoreClient::wake_reader() noexcept {
-    const int event = bell_event_.load(std::memory_order_seq_cst);
-    if (event < 0) return;
-    const uint64_t one = 1;
-    [[maybe_unused]] const ssize_t written = uncancelled::write(event, &one, sizeof one);
-}
-
-// Somebody else who sleeps receives from now on, or the loop, if there is something to come; else the socket stays with
-// the host's threads for a moment.
+// Another sleeping thread receives from now on, or the loop, if an answer is to come; else the socket stays with the
+// host's threads for a moment. That the loop takes over later does no harm: what was begun is received by the loop at
+// once, and it learns of the end of a connection in any case.
 void StoreClient::leave_rx(bool host) noexcept {
     for (;;) {
         bool loop = false;
@@ -208,42 +169,17 @@ void StoreClient::leave_rx(bool host) noexcept {
             } else if (!pending_.empty()) {
                 loop = true;
             }
-            if (loop && fd_ && !interest_in_) {
-                set_interest(true, interest_out_);
-                if (bell_.event >= 0) {
-                    epoll_ctl(bell_.epoll, EPOLL_CTL_DEL, fd_.get(), nullptr);
-                    hub_.give_bell(std::exchange(bell_, {}));
-                }
+            if (loop && fd_ && !receiver_.loop_receives()) {
+                receiver_.return_to_loop();
+                receiver_.watch_input();
             }
         }
-        if (!loop) begin_near();
-        const bool again = rx_.unlock();
+        const bool again = receiver_.lock.unlock();
+        if (!loop) receiver_.expect_host();
         if (is_broken()) part_.post(*context_);
-        if (!again || !rx_.try_lock()) return;
-        rx_.looked();
+        if (!again || !receiver_.lock.try_lock()) return;
+        receiver_.lock.begin_check();
     }
-}
-
-void StoreClient::begin_near() noexcept {
-    if (!near_.exchange(true, std::memory_order_acq_rel)) start_near_.post(*context_);
-}
-
-void StoreClient::start_near() noexcept {
-    near_back_off_.reset();
-    hub_.start_timer(near_timer_, now_ns() + near_back_off_.next_ns());
-}
-
-// The loop takes over when no thread has slept on the socket for a while. That it may take some time does no harm: what
-// was begun is received by the loop at once, and of the end of a connection it hears in any case.
-void StoreClient::look_near() noexcept {
-    const uint32_t visits = visits_.load(std::memory_order_relaxed);
-    if (visits == visits_seen_ && rx_.try_lock()) {
-        rx_.looked();
-        near_.store(false, std::memory_order_release);
-        return leave_rx(false);
-    }
-    visits_seen_ = visits;
-    hub_.start_timer(near_timer_, now_ns() + near_back_off_.next_ns());
 }
 
 } // namespace muster

@@ -16,7 +16,7 @@ class ServedByPlugin final : public PluginStore {
     explicit ServedByPlugin(Ref<StoreProvider> provider) noexcept : provider_(std::move(provider)) {}
     const std::string &scheme() const noexcept override { return provider_->name(); }
     Result<void> publish() override { return ServedRequests::of(provider_->context()).add(*provider_); }
-    void take_back() noexcept override { ServedRequests::of(provider_->context()).withdraw(*provider_); }
+    void withdraw() noexcept override { ServedRequests::of(provider_->context()).withdraw(*provider_); }
 
   private:
     const Ref<StoreProvider> provider_;
@@ -51,8 +51,6 @@ Status failed(const muster_host *host, uint64_t request, Status status, uint32_t
     });
 }
 
-} // namespace
-
 Result<Ref<PluginStore>> make_plugin_store(Plugin &plugin, std::string scheme, const muster_store_host_ops *ops,
                                            void *self) {
     muster_store_host_ops table;
@@ -68,10 +66,14 @@ Result<Ref<PluginStore>> make_plugin_store(Plugin &plugin, std::string scheme, c
     return Ref<PluginStore>(make_ref<ServedByPlugin>(std::move(made)));
 }
 
-void fill_store_functions(muster_host &table) noexcept {
+void fill_functions(muster_host &table) noexcept {
     table.store_opened = opened;
     table.store_done = done;
     table.store_failed = failed;
 }
+
+[[maybe_unused]] const bool serves_plugins = PluginStores::set({make_plugin_store, fill_functions});
+
+} // namespace
 
 } // namespace muster

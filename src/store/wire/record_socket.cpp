@@ -25,14 +25,12 @@ void RecordWriter::start(const Agreement &agreed) {
 void RecordWriter::seal() {
     const size_t pieces = (plain_.size() + sealed_piece - 1) / sealed_piece;
     size_t at = out_.size();
-    out_.resize(at + plain_.size() + pieces * (frame_header_bytes + seal_overhead_bytes));
+    out_.resize(at + plain_.size() + pieces * frame_bytes(0, true));
     for (size_t from = 0; from < plain_.size();) {
         const size_t size = std::min(sealed_piece, plain_.size() - from);
-        auto *const frame = reinterpret_cast<unsigned char *>(out_.data() + at);
-        put_frame_header(frame, FrameType::data, size + seal_overhead_bytes);
-        plain_.copy(out_.data() + at + frame_header_bytes + seal_lead_bytes, size, from);
-        sealer_->seal(frame, size);
-        at += frame_header_bytes + seal_overhead_bytes + size;
+        const iovec span{plain_.data() + from, size};
+        at +=
+            put_frame(reinterpret_cast<unsigned char *>(out_.data() + at), FrameType::data, 0, &span, size, &*sealer_);
         from += size;
     }
     plain_.clear();
@@ -105,7 +103,7 @@ bool RecordReader::go_on(Taker &taker) {
     return cut(reinterpret_cast<const unsigned char *>(rest.data()), rest.size());
 }
 
-Status RecordReader::on_data(const unsigned char *data, size_t size) noexcept {
+Status RecordReader::on_data(uint32_t, const unsigned char *data, size_t size) noexcept {
     try {
         return cut(data, size) ? MUSTER_OK : MUSTER_E_PROTOCOL;
     } catch (const std::bad_alloc &) {

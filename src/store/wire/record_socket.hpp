@@ -51,11 +51,8 @@ class RecordReader final : private FrameSink {
   private:
     bool cut(const unsigned char *data, size_t size);
     bool check(const StoreHead &head) noexcept;
-    Status on_data(const unsigned char *data, size_t size) noexcept override;
-    Status on_credit(uint64_t) noexcept override { return MUSTER_OK; }
-    Status on_finish() noexcept override { return MUSTER_OK; }
-    Status on_abort(uint64_t, const char *, size_t) noexcept override { return MUSTER_OK; }
-    Status on_goodbye() noexcept override { return MUSTER_OK; }
+    Status on_data(uint32_t stream, const unsigned char *data, size_t size) noexcept override;
+    Status on_frame(FrameType, uint32_t, const unsigned char *, size_t) noexcept override { return MUSTER_OK; }
 
     std::unique_ptr<FrameReader> frames_; // where they are sealed
     Taker *taker_ = nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Bytes that a link sends before anything else: what a cut left of a frame, frames that were sealed.
+// Bytes that a link sends before all others: the rest of a frame that the socket took only in part, and sealed frames.
 #include <cstddef>
 #include <cstring>
 #include <memory>
@@ -8,22 +8,22 @@
 
 namespace muster {
 
-// A few bytes always find room; how many more do is up to the memory there is. One user at a time.
-class Spill {
+// A few bytes always have room; more need memory. One user at a time.
+class OverflowBuffer {
   public:
-    static constexpr size_t always = 512;
+    static constexpr size_t reserved_bytes = 512;
 
     bool empty() const noexcept { return end_ == 0; }
     unsigned char *data() noexcept { return bytes() + at_; }
     size_t size() const noexcept { return end_ - at_; }
 
-    // How many bytes fit behind what is there, after an attempt to have `wanted` of them.
+    // How many bytes can be added, after an attempt to make room for `wanted`.
     size_t room(size_t wanted) noexcept {
         if (wanted > capacity_ - end_) {
             auto *more = new (std::nothrow) unsigned char[end_ + wanted];
             if (more != nullptr) {
                 memcpy(more, bytes(), end_);
-                many_.reset(more);
+                allocated_.reset(more);
                 capacity_ = end_ + wanted;
             }
         }
@@ -35,21 +35,21 @@ class Spill {
     }
     void add(const void *data, size_t size) noexcept { memcpy(add(size), data, size); }
 
-    void took(size_t size) noexcept { // from the front
+    void consume(size_t size) noexcept { // from the front
         at_ += size;
         if (at_ < end_) return;
         at_ = end_ = 0;
-        if (capacity_ <= kept) return;
-        many_.reset();
-        capacity_ = always;
+        if (capacity_ <= max_kept_bytes) return;
+        allocated_.reset();
+        capacity_ = reserved_bytes;
     }
 
   private:
-    static constexpr size_t kept = 4096;
-    unsigned char *bytes() noexcept { return many_ ? many_.get() : few_; }
-    std::unique_ptr<unsigned char[]> many_;
-    size_t capacity_ = always, at_ = 0, end_ = 0;
-    unsigned char few_[always];
+    static constexpr size_t max_kept_bytes = 4096;
+    unsigned char *bytes() noexcept { return allocated_ ? allocated_.get() : reserved_; }
+    std::unique_ptr<unsigned char[]> allocated_;
+    size_t capacity_ = reserved_bytes, at_ = 0, end_ = 0;
+    unsigned char reserved_[reserved_bytes];
 };
 
 } // namespace muster

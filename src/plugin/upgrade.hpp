@@ -13,13 +13,13 @@ namespace muster {
 class LoopTimer;
 class Session;
 
-// Tries addresses one after the other; Session::introduced() tells how it ended, once, on the loop thread, unless it
+// Tries addresses one after the other; Session::upgraded() follows, once, on the loop thread, unless it
 // was stopped. done() and stop_by() from any thread, the rest on the loop thread.
-class Introduction final : public Dial {
+class Upgrade final : public Dial {
   public:
     // `addresses`: shm:// and tcp://, a newline between them; others are passed over.
-    Introduction(Session &session, uint32_t id, const TransportOptions &options, std::string addresses);
-    ~Introduction() override;
+    Upgrade(Session &session, uint32_t id, const TransportOptions &options, std::string addresses);
+    ~Upgrade() override;
     void start() noexcept { next(); }
     void stop() noexcept;
     void done(Result<Ref<Stream>> result) noexcept override;
@@ -36,7 +36,7 @@ class Introduction final : public Dial {
     TransportOptions options_;
     std::string addresses_; // those not tried yet
     std::unique_ptr<LoopTimer> timer_;
-    PostedTask<Introduction, &Introduction::settle> settle_{*this};
+    PostedTask<Upgrade, &Upgrade::settle> settle_{*this};
     std::mutex lock_; // guards the rest
     bool trying_ = false;
     Ref<Attempt> attempt_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "plugin/introduction.hpp"
+#include "plugin/upgrade.hpp"
 
 #include "context/loop_watch.hpp"
 #include "plugin/session.hpp"
@@ -7,18 +7,18 @@
 namespace muster {
 
 namespace {
-constexpr int64_t address_timeout_ns = 3'000'000'000; // for each address: packets to it may vanish
+constexpr int64_t route_timeout_ns = 3'000'000'000; // for each address: packets to it may vanish
 }
 
-Introduction::Introduction(Session &session, uint32_t id, const TransportOptions &options, std::string addresses)
+Upgrade::Upgrade(Session &session, uint32_t id, const TransportOptions &options, std::string addresses)
     : context_(session.context()), session_(&session), id_(id), options_(options), addresses_(std::move(addresses)) {
     options_.retry_ns = 0;
 }
 
-Introduction::~Introduction() = default;
+Upgrade::~Upgrade() = default;
 
-void Introduction::next() noexcept {
-    const Ref<Introduction> alive(this);
+void Upgrade::next() noexcept {
+    const Ref<Upgrade> alive(this);
     try {
         while (!addresses_.empty()) {
             const size_t end = std::min(addresses_.find('\n'), addresses_.size());
@@ -30,7 +30,7 @@ void Introduction::next() noexcept {
             if (!timer_)
                 timer_ = std::make_unique<LoopTimer>(context_.loop(),
                                                      [this] { done(Error::make(MUSTER_TIMEOUT, "not in time")); });
-            timer_->start(address_timeout_ns, 0);
+            timer_->start(route_timeout_ns, 0);
             {
                 const std::lock_guard hold(lock_);
                 trying_ = true;
@@ -42,15 +42,15 @@ void Introduction::next() noexcept {
     }
     if (const Ref<Session> session = std::move(session_)) {
         timer_.reset();
-        session->introduced(id_, Error::make(MUSTER_E_UNREACHABLE, "nowhere"));
+        session->upgraded(id_, Error::make(MUSTER_E_UNREACHABLE, "nowhere"));
     }
 }
 
-void Introduction::done(Result<Ref<Stream>> result) noexcept {
+void Upgrade::done(Result<Ref<Stream>> result) noexcept {
     Ref<Attempt> over; // goes without the lock
     {
         const std::lock_guard hold(lock_);
-        if (!std::exchange(trying_, false)) return; // too late: the stream, if there is one, closes as `result` goes
+        if (!std::exchange(trying_, false)) return; // too late: a stream closes with `result`
         over = std::move(attempt_);
         if (result) stream_ = std::move(*result);
     }
@@ -58,14 +58,14 @@ void Introduction::done(Result<Ref<Stream>> result) noexcept {
     settle_.post(context_);
 }
 
-bool Introduction::stop_by(Ref<Attempt> attempt) noexcept {
+bool Upgrade::stop_by(Ref<Attempt> attempt) noexcept {
     const std::lock_guard hold(lock_);
     if (!trying_) return false;
     attempt_ = std::move(attempt);
     return true;
 }
 
-void Introduction::settle() noexcept {
+void Upgrade::settle() noexcept {
     const Ref<Session> session = session_;
     if (!session) return;
     Ref<Stream> stream;
@@ -77,10 +77,10 @@ void Introduction::settle() noexcept {
     if (!stream) return next();
     session_.reset();
     timer_.reset();
-    session->introduced(id_, std::move(stream));
+    session->upgraded(id_, std::move(stream));
 }
 
-void Introduction::stop() noexcept {
+void Upgrade::stop() noexcept {
     session_.reset();
     timer_.reset();
     Ref<Attempt> attempt;

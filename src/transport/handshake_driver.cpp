@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "transport/greeter.hpp"
+#include "transport/handshake_driver.hpp"
 
-#include "transport/pair_broker.hpp"
-#include "transport/socket_link.hpp"
+#include "transport/descriptor_channel.hpp"
+#include "transport/link.hpp"
 #include "transport/sockets.hpp"
 
 #include <algorithm>
@@ -13,23 +13,23 @@
 namespace muster {
 
 namespace {
-constexpr int64_t aside_patience_ns = 2'000'000'000; // then the link stays with its socket
-constexpr int64_t refusal_linger_ns = 1'000'000'000; // for a refusal to be read
-constexpr size_t most_drained = 64 * 1024;           // of what a refused side still says
+constexpr int64_t out_of_band_timeout_ns = 2'000'000'000; // then the link stays with its socket
+constexpr int64_t refusal_linger_ns = 1'000'000'000;      // for a refusal to be read
+constexpr size_t max_drained_bytes = 64 * 1024;           // of what a refused side still says
 } // namespace
 
-Greeter::Greeter(Hub &hub, Fd fd, HandshakeConfig config, GreeterSetup setup, GreeterOwner &owner)
-    : hub_(hub), context_(&hub.context()), fd_(std::move(fd)), owner_(&owner), owner_alive_(&owner.greeter_owner()),
-      config_(ask_here(std::move(config))), handshake_(config_), setup_(std::move(setup)), since_(now_ns()) {}
+HandshakeDriver::HandshakeDriver(Hub &hub, Fd fd, HandshakeConfig config, HandshakeSetup setup, HandshakeOwner &owner)
+    : hub_(hub), context_(&hub.context()), fd_(std::move(fd)), owner_(&owner), owner_alive_(&owner.owner_object()),
+      config_(with_callbacks(std::move(config))), handshake_(config_), setup_(std::move(setup)), since_(now_ns()) {}
 
-HandshakeConfig Greeter::ask_here(HandshakeConfig config) {
+HandshakeConfig HandshakeDriver::with_callbacks(HandshakeConfig config) {
     if (config.dialer) return config;
     config.admit = [this] { return admitted_ = owner_->admit(); };
-    config.offer = [this](PairOffer &out) { return PairBroker::of(hub_).offer(*this, out); };
+    config.offer = [this](DescriptorOffer &out) { return DescriptorChannel::of(hub_).offer(*this, out); };
     return config;
 }
 
-void Greeter::start() noexcept {
+void HandshakeDriver::start() noexcept {
     hub_.start_timer(limit_, since_ + hub_.context().settings.handshake_timeout_ns);
     context_->on_closing(closing_);
     if (auto added = hub_.add(fd_.get(), EPOLLIN | EPOLLOUT | EPOLLRDHUP, *this); !added) return fail(added.error());
@@ -39,8 +39,8 @@ void Greeter::start() noexcept {
 
 // Without memory this connection ends, and no other.
 template <class Step>
-void Greeter::guarded(Step &&step) noexcept {
-    const Ref<Greeter> self(this);
+void HandshakeDriver::guarded(Step &&step) noexcept {
+    const Ref<HandshakeDriver> self(this);
     try {
         step();
     } catch (const std::bad_alloc &) {
@@ -48,11 +48,11 @@ void Greeter::guarded(Step &&step) noexcept {
     }
 }
 
-void Greeter::on_events(uint32_t) noexcept {
+void HandshakeDriver::on_events(uint32_t) noexcept {
     guarded([this] { progress(); });
 }
 
-void Greeter::too_late() noexcept {
+void HandshakeDriver::too_late() noexcept {
     const int64_t limit = hub_.context().settings.handshake_timeout_ns;
     fail(Error::make(MUSTER_E_PEER, "the other side did not prove itself within %lld ms",
                      static_cast<long long>(limit / 1'000'000)));
@@ -60,18 +60,19 @@ void Greeter::too_late() noexcept {
 
 // ---- moving on ------------------------------------------------------------------------------------------------------
 
-void Greeter::progress() {
+void HandshakeDriver::progress() {
     while (fd_) {
         if (lingers()) return drain();
         if (!send_output()) return;
         if (status_ < 0) return fail(handshake_.error());
         if (status_ == MUSTER_OK) return complete();
-        if (handshake_.want_send_segment() && !segment_sent_ && handshake_.agreement().pairing == Passing::here) {
+        if (handshake_.want_send_segment() && !segment_sent_ && handshake_.agreement().pairing == Passing::in_band) {
             if (!send_segment()) return;
             continue;
         }
         if (handshake_.want_segment()) {
-            if (handshake_.agreement().pairing == Passing::aside && !std::exchange(asked_aside_, true)) fetch_aside();
+            if (handshake_.agreement().pairing == Passing::out_of_band && !std::exchange(fetch_begun_, true))
+                begin_fetch();
             if (handshake_.want_segment()) receive_segment_message();
             if (handshake_.want_segment()) return;
             continue;
@@ -81,7 +82,7 @@ void Greeter::progress() {
 }
 
 // True: nothing is left to be sent.
-bool Greeter::send_output() {
+bool HandshakeDriver::send_output() {
     output_ += handshake_.take_output();
     if (status_ < 0 && !config_.dialer && !output_.empty()) refuses_ = true;
     while (!output_.empty()) {
@@ -103,8 +104,8 @@ bool Greeter::send_output() {
     return true;
 }
 
-// One message at most, so that nothing behind the handshake is taken. Bytes received; 0 or less: not now, or over.
-ssize_t Greeter::receive() {
+// One message at most, so that nothing after the handshake is taken. Bytes received; 0 or less: not now, or over.
+ssize_t HandshakeDriver::receive() {
     unsigned char buffer[4608];
     const size_t wants = std::min(handshake_.wants(), sizeof buffer);
     const ssize_t n = recv(fd_.get(), buffer, wants, MSG_DONTWAIT);
@@ -125,14 +126,14 @@ ssize_t Greeter::receive() {
 
 // ---- shared memory --------------------------------------------------------------------------------------------------
 
-bool Greeter::make_own_segment() noexcept {
+bool HandshakeDriver::make_own_segment() noexcept {
     const uint64_t window = handshake_.agreement().shared_window;
     auto made = make_segment(Duplex::shared_bytes(window));
     if (made) segment_ = std::move(*made);
     return lay_out(made.error(), window, true);
 }
 
-bool Greeter::lay_out(const Error &why, uint64_t window, bool fresh) noexcept {
+bool HandshakeDriver::lay_out(const Error &why, uint64_t window, bool fresh) noexcept {
     Error problem = why;
     if (segment_.mapping != nullptr) {
         auto made = segment_duplex(segment_, window, config_.dialer ? 0 : 1, fresh);
@@ -144,7 +145,7 @@ bool Greeter::lay_out(const Error &why, uint64_t window, bool fresh) noexcept {
 }
 
 // The listener, on a Unix socket. True: sent.
-bool Greeter::send_segment() {
+bool HandshakeDriver::send_segment() {
     if (!shared_ && !make_own_segment()) {
         segment_sent_ = true;
         output_ += Handshake::segment_message(0);
@@ -162,30 +163,21 @@ bool Greeter::send_segment() {
     return true;
 }
 
-void Greeter::send_segment_aside(Fd socket) noexcept {
+void HandshakeDriver::token_shown(Fd socket) noexcept {
     if (!handshake_.want_send_segment() || std::exchange(segment_sent_, true) || !make_own_segment()) return;
     muster::send_segment(socket.get(), Handshake::segment_message(handshake_.agreement().shared_window), segment_);
 }
 
-// The dialer, whose connection carries no descriptors: asks for them on the Unix socket it was told.
-void Greeter::fetch_aside() {
-    const PairOffer &offer = handshake_.agreement().offer;
-    hub_.start_timer(aside_limit_, now_ns() + aside_patience_ns);
-    auto fd = open_socket(AF_UNIX);
-    if (fd) take_descriptors(fd->get(), true);
-    const SocketAddress at = unix_socket_address(offer.name);
-    int32_t process = 0;
-    if (!fd || offer.name.empty() || offer.name[0] != '@' || connect(fd->get(), at.get(), at.size) != 0 ||
-        peer_user(fd->get(), process) != config_.host.user || !hub_.add(fd->get(), EPOLLIN | EPOLLRDHUP, *this))
-        return segment_taken(false);
-    aside_ = std::move(*fd);
-    // A fresh Unix socket takes so few bytes whole.
-    if (send(aside_.get(), offer.token.data(), offer.token.size(), MSG_DONTWAIT | MSG_NOSIGNAL) !=
-        static_cast<ssize_t>(offer.token.size()))
-        segment_taken(false);
+// The dialer, whose connection carries no descriptors: fetches them from the Unix socket that the listener has named.
+void HandshakeDriver::begin_fetch() {
+    const DescriptorOffer &offer = handshake_.agreement().offer;
+    hub_.start_timer(fetch_limit_, now_ns() + out_of_band_timeout_ns);
+    Fd fd = DescriptorChannel::connect(offer, config_.host.user);
+    if (!fd || !hub_.add(fd.get(), EPOLLIN | EPOLLRDHUP, *this)) return segment_taken(false);
+    fetch_socket_ = std::move(fd);
 }
 
-void Greeter::aside_too_late() noexcept {
+void HandshakeDriver::fetch_too_late() noexcept {
     if (!fd_ || !handshake_.want_segment()) return;
     guarded([this] {
         segment_taken(false);
@@ -193,23 +185,23 @@ void Greeter::aside_too_late() noexcept {
     });
 }
 
-void Greeter::segment_taken(bool ok) {
-    if (aside_) hub_.remove(aside_.get(), *this);
-    aside_.reset();
+void HandshakeDriver::segment_taken(bool ok) {
+    if (fetch_socket_) hub_.remove(fetch_socket_.get(), *this);
+    fetch_socket_.reset();
     status_ = handshake_.paired(ok);
 }
 
 // The dialer: the message with the descriptors, or none.
-void Greeter::receive_segment_message() {
-    const int socket = aside_ ? aside_.get() : fd_.get();
+void HandshakeDriver::receive_segment_message() {
+    const int socket = fetch_socket_ ? fetch_socket_.get() : fd_.get();
     while (segment_text_.size() < Handshake::segment_message_bytes()) {
         unsigned char buffer[64];
-        const ssize_t n =
-            receive_segment(socket, buffer, Handshake::segment_message_bytes() - segment_text_.size(), fds_);
+        const ssize_t n = DescriptorChannel::receive(
+            socket, buffer, Handshake::segment_message_bytes() - segment_text_.size(), fds_, segment_descriptors);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
         if (n <= 0) {
-            if (!aside_) return fail(Error::make(MUSTER_E_PEER, "the other side hung up during the handshake"));
+            if (!fetch_socket_) return fail(Error::make(MUSTER_E_PEER, "the other side hung up during the handshake"));
             break; // it does not want to share after all
         }
         segment_text_.append(reinterpret_cast<char *>(buffer), static_cast<size_t>(n));
@@ -228,7 +220,7 @@ void Greeter::receive_segment_message() {
 
 // ---- the end --------------------------------------------------------------------------------------------------------
 
-void Greeter::complete() {
+void HandshakeDriver::complete() {
     const Agreement &agreed = handshake_.agreement();
     if (setup_.bare) return hand_over();
     Ref<Duplex> duplex;
@@ -241,7 +233,7 @@ void Greeter::complete() {
     }
     if (std::exchange(registered_, false)) hub_.remove(fd_.get(), *this);
     if (setup_.unix_socket) take_descriptors(fd_.get(), false);
-    auto link = make_ref<SocketLink>(hub_, std::move(duplex), side, agreed, setup_.window, setup_.peer, std::move(fd_));
+    auto link = make_ref<Link>(hub_, std::move(duplex), side, agreed, setup_.window, setup_.peer, std::move(fd_));
     Ref<Stream> stream = link->make_stream(agreed.greeting);
     link->begin();
     ContextCounters &counters = hub_.context().counters;
@@ -252,19 +244,19 @@ void Greeter::complete() {
     finish(std::move(stream));
 }
 
-void Greeter::hand_over() {
+void HandshakeDriver::hand_over() {
     ProvedSocket socket{{}, handshake_.agreement(), setup_.peer};
     if (std::exchange(registered_, false)) hub_.remove(fd_.get(), *this);
     socket.fd = std::move(fd_);
     hub_.context().counters.handshakes_ok.fetch_add(1, std::memory_order_relaxed);
-    const Ref<Greeter> self(this);
-    GreeterOwner *const owner = std::exchange(owner_, nullptr);
+    const Ref<HandshakeDriver> self(this);
+    HandshakeOwner *const owner = std::exchange(owner_, nullptr);
     const Ref<Object> alive = std::move(owner_alive_);
     stop();
     if (owner != nullptr) owner->proved(*this, std::move(socket));
 }
 
-void Greeter::fail(const Error &why) noexcept {
+void HandshakeDriver::fail(const Error &why) noexcept {
     if (owner_ == nullptr) return;
     if (lingers()) return finish(why_not_);
     Error full = Error::make(why.status, "%s: %s", setup_.what.c_str(), why.message);
@@ -278,27 +270,27 @@ void Greeter::fail(const Error &why) noexcept {
     linger();
 }
 
-// Bytes that nobody has read when a socket is closed make the kernel reset the connection, and that takes the refusal
-// away from the other side, which may not have read it yet. So they are read until it hangs up.
-void Greeter::linger() noexcept {
+// When a socket is closed with unread bytes, the kernel resets the connection, and the peer loses the refusal if it has
+// not read it yet. So the bytes are read until the peer hangs up.
+void HandshakeDriver::linger() noexcept {
     shutdown(fd_.get(), SHUT_WR);
     hub_.start_timer(limit_, now_ns() + refusal_linger_ns);
     drain();
 }
 
-void Greeter::drain() noexcept {
+void HandshakeDriver::drain() noexcept {
     unsigned char buffer[4096];
     for (;;) {
         const ssize_t n = recv(fd_.get(), buffer, sizeof buffer, MSG_DONTWAIT);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
         if (n > 0) drained_ += static_cast<size_t>(n);
-        if (n <= 0 || drained_ > most_drained) return finish(why_not_);
+        if (n <= 0 || drained_ > max_drained_bytes) return finish(why_not_);
     }
 }
 
 // What it has said so far is read away, so that closing the socket does not take the refusal back.
-void Greeter::displace() noexcept {
+void HandshakeDriver::displace() noexcept {
     if (output_.empty() && !lingers()) {
         unsigned char buffer[1024];
         [[maybe_unused]] ssize_t n = recv(fd_.get(), buffer, sizeof buffer, MSG_DONTWAIT);
@@ -309,24 +301,24 @@ void Greeter::displace() noexcept {
     fail(Error::make(MUSTER_E_LIMIT, "made place for a newer connection: too many have not proved themselves"));
 }
 
-void Greeter::finish(Result<Ref<Stream>> result) noexcept {
-    const Ref<Greeter> self(this);
-    GreeterOwner *const owner = std::exchange(owner_, nullptr);
+void HandshakeDriver::finish(Result<Ref<Stream>> result) noexcept {
+    const Ref<HandshakeDriver> self(this);
+    HandshakeOwner *const owner = std::exchange(owner_, nullptr);
     const Ref<Object> alive = std::move(owner_alive_);
     stop();
-    if (owner != nullptr) owner->greeted(*this, std::move(result));
+    if (owner != nullptr) owner->handshake_ended(*this, std::move(result));
 }
 
-void Greeter::stop() noexcept {
+void HandshakeDriver::stop() noexcept {
     owner_ = nullptr;
     const Ref<Object> alive = std::move(owner_alive_); // callers hold a reference to this
     hub_.stop_timer(limit_);
-    hub_.stop_timer(aside_limit_);
+    hub_.stop_timer(fetch_limit_);
     context_->forget_closing(closing_);
-    if (!config_.dialer && handshake_.agreement().pairing == Passing::aside)
-        PairBroker::of(hub_).withdraw(handshake_.agreement().offer);
-    if (aside_) hub_.remove(aside_.get(), *this);
-    aside_.reset();
+    if (!config_.dialer && handshake_.agreement().pairing == Passing::out_of_band)
+        DescriptorChannel::of(hub_).withdraw(handshake_.agreement().offer);
+    if (fetch_socket_) hub_.remove(fetch_socket_.get(), *this);
+    fetch_socket_.reset();
     if (std::exchange(registered_, false)) hub_.remove(fd_.get(), *this);
     fd_.reset();
 }
