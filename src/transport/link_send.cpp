@@ -374,7 +374,6 @@ bool Link::should_gather(size_t size) noexcept {
 // Sends what can be sent now, by one system call; what is left of a frame is the caller's, see open_left_.
 size_t Link::send_from_host(const unsigned char *data, size_t size) noexcept {
     if (!overflow_.empty() && send_overflow() == Step::stop) return 0; // the rest of a header
-    //
     size = open_left_ + std::min<uint64_t>(size - open_left_, state_.credit());
     // The rest of one that is cut may have to wait in memory.
     const size_t frame_bytes = std::min<size_t>(frame_data_max, out_.window());

@@ -227,7 +227,8 @@ void test_silence_of_a_peer(void **) {
         ContextSettings own;
         Agreement terms;
         terms.peer_heartbeat_ns = INT64_MAX;
-        f.expect(PeerTimeouts(own, terms).dead_ns == 4 * PeerTimeouts::max_heartbeat_ns, "no beat is too slow for death");
+        f.expect(PeerTimeouts(own, terms).dead_ns == 4 * PeerTimeouts::max_heartbeat_ns,
+                 "no beat is too slow for death");
         terms.peer_heartbeat_ns = INT64_MIN;
         f.expect(PeerTimeouts(own, terms).dead_ns == own.dead_ns && PeerTimeouts(own, terms).silent_ns == own.silent_ns,
                  "no beat is too fast");
