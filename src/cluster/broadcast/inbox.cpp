@@ -81,9 +81,9 @@ void MemoryInbox::leave() noexcept {
 }
 
 Status MemoryInbox::put(const InboxAddress &to, std::string_view words, int memory) noexcept {
-    char bytes[secret_bytes + max_memory_head_bytes];
+    char bytes[secret_bytes + max_memory_head_bytes + 1]; // one more than the other side takes: what is cut is refused
     memcpy(bytes, to.secret.data(), secret_bytes);
-    const size_t size = secret_bytes + words.copy(bytes + secret_bytes, max_memory_head_bytes);
+    const size_t size = secret_bytes + words.copy(bytes + secret_bytes, max_memory_head_bytes + 1);
     const SocketAddress at = socket_address(to);
     const ssize_t sent = DescriptorChannel::send(socket_.get(), {bytes, size}, &memory, 1, &at);
     if (sent >= 0) return MUSTER_OK;
