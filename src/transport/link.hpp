@@ -97,7 +97,7 @@ class Link final : public Carrier,
     Step send_batch() noexcept;
     Step seal_batch() noexcept;
     size_t send_frames(const iovec *payload, size_t size, size_t frame_bytes, const Control *control,
-                       Step &step) noexcept;
+                       ssize_t &answer) noexcept;
     size_t account(const Batch &batch, size_t sent, const Control *control) noexcept;
     size_t send_from_host(const unsigned char *data, size_t size) noexcept;
     size_t keep_rest(const iovec *payload, size_t skip) noexcept;

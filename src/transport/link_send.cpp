@@ -119,9 +119,10 @@ Link::Step Link::send_overflow() noexcept {
 
 // Sends `size` bytes of payload with one system call: first the rest of the begun frame, then the control frames, then
 // new frames of at most `frame_bytes`. The caller has seen to it that all is within the credit, or belongs to the begun
-// frame. Returns how many bytes of the payload were sent.
+// frame. Returns how many bytes of the payload were sent. `answer` is the answer of the system call, for after_send():
+// the caller consumes those bytes of the pipe first, since an error ends the stream.
 size_t Link::send_frames(const iovec *payload, size_t size, size_t frame_bytes, const Control *control,
-                         Step &step) noexcept {
+                         ssize_t &answer) noexcept {
     Batch batch;
     size_t offset = 0;
     const auto put = [&](size_t bytes) { // the next bytes of the payload
@@ -145,8 +146,6 @@ size_t Link::send_frames(const iovec *payload, size_t size, size_t frame_bytes, 
         left -= k;
         state_.use_credit(k);
     }
-    step = Step::nothing;
-    if (batch.count == 0) return 0;
     unsigned char flat[flat_bytes];
     if (batch.count > 1 && batch.bytes <= flat_bytes) { // costs less than a scattered send
         size_t at = 0;
@@ -155,10 +154,8 @@ size_t Link::send_frames(const iovec *payload, size_t size, size_t frame_bytes, 
         batch.spans[0] = {flat, at};
         batch.count = 1;
     }
-    const ssize_t n = send_spans(batch.spans, batch.count);
-    const size_t moved = account(batch, n > 0 ? static_cast<size_t>(n) : 0, control);
-    step = after_send(n);
-    return moved;
+    answer = send_spans(batch.spans, batch.count);
+    return account(batch, answer > 0 ? static_cast<size_t>(answer) : 0, control);
 }
 
 // What was sent of a batch. Headers and control frames that were cut go to the overflow buffer, the payload of a frame
@@ -321,16 +318,17 @@ Link::Step Link::send_batch() noexcept {
     if (limit != 0 && out_.gather(pipe, max_spans, limit, count) < 0) return end_torn(control);
     size_t bytes = 0;
     for (int i = 0; i < count; i++) bytes += pipe[i].iov_len;
-    if (bytes != 0 || control.size != 0) unsent_.store(true, std::memory_order_release);
-    Step step;
-    size_t moved = send_frames(pipe, bytes, pipe_frame_bytes, &control, step);
-    if (count == 0) return step;
+    if (bytes == 0 && control.size == 0) return Step::nothing;
+    unsent_.store(true, std::memory_order_release);
+    ssize_t answer;
+    size_t moved = send_frames(pipe, bytes, pipe_frame_bytes, &control, answer);
+    if (count == 0) return after_send(answer);
     if (out_.shows_owned() && open_left_ != 0) { // one byte of the rest stays, so that the pipe is not empty
         moved += keep_rest(pipe, moved) - 1;
         held_ = 1;
     }
     out_.consume(moved);
-    return step;
+    return after_send(answer);
 }
 
 // Seals what is to be sent next into the overflow buffer: as much as there is memory for.
@@ -378,8 +376,11 @@ size_t Link::send_from_host(const unsigned char *data, size_t size) noexcept {
     // The rest of one that is cut may have to wait in memory.
     const size_t frame_bytes = std::min<size_t>(frame_data_max, out_.window());
     const iovec payload{const_cast<unsigned char *>(data), size};
-    Step step;
-    return send_frames(&payload, size, frame_bytes, nullptr, step);
+    if (size == 0) return 0;
+    ssize_t answer;
+    const size_t moved = send_frames(&payload, size, frame_bytes, nullptr, answer);
+    after_send(answer);
+    return moved;
 }
 
 Carrier::Moved Link::send_now(const void *data, size_t size) noexcept {

@@ -77,7 +77,7 @@ bool Receiver::take_from_loop() noexcept {
 
 ssize_t Receiver::result(ssize_t n, size_t size) noexcept {
     const int why = errno;
-    // A call that does not wait is not interrupted; after one that does, look again.
+    // EINTR: of a call that waits; the caller looks again.
     drained_ = n < static_cast<ssize_t>(size) && !(n < 0 && why == EINTR);
     if (n > 0) return n;
     if (n < 0 && why == EINTR) return 0;

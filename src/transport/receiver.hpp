@@ -13,6 +13,7 @@
 #include "transport/try_lock.hpp"
 
 #include <atomic>
+#include <cerrno>
 #include <mutex>
 #include <utility>
 
@@ -64,10 +65,10 @@ class Receiver {
     // As recv(): how many bytes, 0 if there are none now, -1 at the end, of which end_errno() tells the reason (0: the
     // peer has closed the connection).
     ssize_t receive(void *data, size_t size, int flags = MSG_DONTWAIT) noexcept {
-        return result(uncancelled::receive(fd_, data, size, flags), size);
+        return result([&] { return uncancelled::receive(fd_, data, size, flags); }, size, (flags & MSG_DONTWAIT) == 0);
     }
     ssize_t receive(msghdr &message, size_t size) noexcept { // `size`: the room in all of its parts
-        return result(uncancelled::receive(fd_, message, MSG_DONTWAIT), size);
+        return result([&] { return uncancelled::receive(fd_, message, MSG_DONTWAIT); }, size, false);
     }
     int end_errno() const noexcept { return end_errno_; }
     // The last answer of the socket left nothing in it: a later byte wakes a sleeper.
@@ -106,6 +107,13 @@ class Receiver {
     void release() noexcept { owner_.watch_owner().release(); }
 
   private:
+    // A call that does not wait is repeated when a signal has interrupted it: its edge would not come again.
+    template <class Call>
+    ssize_t result(const Call &call, size_t size, bool waits) noexcept {
+        ssize_t n = call();
+        while (n < 0 && errno == EINTR && !waits) n = call();
+        return result(n, size);
+    }
     ssize_t result(ssize_t n, size_t size) noexcept;
     bool take_bell() noexcept;
     bool wait(Deadline &deadline) noexcept; // false: the deadline passed
