@@ -4,6 +4,7 @@
 #include "cluster_master.h"
 
 #include <muster/store_server.h>
+#include <poll.h>
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -269,6 +270,14 @@ static int listen_silently(char *url, size_t size) {
     return fd;
 }
 
+// Waits until a client has connected to the silent store; the connection stays open, unanswered, until the process
+// ends.
+static void await_dial(int silent) {
+    struct pollfd waiting = {silent, POLLIN, 0};
+    assert_int_equal(poll(&waiting, 1, 20000), 1);
+    assert_true(accept(silent, NULL, NULL) >= 0);
+}
+
 static void test_add_does_not_wait_for_a_store_that_is_silent(void **state) {
     place *p = *state;
     open_with(&p->cluster, 0, NULL, 0);
@@ -328,13 +337,13 @@ static void test_add_begin_completes_when_the_address_is_published(void **state)
     const int silent = listen_silently(other, sizeof other);
     launch.options = other;
     assert_int_equal(muster_cluster_add_begin(p->cluster.cluster, &launch, queue, 8, NULL), MUSTER_OK);
-    usleep(100 * 1000);
+    await_dial(silent);
     assert_int_equal(muster_queue_cancel_operation(queue, 8), MUSTER_OK);
     assert_int_equal(muster_queue_next(queue, 20 * second, &done, NULL), MUSTER_OK);
     assert_int_equal(done.tag, 8);
     assert_int_equal(done.status, MUSTER_E_CANCELED);
     assert_int_equal(muster_cluster_add_begin(p->cluster.cluster, &launch, queue, 9, NULL), MUSTER_OK);
-    usleep(100 * 1000);
+    await_dial(silent);
     assert_int_equal(offer(p, 3, 0, options, NULL), MUSTER_OK);
     assert_int_equal(muster_queue_next(queue, 20 * second, &done, NULL), MUSTER_OK);
     assert_int_equal(done.tag, 9);

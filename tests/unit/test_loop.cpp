@@ -5,6 +5,7 @@
 
 #include "base/time.hpp"
 
+#include <atomic>
 #include <csetjmp>
 #include <cstdarg>
 #include <poll.h>
@@ -69,12 +70,18 @@ static void test_a_turn_waits_for_the_earliest_timer(void **) {
 
 static void test_a_post_from_another_thread_ends_the_wait(void **) {
     const auto owner = make_owner(Loop::Mode::waits);
-    bool ran = false;
+    constexpr int rounds = 1000; // the next is posted when the one before has run: the loop is about to wait, or waits
+    std::atomic<int> ran{0};
     std::thread poster([&] {
-        usleep(5'000);
-        owner->loop.post(make_task([&] { ran = true; }));
+        for (int i = 0; i < rounds; i++) {
+            owner->loop.post(make_task([&] {
+                ran++;
+                ran.notify_one();
+            }));
+            ran.wait(i);
+        }
     });
-    while (!ran) owner->loop.turn(INT64_MAX);
+    while (ran < rounds) owner->loop.turn(INT64_MAX);
     poster.join();
     owner->loop.refuse_tasks();
     const bool refused = !owner->loop.post(make_task([] {}));
