@@ -5,7 +5,8 @@
 const unwaiting = Dict(op_kinds[waits] => op_kinds[looks] for (waits, looks) in (:get => :read, :wait => :check, :pop => :try_pop))
 const setting_kinds = [op_kinds[kind] for kind in (:set, :add, :append)]
 
-with_kind(o::StoreOp, kind) = StoreOp(kind, o.condition, o.key, o.value, o.expected, o.version, o.number, o.lease)
+with_kind(o::StoreOp, kind) =
+    StoreOp(kind, o.condition, o.key, o.value, o.expected, o.version, o.number, o.lease, o.count, o.rank)
 
 function without_own_waits(ops::Vector{StoreOp})::Vector{StoreOp}
     any(o -> haskey(unwaiting, o.kind), ops) && length(ops) > 1 || return ops
