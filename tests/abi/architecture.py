@@ -8,7 +8,7 @@ paragraph. In backticks,
   outside of comments, in a folder in any file of it; a name that no path follows occurs somewhere in src or include;
 - a file name alone (`queue.h`) is a header of include/muster.
 
-Each module of src has a row in the page and a box in the picture, in the layer that floors.py gives it."""
+Each module of src has a row in the page and a box in the picture, in the layer that layers.py gives it."""
 import os
 import re
 import sys
@@ -82,10 +82,10 @@ def complaints(text):
 
 
 def layers():
-    """Where the modules are in floors.py: {module: number of its row}."""
+    """Where the modules are in layers.py: {module: number of its row}."""
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-    import floors  # pylint: disable=import-outside-toplevel
-    return {module: row for row, modules in enumerate(floors.HOUSE) for module in modules.split()}
+    import layers  # pylint: disable=import-outside-toplevel
+    return {module: row for row, modules in enumerate(layers.LAYERS) for module in modules.split()}
 
 
 def picture_complaints(page, picture):

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // What the cases of the conformance suite are written with: the two processes, streams that throw, bytes that can be
-// checked. Only the public headers, and SHARED of tests/abi/floors.py.
+// checked. Only the public headers, and SHARED of tests/abi/layers.py.
 #include "base/time.hpp"
 
 #include <muster/plugin.h>

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks who may know whom: a room includes its own folder, lower floors and the standard library; what uses Muster
-from outside (bindings, examples, API tests, the command, plug-ins) sees the public headers alone. The command and the
-plug-ins of this repository may also include SHARED: headers of base that need the standard library alone."""
+"""Checks the layers: a module includes its own folder, lower layers and the standard library; code that uses Muster
+from outside (bindings, examples, API tests, the command, plug-ins) includes the public headers only. The command and the
+plug-ins of this repository may also include SHARED: headers of base that need the standard library only."""
 import os
 import re
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-# Rows from the ground up; rooms of one row may see each other.
-HOUSE = [
+# The lowest layer first; modules of one layer may include each other.
+LAYERS = [
     "base",
     "context queue",
     "process",
@@ -22,7 +22,7 @@ HOUSE = [
     "cluster manager",
     "group memory",
 ]
-# The folders of a module, in the same way. What lies in the module itself may include all of them.
+# The folders of a module, in the same way. Files in the module's own folder may include all of them.
 FOLDERS = {
     "cluster": [
         "launch",
@@ -32,12 +32,12 @@ FOLDERS = {
     "store": ["table", "journal", "wire", "backend", "file", "client", "served", "standby", "server", "open"],
     "rendezvous": ["machine", "member", "dynamic", "static", "served", "open"],
 }
-FLOOR = {room: floor for floor, row in enumerate(HOUSE) for room in row.split()}
-LATER_IN_ROW = {"transport": ("plugin", "serve", "broker")}  # of the same row, but not for this one
+LAYER = {module: layer for layer, modules in enumerate(LAYERS) for module in modules.split()}
+NOT_FOR = {"transport": ("plugin", "serve", "broker")}  # of the same layer, but not for this module
 
 
-def is_above(other, room):
-    return FLOOR.get(other, 99) > FLOOR[room] or other in LATER_IN_ROW.get(room, ())
+def is_above(other, module):
+    return LAYER.get(other, 99) > LAYER[module] or other in NOT_FOR.get(module, ())
 
 
 OUTSIDE = ("bindings/", "examples/", "tests/api/", "tests/install/", "src/cli/", "src/plugins/")
@@ -58,7 +58,7 @@ def sources():
 
 
 def wrong_folder(name, target):
-    """Is `target` a file of a folder that may not be known to the one of `name`, a folder of the same module?"""
+    """Is `target` in a folder of the same module as `name` that the folder of `name` may not include?"""
     own, other = re.match(r"src/(\w+)/(\w+)/", name), re.match(r"(\w+)/(?:(\w+)/)?", target)
     if not own or not other or own.group(1) not in FOLDERS or own.group(1) != other.group(1):
         return False
@@ -68,17 +68,17 @@ def wrong_folder(name, target):
 
 def complaints(name):
     """What is wrong with the includes of one file."""
-    room = None
+    module = None
     found = re.match(r"(?:src|include/muster)/(\w+)(?:/|\.h$)", name)
     outside = name.startswith(OUTSIDE)
     if found and not outside:
-        room = found.group(1)
+        module = found.group(1)
         if name == "include/muster/muster.h":  # everything in one include
             return
-        if room not in FLOOR:
-            yield f"{name}: {room} is no room of the house; name it in tests/abi/floors.py and in the design"
+        if module not in LAYER:
+            yield f"{name}: {module} is not in LAYERS of tests/abi/layers.py; add it there and to docs/architecture.md"
             return
-    if not room and not outside:
+    if not module and not outside:
         return
     with open(os.path.join(ROOT, name), encoding="utf-8") as file:
         text = file.read()
@@ -89,19 +89,19 @@ def complaints(name):
             yield f"{name}: includes {target!r}; plug-ins include this header, so it needs the standard library alone"
         if public:
             other = public.group(1)
-            if room and is_above(other, room):
-                yield f"{name}: includes <{target}> from a floor above {room}"
+            if module and is_above(other, module):
+                yield f"{name}: includes <{target}> from a layer above {module}"
         elif ".." in target.split("/"):
             yield f"{name}: includes {target!r}; name files from the top of src, or beside this one"
-        elif inner and inner.group(1) in FLOOR:
+        elif inner and inner.group(1) in LAYER:
             if outside and target in SHARED and name.startswith("src/"):
                 continue
             if outside:
-                yield f"{name}: includes {target!r}; only the public headers are for the outside"
-            elif is_above(inner.group(1), room):
-                yield f"{name}: includes {target!r} from a floor above {room}"
+                yield f"{name}: includes {target!r}; code outside of the library includes public headers only"
+            elif is_above(inner.group(1), module):
+                yield f"{name}: includes {target!r} from a layer above {module}"
             elif wrong_folder(name, target):
-                yield f"{name}: includes {target!r} from a folder above its own, see FOLDERS in tests/abi/floors.py"
+                yield f"{name}: includes {target!r} from a folder above its own, see FOLDERS in tests/abi/layers.py"
         elif name.startswith("include/") and target not in ("stddef.h", "stdint.h"):
             yield f"{name}: includes {target!r}; public headers need stddef.h and stdint.h alone"
 
@@ -112,7 +112,7 @@ def hidden_edges():
     declared, defined = {}, {}
     for name in sources():
         found = re.match(r"src/(\w+)/", name)
-        if not found or name.startswith(OUTSIDE) or found.group(1) not in FLOOR:
+        if not found or name.startswith(OUTSIDE) or found.group(1) not in LAYER:
             continue
         with open(os.path.join(ROOT, name), encoding="utf-8") as file:
             text = COMMENT.sub("", file.read())
@@ -130,7 +130,7 @@ def hidden_edges():
 
 def main():
     wrong = [text for name in sources() for text in complaints(name)] + list(hidden_edges())
-    print("\n".join(wrong) if wrong else "floors: ok")
+    print("\n".join(wrong) if wrong else "layers: ok")
     return 1 if wrong else 0
 
 
