@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A cluster in one program: a master squares 100,000 numbers with four workers, which are this program, started again.
-// One of them is killed in the middle: its numbers go to others, and a fifth worker is added. Then all leave.
+// One of them is killed in the middle: its numbers are sent to others, and a fifth worker is added. Then all leave.
 //
 // The master has one queue for everything: events of the cluster, new streams, and answers that can be read.
 #include <muster/muster.h>
@@ -58,7 +58,7 @@ static int work(void) {
 static int64_t results[numbers];
 static struct worker {
     muster_stream *stream;
-    int block;  // it works at, or `nothing`
+    int block;  // the block that it computes, or `nothing`
     size_t got; // bytes of the answer
 } workers[most_workers];
 static int waiting[blocks], waiting_count, done;
@@ -80,7 +80,7 @@ static void give_work(struct worker *worker) {
     worker->block = waiting[--waiting_count];
     worker->got = 0;
     for (int i = 0; i < per_block; i++) block[i] = (int64_t)worker->block * per_block + i;
-    muster_stream_write(worker->stream, block, sizeof block, -1, &moved); // if it is gone, that will be told
+    muster_stream_write(worker->stream, block, sizeof block, -1, &moved); // if it is gone, an event reports that
 }
 
 static void take_answers(struct worker *worker) {
@@ -96,7 +96,7 @@ static void take_answers(struct worker *worker) {
             done++;
             give_work(worker);
         } else if (status != MUSTER_OK) {
-            return; // AGAIN: the watch is armed; else its end will be told
+            return; // AGAIN: the watch is armed; otherwise an event reports its end
         }
     }
 }
@@ -155,7 +155,7 @@ int main(int count, char **arguments) {
             kill_one(1);
         }
     }
-    while (workers[5].stream == NULL && killed) { // the fifth one comes, too, if late
+    while (workers[5].stream == NULL && killed) { // the fifth worker may join late
         muster_completion entry;
         check(muster_queue_next(queue, 60 * second, &entry, &error), "wait");
         if (entry.kind == MUSTER_EVENT_READY && entry.tag == 0) hear_events();

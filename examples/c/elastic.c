@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* An elastic group: its members know, at any time, the sum of the numbers that they all bring, whoever comes and goes.
+/* An elastic group: at any time its members know the sum of the numbers of all members, while members join and leave.
  *
- *   elastic                        starts three members, kills one, lets another come late, and looks what they say
- *   elastic --member URL NUMBER    one member; it ends when somebody sets the key "finish" in the store at URL
+ *   elastic                        starts three members, kills one, starts another later, and checks their output
+ *   elastic --member URL NUMBER    one member; it ends when the key "finish" is set in the store at URL
  *
  * A round of the rendezvous is one world of members. Each writes its number to the store of that round, and reads those
- * of all others; when somebody dies or waits to be let in, all join again. The store lives in the starting process; the
- * secret of the job goes to the members through a pipe, since a command line is public. */
+ * of all others; when a member dies, or a process waits to join, all join again. The starting process serves the store;
+ * the secret of the job is passed to the members through a pipe, since a command line is public. */
 #include <muster/muster.h>
 
 #include <fcntl.h>
@@ -43,10 +43,10 @@ typedef struct member {
     muster_queue *queue;
     muster_rendezvous *rendezvous;
     int number;
-    bool finish; /* somebody has said so */
+    bool finish; /* the key "finish" is set */
 } member;
 
-/* Begins to read what each rank of the round brings: it may not have written that yet, so this waits. */
+/* Begins to read the number of each rank of the round: a GET, since the rank may not have written it yet. */
 static muster_status ask_all(member *m, muster_store *store, const muster_round_info *round, muster_error *error) {
     muster_store_op parts[most_members];
     char keys[most_members][32];
@@ -69,7 +69,7 @@ static int sum_of(const muster_store_result *parts) {
     return sum;
 }
 
-/* Has something happened by which this round is not what it was? */
+/* Has an event changed the membership of this round? */
 static bool look_at_events(member *m, uint64_t round) {
     muster_rendezvous_event event;
     bool over = false;
@@ -82,7 +82,7 @@ static bool look_at_events(member *m, uint64_t round) {
     return over;
 }
 
-/* Until the round is over, or the job, when all have come to its end. */
+/* Runs until the round is over, or until the job is over and all members have arrived at its end. */
 static muster_status stay(member *m, const muster_round_info *round, bool *out_done, muster_error *error) {
     for (bool summed = false; !(summed && m->finish);) {
         muster_completion entry;
@@ -120,7 +120,7 @@ static muster_status take_part(member *m, bool *out_done, muster_error *error) {
     if (status == MUSTER_OK) status = stay(m, &info, out_done, error);
     muster_store_release(store);
     muster_round_release(round);
-    return status == MUSTER_E_STALE ? MUSTER_OK : status; /* the round is over: to the next */
+    return status == MUSTER_E_STALE ? MUSTER_OK : status; /* the round is over: join the next one */
 }
 
 static int be_member(const char *url, int number) {
@@ -166,7 +166,7 @@ static int be_member(const char *url, int number) {
 typedef struct group {
     muster_context *context;
     char url[128];
-    int output[2]; /* what all members say */
+    int output[2]; /* the output of all members */
     muster_process *processes[8];
     FILE *lines;
 } group;
@@ -190,7 +190,7 @@ static bool start(group *g, int number) {
     return status == MUSTER_OK || (failed("spawn", &error), false);
 }
 
-/* Until so many members say, in one round, that the sum of all is this. */
+/* Waits until so many members have printed this sum in one round. */
 static bool await_sum(group *g, uint32_t world, int sum) {
     unsigned long long round, last = 0;
     uint32_t seen = 0, rank, of;
@@ -246,7 +246,7 @@ int main(int count, char **arguments) {
     if (muster_store_open(g.context, g.url, size, NULL, 10 * second, &store, &error) != MUSTER_OK)
         return failed("store", &error);
     if (pipe2(g.output, O_CLOEXEC) != 0 || (g.lines = fdopen(g.output[0], "r")) == NULL) return perror("elastic"), 1;
-    setvbuf(g.lines, NULL, _IONBF, 0); /* poll() sees all that is there */
+    setvbuf(g.lines, NULL, _IONBF, 0); /* unbuffered, so that poll() sees all output */
     const bool well = run_group(&g, store);
     puts(well ? "all of them knew the right sum, and ended well" : "not as it should be");
     fclose(g.lines);

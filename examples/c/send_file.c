@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* A file goes from one process to another, over a transport that this program brings itself (wire.c).
+/* Sends a file from one process to another, over a transport that this program serves itself (wire.c).
  *
- *   send_file FILE COPY     starts itself a second time, and sends FILE to it, which writes COPY
+ *   send_file FILE COPY     starts a second process of itself and sends FILE to it, which writes COPY
  *
- * The two share a socket pair; the secret of the job goes through a pipe, since a command line is public. */
+ * The two share a socket pair; the secret of the job is passed through a pipe, since a command line is public. */
 #include "wire.h"
 
 #include <fcntl.h>
@@ -23,7 +23,7 @@ static int failed(const char *what, const muster_error *error) {
     return 1;
 }
 
-/* The second process: dials, reads the size, then the bytes as they come. */
+/* The second process: dials, reads the size, then the bytes as they arrive. */
 static int receive(const char *copy) {
     muster_context_config config = {.struct_size = sizeof config, .secret_fd_plus_one = secret_fd + 1};
     muster_context *context;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What it takes to bring a transport: answer two kinds of requests, and move bytes between a descriptor and the *pump*,
- * the far end of the program's stream. The library does the rest inside those bytes: the proof of the secret, credits,
- * half-close, heartbeats. Everything here runs on one thread of our own, in one poll() over two descriptors. */
+/* A transport that the program serves has to answer two kinds of requests, and to move bytes between a descriptor and
+ * the *pump*, the other end of the program's stream. The library does the rest inside those bytes: the proof of the
+ * secret, credit, half-close, heartbeats. Everything here runs on one thread, in one poll() over two descriptors. */
 #include "wire.h"
 
 #include <errno.h>
@@ -24,11 +24,11 @@ struct wire {
     muster_status status; /* of start() */
     muster_error *error;
     muster_stream *pump;     /* NULL: no connection now */
-    uint64_t listen_request; /* 0: nobody listens */
-    int hungry, full;        /* the pump has nothing for us, takes nothing from us, until it is ready again */
+    uint64_t listen_request; /* 0: no listener */
+    int hungry, full;        /* the pump has no bytes, or accepts none, until it is ready again */
     char out[piece], in[piece];
-    size_t out_at, out_size; /* bytes on their way to the descriptor */
-    size_t in_at, in_size;   /* bytes on their way to the pump */
+    size_t out_at, out_size; /* bytes for the descriptor */
+    size_t in_at, in_size;   /* bytes for the pump */
     int incoming_ended, ended;
 };
 
@@ -85,7 +85,7 @@ static void move_out(wire *w) {
     }
 }
 
-/* From the descriptor to the pump. The first bytes of a stranger are a connection, if anybody listens. */
+/* From the descriptor to the pump. The first bytes without a pump are a connection, if there is a listener. */
 static void move_in(wire *w) {
     while (!w->incoming_ended) {
         if (w->in_at == w->in_size) {
@@ -108,7 +108,7 @@ static void move_in(wire *w) {
         const muster_status status = muster_stream_write(w->pump, w->in + w->in_at, w->in_size - w->in_at, 0, &moved);
         w->in_at += moved;
         w->full = status == MUSTER_AGAIN;
-        if (status < 0) w->in_at = w->in_size; /* the connection is over: nobody wants the rest */
+        if (status < 0) w->in_at = w->in_size; /* the connection is over: the rest is dropped */
         if (status != MUSTER_OK) return;
     }
 }
@@ -127,10 +127,10 @@ static muster_status start(wire *w) {
     return status < 0 ? status : muster_queue_fd(w->queue, &w->queue_fd);
 }
 
-/* The thread that serves also registers: so the library knows who must not wait for the transport. */
+/* The serving thread registers the transport, so the library knows which thread must not wait for it. */
 static void *serve(void *user) {
     wire *w = user;
-    sigset_t broken_pipe; /* a write to a descriptor whose far end is gone is to fail, not to end the program */
+    sigset_t broken_pipe; /* a write to a descriptor whose other end is closed has to fail, not to end the program */
     sigemptyset(&broken_pipe);
     sigaddset(&broken_pipe, SIGPIPE);
     pthread_sigmask(SIG_BLOCK, &broken_pipe, NULL);

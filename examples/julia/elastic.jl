@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-# Workers come to a running master and go: two at first, one of them is killed in the middle of its work, a third comes late.
+# Workers join a running master and leave it: two at first, one of them is killed in the middle of its work, a third joins late.
 #
 #   julia elastic.jl                   examples/run julia sets everything up
 #
-# The workers are processes that know the master's address and the secret, nothing else; they could run anywhere. What they
-# count must come out right, whoever counts.
+# The workers are processes that know the master's address and the secret, nothing else; they could run anywhere. The counts
+# must be correct, whichever worker computes them.
 using Distributed, Muster
 
 const batches = [i:i+9_999 for i in 0:10_000:590_000]
@@ -33,7 +33,7 @@ function start_worker(name)
     return worker
 end
 
-# The next event, which has to be of this kind.
+# Returns the next event, which has to be of this kind.
 function await_event(kind)
     event = Muster.next_event(manager; timeout = 120)
     event !== nothing && event.kind === kind || error("not $kind, but $event")
@@ -42,7 +42,7 @@ function await_event(kind)
     return event.id
 end
 
-# Counts on whoever is there. What a worker had begun when it died is counted by another.
+# Counts on the workers that are present. Another worker repeats what a worker had begun when it died.
 function count_all(progress)
     counts = pmap(batch -> count_primes(batch, progress), batches;
         retry_delays = zeros(5), retry_check = (_, problem) -> problem isa ProcessExitedException)

@@ -4,15 +4,15 @@
 #
 #   julia transport.jl            two workers over this transport
 #
-# The file is also what the workers include before they listen.
+# The workers include this file before they listen.
 using Muster, Sockets
 
 path_of(address) = match(r"^pipe://([^?]*)", address).captures[1]
 
-# Someone here dials pipe:///path.
+# This process dials pipe:///path.
 connect_pipe(address) = connect(String(path_of(address)))
 
-# Someone here listens at pipe:///path.
+# This process listens at pipe:///path.
 function listen_pipe(address, arrived)
     server = listen(String(path_of(address)))
     @async while isopen(server)

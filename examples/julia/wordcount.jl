@@ -9,14 +9,14 @@
 using Distributed, Printf
 using Muster
 
-# A machine with little installed has little to read: then Julia's own sources and the C headers help out.
+# On a machine with little documentation, Julia's own sources and the C headers are counted, too.
 const folders = isempty(ARGS) ? ["/usr/share", normpath(joinpath(Sys.BINDIR, "..", "share")), "/usr/include"] : copy(ARGS)
 const workers_wanted = 4
 const enough = 40 << 20   # bytes of text; stop collecting there
 const least = 20_000_000  # below this the next folder is read, too
 const batch_bytes = 256 << 10
 
-# Text by its name, as it lies there: documentation, licences, changelogs, sources, data tables.
+# Text files by their names: documentation, licences, changelogs, sources, data tables.
 const kinds = (".txt", ".md", ".rst", ".html", ".htm", ".xml", ".tex", ".texi", ".pod", ".css", ".js", ".py", ".pl", ".pm",
     ".sh", ".jl", ".h", ".hpp", ".c", ".cpp", ".cmake", ".json", ".yaml", ".yml", ".po", ".conf", ".tcl", ".el", ".vim",
     ".desktop", ".properties", ".cfg", ".csv", ".svg")
@@ -48,7 +48,7 @@ function collect_batches(folders)
     return batches, files, total, used
 end
 
-# What every worker knows. `table` is the worker's own count.
+# Definitions for every worker. `table` is the worker's own count.
 const worker_code = quote
     const table = Dict{String, Int}()
 

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- A cluster of Lua programs: a master squares 100,000 numbers with four workers. One of them is killed in the middle: its
--- numbers go to others, and a fifth worker is added. Then all leave. (examples/c/cluster.c does the same in C.)
+-- numbers are sent to others, and a fifth worker is added. Then all leave. (examples/c/cluster.c does the same in C.)
 local ffi = require 'ffi'
 local muster = require 'muster'
 

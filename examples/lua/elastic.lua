@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: MIT
--- An elastic group: its members know, at any time, the sum of the numbers that they all bring, whoever comes and goes.
---   luajit elastic.lua                        starts three members, kills one, lets another come late, looks what they say
---   luajit elastic.lua --member URL NUMBER    one member; it ends when somebody sets the key "finish" in the store at URL
+-- An elastic group: at any time its members know the sum of the numbers of all members, while members join and leave.
+--   luajit elastic.lua                        starts three members, kills one, starts another later, checks their output
+--   luajit elastic.lua --member URL NUMBER    one member; it ends when the key "finish" is set in the store at URL
 -- A round of the rendezvous is one world of members. Each writes its number to the store of that round, and reads those of
--- all others; when somebody dies or waits to be let in, all join again.
+-- all others; when a member dies, or a process waits to join, all join again.
 local folder = arg[0]:match('^(.*)/') or '.'
 package.path = folder .. '/../../bindings/lua/?.lua;' .. package.path
 local ffi = require 'ffi'
@@ -36,7 +36,7 @@ local function is_over(member, round)
     return over
 end
 
--- Until the round is over, or, when all have come to its end, the job: then it is true.
+-- Runs until the round is over, or until the job is over and all members have arrived at its end: then it is true.
 local function take_part(loop, member, job, number)
     local round = assert(member:join())
     local part = 'part/' .. round.rank
@@ -98,7 +98,7 @@ local function lines_of(loop, fd)
     end
 end
 
--- Until so many members say, in one round, that the sum of all is this.
+-- Waits until so many members have printed this sum in one round.
 local function await_sum(next_line, world, sum)
     local seen, last = 0, nil
     while seen < world do

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- A file goes from one process to another over lua://, a transport this program brings itself (transport.lua).
---   luajit send_file.lua FILE COPY      starts itself a second time and sends FILE to it, which writes COPY
--- The secret of the job goes to the second process through a pipe, since a command line is public.
+-- Sends a file from one process to another over lua://, a transport that this program serves itself (transport.lua).
+--   luajit send_file.lua FILE COPY      starts a second process of itself and sends FILE to it, which writes COPY
+-- The secret of the job is passed to the second process through a pipe, since a command line is public.
 local folder = arg[0]:match('^(.*)/') or '.'
 package.path = folder .. '/?.lua;' .. folder .. '/../../bindings/lua/?.lua;' .. package.path
 local ffi = require 'ffi'
@@ -16,7 +16,7 @@ local function end_of(loop)
     loop.context:close(1e9)
 end
 
--- The second process: everything to its end, then how much it was.
+-- The second process: reads to the end, then answers with the number of bytes.
 local function receive(address, copy)
     local loop = muster.loop(assert(muster.context_create { secret_fd_plus_one = 3 + 1 }))
     transport.serve(loop)

@@ -1,8 +1,9 @@
 -- SPDX-License-Identifier: MIT
--- A transport written in LuaJIT: addresses lua:///path. It pulls its requests from the loop's queue and moves bytes
--- between the pump of each connection, the far end of a program's stream, and a Unix socket of its own, in frames of
--- its own: four bytes of length, lowest first, then so many bytes; a length of 0 ends a direction in order. A socket
--- that ends without it has lost its process. Secret, seal, half-close, abort and heartbeats are the library's, inside.
+-- A transport written in LuaJIT: addresses lua:///path. It pulls its requests from the queue of the loop and moves bytes
+-- between the pump of each connection, the other end of a program's stream, and a Unix socket of its own, in frames of
+-- its own: four bytes of length, little-endian, then as many bytes; a length of 0 ends a direction in order. If a socket
+-- ends without that frame, its process has died. The library does the rest inside: secret, seal, half-close, abort and
+-- heartbeats.
 local ffi = require 'ffi'
 local bit = require 'bit'
 local muster = require 'muster'
@@ -52,7 +53,7 @@ function Connection:wants()
     return bit.bor((self.in_ended or self.full) and 0 or POLLIN, self.out_at < self.out_size and POLLOUT or 0)
 end
 
--- From the pump to the socket; true: there is more.
+-- From the pump to the socket; true: more bytes wait.
 function Connection:move_out()
     for _ = 1, turns_at_once do
         if self.out_ended then return false end
@@ -79,7 +80,7 @@ function Connection:move_out()
     return true
 end
 
--- From the socket to the pump; true: there is more.
+-- From the socket to the pump; true: more bytes wait.
 function Connection:move_in()
     self.full = false
     for _ = 1, 4 * turns_at_once do -- a frame is up to four of these steps
@@ -89,7 +90,7 @@ function Connection:move_in()
         elseif self.frame_left > 0 and have > 0 then
             local wanted = math.min(self.frame_left, have)
             local status = library.muster_stream_write(self.pump, self.inward + self.in_at, wanted, 0, moved)
-            -- When the connection is over here, nobody wants the rest.
+            -- When the connection is over on this side, the rest is dropped.
             local taken = status < 0 and wanted or tonumber(moved[0])
             self.in_at, self.frame_left = self.in_at + taken, self.frame_left - taken
             self.full = status == muster.AGAIN
@@ -177,11 +178,11 @@ local function listen_there(fd, address, size)
     return C.listen(fd, 128)
 end
 
--- Adds lua:// to a loop, which then serves it as it runs.
+-- Adds lua:// to a loop, which then serves it while it runs.
 local function serve(loop)
     local doors = {}
 
-    -- The path; none if there is something behind it: this transport knows no options.
+    -- The path; empty if options follow it: this transport has none.
     local function path_of(request)
         return (muster.request_address(loop.queue, request) or ''):match('^lua://([^?]*)$') or ''
     end

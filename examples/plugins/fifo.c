@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* fifo:///folder - a connections plug-in over named pipes.
  *
- * A listener owns a folder (0700) with a FIFO in it, the door. A dialler makes two FIFOs of its own beside it, one for
- * each direction, and writes their name into the door: a record of fixed size, which the kernel does not tear apart.
- * The listener opens both, writes one byte to say so, and from then on bytes flow. Everything else - the secret,
- * sealing, half-close, abort, heartbeats - the library does inside these bytes. */
+ * A listener owns a folder (0700) with a FIFO in it, the door. A dialler makes two FIFOs of its own in that folder, one
+ * for each direction, and writes their name into the door: a record of fixed size, which the kernel writes atomically.
+ * The listener opens both and writes one byte; after that both sides send bytes. The library does everything else
+ * inside these bytes: the secret, sealing, half-close, abort, heartbeats. */
 #include <muster/plugin.h>
 
 #include <errno.h>
@@ -25,14 +25,14 @@
 
 typedef struct plugin {
     const muster_host *host;
-    unsigned count; /* of connections made here, for their names */
+    unsigned count; /* of connections that were dialled here, for their names */
 } plugin;
 
 typedef struct listener {
     plugin *plugin;
     muster_acceptor *acceptor;
     char folder[PATH_BYTES];
-    int door, keeper; /* keeper: our own writer, so that the door never looks hung up */
+    int door, keeper; /* keeper: a writer of this process, so that the door never reports a hang-up */
     muster_watch *watch;
 } listener;
 
@@ -40,13 +40,13 @@ typedef struct connection {
     plugin *plugin;
     muster_link *link;
     int in, out;        /* -1 once closed */
-    int waiting_out;    /* a dialler's own reader of its outgoing FIFO, until the listener reads there; else -1 */
-    int up;             /* connected was told */
-    muster_timer *look; /* a dialler's, until the listener answers */
+    int waiting_out;    /* dialler: a reader of its outgoing FIFO, until the listener reads there; else -1 */
+    int up;             /* connected was reported */
+    muster_timer *look; /* dialler: until the listener answers */
     char door_path[PATH_BYTES];
     muster_watch *watch_in, *watch_out;
-    char in_path[PATH_BYTES], out_path[PATH_BYTES]; /* a dialler's, to be removed */
-    unsigned char *kept;                            /* a segment with what the library did not take yet */
+    char in_path[PATH_BYTES], out_path[PATH_BYTES]; /* dialler: to be removed */
+    unsigned char *kept;                            /* a segment with bytes that the library has not accepted yet */
     size_t kept_begin, kept_end;
     int paused;
 } connection;
@@ -107,8 +107,8 @@ static void join(char *out, const char *folder, const char *name, const char *su
     memcpy(out + folder_bytes + 1 + name_bytes, suffix, suffix_bytes + 1);
 }
 
-/* write() to a pipe whose reader is gone raises SIGPIPE in this thread. In a context without a thread of its own this
- * is the host's thread, so the signal is held off, and taken away if it came from here. */
+/* write() to a pipe without a reader raises SIGPIPE in this thread. In a context without a thread of its own this is a
+ * thread of the host, so the signal is blocked, and consumed if this write has raised it. */
 static ssize_t write_quietly(int fd, const void *data, size_t size) {
     sigset_t pipe_only, before, pending;
     ssize_t written;
@@ -180,11 +180,11 @@ static muster_status watch_both(connection *c) {
     const muster_host *host = c->plugin->host;
     muster_status status = host->watch_fd(host, c->in, MUSTER_PLUGIN_READABLE, read_ready, c, &c->watch_in);
     if (status == MUSTER_OK) status = host->watch_fd(host, c->out, 0, write_ready, c, &c->watch_out);
-    fcntl(c->out, F_SETPIPE_SZ, PIPE_BYTES); /* more in flight, if the user may */
+    fcntl(c->out, F_SETPIPE_SZ, PIPE_BYTES); /* more bytes in flight, if the user may set that */
     return status;
 }
 
-/* What the library did not take the last time; 1: everything was taken. */
+/* Offers the bytes that the library did not accept the last time; 1: it has accepted all. */
 static int deliver_kept(connection *c) {
     while (c->kept_begin != c->kept_end) {
         size_t size = c->kept_end - c->kept_begin;
@@ -200,7 +200,7 @@ static int deliver_kept(connection *c) {
     return 1;
 }
 
-/* The listener has opened both FIFOs: its first byte says so. Ours stay alone with it: their names go. */
+/* The first byte of the listener: it has opened both FIFOs, whose names are no longer needed. */
 static void greet(connection *c) {
     const muster_host *host = c->plugin->host;
     host->stop_timer(c->look);
@@ -214,7 +214,7 @@ static void greet(connection *c) {
     host->connected(c->link);
 }
 
-/* A FIFO that nobody has opened yet tells nothing: is there still a reader behind the door? */
+/* A FIFO that the listener has not opened yet reports nothing: does the door still have a reader? */
 static void look_at_door(void *user) {
     connection *c = user;
     int door = open(c->door_path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
@@ -232,7 +232,7 @@ static void read_ready(void *user, uint32_t events) {
         lost(c, MUSTER_E_NOMEM, 0, "no memory to receive into");
         return;
     }
-    for (int round = 0; round < 4; round++) { /* others have their turn, too */
+    for (int round = 0; round < 4; round++) { /* bounded, so that other descriptors are served, too */
         ssize_t got = read(c->in, c->kept, c->waiting_out >= 0 ? 1 : SEGMENT_BYTES);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0 && errno == EAGAIN) break;
@@ -292,7 +292,7 @@ static void op_resume(void *user) {
     if (c->kept == NULL || deliver_kept(c)) c->plugin->host->change_fd(c->watch_in, MUSTER_PLUGIN_READABLE);
 }
 
-/* What was accepted lies in the pipe already, and a pipe is read to its end after its writer has closed it. */
+/* Accepted bytes are in the pipe already, and a pipe can be read to its end after its writer has closed it. */
 static void op_finish(void *user) {
     close_out(user);
 }
@@ -346,7 +346,7 @@ static muster_status op_dial(void *self, const char *address, uint64_t address_b
 /* ---- listening ----------------------------------------------------------------------------------------------------
  */
 
-/* Opens the two FIFOs a dialler has made; anything strange is left alone. */
+/* Opens the two FIFOs that a dialler has made; invalid records are ignored. */
 static void accept_one(listener *l, const char *name) {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
     plugin *p = l->plugin;
@@ -354,7 +354,7 @@ static void accept_one(listener *l, const char *name) {
     if (name[0] == '\0' || memchr(name, '\0', NAME_BYTES) == NULL || strspn(name, letters) != strlen(name)) return;
     join(in_path, l->folder, name, ".up");
     join(out_path, l->folder, name, ".down");
-    /* First the descriptors: closing them again is how the dialler hears that nothing comes of it. */
+    /* First the descriptors: if this fails, closing them notifies the dialler. */
     int in = open(in_path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
     int out = in < 0 ? -1 : open(out_path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
     connection *c = make_connection(p);
@@ -409,7 +409,7 @@ static muster_status op_listen(void *self, const char *address, uint64_t address
         errno = 0;
         status = fail(error, MUSTER_E_EXISTS, "somebody listens already at", l->folder);
     } else {
-        unlink(door_path); /* nobody reads it: left behind by a process that is gone */
+        unlink(door_path); /* it has no reader: its process has ended without removing it */
         if (mkfifo(door_path, 0600) != 0 || (l->door = open(door_path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)) < 0 ||
             (l->keeper = open(door_path, O_WRONLY | O_NONBLOCK | O_CLOEXEC)) < 0)
             status = fail(error, status_of(errno), "make the door", door_path);
@@ -437,7 +437,7 @@ static void op_unlisten(void *self, void *user) {
     unlink(door_path);
     close(l->door);
     close(l->keeper);
-    rmdir(l->folder); /* unless something else is in it */
+    rmdir(l->folder); /* fails if the folder is not empty */
     free(l);
 }
 
@@ -445,7 +445,7 @@ static void op_stop(void *self) {
     free(self);
 }
 
-/* ---- the way in ---------------------------------------------------------------------------------------------------
+/* ---- entry point --------------------------------------------------------------------------------------------------
  */
 
 static const muster_connections_ops ops = {

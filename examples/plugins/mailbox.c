@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* mailbox://name/service - a fabric plug-in for the processes of one user on one host.
  *
- * A process that listens has a socket by its name in a folder; who wants to talk to it connects once, and both are
- * peers from then on. Messages go over that socket (SOCK_SEQPACKET keeps them whole) until the library has set up
- * shared memory for the two; then they go through a ring in it, and the socket is left with credits and with the news
- * of death.
+ * A process that listens has a socket with its name in a folder. A process that sends to it connects once, and both are
+ * peers from then on. Messages are sent over that socket (SOCK_SEQPACKET keeps their boundaries) until the library has
+ * set up shared memory for the two; then they are sent through a ring in it, and the socket carries only credits and
+ * shows the death of the peer.
  *
- * Three things of the host table at work: *credits* bound what may be on its way to a peer, so a ring of twice that
- * size is never full; *shared-memory pairing* gives the ring and its doorbells; *death reports* tell the library when
- * the kernel hangs up for a peer. */
+ * The example uses three features of the host table: *credits* bound the bytes in flight to a peer, so a ring of twice
+ * that size is never full; *shared-memory pairing* provides the ring and its doorbells; *death reports* notify the
+ * library when the kernel closes the connection of a peer. */
 #include <muster/plugin.h>
 
 #include <errno.h>
@@ -26,11 +26,11 @@
 #define MESSAGE_BYTES (64 * 1024)
 #define CREDIT_BYTES (512 * 1024)
 #define RING_BYTES ((uint32_t)2 * CREDIT_BYTES) /* a power of two */
-#define TURN_BYTES RING_BYTES /* taken from a ring before others have their turn: all that is there at a time */
+#define TURN_BYTES RING_BYTES                   /* maximum taken from a ring in one turn: a whole ring */
 #define SOCKET_BYTES (1024 * 1024)
 #define NAME_BYTES 64
 
-/* What a packet on the socket is; its first 8 bytes. */
+/* The header of a packet on the socket, 8 bytes. */
 enum { PACKET_MESSAGE = 1, PACKET_CREDIT = 2, PACKET_SWITCH = 3 };
 typedef struct packet_head {
     uint32_t kind;
@@ -53,7 +53,7 @@ typedef struct peer {
     int socket;
     int lost;
     muster_watch *watch;
-    char name[NAME_BYTES]; /* that it was dialled by; empty: it came to us */
+    char name[NAME_BYTES]; /* the name that was dialled; empty: the peer has dialled */
     /* out */
     ring *out; /* NULL: through the socket */
     int switch_due, blocked;
@@ -64,7 +64,7 @@ typedef struct peer {
     uint32_t tail;
     muster_watch *bell_watch;
     int peer_bell;
-    uint32_t credit_due; /* taken, not yet given back to the peer */
+    uint32_t credit_due; /* consumed, not yet granted to the peer again */
 } peer;
 
 typedef struct door { /* a name of this process */
@@ -122,12 +122,12 @@ static peer *find_peer(mailbox *box, uint64_t id) {
     return NULL;
 }
 
-/* ---- what comes in ------------------------------------------------------------------------------------------------
+/* ---- receiving ----------------------------------------------------------------------------------------------------
  */
 
 static void read_ring(peer *p);
 
-/* Reported once; the library forgets the peer then. */
+/* Reported once; the library then discards the peer. */
 static void lose(peer *p, int os_errno, const char *text) {
     const muster_host *host = p->box->host;
     if (p->lost) return;
@@ -137,7 +137,7 @@ static void lose(peer *p, int os_errno, const char *text) {
     host->peer_lost(p->box->endpoint, p->id, MUSTER_E_PEER, os_errno, text, strlen(text));
 }
 
-/* What it had put into the ring before it went is still good. */
+/* Messages that it had put into the ring before it ended are still valid. */
 static void hung_up(peer *p) {
     if (p->in != NULL && p->in_switched) read_ring(p);
     lose(p, 0, "the process is gone");
@@ -151,7 +151,7 @@ static void send_credit(peer *p) {
         p->box->host->change_fd(p->watch, MUSTER_PLUGIN_READABLE | MUSTER_PLUGIN_WRITABLE);
 }
 
-/* A message was handed on. Credits go back in portions, so that they cost little. */
+/* A message was consumed. Credit is returned in portions, so that it costs little. */
 static void took(peer *p, size_t bytes) {
     p->credit_due += (uint32_t)bytes;
     if (p->credit_due >= CREDIT_BYTES / 4) send_credit(p);
@@ -159,7 +159,7 @@ static void took(peer *p, size_t bytes) {
 
 static void ring_bell(int fd) {
     const uint64_t one = 1;
-    if (write(fd, &one, sizeof one) < 0) return; /* full: it rings already */
+    if (write(fd, &one, sizeof one) < 0) return; /* full: it is signalled already */
 }
 
 /* The library has read it. */
@@ -168,15 +168,15 @@ static void free_whole(void *whole, void *hint) {
     free(whole);
 }
 
-/* Takes whole messages out of the shared ring. The library reads each byte of a message once, so it may lie where the
- * peer can still change it. */
+/* Takes whole messages out of the shared ring. The library reads each byte of a message once, so it may be in memory
+ * that the peer can still change. */
 static void read_ring(peer *p) {
     const muster_host *host = p->box->host;
     for (uint32_t begin = p->tail;;) {
-        /* acquire: pairs with the writer's release; the bytes before head are there. */
+        /* acquire: pairs with the writer's release; the bytes before head are visible. */
         uint32_t there = atomic_load_explicit(&p->in->head, memory_order_acquire) - p->tail;
         if (there == 0) break;
-        if (p->tail - begin >= TURN_BYTES) { /* a writer as fast as we are: the rest when the loop comes by again */
+        if (p->tail - begin >= TURN_BYTES) { /* the writer is as fast as this reader: the rest in the next turn */
             ring_bell(p->bell);
             break;
         }
@@ -195,7 +195,7 @@ static void read_ring(peer *p) {
         const unsigned char *message = p->in->data + from;
         uint32_t first = RING_BYTES - from;
         unsigned char *whole = size > first ? malloc(size) : NULL;
-        if (whole != NULL) { /* around the edge: put together in memory that the library may keep */
+        if (whole != NULL) { /* across the end of the ring: joined in memory that the library may keep */
             const muster_loan loan = {size, free_whole, whole, NULL};
             memcpy(whole, message, first);
             memcpy(whole + first, p->in->data, size - first);
@@ -248,7 +248,7 @@ static void read_packet(peer *p, size_t size) {
         unblock(p);
         p->box->host->credit(p->box->endpoint, p->id, head.value);
         break;
-    case PACKET_SWITCH: /* all before it came by the socket, all after it comes by the ring */
+    case PACKET_SWITCH: /* messages before it arrived on the socket, messages after it arrive in the ring */
         if (p->in_switched) {
             lose(p, 0, "the peer has switched twice");
             return;
@@ -269,7 +269,7 @@ static void socket_ready(void *user, uint32_t events) {
         if (p->credit_due >= CREDIT_BYTES / 4) send_credit(p);
         unblock(p);
     }
-    for (int round = 0; round < 16 && !p->lost; round++) { /* others have their turn, too */
+    for (int round = 0; round < 16 && !p->lost; round++) { /* bounded, so that other descriptors are served, too */
         ssize_t got = recv(p->socket, p->box->segment, 256 * 1024, 0);
         if (got > 0)
             read_packet(p, (size_t)got);
@@ -364,10 +364,10 @@ static muster_status op_resolve(void *self, const char *authority, uint64_t auth
     return MUSTER_OK;
 }
 
-/* ---- what goes out ------------------------------------------------------------------------------------------------
+/* ---- sending ------------------------------------------------------------------------------------------------------
  */
 
-/* Both have proved the secret. One of the two asks for the memory: the one that was dialled. */
+/* Both have proved the secret. The peer that was dialled requests the memory. */
 static void op_proved(void *self, uint64_t id) {
     mailbox *box = self;
     peer *p = find_peer(box, id);
@@ -378,7 +378,7 @@ static void op_paired(void *self, uint64_t id, const muster_segment *segment, mu
     mailbox *box = self;
     peer *p = find_peer(box, id);
     if (p == NULL || segment == NULL || segment->size_bytes < 2 * sizeof(ring)) {
-        (void)status; /* no shared memory with this one: the socket carries on */
+        (void)status; /* no shared memory with this peer: the socket stays in use */
         return;
     }
     ring *rings = segment->data;
@@ -388,7 +388,7 @@ static void op_paired(void *self, uint64_t id, const muster_segment *segment, mu
     p->peer_bell = segment->peer_event;
     p->switch_due = 1;
     if (box->host->watch_fd(box->host, p->bell, MUSTER_PLUGIN_READABLE, bell_rang, p, &p->bell_watch) != MUSTER_OK) {
-        p->out = NULL; /* then we only listen to what the peer puts there when it talks on the socket, too */
+        p->out = NULL; /* then this side reads the ring only when the peer also sends on the socket */
         lose(p, 0, "the doorbell cannot be watched");
         return;
     }
@@ -471,7 +471,7 @@ static muster_status op_publish(void *self, const char *authority, uint64_t auth
             status = fail(error, MUSTER_E_EXISTS, 0, "another process has the name", name);
         if (probe >= 0) close(probe);
         if (status != MUSTER_OK) return status;
-        unlink(address.sun_path); /* left behind by a process that is gone */
+        unlink(address.sun_path); /* its process has ended without removing it */
         if ((d = calloc(1, sizeof *d)) == NULL) return MUSTER_E_NOMEM;
         d->box = box;
         memcpy(d->name, name, sizeof name);
@@ -510,7 +510,7 @@ static void op_withdraw(void *self, const char *authority, uint64_t authority_by
     }
 }
 
-/* ---- life ---------------------------------------------------------------------------------------------------------
+/* ---- lifetime -----------------------------------------------------------------------------------------------------
  */
 
 static muster_status op_start(void *self, muster_endpoint *endpoint, muster_error *error) {
@@ -530,12 +530,12 @@ static muster_status op_start(void *self, muster_endpoint *endpoint, muster_erro
     return box->segment != NULL ? MUSTER_OK : MUSTER_E_NOMEM;
 }
 
-/* Peers are forgotten and names withdrawn by now. */
+/* Peers are discarded and names withdrawn by now. */
 static void op_stop(void *self) {
     mailbox *box = self;
-    while (box->peers != NULL) op_forget(box, box->peers->id); /* connected, but never heard of */
+    while (box->peers != NULL) op_forget(box, box->peers->id); /* connected, without a first message */
     box->host->release_buffer(box->host, box->segment);
-    if (box->folder[0] != '\0') rmdir(box->folder); /* unless others are in it */
+    if (box->folder[0] != '\0') rmdir(box->folder); /* fails if other sockets are in it */
     free(box);
 }
 
