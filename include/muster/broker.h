@@ -107,7 +107,7 @@ typedef struct muster_broker_stats {
  * @retval MUSTER_E_FORKED       The context belongs to the parent process.
  * @retval MUSTER_E_SYSTEM       Another system call failed, in the error.
  * @retval MUSTER_E_PLUGIN       The plug-in cannot be loaded, or failed; other negative statuses of
- * muster_plugin_find() and of the plug-in are passed on.
+ *                               muster_plugin_find() and of the plug-in are passed on.
  * @threads{any} @blocks{while the plug-in is loaded, and for the lookup of a name} @since 0.1 */
 MUSTER_API muster_status muster_broker_open(muster_context *context, const char *address, size_t address_bytes,
                                             const muster_broker_config *config, muster_broker **out_broker,

@@ -19,28 +19,30 @@
  * Built-in managers, and the options that they read from muster_launch::options (`name=value`, separated by semicolons
  * or newlines; in a value of several words, '...' and "..." keep words together):
  * - `local`: child processes on this host. It has no options.
- * - `ssh`: one OpenSSH client for each worker. `hosts` (required): `[count*][user@]host[:port]`, separated by commas;
- *   workers are assigned to the hosts in this order, round-robin. `flags`: options for ssh, before those of the
- * library, which only disable prompts and set time-outs (BatchMode, ConnectTimeout, ServerAliveInterval). `ssh`: the
- * program. `tunnel`: `yes`, workers reach the master through the connection of ssh, which needs no other connection
- * between the hosts; `no`; or `auto`, the default: yes, if the master listens on a loopback address. `parallel`:
- * maximum logins at a time, 10. `argv`, `envp` and `directory` are those of the remote host, where a POSIX shell starts
- * the worker; they and the ticket are sent to it on standard input. The environment is that of the login.
+ * - `ssh`: one OpenSSH client for each worker. `hosts` (required): `[count*][user@]host[:port]`, separated by
+ *   commas; workers are assigned to the hosts in this order, round-robin. `flags`: options for ssh, before those of
+ *   the library, which only disable prompts and set time-outs (BatchMode, ConnectTimeout, ServerAliveInterval).
+ *   `ssh`: the program. `tunnel`: `yes`, workers reach the master through the connection of ssh, which needs no
+ *   other connection between the hosts; `no`; or `auto`, the default: yes, if the master listens on a loopback
+ *   address. `parallel`: maximum logins at a time, 10. `argv`, `envp` and `directory` are those of the remote host,
+ *   where a POSIX shell starts the worker; they and the ticket are sent to it on standard input. The environment is
+ *   that of the login.
  * - `slurm`: one srun for all workers of a launch. `flags`: options for it; `srun`: the program. The ticket is its
  *   standard input.
- * - `mpi`: one mpiexec for all workers of a launch. `flags`: options for it; `mpiexec`: the program. The workers need
- * not be MPI programs. Since mpiexec passes its input to one rank only, the ticket is in the environment variable
- *   MUSTER_WORKER_TICKET, which stays in the environment of mpiexec and its helpers. The variable therefore does not
- *   contain the secret of the cluster, but a key for this launch alone, with which each rank fetches its own ticket
- * from the master, once, over a sealed connection, inside muster_worker_context(). The master accepts the key only
- * while a rank of the launch has not joined. muster_worker_context() removes the variable from its process. With
- *   ::MUSTER_LAUNCH_MASTER_DIALS, and where the master listens at an address that is neither tcp nor unix, the variable
- *   contains the secret. Most mpiexec end the whole job when one rank dies; that of Open MPI does not with the flag
- *   `--enable-recovery`.
- * - `elastic`: starts no process. Up to `count` workers at a time may join by themselves: programs that know the secret
- *   and the address of the master (muster_worker_config::master), or a store in which they find it. `store`: the URL of
- *   that store; `name`: the name of the cluster in it, `muster` by default. They have no numbers before they join:
- *   *out_first is 0. A further muster_cluster_add() replaces the settings for workers that join from then on.
+ * - `mpi`: one mpiexec for all workers of a launch. `flags`: options for it; `mpiexec`: the program. The workers
+ *   need not be MPI programs. Since mpiexec passes its input to one rank only, the ticket is in the environment
+ *   variable MUSTER_WORKER_TICKET, which stays in the environment of mpiexec and its helpers. The variable therefore
+ *   does not contain the secret of the cluster, but a key for this launch alone, with which each rank fetches its
+ *   own ticket from the master, once, over a sealed connection, inside muster_worker_context(). The master accepts
+ *   the key only while a rank of the launch has not joined. muster_worker_context() removes the variable from its
+ *   process. With ::MUSTER_LAUNCH_MASTER_DIALS, and where the master listens at an address that is neither tcp nor
+ *   unix, the variable contains the secret. Most mpiexec end the whole job when one rank dies; that of Open MPI does
+ *   not with the flag `--enable-recovery`.
+ * - `elastic`: starts no process. Up to `count` workers at a time may join by themselves: programs that know the
+ *   secret and the address of the master (muster_worker_config::master), or a store in which they find it. `store`:
+ *   the URL of that store; `name`: the name of the cluster in it, `muster` by default. They have no numbers before
+ *   they join: *out_first is 0. A further muster_cluster_add() replaces the settings for workers that join from then
+ *   on.
  *
  * Lines that srun, mpiexec, ssh and the programs that they start write go to descriptors 1 and 2 of this process.
  * Workers of `slurm`, `mpi` and `elastic` are killed by the thread of their own library, at the request of the master.
@@ -136,7 +138,7 @@ typedef struct muster_launch {
  * @param[out] error        Detail on failure, or NULL.
  * @retval MUSTER_OK            The cluster is open.
  * @retval MUSTER_TIMEOUT       The host that serves the transport of `listen` did not answer in time; nothing was
- * opened.
+ *                              opened.
  * @retval MUSTER_E_ARG         A value is missing or out of range; the error names it.
  * @retval MUSTER_E_ABI         The config has newer non-zero fields, or a plug-in's tables do not fit this library.
  * @retval MUSTER_E_ADDRESS     The address cannot be parsed; the error says where.
@@ -556,10 +558,10 @@ typedef struct muster_worker_config {
 /** Makes the context of a worker from the ticket that its launcher has passed; the secret of the ticket becomes that of
  * the context.
  * @param[in]  config              How to start the context; it must not have a secret. NULL means all defaults.
- * @param[in]  ticket_fd_plus_one  Descriptor from which the ticket is read, one line, plus 1. Bytes after the line are
- *                                 not read, and the descriptor stays open. 0: the descriptor in the environment
- * variable MUSTER_WORKER_FD, which is closed afterwards (0 to 2 become /dev/null); or the ticket in the variable
- * MUSTER_WORKER_TICKET, whose value is wiped.
+ * @param[in]  ticket_fd_plus_one  Descriptor from which the ticket is read, one line, plus 1. Bytes after the line
+ *                                 are not read, and the descriptor stays open. 0: the descriptor in the environment
+ *                                 variable MUSTER_WORKER_FD, which is closed afterwards (0 to 2 become /dev/null);
+ *                                 or the ticket in the variable MUSTER_WORKER_TICKET, whose value is wiped.
  * @param[out] out_context         New context; the caller owns one reference.
  * @param[out] error               Detail on failure, or NULL.
  * @retval MUSTER_OK           The context was made.
@@ -608,7 +610,7 @@ MUSTER_API muster_status muster_worker_context(const muster_context_config *conf
  * @retval MUSTER_E_STALE       The master no longer expects this worker, or admits no worker that was not launched.
  * @retval MUSTER_E_PERMISSION  The system does not permit this user to listen or to dial.
  * @retval MUSTER_E_LIMIT       No descriptor is left; or the maximum number of workers that join by themselves is
- * reached.
+ *                              reached.
  * @retval MUSTER_E_UNSUPPORTED The transport cannot listen.
  * @retval MUSTER_E_NOMEM       Memory or threads ran out.
  * @retval MUSTER_E_SYSTEM      Another system call failed.
@@ -626,8 +628,8 @@ MUSTER_API muster_status muster_worker_start(muster_context *context, const must
  * event is ::MUSTER_CLUSTER_FAILED with a status of muster_worker_start(). Until then this member knows no other
  * members, and can neither dial nor broadcast. If there is a store, it is opened in the background; if that fails, the
  * event says why. A worker that has failed to join, or was closed before it had joined, may begin again.
- * @param[in]  context      As for muster_worker_start(); a transport that this program serves is registered before the
- * call.
+ * @param[in]  context      As for muster_worker_start(); a transport that this program serves is registered before
+ *                          the call.
  * @param[in]  config       Options; copied. NULL means all defaults.
  * @param[in]  timeout_ns   Maximum time until it has joined, at least 1; -1: no limit.
  * @param[out] out_cluster  The cluster; the caller owns one reference.

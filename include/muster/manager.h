@@ -106,7 +106,7 @@ typedef struct muster_manager_ops {
  * muster_queue_next().
  * @param[in]  context     Context in which muster_cluster_add() knows the manager.
  * @param[in]  name        1 to 63 letters, digits, '-' or '_', no terminator needed; not the name of a built-in
- * manager.
+ *                         manager.
  * @param[in]  name_bytes  Length of the name.
  * @param[in]  operations  ::muster_manager_operation values, or'ed: those that the host receives besides LAUNCH.
  * @param[in]  requests    Queue of the same context that the host serves; releasing it withdraws the manager.
@@ -124,7 +124,7 @@ MUSTER_API muster_status muster_manager_serve(muster_context *context, const cha
 /** Registers a manager of the host as callbacks, which muster_queue_dispatch() calls.
  * @param[in]  context     Context in which muster_cluster_add() knows the manager.
  * @param[in]  name        1 to 63 letters, digits, '-' or '_', no terminator needed; not the name of a built-in
- * manager.
+ *                         manager.
  * @param[in]  name_bytes  Length of the name.
  * @param[in]  ops         The callbacks; the table is copied.
  * @param[in]  self        Passed to each callback; must stay valid until destroy.

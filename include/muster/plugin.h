@@ -117,7 +117,7 @@ typedef struct muster_connections_ops {
      * end by themselves. May be NULL. */
     void (*stop)(void *self);
 
-    /** Begins to connect to an address (`scheme://...`, options of of the library taken out). On MUSTER_OK the
+    /** Begins to connect to an address (`scheme://...`, without the options of the library). On MUSTER_OK the
      * connection exists in *out_connection, and the plug-in calls muster_host::connected or muster_host::lost once,
      * now or later. MUSTER_E_ADDRESS, MUSTER_E_UNREACHABLE, ... fail the dial at once; nothing else is called then. */
     muster_status (*dial)(void *self, const char *address, uint64_t address_bytes, muster_link *link,
@@ -441,9 +441,10 @@ typedef muster_status (*muster_plugin_v1_fn)(const muster_host *host, muster_err
  * @retval MUSTER_E_ARG         No context or path, or it is too long.
  * @retval MUSTER_E_NOT_FOUND   The file does not exist.
  * @retval MUSTER_E_PERMISSION  The file cannot be read by this user, or other users can write to it or to a folder
- * above it; for root also if one of these belongs to a user other than root and the owner of the library.
+ *                              above it; for root also if one of these belongs to a user other than root and the
+ *                              owner of the library.
  * @retval MUSTER_E_PLUGIN      The file cannot be loaded, lacks the symbol, or declines without a negative status of
- * its own, which would be returned instead; the error says what is missing.
+ *                              its own, which would be returned instead; the error says what is missing.
  * @retval MUSTER_E_ABI         Its tables are incompatible with this library.
  * @retval MUSTER_E_EXISTS      One of its schemes is already registered.
  * @retval MUSTER_E_NOMEM       Memory ran out.
@@ -462,11 +463,12 @@ MUSTER_API muster_status muster_plugin_load(muster_context *context, const char 
  * @retval MUSTER_E_ARG         No context, or a malformed scheme.
  * @retval MUSTER_E_NOT_FOUND   There is no transport of this scheme, and no plug-in for it.
  * @retval MUSTER_E_PLUGIN      A known plug-in is not installed, or as for muster_plugin_load(); the error has the
- * detail.
+ *                              detail.
  * @retval MUSTER_E_ABI         The tables of the plug-in are incompatible with this library.
  * @retval MUSTER_E_EXISTS      Another scheme of the plug-in is already registered.
  * @retval MUSTER_E_PERMISSION  The file cannot be read by this user, or other users can write to it or to a folder
- * above it; for root also if one of these belongs to a user other than root and the owner of the library.
+ *                              above it; for root also if one of these belongs to a user other than root and the
+ *                              owner of the library.
  * @retval MUSTER_E_NOMEM       Memory ran out.
  * @retval MUSTER_E_CLOSED      The context is closed.
  * @retval MUSTER_E_FORKED      The context belongs to the parent process.

@@ -90,25 +90,24 @@ typedef struct muster_rendezvous_config {
     uint32_t min;             /**< Minimum number of members of a round, at least 1. */
     uint32_t max;             /**< Maximum number of members of a round, at most 2^20; 0: as `min`. */
     uint32_t rank;            /**< See ::MUSTER_RENDEZVOUS_HAS_RANK. */
-    uint32_t
-        keep_alive_attempts;     /**< A member that the store has not heard from for so many intervals is dead. 0: 3. */
-    int64_t keep_alive_ns;       /**< The interval, at least 1 ms; some stores do not support short ones. 0: 5 s. */
-    int64_t last_call_ns;        /**< How long further members may join after `min` have joined, at least 1 ms; -1: not
-                                      at all. 0: 30 s. */
-    muster_queue *queue;         /**< Queue that receives ::MUSTER_EVENT_READY when muster_rendezvous_next_event() has
-                                      an event. NULL: none. */
-    uint64_t tag;                /**< Returned in muster_completion::tag. */
-    const void *state_dir;       /**< Directory for the state that members of this host keep where a member serves the
-                                      store. It is made if it is absent; other users must not be able to write there.
-                                      At most 3072 bytes. NULL: the directory in the environment variable
-                                      MUSTER_STATE_DIR (which set-uid programs do not read); if that is not set, nothing
-                                      is kept. */
-    uint64_t state_dir_bytes;    /**< Length of the directory's name. */
-    int64_t majority_timeout_ns; /**< How long a join searches for more than half of the last round after the store was
-                                      lost; -1: as long as the join may wait. 0: six times keep_alive_ns *
-                                      keep_alive_attempts, and not at all once half of the round is known to have
-                                      ended. */
-    uint64_t reserved[1];        /**< Zero. */
+    uint32_t keep_alive_attempts; /**< A member that has not renewed its lease for so many intervals is dead. 0: 3. */
+    int64_t keep_alive_ns;        /**< The interval, at least 1 ms; some stores do not support short ones. 0: 5 s. */
+    int64_t last_call_ns;         /**< How long further members may join after `min` have joined, at least 1 ms; -1: not
+                                       at all. 0: 30 s. */
+    muster_queue *queue;          /**< Queue that receives ::MUSTER_EVENT_READY when muster_rendezvous_next_event() has
+                                       an event. NULL: none. */
+    uint64_t tag;                 /**< Returned in muster_completion::tag. */
+    const void *state_dir;        /**< Directory for the state that members of this host keep where a member serves the
+                                       store. It is made if it is absent; other users must not be able to write there.
+                                       At most 3072 bytes. NULL: the directory in the environment variable
+                                       MUSTER_STATE_DIR (which set-uid programs do not read); if that is not set, nothing
+                                       is kept. */
+    uint64_t state_dir_bytes;     /**< Length of the directory's name. */
+    int64_t majority_timeout_ns;  /**< How long a join searches for more than half of the last round after the store was
+                                       lost; -1: as long as the join may wait. 0: six times keep_alive_ns *
+                                       keep_alive_attempts, and not at all once half of the round is known to have
+                                       ended. */
+    uint64_t reserved[1];         /**< Zero. */
 } muster_rendezvous_config;
 
 /** Opens a rendezvous. The caller can take part but has not joined; no round waits for it until
@@ -181,13 +180,14 @@ MUSTER_API muster_status muster_rendezvous_open_begin(muster_context *context, c
  * @retval MUSTER_OK            The member has joined a round.
  * @retval MUSTER_TIMEOUT       Too few members joined in time. The error says how many are missing.
  * @retval MUSTER_E_ARG         A value is missing or out of range; or the run was reopened with other parameters.
- * @retval MUSTER_E_CLOSED      The run is closed, and the error says who closed it and why; or the context is closed.
+ * @retval MUSTER_E_CLOSED      The run is closed, and the error names the member that closed it and the reason; or
+ *                              the context is closed.
  * @retval MUSTER_E_BUSY        Another join, leave or exit of this member is in progress.
  * @retval MUSTER_E_CANCELED    muster_rendezvous_cancel() was called by another thread.
  * @retval MUSTER_E_UNSUPPORTED The store does not support leases as short as the keep-alive interval requires.
  * @retval MUSTER_E_PROTOCOL    What the store holds for this run was not written by this version of Muster.
- * @retval MUSTER_E_PEER        The connection to the store broke, and was not restored before this member was declared
- * dead.
+ * @retval MUSTER_E_PEER        The connection to the store broke, and was not restored before this member was
+ *                              declared dead.
  * @retval MUSTER_E_STORE_LOST  The store was lost or became unreachable before a round began.
  * @retval MUSTER_E_QUORUM      Too few members of the last round could be reached to make another one within
  *                              muster_rendezvous_config::majority_timeout_ns. The member keeps its place among them:
@@ -197,7 +197,7 @@ MUSTER_API muster_status muster_rendezvous_open_begin(muster_context *context, c
  * @retval MUSTER_E_PERMISSION  The state file cannot be written by this user; the error names it.
  * @retval MUSTER_E_SYSTEM      The state file cannot be written for another reason; or another system call failed.
  * @retval MUSTER_E_NOMEM       Memory ran out. The member has ended: open another rendezvous to take part as a new
- * member.
+ *                              member.
  * @retval MUSTER_E_WOULD_DEADLOCK  The calling thread has to serve the wait.
  * @retval MUSTER_E_LIMIT       The state file cannot be written because the disk is full or 1024 living members have
  *                              one; or the queue of the program that serves the rendezvous is full.
@@ -343,9 +343,10 @@ enum muster_rendezvous_event_kind {
     MUSTER_RENDEZVOUS_LEFT = 4,     /**< The member with `rank` has left the round, or joins again. */
     MUSTER_RENDEZVOUS_DEAD = 5,     /**< The member with `rank` died; the text says how that was detected. */
     MUSTER_RENDEZVOUS_WAITING = 6,  /**< `count` members wait that could be in the next round. */
-    MUSTER_RENDEZVOUS_ABORTED = 7,  /**< The round was aborted; the text says who aborted it and why. */
+    MUSTER_RENDEZVOUS_ABORTED =
+        7, /**< The round was aborted; the text names the member that aborted it and the reason. */
     MUSTER_RENDEZVOUS_EXPELLED = 8, /**< This member was declared dead; the round continues without it. */
-    MUSTER_RENDEZVOUS_CLOSED = 9,   /**< The run is closed; the text says who closed it and why. */
+    MUSTER_RENDEZVOUS_CLOSED = 9,   /**< The run is closed; the text names the member that closed it and the reason. */
     MUSTER_RENDEZVOUS_LOST = 10     /**< The store is lost for good with its content; the text says how. Where a member
                                          served it, the next join may find another store. */
 };
@@ -433,7 +434,7 @@ MUSTER_API muster_status muster_rendezvous_get_state(muster_rendezvous *rendezvo
  * @retval MUSTER_E_NOMEM       Memory ran out.
  * @retval MUSTER_E_CLOSED      The context is closed.
  * @retval MUSTER_E_CANCELED    The context or the store was closed during the wait, or muster_context_cancel() was
- * called.
+ *                              called.
  * @retval MUSTER_E_WOULD_DEADLOCK  The calling thread has to serve the wait.
  * @retval MUSTER_E_FORKED      The rendezvous belongs to the parent process.
  * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
@@ -444,7 +445,7 @@ MUSTER_API muster_status muster_rendezvous_list(muster_rendezvous *rendezvous, c
  * the length of the text in its bytes.
  * @param[in]  rendezvous  The member.
  * @param[out] out_text    Destination of the text; lent to the library until the completion, or until the queue is
- * closed.
+ *                         closed.
  * @param[in]  capacity    Size of the destination, in bytes.
  * @param[in]  timeout_ns  Maximum time, at least 1; -1: no limit.
  * @param[in]  queue       Queue of the same context for the completion.

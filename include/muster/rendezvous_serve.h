@@ -94,8 +94,8 @@ typedef struct muster_rendezvous_ops {
  * @param[in]  scheme        Lower-case ASCII, 1 to 31 bytes, no terminator needed; not the scheme of a built-in store.
  * @param[in]  scheme_bytes  Length of the scheme.
  * @param[in]  requests      Queue of the same context that the host serves; releasing it withdraws the scheme.
- * @param[in]  tag           Returned in muster_completion::tag of every request, CANCEL and CLOSE included, so that one
- * queue can serve several schemes.
+ * @param[in]  tag           Returned in muster_completion::tag of every request, CANCEL and CLOSE included, so that
+ *                           one queue can serve several schemes.
  * @param[out] error         Detail on failure, or NULL.
  * @served
  * @retval MUSTER_E_ARG     No context or queue, a queue of another context, or a malformed scheme.

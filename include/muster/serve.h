@@ -11,8 +11,8 @@
  * - The host fails the request with muster_request_fail(). No further request follows.
  * - ::MUSTER_REQUEST_CANCEL: the request is not answered yet, and no longer needed. No answer is needed.
  * - ::MUSTER_REQUEST_CLOSE: a connection or listener has ended. The host frees its state for the id at once; no answer
- * is needed. For a listener: no more connections are expected; announced connections continue, each under its own id.
- * For a connection: see below.
+ *   is needed. For a listener: no more connections are expected; announced connections continue, each with its own id.
+ *   For a connection: see below.
  *
  * For each connection the host gets a *pump*: the other end of a stream. The host sends the bytes that it reads from
  * the pump, and writes the bytes that it receives to the pump. A pump carries the frames of the library, with which
@@ -56,9 +56,8 @@ enum muster_transport_flag {
         1, /**< Callbacks may run directly on a library thread; they must not block or unwind. Only for a table. */
     MUSTER_TRANSPORT_LOCAL =
         2, /**< Bytes never leave this host: they are not sealed unless the context or the address requires it. */
-    MUSTER_TRANSPORT_SEALS =
-        4,                         /**< The transport encrypts and authenticates the bytes: where both sides declare it,
-                                      they are not sealed a    second time, unless the context or the address requires it. */
+    MUSTER_TRANSPORT_SEALS = 4, /**< The transport encrypts and authenticates the bytes: if both sides declare it, they
+                                   are not sealed a second time, unless the context or the address requires it. */
     MUSTER_TRANSPORT_NO_LISTEN = 8 /**< The transport cannot listen: muster_transport_listen() fails with
                                         ::MUSTER_E_UNSUPPORTED without a request. */
 };
@@ -88,8 +87,8 @@ typedef struct muster_transport_ops {
  * @param[in]  scheme_bytes  Length of the scheme.
  * @param[in]  flags         ::muster_transport_flag values, or'ed, without ::MUSTER_TRANSPORT_ANY_THREAD.
  * @param[in]  requests      Queue of the same context that the host serves; releasing it withdraws the transport.
- * @param[in]  tag           Returned in muster_completion::tag of every request, CANCEL and CLOSE included, so that one
- * queue can serve several schemes.
+ * @param[in]  tag           Returned in muster_completion::tag of every request, CANCEL and CLOSE included, so that
+ *                           one queue can serve several schemes.
  * @param[out] error         Detail on failure, or NULL.
  * @served
  * @retval MUSTER_E_ARG     No context or queue, a queue of another context, unknown flags, or a malformed scheme.
@@ -127,7 +126,7 @@ MUSTER_API muster_status muster_transport_serve_ops(muster_context *context, con
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_transport_withdraw(muster_context *context, const char *scheme, size_t scheme_bytes);
 
-/** Gives the address an OPEN or LISTEN request is about, options of of the library taken out.
+/** Copies the address of an OPEN or LISTEN request, without the options of the library.
  * @param[in]  requests   Queue from which the request was taken.
  * @param[in]  request    Id of the unanswered request.
  * @param[out] out_text   Destination of the text, NUL-terminated; NULL to get the size only.
@@ -159,8 +158,8 @@ MUSTER_API muster_status muster_request_stream(muster_queue *requests, uint64_t 
  * muster_transport_listen_begin() with ::MUSTER_DONE_LISTEN; muster_listener_address() then gives this address.
  * @param[in]  requests       Queue from which the request was taken.
  * @param[in]  request        Id of the request. From now on it identifies the listener.
- * @param[in]  address        Address that peers dial, `scheme://...`; text, no terminator needed. NULL: the requested
- * one.
+ * @param[in]  address        Address that peers dial, `scheme://...`; text, no terminator needed. NULL: the
+ *                            requested one.
  * @param[in]  address_bytes  Length of the text, at most 4096.
  * @param[out] error          Detail on failure, or NULL.
  * @answered
@@ -196,9 +195,8 @@ MUSTER_API muster_status muster_request_fail(muster_queue *requests, uint64_t re
  * @retval MUSTER_E_STALE  The listener does not exist, or was closed.
  * @retval MUSTER_E_LIMIT  Too many connections at once that have not proved the secret yet: beyond
  *                         muster_context_config::max_unauthenticated as many again, or 256 if that is more. Or the
- *                         queue has no slot left. Below that limit, connections that have sent nothing are displaced:
- * their pumps end, and
- *                         ::MUSTER_REQUEST_CLOSE follows for them.
+ *                         queue has no slot left. Below that limit, connections that have sent nothing are
+ *                         displaced: their pumps end, and ::MUSTER_REQUEST_CLOSE follows for them.
  * @retval MUSTER_E_NOMEM  Memory ran out.
  * @retval MUSTER_E_CLOSED The context is closed, or the transport was withdrawn.
  * @retval MUSTER_E_FORKED The queue belongs to the parent process.

@@ -273,7 +273,7 @@ MUSTER_API uint32_t muster_store_capabilities(const muster_store *store);
  * @retval MUSTER_E_LIMIT         A key, a value, a queue or the store would become too large, or the disk of the store
  *                                is full; the error says which. Not applied.
  * @retval MUSTER_E_STALE         The lease has ended; or the changes to watch are no longer in the history; or the
- * store is a view of a round that is over. Not applied.
+ *                                store is a view of a round that is over. Not applied.
  * @retval MUSTER_E_UNSUPPORTED   The store does not support it; see muster_store_capabilities(). Not applied.
  * @retval MUSTER_E_NOMEM         Memory ran out. Not applied.
  * @retval MUSTER_E_CANCELED      muster_store_cancel() was called by another thread. Not applied.
@@ -287,7 +287,7 @@ MUSTER_API uint32_t muster_store_capabilities(const muster_store *store);
  * @retval MUSTER_E_PERMISSION    The store denies this to this user. Not applied.
  * @retval MUSTER_E_AUTH          The store does not know this user. Not applied.
  * @retval MUSTER_E_PROTOCOL      The store refuses the request for a reason of its own, which the error has; or the
- * file of the store is damaged. Not applied.
+ *                                file of the store is damaged. Not applied.
  * @retval MUSTER_E_NOT_FOUND     The file or folder of the store does not exist any more. Not applied.
  * @retval MUSTER_E_SYSTEM        A system call failed; see muster_error::os_errno. Not applied.
  * @retval MUSTER_E_PLUGIN        The host or plug-in that serves the store gave an invalid answer; the error says what

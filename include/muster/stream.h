@@ -9,10 +9,9 @@
  * Calls that take a `timeout_ns` do not wait with 0, and wait without limit with -1; each reports `out_bytes`, whatever
  * its status. Bytes that arrived before the peer ended, aborted or died can be read before that status is returned.
  *
- * After a stream has ended, every call that would move its bytes returns the reason: ::MUSTER_E_PEER,
- * ::MUSTER_E_ABORTED,
- * ::MUSTER_E_CLOSED after muster_context_close(); rarely ::MUSTER_E_NOMEM, ::MUSTER_E_LIMIT (shared memory, and no
- * descriptor was left to wait with) or ::MUSTER_E_CANCELED (a pump that is no longer needed, see
+ * After a stream has ended, every call that would move its bytes returns the reason: ::MUSTER_E_PEER;
+ * ::MUSTER_E_ABORTED; ::MUSTER_E_CLOSED after muster_context_close(); rarely ::MUSTER_E_NOMEM, ::MUSTER_E_LIMIT (shared
+ * memory, and no descriptor was left to wait with) or ::MUSTER_E_CANCELED (a pump that is no longer needed, see
  * muster_request_stream()).
  *
  * Written bytes are sent at once: muster_stream_flush() is needed only after muster_stream_commit(), or to wait until
@@ -73,10 +72,10 @@ typedef struct muster_stream_stats {
     uint64_t spins_lost;       /**< Spins that ended in sleep. */
     uint64_t caller_io;        /**< System calls for this stream made by the host's own threads. */
     uint64_t loop_io;          /**< System calls for this stream made by the progress engine. */
-    uint64_t last_received_ns; /**< CLOCK_MONOTONIC at which the peer was last heard from; 0 if the transport does
-                                    not report it. */
-    uint64_t multicast_group;  /**< Not 0: streams of this process with the same number are given one block at once by
-                        muster_stream_write_owned_many(). */
+    uint64_t last_received_ns; /**< CLOCK_MONOTONIC at which bytes of the peer were last received; 0 if the transport
+                                    does not report it. */
+    uint64_t multicast_group;  /**< Not 0: muster_stream_write_owned_many() can send one message to the streams of this
+                                    process with the same number. */
     uint64_t reserved[2];      /**< Zero. */
 } muster_stream_stats;
 
@@ -136,9 +135,9 @@ MUSTER_API muster_status muster_stream_write(muster_stream *stream, const void *
  * @retval MUSTER_AGAIN      The timeout was 0 and not all fitted; none has failed.
  * @retval MUSTER_TIMEOUT    The time passed before all were accepted by all; none has failed.
  * @retval MUSTER_E_ARG      No streams, one of them is NULL, a count out of range, or no data with a size above 0;
- * nothing was written.
+ *                           nothing was written.
  * @retval MUSTER_E_NOMEM    As the following statuses, because memory ran out.
- * @retval MUSTER_E_BUSY     The first stream that failed has a reservation out.
+ * @retval MUSTER_E_BUSY     The first stream that failed has an outstanding reservation.
  * @retval MUSTER_E_CLOSED   The first stream that failed was finished or closed on this side.
  * @retval MUSTER_E_PEER     The peer of the first stream that failed closed or died, or the connection broke.
  * @retval MUSTER_E_ABORTED  The first stream that failed was aborted.
@@ -160,20 +159,20 @@ MUSTER_API muster_status muster_stream_write_many(muster_stream *const *streams,
  * @param[in] queue       Queue of the same context for the release.
  * @param[in] tag         Returned in muster_completion::tag.
  * @retval MUSTER_OK         Accepted; the release follows, perhaps before this call returns.
- * @retval MUSTER_AGAIN      No slot in the queue, 64 buffers wait already, or another thread waits in this direction;
- * nothing was accepted.
+ * @retval MUSTER_AGAIN      No slot in the queue, 64 buffers wait already, or another thread waits in this
+ *                           direction; nothing was accepted.
  * @retval MUSTER_E_ARG      No stream or queue, no data with a size above 0, or a queue of another context; nothing
  *                           was accepted.
  * @retval MUSTER_E_BUSY     A reservation is outstanding; nothing was accepted.
- * @retval MUSTER_E_CLOSED   Accepted, and released with this status: writing is finished. Nothing was accepted if it is
- * the queue that is closed.
+ * @retval MUSTER_E_CLOSED   Accepted, and released with this status: writing is finished. Nothing was accepted if it
+ *                           is the queue that is closed.
  * @retval MUSTER_E_PEER     Accepted, and released with this status: the peer is gone.
  * @retval MUSTER_E_ABORTED  Accepted, and released with this status: the stream was aborted.
  * @retval MUSTER_E_LIMIT    Accepted, and released with this status: no descriptor was left to wait with.
  * @retval MUSTER_E_CANCELED Accepted, and released with this status: muster_stream_cancel() was called during the call.
  * @retval MUSTER_E_NOMEM    Nothing was accepted.
  * @retval MUSTER_E_WOULD_DEADLOCK  Called inside a callback of the engine while another thread uses this direction;
- * nothing was accepted.
+ *                                  nothing was accepted.
  * @retval MUSTER_E_FORKED   Nothing was accepted: the stream belongs to the parent process.
  * @threads{any; one at a time per direction} @blocks{while another thread moves bytes in this direction} @since 0.1 */
 MUSTER_API muster_status muster_stream_write_owned(muster_stream *stream, const void *data, size_t size_bytes,
@@ -193,12 +192,12 @@ MUSTER_API muster_status muster_stream_write_owned(muster_stream *stream, const 
  *                           follows for the streams whose status says so.
  * @retval MUSTER_OK         Accepted by all streams; the releases follow.
  * @retval MUSTER_E_ARG      No streams or queue, one of the streams is NULL or of another context, a count out of
- * range, or no data with a size above 0; nothing was accepted.
+ *                           range, or no data with a size above 0; nothing was accepted.
  * @retval MUSTER_E_NOMEM    Nothing was accepted by the first stream that failed, or by any, because memory ran out.
  * @retval MUSTER_E_FORKED   A stream belongs to the parent process; nothing was accepted.
  * @retval MUSTER_AGAIN      The first stream that did not accept it: no slot in the queue, or as
  *                           muster_stream_write_owned().
- * @retval MUSTER_E_BUSY     The first stream that did not accept it has a reservation out.
+ * @retval MUSTER_E_BUSY     The first stream that did not accept it has an outstanding reservation.
  * @retval MUSTER_E_CLOSED   The first stream that failed, or the queue, is closed.
  * @retval MUSTER_E_PEER     The peer of the first stream that failed is gone.
  * @retval MUSTER_E_ABORTED  The first stream that failed was aborted.
@@ -220,7 +219,7 @@ MUSTER_API muster_status muster_stream_write_owned_many(muster_stream *const *st
  * @retval MUSTER_AGAIN      No room, and the timeout was 0.
  * @retval MUSTER_TIMEOUT    No room in time.
  * @retval MUSTER_E_ARG      No stream or destination, or min_bytes out of range.
- * @retval MUSTER_E_BUSY     A reservation is already out.
+ * @retval MUSTER_E_BUSY     A reservation is already outstanding.
  * @retval MUSTER_E_NOMEM    Memory ran out.
  * @retval MUSTER_E_CLOSED   This side finished writing or closed the stream.
  * @retval MUSTER_E_PEER     The peer closed or died, or the connection broke.
@@ -233,29 +232,29 @@ MUSTER_API muster_status muster_stream_write_owned_many(muster_stream *const *st
 MUSTER_API muster_status muster_stream_reserve(muster_stream *stream, size_t min_bytes, int64_t timeout_ns,
                                                void **out_data, size_t *out_bytes);
 
-/** Hands on the first bytes of a reservation. They may be gathered with later ones until muster_stream_flush().
- * @param[in] stream      Stream with a reservation out.
- * @param[in] size_bytes  Bytes filled in, 0 up to the size reserved; 0 gives the reservation back.
- * @retval MUSTER_OK        Handed on.
+/** Sends the first bytes of a reservation. They may be combined with later ones until muster_stream_flush().
+ * @param[in] stream      Stream with an outstanding reservation.
+ * @param[in] size_bytes  Number of bytes that were filled in, at most the reserved size; 0 drops the reservation.
+ * @retval MUSTER_OK        The bytes will be sent.
  * @retval MUSTER_E_ARG     No stream, no reservation, or more than was reserved.
  * @retval MUSTER_E_CLOSED  This side closed the stream; nothing was sent.
  * @retval MUSTER_E_PEER    The peer closed or died; nothing was sent.
  * @retval MUSTER_E_ABORTED The stream was aborted; nothing was sent.
  * @retval MUSTER_E_LIMIT    The stream has ended: no descriptor was left to wait with.
  * @retval MUSTER_E_NOMEM    The stream has ended: there was no memory for it.
- * @retval MUSTER_E_CANCELED The stream has ended: its pump is no longer wanted; see muster_request_stream().
+ * @retval MUSTER_E_CANCELED The stream has ended: its pump is no longer needed; see muster_request_stream().
  * @retval MUSTER_E_WOULD_DEADLOCK  Called inside a callback of the engine while another thread uses this direction;
- * call again.
+ *                                  call again.
  * @retval MUSTER_E_FORKED  The stream belongs to the parent process.
  * @threads{the one that reserved} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_stream_commit(muster_stream *stream, size_t size_bytes);
 
 /** Waits until every byte accepted so far has left this process (for shared memory and pairs: can be read by the peer).
  * @param[in] stream      Stream to flush.
- * @param[in] timeout_ns  Longest wait; 0 only starts what can be started now.
- * @retval MUSTER_OK         Nothing is held back any more.
- * @retval MUSTER_AGAIN      Bytes are still held back, and the timeout was 0.
- * @retval MUSTER_TIMEOUT    Bytes are still held back.
+ * @param[in] timeout_ns  Maximum wait; 0 only begins to send, -1: no limit.
+ * @retval MUSTER_OK         All bytes have left.
+ * @retval MUSTER_AGAIN      Some bytes have not left yet, and the timeout was 0.
+ * @retval MUSTER_TIMEOUT    Some bytes have not left yet.
  * @retval MUSTER_E_ARG      No stream.
  * @retval MUSTER_E_CLOSED   The context is closed.
  * @retval MUSTER_E_PEER     The peer closed or died, or the connection broke.
@@ -268,10 +267,10 @@ MUSTER_API muster_status muster_stream_commit(muster_stream *stream, size_t size
  * @threads{any; one at a time per direction, others wait within their timeout} @blocks{up to timeout_ns} @since 0.1 */
 MUSTER_API muster_status muster_stream_flush(muster_stream *stream, int64_t timeout_ns);
 
-/** Begins to flush, as muster_stream_flush() does; ::MUSTER_DONE_CALL comes with its status. Until then the direction
+/** Begins to flush, as muster_stream_flush() does; ::MUSTER_DONE_CALL has its status. Until then the direction
  * is in use: a write waits for it, as for a flush in another thread.
  * @param[in]  stream      Stream to flush.
- * @param[in]  timeout_ns  Longest time it may take; -1 has no end.
+ * @param[in]  timeout_ns  Maximum time; -1: no limit.
  * @param[in]  queue       Queue of the same context for the completion.
  * @param[in]  tag         Returned in muster_completion::tag.
  * @param[out] error       Detail on failure, or NULL.
@@ -282,20 +281,21 @@ MUSTER_API muster_status muster_stream_flush(muster_stream *stream, int64_t time
 MUSTER_API muster_status muster_stream_flush_begin(muster_stream *stream, int64_t timeout_ns, muster_queue *queue,
                                                    uint64_t tag, muster_error *error);
 
-/** Reads what is there, at least one byte.
+/** Reads the bytes that have arrived, at least one.
  * @param[in]  stream          Stream to read from.
- * @param[out] out_data        Where the bytes go.
- * @param[in]  capacity_bytes  Room there, at least 1.
- * @param[in]  timeout_ns      Longest wait for the first byte; 0 looks once.
- * @param[out] out_bytes       Bytes read, always set.
+ * @param[out] out_data        Destination of the bytes.
+ * @param[in]  capacity_bytes  Size of the destination, at least 1.
+ * @param[in]  timeout_ns      Maximum wait for the first byte; 0 checks once, -1: no limit.
+ * @param[out] out_bytes       Number of bytes read, always set.
  * @retval MUSTER_OK         One byte or more.
- * @retval MUSTER_AGAIN      Nothing there, and the timeout was 0; a watch for ::MUSTER_STREAM_READABLE is armed again.
- * @retval MUSTER_TIMEOUT    Nothing came in time.
- * @retval MUSTER_E_ARG      No stream, no place, or no room.
+ * @retval MUSTER_AGAIN      No byte has arrived, and the timeout was 0; a watch for ::MUSTER_STREAM_READABLE is
+ *                           armed again.
+ * @retval MUSTER_TIMEOUT    No byte arrived in time.
+ * @retval MUSTER_E_ARG      No stream, no destination, or a destination of size 0.
  * @retval MUSTER_E_BUSY     A muster_stream_peek() is outstanding.
  * @retval MUSTER_E_END      The peer finished writing, and everything was read.
  * @retval MUSTER_E_CLOSED   This side closed the stream.
- * @retval MUSTER_E_PEER     The peer died or the way to it broke; everything before was read.
+ * @retval MUSTER_E_PEER     The peer died or the connection broke; everything before was read.
  * @retval MUSTER_E_ABORTED  The stream was aborted; muster_stream_reason() has the reason.
  * @retval MUSTER_E_LIMIT    The stream has ended: no descriptor was left to wait with.
  * @retval MUSTER_E_NOMEM    The stream has ended: there was no memory for it.
@@ -306,21 +306,21 @@ MUSTER_API muster_status muster_stream_flush_begin(muster_stream *stream, int64_
 MUSTER_API muster_status muster_stream_read(muster_stream *stream, void *out_data, size_t capacity_bytes,
                                             int64_t timeout_ns, size_t *out_bytes);
 
-/** Reads exactly so many bytes, straight into the caller's memory without a stage in between.
+/** Reads exactly the requested number of bytes, directly into the memory of the caller.
  * @param[in]  stream      Stream to read from.
- * @param[out] out_data    Where the bytes go.
+ * @param[out] out_data    Destination of the bytes.
  * @param[in]  size_bytes  Number of bytes; 0 has no effect.
  * @param[in]  flags       ::muster_stream_read_flag values, or'ed.
- * @param[in]  timeout_ns  Longest wait for all of them; 0 takes what is there.
- * @param[out] out_bytes   Bytes read, always set; after a shortage the rest can be asked for again.
- * @retval MUSTER_OK         All of them.
- * @retval MUSTER_AGAIN      Fewer were there, and the timeout was 0; a watch is armed again.
- * @retval MUSTER_TIMEOUT    Fewer came in time.
- * @retval MUSTER_E_ARG      No stream, no place with a size above 0, or unknown flags.
+ * @param[in]  timeout_ns  Maximum wait for all of them; 0 reads the bytes that have arrived, -1: no limit.
+ * @param[out] out_bytes   Number of bytes read, always set; if it is smaller, a further call can read the rest.
+ * @retval MUSTER_OK         All bytes were read.
+ * @retval MUSTER_AGAIN      Fewer bytes have arrived, and the timeout was 0; a watch is armed again.
+ * @retval MUSTER_TIMEOUT    Fewer bytes arrived in time.
+ * @retval MUSTER_E_ARG      No stream, no destination with a size above 0, or unknown flags.
  * @retval MUSTER_E_BUSY     A muster_stream_peek() is outstanding.
  * @retval MUSTER_E_END      The peer finished writing before that many.
  * @retval MUSTER_E_CLOSED   This side closed the stream.
- * @retval MUSTER_E_PEER     The peer died or the way to it broke before that many.
+ * @retval MUSTER_E_PEER     The peer died or the connection broke before that many.
  * @retval MUSTER_E_ABORTED  The stream was aborted.
  * @retval MUSTER_E_LIMIT    The stream has ended: no descriptor was left to wait with.
  * @retval MUSTER_E_NOMEM    The stream has ended: there was no memory for it.
@@ -331,25 +331,26 @@ MUSTER_API muster_status muster_stream_read(muster_stream *stream, void *out_dat
 MUSTER_API muster_status muster_stream_read_into(muster_stream *stream, void *out_data, size_t size_bytes,
                                                  uint32_t flags, int64_t timeout_ns, size_t *out_bytes);
 
-/** Begins to read exactly so many bytes; the engine fills the caller's memory, and ::MUSTER_DONE_READ has the
- * count and the status. Reads that are begun or called later get the bytes after it.
+/** Begins to read exactly the requested number of bytes; the engine fills the caller's memory, and ::MUSTER_DONE_READ
+ * has the count and the status. Reads that are begun or called later get the bytes after it.
  * @param[in]  stream      Stream to read from.
  * @param[out] out_data    Destination of the bytes; lent to the library until the completion, or until cancel has
- * returned.
+ *                         returned.
  * @param[in]  size_bytes  Number of bytes, at least 1.
  * @param[in]  flags       ::muster_stream_read_flag values, or'ed.
  * @param[in]  queue       Queue of the same context for the completion.
  * @param[in]  tag         Returned in muster_completion::tag.
- * @retval MUSTER_OK       Begun; the completion will come.
- * @retval MUSTER_AGAIN    No slot in the queue, 64 reads wait already, or another thread waits in this direction; not
- * begun.
- * @retval MUSTER_E_ARG    No stream, place, size or queue, unknown flags, or a queue of another context; not begun.
+ * @retval MUSTER_OK       Begun; the completion follows.
+ * @retval MUSTER_AGAIN    No slot in the queue, 64 reads wait already, or another thread waits in this direction;
+ *                         not begun.
+ * @retval MUSTER_E_ARG    No stream, destination, size or queue, unknown flags, or a queue of another context; not
+ *                         begun.
  * @retval MUSTER_E_BUSY   A muster_stream_peek() is outstanding; not begun.
  * @retval MUSTER_E_CANCELED muster_stream_cancel() was called during the call; not begun.
  * @retval MUSTER_E_NOMEM  Not begun.
  * @retval MUSTER_E_CLOSED This side closed the stream, or the queue is closed; not begun.
- * @retval MUSTER_E_WOULD_DEADLOCK  Called inside a callback of the engine while another thread uses this direction; not
- * begun.
+ * @retval MUSTER_E_WOULD_DEADLOCK  Called inside a callback of the engine while another thread uses this direction;
+ *                                  not begun.
  * @retval MUSTER_E_FORKED The stream belongs to the parent process.
  * @threads{any; one at a time per direction} @blocks{while another thread moves bytes in this direction} @since 0.1 */
 MUSTER_API muster_status muster_stream_read_begin(muster_stream *stream, void *out_data, size_t size_bytes,
@@ -385,7 +386,7 @@ MUSTER_API muster_status muster_stream_peek(muster_stream *stream, size_t min_by
  * @retval MUSTER_OK       Consumed; the peek is over.
  * @retval MUSTER_E_ARG    No stream, no outstanding peek, or more bytes than it returned.
  * @retval MUSTER_E_WOULD_DEADLOCK  Called inside a callback of the engine while another thread uses this direction;
- * call again.
+ *                                  call again.
  * @retval MUSTER_E_FORKED The stream belongs to the parent process.
  * @threads{the one that peeked} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_stream_consume(muster_stream *stream, size_t size_bytes);
@@ -399,7 +400,7 @@ MUSTER_API muster_status muster_stream_consume(muster_stream *stream, size_t siz
  * @retval MUSTER_E_ABORTED The stream was aborted.
  * @retval MUSTER_E_LIMIT    The stream has ended: no descriptor was left to wait with.
  * @retval MUSTER_E_NOMEM    The stream has ended: there was no memory for it.
- * @retval MUSTER_E_CANCELED The stream has ended: its pump is no longer wanted; see muster_request_stream().
+ * @retval MUSTER_E_CANCELED The stream has ended: its pump is no longer needed; see muster_request_stream().
  * @retval MUSTER_E_CLOSED  This side closed the stream.
  * @retval MUSTER_E_FORKED  The stream belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
@@ -493,7 +494,7 @@ MUSTER_API muster_status muster_stream_watch(muster_stream *stream, uint32_t int
 
 /** Returns the reason why a stream ended. A peer that closed in order ends it with ::MUSTER_E_PEER, "the peer has
  * closed the stream". Not so between the two ends of a pair or of inproc, which share one memory: there it is still
- * ::MUSTER_OK without ::MUSTER_STREAM_ENDED, while reading gives ::MUSTER_E_END and writing ::MUSTER_E_PEER.
+ * ::MUSTER_OK without ::MUSTER_STREAM_ENDED, while reading returns ::MUSTER_E_END and writing ::MUSTER_E_PEER.
  * @param[in]  stream      Stream to query.
  * @param[out] out_reason  The code given to muster_stream_abort() by the side that aborted, otherwise 0; or NULL.
  * @param[out] error       Filled with the status and a text with the side and the reason; or NULL.
@@ -503,13 +504,13 @@ MUSTER_API muster_status muster_stream_watch(muster_stream *stream, uint32_t int
  * @retval MUSTER_E_ABORTED It was aborted.
  * @retval MUSTER_E_LIMIT    It has ended: no descriptor was left to wait with.
  * @retval MUSTER_E_NOMEM    It has ended: there was no memory for it.
- * @retval MUSTER_E_CANCELED It has ended: its pump is no longer wanted; see muster_request_stream().
+ * @retval MUSTER_E_CANCELED It has ended: its pump is no longer needed; see muster_request_stream().
  * @retval MUSTER_E_CLOSED  This side closed it, or the context.
  * @retval MUSTER_E_FORKED  The stream belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_stream_reason(muster_stream *stream, uint64_t *out_reason, muster_error *error);
 
-/** Copies the name of the peer: the address that was dialled, or that the connection came from.
+/** Copies the name of the peer: the address that was dialled, or from which the connection was made.
  * @param[in]  stream      Stream to query.
  * @param[out] out_text    Destination of the text, NUL-terminated; NULL to get the size only.
  * @param[in]  capacity    Size of the destination, the terminator included.

@@ -2,14 +2,13 @@
 /** @file
  * Transports: dial and listen by address, independent of what transports the bytes.
  *
- * | address | carries |
- * |---|---|
- * | `inproc://name` | two ends inside one context |
- * | `tcp://host:port`, `tcp://[::1]:port` | TCP over IPv4 and IPv6; port 0 listens at any free port; names are resolved
- * | | `unix:///path` | a Unix-domain socket; `unix://@name` an abstract one; its folder should be 0700 | | `shm://name`
- * | shared memory between processes of one user on one host | | `zmq://name@host:port/service` | a star around a
- * broker, see broker.h; a plug-in that needs libzmq | | `yours://...` | a loaded plug-in, see plugin.h, or a transport
- * served by the host |
+ * Addresses:
+ * - `inproc://name`: two ends inside one context.
+ * - `tcp://host:port`, `tcp://[::1]:port`: TCP over IPv4 and IPv6. Port 0 listens at any free port. Names are resolved.
+ * - `unix:///path`: a Unix-domain socket, whose folder should have mode 0700; `unix://@name`: an abstract one.
+ * - `shm://name`: shared memory between processes of one user on one host.
+ * - `zmq://name@host:port/service`: a star around a broker, see broker.h; a plug-in that needs libzmq.
+ * - `yours://...`: a loaded plug-in, see plugin.h, or a transport that the host serves.
  *
  * Options follow as `?key=value&key=value`: `bind=ADDRESS` (listen here), `advertise=ADDRESS` (give peers this
  * address instead), `upgrade=no` (do not use shared memory), `seal=yes|no`, `auth=none` (no proof of the secret; this
@@ -63,8 +62,8 @@ typedef struct muster_transport_config {
  * @retval MUSTER_OK            Connected.
  * @retval MUSTER_TIMEOUT       The connection was not established in time; nothing remains, and the error is filled.
  * @retval MUSTER_E_ARG         A value is missing or out of range; the error names it.
- * @retval MUSTER_E_ABI         The config has newer non-zero fields, or the tables of a plug-in are incompatible with
- * this library.
+ * @retval MUSTER_E_ABI         The config has newer non-zero fields, or the tables of a plug-in are incompatible
+ *                              with this library.
  * @retval MUSTER_E_ADDRESS     The address cannot be parsed; the error says where.
  * @retval MUSTER_E_NOT_FOUND   There is no transport of that scheme.
  * @retval MUSTER_E_PLUGIN      The plug-in for that scheme cannot be loaded; the error names it and its package.
@@ -100,7 +99,7 @@ MUSTER_API muster_status muster_transport_dial(muster_context *context, const ch
  * @begun{::MUSTER_DONE_DIAL}
  * @retval MUSTER_E_ARG       A value is missing or out of range; the error names it.
  * @retval MUSTER_E_ABI       The config has newer non-zero fields, or the tables of a plug-in are incompatible with
- * this library.
+ *                            this library.
  * @retval MUSTER_E_ADDRESS   The address cannot be parsed; the error says where.
  * @retval MUSTER_E_NOT_FOUND There is no transport of that scheme.
  * @retval MUSTER_E_PLUGIN    The plug-in for that scheme cannot be loaded.
@@ -126,10 +125,10 @@ MUSTER_API muster_status muster_transport_dial_begin(muster_context *context, co
  * @retval MUSTER_OK            Listening.
  * @retval MUSTER_TIMEOUT       The host that serves the transport did not answer within
  *                              muster_transport_config::listen_timeout_ns. No listener is left, and the error is
- * filled.
+ *                              filled.
  * @retval MUSTER_E_ARG         A value is missing or out of range; the error names it.
- * @retval MUSTER_E_ABI         The config has newer non-zero fields, or the tables of a plug-in are incompatible with
- * this library.
+ * @retval MUSTER_E_ABI         The config has newer non-zero fields, or the tables of a plug-in are incompatible
+ *                              with this library.
  * @retval MUSTER_E_ADDRESS     The address cannot be parsed; the error says where.
  * @retval MUSTER_E_NOT_FOUND   No transport of that scheme, or no such host or folder.
  * @retval MUSTER_E_PLUGIN      The plug-in for that scheme cannot be loaded.
