@@ -14,7 +14,7 @@ namespace muster {
 #if defined(__SSE2__)
 
 namespace {
-constexpr size_t large = 32 << 20; // about what libc takes for larger than the last cache
+constexpr size_t large = 32 << 20; // about the size that libc considers larger than the last cache
 }
 
 bool goes_past_cache(const void *target, size_t size) noexcept {

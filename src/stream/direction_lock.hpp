@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The lock of one direction of a stream: free of charge for the one thread that usually uses it.
+// The lock of one direction of a stream: without cost for the one thread that usually uses it.
 //
-// An uncontended mutex costs two locked instructions, as much as moving a small message. So the lock is *biased*: the
-// thread that held it last owns it, enters by a plain store between two plain loads, and leaves by a plain store. Any
-// other thread takes the word first, then the bias: it announces a transfer of the word, clears the owner, and has the
-// kernel run a memory barrier on every core of this process (membarrier(2), a few microseconds). After that the owner
-// either is seen inside, or will see that it is the owner no more. While it is inside, the other thread waits until it
-// has left, which is soon: a thread inside by bias never sleeps, and copies at most `longest` bytes; before more it
-// turns its hold into an ordinary one by settle(), which accepts the transfer. After four changes the lock stays an
-// ordinary futex mutex.
+// An uncontended mutex costs two locked instructions, as much as moving a small message. The lock is therefore
+// *biased*: the thread that held it last owns it, enters by a plain store between two plain loads, and leaves by a
+// plain store. Any other thread takes the word first, then the bias: it announces a transfer of the word, clears the
+// owner, and has the kernel run a memory barrier on every core of this process (membarrier(2), a few microseconds).
+// After that either the owner is seen inside, or the owner will see that it is no longer the owner. While the owner is
+// inside, the other thread waits until it has left, which takes a short time: a thread inside by bias never sleeps, and
+// copies at most `longest` bytes; before more it converts its hold to an ordinary one by settle(), which accepts the
+// transfer. After four changes the lock stays an ordinary futex mutex.
 //
-// The stream may be freed by another thread as soon as the lock is free, so giving it back ends with its last access.
-// Whoever does not come in by bias keeps a reference to the stream meanwhile.
+// The stream may be freed by another thread as soon as the lock is free, so unlocking ends with the last access to it.
+// A thread that has not entered by bias keeps a reference to the stream meanwhile.
 //
-// tests/models/direction_lock.pml is this protocol for spin, store buffers included; change both together.
-// Biased locking: Kawachiya, Koseki, Onodera (OOPSLA 2002); the asymmetric barrier: Dice, Huang, Yang, "Asymmetric
-// Dekker Synchronization" (2001). Where the kernel refuses membarrier() there is no bias.
+// tests/models/direction_lock.pml is this protocol for spin, store buffers included; change both together. Biased
+// locking: Kawachiya, Koseki, Onodera (OOPSLA 2002); the asymmetric barrier: Dice, Huang, Yang, "Asymmetric Dekker
+// Synchronization" (2001). Where the kernel refuses membarrier() there is no bias.
 #include "base/futex.hpp"
 
 #include <pthread.h>
@@ -33,7 +33,7 @@ class DirectionLock {
     enum : uint32_t { FREE = 0, HELD = 1, WAITED = 2, ORPHANED = 3 };
     static constexpr size_t longest = 64 * 1024; // settle() before anything longer
 
-    // Only as the thread that usually has it; false otherwise.
+    // Succeeds only for the owner; otherwise false.
     bool enter_by_bias() noexcept {
         const uintptr_t owner = owner_.load(std::memory_order_relaxed);
         if ((owner & ~change_mask) != self()) return false;
@@ -45,7 +45,8 @@ class DirectionLock {
             biased_ = &inside;
             return true;
         }
-        // Taken away in between. Whoever does it may still wait for us: then the word is ours after all.
+        // The bias was taken away in between. The thread that does so may still wait for this one: then this one gets
+        // the word.
         const bool ours = transfer_.exchange(0, std::memory_order_seq_cst) != 0;
         inside.store(0, std::memory_order_release);
         return ours;
@@ -53,7 +54,7 @@ class DirectionLock {
 
     bool try_lock() noexcept {
         uint32_t state = FREE;
-        // acquire: what the last holder did is seen; pairs with unlock().
+        // acquire: the section of the last holder is visible; pairs with unlock().
         return word_.compare_exchange_strong(state, HELD, std::memory_order_seq_cst) && take_bias_away();
     }
 
@@ -63,21 +64,21 @@ class DirectionLock {
         return word_.compare_exchange_strong(state, WAITED, std::memory_order_seq_cst) && take_bias_away();
     }
 
-    // True: given back. False: still held, and unlock_contended() is wanted.
+    // True: unlocked. False: still held, and the caller has to call unlock_contended().
     bool unlock() noexcept {
         if (std::atomic<uint32_t> *inside = std::exchange(biased_, nullptr)) {
             inside->store(0, std::memory_order_release); // publishes this section; pairs with take_bias_away()
             return true;
         }
         uint32_t state = HELD;
-        // relaxed: whoever takes the word after us sees the owner.
+        // relaxed: the next holder of the word sees the owner.
         if (changes_ < max_changes && word_.load(std::memory_order_relaxed) == HELD && process_barrier_works())
             owner_.store(self() | changes_, std::memory_order_relaxed);
         // release: publishes this section to the next holder.
         return word_.compare_exchange_strong(state, FREE, std::memory_order_seq_cst);
     }
 
-    // The caller has made sure that the lock outlives this call. True: given back, one waiter is awake. False: orphaned
+    // The caller has ensured that the lock outlives this call. True: unlocked, one waiter was woken. False: orphaned
     // meanwhile; the holder owes the stream one reference.
     bool unlock_contended() noexcept {
         uint32_t state = WAITED;
@@ -93,21 +94,23 @@ class DirectionLock {
         if (inside == nullptr) return;
         uint32_t state = FREE;
         if (!word_.compare_exchange_strong(state, HELD, std::memory_order_seq_cst)) {
-            // Somebody holds the word and waits for us to leave: accept it. He may not have cleared the owner yet.
+            // Another thread holds the word and waits for this one to leave: accept it. It may not have cleared the
+            // owner yet.
             while (transfer_.exchange(0, std::memory_order_seq_cst) == 0) sched_yield();
         }
-        // Nor does this thread come in a second time, when it sleeps by driving the engine.
+        // This thread must not enter a second time either, when it sleeps by driving the engine.
         owner_.store(0, std::memory_order_seq_cst);
         inside->store(0, std::memory_order_release);
     }
 
-    // A wish was left for the holder: he is to look at it on giving the lock back. False: the lock is free, try again.
+    // Leaves a recheck request for the holder, which it sees when it unlocks. False: the lock is free, try again.
     bool mark() noexcept {
         uint32_t state = HELD;
         return word_.compare_exchange_strong(state, WAITED, std::memory_order_seq_cst) || state != FREE;
     }
 
-    // muster_stream_release(): nobody gets it any more. True: it was free. False: its holder's unlock tells him.
+    // muster_stream_release(): no thread gets the lock any more. True: it was free. False: unlock() notifies its
+    // holder.
     bool orphan() noexcept {
         if (word_.exchange(ORPHANED, std::memory_order_seq_cst) != FREE) {
             wake(INT_MAX);
@@ -128,20 +131,20 @@ class DirectionLock {
 
   private:
     // An owner is a thread, and the number of the change that made it the owner: each has an `inside` of its own, so
-    // that a late store of a former owner hits nobody.
+    // that a late store of a former owner has no effect.
     static constexpr uint32_t max_changes = 4;
     static constexpr uintptr_t change_mask = max_changes - 1;
     // glibc's pthread_t is the address of the thread's control block, aligned to 64 bytes.
     static uintptr_t self() noexcept { return static_cast<uintptr_t>(pthread_self()); }
 
-    // The word is ours. False: the owner was inside and has it now.
+    // This thread has the word. False: the owner was inside and now has the word.
     bool take_bias_away() noexcept {
         uintptr_t owner = owner_.load(std::memory_order_seq_cst);
         if (owner == 0 || (owner & ~change_mask) == self()) return true;
         std::atomic<uint32_t> &inside = inside_[owner & change_mask];
         changes_++;
         transfer_.store(self(), std::memory_order_seq_cst);
-        // Unless settle() has accepted it already, and somebody is the owner anew.
+        // Unless settle() has accepted it already, and another thread has become the owner.
         owner_.compare_exchange_strong(owner, 0, std::memory_order_seq_cst);
         process_barrier();
         // acquire: pairs with unlock(); the owner's last section is seen.
@@ -151,12 +154,12 @@ class DirectionLock {
         return transfer_.compare_exchange_strong(mine, 0, std::memory_order_seq_cst);
     }
 
-    alignas(64) std::atomic<uintptr_t> owner_{0}; // who enters without asking; none at first
-    std::atomic<uint32_t> *biased_ = nullptr;     // the holder's own: how it came in
+    alignas(64) std::atomic<uintptr_t> owner_{0}; // the thread that enters by bias; none at first
+    std::atomic<uint32_t> *biased_ = nullptr;     // of the holder: how it has entered
     std::atomic<uint32_t> inside_[max_changes] = {};
-    std::atomic<uintptr_t> transfer_{0}; // the word may pass to the owner; who offers it
+    std::atomic<uintptr_t> transfer_{0}; // the thread that offers the word to the owner
     std::atomic<uint32_t> word_{FREE};
-    uint32_t changes_ = 0; // of whoever has the word
+    uint32_t changes_ = 0; // of the holder of the word
 };
 
 } // namespace muster

@@ -87,14 +87,14 @@ void Duplex::set_side(int side, Side *listener) noexcept {
 bool Duplex::end(const Ending &ending) noexcept {
     const Status status = ending.why.status != MUSTER_OK ? ending.why.status : MUSTER_E_CLOSED;
     {
-        // First of all: who has seen the end in one call must see it in the next.
+        // First of all: a thread that has seen the end in one call must see it in the next.
         const std::lock_guard guard_sides(sides_lock_);
         if (is_ended()) return false;
         for (Side *side : sides_)
             if (side != nullptr) side->about_to_end();
         const std::lock_guard guard(lock_);
         ending_ = ending;
-        ended_.store(status, std::memory_order_seq_cst); // before the unparks below; pairs with a look after a park
+        ended_.store(status, std::memory_order_seq_cst); // before the unparks below; pairs with a check after a park
     }
     for (int side = 0; side < 2; side++) {
         if (shared() && side != own_) continue; // the other side sleeps in another process
@@ -141,15 +141,15 @@ void Duplex::keep_owned(int side, Queue &queue) noexcept {
         for (const auto &at : at_queues_) kept = kept || (at->side() == side && &at->queue() == &queue);
         if (!kept) {
             at_queues_.push_back(std::make_unique<DuplexAtQueue>(*this, side, queue));
-            queue.enlist(*at_queues_.back()); // false: it is closed, as is looked at below
+            queue.enlist(*at_queues_.back()); // false: the queue is closed, which is checked below
             kept = true;
         }
-    } catch (const std::bad_alloc &) { // what the queue cannot find must not stay
+    } catch (const std::bad_alloc &) { // the queue must not keep what it cannot find
     }
     if (!kept || queue.closed()) end_owned(side, queue);
 }
 
-// The carrier, if there is one, finds the gap when it takes bytes, and tells the peer.
+// The carrier, if there is one, finds the gap when it consumes bytes, and notifies the peer.
 void Duplex::end_owned(int side, const Queue &queue) noexcept {
     if (outgoing(side).take_back_owned(MUSTER_E_CANCELED, &queue).begun)
         end({Error::make(MUSTER_E_ABORTED, "%s", cancelled_in_the_middle), 0, side});

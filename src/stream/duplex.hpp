@@ -22,11 +22,11 @@ struct Ending {
         : why(why), reason(reason), aborted_by(aborted_by) {}
 };
 
-// Notified of what is not bytes. One per side; called with no lock held that the callee could take.
+// Notified of events other than bytes. One per side; called with no lock held that the callee could take.
 class Side {
   public:
     virtual void about_to_end() noexcept {}                 // no more short cuts past ended_status()
-    virtual void ended() noexcept = 0;                      // the duplex has ended; look at ending()
+    virtual void ended() noexcept = 0;                      // the duplex has ended; see ending()
     virtual void peer_events(uint32_t events) noexcept = 0; // PEER_SILENT, PEER_BACK
   protected:
     ~Side() = default;
@@ -34,8 +34,8 @@ class Side {
 
 class Duplex;
 
-// Buffers handed over that outlive the stream they were written to: they wait in the duplex, and the close() of their
-// queue takes them back from there.
+// Buffers that were handed over and outlive the stream to which they were written: they wait in the duplex, and close()
+// of their queue takes them back from there.
 class DuplexAtQueue final : public QueueUser {
   public:
     DuplexAtQueue(Duplex &duplex, int side, Queue &queue) noexcept : duplex_(duplex), side_(side), queue_(&queue) {}
@@ -56,9 +56,9 @@ class Duplex final : public Object {
     static constexpr const char *cancelled_in_the_middle = "a buffer handed over was cancelled in the middle";
     static Ref<Duplex> make_private(uint64_t window);
     // Both pipes in one shared mapping of `shared_bytes(window)`; side `own` is this process. Takes over the mapping
-    // and both eventfds (own: the peer writes it to wake us; peer: we write it), also when it fails.
+    // and both eventfds (own: the peer writes it to wake this side; peer: this side writes it), also when it fails.
     static size_t shared_bytes(uint64_t window) noexcept;
-    // `fresh`: this process made the mapping and lays it out; else E_PROTOCOL if the layout is not ours.
+    // `fresh`: this process has made the mapping and initialises it; otherwise E_PROTOCOL if the layout is another one.
     static Result<Ref<Duplex>> make_shared(void *mapping, uint64_t window, int own, int own_event, int peer_event,
                                            bool fresh) noexcept;
 
@@ -68,17 +68,18 @@ class Duplex final : public Object {
     int own_event() const noexcept { return own_event_; } // shared duplexes; else -1
 
     void set_side(int side, Side *listener) noexcept; // NULL: returns when no call to the old one is running
-    // Ends it for both sides, once: the first reason stays. Wakes every sleeper of this process. Any thread.
+    // Ends the duplex for both sides, once: the first reason is kept. Wakes every sleeping thread of this process. Any
+    // thread.
     bool end(const Ending &ending) noexcept;
-    // seq_cst: a sleeper parks, then looks here; end() sets it, then looks for sleepers.
+    // seq_cst: a sleeper parks, then checks this; end() sets it, then checks for sleepers.
     Status ended_status() const noexcept { return ended_.load(std::memory_order_seq_cst); } // MUSTER_OK: it has not
     bool is_ended() const noexcept { return ended_status() != MUSTER_OK; }
     bool aborted_by(int side) noexcept;
     Ending ending() noexcept;
     void tell_peer_events(int side, uint32_t events) noexcept;
 
-    // The stream of this side goes, its buffers of this queue stay (private duplexes): from now on the queue's close()
-    // finds them here. They are taken back at once where the queue is closed already, or there is no memory.
+    // The stream of this side is destroyed, its buffers of this queue stay (private duplexes): from now on close() of
+    // the queue finds them here. They are taken back at once if the queue is closed already, or if there is no memory.
     void keep_owned(int side, Queue &queue) noexcept;
     void end_owned(int side, const Queue &queue) noexcept; // the queue is closing
 
@@ -90,7 +91,7 @@ class Duplex final : public Object {
     std::mutex lock_;                      // guards ending_
     Ending ending_;
     // Guards sides_; held while one is called (they only raise or post). Recursive: the last reference to a stream may
-    // go in there, and its end takes the side out.
+    // be released in such a call, and its destructor removes the side.
     std::recursive_mutex sides_lock_;
     Side *sides_[2] = {nullptr, nullptr};
     void *mapping_ = nullptr;

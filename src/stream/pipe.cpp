@@ -25,7 +25,7 @@ constexpr uint64_t piece_bytes = 64 * 1024;
 constexpr uint64_t owned_piece_bytes = 256 * 1024;
 } // namespace
 
-// A link of the chain. A ring stays in place while the producer moves on to a larger one; `end` and `next` are written
+// A link of the chain. A ring stays in place while the producer continues in a larger one; `end` and `next` are written
 // once, when the producer has put its last byte into this buffer.
 struct Pipe::Buffer {
     uint64_t base = 0;     // position of the first byte
@@ -83,7 +83,7 @@ bool Pipe::init_shared(PipeControl *control, unsigned char *ring, uint64_t capac
     return true;
 }
 
-// Room by the window; what lies in handed-over buffers is the host's own memory and does not count.
+// Room by the window; bytes in handed-over buffers are memory of the host and do not count.
 uint64_t Pipe::free_of_window(uint64_t head, uint64_t tail) const noexcept {
     const uint64_t between = head - tail;
     const uint64_t owned = owned_bytes_.load(std::memory_order_relaxed);
@@ -95,7 +95,7 @@ uint64_t Pipe::free_of_window(uint64_t head, uint64_t tail) const noexcept {
 // ---------------------------------------------------------------------------------------------------------
 
 bool Pipe::wake(Park &park, int fd, Waker *&waker, WakeFn fn) noexcept {
-    // seq_cst: one of many wakers takes the sleeper's flag down and owes it the wake-up.
+    // seq_cst: of many wakers one clears the flag of the sleeper, and has to send the wake-up.
     switch (park.state.exchange(Park::AWAKE, std::memory_order_seq_cst)) {
     case Park::FUTEX:
         futex_wake(park.state, 1, shared_);
@@ -107,7 +107,7 @@ bool Pipe::wake(Park &park, int fd, Waker *&waker, WakeFn fn) noexcept {
     }
     if (fd >= 0) {
         const uint64_t one = 1;
-        // Fails when the counter is full, and then the edge is there already.
+        // Fails when the counter is full, and then the event is set already.
         [[maybe_unused]] const ssize_t written = uncancelled::write(fd, &one, sizeof one);
         return true;
     }
@@ -116,13 +116,13 @@ bool Pipe::wake(Park &park, int fd, Waker *&waker, WakeFn fn) noexcept {
     return true;
 }
 
-// Another process may have taken the flag down and died (or lied) before it woke us: there it is no proof.
+// Another process may have cleared the flag and died (or lied) before it sent the wake-up: of it the flag is no proof.
 void Pipe::unpark(Park &park, int own_fd, Waker *&waker, WakeFn fn) noexcept {
     if (!shared_) {
         wake(park, own_fd, waker, fn);
         return;
     }
-    park.state.store(Park::AWAKE, std::memory_order_seq_cst); // before the wake-up; pairs with the look after a park
+    park.state.store(Park::AWAKE, std::memory_order_seq_cst); // before the wake-up; pairs with the check after a park
     futex_wake(park.state, INT_MAX, true);
     const uint64_t one = 1;
     [[maybe_unused]] const ssize_t written = uncancelled::write(own_fd, &one, sizeof one);
@@ -150,13 +150,14 @@ bool Pipe::park_reader(uint32_t state, size_t need) noexcept {
     Park &park = control_->reader;
     publish_tail();
     park.need.store(static_cast<uint32_t>(std::min<size_t>(need, UINT32_MAX)), std::memory_order_relaxed);
-    park.state.store(state, std::memory_order_seq_cst); // pairs with wake_reader_if(): one of us sees the other
+    park.state.store(state, std::memory_order_seq_cst); // pairs with wake_reader_if(): at least one side sees the other
     const uint64_t head = control_->head.load(std::memory_order_seq_cst);
     if (head - tail_ >= need || finished()) {
         park.state.store(Park::AWAKE, std::memory_order_relaxed); // as in Park::sleep()
         return false;
     }
-    // Both sides asleep, each waiting for more than the other may give, would be for ever: let the writer look.
+    // If both sides slept, each waiting for more than the other can provide, they would wait forever: let the writer
+    // check.
     wake_writer_if(UINT64_MAX);
     return true;
 }
@@ -196,7 +197,7 @@ void Pipe::set_writer_waker(Waker *waker) noexcept {
 
 bool Pipe::load_tail() noexcept {
     const uint64_t tail = control_->tail.load(std::memory_order_acquire); // pairs with publish_tail(): the room is free
-    // Another process may write anything there: it can only ever move forward, and not past what was published.
+    // Another process may write any value there: accept only values that move forward, and not past what was published.
     if (tail - tail_seen_ > head_ - tail_seen_) return false;
     tail_seen_ = tail;
     return true;
@@ -208,9 +209,8 @@ uint64_t Pipe::ring_room() const noexcept {
     return write_->capacity - (head_ - from);
 }
 
-// Puts a larger ring (or, after a handed-over buffer, any ring) behind the last buffer. False: at full size, or no
-// memory. What the chain holds stays within the window, so it is short: a few rings, and one after each handed-over
-// buffer.
+// Appends a larger ring (or, after a handed-over buffer, any ring) to the chain. False: at full size, or no memory. The
+// content of the chain stays within the window, so it is short: a few rings, and one after each handed-over buffer.
 bool Pipe::grow(uint64_t want) noexcept {
     if (shared_) return false;
     uint64_t capacity = first_ring_bytes;
@@ -220,7 +220,7 @@ bool Pipe::grow(uint64_t want) noexcept {
     }
     capacity = std::min(window_, std::max(capacity, std::bit_ceil(std::min(want, window_))));
     Buffer *b = new (std::nothrow) Buffer;
-    // Aligned, so that messages of a line's size lie in one line.
+    // Aligned, so that a message of the size of a cache line is in one line.
     auto *data = static_cast<unsigned char *>(::operator new(capacity, ring_alignment, std::nothrow));
     if (b == nullptr || data == nullptr) {
         delete b;
@@ -237,7 +237,7 @@ bool Pipe::grow(uint64_t want) noexcept {
     return true;
 }
 
-// What push_quickly() may rely on until something else changes the end of the chain.
+// The room that push_quickly() may use until another operation changes the end of the chain.
 void Pipe::know_write() noexcept {
     write_left_ = write_->is_ring ? std::min(room(), write_->contiguous(head_)) : 0;
     if (write_left_ != 0) write_at_ = write_->at(head_);
@@ -256,8 +256,8 @@ Status Pipe::push(const void *data, size_t size, size_t &moved) noexcept {
             if (free == 0) return MUSTER_OK;
             if (ring_room() < left) grow(std::min(left, free));
             fits = room();
-            // The window had room, memory has not; or the reader of a handed-over buffer has taken some, which counts
-            // for less room until its tail is seen.
+            // The window had room, but the memory does not; or the reader of a handed-over buffer has consumed some of
+            // it, which counts as less room until its tail is seen.
             if (fits == 0) return ring_room() == 0 ? MUSTER_E_NOMEM : MUSTER_OK;
         }
         const uint64_t k = std::min({left, fits, piece_bytes});
@@ -351,7 +351,7 @@ void Pipe::finish() noexcept {
 
 bool Pipe::load_head() noexcept {
     const uint64_t head =
-        control_->head.load(std::memory_order_acquire);  // pairs with publish_head(): the bytes are there
+        control_->head.load(std::memory_order_acquire);  // pairs with publish_head(): the bytes are visible
     if (shared_ && head - tail_ > window_) return false; // hostile or broken peer
     head_seen_ = head;
     return true;
@@ -362,7 +362,7 @@ size_t Pipe::readable() noexcept {
     return head_seen_ - tail_;
 }
 
-// The buffer that holds tail_; frees those left behind. Call after load_head(): a byte seen there was put behind
+// The buffer that holds tail_; frees the buffers before it. Call after load_head(): a byte seen there was put after
 // `next`.
 Pipe::Buffer *Pipe::front() noexcept {
     for (;;) {
@@ -376,15 +376,15 @@ Pipe::Buffer *Pipe::front() noexcept {
 void Pipe::publish_tail() noexcept {
     if (tail_published_ == tail_) return;
     tail_published_ = tail_;
-    // seq_cst (so also release): the room is free; ordered before the look at the sleeper, pairs with park_writer().
+    // seq_cst (so also release): the room is free; ordered before the check for a sleeper, pairs with park_writer().
     control_->tail.store(tail_, std::memory_order_seq_cst);
     if (control_->writer.state.load(std::memory_order_seq_cst) == Park::AWAKE) return;
-    // relaxed: what the writer published before it parked is seen with its state.
+    // relaxed: the values that the writer published before it parked are seen with its state.
     const uint64_t head = control_->head.load(std::memory_order_relaxed);
-    wake_writer_if(head == tail_ ? UINT64_MAX : free_of_window(head, tail_)); // drained: whatever he waits for
+    wake_writer_if(head == tail_ ? UINT64_MAX : free_of_window(head, tail_)); // drained: for every need
 }
 
-// What pull_quickly() may rely on: these bytes are in the front buffer, whatever the producer does.
+// The bytes that pull_quickly() may use: they are in the front buffer, whatever the producer does.
 void Pipe::know_read() noexcept {
     read_left_ = 0;
     if (read_->is_owned || head_seen_ == tail_) return;
@@ -392,30 +392,30 @@ void Pipe::know_read() noexcept {
     if (b->is_owned) return;
     read_left_ = std::min(head_seen_ - tail_, b->contiguous(tail_));
     if (!b->is_ring)
-        read_left_--; // the last byte of what is lent is taken by pull(), which lets go of it
+        read_left_--; // the last lent byte is consumed by pull(), which releases the loan
     else if (b->next.load(std::memory_order_acquire) != nullptr)
         read_left_ = std::min(read_left_, b->end - tail_);
     read_at_ = b->at(tail_);
 }
 
-// For the reader, who takes piece after piece: whoever takes buffers back comes in between.
+// A reader that consumes one piece after another yields here to a thread that takes buffers back.
 void Pipe::lock_owned() noexcept {
     while (taking_back_.load(std::memory_order_relaxed) != 0) sched_yield();
     owned_lock_.lock();
 }
 
-// Bytes of a handed-over buffer were taken; the last one gives it back. Under owned_lock_.
+// Bytes of a handed-over buffer were consumed; the last one completes it. Under owned_lock_.
 void Pipe::owned_progress(Buffer *b, uint64_t bytes) noexcept {
     owned_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
     b->owned_taken += bytes;
     if (b->revoked || b->owned_taken != b->capacity) return;
-    owned_first_ = b->owned_next; // buffers are taken in order
+    owned_first_ = b->owned_next; // buffers are consumed in order
     if (owned_first_ == nullptr) owned_last_ = nullptr;
     owned_waiting_.fetch_sub(1, std::memory_order_relaxed);
     b->owned.release(b->capacity, MUSTER_OK);
 }
 
-// Bytes that are lent were taken; the last one ends the loan, before the producer may believe that there is room again.
+// Lent bytes were consumed; the last one ends the loan, before the producer may assume that there is room again.
 void Pipe::lent_progress(Buffer *b, uint64_t bytes) noexcept {
     if (tail_ + bytes == b->base + b->capacity) b->lent_memory.reset();
 }
@@ -436,7 +436,7 @@ Status Pipe::pull(void *data, size_t size, size_t &moved, bool past_cache) noexc
     auto *to = static_cast<unsigned char *>(data);
     while (moved < size) {
         if (head_seen_ == tail_) {
-            if (moved != 0) break; // what has come meanwhile is the next call's: no chase after the producer
+            if (moved != 0) break; // bytes that arrived meanwhile belong to the next call
             if (!load_head()) return MUSTER_E_PROTOCOL;
             if (head_seen_ == tail_) return MUSTER_OK;
             note_look(head_seen_ - tail_);
@@ -459,7 +459,7 @@ Status Pipe::pull(void *data, size_t size, size_t &moved, bool past_cache) noexc
             if (b->revoked) {
                 if (b->begun()) return MUSTER_E_ABORTED;
                 owned_bytes_.fetch_sub(b->capacity, std::memory_order_relaxed);
-                advance(b->capacity); // never begun: it was not there
+                advance(b->capacity); // not begun: skip it
                 continue;
             }
             k = std::min({k, b->contiguous(tail_), owned_piece_bytes});
@@ -487,7 +487,7 @@ Status Pipe::gather(iovec *spans, int max, size_t limit, int &count) noexcept {
         }
         if (b->is_owned && !gathering_) lock_owned(), gathering_ = true;
         if (b->is_owned && b->revoked) {
-            if (count != 0) break; // what is before it goes first
+            if (count != 0) break; // the bytes before it go first
             owned_lock_.unlock(), gathering_ = false;
             if (b->begun()) return MUSTER_E_ABORTED;
             owned_bytes_.fetch_sub(b->capacity, std::memory_order_relaxed);
@@ -584,7 +584,7 @@ Status Pipe::peek(size_t min, const unsigned char *&data, size_t &size) noexcept
             return MUSTER_OK;
         }
     }
-    // Over an edge, or out of a handed-over buffer (which its owner may take back any time): show a copy.
+    // Across an edge, or out of a handed-over buffer (which its owner may take back at any time): return a copy.
     const uint64_t want = std::min(there, std::max<uint64_t>(min, 4096));
     if (want > assembled_bytes_) {
         unsigned char *grown = new (std::nothrow) unsigned char[want];
@@ -608,7 +608,7 @@ Status Pipe::peek(size_t min, const unsigned char *&data, size_t &size) noexcept
             const std::lock_guard guard(owned_lock_, std::adopt_lock);
             if (b->revoked) {
                 if (b->begun()) return MUSTER_E_ABORTED;
-                hidden_ += b->capacity; // as if it were not there
+                hidden_ += b->capacity; // as if it did not exist
                 at += b->capacity;
                 continue;
             }

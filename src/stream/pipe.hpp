@@ -2,13 +2,13 @@
 #pragma once
 // One direction of a stream: a single-producer single-consumer byte pipe with parking places for both sides.
 //
-// Inside one process the bytes lie in a chain of buffers: a ring that starts small and is replaced by a larger one
-// under load, and buffers the host handed over (no copy). Between processes they lie in one ring of fixed size in
-// shared memory, and everything read from there is checked as hostile.
+// Inside one process the bytes are in a chain of buffers: a ring that starts small and is replaced by a larger one
+// under load, and buffers that the host has handed over (no copy). Between processes they are in one ring of fixed size
+// in shared memory, and everything that is read from there is checked as hostile.
 //
-// Parking: whoever finds nothing to do writes its wish into `need`, stores FUTEX or FD into `state`, and looks again;
-// whoever moves the index looks at `state` afterwards. Both pairs are sequentially consistent (Dekker): at least one
-// side sees the other. tests/models/relacy runs these very files over relacy, and shows for each memory order what
+// Parking: a side that cannot proceed stores how much it needs into `need`, stores FUTEX or FD into `state`, and checks
+// again; the side that moves the index checks `state` afterwards. Both pairs are sequentially consistent (Dekker): at
+// least one side sees the other. tests/models/relacy runs these files over relacy, and shows for each memory order what
 // breaks without it.
 #include "base/futex.hpp"
 #include "base/result.hpp"
@@ -28,16 +28,16 @@ namespace muster {
 struct Park {
     enum : uint32_t { AWAKE = 0, FUTEX = 1, FD = 2 };
     std::atomic<uint32_t> state{AWAKE}; // also the futex word
-    std::atomic<uint32_t> need{1};      // wake only when so many bytes (or so much room) are there
+    std::atomic<uint32_t> need{1};      // wake only when so many bytes (or so much room) are available
 
-    // One sleep here. `park_as(how)` parks (false: there is something already), `stop()` looks for another reason not
-    // to sleep, `wait()` sleeps.
+    // One sleep. `park_as(how)` parks (false: not necessary), `stop()` checks for another reason not to sleep, `wait()`
+    // sleeps.
     template <class ParkAs, class Stop, class Wait>
     Status sleep(uint32_t how, ParkAs &&park_as, Stop &&stop, Wait &&wait) noexcept {
         Status status = MUSTER_OK;
-        // seq_cst on both sides: parked, then looked; who interrupts sets, then unparks.
+        // seq_cst on both sides: parked, then checked; an interrupting thread sets, then unparks.
         if (park_as(how) && !stop()) status = wait();
-        state.store(AWAKE, std::memory_order_relaxed); // whoever still sees us parked finds out by his exchange
+        state.store(AWAKE, std::memory_order_relaxed); // a waker that still sees it parked finds out by its exchange
         return status;
     }
 };
@@ -45,15 +45,15 @@ struct Park {
 // The shared part of a pipe; lives on the heap, or at a fixed place of a shared mapping. Layout version 1.
 struct PipeControl {
     alignas(128) std::atomic<uint64_t> head{0};     // bytes ever published; written by the producer
-    alignas(128) std::atomic<uint64_t> tail{0};     // bytes ever taken; written by the consumer
+    alignas(128) std::atomic<uint64_t> tail{0};     // bytes ever consumed; written by the consumer
     alignas(128) Park reader;                       // the consumer sleeps here
     alignas(128) Park writer;                       // the producer sleeps here
     alignas(128) std::atomic<uint32_t> finished{0}; // the producer will publish no more
-    std::atomic<uint32_t> reader_gone{0};           // the consumer will take no more
+    std::atomic<uint32_t> reader_gone{0};           // the consumer will consume no more
 };
 static_assert(sizeof(PipeControl) == 640);
 
-// Told when the side it belongs to was parked as FD and there is something to do. Must not block or call back.
+// Called when its side was parked as FD and can proceed. Must not block or call back.
 class Waker {
   public:
     virtual void wake_reader() noexcept = 0; // the pipe this side reads from has bytes, or ended
@@ -62,14 +62,14 @@ class Waker {
     ~Waker() = default;
 };
 
-// What the pieces of a block that was handed over to several pipes at once have in common. Any thread.
+// Shared by the pieces of a block that was handed over to several pipes at once. Any thread.
 class SharedPiece : public Object {
   public:
-    // One of them was wholly taken or given back, or goes on without the others.
+    // One of the pieces was consumed or taken back completely, or continues without the others.
     virtual void piece_over() noexcept = 0;
 };
 
-// A buffer handed over by the host: completed exactly once, with the bytes taken from it.
+// A buffer that the host has handed over: completed exactly once, with the number of bytes consumed from it.
 struct Owned {
     const unsigned char *data = nullptr;
     size_t size = 0;
@@ -92,7 +92,7 @@ struct Owned {
     }
 };
 
-// Bytes that stay where they are, unchanged, as long as `memory` is held. The consumer lets go of it with the last
+// Bytes that stay at their address, unchanged, as long as `memory` is held. The consumer releases it with the last
 // byte.
 struct Lent {
     const unsigned char *data = nullptr;
@@ -100,8 +100,8 @@ struct Lent {
     Ref<Object> memory;
 };
 
-// One producer and one consumer at a time (the direction locks of their sides see to it); what both use is in
-// PipeControl, in the chain of buffers, or under one of the two mutexes.
+// One producer and one consumer at a time (ensured by the direction locks of their sides); the state that both use is
+// in PipeControl, in the chain of buffers, or under one of the two mutexes.
 class Pipe {
   public:
     Pipe() noexcept = default;
@@ -112,7 +112,7 @@ class Pipe {
     // In-process: buffers on the heap, from 4 KiB up to `window` bytes (a power of two).
     void init_private(uint64_t window);
     // Shared memory: `control` and `ring` inside a mapping that outlives the pipe; capacity is a power of two. False:
-    // no memory for what is ours alone.
+    // no memory for the private part.
     bool init_shared(PipeControl *control, unsigned char *ring, uint64_t capacity) noexcept;
     bool shared() const noexcept { return shared_; }
     uint64_t window() const noexcept { return window_; }
@@ -127,7 +127,7 @@ class Pipe {
     // Copies in what fits and publishes it. MUSTER_OK (also with 0 moved: full), E_NOMEM (not even a first buffer),
     // E_PROTOCOL (shared memory gone wrong).
     Status push(const void *data, size_t size, size_t &moved) noexcept;
-    // push() where nothing has to be looked up: the bytes fit before the next edge. False: nothing done.
+    // push() on the fast path: the bytes fit before the next edge. False: nothing was done.
     bool push_quickly(const void *data, size_t size) noexcept {
         if (size > write_left_ || size == 0) return false;
         memcpy(write_at_, data, size);
@@ -139,20 +139,21 @@ class Pipe {
     // Contiguous room of at least `min` bytes, at most a quarter of the window. MUSTER_AGAIN: none now.
     Status reserve(size_t min, unsigned char *&data, size_t &size) noexcept;
     void commit(size_t size) noexcept; // of the last reserve()
-    // Private pipes only: appends a buffer without copying. AGAIN: 64 wait already. E_NOMEM. Then nothing was taken.
+    // Private pipes only: appends a buffer without copying. AGAIN: 64 wait already. After AGAIN or E_NOMEM nothing was
+    // accepted.
     Status push_owned(Owned &owned) noexcept;
     // Private pipes only: appends bytes without copying them; they count against the window as copied ones do. AGAIN:
-    // there is no room for all of them. E_NOMEM. Then nothing was taken.
+    // there is no room for all of them. After AGAIN or E_NOMEM nothing was accepted.
     Status push_lent(Lent &lent) noexcept;
     bool holds_owned_of(const Queue &queue) noexcept; // any thread
     void finish() noexcept;                           // no more bytes; wakes the reader
     bool reader_gone() const noexcept { return control_->reader_gone.load(std::memory_order_seq_cst) != 0; }
-    bool has_room(size_t need) noexcept { // by the window, or the reader is gone: what park_writer() asks
+    bool has_room(size_t need) noexcept { // by the window, or the reader is gone: the condition of park_writer()
         return free_of_window(head_, control_->tail.load(std::memory_order_acquire)) >= need || reader_gone();
     }
-    // Everything ever pushed was taken and published as taken. Any thread.
+    // All bytes ever pushed were consumed and published as consumed. Any thread.
     bool drained() const noexcept {
-        // seq_cst: a flusher parks, then looks here; pairs with publish_tail(). The tail first, since it never passes
+        // seq_cst: a flusher parks, then checks this; pairs with publish_tail(). The tail first, since it never passes
         // the head: equal then means equal now. relaxed: the head seen is at least as new as that tail.
         const uint64_t tail = control_->tail.load(std::memory_order_seq_cst);
         return control_->head.load(std::memory_order_relaxed) == tail;
@@ -160,16 +161,17 @@ class Pipe {
     // Parks the producer until `need` bytes of the window are free. False: they are (or the reader is gone), not
     // parked.
     bool park_writer(uint32_t state, size_t need) noexcept;
-    // Parks the producer until the pipe is drained, or a carrier says so by sent_all(). The caller looks afterwards.
+    // Parks the producer until the pipe is drained, or a carrier reports it by sent_all(). The caller checks
+    // afterwards.
     void park_flusher(uint32_t state) noexcept;
-    // Any thread, after a change (seq_cst) of what a flusher looks at.
+    // Any thread, after a change (seq_cst) of the state that a flusher checks.
     void sent_all() noexcept { wake_writer_if(UINT64_MAX); }
 
     // --- consumer ---------------------------------------------------------------------------------------------------
     // Copies out what is there, up to `size`. MUSTER_OK (also with 0 moved: empty), E_PROTOCOL, E_ABORTED (a buffer was
     // taken back in the middle).
     Status pull(void *data, size_t size, size_t &moved, bool past_cache = false) noexcept;
-    // pull() of at least `min` bytes that are known to be there before the next edge. 0: nothing done.
+    // pull() of at least `min` bytes that are known to be available before the next edge. 0: nothing was done.
     size_t pull_quickly(void *data, size_t min, size_t size) noexcept {
         if (min > read_left_) return 0;
         if (size > read_left_) size = read_left_;
@@ -179,31 +181,31 @@ class Pipe {
         advance(size);
         return size;
     }
-    // Look after look found only a little more: the consumer treads on the producer's heels, and every step of both
-    // waits for the other's cache line. Better let some bytes gather before the next look.
+    // Several checks in a row found only a few more bytes: the consumer follows the producer closely, and every step of
+    // both waits for the cache line of the other. It is better to let some bytes accumulate before the next check.
     bool is_contended() const noexcept { return little_looks_ == max_little_looks && head_seen_ == tail_; }
-    void gathered() noexcept { gathered_ = true; }        // the consumer has looked away
+    void gathered() noexcept { gathered_ = true; }        // the consumer has backed off
     void end_contention() noexcept { little_looks_ = 0; } // the consumer has slept
-    // Shows the next bytes, at least `min` of them. MUSTER_AGAIN: fewer are there. Never shows a handed-over buffer
-    // itself, but a copy.
+    // Returns the next bytes in place, at least `min` of them. MUSTER_AGAIN: fewer are available. Of a handed-over
+    // buffer it returns a copy.
     Status peek(size_t min, const unsigned char *&data, size_t &size) noexcept;
-    // Bytes that the last peek(), which said AGAIN, met and did not count: of buffers taken back.
+    // Bytes that the last peek(), which returned AGAIN, found and did not count: of buffers that were taken back.
     size_t hidden() const noexcept { return hidden_; }
     // Up to `max` spans of at most `limit` bytes in all, for writev. After it with count > 0, consume() must follow at
     // once (with 0 if nothing was sent): a handed-over buffer cannot be taken back in between.
     Status gather(iovec *spans, int max, size_t limit, int &count) noexcept;
-    bool shows_owned() const noexcept { return gathering_; } // gather() has shown bytes of a handed-over buffer
-    void consume(size_t size) noexcept;                      // takes the first bytes of what peek() or gather() showed
-    // The block of many pipes that the next byte is of, if any; and: take that byte's piece out of it.
+    bool shows_owned() const noexcept { return gathering_; } // gather() has returned bytes of a handed-over buffer
+    void consume(size_t size) noexcept; // consumes the first bytes that peek() or gather() returned
+    // The block of many pipes to which the next byte belongs, if any; and: takes the piece of that byte out of it.
     Ref<SharedPiece> shared_piece() noexcept;
     void part_shared_piece() noexcept;
     bool finished() const noexcept { return control_->finished.load(std::memory_order_seq_cst) != 0; }
-    size_t readable() noexcept; // bytes there now (an upper bound while buffers are being taken back)
-    // Parks the consumer until `need` bytes are there. False: they are (or it is finished), not parked.
+    size_t readable() noexcept; // bytes available now (an upper bound while buffers are being taken back)
+    // Parks the consumer until `need` bytes are available. False: they are (or it is finished), not parked.
     bool park_reader(uint32_t state, size_t need) noexcept;
-    void drop_reader() noexcept;                      // will take no more; handed-over buffers end with MUSTER_E_PEER
-    uint64_t taken() const noexcept { return tail_; } // bytes ever taken, by the consumer's own count
-    void publish_tail() noexcept;                     // what was taken becomes room for the producer
+    void drop_reader() noexcept; // will consume no more; handed-over buffers end with MUSTER_E_PEER
+    uint64_t taken() const noexcept { return tail_; } // bytes ever consumed, by the consumer's own count
+    void publish_tail() noexcept;                     // consumed bytes become room for the producer
 
     // --- any thread -------------------------------------------------------------------------------------------------
     // Ends every handed-over buffer (of this queue, with this tag; NULL: of all) that is not wholly taken, with this
@@ -216,7 +218,7 @@ class Pipe {
     void unpark_reader() noexcept { unpark(control_->reader, reader_fd_, reader_waker_, &Waker::wake_reader); }
     void unpark_writer() noexcept { unpark(control_->writer, writer_fd_, writer_waker_, &Waker::wake_writer); }
 
-    // relaxed figures: wake-ups sent by the producer, by the consumer
+    // relaxed counters: wake-ups sent by the producer, by the consumer
     std::atomic<uint64_t> wakeups_of_reader{0}, wakeups_of_writer{0};
 
   private:
@@ -234,7 +236,7 @@ class Pipe {
     bool grow(uint64_t want) noexcept;
     void publish_head(uint64_t bytes) noexcept {
         head_ += bytes;
-        // seq_cst (so also release): publishes the bytes to load_head(), and is ordered before the look at the sleeper.
+        // seq_cst (so also release): publishes the bytes to load_head(), and is ordered before the check for a sleeper.
         control_->head.store(head_, std::memory_order_seq_cst);
         if (control_->reader.state.load(std::memory_order_seq_cst) != Park::AWAKE) [[unlikely]]
             wake_reader_if(head_ - control_->tail.load(std::memory_order_relaxed));
@@ -242,7 +244,7 @@ class Pipe {
     void know_write() noexcept;
     void know_read() noexcept;
     Buffer *front() noexcept;
-    Buffer *front_owned() noexcept; // nullptr: the next byte lies in a ring, or there is none
+    Buffer *front_owned() noexcept; // nullptr: the next byte is in a ring, or there is none
     // Moves tail_ over bytes of the front buffer; small steps are published together.
     void advance(uint64_t bytes) noexcept {
         tail_ += bytes;
@@ -257,12 +259,12 @@ class Pipe {
     bool shared_ = false;
     int reader_fd_ = -1, writer_fd_ = -1;
     uint64_t window_ = 0;
-    // Held while a waker runs. Recursive: the last reference to a stream may go in there, and its end takes the waker
-    // out.
+    // Held while a waker runs. Recursive: the last reference to a stream may be released there, and its destructor
+    // removes the waker.
     std::recursive_mutex waker_lock_;
     Waker *reader_waker_ = nullptr, *writer_waker_ = nullptr;
     std::mutex owned_lock_;                  // held while bytes of a handed-over buffer are used
-    std::atomic<uint32_t> taking_back_{0};   // relaxed: a reader that uses piece after piece lets them in between
+    std::atomic<uint32_t> taking_back_{0};   // relaxed: a reader that uses piece after piece yields to them
     std::atomic<uint32_t> owned_waiting_{0}; // relaxed: a bound, not a guard
     // Bytes of handed-over buffers between head and tail: they do not count against the window. relaxed: raised before
     // the head that covers them, lowered before the tail that passes them, and seen with those.
@@ -273,8 +275,7 @@ class Pipe {
     alignas(128) uint64_t head_ = 0;
     uint64_t tail_seen_ = 0;
     Buffer *write_ = nullptr;
-    unsigned char *write_at_ =
-        nullptr; // where head_ is in memory, and the room there before anything must be looked up
+    unsigned char *write_at_ = nullptr; // address of head_, and the contiguous room there
     uint64_t write_left_ = 0;
     // the consumer's own
     alignas(128) uint64_t tail_ = 0;

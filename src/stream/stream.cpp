@@ -48,7 +48,7 @@ void Stream::pair(Context &context, uint64_t window, std::string name, Ref<Strea
     first = std::move(one);
 }
 
-// An orderly end needs a living stream: the last reference comes back once for it.
+// An orderly end needs a living stream: the last reference is restored once for it.
 void Stream::last_reference_gone() noexcept {
     if (std::exchange(torn_down_, true)) {
         delete this;
@@ -80,7 +80,7 @@ Stream::~Stream() {
     delete write_.operations;
 }
 
-// The end of the host's side, once: what was accepted goes on its way, nothing more is read.
+// The end of the host's side, once: accepted bytes are still sent, nothing more is read.
 void Stream::close_now() noexcept {
     if (closed_.load(std::memory_order_seq_cst) == 0) want_finish();
     if (closed_.exchange(1, std::memory_order_seq_cst) != 0) return;
@@ -96,17 +96,17 @@ void Stream::carrier_closed() noexcept {
 }
 
 void Stream::host_release() noexcept {
-    retain(); // one share for each direction, one that pump_writes() gives back
+    retain(); // one reference for each direction, and one that pump_writes() releases
     retain();
     retain();
-    // Buffers handed over that still wait are sent without the host; the last one sent releases the stream.
+    // Waiting buffers that were handed over are sent without the host; the last one releases the stream.
     lingers_.store(1, std::memory_order_seq_cst);
     released_.store(1, std::memory_order_seq_cst); // pairs with write_owned()
     leave_owned();
     close_now();
     const bool lingers = write_.waiting_operations.load(std::memory_order_seq_cst) != 0;
     if (!lingers && lingers_.exchange(0, std::memory_order_seq_cst) != 0) release();
-    // A thread that is inside holds one of the two directions, and gives our share of the stream back when it leaves.
+    // A thread inside holds one of the two directions, and releases our reference of the stream when it leaves.
     for (Direction *d : {&read_, &write_}) {
         if (d == &write_ && lingers) {
             release();
@@ -117,7 +117,7 @@ void Stream::host_release() noexcept {
     release();
 }
 
-// After an abort there is none: the peer would take it for an end in order.
+// After an abort there is no finish: the peer would take it for an orderly end.
 void Stream::finish_pipe() noexcept {
     if (duplex_->ended_status() != MUSTER_E_ABORTED && !torn_.load(std::memory_order_seq_cst)) out_.finish();
 }
@@ -134,7 +134,7 @@ void Stream::finish_held() noexcept {
 
 // This side writes no more. A write that waits in another thread ends; the holder of the direction finishes the pipe.
 void Stream::want_finish() noexcept {
-    finish_wanted_.store(1, std::memory_order_seq_cst); // before the wake-up; pairs with the look after a park
+    finish_wanted_.store(1, std::memory_order_seq_cst); // before the wake-up; pairs with the check after a park
     write_.set_unusual(Direction::OVER, true);
     if (!try_take(write_, Direction::FINISH)) {
         interrupt(MUSTER_STREAM_WRITE);
@@ -167,15 +167,15 @@ bool Stream::drained() noexcept {
            (!carrier_ || duplex_->shared() || carrier_->flush());
 }
 
-// How a close went, once drained() has been true (which may change again: a heartbeat goes out). OK: all has left.
+// The result of a close, once drained() has been true (which may change again: a heartbeat is sent). OK: all has left.
 Status Stream::closing_status() noexcept {
-    // A peer that closed in order before, and had taken everything, is no failure.
+    // A peer that closed in order before, and had read everything, is not a failure.
     const bool both_closed = in_.finished() && out_.drained() && duplex_->ended_status() == MUSTER_E_PEER;
     if (const Status ended = duplex_->ended_status(); ended != MUSTER_OK && !both_closed) return ended;
     return out_.drained() ? MUSTER_OK : MUSTER_E_PEER; // or its reader left before the end
 }
 
-// Asked again after it was closed: how it ended then, or how what was on its way has fared since.
+// A further close: how the first one ended, or the current state of the bytes that were in transit then.
 Status Stream::close_again() noexcept {
     Status status = close_status_.load(std::memory_order_seq_cst);
     if (status != MUSTER_AGAIN) return status;
@@ -206,16 +206,16 @@ Status Stream::close(Deadline &deadline) noexcept {
             give(write_);
         }
     }
-    const bool known = status == MUSTER_OK; // otherwise the wait ended, and not what it waited for
+    const bool known = status == MUSTER_OK; // otherwise the wait ended, and not the event that it waited for
     if (known) status = closing_status();
-    close_status_.store(known ? status : MUSTER_AGAIN, std::memory_order_seq_cst); // before anybody sees it closed
+    close_status_.store(known ? status : MUSTER_AGAIN, std::memory_order_seq_cst); // before any thread sees it closed
     close_now();
     return status;
 }
 
 void Stream::context_closed() noexcept {
     duplex_->end(Error::make(MUSTER_E_CLOSED, "the context was closed"));
-    // No engine moves them any more, and nobody else may come by.
+    // No engine moves them any more, and no other thread will.
     drop_operations(read_, duplex_->ended_status());
     drop_operations(write_, duplex_->ended_status());
     carrier_closed();
@@ -229,8 +229,8 @@ void Stream::about_to_end() noexcept {
 
 void Stream::ended() noexcept {
     about_to_end(); // it may have ended before this side was known
-    // The context closes before all was sent: the peer must not take what it has for all of it. torn_ keeps this side
-    // from finishing the pipe, seq_cst as where a buffer is cancelled.
+    // The context closes before all bytes were sent: the peer must not take its bytes for all of them. torn_ keeps this
+    // side from finishing the pipe; seq_cst as where a buffer is cancelled.
     const bool unsent = duplex_->shared() ? write_.waiting_operations.load(std::memory_order_seq_cst) != 0
                                           : !out_.drained() && !out_.reader_gone();
     if (unsent && duplex_->ended_status() == MUSTER_E_CLOSED) {
@@ -244,7 +244,7 @@ void Stream::ended() noexcept {
     if (grace >= 0 && peer_is_gone()) end_self(*context_, grace);
     if (read_.waiting_operations.load(std::memory_order_seq_cst) != 0 ||
         write_.waiting_operations.load(std::memory_order_seq_cst) != 0)
-        post_pump(); // last: this stream may go there
+        post_pump(); // last: this stream may be destroyed there
 }
 
 void Stream::peer_events(uint32_t events) noexcept {
@@ -267,7 +267,7 @@ Status Stream::reason(uint64_t *out_reason, muster_error *error) noexcept {
     return detail.status;
 }
 
-// An end made on this side (close, abort, the context's close) says nothing about the peer.
+// An end that this side has caused (close, abort, the context's close) does not concern the peer.
 bool Stream::peer_is_gone() noexcept {
     if (closed_.load(std::memory_order_seq_cst) != 0 || !duplex_->is_ended()) return false;
     const Ending e = duplex_->ending();
@@ -277,7 +277,7 @@ bool Stream::peer_is_gone() noexcept {
 Status Stream::exit_with_peer(int64_t grace_ns) noexcept {
     if (context_->external() || !carrier_) return MUSTER_E_UNSUPPORTED;
     exit_grace_ns_.store(grace_ns, std::memory_order_seq_cst);
-    // It may have ended before anybody asked.
+    // It may have ended before the first query.
     if (grace_ns >= 0 && peer_is_gone() && exit_grace_ns_.exchange(-1, std::memory_order_seq_cst) >= 0)
         end_self(*context_, grace_ns);
     return MUSTER_OK;

@@ -31,7 +31,7 @@ class Counter {
     std::atomic<uint64_t> value_{0};
 };
 
-// What waits in a direction of a shared-memory stream, or to be read: an operation with a completion.
+// An operation with a completion that waits in a direction of a shared-memory stream, or waits to be read.
 struct StreamOperation {
     unsigned char *data = nullptr; // of a write: read only
     size_t size = 0, done = 0;
@@ -48,11 +48,11 @@ struct Direction {
         NOTIFY = 1,
         PUMP = 2,
         FINISH = 4
-    }; // what a thread that found the lock held wants done after the unlock
+    }; // work that a thread which found the lock held requests from the holder after the unlock
     DirectionLock lock;
     std::atomic<uint32_t> later{0};
-    // Why the long way must be taken; relaxed: whoever changes the stream at the same moment comes before or after, and
-    // OVER is set before the end can be seen (Duplex::end).
+    // Reasons for the slow path; relaxed: a thread that changes the stream at the same moment comes before or after,
+    // and OVER is set before the end can be seen (Duplex::end).
     enum : uint32_t { OVER = 1, LENT = 2, OPERATIONS = 4, SOCKET = 8 };
     std::atomic<uint32_t> unusual{0};
     void set_unusual(uint32_t bit, bool on) noexcept {
@@ -63,17 +63,18 @@ struct Direction {
     }
     std::atomic<uint32_t> cancels{0}; // raised by cancel(): waits begun before it end
     std::atomic<uint32_t> waiting_operations{0};
-    std::atomic<bool> lent{false};   // a reservation or a peek is out; relaxed: finish() only looks whether to refuse
-    std::atomic<bool> asleep{false}; // the holder waits for the other side; relaxed: an advice not to queue behind it
+    std::atomic<bool> lent{false};   // a reservation or a peek is outstanding; relaxed: only finish() checks it
+    std::atomic<bool> asleep{false}; // the holder waits for the other side; relaxed: a hint not to queue for the lock
     size_t lent_bytes = 0;
     Awake<2048, 32, 512> awake;                // turns of 10 to 30 ns
-    uint32_t back_off = 0, sleeps_without = 0; // turns of back-off that have paid so far, and sleeps without any
+    uint32_t back_off = 0, sleeps_without = 0; // turns of back-off that were successful so far, and sleeps without any
     std::deque<StreamOperation> *operations = nullptr; // made at the first use; changed under operations_lock_, too
     Counter calls, bytes, waits, spins_won, spins_lost;
-    uint64_t unreported = 0; // bytes not yet in the context's figures
+    uint64_t unreported = 0; // bytes not yet in the counters of the context
 };
 
-// Which thread used a stream last: the host's end of a transport it serves itself. relaxed: a thread looks for itself.
+// Which thread used a stream last: the host's end of a transport that it serves. relaxed: a thread compares only with
+// itself.
 class StreamUser final : public Object {
   public:
     void note() noexcept { thread_.store(pthread_self(), std::memory_order_relaxed); }
@@ -86,7 +87,7 @@ class StreamUser final : public Object {
 class EventFdWatch; // stream/streams.hpp
 class Stream;
 
-// Stands for a stream's operations at one queue. Made at the first one, kept until the stream ends.
+// Represents the operations of a stream at one queue. Made for the first operation, kept until the stream ends.
 class StreamAtQueue final : public QueueUser {
   public:
     StreamAtQueue(Stream &stream, Queue &queue) noexcept : stream_(stream), queue_(&queue) {}
@@ -116,8 +117,8 @@ class Stream final : public Object, public Listed<Stream>, private Waker, privat
     Duplex &duplex() noexcept { return *duplex_; }
     int side() const noexcept { return side_; }
 
-    // The quick ways: the usual thread, nothing unusual about the stream, room or bytes at hand. False or 0: ask the
-    // long way; nothing was done.
+    // The fast paths: for the owner of the lock, a stream in its normal state, and room or bytes at hand. False or 0:
+    // use the slow path; nothing was done.
     bool write_quickly(const void *data, size_t size) noexcept {
         if (size > DirectionLock::longest || write_.unusual.load(std::memory_order_relaxed) != 0) return false;
         if (!write_.lock.enter_by_bias()) return false;
@@ -138,7 +139,8 @@ class Stream final : public Object, public Listed<Stream>, private Waker, privat
         return got;
     }
     Status write(const void *data, size_t size, Deadline &deadline, size_t &moved) noexcept;
-    // `shared`: what it has in common with pieces for others; hears of the end of this one only if it was OK.
+    // `shared`: shared with the pieces of other streams; it is notified of the end of this piece only if the result was
+    // OK.
     Status write_owned(const void *data, size_t size, Queue &queue, uint64_t tag, Ref<SharedPiece> shared = {});
     MulticastGroup *multicast_group() noexcept { return carrier_ ? carrier_->multicast_group() : nullptr; }
     Status reserve(size_t min, Deadline &deadline, void *&data, size_t &size);
@@ -160,7 +162,7 @@ class Stream final : public Object, public Listed<Stream>, private Waker, privat
     void host_release() noexcept;                                                // muster_stream_release()
     void set_user(Ref<StreamUser> user) noexcept { user_ = std::move(user); }    // before the host has the stream
     void keep_to_the_end(Ref<Object> what) noexcept { kept_ = std::move(what); } // before the host has the stream
-    // The context closes: ends the stream for good. True from drained() once nothing is on its way any more.
+    // The context closes: ends the stream for good. drained() returns true when no bytes are in transit any more.
     void context_closed() noexcept;
     bool drained() noexcept;
 
@@ -227,7 +229,7 @@ class Stream final : public Object, public Listed<Stream>, private Waker, privat
     size_t piece() const noexcept { return in_.window() / 8 < 65536 ? in_.window() / 8 : 65536; }
     // stream_operation.cpp
     void pump() noexcept;
-    // Never pumps here: the caller may hold locks of a pipe or a duplex. May let the last reference go.
+    // Does not pump here: the caller may hold locks of a pipe or a duplex. May release the last reference.
     void post_pump() noexcept { pump_task_.post(*context_); }
     Status pump_reads() noexcept;
     Status pump_writes() noexcept;
@@ -265,23 +267,23 @@ class Stream final : public Object, public Listed<Stream>, private Waker, privat
     std::string peer_, greeting_;
     std::atomic<uint32_t> closed_{0};                // this side: closed or released
     std::atomic<uint32_t> released_{0};              // by the host
-    std::atomic<Status> close_status_{MUSTER_AGAIN}; // of the first close(); AGAIN: look how it fares
+    std::atomic<Status> close_status_{MUSTER_AGAIN}; // of the first close(); AGAIN: check the state of the rest
     std::atomic<uint32_t> finish_wanted_{0};         // this side writes no more
-    // A buffer handed over was given back when half of it was copied: nothing may come behind it. The abort follows.
+    // A buffer was taken back when a part of it was copied: no bytes may follow it. The abort follows.
     std::atomic<bool> torn_{false};
 
     std::atomic<uint32_t> carrier_told_closed_{0};
-    std::atomic<uint32_t> lingers_{0}; // released by the host, kept alive by buffers handed over
+    std::atomic<uint32_t> lingers_{0}; // released by the host, kept alive by buffers that were handed over
     PostedTask<Stream, &Stream::pump> pump_task_{*this};
     Ref<EventFdWatch> event_fd_watch_; // of shared memory
     std::atomic<int64_t> exit_grace_ns_{-1};
-    std::atomic<bool> wrote_since_wait_{false}; // relaxed: a request-reply pattern, in which waiting awake may pay
+    std::atomic<bool> wrote_since_wait_{false}; // relaxed: a request-reply pattern, in which polling may be successful
     uint64_t taken_told_ = 0;
     std::string bounce_; // a reservation that would cross the edge of the ring
     Signal signal_;      // external contexts sleep here
 
-    // Held while bytes of an operation's buffer are moved, or operations are added or taken out: by the holder of the
-    // direction, or by whoever gives buffers back without it (the closing queue, the closing context).
+    // Held while bytes of an operation's buffer are moved, or operations are added or removed: by the holder of the
+    // direction, or by a thread that returns buffers without it (the closing queue, the closing context).
     std::mutex operations_lock_;
     std::vector<std::unique_ptr<StreamAtQueue>> at_queues_; // under at_queues_lock_
     std::mutex at_queues_lock_;
@@ -290,7 +292,7 @@ class Stream final : public Object, public Listed<Stream>, private Waker, privat
     std::mutex watch_lock_;  // guards queue_ against watch() while an event is raised
     Ref<Queue> queue_;
     std::atomic<uint32_t> interest_{0};
-    std::atomic<uint32_t> armed_{0};           // seq_cst: an armed event is told by exactly one thread
+    std::atomic<uint32_t> armed_{0};           // seq_cst: an armed event is reported by exactly one thread
     std::atomic<bool> carrier_watched_{false}; // relaxed: written under watch_calls_, before and after events can come
     bool torn_down_ = false;
 
@@ -301,7 +303,7 @@ class Stream final : public Object, public Listed<Stream>, private Waker, privat
 Status write_many(muster_stream *const *streams, uint32_t count, const unsigned char *data, size_t size,
                   Deadline &deadline, Status *out_statuses, size_t *out_bytes);
 
-// muster_stream_write_owned_many(). Throws bad_alloc before anything was handed over.
+// muster_stream_write_owned_many(). Throws bad_alloc before any buffer was accepted.
 Status write_owned_many(muster_stream *const *streams, uint32_t count, const void *data, size_t size, Queue &queue,
                         const uint64_t *tags, Status *out_statuses);
 

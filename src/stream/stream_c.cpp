@@ -13,7 +13,7 @@ using namespace muster;
 
 namespace {
 
-// The entry of every call: what must hold, then the body; nothing thrown leaves.
+// The entry of every call: checks the preconditions, then runs the body; no exception leaves.
 template <class Body>
 Status enter(muster_stream *stream, bool arguments_hold, Body &&body) noexcept {
     if (stream == nullptr || !arguments_hold) return MUSTER_E_ARG;
@@ -102,7 +102,7 @@ muster_status muster_stream_write_many(muster_stream *const *streams, uint32_t c
     return boundary([&] {
         const Uncancelled guard;
         if (!many_given(streams, count, data, size_bytes)) return Status{MUSTER_E_ARG};
-        // What holds if there is no memory to begin.
+        // The result if there is no memory to begin.
         if (out_statuses != nullptr) std::fill_n(out_statuses, count, MUSTER_E_NOMEM);
         if (out_bytes != nullptr) std::fill_n(out_bytes, count, size_t{0});
         Deadline deadline(timeout_ns);

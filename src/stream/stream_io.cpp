@@ -9,9 +9,9 @@
 namespace muster {
 
 namespace {
-constexpr size_t cancel_piece = 256 * 1024; // what muster_stream_cancel() may have to wait for
+constexpr size_t cancel_piece = 256 * 1024; // the maximum that muster_stream_cancel() may have to wait for
 
-// What a carrier may ask between two sleeps.
+// The check that a carrier may make between two sleeps.
 template <class Ask>
 class Asks final : public Interrupted {
   public:
@@ -23,7 +23,7 @@ class Asks final : public Interrupted {
 };
 } // namespace
 
-// The peer, through shared memory or a socket, did what no Muster does.
+// The peer, through shared memory or a socket, has violated the protocol.
 Status Stream::broken() noexcept {
     duplex_->end(Error::make(MUSTER_E_PEER, "impossible positions in shared memory"));
     return MUSTER_E_PEER;
@@ -56,7 +56,6 @@ Status Stream::read(void *data, size_t min, size_t capacity, Deadline &deadline,
     if (read_.lent.load(std::memory_order_relaxed)) status = MUSTER_E_BUSY;
     while (status == MUSTER_OK) {
         if (read_.waiting_operations.load(std::memory_order_seq_cst) != 0) status = pump_reads(); // they come first
-        // What ends a stream is looked at before its bytes: all bytes come before their end.
         const bool finished = in_.finished();
         const Status over = over_reading();
         if (over == MUSTER_E_CLOSED || (over < 0 && duplex_->aborted_by(side_))) {
@@ -95,8 +94,8 @@ Status Stream::read(void *data, size_t min, size_t capacity, Deadline &deadline,
             in_.publish_tail();
             carrier_->taken();
             read_.lock.settle();
-            // An external context is driven by the thread that waits: only look, and wait inside the engine; or the
-            // carrier does so itself for a while.
+            // An external context is driven by the waiting thread: only check, and wait inside the engine; or the
+            // carrier itself drives it for a while.
             Deadline look(0);
             const bool inside = !deadline.look_once() && (!context_->external() || carrier_->drives());
             const bool spin = wrote_since_wait_.load(std::memory_order_relaxed);
@@ -130,7 +129,7 @@ Status Stream::read(void *data, size_t min, size_t capacity, Deadline &deadline,
             break;
         }
         status = await_bytes(std::clamp<size_t>(min - moved, 1, piece()), deadline, cancels);
-        if (status == MUSTER_TIMEOUT) status = MUSTER_OK; // look a last time
+        if (status == MUSTER_TIMEOUT) status = MUSTER_OK; // check a last time
     }
     if (moved != 0) {
         count(read_, moved, context_->counters.bytes_in);
@@ -218,7 +217,7 @@ Status Stream::reserve(size_t min, Deadline &deadline, void *&data, size_t &size
             status = out_.reserve(min, room, size);
             if (status == MUSTER_E_PROTOCOL) status = broken();
             if (status == MUSTER_OK) {
-                if (size < min) { // the room goes around the edge of the ring: fill a copy, commit() writes it
+                if (size < min) { // the room crosses the edge of the ring: fill a copy, commit() writes it
                     try {
                         bounce_.resize(min);
                     } catch (const std::bad_alloc &) {
@@ -261,7 +260,7 @@ Status Stream::commit(size_t size) noexcept {
         wrote_since_wait_.store(true, std::memory_order_relaxed);
         status = over_writing();
         if (status != MUSTER_OK) {
-            // nothing is handed on any more
+            // no more bytes are sent
         } else if (!bounce_.empty()) {
             size_t moved = 0;
             // reserve() made sure of the room, and nothing was written since.
@@ -284,7 +283,7 @@ Status Stream::flush(Deadline &deadline) noexcept {
     while (status == MUSTER_OK) {
         if ((status = duplex_->ended_status()) != MUSTER_OK) break;
         if (write_.waiting_operations.load(std::memory_order_seq_cst) != 0) status = pump_writes();
-        // What lies in the pipe can be read by the peer; only a carrier has a way to go with it.
+        // The peer can read what is in the pipe; only a carrier has to send it.
         if (status == MUSTER_OK && (!carrier_ || duplex_->shared() || carrier_->flush())) break;
         if (status < 0) break;
         if (write_.cancels.load(std::memory_order_seq_cst) != cancels)

@@ -9,7 +9,7 @@
 namespace muster {
 
 namespace {
-// Taken from memory once and then, from the processor's own cache, as often as there are streams.
+// Read from memory once and then, from the cache of the processor, once for each stream.
 constexpr size_t gathered_piece_bytes = 256 * 1024;
 
 struct Share { // of one stream
@@ -17,7 +17,7 @@ struct Share { // of one stream
     Status status = MUSTER_OK;
 };
 
-// The next piece to one stream, or the rest of the piece to one that has fallen behind.
+// Writes the next piece to one stream, or the rest of the piece to one that is late.
 void give(Stream &stream, Share &share, const unsigned char *data, size_t until, Deadline &deadline) noexcept {
     if (share.status < 0 || share.bytes >= until) return;
     size_t moved = 0;
@@ -36,7 +36,7 @@ Status verdict(const std::vector<Share> &shares) noexcept {
 }
 } // namespace
 
-// In each round every stream is offered the piece without waiting, so that the fast ones have it before anybody waits
+// In each round every stream is offered the piece without waiting, so that the fast ones have it before the call waits
 // for a slow one.
 Status write_many(muster_stream *const *streams, uint32_t count, const unsigned char *data, size_t size,
                   Deadline &deadline, Status *out_statuses, size_t *out_bytes) {
@@ -79,7 +79,7 @@ Status write_owned_many(muster_stream *const *streams, uint32_t count, const voi
         Status status;
         try {
             status = unwrap(streams[i])->write_owned(data, size, queue, tags != nullptr ? tags[i] : i, shared[i]);
-        } catch (const std::bad_alloc &) { // nothing taken; the other streams go on
+        } catch (const std::bad_alloc &) { // nothing was accepted; the other streams continue
             status = MUSTER_E_NOMEM;
         }
         if (status != MUSTER_OK && shared[i]) shared[i]->piece_over();

@@ -10,7 +10,7 @@ namespace muster {
 
 namespace {
 constexpr size_t most_operations = 64;
-constexpr size_t operation_piece = 256 * 1024; // what muster_stream_cancel() may have to wait for
+constexpr size_t operation_piece = 256 * 1024; // the maximum that muster_stream_cancel() may have to wait for
 } // namespace
 
 void StreamOperation::complete(Status status) noexcept {
@@ -25,7 +25,7 @@ void StreamOperation::complete(Status status) noexcept {
 
 // ---- moving them on ------------------------------------------------------------------------------------------------
 
-// In order. OK: none is left. AGAIN: the first one waits, and is parked, or somebody else wants the direction for a
+// In order. OK: none is left. AGAIN: the first one waits, and is parked, or another thread needs the direction for a
 // moment. `step` moves a piece; true: the operation is over, with this status. Holder of the lock.
 template <class StepFn>
 Status Stream::pump_operations(Direction &d, StepFn &&step) noexcept {
@@ -43,7 +43,7 @@ Status Stream::pump_operations(Direction &d, StepFn &&step) noexcept {
             if (!step(first, status)) {
                 if (status != MUSTER_OK) return status;
                 if (!d.lock.awaited()) continue;
-                d.later.fetch_or(Direction::PUMP, std::memory_order_seq_cst); // after him
+                d.later.fetch_or(Direction::PUMP, std::memory_order_seq_cst); // after that thread
                 return MUSTER_AGAIN;
             }
             over = std::move(first);
@@ -77,7 +77,7 @@ bool Stream::step_read(StreamOperation &op, Status &status) noexcept {
     return false;
 }
 
-// Copies a buffer handed over into the ring of a shared-memory stream.
+// Copies a handed-over buffer into the ring of a shared-memory stream.
 bool Stream::step_write(StreamOperation &op, Status &status) noexcept {
     status = duplex_->ended_status();
     if (status == MUSTER_OK && torn_.load(std::memory_order_seq_cst)) status = MUSTER_E_ABORTED;
@@ -108,7 +108,7 @@ Status Stream::pump_writes() noexcept {
     return MUSTER_OK;
 }
 
-// The last buffer handed over went through, or was given back: a stream that only lived for them goes.
+// The last handed-over buffer was sent or taken back: a stream that was kept only for them is released.
 void Stream::operations_done() noexcept {
     if (write_.waiting_operations.load(std::memory_order_seq_cst) != 0) return;
     if (closed_.load(std::memory_order_seq_cst) == 0) return;
@@ -116,7 +116,8 @@ void Stream::operations_done() noexcept {
     if (lingers_.exchange(0, std::memory_order_seq_cst) != 0) release(); // callers hold another reference
 }
 
-// The engine's turn (or anybody's): moves what waits on, unless somebody holds the direction; he is left a wish.
+// A turn of the engine (or of any thread): moves waiting operations, unless another thread holds the direction, which
+// then gets a recheck request.
 void Stream::pump() noexcept {
     const Ref<Stream> alive(this);
     if (read_.waiting_operations.load(std::memory_order_seq_cst) != 0 && try_take(read_, Direction::PUMP)) {
@@ -218,14 +219,14 @@ Status Stream::write_owned(const void *data, size_t size, Queue &queue, uint64_t
     op.tag = tag;
     op.kind = MUSTER_DONE_RELEASED;
     Status status = take_shortly(write_, cancels);
-    bool taken = status < 0 && status != MUSTER_E_WOULD_DEADLOCK; // closed or cancelled meanwhile: given back at once
+    bool taken = status < 0 && status != MUSTER_E_WOULD_DEADLOCK; // closed or cancelled meanwhile: taken back at once
     if (status == MUSTER_OK) {
         wrote_since_wait_.store(true, std::memory_order_relaxed);
         status = write_.lent.load(std::memory_order_relaxed) ? MUSTER_E_BUSY : over_writing();
         if (status != MUSTER_OK || size == 0) {
             taken = status != MUSTER_E_BUSY;
         } else if (duplex_->shared()) {
-            // `taken` is false, so nothing looks at `op` any more.
+            // `taken` is false, so `op` is not used any more.
             status =
                 add_operation(write_, std::move(op)) ? MUSTER_OK : MUSTER_E_NOMEM; // NOLINT(bugprone-use-after-move)
             if (status == MUSTER_OK) pump_writes();
@@ -247,7 +248,8 @@ Status Stream::write_owned(const void *data, size_t size, Queue &queue, uint64_t
         queue.unreserve();
     else if (queue.closed())
         end_operations(queue);
-    // seq_cst: pairs with host_release(), which sets it and then leaves what it finds; one of the two sees this buffer.
+    // seq_cst: pairs with host_release(), which sets it and then leaves the buffers that it finds; one of the two sees
+    // this one.
     else if (!duplex_->shared() && released_.load(std::memory_order_seq_cst) != 0)
         duplex_->keep_owned(side_, queue);
     return status;
@@ -255,8 +257,8 @@ Status Stream::write_owned(const void *data, size_t size, Queue &queue, uint64_t
 
 // ---- ending them ---------------------------------------------------------------------------------------------------
 
-// Gives back what waits in a direction (for one queue, with one tag; NULL: for all). Any thread. `begun`: one was in
-// the middle.
+// Takes back the waiting operations of a direction (for one queue, with one tag; NULL: for all). Any thread. `begun`:
+// one had moved a part.
 Stream::Dropped Stream::drop_operations(Direction &d, Status status, const Queue *queue, const uint64_t *tag) noexcept {
     Dropped dropped;
     for (;;) {
@@ -274,7 +276,7 @@ Stream::Dropped Stream::drop_operations(Direction &d, Status status, const Queue
             }
             over = std::move(*it);
             d.operations->erase(it);
-            if (&d == &write_ && over.done != 0) { // before anybody finds nothing in his way
+            if (&d == &write_ && over.done != 0) { // before the next operation can proceed
                 d.set_unusual(Direction::OVER, true);
                 torn_.store(true, std::memory_order_seq_cst);
             }
@@ -307,7 +309,7 @@ bool StreamAtQueue::cancel_operation(uint64_t tag) noexcept {
     return stream_.end_operations(*queue_, &tag);
 }
 
-// The host lets go of the stream, and buffers handed over are still on their way: those of a private duplex stay there.
+// The host releases the stream while handed-over buffers are in transit: those of a private duplex stay there.
 void Stream::leave_owned() noexcept {
     if (duplex_->shared()) return; // they keep the stream
     const std::lock_guard guard(at_queues_lock_);
@@ -315,7 +317,7 @@ void Stream::leave_owned() noexcept {
         if (out_.holds_owned_of(at->queue())) duplex_->keep_owned(side_, at->queue());
 }
 
-// A buffer was given back when part of it was on its way: both sides find the stream aborted, also one that this side
+// A buffer was taken back when a part of it was in transit: both sides see the stream aborted, also one that this side
 // has closed before.
 void Stream::abort_torn() noexcept {
     const std::string_view text = Duplex::cancelled_in_the_middle;

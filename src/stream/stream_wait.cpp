@@ -24,22 +24,23 @@ constexpr uint32_t sleeps_between_back_offs = 512;
 // ---- the lock of a direction
 // -----------------------------------------------------------------------------------------
 
-// Takes the lock without waiting, or leaves a wish with whoever holds it: he does it in do_later().
+// Takes the lock without waiting, or leaves a recheck request with its holder, which serves it in do_later().
 bool Stream::try_take(Direction &d, uint32_t later) noexcept {
     if (d.lock.enter_by_bias()) return true;
     const Ref<Stream> alive(this);
     while (!d.lock.try_lock()) {
-        d.later.fetch_or(later, std::memory_order_seq_cst); // first the wish, then the mark that makes the holder look
+        d.later.fetch_or(later, std::memory_order_seq_cst); // first the request, then the mark that the holder sees
         if (d.lock.mark()) return false;
     }
     return true;
 }
 
-// Somebody waits, or has left a wish, or released the stream: all of them may free it once the lock is free.
+// Another thread waits, or has left a request, or has released the stream: each may free it once the lock is free.
 void Stream::give_contended(Direction &d) noexcept {
     const Ref<Stream> alive(this);
     if (d.lock.unlock_contended()) return do_later(d);
-    // host_release() left the host's share of the stream to us; nobody else comes in, so a wish is ours to do.
+    // host_release() left the host's reference of the stream to this thread; no other enters, so this thread serves a
+    // request.
     if (d.later.exchange(0, std::memory_order_seq_cst) & Direction::FINISH) finish_held();
     release();
 }
@@ -54,7 +55,8 @@ Status Stream::take_slowly(Direction &d, Deadline &deadline, uint32_t cancels) n
     const Ref<Stream> alive(this);
     if (d.lock.try_lock()) return MUSTER_OK;
     if (deadline.look_once()) {
-        // The host gets AGAIN, so the watch is armed; first that, then the wish to be told by whoever is inside.
+        // The host gets AGAIN, so the watch is armed; first that, then the request to the thread inside to report the
+        // change.
         armed_.fetch_or(interest_.load(std::memory_order_relaxed) & event_of(d), std::memory_order_seq_cst);
         if (try_take(d, Direction::NOTIFY)) return MUSTER_OK;
         return d.lock.orphaned() ? MUSTER_E_CLOSED : MUSTER_AGAIN;
@@ -79,7 +81,8 @@ Status Stream::take_shortly(Direction &d, uint32_t cancels) noexcept {
     return take(d, once, cancels);
 }
 
-// For whoever has borrowed room or bytes: nobody sleeps in the direction meanwhile, and no cancel sends him away.
+// For a thread with an outstanding reservation or peek: no thread sleeps in the direction meanwhile, and no cancel ends
+// this.
 Status Stream::take_back(Direction &d) noexcept {
     for (;;) {
         Deadline endless(-1);
@@ -89,15 +92,15 @@ Status Stream::take_back(Direction &d) noexcept {
 }
 
 void Stream::do_later(Direction &d) noexcept {
-    // seq_cst: after the unlock; whoever found the lock held or marked has left his wish before.
+    // seq_cst: after the unlock; a thread that found the lock held or marked has left its request before.
     const uint32_t wishes = d.later.exchange(0, std::memory_order_seq_cst);
     if (wishes & Direction::FINISH) want_finish();
     if (wishes & Direction::PUMP) post_pump();
     if (wishes & Direction::NOTIFY) notify_events(event_of(d));
 }
 
-// Ends the waits of whoever holds the direction now until the lock is ours: a cancelling thread's way in. False: the
-// stream was released, nobody gets it any more.
+// Ends the waits of the holders of the direction until this thread has the lock: the way in of a cancelling thread.
+// False: the stream was released, no thread gets the lock any more.
 bool Stream::take_from_everyone(Direction &d) noexcept {
     for (;;) {
         const uint32_t cancels = d.cancels.fetch_add(1, std::memory_order_seq_cst) + 1;
@@ -122,7 +125,7 @@ void Stream::interrupt(uint32_t directions) noexcept {
     if (context_->external()) context_->notify(signal_);
 }
 
-// seq_cst loads: a sleeper parks and then looks here; who interrupts sets first and unparks then.
+// seq_cst loads: a sleeper parks and then checks this; an interrupting thread sets first and unparks then.
 bool Stream::interrupted(const Direction &d, uint32_t cancels) const noexcept {
     return closed_.load(std::memory_order_seq_cst) != 0 || d.cancels.load(std::memory_order_seq_cst) != cancels ||
            duplex_->is_ended();
@@ -131,7 +134,7 @@ bool Stream::interrupted(const Direction &d, uint32_t cancels) const noexcept {
 // ---- waiting
 // ---------------------------------------------------------------------------------------------------------
 
-// OK: look again (bytes, room, or an interrupt). `park_as(state)` parks in the pipe; false: there is something already.
+// OK: check again (bytes, room, or an interrupt). `park_as(state)` parks in the pipe; false: not necessary.
 template <class ParkFn, class StopFn>
 Status Stream::sleep(Direction &d, Park &park, ParkFn &&park_as, StopFn &&stop, Deadline &deadline) noexcept {
     if (context_->on_loop() && !context_->external()) return MUSTER_E_WOULD_DEADLOCK;
@@ -157,9 +160,9 @@ void Stream::let_bytes_gather() noexcept {
     in_.gathered();
 }
 
-// One side has caught up with the other. Looking again and again would drag the cache lines of the busy one back and
-// forth, and sleeping costs it a system call; a short look elsewhere lets bytes (or room) gather. Kept up while it
-// pays.
+// One side has caught up with the other. Checking again and again would move the cache lines of the busy side back and
+// forth, and sleeping costs it a system call; a short back-off lets bytes (or room) accumulate. Used as long as it is
+// successful.
 template <class Ready>
 bool Stream::look_away(Direction &d, Ready &&ready) noexcept {
     if (d.back_off < min_back_off && ++d.sleeps_without >= sleeps_between_back_offs)
@@ -207,7 +210,7 @@ Status Stream::await_room(size_t need, Deadline &deadline, uint32_t cancels) noe
         [&] { return interrupted(write_, cancels) || finish_wanted_.load(std::memory_order_seq_cst) != 0; }, deadline);
 }
 
-// Waits until operations can go on, or until everything has left: for the peer's side (drained), or this process.
+// Waits until operations can proceed, or until everything has left: for the peer's side (drained), or this process.
 Status Stream::await_flush(bool drained, Deadline &deadline, uint32_t cancels) noexcept {
     const auto park_as = [&](uint32_t state) {
         if (write_.waiting_operations.load(std::memory_order_seq_cst) != 0)
@@ -223,7 +226,8 @@ Status Stream::await_flush(bool drained, Deadline &deadline, uint32_t cancels) n
 // ---- watching
 // --------------------------------------------------------------------------------------------------------
 
-// The host got AGAIN: the next change is to be told. False: there is something already, look again. Holder of the lock.
+// The host got AGAIN: the next change has to be reported. False: there is a change already, check again. Holder of the
+// lock.
 bool Stream::arm(uint32_t event, size_t need) noexcept {
     if (!(interest_.load(std::memory_order_relaxed) & event)) return true;
     if (need == 0) need = event == MUSTER_STREAM_READABLE ? 1 : std::min<size_t>(piece(), 4096);
@@ -244,7 +248,7 @@ void Stream::rearm(uint32_t event) noexcept {
         }
 }
 
-// Tells the armed ones of these events. Any thread.
+// Reports the armed ones of these events. Any thread.
 void Stream::notify_events(uint32_t events) noexcept {
     const uint32_t told = armed_.fetch_and(~events, std::memory_order_seq_cst) & events;
     const uint32_t always = events & (MUSTER_STREAM_PEER_SILENT | MUSTER_STREAM_PEER_BACK | MUSTER_STREAM_ENDED);
@@ -256,7 +260,7 @@ void Stream::notify_events(uint32_t events) noexcept {
 void Stream::wake_reader() noexcept {
     notify_events(MUSTER_STREAM_READABLE);
     if (context_->external()) context_->notify(signal_);
-    if (read_.waiting_operations.load(std::memory_order_seq_cst) != 0) post_pump(); // last: this stream may go there
+    if (read_.waiting_operations.load(std::memory_order_seq_cst) != 0) post_pump(); // last: it may destroy this
 }
 
 void Stream::wake_writer() noexcept {
@@ -274,7 +278,7 @@ uint32_t Stream::on_fd(uint32_t epoll_events) noexcept {
         return told | (events & ~interest & MUSTER_STREAM_ENDED);
     }
     uint32_t events = 0;
-    // seq_cst: the peer takes the flag down before it writes the eventfd.
+    // seq_cst: the peer clears the flag before it writes the eventfd.
     if (in_.control().reader.state.load(std::memory_order_seq_cst) == Park::AWAKE) events |= MUSTER_STREAM_READABLE;
     if (out_.control().writer.state.load(std::memory_order_seq_cst) == Park::AWAKE) events |= MUSTER_STREAM_WRITABLE;
     return armed_.fetch_and(~events, std::memory_order_seq_cst) & events;
@@ -306,7 +310,7 @@ Status Stream::watch(uint32_t interest, Queue *queue, uint64_t tag) {
             return added.status();
         }
     } else if (carrier_) {
-        carrier_watched_.store(true, std::memory_order_relaxed); // an event may come before watch() returns
+        carrier_watched_.store(true, std::memory_order_relaxed); // an event may occur before watch() returns
         if (!carrier_->watch(*queue, *this)) carrier_watched_.store(false, std::memory_order_relaxed);
     }
     {
@@ -318,10 +322,10 @@ Status Stream::watch(uint32_t interest, Queue *queue, uint64_t tag) {
         if (!(interest & event)) continue;
         Direction &d = event == MUSTER_STREAM_READABLE ? read_ : write_;
         if (!try_take(d, Direction::NOTIFY)) {
-            armed_.fetch_or(event, std::memory_order_seq_cst); // the holder tells it on giving the lock back
+            armed_.fetch_or(event, std::memory_order_seq_cst); // the holder reports it when it unlocks
             if (!try_take(d, Direction::NOTIFY)) continue;
         }
-        // A socket's bytes may lie in the kernel: only a read finds out.
+        // The bytes of a socket may be in the kernel: only a read finds out.
         const bool ask = carrier_watched_.load(std::memory_order_relaxed) && event == MUSTER_STREAM_READABLE;
         if (ask || !arm(event)) {
             armed_.fetch_or(event, std::memory_order_seq_cst);

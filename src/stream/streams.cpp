@@ -22,7 +22,7 @@ void StreamsOfContext::remove(Stream &stream) noexcept {
     streams_.remove(stream);
 }
 
-// Streams may go during the walk, and while one of them is looked at without the lock.
+// Streams may be destroyed during the walk, also while one of them is used without the lock.
 Ref<Stream> StreamsOfContext::next_alive(Walk walk) noexcept {
     const std::lock_guard guard(lock_);
     Stream *s = walk == Walk::begin ? streams_.begin_walk() : streams_.next();
@@ -82,7 +82,7 @@ void EventFdWatch::open() noexcept {
         alive->duplex().end(Error::make(MUSTER_E_LIMIT, "no descriptor left to watch it"));
         return;
     }
-    alive->wake_reader(); // what was written before the watch began
+    alive->wake_reader(); // for bytes that were written before the watch began
     alive->wake_writer();
 }
 
