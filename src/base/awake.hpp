@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// How long to wait awake before sleeping, learnt from what has paid. To sleep costs the one who sleeps a system call
-// and the other side another, and on a machine whose idle cores doze 50 us and more until it runs again.
+// How long to poll before sleeping, learnt from the success of earlier waits. Sleeping costs the sleeping side a system
+// call and the other side another one, and on a machine with deep idle states 50 us and more until the thread runs
+// again.
 //
-// A wait that paid is followed by ones of full length, one that did not by ones of half, down to none. Then there is a
-// trial now and again. A trial has full length: when both sides have come to sleep, the answer to one that stays awake
-// comes only after the other's waking up; and from then on the other is answered at once, so that its own trial pays,
-// too.
+// A wait in which polling succeeded is followed by waits of full length, an unsuccessful one by waits of half the
+// length, down to none. Then there is a trial from time to time. A trial has full length: when both sides sleep, the
+// answer arrives only after the other side has woken up; from then on the other side is answered at once, so that its
+// own trial succeeds, too.
 #include <cstdint>
 
 namespace muster {
 
-// A turn is what the user makes of it. Not synchronised: one waiter at a time.
+// The caller decides what a turn is. Not synchronised: one waiter at a time.
 template <uint32_t longest, uint32_t shortest, uint32_t first = longest>
 class Awake {
   public:

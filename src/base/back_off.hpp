@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Growing pauses between attempts. Plug-ins use it, too: it needs the standard library alone.
+// Growing pauses between attempts. Plug-ins use it, too: it needs only the standard library.
 #include <algorithm>
 #include <cstdint>
 
@@ -14,13 +14,13 @@ class BackOff {
 
     // The pause before the next attempt.
     constexpr int64_t next_ns() noexcept { return pause_ns_ = std::clamp(2 * pause_ns_, min_ns_, max_ns_); }
-    // With jitter: up to half of the pause more, as a random number of the caller says. For peers that lose the same
-    // server at the same moment, so that they do not all come back at the same moment.
+    // With jitter: up to half of the pause more, determined by a random number of the caller. For peers that lose the
+    // same server at the same moment, so that they do not all reconnect at the same moment.
     constexpr int64_t next_ns(uint64_t random) noexcept {
         const int64_t pause_ns = next_ns();
         return pause_ns + static_cast<int64_t>(random % static_cast<uint64_t>(pause_ns / 2 + 1));
     }
-    // The pause that next_ns() gave last, without jitter; 0 before the first one and after reset().
+    // The latest pause of next_ns(), without jitter; 0 before the first one and after reset().
     constexpr int64_t current_ns() const noexcept { return pause_ns_; }
     constexpr int64_t max_ns() const noexcept { return max_ns_; }
     // After an attempt that succeeded: the next pause is the minimum again.

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// What waits inside an object to call it back: a task for the loop, a timer, a wish to hear of the end. As a part of
-// the object it needs no memory of its own, so that what must happen at the end can always be asked for.
+// Nodes inside an object by which it is called back: a task for the loop, a timer, a notification of the end. As a part
+// of the object a node needs no memory of its own, so that the actions at the end can always be requested.
 
 namespace muster {
 
-// Whoever holds it keeps the object while the call is due.
+// Keeps the object alive while the call is due.
 class Call {
   public:
-    virtual bool keep() noexcept = 0; // false: the object is on its way out
+    virtual bool keep() noexcept = 0; // false: the object is being destroyed
     virtual void let_go() noexcept = 0;
     virtual void call() noexcept = 0;
 
@@ -16,8 +16,8 @@ class Call {
     ~Call() = default;
 };
 
-// Ties a node (what a queue, a heap or a list holds; a Call) to a member function of the object it is part of. Objects
-// without references, parts of a context, stay by themselves.
+// Ties a node (of a queue, a heap or a list; a Call) to a member function of the object of which it is a part. Objects
+// without references, such as parts of a context, need not be kept alive.
 template <class Owner, void (Owner::*Function)() noexcept, class Node>
 class Bound final : public Node {
   public:

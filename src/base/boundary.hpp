@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Every extern "C" body is one call of boundary(): nothing thrown inside Muster leaves it.
+// Every extern "C" body is one call of boundary(): no exception of Muster leaves it.
 #include "base/result.hpp"
 #include "base/uncancelled.hpp"
 
@@ -9,13 +9,14 @@
 
 namespace muster {
 
-// Writes `from` to the caller's error if there is one and it says something; returns the status.
+// Writes `from` to the error of the caller, if there is one and `from` is not empty; returns the status.
 inline Status report(muster_error *to, const Error &from) noexcept {
     if (to != nullptr && (from.status < 0 || from.message_bytes != 0)) from.give(*to);
     return from.status;
 }
 
-// Thrown by a constructor that needs more of the system than memory. What handles the want of memory handles it, too.
+// Thrown by a constructor that needs more resources of the system than memory. Handlers for lack of memory handle it,
+// too.
 class Failure final : public std::bad_alloc {
   public:
     explicit Failure(const Error &why) noexcept : error(why) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The little-endian codec of every wire and file format. Plug-ins use it, too: it needs the standard library alone.
+// The little-endian codec of every wire and file format. Plug-ins use it, too: it needs only the standard library.
 #include <array>
 #include <bit>
 #include <concepts>
@@ -68,7 +68,7 @@ using UnsignedOfSize =
     std::conditional_t<bytes == 1, uint8_t,
                        std::conditional_t<bytes == 2, uint16_t, std::conditional_t<bytes == 4, uint32_t, uint64_t>>>;
 
-// Appends to a string of the caller or to one of its own; throws what appending throws. One thread at a time.
+// Appends to a string of the caller or to its own; throws what appending throws. One thread at a time.
 class ByteWriter {
   public:
     ByteWriter() noexcept : to_(own_) {}
@@ -101,9 +101,9 @@ class ByteWriter {
     std::string &to_;
 };
 
-// Reads bytes that a peer, a file or a store has given. A read past the end gives zero or nothing, makes the reader
-// invalid for good, and never reads memory outside; the caller checks once at the end. Views point into the bytes.
-// One thread at a time.
+// Reads bytes of a peer, a file or a store. A read past the end returns zero or an empty view, makes the reader invalid
+// for good, and never reads memory outside; the caller checks once at the end. Views point into the bytes. One thread
+// at a time.
 class ByteReader {
   public:
     explicit ByteReader(std::string_view bytes) noexcept : left_(bytes) {}

@@ -4,7 +4,7 @@
 namespace muster {
 
 namespace {
-constexpr uint32_t largest = 65536; // no struct of ours will ever be larger; anything above is not a struct of ours
+constexpr uint32_t largest = 65536; // no struct of this library is larger
 }
 
 Result<void> read_config(const void *from, void *to, size_t size, size_t first_size, const char *name) noexcept {

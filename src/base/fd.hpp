@@ -27,7 +27,7 @@ class Fd {
     int get() const noexcept { return fd_; }
     int detach() noexcept { return std::exchange(fd_, -1); }
     explicit operator bool() const noexcept { return fd_ >= 0; }
-    void reset() noexcept { // keeps errno: it is often called on the way out of a failure
+    void reset() noexcept { // keeps errno: it is often called after a failure
         if (fd_ < 0) return;
         const int saved = errno;
         uncancelled::close(std::exchange(fd_, -1));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// After fork() the child must not touch what the parent's threads were in the middle of.
+// After fork() the child must not use objects that the threads of the parent were using.
 #include <atomic>
 #include <cstdint>
 
@@ -13,7 +13,7 @@ extern std::atomic<uint32_t> fork_generation;
 // Registers the handler once; called by every muster_context_create().
 void watch_forks() noexcept;
 
-// A mark taken when an object is made.
+// A mark that is taken when an object is made.
 class ForkMark {
   public:
     ForkMark() noexcept : generation_(fork_generation.load(std::memory_order_relaxed)) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Lists whose links are part of what they hold: putting in and taking out needs no memory, so it cannot fail.
+// Lists whose links are part of their items: adding and removing needs no memory, so it cannot fail.
 #include <utility>
 
 namespace muster {
@@ -8,7 +8,7 @@ namespace muster {
 template <class T, class Which>
 class List;
 
-// A place in a list. Whoever may be in several at once has one for each: `Which` tells them apart.
+// A place in a list. An item that may be in several lists at once has one for each; `Which` distinguishes them.
 template <class T, class Which = T>
 class Listed {
   public:

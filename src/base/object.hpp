@@ -16,10 +16,10 @@ class Object {
     Object(const Object &) = delete;
     Object &operator=(const Object &) = delete;
 
-    // relaxed: whoever retains holds a reference already.
+    // relaxed: a thread that retains holds a reference already.
     void retain() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
 
-    // acq_rel: the last owner sees what every earlier owner did before letting go.
+    // acq_rel: the last owner sees everything that every earlier owner did before it released.
     void release() noexcept {
         if (refs_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
         const Uncancelled guard;
@@ -34,9 +34,9 @@ class Object {
         return false;
     }
 
-    // The host has given up its handle; calls that are inside hold references of their own.
-    // seq_cst: the releasing thread sets the mark and then wakes the waiters; a waiter announces itself and then looks
-    // at the mark. One of the two sees the other.
+    // The host has released its handle; calls in progress hold references of their own. seq_cst: the releasing thread
+    // sets the mark and then wakes the waiters; a waiter announces itself and then checks the mark. One of the two sees
+    // the other.
     void leave_handle() noexcept { handle_left_.store(true, std::memory_order_seq_cst); }
     bool handle_left() const noexcept { return handle_left_.load(std::memory_order_seq_cst); }
 
@@ -54,12 +54,12 @@ template <class T>
 class Ref {
   public:
     Ref() noexcept = default;
-    static Ref adopt(T *object) noexcept { // takes over the caller's reference
+    static Ref adopt(T *object) noexcept { // takes over the reference of the caller
         Ref r;
         r.object_ = object;
         return r;
     }
-    explicit Ref(T *object) noexcept : object_(object) { // takes another one
+    explicit Ref(T *object) noexcept : object_(object) { // takes another reference
         if (object_) object_->retain();
     }
     Ref(const Ref &other) noexcept : Ref(other.object_) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Percent coding (RFC 3986) in addresses and worker tickets. Plug-ins use it, too: it needs the standard library alone.
+// Percent coding (RFC 3986) in addresses and worker tickets. Plug-ins use it, too: it needs only the standard library.
 #include <string>
 #include <string_view>
 
@@ -14,7 +14,7 @@ constexpr int hex_value(char c) noexcept {
     return -1;
 }
 
-// Appends `text` to `to`. Letters, digits and the characters of `plain` stand for themselves, others become %XX.
+// Appends `text` to `to`. Letters, digits and the characters of `plain` are not encoded, others become %XX.
 inline void percent_encode(std::string &to, std::string_view text, std::string_view plain) {
     constexpr char digits[] = "0123456789ABCDEF";
     for (const char c : text) {
@@ -27,8 +27,8 @@ inline void percent_encode(std::string &to, std::string_view text, std::string_v
     }
 }
 
-// Appends what `text` encodes to `to`. Returns false where a % is not followed by two hexadecimal digits; `to` then
-// ends with what precedes it.
+// Appends the decoded `text` to `to`. Returns false if a % is not followed by two hexadecimal digits; `to` then ends
+// with what precedes it.
 inline bool percent_decode(std::string &to, std::string_view text) {
     for (size_t i = 0; i < text.size(); i++) {
         if (text[i] != '%') {

@@ -13,8 +13,8 @@ namespace muster {
 
 using Status = muster_status;
 
-// A failure with its sentence. A value: copies freely, allocates nothing. Most say that all is well, and many calls
-// make some: of the text no more is touched than there is.
+// A failure with its sentence. A value: it is copied freely and allocates nothing. Most errors say that there is no
+// failure, and many calls make some: only the used part of the text is copied.
 struct Error : muster_error {
     // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init)
     Error() noexcept {
@@ -39,7 +39,7 @@ struct Error : muster_error {
         to.message[bytes] = '\0';
     }
 
-    // `text` says what, where, with what value, in lower case and without a stop at the end.
+    // `text` says what failed, where, with what value, in lower case and without a full stop.
     [[gnu::format(printf, 2, 3)]] static Error make(Status status, const char *format, ...) noexcept;
     // Same, for a failed system call: appends ": <strerror>" and maps the errno to a status where `status` is OK.
     [[gnu::format(printf, 3, 4)]] static Error from_errno(int os_errno, Status status, const char *format,
@@ -65,8 +65,8 @@ class [[nodiscard]] Result {
     Error error_;
 };
 
-// True: it was done, or not done for a reason that is no failure. An error is never true, whatever status it has: one
-// that says MUSTER_TIMEOUT, which is positive, is not taken for success.
+// True: it was done, or not done for a reason that is not a failure. A result with an error is never true, whatever its
+// status: MUSTER_TIMEOUT, which is positive, is not taken for success.
 template <>
 class [[nodiscard]] Result<void> {
   public:

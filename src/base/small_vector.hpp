@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// A vector whose first few items need no memory of their own: most lists of a store's requests and results have one.
+// A vector whose first few items need no memory of their own: most lists of a store's requests and results have one
+// item.
 #include <cstddef>
 #include <memory>
 #include <new>
@@ -9,7 +10,8 @@
 
 namespace muster {
 
-// T moves without throwing. Not to be moved or copied itself: it is a part of something that stays where it is.
+// T moves without throwing. The vector itself is not moved or copied: it is a part of an object that stays at its
+// address.
 template <class T, size_t N>
 class SmallVector {
     static_assert(std::is_nothrow_move_constructible_v<T>);

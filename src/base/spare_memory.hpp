@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Memory of objects of one size that are made by one thread and go on another, as often as a store is asked: the
-// memory allocator is slow at that.
+// Memory for objects of one size that are made on one thread and destroyed on another, with each request to a store:
+// the memory allocator is slow at that.
 #include <cstddef>
 #include <mutex>
 #include <new>

@@ -6,8 +6,8 @@
 
 namespace muster {
 
-// How many bytes a character takes at the front of `text`; 0 where there is none: a control character, or bytes that
-// are not UTF-8.
+// Number of bytes of the first character of `text`; 0 if it is not one: a control character, or bytes that are not
+// UTF-8.
 inline size_t printable_bytes(std::string_view text) noexcept {
     const auto at = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
     const unsigned lead = at(0);
@@ -24,7 +24,7 @@ inline size_t printable_bytes(std::string_view text) noexcept {
     return wrong ? 0 : size;
 }
 
-// Puts '.' in place of each byte that is none of a character people can be shown. The length stays.
+// Replaces each byte that is not part of a printable character by '.'. The length stays the same.
 inline void make_printable(char *text, size_t size) noexcept {
     for (size_t i = 0; i < size;) {
         const size_t k = printable_bytes({text + i, size - i});

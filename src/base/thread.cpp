@@ -7,7 +7,7 @@ int start_thread(void *(*body)(void *), void *argument) noexcept {
     pthread_attr_t attributes;
     if (const int rc = pthread_attr_init(&attributes)) return rc;
     const sigset_t set = asynchronous_signals();
-    // The mask comes with the attributes, so the host's own thread never has another one, not even for a moment.
+    // The mask is an attribute of the new thread, so that of the host's thread does not change, not even for a moment.
     int rc = pthread_attr_setsigmask_np(&attributes, &set);
     if (rc == 0) rc = pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_t thread;

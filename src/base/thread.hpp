@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Threads of the library: they take no signal meant for the host, and nobody waits for them.
+// Threads of the library: they receive no signal meant for the host, and no thread waits for them.
 #include <csignal>
 #include <initializer_list>
 #include <pthread.h>
 
 namespace muster {
 
-// Every signal but those the kernel raises for the thread's own fault, which must reach the host's handlers (a
-// blocked SIGSEGV would kill the process without a word).
+// Every signal but those that the kernel raises for a fault of the thread itself, which must reach the handlers of the
+// host (a blocked SIGSEGV would kill the process without a message).
 inline sigset_t asynchronous_signals() noexcept {
     sigset_t set;
     sigfillset(&set);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// A host's thread inside the library meets no cancellation point: what pthread_cancel() would unwind are frames of this
-// library, and bytes half moved. On the ways of bytes and completions that is so by these system calls (the C library's
-// own are points, and cost two locked instructions more each in a process with threads), elsewhere by Uncancelled.
-// Results and errno as the C library's.
+// A thread of the host inside the library must not pass a cancellation point: pthread_cancel() would unwind frames of
+// this library, and leave half-moved bytes. On the paths of bytes and completions these system calls ensure that (those
+// of the C library are cancellation points, and cost two locked instructions more each in a process with threads),
+// elsewhere Uncancelled does. Results and errno are as in the C library.
 #include <ctime>
 #include <poll.h>
 #include <pthread.h>
@@ -46,7 +46,7 @@ inline int wait_epoll(int epoll, epoll_event *events, int most, int timeout_ms) 
 inline int wait_epoll(int epoll, epoll_event *events, int most, const timespec &limit) noexcept {
     return static_cast<int>(syscall(SYS_epoll_pwait2, epoll, events, most, &limit, nullptr, 0));
 }
-// `left`: NULL waits without end. The kernel writes what is left of it back.
+// `left`: NULL waits without limit. The kernel writes the remaining time to it.
 inline int wait_poll(pollfd *fds, nfds_t count, timespec *left) noexcept {
     static_assert(sizeof(timespec) == 16, "the times of these system calls");
     return static_cast<int>(syscall(SYS_ppoll, fds, count, left, nullptr, 0));
@@ -70,8 +70,8 @@ class Uncancelled {
 
 namespace uncancelled {
 
-// Through the C library, since the thread sanitizer watches it: it knows descriptors by their numbers, and these come
-// again. Never again after EINTR: Linux has closed it by then.
+// Through the C library, since the thread sanitizer observes it: it tracks descriptors by their numbers, which are
+// reused. No retry after EINTR: Linux has closed the descriptor by then.
 inline void close(int fd) noexcept {
     const Uncancelled guard;
     ::close(fd);

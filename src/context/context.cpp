@@ -13,7 +13,7 @@ Context::Context(const ContextSettings &settings)
     : settings(settings), host_calls_(std::make_unique<HostCalls>()), engine_(std::make_unique<Engine>(*this)) {}
 
 Context::~Context() {
-    // The bytes are the vector's own, not const; only the name we know them by is.
+    // The bytes belong to the vector and are not const; only the pointer that is used here is.
     if (!settings.secret.empty())
         explicit_bzero(const_cast<unsigned char *>(settings.secret.data()), settings.secret.size());
 }
@@ -29,13 +29,13 @@ Result<Ref<Context>> Context::create(const ContextSettings &settings) {
 }
 
 void Context::last_reference_gone() noexcept {
-    if (forked()) return;    // the parent's threads, locks and descriptors: what is a copy here is left alone
+    if (forked()) return;    // the threads, locks and descriptors are those of the parent: copies are not touched
     if (!engine_->started) { // creation failed
         delete this;
         return;
     }
     if (external()) return engine_->finish_released();
-    // release: pairs with turned(); the engine sees what the last owner did.
+    // release: pairs with turned(); the engine sees everything that the last owner did.
     engine_->orphaned.store(true, std::memory_order_release);
     loop_.wake();
     if (engine_->gone.fetch_or(Engine::references_gone, std::memory_order_acq_rel) & Engine::engine_gone) delete this;
@@ -62,7 +62,7 @@ Status Context::sleep(Signal &signal, uint32_t seen, Deadline &deadline) noexcep
     if (const Status ended = call->sleep_begins(&signal); ended != MUSTER_OK) return ended;
     Status status = MUSTER_OK;
     for (;;) {
-        // It wakes up now and then only as long as no thread serves what it waits for.
+        // It wakes up periodically only as long as no thread serves what it waits for.
         const int64_t look_at = call->look_at_ns();
         const bool look =
             !deadline.look_once() && look_at != INT64_MAX && (deadline.endless() || look_at < deadline.at());
@@ -76,8 +76,8 @@ Status Context::sleep(Signal &signal, uint32_t seen, Deadline &deadline) noexcep
 }
 
 Status Context::sleep_unended(Signal &signal, uint32_t seen, Deadline &deadline) noexcept {
-    // seq_cst here and in notify(): a sleeper announces itself and then looks at the sequence (the kernel looks again),
-    // a notifier changes the sequence and then looks for sleepers; one of the two sees the other.
+    // seq_cst here and in notify(): a sleeper announces itself and then checks the sequence (the kernel checks again),
+    // a notifier changes the sequence and then checks for sleepers; one of the two sees the other.
     signal.sleepers_.fetch_add(1, std::memory_order_seq_cst);
     Status status = MUSTER_OK;
     if (external()) {
@@ -95,7 +95,7 @@ Status Context::sleep_unended(Signal &signal, uint32_t seen, Deadline &deadline)
 }
 
 void Context::notify(Signal &signal) noexcept {
-    // seq_cst: see sleep(); also publishes what was written before, pairs with Signal::seen().
+    // seq_cst: see sleep(); also publishes everything written before, pairs with Signal::seen().
     signal.sequence_.fetch_add(1, std::memory_order_seq_cst);
     if (signal.sleepers_.load(std::memory_order_seq_cst) == 0) return;
     if (external())

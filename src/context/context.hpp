@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The progress engine: one libuv loop, one mailbox, one secret, and what was made from them.
+// The progress engine: one libuv loop, one mailbox, one secret, and the objects that were made from them.
 #include "base/fork.hpp"
 #include "base/object.hpp"
 #include "base/result.hpp"
@@ -22,14 +22,15 @@ class HostCall;
 class HostCalls;
 class Queue;
 
-// What a module keeps per context (the registry of transports, the list of links). Registries live in a context, not in
-// globals. A part is made at the first use, notified on the loop thread when the engine ends, and deleted with the
-// context. Parts are notified latest first, so that a part may use those it asked for while it was made.
+// State of a module for each context (the registry of transports, the list of links): it belongs to a context and is
+// not global. A part is made at its first use, notified on the loop thread when the engine ends, and deleted with the
+// context. The newest part is notified first, so that a part may use those that it requested while it was made.
 struct ContextPart {
     virtual ~ContextPart() = default;
-    // The context is closing: no new work; begin to end what there is. Loop thread.
+    // The context is closing: accept no new work; begin to end everything. Loop thread.
     virtual void close() noexcept {}
-    // True when nothing is on its way any more; asked again after each loop turn until the close deadline. Loop thread.
+    // True when no bytes are in transit any more; called again after each loop turn until the close deadline. Loop
+    // thread.
     virtual bool drained() noexcept { return true; }
     // The loop is about to end: no task runs, no timer and no descriptor is served any more. Loop thread.
     virtual void stop() noexcept {}
@@ -56,7 +57,7 @@ using Closing = Bound<Owner, Closes, ClosingNode>;
 // Any thread.
 class Signal {
   public:
-    // acquire: pairs with notify(); what was written before a notify is seen after reading its sequence.
+    // acquire: pairs with notify(); everything written before a notify is seen after reading its sequence.
     uint32_t seen() const noexcept { return sequence_.load(std::memory_order_acquire); }
 
   private:
@@ -82,8 +83,8 @@ struct ContextCounters { // relaxed: counters
 };
 
 // Any thread, unless a member says otherwise. Queues, streams, listeners, processes hold a reference each; the engine
-// holds none to itself: when the last reference goes, the thread is notified to stop, and deletes the context at its
-// end.
+// holds none to itself: when the last reference is released, the thread is notified to stop, and deletes the context at
+// its end.
 class Context final : public Object {
   public:
     struct Engine; // private to this module
@@ -117,9 +118,9 @@ class Context final : public Object {
     // may be ended: then once the status that host_call.hpp lists.
     Status sleep(Signal &signal, uint32_t seen, Deadline &deadline) noexcept;
     void notify(Signal &signal) noexcept; // wakes every sleeper of the signal
-    // Waits for a change of what `lock` guards, each followed by a notify of the signal. look() is called with the lock
-    // held; it returns the result, or MUSTER_AGAIN: not yet. A wait that ends without result returns MUSTER_AGAIN where
-    // the deadline looks once, else what sleep() returned.
+    // Waits for a change of the state that `lock` guards, each of which is followed by a notify of the signal. look()
+    // is called with the lock held; it returns the result, or MUSTER_AGAIN: not yet. A wait that ends without result
+    // returns MUSTER_AGAIN if the deadline is 0, otherwise the status of sleep().
     template <class Look>
     Status wait(Signal &signal, Deadline &deadline, std::mutex &lock, Look &&look) noexcept(noexcept(look())) {
         for (;;) {
@@ -142,18 +143,18 @@ class Context final : public Object {
             if (const Status status = sleep(signal, seen, deadline); status != MUSTER_OK) return status;
         }
     }
-    Status pause(int64_t ns) noexcept; // MUSTER_OK after that time; or what ended the call of the host before
+    Status pause(int64_t ns) noexcept; // MUSTER_OK after that time; or the status with which the call ended before
     HostCalls &host_calls() noexcept { return *host_calls_; }
     void host_release() noexcept; // the host's handle
-    // External contexts: makes the thread that drives the engine return from its wait and look (harmless in others).
+    // External contexts: makes the thread that drives the engine return from its wait and check (harmless in others).
     void wake_engine() noexcept;
 
     Status progress(Deadline &deadline) noexcept; // muster_context_progress
     // External contexts: waits until `fd` is readable, driving the engine meanwhile (or waiting for the thread that
-    // does). MUSTER_OK may come early; MUSTER_TIMEOUT; MUSTER_E_WOULD_DEADLOCK on the loop thread.
+    // does). MUSTER_OK may be returned early; MUSTER_TIMEOUT; MUSTER_E_WOULD_DEADLOCK on the loop thread.
     Status wait_fd(int fd, Deadline &deadline) noexcept;
-    // External contexts: the caller becomes the loop thread for the moment of a body, which gets a function that runs
-    // what was posted meanwhile. False: another thread drives, or this one already does; nothing was done.
+    // External contexts: the caller becomes the loop thread for the time of a body, which receives a function that runs
+    // the tasks posted meanwhile. False: another thread drives, or this one already does; nothing was done.
     template <class Body>
     bool drive(Body &&body) noexcept {
         if (!begin_drive()) return false;
@@ -170,7 +171,7 @@ class Context final : public Object {
     // module. The reference is valid as long as the context exists.
     ContextPart &part(const void *key, std::unique_ptr<ContextPart> (*make)(Context &));
 
-    // Log records; costs nothing while no queue takes them. Any thread, never blocks, drops when the queue is full.
+    // Log records; costs nothing while no queue receives them. Any thread, never blocks, drops when the queue is full.
     bool logs(int32_t level) const noexcept;
     [[gnu::format(printf, 3, 4)]] void log(int32_t level, const char *format, ...) noexcept;
     void set_log(int32_t level, Queue *queue, uint64_t tag) noexcept;

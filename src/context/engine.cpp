@@ -20,7 +20,7 @@ Result<void> Context::Engine::open() {
 }
 
 Result<void> Context::Engine::start() {
-    started = true; // before the thread may ask
+    started = true; // before the thread may check it
     const int rc = start_thread(
         [](void *self) -> void * {
             static_cast<Engine *>(self)->run();
@@ -80,7 +80,7 @@ ContextPart &Context::Engine::part(const void *key, std::unique_ptr<ContextPart>
         if (part->key == key) return *part;
     ContextPart *const made = make(context).release();
     made->key = key;
-    made->earlier = latest_part; // by now: it may have asked for others while it was made
+    made->earlier = latest_part; // only now: it may have requested others while it was made
     return *(latest_part = made);
 }
 

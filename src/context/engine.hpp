@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// What a context is made of. Private to the context module, but for the log target, which the queue module serves.
+// The implementation of a context. Private to the context module, except the log target, which the queue module serves.
 #include "base/fd.hpp"
 #include "context/context.hpp"
 
@@ -9,7 +9,7 @@
 
 namespace muster {
 
-// Where log records go. The queue is not owned (it owns the context); it removes itself before it is freed.
+// The destination of log records. The queue is not owned (it owns the context); it removes itself before it is freed.
 struct LogTarget {
     std::atomic<int32_t> level{MUSTER_LOG_OFF}; // relaxed: a record more or less around a change does not matter
     std::mutex lock;
@@ -17,8 +17,8 @@ struct LogTarget {
     uint64_t tag = 0;       // under lock
 };
 
-// Runs the context's loop, on a thread of its own or on those of the host, until its end. Members say which thread they
-// belong to.
+// Runs the loop of the context, on a thread of its own or on those of the host, until its end. Each member names its
+// thread.
 struct Context::Engine {
     explicit Engine(Context &context) noexcept : context(context), loop(context.loop_) {}
     ~Engine();
@@ -43,7 +43,7 @@ struct Context::Engine {
     void finish_released() noexcept; // the last reference is gone: stop; deletes the context
     bool take_baton() noexcept;
     void pass_baton() noexcept;
-    void serve() noexcept; // what is due, baton held
+    void serve() noexcept; // pending events, with the baton held
     int wait_word(uint32_t seen, Deadline &deadline) noexcept;
     bool begin_drive() noexcept;
     void end_drive() noexcept;
@@ -73,14 +73,14 @@ struct Context::Engine {
     enum : uint32_t { engine_gone = 1, references_gone = 2 };
     std::atomic<uint32_t> gone{0};
 
-    std::recursive_mutex parts_lock; // recursive: making a part may ask for another one
+    std::recursive_mutex parts_lock; // recursive: making a part may request another one
     ContextPart *latest_part = nullptr;
 
     // External contexts: the host polls the loop's descriptor.
     Fd baton_fd;
     std::mutex baton_lock;
     bool driving = false;                  // under baton_lock
-    int drivers_cancel_state = 0;          // what pthread_setcancelstate() is to restore; the driver's
+    int drivers_cancel_state = 0;          // of the driver: the state that pthread_setcancelstate() restores
     std::atomic<uint32_t> word{0};         // futex of threads that wait for the baton or a notify; see await()
     std::atomic<uint32_t> word_waiters{0}; // those that wait on it
     std::atomic<uint32_t> fd_waiters{0};   // those that wait in poll() for baton_fd
@@ -90,7 +90,7 @@ struct Context::Engine {
     LogTarget log;
 };
 
-// Parts are only ever added, at the head: what follows a part never changes.
+// Parts are only ever added, at the head: the parts after a part never change.
 template <class Visit>
 void Context::Engine::each_part(const Visit &visit) noexcept {
     ContextPart *part;

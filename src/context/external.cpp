@@ -11,7 +11,7 @@ namespace muster {
 
 namespace {
 
-constexpr int max_turns = 16;         // in a row, before the host gets its thread back
+constexpr int max_turns = 16;         // in a row, before the call returns to the host
 constexpr uint32_t max_drives = 1024; // rounds in a row, before descriptors and timers have their turn
 
 // Waits until one of the descriptors is readable. 0 at the deadline.
@@ -72,8 +72,8 @@ void Context::Engine::pass_baton() noexcept {
     pthread_setcancelstate(cancel_state, nullptr);
 }
 
-// seq_cst on `word`, `word_waiters`, `fd_waiters` and `polling`: a waiter announces itself and then looks, a notifier
-// changes and then looks for waiters; one of the two sees the other.
+// seq_cst on `word`, `word_waiters`, `fd_waiters` and `polling`: a waiter announces itself and then checks, a notifier
+// changes and then checks for waiters; one of the two sees the other.
 void Context::Engine::notify() noexcept {
     word.fetch_add(1, std::memory_order_seq_cst);
     if (word_waiters.load(std::memory_order_seq_cst) != 0) futex_wake(word, INT_MAX, false);
@@ -82,7 +82,7 @@ void Context::Engine::notify() noexcept {
 }
 
 int Context::Engine::wait_word(uint32_t seen, Deadline &deadline) noexcept {
-    word_waiters.fetch_add(1, std::memory_order_seq_cst); // then the kernel looks at the word; pairs with notify()
+    word_waiters.fetch_add(1, std::memory_order_seq_cst); // then the kernel checks the word; pairs with notify()
     const int why = futex_wait(word, seen, deadline, false);
     word_waiters.fetch_sub(1, std::memory_order_relaxed);
     return why;
@@ -102,12 +102,12 @@ void Context::Engine::serve() noexcept {
     loop.show_timers();
 }
 
-// For a caller that does for a moment what the loop would do, without a look at its descriptors.
+// For a caller that does for a moment the work of the loop, without polling its descriptors.
 bool Context::Engine::begin_drive() noexcept {
     return !stopped.load(std::memory_order_acquire) && take_baton();
 }
 
-// What was begun continues as after a turn of the loop: tasks have run, and the loop's descriptor shows its timers.
+// The continuation is as after a turn of the loop: tasks have run, and the descriptor of the loop shows its timers.
 void Context::Engine::end_drive() noexcept {
     loop.run_tasks();
     if (++drives >= max_drives || loop.is_due())
@@ -185,7 +185,7 @@ Status Context::Engine::progress(Deadline &deadline) noexcept {
     Status status = MUSTER_E_CLOSED;
     if (!stopped.load(std::memory_order_acquire)) {
         pollfd one{loop.fd(), POLLIN, 0};
-        polling.store(true, std::memory_order_seq_cst); // pairs with notify(), which comes after the mark is set
+        polling.store(true, std::memory_order_seq_cst); // pairs with notify(), which follows the setting of the mark
         const int ready = context.handle_left() ? 0 : wait_readable(&one, 1, deadline);
         polling.store(false, std::memory_order_relaxed);
         status = ready > 0 ? MUSTER_OK : deadline.look_once() ? MUSTER_AGAIN : MUSTER_TIMEOUT;

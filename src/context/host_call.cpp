@@ -6,13 +6,13 @@ namespace muster {
 namespace {
 
 thread_local HostCall *innermost = nullptr;
-// A thread that was started to serve, in a program that is being compiled while it runs, say.
+// The time for a thread that was started to serve, for example in a program that is compiled while it runs.
 constexpr int64_t servant_grace_ns = 2'000'000'000;
 
 } // namespace
 
 void HostCalls::end_all_on(Object &subject) noexcept {
-    subject.leave_handle(); // first: a call that is about to sleep looks at it under the lock
+    subject.leave_handle(); // first: a call that is about to sleep checks it under the lock
     const std::lock_guard hold(lock_);
     for (HostCall *call = calls_.first(); call != nullptr; call = List<HostCall>::after(*call))
         if (call->subject_ == &subject) call->end(call->take()); // delivered by its sleep
@@ -69,7 +69,7 @@ Status HostCall::sleep_begins(Signal *signal, Wake wake, void *of) noexcept {
     if (!listed_) context_.host_calls().calls_.push_back(*this);
     listed_ = true;
     if (const Status why = take(); why != MUSTER_OK) return why;
-    if (signal_ != nullptr) return MUSTER_OK; // inside another sleep of this call, which is woken in its own way
+    if (signal_ != nullptr) return MUSTER_OK; // inside another sleep of this call, which has another wake-up
     signal_ = signal;
     wake_ = wake;
     wake_of_ = of;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// A call of the host that may wait: what ends the wait early, whatever the call waits for.
+// A call of the host that may wait: the reasons that end its wait early, whatever it waits for.
 //
-// Each call that may block has a HostCall on its thread's stack. Context::sleep(), where all of them sleep, finds it
-// there and returns its status once, so that the call takes back what it has begun as it does at its deadline. A wait
+// Each call that may block has a HostCall on the stack of its thread. Context::sleep(), where all of them sleep, finds
+// it there and returns its status once, so that the call undoes what it has begun as it does at its deadline. A wait
 // ends early when
-//   - the object it was called on is released by the host (MUSTER_E_CLOSED),
-//   - the call is cancelled: by muster_context_cancel(), or because it was begun with a tag (MUSTER_E_CANCELED),
-//   - it waits for what only this thread would do (MUSTER_E_WOULD_DEADLOCK): see await_servant().
+// - the host releases the object of the call (MUSTER_E_CLOSED),
+// - the call is cancelled: by muster_context_cancel(), or because it was begun with a tag (MUSTER_E_CANCELED),
+// - it waits for work that only this thread would do (MUSTER_E_WOULD_DEADLOCK): see await_servant().
 #include "base/list.hpp"
 #include "context/context.hpp"
 
@@ -25,7 +25,7 @@ class HostCalls {
 
   private:
     friend class HostCall;
-    std::mutex lock_; // guards the list, and what is said of it in HostCall
+    std::mutex lock_; // guards the list, and the members of HostCall that name it
     List<HostCall> calls_;
 };
 
@@ -33,7 +33,7 @@ class HostCalls {
 class HostCall final : public Listed<HostCall> {
   public:
     enum class EndedBy { handle, context_too }; // can muster_context_cancel() end it?
-    // `subject`: what it is called on, kept alive by the caller; or none.
+    // `subject`: the object of the call, which the caller keeps alive; or none.
     HostCall(Context &context, Object *subject, EndedBy ended_by = EndedBy::handle) noexcept;
     HostCall(const HostCall &) = delete;
     HostCall &operator=(const HostCall &) = delete;
@@ -43,8 +43,9 @@ class HostCall final : public Listed<HostCall> {
     // The innermost one of this thread in this context; or none.
     static HostCall *here(const Context &context) noexcept;
 
-    // What it waits for is served through a queue from which no thread has taken so far, and this thread may be the one
-    // that has to: another one gets some time to begin. `served` returns whether it has; `queue` is kept.
+    // The call waits for work that is served through a queue from which no thread has taken an entry so far, and this
+    // thread may be the one that has to: another one gets some time to begin. `served` returns whether it has; `queue`
+    // is kept.
     void await_servant(Ref<Object> queue, bool (*served)(Object &queue) noexcept) noexcept;
 
     static const char *why_ended(Status status) noexcept; // for texts, of a wait that ended with a failure

@@ -84,7 +84,7 @@ void Loop::wake() noexcept {
 }
 
 void Loop::fetch_tasks(TaskNode *leave_behind) noexcept {
-    // acquire: pairs with post(); what the poster wrote is seen by the task.
+    // acquire: pairs with post(); the task sees everything that the poster wrote.
     TaskNode *latest = mailbox_.exchange(leave_behind, std::memory_order_acquire);
     while (latest != nullptr) {
         TaskNode *const earlier = latest->next;

@@ -2,9 +2,9 @@
 #pragma once
 // The event loop: posted tasks, timers and watched descriptors, on libuv.
 //
-// What an object has on a loop is part of that object (a PostedTask, a Timer, a Watch), so that none of it needs memory
-// later. One epoll holds every watched descriptor, and libuv's own; libuv keeps the time, by one timer for the earliest
-// of the loop's. docs/adr/0014-libuv-inside-one-epoll.md has the reasons and figures.
+// The nodes of an object on a loop are part of that object (a PostedTask, a Timer, a Watch), so that none of them needs
+// memory later. One epoll holds every watched descriptor, and that of libuv; libuv keeps the time, by one timer for the
+// earliest timer of the loop. docs/adr/0014-libuv-inside-one-epoll.md has the reasons and figures.
 #include "base/fd.hpp"
 #include "base/list.hpp"
 #include "base/object.hpp"
@@ -35,11 +35,11 @@ class Watch : public Listed<Watch> {
     // All under the loop's lock.
     Watch *next_removed_ = nullptr;
     uint32_t descriptors_ = 0; // watched now
-    uint32_t removed_ = 0;     // no longer watched, the reference not yet given back
+    uint32_t removed_ = 0;     // no longer watched, the reference not released yet
 };
 
 // Any thread may post tasks, and watch or unwatch descriptors. Timers, turns and the end belong to the loop thread: the
-// one that called enter(); everything a loop calls runs there.
+// one that called enter(); the loop calls everything there.
 class Loop {
   public:
     enum class Mode {
@@ -65,7 +65,7 @@ class Loop {
     // `epoll_events`: level-triggered, unless EPOLLET is among them. Each descriptor must be unwatched before it is
     // closed. Fails when the system refuses the descriptor, or the loop has ended.
     Result<void> watch(Watch &watch, int fd, uint32_t epoll_events) noexcept;
-    void modify(Watch &watch, int fd, uint32_t epoll_events) noexcept; // reports anew what is ready
+    void modify(Watch &watch, int fd, uint32_t epoll_events) noexcept; // reports again which events are pending
     void unwatch(Watch &watch, int fd) noexcept; // an event of the current turn may still be reported
     int fd() const noexcept { return epoll_.get(); }
     uint64_t turns() const noexcept { return turns_.load(std::memory_order_relaxed); }
@@ -74,7 +74,7 @@ class Loop {
     // ---- the loop thread
     void enter() noexcept { thread_.store(pthread_self(), std::memory_order_relaxed); }
     void leave() noexcept { thread_.store(pthread_t{}, std::memory_order_relaxed); }
-    // Waits until there is something to do, at most until `until_ns` (INT64_MAX: endlessly; 0: not at all), and does
+    // Waits until an event is pending, at most until `until_ns` (INT64_MAX: without limit; 0: not at all), and serves
     // it.
     void turn(int64_t until_ns) noexcept;
     void run_tasks() noexcept;                                  // those posted so far, up to a limit
@@ -102,7 +102,7 @@ class Loop {
 
     // Posted tasks, latest first; refusing() once the loop takes no more.
     std::atomic<TaskNode *> mailbox_{nullptr};
-    std::atomic<pthread_t> thread_{}; // relaxed: a thread asks only whether it is itself, and wrote that itself
+    std::atomic<pthread_t> thread_{}; // relaxed: a thread only compares it with itself, and has written that itself
     std::atomic<uint64_t> turns_{0}, posts_{0}; // relaxed: counters
     PostedTask<Loop, &Loop::release_removed> release_removed_{*this};
 
@@ -115,7 +115,7 @@ class Loop {
     TaskNode *tasks_ = nullptr; // fetched, oldest first
     Timers timers_;
     int64_t now_ns_ = 0;           // of this turn; 0: not read yet
-    int64_t armed_ns_ = INT64_MAX; // what libuv's timer, or the descriptor of Mode::polled, is set to; the latter: off
+    int64_t armed_ns_ = INT64_MAX; // setting of libuv's timer, or of the descriptor of Mode::polled; the latter: off
     bool open_ = false;
     uv_loop_t uv_{};
     uv_timer_t uv_timer_{};

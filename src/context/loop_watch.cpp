@@ -42,7 +42,7 @@ void LoopTimer::start(int64_t after_ns, int64_t repeat_ns) noexcept {
 class LoopWatch::State final : public Object, public Watch {
   public:
     State(Loop &loop, int fd, std::function<void(uint32_t)> ready) : loop_(loop), fd_(fd), ready_(std::move(ready)) {}
-    // Paused is edge-triggered: epoll reports failures also where nothing is asked for.
+    // Paused is edge-triggered: epoll reports failures also if no event is requested.
     Result<void> begin() noexcept { return loop_.watch(*this, fd_, EPOLLET); }
     void set_events(uint32_t events) noexcept {
         events_ = events;

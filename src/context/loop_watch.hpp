@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Timers and watched descriptors that call function objects, for users whose number of them is not fixed.
+// Timers and watched descriptors that call function objects, for users with a variable number of them.
 #include "context/loop.hpp"
 
 #include <functional>
@@ -26,7 +26,7 @@ class LoopTimer {
 // until then.
 class LoopWatch {
   public:
-    // `ready` gets EPOLLIN, EPOLLOUT, EPOLLRDHUP bits; all of them when the descriptor failed.
+    // `ready` receives EPOLLIN, EPOLLOUT, EPOLLRDHUP bits; all of them when the descriptor failed.
     static Result<std::unique_ptr<LoopWatch>> make(Loop &loop, int fd, std::function<void(uint32_t)> ready);
     ~LoopWatch();
     LoopWatch(const LoopWatch &) = delete;

@@ -30,7 +30,7 @@ Result<void> check_length(size_t bytes, const char *where) noexcept {
 
 // Reads to the end, or to one byte more than a secret may have.
 Result<void> read_secret(int fd, const char *where, Secret &secret) {
-    secret.resize(max_secret + 1); // once, so that no copy is left behind by growth
+    secret.resize(max_secret + 1); // once, so that growth leaves no copy behind
     size_t used = 0;
     while (used < secret.size()) {
         const ssize_t n = read(fd, secret.data() + used, secret.size() - used);
@@ -44,7 +44,7 @@ Result<void> read_secret(int fd, const char *where, Secret &secret) {
     return {};
 }
 
-// A text file ends with a newline that is not meant; random bytes keep what they have.
+// A text file ends with a newline that is not part of the secret; random bytes are kept unchanged.
 void drop_final_newline(Secret &secret) noexcept {
     if (secret.empty() || secret.back() != '\n') return;
     for (size_t i = 0; i + 1 < secret.size(); i++)
@@ -66,8 +66,8 @@ Result<void> read_secret_file(const char *variable, const char *path, Secret &se
     return check_length(secret.size(), path);
 }
 
-// What the variables name or hold; an empty `secret`: neither is set. secure_: a set-uid program does not let its
-// caller choose.
+// The secret that the variables name or hold; an empty `secret`: neither is set. secure_: the caller of a set-uid
+// program must not choose it.
 Result<void> secret_of_environment(const char *file_variable, const char *variable, Secret &secret) {
     if (const char *path = secure_getenv(file_variable); path && *path)
         return read_secret_file(file_variable, path, secret);

@@ -20,8 +20,8 @@ class WipeAtEnd {
 // Reads secret_fd to its end and closes it, also on failure.
 Result<void> read_settings(const muster_context_config *config, ContextSettings &settings);
 
-// The secret that only brokers have: the bytes given, or else what MUSTER_BROKER_SECRET_FILE or MUSTER_BROKER_SECRET
-// has. Empty: none is set.
+// The secret that only brokers have: the given bytes, or else the secret of MUSTER_BROKER_SECRET_FILE or
+// MUSTER_BROKER_SECRET. Empty: none is set.
 Result<void> read_broker_secret(const void *given, uint64_t bytes, std::vector<unsigned char> &secret);
 
 } // namespace muster

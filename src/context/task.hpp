@@ -11,7 +11,7 @@
 
 namespace muster {
 
-// What a loop's list of tasks links.
+// A node of a loop's list of tasks.
 struct TaskNode {
     virtual void run_task() noexcept = 0;    // on the loop thread
     virtual void refuse_task() noexcept = 0; // instead, where the loop has ended; any thread
@@ -57,7 +57,7 @@ class PostedTaskNode : private TaskNode, private Call {
     // destroyed).
     template <class Target>
     bool post(Target &target) noexcept {
-        // acq_rel: pairs with run_task(); what was done before a post is seen by the run that follows it.
+        // acq_rel: pairs with run_task(); everything done before a post is seen by the run that follows it.
         if (posted_.exchange(true, std::memory_order_acq_rel)) return true;
         if (keep()) return target.post(static_cast<TaskNode &>(*this));
         posted_.store(false, std::memory_order_release);

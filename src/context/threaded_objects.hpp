@@ -47,7 +47,7 @@ class ThreadedObjects final : public ContextPart {
     void look() noexcept {} // makes a turn of the loop, after which drained() is called again
     Context &context_;
     PostedTask<ThreadedObjects, &ThreadedObjects::look> turn_{*this};
-    std::mutex lock_; // for what follows
+    std::mutex lock_; // for the members below
     List<T> list_;
     bool closing_ = false;
 };

@@ -5,7 +5,7 @@
 
 namespace muster {
 
-// Two trees become one: the later root goes below the earlier one, of two at once the second.
+// Joins two trees: the later root becomes a child of the earlier one; of two equal ones the second does.
 TimerNode *Timers::meld(TimerNode *a, TimerNode *b) noexcept {
     if (a == nullptr) return b;
     if (b == nullptr) return a;

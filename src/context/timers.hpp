@@ -22,8 +22,8 @@ class TimerNode : private Call {
     friend class Timers;
     int64_t at_ns_ = 0;
     bool running_ = false;
-    TimerNode *child_ = nullptr, *sibling_ = nullptr; // first of those below, next of those beside it
-    TimerNode **held_by_ = nullptr;                   // what points to this one
+    TimerNode *child_ = nullptr, *sibling_ = nullptr; // first of the nodes below, next of its siblings
+    TimerNode **held_by_ = nullptr;                   // the pointer that points to this node
 };
 
 // Timer<Link, &Link::finalize> again_{*this};
@@ -35,7 +35,7 @@ class Timers {
   public:
     bool empty() const noexcept { return root_ == nullptr; }
     int64_t next_ns() const noexcept { return root_->at_ns_; } // unless empty
-    // Anew, if it is running. True: it is the next one.
+    // Restarts it if it is running. True: it is the next one.
     bool start(TimerNode &timer, int64_t at_ns) noexcept;
     void stop(TimerNode &timer) noexcept; // nothing happens if it is not running
     void serve(int64_t now_ns) noexcept;  // calls those that are due

@@ -14,7 +14,7 @@ namespace muster {
 
 namespace {
 
-// What a thread that opens a loop provides to libuv, and how libuv fails.
+// Functions that a thread which opens a loop provides to libuv, and failures of libuv.
 struct Opening {
     // libuv's list of a loop's descriptors, indexed by number: it aborts the process when the list cannot grow, which
     // is the one thing it uses realloc() for. Large enough for the few that are opened meanwhile.
@@ -35,8 +35,8 @@ void *resize(void *memory, size_t size) noexcept {
 
 int open(uv_loop_t &loop) noexcept {
     if (const int rc = uv_loop_init(&loop); rc < 0) {
-        // libuv 1.44 leaks its first descriptor when it cannot have the second one. With async_wfd at 0 it has failed
-        // before it got as far as descriptors.
+        // libuv 1.44 leaks its first descriptor when it cannot get the second one. With async_wfd at 0 it has failed
+        // before it opened descriptors.
         if (loop.async_wfd == -1) Fd(uv_backend_fd(&loop)).reset();
         return rc;
     }
