@@ -68,7 +68,7 @@ void *Agent::body(void *self) {
     return nullptr;
 }
 
-// The thread looks at all commands whenever it wakes up, so readiness is enough for any number of them.
+// The thread checks all commands whenever it wakes up, so readiness is enough for any number of them.
 void Agent::wake_thread() noexcept {
     inbox_->raise(commands_, 1);
 }

@@ -87,7 +87,7 @@ class Agent final : public Object, public Listed<Agent> {
     const Ref<Queue> queue_; // a slot is reserved until the end
     const uint64_t tag_;
     const Ref<Queue> inbox_;         // exits of workers, answers of other nodes, and the notice of commands
-    struct Commands final : Source { // needs no memory when a command is given
+    struct Commands final : Source { // a command needs no memory when it is given
         explicit Commands(Agent &agent) noexcept : agent(agent) {}
         Object &owner() noexcept override { return agent; }
         Agent &agent;
@@ -108,7 +108,7 @@ class Agent final : public Object, public Listed<Agent> {
     bool closed_ = false;    // the inbox is closed
     int64_t kill_at_ns_ = 0; // while a group is being stopped
 
-    std::mutex lock_;      // for what follows
+    std::mutex lock_;      // for the members below
     uint64_t signals_ = 0; // to be sent: bit n - 1 for signal n
     Stop stop_;
     muster_agent_state state_{};
@@ -120,7 +120,7 @@ class Agent final : public Object, public Listed<Agent> {
     Future<Error> outcome_; // any thread
 };
 
-// What a handle points to: its release stops the agent. Any thread.
+// The target of a handle: its release stops the agent. Any thread.
 class AgentHandle final : public Object {
   public:
     void set(Ref<Agent> agent) noexcept { agent_ = std::move(agent); } // once

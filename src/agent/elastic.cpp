@@ -88,7 +88,7 @@ void Agent::show_rendezvous(bool open) noexcept {
     open_rendezvous_ = open ? nodes_->rendezvous() : nullptr;
 }
 
-// Learns the ranks of this node's workers among all.
+// Gets the ranks of this node's workers in the world.
 Result<bool> Agent::settle() {
     if (plan_.rendezvous) {
         Result<bool> joined = join();
@@ -137,7 +137,7 @@ Result<bool> Agent::join() {
     return read_end(joined);
 }
 
-// What the agents of a round exchange.
+// The records that the agents of a round exchange.
 Result<bool> Agent::settle_among_nodes() {
     const muster_round_info &round = nodes_->round();
     const uint32_t restarts = standing_.restarts;
@@ -179,7 +179,7 @@ Result<Standing> Agent::learn_standing() {
     return read_standing(value_at(nodes_->result(), 0));
 }
 
-// Rank 0 waits for the offers of all nodes, and writes for each where its workers stand.
+// Rank 0 waits for the offers of all nodes, and writes for each node the places of its workers.
 Result<std::vector<Standing>> Agent::give_standings() {
     const uint32_t world = nodes_->round().world;
     std::vector<Offer> offers;
@@ -215,7 +215,7 @@ Result<std::vector<Standing>> Agent::give_standings() {
     return standings;
 }
 
-// A worker has failed here: the round is over for all, at once, and the run, if there is no restart left.
+// A worker has failed here: this ends the round for all nodes at once, and the run, if there is no restart left.
 void Agent::report_failure(const Error &failure, bool last) {
     if (!nodes_) return;
     char reason[200];
@@ -258,12 +258,12 @@ Result<bool> Agent::finish(Error &why_not) {
         muster_store_entry entry{};
         muster_store_result_entry(nodes_->result(), 0, &entry);
         all = entry.number >= world;
-        // Before the exit barrier, after which the host of the store may go.
+        // Before the exit barrier, after which the host of the store may end.
         if (all) ask(MUSTER_RENDEZVOUS_CLOSE, succeeded, leave_timeout_ns, false);
     }
     Error exit = ask(MUSTER_RENDEZVOUS_EXIT, "", plan_.exit_timeout_ns, true);
     if (exit.status == MUSTER_E_UNSUPPORTED && all) return true; // `static:` has no exit barrier
-    if (all || nodes_->closed()) return true;                    // what happens now has no effect on the job
+    if (all || nodes_->closed()) return true;                    // events from now on have no effect on the job
     if (exit.status == MUSTER_TIMEOUT) exit.status = MUSTER_E_UNREACHABLE;
     if (exit.status != MUSTER_OK) return over(exit) ? Result<bool>(false) : exit;
     // The nodes still present are done; the absent ones may have been lost before.

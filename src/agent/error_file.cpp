@@ -27,7 +27,7 @@ std::string value_at(const Json &json, const char *place) {
 } // namespace
 
 FailureReport parse_failure(std::string_view text) {
-    // What is nested deeper is left out, so that brackets cost no memory. Errors are no exceptions, but an empty value.
+    // Deeper values are left out, so that brackets cost no memory. An error is not an exception, but an empty value.
     const auto is_shallow = [](int depth, Json::parse_event_t, Json &) { return depth <= max_depth; };
     const Json json = Json::parse(text, is_shallow, false);
     const auto either = [&](const char *place, const char *other) {

@@ -6,7 +6,7 @@
 
 namespace muster {
 
-// What a worker wrote down about its failure, as torch elastic does: {"message": {"message": "ValueError: ...",
+// The report of a worker about its failure, as torch elastic writes it: {"message": {"message": "ValueError: ...",
 // "extraInfo": {"py_callstack": "Traceback ...", "timestamp": "1668000000"}}}, or {"message": "...", "timestamp": ...}.
 struct FailureReport {
     std::string message;     // empty: no report
@@ -14,10 +14,10 @@ struct FailureReport {
     int64_t timestamp_s = 0; // wall clock; 0: it has none
 };
 
-// A worker writes it: anything may be in it. What is no report of this kind is a message as it stands.
+// A worker writes it, so it may contain anything. A file that is not such a report is itself the message.
 FailureReport parse_failure(std::string_view text);
 
-// At most the first MiB is looked at. No file is no report.
+// Reads at most the first MiB. Without a file there is no report.
 FailureReport read_failure(const std::string &path);
 
 } // namespace muster

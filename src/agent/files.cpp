@@ -35,7 +35,7 @@ void remove_folder(const std::string &path) noexcept {
     try {
         std::error_code ignored;
         std::filesystem::remove_all(path, ignored);
-    } catch (const std::bad_alloc &) { // then it stays
+    } catch (const std::bad_alloc &) { // then it is not removed
     }
 }
 
@@ -64,7 +64,7 @@ void remove_what_others_left(const std::string &root) {
     }
 }
 
-// It has the name by which others look for it once it is locked.
+// It gets the name under which others search for it when it is locked.
 Result<Fd> lock_temporary(std::string &root) {
     Fd lock = locked_folder(root);
     std::string named = root;

@@ -163,7 +163,7 @@ bool WorkerGroup::take_exit(uint64_t tag, Status status, const muster_process_ex
     if (local_rank >= workers_.size() || tag != tag_of(local_rank)) return false;
     Worker &worker = workers_[local_rank];
     if (worker.info.state != MUSTER_WORKER_RUNNING) return false;
-    if (status == MUSTER_E_CLOSED) return false;   // the context is closing, and kill_and_wait() comes
+    if (status == MUSTER_E_CLOSED) return false;   // the context is closing, and kill_and_wait() follows
     if (status < 0) worker.process->kill(SIGKILL); // the system watches it no longer
     running_--;
     worker.info.exit = status < 0 ? muster_process_exit{MUSTER_PROCESS_UNKNOWN, 0} : exit;
@@ -201,7 +201,7 @@ void WorkerGroup::kill() noexcept {
 
 void WorkerGroup::kill_and_wait() noexcept {
     kill();
-    constexpr int64_t timeout_ns = 5'000'000'000; // a process inside the kernel may take its time
+    constexpr int64_t timeout_ns = 5'000'000'000; // a process inside the kernel may need some time
     Deadline deadline(timeout_ns);
     for (Worker &worker : workers_)
         if (worker.info.state == MUSTER_WORKER_RUNNING) {

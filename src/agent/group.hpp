@@ -23,7 +23,7 @@ class WorkerGroup {
 
     // On failure the workers that were started run: stop them.
     Result<void> start(const Standing &standing);
-    // Takes an exit. False: it belongs to an earlier start.
+    // Handles an exit. False: it belongs to an earlier start.
     bool take_exit(uint64_t tag, Status status, const muster_process_exit &exit);
     void signal(int number) noexcept;
     void begin_stop(int number) noexcept; // a worker that ends from here on was stopped

@@ -13,7 +13,7 @@ namespace {
 
 constexpr unsigned lowest = 10000, highest = 65535;
 
-// Ports that the system gives to those who name none.
+// The ports that the system assigns to programs that request none.
 void read_own_range(unsigned &first, unsigned &last) noexcept {
     FILE *const file = fopen("/proc/sys/net/ipv4/ip_local_port_range", "re");
     if (file == nullptr) return;
@@ -22,7 +22,7 @@ void read_own_range(unsigned &first, unsigned &last) noexcept {
     fclose(file);
 }
 
-// On every address of both families; on IPv4 alone where there is no other.
+// On every address of both families; on IPv4 only if there is no other.
 Fd bind_port(unsigned port) noexcept {
     Fd six(socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
     const int no = 0;
@@ -61,7 +61,7 @@ Result<HeldPort> HeldPort::find() noexcept {
         const unsigned port = lowest + random % (highest - lowest + 1);
         if (port < first || port > last) held.socket_ = bind_port(port);
     }
-    if (!held.socket_) held.socket_ = bind_port(0); // the system's own range is all there is
+    if (!held.socket_) held.socket_ = bind_port(0); // no port outside the range of the system is free
     if (!held.socket_) return Error::from_errno(errno, MUSTER_OK, "find a free port for MASTER_PORT");
     held.number_ = static_cast<uint16_t>(bound_port(held.socket_.get()));
     return held;

@@ -7,8 +7,8 @@
 namespace muster {
 
 // A free TCP port of this host, reserved as long as this object holds it: no process can listen there, not even the one
-// it is meant for, so it is released right before that process is started. The port lies outside of the range from
-// which the system takes ports by itself, so that another process is unlikely to take it in between.
+// for which it is meant, so it is released immediately before that process is started. The port is outside the range
+// from which the system assigns ports, so that another process is unlikely to take it in between.
 class HeldPort {
   public:
     static Result<HeldPort> find() noexcept;

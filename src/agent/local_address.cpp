@@ -29,7 +29,7 @@ bool loops_back(const std::string &name) {
 
 std::string find_local_address(const std::string &url) {
     const std::string host = host_of(url);
-    if (host.empty()) return "127.0.0.1"; // whoever meets there is on this host
+    if (host.empty()) return "127.0.0.1"; // all nodes are on this host
     const std::string address = address_towards(host);
     // A host that has its own name for a loopback address is known to the others by that name.
     if (!address.empty()) return loops_back(address) && !loops_back(host) ? host : address;

@@ -19,8 +19,8 @@ using RoundHandle = std::unique_ptr<muster_round, Releaser<muster_round, muster_
 using StoreHandle = std::unique_ptr<muster_store, Releaser<muster_store, muster_store_release>>;
 using ResultHandle = std::unique_ptr<muster_store_result, Releaser<muster_store_result, muster_store_result_release>>;
 
-// Has at most one request under way; its answer arrives in the agent's inbox, where the agent waits for everything. One
-// thread.
+// Has at most one request in progress; its answer arrives in the agent's inbox, where the agent waits for all events.
+// One thread.
 class Nodes {
   public:
     Nodes(Context &context, Queue &inbox, const RendezvousPlan &plan) : context_(context), inbox_(inbox), plan_(plan) {}
@@ -36,7 +36,7 @@ class Nodes {
     const Error &answer() const noexcept { return answer_; }
     muster_store_result *result() const noexcept { return result_.get(); } // of ask_view()
 
-    // Takes an entry of the inbox; events go to `on_event`. False: the entry is not of the nodes.
+    // Handles an entry of the inbox; events are passed to `on_event`. False: the entry is not one of the nodes.
     template <class OnEvent>
     bool take(const muster_completion &entry, const muster_error &detail, OnEvent &&on_event) {
         if (entry.kind == MUSTER_EVENT_READY) {

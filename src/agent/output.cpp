@@ -40,7 +40,7 @@ Output::Output(Context &context, Fd out, Fd err) noexcept
 
 Output::~Output() = default;
 
-// What the thread needs: it asks for no memory later.
+// Everything that the thread needs: it allocates no memory later.
 Result<void> Output::prepare() {
     if (running_) return {};
     read_.resize(piece);
@@ -131,7 +131,7 @@ void Output::finish_added() noexcept {
 }
 
 void Output::copy(Source &source, bool to_the_end) noexcept {
-    // The end is that of what is in the pipe now: another process may still hold the other end, and write.
+    // The end means: everything that is in the pipe now. Another process may still hold the other end, and write.
     int present = 0;
     if (to_the_end) ioctl(source.pipe.get(), FIONREAD, &present);
     bool over = to_the_end;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view version = "1";
 
-// Takes one word off the front.
+// Removes one word from the front.
 std::string_view take_word(std::string_view &text) noexcept {
     const size_t end = std::min(text.find(' '), text.size());
     const std::string_view word = text.substr(0, end);

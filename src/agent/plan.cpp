@@ -87,7 +87,7 @@ Result<std::vector<AgentPlan::Outputs>> read_all_outputs(const muster_agent_conf
     return all;
 }
 
-// Whether it makes sense muster_rendezvous_open() tells; here is looked at what is copied.
+// muster_rendezvous_open() validates the rest; this checks the values that are copied.
 Result<RendezvousPlan> read_rendezvous(const muster_rendezvous_config *given) {
     RendezvousPlan rendezvous;
     if (auto done = read_config(given, rendezvous.numbers, "muster_rendezvous_config"); !done) return done.error();

@@ -21,7 +21,7 @@ struct RendezvousPlan {
     muster_rendezvous_config config() const noexcept;
 };
 
-// What an agent runs: the host's configuration, checked and copied. Immutable after construction.
+// The configuration of an agent: that of the host, checked and copied. Immutable after construction.
 struct AgentPlan {
     std::vector<std::string> argv, environment;
     std::string directory; // empty: this process's own
@@ -31,14 +31,14 @@ struct AgentPlan {
     std::string run_id = "none", role = "default", log_dir;
     std::string local_address;                // empty: to be found out
     std::string master_address;               // empty: that of rank 0's host
-    uint16_t master_port = 0;                 // 0: one that is free there
+    uint16_t master_port = 0;                 // 0: a free port of the host of rank 0
     std::optional<RendezvousPlan> rendezvous; // none: a single node
     int64_t join_timeout_ns = 600'000'000'000, exit_timeout_ns = -1;
     struct Outputs {
         uint32_t log_outputs = 0, console_outputs = 0; // muster_agent_output bits
     };
     std::vector<Outputs> outputs; // by local rank
-    Fd out, err;                  // for what is console_outputs
+    Fd out, err;                  // destinations for console_outputs
 };
 
 Result<AgentPlan> read_plan(const muster_agent_config &config);
@@ -62,7 +62,7 @@ std::string find_local_address(const std::string &url);
 std::vector<std::string> worker_environment(const AgentPlan &plan, const Standing &standing, uint32_t local_rank,
                                             const std::string &error_file, const std::string &agent_id);
 
-// The variable by which the guard knows the processes of an agent.
+// The variable by which the guard identifies the processes of an agent.
 inline constexpr char agent_id_variable[] = "MUSTER_AGENT_ID";
 
 } // namespace muster

@@ -11,7 +11,7 @@ namespace muster {
 
 namespace {
 
-constexpr int64_t kill_timeout_ns = 10'000'000'000; // a process inside the kernel may take its time
+constexpr int64_t kill_timeout_ns = 10'000'000'000; // a process inside the kernel may need some time
 
 } // namespace
 

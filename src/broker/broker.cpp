@@ -14,7 +14,7 @@ constexpr size_t authority_max = 1024;
 
 Brokers &Brokers::of(Context &context) {
     static const char key = 0;
-    Hub::of(context); // what it rests on is made before, and told later
+    Hub::of(context); // the parts that it uses are made before, and notified later
     Registry::of(context);
     return static_cast<Brokers &>(
         context.part(&key, [](Context &) -> std::unique_ptr<ContextPart> { return std::make_unique<Brokers>(); }));

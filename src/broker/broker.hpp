@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// A broker of a plug-in's, run for the host. The context stops it before the plug-in goes.
+// A broker of a plug-in, run for the host. The context stops it before the plug-in is stopped.
 #include "base/list.hpp"
 #include "context/task.hpp"
 #include "transport/transport.hpp"
@@ -12,7 +12,7 @@
 
 namespace muster {
 
-// What runs: held by the host's handle, and by the context until it is closed. Any thread.
+// The running broker: held by the host's handle, and by the context until it is closed. Any thread.
 class OpenBroker final : public Object, public Listed<OpenBroker> {
   public:
     explicit OpenBroker(Context &context, Ref<Transport> transport) noexcept
@@ -29,7 +29,7 @@ class OpenBroker final : public Object, public Listed<OpenBroker> {
     Context &context_;
     const Ref<Transport> transport_; // keeps the table
     const muster_broker_ops *ops_ = nullptr;
-    std::string address_; // written before anybody else has it
+    std::string address_; // written before another thread has the object
     PostedTask<OpenBroker, &OpenBroker::close_here> close_{*this};
     std::mutex lock_; // guards the rest
     void *broker_ = nullptr;

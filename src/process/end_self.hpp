@@ -4,8 +4,9 @@
 
 namespace muster {
 
-// Ends this process, where the host has asked for it: SIGTERM, and SIGKILL after the grace, from the context's thread.
-// These are the only signals that Muster ever sends its own process. Loop thread, unless a member says otherwise.
+// Ends this process at the request of the host: SIGTERM, and SIGKILL after the grace period, from the thread of the
+// context. These are the only signals that Muster ever sends to its own process. Loop thread, unless a member says
+// otherwise.
 class SelfEnd final : public Object {
   public:
     SelfEnd(Context &context, int64_t grace_ns) noexcept : context_(context), grace_ns_(grace_ns) {}

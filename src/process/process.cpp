@@ -16,7 +16,7 @@ constexpr int64_t check_ns = 100'000'000;
 }
 
 Result<Ref<Process>> Process::spawn(Context &context, const muster_process_config &config, Rest rest) {
-    auto process = Ref<Process>::adopt(new Process(context)); // before the child: it may fail for want of memory
+    auto process = Ref<Process>::adopt(new Process(context)); // before the child: this may fail if memory runs out
     process->rest_ = rest;
     auto child = muster::spawn(config);
     if (!child) return child.error();
@@ -113,7 +113,7 @@ Status Process::wait(Deadline &deadline, muster_process_exit *out) noexcept {
             if (status != MUSTER_E_WOULD_DEADLOCK) return status;
         }
         // On the thread that drives the engine (a callback), or without an engine, it waits for the process alone, and
-        // looks up now and then whether the call was ended.
+        // checks periodically whether the call was ended.
         if (HostCall *const call = HostCall::here(*context_)) {
             if (const Status ended = call->sleep_begins(nullptr); ended != MUSTER_OK) return ended;
         }

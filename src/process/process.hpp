@@ -11,7 +11,7 @@ namespace muster {
 // a waiting thread reaps it, whichever notices its end first. Any thread, unless a member says otherwise.
 class Process final : public Object, private Watch {
   public:
-    enum class Rest { lives, ends }; // what is left of its group when it has ended
+    enum class Rest { lives, ends }; // the rest of its group when it has ended
     static Result<Ref<Process>> spawn(Context &context, const muster_process_config &config, Rest rest = Rest::lives);
 
     Context &context() const noexcept { return *context_; }
@@ -37,7 +37,7 @@ class Process final : public Object, private Watch {
     Fd pidfd_;
     Rest rest_ = Rest::lives;
 
-    std::mutex lock_; // for what follows; also held while signalling, so that the child is not reaped meanwhile
+    std::mutex lock_; // for the members below; also held while signalling, so that the child is not reaped meanwhile
     bool over_ = false;
     Status abandoned_ = MUSTER_OK; // why nothing will complete a watch: the context has ended
     muster_process_exit exit_{};

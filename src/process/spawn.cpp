@@ -100,7 +100,7 @@ int plan_descriptors(Plan &plan, const std::vector<Placement> &placements) {
         taken[placement.child_fd] = true;
         highest = std::max(highest, placement.child_fd);
     }
-    // What the host left open without CLOEXEC is closed all the same.
+    // Descriptors that the host has opened without CLOEXEC are closed as well.
     for (int fd = 0; fd < highest; fd++)
         if (!taken[fd]) rc |= posix_spawn_file_actions_addclose(&plan.actions, fd);
     return rc | posix_spawn_file_actions_addclosefrom_np(&plan.actions, highest + 1);
@@ -136,8 +136,8 @@ int send_signal(int pidfd, pid_t pid, int signal) noexcept {
     constexpr unsigned process_group = 1u << 2; // PIDFD_SIGNAL_PROCESS_GROUP, Linux 6.9
     if (syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, process_group) == 0) return 0;
     if (errno == EINVAL) {
-        // Older: the check keeps the number from being another's by now; the host would have to reap the child and the
-        // system to hand its number out again between these two lines.
+        // Older kernels: the check prevents that the number belongs to another process by now; the host would have to
+        // reap the child and the system to reuse its number between these two lines.
         if (syscall(SYS_pidfd_send_signal, pidfd, 0, nullptr, 0) != 0) return errno;
         if (kill(-pid, signal) == 0) return 0;
     }

@@ -65,7 +65,7 @@ void BegunCall::run() noexcept {
         call_ = nullptr;
         over_ = true;
     }
-    { // what they hold is released before the completion, and without the lock
+    { // their members are released before the completion, and without the lock
         Body body;
         std::shared_ptr<std::function<void()>> interrupt;
         const std::lock_guard hold(lock_);

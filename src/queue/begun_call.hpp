@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Calls that block, begun with a queue and a tag: the `_begin` form of those that have no other way to wait.
+// Calls that block, begun with a queue and a tag: the `_begin` form of calls without a non-blocking implementation.
 //
-// They run, as they are, on a few threads of the library that all contexts of the process share out among them, each
-// inside a HostCall, by which muster_queue_cancel_operation() and the close of the queue end them. What completes
-// without a thread of its own (reads, dials, requests to stores) does not come here.
+// They run unchanged on a few threads of the library, which all contexts of the process share, each inside a HostCall,
+// by which muster_queue_cancel_operation() and the close of the queue end them. Operations that complete without a
+// thread of their own (reads, dials, requests to stores) do not use this.
 #include "context/host_call.hpp"
 #include "queue/call_threads.hpp"
 #include "queue/queue.hpp"
@@ -33,8 +33,8 @@ class BegunCall final : public CallTask, private QueueUser {
         std::function<void()> interrupt = {};
     };
     static Result<void> begin(What what, muster_queue *queue, uint64_t tag);
-    // For bodies that write into memory of the host's: under the lock under which the queue's close gives it back.
-    // False: it is the host's again.
+    // For bodies that write into memory of the host: held while they write, and while the queue's close returns the
+    // memory. False: the memory belongs to the host again.
     static bool write_result(const std::function<void()> &write);
 
   private:

@@ -34,7 +34,7 @@ bool CallThreads::add(CallTask &task) noexcept {
         threads_++;
         return true;
     }
-    if (threads_ != 0) return true; // one of the others comes to it
+    if (threads_ != 0) return true; // another thread will take it
     waiting_.remove(task);
     count_--;
     task.release();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// A few threads of the library for what may block, shared by all contexts of the process.
+// A few threads of the library for calls that may block, shared by all contexts of the process.
 #include "base/fork.hpp"
 #include "base/list.hpp"
 #include "base/object.hpp"
@@ -40,7 +40,7 @@ class CallThreads {
 // Functions that run on these threads one after the other, in the order in which they were added. Any thread.
 class CallSequence final : public CallTask {
   public:
-    // What a function holds goes with it. It throws nothing but std::bad_alloc, after which the next one follows.
+    // The function is destroyed after its call. It throws nothing but std::bad_alloc, after which the next one follows.
     void add(std::function<void()> function);
 
   private:

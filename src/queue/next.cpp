@@ -13,7 +13,7 @@ namespace muster {
 namespace {
 
 constexpr int max_events = 64;
-constexpr uint32_t look_every = 64; // entries taken before the descriptors are asked again
+constexpr uint32_t look_every = 64; // entries taken before the descriptors are polled again
 constexpr int max_looks = 8;        // of a call that does not wait, while edges bring nothing
 
 int wait_events(int fd, epoll_event *events, Deadline &deadline) noexcept {
@@ -23,7 +23,7 @@ int wait_events(int fd, epoll_event *events, Deadline &deadline) noexcept {
     const timespec limit{left / 1'000'000'000, left % 1'000'000'000};
     const int n = uncancelled::wait_epoll(fd, events, max_events, limit);
     if (n >= 0 || errno != ENOSYS) return n;
-    // Before Linux 5.11: milliseconds, rounded up; a day at most, the caller comes again.
+    // Before Linux 5.11: milliseconds, rounded up; a day at most, after which the caller waits again.
     constexpr int64_t day_ms = 86'400'000;
     const auto ms = static_cast<int>(std::min((left + 999'999) / 1'000'000, day_ms));
     return uncancelled::wait_epoll(fd, events, max_events, ms);
@@ -38,7 +38,7 @@ void Queue::State::signal() noexcept {
     [[maybe_unused]] const ssize_t written = uncancelled::write(event_source.get(), &one, sizeof one);
 }
 
-// What comes at once need not be slept for; 0: nothing did.
+// Polls before sleeping; 0: no event occurred.
 int Queue::State::look_awake(epoll_event *events, Deadline &deadline) noexcept {
     const uint32_t turns = awake.turns();
     for (uint32_t i = 0; i < turns; i++) {
@@ -50,7 +50,7 @@ int Queue::State::look_awake(epoll_event *events, Deadline &deadline) noexcept {
     return 0;
 }
 
-// Takes the edges of the descriptors and serves those of sources. Returns how many there were.
+// Takes the edges of the descriptors and serves those of sources. Returns their number.
 int Queue::State::harvest(std::unique_lock<std::mutex> &hold, Deadline *deadline) noexcept {
     Deadline now(0);
     epoll_event events[max_events];
@@ -62,7 +62,7 @@ int Queue::State::harvest(std::unique_lock<std::mutex> &hold, Deadline *deadline
     for (int i = 0; i < n; i++) {
         if (events[i].data.u64 == source_key) continue;
         if (events[i].data.u64 ==
-            end_key) { // the engine has ended: waiting threads take what is left, and then MUSTER_E_CLOSED
+            end_key) { // the engine has ended: waiting threads take the remaining entries, and then get MUSTER_E_CLOSED
             parking.closed = true;
             followed.notify_all();
         } else {
@@ -195,7 +195,7 @@ Status Queue::dispatch(Deadline &deadline, muster_queue_handler_fn handler, void
     uint64_t count = 0;
     Deadline now(0);
     Status status;
-    const Uncancelled guard; // the callbacks' own points would unwind us as well
+    const Uncancelled guard; // the callbacks' own cancellation points would unwind these frames as well
     for (;;) {
         Entry entry;
         status = state_->wait(*context_, count == 0 ? deadline : now, entry, handler == nullptr);

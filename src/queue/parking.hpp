@@ -9,15 +9,15 @@ namespace muster {
 
 // An event source (an eventfd whose every write is an edge) makes the queue's epoll descriptor readable; a thread that
 // waits on that descriptor takes the edge. Of the threads that sleep in next(), one is the leader and waits on the
-// descriptor; the others follow on a condition variable and are woken one by one, by each thread that leaves. A host's
-// own loop may poll the descriptor, too.
+// descriptor; the others follow on a condition variable and are woken one by one, by each thread that leaves. A loop of
+// the host may poll the descriptor, too.
 //
-// `armed`: the next push has to signal; that push clears it, so those in between cost no system call. While the queue
-// is empty and a thread leads or polls, it is armed, or an edge is on its way to a thread that will handle it. An edge
-// is taken by one of several threads, perhaps not the one it was meant for; therefore the thread that took it makes up
-// for what others miss.
+// `armed`: the next push has to signal; that push clears it, so the pushes in between cost no system call. While the
+// queue is empty and a thread leads or polls, it is armed, or an edge is in transit to a thread that will handle it. An
+// edge is taken by one of several threads, perhaps not the one for which it was meant; therefore the thread that took
+// it makes up for the edges that others miss.
 //
-// Under the queue's lock. `any`: the queue holds something.
+// Under the queue's lock. `any`: the queue has entries.
 struct Parking {
     bool armed = true;
     bool leader = false; // a thread waits on the descriptor, or is about to
@@ -32,7 +32,7 @@ struct Parking {
     // The leader sleeps and has something to find out.
     bool leader_misses(bool any) const noexcept { return leader && (any || closed || cancels != leader_cancels); }
 
-    // A thread found nothing and will wait: as the leader, if there is none.
+    // A thread found no entry and will wait: as the leader, if there is none.
     void lead(uint64_t cancels_seen) noexcept {
         leader = true;
         leader_cancels = cancels_seen;
@@ -51,10 +51,10 @@ struct Parking {
         bool wake_follower;
         bool signal; // after unlocking
     };
-    // A thread leaves next(), with an entry or without: another thread must find what remains.
+    // A thread leaves next(), with an entry or without: another thread must find the remaining entries.
     Leave leave(bool any, bool harvested) noexcept {
-        // The edge it took may have been the leader's, or the poller's; so may the edge of the last push. (A
-        // host should drain what it polls, but another of its threads may take the edge in between.)
+        // The edge that it took may have been that of the leader, or of the poller; so may the edge of the last push.
+        // (A host should drain what it polls, but another of its threads may take the edge in between.)
         if (!any && (leader || polled)) armed = true;
         return {followers != 0 && (any || !leader), harvested && (leader_misses(any) || (polled && (any || closed)))};
     }

@@ -45,7 +45,7 @@ Result<Ref<Queue>> Queue::create(Context &context, uint32_t capacity) {
 }
 
 void Queue::last_reference_gone() noexcept {
-    if (context_->forked()) return; // locks and descriptors are shared with the parent or stale: left alone
+    if (context_->forked()) return; // locks and descriptors are shared with the parent or stale: they are not touched
     context_->leave_log(*this);
     if (state_->wake) (void)state_->wake->set(nullptr, nullptr); // the queue was not closed
     delete this;
@@ -80,7 +80,7 @@ bool Queue::reserve(QueueUser *user) noexcept {
     State &s = *state_;
     const std::lock_guard hold(s.lock);
     if (s.closed || s.depth + s.reserved >= s.capacity) return false;
-    // Every slot handed out has its node, so that complete() cannot fail.
+    // Every reserved slot has its node, so that complete() cannot fail.
     if (s.spares <= s.reserved && !s.add_spare()) return false;
     s.reserved++;
     if (user != nullptr) s.enlist(*user);
@@ -108,7 +108,7 @@ void Queue::complete(Entry &&entry, QueueUser *user) noexcept {
     s.reserved--;
     if (s.closed) {
         dropped = std::move(entry);
-        return; // `dropped` goes after `hold`: a destructor may come back here
+        return; // `dropped` is destroyed after `hold`: a destructor may call this queue
     }
     s.push(std::move(entry));
     const bool should_signal = s.parking.pushed();
@@ -201,9 +201,10 @@ Queue::State::Node *Queue::State::take_all() noexcept {
     return std::exchange(first, nullptr);
 }
 
-// The host's only handle: entries can no longer be taken. As close(), so that no buffer is lent to operations whose end
-// is never reported, and entries that were not taken are deleted now: operations may keep the queue itself for long.
-// A transport that is served holds the queue, the queue the context, and the context the transport: it is taken back.
+// The only handle of the host: entries can no longer be taken. The queue is closed, so that no buffer is lent to
+// operations whose end is never reported, and entries that were not taken are deleted now: operations may keep the
+// queue itself for a long time. A served transport holds the queue, the queue the context, and the context the
+// transport: it is withdrawn.
 void Queue::host_release() noexcept {
     if (context_->forked()) return release(); // locks and descriptors are the parent's
     if (ServedRequests *const served = served_.load(std::memory_order_acquire)) served->queue_released(*this);
@@ -228,7 +229,7 @@ void Queue::close() noexcept {
     s.wake.reset();
 }
 
-// A user that is visited cannot leave meanwhile, as at the end; those that come later were begun later.
+// A user that is visited cannot leave meanwhile, as at the end; users that are added later were begun later.
 bool Queue::cancel_operation(uint64_t tag) noexcept {
     State &s = *state_;
     const Uncancelled guard;
@@ -252,7 +253,7 @@ bool Queue::cancel_operation(uint64_t tag) noexcept {
             s.ending = nullptr;
             s.ended.notify_all();
         }
-        hold.unlock(); // the last reference may go here
+        hold.unlock(); // the last reference may be released here
         owner.reset();
         hold.lock();
         user = s.users; // the list may be another one by now
@@ -271,7 +272,7 @@ void Queue::end_operations() noexcept {
         if (s.users) s.users->prev_ = nullptr;
         user->enlisted_ = false;
         user->next_ = nullptr;
-        if (!user->owner().try_retain()) continue; // on its way out by itself
+        if (!user->owner().try_retain()) continue; // being destroyed by another thread
         Ref<Object> owner = Ref<Object>::adopt(&user->owner());
         s.ended.wait(hold, [&] { return s.ending == nullptr; }); // of another thread that closes, too
         s.ending = user, s.ending_thread = pthread_self();
@@ -280,7 +281,7 @@ void Queue::end_operations() noexcept {
         hold.lock();
         s.ending = nullptr;
         s.ended.notify_all();
-        hold.unlock(); // the last reference may go here
+        hold.unlock(); // the last reference may be released here
         owner.reset();
         hold.lock();
     }

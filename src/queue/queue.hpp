@@ -15,7 +15,7 @@ namespace muster {
 struct Entry {
     muster_completion completion{};
     Error error;        // when completion.status < 0, or a log text
-    Ref<Object> object; // what completion.object points to; handed to the host, or released with the queue
+    Ref<Object> object; // the target of completion.object; passed to the host, or released with the queue
     class ServedProvider *provider = nullptr; // requests: that has callbacks (muster_queue_dispatch); else NULL
     Ref<Object> asker;                        // requests: keeps the provider and the request alive
 };
@@ -25,8 +25,8 @@ inline uint64_t tag_of(const void *self) noexcept {
     return reinterpret_cast<uintptr_t>(self);
 }
 
-// What a watch hangs on a queue: one coalesced set of event bits, embedded in the watched object.
-// Lifecycle: attach() once, raise() any number of times, detach() once; all through the queue.
+// The node of a watch at a queue: one coalesced set of event bits, embedded in the watched object. Lifecycle: attach()
+// once, raise() any number of times, detach() once; all through the queue.
 class Source {
   public:
     virtual ~Source() = default;
@@ -36,7 +36,7 @@ class Source {
         (void)epoll_events;
         return 0;
     }
-    // The queue keeps what owns the source alive while an event is in flight.
+    // The queue keeps the owner of the source alive while an event is in flight.
     virtual Object &owner() noexcept = 0;
 
   private:
@@ -48,16 +48,16 @@ class Source {
     Source *next_ = nullptr, *prev_ = nullptr;
 };
 
-// What has operations under way whose buffers close() must give back. Embedded in what owns them (one per queue in use
-// at a time): enlist() before the first, delist() after the last.
+// An object with operations in progress, whose buffers close() must return. Embedded in its owner (one for each queue
+// in use): enlist() before the first operation, delist() after the last.
 class QueueUser {
   public:
     virtual ~QueueUser() = default;
     // The queue is closing: end every operation with a slot of this queue; after return none of their buffers is
     // touched. Runs on the thread that closes, once, no queue lock held; need not delist.
     virtual void end_operations() noexcept = 0;
-    // muster_queue_cancel_operation(): ends what was begun with this tag with MUSTER_E_CANCELED, soon. False: there is
-    // nothing. As end_operations(), but the queue stays open.
+    // muster_queue_cancel_operation(): ends the operations that were begun with this tag with MUSTER_E_CANCELED, soon.
+    // False: there is none. As end_operations(), but the queue stays open.
     virtual bool cancel_operation(uint64_t tag) noexcept {
         (void)tag;
         return false;
@@ -67,7 +67,7 @@ class QueueUser {
   private:
     friend class Queue;
     bool enlisted_ = false;
-    uint64_t visit_ = 0; // of the last walk that met it
+    uint64_t visit_ = 0; // of the last walk that visited it
     QueueUser *next_ = nullptr, *prev_ = nullptr;
 };
 
@@ -105,13 +105,13 @@ class Queue final : public Object {
     void modify_fd(Source &source, int fd, uint32_t epoll_events) noexcept; // also re-raises the edge if it is ready
     void remove_fd(Source &source, int fd) noexcept;                        // call before closing the fd
 
-    // Has an entry been taken, and by the calling thread the last time; does a thread wait for one now? On the thread
-    // that serves this queue, a wait that only an entry of the queue can end would be endless.
+    // Has an entry been taken, and was the calling thread the last one to do so; does a thread wait for one now? On the
+    // thread that serves this queue, a wait that only an entry of the queue can end would be endless.
     bool taken_ever() const noexcept;
     bool taken_here() const noexcept;
     bool awaited() const noexcept;
-    // Would a wait for what this queue serves end only by the calling thread? `registrant` made it served. Where no
-    // thread has taken an entry yet, another one may be about to begin: then false, and a call of the host's fails
+    // Would a wait for something that this queue serves end only by the calling thread? `registrant` registered it. If
+    // no thread has taken an entry yet, another one may be about to begin: then false, and a call of the host fails
     // later with MUSTER_E_WOULD_DEADLOCK unless one has.
     bool served_here(pthread_t registrant) noexcept;
 
@@ -122,8 +122,8 @@ class Queue final : public Object {
     Result<int> host_fd() noexcept;               // dup of the epoll descriptor
     Status set_wake(muster_wake_fn wake, void *user);
     void close() noexcept;
-    void host_release() noexcept; // the host's handle goes: ends as by close()
-    // Requests of the context's providers come through this queue: they are withdrawn when the host releases it.
+    void host_release() noexcept; // releases the handle of the host: ends as by close()
+    // Requests of the context's providers are in this queue: they are withdrawn when the host releases it.
     void set_served(ServedRequests &requests) noexcept { served_.store(&requests, std::memory_order_release); }
     void stats(muster_queue_stats &out) noexcept;
 
@@ -135,7 +135,7 @@ class Queue final : public Object {
     void end_operations() noexcept;
     Ref<Context> context_;
     std::unique_ptr<State> state_;
-    std::atomic<ServedRequests *> served_{nullptr}; // release, acquire: what it points to
+    std::atomic<ServedRequests *> served_{nullptr}; // release, acquire: for the object that it points to
 };
 
 inline Queue *unwrap(muster_queue *handle) noexcept {

@@ -310,7 +310,7 @@ ServedRequests::Cancelled ServedRequests::cancel(uint64_t id, bool wants_answer)
         wants_answer = wants_answer && seen;
         if (wants_answer) {
             request->cancelled_ = true;
-            request->provider().requests_count_++; // until CANCEL was sent: the provider's end comes after it
+            request->provider().requests_count_++; // until CANCEL was sent: the end of the provider follows it
         } else {
             requests_.erase(found);
         }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// What the host serves: transports, stores, rendezvous and managers. The library's questions to their providers become
-// requests in the provider's queue, answered by id; this is the one table of such requests.
+// Objects that the host serves: transports, stores, rendezvous and managers. The library's calls to their providers
+// become requests in the queue of the provider, answered by id; this is the one table of such requests.
 //
 // A request reserves two slots of the queue when it is sent: one for itself, one for its final notification (CANCEL or
-// CLOSE). So neither is ever lost. Where the callbacks run on the loop thread no slots are needed: notifications are
-// nodes of a list there, and part of the request.
+// CLOSE). So neither is ever lost. If the callbacks run on the loop thread no slots are needed: notifications are nodes
+// of a list there, and part of the request.
 #include "base/list.hpp"
 #include "context/task.hpp"
 #include "queue/queue.hpp"
@@ -20,7 +20,7 @@ class ServedRequests;
 
 enum class ServedKind : uint8_t { transport, store, rendezvous, manager };
 
-// What the provider is to be notified of on the loop thread.
+// A notification for the provider on the loop thread.
 struct ServedNotification : Listed<ServedNotification> {
     ServedRequest *request = nullptr; // with a reference while it is in a list; none: the provider itself has ended
     int32_t kind = 0;
@@ -90,7 +90,7 @@ class ServedProvider {
     // Into a slot that was reserved. `request` NULL: the end of the provider.
     void notify(int32_t kind, ServedRequest *request, ServedNotification &notification) noexcept;
     void deliver() noexcept; // loop thread
-    void stop() noexcept;    // loop thread: delivers what there is; later notifications are dropped
+    void stop() noexcept;    // loop thread: delivers pending notifications; later ones are dropped
 
     const Config config_;
     const Ref<Queue> queue_;
@@ -117,7 +117,7 @@ class Provided : public Base, public ServedProvider {
     Object &provider_object() noexcept final { return *this; }
 };
 
-// One request. A class derives from it for each kind of provider; what it asks does not change once it was sent.
+// One request. Each kind of provider derives a class from it; its content does not change after it was sent.
 class ServedRequest : public Object {
   public:
     ServedProvider &provider() const noexcept { return *provider_; }
@@ -154,7 +154,7 @@ class ServedRequests final : public ContextPart {
 
     // --- providers
     Result<void> add(ServedProvider &provider);
-    // `shown`: for the text when there is none of the host's: "store mine".
+    // `shown`: for the text if the host gives none: "store mine".
     Result<void> withdraw(ServedKind kind, const std::string &name, const char *shown);
     // Unanswered requests fail, those that were answered and kept are closed. Nothing, if it was not added.
     void withdraw(ServedProvider &provider) noexcept;
@@ -164,32 +164,32 @@ class ServedRequests final : public ContextPart {
         return Ref<Provider>(static_cast<Provider *>(found.get()));
     }
 
-    // --- the side that asks
+    // --- the requesting side
     Result<void> send(ServedRequest &request) noexcept;
-    // One that the provider itself has begun: answered from the start. It gets its final notification alone.
+    // A request that the provider itself has begun: answered from the start. It has only its final notification.
     Result<void> enter(ServedRequest &request) noexcept;
-    // The answer is no longer wanted: CANCEL. False: it was answered.
+    // The answer is no longer needed: CANCEL. False: it was answered.
     bool drop(uint64_t id) noexcept { return cancel(id, false) != Cancelled::over; }
-    // `wants_answer`: once the provider has seen the request it stays, and is answered all the same.
+    // `wants_answer`: a request that the provider has seen stays, and the provider still answers it.
     enum class Cancelled { over, unseen, seen };
     Cancelled cancel(uint64_t id, bool wants_answer) noexcept;
     void end(uint64_t id) noexcept; // CLOSE if it was answered, else CANCEL
     bool is_unanswered(uint64_t id) noexcept;
 
-    // --- the provider's side; `queue`: the one that its requests come through, NULL of a plug-in
+    // --- the provider's side; `queue`: that of its requests, NULL for a plug-in
     template <class Request>
     Result<Ref<Request>> find(const Queue *queue, uint64_t id, bool answered = false) {
         const Ref<ServedRequest> found = find(Request::served_kind, queue, id, answered);
         if (!found) return stale(id);
         return Ref<Request>(static_cast<Request *>(found.get()));
     }
-    // It is answered now, and over. False: it was before, or is not wanted any more.
+    // It is answered now, and over. False: it was answered before, or is not needed any more.
     bool answer(ServedRequest &request) noexcept { return answer(request, false); }
     // The same, but it is kept until end().
     bool answer_and_keep(ServedRequest &request) noexcept { return answer(request, true); }
     bool is_cancelled(const ServedRequest &request) noexcept;
 
-    // A walk during which requests may come and go: the next one after an id, 0 to begin; or none.
+    // A walk during which requests may be added and removed: the next one after an id, 0 to begin; or none.
     template <class Request>
     Ref<Request> next(uint64_t after, const ServedProvider *provider = nullptr) noexcept {
         const std::lock_guard hold(lock_);

@@ -14,7 +14,7 @@
 
 namespace muster {
 
-// Everything is under `lock` unless it says otherwise. How sleepers learn of entries: parking.hpp.
+// Every member is under `lock` unless it says otherwise. How sleepers are notified of entries: parking.hpp.
 struct Queue::State {
     struct Node {
         Entry entry;
@@ -38,7 +38,7 @@ struct Queue::State {
     // --- with the lock held ---
     bool holds_any() const noexcept { return first != nullptr || ready_first != nullptr; }
     bool add_spare() noexcept;
-    void push(Entry &&entry) noexcept; // takes a spare node
+    void push(Entry &&entry) noexcept; // uses a spare node
     Take take(Entry &out, bool tabled_only) noexcept;
     Node *take_all() noexcept; // out of the list
     void link(Source &source, uint32_t events) noexcept;
@@ -66,7 +66,7 @@ struct Queue::State {
     uint32_t ready_count = 0;
     uint64_t order = 0; // of arrival, entries and ready sources together
     uint32_t taken_since_look = 0;
-    Awake<192, 8, 0> awake; // turns are looks at the descriptors; the leader's, also without the lock
+    Awake<192, 8, 0> awake; // turns are polls of the descriptors; of the leader, also without the lock
 
     Parking parking;
     std::atomic<bool> closed{false}; // parking.closed for readers without the lock; relaxed: only an early answer
@@ -85,7 +85,7 @@ struct Queue::State {
     uint64_t visits = 0;    // walks over the users
 
     uint64_t taken = 0, log_dropped = 0;
-    std::atomic<pthread_t> taker{}; // of the last entry; relaxed: a thread looks for itself
+    std::atomic<pthread_t> taker{}; // of the last entry; relaxed: a thread compares only with itself
     std::atomic<bool> taker_known{false};
     std::atomic<uint64_t> signals{0}; // relaxed: a counter
 

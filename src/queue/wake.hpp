@@ -8,8 +8,8 @@
 
 namespace muster {
 
-// Calls the host's wake function when a queue's descriptor becomes readable. The loop watches that descriptor while
-// there is a function, edge-triggered: the host need not have drained the queue for the loop to sleep again. Any
+// Calls the wake function of the host when the descriptor of a queue becomes readable. The loop watches that descriptor
+// while there is a function, edge-triggered: the host need not have drained the queue for the loop to sleep again. Any
 // thread.
 class WakeWatch final : public Object, private Watch {
   public:

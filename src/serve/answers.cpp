@@ -92,7 +92,7 @@ Result<Ref<Stream>> ServedTransport::accept(Queue &queue, uint64_t listen_id, st
         return Error::make(MUSTER_E_LIMIT, "too many connections that have not proved the secret");
     struct Unfinished {
         ServedListener *listener;
-        Ref<Pump> pump; // counts as the one that was admitted; it and its session hold each other until that ends
+        Ref<Pump> pump; // counts as admitted; it and its session hold each other until the session ends
         Error why = Error::from_status(MUSTER_E_NOMEM);
         ~Unfinished() {
             if (pump)

@@ -62,7 +62,7 @@ void Pump::attach(Ref<Duplex> duplex) noexcept {
     session_->start();
 }
 
-// From any thread: the session is there until session_over(), which takes the wakers away first.
+// From any thread: the session exists until session_over(), which removes the wakers first.
 void Pump::schedule() noexcept {
     session_->schedule();
 }
@@ -94,7 +94,7 @@ void Pump::turn() noexcept {
     for (;;) {
         iovec span{};
         int count = 0;
-        const bool finished = in.finished(); // before the look for bytes: no more come after it
+        const bool finished = in.finished(); // before the check for bytes: no more follow it
         if (const Status status = in.gather(&span, 1, SegmentPool::segment_bytes, count); status < 0)
             return session_->lost(Error::make(MUSTER_E_PEER, "%s: a write to the pump was cancelled in the middle",
                                               session_->peer().c_str()));
@@ -108,9 +108,9 @@ void Pump::turn() noexcept {
         }
         const size_t taken = session_->deliver(span.iov_base, span.iov_len, false);
         in.consume(taken);
-        if (taken < span.iov_len) return; // resume() comes
+        if (taken < span.iov_len) return; // resume() will be called
     }
-    // The host reads no more of what goes out.
+    // The host reads no more outgoing bytes.
     if (duplex_->outgoing(0).reader_gone())
         session_->lost(Error::make(MUSTER_E_PEER, "%s: the pump was closed", session_->peer().c_str()));
 }
@@ -135,7 +135,7 @@ void Pump::HostCloses::wake_writer() noexcept {
     pump_.host_closed_.post(pump_.transport_->context());
 }
 
-// CLOSE follows when the host has closed its end: it may still be forwarding what it has read before.
+// CLOSE follows when the host has closed its end: it may still be forwarding bytes that it has read before.
 void Pump::host_closed() noexcept {
     if (!leaving_) return;
     Pipe &out = duplex_->outgoing(0);

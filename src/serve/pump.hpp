@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// A connection that the host carries: what a session sends goes into one end of a duplex; the host pumps its other end.
+// A connection that the host transports: a session sends into one end of a duplex; the host pumps its other end.
 #include "base/list.hpp"
 #include "plugin/pending_sessions.hpp"
 #include "plugin/session.hpp"
@@ -30,9 +30,9 @@ class Pump final : public Channel, public PendingSession, private Waker, private
     void close(bool orderly) noexcept override;
     bool would_deadlock() const noexcept override { return user_->here(); }
 
-    // The host's end of a new duplex; any thread. attach() makes the other one ours.
+    // The host's end of a new duplex; any thread. attach() makes the other end that of the session.
     Ref<Stream> make_end(const Ref<Duplex> &duplex);
-    // The host's answer, once. Any thread; the table of requests sees to it that there is no other.
+    // The host's answer, once. Any thread; the table of requests ensures that there is no other.
     void attach_later(Ref<Duplex> duplex) noexcept;
     void fail_later(const Error &why) noexcept;
     void fail(const Error &why) noexcept {
@@ -71,9 +71,9 @@ class Pump final : public Channel, public PendingSession, private Waker, private
     PostedTask<Pump, &Pump::take_answer> answered_{*this};
     PostedTask<Pump, &Pump::host_closed> host_closed_{*this};
     HostCloses host_closes_{*this};
-    Ref<Duplex> given_; // these two are written before the errand is posted
+    Ref<Duplex> given_; // these two are written before the task is posted
     Error refused_;
-    const Ref<ServedListener> listener_; // of a connection that came in
+    const Ref<ServedListener> listener_; // of an incoming connection
     const Ref<StreamUser> user_ = make_ref<StreamUser>();
     const std::string peer_, requested_;
     Ref<Session> session_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// What the C functions of all kinds of served objects check in the same way.
+// Checks that the C functions of all kinds of served objects have in common.
 #include "plugin/session_address.hpp"
 #include "queue/served.hpp"
 
@@ -36,7 +36,7 @@ inline Result<void> withdraw_served(ServedKind kind, const char *kind_name, must
     return ServedRequests::of(*unwrap(context)).withdraw(kind, text, (std::string(kind_name) + " " + text).c_str());
 }
 
-// Is the place for a result one that a caller of this or a newer library gives?
+// Is the destination of a result one that a caller of this or a newer library gives?
 template <class T>
 Result<void> check_size(const T *out) noexcept {
     if (out == nullptr) return Error::make(MUSTER_E_ARG, "no place for the result");

@@ -76,7 +76,7 @@ Result<Ref<TransportListener>> ServedTransport::listen(const Address &address, c
     return Ref<TransportListener>(request->listener);
 }
 
-// Connections go on.
+// Connections continue.
 void TransportRequest::withdrawn(const Error &why, bool answered) noexcept {
     if (pump) return answered ? void() : pump->fail_later(why);
     listener->fail(why);
