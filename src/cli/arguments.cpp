@@ -109,7 +109,7 @@ std::optional<int> read_options(const Command &command, const Arguments &argumen
     pointers.push_back(nullptr);
     opterr = 0;
     optind = 1;
-    // '+': ends at the first word that is no option; '-': gives it back as option 1.
+    // '+': ends at the first word that is not an option; '-': returns that word as option 1.
     const char *const letters = command.runs_program ? "+:h" : "-:h";
     const int count = static_cast<int>(copies.size());
     for (int which; (which = getopt_long(count, pointers.data(), letters, known.data(), nullptr)) != -1;) {

@@ -9,7 +9,7 @@
 
 namespace cli {
 
-// Stores a value; returns what is wrong with it, an empty text where nothing is.
+// Stores a value; returns an error text, empty if the value is valid.
 using Setter = std::function<std::string(const std::string &)>;
 
 struct Option {
@@ -20,7 +20,7 @@ struct Option {
 
 // A whole number; empty: the text is none, or the number is not within the limits.
 std::optional<uint64_t> number_of(const std::string &text, uint64_t min, uint64_t max);
-// As number_of(), from text to a number; returns what is wrong with it.
+// As number_of(), from text to a number; returns an error text.
 std::string set_number(const std::string &text, uint64_t min, uint64_t max, uint64_t &to);
 std::string set_seconds(const std::string &text, double min, double max, int64_t &to_ns);
 
@@ -55,10 +55,10 @@ struct Command {
     bool runs_program = false; // options end at the first word that is none: a program and its arguments
 };
 
-// Says on stderr what is wrong with the arguments; returns the exit status for that, 2.
+// Prints an error about the arguments on stderr; returns the exit status for that, 2.
 int reject(const Command &command, const std::string &why);
 
-// Reads the options; what is none goes to `words`. Returns the exit status where the command is to end at once: after
+// Reads the options; other words are added to `words`. Returns the exit status if the command has to end at once: after
 // --help, and after an error, which it has printed. Underscores in the names of options count as dashes.
 std::optional<int> read_options(const Command &command, const Arguments &arguments, const std::vector<Option> &options,
                                 std::vector<std::string> &words);

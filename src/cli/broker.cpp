@@ -49,7 +49,7 @@ std::string zmq_address(const std::string &text) {
     return text.starts_with("tcp://") ? "zmq" + text.substr(3) : text;
 }
 
-// What is wrong with the options together; empty: nothing.
+// The error of the combination of options; empty: none.
 std::string check_together(Options &options, const std::vector<std::string> &words) {
     if (!words.empty()) return "unexpected argument " + words[0];
     if (options.listen.empty()) return "where is it to listen? --listen is missing";
@@ -97,8 +97,8 @@ void print_stats(muster_broker *broker) {
     fflush(stdout);
 }
 
-// Messages come and go: the pages of one are those of the next. What the heap gives back to the system between two
-// bursts it has to ask for again, page by page, which takes a third of a bulk transfer's speed.
+// Messages are short-lived: the pages of one are reused by the next. Pages that the heap returns to the system between
+// two bursts have to be allocated again, one by one, which takes a third of the speed of a bulk transfer.
 void keep_memory() {
     mallopt(M_MMAP_THRESHOLD, 32 * 1024 * 1024);
     mallopt(M_TRIM_THRESHOLD, 256 * 1024 * 1024);

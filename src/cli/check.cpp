@@ -93,7 +93,7 @@ void check_secret() {
         good("secret", "a random one for each context: set MUSTER_SECRET_FILE for processes that start apart");
 }
 
-// Schemes that have a plug-in in one of the folders where the library looks.
+// Schemes that have a plug-in in one of the folders that the library searches.
 std::set<std::string> installed_plugins() {
     std::set<std::string> schemes;
     std::vector<std::string> folders;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The commands of `muster`; each gets the arguments behind its name and returns the exit status.
+// The commands of `muster`; each gets the arguments after its name and returns the exit status.
 #include <string>
 #include <vector>
 

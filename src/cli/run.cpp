@@ -29,7 +29,7 @@ int failed(const muster_error &error) {
     return error.status == MUSTER_E_ARG ? 2 : 1;
 }
 
-// What is neither shown nor filed is this command's own output; several workers that write there are told apart by
+// Output that is neither shown nor logged is that of this command; the lines of several workers are distinguished by
 // names.
 std::vector<muster_agent_outputs> outputs_of(const Options &options) {
     const bool named = options.workers > 1 && !options.no_prefix;
@@ -126,7 +126,7 @@ int exit_status(const Running &running) {
     return code < 0 && code > -128 ? static_cast<int>(128 - code) : code > 0 && code < 256 ? static_cast<int>(code) : 1;
 }
 
-// Until the agent is over, and what its workers wrote has been shown.
+// Waits until the agent is over, and the output of its workers has been shown.
 int serve(Running &running, int queue_fd, int signals) {
     while (!running.over) {
         pollfd fds[2] = {{signals, POLLIN, 0}, {queue_fd, POLLIN, 0}};
@@ -134,7 +134,7 @@ int serve(Running &running, int queue_fd, int signals) {
         take_signals(signals, running);
         take_events(running);
     }
-    // Whoever reads it may be slow; a signal ends the wait.
+    // The reader of the output may be slow; a signal ends the wait.
     while (muster_agent_flush(running.agent, 100'000'000) == MUSTER_TIMEOUT) {
         pollfd again{signals, POLLIN, 0};
         if (poll(&again, 1, 0) > 0) break;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// What programs that serve until a signal comes have in common.
+// Common functions of the programs that serve until a signal arrives.
 #include "arguments.hpp"
 
 #include <muster/queue.h>
@@ -18,10 +18,11 @@ struct Options {
 
 void raise_limit();   // thousands of clients are thousands of descriptors
 double resident_mb(); // of this process
-int block_signals();  // a descriptor that tells of those that end the program, and of SIGUSR1
+int block_signals();  // a descriptor that reports the signals that end the program, and SIGUSR1
 void print_log(const char *who, muster_queue *queue);
 void tell_ready(const char *who, const std::string &address, int ready_fd);
-// Until a signal asks to stop, or `print` says so; it is called at SIGUSR1, and every so many seconds (0: never).
+// Waits until a signal requests the end, or `print` does; `print` is called at SIGUSR1, and every so many seconds (0:
+// never).
 void until_signal(const char *who, muster_queue *log, int log_fd, int signals, int64_t every_ns,
                   const std::function<bool(bool wanted)> &print, const std::function<void()> &on_usr2 = {});
 

@@ -45,7 +45,7 @@ struct Options : serving::Options {
     bool open = false;
 };
 
-// What is wrong with the options together; empty: nothing.
+// The error of the combination of options; empty: none.
 std::string check_together(Options &options, const std::vector<std::string> &words) {
     if (!words.empty()) return "unexpected argument " + words[0];
     if (options.listen.empty()) return "where is it to listen? --listen is missing";
@@ -123,7 +123,7 @@ int store_command(const Arguments &arguments) {
     int32_t log_fd = -1;
     muster_context_config config;
     muster_config_init(&config, sizeof config);
-    config.max_unauthenticated = 4096; // a whole job may come at once
+    config.max_unauthenticated = 4096; // a whole job may connect at the same time
     if (muster_context_create(&config, &context, &error) != MUSTER_OK) return failed(error);
     if (muster_queue_create(context, nullptr, &log, &error) != MUSTER_OK) return failed(error);
     muster_queue_fd(log, &log_fd);
@@ -139,7 +139,7 @@ int store_command(const Arguments &arguments) {
         "muster store", log, log_fd, signals, options.stats_ns,
         [&](bool wanted) {
             if (wanted) print_stats(server);
-            return stats_of(server).failed == 0; // the log has told
+            return stats_of(server).failed == 0; // the log has the reason
         },
         [&] { muster_store_server_force_standalone(server); });
     muster_store_server_close(server, 10'000'000'000);

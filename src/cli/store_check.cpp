@@ -100,7 +100,7 @@ struct Wanted {
     bool pulled = false, serve = false;
 };
 
-// What a store has made at the path of this run goes with the run, however that ends.
+// The stores at the path of this run are deleted with the run, however it ends.
 struct Leftovers {
     std::string path;
     ~Leftovers() {

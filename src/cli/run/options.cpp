@@ -106,7 +106,7 @@ std::string take_outputs(const std::string &text, OutputChoice &outputs) {
     return {};
 }
 
-// The first rank that is named, and there is no such worker.
+// The first named rank for which there is no worker.
 std::optional<uint32_t> rank_too_high(const Options &options) {
     for (const OutputChoice *const choice : {&options.redirects, &options.tee})
         for (const auto &[rank, bits] : choice->named)
@@ -148,7 +148,7 @@ std::string take_conf(const std::string &text, Options &options) {
     return {};
 }
 
-// Options of torchrun that are missing here, and what takes their place.
+// Options of torchrun that do not exist here, and their replacements.
 cli::Option absent(const char *name, const char *instead) {
     return {name, [instead](const std::string &) { return std::string("it is not there: ") + instead; }};
 }
@@ -190,7 +190,7 @@ std::vector<cli::Option> known_options(Options &o) {
     };
 }
 
-// Where a node keeps its state unless another place is given; empty: nothing is kept.
+// The default directory for the state of a node; empty: nothing is kept.
 std::string default_state_dir() {
     if (getenv("MUSTER_STATE_DIR") != nullptr) return {};
     const char *const state = getenv("XDG_STATE_HOME"), *const home = getenv("HOME");
@@ -205,7 +205,7 @@ std::string default_state_dir() {
     return {};
 }
 
-// What is wrong with the options together.
+// The error of the combination of options.
 std::string check_together(Options &options) {
     if (options.standalone && options.meets()) return "--standalone and --rdzv: which of them?";
     if (!options.meets() && options.max_nodes > 1)

@@ -42,7 +42,7 @@ std::string failure_text(muster_agent *agent) {
     if (muster_agent_failure_text(agent, nullptr, 0, &bytes) != MUSTER_OK) return {};
     std::string text(bytes, '\0');
     if (muster_agent_failure_text(agent, text.data(), text.size(), &bytes) != MUSTER_OK) return {};
-    // A worker wrote it: lines and tabs are welcome, what else moves a cursor is not.
+    // The text of a worker: lines and tabs are kept, other control characters are not.
     for (char &c : text)
         if ((static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t') || c == 0x7f) c = '.';
     return text;
@@ -81,7 +81,7 @@ void show_waiting(const Options &options, muster_agent *agent) {
     muster_rendezvous_get_state(meeting, &state);
     char names[1024];
     size_t bytes = 0;
-    // It asks the store, which may be slow; without names the line is good, too.
+    // This queries the store, which may be slow; without names the line is useful, too.
     if (muster_rendezvous_list(meeting, names, sizeof names, 500'000'000, &bytes, nullptr) != MUSTER_OK) bytes = 0;
     muster_rendezvous_release(meeting);
     std::string line = std::to_string(state.joined) + " of " + std::to_string(options.min_nodes);
@@ -96,7 +96,7 @@ void show_waiting(const Options &options, muster_agent *agent) {
     if (state.last_call_remaining_ns >= 0)
         line += ", last call in " + std::to_string((state.last_call_remaining_ns + 999'999'999) / 1'000'000'000) + " s";
     if (state.spares > 0) line += ", " + std::to_string(state.spares) + " spare";
-    static std::string shown; // the same line twice tells nothing
+    static std::string shown; // the same line is not printed twice
     if (state.joined > 0 && line != shown) fprintf(stderr, "muster run: %s\n", line.c_str());
     shown = line;
 }

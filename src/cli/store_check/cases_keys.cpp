@@ -28,7 +28,7 @@ void one_key(const Place &place) {
     CHECK(place.once({remove("a")}).entry(0).flags == MUSTER_STORE_PRESENT);
     place.once({remove("a")}).expect_absent(0);
     place.once({read("a")}).expect_absent(0);
-    CHECK(place.once({set("a", "again")}).entry(0).version > version); // versions never come again
+    CHECK(place.once({set("a", "again")}).entry(0).version > version); // versions are never reused
 }
 
 void any_bytes(const Place &place) {
@@ -64,7 +64,7 @@ void large_values(const Place &place) {
     const std::string long_key(4000, 'k');
     place.run({set(long_key, "v")});
     place.run({get(long_key)}).expect_holds(0, "v");
-    // The largest that the library lets through, and a store may say that it is too much.
+    // The largest that the library accepts; a store may refuse it as too large.
     const std::string largest(8 << 20, 'l');
     const Answer answer = place.try_run({set("largest", largest)});
     if (answer.status() == MUSTER_E_LIMIT)
@@ -119,7 +119,7 @@ void views(const Place &place) {
         CHECK(names.count() == 1 && names.key(0) == "rank");
         const Answer behind = in_job.once({Op(MUSTER_STORE_KEYS, "").with("7/rank")});
         CHECK(behind.count() == 1 && behind.key(0) == "8");
-        // As it was asked for, whether the store could wait or not.
+        // A request with a timeout of 0 does not wait, whether the store can wait or not.
         in_round.once({get("missing")}, MUSTER_AGAIN).expect_text("get \"missing\": not there");
     }
     muster_store_release(round);
@@ -176,7 +176,7 @@ void conditions(const Place &place) {
     const uint64_t version = place.once({set("a", "1").under(MUSTER_STORE_IF_ABSENT)}).entry(0).version;
     const Answer there = place.once({set("a", "2").under(MUSTER_STORE_IF_ABSENT)}, MUSTER_E_CHANGED);
     CHECK(there.entry(0).flags == (MUSTER_STORE_FAILED | MUSTER_STORE_PRESENT));
-    CHECK(there.value(0) == "1" && there.entry(0).version == version); // what is there comes in the same answer
+    CHECK(there.value(0) == "1" && there.entry(0).version == version); // the same answer has the current value
     place.once({set("a", "2").if_value("0")}, MUSTER_E_CHANGED);
     const uint64_t second_version = place.once({set("a", "2").if_value("1")}).entry(0).version;
     place.once({set("a", "3").if_version(version)}, MUSTER_E_CHANGED);
@@ -188,7 +188,7 @@ void conditions(const Place &place) {
     place.once({set("b", "x").if_value("")}, MUSTER_E_CHANGED);
     place.once({set("b", "")});
     place.once({set("b", "x").if_value("")});
-    // On what is only read, and on numbers and texts that grow.
+    // On operations that only read, and on numbers and texts that grow.
     place.once({read("b").if_value("y")}, MUSTER_E_CHANGED);
     place.once({read("b").if_value("x")}).expect_holds(0, "x");
     place.once({add("n", 5).under(MUSTER_STORE_IF_PRESENT)}, MUSTER_E_CHANGED);

@@ -14,7 +14,7 @@ void waits(const Place &place) {
     place.begin({get("c")}, 2);
     place.run({set("b", "2")});
     place.expect_none();
-    place.run({set("a", "1"), remove("a")}); // it never was there
+    place.run({set("a", "1"), remove("a")}); // the key never was present for a waiter
     place.expect_none();
     place.run({remove("b")});
     place.run({set("a", "1")});
@@ -33,7 +33,7 @@ void waits(const Place &place) {
         seen[tag] = true;
     }
     CHECK(seen[1] && seen[2]);
-    // A condition is looked at when nothing is waited for.
+    // Conditions are evaluated when no operation waits any more.
     place.begin({wait("go"), set("a", "5").if_value("4")}, 3);
     place.expect_none();
     place.run({set("go", "")});
@@ -116,7 +116,7 @@ void queues(const Place &place) {
     const Answer moved = place.once({pop("q"), pop("q"), set("taken", "2")});
     moved.expect_holds(0, "0");
     moved.expect_holds(1, "1");
-    place.once({pop("q"), pop("q"), set("taken", "2")}, MUSTER_AGAIN); // one is there, and two are wanted
+    place.once({pop("q"), pop("q"), set("taken", "2")}, MUSTER_AGAIN); // one value is present, two are needed
     CHECK(place.once({Op(MUSTER_STORE_LENGTH, "q")}).entry(0).number == 1);
 }
 
@@ -188,7 +188,7 @@ void barriers(const Place &place) {
     place.once({barrier("step", 1, 12)}, MUSTER_E_EXISTS).expect_text("barrier \"step\": rank 1 is there already");
     place.once({barrier("step", 0, 11)}, MUSTER_E_ARG).expect_text("of 11 members, others say 12");
     place.run({barrier("step", 2, 12)}, MUSTER_TIMEOUT, 20 * ms).expect_text("barrier \"step\"");
-    check::expect(muster_store_cancel(place.store(), leaving), MUSTER_OK, "cancel"); // is not there any more
+    check::expect(muster_store_cancel(place.store(), leaving), MUSTER_OK, "cancel"); // not present any more
     place.take(nullptr, MUSTER_E_CANCELED);
 }
 

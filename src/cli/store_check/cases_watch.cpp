@@ -23,7 +23,7 @@ void watches(const Place &place) {
     check::expect(muster_store_view(place.store(), "job/", 4, &view, nullptr), MUSTER_OK, "a view");
     {
         const Place job(place.context(), view, "");
-        // A request is shown as a whole, however few are wanted.
+        // All changes of a request are returned together, however few are requested.
         std::vector<std::pair<std::string, std::string>> seen;
         uint64_t at = begun;
         while (at < last) {
@@ -99,7 +99,7 @@ void many_watches(const Place &place) {
 // ---- leases
 // ----------------------------------------------------------------------------------------------------------
 
-// The names of what goes next, behind a revision.
+// The names of the keys that are deleted next, after a revision.
 std::vector<std::string> gone_behind(const Place &place, uint64_t &revision) {
     const Answer answer = place.run({watch("", revision)});
     std::vector<std::string> names;
@@ -122,7 +122,7 @@ void leases(const Place &place) {
                             .revision();
     check::expect(muster_lease_keep(manual.get()), MUSTER_OK, "keep");
     const int64_t begun = check::now_ns();
-    CHECK(gone_behind(place, revision) == std::vector<std::string>{"manual"}); // nobody keeps it any more
+    CHECK(gone_behind(place, revision) == std::vector<std::string>{"manual"}); // it is not renewed any more
     CHECK(check::now_ns() - begun > ttl / 2);
     place.once({set("manual", "4").on(manual.get())}, MUSTER_E_STALE).expect_text("set \"manual\": its lease is over");
     place.once({get("kept")}).expect_holds(0, "2"); // its time is over as well, but the library keeps it
@@ -154,7 +154,7 @@ void what_waits_goes_on_with_a_lease(const Place &place) {
     place.begin({get("leader")}, 1);
     place.run({set("leader", "me").on(lease.get())});
     place.take(nullptr).expect_holds(0, "me");
-    place.run({append("leader", "!")}); // it stays with its lease
+    place.run({append("leader", "!")}); // the key keeps its lease
     check::expect(muster_lease_end(lease.get(), patience, nullptr), MUSTER_OK, "end");
     place.once({read("leader")}).expect_absent(0);
 }

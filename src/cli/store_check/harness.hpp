@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// What the cases of the suite for stores are written with. Only the public headers.
+// The functions with which the cases of the suite for stores are written. Only the public headers.
 #include "transport_check/harness.hpp"
 
 #include <muster/store_serve.h>
@@ -116,8 +116,8 @@ class Answer {
     uint64_t revision() const { return muster_store_result_revision(result_); }
     muster_store_entry entry(uint64_t index) const;
     std::string key(uint64_t index) const;
-    std::string value(uint64_t index) const;                   // of one that is there
-    void expect_holds(uint64_t index, std::string_view) const; // is there, with this value
+    std::string value(uint64_t index) const;                   // of a key that is present
+    void expect_holds(uint64_t index, std::string_view) const; // the key is present, with this value
     void expect_absent(uint64_t index) const;
     void expect_text(std::string_view part) const; // of the error
 
@@ -142,14 +142,14 @@ class Place {
     muster_store *store() const { return store_; }
     bool can(uint32_t capability) const { return (muster_store_capabilities(store_) & capability) == capability; }
     void need(uint32_t capability) const; // or the case is skipped
-    // Does a request; what it ends with is expected.
+    // Performs a request and expects this status.
     Answer run(std::vector<Op> ops, muster_status wanted = MUSTER_OK, int64_t timeout = patience) const;
     Answer once(std::vector<Op> ops, muster_status wanted = MUSTER_OK) const { return run(std::move(ops), wanted, 0); }
     Answer try_run(const std::vector<Op> &ops, int64_t timeout = patience) const;
-    // Begun ones, whose completions come in any order.
+    // Requests that were begun, whose completions arrive in any order.
     uint64_t begin(const std::vector<Op> &ops, uint64_t tag, int64_t timeout = -1) const;
     Answer take(uint64_t *out_tag, muster_status wanted = MUSTER_OK) const;
-    void expect_none() const; // has ended so far
+    void expect_none() const; // no completion so far
     muster_queue *queue() const { return queue_; }
 
   private:
@@ -182,7 +182,7 @@ extern const std::vector<Case> key_cases, transaction_cases, wait_cases, queue_c
 // ---- a store that this program serves itself
 // -------------------------------------------------------------------------
 
-// relay:<url of another store> - what it is asked, it asks the other.
+// relay:<url of another store> - forwards its requests to the other store.
 class Relay {
   public:
     Relay(muster_context *context, bool pulled);

@@ -29,7 +29,7 @@ struct Relay::Self {
     void lease(uint64_t request, const muster_store_request &what);
     void answered(uint64_t request, muster_store_result *result, muster_status status, const muster_error &error);
     void refuse(uint64_t request, muster_status status, const char *text, bool alone = false) const {
-        // The other store has named the operation as it was asked there.
+        // The other store has named the operation by its index in the forwarded request.
         const char *const behind = alone ? strstr(text, "\": ") : nullptr;
         if (behind != nullptr) text = behind + 3;
         muster_store_request_fail(queue, request, status, behind != nullptr ? 0 : UINT32_MAX, text, strnlen(text, 200));
@@ -117,7 +117,7 @@ void Relay::Self::open(uint64_t request, const muster_store_request &what) {
     muster_store *store = nullptr;
     muster_error error{};
     const muster_status status = muster_store_open(context, what.url + 6, what.url_bytes - 6, nullptr, patience, &store,
-                                                   &error); // behind relay:
+                                                   &error); // after relay:
     if (status != MUSTER_OK) return refuse(request, status, error.message);
     muster_store_traits traits{};
     traits.struct_size = sizeof traits;

@@ -34,7 +34,7 @@ void refuse(muster_queue *queue, uint64_t request, muster_status status, const s
 Carriage::Carriage(muster_context *context, bool pulled) {
     muster_error error{};
     expect(muster_queue_create(context, nullptr, &queue_, &error), MUSTER_OK, "queue", &error);
-    // Registered by the thread that serves, so that no other one is taken for it.
+    // Registered by the serving thread, so that no other one is taken for it.
     std::promise<muster_status> registered;
     server_ = std::thread([&, this, pulled] {
         const muster_status status =
@@ -210,7 +210,7 @@ void Carriage::pump(muster_stream *end, int socket) {
                     at += static_cast<size_t>(n);
             }
             if (sent) continue;
-            // The end of what goes out, in order or not.
+            // The end of the outgoing bytes, in order or not.
             shutdown(socket, status == MUSTER_E_END ? SHUT_WR : SHUT_RDWR);
             break;
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// served:///path - a transport that this program serves itself, through serve.h: bytes go over Unix sockets, pumped by
-// two threads for each connection. It lets the suite look at host-served transports.
+// served:///path - a transport that this program serves itself, through serve.h: bytes travel over Unix sockets, pumped
+// by two threads for each connection. With it the suite checks host-served transports.
 #include <muster/serve.h>
 
 #include <condition_variable>

@@ -8,7 +8,7 @@ namespace check {
 
 namespace {
 
-// Sent one way, verified there byte by byte, answered with the count.
+// Sent in one direction, verified there byte by byte, answered with the count.
 void send_and_verify(World &world, uint64_t size, uint64_t sequence) {
     const Stream stream = world.dial("verify " + std::to_string(size) + " " + std::to_string(sequence));
     stream.write_sequence(size, sequence);
@@ -83,7 +83,7 @@ void both_ways_at_once(World &world) {
     if (!trouble.empty()) throw Failed{trouble};
 }
 
-// Requests and answers, so that no layer can count on more bytes coming.
+// Requests and answers, so that no layer can rely on further bytes.
 void one_byte_at_a_time(World &world) {
     const Stream stream = world.dial("echo");
     for (int i = 0; i < 500; i++) {
@@ -144,7 +144,7 @@ void greetings_cross(World &world) {
     CHECK(answer == '?');
 }
 
-// A buffer that is handed over comes back exactly once, and all of it has gone out.
+// A buffer that is handed over is returned exactly once, and all of it has been sent.
 void owned_buffers(World &world) {
     muster_queue *queue = nullptr;
     expect(muster_queue_create(world.host.context(), nullptr, &queue, nullptr), MUSTER_OK, "queue");

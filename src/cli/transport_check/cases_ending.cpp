@@ -13,7 +13,7 @@ namespace {
 void half_close_by_the_dialler(World &world) {
     const Stream stream = world.dial("after-end 300000 31");
     stream.finish();
-    stream.read_sequence(300'000, 31); // the other direction goes on
+    stream.read_sequence(300'000, 31); // the other direction continues
     stream.expect_end();
     size_t bytes = 0;
     expect(muster_stream_write(stream.get(), "x", 1, second, &bytes), MUSTER_E_CLOSED, "writing after finish");
@@ -28,7 +28,7 @@ void half_close_by_the_listener(World &world) {
     stream.close();
 }
 
-// Closing in order delivers everything, although nobody waits for it any more.
+// An orderly close delivers everything, although no thread waits for it any more.
 void close_delivers(World &world) {
     const uint64_t size = 6'000'000;
     const Stream sent = world.dial("sink");
@@ -45,12 +45,12 @@ void close_delivers(World &world) {
     CHECK(status == MUSTER_OK);
 }
 
-// What the peer sent before it closed can still be read; then comes its end.
+// Bytes that the peer sent before it closed can still be read; the end follows.
 void peer_closes_early(World &world) {
     const Stream stream = world.dial("close");
     stream.write("x", 1);
     stream.expect_end();
-    // Writing to it fails soon, but not at once: the news is on its way.
+    // Writing to it fails soon, but not at once: the close is in transit.
     const int64_t until = now_ns() + patience;
     std::vector<unsigned char> piece(100'000);
     muster_status status = MUSTER_OK;
@@ -75,7 +75,7 @@ void abort_tells_why(World &world) {
     expect(muster_stream_write(stream.get(), "y", 1, second, &bytes), MUSTER_E_ABORTED, "writing to it");
 }
 
-// The peer is in the middle of writing; it must come out of that at once.
+// The peer is in the middle of writing; its write must return at once.
 void abort_by_the_dialler(World &world) {
     const Stream stream = world.dial("source 1000000000 35");
     std::vector<unsigned char> some(300'000);
@@ -101,7 +101,7 @@ void cancel_a_read(World &world) {
         got = muster_stream_read_into(stream.get(), bytes, 8, 0, patience, &size);
         moved = size;
     });
-    // Cancelled until the thread has come out: it may not be inside yet at the first time.
+    // Cancelled repeatedly until the thread has returned: at the first time it may not be inside yet.
     while (got == -1000) {
         expect(muster_stream_cancel(stream.get(), MUSTER_STREAM_READ), MUSTER_OK, "cancel");
         std::this_thread::yield();
@@ -109,7 +109,7 @@ void cancel_a_read(World &world) {
     reader.join();
     expect(got, MUSTER_E_CANCELED, "the cancelled read");
     CHECK(moved <= 3);
-    // What it had taken stays taken, the rest comes, and the stream goes on.
+    // Bytes that it had consumed stay consumed, the rest arrives, and the stream continues.
     stream.read(bytes + moved, 3 - moved);
     CHECK(memcmp(bytes, "abc", 3) == 0);
     stream.write("d", 1);
@@ -117,7 +117,7 @@ void cancel_a_read(World &world) {
     CHECK(bytes[0] == 'd');
 }
 
-// A write in the middle of a large transfer: what it says was accepted is what arrives.
+// A write in the middle of a large transfer: exactly the bytes that it reports as accepted arrive.
 void cancel_a_write(World &world) {
     const uint64_t size = 64'000'000, gate = static_cast<uint64_t>(now_ns());
     const Stream stream = world.dial("gated " + std::to_string(gate));
@@ -130,7 +130,7 @@ void cancel_a_write(World &world) {
         got = muster_stream_write(stream.get(), bytes.data(), bytes.size(), patience, &written);
         moved = written;
     });
-    std::this_thread::sleep_for(std::chrono::milliseconds(50)); // so that there is a middle to be in
+    std::this_thread::sleep_for(std::chrono::milliseconds(50)); // so that the transfer has begun and has not ended
     while (got == -1000) {
         expect(muster_stream_cancel(stream.get(), MUSTER_STREAM_WRITE), MUSTER_OK, "cancel");
         std::this_thread::yield();
@@ -167,7 +167,7 @@ void reconnect(World &world) {
     }
 }
 
-// The context closes while a stream is open: what was written arrives, the peer sees the end.
+// The context closes while a stream is open: written bytes arrive, the peer sees the end.
 void context_closes(World &world) {
     if (!world.peer.separate()) skip("both ends are in one process");
     Host host(world.options, world.secret);
@@ -183,7 +183,7 @@ void context_closes(World &world) {
     CHECK(status == MUSTER_E_CLOSED || status == MUSTER_E_END);
 }
 
-// Nobody has ended the stream, and nothing is on its way: that is no reason to wait.
+// The stream has not ended, and no bytes are in transit: the close must not wait.
 void context_closes_idle_streams(World &world) {
     if (!world.peer.separate()) skip("both ends are in one process");
     Host host(world.options, world.secret);

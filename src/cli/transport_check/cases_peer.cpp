@@ -11,7 +11,7 @@ namespace check {
 
 namespace {
 
-// A watch on one stream, to learn of silence and death.
+// A watch of one stream, for silence and death.
 class Watch {
   public:
     Watch(const Host &host, const Stream &stream, uint32_t interest) : stream_(stream) {
@@ -24,7 +24,7 @@ class Watch {
     }
     Watch(const Watch &) = delete;
     Watch &operator=(const Watch &) = delete;
-    // Events that came within the time, until one of the wanted.
+    // Events within the time, until one of the expected ones.
     uint32_t await(uint32_t wanted, int64_t timeout) {
         uint32_t seen = 0;
         const int64_t until = now_ns() + timeout;
@@ -44,7 +44,7 @@ class Watch {
 
 constexpr uint32_t life = MUSTER_STREAM_PEER_SILENT | MUSTER_STREAM_PEER_BACK | MUSTER_STREAM_ENDED;
 
-// Three heartbeats, and longer than the time after which silence would be told: the library answers for its host.
+// Three heartbeats, and longer than the time after which silence would be reported: the library answers for its host.
 void reader_asleep(World &world) {
     const int64_t nap = std::max(3 * world.options.heartbeat_ns, world.options.silent_ns + world.options.heartbeat_ns);
     const Stream stream = world.dial("sleep " + std::to_string(nap / ms));
@@ -66,7 +66,7 @@ void reader_asleep(World &world) {
     CHECK(stream.number() == size);
 }
 
-// What is accepted for a reader that does not read is bounded, and the writer is told when its time is over.
+// The bytes that are accepted for a reader that does not read are bounded, and the writer times out.
 void back_pressure(World &world) {
     const Stream stream = world.dial("hold");
     char mark = 0;
@@ -76,7 +76,7 @@ void back_pressure(World &world) {
     expect(muster_stream_write(stream.get(), bytes.data(), bytes.size(), 500 * ms, &written), MUSTER_TIMEOUT,
            "writing to a reader that does not read");
     CHECK(written > 0);
-    // Windows of 1 MiB on both sides, and what the system's own buffers hold.
+    // Windows of 1 MiB on both sides, and the buffers of the system.
     if (written > 24 << 20) fail("%zu bytes were taken for a reader that does not read", written);
     size_t more = 0;
     expect(muster_stream_write(stream.get(), bytes.data(), bytes.size(), 0, &more), MUSTER_AGAIN, "asking again");
@@ -106,7 +106,7 @@ void killed_while_writing(World &world) {
     CHECK(why.message[0] != '\0');
 }
 
-// What it had sent before stays readable; then the status.
+// Bytes that it had sent before can still be read; the status follows.
 void killed_while_reading(World &world) {
     const std::unique_ptr<Peer> victim = world.another(world.secret);
     const Stream stream = world.host.dial(victim->address(), "hold");
@@ -116,7 +116,7 @@ void killed_while_reading(World &world) {
     while (stats.buffered_in == 0 && now_ns() < patient) {
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
         expect(muster_stream_get_stats(stream.get(), &stats), MUSTER_OK, "stats");
-        if (stats.buffered_in == 0 && now_ns() > patient - patience + 500 * ms) break; // not told: fine
+        if (stats.buffered_in == 0 && now_ns() > patient - patience + 500 * ms) break; // silence is not reported: valid
     }
     victim->signal(SIGKILL);
     CHECK((watch.await(MUSTER_STREAM_ENDED, 5 * second) & MUSTER_STREAM_ENDED) != 0);
@@ -151,7 +151,7 @@ void killed_under_many(World &world) {
     if (status == MUSTER_OK || status == MUSTER_TIMEOUT) fail("dialling a dead process: %s", name_of(status).c_str());
 }
 
-// A debugger or Ctrl-Z: the silence is told, and then that it is over; nothing is lost.
+// A debugger or Ctrl-Z: the silence is reported, and then its end; nothing is lost.
 void stopped_and_continued(World &world) {
     const std::unique_ptr<Peer> other = world.another(world.secret);
     const uint64_t size = 3'000'000;
@@ -190,7 +190,8 @@ void stopped_for_good(World &world) {
     CHECK(after > world.options.dead_ns / 2);
 }
 
-// The other way round: this process sees a long silence because it was stopped itself, and must not blame its peer.
+// The opposite case: this process sees a long silence because it was stopped itself, and must not attribute it to its
+// peer.
 void cancelled_dial(World &world) {
     const std::unique_ptr<Peer> other = world.another(world.secret);
     other->signal(SIGSTOP);

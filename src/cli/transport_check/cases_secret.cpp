@@ -97,8 +97,8 @@ void no_proof_on_both_sides(World &world) {
     if (!trouble.empty()) throw Failed{trouble};
 }
 
-// ---- raw bytes, where the address tells how to bring them there
-// ------------------------------------------------------
+// ---- raw bytes, for addresses to which they can be sent directly
+// -----------------------------------------------------
 
 int raw_connect(const std::string &address) {
     int fd = -1;
@@ -148,7 +148,7 @@ void expect_hang_up(const std::vector<int> &fds) {
 
 int send_raw(World &world, const std::string &bytes) {
     const int fd = raw_connect(world.peer.address());
-    // The listener may hang up before it has heard all of it.
+    // The listener may close the connection before it has received all of it.
     if (!bytes.empty() && send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL) < 0 && errno != EPIPE &&
         errno != ECONNRESET)
         fail("no raw bytes sent");
@@ -172,7 +172,7 @@ void truncated_handshakes(World &world) {
     const uint64_t before = handshakes_failed(world);
     const int silent = raw_connect(world.peer.address());
     shutdown(silent, SHUT_WR);
-    // A first message as far as anybody knows it from outside: kind 1, a length, then silence. The time limit ends it.
+    // A first message as an outsider may know it: kind 1, a length, then silence. The time limit ends it.
     std::vector<int> fds = {silent};
     for (size_t length = 0; length <= 4; length++) fds.push_back(send_raw(world, std::string("\1\0P\0", length)));
     expect_hang_up(fds);
@@ -180,13 +180,13 @@ void truncated_handshakes(World &world) {
     CHECK(handshakes_failed(world) >= before + 5);
 }
 
-// Strangers that say nothing take up places, but only for a while and only so many.
+// Silent unauthenticated peers use places, but only for a limited time and only so many.
 void silent_strangers(World &world) {
     if (!world.peer.separate()) skip("both ends are in one process");
     std::vector<int> fds;
     fds.reserve(150);
     for (int i = 0; i < 150; i++) fds.push_back(raw_connect(world.peer.address()));
-    // Once their time is over there is room again.
+    // After their timeout there is room again.
     const int64_t until = now_ns() + patience;
     muster_status status = MUSTER_OK;
     do {
@@ -218,7 +218,7 @@ void unknown_option(World &world) {
     CHECK(error.message[0] != '\0');
 }
 
-// A name in use is told, by listen or (where the host serves) by accept; a closed listener leaves its address free.
+// A name in use is reported, by listen or (if the host serves) by accept; the address of a closed listener is free.
 void address_in_use(World &world) {
     std::unique_ptr<Listener> first = world.host.listen(unique_address(world.options));
     const std::string address = first->address();

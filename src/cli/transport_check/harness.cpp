@@ -120,7 +120,7 @@ Stream Host::dial(const std::string &address, const std::string &greeting, int64
     config.struct_size = sizeof config;
     config.hello = greeting.data();
     config.hello_bytes = greeting.size();
-    if (servant_) config.retry_ns = timeout; // nobody but it knows when it listens
+    if (servant_) config.retry_ns = timeout; // only the servant knows when it listens
     muster_stream *stream = nullptr;
     muster_error error{};
     expect(muster_transport_dial(context_, address.data(), address.size(), &config, timeout, &stream, &error),
@@ -137,8 +137,8 @@ muster_status Host::try_dial(const std::string &address, muster_error &error, in
     return status;
 }
 
-// A servant's listener is there some time after muster_transport_listen(); the other process cannot say when. With
-// another secret the answer is a refusal, but an answer.
+// The listener of a servant exists some time after muster_transport_listen(); the other process cannot report when.
+// With another secret the answer is a refusal, which is an answer, too.
 void Host::await_listener(const std::string &address) const {
     if (!servant_) return;
     muster_transport_config config{};
@@ -173,7 +173,7 @@ namespace {
 
 class Process final : public Peer {
   public:
-    // What fails here ends the process as well: the destructor of what Process() has made runs.
+    // A failure here ends the process as well: the destructor of the object that Process() has made runs.
     Process(const Host &host, const Options &options, const std::string &secret, const std::string &address)
         : Process() {
         int secret_pipe[2], answer_pipe[2];
@@ -232,12 +232,12 @@ class Process final : public Peer {
     void signal(int number) override {
         expect(muster_process_kill(process_, number), MUSTER_OK, "signalling the peer");
         if (number != SIGSTOP) return;
-        // Its threads stop one by one; the kernel tells its parent when the last one has.
+        // Its threads stop one by one; the kernel notifies the parent when the last one has stopped.
         siginfo_t how{};
         const int64_t until = now_ns() + patience;
         while (how.si_pid == 0 && now_ns() < until) {
             if (waitid(P_PID, static_cast<id_t>(muster_process_pid(process_)), &how, WSTOPPED | WNOHANG | WNOWAIT) != 0)
-                return; // somebody else reaps here: then it is only very likely that it has stopped
+                return; // another thread reaps here: then it is only very likely that it has stopped
             std::this_thread::yield();
         }
     }
@@ -301,7 +301,7 @@ std::unique_ptr<Peer> World::another(const std::string &with_secret) const {
 }
 
 std::string World::fresh_address() const {
-    // Somebody listens there for a moment, then nobody does.
+    // A listener exists there for a moment, then none does.
     const std::unique_ptr<Listener> listener = host.listen(unique_address(options));
     std::string address = listener->address();
     expect(muster_listener_close(listener->get()), MUSTER_OK, "closing a listener");

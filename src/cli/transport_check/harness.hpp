@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// What the cases of the conformance suite are written with: the two processes, streams that throw, bytes that can be
-// checked. Only the public headers, and SHARED of tests/abi/layers.py.
+// The classes with which the cases of the conformance suite are written: the two processes, streams that throw, bytes
+// that can be checked. Only the public headers, and SHARED of tests/abi/layers.py.
 #include "base/time.hpp"
 
 #include <muster/plugin.h>
@@ -23,10 +23,10 @@ namespace check {
 
 constexpr int64_t ms = 1'000'000;
 constexpr int64_t second = 1'000 * ms;
-// For what should come at once on an idle machine.
+// For operations that should complete at once on an idle machine.
 inline int64_t patience = 20 * second;
 
-// What a case ends with when a promise was not kept, or cannot be looked at here.
+// The end of a case when a guarantee did not hold, or cannot be checked here.
 struct Failed {
     std::string text;
 };
@@ -37,7 +37,7 @@ struct Skipped {
 [[noreturn]] void skip(const std::string &why);
 std::string name_of(muster_status status);
 void expect(muster_status got, muster_status wanted, const char *what, const muster_error *error = nullptr);
-// What this thread has called last, for the text of a promise that was not kept.
+// The latest call of this thread, for the text of a guarantee that did not hold.
 void called(const char *what, muster_status status, const muster_error *error = nullptr);
 [[noreturn]] void not_so(const char *condition);
 #define CHECK(condition)                                                                                               \
@@ -53,7 +53,7 @@ using muster::now_ns;
 void fill(unsigned char *to, size_t size, uint64_t position, uint64_t sequence);
 // The first position that differs, or UINT64_MAX.
 uint64_t first_difference(const unsigned char *data, size_t size, uint64_t position, uint64_t sequence);
-// A checksum that does not depend on the pieces the bytes come in.
+// A checksum that does not depend on how the bytes are split into pieces.
 class Checksum {
   public:
     void add(const unsigned char *data, size_t size);
@@ -82,7 +82,7 @@ class Stream {
     void write(const void *data, size_t size, int64_t timeout = patience) const; // all of it
     void read(void *data, size_t size, int64_t timeout = patience) const;        // exactly so much
     void finish() const;
-    void expect_end(int64_t timeout = patience) const; // nothing more comes
+    void expect_end(int64_t timeout = patience) const; // no further bytes arrive
     void close(int64_t timeout = patience) const;      // everything was delivered
     std::string greeting() const;
     // `size` bytes of a sequence, in pieces.
@@ -114,13 +114,13 @@ class RankPool; // the other ranks
 struct Options {
     std::string plugin;  // a file to load, or empty
     std::string servant; // a file that serves the scheme, or empty
-    std::string address; // what to listen at, '@' stands for something unique
+    std::string address; // the address to listen at; '@' stands for a unique text
     std::string ranks;   // a folder in which the ranks of a job meet: the other side is one of them
     std::string only;    // part of the names of the cases to run
     uint64_t max_bytes = 64 << 20;
     bool long_cases = false;
     bool log = false;     // print the library's log records to stderr
-    bool guarded = false; // the transport itself lets nobody in without the secret
+    bool guarded = false; // the transport itself admits no peer without the secret
     bool pulled = false;  // served:// by pulling requests instead of callbacks
     int64_t slowdown = 1; // of this machine or build: every time is multiplied
     int64_t heartbeat_ns = 300 * ms;
@@ -160,12 +160,12 @@ class Host {
 // ---- the other side
 // --------------------------------------------------------------------------------------------------
 
-// Serves streams that come in as their greeting asks; see peer.cpp. Ends when the listener is closed.
+// Serves incoming streams as their hello requests; see peer.cpp. Ends when the listener is closed.
 void serve(const Host &host, const Listener &listener);
 // The second process; the first is `parent`.
 int peer_main(const Options &options, int secret_fd, int parent);
 
-// What a case sees of the other process: where it listens, and how to stop or kill it.
+// The view that a case has of the other process: its address, and how to stop or kill it.
 class Peer {
   public:
     virtual ~Peer() = default;
@@ -185,7 +185,7 @@ struct World {
     std::string secret;
     Stream dial(const std::string &what) const { return host.dial(peer.address(), what); }
     std::unique_ptr<Peer> another(const std::string &secret) const; // a peer of its own for cases that kill it
-    std::string fresh_address() const;                              // where nobody listens
+    std::string fresh_address() const;                              // an address without a listener
 };
 
 struct Case {

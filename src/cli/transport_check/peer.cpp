@@ -50,7 +50,7 @@ void verify(const Stream &stream, uint64_t size, uint64_t sequence) {
     stream.finish();
 }
 
-// Streams that wait for a word of another stream.
+// Streams that wait for a message of another stream.
 class Gates {
   public:
     void open(uint64_t gate) {
@@ -124,8 +124,8 @@ void handle(const Host &host, Stream stream) {
 }
 
 // The peer ends with its parent, whatever state either is in: stopped by a case, or with a thread of the library that
-// hangs because of what is being checked. So it is the kernel that kills it. (The signal comes with the end of the
-// thread that spawned; that is the parent's first one, which lives as long as its process.)
+// hangs because of the checked defect. Therefore the kernel kills it. (The signal is sent at the end of the thread that
+// spawned; that is the first thread of the parent, which lives as long as its process.)
 void end_with(int parent) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(1); // it was over before that

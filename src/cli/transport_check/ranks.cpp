@@ -141,7 +141,7 @@ int RankPool::become_checker(const std::string &folder) {
     const int fd = control_socket(own, where);
     if (bind(fd, reinterpret_cast<sockaddr *>(&where), sizeof where) != 0 || listen(fd, 1024) != 0)
         fail("listening in %s: %s", folder.c_str(), strerror(errno));
-    // The first one gets the name, with a socket behind it that listens already.
+    // The first rank gets the name, whose socket listens already.
     const bool first = link(own.c_str(), control.c_str()) == 0;
     const int why = errno;
     unlink(own.c_str());
@@ -228,7 +228,7 @@ int serve_the_checker(const Options &options) {
 
 int run_rank(Options options) {
     try {
-        // In some jobs nobody gets on before all ranks have loaded the transport.
+        // In some jobs no rank proceeds before all ranks have loaded the transport.
         const Host first(options, "of a context that only loads it");
         const std::string scheme = options.address.substr(0, options.address.find("://"));
         muster_error error{};
@@ -242,7 +242,7 @@ int run_rank(Options options) {
             options.pool = &pool;
             status = run_all(options);
         }
-        // The launcher's own status says that ranks were killed.
+        // The launcher's own status reports that ranks were killed.
         std::ofstream(options.ranks + "/status") << status << "\n";
         return status;
     } catch (const Failed &why) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// For transports between the ranks of a job, where a child process would be no rank: every rank runs this program with
-// the same arguments. One of them becomes the checker; the others are servants, whom it tells over a socket in a folder
-// what to listen as, and which it may kill.
+// For transports between the ranks of a job, where a child process would not be a rank: every rank runs this program
+// with the same arguments. One of them becomes the checker; the others are servants, to which it sends over a socket in
+// a folder the names at which they listen, and which it may kill.
 #include "transport_check/harness.hpp"
 
 namespace check {
@@ -15,7 +15,7 @@ class RankPool {
     ~RankPool();
     RankPool(const RankPool &) = delete;
     RankPool &operator=(const RankPool &) = delete;
-    // A rank that serves there; it goes back to the others unless it was killed. Throws Skipped if none is left.
+    // A rank that serves there; it returns to the others unless it was killed. Throws Skipped if none is left.
     std::unique_ptr<Peer> start(const std::string &secret, const std::string &address);
 
   private:
@@ -23,7 +23,7 @@ class RankPool {
     struct Rank {
         int fd = -1;
         int pid = 0;
-        std::string text; // what it says, as far as there is no end of line
+        std::string text; // its output without a newline so far
     };
     std::unique_ptr<Rank> take();
     static std::string line(Rank &rank, int64_t timeout); // empty: it is gone

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Somebody else's host-served transport: a shared object that serves its scheme in each context it is given, on threads
-// of its own. It exports
+// A host-served transport of another author: a shared object that serves its scheme in each context it is given, on
+// threads of its own. It exports
 //   void *muster_serve_begin(muster_context *context, muster_error *error);   NULL: it cannot
 //   void muster_serve_end(void *serving);                                     returns when its threads have ended
 #include <muster/context.h>
