@@ -21,7 +21,7 @@ enum {
     unauthenticated = 16
 };
 
-// Canceled, unknown, aborted, internal and data loss: they do not say that nothing was applied.
+// Canceled, unknown, aborted, internal and data loss: they do not exclude that the call was applied.
 bool leaves_doubt(int code) noexcept {
     return code == 1 || code == 2 || code == 10 || code == 13 || code == 15;
 }
@@ -183,7 +183,7 @@ void Client::answered(Call &call, Transfer &transfer) {
         saw(revision_in(reply.body));
         return end(call, std::move(reply));
     }
-    if (accepted && reply.body.is_object()) { // a proxy, or something else: as if nobody were there
+    if (accepted && reply.body.is_object()) { // a proxy, or another server: as if there were no answer
         reply.failure.text = "the answer is none of an etcd's: it has no header";
         reply.code = unavailable;
     } else if (reply.body.is_object()) {
@@ -243,8 +243,7 @@ void Client::end(Call &call, Reply reply) {
     begin_more();
 }
 
-// ---- tokens
-// ----------------------------------------------------------------------------------------------------------
+// ---- tokens ---------------------------------------------------------------------------------------------------------
 
 void Client::log_in() {
     if (login_ != nullptr) return;
@@ -262,7 +261,7 @@ void Client::log_in() {
             token_ = text_in(answer, "token");
             if (!token_.empty()) return logged_in({});
             const std::string why = text_in(answer, "error");
-            if (why.find("not enabled") != std::string::npos) { // then nobody asks for a token
+            if (why.find("not enabled") != std::string::npos) { // then no token is required
                 token_ = "none";
                 return logged_in({});
             }
@@ -272,13 +271,13 @@ void Client::log_in() {
         });
 }
 
-// Those who wait for a token go on, or end; where nobody has answered they try again as long as they may.
+// The calls that wait for a token continue, or end; if there was no answer they are repeated until their timeout.
 void Client::logged_in(const Failure &how) {
     if (how.status == MUSTER_OK) return begin_more();
     std::deque<Call *> waiting = std::move(waiting_);
     waiting_.clear();
     for (Call *const call : waiting) {
-        if (calls_.count(call) == 0) continue; // somebody has cancelled it meanwhile
+        if (calls_.count(call) == 0) continue; // it was cancelled meanwhile
         call->attempts++;
         if (how.status == MUSTER_E_UNREACHABLE && !call->last && now_ns() - call->begun_ns < url_.patience_ns)
             try_again(*call);
@@ -287,8 +286,7 @@ void Client::logged_in(const Failure &how) {
     }
 }
 
-// ---- streams
-// ---------------------------------------------------------------------------------------------------------
+// ---- streams --------------------------------------------------------------------------------------------------------
 
 Transfer *Client::stream(const char *path, std::string body, std::function<void(std::string_view)> line,
                          std::function<void(const Failure &why)> end) {

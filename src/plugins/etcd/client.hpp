@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Calls to an etcd of several members: who answers, who is tried next, tokens, and how long nobody may answer.
+// Calls to an etcd of several members: the member in use, the next one to try, tokens, and the timeout without an
+// answer.
 #include "base/back_off.hpp"
 #include "http.hpp"
 
@@ -11,7 +12,7 @@ namespace etcd {
 
 using Json = nlohmann::json;
 
-// How a call ended. What is not OK is a Failure with the code of gRPC, if etcd has answered at all.
+// The result of a call. If it is not OK it is a Failure, with the code of gRPC if etcd has answered at all.
 struct Reply {
     Failure failure;
     int code = 0;       // of gRPC
@@ -20,7 +21,7 @@ struct Reply {
     bool ok() const noexcept { return failure.status == MUSTER_OK; }
 };
 
-// int64 come as text, zeros not at all.
+// int64 values are strings, zeros are omitted.
 uint64_t number_in(const Json &object, const char *name);
 std::string bytes_in(const Json &object, const char *name); // base64
 std::string text_in(const Json &object, const char *name);
@@ -49,22 +50,22 @@ class Client {
     Client(const Client &) = delete;
     Client &operator=(const Client &) = delete;
 
-    // Every call is one that does no harm when it is made twice: it is repeated until somebody has answered, or for so
-    // long that nobody is there.
+    // Every call may be made twice without harm: it is repeated until a member has answered, or until the timeout
+    // without an answer.
     Call *call(const char *path, std::string body, std::function<void(Reply &)> then);
     void cancel(Call *call) noexcept;   // NULL has no effect
-    void end_soon(Call *call) noexcept; // with the attempt under way, or at once; NULL has no effect
-    // A stream, which its user begins again: with what is current now. `end`: it is over, `why` says how.
+    void end_soon(Call *call) noexcept; // with the current attempt, or at once; NULL has no effect
+    // A stream, which its user begins again, at the current state. `end`: it has ended, for the reason `why`.
     Transfer *stream(const char *path, std::string body, std::function<void(std::string_view)> line,
                      std::function<void(const Failure &why)> end);
     void cancel(Transfer *stream) noexcept { http_.cancel(stream); }
     void try_next() noexcept { current_ = (current_ + 1) % url_.endpoints.size(); } // the current one does not do
     void forget_token() noexcept { token_.clear(); }
-    bool needs_token() const noexcept { return !url_.user.empty() && token_.empty(); } // a call gets one
+    bool needs_token() const noexcept { return !url_.user.empty() && token_.empty(); } // a call requires one
 
     const Url &url() const noexcept { return url_; }
     const muster_host *host() const noexcept { return http_.host(); }
-    uint64_t revision() const noexcept { return revision_; } // the last one that somebody has told
+    uint64_t revision() const noexcept { return revision_; } // the latest one in an answer
     void saw(uint64_t revision) noexcept {
         if (revision > revision_) revision_ = revision;
     }

@@ -51,7 +51,7 @@ Http::~Http() {
     for (auto &[transfer, owned] : transfers_) drop(*transfer);
     transfers_.clear();
     for (CURL *const easy : idle_) curl_easy_cleanup(easy);
-    curl_multi_cleanup(multi_); // its last words are about sockets
+    curl_multi_cleanup(multi_); // it still calls the socket function
     for (auto &[fd, watched] : watched_) host_->unwatch_fd(watched->watch);
     host_->stop_timer(timer_);
     host_->stop_timer(finishing_);
@@ -60,7 +60,7 @@ Http::~Http() {
 
 curl_slist *Http::headers_of(const std::string &token) {
     if (!with_token_.empty() && with_token_.back().token == token) return with_token_.back().list;
-    if (transfers_.empty()) { // nobody uses the old ones
+    if (transfers_.empty()) { // the old ones are not in use
         for (const Headers &headers : with_token_) curl_slist_free_all(headers.list);
         with_token_.clear();
     }
@@ -75,7 +75,7 @@ curl_slist *Http::headers_of(const std::string &token) {
     };
     add("Content-Type: application/json");
     add("Expect:");
-    add("Grpc-Metadata-hasleader: true"); // a member that is cut off from the others says so
+    add("Grpc-Metadata-hasleader: true"); // a member that is cut off from the others then fails the request
     if (!token.empty()) add("Authorization: " + token);
     with_token_.push_back({list, token});
     return list;
@@ -97,7 +97,7 @@ void Http::prepare(Transfer &transfer, const std::string &token) {
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, 2000L);
     if (!transfer.stream) curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, 7000L); // etcd's own is 5 s and elections
-    // A stream may be silent for long: the system looks whether the other side is still there.
+    // A stream may be silent for a long time: the system checks whether the other side is alive.
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, 10L);
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, 3L);
@@ -160,8 +160,7 @@ void Http::cancel(Transfer *transfer) noexcept {
     transfers_.erase(found);
 }
 
-// ---- what curl asks for
-// ----------------------------------------------------------------------------------------------
+// ---- callbacks of curl ----------------------------------------------------------------------------------------------
 
 int Http::on_socket(CURL *, curl_socket_t fd, int what, void *user, void *) noexcept {
     Http &self = *static_cast<Http *>(user);
@@ -252,7 +251,7 @@ void Http::collect() noexcept {
     }
 }
 
-// Not while somebody is just asking.
+// Not during a call of the user.
 void Http::finish_soon() noexcept {
     if ((done_.empty() && fed_.empty()) || finishing_ != nullptr) return;
     const auto due = [](void *one) {
@@ -264,7 +263,7 @@ void Http::finish_soon() noexcept {
     host_->start_timer(host_, 0, 0, due, this, &finishing_);
 }
 
-// Out of memory: who has asked is not told, and has a deadline.
+// Out of memory: the user is not notified, and has a deadline.
 template <class Tell>
 void Http::told(Tell &&tell) noexcept {
     try {
@@ -274,7 +273,7 @@ void Http::told(Tell &&tell) noexcept {
     }
 }
 
-// Those who are told may post and cancel.
+// The callbacks of users may post and cancel.
 void Http::finish() noexcept {
     while (!fed_.empty() || !done_.empty()) {
         if (!fed_.empty()) {

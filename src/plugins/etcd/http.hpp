@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// libcurl's multi interface on the library's loop: it tells which descriptors and which time it waits for.
+// libcurl's multi interface on the library's loop: curl sets the descriptors and the time for which it waits.
 #include "text.hpp"
 
 #include <muster/plugin.h>
@@ -13,7 +13,7 @@
 
 namespace etcd {
 
-// One POST under way. Ends by done(), or by Http::cancel().
+// One POST in progress. Ends by done(), or by Http::cancel().
 struct Transfer {
     std::string url, body, answer;
     std::function<void(Transfer &)> done;       // once, no other transfer's on the stack
@@ -23,11 +23,11 @@ struct Transfer {
     long status = 0;
     bool stream = false, too_much = false;
     bool never_sent = false; // nothing of it has reached the server
-    bool fed = false;        // lines have come that were not told yet
+    bool fed = false;        // lines have arrived that were not reported yet
     class Http *http = nullptr;
     char why[CURL_ERROR_SIZE] = {};
 
-    std::string text() const; // why there is no answer
+    std::string text() const; // the reason why there is no answer
 
   private:
     friend class Http;
@@ -56,7 +56,7 @@ class Http {
     void act(curl_socket_t fd, int events) noexcept;
     void collect() noexcept;
     void finish_soon() noexcept;
-    void finish() noexcept; // tells lines, and those that are done
+    void finish() noexcept; // reports lines, and transfers that are done
     template <class Tell>
     void told(Tell &&tell) noexcept;
     void prepare(Transfer &transfer, const std::string &token);
@@ -75,7 +75,7 @@ class Http {
         curl_slist *list;
         std::string token;
     };
-    std::vector<Headers> with_token_; // the last one is in use; those before it by transfers under way, perhaps
+    std::vector<Headers> with_token_; // the last one is in use; those before it perhaps by transfers in progress
     curl_slist *headers_of(const std::string &token);
 };
 

@@ -24,7 +24,7 @@ void Session::grant() {
     static_assert(sizeof(std::random_device::result_type) >= 4);
     std::random_device random;
     lease_ = 0;
-    while (lease_ == 0) lease_ = (uint64_t{random()} << 32 | random()) >> 1; // signed there
+    while (lease_ == 0) lease_ = (uint64_t{random()} << 32 | random()) >> 1; // etcd's ids are signed
     granting_ = true;
     granted_ = false;
     const std::string body =

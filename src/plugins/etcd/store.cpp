@@ -35,7 +35,7 @@ Range Store::range_of(std::string_view prefix) const {
     return {prefix.empty() ? full + '\1' : full, behind_all(full)};
 }
 
-// Somebody answers there, knows this version of the interface, and lets us in.
+// Checks that an etcd answers, has this version of the interface, and admits this user.
 void Store::open() {
     const Range all = range_of("");
     const std::string body =
@@ -54,7 +54,7 @@ void Store::open() {
         } else {
             fail(id_, reply.failure);
         }
-        if (taken != MUSTER_OK) leave(); // nobody holds it
+        if (taken != MUSTER_OK) leave(); // the store has no handle any more
     });
 }
 
@@ -87,7 +87,7 @@ Task *Store::find(uint64_t request) noexcept {
     return found == tasks_.end() ? nullptr : found->second.get();
 }
 
-// What may have been applied goes on until its answer has come, but is not sent again.
+// A request that may have been applied continues until its answer has arrived, but is not sent again.
 void Store::cancel(uint64_t request) noexcept {
     Task *const task = find(request);
     if (task == nullptr || task->may_have_been_applied()) return task == nullptr ? void() : task->end_soon();
@@ -99,8 +99,7 @@ void Store::drop(Task &task) noexcept {
     tasks_.erase(task.request());
 }
 
-// ---- leases
-// ----------------------------------------------------------------------------------------------------------
+// ---- leases ---------------------------------------------------------------------------------------------------------
 
 void Store::grant(uint64_t request, uint64_t lease, int64_t ttl_ns) {
     const std::string body =
@@ -133,10 +132,9 @@ void Store::end(uint64_t request, uint64_t lease) {
     });
 }
 
-// ---- the end
-// ---------------------------------------------------------------------------------------------------------
+// ---- the end --------------------------------------------------------------------------------------------------------
 
-// The marks go with the session.
+// The marks are deleted with the lease of the session.
 void Store::close() noexcept {
     tasks_.clear();
     const auto due = [](void *self) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// One store that was opened: its requests, its leases, and the session that lets it repeat what nobody has answered.
+// One open store: its requests, its leases, and the session by which it repeats requests that were not answered.
 #include "watch.hpp"
 
 #include <muster/store_serve.h>
@@ -12,9 +12,9 @@ namespace etcd {
 
 class Task;
 
-// A write leaves a mark, a key of this session that counts the writes of one slot and goes with the session's lease.
-// Each transaction holds only for one number of the mark, and raises it: so it can be sent again when nobody has
-// answered, is done at most once, and the mark tells whether it was.
+// A write leaves a mark, a key of this session that counts the writes of one slot and is deleted with the lease of the
+// session. Each transaction has the condition that the mark has a certain count, and increments it: so it can be sent
+// again when there was no answer, is applied at most once, and the mark says whether it was.
 struct Slot {
     std::string key;
     uint64_t writes = 0;
@@ -32,8 +32,8 @@ class Session {
     void forget(Task &task) noexcept { waiting_.erase(&task); }
     uint64_t lease() const noexcept { return lease_; }
     std::unique_ptr<Slot> take_slot();
-    void give_back(std::unique_ptr<Slot> slot, uint64_t lease); // what has become of its last write is known
-    // Is it still there? Then `then(true)`; else there will be a new one.
+    void give_back(std::unique_ptr<Slot> slot, uint64_t lease); // the result of its last write is known
+    // Does the session still exist? Then `then(true)`; otherwise there will be a new one.
     void look(std::function<void(bool)> then);
     void end(std::function<void()> then);
     void stop_keeping() noexcept;
@@ -62,7 +62,7 @@ class Store {
 
     void request(uint64_t request, const muster_store_request &what);
     void cancel(uint64_t request) noexcept;
-    void close() noexcept; // nobody holds it any more; it ends by itself
+    void close() noexcept; // it has no handle any more, and ends by itself
 
     Client &client() noexcept { return client_; }
     Watches &watches() noexcept { return watches_; }

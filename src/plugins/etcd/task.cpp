@@ -9,7 +9,7 @@ namespace etcd {
 namespace {
 constexpr size_t most_list_bytes = 4 << 20;
 constexpr int64_t usual_count = 1000;
-// etcd looks through its history for new streams each 100 ms.
+// etcd searches its history for new streams each 100 ms.
 constexpr int64_t history_ns = 400 * ms;
 
 std::string_view view(const void *data, uint64_t size) noexcept {
@@ -62,8 +62,7 @@ bool Task::any(bool (Op::*what)() const noexcept) const noexcept {
     return std::any_of(ops_.begin(), ops_.end(), [&](const Op &op) { return (op.*what)(); });
 }
 
-// ---- reading
-// ---------------------------------------------------------------------------------------------------------
+// ---- reading --------------------------------------------------------------------------------------------------------
 
 std::string Task::list_range(const Op &op, uint64_t at_revision) const {
     const muster_store_op &asked = *op.asked;
@@ -78,7 +77,7 @@ std::string Task::list_range(const Op &op, uint64_t at_revision) const {
     return text + ",\"limit\":\"" + std::to_string(asked.number != 0 ? asked.number : usual_count) + "\"}";
 }
 
-// Lists of what is changed as well are read where it is changed.
+// Lists of keys that are changed as well are read in the transaction that changes them.
 void Task::read() {
     const bool lists = !any(&Op::writes);
     Txn txn;
@@ -147,10 +146,9 @@ void Task::show_list(size_t i, const Listed &listed) {
     if (more && !entries.empty()) entries.back().entry.flags |= MUSTER_STORE_MORE;
 }
 
-// ---- waiting
-// ---------------------------------------------------------------------------------------------------------
+// ---- waiting --------------------------------------------------------------------------------------------------------
 
-// For a key that is not there, behind the revision at which that was so.
+// For an absent key, from the revision at which it was absent.
 void Task::wait_for(const std::string &key) {
     range = {key, key + std::string(1, '\0')};
     behind = revision_;
@@ -163,7 +161,7 @@ void Task::changed() {
         show_changes();
         return;
     }
-    // A stream that has begun later tells of what was in between only after a while.
+    // A stream that has begun later reports the changes in between only after a while.
     if ((*stream).begun_at() > std::max(behind, begun_at_)) return again();
     for (const Change &change : (*stream).changes())
         if (change.revision > behind && change.there && change.key == range.begin) return again();
@@ -199,7 +197,7 @@ void Task::watch_changes() {
     });
 }
 
-// `now`: where somebody looks once, up to there.
+// `now`: the revision up to which a request that does not wait is checked.
 void Task::watch_behind(uint64_t now) {
     const Watch &stream = store_.watches().enter(*this);
     if (show_changes() || !once_) return;
@@ -233,8 +231,7 @@ bool Task::show_changes() {
     return true;
 }
 
-// ---- ends
-// ------------------------------------------------------------------------------------------------------------
+// ---- ends -----------------------------------------------------------------------------------------------------------
 
 void Task::not_there() {
     store_.host()->store_failed(store_.host(), request_, MUSTER_AGAIN, UINT32_MAX, nullptr, 0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// One request to a store: what it needs is read, what it does is worked out on that, and is done if nothing has changed
-// meanwhile; if something has, that is in the answer, and it is worked out anew. Requests that set and delete and look,
-// each key once, are done at once instead.
+// One request to a store: it reads the values that it needs, computes its changes from them, and applies these if the
+// values have not changed meanwhile; otherwise the answer has the new values, and it computes them again. Requests that
+// set, delete and check, each key once, are applied at once instead.
 #include "store.hpp"
 #include "txn.hpp"
 
@@ -18,7 +18,7 @@ class Task final : public Watcher {
     void start();
     void session_ready();
     void session_failed(const Failure &why);
-    // etcd may have got the transaction that changes something, and its answer has not come.
+    // etcd may have received the transaction that changes something, and its answer has not arrived.
     bool may_have_been_applied() const noexcept;
     void end_soon() noexcept { store_.client().end_soon(call_); } // it is not sent again
     uint64_t request() const noexcept { return request_; }
@@ -54,7 +54,7 @@ class Task final : public Watcher {
     // Doing.
     bool can_be_direct() const;
     void commit();
-    bool write_down(Txn &txn); // what is to be done, and when; false: it cannot be
+    bool write_down(Txn &txn); // the changes and their conditions; false: not possible
     void committed(Reply &reply);
     void done_at(uint64_t revision, const Json &body);
     void refused(const Json &body);
@@ -83,7 +83,7 @@ class Task final : public Watcher {
     std::map<std::string, Value> snapshot_;
     std::map<std::string, Value> writes_;
     std::vector<std::vector<Entry>> entries_; // by operation
-    std::vector<size_t> place_;               // of operations in what a transaction answers; SIZE_MAX: none
+    std::vector<size_t> place_;               // indexes of operations in the answer of a transaction; SIZE_MAX: none
     uint64_t revision_ = 0;                   // of the snapshot
     uint64_t begun_at_ = 0;                   // of the stream, as it was entered
     bool direct_ = false;

@@ -55,7 +55,7 @@ void Task::commit() {
     });
 }
 
-// Each key is written once, where it is written last; lists are in between, as they were asked for.
+// Each key is written once, by its last writing operation; lists are in between, in their order.
 bool Task::write_down(Txn &txn) {
     std::map<std::string_view, size_t> last;
     for (size_t i = 0; i < ops_.size(); i++)
@@ -125,7 +125,7 @@ void Task::committed(Reply &reply) {
         return done_at(revision_in(reply.body), reply.body);
     }
     const Value mark = first_in(response(reply.body, snapshot_.size(), "response_range"));
-    if (mark.version == slot_->writes + 1) { // an earlier attempt, whose answer was lost
+    if (mark.version == slot_->writes + 1) { // an earlier attempt was applied, whose answer was lost
         slot_->writes++;
         store_.session().give_back(std::move(slot_), slot_lease_);
         return look_back(mark.mod);
@@ -134,7 +134,7 @@ void Task::committed(Reply &reply) {
     reply.doubt ? fence(std::move(reply.body)) : refused(reply.body);
 }
 
-// An attempt is perhaps still on its way to etcd, and must not be done when somebody was told that nothing was.
+// An attempt may still be in transit to etcd, and must not be applied after the request ended as not applied.
 void Task::fence(Json body) {
     Txn txn;
     txn.compare(slot_->key, "VERSION", "EQUAL", "version", std::to_string(slot_->writes));
@@ -150,8 +150,8 @@ void Task::fence(Json body) {
         const Value mark = first_in(response(reply.body, 0, "response_range"));
         if (!raised && mark.version != slot_->writes + 1) return session_is_gone(true);
         slot_->writes++;
-        // The mark was raised by this, or by the one that was on its way, or by this whose answer was lost: whoever it
-        // was, only the first of them has written keys as well.
+        // The mark was incremented by this transaction, by the attempt that was in transit, or by this one with a lost
+        // answer: in each case only the first of them has written keys as well.
         if (raised) return refused(body);
         fail({MUSTER_E_PEER, "the connection broke; it may have been applied"}, 0);
     });
@@ -205,7 +205,7 @@ void Task::done_at(uint64_t revision, const Json &body) {
     answer(MUSTER_OK, revision);
 }
 
-// It was done at that revision, and the answer was lost: etcd still knows how everything was.
+// It was applied at that revision, and the answer was lost: etcd still has the state of that revision.
 void Task::look_back(uint64_t revision) {
     Txn txn;
     size_t count = 0;

@@ -21,7 +21,7 @@ Failure wrong(const std::string &why) {
     return {MUSTER_E_ADDRESS, why};
 }
 
-// host, host:port or [v6]:port, as curl reads it behind a scheme.
+// host, host:port or [v6]:port, as curl reads it after a scheme.
 bool endpoint(std::string_view text, std::string &out) {
     const size_t close = text.find(']');
     const size_t colon = text.find(':', close == std::string_view::npos ? 0 : close);
@@ -38,7 +38,7 @@ bool endpoint(std::string_view text, std::string &out) {
     return true;
 }
 
-// Never in the URL, which is logged and seen by everybody who lists processes.
+// Never in the URL, which is logged, and which every user can see in the list of processes.
 Failure read_user(const std::string &file, Url &out) {
     if (file.empty()) {
         const char *const user = getenv("MUSTER_ETCD_USER");

@@ -23,16 +23,16 @@ struct Failure {
 
 std::string base64(std::string_view bytes);
 bool from_base64(std::string_view text, std::string &out); // false: it is none
-// The first key behind all that begin with the prefix; a zero byte: there is none, as etcd wants it.
+// The first key after all keys that begin with the prefix; a zero byte: there is none, in the notation of etcd.
 std::string behind_all(std::string_view prefix);
 
 // etcd://host:port[,host:port...]/prefix?ca=file&cert=file&key=file&user-file=file&patience=seconds&tls=yes
 struct Url {
     std::vector<std::string> endpoints; // https://host:port
-    std::string root;                   // in front of all keys
+    std::string root;                   // the prefix of all keys
     std::string ca, cert, key;          // files
     std::string user, password;
-    int64_t patience_ns = 10 * second; // how long nobody may answer
+    int64_t patience_ns = 10 * second; // timeout without an answer
 
     static Failure parse(std::string_view text, Url &out);
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The text of etcd's transactions, and what their answers hold.
+// The text of etcd's transactions, and the content of their answers.
 #include "client.hpp"
 
 #include <map>
@@ -10,7 +10,7 @@ namespace etcd {
 struct Value {
     bool there = false;
     std::string bytes;
-    uint64_t mod = 0, version = 0; // etcd's: revision of the last change, and how many there were
+    uint64_t mod = 0, version = 0; // of etcd: revision of the last change, and number of changes
     uint64_t lease = 0;
 };
 
@@ -39,10 +39,10 @@ class Txn {
 
 std::string range_of_key(std::string_view key, uint64_t at_revision = 0);
 Value value_in(const Json &kv);
-// The first key of a range's answer, or one that is not there.
+// The first key in the answer of a range, or an absent one.
 Value first_in(const Json &range);
 Listed listed_in(const Json &range);
-// What one operation of a transaction has answered; an empty object where it is not there.
+// The answer of one operation of a transaction; an empty object if it is missing.
 const Json &response(const Json &body, size_t index, const char *what);
 
 } // namespace etcd

@@ -69,13 +69,13 @@ void Watch::told(std::string_view line) {
     }
     if (is_true(*result, "canceled")) return begin_again({MUSTER_E_UNREACHABLE, "a watch was cancelled"});
     lost_ns_ = 0;
-    if (now_ns() - begun_ns_ > back_off_.max_ns()) is_retrying_ = false; // not of one that ends as soon as it has begun
+    if (now_ns() - begun_ns_ > back_off_.max_ns()) is_retrying_ = false; // unless it ends as soon as it has begun
     if (is_true(*result, "created")) {
         begun_at_ = revision;
         return tell();
     }
     const auto events = result->find("events");
-    if (events == result->end() || !events->is_array()) { // a sign of life: everything up to here was told
+    if (events == result->end() || !events->is_array()) { // progress only: all changes so far were reported
         at_ = std::max(at_, revision);
         return;
     }
@@ -100,7 +100,7 @@ void Watch::told(std::string_view line) {
     tell();
 }
 
-// They may leave, and others come.
+// Watchers may leave, and others join.
 void Watch::tell() {
     std::vector<Watcher *> all(watchers_.begin(), watchers_.end());
     for (Watcher *const one : all)
@@ -142,15 +142,14 @@ void Watch::begin_again(const Failure &why) {
     host->start_timer(host, pause, 0, due, this, &again_);
 }
 
-// ---- the streams of a store
-// ------------------------------------------------------------------------------------------
+// ---- the streams of a store -----------------------------------------------------------------------------------------
 
 Watch &Watches::enter(Watcher &watcher) {
     Watch *found = nullptr;
     for (const auto &one : watches_)
         if (one->range_.covers(watcher.range) && one->floor_ <= watcher.behind) found = one.get();
     if (found == nullptr) {
-        if (watches_.size() >= most_streams) { // one that nobody needs makes room
+        if (watches_.size() >= most_streams) { // one without watchers is closed
             const auto idle =
                 std::find_if(watches_.begin(), watches_.end(), [](const auto &one) { return one->idle(); });
             if (idle != watches_.end()) drop(**idle);
@@ -166,7 +165,7 @@ Watch &Watches::enter(Watcher &watcher) {
     return *found;
 }
 
-// Somebody will ask again, most likely: a stream lives on for a while.
+// Most likely there will be another request: a stream is kept for a while.
 void Watches::leave(Watcher &watcher) noexcept {
     Watch *const watch = std::exchange(watcher.stream, nullptr);
     if (watch == nullptr) return;

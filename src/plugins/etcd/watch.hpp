@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Changes of a range of keys, as a stream of etcd's tells them, and the last of them for those who ask again.
+// Changes of a range of keys, as reported by a stream of etcd, and the latest of them for later requests.
 #include "client.hpp"
 
 namespace etcd {
 
 struct Range {
-    std::string begin, end; // as etcd wants it: a zero byte: no end
+    std::string begin, end; // in the notation of etcd: a zero byte: no end
     bool holds(const std::string &key) const noexcept {
         return key >= begin && (end == std::string(1, '\0') || key < end);
     }
@@ -23,13 +23,13 @@ struct Change {
     std::string key, value;
 };
 
-// Somebody who waits for changes of a range behind a revision.
+// A task that waits for changes of a range after a revision.
 class Watcher {
   public:
     virtual ~Watcher() = default;
-    // There is something new, or the stream has begun; it leaves if it does not want to hear more.
+    // There are changes, or the stream has begun; the watcher leaves if it needs no further ones.
     virtual void changed() = 0;
-    virtual void compacted(uint64_t first) = 0;       // what is behind its revision was forgotten; it has left
+    virtual void compacted(uint64_t first) = 0;       // the changes after its revision were compacted; it has left
     virtual void unreachable(const Failure &why) = 0; // it has left
     Range range;
     uint64_t behind = 0;
@@ -45,7 +45,7 @@ class Watch {
     Watch &operator=(const Watch &) = delete;
 
     const Range &range() const noexcept { return range_; }
-    // All changes behind this revision are here, up to at(): nothing has changed since.
+    // All changes after this revision are stored here, up to at(): there are no later ones.
     uint64_t floor() const noexcept { return floor_; }
     uint64_t at() const noexcept { return at_; }
     uint64_t begun_at() const noexcept { return begun_at_; } // the store's, as the stream began; 0: not yet
@@ -69,10 +69,10 @@ class Watch {
     size_t bytes_ = 0;
     std::set<Watcher *> watchers_;
     Transfer *stream_ = nullptr;
-    Call *token_ = nullptr; // asked for
+    Call *token_ = nullptr; // the request for a token
     muster_timer *again_ = nullptr, *idle_ = nullptr;
     int64_t begun_ns_ = 0;     // the latest stream
-    int64_t lost_ns_ = 0;      // since when there is no stream; 0: there is
+    int64_t lost_ns_ = 0;      // since when there is no stream; 0: there is one
     bool is_retrying_ = false; // the next attempt follows a pause
     muster::BackOff back_off_{80 * ms, 500 * ms};
 };

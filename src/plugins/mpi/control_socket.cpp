@@ -188,8 +188,7 @@ void ControlSocket::read() {
     }
 }
 
-// ---- listeners
-// -----------------------------------------------------------------------------------------------------------
+// ---- listeners ------------------------------------------------------------------------------------------------------
 
 muster_status ControlListener::open(const SocketName &name, muster_error *error) {
     const int fd = socket(name.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

@@ -14,7 +14,7 @@
 namespace mpi {
 
 uint64_t new_link_id() {
-    static std::atomic<uint64_t> latest{0}; // relaxed: a number nobody else has, no more
+    static std::atomic<uint64_t> latest{0}; // relaxed: it only has to be unique
     return latest.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
@@ -41,13 +41,13 @@ muster_status Endpoint::start(muster_endpoint *endpoint, muster_error *error) {
     return MUSTER_OK;
 }
 
-// Whatever was accepted and does not go at once is tried for a moment; then the others are told how much there was.
+// Accepted messages are still sent for a moment; then the peers are notified of their number.
 void Endpoint::stop() {
     if (!started_) return;
     constexpr int64_t moment_ns = 1'000'000'000;
     const int64_t until = now_ns() + moment_ns;
     for (int round = 0; sends_ != 0 && !failed_ && now_ns() < until; round++) {
-        if (round % 64 == 0) receive_controls(); // the receivers may be waiting for a sign that we poll
+        if (round % 64 == 0) receive_controls(); // the receivers may be waiting for a sign that this side polls
         const Node::Hold mpi(node_);
         if (!mpi) break;
         finish_sends();
@@ -84,8 +84,7 @@ void Endpoint::receive_controls() {
     answer_pings();
 }
 
-// ---- names
-// -----------------------------------------------------------------------------------------------------------
+// ---- names ----------------------------------------------------------------------------------------------------------
 
 muster_status Endpoint::parse(const std::string &authority, int &rank, int &listener, muster_error *error) const {
     const size_t dot = authority.find('.');
@@ -147,8 +146,7 @@ void Endpoint::withdraw() {
     remote_listener_.close();
     node_.release_listener(listener_);
     listener_ = -1;
-    for (auto &[id, link] :
-         links_) // who dials again is refused at the listener, not by a session that finds no listener
+    for (auto &[id, link] : links_) // a later dial is then refused at once, and not by a session without a listener
         if (link->state == Link::State::open && link->listener < 0) link->control.send(Control::not_listening, 0);
 }
 
@@ -158,7 +156,7 @@ muster_status Endpoint::resolve(const std::string &authority, uint64_t request, 
     int rank = 0, listener = 0;
     if (const muster_status status = parse(authority, rank, listener, error); status != MUSTER_OK) return status;
     if (Link *const link = dialled(rank, listener)) {
-        // It may have left, and somebody else may listen in its place: that is in the socket by now.
+        // The peer may have left, and another one may listen in its place: the socket has that message by now.
         link->control.receive();
     }
     if (Link *const link = dialled(rank, listener)) {
@@ -205,7 +203,7 @@ void Endpoint::became_ready() {
             log(host_, MUSTER_LOG_ERROR, "ranks of other hosts cannot reach this one: %s", error.message);
     }
     max_spin_ns_ = spin_ns_ = spin_for(node_);
-    for (auto &[id, link] : links_) // who calls has everybody's card already
+    for (auto &[id, link] : links_) // a dialling peer has all hellos already
         if (link->hello_due) answer_hello(*link);
     for (const Request &one : std::exchange(waiting_, {})) {
         uint64_t peer = 0;
@@ -216,8 +214,7 @@ void Endpoint::became_ready() {
     }
 }
 
-// ---- links
-// -----------------------------------------------------------------------------------------------------------
+// ---- links ----------------------------------------------------------------------------------------------------------
 
 Link::Link(Endpoint &endpoint, uint64_t id) : endpoint(endpoint), id(id), control(endpoint.host_, *this) {}
 
@@ -245,9 +242,9 @@ Hello Endpoint::hello_to(const Link &link) const {
 void Endpoint::accepted(void *self, int fd) {
     auto &endpoint = *static_cast<Endpoint *>(self);
     const auto among = [&](const auto &each) { return each.second->state == Link::State::accepted; };
-    constexpr long max_accepted = 256; // who connects and says nothing
+    constexpr long max_accepted = 256; // connections that send nothing
     try {
-        // The cards of the others are needed to tell who is who; they will be here in a moment.
+        // The rank infos of the others are needed to identify peers; they will arrive in a moment.
         if (std::count_if(endpoint.links_.begin(), endpoint.links_.end(), among) >= max_accepted) {
             ::close(fd);
             return;
@@ -285,7 +282,7 @@ void Link::on_hello(const Hello &hello) {
     endpoint.answer(*this, MUSTER_OK, "");
 }
 
-// What stays on this host need not be sealed.
+// Bytes that stay on this host need not be sealed.
 void Endpoint::opened(Link &link) {
     if (!node_.is_local(link.rank)) return;
     link.known = true; // from this call on
@@ -316,7 +313,7 @@ void Link::on_closed(int os_errno) {
         return endpoint.drop(*this);
     }
     if (state != State::open) return;
-    state = State::draining; // what it had sent before is read first
+    state = State::draining; // bytes that it had sent before are read first
     draining_since = received_at = now_ns();
     endpoint.wake();
 }

@@ -23,7 +23,7 @@ namespace mpi {
 
 using muster::now_ns;
 
-constexpr uint64_t message_bytes = 256 * 1024 - 64; // with the head, what the library stages at a time
+constexpr uint64_t message_bytes = 256 * 1024 - 64; // with the header, the size of the library's staging buffer
 constexpr uint64_t credit_bytes = 4 * 1024 * 1024;
 
 struct Head {
@@ -41,7 +41,7 @@ struct Link final : ControlSocket::Owner {
         dialing,  // the peer's hello has not arrived
         accepted, // likewise, of a connection that this side has accepted
         open,     //
-        draining, // the peer is gone; what it had sent is still received
+        draining, // the peer is gone; messages that it had sent are still received
         lost      // reported to the library, which will forget it
     };
     Link(Endpoint &endpoint, uint64_t id);
@@ -63,12 +63,12 @@ struct Link final : ControlSocket::Owner {
     bool full = false;  // send() has returned MUSTER_AGAIN
     std::vector<uint64_t> requests;
     // Counts of messages. An endpoint that goes to sleep reports how many it has received; a sender that has sent more
-    // wakes it at once, and one that takes the peer for asleep sends `wake` after each message. No endpoint sleeps
-    // while it has received fewer than a `wake` has announced. So every message is received, although nothing else
-    // orders the polls of the two sides.
+    // wakes it at once, and a sender whose peer counts as asleep sends `wake` after each message. No endpoint sleeps
+    // while it has received fewer messages than a `wake` has announced. So every message is received, although nothing
+    // else orders the polls of the two sides.
     uint64_t sent = 0, received = 0, announced = 0;
     bool peer_asleep = true;    // by its last report
-    bool sleep_reported = true; // the peer takes this side for asleep
+    bool sleep_reported = true; // for the peer, this side counts as asleep
     bool pinged = false;        // without a pong yet
     bool pong_due = false;
     bool said_goodbye = false;
@@ -171,13 +171,13 @@ class Endpoint {
     ControlListener local_listener_, remote_listener_;
     // Links
     std::unordered_map<uint64_t, std::unique_ptr<Link>> links_;
-    std::vector<std::unique_ptr<Link>> dropped_; // may still be on the stack below us
+    std::vector<std::unique_ptr<Link>> dropped_; // they may still be on the stack of a caller
     std::vector<Request> waiting_;               // for the node to get ready
     // Transfers
     Buffers &buffers_ = Buffers::all();
     std::unordered_map<int, std::deque<Receiving>> receiving_; // by rank: MPI keeps their order
     std::vector<int> receiving_from_;                          // ranks whose queue is not empty
-    size_t sends_ = 0;                                         // under way
+    size_t sends_ = 0;                                         // in progress
     // Sleep
     bool awake_ = false, posted_ = false, pong_due_ = false, full_due_ = false;
     int burst_ = 0;

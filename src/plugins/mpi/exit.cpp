@@ -24,7 +24,7 @@ Node *exiting_node;          // set once, before atexit()
 pid_t owner;                 // a forked child has nothing to finalise
 int listeners[2] = {-1, -1}; // rank 0: for this host and for others
 int line = -1;               // the others: to rank 0
-std::vector<int> lines;      // rank 0: to the others, when all have come
+std::vector<int> lines;      // rank 0: to the others, when all have arrived
 constexpr char here = 'E', go = 'G', done = 'D';
 constexpr int settle_ms = 10'000;
 constexpr size_t token_bytes = sizeof RankInfo::token;
@@ -124,7 +124,7 @@ bool ExitBarrier::gather(Node &node) {
                 fds[i].fd = -1; // no rank
                 continue;
             }
-            if (got <= 0 && known) return false; // it has died; the others see that nobody is here either
+            if (got <= 0 && known) return false; // it has died; closing the connections notifies the others
             if (got <= 0 || visitor.have == sizeof visitor.words) {
                 if (got > 0) arrived += visitor.words[token_bytes] == here;
                 if (got > 0) fds[i].events = 0;
@@ -137,7 +137,7 @@ bool ExitBarrier::gather(Node &node) {
     return send_all(go);
 }
 
-// Everybody is here and sends nothing new. True: all that was under way has arrived.
+// All ranks have arrived and send nothing new. True: all messages in transit have arrived.
 bool ExitBarrier::settle(Node &node) {
     const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(settle_ms);
     bool told = false, well = true;
@@ -172,8 +172,9 @@ void ExitBarrier::at_exit() {
     MPI_Finalized(&finalised);
     if (finalised) return;
     const bool ready = node.ready(), well = node.failure().empty();
-    // Nobody of ours calls MPI from here on. A thread that is stuck in it has the lock; then there is nothing to save.
-#ifdef MUSTER_TSAN // clang 14's does not see a lock that is taken by the other clock
+    // No thread of the library calls MPI from here on. A thread that hangs in MPI has the lock; then nothing can be
+    // done.
+#ifdef MUSTER_TSAN // that of clang 14 does not see a lock that is taken by the other clock
     if (!node.lock_.try_lock_until(std::chrono::system_clock::now() + std::chrono::seconds(2))) return;
 #else
     if (!node.lock_.try_lock_for(std::chrono::seconds(2))) return;
@@ -192,7 +193,7 @@ void ExitBarrier::at_exit() {
             return;
         }
     } else if (job_survives_deaths() || !well) {
-        return; // who is still alive cannot be known
+        return; // it cannot be known which ranks are still alive
     }
     MPI_Finalize();
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // Finalises an MPI that the plug-in has initialised. A process that exits without MPI_Finalize makes mpirun end the
-// whole job, and MPI_Finalize waits for all ranks, for ever if one has died. So at exit the ranks first meet at a
+// whole job, and MPI_Finalize waits for all ranks, forever if one has died. So at exit the ranks first meet at a
 // barrier on sockets: each running rank has a connection to rank 0, which the kernel closes when the rank dies. If all
 // ranks arrive, all finalise; if one is gone, none does, and mpirun handles that as it handles a dead rank.
 //
-// Between the two each rank receives all messages that are left: MPI_Finalize may wait for a message to be received
-// (MPICH's does) whose context is gone.
+// Between the two each rank receives all remaining messages: MPI_Finalize may wait until a message is received (MPICH's
+// does) whose context is gone.
 //
-// The host's thread in exit(); before that, the thread that has a Node::Hold.
+// Used by the thread of the host in exit(); before that, by the thread that has a Node::Hold.
 namespace mpi {
 
 class Node;

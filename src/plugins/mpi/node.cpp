@@ -30,7 +30,7 @@ muster_status Node::open(const muster_host *host, Node *&out_node, muster_error 
         Node *made = new Node;
         const muster_status status = made->begin(host, error);
         if (status != MUSTER_OK) {
-            if (!made->ours_) delete made; // else MPI is initialised, and somebody has to end it
+            if (!made->ours_) delete made; // otherwise MPI is initialised, and has to be finalised
             return status;
         }
         the_node = made;
@@ -46,9 +46,9 @@ muster_status Node::open(const muster_host *host, Node *&out_node, muster_error 
     return MUSTER_OK;
 }
 
-// Ranks that all load the plug-in at their beginning are ready in a moment. SocketName others come later, somebody has
-// to call MPI for this one meanwhile, also if it goes on to do nothing with mpi://. A thread may, if any thread may;
-// else it is left to whoever drives a context that listens or has dialled.
+// Ranks that all load the plug-in at their beginning are ready in a moment. If others load it later, a thread has to
+// call MPI for this rank meanwhile, even if the program never uses mpi://. A thread of the plug-in may do that if any
+// thread may call MPI; otherwise the thread that drives a context which listens or has dialled does it.
 void Node::wait_for_ranks() {
     constexpr auto moment = std::chrono::milliseconds(250);
     const auto until = std::chrono::steady_clock::now() + moment;
@@ -69,7 +69,7 @@ void Node::wait_for_ranks() {
                 if (!mpi || advance()) return;
             }
         }).detach();
-    } catch (const std::exception &) { // no thread: then as soon as somebody dials or listens
+    } catch (const std::exception &) { // no thread: it happens at the first dial or listen
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
@@ -80,11 +80,11 @@ muster_status Node::begin(const muster_host *host, muster_error *error) {
     if (!initialised) {
         if (const muster_status status = initialise(level_, error); status != MUSTER_OK) return status;
         ours_ = true;
-        // The default ends the process, also for calls without a communicator, and while ours is being made. A program
-        // that initialises MPI decides by itself.
+        // The default ends the process, also for calls without a communicator, and while the duplicate is being made. A
+        // program that initialises MPI decides by itself.
         MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
         MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-        ExitBarrier::begin(*this); // whatever comes now: what we began, we end
+        ExitBarrier::begin(*this); // from here on the plug-in finalises what it has initialised
     } else {
         MPI_Query_thread(&level_);
     }
@@ -105,7 +105,7 @@ muster_status Node::begin(const muster_host *host, muster_error *error) {
     rank_infos_.resize(static_cast<size_t>(size_));
     make_info();
     ExitBarrier::open(*this);
-    // When the host finalises MPI, this is told first of all; nothing of ours calls MPI afterwards.
+    // When the host finalises MPI, this is called first of all; the plug-in calls MPI no more afterwards.
     int key = MPI_KEYVAL_INVALID;
     if (MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, host_finalises, &key, nullptr) == MPI_SUCCESS)
         MPI_Comm_set_attr(MPI_COMM_SELF, key, this);
@@ -116,7 +116,8 @@ muster_status Node::begin(const muster_host *host, muster_error *error) {
 }
 
 Node::Hold::Hold(Node &node)
-    // acquire: pairs with fail(). The host's finalise and our own take the lock first, so none begins meanwhile.
+    // acquire: pairs with fail(). The host's finalise and that of the plug-in take the lock first, so no call begins
+    // meanwhile.
     : lock_(node.lock_), usable_(!node.broken_.load(std::memory_order_acquire) && node.usable_here()) {}
 
 // Communicator, cards, ports: one after the other, none waited for.
@@ -176,7 +177,7 @@ void Node::fail(const std::string &why) {
         if (endpoint != nullptr) endpoint->post_wake();
 }
 
-// The host's thread, inside of its MPI_Finalize; also ours, in the end.
+// The thread of the host, inside its MPI_Finalize; also the plug-in's own, at the end.
 int Node::host_finalises(MPI_Comm, int, void *self, void *) {
     Node &node = *static_cast<Node *>(self);
     const std::lock_guard hold(node.lock_);
@@ -184,8 +185,7 @@ int Node::host_finalises(MPI_Comm, int, void *self, void *) {
     return MPI_SUCCESS;
 }
 
-// ---- numbers
-// ---------------------------------------------------------------------------------------------------------
+// ---- numbers --------------------------------------------------------------------------------------------------------
 
 int Node::acquire_slot(Endpoint *endpoint) {
     const std::lock_guard hold(numbers_);
@@ -215,8 +215,7 @@ void Node::release_listener(int listener) {
     used_listeners_[listener] = false;
 }
 
-// ---- what outlives a context
-// -----------------------------------------------------------------------------------------
+// ---- state that outlives a context ----------------------------------------------------------------------------------
 
 void Node::adopt(MPI_Request request, void *buffer) {
     orphans_.push_back({request, buffer});
@@ -239,7 +238,7 @@ void Node::test_orphans() {
     }
 }
 
-// Farewells to contexts that were gone. Everybody has sent all it will.
+// Goodbyes to contexts that were gone. All ranks have sent everything.
 bool Node::receive_rest() {
     for (int there = 1; there != 0;) {
         MPI_Message message;

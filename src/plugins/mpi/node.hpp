@@ -28,7 +28,7 @@ struct RankInfo {
     uint64_t version;
     uint64_t ours;           // the plug-in has initialised MPI there
     unsigned char host[24];  // equal for processes that share a kernel and a network namespace
-    unsigned char token[16]; // known to the ranks of the job alone
+    unsigned char token[16]; // known only to the ranks of the job
     char name[32];           // prefix of its abstract Unix sockets
 };
 struct Ports { // exchanged next, where the job has several hosts: TCP
@@ -41,7 +41,7 @@ struct Ports { // exchanged next, where the job has several hosts: TCP
     } addresses[8];
 };
 
-// SocketName a door of a rank can be reached, from the likeliest on.
+// The addresses at which a listener of a rank can be reached, the likeliest first.
 struct SocketName {
     union {
         sockaddr any;
@@ -115,7 +115,7 @@ class Node {
 
     mutable std::timed_mutex lock_; // around MPI
     mutable std::mutex numbers_;    // slots and listeners, and the text
-    bool ours_ = false;             // we have initialised MPI
+    bool ours_ = false;             // the plug-in has initialised MPI
     int level_ = 0;
     pthread_t main_{}; // the thread that has loaded it, where only one may call MPI
     int rank_ = 0, size_ = 0;
@@ -130,7 +130,7 @@ class Node {
     int port_sockets_[max_listeners];
     int exit_socket_ = -1;
     std::vector<SocketName> port_names(int rank, uint16_t port) const;
-    std::atomic<bool> ready_{false};  // release once everything above is there; acquire in ready()
+    std::atomic<bool> ready_{false};  // release when all members above are set; acquire in ready()
     std::atomic<bool> broken_{false}; // release after failure_; acquire in failure()
     std::string failure_;
     Endpoint *slots_[max_slots] = {};

@@ -27,7 +27,7 @@ constexpr int64_t min_spin = 5 * us, max_spin = 50 * us, short_sleep = 200 * us;
 constexpr int64_t busy_ns = 1 * ms;      // a spell with unfinished business
 constexpr int64_t boot_spin_ns = 2 * ms; // for the other ranks to load the plug-in; then at growing intervals
 constexpr int64_t max_boot_wait_ns = 10 * ms;
-constexpr int64_t drain_ns = 2 * ms;             // nothing more has come in from a dead peer
+constexpr int64_t drain_ns = 2 * ms;             // time without a further message from a dead peer
 constexpr int64_t drain_announced_ns = 100 * ms; // but more was announced
 constexpr int64_t drain_orderly_ns = 2'000 * ms;
 constexpr int posts_per_burst = 32;
@@ -39,13 +39,12 @@ int64_t spin_for(const Node &node) {
     return node.crowded() ? 0 : max_spin;
 }
 
-// ---- getting a turn
-// --------------------------------------------------------------------------------------------------
+// ---- getting a turn -------------------------------------------------------------------------------------------------
 
 void Endpoint::wake() {
     last_ = now_ns();
     if (awake_ || !started_) return;
-    if (slept_at_ != 0) // would a longer spell have met it? (being woken is what most of so short a sleep went by with)
+    if (slept_at_ != 0) // would longer polling have received it? (for so short a sleep most of the time is the wake-up)
         spin_ns_ =
             last_ - slept_at_ < short_sleep ? max_spin_ns_ : std::max(spin_ns_ / 2, std::min(min_spin, max_spin_ns_));
     begin_polling();
@@ -59,7 +58,7 @@ void Endpoint::begin_polling() {
     post_turn();
 }
 
-// Tasks run one after the other without a look at the descriptors; so only so many, then by way of the loop.
+// Tasks run one after the other without a poll of the descriptors; so only a limited number, then through the loop.
 void Endpoint::post_turn() {
     if (external_ || posted_ || burst_ >= posts_per_burst) return;
     burst_++;
@@ -79,7 +78,7 @@ void Endpoint::spun(void *self, uint32_t) {
     endpoint.turn(endpoint.external_ ? polls_when_driven : 1);
 }
 
-// A thread that waits drives us, and asks again and again as long as we are awake.
+// A waiting thread drives this endpoint, and polls again and again while it is awake.
 muster_status Endpoint::poll_once() {
     if (!started_ || !awake_ || !node_.usable_here()) return MUSTER_TIMEOUT;
     if (turn(1)) return MUSTER_OK;
@@ -95,8 +94,7 @@ void Endpoint::wake_posted(void *self) {
     static_cast<Endpoint *>(self)->wake();
 }
 
-// ---- a turn
-// ----------------------------------------------------------------------------------------------------------
+// ---- a turn ---------------------------------------------------------------------------------------------------------
 
 bool Endpoint::turn(int polls) {
     dropped_.clear();
@@ -145,7 +143,7 @@ bool Endpoint::poll() {
 
 void Endpoint::after_poll(bool moved) {
     const int64_t now = moved ? last_ : now_ns();
-    bool waits = false; // somebody has to be waited for
+    bool waits = false; // a peer has to be waited for
     if (moved || now - last_ >= spin_ns_) {
         for (auto &[id, link] : links_) {
             if (link->full && link->sending.size() < 128) full_due_ = true;
@@ -204,7 +202,7 @@ void Endpoint::sleep(int64_t now) {
     [[maybe_unused]] const ssize_t got = ::read(spin_fd_, &count, sizeof count);
 }
 
-// Peers that are gone: what they had sent is in MPI's hands, and comes in without them as far as it comes in at all.
+// Peers that are gone: MPI has the messages that they had sent, and delivers them without the peers, if at all.
 void Endpoint::finish_draining(int64_t now) {
     std::vector<Link *> over;
     for (auto &[id, link] : links_) {
@@ -218,10 +216,9 @@ void Endpoint::finish_draining(int64_t now) {
         lose(*link, "rank " + std::to_string(link->rank) + (link->said_goodbye ? " has left" : " is gone"));
 }
 
-// ---- until all ranks have loaded the plug-in
-// -----------------------------------------------------------------------
+// ---- until all ranks have loaded the plug-in ------------------------------------------------------------------------
 
-// There is nothing to sleep on yet.
+// There is no descriptor to sleep on yet.
 void Endpoint::boot_later(int64_t now) {
     sleep(now);
     if (boot_timer_ != nullptr) return;
@@ -234,11 +231,10 @@ void Endpoint::boot_due(void *self) {
     auto &endpoint = *static_cast<Endpoint *>(self);
     endpoint.host_->stop_timer(std::exchange(endpoint.boot_timer_, nullptr));
     if (endpoint.started_ && !endpoint.awake_)
-        endpoint.begin_polling(); // `last_` is long ago: one look, unless it is time
+        endpoint.begin_polling(); // `last_` is long ago: one poll, unless it is time
 }
 
-// ---- words
-// -----------------------------------------------------------------------------------------------------------
+// ---- control messages -----------------------------------------------------------------------------------------------
 
 void Link::on_control(Control word, uint64_t value) {
     switch (word) {
@@ -263,7 +259,7 @@ void Link::on_control(Control word, uint64_t value) {
         goodbye_at = value;
         return;
     case Control::not_listening:
-        listener = -1; // carries what it carries
+        listener = -1; // existing streams continue
         return;
     case Control::count:
         break;

@@ -35,7 +35,7 @@ bool tcp_wanted() {
     return value != nullptr && strcmp(value, "tcp") == 0;
 }
 
-// Addresses of this host; loopback addresses only where there are no others, or for tests.
+// Addresses of this host; loopback addresses only if there are no others, or for tests.
 void own_addresses(Ports &ports, bool loopback) {
     ifaddrs *list = nullptr;
     if (getifaddrs(&list) != 0) return;
@@ -71,7 +71,7 @@ int bound_socket(uint16_t &out_port) {
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
     } else { // a kernel without IPv6
         fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        any.sin6_family = AF_INET; // the port lies in the same place
+        any.sin6_family = AF_INET; // the port is at the same offset
         bytes = sizeof(sockaddr_in);
     }
     if (fd < 0) return -1;

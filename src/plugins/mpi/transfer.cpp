@@ -16,8 +16,7 @@ constexpr int matches_per_poll = 16;
 constexpr size_t min_lend_bytes = 16 * 1024; // less is copied anyhow
 } // namespace
 
-// ---- out
-// -------------------------------------------------------------------------------------------------------------
+// ---- out ------------------------------------------------------------------------------------------------------------
 
 muster_status Endpoint::room(uint64_t peer, Link *&link) {
     link = find(peer);
@@ -64,7 +63,7 @@ void Endpoint::give(const Buffer &buffer) {
         buffers_.give(buffer);
 }
 
-// False: MPI refuses, and every link is lost soon; the buffer stays the caller's.
+// False: MPI refuses, and all links will be lost soon; the buffer still belongs to the caller.
 bool Endpoint::begin_send(Link &link, Sending sending, size_t offset, size_t size) {
     int done = 0;
     {
@@ -78,7 +77,7 @@ bool Endpoint::begin_send(Link &link, Sending sending, size_t offset, size_t siz
             wake();
             return false;
         }
-        // Small ones are done at once. Behind others it is not looked at now.
+        // Small messages are done at once. One that waits for others is not tested now.
         if (link.sending.empty() && MPI_Test(&sending.request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) done = 0;
     }
     link.sent++;
@@ -121,8 +120,7 @@ bool Endpoint::finish_sends(Link &link) {
     return moved;
 }
 
-// ---- in
-// --------------------------------------------------------------------------------------------------------------
+// ---- in -------------------------------------------------------------------------------------------------------------
 
 bool Endpoint::take_messages() {
     bool moved = false;
@@ -166,7 +164,7 @@ bool Endpoint::finish_receives() {
     return moved;
 }
 
-// Hands over what is complete, each rank's in order. Not with a Hold: the library may send while it takes.
+// Delivers complete messages, in the order of each rank. Not with a Hold: the library may send in the callback.
 void Endpoint::deliver() {
     for (size_t i = 0; i < receiving_from_.size();) {
         std::deque<Receiving> &queue = receiving_[receiving_from_[i]];
@@ -184,13 +182,13 @@ void Endpoint::deliver() {
     }
 }
 
-// The buffer is the library's for as long as a stream has not read what lies in it.
+// The library has the buffer until a stream has read its content.
 void Endpoint::deliver_one(const Buffer &buffer, size_t size) {
     Head head{};
     if (size >= head_bytes) memcpy(&head, buffer.data, head_bytes);
     Link *const link = head.mark == head_mark ? find(head.link) : nullptr;
     if (link == nullptr || (link->state != Link::State::open && link->state != Link::State::draining))
-        return buffers_.give(buffer); // of a context that is no more, or of a peer that was given up
+        return buffers_.give(buffer); // of a context that is gone, or of a peer that was given up
     const unsigned char *const bytes = buffer.data + head_bytes;
     size -= head_bytes;
     link->received++;
@@ -220,8 +218,8 @@ void Endpoint::deliver_one(const Buffer &buffer, size_t size) {
     begin_send(*link, kind_credit, &span, 1);
 }
 
-// Requests that are not over stay with the node: MPI may still use the memory. What goes to or comes from a rank that
-// is gone is never looked at again.
+// Requests in progress stay with the node: MPI may still use the memory. Those to or from a rank that is gone are never
+// tested again.
 void Endpoint::abandon(Link &link) {
     const bool gone = link.state == Link::State::lost && !link.said_goodbye;
     const Node::Hold mpi(node_);
@@ -229,7 +227,7 @@ void Endpoint::abandon(Link &link) {
         sends_--;
         if (gone || !mpi)
             node_.keep_forever(one.buffer.data);
-        else // the way back of a segment of the library is not there any more when it is done
+        else // there is no callback to return a segment of the library when it is done
             node_.adopt(one.request, one.buffer.room == 0 ? nullptr : one.buffer.data);
     }
     link.sending.clear();

@@ -64,7 +64,7 @@ bool has(const char *name) {
     return getenv(name) != nullptr;
 }
 
-// Outside of a job MPI_Init makes a job of one: half a second, a daemon, and nobody to talk to.
+// Outside a job MPI_Init makes a job of one rank: half a second, a daemon, and no peer.
 muster_status look_at_launcher(muster_error *error) {
     const bool by_open_mpi = has("OMPI_COMM_WORLD_SIZE") || has("PMIX_NAMESPACE");
     const bool by_pmi = has("PMI_RANK") || has("PMI_FD") || has("PMI_PORT");
@@ -83,8 +83,8 @@ muster_status look_at_launcher(muster_error *error) {
 } // namespace
 
 muster_status check_mpi(bool &out_initialised, muster_error *error) {
-    // SocketName the host is linked with the other family, our calls end up there, with our idea of what a communicator
-    // is. This one looks alike everywhere.
+    // If the host is linked with the other family, calls of the plug-in end up there, with another idea of what a
+    // communicator is. This call is the same in all families.
     struct Text {
         char bytes[16 * 1024];
     };
@@ -132,9 +132,9 @@ class Setting {
     bool mine_;
 };
 
-// Open MPI and UCX like to catch SIGSEGV; the host's runtime may live on it. One handler stays where the host has none
-// of its own: MPICH's for SIGUSR1, by which its mpiexec tells of a rank's death under -disable-auto-cleanup (4.0 does),
-// and which would end the process otherwise.
+// Open MPI and UCX install handlers for SIGSEGV, which the runtime of the host may need itself. One handler stays if
+// the host has none: that of MPICH for SIGUSR1, by which its mpiexec reports the death of a rank under
+// -disable-auto-cleanup (4.0 does), and which would end the process otherwise.
 class Dispositions {
   public:
     Dispositions() {
@@ -169,17 +169,17 @@ bool is_loaded(const char *library) {
 } // namespace
 
 muster_status initialise(int &out_level, muster_error *error) {
-    // Open MPI loads components that find its symbols globally; versions before 3 leave that to whoever loads them.
+    // Open MPI loads components that need its symbols globally; versions before 3 leave that to their users.
     Dl_info name{};
     if (dladdr(reinterpret_cast<void *>(&MPI_Init_thread), &name) != 0 && name.dli_fname != nullptr)
-        (void)dlopen(name.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD | RTLD_NODELETE); // stays open
+        (void)dlopen(name.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD | RTLD_NODELETE); // it stays open
     const bool has_ucx = is_loaded("libucs.so.0");                                          // with libmpich.so
     const Dispositions dispositions;
     const Setting opal("OMPI_MCA_opal_signal", "");
     // Once UCX is loaded it has read that, and complains about the name.
     const Setting ucx(has_ucx ? "UCX_WARN_UNUSED_ENV_VARS" : "UCX_ERROR_SIGNALS", has_ucx ? "n" : "");
-    // Copying through shared pages instead of process_vm_readv: no process reads the memory of one that may be dying,
-    // and 80 MB took two thirds of the time.
+    // Copies through shared pages instead of process_vm_readv: no process reads the memory of a process that may be
+    // dying, and 80 MB took two thirds of the time.
     const Setting copies("OMPI_MCA_btl_vader_single_copy_mechanism", "none");
     const int code = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &out_level);
     if (code != MPI_SUCCESS)

@@ -245,8 +245,7 @@ void Broker::tick() {
     if (want_parent_ && !parent_ && ticked_ns_ >= parent_retry_ns_) connect_parent();
 }
 
-// ---- the parent broker
-// ------------------------------------------------------------------------------------------------
+// ---- the parent broker ----------------------------------------------------------------------------------------------
 
 void Broker::connect_parent() {
     parent_ = std::make_unique<Uplink>(parent_config_, keys_, *scratch_, static_cast<UplinkOwner &>(*this));
@@ -282,8 +281,7 @@ void Broker::drop_parent() {
     parent_retry_ns_ = now_ns() + parent_back_off_.next_ns();
 }
 
-// ---- the exchange's outlet
-// -------------------------------------------------------------------------------------------
+// ---- the exchange's outlet ------------------------------------------------------------------------------------------
 
 bool Broker::send_to(Route route, Message &message) {
     if (route == parent_route) return parent_ && parent_->send(message);
@@ -308,8 +306,7 @@ void Broker::log(int32_t level, const std::string &text) {
     host_->log(host_, level, text.data(), text.size());
 }
 
-// ---- counters
-// ---------------------------------------------------------------------------------------------------------
+// ---- counters -------------------------------------------------------------------------------------------------------
 
 void Broker::publish_stats() {
     stats_ns_ = now_ns();

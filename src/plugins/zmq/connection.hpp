@@ -44,13 +44,13 @@ class Connection {
     ~Connection();
     Connection(const Connection &) = delete;
 
-    // Reads what the kernel has, within a bound. Returns false after the end; end() is the reason.
+    // Reads the available bytes, within a bound. Returns false after the end; end() is the reason.
     bool read(Scratch &scratch, ConnectionOwner &owner);
-    // Writes what the kernel takes. Returns false after the end.
+    // Writes as much as the kernel accepts. Returns false after the end.
     bool write(Scratch &scratch);
-    // Takes the content of the message.
+    // Moves the content of the message out.
     void send(Message &message);
-    void hang_up(); // after what is queued is written; nothing is read any more
+    void hang_up(); // after the queued bytes are written; nothing is read any more
     void admit() noexcept { frame_limit_ = max_frame_bytes; } // the peer is a member
 
     int fd() const noexcept { return fd_; }

@@ -63,8 +63,7 @@ uint64_t Exchange::make_id() noexcept {
     return uint64_t{config_.prefix} << 32 | next_id_++;
 }
 
-// ---- joining
-// ----------------------------------------------------------------------------------------------------
+// ---- joining --------------------------------------------------------------------------------------------------------
 
 void Exchange::message(Route route, Packet &packet, int64_t now_ns) {
     take(route, packet, now_ns);
@@ -183,8 +182,7 @@ void Exchange::tick(int64_t now_ns) {
     }
 }
 
-// ---- members
-// ---------------------------------------------------------------------------------------------------------
+// ---- members --------------------------------------------------------------------------------------------------------
 
 void Exchange::from_member(Node &node, const Head &head, Packet &packet, int64_t now_ns) {
     if (head.kind != Kind::bye && head.from != node.id) return ban(node, "message in the name of another member");
@@ -350,8 +348,7 @@ void Exchange::group(Node *from, Route came_from, const Head &head, Packet &pack
     for (const Route route : next) outlet_.forward_copy(route, packet);
 }
 
-// ---- names
-// -----------------------------------------------------------------------------------------------------------
+// ---- names ----------------------------------------------------------------------------------------------------------
 
 void Exchange::send_answer(Route route, const Head &question, const Answer &answer, uint64_t found) {
     send(route, Kind::answer, question.word, question.from, found, answer.encode());
@@ -395,8 +392,7 @@ void Exchange::release_all(uint64_t owner) {
     owners_.erase(found);
 }
 
-// ---- ends
-// ------------------------------------------------------------------------------------------------------------
+// ---- ends -----------------------------------------------------------------------------------------------------------
 
 void Exchange::report_lost(uint64_t who, uint64_t to, const std::string &why) {
     if (Node *const partner = local(to)) {

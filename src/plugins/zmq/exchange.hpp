@@ -39,8 +39,8 @@ class Outlet {
     virtual bool forward_copy(Route route, Packet &packet) = 0; // its bytes are shared, the packet stays
     virtual void log(int32_t level, const std::string &text) = 0;
     virtual void admitted(Route) {} // the peer is a member or a broker now
-    virtual void hang_up(Route) {}  // after what was sent is written; gone() follows
-    virtual void cut(Route) {}      // at the end of this turn, without what waits for it; gone() follows
+    virtual void hang_up(Route) {}  // after the sent bytes are written; gone() follows
+    virtual void cut(Route) {}      // at the end of this turn, without the bytes that wait for it; gone() follows
     virtual Queued queued(Route) { return {}; }
 
   protected:

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// What the members and brokers of a job derive from its secret: their CURVE keys, and the proofs in hello, welcome and
-// proof.
+// Keys and proofs that the members and brokers of a job derive from its secret: their CURVE keys, and the proofs in
+// hello, welcome and proof.
 //
 // CURVE (curvezmq.org) needs the broker's public key at its members, and the members' at the broker. Both key pairs
-// come from the secret, so a process that holds it knows both, and no other process completes the handshake. Where
-// there is no CURVE, or its keys come from a file, hello, welcome and proof prove the secret, both ways (ADR 13).
+// come from the secret, so a process that holds it knows both, and no other process completes the handshake. If there
+// is no CURVE, or its keys come from a file, hello, welcome and proof prove the secret, in both directions (ADR 13).
 #include "wire.hpp"
 
 #include <muster/plugin.h>

@@ -27,7 +27,7 @@ Plugin::Plugin(const muster_host *host) : host_(host), keys_(host) {
     own_name_ = name;
 }
 
-// What was sent last is still written: all stars begin to leave, then each is drained.
+// Messages that were sent last are still written: all stars begin to leave, then each is drained.
 Plugin::~Plugin() {
     constexpr int64_t linger_ns = 2'000'000'000; // of all together
     const int64_t until = now_ns() + linger_ns;

@@ -153,8 +153,7 @@ void Server::serve(Held &held, uint32_t events) {
     if (held.connection->waiting()) write(held); // the answers of the handshake
 }
 
-// ---- accepting
-// -------------------------------------------------------------------------------------------------------
+// ---- accepting ------------------------------------------------------------------------------------------------------
 
 void Server::accept_connections() {
     for (int taken = 0; taken < max_accepts; taken++) {
@@ -268,8 +267,7 @@ Queued Server::queued(Route route) const noexcept {
     return {found->second.connection->queued_bytes() - words, words};
 }
 
-// ---- writing
-// -------------------------------------------------------------------------------------------------
+// ---- writing --------------------------------------------------------------------------------------------------------
 
 bool Server::send(Route route, Message &message) {
     const auto found = connections_.find(route);

@@ -50,7 +50,7 @@ class Server {
     bool send(Route route, Message &message); // false: the connection has ended, or is closing
     void admit(Route route);
     void hang_up(Route route); // after everything is written, unless that is more than max_unsent_bytes
-    void cut(Route route);     // at the end of this turn, without what waits for it
+    void cut(Route route);     // at the end of this turn, without the bytes that wait for it
     Queued queued(Route route) const noexcept;
     void drain(int64_t limit_ns); // until everything is written
     size_t count() const noexcept { return connections_.size(); }

@@ -11,7 +11,7 @@ namespace star {
 namespace {
 
 constexpr int64_t member_tick_ns = 1'000'000'000;
-constexpr uint64_t max_window_bytes = uint64_t{1} << 30; // of what a broker announces
+constexpr uint64_t max_window_bytes = uint64_t{1} << 30; // of the window that a broker announces
 constexpr size_t file_name_max = 512;                    // of curve=
 constexpr size_t max_peers = 1 << 18;                    // at a time
 // Smaller messages are copied, which costs less than a buffer of the library.
@@ -24,7 +24,7 @@ struct Lent {
 };
 
 void return_buffer(void *, void *hint) {
-    const Lent lent = *static_cast<Lent *>(hint); // copied: it lies in the buffer that is returned
+    const Lent lent = *static_cast<Lent *>(hint); // copied: it is in the buffer that is returned
     if (lent.segment != nullptr) lent.host->release_buffer(lent.host, lent.segment);
 }
 
@@ -97,8 +97,7 @@ Star::~Star() {
     for (const uint64_t number : lost_) plugin_.disown(number);
 }
 
-// ---- the connection
-// --------------------------------------------------------------------------------------------------
+// ---- the connection -------------------------------------------------------------------------------------------------
 
 void Star::connect() {
     const muster_host *const host = plugin_.host();
@@ -213,8 +212,7 @@ void Star::uplink_ready(uint64_t, uint64_t window) {
     }
 }
 
-// ---- names
-// -----------------------------------------------------------------------------------------------------------
+// ---- names ----------------------------------------------------------------------------------------------------------
 
 void Star::ask(const NameRequest &request) {
     const uint32_t number = next_request_++;
@@ -275,8 +273,7 @@ void Star::answered(const Head &head, std::string_view payload) {
                    answer.status == MUSTER_OK ? address_.authority_of(request.name) : printable(answer.text));
 }
 
-// ---- bytes
-// -----------------------------------------------------------------------------------------------------------
+// ---- bytes ----------------------------------------------------------------------------------------------------------
 
 Star::Peer *Star::peer(uint64_t id) {
     if (const auto found = peers_.find(id); found != peers_.end()) return &found->second;

@@ -47,7 +47,7 @@ class Star final : public UplinkOwner {
     muster_status send_multicast(const std::vector<uint64_t> &ids, void *segment, size_t offset, size_t size);
     void forget(uint64_t number, uint64_t id); // the library's number, the broker's number
     void leave();                              // begins to leave; only drain() follows
-    void drain(int64_t limit_ns);              // after leave(): waits until what was sent is written
+    void drain(int64_t limit_ns);              // after leave(): waits until the sent bytes are written
     const BrokerAddress &address() const noexcept { return address_; }
 
   private:

@@ -30,8 +30,7 @@ muster_status Uplink::open(int64_t now_ns) {
     return status;
 }
 
-// ---- the connection
-// --------------------------------------------------------------------------------------------------
+// ---- the connection -------------------------------------------------------------------------------------------------
 
 void Uplink::lookup_done() {
     addresses_ = lookup_->take();
@@ -165,8 +164,7 @@ std::string Uplink::why_no_handshake() const {
                          : "the broker requires CURVE, or is no broker";
 }
 
-// ---- messages
-// --------------------------------------------------------------------------------------------------------
+// ---- messages -------------------------------------------------------------------------------------------------------
 
 bool Uplink::send(Message &message) {
     if (!connection_ || state_ >= State::leaving || connection_->end() != Connection::End::none) return false;
@@ -226,8 +224,7 @@ void Uplink::welcome(std::string_view payload) {
     if (!send(Head{Kind::proof, 0, 0, 0}, answer.take())) lose(MUSTER_E_NOMEM, "out of memory");
 }
 
-// ---- the end
-// ---------------------------------------------------------------------------------------------------------
+// ---- the end --------------------------------------------------------------------------------------------------------
 
 void Uplink::leave() {
     if (state_ == State::lost) return;

@@ -96,7 +96,7 @@ inline bool get_head(const unsigned char *data, size_t size, Head &head) noexcep
     return true;
 }
 
-// What a message counts against the window: each one costs memory beyond its bytes where it waits.
+// The cost of a message against the window: each one needs memory beyond its bytes where it waits.
 constexpr uint64_t cost(uint64_t message_bytes) noexcept {
     return message_bytes + 256;
 }
@@ -141,7 +141,7 @@ inline std::string printable(std::string_view text) {
     return out;
 }
 
-// What waits to be written to a connection, in bytes.
+// The bytes that wait to be written to a connection.
 struct Queued {
     uint64_t data = 0, control = 0; // control: everything else
 };
