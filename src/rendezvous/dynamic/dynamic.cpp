@@ -9,7 +9,7 @@ namespace muster {
 
 namespace {
 
-// What a request to the view of a round carries: the round is the current one, and the member has its place in it.
+// The conditions of a request to the view of a round: the round is the current one, and the member has its place in it.
 class RoundGuard final : public StoreGuard {
   public:
     RoundGuard(std::vector<StoreCondition> conditions_of, std::string name, uint64_t number)
@@ -84,7 +84,7 @@ void DynamicMember::answered(uint64_t tag, StoreAnswer answer) noexcept {
     if (!put({.kind = Input::answer, .tag = tag, .answer_ = std::move(answer)})) starve();
 }
 
-// What was to be put in is lost, and the machine would wait for it: the member ends.
+// An input is lost, and the machine would wait for it: the member ends.
 void DynamicMember::starve() noexcept {
     starved_.store(true, std::memory_order_release);
     turn_.post(context());
@@ -150,7 +150,7 @@ void DynamicMember::turn() noexcept {
         }
     } catch (const std::bad_alloc &) {
         end(MUSTER_E_NOMEM);
-        for (Input &input : inputs) // what the machine may not have seen
+        for (Input &input : inputs) // inputs that the machine may not have seen
             if (input.kind == Input::call && input.operation)
                 input.operation->finish(Error::from_status(MUSTER_E_NOMEM));
     }
@@ -158,7 +158,8 @@ void DynamicMember::turn() noexcept {
 }
 
 void DynamicMember::feed(Input &input) {
-    const auto id = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(input.operation.get())); // while it is under way
+    // While it is in progress.
+    const auto id = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(input.operation.get()));
     switch (input.kind) {
     case Input::call:
         if (ended_)
@@ -186,7 +187,7 @@ void DynamicMember::feed(Input &input) {
 }
 
 void DynamicMember::perform() {
-    set_state(machine_.state(now_ns())); // whoever is told that a call is over sees what is so then
+    set_state(machine_.state(now_ns())); // a caller that is notified of the end of a call sees the resulting state
     for (Action &action : machine_.take_actions()) {
         switch (action.kind) {
         case Action::ask:
@@ -266,7 +267,7 @@ void DynamicMember::end_lease(uint64_t number) {
 }
 
 void DynamicMember::withdraw(uint64_t tag) {
-    granting_.erase(tag); // what is granted yet ends by itself
+    granting_.erase(tag); // a lease that is still granted expires by itself
     const auto found = asked_.find(tag);
     if (found == asked_.end()) return;
     const Ref<StoreOperation> operation = std::move(found->second);
@@ -284,7 +285,7 @@ void DynamicMember::begin_round(uint64_t call, const RoundPlace &place) {
     const auto found = calls_.find(call);
     if (found == calls_.end()) return;
     Ref<Round> round;
-    if (view && pages) { // before the call is taken out: without memory it is ended with the others
+    if (view && pages) { // before the call is removed: without memory it is ended with the others
         const RoundFacts facts{place.attempt.number, place.rank, place.world, place.digest};
         round = make_ref<Round>(facts, std::move(*view), std::move(*pages), Round::usual_page);
     }
@@ -329,7 +330,7 @@ void DynamicMember::context_closes() noexcept {
     after();
 }
 
-// Nothing more happens: the host has let go, the context closes, or no memory is left.
+// The end: the host has released the member, the context closes, or memory ran out.
 void DynamicMember::end(Status why) noexcept {
     ended_ = true;
     context().forget_closing(closing_);
@@ -340,7 +341,7 @@ void DynamicMember::end(Status why) noexcept {
     asked_.clear();
     own_.reset();
     const Ref<DynamicMember> self(this);
-    try { // after what is under way there
+    try { // after the calls in progress there
         aside_->add([self] {
             self->peers_.reset();
             self->file_.reset();
@@ -380,7 +381,7 @@ RunIdentity random_identity() {
     return identity;
 }
 
-// The first member of a run makes its identity; `config` takes that of the run.
+// The first member of a run generates its identity; `config` then has that of the run.
 Result<void> agree(Store &store, const RendezvousSettings &settings, RunConfig &config, Deadline &deadline) {
     const std::string name = settings.name();
     config.identity = random_identity();
@@ -413,7 +414,7 @@ Result<void> agree(Store &store, const RendezvousSettings &settings, RunConfig &
                {MUSTER_STORE_DELETE, keys::closed},
                {MUSTER_STORE_DELETE, keys::called},
                {MUSTER_STORE_DELETE, keys::last_call}};
-    // Those of the last round are not waited for: so it is wanted.
+    // The promises of the last round's members are not waited for: the REOPEN flag replaces them.
     const Ref<Blob> &last = counted->result->entries[1].value;
     if (const auto round = last ? RoundRecord::read(last->bytes()) : std::nullopt)
         ops.push_back({MUSTER_STORE_SET, keys::promise_of_all(round->attempt.number), std::string(Promises::given)});

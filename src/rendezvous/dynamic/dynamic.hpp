@@ -64,17 +64,18 @@ class DynamicMember final : public Member, private StoreListener {
     Timer<DynamicMember, &DynamicMember::due> timer_{*this};
     Closing<DynamicMember, &DynamicMember::context_closes> closing_{*this};
 
-    std::mutex lock_; // guards the inbox, and the store, which the loop alone changes
+    std::mutex lock_; // guards the inbox, and the store, which only the loop changes
     std::vector<Input> inbox_;
     std::atomic<bool> starved_{false}; // an input found no memory
     Ref<Store> store_;
 
     // loop thread
     Machine machine_;
-    std::optional<Peers> peers_;                               // where the store may be lost with a member
-    Ref<Store> own_;                                           // the keys of the run at this member's own store
-    const Ref<CallSequence> aside_ = make_ref<CallSequence>(); // what may block: the file, and a listener at the origin
-    std::optional<MembershipFile> file_;                       // there
+    std::optional<Peers> peers_; // where the store may be lost with a member
+    Ref<Store> own_;             // the keys of the run at this member's own store
+    // For calls that may block: the file, and a listener at the origin.
+    const Ref<CallSequence> aside_ = make_ref<CallSequence>();
+    std::optional<MembershipFile> file_; // used there
     const MembershipFile::Released file_released_;
     bool begun_ = false, ended_ = false;
     std::map<uint64_t, Ref<RendezvousOperation>> calls_;

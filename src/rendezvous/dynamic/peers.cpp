@@ -8,7 +8,7 @@ namespace muster {
 
 namespace {
 
-// Without what is meant for one address alone.
+// Without the options that are meant for one address only.
 std::string options_of(const Address &address, bool of_origin) {
     std::string options;
     for (const auto &[key, value] : address.options)
@@ -91,7 +91,7 @@ bool Peers::point(Context &context, std::string_view prefix, const AskOps &ops) 
     settings.hosted = true;
     settings.initial.push_back(std::move(*request));
     auto server = StoreServer::open(context, std::move(settings));
-    if (!server) return false; // another process listens there, or it is no address of this host
+    if (!server) return false; // another process listens there, or the address is not one of this host
     front_ = std::move(*server);
     return true;
 }
@@ -115,7 +115,7 @@ void DynamicMember::visit(const std::string &address) {
     auto reached = peers_->reach(context(), address, store_->prefix());
     if (!reached) return context().log(MUSTER_LOG_ERROR, "%s: %s", settings.name().c_str(), reached.error().message);
     context().log(MUSTER_LOG_INFO, "%s: the run may go on at %s", settings.name().c_str(), address.c_str());
-    Ref<Store> before = std::move(*reached); // let go of without the lock
+    Ref<Store> before = std::move(*reached); // released without the lock
     const std::lock_guard hold(lock_);
     std::swap(store_, before);
 }
@@ -137,7 +137,7 @@ void DynamicMember::do_own(const AskOps &ops) {
     ask(0, *own_, ops);
 }
 
-// ---- what may block -------------------------------------------------------------------------------------------------
+// ---- calls that may block -------------------------------------------------------------------------------------------
 
 void DynamicMember::save(uint64_t tag, Membership membership) {
     membership.own_host = peers_->own_host();

@@ -14,7 +14,7 @@ namespace muster {
 
 namespace {
 
-constexpr size_t commit_ops = 7; // beside places and pages
+constexpr size_t commit_ops = 7; // besides places and pages
 constexpr size_t part_conditions = 2;
 constexpr size_t sweep_keys = 90;
 
@@ -30,7 +30,7 @@ Digest digest_of(const std::vector<std::string> &pages) {
 
 } // namespace
 
-// Those of the latest round first, then in the order they came.
+// The members of the latest round first, then in the order of arrival.
 std::vector<const Leader::Members::value_type *> Leader::choose() const {
     std::vector<const Members::value_type *> all;
     for (const auto &one : members_)
@@ -71,7 +71,7 @@ void Leader::begin_commit() {
         pages.push_back(write_page(addresses));
     }
 
-    std::vector<std::string_view> peers; // of the first ranks alone: one of them is there
+    std::vector<std::string_view> peers; // only of the first ranks: one of them will be present
     for (size_t i = 0; hosting_.hosted && i < std::min<size_t>(Round::usual_page, by_rank.size()); i++)
         peers.push_back(by_rank[i]->second.record.peer);
 
@@ -92,7 +92,8 @@ void Leader::begin_commit() {
         const RoundPlace place{record.ticket, attempt_.attempt, rank,         attempt_.world, attempt_.digest,
                                whole,         leader,           attempt_.host};
         chosen_.emplace_back(by_rank[rank]->first, place);
-        // On the lease of the member: if that is over the request fails, so nobody is in who is known to be dead.
+        // On the lease of the member: if that has ended the request fails, so no member is in a round that is known to
+        // be dead.
         places.push_back(
             AskOp{MUSTER_STORE_SET, keys::place(by_rank[rank]->first), place.write()}.on_lease(record.lease));
     }
@@ -104,7 +105,7 @@ void Leader::begin_commit() {
 
     if (whole) return send_final(std::move(places));
     for (size_t first = 0; first < places.size(); first += most_ops_ - part_conditions) {
-        // One that was given up, and comes to the store late, does nothing once another attempt has succeeded.
+        // A part that was given up, and arrives at the store late, has no effect when another attempt has succeeded.
         AskOps part_ops{if_leader(), AskOp{MUSTER_STORE_NONE, keys::round}.if_version(round_version_)};
         const size_t end = std::min(first + most_ops_ - part_conditions, places.size());
         for (size_t i = first; i < end; i++) part_ops.push_back(std::move(places[i]));
@@ -161,7 +162,7 @@ void Leader::commit_answered(const StoreAnswer &answer) {
     const auto value = [&](size_t i) {
         return result.entries[i].value ? result.entries[i].value->bytes() : std::string_view();
     };
-    // It was done before, and the answer was lost on its way.
+    // The request had been applied before, and its answer was lost.
     if (value(1) == attempt_.write()) return committed(result.entries[1].version);
     if ((result.entries[0].flags & MUSTER_STORE_FAILED) != 0) return host_.leader_ends();
     constexpr std::pair<size_t, const std::string *> seen[] = {
@@ -171,8 +172,8 @@ void Leader::commit_answered(const StoreAnswer &answer) {
     give_up_commit();
 }
 
-// If a member has died whose end was not seen, it will be, and then there is another attempt. If it was seen meanwhile,
-// or something else was in the way, which is known now, there is one at once.
+// If a member has died whose end was not seen, it will be seen, and another attempt follows. If it was seen meanwhile,
+// or if there was another obstacle, which is known now, another attempt follows at once.
 void Leader::give_up_commit() {
     committing_ = false;
     hold_ = somebody_died_ && changes_ == changes_at_commit_;
@@ -190,7 +191,7 @@ void Leader::committed(uint64_t version) {
     for (const auto &[id, place] : chosen_)
         if (const auto member = members_.find(id); member != members_.end()) member->second.place = place;
     reclassify_all();
-    for (const auto &[id, place] : chosen_) { // who went while the request was under way
+    for (const auto &[id, place] : chosen_) { // members that left while the request was in progress
         if (!is_running) break;               // members leave an aborted round anyway
         const auto member = members_.find(id);
         if (member == members_.end())
@@ -206,8 +207,8 @@ void Leader::committed(uint64_t version) {
     if (!sweeping_) begin_sweep();
 }
 
-// What earlier rounds have left, the oldest first: nobody may read it any more. Each has pages of its table, so whoever
-// looks at keys alone misses none.
+// The remains of earlier rounds, the oldest first: no member may read them any more. Each round has pages of its table,
+// so a search through the keys misses none.
 void Leader::begin_sweep() {
     sweeping_ = true;
     AskOp op{MUSTER_STORE_KEYS, std::string(keys::rounds)};

@@ -79,7 +79,7 @@ void Leader::listed(Detail detail, const StoreAnswer &answer) {
     if (members_listed_ && places_listed_) loaded();
 }
 
-// Places are written by the leader alone, and go with their members: from here on they are known.
+// Only the leader writes places, and they are deleted with their members: from here on they are known.
 void Leader::loaded() {
     for (auto &[id, place] : places_)
         if (const auto member = members_.find(id); member != members_.end()) member->second.place = place;
@@ -92,7 +92,7 @@ void Leader::loaded() {
     watch_on(revision_);
 }
 
-// Ranks that nobody has any more, and that went while nobody looked.
+// Ranks that no member has any more, and that ended while there was no leader.
 void Leader::find_missing() {
     if (!round_ || round_->aborted) return;
     std::vector<bool> known(round_->world);
@@ -106,7 +106,7 @@ void Leader::find_missing() {
         else
             left[member.place->rank] = true;
     }
-    // Of those who are not in the list some were counted, but not listed.
+    // Some of the ranks that are not in the list were counted, but not listed.
     uint32_t unlisted = left_ + dead_ - static_cast<uint32_t>(gone_.size());
     std::vector<uint32_t> missing;
     for (uint32_t rank = 0; rank < known.size(); rank++) {
@@ -116,7 +116,7 @@ void Leader::find_missing() {
         else
             missing.push_back(rank);
     }
-    // If it is one alone it is the last leader, whose end was seen.
+    // If only one is missing it is the last leader, whose end was observed.
     const Note::How how = missing.size() == 1 ? leader_before_ : Note::How::dead;
     for (const uint32_t rank : missing) note_gone(rank, left[rank] ? Note::How::left : how);
     leader_before_ = Note::How::dead;
@@ -157,7 +157,7 @@ void Leader::looked(const StoreAnswer &answer) {
     load(result.revision);
 }
 
-// ---- what is seen ---------------------------------------------------------------------------------------------------
+// ---- observations ---------------------------------------------------------------------------------------------------
 
 void Leader::see(std::string_view key, bool present, uint64_t version, std::string_view value, uint32_t flags) {
     if (key.starts_with(keys::members))
@@ -180,7 +180,7 @@ void Leader::member_seen(std::string_view id, bool present, uint64_t version, st
     hold_ = false;
     auto record = present ? MemberRecord::read(value) : std::nullopt;
     if (found == members_.end()) {
-        if (!record) return; // one that cannot be understood is not there
+        if (!record) return; // an invalid record counts as absent
         found = members_.try_emplace(std::string(id)).first;
         counts_[static_cast<size_t>(Class::idle)]++;
     }
@@ -206,14 +206,14 @@ Leader::Class Leader::classify(const Known &member) const {
     if (record.state == MemberRecord::left) return Class::idle;
     const bool placed = member.place && member.place->attempt.number != 0 && member.place->ticket == record.ticket;
     if (placed && round_ && member.place->attempt == round_->attempt) {
-        if (round_->aborted) return Class::idle; // it will ask anew
+        if (round_->aborted) return Class::idle; // it will join again
         return record.state == MemberRecord::exiting || record.state == MemberRecord::confirmed ? Class::exiting
                                                                                                 : Class::present;
     }
     if (placed && round_ && member.place->attempt.number < round_->attempt.number)
         return Class::idle; // so will this one
     return record.state == MemberRecord::seeking ? Class::seeking
-                                                 : Class::idle; // a place of an attempt that came to nothing
+                                                 : Class::idle; // a place of an attempt that was abandoned
 }
 
 void Leader::reclassify(Known &member) {
@@ -239,12 +239,11 @@ void Leader::note_gone(uint32_t rank, Note::How how) {
     if (gone_.size() < Note::most_gone) gone_.push_back({rank, how});
 }
 
-// ---- what is done
-// -----------------------------------------------------------------------------------------------------
+// ---- requests -------------------------------------------------------------------------------------------------------
 
 void Leader::answer(uint64_t detail, const AskOps &ops, const StoreAnswer &answer) {
     const Status status = answer.error.status;
-    // A store without queues, or an older server, which cannot clear them. What is left of them goes with the store.
+    // A store without queues, or an older server, which cannot clear them. Their remains are deleted with the store.
     const bool cannot_clear = status == MUSTER_E_ARG || status == MUSTER_E_UNSUPPORTED;
     if (detail == sweep_delete && cannot_clear && std::exchange(queues_, false)) return begin_sweep();
     const bool of_watch = detail == watch && status == MUSTER_E_STALE;
@@ -269,7 +268,7 @@ void Leader::answer(uint64_t detail, const AskOps &ops, const StoreAnswer &answe
     case note:
         telling_ = false;
         note_version_ = answer.result->entries[1].version;
-        if (status == MUSTER_E_CHANGED) told_ = {}; // something else is there: once more
+        if (status == MUSTER_E_CHANGED) told_ = {}; // it has another value: write it again
         return;
     case grant_call:
         return call_granted(answer);
@@ -319,8 +318,7 @@ void Leader::decide() {
     if ((call_ == Call::runs || call_ == Call::over) && !drop_asked_) drop_call_keys();
 }
 
-// ---- the last call: a key that goes with a lease which nobody keeps, so the store's clock decides
-// --------------------
+// ---- the last call: a key with a lease that is not renewed, so the clock of the store decides -----------------------
 
 void Leader::update_call() {
     if (call_ == Call::asked) return;
@@ -358,8 +356,7 @@ void Leader::drop_call_keys() {
     if (call_lease_ != 0) host_.end_lease_of_leader(std::exchange(call_lease_, 0));
 }
 
-// ---- what is told
-// -----------------------------------------------------------------------------------------------------
+// ---- notes ----------------------------------------------------------------------------------------------------------
 
 Note Leader::make_note() const {
     Note note;
@@ -391,8 +388,8 @@ Note Leader::last_note() {
     return note;
 }
 
-// Each note goes to all: so the more there are, the more seldom. One may follow another at once, so that a death just
-// behind the beginning of a round does not wait; those behind it make up for it.
+// Each note is sent to all members: so the interval grows with their number. One note may follow another at once, so
+// that a death just after the beginning of a round is not delayed; the intervals after it make up for that.
 void Leader::tell() {
     note_at_ns_ = INT64_MAX;
     if (telling_ || committing_) return;

@@ -13,7 +13,7 @@
 
 namespace muster {
 
-// What the leader needs of the member that it is part of.
+// The functions of the member that its leader needs.
 class LeaderHost {
   public:
     virtual void ask_for_leader(uint64_t detail, AskOps ops) = 0;
@@ -47,24 +47,24 @@ class Leader final {
     bool may_go_on() const;
     int64_t wake_at_ns() const noexcept { return leaving_ ? INT64_MAX : std::min(note_at_ns_, look_at_ns_); }
 
-    // Of all that is in the store at `revision`, what the member has seen is told by these three; the rest it asks for.
+    // The member reports its observations of the store at `revision` by these three; the leader requests the rest.
     void begin(uint64_t revision, const std::optional<RoundRecord> &round, uint64_t round_version,
                const std::optional<Note> &note, uint64_t note_version, bool closed, Note::How leader_before);
     void see_round(const std::optional<RoundRecord> &round, uint64_t version);
     void see_closed(bool closed) { closed_ = closed; }
     void answer(uint64_t detail, const AskOps &ops, const StoreAnswer &answer);
     void dialled(uint32_t rank, bool refused);
-    void at(int64_t now_ns) noexcept; // before anything is told
-    void go_on(int64_t now_ns);       // decides, after all that was told
+    void at(int64_t now_ns) noexcept; // before the observations of this step
+    void go_on(int64_t now_ns);       // decides, after all observations of this step
 
-    // The member it is part of leaves. What it tells last goes with that, since nobody else would know of it: once it
-    // knows enough to tell.
+    // The member of this leader leaves. Its last note is written together with that, since no other member would know
+    // of it: may_leave() is true when it knows enough for a note.
     bool may_leave() const noexcept { return loaded_ && !committing_; }
-    Note last_note(); // from here on it does nothing that might come to the store before that, and be undone by it
+    Note last_note(); // from here on it makes no request that could arrive before that, and be undone by it
     void stay() noexcept { leaving_ = false; } // that has failed
 
-    static constexpr size_t usual_ops = 100;   // in a request: etcd takes 128
-    static constexpr int64_t pace_ns = 50'000; // between two notes, for each that is told
+    static constexpr size_t usual_ops = 100;   // in a request: etcd accepts 128
+    static constexpr int64_t pace_ns = 50'000; // between two notes, for each receiver
 
   private:
     enum Detail : uint64_t {
@@ -91,7 +91,7 @@ class Leader final {
     };
     using Members = std::map<std::string, Known, std::less<>>;
 
-    // ---- what is known
+    // ---- observed state
     void load(uint64_t revision);
     void list(std::string_view prefix, std::string_view behind, Detail detail);
     void listed(Detail detail, const StoreAnswer &answer);
@@ -112,7 +112,7 @@ class Leader final {
     bool running() const noexcept { return count(Class::present) + count(Class::exiting) != 0; }
     uint64_t next_number() const noexcept { return round_ ? round_->attempt.number + 1 : 1; }
 
-    // ---- who has promised (leader_promises.cpp)
+    // ---- promises (leader_promises.cpp)
     bool promised(bool wanted);
     std::optional<uint32_t> rank_in_last(const Known &member) const;
     void seek_promises(bool wanted);
@@ -121,7 +121,7 @@ class Leader final {
     void see_gone(const Known &member);
     void forget_promises();
 
-    // ---- what is done
+    // ---- requests
     void decide();
     std::vector<const Members::value_type *> choose() const;
     void begin_commit();
@@ -158,9 +158,9 @@ class Leader final {
     std::optional<RoundRecord> round_;
     uint64_t round_version_ = 0;
 
-    // the attempt under way
+    // the attempt in progress
     bool committing_ = false, commit_broken_ = false, somebody_died_ = false;
-    bool hold_ = false; // until a member is seen to go
+    bool hold_ = false; // until the end of a member is observed
     RoundRecord attempt_;
     std::vector<std::pair<std::string, RoundPlace>> chosen_; // by rank
     size_t parts_left_ = 0;
@@ -184,7 +184,7 @@ class Leader final {
     bool last_call_key_ = false, drop_asked_ = false;
     int64_t call_end_ns_ = 0;
 
-    // what is told
+    // notes
     Note told_;
     uint64_t note_version_ = 0;
     bool leaving_ = false, telling_ = false, sweeping_ = false;

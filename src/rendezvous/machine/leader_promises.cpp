@@ -5,13 +5,13 @@
 namespace muster {
 
 namespace {
-constexpr int64_t patience_leases = 2;     // with members that are not there
+constexpr int64_t patience_leases = 2;     // for members that are missing
 constexpr int64_t promise_leases = 4;      // with those that are: they may have to wait before they promise
 constexpr int64_t ticks_in_lease = 8;      // to notice that this process was stopped
-constexpr int64_t proof_part_of_lease = 4; // how soon after its end a member's store has to refuse
+constexpr int64_t proof_part_of_lease = 4; // the time after its end in which a member's store has to refuse
 } // namespace
 
-// Who was stopped itself does not know when others went.
+// A process that was stopped itself does not know when others ended.
 void Leader::at(int64_t now_ns) noexcept {
     if (now_ns - now_ns_ > hosting_.lease_ns / 4) awake_since_ns_ = now_ns;
     now_ns_ = now_ns;
@@ -24,7 +24,7 @@ bool Leader::promised(bool wanted) {
     return false;
 }
 
-// The rank a member had in the last round, if it has a say in its end.
+// The rank of a member in the last round, if it has a vote in its end.
 std::optional<uint32_t> Leader::rank_in_last(const Known &member) const {
     if (!round_) return std::nullopt;
     if (member.place && member.place->attempt == round_->attempt) return member.place->rank;
@@ -46,8 +46,8 @@ bool Leader::may_go_on() const {
     return round_ && possible_promises().suffice(*round_);
 }
 
-// Where the round was made its host promises last. So a host that dies while the others promise leaves a state file
-// which says that it has not promised, and thus that no round followed here.
+// At the store where the round was made the host promises last. So if the host dies while the others promise, it leaves
+// a state file which says that it has not promised, and thus that no round followed here.
 bool Leader::host_is_next() const {
     if (round_->elsewhere || round_->host == no_rank) return true;
     Promises with_it = promises_;
@@ -55,7 +55,8 @@ bool Leader::host_is_next() const {
     return with_it.suffice(*round_);
 }
 
-// Asks for promises when they are `wanted` for a round that could begin. If they cannot come, those who seek are told.
+// Asks for promises when they are `wanted` for a round that could begin. If they cannot be obtained, the joining
+// members are notified.
 void Leader::seek_promises(bool wanted) {
     if (!hosting_.hosted) return;
     look_at_ns_ = now_ns_ + hosting_.lease_ns / ticks_in_lease;

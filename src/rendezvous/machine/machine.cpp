@@ -9,7 +9,7 @@ namespace muster {
 
 namespace {
 
-constexpr int64_t again_ns = 100'000'000; // until a request is repeated whose way to the store broke
+constexpr int64_t again_ns = 100'000'000; // until a request is repeated for which the connection to the store broke
 
 const char *name_of(uint32_t what) noexcept {
     constexpr const char *names[] = {"", "join", "leave", "exit", "abort", "close"};
@@ -18,7 +18,7 @@ const char *name_of(uint32_t what) noexcept {
 
 } // namespace
 
-// A restarted process begins as one that has lost the store: it looks for the run where that was.
+// A restarted process begins as one that has lost the store: it searches for the run where that was.
 Machine::Machine(MachineSettings settings) : settings_(std::move(settings)) {
     if (!settings_.former) return;
     state_ = *settings_.former;
@@ -59,7 +59,7 @@ void Machine::call(uint64_t id, uint32_t what, const std::string &reason, int64_
     switch (what) {
     case MUSTER_RENDEZVOUS_JOIN:
         if (phase_ == Phase::in) round_over(MUSTER_E_STALE, "this member joined again");
-        if (lease_ == 0 && !search_.under_way) closed_.reset(); // what was seen is old
+        if (lease_ == 0 && !search_.under_way) closed_.reset(); // the last observation is old
         phase_ = Phase::seeking;
         want_ = Want::seeking;
         ticket_++;
@@ -104,7 +104,7 @@ void Machine::call(uint64_t id, uint32_t what, const std::string &reason, int64_
 void Machine::stop(uint64_t id, Status why, double seconds, int64_t now_ns) {
     now_ns_ = now_ns;
     uint32_t what = position_call_ == id ? position_what_ : 0;
-    if (what == 0) // an abort or a close: what was asked may be done yet
+    if (what == 0) // an abort or a close: the request may still be applied
         for (auto &[tag, asked] : asked_)
             if ((asked.what == What::abort || asked.what == What::close) && asked.detail == id) {
                 what =
@@ -255,8 +255,9 @@ void Machine::withdraw(What what) {
     }
 }
 
-// Each request can be made again: it has a condition, or does the same once more. So where the way to the store breaks
-// and nobody knows what was done, it is; until the member's lease is over in any case.
+// Each request can be repeated: it has a condition, or has the same effect again. So if the connection to the store
+// breaks and it is unknown whether the request was applied, it is repeated; at most until the lease of the member has
+// ended.
 bool Machine::try_again(Asked &asked, const StoreAnswer &answer) {
     if (!may_pass(answer.error.status) || asked.what == What::find || asked.what == What::dial_of_leader ||
         asked.what == What::announce || asked.what == What::save)

@@ -3,7 +3,7 @@
 // A member as a state machine: (state, event, now) -> (state, actions). It has no threads, no clock and no connections;
 // its driver provides these, sends its requests to the store, and returns the answers.
 //
-// The machine compares the wanted record of the member with the one in the store and writes it, one write at a time.
+// The machine compares the intended record of the member with the one in the store and writes it, one write at a time.
 // Everything else follows from what the member observes in the store.
 #include "rendezvous/machine/ask.hpp"
 #include "rendezvous/machine/event.hpp"
@@ -23,36 +23,37 @@ struct MachineSettings {
     uint32_t preferred = UINT32_MAX;
     RunConfig config;
     int64_t keep_alive_ns = 0;
-    bool hosted = false;      // one of those who use the store serves it: it may be lost with that process
-    std::string peer;         // host:port of the member's own store then; empty: it has none, and does not go on
-    std::string home;         // host:port of the store it begins at
-    std::string origin;       // host:port of the URL, where newcomers look
-    bool serves = false;      // this process serves the store at the origin
-    bool keeps_state = false; // there is a state file
-    std::optional<Membership> former;   // what that says of a process that has ended
+    bool hosted = false; // a member serves the store: it may be lost with the process of that member
+    // If so, host:port of the member's own store; empty: it has none, and cannot continue after a loss.
+    std::string peer;
+    std::string home;                   // host:port of the store it begins at
+    std::string origin;                 // host:port of the URL, where newcomers search
+    bool serves = false;                // this process serves the store at the origin
+    bool keeps_state = false;           // there is a state file
+    std::optional<Membership> former;   // the content of that file, written by a process that has ended
     int64_t majority_ns = 0;            // longest search for more than half; 0: some leases; -1: as long as the join
     size_t max_ops = Leader::usual_ops; // in a request
     bool queues = false;                // the store has them
 };
 
-// What the driver has to do, in this order.
+// The actions that the driver has to perform, in this order.
 struct Action {
     enum Kind {
         ask,       // `tag`, `ops`: a request without a deadline; answer() later
         lease,     // `tag`, `ttl_ns`, `manual`: make a lease; answer() later, the entry has the number
         end_lease, // `number`
-        withdraw,  // `tag`: the answer is not wanted any more
+        withdraw,  // `tag`: the answer is not needed any more
         finish,    // `tag`: a call, with `error`
         begin,     // `tag`: a join, with `place`: the round begins for this member
         over,      // the round is over for this member, `error` says why
         tell,      // `event`
-        visit,     // `address`: from here on requests go to the store there; all before are withdrawn
-        dial,      // `tag`, `address`: ask another member's store anything; answer() later
+        visit,     // `address`: from here on requests are sent to the store there; all earlier ones are withdrawn
+        dial,      // `tag`, `address`: send any request to the store of another member; answer() later
         own,       // `ops`: to be done at the member's own store
         save,      // `tag`, `membership`: into the state file; answer() later
         discard,   // the state file: the run is over
-        point,     // `ops`: to be done at a store at the origin, if this process can serve one there
-        announce   // `tag`, `address`, `ops`: to be done at the store there, if there is one; answer() later
+        point,     // `ops`: to be applied to a store at the origin, if this process can serve one there
+        announce   // `tag`, `address`, `ops`: to be applied to the store there, if there is one; answer() later
     } kind;
     uint64_t tag = 0, number = 0;
     AskOps ops = {};
@@ -80,7 +81,7 @@ class Machine final : private LeaderHost {
     void stop(uint64_t id, Status why, double seconds, int64_t now_ns);
     void answer(uint64_t tag, const StoreAnswer &answer, int64_t now_ns);
     void wake(int64_t now_ns);
-    void release(int64_t now_ns); // the host has let go: everything ends
+    void release(int64_t now_ns); // the host has released the member: everything ends
 
     std::vector<Action> take_actions() { return std::exchange(actions_, {}); }
     int64_t wake_at_ns() const noexcept; // INT64_MAX: never
@@ -113,7 +114,7 @@ class Machine final : private LeaderHost {
     };
     struct Asked {
         What what;
-        uint64_t detail; // a call, a ticket, or what the leader makes of it
+        uint64_t detail; // a call, a ticket, or a value of the leader
         AskOps ops;
         int64_t ttl_ns = 0;
         bool manual = false;
@@ -142,7 +143,7 @@ class Machine final : private LeaderHost {
     void was_aborted(const Asked &asked, const StoreAnswer &answer);
     void was_closed(const Asked &asked, const StoreAnswer &answer);
 
-    // ---- what is seen
+    // ---- observations
     void see(std::string_view key, bool present, uint64_t version, uint64_t revision, std::string_view value,
              uint32_t flags = 0);
     void see_entries(const AskOps &ops, const StoreAnswer &answer);
@@ -155,7 +156,7 @@ class Machine final : private LeaderHost {
     void watch(What what, uint64_t revision);
     void look();
 
-    // ---- what is wanted
+    // ---- intentions
     void sync();
     AskOp set_record(MemberRecord::State state) const;
     bool record_written(const StoreAnswer &answer, size_t index, const AskOps &ops);
@@ -206,7 +207,7 @@ class Machine final : private LeaderHost {
     void choose_where_to_go_on();
     bool same_run(std::string_view config);
 
-    // ---- what the member keeps, and what it publishes (published.cpp)
+    // ---- the member's state file, and what it publishes (published.cpp)
     bool saved(const RoundAttempt &attempt, Membership::Say say) const noexcept;
     void save(Membership::Say say, const RoundPlace &place);
     void state_saved(const Asked &asked, const StoreAnswer &answer);
@@ -240,23 +241,23 @@ class Machine final : private LeaderHost {
     uint64_t next_tag_ = 1;
 
     Phase phase_ = Phase::out;
-    Want want_ = Want::nothing, have_ = Want::nothing; // have: what the store is known to have
+    Want want_ = Want::nothing, have_ = Want::nothing; // have_: the state that the store is known to have
     uint64_t ticket_ = 0, have_ticket_ = 0, lease_ = 0;
     uint64_t record_version_ = 0;
     bool place_written_ = false, place_gone_ = false; // on this lease
-    bool released_ = false, looked_ = false;          // looked: what was seen last was seen at one moment
+    bool released_ = false, looked_ = false;          // looked_: the last observations were made at one moment
     uint64_t position_call_ = 0;
     uint32_t position_what_ = 0; // of the call: join, leave or exit
     RoundPlace place_;           // of the round the member is in, or was
     uint64_t old_round_ = 0;
     uint32_t old_rank_ = 0;
 
-    std::map<std::string, uint64_t, std::less<>> seen_; // keys, and the revision of what was seen of them last
+    std::map<std::string, uint64_t, std::less<>> seen_; // keys, and the revision of the last observation of each
     uint64_t leader_version_ = 0;
     Note::How leader_gone_ = Note::How::dead; // how the last one went
-    uint64_t lost_term_ = 0;                  // of the last one whose lease was over
+    uint64_t lost_term_ = 0;                  // of the last one whose lease has ended
     int64_t lead_from_ns_ = INT64_MIN;
-    bool leader_told_ = false; // that the one who made this round is lost
+    bool leader_told_ = false; // that the leader which made this round is lost
     std::string leader_id_, round_bytes_;
     uint64_t round_version_ = 0, note_version_ = 0;
     std::optional<RoundRecord> round_, aborted_; // aborted: the latest that was, also when another has followed
@@ -270,35 +271,36 @@ class Machine final : private LeaderHost {
     uint32_t left_told_ = 0, dead_told_ = 0, waiting_told_ = 0, seeking_told_ = 0;
     bool called_told_ = false;
 
-    struct Base {           // the latest round this member was in, while it has a say in what follows
+    struct Base {           // the latest round of this member, while it has a vote in the next one
         uint64_t round = 0; // 0: none
         uint32_t rank = 0, host = no_rank;
         std::string made_at;   // host:port of the store
-        bool promised = false; // what follows is left to a store
+        bool promised = false; // the next round is left to a store
         std::string promised_to;
-        bool heir = false; // the say is that of a process that has ended
-        // Whether what follows may be left to that store, and how.
+        bool heir = false; // the vote is that of a process that has ended
+        // May the next round be left to that store, and how?
         bool may_promise(const std::string &store) const noexcept {
             return round != 0 && (!promised || promised_to == store || with_host(store));
         }
-        bool with_host(const std::string &store) const noexcept { // once more, as that counts with the host alone
+        // Once more, as that counts only together with the host.
+        bool with_host(const std::string &store) const noexcept {
             return promised && promised_to == made_at && store != made_at && host != no_rank && host != rank;
         }
         std::string_view promise(const std::string &store) const noexcept {
             return heir || with_host(store) ? Promises::with_host : Promises::given;
         }
     } base_, leaving_;          // leaving: as it was until it left
-    struct Search {             // for the store where the run goes on
-        bool under_way = false; // there is no store just now
+    struct Search {             // for the store at which the run continues
+        bool under_way = false; // there is no store now
         size_t next = 0;        // of the peers; after them: where it was, the origin
         size_t walked = 0;      // up to where the list was tried
         uint64_t verdicts = 0;
         std::string back;                       // to where it was; empty: that is gone
-        std::string hint;                       // where another store says that the run is
+        std::string hint;                       // address of the run according to another store
         std::set<std::string> hints;            // that were followed since the first of the peers
         bool other_run = false;                 // a store of another run was found
         bool tried_back = false, stood = false; // by an heir, which offers its own store after that
-        Error why;                              // it is sought: the loss, or what a leader has told
+        Error why;                              // of the search: the loss, or the verdict of a leader
         std::set<std::string> refused;          // stores of which nothing is left
         int64_t until_ns = 0;                   // 0: none is sought for the join that waits
         int64_t visit_until_ns = INT64_MAX, again_at_ns = INT64_MAX;
@@ -312,16 +314,17 @@ class Machine final : private LeaderHost {
     bool promise_sent_ = false;  // to this store
     bool host_is_asked_ = false; // for its promise, too
 
-    RunConfig config_ = settings_.config; // a newcomer may be led to another run of the name, and takes its identity
-    Membership state_;                    // what the state file says
+    // A newcomer may be redirected to another run of the name, and takes its identity.
+    RunConfig config_ = settings_.config;
+    Membership state_; // the content of the state file
     bool has_state_ = false;
     Membership::Say leave_say_ = Membership::promised; // to be saved before the member leaves the store
-    std::optional<MovedRecord> moved_;                 // what this store says
-    int64_t move_from_ns_ = INT64_MIN;                 // no such word is followed before
+    std::optional<MovedRecord> moved_;                 // the record of this store
+    int64_t move_from_ns_ = INT64_MIN;                 // no such record is followed before
     std::string made_at_;                              // home of the latest round that this member was in
     std::string published_;                            // the home that was published last
-    std::optional<MovedRecord> origin_says_;           // when this member, as the leader, wanted to replace it
-    uint64_t stood_for_ = 0;                           // the round that was written into its own store
+    std::optional<MovedRecord> origin_says_; // its record when this member, as the leader, was about to replace it
+    uint64_t stood_for_ = 0;                 // the round that was written into its own store
     int64_t announce_at_ns_ = INT64_MAX;
 
     std::unique_ptr<Leader> leader_;

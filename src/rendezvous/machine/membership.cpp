@@ -60,7 +60,7 @@ Result<void> make_directory(const std::string &path) {
         return Error::from_errno(errno, status_of(errno), "state directory %s", path.c_str());
     if (!S_ISDIR(there.st_mode))
         return Error::make(MUSTER_E_ARG, "state directory %s: it is no directory", path.c_str());
-    // Another user could make this process believe what it likes of former members.
+    // Another user could make this process believe anything about former members.
     if ((there.st_uid != ::geteuid() && there.st_uid != 0) || (there.st_mode & (S_IWGRP | S_IWOTH)) != 0)
         return Error::make(MUSTER_E_PERMISSION, "state directory %s: other users can write there", path.c_str());
     return {};
@@ -86,9 +86,9 @@ class LockedFiles {
         files_.erase(path);
         changed_.notify_all();
     }
-    // False: it is not a file of a released member of this process, or it was not given up in time.
+    // False: it is not a file of a released member of this process, or it was not released in time.
     bool wait(const std::string &path, Deadline &deadline) {
-        constexpr int64_t longest = 5'000'000'000; // a member ends in milliseconds, unless nobody drives its context
+        constexpr int64_t longest = 5'000'000'000; // a member ends in milliseconds, unless no thread drives its context
         const auto until = std::chrono::steady_clock::now() +
                            std::chrono::nanoseconds(deadline.endless() ? longest : std::min(longest, deadline.left()));
         std::unique_lock hold(lock_);
@@ -223,7 +223,7 @@ Result<bool> MembershipFile::lock(uint32_t index) {
     }
 }
 
-// One that no other member has, and in which there is nothing.
+// An empty file that no other member has.
 Result<void> MembershipFile::make() {
     count_ = 0;
     for (uint32_t i = 0; i < max_files; i++) {
@@ -240,7 +240,7 @@ Result<void> MembershipFile::make() {
                        max_files);
 }
 
-// A place: checksum of what follows, length of the record, count, name of the run, record.
+// A slot: checksum of the rest, length of the record, count, name of the run, record.
 std::optional<Membership> MembershipFile::load() {
     std::string latest;
     count_ = 0;
@@ -256,7 +256,8 @@ std::optional<Membership> MembershipFile::load() {
             return value;
         };
         const uint64_t length = number(digest_bytes, 4), count = number(digest_bytes + 4, 8);
-        damaged_ = damaged_ || (at == 0 && count != 0); // the first write, which may have been cut off, goes elsewhere
+        // The first write, which may have been incomplete, uses the other slot.
+        damaged_ = damaged_ || (at == 0 && count != 0);
         if (length > place.size() - head_bytes) continue;
         place.resize(head_bytes + length);
         const Digest digest = checksum_of(std::string_view(place).substr(digest_bytes));

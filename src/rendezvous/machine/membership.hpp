@@ -2,8 +2,8 @@
 #pragma once
 // The state file of a member, for runs whose store can be lost with the member that serves it.
 //
-// A process that is killed and restarted by the same command learns from the file that the run is not new: it looks for
-// the run at the former members, and does not serve an empty store in its place. It inherits the vote of the former
+// A process that is killed and restarted by the same command learns from the file that the run is not new: it searches
+// for the run at the former members, and does not serve an empty store in its place. It inherits the vote of the former
 // process in the next round (promises.hpp), so each promise is in the file before it is sent.
 //
 // A state directory holds the files of all runs and members of a host. A member holds a lock on its file during its
@@ -37,8 +37,8 @@ struct Membership {
 // One thread at a time.
 class MembershipFile {
   public:
-    // With the record of a former member of the run on this host, if there is one.
-    // Waits for a file of a member of this process that the host has released and that has not ended so far.
+    // With the record of a former member of the run on this host, if there is one. Waits for the file of a member of
+    // this process that the host has released and that has not ended so far.
     static Result<MembershipFile> open(const std::string &directory, std::string_view run, std::string_view origin,
                                        Deadline &deadline);
     // Set once the host has released the member: another one of this process may wait for the file.
@@ -64,12 +64,12 @@ class MembershipFile {
     std::optional<Membership> load();
     Result<void> make();
 
-    std::string directory_, first_, path_, name_; // first_: what all paths of the run begin with; name_: of the run,
-                                                  // which each record repeats
+    // first_: the common prefix of all paths of the run; name_: of the run, which each record repeats.
+    std::string directory_, first_, path_, name_;
     Released released_ = std::make_shared<std::atomic<bool>>(false);
     Fd file_;
     uint64_t count_ = 0;   // of writes
-    bool damaged_ = false; // there was a record, and it cannot be read
+    bool damaged_ = false; // a record exists, and cannot be read
     std::optional<Membership> former_, living_;
     std::string living_path_;
 };

@@ -10,9 +10,9 @@
 
 namespace muster {
 
-// ---- what is seen ---------------------------------------------------------------------------------------------------
+// ---- observations ---------------------------------------------------------------------------------------------------
 
-// Answers overtake each other: what is older than what was seen of a key does not count.
+// Answers can overtake each other: an observation that is older than the last one of a key does not count.
 void Machine::see(std::string_view key, bool present, uint64_t version, uint64_t revision, std::string_view value,
                   uint32_t flags) {
     auto found = seen_.find(key);
@@ -45,7 +45,7 @@ void Machine::see(std::string_view key, bool present, uint64_t version, uint64_t
         last_call_end_ns_ = note_ && note_->called ? now_ns_ + note_->last_call_remaining_ns : -1;
     } else if (key == keys::closed) {
         closed_ = present ? ClosedRecord::read(value) : std::nullopt;
-        if (present && !closed_) closed_ = ClosedRecord{}; // not to be understood, but there
+        if (present && !closed_) closed_ = ClosedRecord{}; // invalid, but present
         closed_version_ = version;
         if (leader_) leader_->see_closed(closed_.has_value());
     } else if (key == keys::promise) {
@@ -116,14 +116,14 @@ void Machine::look_around() {
 void Machine::see_place() {
     if (phase_ != Phase::seeking || !mine_ || mine_->ticket != ticket_ || mine_->attempt.number == 0) return;
     const bool same = round_ && round_->attempt == mine_->attempt;
-    // Two watches: the record of the round may come later. Where both were written by one request it will not differ.
+    // Two watches: the record of the round may arrive later. If both were written by one request it will not differ.
     if ((same && !round_->aborted) || (mine_->whole && (!round_ || round_->attempt.number < mine_->attempt.number))) {
         adopt_round();
         if (base_.promised) return;                         // another follows
-        if (!knows_peers_of(mine_->attempt.number)) return; // soon
+        if (!knows_peers_of(mine_->attempt.number)) return; // will follow
         if (settings_.keeps_state && !saved(mine_->attempt, Membership::undecided)) {
             if (!under_way(What::save)) save(Membership::undecided, *mine_);
-            return; // soon
+            return; // will follow
         }
         phase_ = Phase::in;
         gone_told_ = 0;
@@ -133,7 +133,8 @@ void Machine::see_place() {
         position_call_ = 0;
         return tell(MUSTER_RENDEZVOUS_COMPLETE, place_.rank, place_.world, {});
     }
-    if (!round_ || (!same && round_->attempt.number <= mine_->attempt.number)) return; // it comes, or comes to nothing
+    // The record will follow, or the attempt was abandoned.
+    if (!round_ || (!same && round_->attempt.number <= mine_->attempt.number)) return;
     // The round is over before it was seen here.
     if (same) adopt_round();
     if (same || looked_) return seek_anew();
@@ -156,19 +157,19 @@ void Machine::see_round() {
     const bool same = round_->attempt == place_.attempt;
     if (same ? !round_->aborted : round_->attempt.number <= place_.attempt.number) return;
     std::string why = "round " + std::to_string(round_->attempt.number) + " is under way";
-    // The next round may have begun before this member, which need not take part, has looked.
+    // The next round may have begun, which this member need not join, before it has observed that.
     if (same)
         why = round_->abort_text();
     else if (aborted_ && aborted_->aborted && aborted_->attempt == place_.attempt)
         why = aborted_->abort_text();
-    round_over(MUSTER_E_STALE, why); // first: whoever hears of it finds it so
+    round_over(MUSTER_E_STALE, why); // first: a caller that receives the event finds the round over
     tell(MUSTER_RENDEZVOUS_ABORTED, UINT32_MAX, 0, why);
     phase_ = Phase::out;
     if (want_ == Want::exiting || want_ == Want::confirmed) want_ = Want::nothing;
     end_exit(why);
 }
 
-// Everybody sees that its lease is over: that need not wait for the next leader, who has to find out what there is.
+// All members see that its lease has ended: that need not wait for the next leader, which has to read the state first.
 void Machine::see_loss_of_leader() {
     if (phase_ != Phase::in || leader_told_ || lost_term_ != place_.attempt.term) return;
     if (place_.leader >= place_.world || place_.leader == place_.rank) return;
@@ -214,10 +215,9 @@ void Machine::see_note() {
     if (!serves_store() || note_->confirmed >= place_.attempt.number) finish(position_call_, Error());
 }
 
-// ---- what is wanted
-// ---------------------------------------------------------------------------------------------------
+// ---- intentions -----------------------------------------------------------------------------------------------------
 
-// On the version that is known: a request that was given up, and comes to the store late, does nothing.
+// With the known version as a condition: a request that was given up, and arrives late, has no effect.
 AskOp Machine::set_record(MemberRecord::State state) const {
     const MemberRecord record{state,
                               ticket_,
@@ -236,7 +236,7 @@ AskOp Machine::set_record(MemberRecord::State state) const {
         .on_lease(lease_);
 }
 
-// Makes the record in the store what it is to be.
+// Writes the intended record to the store.
 void Machine::sync() {
     if (released_ || under_way(What::grant) || under_way(What::enter) || under_way(What::write)) return;
     switch (want_) {
@@ -248,7 +248,7 @@ void Machine::sync() {
             return; // a promise is on the disk before it is sent
         }
         if (lease_ == 0 || have_ == Want::nothing || have_ == Want::left) return settled();
-        if (leader_ && !leader_->may_leave()) return; // it is on its way to
+        if (leader_ && !leader_->may_leave()) return; // it will lead to that
         AskOps ops{set_record(MemberRecord::left)};
         if (leader_) {
             ops.push_back(AskOp{MUSTER_STORE_DELETE, keys::leader}.if_version(leader_->term()));
@@ -290,7 +290,7 @@ void Machine::sync() {
         ops.push_back({MUSTER_STORE_READ, keys::promise});
         ops.push_back({MUSTER_STORE_READ, keys::moved});
     }
-    // Goes with the lease: so this member learns when it is taken for dead.
+    // On the lease: its deletion shows this member that it counts as dead.
     if (!place_written_)
         ops.push_back(AskOp{MUSTER_STORE_SET, keys::place(settings_.id),
                             RoundPlace{ticket_, {}, 0, 0, {}, false, no_rank, no_rank}.write()}
@@ -324,14 +324,14 @@ void Machine::stop_seeking() {
     leave_say_ = base_.promised || !has_state_ ? Membership::promised : state_.say;
 }
 
-// No store is known: nothing is promised to any, and the next join goes on.
+// No store is known: nothing is promised to any, and the next join continues.
 void Machine::pause_search() {
     withdraw(What::find);
     phase_ = Phase::out;
     want_ = Want::nothing;
 }
 
-// It is out, and the store knows.
+// The member has left, and the store has recorded that.
 void Machine::settled() {
     want_ = have_ = Want::nothing;
     stop_watching();
@@ -350,7 +350,7 @@ void Machine::stop_watching() {
     leader_version_ = 0;
 }
 
-// This member was taken for dead.
+// This member counts as dead.
 void Machine::lose_lease() {
     if (lease_ != 0) actions_.push_back({.kind = Action::end_lease, .number = std::exchange(lease_, 0)});
     have_ = Want::nothing;
@@ -384,7 +384,7 @@ void Machine::lose_store(const Error &why) {
     Error error =
         Error::make(why.status, "%s: %.*s", where().c_str(), static_cast<int>(why.message_bytes), why.message);
     error.os_errno = why.os_errno;
-    // Whoever has left a store that is gone is out.
+    // A member that has left a lost store has left.
     const bool has_left = position_what_ == MUSTER_RENDEZVOUS_LEAVE && why.status == MUSTER_E_STORE_LOST;
     finish(position_call_, has_left ? Error() : error);
     end_calls(error);
@@ -393,7 +393,7 @@ void Machine::lose_store(const Error &why) {
     settled();
 }
 
-// What is under way at the store: calls end, the rest is forgotten.
+// Requests in progress at the store: calls end, others are dropped.
 void Machine::end_calls(const Error &why) {
     for (auto &[tag, asked] : asked_) {
         if (asked.what == What::abort || asked.what == What::close) finish(asked.detail, why);
@@ -402,15 +402,14 @@ void Machine::end_calls(const Error &why) {
     asked_.clear();
 }
 
-// ---- leading
-// ------------------------------------------------------------------------------------------------------------
+// ---- leading --------------------------------------------------------------------------------------------------------
 
 bool Machine::takes_part() const noexcept {
     return lease_ != 0 && have_ != Want::nothing && have_ != Want::left && want_ != Want::left;
 }
 
-// Of thousands that see the leader go, the first few ranks try at once; the others in turn, should all of these be
-// gone.
+// Of thousands of members that see the leader end, those of the first few ranks try at once; the others later, in case
+// all of these have ended.
 int64_t Machine::turn_ns() const noexcept {
     const uint32_t rank = phase_ == Phase::in ? place_.rank : old_rank_;
     return rank < first_to_lead ? 0 : next_to_lead_ns * (std::bit_width(rank / first_to_lead));
@@ -419,7 +418,7 @@ int64_t Machine::turn_ns() const noexcept {
 bool Machine::may_lead() const noexcept {
     if (leader_ || moved_ || !takes_part() || under_way(What::lead)) return false;
     if (leader_version_ != 0 && leader_id_ != settings_.id) return false;
-    return under_way(What::watch_everybody); // or what was seen may be old
+    return under_way(What::watch_everybody); // otherwise the observations may be old
 }
 
 void Machine::consider_leading() {
@@ -440,7 +439,7 @@ void Machine::stop_leading() {
     withdraw(What::grant_of_leader);
 }
 
-// What the leader has found out about itself, once it has returned.
+// The conclusions of the leader about itself, after it has returned.
 void Machine::settle_leader() {
     if (failed_.status != MUSTER_OK) {
         const Error why = std::exchange(failed_, Error());
@@ -461,8 +460,7 @@ void Machine::end_lease_of_leader(uint64_t lease) {
     actions_.push_back({.kind = Action::end_lease, .number = lease});
 }
 
-// ---- what is told
-// -------------------------------------------------------------------------------------------------------
+// ---- events ---------------------------------------------------------------------------------------------------------
 
 void Machine::round_over(Status status, const std::string &why) {
     actions_.push_back({.kind = Action::over,

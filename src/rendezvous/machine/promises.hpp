@@ -30,7 +30,7 @@ namespace muster {
 class Promises {
   public:
     static constexpr std::string_view given = "given", with_host = "heir", dead = "dead"; // values of keys
-    static constexpr std::string_view of_host_too = " host"; // behind the round of whose members promises are wanted
+    static constexpr std::string_view of_host_too = " host"; // appended to the round whose members are asked to promise
 
     // `key`: after keys::promises.
     void see(std::string_view key, std::string_view value);
@@ -56,7 +56,7 @@ class Promises {
         return found != ranks.end() && found->second.count(rank) != 0;
     }
     Ranks given_, with_host_, dead_;
-    std::set<uint64_t> settled_; // rounds whose run was opened anew since
+    std::set<uint64_t> settled_; // rounds after which the run was reopened
 };
 
 } // namespace muster

@@ -29,7 +29,7 @@ void Machine::state_saved(const Asked &asked, const StoreAnswer &answer) {
         has_state_ = true;
         return sync();
     }
-    // Without a file a restarted process knows nothing of the run, and has no say in it.
+    // Without a file a restarted process knows nothing of the run, and has no vote in it.
     discard_state();
     if (asked.membership.say == Membership::undecided && phase_ == Phase::seeking) {
         finish(position_call_, Error::make(answer.error.status, "%s: join: %s", where().c_str(), answer.error.message));
@@ -82,10 +82,10 @@ void Machine::point_to(const std::string &address) {
                                 {MUSTER_STORE_SET, keys::moved, moved_record(address)}}});
 }
 
-// The leader of a run that has moved looks at the origin once in a while: a process that knows nothing of the run may
-// serve a new store there. Where no round was made so far, it replaces the address of the store that is lost: a member
-// that does not know of the loss may have written that after the others met here. If enough have met here to make one,
-// it also replaces the address of another store where some have met.
+// The leader of a run that has moved checks the origin periodically: a process that knows nothing of the run may serve
+// a new store there. If that store has made no round so far, the leader replaces the address of the store that is lost:
+// a member that does not know of the loss may have written that after the others met here. If enough members for a
+// round have met here, it also replaces the address of another store where some have met.
 void Machine::announce() {
     if (!leader_ || now_ns_ < announce_at_ns_) return;
     announce_at_ns_ = now_ns_ + settings_.keep_alive_ns / 4;
@@ -120,14 +120,14 @@ void Machine::announced(const StoreAnswer &answer) {
     origin_says_ = value ? MovedRecord::read(value->bytes()) : std::nullopt;
 }
 
-// ---- where others say that it is ------------------------------------------------------------------------------------
+// ---- addresses of the run at other stores ---------------------------------------------------------------------------
 
-// This store says that the run is at another one.
+// The record of this store says that the run is at another one.
 void Machine::consider_moving() {
     if (phase_ != Phase::seeking || search_.under_way || !moved_ || entered_at_ == 0 || now_ns_ < move_from_ns_) return;
     if (settings_.peer.empty() || moved_->address == home_ || moved_->round < known_round_) return;
     if (moved_->identity != config_.identity && known_round_ != 0) return;
-    if (round_ && !round_->elsewhere && round_->attempt.number >= moved_->round) return; // that word is old
+    if (round_ && !round_->elsewhere && round_->attempt.number >= moved_->round) return; // that record is old
     move_from_ns_ = now_ns_ + settings_.keep_alive_ns / 4;
     follow(moved_->address);
 }

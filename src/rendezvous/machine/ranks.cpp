@@ -13,7 +13,7 @@ bool is_digit(char c) noexcept {
     return c >= '0' && c <= '9';
 }
 
-// Takes a number off the front, without zeros in front of it.
+// Removes a number from the front of the text, without its leading zeros.
 std::string_view take_number(std::string_view &text) noexcept {
     while (text.size() > 1 && text[0] == '0' && is_digit(text[1])) text.remove_prefix(1);
     size_t size = 0;

@@ -16,8 +16,8 @@ struct RankWish {
     uint64_t arrived = 0;
 };
 
-// One rank for each, a permutation of 0 to wishes.size() - 1: the member's rank in the latest round, else in an earlier
-// one, else its preferred rank, else by the natural order of keys, then of arrival.
+// One rank for each, a permutation of 0 to wishes.size() - 1: the member's rank in the latest round, otherwise in an
+// earlier one, otherwise its preferred rank, otherwise by the natural order of keys, then of arrival.
 std::vector<uint32_t> give_ranks(const std::vector<RankWish> &wishes);
 
 // Natural order of names: node7 before node66. Negative, 0, positive.

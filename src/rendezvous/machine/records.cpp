@@ -201,7 +201,7 @@ bool Note::tells_as(const Note &other) const {
         return std::tuple(n.round, n.exited, n.confirmed, n.seeking, n.waiting, n.present, n.exiting, n.left, n.dead,
                           n.called);
     };
-    return all(*this) == all(other); // the list goes with its totals
+    return all(*this) == all(other); // the list changes with its totals
 }
 
 std::string ClosedRecord::write() const {

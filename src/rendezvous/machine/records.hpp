@@ -57,8 +57,8 @@ struct MemberRecord {
     uint32_t preferred = UINT32_MAX; // UINT32_MAX: any
     std::string address, order_key;
     std::string peer;   // host:port of its own store; empty: it has none
-    uint64_t base = 0;  // round whose end it has a say in, with `old_rank`; 0: none
-    bool heir = false;  // its promise counts with that of the host alone (promises.hpp)
+    uint64_t base = 0;  // round in whose end it has a vote, with `old_rank`; 0: none
+    bool heir = false;  // its promise counts only together with that of the host (promises.hpp)
     bool hosts = false; // its process serves this store, and keeps a state file
     std::string write() const;
     static std::optional<MemberRecord> read(std::string_view bytes);
@@ -91,7 +91,7 @@ struct RoundPlace {
     uint32_t rank = 0, world = 0;
     Digest digest = {};
     bool whole = false;           // the round was made in the very transaction that wrote this
-    uint32_t leader = UINT32_MAX; // rank of who made the round; UINT32_MAX: it is not in it
+    uint32_t leader = UINT32_MAX; // rank of the member that made the round; UINT32_MAX: it is not in it
     uint32_t host = no_rank;      // as in the record of the round
     std::string write() const;
     static std::optional<RoundPlace> read(std::string_view bytes);
@@ -100,15 +100,15 @@ struct RoundPlace {
 
 struct Note {
     static constexpr size_t most_gone = 128;
-    enum class How : uint8_t { left, dead, ended, silent, broken }; // dead: unknown how; behind it: how that is known
+    enum class How : uint8_t { left, dead, ended, silent, broken }; // dead: cause unknown; after it: the cause is known
     struct Gone {
         uint32_t rank = 0;
         How how = How::left;
     };
     static How how(uint32_t lease_flags) noexcept; // a member's keys have gone
-    static const char *text_of(How how) noexcept;  // for people; of those who left it is empty
+    static const char *text_of(How how) noexcept;  // for people; empty for a member that left
     uint64_t round = 0;
-    uint64_t exited = 0;    // the latest round all of whose members have met at the exit
+    uint64_t exited = 0;    // the latest round all of whose members have arrived at the exit
     uint64_t confirmed = 0; // the latest round whose remaining members have all confirmed the exit
     uint32_t seeking = 0, waiting = 0, present = 0, exiting = 0;
     uint32_t left = 0, dead = 0;         // of the round, all of them

@@ -45,7 +45,7 @@ Result<void> Round::member(uint32_t rank, int64_t timeout_ns, muster_round_membe
             why = answer.error;
             return answer.error.status < 0 ? Result<void>(answer.error) : Result<void>::positive(answer.error.status);
         }
-        const std::lock_guard hold(lock_); // what is there stays: somebody may look at it
+        const std::lock_guard hold(lock_); // a page that exists stays: another thread may read it
         page = read_.emplace(number, answer.result->entries[0].value).first->second;
     }
     std::string_view address;

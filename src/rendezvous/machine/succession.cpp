@@ -14,13 +14,14 @@ namespace muster {
 namespace {
 
 // All in leases, how long a member lasts unheard of.
-constexpr int64_t wait_to_promise = 2; // one that does not know that the process is gone; see leader_promises.cpp
+// For a member that does not know that the process has ended; see leader_promises.cpp.
+constexpr int64_t wait_to_promise = 2;
 constexpr int64_t search_for = 6;
-constexpr int64_t visit_for = 2; // whoever is there may not have noticed so far
+constexpr int64_t visit_for = 2; // the members there may not have noticed the loss so far
 
 } // namespace
 
-// ---- the round that the member has a say in -------------------------------------------------------------------------
+// ---- the vote of the member in the end of its round -----------------------------------------------------------------
 
 bool Machine::knows_peers_of(uint64_t round) {
     if (!hosted() || peers_of_ >= round) return true;
@@ -39,8 +40,8 @@ void Machine::peers_read(const Asked &asked, const StoreAnswer &answer) {
         peers_.emplace_back(peer);
 }
 
-// The member has seen that it is in a round: it has a say in the end of that from here on, also if the store is lost
-// before the round has begun for it.
+// The member has seen that it is in a round: from here on it has a vote in the end of that round, also if the store is
+// lost before the round has begun for it.
 void Machine::adopt_round() {
     if (place_.attempt == mine_->attempt) return;
     place_ = *mine_;
@@ -59,7 +60,7 @@ void Machine::adopt_round() {
     promise_sent_ = false;
 }
 
-// The member has no say any more: it leaves. Its own store goes on to stand if others have come there.
+// The member has no vote any more: it leaves. Its own store remains available if others use it.
 void Machine::end_base() {
     if (base_.round == 0) return;
     leaving_ = std::exchange(base_, {});
@@ -71,7 +72,7 @@ void Machine::consider_promising() {
     if (!promise_is_wanted() || !may_promise() || promise_sent_ || search_.under_way) return;
     if (!base_.promised && now_ns_ < promise_from_ns_) return;
     if (!base_.promised) {
-        base_.promised = true; // even if nobody ever hears of it
+        base_.promised = true; // even if this is never sent
         base_.promised_to = home_;
     }
     if (under_way(What::save)) return;
@@ -82,7 +83,7 @@ void Machine::consider_promising() {
         {{MUSTER_STORE_SET, keys::promise_of(base_.round, base_.rank), std::string(base_.promise(home_))}});
 }
 
-// Where the round was made its host is asked last (leader_promises.cpp).
+// At the store where the round was made its host is asked last (leader_promises.cpp).
 bool Machine::promise_is_wanted() const noexcept {
     return base_.round != 0 && promise_wanted_ == base_.round &&
            (host_is_asked_ || base_.rank != base_.host || home_ != base_.made_at);
@@ -116,7 +117,7 @@ void Machine::go_on_elsewhere(const Error &why) {
     if (phase_ == Phase::seeking) search();
 }
 
-// What was seen at the store, and what this member had there, counts no more.
+// The observations of the store, and the state of this member there, do not count any more.
 void Machine::leave_store() {
     search_.under_way = true;
     stop_watching();
@@ -127,18 +128,19 @@ void Machine::leave_store() {
     seen_.clear();
     moved_.reset();
     leader_id_.clear();
-    round_.reset(); // that the run is closed stays so
+    round_.reset(); // closed_ is kept
     round_version_ = note_version_ = 0;
     promise_wanted_ = verdict_version_ = entered_at_ = 0;
     host_is_asked_ = false;
-    lost_term_ = 0; // terms are versions, which begin anew at each store
+    lost_term_ = 0; // terms are versions, which begin again at each store
     promise_sent_ = false;
 }
 
-// From now on the others may take this member's own store for that of the run.
+// From now on the others may use this member's own store as that of the run.
 void Machine::stand_for_host() {
     if (!base_.may_promise(settings_.peer)) return;
-    // Once, and not where the round was made: others may have made the next one there, and may say at the origin where.
+    // Once, and not at the store where the round was made: others may have made the next one there, and may have
+    // published its address at the origin.
     if (base_.made_at == settings_.peer || std::exchange(stood_for_, base_.round) == base_.round) return;
     published_ = settings_.peer;
     point_to(settings_.peer);
@@ -162,8 +164,9 @@ void Machine::stand_for_host() {
 
 // ---- another one is sought ------------------------------------------------------------------------------------------
 
-// First where another store says that the run is; then the members' own, by rank, then where the run was, and last
-// where newcomers look. A member's own store has to stand: until then its member has not lost the store.
+// First the address that another store names; then the members' own stores, by rank, then the former store of the run,
+// and last the origin, where newcomers search. A member's own store is available only when that member has lost the
+// store.
 std::string Machine::next_store(bool &has_to_stand) {
     has_to_stand = false;
     if (!search_.hint.empty()) return std::exchange(search_.hint, {});
@@ -188,8 +191,8 @@ int64_t Machine::search_until_ns() const noexcept {
     return std::max(now_ns_, promise_from_ns_) + longest;
 }
 
-// So many processes have ended that the rest is less than the majority. They may be restarted: but if a longer wait was
-// not asked for, there is none.
+// So many processes have ended that the rest is less than the majority. They may be restarted: but if no longer wait
+// was requested, the search ends.
 bool Machine::too_few() const noexcept {
     if (settings_.majority_ns != 0 || known_world_ == 0) return false;
     return known_world_ - std::min<size_t>(known_world_, search_.refused.size()) < known_world_ / 2 + 1;
@@ -226,7 +229,7 @@ void Machine::search_on() {
 }
 
 void Machine::found(const Asked &, const StoreAnswer &answer) {
-    if (phase_ != Phase::seeking) return; // the next join seeks anew
+    if (phase_ != Phase::seeking) return; // the next join searches again
     const bool of_peer = std::find(peers_.begin(), peers_.end(), home_) != peers_.end();
     if (answer.error.os_errno == ECONNREFUSED && of_peer) search_.refused.insert(home_);
     if (answer.error.status != MUSTER_OK) return search();
@@ -248,10 +251,10 @@ void Machine::found(const Asked &, const StoreAnswer &answer) {
     if (number < known_round_) return search(); // it has missed something
     search_.under_way = false;
     search_.visit_until_ns = INT64_MAX;
-    seek_anew(); // a place that it may have had there counts no more
+    seek_anew(); // a place that it may have had there does not count any more
 }
 
-// A newcomer takes the identity of the run that it is led to.
+// A newcomer takes the identity of the run to which it is redirected.
 bool Machine::same_run(std::string_view bytes) {
     const auto there = RunConfig::read(bytes);
     if (!there) return false;
@@ -261,11 +264,11 @@ bool Machine::same_run(std::string_view bytes) {
     return false;
 }
 
-// The leader there has waited in vain.
+// The leader there could not obtain enough promises.
 void Machine::see_verdict() {
     if (phase_ != Phase::seeking || search_.under_way || verdict_version_ <= entered_at_ || entered_at_ == 0) return;
     search_.why = Error::make(MUSTER_E_QUORUM, "%s", verdict_.c_str());
-    if (settings_.peer.empty()) { // it can look nowhere else
+    if (settings_.peer.empty()) { // there is no other place to search
         finish(position_call_, Error::make(MUSTER_E_QUORUM, "%s: join: %s", where().c_str(), search_.why.message));
         go_out();
         return sync();
@@ -279,15 +282,15 @@ void Machine::see_verdict() {
     search();
 }
 
-// Two groups, neither of which is enough, may be at two stores. If all went on along the list they could follow each
-// other for ever: so two times of three a member begins with the first store again, and all meet there.
+// Two groups, neither of which is large enough, may be at two stores. If all continued along the list they could follow
+// each other forever: so in two of three cases a member begins with the first store again, and all meet there.
 void Machine::choose_where_to_go_on() {
     constexpr uint64_t turns = 3;
     if (search_.verdicts % turns == 0) search_.walked = search_.next;
     search_.next = ++search_.verdicts % turns != 0 ? 0 : search_.walked;
 }
 
-// The member keeps its say, and what it knows: the next join goes on. The errno tells whether the process that served
+// The member keeps its vote, and its knowledge: the next join continues. The errno says whether the process that served
 // the store is known to have ended.
 void Machine::give_up() {
     const char *const other =

@@ -43,7 +43,7 @@ bool Member::enlist(RendezvousOperation &operation) noexcept {
 }
 
 void Member::delist(RendezvousOperation &operation) noexcept {
-    Ref<RendezvousOperation> last; // let go of without the lock
+    Ref<RendezvousOperation> last; // released without the lock
     const std::lock_guard hold(lock_);
     for (Ref<RendezvousOperation> &one : operations_) {
         if (one.get() != &operation) continue;
@@ -61,7 +61,7 @@ void Member::cancel() noexcept {
         cancels_++;
         try {
             all = operations_;
-        } catch (const std::bad_alloc &) { // those who wait have their deadlines
+        } catch (const std::bad_alloc &) { // waiting threads have their deadlines
         }
     }
     for (const Ref<RendezvousOperation> &one : all) stop(*one, MUSTER_E_CANCELED);
@@ -106,7 +106,7 @@ void Member::tell(const muster_rendezvous_event &event) noexcept {
             else
                 events_.push_back(event);
             if (events_.size() > most_events) events_.pop_front();
-        } catch (const std::bad_alloc &) { // the state tells what is so now
+        } catch (const std::bad_alloc &) { // the state has the current numbers
         }
     }
     context_->notify(signal_);

@@ -35,11 +35,11 @@ class Member : public Object, private Source {
 
     // The operation is finished once, perhaps before it returns.
     virtual void start(Ref<RendezvousOperation> operation) noexcept = 0;
-    // Finishes one that is under way, if it is.
+    // Finishes the one in progress, if there is one.
     virtual void stop(RendezvousOperation &operation, Status why) noexcept = 0;
     virtual void released() noexcept = 0; // by the host
     virtual Result<std::string> list(int64_t timeout_ns) = 0;
-    virtual bool would_deadlock() const noexcept { return false; } // who waits on this thread would wait for itself
+    virtual bool would_deadlock() const noexcept { return false; } // a wait on this thread would wait for itself
 
     bool enlist(RendezvousOperation &operation) noexcept;
     void delist(RendezvousOperation &operation) noexcept;
@@ -49,7 +49,7 @@ class Member : public Object, private Source {
 
     void open_events() noexcept; // once
     void close_events() noexcept;
-    void leave_queue() noexcept; // nothing of it is told there any more
+    void leave_queue() noexcept; // no more notifications there
 
   protected:
     ~Member() override { leave_queue(); }
@@ -64,7 +64,7 @@ class Member : public Object, private Source {
     std::mutex lock_; // guards the rest
     std::vector<Ref<RendezvousOperation>> operations_;
     std::deque<muster_rendezvous_event> events_;
-    bool over_ = false; // no events come any more
+    bool over_ = false; // no events follow any more
     uint64_t cancels_ = 0;
     muster_rendezvous_state state_{};
     int64_t state_ns_ = 0; // when it was so
@@ -77,7 +77,7 @@ class Rendezvous final : public Object {
     static Result<Ref<Rendezvous>> open(Context &context, const muster_rendezvous_config &config, Deadline &deadline);
     Member &member() const noexcept { return *member_; }
     Context &context() const noexcept { return member_->context(); }
-    // An agent's is given to the host beside the agent's own. False: there are more.
+    // The handle of an agent's rendezvous, in addition to that of the agent. False: there are more.
     void add_handle() noexcept {
         retain();
         handles_.fetch_add(1, std::memory_order_relaxed);
@@ -91,16 +91,16 @@ class Rendezvous final : public Object {
         member_->released();
     }
     const Ref<Member> member_;
-    std::atomic<uint32_t> handles_{1}; // acq_rel: the last one sees that nobody else is about to call
+    std::atomic<uint32_t> handles_{1}; // acq_rel: the last one sees that no other thread is about to call
 };
 
 // `url`: of the store; empty if it is the caller's.
 Result<Ref<Member>> open_dynamic_member(Context &context, RendezvousSettings settings, const Store &store,
                                         std::string_view url, std::optional<MembershipFile> file, Deadline &deadline);
-// Of a run that the state file knows. NULL: that run has ended, and the file is empty now.
+// Of a run that the state file names. NULL: that run has ended, and the file is empty now.
 Result<Ref<Member>> open_restarted_member(Context &context, const RendezvousSettings &settings, MembershipFile &file,
                                           std::string_view url, Deadline &deadline);
-// `store`: empty where there is none.
+// `store`: empty if there is none.
 Result<Ref<Member>> open_static_member(Context &context, RendezvousSettings settings, Ref<Store> store);
 
 inline Rendezvous *unwrap(muster_rendezvous *handle) noexcept {

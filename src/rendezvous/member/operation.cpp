@@ -16,7 +16,7 @@ double RendezvousOperation::seconds() const noexcept {
 }
 
 void RendezvousOperation::start() noexcept {
-    member_->start(Ref<RendezvousOperation>(this)); // first: whoever stops it finds it begun
+    member_->start(Ref<RendezvousOperation>(this)); // first: a thread that stops it finds it begun
     if (!member_->enlist(*this)) return member_->stop(*this, MUSTER_E_NOMEM);
     bool over = false;
     {
@@ -47,11 +47,11 @@ bool RendezvousOperation::begin(Queue &queue, uint64_t tag) {
     }
     if (!queue.reserve(this)) return false;
     start();
-    if (queue.closed()) end_operations(); // perhaps before there was something to end
+    if (queue.closed()) end_operations(); // perhaps before there was an operation to end
     return true;
 }
 
-// A closed queue learns nothing of a round: it must not be joined for nobody.
+// A closed queue cannot report a round: it must not be joined.
 void RendezvousOperation::end_operations() noexcept {
     const Ref<RendezvousOperation> self(this);
     member_->stop(*this, MUSTER_E_CLOSED);
@@ -74,7 +74,7 @@ void RendezvousOperation::look_after() noexcept {
         looked_after_ = true;
     }
     context_.on_closing(closing_);
-    if (context_.closed()) return context_closes(); // perhaps those in the list were told before
+    if (context_.closed()) return context_closes(); // perhaps those in the list were notified before
     if (timeout_ns >= 0)
         context_.loop().start_timer(limit_, timeout_ns > INT64_MAX - begun_ns_ ? INT64_MAX : begun_ns_ + timeout_ns);
 }
@@ -108,7 +108,7 @@ void RendezvousOperation::finish(const Error &error, Ref<Round> round) noexcept 
         Entry entry;
         entry.completion.kind = MUSTER_DONE_RENDEZVOUS;
         entry.completion.tag = tag_;
-        entry.completion.status = error_.status; // nobody else reads it
+        entry.completion.status = error_.status; // no other thread reads it
         entry.error = error_;
         if (round_) {
             entry.completion.object = wrap(round_.get());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// A call of the host on a member: its deadline, and where its result goes.
+// A call of the host on a member: its deadline, and the destination of its result.
 #include "queue/queue.hpp"
 #include "rendezvous/machine/round.hpp"
 

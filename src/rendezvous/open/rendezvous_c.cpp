@@ -69,7 +69,7 @@ Result<void> check_open(muster_context *context, const muster_rendezvous_config 
     return read_config(given, config, "muster_rendezvous_config");
 }
 
-// A config whose texts and objects are its own.
+// A config with copies of its texts and objects.
 struct KeptConfig {
     explicit KeptConfig(const muster_rendezvous_config &given)
         : config(given), store(unwrap(given.store)), queue(unwrap(given.queue)) {
@@ -201,7 +201,7 @@ extern "C" muster_status muster_rendezvous_next_event(muster_rendezvous *rendezv
     const Uncancelled guard;
     const Ref<Rendezvous> self(unwrap(rendezvous));
     const HostCall call(self->member().context(), self.get());
-    const bool may_wait = !self->member().would_deadlock(); // what is there is given in any case
+    const bool may_wait = !self->member().would_deadlock(); // pages that are present are returned in any case
     Deadline deadline(may_wait ? timeout_ns : 0);
     const Status status = self->member().next_event(deadline, *out_event);
     return status == MUSTER_AGAIN && timeout_ns != 0 ? Status{MUSTER_E_WOULD_DEADLOCK} : status;
@@ -284,7 +284,7 @@ extern "C" muster_status muster_round_store(muster_round *round, muster_store **
         if (!round) return Error::make(MUSTER_E_ARG, "no round");
         if (!out_store) return Error::make(MUSTER_E_ARG, "no place for the store");
         if (!unwrap(round)->view()) return Error::make(MUSTER_E_UNSUPPORTED, "this round has no store");
-        auto view = unwrap(round)->view()->view({}); // a handle of its own: its release ends the calls on it alone
+        auto view = unwrap(round)->view()->view({}); // a handle of its own: its release ends only the calls on it
         if (!view) return view.error();
         *out_store = wrap(view->detach());
         return {};
@@ -299,7 +299,7 @@ extern "C" muster_status muster_round_member(muster_round *round, uint32_t rank,
         if (timeout_ns == 0) return Error::make(MUSTER_E_ARG, "a timeout of 0: it may have to wait");
         const Ref<Round> self(unwrap(round));
         if (self->view() && self->view()->forked()) return Error::from_status(MUSTER_E_FORKED);
-        std::optional<HostCall> call; // of `static:` there may be nothing to wait for, and no context
+        std::optional<HostCall> call; // a round of `static:` may have nothing to wait for, and no context
         if (self->view()) call.emplace(self->view()->context(), self.get(), HostCall::EndedBy::context_too);
         Error why;
         auto done = self->member(rank, timeout_ns, *out_member, why);
@@ -314,7 +314,7 @@ extern "C" muster_status muster_round_member_begin(muster_round *round, uint32_t
         if (!round) return Error::make(MUSTER_E_ARG, "no round");
         if (!queue) return Error::make(MUSTER_E_ARG, "no queue");
         if (timeout_ns == 0) return Error::make(MUSTER_E_ARG, "a timeout of 0: it may have to wait");
-        Context &context = unwrap(queue)->context(); // of a round without a store there is no other
+        Context &context = unwrap(queue)->context(); // a round without a store has no other context
         if (context.forked()) return Error::from_status(MUSTER_E_FORKED);
         const Ref<Round> self(unwrap(round));
         if (self->view() && &self->view()->context() != &context)

@@ -96,7 +96,7 @@ Result<RendezvousSettings> RendezvousSettings::read(const muster_rendezvous_conf
 namespace {
 
 constexpr int64_t first_attempt_ns = 500'000'000,
-                  max_attempt_ns = 10'000'000'000; // between two looks at the state files
+                  max_attempt_ns = 10'000'000'000; // between two checks of the state files
 
 // The URL, with which this process does not serve the store.
 std::string without_hosting(std::string_view url) {

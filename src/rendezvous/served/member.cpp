@@ -304,7 +304,7 @@ Result<void> ServedMember::notify(const muster_rendezvous_event &event) {
         lose(MUSTER_E_PEER, text.c_str());
         return {};
     }
-    if (ends) end_round(text); // before the event: whoever takes that finds the round ended
+    if (ends) end_round(text); // before the event: a caller that takes the event finds the round over
     const bool counts_one = of_one && event.rank != anybody;
     tell(make_event(event.kind, number, of_one ? event.rank : anybody, counts_one ? 1 : event.count, text));
     return {};

@@ -38,7 +38,7 @@ class RendezvousRequest final : public ServedRequest {
         : ServedRequest(provider, MUSTER_REQUEST_RENDEZVOUS), kind(what) {}
     void set_settings(const RendezvousSettings &settings); // OPEN: of the member
     void write(muster_rendezvous_request &out) const noexcept;
-    void end(const Error &why) noexcept; // the waiting thread or the operation learns how; once
+    void end(const Error &why) noexcept; // ends the waiting thread or the operation with this status; once
     void set_member(ServedMember *member) noexcept;
     Ref<ServedMember> opened_member() noexcept;
 
@@ -48,7 +48,7 @@ class RendezvousRequest final : public ServedRequest {
     std::string reason;
     Ref<ServedAnswer<std::string>> answer; // OPEN, LIST
     Ref<RendezvousOperation> operation;    // the others,
-    Ref<ServedMember> caller;              // and whose it is
+    Ref<ServedMember> caller;              // and its member
 
   private:
     void withdrawn(const Error &why, bool answered) noexcept override;

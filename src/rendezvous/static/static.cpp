@@ -27,7 +27,7 @@ class StaticMember final : public Member, private StoreListener {
         operation->finish(error, std::move(round));
     }
 
-    // What the store is asked has the same deadline, and better words for it.
+    // The requests to the store have the same deadline, and better texts.
     void stop(RendezvousOperation &operation, Status why) noexcept override {
         if (why == MUSTER_TIMEOUT) return;
         Ref<StoreOperation> asked;
@@ -146,7 +146,7 @@ class StaticMember final : public Member, private StoreListener {
     }
     Object &listener_object() noexcept override { return *this; }
 
-    void close(const std::string &reason) { // the first reason stays
+    void close(const std::string &reason) { // the first reason is kept
         if (closed_) return;
         reason_ = reason;
         closed_ = true;
