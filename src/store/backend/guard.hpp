@@ -25,7 +25,7 @@ class StoreGuard : public Object {
     // Operations in progress. After enlist() the caller checks over().
     void enlist(StoreOperation &operation);
     void delist(StoreOperation &operation) noexcept;
-    // The answer to a request whose conditions do not hold; `first`: the first entry of these.
+    // The answer to a request whose conditions do not hold; `first`: the first entry of the guard.
     virtual Error broken(const StoreResult &instead, size_t first) const noexcept = 0;
 
   private:

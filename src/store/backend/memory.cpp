@@ -100,7 +100,7 @@ class MemoryStore final : public StoreBackend {
         }
     }
 
-    // With the lock. Keeping a lease moves nothing: the timer looks, and looks again later.
+    // With the lock. Renewing a lease does not move the timer: it checks when it expires, and is started again.
     void look_again_at(int64_t until_ns) noexcept {
         if (until_ns >= look_at_ns_) return;
         look_at_ns_ = until_ns;

@@ -14,9 +14,9 @@ namespace {
 constexpr int64_t longest_look_ns = 30'000'000'000;
 // A request that is cancelled waits so long for the store's answer, not beyond its deadline.
 constexpr int64_t cancel_grace_ns = 2'000'000'000;
-// How long before the deadline the store is asked to end a request, where only the store knows whether it was applied.
+// How long before the deadline the store is asked to end a request, if only the store knows whether it was applied.
 constexpr int64_t max_ahead_ns = 50'000'000;
-constexpr int64_t ahead_fraction = 4; // of the timeout, at most
+constexpr int64_t ahead_fraction = 4; // of the timeout, the maximum
 } // namespace
 
 StoreOperation::StoreOperation(Store &store, StoreRequest what, int64_t timeout_ns) noexcept
@@ -96,7 +96,7 @@ int64_t StoreOperation::next_limit_ns() noexcept {
     return deadline_.at() - std::min(deadline_.timeout_ns() / ahead_fraction, max_ahead_ns);
 }
 
-// It is time to ask the backend for its end, or to end without its answer.
+// It is time to ask the backend to end the request, or to end it without its answer.
 void StoreOperation::limit_reached() noexcept {
     const Ref<StoreOperation> self(this);
     bool ending, answered;
@@ -113,7 +113,7 @@ void StoreOperation::limit_reached() noexcept {
     end(MUSTER_TIMEOUT);
 }
 
-// A backend may sleep elsewhere than in the context; this tells HostCall how to wake it.
+// A backend may sleep elsewhere than in the context; this is how HostCall wakes it.
 Status StoreOperation::sleep(uint32_t seen, Deadline &deadline) noexcept {
     HostCall *const call = HostCall::here(context_);
     if (call == nullptr) return backend_.sleep(*this, signal_, seen, deadline);
@@ -134,7 +134,7 @@ bool StoreOperation::begin(Queue &queue, uint64_t tag, uint64_t *out_request) {
     if (!queue.reserve(this)) return false;
     if (out_request != nullptr) *out_request = number_;
     if (submit()) return true;
-    // A queue that was closed before there was something to end has not ended it.
+    // A queue that was closed before the operation was registered has not ended it.
     if (!is_looked_after() || queue.closed()) end(MUSTER_E_CLOSED, "the context or the queue is closed");
     return true;
 }
@@ -154,7 +154,7 @@ bool StoreOperation::is_looked_after() noexcept {
     return (deadline_.endless() && backend_.ends_with_context()) || look_after_.post(context_);
 }
 
-// The guard knows what waits when it ends; what comes later sees here that it has ended.
+// The guard knows the waiting requests when it ends; a later one sees here that it has ended.
 bool StoreOperation::submit() noexcept {
     if (guarded() && store_->guard()->over()) {
         finish({store_->guard()->why(), {}});
@@ -198,7 +198,7 @@ void StoreOperation::tidy() noexcept {
     context_.loop().stop_timer(limit_);
 }
 
-// True: it ends so, or the backend was asked to end it so; then it may yet turn out that it was applied.
+// True: it ends with that error, or the backend was asked to end it; then it may still prove to have been applied.
 bool StoreOperation::end(Status status, const char *why) noexcept {
     const Ref<StoreOperation> self(this);
     bool in_time = true;
@@ -258,7 +258,7 @@ Error StoreOperation::why_ended(const char *missing) noexcept {
     return Error::make(status, "%s: %s after %.3f s", missing, why, seconds);
 }
 
-// It was not applied. One that was withdrawn ahead of its deadline ends at the deadline.
+// It was not applied. A request that was withdrawn before its deadline ends at the deadline.
 void StoreOperation::withdrawn(const char *missing) noexcept {
     Error why = why_ended(missing);
     bool later = false;
@@ -280,7 +280,7 @@ void StoreOperation::give_up() noexcept {
     if (backend_.forget(*this)) ended_in_doubt();
 }
 
-// Nothing is known of what the store has made of it.
+// It is unknown whether the store has applied it.
 void StoreOperation::ended_in_doubt() noexcept {
     const double seconds = static_cast<double>(now_ns() - begun_ns_) * 1e-9;
     std::string name;
@@ -298,7 +298,7 @@ void StoreOperation::ended_in_doubt() noexcept {
     finish({why, {}});
 }
 
-// What the guard has added is not shown; where it does not hold that is the answer.
+// The entries of the guard are removed; if its conditions do not hold that is the answer.
 void StoreOperation::look_behind_guard(StoreAnswer &answer) const noexcept {
     const size_t own = request.ops().size() - request.guards();
     if (request.guards() == 0 || !answer.result) return;
@@ -314,7 +314,7 @@ void StoreOperation::look_behind_guard(StoreAnswer &answer) const noexcept {
     entries.resize(keep);
 }
 
-// The result of a closed queue's operation reaches nobody: a value taken from the store would be lost.
+// The result of an operation of a closed queue cannot be delivered: a value removed from the store would be lost.
 void StoreOperation::end_operations() noexcept {
     {
         const std::lock_guard hold(lock_);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// A request of the host: its deadline, its cancellation, and where its result goes.
+// A request of the host: its deadline, its cancellation, and the destination of its result.
 #include "queue/queue.hpp"
 #include "store/table/table.hpp"
 
@@ -47,16 +47,16 @@ class StoreOperation final : public Object,
 
     // From the backend, once, no lock held.
     void finish(StoreAnswer last) noexcept;
-    std::atomic<uint64_t> place{0}; // where the backend knows it by a number of its own; relaxed: it has a lock
+    std::atomic<uint64_t> place{0}; // an identifier of the backend; relaxed: the backend has a lock
     struct {
         bool sent = false;      // perhaps it was done
         bool under_way = false; // sent on this connection
-        bool withdrawn = false; // not wanted any more; the server is to say what became of it
+        bool withdrawn = false; // not needed any more; the server has to answer whether it was applied
         StoreOperation *next_in_chain = nullptr;
     } sending; // for a backend that sends it away, under its lock
-    // In place of it, after Withdrawn::asked: nothing was done.
+    // Instead of finish(), after Withdrawn::asked: it was not applied.
     void withdrawn(const char *missing) noexcept;
-    void wake() noexcept; // a thread in the backend's sleep() looks again
+    void wake() noexcept; // a thread in the backend's sleep() checks again
 
   private:
     StoreOperation(Store &store, StoreRequest what, int64_t timeout_ns) noexcept;
@@ -89,7 +89,7 @@ class StoreOperation final : public Object,
     const bool looks_once_;
     Deadline deadline_;
     const int64_t begun_ns_;
-    // These are written before anybody else has it.
+    // These are written before another thread has the object.
     uint64_t number_ = 0;  // by which find() finds it; 0: not enlisted
     bool awaited_ = false; // by a thread of the host
     Ref<Queue> queue_;
@@ -103,7 +103,7 @@ class StoreOperation final : public Object,
     Signal signal_;
     std::mutex lock_; // guards the rest, and the answer once it is over
     bool finished_ = false, looked_after_ = false, enlisted_ = false;
-    bool ends_at_deadline_ = false; // it was withdrawn ahead of its deadline, and was not applied: `answer` says so
+    bool ends_at_deadline_ = false; // it was withdrawn before its deadline, and was not applied: `answer` says so
     Status ending_ = MUSTER_OK;     // how it is to end, once the backend agrees
     const char *ending_why_ = nullptr;
     int64_t give_up_at_ns_ = 0; // once `ending_` is set

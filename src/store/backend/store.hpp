@@ -25,18 +25,18 @@ class StoreBackend : public Object {
     virtual uint32_t capabilities() const noexcept = 0;
     // Requests that the store does not support are refused before they are sent.
     virtual Result<void> allows(const StoreRequest &request) const;
-    // Another process or the host answers: a request that does not wait takes time, too.
+    // Another process or the host answers: a request that does not wait for values takes time, too.
     virtual bool answers_later() const noexcept { return false; }
     // muster_store_config::grace_ns
     int64_t grace_ns() const noexcept { return grace_ns_; }
     // Only the store knows whether the request was applied: it is asked shortly before the deadline, so that its answer
     // arrives by the deadline.
     virtual bool withdraws_ahead(const StoreRequest &) const noexcept { return false; }
-    // Is the calling thread the one that has to serve the store? Then it must not wait for it.
+    // Must the calling thread itself serve the store? Then it must not wait for it.
     virtual bool would_deadlock() const noexcept { return false; }
     virtual const char *shown() const noexcept { return "the store"; } // for texts
     virtual int64_t min_lease_ns() const noexcept { return 0; }
-    // ---- of a store that a client's process serves, beside its other work
+    // ---- of a store that the process of a client serves, in addition to its other work
     virtual bool hosted() const noexcept { return false; }
     virtual bool served_here() const noexcept { return false; } // by this object
     virtual std::string local_host() const { return {}; }       // this process's address as the store sees it
@@ -47,15 +47,15 @@ class StoreBackend : public Object {
     // Calls finish() of the operation once, perhaps before it returns. False: not yet; the backend keeps the operation
     // until then.
     virtual bool submit(StoreOperation &operation) noexcept = 0;
-    // Removes an operation that waits; `missing`: what it waits for.
+    // Removes a waiting operation; `missing`: the values for which it waits.
     virtual Withdrawn withdraw(StoreOperation &operation, std::string &missing) noexcept = 0;
-    // After Withdrawn::asked, when nothing has followed in time. True: it was removed, and nothing follows.
+    // After Withdrawn::asked, when no answer has followed in time. True: it was removed, and no answer follows.
     virtual bool forget(StoreOperation &) noexcept { return false; }
     // Where the thread that waits for an operation sleeps; as Context::sleep().
     virtual Status sleep(StoreOperation &, Signal &signal, uint32_t seen, Deadline &deadline) noexcept {
         return context_->sleep(signal, seen, deadline);
     }
-    virtual void woken() noexcept {} // such a signal was given
+    virtual void woken() noexcept {} // such a signal was notified
 
     // submit() grants leases. keep() sends a renewal; MUSTER_E_STALE: the lease is known to have ended.
     virtual Status keep(uint64_t lease, int64_t ttl_ns) noexcept = 0;
@@ -85,7 +85,7 @@ class StoreBackend : public Object {
 struct StoreOpening {
     Context &context;
     std::string_view url; // all of it
-    std::string shown;    // for texts: printable, and without what might be a password
+    std::string shown;    // for texts: printable, and without a password
     const muster_store_config &config;
     Deadline &deadline;
     std::string_view behind_scheme() const noexcept { return url.substr(url.find(':') + 1); }
@@ -99,7 +99,7 @@ class Store final : public Object {
     Store(Ref<StoreBackend> backend, std::string prefix, Ref<StoreGuard> guard = {}) noexcept
         : backend_(std::move(backend)), prefix_(std::move(prefix)), guard_(std::move(guard)) {}
     Result<Ref<Store>> view(std::string_view prefix) const;
-    Result<Ref<Store>> view(std::string_view prefix, Ref<StoreGuard> guard) const; // in place of what guards this one
+    Result<Ref<Store>> view(std::string_view prefix, Ref<StoreGuard> guard) const; // replaces the guard of this store
 
     StoreBackend &backend() const noexcept { return *backend_; }
     Context &context() const noexcept { return backend_->context(); }
@@ -123,7 +123,7 @@ class StoreLease final : public Object {
     static Result<void> check(Store &store, int64_t ttl_ns, uint32_t flags);
     StoreLease(Store &store, int64_t ttl_ns, uint32_t flags) noexcept
         : store_(&store), ttl_ns_(ttl_ns), flags_(flags) {}
-    void granted(uint64_t number) noexcept { number_ = number; } // before anybody else has it
+    void granted(uint64_t number) noexcept { number_ = number; } // before another thread has the object
     uint64_t number() const noexcept { return number_; }
     int64_t ttl_ns() const noexcept { return ttl_ns_; }
     uint32_t flags() const noexcept { return flags_; }

@@ -9,7 +9,7 @@ using namespace muster;
 
 namespace {
 
-// What a waiting call gives back.
+// The result of a waiting call.
 Result<void> ended(const StoreAnswer &answer, muster_error *error) noexcept {
     if (answer.error.status <= 0) return answer.error;
     report(error, answer.error);
@@ -37,7 +37,7 @@ Result<void> begin(StoreOperation &operation, Queue &queue, uint64_t tag, uint64
 
 } // namespace
 
-// Without grace_ns, which came later.
+// Without grace_ns, which was added later.
 static constexpr size_t first_config_bytes = sizeof(muster_store_config) - sizeof(int64_t);
 
 static Result<void> check_open(muster_context *context, const char *url, size_t url_bytes,

@@ -12,8 +12,8 @@ namespace muster {
 
 namespace {
 constexpr size_t most_under_way = 16384; // requests that are sent, and not answered
-constexpr size_t send_bytes = 8 << 10;   // requests that are begun in a row go when they are so many
-constexpr size_t most_unsent = 8 << 20;  // bytes of requests that the socket does not take: others wait
+constexpr size_t send_bytes = 8 << 10;   // requests that are begun in a row are sent when they have so many bytes
+constexpr size_t most_unsent = 8 << 20;  // bytes of requests that the socket does not accept: further requests wait
 } // namespace
 
 StoreClient::StoreClient(Context &context, std::string shown, std::vector<Address> addresses, int64_t lost_after_ns,
@@ -74,7 +74,8 @@ bool StoreClient::submit(StoreOperation &operation) noexcept {
                 if (state_ == State::open && next_to_send_ == &operation && has_room()) {
                     if (operation.awaited()) claim_socket();
                     send_ask(operation);
-                    // One that others wait behind goes at once; many that are begun in a row go together.
+                    // A request after which others wait is sent at once; many that are begun in a row are sent
+                    // together.
                     later = !operation.awaited() && under_way_ > 1 &&
                             (receiver_.watches_output() || writer_.unsent() < send_bytes);
                     if (!later) flush();
@@ -95,7 +96,7 @@ bool StoreClient::submit(StoreOperation &operation) noexcept {
     return false;
 }
 
-// The answer is for the thread that asks, which will sleep on the socket; the loop is not to be woken for it, too.
+// The answer is for the calling thread, which will sleep on the socket; the loop need not be woken for it, too.
 void StoreClient::claim_socket() noexcept {
     if (pending_.size() != 1 || context_->external() || context_->on_loop()) return;
     if (receiver_.take_from_loop()) receiver_.expect_host();
@@ -110,7 +111,8 @@ bool StoreClient::has_room() const noexcept {
     return under_way_ < most_under_way && writer_.unsent() < most_unsent;
 }
 
-// Of what is not wanted any more, and was sent on an earlier connection, the server has to say whether it was done.
+// The server has to answer whether a request was applied that is not needed any more and was sent on an earlier
+// connection.
 void StoreClient::send_ask(StoreOperation &operation) {
     const uint64_t number = PendingOperations::number(operation);
     const uint64_t floor = pending_.floor(number);
@@ -123,7 +125,7 @@ void StoreClient::send_ask(StoreOperation &operation) {
     next_to_send_ = PendingOperations::after(operation);
 }
 
-// What had to wait for a connection, or for others.
+// Requests that had to wait for a connection, or for others.
 void StoreClient::send_more() {
     if (state_ != State::open) return;
     while (next_to_send_ != nullptr && has_room()) send_ask(*next_to_send_);
@@ -169,7 +171,8 @@ std::string StoreClient::apart_text() const {
     return text;
 }
 
-// What was not sent, and what changes nothing, ends here. Of the rest the server has to say whether it was applied.
+// Requests that were not sent, or that change nothing, end here. For the rest the server has to answer whether they
+// were applied.
 Withdrawn StoreClient::withdraw(StoreOperation &operation, std::string &missing) noexcept {
     const std::lock_guard hold(lock_);
     if (!pending_.holds(operation)) return Withdrawn::over;
@@ -187,7 +190,7 @@ Withdrawn StoreClient::withdraw(StoreOperation &operation, std::string &missing)
     } catch (const std::bad_alloc &) { // then the text does without
     }
     if (operation.sending.sent && request.grants())
-        operation.sending.withdrawn = true; // stays until its answer has come: the lease is to expire
+        operation.sending.withdrawn = true; // kept until its answer has arrived: the lease has to expire
     else
         remove(operation);
     return Withdrawn::yes;
@@ -210,7 +213,7 @@ void StoreClient::finish_all(const Error &why) noexcept {
             operation = remove(*pending_.first());
             doubt = operation->sending.sent && operation->request.has_effect();
         }
-        // These two do not say that nothing was applied.
+        // These two do not mean that it was not applied.
         if (doubt && why.status != MUSTER_E_STORE_LOST && why.status != MUSTER_E_CLOSED)
             operation->finish(
                 {Error::make(MUSTER_E_PEER, "%s; it may have been applied", std::string(why.message).c_str()), {}});
@@ -234,7 +237,7 @@ void StoreClient::abandon(uint64_t lease) noexcept {
     if (kept_.erase(lease) != 0) send_record(StoreRecord::keep, 1, lease);
 }
 
-// How often something is said while something is waited for or kept.
+// Interval of the records that are sent while a request waits or a lease is renewed.
 int64_t StoreClient::beat_ns() const noexcept {
     int64_t beat = context_->settings.heartbeat_ns;
     for (const auto &[lease, ttl] : kept_) beat = std::min(beat, ttl / 3);

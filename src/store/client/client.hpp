@@ -18,7 +18,7 @@ namespace muster {
 // Any thread unless a member says otherwise.
 class StoreClient final : public Object, private ReceiverOwner, private SocketTaker, private RecordReader::Taker {
   public:
-    // `once_ns`: how long the first connection may take, which is tried once then; 0: it is tried until it is there.
+    // `once_ns`: the maximum time of the first connection, which is then tried once; 0: tried until it is established.
     StoreClient(Context &context, std::string shown, std::vector<Address> addresses, int64_t lost_after_ns,
                 int64_t once_ns = 0);
     Result<void> connect(Deadline &deadline);         // until the first connection, or the deadline
@@ -45,7 +45,7 @@ class StoreClient final : public Object, private ReceiverOwner, private SocketTa
   private:
     static constexpr int64_t max_host_check_ns = 320'000'000;
     enum class State { apart, greeting, open, lost };
-    // Why the connection is given up. A later value replaces an earlier one.
+    // The reason to give up the connection. A later value replaces an earlier one.
     enum class Breakage : uint8_t {
         none,
         lost,    // the session continues on the next connection
@@ -91,7 +91,8 @@ class StoreClient final : public Object, private ReceiverOwner, private SocketTa
     void leave() noexcept; // the host has released the store, or the context closes
 
     // --- receive.cpp: answers. The rx lock held
-    int receive_once(unsigned char *staging, size_t size, int flags) noexcept; // 1: bytes came, 0: none, -1: broken
+    // 1: bytes were received, 0: none, -1: broken.
+    int receive_once(unsigned char *staging, size_t size, int flags) noexcept;
     bool take_record(const StoreHead &head, std::string_view body) override;
     bool take_answer(const StoreHead &head, std::string_view body);
     Status sleep_on_socket(Signal &signal, uint32_t seen, Deadline &deadline) noexcept;
@@ -108,9 +109,9 @@ class StoreClient final : public Object, private ReceiverOwner, private SocketTa
     std::atomic<uint32_t> capabilities_{0};
     std::atomic<bool> hosted_{false}; // relaxed
 
-    std::mutex lock_; // guards what follows, up to the next group
+    std::mutex lock_; // guards the members below, up to the next group
     State state_ = State::apart;
-    Fd fd_; // comes and goes under the rx lock, too
+    Fd fd_; // changed under the rx lock, too
     RecordWriter writer_;
     PendingOperations pending_;
     size_t under_way_ = 0; // of these, sent on this connection
@@ -129,7 +130,7 @@ class StoreClient final : public Object, private ReceiverOwner, private SocketTa
     std::atomic<Breakage> breakage_{Breakage::none}; // seq_cst: pairs with a thread about to sleep on the socket
     std::atomic<const char *> broke_why_{""};        // relaxed: of the first breakage
     std::atomic<int> invalid_count_{0};              // relaxed: connections that ended so since the last valid answer
-    std::atomic<bool> ticking_{false};               // acq_rel: a timer of the loop runs, or was asked for
+    std::atomic<bool> ticking_{false};               // acq_rel: a timer of the loop runs, or was requested
     std::atomic<int64_t> heard_ns_{0}, said_ns_{0};  // relaxed
 
     // loop thread

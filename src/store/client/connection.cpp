@@ -15,7 +15,7 @@
 namespace muster {
 
 namespace {
-constexpr int64_t patience_ns = 1'000'000'000; // with one address while there are others
+constexpr int64_t patience_ns = 1'000'000'000; // for one address while there are others
 constexpr int most_reads = 4;                  // in a row: others have their turn, too
 constexpr int max_invalid = 3; // connections in a row that break the protocol: one may be a fault of the network
 
@@ -24,7 +24,7 @@ bool is_final(Status why) noexcept {
     return why == MUSTER_E_AUTH || why == MUSTER_E_PROTOCOL || why == MUSTER_E_ADDRESS || why == MUSTER_E_ARG ||
            why == MUSTER_E_PERMISSION || why == MUSTER_E_CLOSED;
 }
-// For a moment, where it is not said that it is not to. A socket that cannot do it does not block.
+// For a moment, unless this is disabled. A socket that does not support it does not block.
 void let_receive_block(int fd) noexcept {
     const timeval moment{0, StoreClient::deaf_ns / 1000};
     if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &moment, sizeof moment) != 0) return;
@@ -58,7 +58,7 @@ class StoreClient::Dialing final : public Dial {
     const Ref<StoreClient> client_;
 };
 
-// ---- it comes -------------------------------------------------------------------------------------------------------
+// ---- connecting -----------------------------------------------------------------------------------------------------
 
 void StoreClient::enter() noexcept {
     context_->on_closing(closing_);
@@ -72,7 +72,7 @@ void StoreClient::dial() noexcept {
     if (dialling_) return dial_failed(Error::make(MUSTER_E_UNREACHABLE, "%s: it does not answer", shown_.c_str()));
     const Address &address = addresses_[next_address_];
     dialling_ = true;
-    // Where packets are lost without a word the kernel would ask for minutes, and ever more seldom.
+    // If packets are dropped silently the kernel would retry for minutes, at growing intervals.
     const int64_t now = now_ns();
     int64_t patience =
         addresses_.size() > 1 ? patience_ns + 2 * back_off_.current_ns() : 2 * context_->settings.handshake_timeout_ns;
@@ -103,13 +103,13 @@ void StoreClient::dial_failed(const Error &why) noexcept {
     Ref<Attempt> attempt;
     {
         const std::lock_guard hold(lock_);
-        if (state_ != State::apart) return; // an earlier attempt has come through
+        if (state_ != State::apart) return; // an earlier attempt has succeeded
         attempt = std::move(attempt_);
         why_apart_ = why;
         expired = was_open_ && now_ns() - apart_since_ns_ >= lost_after_ns;
     }
     dialling_ = false;
-    if (attempt) attempt->stop(); // if it is under way
+    if (attempt) attempt->stop(); // if it is in progress
     if (!is_refusal(why)) nobody_listens_ = false;
     if (!was_open_ && (is_final(why.status) || once_ns_ != 0)) return lose(why);
     const bool round = ++tried_ >= addresses_.size();
@@ -146,7 +146,8 @@ void StoreClient::take(ProvedSocket socket) noexcept {
         breakage_.store(Breakage::none, std::memory_order_seq_cst);
         reader_.start(socket.agreed);
         writer_.start(socket.agreed);
-        // A server that took an earlier hello keeps its session although the welcome was lost; nothing was asked in it.
+        // A server that received an earlier hello keeps its session although the welcome was lost; the session has no
+        // requests.
         if (!was_open_) randombytes_buf(session_.data(), session_.size());
         put_hello(writer_.plain(), session_, was_open_);
         fd_ = std::move(socket.fd);
@@ -206,7 +207,7 @@ bool StoreClient::welcome(std::string_view body) {
     return true;
 }
 
-// The server has not known the session any more: what was asked before has perhaps been done.
+// The session was unknown to the server: earlier requests may have been applied.
 void StoreClient::session_is_new() {
     std::vector<Ref<StoreOperation>> unknown;
     {
@@ -251,7 +252,7 @@ void StoreClient::on_events(uint32_t epoll_events) noexcept {
         got = receive_once(hub_.staging(), Hub::staging_bytes, MSG_DONTWAIT);
         if (got <= 0) break;
     }
-    if (got > 0) receiver_.rearm(); // another edge if there is more
+    if (got > 0) receiver_.rearm(); // another edge if there are more bytes
     leave_rx(false);
 }
 
@@ -264,7 +265,7 @@ void StoreClient::start_ticks() noexcept {
     hub_.start_timer(tick_timer_, now_ns() + beat);
 }
 
-// Something is said now and then while an answer is waited for or a lease is to be kept; else all sleep.
+// Records are sent periodically while a request waits or a lease has to be renewed; otherwise both sides sleep.
 void StoreClient::tick() noexcept {
     const int64_t now = now_ns();
     int64_t next = 0, dead = context_->settings.dead_ns;
@@ -273,7 +274,7 @@ void StoreClient::tick() noexcept {
     {
         const std::lock_guard hold(lock_);
         if (state_ == State::lost || (pending_.empty() && kept_.empty())) {
-            ticking_.store(false, std::memory_order_release); // the next request starts it anew
+            ticking_.store(false, std::memory_order_release); // the next request starts it again
             return;
         }
         const int64_t beat = beat_ns(), said = said_ns_.load(std::memory_order_relaxed);
@@ -331,7 +332,8 @@ void StoreClient::part() noexcept {
     if (how == Breakage::stopped)
         return lose(gone(
             Error::make(MUSTER_E_STORE_LOST, "%s: the server has stopped, and the store with it", shown_.c_str())));
-    // Once more: the session goes on, so that nothing is done twice. A server that is always like that is none.
+    // Reconnects: the session continues, so that no request is applied twice. A server that always answers like that is
+    // invalid.
     if (how == Breakage::invalid &&
         (!was_open_ || invalid_count_.fetch_add(1, std::memory_order_relaxed) + 1 >= max_invalid))
         return lose(
@@ -346,7 +348,7 @@ void StoreClient::part() noexcept {
     next_address_ = (next_address_ + 1) % addresses_.size(); // where it broke it is not sooner well again
     tried_ = 0;
     if (now_ns() - opened_ns_ > back_off_.max_ns()) return dial();
-    hub_.start_timer(dial_timer_, now_ns() + back_off_.next_ns()); // one that breaks again and again
+    hub_.start_timer(dial_timer_, now_ns() + back_off_.next_ns()); // for a connection that breaks again and again
 }
 
 void StoreClient::lose(const Error &why) noexcept {

@@ -7,10 +7,10 @@
 namespace muster {
 
 namespace {
-constexpr size_t stack_bytes = 16 * 1024; // what a host's thread receives into
+constexpr size_t stack_bytes = 16 * 1024; // receive buffer of a thread of the host
 } // namespace
 
-// 1: bytes came; 0: there are none; -1: the connection is no more.
+// 1: bytes were received; 0: none available; -1: the connection has ended.
 int StoreClient::receive_once(unsigned char *staging, size_t size, int flags) noexcept {
     const ssize_t n = receiver_.receive(staging, size, flags);
     if (n == 0) return 0;
@@ -53,8 +53,8 @@ bool StoreClient::take_record(const StoreHead &head, std::string_view body) {
     }
 }
 
-// What needs memory comes before the operation is removed: where there is none, the connection is made again, and the
-// request is asked again in the same session, whose answer the server has kept.
+// Memory is allocated before the operation is removed: if there is none, the connection is established again, and the
+// request is repeated in the same session; the server has kept its answer.
 bool StoreClient::take_answer(const StoreHead &head, std::string_view body) {
     StoreAnswer answer;
     if (!get_answer(body, answer)) return false;
@@ -132,14 +132,15 @@ Status StoreClient::sleep_on_socket(Signal &signal, uint32_t seen, Deadline &dea
     receiver_.take_from_loop();
     receiver_.count_visit();
     unsigned char staging[stack_bytes];
-    // An answer is mostly on its way: one system call, in which nothing but the connection is heard of for a moment.
+    // An answer is usually in transit: one system call, during which only events of the connection are noticed for a
+    // moment.
     for (int got = 1; got > 0 && signal.seen() == seen && !is_broken();) {
         const int64_t left = deadline.left();
         if (left >= 0 && left < deaf_ns) break;
         got = receive_once(staging, sizeof staging, 0);
         if (got < 0) return MUSTER_OK;
     }
-    // seq_cst: pairs with wake_reader(), which comes after the change of the signal.
+    // seq_cst: pairs with wake_reader(), which follows the change of the signal.
     const auto is_over = [&] { return signal.seen() != seen || is_broken(); };
     for (bool look = !receiver_.is_drained();; look = true) {
         for (int got = 1; look && got > 0 && !is_over(); look = !receiver_.is_drained()) {
@@ -154,9 +155,9 @@ Status StoreClient::sleep_on_socket(Signal &signal, uint32_t seen, Deadline &dea
     }
 }
 
-// Another sleeping thread receives from now on, or the loop, if an answer is to come; else the socket stays with the
-// host's threads for a moment. That the loop takes over later does no harm: what was begun is received by the loop at
-// once, and it learns of the end of a connection in any case.
+// Another sleeping thread receives from now on, or the loop, if an answer is expected; otherwise the socket stays with
+// the threads of the host for a moment. It is harmless that the loop takes over later: operations that were begun are
+// received by the loop at once, and the loop is notified of the end of a connection in any case.
 void StoreClient::leave_rx(bool host) noexcept {
     for (;;) {
         bool loop = false;

@@ -14,8 +14,8 @@ namespace {
 constexpr uint64_t most_bytes_usual = uint64_t{1} << 30;
 constexpr size_t most_at_a_time = 1024, most_bytes_at_a_time = 32 << 20;
 
-// What the store and its thread share. The thread may be waiting for somebody who holds the lock for ever: nobody waits
-// for it.
+// Shared by the store and its thread. The thread may be waiting for a process that holds the lock forever: no call
+// waits for it.
 class FileKeeper final : public Object {
   public:
     explicit FileKeeper(FileLog log) : log_(std::move(log)) {}

@@ -15,14 +15,14 @@ namespace muster {
 
 namespace {
 
-// The file: magic (16), most bytes (8), up to where it is acknowledged and on the disk (8; zero: not said); records:
-// checksum (8), head (16), body.
+// The file: magic (16), maximum bytes (8), end of the records that are acknowledged and on the disk (8; zero: not
+// stored); records: checksum (8), head (16), body.
 constexpr char magic[] = "muster store 1\n";
 constexpr size_t magic_bytes = sizeof magic, header_bytes = 32, acknowledged_at = 24,
                  record_bytes = 8 + store_head_bytes;
 static_assert(magic_bytes == 16);
-// Types of records beside StoreRecord::ask, of a log that was written anew: a key (version (8), length (4), key,
-// value), and the end of them; `number` is the revision.
+// Types of records besides StoreRecord::ask, of a log that was rewritten: a key (version (8), length (4), key, value),
+// and the end of the keys; `number` is the revision.
 constexpr auto record_of_key = static_cast<StoreRecord>(100), record_of_revision = static_cast<StoreRecord>(101);
 constexpr size_t piece_bytes = 4 << 20;
 constexpr uint64_t worth_tidying = 4 << 20;
@@ -64,8 +64,8 @@ Error FileLog::wrong(const char *what, uint64_t at) const noexcept {
                        static_cast<unsigned long long>(at));
 }
 
-// Under the name of the file itself, so that a log that is written anew takes its place and not that of a symbolic link
-// to it. Where the link leads is settled when the store is opened.
+// The path of the file itself, so that a rewritten log replaces it and not a symbolic link to it. The target of the
+// link is determined when the store is opened.
 Result<void> FileLog::open() {
     Fd file;
     do file = Fd(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600));
@@ -155,7 +155,7 @@ Result<void> FileLog::catch_up() {
     if (end_ == 0) {
         if (auto begun = begin_file(size); !begun) return begun;
         size = std::max<uint64_t>(size, header_bytes);
-    } else if (end_ < size) { // what others have written was acknowledged meanwhile
+    } else if (end_ < size) { // records that others have written were acknowledged meanwhile
         unsigned char place[8];
         if (pread(file_.get(), place, sizeof place, acknowledged_at) == sizeof place) acknowledged_ = get_u64(place);
     }
@@ -185,8 +185,8 @@ Result<void> FileLog::catch_up() {
     return {};
 }
 
-// At the end of what the table has is something that is no whole record: its writer was killed in the middle of it, or
-// the file is damaged. It is removed if it cannot have been acknowledged.
+// The file does not end with a complete record: its writer was killed in the middle, or the file is damaged. The rest
+// is removed if it cannot have been acknowledged.
 Result<void> FileLog::cut(uint64_t size) {
     const uint64_t at = end_;
     if (at < acknowledged_ || (acknowledged_ == 0 && record_behind(size))) {
@@ -198,7 +198,7 @@ Result<void> FileLog::cut(uint64_t size) {
     return {};
 }
 
-// Is there a whole record anywhere behind the end? It was written after what is not whole.
+// Is there a complete record anywhere after the end? It was written after the incomplete one.
 bool FileLog::record_behind(uint64_t size) const {
     const auto starts_record = [&](const unsigned char *at, uint64_t place) {
         const StoreHead head = StoreHead::get(at + 8);
@@ -222,8 +222,8 @@ bool FileLog::record_behind(uint64_t size) const {
     return false;
 }
 
-// What was written is on the disk, and its writers are about to be told so. Without that the header says nothing: after
-// a loss of power it might be on the disk and the records not.
+// The records are on the disk, and their writers are about to be notified. Without that the header does not contain the
+// end: after a loss of power the header might be on the disk and the records not.
 void FileLog::acknowledge() noexcept {
     const uint64_t place = sync_ ? end_ : 0;
     if (place == acknowledged_) return;
@@ -232,7 +232,8 @@ void FileLog::acknowledge() noexcept {
     if (pwrite(file_.get(), bytes, sizeof bytes, acknowledged_at) == sizeof bytes) acknowledged_ = place;
 }
 
-// How many bytes were whole records. `torn`: what follows is none; else it is the beginning of one, if anything.
+// Returns the number of bytes of complete records. `torn`: the rest is not a record; otherwise it is the beginning of
+// one, if anything.
 Result<size_t> FileLog::apply(std::string_view bytes, bool last, bool &torn) {
     size_t at = 0;
     while (bytes.size() - at >= record_bytes) {
@@ -247,7 +248,7 @@ Result<size_t> FileLog::apply(std::string_view bytes, bool last, bool &torn) {
         }
         const std::string_view body = record.substr(record_bytes);
         const bool of_image = head.type == record_of_key || head.type == record_of_revision;
-        if (of_image && table_->revision() != 0) // it comes first, once
+        if (of_image && table_->revision() != 0) // it is the first record, once
             return wrong("a record that does not follow the others", end_ + at);
         if (head.type == record_of_key) {
             ByteReader from(body);
@@ -306,8 +307,8 @@ Result<void> FileLog::write() {
     return {};
 }
 
-// A file beside the log that nobody else has. What is there under that name already and is not the draft of a writer
-// who was killed is somebody else's.
+// A file beside the log that no other process has. An existing file of that name belongs to another process, unless it
+// is the draft of a writer that was killed.
 Result<Fd> FileLog::draft(std::string &name) const {
     constexpr int most_names = 8;
     for (int i = 0;; i++) {
@@ -388,7 +389,7 @@ Result<void> FileLog::tidy() {
     const std::string folder = path_.substr(0, path_.rfind('/') + 1);
     const Fd directory(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (directory) fsync(directory.get());
-    // Who waits for the lock of the old file finds that it was replaced.
+    // A process that waits for the lock of the old file finds that it was replaced.
     file_ = std::move(file);
     end_ = written;
     acknowledged_ = sync_ ? written : 0;

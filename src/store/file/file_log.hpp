@@ -26,19 +26,20 @@ class FileLog {
     FileLog(std::string path, bool sync, uint64_t max_bytes) noexcept
         : path_(std::move(path)), sync_(sync), most_bytes_(max_bytes) {}
 
-    Result<void> open(); // makes the file if there is none, and looks whether it is a store
+    Result<void> open(); // makes the file if there is none, and checks whether it is a store
     Result<void> lock(); // waits
     void unlock() noexcept;
-    void forget() noexcept; // what the table holds is not what was written: all of it is read next time
+    void forget() noexcept; // the table differs from the file: all of it is read next time
 
-    // With the lock: what the others have written is in the table.
+    // With the lock: the table has everything that others have written.
     Result<void> catch_up();
     StoreTable &table() noexcept { return *table_; }
     // A request that the table has done, as revision table().revision().
     void note(const StoreRequest &request);
-    Result<void> write(); // what was noted; else it has left the table, and the file unless in_doubt()
+    // The noted records; otherwise they are removed from the table, and from the file unless in_doubt().
+    Result<void> write();
     bool in_doubt() const noexcept { return in_doubt_; }
-    Result<void> tidy(); // writes the log anew if that is worth it
+    Result<void> tidy(); // rewrites the log if that is worth it
 
   private:
     Result<void> begin_file(uint64_t size);
@@ -55,9 +56,9 @@ class FileLog {
     Fd file_;
     std::unique_ptr<StoreTable> table_;
     uint64_t end_ = 0;          // up to here the table has it; 0: nothing
-    uint64_t acknowledged_ = 0; // up to here, as the header says it; 0: it does not
+    uint64_t acknowledged_ = 0; // end of the acknowledged records according to the header; 0: not stored
     std::string noted_;
-    bool in_doubt_ = false; // since lock(): what could not be written could not be removed, either
+    bool in_doubt_ = false; // since lock(): a record that could not be written could not be removed either
 };
 
 } // namespace muster

@@ -21,12 +21,12 @@ namespace muster {
 
 namespace {
 
-constexpr size_t head_bytes = StoreNote::head_bytes; // length (4), checksum of what follows (8), bytes known to be
-                                                     // durable (8)
-constexpr size_t record_max = 32 << 20;              // longer ones are none
-constexpr uint64_t room_ahead = 40 << 20;            // taken in advance; more than one record needs
-constexpr std::chrono::seconds longest_wait{2};      // for the writer, where that is behind or begins a log
-constexpr uint64_t least_room = 64 << 10;            // that a disk which is nearly full is asked for
+// Length (4), checksum of the rest (8), bytes known to be durable (8).
+constexpr size_t head_bytes = StoreNote::head_bytes;
+constexpr size_t record_max = 32 << 20;         // longer ones are none
+constexpr uint64_t room_ahead = 40 << 20;       // reserved in advance; more than one record needs
+constexpr std::chrono::seconds longest_wait{2}; // for the writer, if that is late or begins a log
+constexpr uint64_t least_room = 64 << 10;       // that is requested from a disk which is nearly full
 constexpr size_t file_buffer_bytes = 1 << 20;
 constexpr size_t most_parts = 128; // of one write
 constexpr std::chrono::milliseconds pause_when_full{100};
@@ -40,7 +40,7 @@ uint64_t checksum(const unsigned char *bytes, size_t size) noexcept {
     return get_u64(hash);
 }
 
-// Fills the head before a record. `durable`: of the file it goes to.
+// Fills the head before a record. `durable`: of the file to which it is written.
 void put_head(std::string &bytes, uint64_t durable) noexcept {
     auto *const head = reinterpret_cast<unsigned char *>(bytes.data());
     const size_t record = bytes.size() - head_bytes;
@@ -81,7 +81,7 @@ class Records {
     }
     uint64_t at() const noexcept { return at_; }
     bool at_end() const noexcept { return at_ == size_; }
-    // Does something further on say that this place was on the disk already? Then it is not what a crash has torn.
+    // Does a later record say that this place was on the disk already? Then it was not torn by a crash.
     bool was_durable() {
         const uint64_t place = at_;
         for (uint64_t at = place + 1; at < size_; at++) {
@@ -131,11 +131,11 @@ Result<void> StoreJournal::take_folder() {
     return failed_at(folder_ + "/lock", errno);
 }
 
-// The latest snapshot, and the logs behind it.
+// The latest snapshot, and the logs after it.
 Result<void> StoreJournal::read_all(const Reader &reader) {
     uint64_t snapshot = 0, last = 0;
     bool any = false;
-    std::map<uint64_t, bool> logs; // which there are; true: with something in it
+    std::map<uint64_t, bool> logs; // the existing ones; true: not empty
     const std::unique_ptr<DIR, int (*)(DIR *)> listing(opendir(folder_.c_str()), closedir);
     if (!listing) return failed_at(folder_, errno);
     while (const dirent *const entry = readdir(listing.get())) {
@@ -169,7 +169,7 @@ Result<void> StoreJournal::read_all(const Reader &reader) {
         last = number;
         if (is_last) break;
     }
-    for (const auto &[number, filled] : logs) // begun behind a snapshot that was not completed
+    for (const auto &[number, filled] : logs) // begun after a snapshot that was not completed
         if (number > last) unlink(path(number, "log").c_str());
     generation_ = last;
     oldest_ = logs.empty() ? snapshot : std::min(snapshot, logs.begin()->first);
@@ -180,8 +180,8 @@ Result<void> StoreJournal::read_all(const Reader &reader) {
     return {};
 }
 
-// How many bytes of whole records there are. What is torn at the end of the last log was never acknowledged; anywhere
-// else the disk has lost something, and nobody should go on as if it had not.
+// The number of bytes of complete records. An incomplete record at the end of the last log was never acknowledged;
+// anywhere else the disk has lost data, and the server must not start.
 Result<uint64_t> StoreJournal::read_file(const std::string &name, bool last, const Reader &reader, bool &complete) {
     complete = false;
     Records records(name);
@@ -256,7 +256,8 @@ bool StoreJournal::has_room(size_t bytes) noexcept {
     const uint64_t looks = looks_;
     looked_.wait_for(hold, longest_wait, [&] {
         return there() || failed() != 0 || no_room_.load(std::memory_order_relaxed) != 0 || stuck() ||
-               (looks_ != looks && looked_at_ == appended_); // nothing is left to be written: there will be no more
+               // No bytes are left to be written: there will be no more room.
+               (looks_ != looks && looked_at_ == appended_);
     });
     too_slow_ = looked_at_ != appended_;
     return there();
@@ -286,15 +287,15 @@ void StoreJournal::make_room() noexcept {
     if (room != 0) {
         no_room_.store(0, std::memory_order_relaxed);
         if (written_ + room > until) room_until_.store(written_ + room, std::memory_order_release);
-    } else if (errno == EOPNOTSUPP) { // then a full disk is noticed by write_out(), and changes wait for room there
+    } else if (errno == EOPNOTSUPP) { // then write_out() detects a full disk, and changes wait for room there
         room_until_.store(UINT64_MAX, std::memory_order_release);
     } else {
         no_room_.store(errno, std::memory_order_relaxed);
     }
 }
 
-// A write that finds no room has written nothing, or the beginning, and goes on there once there is room. What fails
-// otherwise cannot be made good: what the disk then holds is unknown.
+// A write without room has written nothing, or a part, and continues there when there is room. Any other failure cannot
+// be repaired: the content of the disk is then unknown.
 bool StoreJournal::write_out(Notes &notes) noexcept {
     iovec parts[most_parts];
     while (!notes.empty()) {
@@ -318,8 +319,8 @@ bool StoreJournal::write_out(Notes &notes) noexcept {
     return !sync_ || fdatasync(log_.get()) == 0;
 }
 
-// Changes are refused meanwhile; the next one that is, or the end of a pause, makes it look again. False: the journal
-// is to end. Leaves errno at `why`.
+// Changes are refused meanwhile; the next refused one, or the end of a pause, makes it try again. False: the journal
+// has to end. Leaves errno at `why`.
 bool StoreJournal::wait_for_room(int why) noexcept {
     std::unique_lock hold(lock_);
     stuck_.store(why, std::memory_order_relaxed);
@@ -401,7 +402,7 @@ bool StoreJournal::begin_snapshot(std::function<bool(std::string &record)> next,
     return true;
 }
 
-// Until it has its name the logs before it are what counts.
+// Until it has its name the logs before it are valid.
 void StoreJournal::write_snapshot(uint64_t generation, const std::function<bool(std::string &record)> &next) noexcept {
     const std::string name = path(generation, "snapshot"), draft = name + ".draft";
     try {

@@ -31,9 +31,9 @@ class StoreJournal {
     // False: the record is invalid.
     using Reader = std::function<bool(std::string_view record)>;
 
-    // Takes the folder, makes it if it is missing, and reads all that is there.
+    // Locks the folder, makes it if it is missing, and reads its content.
     static Result<std::unique_ptr<StoreJournal>> open(const std::string &folder, bool sync, const Reader &reader);
-    ~StoreJournal(); // writes what is left
+    ~StoreJournal(); // writes the rest
     void start(Progress progress);
 
     // The position after it.
@@ -41,7 +41,8 @@ class StoreJournal {
     uint64_t append(std::string_view record) { return append(make_ref<StoreNote>(record)); } // throws bad_alloc
     uint64_t appended() const noexcept { return appended_; }
     uint64_t durable() const noexcept { return durable_.load(std::memory_order_acquire); } // pairs with the writer's
-    // Is there room on the disk for so much? If not, it is looked for; where the writer is behind that is waited for.
+    // Is there room on the disk for so much? If not, it tries to reserve it; if the writer is late the call waits for
+    // that.
     bool has_room(size_t bytes) noexcept;
     Error why_no_room() const noexcept;
     int failed() const noexcept {
@@ -51,11 +52,11 @@ class StoreJournal {
     uint64_t snapshot_bytes() const noexcept { return snapshot_bytes_.load(std::memory_order_relaxed); }
     bool writing_snapshot() const noexcept { return writing_snapshot_.load(std::memory_order_acquire); }
 
-    // What follows goes to a new log, behind a snapshot that another thread writes: `next` gives its records, one by
-    // one, until it is false. `apart`: it is not what was there before that has changed, but something else; as long as
-    // the snapshot is not complete the folder holds what it held. False: it could not begin.
+    // Later records go to a new log, after a snapshot that another thread writes: `next` returns its records, one by
+    // one, until it returns false. `apart`: the content was not changed but replaced; until the snapshot is complete
+    // the folder holds the old content. False: it could not begin.
     bool begin_snapshot(std::function<bool(std::string &record)> next, bool apart = false);
-    // The last one that was begun, once it is not written any more.
+    // The last one that was begun, when it is not being written any more.
     bool snapshot_is_complete() const noexcept { return complete_.load(std::memory_order_acquire) == generation_; }
 
   private:
@@ -83,10 +84,11 @@ class StoreJournal {
 
     std::mutex lock_; // guards the next group
     std::condition_variable wake_, looked_;
-    uint64_t looks_ = 0, looked_at_ = 0; // how often the writer has looked for room, and the position it last did it at
-    Notes gathered_, gathered_next_;     // the latter for the next log
+    // How often the writer has tried to reserve, and the position of the last attempt.
+    uint64_t looks_ = 0, looked_at_ = 0;
+    Notes gathered_, gathered_next_; // the latter for the next log
     bool stop_ = false, look_for_room_ = false;
-    Fd next_log_; // to go on with, behind what has gathered
+    Fd next_log_; // to continue with, after the accumulated records
 
     // the writer
     Fd log_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // A change as the journal records it. Its memory is allocated before the change is applied, so that neither recording
-// it nor sending it to the standby can fail for want of memory.
+// it nor sending it to the standby can fail because memory runs out.
 #include "base/list.hpp"
 #include "base/object.hpp"
 

@@ -18,7 +18,7 @@ constexpr StoreKind kinds[] = {
     {"unix", open_remote_store},
 };
 
-// A password does not belong in a URL; one that is there must not appear in a log.
+// A password does not belong in a URL; if there is one it must not appear in a log.
 std::string shown(std::string_view url) {
     std::string text(url.substr(0, 200));
     const size_t begin = text.find("//");

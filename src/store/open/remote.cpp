@@ -102,8 +102,8 @@ Result<RemoteUrl> read_url(const StoreOpening &opening) {
     return out;
 }
 
-// A process that can listen at the address serves: no other does yet, and the address is of this host. `taken`: why
-// this does not.
+// A process that can listen at the address serves: no other one does yet, and the address is of this host. `taken`: the
+// reason why this process does not.
 Result<Ref<StoreServerHandle>> serve(const StoreOpening &opening, const RemoteUrl &url, Error &taken) {
     StoreServerSettings settings;
     settings.url = url.serve;

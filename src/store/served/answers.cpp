@@ -34,7 +34,7 @@ std::string_view view(const void *data, uint64_t size) noexcept {
     return {static_cast<const char *>(data), size};
 }
 
-// What is wrong with one entry of many, behind `before` of the same operation; or NULL.
+// The error of one entry of many, after `before` of the same operation; or NULL.
 const char *wrong_in_list(const StoreOp &op, const muster_store_entry &entry, const muster_store_entry *before,
                           uint64_t revision) noexcept {
     const std::string_view key = view(entry.key, entry.key_bytes);
@@ -119,7 +119,7 @@ Result<Ref<StoreResult>> read_answer(const StoreRequest &request, Status status,
 }
 
 namespace {
-// What it waits for, or what it would do.
+// The values for which the request waits, or its operations.
 std::string names_of(const StoreRequest &request) {
     return request.waits() ? request.names_of_waits() : request.name(0);
 }
@@ -173,7 +173,7 @@ Result<void> StoreProvider::opened(Context &context, Queue *queue, uint64_t id, 
     if ((*request)->kind != MUSTER_STORE_REQUEST_OPEN)
         return Error::make(MUSTER_E_ARG, "request %llu does not ask to open a store",
                            static_cast<unsigned long long>(id));
-    if (!requests.answer_and_keep(**request)) return requests.stale(id); // it stays, as the store
+    if (!requests.answer_and_keep(**request)) return requests.stale(id); // it is kept, as the store
     (*request)->opening->set(context, traits);
     return {};
 }

@@ -46,7 +46,7 @@ class StoreServedRequest final : public ServedRequest {
         : ServedRequest(provider, MUSTER_REQUEST_STORE), kind(kind) {}
     void set_operation(StoreOperation &operation, uint64_t store);
     void write(muster_store_request &out) const noexcept;
-    void end(const Error &why) noexcept; // the operation, the opening or the lease learns how; once
+    void end(const Error &why) noexcept; // ends the operation, the opening or the lease with this status; once
     void lease_done() noexcept;
 
     const uint32_t kind; // MUSTER_STORE_REQUEST_OPEN and others
@@ -102,7 +102,7 @@ class ServedLease final : public Object {
     const uint64_t number_;
     const int64_t ttl_ns_;
     const bool manual_;
-    std::atomic<bool> abandoned_{false}, renewing_{false}; // relaxed: each stands for itself
+    std::atomic<bool> abandoned_{false}, renewing_{false}; // relaxed: each is independent
     PostedTask<ServedLease, &ServedLease::arm> arm_{*this};
     Timer<ServedLease, &ServedLease::due> timer_{*this};
 };

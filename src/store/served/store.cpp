@@ -7,10 +7,9 @@
 
 namespace muster {
 
-// ---- opening
-// ---------------------------------------------------------------------------------------------------------
+// ---- opening --------------------------------------------------------------------------------------------------------
 
-// A provider that is known, or that a plug-in brings.
+// A registered provider, or the one of a plug-in.
 static Result<Ref<StoreProvider>> find_provider(const StoreOpening &opening) {
     const std::string name(opening.url.substr(0, opening.url.find(':')));
     ServedRequests &requests = ServedRequests::of(opening.context);
@@ -53,8 +52,7 @@ ServedStore::~ServedStore() {
     if (!context().forked()) ServedRequests::of(context()).end(home_->id());
 }
 
-// ---- requests
-// --------------------------------------------------------------------------------------------------------
+// ---- requests -------------------------------------------------------------------------------------------------------
 
 Result<void> ServedStore::allows(const StoreRequest &request) const {
     const size_t max_ops = traits_.max_ops != 0 ? traits_.max_ops : store_ops_max;
@@ -134,8 +132,7 @@ bool ServedStore::forget(StoreOperation &operation) noexcept {
     return ServedRequests::of(context()).is_unanswered(operation.place.load(std::memory_order_relaxed));
 }
 
-// ---- leases
-// ----------------------------------------------------------------------------------------------------------
+// ---- leases ---------------------------------------------------------------------------------------------------------
 
 void ServedLeases::add(uint64_t number, Ref<ServedLease> lease) {
     const std::lock_guard hold(lock_);

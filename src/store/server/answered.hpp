@@ -62,7 +62,7 @@ class AnsweredRequests {
     std::string_view text(const Place &place) const noexcept {
         return std::string_view(bytes_).substr(place.at, place.size);
     }
-    // Without memory it stays as it is, for now.
+    // Without memory it keeps its size for now.
     void tidy() noexcept {
         try {
             std::string kept;

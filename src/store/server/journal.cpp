@@ -18,7 +18,7 @@ enum class Note : uint8_t {
     asked = 4,     // id, number (8), body of an ask
     ended = 5,     // lease (8)
     abandoned = 6, // lease
-    pair = 12, // epoch (8), kind (1), has the other a folder (1), the other's address; of this server's own log alone
+    pair = 12,     // epoch (8), kind (1), has the other a folder (1), the other's address; only in the server's own log
     // of snapshots
     revision = 7, // revision (8), last lease (8)
     lease = 8,    // lease (8), time (8), flags (4), id of its session; zero: none
@@ -54,9 +54,8 @@ Ref<StoreNote> note_of_lease(uint64_t lease, bool ends) {
     return make_ref<StoreNote>(ByteWriter().number(ends ? Note::ended : Note::abandoned).number(lease).take());
 }
 
-// Of a barrier the answer is recorded: members that have arrived ask again; those that were released must get their
-// answer. Until it is known
-// there is one of the same length.
+// The answer of a barrier is recorded: members that have arrived repeat their request; those that were released must
+// get their answer. Until it is known there is a placeholder of the same length.
 Ref<StoreNote> note_of_request(const ServerRequest &asked) {
     const StoreOp &first = asked.request.ops().front();
     const bool at_barrier = first.kind == MUSTER_STORE_BARRIER;
@@ -91,7 +90,7 @@ void complete_note(const ServerRequest &asked) noexcept {
     }
 }
 
-// A session and a lease may each want to be written down as over when there is no room for anything else any more.
+// A session and a lease may each have to be recorded as ended when there is no room for anything else any more.
 bool StoreServer::has_room(size_t bytes) noexcept {
     constexpr size_t note_bytes = 40;
     return !journal_ || replaying_ ||
@@ -109,7 +108,7 @@ void StoreServer::give_up_journal(const Error &why) noexcept {
     stop();
 }
 
-// An answer goes out when all that was done before it is durable.
+// An answer is sent when all earlier changes are durable.
 bool StoreServer::is_durable() const noexcept {
     if (journal_ && journal_->durable() < journal_->appended()) return false;
     return !pair_ || pair_->settled();
@@ -140,7 +139,7 @@ void StoreServer::release_held() noexcept {
                 first.session->connection->out().append(first.record);
                 touch(*first.session->connection);
             } catch (const std::bad_alloc &) {
-                first.session->connection->shut("out of memory for its answers"); // it asks again
+                first.session->connection->shut("out of memory for its answers"); // the client repeats its request
             }
         }
         held_.pop_front();
@@ -154,10 +153,10 @@ void StoreServer::begin_snapshot() noexcept {
     }
 }
 
-// All that there is, as of now: values are shared, so this takes little time, and another thread may write it.
+// The current content: values are shared, so this takes little time, and another thread may write it.
 std::function<bool(std::string &)> StoreServer::make_snapshot(const PairMark *mark) const {
     struct Everything {
-        std::vector<std::string> notes; // what is little
+        std::vector<std::string> notes; // the small records
         StoreTable::Image image;
         size_t at = 0;
     };
@@ -214,7 +213,7 @@ Result<void> StoreServer::open_journal() {
     replaying_ = true;
     auto journal = StoreJournal::open(settings_.data_dir, settings_.sync,
                                       [this](std::string_view record) { return replay(record); });
-    replaying_ = !starts_serving(); // what comes then is replayed, too
+    replaying_ = !starts_serving(); // later changes are replayed, too
     table_.limit(settings_.max_bytes);
     if (!journal) return journal.error();
     journal_ = std::move(*journal);
@@ -225,7 +224,7 @@ Result<void> StoreServer::open_journal() {
     return {};
 }
 
-// What was done before is done again. False: it makes no sense.
+// Applies a recorded change again. False: it is invalid.
 bool StoreServer::replay(std::string_view record) {
     ByteReader reader(record);
     switch (reader.number<Note>()) {

@@ -11,7 +11,7 @@ constexpr size_t most_spare_bytes = 4096, most_spare_entries = 64;
 constexpr int64_t late_ns = 100'000'000;
 constexpr int64_t longest_lease_ns = 86'400'000'000'000;
 constexpr size_t most_leases = 65536;
-constexpr size_t room_for_others = 1 << 20; // on a disk that is full: clients that come then, to read
+constexpr size_t room_for_others = 1 << 20; // on a disk that is full: for clients that connect then to read
 } // namespace
 
 // ---- requests -------------------------------------------------------------------------------------------------------
@@ -104,13 +104,13 @@ bool StoreServer::ask(StoreSession &session, const StoreHead &head, std::string_
     return true;
 }
 
-// False: it does not wait, and its answer says why.
+// False: it does not wait, and its answer has the reason.
 bool StoreServer::keep_hanging(std::unique_ptr<ServerRequest> &who, bool waits, size_t bytes) {
     ServerRequest &asked = *who;
     StoreSession &session = *asked.session;
     try {
         if (waits && session.hanging.size() < most_hanging && session.hanging_bytes + bytes <= most_hanging_bytes) {
-            if (!asked.note && asked.request.changes()) asked.note = note_of_request(asked); // a standby may come
+            if (!asked.note && asked.request.changes()) asked.note = note_of_request(asked); // a standby may connect
             session.hanging[asked.number].swap(who);
             asked.listed = true;
             asked.hanging_bytes = bytes;
@@ -132,7 +132,7 @@ bool StoreServer::keep_hanging(std::unique_ptr<ServerRequest> &who, bool waits, 
 
 void StoreServer::withdraw(StoreSession &session, uint64_t number) {
     const auto found = session.hanging.find(number);
-    if (found == session.hanging.end()) { // perhaps its answer is on the way; else it has changed nothing
+    if (found == session.hanging.end()) { // perhaps its answer is in transit; otherwise it has changed nothing
         if (const std::string_view before = session.answered.find(number); !before.empty())
             return send(session, before);
         return answer(session, number, {Error::make(MUSTER_E_CANCELED, "it was not done"), {}});
@@ -184,7 +184,7 @@ void StoreServer::settle(List<StoreWaiter> &over) noexcept {
             StoreSession &session = *(at++)->second;
             if (!session.spoiled) continue;
             StoreConnection *const connection = session.connection;
-            forget(session); // it comes again, and learns that what became of its requests is not known
+            forget(session); // the client reconnects, and learns that the outcome of its requests is unknown
             if (connection != nullptr) connection->shut("out of memory for its answers");
         }
     }
@@ -205,7 +205,7 @@ void StoreServer::answer(StoreSession &session, uint64_t number, const StoreAnsw
         put_answer(session.connection->out(), number, answer);
         return touch(*session.connection);
     }
-    if (is_durable() && can_take(session.connection)) { // what is sent is remembered as it was sent
+    if (is_durable() && can_take(session.connection)) { // the stored answer is the one that was sent
         std::string &out = session.connection->out();
         const size_t from = out.size();
         put_answer(out, number, answer);
@@ -269,7 +269,7 @@ void StoreServer::keep(StoreSession &session, uint64_t lease, bool abandon) {
     if (found == leases_.end()) return tell_ended(&session, lease);
     table_.keep(lease, now_ns() + found->second.ttl_ns);
     if (abandon) {
-        found->second.flags |= MUSTER_LEASE_MANUAL; // from now on it lasts for this time alone
+        found->second.flags |= MUSTER_LEASE_MANUAL; // from now on it expires after this time
         write_down(std::move(found->second.abandoned));
         look_again();
     }
@@ -294,8 +294,8 @@ void StoreServer::tell_ended(StoreSession *session, uint64_t lease) noexcept {
     }
 }
 
-// A lease that is due may have been kept by its client's being there. Where this process itself was stopped, what its
-// clients have said meanwhile lies unread: they have their time once more.
+// A lease that is due may have been renewed by a record of its client. If this process itself was stopped, records of
+// its clients may be unread: they get their time once more.
 void StoreServer::look_at_leases() noexcept {
     if (!serves() || clogged()) return;
     const int64_t now = now_ns();
@@ -304,7 +304,7 @@ void StoreServer::look_at_leases() noexcept {
     while (table_.next_end_ns() <= now) {
         const uint64_t lease = table_.next_to_end();
         const auto found = leases_.find(lease);
-        const bool broken = table_.next_end_ns() == INT64_MIN; // lost() has put it there
+        const bool broken = table_.next_end_ns() == INT64_MIN; // lost() has set that
         int64_t until = INT64_MIN;
         if (found != leases_.end() && !broken) {
             const Lease &kept = found->second;
@@ -334,7 +334,8 @@ void StoreServer::look_again() noexcept {
         lease_look_ns_ = INT64_MAX;
         return hub_.stop_timer(lease_timer_);
     }
-    if (lease_timer_.running() && lease_look_ns_ <= next) return; // it looks, and looks again
+    // The timer checks when it expires, and is started again.
+    if (lease_timer_.running() && lease_look_ns_ <= next) return;
     lease_look_ns_ = next;
     hub_.start_timer(lease_timer_, next);
 }

@@ -98,7 +98,7 @@ Status StoreServer::close(Deadline &deadline) noexcept {
     return context_->wait(signal_, deadline, [this] { return over_.load(std::memory_order_seq_cst); });
 }
 
-// The listener may have let in clients already, so the loop's thread ends it; its references go with that.
+// The listener may have accepted clients already, so the loop thread ends it; its references are released with that.
 void StoreServer::abandon() noexcept {
     if (context_->on_loop()) return stop();
     Deadline endless(-1);
@@ -138,12 +138,12 @@ void StoreServer::stop() noexcept {
         if (!connection->over()) connection->shut("");
     }
     while (!sessions_.empty()) forget(*sessions_.begin()->second);
-    journal_.reset(); // writes what is left
+    journal_.reset(); // writes the rest
     over_.store(true, std::memory_order_seq_cst);
     context_->notify(signal_);
 }
 
-// What was read from the data folder waits for its clients.
+// The sessions of the data folder wait for their clients.
 void StoreServer::enter() noexcept {
     context_->on_closing(closing_);
     if (context_->closed()) return stop();
@@ -153,7 +153,7 @@ void StoreServer::enter() noexcept {
         begin_serving();
 }
 
-// ---- clients come and go --------------------------------------------------------------------------------------------
+// ---- clients --------------------------------------------------------------------------------------------------------
 
 bool StoreServer::admit() noexcept {
     if (!stopped_ && connection_count_ < settings_.most_clients) return true;
@@ -188,8 +188,8 @@ void StoreServer::take(ProvedSocket socket) noexcept {
     }
 }
 
-// The session waits for its client to come again; what it has asked and what was not done, the client asks again. A
-// server that stops must not report its clients as dead: it is the server that stops.
+// The session waits for its client to reconnect; the client repeats the requests that were not applied. A server that
+// stops must not report its clients as dead: it is the server that stops.
 void StoreServer::lost(StoreConnection &connection) noexcept {
     connections_.remove(connection);
     connection_count_--;
@@ -304,7 +304,7 @@ bool StoreServer::take(StoreConnection &from, const StoreHead &head, std::string
     }
 }
 
-// ---- what is sent ---------------------------------------------------------------------------------------------------
+// ---- sending --------------------------------------------------------------------------------------------------------
 
 void StoreServer::touch(StoreConnection &connection) noexcept {
     if (std::exchange(connection.dirty, true)) return;
@@ -334,7 +334,7 @@ void StoreServer::flush() noexcept {
         const Ref<StoreConnection> connection(dirty_.back());
         dirty_.pop_back();
         connection->dirty = false;
-        connection->send_all(); // one that is lost may let others have something
+        connection->send_all(); // the end of a connection may give others their values
     }
     flushing_ = false;
 }

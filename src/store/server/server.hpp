@@ -15,11 +15,11 @@ namespace muster {
 
 struct StoreServerSettings {
     std::string url, data_dir; // no folder: all is gone with the process
-    bool hosted = false;       // by a client's process, beside its other work
-    bool sync = true;          // what is acknowledged survives a crash of the machine, too
+    bool hosted = false;       // by the process of a client, in addition to its other work
+    bool sync = true;          // acknowledged changes survive a crash of the machine, too
     uint64_t max_bytes = uint64_t{1} << 30;
     uint32_t most_clients = 65536;
-    int64_t session_ns = 60'000'000'000; // a client that was cut off may come again for so long
+    int64_t session_ns = 60'000'000'000; // how long a disconnected client may reconnect
     StorePairSettings pair;
     std::vector<StoreRequest> initial; // done before the first client is accepted; of a store without a data folder
 };
@@ -36,7 +36,7 @@ class StoreServer final : public Object, public PairedServer, private SocketTake
     Status close(Deadline &deadline) noexcept;                                       // may wait
     bool failed() const noexcept { return failed_.load(std::memory_order_relaxed); } // it has stopped by itself
     void close_soon() noexcept;
-    Status go_alone() noexcept; // the host says that the other of the pair is dead
+    Status go_alone() noexcept; // the host declares that the other server of the pair is dead
     Context &context() const noexcept { return *context_; }
 
     StoreServer(Context &context, StoreServerSettings settings);
@@ -46,7 +46,7 @@ class StoreServer final : public Object, public PairedServer, private SocketTake
     Object &server_object() noexcept override { return *this; }
     bool take(StoreConnection &from, const StoreHead &head, std::string_view body); // false: nonsense
     void lost(StoreConnection &connection) noexcept;
-    void flush() noexcept override;              // sends what was put into connections
+    void flush() noexcept override;              // sends the pending bytes of connections
     void forget(StoreSession &session) noexcept; // ends a session, and destroys it
     void count_refused() noexcept { refused_.fetch_add(1, std::memory_order_relaxed); }
     bool serves() const noexcept { return !pair_ || pair_->lets_in(); } // a session's or lease's time runs
@@ -74,10 +74,10 @@ class StoreServer final : public Object, public PairedServer, private SocketTake
 
   private:
     struct Lease {
-        StoreSession *session; // that keeps it by being there; or NULL
+        StoreSession *session; // whose existence renews the lease; or NULL
         int64_t ttl_ns;
         uint32_t flags;
-        Ref<StoreNote> abandoned, ended; // what is written down then; empty: it was
+        Ref<StoreNote> abandoned, ended; // recorded then; empty: it was
     };
     struct IdHash {
         size_t operator()(const StoreId &id) const noexcept { // clients choose them at random
@@ -114,7 +114,7 @@ class StoreServer final : public Object, public PairedServer, private SocketTake
     void look_again() noexcept;     // when the next lease may end
     void stop() noexcept;           // the context closes, or the host closes it
     void close_listener() noexcept; // any thread
-    void abandon() noexcept;        // what open() has begun
+    void abandon() noexcept;        // undoes what open() has begun
     void show_figures() noexcept;
 
     // --- journal.cpp
@@ -139,7 +139,7 @@ class StoreServer final : public Object, public PairedServer, private SocketTake
     const Ref<Context> context_;
     Hub &hub_;
     const StoreServerSettings settings_;
-    std::string address_; // these two are written before anybody else has it
+    std::string address_; // these two are written before another thread has the object
     Ref<Transport> transport_;
     std::mutex listener_lock_; // guards
     Ref<TransportListener> listener_;
@@ -152,7 +152,7 @@ class StoreServer final : public Object, public PairedServer, private SocketTake
     uint32_t connection_count_ = 0;
     std::vector<StoreConnection *> dirty_; // with something to send
     std::vector<muster_store_op> ops_;     // scratch
-    std::unique_ptr<ServerRequest> spare_; // one that is over, with its memory; or none
+    std::unique_ptr<ServerRequest> spare_; // one that is over, kept for its memory; or none
     int64_t lease_look_ns_ = INT64_MAX, grace_from_ns_ = 0;
     struct Held { // an answer that waits until its changes are durable and confirmed by the standby
         uint64_t position, number;
@@ -178,7 +178,7 @@ class StoreServer final : public Object, public PairedServer, private SocketTake
     std::atomic<bool> over_{false};   // seq_cst: the signal follows
     std::atomic<bool> failed_{false}; // relaxed: before that
     std::atomic<uint64_t> clients_{0}, requests_{0}, refused_{0}, keys_{0}, bytes_{0}, revision_{0}, waiting_{0},
-        lease_count_{0}, session_count_{0}, role_{0}, epoch_{0}, lag_{0}; // relaxed: figures
+        lease_count_{0}, session_count_{0}, role_{0}, epoch_{0}, lag_{0}; // relaxed: counters
 };
 
 // The handle of the host; the server stops with its last reference. Any thread.

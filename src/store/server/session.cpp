@@ -13,12 +13,12 @@
 namespace muster {
 
 namespace {
-constexpr size_t pause_bytes = 1 << 20;  // answers that are not taken: no more requests are read
-constexpr size_t send_bytes = 8 << 10;   // answers that go while further requests are worked on
-constexpr size_t most_unsent = 64 << 20; // what waits may still be answered, up to here
+constexpr size_t pause_bytes = 1 << 20;  // unread answers: no further requests are read
+constexpr size_t send_bytes = 8 << 10;   // answers that are sent while further requests are processed
+constexpr size_t most_unsent = 64 << 20; // waiting requests may still be answered, up to here
 constexpr int most_reads = 4;            // in a row: others have their turn, too
 
-// A client that has vanished without a word, and does not wait for anything, is found out by the kernel.
+// A client that has disappeared silently, and does not wait for anything, is detected by the kernel.
 void watch_for_vanishing(int fd) noexcept {
     const int on = 1, idle_s = 60, between_s = 15, count = 4;
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
@@ -38,7 +38,7 @@ void StoreSession::stop_leaving() noexcept {
 }
 void StoreSession::forgotten() noexcept {
     if (server_.serves()) return server_.forget(*this);
-    start_leaving(now_ns() + 1'000'000'000); // later, if anybody asks
+    start_leaving(now_ns() + 1'000'000'000); // later
 }
 
 // ---- the connection -------------------------------------------------------------------------------------------------
@@ -99,7 +99,7 @@ void StoreConnection::look_again() noexcept {
 void StoreConnection::read_some() noexcept {
     Hub &hub = server_->hub();
     for (int i = 0; i < most_reads; i++) {
-        const bool rested = reader_.rests(); // what was read before comes first
+        const bool rested = reader_.rests(); // bytes that were read before come first
         const ssize_t n = rested ? 0 : uncancelled::receive(fd_.get(), hub.staging(), Hub::staging_bytes, MSG_DONTWAIT);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
@@ -123,7 +123,7 @@ void StoreConnection::read_some() noexcept {
             return;
         }
         if (!rested && n < static_cast<ssize_t>(Hub::staging_bytes) && !hung_up_)
-            return; // an edge follows if there is more
+            return; // an edge follows if there are more bytes
     }
     hub.modify(fd_.get(), EPOLLIN | EPOLLOUT | EPOLLRDHUP, *this);
 }

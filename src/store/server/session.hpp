@@ -22,14 +22,14 @@ class ServerRequest final : public StoreWaiter {
     uint64_t number;
     bool listed = false;      // among those of its session that hang
     size_t hanging_bytes = 0; // that it counts for while it waits
-    Ref<StoreNote> note;      // what is written down when it has changed something
+    Ref<StoreNote> note;      // recorded when the request has changed something
 };
 
 // Journal records (journal.cpp), made before the change is applied. They throw bad_alloc.
 Ref<StoreNote> note_of_session(const StoreId &session, bool begins);
 Ref<StoreNote> note_of_lease(uint64_t lease, bool ends);
 Ref<StoreNote> note_of_request(const ServerRequest &asked);
-void complete_note(const ServerRequest &asked) noexcept; // what was not known before it was done
+void complete_note(const ServerRequest &asked) noexcept; // adds what was not known before it was applied
 
 // Loop thread. Its timer keeps it alive while it ends.
 class StoreSession final : public Object {
@@ -39,13 +39,13 @@ class StoreSession final : public Object {
     const StoreId &id() const noexcept { return id_; }
 
     StoreConnection *connection = nullptr;
-    int64_t heard_ns = 0;                                                 // when the client last said something
+    int64_t heard_ns = 0; // when the latest record of the client was received
     std::unordered_map<uint64_t, std::unique_ptr<ServerRequest>> hanging; // by number
     size_t hanging_bytes = 0;
     size_t held_bytes = 0;         // of answers that wait until their changes are durable
-    bool spoiled = false;          // an answer got lost for want of memory
-    std::set<uint64_t> leases;     // that are kept while it says something, or for its connection
-    Ref<StoreNote> forgotten_note; // what is written down when it ends
+    bool spoiled = false;          // an answer was lost because memory ran out
+    std::set<uint64_t> leases;     // that its records renew, or that end with its connection
+    Ref<StoreNote> forgotten_note; // recorded when the session ends
 
     AnsweredRequests answered;
     void start_leaving(int64_t at_ns) noexcept; // it ends then, unless the client connects again
@@ -70,14 +70,14 @@ class StoreConnection final : public Object,
     const std::string &peer() const noexcept { return peer_; }
     StoreSession *session = nullptr;
 
-    // Room for a record; send_all() sends what is there.
+    // Room for a record; send_all() sends the bytes.
     std::string &out() noexcept { return writer_.plain(); }
     void send_all() noexcept;
-    // It does not take its answers, and there is no room for another: it is cut off, and asks again.
+    // It does not read its answers, and there is no room for another: it is disconnected, and repeats its requests.
     bool drowns() noexcept;
     void shut(const char *why) noexcept; // its session lives on
     bool over() const noexcept { return !fd_; }
-    void look_again() noexcept; // what is there may be read
+    void look_again() noexcept; // available records may be read again
     bool dirty = false;         // in the server's list of those that have something to send
 
   private:
@@ -95,9 +95,9 @@ class StoreConnection final : public Object,
     RecordWriter writer_;
     const std::string peer_;
     bool stuck_ = false;  // its socket was full the last time
-    bool paused_ = false; // it takes no answers: its requests are not read
+    bool paused_ = false; // it does not read its answers: its requests are not read
     bool drowned_ = false;
-    bool hung_up_ = false; // the end has come, behind what is still there
+    bool hung_up_ = false; // the connection has ended, after the available bytes
     Timer<StoreConnection, &StoreConnection::too_slow> patience_{*this};
 };
 

@@ -36,7 +36,7 @@ void StoreServer::publish_role() noexcept {
     look_at_clog();
 }
 
-// Clients that were not read could not say that they are there.
+// Clients whose records were not read could not renew their leases.
 void StoreServer::look_at_clog() noexcept {
     const bool clogged_now = clogged();
     if (std::exchange(was_clogged_, clogged_now) == clogged_now || clogged_now) return;
@@ -73,7 +73,7 @@ void StoreServer::clear_held_positions() noexcept {
 
 void StoreServer::dismiss_clients(bool for_another) noexcept {
     if (for_another) {
-        replaying_ = true; // what happens from now on is no change of the store's
+        replaying_ = true; // later changes are those of the folder, not of the store
         held_.clear();
         for (const auto &[id, session] : sessions_) session->held_bytes = 0;
         hub_.stop_timer(lease_timer_);

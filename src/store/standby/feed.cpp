@@ -7,7 +7,7 @@ namespace muster {
 
 namespace {
 constexpr size_t unsent_bytes = 1 << 20;   // in the link; the rest waits here
-constexpr size_t clogged_bytes = 32 << 20; // not confirmed: no more is asked for
+constexpr size_t clogged_bytes = 32 << 20; // not confirmed: no further changes are accepted
 constexpr size_t most_feeding = 256 << 20; // changed while the other is fed: it cannot keep up
 constexpr int64_t longest_lease_ns = 3'600'000'000'000;
 } // namespace
@@ -26,11 +26,11 @@ void StorePair::begin_feed() {
     flush();
 }
 
-// What it has not confirmed it gets again.
+// Sends what it has not confirmed again.
 void StorePair::resume(uint64_t from) {
     if (from < confirmed_ || from > position_) return link_lost();
     sent_ = from;
-    forget_up_to(from); // which is no promise not to take over: only a confirmation is
+    forget_up_to(from); // this is not a promise not to take over: only a confirmation is
     next_to_send_ = unconfirmed_.first();
     put(PairRecord::beat);
     server_.release_held();
@@ -81,7 +81,7 @@ void StorePair::flush() noexcept {
         for (size_t before = SIZE_MAX; link_ && before != 0;) {
             pump();
             if (!link_) return;
-            before = link_->unsent() >= unsent_bytes ? 1 : 0; // what was taken at once leaves room for more
+            before = link_->unsent() >= unsent_bytes ? 1 : 0; // if it was accepted at once there is room for more
             link_->flush();
             if (!link_ || link_->unsent() != 0) return;
         }
@@ -127,7 +127,7 @@ bool StorePair::confirmed(uint64_t number) noexcept {
     return true;
 }
 
-// So that the other knows that this one lives, and this one that it may answer.
+// It shows the other server that this one lives, and the confirmation permits this one to answer.
 void StorePair::beat() noexcept {
     if (stopped_ || !link_ || !gathers()) return;
     try {
@@ -171,7 +171,7 @@ bool StorePair::take_followed(PairRecord what, uint64_t number, std::string_view
     }
 }
 
-// The new log begins behind a snapshot of what has come; until that is complete the folder is what it was.
+// The new log begins after a snapshot of the received content; until that is complete the folder has its old content.
 bool StorePair::take_whole(uint64_t number) {
     if (fresh_ || !server_.has_instance()) return false;
     got_ = number;
@@ -240,7 +240,7 @@ void StorePair::got(uint64_t number) {
 
 void StorePair::link_was_read(PairLink &link) noexcept {
     if (&link == link_.get() && roles_.follows()) confirm(true);
-    if (roles_.serves()) server_.flush(); // what was held goes out
+    if (roles_.serves()) server_.flush(); // the delayed answers are sent
 }
 
 // Also without changes, as a heartbeat.

@@ -115,7 +115,7 @@ void PairLink::on_events(uint32_t epoll_events) noexcept {
     }
     if (!fd_) return;
     owner_.link_was_read(*this);
-    if (fd_) hub_.modify(fd_.get(), wanted_events, *this); // another edge if there is more
+    if (fd_) hub_.modify(fd_.get(), wanted_events, *this); // another edge if there are more bytes
 }
 
 } // namespace muster

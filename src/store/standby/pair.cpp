@@ -185,7 +185,7 @@ class StorePair::Dialling final : public Dial, public SocketTaker {
     const uint64_t number_;
 };
 
-// Also called when it takes too long.
+// Also called when the attempt takes too long.
 void StorePair::dial() noexcept {
     const Ref<Object> self(&server_.server_object());
     if (dialling_) return dial_failed(dials_, Error::make(MUSTER_TIMEOUT, "it does not answer"));
@@ -210,7 +210,8 @@ void StorePair::dial() noexcept {
     }
 }
 
-// Nobody listens there any more: on a host of its own that may be a firewall's word, on this one it is the kernel's.
+// No process listens there any more: on another host that may be the answer of a firewall, on this one it is that of
+// the kernel.
 void StorePair::dial_failed(uint64_t number, const Error &why) noexcept {
     if (stopped_ || number != dials_ || !dialling_) return;
     dialling_ = false;
@@ -253,7 +254,7 @@ void StorePair::take(ProvedSocket socket) noexcept {
     }
 }
 
-// What was said over them is not so any more.
+// Statements over the old links are no longer valid.
 void StorePair::leave_links() noexcept {
     dials_++;
     dialling_ = false;

@@ -14,7 +14,7 @@
 
 namespace muster {
 
-// What a pair needs of the server that it is part of. Loop thread.
+// The functions of the server that a pair needs. Loop thread.
 class PairedServer {
   public:
     enum class Installing { busy, begun, done, failed };
@@ -46,7 +46,8 @@ class PairedServer {
     virtual void clear() noexcept = 0;
     virtual bool replay(std::string_view record) = 0;
     virtual bool apply_change(std::string_view note) = 0; // false: it is invalid
-    virtual Installing install_snapshot(bool begun) = 0; // the one that was received, in place of the folder's contents
+    // The one that was received, in place of the content of the folder.
+    virtual Installing install_snapshot(bool begun) = 0;
 
   protected:
     ~PairedServer() = default;
@@ -66,20 +67,20 @@ class StorePair final : private PairLinkOwner {
     void start() noexcept;
     void stop() noexcept; // the other server is notified
     void take(ProvedSocket socket) noexcept;
-    bool go_alone() noexcept; // the host says that the other is dead
+    bool go_alone() noexcept; // the host declares that the other server is dead
 
     // ---- for its server ----
     const PairRoles &roles() const noexcept { return roles_; }
     bool lets_in() const noexcept { return roles_.lets_in(); }
     bool gathers() const noexcept { return feeding_ || roles_.needs_the_other(); }
     void note(Ref<StoreNote> note) noexcept;
-    // Nothing that was done lacks the word of the other, and this one may answer.
+    // All changes are confirmed by the other server, and this one may answer.
     bool settled() const noexcept;
     bool settled(uint64_t position) const noexcept { return !roles_.needs_the_other() || position <= confirmed_; }
     uint64_t hold();               // an answer; until settled(position). Throws bad_alloc
-    bool clogged() const noexcept; // no more is to be asked for now
+    bool clogged() const noexcept; // no further changes may be accepted now
     uint64_t lag() const noexcept { return gathers() ? position_ - confirmed_ : 0; }
-    void flush() noexcept; // what was noted goes out
+    void flush() noexcept; // sends the notes
     void journal_moved() noexcept;
 
   private:
@@ -109,7 +110,7 @@ class StorePair final : private PairLinkOwner {
     void write_mark() noexcept;
     bool is_dead_if_refused() const noexcept { return with_on_host_ || settings_.refused_is_dead; }
 
-    // --- pair_feed.cpp: what changes ---
+    // --- pair_feed.cpp: changes ---
     void begin_feed();
     void resume(uint64_t from);
     void put(PairRecord what, std::string_view body = {});
@@ -134,7 +135,7 @@ class StorePair final : private PairLinkOwner {
     Ref<PairLink> link_, greeting_,
         calling_; // the last two: incoming and outgoing links before the hello
     Ref<Attempt> attempt_;
-    std::string other_, with_address_, with_host_; // the address to dial; of the server met last
+    std::string other_, with_address_, with_host_; // the address to dial; of the server that was met last
     bool with_on_host_ = false, with_keeps_ = false;
     uint64_t dials_ = 0;
     bool dialling_ = false, stopped_ = false;
@@ -149,11 +150,12 @@ class StorePair final : private PairLinkOwner {
     Notes unconfirmed_;                           // the first one is number confirmed_ + 1
     StoreNote *next_to_send_ = nullptr;           // of these, number sent_ + 1; NULL: all are sent
     size_t unconfirmed_bytes_ = 0;
-    uint64_t position_ = 0, confirmed_ = 0, sent_ = 0; // the last number, of what is confirmed, and sent
+    uint64_t position_ = 0, confirmed_ = 0, sent_ = 0; // the last number; of the confirmed and the sent ones
 
     // standby
     uint64_t got_ = 0, durable_got_ = 0;
-    std::deque<std::pair<uint64_t, uint64_t>> on_way_; // positions of the journal, and what is durable with them
+    // Positions of the journal, and the numbers that are durable with them.
+    std::deque<std::pair<uint64_t, uint64_t>> on_way_;
     bool fresh_ = false, installing_ = false, behind_snapshot_ = false;
 
     Timer<StorePair, &StorePair::look_due> look_timer_{*this};

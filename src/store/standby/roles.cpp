@@ -17,7 +17,7 @@ PairHello PairRoles::hello() const {
     hello.process = settings_.process;
     hello.with = with_;
     hello.role = role_;
-    const PairMark &mark = pending_ == Pending::lead ? wanted_ : mark_; // what is decided counts
+    const PairMark &mark = pending_ == Pending::lead ? wanted_ : mark_; // a pending decision counts
     if (!spoiled_) hello.kind = mark.kind, hello.epoch = mark.epoch;
     hello.keeps = settings_.keeps;
     return hello;
@@ -26,7 +26,7 @@ PairHello PairRoles::hello() const {
 PairRoles::Actions PairRoles::start(int64_t now) {
     heard_ns_ = answered_ns_ = now;
     if (settings_.alone && has_all()) return lead("so it was told");
-    // One that was never part of a pair writes nothing down.
+    // A server that was never part of a pair records nothing.
     if (settings_.standby || (mark_.kind != PairMark::none && mark_.kind != PairMark::alone)) return {};
     mark_.epoch = std::max<uint64_t>(mark_.epoch, 1);
     role_ = PairRole::alone;
@@ -92,7 +92,7 @@ PairRoles::Actions PairRoles::marked(int64_t now) {
     return actions;
 }
 
-// What stood by may have taken over before it ended, if it had the time.
+// The standby may have taken over before it ended, if it had the time.
 PairRoles::Actions PairRoles::other_is_dead(int64_t now) {
     if (pending_ == Pending::lead || linked_) return {};
     if (role_ == PairRole::halted && now < takes_over_from_ns_) return lead("the process of the standby has ended");
@@ -140,7 +140,7 @@ PairRoles::Actions PairRoles::met(const PairHello &hello, bool same_place, int64
     return actions;
 }
 
-// It knows more than this one.
+// The other server is newer than this one.
 bool PairRoles::is_newer(const PairHello &hello) const noexcept {
     return std::tuple(hello.epoch, hello.kind) > std::tuple(mark_.epoch, mark_.kind);
 }
@@ -170,7 +170,7 @@ PairRoles::Actions PairRoles::meet_serving(const PairHello &hello, bool same_pla
     }
     if (role_ != PairRole::halted) return drop("");
     if (is_newer(hello)) return step_down("the standby had taken over before it ended");
-    // The same process has the right, or is about to, where it knows of this epoch.
+    // The same process has the right, or is about to get it, if it knows this epoch.
     if (hello.process == with_ ? hello.epoch < mark_.epoch
                                : (same_place && now < takes_over_from_ns_) || leads_over(hello))
         return lead("the standby has started anew");
@@ -266,7 +266,7 @@ int64_t PairRoles::look_at_ns() const noexcept {
     return INT64_MAX;
 }
 
-// One that looks late was stopped itself: what the other has said meanwhile lies unread.
+// If this check is late this process was stopped itself: messages of the other server may be unread.
 PairRoles::Actions PairRoles::tick(int64_t now) {
     const int64_t due = look_at_ns();
     Actions actions;

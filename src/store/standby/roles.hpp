@@ -17,8 +17,8 @@ enum class PairRole : uint8_t { // as muster_store_role
     paired,                     // serves; the other is in sync
     halted,                     // served until the other, in sync, was lost: answers nothing
     standby,                    // in sync
-    catching_up,                // gets what there is
-    waiting                     // looks for the other
+    catching_up,                // receives the content
+    waiting                     // searches for the other server
 };
 
 // The state that a data folder keeps beyond the process.
@@ -47,25 +47,25 @@ class PairRoles {
   public:
     struct Settings {
         StoreId process{};
-        bool standby = false; // it is not to serve before it has met the other
-        bool alone = false;   // the operator says that the other one is dead
+        bool standby = false; // it must not serve before it has met the other server
+        bool alone = false;   // the operator declares that the other server is dead
         bool keeps = false;
         int64_t lease_ns = 3'000'000'000;
     };
     enum class Link : uint8_t {
         keep,
         drop,
-        feed,   // send all there is, and then what changes
+        feed,   // send the content, and then the changes
         follow, // be fed
         resume  // continue after the position of the standby
     };
     struct Actions { // in this order
         Link link = Link::keep;
-        bool mark = false;      // write wanted() down; marked() is called when it is durable
-        bool serve = false;     // clients are let in, to what there is
-        bool go_on = false;     // a halted one: what was held is answered
-        bool send_away = false; // clients are to look at the other
-        bool step_down = false; // the same, and what was held is forgotten
+        bool mark = false;      // record wanted(); marked() is called when it is durable
+        bool serve = false;     // admit clients to the current content
+        bool go_on = false;     // a halted one: the delayed requests are answered
+        bool send_away = false; // redirect clients to the other server
+        bool step_down = false; // the same, and the delayed requests are dropped
         bool tell = false;      // the other, that it is in sync
         bool confirm = false;   // that it is
         const char *why = "";   // for people
@@ -79,18 +79,19 @@ class PairRoles {
     Actions met(const PairHello &hello, bool same_place, int64_t now);
     Actions lost(int64_t now);                               // the link
     Actions other_is_dead(int64_t now);                      // its process has ended, for certain
-    Actions fed(const std::string &other, bool other_keeps); // it has all there is
+    Actions fed(const std::string &other, bool other_keeps); // it has the whole content
     Actions told(uint64_t epoch, int64_t lease_ns, const std::string &by, bool by_keeps); // that it is in sync
     Actions marked(int64_t now);
-    Actions resigned();              // the primary has stopped, and all changes were received
-    Actions left(int64_t now);       // the standby has stopped
-    Actions tick(int64_t now);       // at look_at_ns()
-    bool go_alone(Actions &actions); // the operator says that the other is dead; false: not here, not now
+    Actions resigned();        // the primary has stopped, and all changes were received
+    Actions left(int64_t now); // the standby has stopped
+    Actions tick(int64_t now); // at look_at_ns()
+    // The operator declares that the other server is dead; false: not possible here or now.
+    bool go_alone(Actions &actions);
     void heard(int64_t now) noexcept { heard_ns_ = now; }       // over the link
-    void confirmed(int64_t sent_ns) noexcept;                   // by the other: what was sent then
+    void confirmed(int64_t sent_ns) noexcept;                   // by the other server: everything sent at that time
     void answered(int64_t now) noexcept { answered_ns_ = now; } // the standby has confirmed something
-    void spoil() noexcept { spoiled_ = true; }                  // what is in memory is neither the old nor the new
-    void whole() noexcept { spoiled_ = false; }                 // it is again
+    void spoil() noexcept { spoiled_ = true; }  // the content in memory is neither the old nor the new one
+    void whole() noexcept { spoiled_ = false; } // it is again
 
     // ---- state ----
     PairRole role() const noexcept { return role_; }
@@ -101,17 +102,17 @@ class PairRoles {
     int64_t lease_ns() const noexcept { return settings_.lease_ns; }
     bool lets_in() const noexcept { return role_ == PairRole::alone || role_ == PairRole::paired; }
     bool serves() const noexcept { return lets_in() || role_ == PairRole::halted; }
-    // What was asked before may be answered without a word of the other.
+    // Earlier requests may be answered without a confirmation of the other server.
     bool may_answer(int64_t now) const noexcept {
         return role_ == PairRole::alone || (role_ == PairRole::paired && now < lease_until_ns_);
     }
-    // Confirmed by the standby, or without one that has to.
+    // Confirmed by the standby, or there is none that has to.
     bool needs_the_other() const noexcept { return role_ == PairRole::paired || role_ == PairRole::halted; }
     bool may_confirm() const noexcept { return follows() && pending_ != Pending::lead; }
     bool follows() const noexcept { return role_ == PairRole::standby || role_ == PairRole::catching_up; }
     bool looks_for_other() const noexcept; // by dialling
     int64_t look_at_ns() const noexcept;   // INT64_MAX: never
-    PairHello hello() const;               // but for what it does not know
+    PairHello hello() const;               // except the fields that it does not know
 
   private:
     enum class Pending : uint8_t { none, lead, pair, copy };
@@ -135,7 +136,7 @@ class PairRoles {
     bool linked_ = false, spoiled_ = false, sent_away_ = false;
     int64_t heard_ns_ = 0, answered_ns_ = 0, halted_ns_ = 0;
     int64_t lease_until_ns_ = INT64_MIN;
-    int64_t takes_over_from_ns_ = INT64_MIN; // not before this the other can have taken over
+    int64_t takes_over_from_ns_ = INT64_MIN; // the other server cannot have taken over before this
     int64_t their_lease_ns_ = 0;
 };
 

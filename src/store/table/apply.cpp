@@ -60,7 +60,7 @@ bool StoreTable::lacks(const StoreOp &op) const noexcept {
     return op.kind == MUSTER_STORE_WATCH || (op.waits() && find(op.key) == nullptr);
 }
 
-// A queue has to have a value for each that is taken; what the request itself pushes does not count.
+// A queue has to have a value for each POP; values that the request itself pushes do not count.
 std::vector<const StoreOp *> StoreTable::lacking(const StoreRequest &request, size_t most) const {
     std::vector<const StoreOp *> found;
     std::map<std::string_view, size_t> left;
@@ -214,14 +214,14 @@ Error StoreTable::use_queue(const StoreRequest &request, size_t i, Changes &chan
         entry.number = static_cast<int64_t>(length);
         return {};
     }
-    if (length == 0) return {}; // TRY_POP: a POP has not come so far
+    if (length == 0) return {}; // TRY_POP: a POP does not get here then
     entry.flags |= MUSTER_STORE_PRESENT;
     entry.value = changes.pop(found);
     return {};
 }
 
-// Is it certain, without a look at each change since? Thousands that watch a few keys each, and ask anew whenever one
-// of these has changed, would look through all that changed for the others.
+// Is it certain, without a search through the changes since? Thousands of members that watch a few keys each, and watch
+// again whenever one of these has changed, would search through the changes of all others.
 bool StoreTable::unchanged(std::string_view prefix, uint64_t since) const noexcept {
     size_t most = log_.count_behind(since);
     for (auto at = keys_.lower_bound(prefix); at != keys_.end() && at->first->bytes().starts_with(prefix); ++at)
@@ -232,7 +232,7 @@ bool StoreTable::unchanged(std::string_view prefix, uint64_t since) const noexce
 // A revision is shown as a whole.
 bool StoreTable::watch(StoreWaiter &who) const {
     const StoreOp &op = who.request.ops().front();
-    // One that hangs has seen what was before the changes that let it go on: it does not look through that again.
+    // A hanging request has seen the changes before those that let it continue: it does not search through them again.
     const uint64_t since = std::max(op.version, who.at_ == nullptr ? 0 : seen_before_);
     if (since < log_.floor() || op.version > revision_) {
         const auto number = [](uint64_t n) { return static_cast<unsigned long long>(n); };

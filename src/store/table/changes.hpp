@@ -20,7 +20,7 @@ class StoreTable::Changes {
     Changes(const Changes &) = delete;
     Changes &operator=(const Changes &) = delete;
 
-    static constexpr size_t record_bytes = 64; // what a key or a value costs beside its bytes, about
+    static constexpr size_t record_bytes = 64; // the approximate cost of a key or a value besides its bytes
     static size_t bytes_of(std::string_view key, const Blob &value) noexcept {
         return key.size() + value.size() + record_bytes;
     }
@@ -138,7 +138,7 @@ class StoreTable::Changes {
         table_.bytes_ = bytes_before_;
     }
 
-    // One that is spoken of again further on is left to the last to speak of it.
+    // For a queue that occurs again, the last occurrence counts.
     void drop_empty_queues() noexcept {
         for (size_t i = 0; i < undo_.size(); i++) {
             const Undo &one = undo_[i];

@@ -17,7 +17,7 @@ class StoreLog {
         uint32_t lease_flags = 0; // or went with its lease, and why
     };
 
-    // All changes behind this revision are here.
+    // All changes after this revision are stored.
     uint64_t floor() const noexcept { return floor_; }
     const std::deque<Change> &changes() const noexcept { return changes_; }
     auto behind(uint64_t revision) const noexcept {
@@ -55,7 +55,7 @@ class StoreLog {
             changes_.pop_back();
         }
     }
-    // Forgets what is too much; whole revisions.
+    // Removes the oldest changes beyond the limits; whole revisions.
     void trim() noexcept {
         while (changes_.size() > most_changes || bytes_ > max_bytes) {
             floor_ = changes_.front().revision;
@@ -66,7 +66,7 @@ class StoreLog {
             }
         }
     }
-    // A change could not be recorded: watchers have to read the keys anew.
+    // A change could not be recorded: watchers have to read the keys again.
     void forget_all(uint64_t revision) noexcept {
         removals_.clear();
         changes_.clear();

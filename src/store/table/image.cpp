@@ -26,7 +26,7 @@ void StoreTable::clear() noexcept {
     revision_ = bytes_ = last_lease_ = 0;
 }
 
-// Changes up to there are not remembered.
+// Changes up to that revision are not in the history.
 void StoreTable::put_back(uint64_t revision, uint64_t last_lease) {
     revision_ = revision;
     last_lease_ = last_lease;

@@ -11,7 +11,7 @@ namespace {
 
 struct Kind {
     const char *name;
-    bool keyless, conditions, value, number, version, lease; // what it may have
+    bool keyless, conditions, value, number, version, lease; // fields and conditions that it may have
 };
 // By the numbers of muster_store_op_kind.
 constexpr Kind kinds[] = {
@@ -34,7 +34,7 @@ std::string_view view(const void *data, uint64_t size) noexcept {
     return {static_cast<const char *>(data), size};
 }
 
-// What is wrong with the form of one operation, or NULL.
+// The error in the form of one operation, or NULL.
 const char *wrong(const muster_store_op &op, const Kind &kind) noexcept {
     if ((op.key_bytes != 0 && op.key == nullptr) || (op.value_bytes != 0 && op.value == nullptr) ||
         (op.expected_bytes != 0 && op.expected == nullptr))
@@ -105,7 +105,7 @@ StoreRequest StoreRequest::make(size_t count, size_t bytes, StoreRequest *before
 Result<StoreRequest> StoreRequest::read(const muster_store_op *ops, size_t count, std::string_view prefix,
                                         std::span<const StoreCondition> conditions, StoreRequest *before) {
     if (ops == nullptr || count == 0) return Error::make(MUSTER_E_ARG, "no operations");
-    // An operation that must be alone has no conditions; it ends with the guard all the same.
+    // An operation that must be the only one has no conditions; it nevertheless ends with the guard.
     const bool alone = ops[0].kind == MUSTER_STORE_WATCH || ops[0].kind == MUSTER_STORE_BARRIER;
     if (alone) conditions = {};
     const size_t guards = conditions.size();

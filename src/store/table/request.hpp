@@ -18,8 +18,8 @@ constexpr size_t store_key_max = 8192, store_value_max = 8 << 20, store_ops_max 
 constexpr size_t store_request_max = 16 << 20, store_result_max = 16 << 20, store_list_bytes = 4 << 20;
 constexpr size_t store_prefix_max = 4096;
 constexpr uint32_t store_members_max = 1 << 20;
-// Operations beside those of hosts. Granting a lease: `number` is its time to live, `version` holds muster_lease_flag
-// values; the entry has the number of the lease. Ending the lease `lease`.
+// Operations in addition to those of hosts. Granting a lease: `number` is its time to live, `version` holds
+// muster_lease_flag values; the entry has the number of the lease. Ending the lease `lease`.
 constexpr uint32_t store_grant = 1000, store_end_lease = 1001;
 constexpr int64_t store_list_usual = 1000, store_queue_usual = 65536;
 
@@ -60,13 +60,13 @@ class StoreRequest {
     bool of_lease() const noexcept { return ops_->kind >= store_grant; }
     bool changes() const noexcept; // perhaps
     bool grants() const noexcept { return ops_->kind == store_grant; }
-    // Does it matter whether it was applied? Not for a lease whose number nobody learns: it expires.
+    // Does it matter whether it was applied? Not for a lease whose number is lost: it expires.
     bool has_effect() const noexcept { return changes() && !grants(); }
     void hide_prefix(size_t bytes) noexcept { prefix_bytes_ = bytes; } // error texts omit so many bytes of each key
     size_t prefix_bytes() const noexcept { return prefix_bytes_; }
     size_t guards() const noexcept { return guards_; }
     size_t bytes() const noexcept { return size_; } // of keys and values
-    bool waits() const noexcept;                    // for what is not there
+    bool waits() const noexcept;                    // for absent values
     // For people: `get "a/b"`, as the host has named it.
     std::string name(size_t op) const;
     std::string names_of_waits() const; // `get "a", get "b" and 3 more`

@@ -9,7 +9,7 @@
 
 namespace muster {
 
-// A request whose memory cannot be had is over with that; one that hangs and cannot be tried, too.
+// A request for which memory runs out is over with that; a hanging one that cannot be tried, too.
 void StoreTable::submit(StoreWaiter &who, List<StoreWaiter> &over) noexcept {
     std::vector<std::string> came;
     try {
@@ -44,21 +44,21 @@ bool StoreTable::withdraw(StoreWaiter &who) noexcept {
     return true;
 }
 
-// What comes may let requests go on that make more come.
+// New values may let requests continue that make more new values.
 void StoreTable::let_go_on(std::vector<std::string> &came, List<StoreWaiter> &over) noexcept {
     seen_before_ = came.empty() ? 0 : revision_ - 1;
     for (size_t i = 0; i < came.size(); i++) {
         const auto found = places_.find(came[i]);
         if (found == places_.end()) continue;
         StorePlace &place = *found->second;
-        bool used_up = false; // an earlier request has taken the new value
+        bool used_up = false; // an earlier request has consumed the new value
         for (StoreWaiter *who = place.waiters.first(); who != nullptr && !used_up;) {
             StoreWaiter &next = *std::exchange(who, List<StoreWaiter>::after(*who));
             const StoreOp *lacking = nullptr;
             try {
                 lacking = attempt(next, came);
                 if (lacking != nullptr && place_name(*lacking) == place.name) {
-                    used_up = lacks(*lacking); // else it takes more than there is: perhaps another takes less
+                    used_up = lacks(*lacking); // otherwise it needs more than is present: another request may need less
                     continue;
                 }
             } catch (const std::bad_alloc &) {
@@ -149,7 +149,7 @@ void StoreTable::end_watches(List<StoreWaiter> &over) noexcept {
     }
 }
 
-// The last one takes the others along.
+// The last one releases the others.
 bool StoreTable::arrive(StoreWaiter &who, List<StoreWaiter> &over) {
     const StoreOp &op = who.request.ops().front();
     auto result = make_ref<StoreResult>();
@@ -174,7 +174,7 @@ bool StoreTable::arrive(StoreWaiter &who, List<StoreWaiter> &over) {
         throw;
     }
     who.answer.result = std::move(result);
-    who.answer.changed = true; // it is not to come again
+    who.answer.changed = true; // it must not be applied again
     if (at.arrived.size() != at.members) {
         at.waiters.push_back(who);
         who.at_ = &at;
@@ -207,8 +207,7 @@ std::string StoreTable::missing_at_barrier(const StoreOp &op) const {
     return " of " + std::to_string(op.count) + ", rank " + text;
 }
 
-// ---- leases
-// ----------------------------------------------------------------------------------------------------------
+// ---- leases ---------------------------------------------------------------------------------------------------------
 
 uint64_t StoreTable::grant(int64_t until_ns) {
     const uint64_t lease = last_lease_ + 1;
@@ -225,7 +224,7 @@ uint64_t StoreTable::grant(int64_t until_ns) {
 bool StoreTable::keep(uint64_t lease, int64_t until_ns) noexcept {
     const auto found = leases_.find(lease);
     if (found == leases_.end()) return false;
-    auto place = ends_.extract({found->second.until_ns, lease}); // goes back in as it is: no memory is asked for
+    auto place = ends_.extract({found->second.until_ns, lease}); // inserted again as it is: no memory is allocated
     place.value().first = found->second.until_ns = until_ns;
     ends_.insert(std::move(place));
     return true;
@@ -243,7 +242,7 @@ void StoreTable::end_leases(int64_t now_ns, List<StoreWaiter> &over) noexcept {
     while (next_end_ns() <= now_ns) end_lease(next_to_end(), MUSTER_STORE_LEASE_SILENT, over);
 }
 
-// The keys are removed in any case. Where the change cannot be recorded, watchers have to read them anew.
+// The keys are removed in any case. If the change cannot be recorded, watchers have to read them again.
 bool StoreTable::end_lease(uint64_t lease, uint32_t why, List<StoreWaiter> &over) noexcept {
     const auto found = leases_.find(lease);
     if (found == leases_.end()) return false;

@@ -35,7 +35,7 @@ class StoreWaiter : public Listed<StoreWaiter> {
 
 // A key or queue that requests wait for.
 struct StorePlace {
-    std::string name; // behind a byte: 'k' a key, 'q' a queue, 'w' all keys that begin so, 'b' a barrier
+    std::string name; // after a byte: 'k' a key, 'q' a queue, 'w' all keys with this prefix, 'b' a barrier
     List<StoreWaiter> waiters;
     uint32_t members = 0;       // of a barrier
     std::set<uint64_t> arrived; // their ranks
@@ -54,7 +54,7 @@ class StoreTable {
     bool do_now(StoreWaiter &who) noexcept;
     // Forgets a request that hangs. False: it is over.
     bool withdraw(StoreWaiter &who) noexcept;
-    // Keys go with their lease. Times are of one clock that never goes back; INT64_MAX: for ever.
+    // Keys are deleted with their lease. Times are of one monotonic clock; INT64_MAX: never.
     uint64_t grant(int64_t until_ns);
     bool keep(uint64_t lease, int64_t until_ns) noexcept; // false: it is over
     // `why`: one of the MUSTER_STORE_LEASE_ flags, or 0 where that is not known. False: it was over.
@@ -83,7 +83,7 @@ class StoreTable {
     void put_back_lease(uint64_t lease, int64_t until_ns); // before its keys
     void limit(uint64_t max_bytes) noexcept { most_bytes_ = max_bytes; }
 
-    // What the request lacks, for people: `"a", "b" and 3 more`.
+    // The missing values of the request, for people: `"a", "b" and 3 more`.
     std::string missing(const StoreRequest &request) const;
 
     uint64_t revision() const noexcept { return revision_; }
@@ -110,7 +110,7 @@ class StoreTable {
     using Queue = std::list<Ref<Blob>>;
     using Queues = std::map<std::string, Queue, std::less<>>;
     class Changes;
-    // How one change is taken back.
+    // The data to undo one change.
     struct Undo {
         enum What { fresh, value, removed, pushed, popped } what;
         const Blob *key = nullptr; // these two stay where they are as long as the key's node lives
@@ -123,8 +123,9 @@ class StoreTable {
 
     static std::string place_name(const StoreOp &op);
     static std::string place_name(char kind, std::string_view name);
-    const StoreOp *attempt(StoreWaiter &who, std::vector<std::string> &came); // what it lacks; NULL: it is over
-    Ref<StoreResult> conditions(const StoreRequest &request) const;           // empty: they hold
+    // The operation that cannot be done yet; NULL: it is over.
+    const StoreOp *attempt(StoreWaiter &who, std::vector<std::string> &came);
+    Ref<StoreResult> conditions(const StoreRequest &request) const; // empty: they hold
     bool holds(const StoreOp &op) const noexcept;
     bool lacks(const StoreOp &op) const noexcept;                                         // by itself
     std::vector<const StoreOp *> lacking(const StoreRequest &request, size_t most) const; // all of it together
@@ -157,7 +158,7 @@ class StoreTable {
     uint64_t last_lease_ = 0;
     std::unordered_map<std::string, std::unique_ptr<StorePlace>> places_;
     std::vector<Undo> spare_undo_;     // empty: room for the next request's
-    std::map<size_t, size_t> watched_; // how many places of watches there are, by the length of what they watch
+    std::map<size_t, size_t> watched_; // number of places of watches, by the length of the watched prefix
 };
 
 } // namespace muster

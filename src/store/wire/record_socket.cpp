@@ -117,8 +117,8 @@ bool RecordReader::check(const StoreHead &head) noexcept {
     return false;
 }
 
-// Whole records are handed on where they lie; the beginning of one is kept until the rest has come. However long a
-// record says it is, no more is kept than has come.
+// Complete records are passed on in place; the beginning of one is kept until the rest has arrived. However long a
+// record claims to be, only received bytes are kept.
 bool RecordReader::cut(const unsigned char *data, size_t size) {
     if (resting_) {
         partial_.append(reinterpret_cast<const char *>(data), size);

@@ -14,9 +14,9 @@ class RecordWriter {
     std::string &plain() noexcept { return plain_; } // records are put here
     bool empty() const noexcept { return plain_.empty() && sent_ == out_.size(); }
     size_t unsent() const noexcept { return plain_.size() + out_.size() - sent_; }
-    // Sends what can be sent without waiting. 0: all; EAGAIN: not all; else an errno.
+    // Sends as much as is possible without waiting. 0: all; EAGAIN: not all; otherwise an errno.
     int send(int fd) noexcept;
-    void clear() noexcept; // what was not sent is not wanted any more
+    void clear() noexcept; // drops the unsent bytes
 
   private:
     void gather();
@@ -31,9 +31,9 @@ class RecordReader final : private FrameSink {
   public:
     class Taker {
       public:
-        // The body lies there until the call returns. False: enough, or wrong.
+        // The body stays in place until the call returns. False: enough, or invalid.
         virtual bool take_record(const StoreHead &head, std::string_view body) = 0;
-        // The records behind it are kept until go_on().
+        // Later records are kept until go_on().
         virtual bool has_enough() const noexcept { return false; }
 
       protected:
@@ -41,7 +41,7 @@ class RecordReader final : private FrameSink {
     };
 
     void start(const Agreement &agreed); // before the first byte
-    // Takes bytes as they come. False: the taker said so, or what came makes no sense; then why() is not empty.
+    // Accepts bytes as they arrive. False: the taker returned it, or the bytes are invalid; then why() is not empty.
     bool feed(const unsigned char *data, size_t size, Taker &taker);
     bool rests() const noexcept { return resting_; } // the taker had enough
     bool go_on(Taker &taker);
@@ -56,7 +56,7 @@ class RecordReader final : private FrameSink {
 
     std::unique_ptr<FrameReader> frames_; // where they are sealed
     Taker *taker_ = nullptr;
-    std::string partial_; // the beginning of a record; while it rests, all that has come since
+    std::string partial_; // the beginning of a record; while it pauses, all bytes received since
     bool resting_ = false;
     const char *why_ = "";
 };

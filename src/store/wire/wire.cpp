@@ -20,7 +20,7 @@ ByteWriter begin(std::string &to, StoreHead head, size_t body) {
     return ByteWriter(to);
 }
 
-// On the wire the rank of a barrier stands in the place of the version, and its count in that of the number.
+// On the wire the field of the version has the rank of a barrier, and the field of the number its count.
 uint64_t wire_version(const StoreOp &op) noexcept {
     return op.kind == MUSTER_STORE_BARRIER ? op.rank : op.version;
 }
