@@ -13,7 +13,7 @@ namespace muster {
 
 // A value.
 struct Address {
-    std::string text;   // as given
+    std::string text;   // the whole text
     std::string scheme; // lower case, 1 to 31 of [a-z0-9+.-], starting with a letter
     std::string host;   // tcp: name, IPv4, or IPv6 without brackets; others: everything before '?' after "//"
     int port = -1;      // tcp: 0 to 65535; others: -1

@@ -86,7 +86,7 @@ Fd DescriptorChannel::connect(const DescriptorOffer &offer, uint32_t user) noexc
     take_descriptors(fd->get(), true);
     const SocketAddress at = unix_socket_address(offer.name);
     int32_t process = 0;
-    // A fresh Unix socket takes so few bytes whole.
+    // A new Unix socket accepts so few bytes completely.
     if (::connect(fd->get(), at.get(), at.size) != 0 || peer_user(fd->get(), process) != user ||
         ::send(fd->get(), offer.token.data(), offer.token.size(), MSG_DONTWAIT | MSG_NOSIGNAL) !=
             static_cast<ssize_t>(offer.token.size()))
@@ -184,13 +184,13 @@ void DescriptorChannel::withdraw(const DescriptorOffer &offer) noexcept {
 void DescriptorChannel::on_events(uint32_t) noexcept {
     for (int accepted = 0; fd_; accepted++) {
         if (accepted == max_visitors_per_turn)
-            return hub_.modify(fd_.get(), EPOLLIN, *this); // another edge if there are more
+            return hub_.modify(fd_.get(), EPOLLIN, *this); // another edge if there are more connections
         Fd fd(accept4(fd_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
         if (!fd && (errno == EINTR || errno == ECONNABORTED)) continue;
-        if (!fd) return; // without descriptors: the peer's wait times out, and it goes on without
+        if (!fd) return; // without descriptors: the wait of the peer times out, and it continues without shared memory
         int32_t process = 0;
         if (peer_user(fd.get(), process) != hub_.host.user || visitors_ >= max_visitors) continue;
-        // Without memory the peer sees the hang-up, and goes on without.
+        // Without memory the peer sees the hang-up, and continues without shared memory.
         if (auto *visitor = new (std::nothrow) Visitor(*this, std::move(fd))) Ref<Visitor>::adopt(visitor)->start();
     }
 }

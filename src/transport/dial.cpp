@@ -26,7 +26,7 @@ Result<Ref<HostDial>> HostDial::make(Context &context, std::string_view text, co
 void HostDial::start() noexcept {
     {
         const std::lock_guard hold(lock_);
-        if (finished_) return; // cancelled before the loop came to it
+        if (finished_) return; // cancelled before the loop has begun it
     }
     context_->on_closing(closing_);
     if (!deadline_.endless()) hub_.start_timer(limit_, deadline_.at());
@@ -61,7 +61,7 @@ bool HostDial::attempt_until(int64_t until_ns) noexcept {
     const int64_t now = now_ns();
     const int64_t pause = back_off_.next_ns();
     if (now + pause > until_ns) return false;
-    Ref<Attempt> over; // goes without the lock
+    Ref<Attempt> over; // destroyed without the lock
     {
         const std::lock_guard hold(lock_);
         over = std::move(attempt_);
@@ -85,7 +85,7 @@ void HostDial::finish(Result<Ref<Stream>> result) noexcept {
     std::unique_lock hold(lock_);
     if (finished_) return; // too late: a stream closes with `result`
     finished_ = true;
-    const Ref<Attempt> over = std::move(attempt_); // goes without the lock
+    const Ref<Attempt> over = std::move(attempt_); // destroyed without the lock
     Ref<Queue> queue = std::move(queue_);
     const uint64_t tag = tag_;
     if (!queue) {

@@ -29,7 +29,7 @@ class HostDial final : public Dial, private QueueUser {
   private:
     void start() noexcept;   // loop thread
     void attempt() noexcept; // loop thread
-    void pause() noexcept;   // loop thread: the next attempt comes at retry_at_
+    void pause() noexcept;   // loop thread: the next attempt follows at retry_at_
     void tidy() noexcept;    // loop thread
     void too_late() noexcept { end(MUSTER_TIMEOUT, "not in time"); }
     void context_closes() noexcept { end(MUSTER_E_CANCELED, "the context was closed"); }

@@ -59,7 +59,7 @@ size_t put_frame(unsigned char *to, FrameType type, uint32_t stream, const iovec
     return frame_bytes(size, sealer != nullptr);
 }
 
-// Checks a header: everything a peer can say about length is bounded here.
+// Checks a header: every length that a peer can announce is bounded here.
 Status FrameReader::begin() noexcept {
     const size_t overhead = opener_ ? seal_overhead_bytes : 0;
     const size_t length = get_u32(header_ + 4);
@@ -77,12 +77,12 @@ Status FrameReader::begin() noexcept {
     return MUSTER_OK;
 }
 
-// Gathers one frame; when it is whole, opens it in place and hands it on.
+// Gathers one frame; when it is complete, opens it in place and passes it on.
 Status FrameReader::gather(const unsigned char *&data, size_t &size, FrameSink &sink) noexcept {
     const size_t whole = have_ + left_;
     unsigned char *to = small_;
     if (whole > sizeof small_) {
-        if (capacity_ < whole) { // at the beginning of the frame: there is nothing in it
+        if (capacity_ < whole) { // at the beginning of the frame: the buffer is empty
             const size_t wanted = std::max(whole, std::min(2 * capacity_, rules_.data_max));
             buffer_.reset(new (std::nothrow) unsigned char[wanted]);
             capacity_ = buffer_ ? wanted : 0;

@@ -22,7 +22,7 @@ enum class FrameType : uint8_t {
     finish = 4,    // empty: no more data frames
     abort = 5,     // u64 reason, text of at most 200 bytes
     goodbye = 6,   // empty: the last frame; on a link: the host has closed its stream
-    // sessions alone
+    // only in sessions
     open = 7,          // u64 window, u16 length of the service, service, greeting of the host
     accept = 8,        // u64 window, greeting of the host
     refuse = 9,        // i32 status, text of at most 200 bytes
@@ -48,11 +48,11 @@ inline void put_frame_header(unsigned char *to, FrameType type, size_t length, u
 constexpr size_t frame_bytes(size_t payload, bool sealed) noexcept {
     return frame_header_bytes + payload + (sealed ? seal_overhead_bytes : 0);
 }
-// Writes a whole frame, sealed if there is a sealer. `size` bytes of payload lie in the spans. Returns frame_bytes().
+// Writes a complete frame, sealed if there is a sealer. The spans have `size` bytes of payload. Returns frame_bytes().
 size_t put_frame(unsigned char *to, FrameType type, uint32_t stream, const iovec *spans, size_t size,
                  Sealer *sealer) noexcept;
 
-// Where the contents of frames go. A negative status ends the reading and is returned by feed().
+// The destination of the contents of frames. A negative status ends the reading and is returned by feed().
 class FrameSink {
   public:
     // Of unsealed frames in pieces.
@@ -64,7 +64,7 @@ class FrameSink {
     ~FrameSink() = default;
 };
 
-// What a reader accepts.
+// The frames that a reader accepts.
 struct FrameRules {
     FrameType last_type;
     bool has_streams;
@@ -72,12 +72,12 @@ struct FrameRules {
     bool keeps_buffer; // between frames
 };
 constexpr FrameRules link_frames{FrameType::goodbye, false, frame_data_max, true};
-// There may be thousands of sessions, and what they stage fits into a segment with its headroom.
+// There may be thousands of sessions, and their staged bytes fit into a segment with its headroom.
 constexpr size_t session_data_max = frame_data_max - 4096;
 constexpr FrameRules session_frames{FrameType::routes, true, session_data_max, false};
 
-// Takes bytes as they come, in pieces of any size, and hands their contents on. Data of unsealed frames is handed on as
-// it comes; other frames are gathered until they are whole and proved. One user at a time.
+// Accepts bytes as they arrive, in pieces of any size, and passes their contents on. Data of unsealed frames is passed
+// on as it arrives; other frames are gathered until they are complete and authenticated. One user at a time.
 class FrameReader {
   public:
     explicit FrameReader(const FrameRules &rules = link_frames) noexcept : rules_(rules) {}
@@ -85,7 +85,7 @@ class FrameReader {
     void set_opener(std::unique_ptr<Opener> opener) noexcept { opener_ = std::move(opener); }
     bool is_sealed() const noexcept { return opener_ != nullptr; }
 
-    // MUSTER_OK, MUSTER_E_PROTOCOL with why() set, MUSTER_E_NOMEM, or what the sink returned.
+    // MUSTER_OK, MUSTER_E_PROTOCOL with why() set, MUSTER_E_NOMEM, or the status of the sink.
     Status feed(const unsigned char *data, size_t size, FrameSink &sink) noexcept;
     const char *why() const noexcept { return why_; }
     Status complain(const char *why) noexcept { // for a sink that rejects a frame
@@ -93,7 +93,7 @@ class FrameReader {
         return MUSTER_E_PROTOCOL;
     }
 
-    // What the next bytes are: so many of an unsealed data frame's payload; 0: not within one.
+    // The number of payload bytes of an unsealed data frame that come next; 0: not within one.
     size_t data_left() const noexcept { return type_ == FrameType::data && !opener_ ? left_ : 0; }
     // So many of the next bytes belong to a header; 0: the next byte does not.
     size_t header_left() const noexcept { return in_frame_ ? 0 : frame_header_bytes - have_; }
@@ -111,7 +111,7 @@ class FrameReader {
     unsigned char small_[frame_control_max];
     unsigned char header_[frame_header_bytes];
     size_t have_ = 0; // bytes of the header; within a frame that is gathered: of its payload
-    size_t left_ = 0; // bytes of the payload still to come
+    size_t left_ = 0; // bytes of the payload that have not arrived yet
     size_t last_data_ = 0;
     bool in_frame_ = false;
     FrameType type_ = FrameType::heartbeat;

@@ -158,7 +158,7 @@ Status Handshake::feed(const unsigned char *data, size_t size, size_t &used) {
         used += k;
         if (in_.size() == handshake_head_bytes) {
             const size_t most = longest(in_[0]);
-            // The first byte distinguishes other protocols: none of their messages begins with a type of ours.
+            // The first byte distinguishes other protocols: none of their messages begins with a type of this one.
             if (most == 0 || in_[1] != 0)
                 return fail(Refusal::none, MUSTER_E_PROTOCOL, "the other side does not speak Muster");
             if (get_u16(in_.data() + 2) > most)
@@ -276,7 +276,7 @@ bool Handshake::fits(const unsigned char *proof, const char *label) const noexce
     return sodium_memcmp(derive(label).data(), proof, proof_bytes) == 0;
 }
 
-// The dialer may have proved another key. What follows from that is sealed, and so are the details with its greeting.
+// The dialer may have proved another key. Keys that derive from it seal the rest, also the details with its greeting.
 bool Handshake::fits_other_key(const unsigned char *proof) {
     if (config_.dialer || !config_.auth || !config_.other_keys || (peer_options_ & option_seal) == 0) return false;
     const SecretKey own = config_.secret;
@@ -312,7 +312,7 @@ Status Handshake::take_proof(const unsigned char *body, size_t size) {
     return agree(std::move(theirs));
 }
 
-// Both sides come to the same conclusions from the same proved facts.
+// Both sides derive the same result from the same proved facts.
 Status Handshake::agree(HandshakeDetails theirs) {
     agreed_.greeting = std::move(theirs.greeting);
     if (other_key_ != 0) {
@@ -353,7 +353,7 @@ Status Handshake::agree(HandshakeDetails theirs) {
             return fail(Refusal::limit, MUSTER_E_LIMIT, "more connections than accept() takes");
         make_proof();
     }
-    // What the listener has chosen must be something this side can do.
+    // The listener's choice must be one that this side supports.
     if (config_.dialer && agreed_.pairing != Passing::none && (!like || agreed_.pairing != config_.passing))
         return fail(Refusal::none, MUSTER_E_PROTOCOL, "the other side offers shared memory nobody asked for");
     if (config_.dialer && config_.shared && agreed_.pairing == Passing::none)

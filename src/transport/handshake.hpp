@@ -48,7 +48,7 @@ enum class Passing : uint8_t { none, in_band, out_of_band }; // how descriptors 
 enum class Refusal : uint8_t {
     none = 0,
     wrong_secret = 1,
-    auth_differs = 2, // one side wants no proof, the other does
+    auth_differs = 2, // one side requires no proof, the other does
     version = 3,
     seal_differs = 4, // one side insists on sealing, the other refuses it
     limit = 5,
@@ -58,7 +58,7 @@ enum class Refusal : uint8_t {
 };
 
 using SecretKey = std::array<unsigned char, 32>;
-SecretKey secret_key(const void *secret, size_t size) noexcept; // what the handshake uses in place of the secret
+SecretKey secret_key(const void *secret, size_t size) noexcept; // replaces the secret in the handshake
 
 // Where the peer fetches the segment, when descriptors cannot travel on the connection itself.
 struct DescriptorOffer {
@@ -66,13 +66,13 @@ struct DescriptorOffer {
     std::array<unsigned char, 32> token{};
 };
 
-// Keys by which a listener takes a dialer that does not have the secret. What such a dialer may do is up to the owner
-// of the listener: take_other_key() identifies its connections by a prefix of their greeting that the listener adds.
-// A dialer that has the secret could feign the prefix, and gain nothing. Any thread.
+// Keys by which a listener admits a dialer that does not have the secret. The owner of the listener decides what such a
+// dialer may do: take_other_key() identifies its connections by a prefix of their greeting that the listener adds. A
+// dialer that has the secret could forge the prefix, and gain nothing. Any thread.
 class OtherKeys {
   public:
     static constexpr size_t max_keys = 64;
-    bool add(uint64_t id, const SecretKey &key); // id: not 0. False: there are as many as there can be
+    bool add(uint64_t id, const SecretKey &key); // id: not 0. False: the maximum number is reached
     void remove(uint64_t id) noexcept;
     std::vector<std::pair<uint64_t, SecretKey>> all();
 
@@ -80,7 +80,7 @@ class OtherKeys {
     std::mutex lock_;
     std::vector<std::pair<uint64_t, SecretKey>> keys_;
 };
-// The id of the key that a greeting's sender has proved, taken off its front; 0: it has proved the secret.
+// Removes the id of the key that the sender of a greeting has proved from its front; 0: it has proved the secret.
 uint64_t take_other_key(std::string_view &greeting) noexcept;
 
 struct HandshakeConfig {
@@ -105,7 +105,7 @@ struct HandshakeConfig {
         offer; // listener with Passing::out_of_band: makes the offer; false: cannot now
 };
 
-// What both sides have agreed on.
+// The result of the handshake.
 struct Agreement {
     std::string greeting; // the peer's
     uint64_t peer_window = 0;
@@ -115,7 +115,7 @@ struct Agreement {
     bool sealed = false;
     bool same_host = false; // both would move to shared memory, and are where that can be
     bool peer_direct = false;
-    Passing pairing = Passing::none; // shared memory is to be passed this way
+    Passing pairing = Passing::none; // how shared memory is passed
     DescriptorOffer offer;
     uint64_t shared_window = 0;
     bool paired = false; // both sides have the shared memory
@@ -130,8 +130,8 @@ class Handshake {
     explicit Handshake(HandshakeConfig config);
     ~Handshake();
 
-    // Takes bytes off the front. MUSTER_AGAIN: wants more (or waits for paired()); MUSTER_OK: agreed, the bytes after
-    // `used` belong to the link; negative: failed, see error(). Output may have to be sent in each case.
+    // Consumes bytes. MUSTER_AGAIN: needs more (or waits for paired()); MUSTER_OK: agreed, the bytes after `used`
+    // belong to the link; negative: failed, see error(). Output may have to be sent in each case.
     Status feed(const unsigned char *data, size_t size, size_t &used);
     std::string take_output();
     bool has_hello() const noexcept { return !hello_peer_.empty(); } // of the other side, whole

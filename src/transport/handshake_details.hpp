@@ -15,7 +15,7 @@ struct HandshakeDetails {
     int64_t heartbeat_ns = 0;
     HostIdentity host;
     std::string greeting;
-    // The listener's choice, and where to go for it.
+    // The listener's choice, and the address for it.
     Passing pairing = Passing::none;
     DescriptorOffer offer;
 

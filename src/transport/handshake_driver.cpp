@@ -13,9 +13,9 @@
 namespace muster {
 
 namespace {
-constexpr int64_t out_of_band_timeout_ns = 2'000'000'000; // then the link stays with its socket
+constexpr int64_t out_of_band_timeout_ns = 2'000'000'000; // then the link stays on its socket
 constexpr int64_t refusal_linger_ns = 1'000'000'000;      // for a refusal to be read
-constexpr size_t max_drained_bytes = 64 * 1024;           // of what a refused side still says
+constexpr size_t max_drained_bytes = 64 * 1024;           // maximum bytes that are read from a refused side
 } // namespace
 
 HandshakeDriver::HandshakeDriver(Hub &hub, Fd fd, HandshakeConfig config, HandshakeSetup setup, HandshakeOwner &owner)
@@ -90,7 +90,7 @@ bool HandshakeDriver::send_output() {
         if (n < 0 && errno == EINTR) continue;
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return false;
         if (n < 0) {
-            // What the other side has sent before it closed the connection may say more than the broken connection.
+            // Messages that the other side has sent before it closed the connection may have the reason.
             if (status_ < 0)
                 fail(handshake_.error());
             else if (errno == EPIPE || errno == ECONNRESET)
@@ -104,7 +104,7 @@ bool HandshakeDriver::send_output() {
     return true;
 }
 
-// One message at most, so that nothing after the handshake is taken. Bytes received; 0 or less: not now, or over.
+// One message at most, so that no bytes after the handshake are read. Number of bytes; 0 or less: not now, or over.
 ssize_t HandshakeDriver::receive() {
     unsigned char buffer[4608];
     const size_t wants = std::min(handshake_.wants(), sizeof buffer);
@@ -159,7 +159,7 @@ bool HandshakeDriver::send_segment() {
         fail(Error::from_errno(static_cast<int>(-n), MUSTER_E_PEER, "the connection broke during the handshake"));
         return false;
     }
-    // A Unix socket takes so few bytes whole.
+    // A Unix socket accepts so few bytes completely.
     return true;
 }
 
@@ -168,7 +168,7 @@ void HandshakeDriver::token_shown(Fd socket) noexcept {
     muster::send_segment(socket.get(), Handshake::segment_message(handshake_.agreement().shared_window), segment_);
 }
 
-// The dialer, whose connection carries no descriptors: fetches them from the Unix socket that the listener has named.
+// For a dialer whose connection cannot pass descriptors: fetches them from the Unix socket that the listener has named.
 void HandshakeDriver::begin_fetch() {
     const DescriptorOffer &offer = handshake_.agreement().offer;
     hub_.start_timer(fetch_limit_, now_ns() + out_of_band_timeout_ns);
@@ -202,7 +202,7 @@ void HandshakeDriver::receive_segment_message() {
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
         if (n <= 0) {
             if (!fetch_socket_) return fail(Error::make(MUSTER_E_PEER, "the other side hung up during the handshake"));
-            break; // it does not want to share after all
+            break; // it does not share memory after all
         }
         segment_text_.append(reinterpret_cast<char *>(buffer), static_cast<size_t>(n));
     }
@@ -289,7 +289,7 @@ void HandshakeDriver::drain() noexcept {
     }
 }
 
-// What it has said so far is read away, so that closing the socket does not take the refusal back.
+// The received bytes are read and dropped, so that closing the socket does not discard the refusal.
 void HandshakeDriver::displace() noexcept {
     if (output_.empty() && !lingers()) {
         unsigned char buffer[1024];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Drives the handshake on a connected socket until it is a link: proof, shared memory where both sides want it, stream.
+// Drives the handshake on a connected socket until it is a link: proof, shared memory if both sides support it, stream.
 #include "transport/descriptor_channel.hpp"
 #include "transport/pending_handshakes.hpp"
 #include "transport/segment.hpp"
@@ -13,10 +13,10 @@ class HandshakeDriver;
 // The owner of a handshake. Loop thread.
 class HandshakeOwner {
   public:
-    // A listener: the dialer has proved the secret. False: there is no place for it. May throw bad_alloc.
+    // Listener: the dialer has proved the secret. False: there is no place for it. May throw bad_alloc.
     virtual bool admit() { return true; }
     virtual void handshake_ended(HandshakeDriver &driver, Result<Ref<Stream>> result) noexcept = 0; // the last call
-    // In place of it, where the setup says so.
+    // Instead of that, if the setup requests it.
     virtual void proved(HandshakeDriver &driver, ProvedSocket socket) noexcept = 0;
     virtual Object &owner_object() noexcept = 0; // kept alive until then
 
@@ -27,10 +27,10 @@ class HandshakeOwner {
 struct HandshakeSetup {
     std::string what;   // for errors: "dial tcp://n3:4100"
     std::string peer;   // text of the stream's peer
-    std::string origin; // a listener: what connections of one origin have in common
+    std::string origin; // listener: the origin of the connection, which is the same for connections of one peer
     uint64_t window = 0;
     bool unix_socket = false;
-    bool bare = false; // the socket is wanted, not a stream
+    bool bare = false; // only the socket is needed, not a stream
 };
 
 // Loop thread only.
@@ -38,9 +38,9 @@ class HandshakeDriver final : public Object, public PendingHandshake, private Wa
   public:
     HandshakeDriver(Hub &hub, Fd fd, HandshakeConfig config, HandshakeSetup setup, HandshakeOwner &owner);
     void start() noexcept;
-    void stop() noexcept; // not wanted any more; handshake_ended() does not follow
+    void stop() noexcept; // abandons the handshake; handshake_ended() does not follow
     int64_t since() const noexcept override { return since_; }
-    bool admitted() const noexcept { return admitted_; } // admit() was asked and said yes
+    bool admitted() const noexcept { return admitted_; } // admit() was called and returned true
     const std::string &origin() const noexcept override { return setup_.origin; }
     bool has_hello() const noexcept override { return handshake_.has_hello(); }
     bool was_busy() const noexcept { return handshake_.busy(); } // a dialer: the listener has refused it for now

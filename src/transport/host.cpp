@@ -8,8 +8,8 @@
 namespace muster {
 namespace {
 
-// What the kernel does not give this user at all stays unknown; when it cannot give it now, the caller asks again
-// later.
+// Properties that the kernel does not show to this user at all stay unknown; if it cannot show them now, the caller
+// asks again later.
 void check_refusal(const char *path) {
     if (errno != ENOENT && errno != EACCES && errno != EPERM)
         throw Failure(Error::from_errno(errno, MUSTER_OK, "start the transports: %s", path));
@@ -22,7 +22,7 @@ uint64_t namespace_id(const char *path) {
     return 0;
 }
 
-// "01234567-89ab-..." as 16 bytes; all zero if the kernel does not give it.
+// "01234567-89ab-..." as 16 bytes; all zero if the kernel does not provide it.
 std::array<unsigned char, 16> boot_id() {
     constexpr const char *path = "/proc/sys/kernel/random/boot_id";
     std::array<unsigned char, 16> id{};

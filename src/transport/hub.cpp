@@ -36,7 +36,7 @@ Hub::~Hub() {
 
 Result<void> Hub::usable() const noexcept {
     if (broken_.status < 0) return broken_;
-    // relaxed: what begins a moment later is ended by stop().
+    // relaxed: a handshake that begins a moment later is ended by stop().
     if (closing_.load(std::memory_order_relaxed) || context_.closed())
         return Error::make(MUSTER_E_CLOSED, "the context is closed");
     return {};

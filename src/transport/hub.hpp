@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// What all links, listeners and handshakes of a context share: the list of links with their heartbeats, limits, and
-// what the handshake needs to know. Their descriptors, timers and tasks are on the context's loop.
+// State that all links, listeners and handshakes of a context share: the list of links with their heartbeats, limits,
+// and the inputs of the handshake. Their descriptors, timers and tasks are on the context's loop.
 //
-// What they hang there is part of themselves (tasks, timers, watches, places in lists): while memory has run out links
+// Their nodes there are part of themselves (tasks, timers, watches, places in lists): when memory has run out links
 // still end, and their waiters are notified.
 #include "base/fd.hpp"
 #include "base/list.hpp"
@@ -20,7 +20,7 @@ class Link;
 
 struct AllLinks; // the list every link is in
 
-// What a thread of the host sleeps on: an epoll that holds an eventfd, both edge-triggered. Descriptors; -1: none.
+// The descriptors on which a thread of the host sleeps: an epoll that holds an eventfd, both edge-triggered; -1: none.
 struct Bell {
     int epoll = -1, event = -1;
 };
@@ -69,7 +69,7 @@ class Hub final : public ContextPart {
     Error broken_;
     std::atomic<bool> closing_{false};
 
-    std::mutex lock_; // guards what follows, up to the next group
+    std::mutex lock_; // guards the members below, up to the next group
     static constexpr size_t max_spare_bells = 64;
     Bell bells_[max_spare_bells];
     size_t bell_count_ = 0;

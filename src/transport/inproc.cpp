@@ -37,7 +37,7 @@ class InprocTransport final : public Transport {
         }
         if (!listener)
             return dial->done(Error::make(MUSTER_E_UNREACHABLE, "dial %s: no listener there", address.text.c_str()));
-        // The place comes last: only offer() gives it back.
+        // The place comes last: only offer() releases it.
         auto duplex = Duplex::make_private(std::min(options.window_bytes, listener->options.window_bytes));
         auto near = Stream::make(dial->context(), duplex, 0, {}, address.text, listener->options.greeting);
         auto far = Stream::make(dial->context(), duplex, 1, {}, listener->address(), options.greeting);

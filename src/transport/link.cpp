@@ -15,8 +15,8 @@ namespace muster {
 namespace {
 constexpr int64_t host_check_ns = 10'000'000;
 constexpr int unix_send_bytes = 512 * 1024;
-constexpr size_t peep_bytes = 4096; // received to find out what a watched socket became ready for
-constexpr int max_peeps = 16;       // in a row, where only frames come that are not for the host
+constexpr size_t peep_bytes = 4096; // received to determine the event of a watched socket
+constexpr int max_peeps = 16;       // in a row, if only frames arrive that are not for the host
 } // namespace
 
 Link::Link(Hub &hub, Ref<Duplex> duplex, int host_side, const Agreement &terms, uint64_t own_window, std::string peer,
@@ -26,8 +26,8 @@ Link::Link(Hub &hub, Ref<Duplex> duplex, int host_side, const Agreement &terms, 
       peer_(std::move(peer)), state_(own_window, terms.peer_window), fd_(std::move(fd)),
       may_block_(!hub.context().external()), receiver_(hub, *this, host_check_ns) {
     silence_.set_timeouts(PeerTimeouts(hub.context().settings, terms));
-    // A writer that is ahead of its reader stops less often. Tcp finds its own size; the kernel cuts what it does not
-    // allow.
+    // A writer that is faster than its reader stops less often. Tcp adapts its own buffer; the kernel reduces sizes
+    // that it does not permit.
     int family = 0;
     socklen_t size = sizeof family;
     if (getsockopt(fd_.get(), SOL_SOCKET, SO_DOMAIN, &family, &size) == 0 && family == AF_UNIX)
@@ -97,18 +97,19 @@ Carrier::Io Link::io() const noexcept {
 
 void Link::tick(int64_t now, bool late) noexcept {
     if (is_over()) return;
-    // No thread of the host receives: what the peer says is to be read all the same, and its writers need their credit.
+    // No thread of the host receives: the frames of the peer have to be read nevertheless, and writers need their
+    // credit.
     if (!receiver_.loop_receives() && !receiver_.lock.is_held()) {
         const uint64_t before = state_.received();
         read_by_loop(true);
-        if (state_.received() != before) receiver_.watch_input(); // until the host comes again
+        if (state_.received() != before) receiver_.watch_input(); // until the host receives again
     }
     if (is_over()) return;
     if (closing_.load(std::memory_order_relaxed) || aborting_.load(std::memory_order_relaxed)) {
         if (end_at_ == 0) end_at_ = now + linger_ns;
         if (now >= end_at_) return stop();
     }
-    // relaxed: set by the threads that send or receive, looked at here from time to time.
+    // relaxed: set by the threads that send or receive, checked here periodically.
     if (!sent_.exchange(false, std::memory_order_relaxed)) {
         wants_.fetch_or(wants_heartbeat, std::memory_order_seq_cst);
         kick();
@@ -155,7 +156,7 @@ void Link::unwatch(Queue &queue, Source &source) noexcept {
 uint32_t Link::fd_ready(uint32_t epoll_events) noexcept {
     unsigned char staging[peep_bytes];
     if (!is_over()) {
-        if (!starved_.load(std::memory_order_seq_cst)) receiver_.take_from_loop(); // the host looks again
+        if (!starved_.load(std::memory_order_seq_cst)) receiver_.take_from_loop(); // the host checks again
         receiver_.lock.request_recheck();
         int peeps = 0;
         while (receiver_.lock.try_lock()) {
@@ -169,7 +170,7 @@ uint32_t Link::fd_ready(uint32_t epoll_events) noexcept {
             }
             if (!receiver_.lock.unlock()) break;
         }
-        if (peeps >= max_peeps) { // there is more: another edge, after the host has had its turn
+        if (peeps >= max_peeps) { // more bytes are available: another edge, after the host has had its turn
             const std::lock_guard hold(watch_lock_);
             if (queue_ != nullptr) queue_->modify_fd(*source_, fd_.get(), EPOLLIN | EPOLLRDHUP);
         }
@@ -283,7 +284,7 @@ void Link::stop() noexcept {
         dead_.store(true, std::memory_order_seq_cst);
         shutdown(fd_.get(), SHUT_RDWR);
     }
-    // Threads that are inside return soon: the socket is shut down.
+    // Threads inside return soon: the socket is shut down.
     for (int i = 0; i < 100'000 && !finalized_; i++) {
         finalize();
         if (!finalized_) sched_yield();

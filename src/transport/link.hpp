@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// A link carries the bytes of one stream between two processes over a socket, after both have proved the secret. It
-// sends and receives frames, keeps to the peer's credit, sends heartbeats, notices silence and death of the peer, and
+// A link transports the bytes of one stream between two processes over a socket, after both have proved the secret. It
+// sends and receives frames, respects the peer's credit, sends heartbeats, detects silence and death of the peer, and
 // ends in order. While the bytes of the stream are in shared memory, the link only watches the life of the peer.
 //
-// The host's own threads make the system calls while they can: a write on an idle link is sent by the writing thread,
+// The threads of the host make the system calls while they can: a write on an idle link is sent by the writing thread,
 // and a read that waits sleeps on the socket (receiver.hpp). The loop takes over when no thread of the host is inside.
-// A link that the host watches stays with the host, whose queue holds the socket; the loop looks at it at each
-// heartbeat.
+// A link that the host watches stays with the host, whose queue holds the socket; the loop checks it at each heartbeat.
 //
 // Two try-locks, never waited for: rx to receive, tx to send. A thread that fails to acquire one requests a recheck,
 // and the holder rechecks after unlocking.
@@ -25,7 +24,7 @@ namespace muster {
 
 class Stream;
 
-// link.cpp: its life, the loop and the watching host; link_send.cpp, link_receive.cpp: the ways of the bytes. Any
+// link.cpp: its life, the loop and the watching host; link_send.cpp, link_receive.cpp: sending and receiving. Any
 // thread unless a member says otherwise.
 class Link final : public Carrier,
                    public Listed<Link, AllLinks>,
@@ -78,7 +77,7 @@ class Link final : public Carrier,
     bool is_over() const noexcept { return dead_.load(std::memory_order_seq_cst); }
     void fail(Status status, int os_errno, const char *why) noexcept;
     void fail_reading(Status status) noexcept;            // after feed() failed; rx lock held
-    void on_lost(int os_errno, const char *why) noexcept; // nothing more comes in; everything was delivered
+    void on_lost(int os_errno, const char *why) noexcept; // no further bytes will arrive; everything was delivered
     void shut_down() noexcept;                            // it is over: waiting threads return
     void finalize() noexcept;                             // loop thread
     bool is_unsent() const noexcept;
@@ -87,7 +86,7 @@ class Link final : public Carrier,
     // --- link_send.cpp ---
     void wake_reader() noexcept override { post_turn(); } // Waker: the host has put bytes into out_
     void wake_writer() noexcept override {}
-    void kick() noexcept; // sends what can be sent
+    void kick() noexcept; // sends as much as possible
     bool should_gather(size_t size) noexcept;
     // tx lock held
     void release_tx() noexcept; // unlocks, and rechecks if that was requested
@@ -119,7 +118,7 @@ class Link final : public Carrier,
     // rx lock held
     enum class Read { nothing, some, enough };
     Read read(unsigned char *staging, size_t size, size_t max_bytes, bool to_the_end) noexcept;
-    bool has_received(ssize_t n) noexcept;     // what to make of an answer of receive(): true: bytes to be read
+    bool has_received(ssize_t n) noexcept;     // evaluates the result of receive(): true: there are bytes to be read
     int receive_once(Target &target) noexcept; // 1: bytes came, 0: none, -1: over
     bool spin(Target &target) noexcept;
     Status count_received(size_t size) noexcept; // bytes of the host
@@ -129,7 +128,7 @@ class Link final : public Carrier,
     Status on_frame(FrameType type, uint32_t stream, const unsigned char *payload, size_t size) noexcept override;
 
     Hub &hub_;
-    Ref<Context> context_; // until finalize(): bytes still on their way keep the engine
+    Ref<Context> context_; // until finalize(): bytes in transit keep the engine
     const Ref<Duplex> duplex_;
     Pipe &in_, &out_; // the host reads from in_ and writes to out_; unused when shared
     const bool shared_, sealed_;
@@ -143,7 +142,7 @@ class Link final : public Carrier,
     // rx lock
     FrameReader reader_;
     bool goodbye_received_ = false;
-    bool polls_empty_ = false; // the last look before a sleep found nothing
+    bool polls_empty_ = false; // the last poll before a sleep found no bytes
     uint32_t spin_turns_ = 0, spin_pause_ = 0, spins_lost_ = 0, sleeps_ = 0;
     std::atomic<uint64_t> direct_{0};  // bytes that went past the pipe into the host's memory; its reader writes
     std::atomic<bool> starved_{false}; // the host's bytes wait for credit
@@ -153,7 +152,8 @@ class Link final : public Carrier,
     std::unique_ptr<Sealer> sealer_;
     OverflowBuffer overflow_;
     size_t held_ = 0; // of out_: to be consumed when the overflow is sent, so that the pipe is not empty before
-    // Payload of a begun frame that was not sent: it lies in the ring of out_, or is still the writing thread's.
+    // Payload of a begun frame that was not sent: it is in the ring of out_, or still in the memory of the writing
+    // thread.
     size_t open_left_ = 0;
     bool goodbye_sent_ = false, abort_sent_ = false, discarded_ = false, send_broken_ = false;
     Bell bell_out_;                   // the writing host's own, as long as the link lives
@@ -163,7 +163,7 @@ class Link final : public Carrier,
     std::atomic<bool> closing_{false}, aborting_{false}, peer_over_{false}, dead_{false}, done_sending_{false};
     std::atomic<bool> heard_{true}, sent_{false};     // relaxed: since the last tick
     std::atomic<uint64_t> caller_io_{0}, loop_io_{0}; // relaxed: counters
-    std::atomic<bool> waiting_out_{false};            // seq_cst: set before a sleeping writer looks a last time
+    std::atomic<bool> waiting_out_{false};            // seq_cst: set before a sleeping writer checks a last time
     std::atomic<int> event_out_{-1};                  // of the bell, for interrupt()
 
     std::atomic<bool> watched_{false}; // the host's queue holds the socket

@@ -14,7 +14,7 @@ constexpr size_t small_bytes = 4096;            // a target so small is filled f
 constexpr size_t stage_bytes = 32 * 1024;       // on the stack, after a small target
 constexpr size_t max_staged_target = 32 * 1024; // larger targets have no stage after them
 constexpr int max_slots = 8;                    // frames received by one call
-constexpr uint32_t spin_trial_turns = 128;      // looks at the socket; 20 to 40 us
+constexpr uint32_t spin_trial_turns = 128;      // polls of the socket; 20 to 40 us
 constexpr uint32_t max_spin_turns = 192;
 } // namespace
 
@@ -41,9 +41,9 @@ bool Link::has_received(ssize_t n) noexcept {
     return n > 0;
 }
 
-// Receives what is there into the pipe, about `max_bytes` of it. A short answer of a stream socket says that it is
-// empty, and what comes later raises another edge; only where the end has come already (`to_the_end`) it has to be
-// looked for.
+// Receives the available bytes into the pipe, about `max_bytes` of them. A short answer of a stream socket means that
+// it is empty, and later bytes raise another edge; only if the end has arrived already (`to_the_end`) it has to be read
+// until the end.
 Link::Read Link::read(unsigned char *staging, size_t size, size_t max_bytes, bool to_the_end) noexcept {
     Read result = Read::nothing;
     for (size_t all = 0; !is_over();) {
@@ -64,7 +64,7 @@ Link::Read Link::read(unsigned char *staging, size_t size, size_t max_bytes, boo
 
 // ---- by a thread of the host ----------------------------------------------------------------------------------------
 
-// Where payload goes: into the memory of the reading thread, then into the pipe.
+// The destination of payload: the memory of the reading thread, then the pipe.
 class Link::Target final : public FrameSink {
   public:
     Target(Link &link, void *data, size_t capacity) noexcept
@@ -80,7 +80,7 @@ class Link::Target final : public FrameSink {
         }
         if (here == 0) return MUSTER_OK;
         if (const Status status = link_.count_received(here); status < 0) return status;
-        if (data != at_) memmove(at_, data, here); // it lies where it belongs unless a prediction failed
+        if (data != at_) memmove(at_, data, here); // it is at its destination unless a prediction failed
         at_ += here;
         link_.direct_.fetch_add(here, std::memory_order_relaxed); // its reader's own: the caller holds the read lock
         return MUSTER_OK;
@@ -117,7 +117,7 @@ struct Link::Plan {
             return;
         }
         if (reader.data_left() != 0) add(reader.data_left()), header = frame_header_bytes;
-        // Long frames come in a row, all of one length; short ones of any.
+        // Long frames come in a row, all of one length; short ones have any length.
         const size_t last = reader.last_data_length();
         const size_t payload = last >= small_bytes ? last : frame_data_max;
         for (int slot = 0; header != 0 && room != 0 && slot < max_slots; slot++) {
@@ -187,7 +187,7 @@ int Link::receive_once(Target &target) noexcept {
     return -1;
 }
 
-// `request`: the holder of the lock is to see to it that what comes in is read when it leaves.
+// `request`: the holder of the lock has to ensure that incoming bytes are read when it leaves.
 bool Link::claim(bool request) noexcept {
     TryLock &rx = receiver_.lock;
     if (request ? !rx.acquire_or_request() : !rx.try_lock()) return false;
@@ -196,7 +196,7 @@ bool Link::claim(bool request) noexcept {
     return true;
 }
 
-// If another thread waits for what comes in, the loop receives from now on.
+// If another thread waits for bytes, the loop receives from now on.
 void Link::release_rx() noexcept {
     if (receiver_.lock.unlock() || starved_.load(std::memory_order_seq_cst)) receiver_.watch_input();
 }
@@ -205,15 +205,15 @@ Carrier::Moved Link::receive(void *data, size_t capacity, Deadline &deadline, co
                              bool expected) noexcept {
     answered_.store(true, std::memory_order_relaxed);
     if (shared_ || is_over() || !claim(true)) return {MUSTER_AGAIN, 0};
-    if (has_input()) { // came in meanwhile: it is first
+    if (has_input()) { // bytes that arrived meanwhile come first
         release_rx();
         return {MUSTER_OK, 0};
     }
-    // Sealed frames are opened on their way into the pipe.
+    // Sealed frames are opened on the way into the pipe.
     Target target(*this, data, sealed_ ? 0 : capacity);
     const bool waits = may_block_ && !deadline.look_once();
     Status status = MUSTER_OK;
-    // Where the last looks found nothing, the sleep comes first: it ends at once if there is something.
+    // If the last polls found no bytes, the sleep comes first: it ends at once if there are some.
     bool look = !waits || !receiver_.is_drained() || !polls_empty_ || !receiver_.can_sleep();
     bool owned = false;
     for (;;) {
@@ -223,7 +223,7 @@ Carrier::Moved Link::receive(void *data, size_t capacity, Deadline &deadline, co
             status = MUSTER_TIMEOUT;
             break;
         }
-        if (got > 0) { // frames with nothing for the host: however many come, they do not prolong the wait
+        if (got > 0) { // frames without payload for the host: however many arrive, they do not prolong the wait
             if (interrupted.now()) break;
             if (!deadline.passed()) continue;
             status = MUSTER_TIMEOUT;
@@ -257,7 +257,7 @@ Carrier::Moved Link::receive(void *data, size_t capacity, Deadline &deadline, co
     return {bytes != 0 ? MUSTER_OK : status, bytes};
 }
 
-// Looks again and again for a moment. True: bytes came.
+// Polls for a moment. True: bytes arrived.
 bool Link::spin(Target &target) noexcept {
     if (spin_turns_ == 0) {
         if (spin_pause_ != 0) {
@@ -301,7 +301,7 @@ Status Link::on_frame(FrameType type, uint32_t, const unsigned char *payload, si
     switch (type) {
     case FrameType::credit:
         if (!state_.add_credit(get_u64(payload))) return reader_.complain("more credit than its window");
-        // pairs with pump(): it sets starved_, then looks at the credit.
+        // pairs with pump(): it sets starved_, then checks the credit.
         if (starved_.exchange(false, std::memory_order_seq_cst)) kick();
         break;
     case FrameType::finish:

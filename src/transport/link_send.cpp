@@ -12,7 +12,7 @@ namespace muster {
 
 namespace {
 constexpr size_t batch_bytes = 256 * 1024;
-// Frames made from the pipe. So small that the rest of one that the socket took in part is cheap to keep.
+// Frames made from the pipe. So small that the rest of one that the socket has accepted in part is cheap to keep.
 constexpr size_t pipe_frame_bytes = 64 * 1024;
 constexpr int max_frames = 4;                            // of a batch
 constexpr int max_spans = 24;                            // of the pipe
@@ -39,7 +39,7 @@ struct Link::Batch {
     }
 };
 
-// Control frames on their way into a system call or the overflow buffer: one of each kind at most.
+// Control frames for a system call or the overflow buffer: one of each kind at most.
 struct Link::Control {
     static constexpr size_t kinds = 3; // a heartbeat, a credit, an abort; or the two that end a direction
     unsigned char bytes[kinds * (frame_header_bytes + seal_overhead_bytes) + 8 + frame_control_max];
@@ -95,7 +95,7 @@ Link::Step Link::after_send(ssize_t n) noexcept {
 }
 
 // When the peer has closed the connection, it may have sent the reason before: that is read first, and the end is found
-// there. After any other failure the connection is whole, and nothing to be read would ever report it.
+// there. After any other failure the connection is intact, and no later read would ever report it.
 void Link::on_send_error(int os_errno) noexcept {
     send_broken_ = true;
     done_sending_.store(true, std::memory_order_release);
@@ -118,7 +118,7 @@ Link::Step Link::send_overflow() noexcept {
 // ---- frames ---------------------------------------------------------------------------------------------------------
 
 // Sends `size` bytes of payload with one system call: first the rest of the begun frame, then the control frames, then
-// new frames of at most `frame_bytes`. The caller has seen to it that all is within the credit, or belongs to the begun
+// new frames of at most `frame_bytes`. The caller has ensured that all is within the credit, or belongs to the begun
 // frame. Returns how many bytes of the payload were sent. `answer` is the answer of the system call, for after_send():
 // the caller consumes those bytes of the pipe first, since an error ends the stream.
 size_t Link::send_frames(const iovec *payload, size_t size, size_t frame_bytes, const Control *control,
@@ -158,8 +158,8 @@ size_t Link::send_frames(const iovec *payload, size_t size, size_t frame_bytes, 
     return account(batch, answer > 0 ? static_cast<size_t>(answer) : 0, control);
 }
 
-// What was sent of a batch. Headers and control frames that were cut go to the overflow buffer, the payload of a frame
-// that was cut is left open. Returns how many bytes of payload were sent.
+// Records the sent part of a batch. Headers and control frames that were cut go to the overflow buffer, the payload of
+// a frame that was cut is left open. Returns how many bytes of payload were sent.
 size_t Link::account(const Batch &batch, size_t sent, const Control *control) noexcept {
     size_t moved = std::min(batch.open_part, sent);
     sent -= moved;
@@ -187,7 +187,7 @@ size_t Link::account(const Batch &batch, size_t sent, const Control *control) no
     return moved;
 }
 
-// The rest of the begun frame must not stay where it is: the writing thread returns, or the host may take its buffer
+// The rest of the begun frame must not stay in its memory: the writing thread returns, or the host may take its buffer
 // back. It is copied to the overflow buffer, which is sent before all else. Returns its size.
 size_t Link::keep_rest(const iovec *payload, size_t skip) noexcept {
     const size_t rest = std::exchange(open_left_, 0);
@@ -211,7 +211,7 @@ void Link::add_frame(Control &control, FrameType type, const unsigned char *payl
     control.size += put_frame(control.bytes + control.size, type, 0, &span, size, sealer_.get());
 }
 
-// The control frames that are wanted now.
+// Adds the control frames that are pending.
 void Link::add_control(Control &control) noexcept {
     if (wants_.load(std::memory_order_seq_cst) == 0 || goodbye_sent_) return;
     const uint32_t wants = wants_.exchange(0, std::memory_order_seq_cst);
@@ -230,7 +230,7 @@ void Link::add_control(Control &control) noexcept {
     }
 }
 
-// Frames that end this direction, once nothing is left before them. True: there is something to send.
+// Frames that end this direction, when no bytes are left before them. True: there are frames to send.
 bool Link::add_ending() noexcept {
     if (goodbye_sent_) {
         if (!done_sending_.load(std::memory_order_relaxed)) {
@@ -242,10 +242,10 @@ bool Link::add_ending() noexcept {
     }
     const bool aborting = aborting_.load(std::memory_order_seq_cst);
     if (aborting && !abort_sent_)
-        return false; // abort() is about to request the frame: a goodbye alone is an end in order
+        return false; // abort() is about to request the frame: a goodbye alone is an orderly end
     const bool given_up = aborting || peer_over_.load(std::memory_order_seq_cst);
     const bool closing = closing_.load(std::memory_order_seq_cst);
-    // Looked at before the bytes: what was finished was filled before.
+    // Checked before the bytes: a finished pipe was filled before.
     const bool finished = !shared_ && (closing || out_.finished());
     const bool empty = shared_ || discarded_ || out_.readable() == 0;
     Control control;
@@ -291,11 +291,11 @@ void Link::pump() noexcept {
     }
 }
 
-// The next bytes are of a buffer that was given back when part of it had been sent. The host's end may be gone, so the
-// link itself ends the stream; asked again, the pipe would only report the same.
+// The next bytes are of a buffer that was taken back when a part of it had been sent. The end of the host may be gone,
+// so the link itself ends the stream; called again, the pipe would only report the same.
 Link::Step Link::end_torn(const Control &control) noexcept {
     constexpr std::string_view text = Duplex::cancelled_in_the_middle;
-    overflow_.add(control.bytes, control.size); // what was taken off the wants is owed
+    overflow_.add(control.bytes, control.size); // frames that were removed from wants_ have to be sent
     duplex_->end({Error::make(MUSTER_E_ABORTED, "%s", text.data()), 0, host_side_});
     abort(0, text.data(), text.size());
     return Step::sent;
@@ -331,7 +331,7 @@ Link::Step Link::send_batch() noexcept {
     return after_send(answer);
 }
 
-// Seals what is to be sent next into the overflow buffer: as much as there is memory for.
+// Seals the next bytes into the overflow buffer: as many as there is memory for.
 Link::Step Link::seal_batch() noexcept {
     Control control;
     add_control(control);
@@ -369,11 +369,11 @@ bool Link::should_gather(size_t size) noexcept {
     return ++small_run_ > gather_after;
 }
 
-// Sends what can be sent now, by one system call; what is left of a frame is the caller's, see open_left_.
+// Sends as much as possible now, by one system call; the rest of a frame is up to the caller, see open_left_.
 size_t Link::send_from_host(const unsigned char *data, size_t size) noexcept {
     if (!overflow_.empty() && send_overflow() == Step::stop) return 0; // the rest of a header
     size = open_left_ + std::min<uint64_t>(size - open_left_, state_.credit());
-    // The rest of one that is cut may have to wait in memory.
+    // The rest of a frame that is cut may have to wait in memory.
     const size_t frame_bytes = std::min<size_t>(frame_data_max, out_.window());
     const iovec payload{const_cast<unsigned char *>(data), size};
     if (size == 0) return 0;
@@ -421,12 +421,12 @@ Carrier::Moved Link::send(const void *data, size_t size, Deadline &deadline, con
     }
     const iovec rest{const_cast<unsigned char *>(from) + moved, size - moved};
     if (!is_over()) moved += keep_rest(&rest, 0);
-    if (moved < size || !overflow_.empty()) tx_.request_recheck(); // what stands in the way is looked at
+    if (moved < size || !overflow_.empty()) tx_.request_recheck(); // the obstacle is checked again
     release_tx();
     return {moved == size ? MUSTER_OK : status, moved};
 }
 
-// Waits until the socket takes more, or the peer has given credit; reads what comes in meanwhile.
+// Waits until the socket accepts more, or the peer has granted credit; reads incoming frames meanwhile.
 Link::Room Link::await_room(bool starved, Deadline &deadline, const Interrupted &interrupted) noexcept {
     if (bell_out_.event < 0) {
         auto bell = hub_.take_bell();
@@ -445,10 +445,10 @@ Link::Room Link::await_room(bool starved, Deadline &deadline, const Interrupted 
         release_rx();
         if (!watched_.load(std::memory_order_seq_cst)) receiver_.expect_host();
     }
-    return in_time && !deadline.passed() ? Room::yes : Room::no; // frames that bring no room do not prolong the wait
+    return in_time && !deadline.passed() ? Room::yes : Room::no; // frames without credit do not prolong the wait
 }
 
-// Sleeps until the socket takes more (if not starved), something comes in (if this thread reads), an interrupt, or the
+// Sleeps until the socket accepts more (if not starved), bytes arrive (if this thread reads), an interrupt, or the
 // deadline (false).
 bool Link::sleep_until_writable(bool reads, bool starved, Deadline &deadline, const Interrupted &interrupted) noexcept {
     const short events = static_cast<short>((starved ? 0 : POLLOUT) | (reads ? POLLIN : 0));
@@ -476,7 +476,7 @@ bool Link::sleep_until_writable(bool reads, bool starved, Deadline &deadline, co
 
 void Link::taken() noexcept {
     if (shared_ || is_over()) return;
-    // relaxed: the reading host is the only one who writes it.
+    // relaxed: only the reading host writes it.
     if (!state_.grant(direct_.load(std::memory_order_relaxed) + in_.taken())) return;
     wants_.fetch_or(wants_credit, std::memory_order_seq_cst);
     kick();

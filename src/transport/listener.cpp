@@ -21,7 +21,7 @@ void ListenerCore::unreserve() noexcept {
     reserved_.pop_back();
 }
 
-// Tells waiters and the watch; the lock is given back first.
+// Notifies waiters and the watch, after it has released the lock.
 void ListenerCore::changed(std::unique_lock<std::mutex> &hold) noexcept {
     const Ref<Queue> told = std::exchange(armed_, false) ? queue_ : Ref<Queue>();
     hold.unlock();
@@ -96,7 +96,7 @@ Status ListenerCore::accept(Deadline &deadline, Ref<Stream> &out, Error &why) no
         return why.status < 0 ? why.status : Status{MUSTER_AGAIN};
     };
     const Status status = context_->wait(signal_, deadline, lock_, look);
-    if (status == MUSTER_TIMEOUT) { // the time is over: it looks a last time
+    if (status == MUSTER_TIMEOUT) { // at the deadline: checks a last time
         const std::lock_guard hold(lock_);
         const Status last = look();
         return last == MUSTER_AGAIN ? Status{MUSTER_TIMEOUT} : last;
@@ -157,14 +157,14 @@ Result<Ref<Listener>> Listener::open(Context &context, std::string_view text, co
         return Error::make(MUSTER_E_WOULD_DEADLOCK,
                            "listen at %.*s: this thread has to serve the transport it would wait for",
                            static_cast<int>(text.size()), text.data());
-    // All that may fail for want of memory comes before the socket.
+    // Everything that may fail if memory runs out comes before the socket.
     auto open = make_ref<OpenListener>(context, options);
     auto opened = make_ref<Listener>(open);
     if (auto usable = open->hub.usable(); !usable) return usable.error();
     auto listener = (*transport)->listen(*address, options, open->core);
     if (!listener) return listener.error();
     open->transport = std::move(*transport);
-    // What both sides have to say; of the rest one side's word is enough.
+    // Options that both sides have to give; for the others one side is enough.
     if (address->option("auth") == "none") open->options = "auth=none";
     if (address->option("seal") == "no") open->options.append(open->options.empty() ? "" : "&").append("seal=no");
     open->listener = std::move(*listener);
@@ -207,7 +207,7 @@ void Listener::last_reference_gone() noexcept {
     const Ref<Context> context(&open_->core->context());
     if (open_->listener) { // else the host never had it
         open_->core->watch(nullptr, 0);
-        open_->close_soon(); // a finalizer must not wait while a socket is let go of
+        open_->close_soon(); // a finalizer must not wait while a socket is closed
     }
     delete this;
 }

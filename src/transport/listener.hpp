@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Connections between the moment they have proved themselves and the moment the host takes them.
+// Connections between their authentication and the moment at which the host accepts them.
 #include "transport/hub.hpp"
 #include "transport/transport.hpp"
 
@@ -10,18 +10,18 @@
 
 namespace muster {
 
-// What a transport puts connections into and accept() takes them from. Any thread.
+// Transports add connections here and accept() removes them. Any thread.
 class ListenerCore final : public Object, private Source {
   public:
     ListenerCore(Context &context, uint32_t backlog) : context_(&context), backlog_(backlog) {}
 
     Context &context() const noexcept { return *context_; }
-    // A place in the backlog, before both sides have agreed; then exactly one of offer() and unreserve(). False: there
-    // is none. Throws bad_alloc; what follows needs no memory.
+    // Reserves a place in the backlog, before both sides have agreed; then exactly one of offer() and unreserve()
+    // follows. False: there is none. Throws bad_alloc; the rest needs no memory.
     bool reserve();
     void unreserve() noexcept;
     void offer(Ref<Stream> stream) noexcept; // into a place reserved; dropped when the listener was closed meanwhile
-    // So many are known to come: as many more than others may be without a proof at a time.
+    // So many connections are expected: the maximum of connections without a proof grows by that number.
     void expect(uint32_t count) noexcept { expected_.store(count, std::memory_order_relaxed); } // a limit, no more
     uint32_t max_unauthenticated() const noexcept {
         return context_->settings.max_unauthenticated + expected_.load(std::memory_order_relaxed);
@@ -31,7 +31,7 @@ class ListenerCore final : public Object, private Source {
     // A transport that the host serves: its answer is awaited. opened() or fail() follows.
     void set_opening() noexcept;
     void opened() noexcept;
-    // OK: it listens. AGAIN: it does not yet, and the deadline looks once; a watch is armed.
+    // OK: it listens. AGAIN: it does not yet, and the timeout is 0; a watch is armed.
     Status await_opened(Deadline &deadline, Error &why) noexcept;
 
     Status accept(Deadline &deadline, Ref<Stream> &out, Error &why) noexcept;
@@ -57,7 +57,7 @@ class ListenerCore final : public Object, private Source {
     Ref<Queue> queue_;
 };
 
-// What listens: held by the host's handle, and by the hub until it is closed.
+// The listener itself: held by the host's handle, and by the hub until it is closed.
 class OpenListener final : public Object {
   public:
     OpenListener(Context &context, const TransportOptions &options)
@@ -65,9 +65,9 @@ class OpenListener final : public Object {
 
     Hub &hub;
     const Ref<ListenerCore> core;
-    Ref<Transport> transport; // these two are written before anybody else has it
+    Ref<Transport> transport; // these two are written before another thread has the object
     Ref<TransportListener> listener;
-    std::string options; // that dialers have to give as well: auth=none&seal=no
+    std::string options; // that dialers have to give, too: auth=none&seal=no
 
     bool enter() noexcept { return enter_.post(hub.context()); } // false: the engine has stopped
     void close() noexcept;                                       // any thread, may wait
@@ -103,7 +103,7 @@ class Listener final : public Object {
     Context &context() const noexcept { return open_->core->context(); }
     Status accept(Deadline &deadline, Ref<Stream> &out, Error &why) noexcept;
     Status watch(Queue *queue, uint64_t tag) { return open_->core->watch(queue, tag); }
-    std::string address(); // what peers dial, with the options of the library's own
+    std::string address(); // the address that peers dial, with the options of the library
     void expect(uint32_t count) noexcept { open_->core->expect(count); }
     void cancel() noexcept { open_->core->cancel(); }
     void close() noexcept { open_->close(); }

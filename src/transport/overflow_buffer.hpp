@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Bytes that a link sends before all others: the rest of a frame that the socket took only in part, and sealed frames.
+// Bytes that a link sends before all others: the rest of a frame that the socket has accepted in part, and sealed
+// frames.
 #include <cstddef>
 #include <cstring>
 #include <memory>
@@ -17,7 +18,7 @@ class OverflowBuffer {
     unsigned char *data() noexcept { return bytes() + at_; }
     size_t size() const noexcept { return end_ - at_; }
 
-    // How many bytes can be added, after an attempt to make room for `wanted`.
+    // Number of bytes that can be added, after an attempt to make room for `wanted`.
     size_t room(size_t wanted) noexcept {
         if (wanted > capacity_ - end_) {
             auto *more = new (std::nothrow) unsigned char[end_ + wanted];

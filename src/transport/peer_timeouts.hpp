@@ -16,7 +16,7 @@ struct PeerTimeouts {
     int64_t dead_ns = -1; // negative: never
 
     PeerTimeouts() noexcept = default;
-    // A peer whose heartbeats are farther apart than this side expects is not silent yet; one without a thread of its
+    // A peer whose heartbeat interval is longer than this side expects is not silent yet; one without a thread of its
     // own is not dead.
     PeerTimeouts(const ContextSettings &own, const Agreement &terms) noexcept
         : PeerTimeouts(own, terms, std::clamp<int64_t>(terms.peer_heartbeat_ns, 0, max_heartbeat_ns)) {}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The connections of a listener that have not proved the secret, and which of them has to go for a new one. One policy
-// for all listeners: of sockets, of plug-ins and of transports that the host serves.
+// The connections of a listener that have not proved the secret, and which of them is displaced by a new one. One
+// policy for all listeners: of sockets, of plug-ins and of transports that the host serves.
 #include "base/list.hpp"
 #include "base/object.hpp"
 
@@ -16,7 +16,7 @@ class PendingHandshake : public Listed<PendingHandshake> {
     virtual int64_t since() const noexcept = 0;
     virtual bool has_hello() const noexcept = 0;
     virtual bool lingers() const noexcept = 0;              // it has failed, and waits for its refusal to be read
-    virtual const std::string &origin() const noexcept = 0; // what connections of one origin have in common
+    virtual const std::string &origin() const noexcept = 0; // the same for connections of one origin
     virtual Object &pending_object() noexcept = 0;          // kept alive while it is in a list
     // For a newer connection: sends the refusal if that needs no waiting, ends, and leaves the list.
     virtual void displace() noexcept = 0;
@@ -42,7 +42,7 @@ class PendingHandshakes {
     static bool holds(PendingHandshake &connection) noexcept { return List<PendingHandshake>::holds(connection); }
     uint32_t count() const noexcept { return count_; }
     PendingHandshake *any() const noexcept { return list_.first(); }
-    // The one that makes place when `limit` is reached, or NULL.
+    // The one that is displaced when `limit` is reached, or NULL.
     PendingHandshake *displaceable(uint32_t limit, int64_t now) const noexcept;
 
     static constexpr int64_t hello_ns = 10'000'000;

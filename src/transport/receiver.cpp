@@ -77,7 +77,7 @@ bool Receiver::take_from_loop() noexcept {
 
 ssize_t Receiver::result(ssize_t n, size_t size) noexcept {
     const int why = errno;
-    // EINTR: of a call that waits; the caller looks again.
+    // EINTR: of a call that waits; the caller checks again.
     drained_ = n < static_cast<ssize_t>(size) && !(n < 0 && why == EINTR);
     if (n > 0) return n;
     if (n < 0 && why == EINTR) return 0;
@@ -90,7 +90,7 @@ bool Receiver::take_bell() noexcept {
     auto bell = hub_.take_bell();
     if (!bell) return false;
     epoll_event wanted{};
-    wanted.events = EPOLLIN | EPOLLRDHUP | EPOLLET; // reports what lies in the socket already
+    wanted.events = EPOLLIN | EPOLLRDHUP | EPOLLET; // also reports bytes that are in the socket already
     if (epoll_ctl(bell->epoll, EPOLL_CTL_ADD, fd_, &wanted) != 0) {
         hub_.give_bell(*bell);
         return false;

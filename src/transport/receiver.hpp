@@ -46,10 +46,10 @@ class Receiver {
     // Watches the input of this socket, and its output if wanted. Loop thread or lock held.
     Result<void> start(int fd, bool output) noexcept;
     void stop() noexcept;         // before the socket is closed; lock held
-    void watch_input() noexcept;  // also reports what lies in the socket already
-    void watch_output() noexcept; // also reports that the socket takes bytes already
+    void watch_input() noexcept;  // also reports bytes that are in the socket already
+    void watch_output() noexcept; // also reports if the socket accepts bytes already
     void ignore_output() noexcept;
-    void rearm() noexcept; // reports what is ready already
+    void rearm() noexcept; // reports pending events again
     bool watches_output() noexcept {
         const std::lock_guard hold(interest_lock_);
         return output_;
@@ -75,27 +75,27 @@ class Receiver {
     bool is_drained() const noexcept { return drained_ && !hung_up_; }
     bool was_short() const noexcept { return drained_; }         // the last answer had room for more
     bool can_sleep() const noexcept { return bell_.event >= 0; } // it has slept before, and needs no descriptor
-    // Sleeps until something comes in, wake(), or the deadline. `is_over()` is called when a wake() can no longer be
-    // missed; true: do not sleep.
+    // Sleeps until bytes arrive, wake(), or the deadline. `is_over()` is called when a wake() can no longer be missed;
+    // true: do not sleep.
     template <class IsOver>
     Sleep sleep(Deadline &deadline, const IsOver &is_over) noexcept {
         if (bell_.event < 0 && !take_bell()) return Sleep::no_descriptor;
-        // seq_cst: pairs with wake(), which follows the change that is_over() looks for; one of the two sees the other.
+        // seq_cst: pairs with wake(), which follows the change that is_over() checks; one of the two sees the other.
         sleeper_.store(bell_.event, std::memory_order_seq_cst);
         const bool in_time = is_over() || wait(deadline);
         sleeper_.store(-1, std::memory_order_relaxed); // a late wake() meets no sleeper: the next sleep is short
         return in_time ? Sleep::woken : Sleep::timeout;
     }
-    // The loop receives again: what a sleeper needs is given back.
+    // The loop receives again: the descriptors of a sleeper are released.
     void return_to_loop() noexcept;
     void count_visit() noexcept { // of a thread of the host; relaxed: a counter
         visits_.store(visits_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     }
 
     // --- afterwards ---
-    void wake() noexcept; // the sleeping thread, if there is one, looks again
+    void wake() noexcept; // makes the sleeping thread, if there is one, check again
     // A thread of the host has left, and the loop does not receive: host_stopped_receiving() follows unless threads of
-    // the host keep coming. After the lock was released.
+    // the host continue to receive. After the lock was released.
     void expect_host() noexcept {
         // seq_cst: pairs with check(), which clears the flag before it tries the lock.
         if (host_expected_.load(std::memory_order_seq_cst)) return;
@@ -107,7 +107,7 @@ class Receiver {
     void release() noexcept { owner_.watch_owner().release(); }
 
   private:
-    // A call that does not wait is repeated when a signal has interrupted it: its edge would not come again.
+    // A call that does not wait is repeated when a signal has interrupted it: its edge would not be raised again.
     template <class Call>
     ssize_t result(const Call &call, size_t size, bool waits) noexcept {
         ssize_t n = call();
@@ -128,12 +128,12 @@ class Receiver {
     std::mutex interest_lock_;
     // Written under both locks (or the interest lock before the first use), read under either.
     int fd_ = -1;
-    bool input_ = false, output_ = false; // under the interest lock: what the loop watches
+    bool input_ = false, output_ = false; // under the interest lock: the events that the loop watches
 
     // under the lock
     Bell bell_; // its epoll holds the socket
     bool drained_ = false;
-    bool hung_up_ = false; // reported once: from now on look each time
+    bool hung_up_ = false; // reported once: from now on check each time
     int end_errno_ = 0;
 
     std::atomic<int> sleeper_{-1}; // seq_cst: the event of a thread that sleeps

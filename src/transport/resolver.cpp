@@ -17,7 +17,7 @@ Resolver &Resolver::of(Context &context) {
         context.part(&key, [](Context &c) -> std::unique_ptr<ContextPart> { return std::make_unique<Resolver>(c); }));
 }
 
-// A question on its way: through the list of those that wait, a thread, and the mailbox.
+// A lookup in progress: it is in the list of waiting ones, on a thread, then in the mailbox.
 struct Resolver::Job final : Task, Listed<Resolver::Job> {
     Job(Resolver &resolver, const std::string &host, int port, Found found)
         : resolver(resolver), host(host), port(port), found(std::move(found)), result(Error()) {}
@@ -59,7 +59,8 @@ void Resolver::start(std::unique_ptr<Job> job) noexcept {
             prctl(PR_SET_NAME, "muster-resolve");
             std::unique_ptr<Job> job(static_cast<Job *>(given));
             job->look();
-            // The job ends on the loop thread, where what it holds belongs; the thread's own reference goes here.
+            // The job ends on the loop thread, to which its members belong; the reference of this thread is released
+            // here.
             const Ref<Context> context = std::move(job->context);
             context->post(std::unique_ptr<Task>(std::move(job)));
             return nullptr;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Names are looked up on short-lived threads of our own: libc offers nothing that does not block, and libuv's thread
-// pool would be shared with everything else. A few at a time; a look-up that hangs delays no other.
+// Names are looked up on short-lived threads of the library: libc offers no call that does not block, and libuv's
+// thread pool would be shared with everything else. At most a few at a time; a lookup that hangs delays no other.
 #include "base/list.hpp"
 #include "context/context.hpp"
 #include "transport/sockets.hpp"
@@ -14,7 +14,7 @@ namespace muster {
 
 using Found = std::function<void(Result<std::vector<SocketAddress>>)>; // throws nothing
 
-// Loop thread; the answers come there, too.
+// Loop thread; the answers are delivered there, too.
 class Resolver final : public ContextPart {
   public:
     static Resolver &of(Context &context);

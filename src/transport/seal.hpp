@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // One direction of a sealed link: libsodium's secretstream, so that frames can be neither read, changed, dropped,
-// repeated nor reordered on their way. The first 24 bytes of the direction are its prefix, then come frames.
+// repeated nor reordered in transit. The first 24 bytes of the direction are its prefix, followed by frames.
 #include <cstddef>
 #include <memory>
 
@@ -10,10 +10,10 @@ namespace muster {
 constexpr size_t seal_key_bytes = 32;
 constexpr size_t seal_prefix_bytes = 24;
 constexpr size_t seal_overhead_bytes = 17;
-constexpr size_t seal_lead_bytes = 1; // of the overhead, so many come before the payload
+constexpr size_t seal_lead_bytes = 1; // of the overhead, the part before the payload
 
-// Makes libsodium ready and makes sure that the kernel has random bytes to give: without them libsodium would abort
-// the process of the host. Once per context.
+// Initialises libsodium and ensures that the kernel has random bytes: without them libsodium would abort the process of
+// the host. Once per context.
 bool start_crypto() noexcept;
 
 // One user at a time.
@@ -37,10 +37,10 @@ class Opener {
     explicit Opener(const unsigned char *key);
     ~Opener();
     bool ready() const noexcept { return prefix_have_ == seal_prefix_bytes; }
-    // Takes bytes of the prefix off the front of what came in. False: it is no prefix.
+    // Removes bytes of the prefix from the front of received bytes. False: it is not a prefix.
     bool take_prefix(const unsigned char *&data, size_t &size) noexcept;
-    // Opens what follows a header in place: `size` bytes, of which the payload starts at seal_lead_bytes. False: it was
-    // not sealed by the peer, or not next.
+    // Opens the bytes after a header in place: `size` bytes, of which the payload starts at seal_lead_bytes. False:
+    // they were not sealed by the peer, or are out of order.
     bool open(unsigned char *sealed, size_t size, const unsigned char *header) noexcept;
 
   private:

@@ -14,7 +14,7 @@ namespace muster {
 namespace {
 constexpr int wanted_seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
-// By its name. A kernel that gives no names is no reason to refuse: the test by ringing shows nearly as much.
+// By its name. A kernel without names is no reason to refuse: the test by writing shows nearly as much.
 bool called_eventfd(int fd) noexcept {
     char path[40], name[64];
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
@@ -25,7 +25,7 @@ bool called_eventfd(int fd) noexcept {
 
 Result<void> check_shared_memory(int memory, size_t size) noexcept {
     struct stat about {};
-    const int seals = fcntl(memory, F_GET_SEALS); // -1 for what cannot be sealed: all bits are set in that, too
+    const int seals = fcntl(memory, F_GET_SEALS); // -1 for memory that cannot be sealed: all bits are set in that, too
     if (seals < 0 || (seals & wanted_seals) != wanted_seals)
         return Error::make(MUSTER_E_PROTOCOL, "the shared memory of the peer is not sealed");
     if (fstat(memory, &about) != 0 || about.st_size != static_cast<off_t>(size) ||
@@ -36,7 +36,7 @@ Result<void> check_shared_memory(int memory, size_t size) noexcept {
 
 Result<void> check_doorbells(int one, int other) noexcept {
     const int bells[] = {one, other};
-    const uint64_t rung = 2; // a semaphore would give one of the two
+    const uint64_t rung = 2; // a semaphore would return one of the two
     bool good = true;
     for (const int bell : bells) {
         struct stat kind {};

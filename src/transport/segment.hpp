@@ -10,7 +10,7 @@
 
 namespace muster {
 
-// Owns what it names. `events[i]` wakes side i; the dialer is side 0.
+// Owns its descriptors. `events[i]` wakes side i; the dialer is side 0.
 struct Segment {
     Fd memory, events[2];
     void *mapping = nullptr;
@@ -25,12 +25,12 @@ struct Segment {
 constexpr int segment_descriptors = 3;
 
 Result<Segment> make_segment(size_t size) noexcept;
-// Is it memory that can be mapped without fear: sealed against any change of size, of this size, its pages there?
+// Can it be mapped safely: is it sealed against any change of size, of this size, with its pages allocated?
 Result<void> check_shared_memory(int memory, size_t size) noexcept;
 // Are they two eventfds that were not rung yet? A ring must neither block, nor leave anything else to be read, nor
 // raise a signal. They cannot block from then on, and stay as they are.
 Result<void> check_doorbells(int one, int other) noexcept;
-// Checks what a peer has sent. Takes the descriptors over.
+// Checks descriptors of a peer, and takes them over.
 Result<Segment> take_segment(Fd (&fds)[segment_descriptors], size_t size) noexcept;
 // The duplex of side `own` over its mapping, which is the duplex's from now on; the descriptors stay. `fresh`: this
 // process made the segment, and lays it out before it sends it.

@@ -192,8 +192,8 @@ void SocketDial::connected() {
     driver->start();
 }
 
-// The listener has displaced this connection for a newer one, as it is flooded: anew, after a pause that grows, for as
-// long as it would have waited for the handshake.
+// The listener has displaced this connection for a newer one, as it is flooded: dial again, after a growing pause, for
+// as long as the handshake could have taken.
 bool SocketDial::dial_again() noexcept {
     const int64_t now = now_ns();
     if (busy_since_ == 0) busy_since_ = now;

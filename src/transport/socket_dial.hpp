@@ -7,8 +7,8 @@
 
 namespace muster {
 
-// The configuration that context, address and options give; the connection adds the rest. E_ADDRESS: a value of an
-// option makes no sense.
+// The configuration from context, address and options; the connection adds the rest. E_ADDRESS: an option has an
+// invalid value.
 Result<HandshakeConfig> handshake_config_for(Hub &hub, const Address &address, const TransportOptions &options,
                                              bool dialer);
 // yes or no. E_ADDRESS: neither.

@@ -50,7 +50,7 @@ void SocketListener::accept_some() noexcept {
             const std::lock_guard hold(lock_);
             if (!fd_) return;
             if (accepted == max_accepts_per_turn)
-                return hub_.modify(fd_.get(), EPOLLIN, *this); // another edge if there are more
+                return hub_.modify(fd_.get(), EPOLLIN, *this); // another edge if there are more connections
             fd = Fd(accept4(fd_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
             why = errno;
         }
@@ -163,7 +163,7 @@ void SocketListener::drop_handshakes() noexcept {
     if (displaced_ != 0) report_displaced();
     hub_.stop_timer(report_);
     while (PendingHandshake *const first = pending_.any()) {
-        auto *const driver = static_cast<HandshakeDriver *>(first); // there are no others here
+        auto *const driver = static_cast<HandshakeDriver *>(first); // the list has no other type
         if (driver->admitted() && taker_ == nullptr) core_->unreserve();
         driver->stop();
         pending_.remove(*driver);
@@ -174,7 +174,7 @@ void SocketListener::close() noexcept {
     {
         const std::lock_guard hold(lock_);
         if (!fd_) return;
-        // Only the file this listener made: another may have taken the name since.
+        // Only the file that this listener has made: another process may have taken the name since.
         struct stat now {};
         if (!file_.path.empty() && lstat(file_.path.c_str(), &now) == 0 && now.st_dev == file_.device &&
             now.st_ino == file_.inode)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// A listening socket: accepts, greets, and offers what has proved itself.
+// A listening socket: accepts connections, runs their handshakes, and offers the authenticated ones.
 #include "transport/handshake_driver.hpp"
 #include "transport/listener.hpp"
 #include "transport/pending_handshakes.hpp"
@@ -9,7 +9,7 @@
 
 namespace muster {
 
-// What close() removes with the socket. A value.
+// The files that close() removes with the socket. A value.
 struct SocketFile {
     std::string path; // empty: none
     uint64_t device = 0, inode = 0;
@@ -18,7 +18,7 @@ struct SocketFile {
 // Any thread, unless a member says otherwise.
 class SocketListener final : public TransportListener, private Watch, private HandshakeOwner {
   public:
-    // `greeting` has everything but what depends on the connection.
+    // `greeting` has everything except what depends on the connection.
     SocketListener(Hub &hub, Fd fd, std::string address, Ref<ListenerCore> core, SocketTaker *taker,
                    HandshakeConfig greeting, SocketFile file);
     Result<void> start() noexcept;
@@ -49,7 +49,7 @@ class SocketListener final : public TransportListener, private Watch, private Ha
     const Ref<Object> taker_alive_;
     const HandshakeConfig config_;
     const SocketFile file_;
-    std::mutex lock_; // guards fd_: close() waits for an accept() under way
+    std::mutex lock_; // guards fd_: close() waits for an accept() in progress
     Fd fd_;
     // loop thread
     PendingHandshakes pending_;

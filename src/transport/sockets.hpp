@@ -22,9 +22,9 @@ struct SocketAddress {
 
 // A path, or "@name" for an abstract one; checked by parse_address().
 SocketAddress unix_socket_address(std::string_view path) noexcept;
-// IPv4 or IPv6 text. False: it is a name, to be looked up.
+// IPv4 or IPv6 text. False: it is a name, which has to be resolved.
 bool numeric_address(const std::string &host, int port, SocketAddress &out);
-// Looks a name up; may take long. A few addresses at most, in the order to be tried.
+// Resolves a name; may take a long time. A few addresses at most, in the order in which they are to be tried.
 Result<std::vector<SocketAddress>> look_up(const std::string &host, int port, bool to_listen);
 std::string host_of(const SocketAddress &address); // without the port
 int port_of(const SocketAddress &address) noexcept;
@@ -32,9 +32,9 @@ std::string address_text(const SocketAddress &address); // "tcp://[::1]:4100"
 
 // Stream, non-blocking, close-on-exec; without Nagle's delay where it has one, and taking no descriptors.
 Result<Fd> open_socket(int family) noexcept;
-// May the other end of a Unix socket (for a listening one: of those it accepts) send descriptors? One that was never
-// received is closed by the thread that takes the last byte before it, which may linger then (SO_LINGER).
-// Without effect before Linux 6.16.
+// May the other end of a Unix socket (for a listening one: of those that it accepts) send descriptors? A descriptor
+// that was never received is closed by the thread that reads the last byte before it, which may then linger
+// (SO_LINGER). Without effect before Linux 6.16.
 void take_descriptors(int fd, bool wanted) noexcept;
 SocketAddress local_address(int fd) noexcept;
 SocketAddress peer_address(int fd) noexcept;

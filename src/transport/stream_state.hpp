@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// What a link and each stream of a session keep in the same way: the credit of both directions, their half-close, the
+// State that a link and each stream of a session have in common: the credit of both directions, their half-close, the
 // reason of an abort; and for how long the peer has been silent.
 #include "base/text.hpp"
 #include "stream/duplex.hpp"
@@ -14,13 +14,13 @@
 
 namespace muster {
 
-// What a closed stream still has to send may take so long.
+// The maximum time in which a closed stream may send the rest.
 constexpr int64_t linger_ns = 10'000'000'000;
 
 // Any thread unless a member says otherwise.
 class StreamState {
   public:
-    // `peer_window`: the credit at the beginning, and the most there can be at a time.
+    // `peer_window`: the credit at the beginning, and its maximum.
     StreamState(uint64_t own_window, uint64_t peer_window) noexcept
         : window_(own_window), granted_(own_window), max_credit_(peer_window), credit_(peer_window) {}
 
@@ -34,7 +34,7 @@ class StreamState {
     bool add_credit(uint64_t bytes) noexcept {
         const uint64_t before = credit_.load(std::memory_order_relaxed);
         if (bytes == 0 || bytes > max_credit_ || before > max_credit_ - bytes) return false;
-        // seq_cst: pairs with a sender that finds no credit, says so, and looks once more.
+        // seq_cst: pairs with a sender that finds no credit, sets a mark, and checks once more.
         credit_.fetch_add(bytes, std::memory_order_seq_cst);
         return true;
     }
@@ -43,7 +43,7 @@ class StreamState {
     // --- from the peer ---
     // Counts bytes that came in: false if they are more than was granted. One thread at a time.
     bool count_received(size_t size) noexcept {
-        // relaxed: written by this thread alone.
+        // relaxed: written by this thread only.
         const uint64_t all = received_.load(std::memory_order_relaxed) + size;
         received_.store(all, std::memory_order_relaxed);
         // acquire: pairs with grant(). The peer learned of a grant after it was made.
@@ -52,14 +52,14 @@ class StreamState {
     uint64_t received() const noexcept { return received_.load(std::memory_order_relaxed); }
     // The reading host has consumed so many bytes in all. True: the peer is granted more, and a credit frame is due.
     bool grant(uint64_t consumed) noexcept {
-        const uint64_t granted = granted_.load(std::memory_order_relaxed); // by this thread alone
+        const uint64_t granted = granted_.load(std::memory_order_relaxed); // written by this thread only
         const uint64_t more = consumed + window_ - granted;
         if (more < window_ / 4) return false;                      // not worth a frame yet
-        granted_.store(granted + more, std::memory_order_release); // before the peer can learn of it
+        granted_.store(granted + more, std::memory_order_release); // before the peer can use it
         owed_.fetch_add(more, std::memory_order_acq_rel);
         return true;
     }
-    // To be granted with the next credit frame. acq_rel: pairs with grant(); what is owed is granted once.
+    // The credit of the next credit frame. acq_rel: pairs with grant(); owed credit is granted once.
     uint64_t owed() const noexcept { return owed_.load(std::memory_order_acquire); }
     void note_granted(uint64_t bytes) noexcept { owed_.fetch_sub(bytes, std::memory_order_acq_rel); }
     bool finish_received = false; // the receiver's own
@@ -72,7 +72,7 @@ class StreamState {
         if (size != 0) memcpy(abort_ + 8, text.data(), size);
         abort_bytes_ = 8 + size;
     }
-    // The payload of the frame: its size, 0 if there is none to be sent.
+    // The payload of the frame: its size, 0 if there is none to send.
     size_t get_abort(unsigned char (&to)[frame_control_max]) noexcept {
         const std::lock_guard hold(abort_lock_);
         memcpy(to, abort_, abort_bytes_);
@@ -89,7 +89,7 @@ class StreamState {
     unsigned char abort_[frame_control_max];
 };
 
-// What an abort frame says, as the end of a stream.
+// The content of an abort frame, as the end of a stream.
 inline Ending aborted_by_peer(const unsigned char *payload, size_t size) noexcept {
     char text[frame_text_max];
     const size_t text_bytes = size - 8;

@@ -47,7 +47,8 @@ std::string own_name(int family) {
     return found;
 }
 
-// What peers dial: advertise= if given, else the host as written (or where the socket really is), with the real port.
+// The address that peers dial: advertise= if given, otherwise the host as written (or that of the socket), with the
+// actual port.
 Result<std::string> told_address(const Address &address, const std::string &bound_as, int fd) {
     const SocketAddress real = local_address(fd);
     if (real.size == 0) return Error::from_errno(errno, MUSTER_OK, "listen at %s: its port", address.text.c_str());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// What a transport is inside: something that turns an address into streams. Built-ins, loaded plug-ins and transports
-// served by the host all implement this interface; the registry of a context maps schemes to them.
+// A transport makes streams from an address. Built-ins, loaded plug-ins and transports that the host serves implement
+// this interface; the registry of a context maps schemes to them.
 #include "base/fd.hpp"
 #include "stream/stream.hpp"
 #include "transport/address.hpp"
@@ -17,17 +17,17 @@ struct muster_broker_ops; // <muster/plugin.h>
 
 namespace muster {
 
-// A connected socket whose other end has proved itself.
+// A connected socket whose other end is authenticated.
 struct ProvedSocket {
     Fd fd;
     Agreement agreed;
     std::string peer; // for people
 };
 
-// Takes sockets that have proved themselves, to speak over them in its own way instead of a stream's. Loop thread.
+// Takes authenticated sockets, for a protocol of its own instead of that of streams. Loop thread.
 class SocketTaker {
   public:
-    virtual bool admit() noexcept { return true; } // a listener's: there is a place for one more
+    virtual bool admit() noexcept { return true; } // listener: there is a place for one more
     virtual void take(ProvedSocket socket) noexcept = 0;
     virtual Object &socket_taker() noexcept = 0; // kept alive by the listener or dial
 
@@ -45,16 +45,16 @@ struct TransportOptions {
     SocketTaker *taker = nullptr;          // tcp and unix: gets the sockets, and no stream is made
 };
 
-class ListenerCore; // transport/listener.hpp: takes the connections that have proved themselves
+class ListenerCore; // transport/listener.hpp: receives the authenticated connections
 
-// What a transport does for one dial until it calls Dial::done().
+// The state of a transport for one dial, until it calls Dial::done().
 class Attempt : public Object {
   public:
-    // The dial is not wanted any more (time, context closing); done() need not be called then. Any thread, once.
+    // The dial is not needed any more (timeout, context closing); done() need not be called then. Any thread, once.
     virtual void stop() noexcept = 0;
 };
 
-// A dial under way; made by dial.hpp. Held by the waiting thread and by the transport. Any thread.
+// A dial in progress; made by dial.hpp. Held by the waiting thread and by the transport. Any thread.
 class Dial : public Object {
   public:
     // The transport reports the result, once per Transport::dial(). A stream that no thread waits for any more is
@@ -62,7 +62,7 @@ class Dial : public Object {
     virtual void done(Result<Ref<Stream>> result) noexcept = 0;
     // In place of it: the listener is flooded and has refused this dial for now.
     virtual void busy(const Error &why) noexcept { done(why); }
-    // What is to be stopped when the dial is given up. False: it was given up already.
+    // The object to stop when the dial is given up. False: it was given up already.
     virtual bool stop_by(Ref<Attempt> attempt) noexcept = 0;
     virtual Context &context() noexcept = 0;
 };
@@ -70,24 +70,24 @@ class Dial : public Object {
 // The half of a listener a transport implements.
 class TransportListener : public Object {
   public:
-    virtual std::string address() = 0; // what peers dial: real port, advertised host
+    virtual std::string address() = 0; // the address that peers dial: actual port, advertised host
     virtual void close() noexcept = 0; // releases the socket before it returns; any thread, more than once
 };
 
 class Transport : public Object {
   public:
-    // Begins to connect; must not block. Loop thread. May call dial->done() before it returns. What it throws becomes
-    // the result of the dial.
+    // Begins to connect; must not block. Loop thread. May call dial->done() before it returns. An exception becomes the
+    // result of the dial.
     virtual void dial(const Address &address, const TransportOptions &options, Ref<Dial> dial) = 0;
-    // The calling thread of muster_transport_listen(). Connections go to core->offer().
+    // The calling thread of muster_transport_listen(). Connections are passed to core->offer().
     virtual Result<Ref<TransportListener>> listen(const Address &address, const TransportOptions &options,
                                                   Ref<ListenerCore> core) = 0;
-    // The transport's broker, if it has one, and what its functions are called with.
+    // The transport's broker, if it has one, and the argument of its functions.
     virtual const muster_broker_ops *broker(void *&self) noexcept {
         self = nullptr;
         return nullptr;
     }
-    // Is the calling thread the one that has to serve this transport? Then it must not wait for it.
+    // Must the calling thread itself serve this transport? Then it must not wait for it.
     virtual bool would_deadlock() noexcept { return false; }
 };
 
@@ -95,9 +95,9 @@ class Transport : public Object {
 class Registry final : public ContextPart {
   public:
     static Registry &of(Context &context);
-    // E_EXISTS if taken; built-in schemes are taken from the start.
+    // E_EXISTS if the scheme is in use; built-in schemes are in use from the start.
     Result<void> add(const std::string &scheme, Ref<Transport> transport);
-    // Takes a scheme back; streams made by it live on. False: not known.
+    // Removes a scheme; its streams continue. False: not known.
     bool remove(const std::string &scheme);
     // Looks the scheme up; if it is unknown, the provider may add it.
     Result<Ref<Transport>> find(const std::string &scheme);

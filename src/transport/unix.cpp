@@ -17,12 +17,13 @@ Error failed(const Address &address, int os_errno) {
     return why;
 }
 
-// The folder of the socket: made with mode 0700 if it is missing; else no other user may put or remove files there.
+// The folder of the socket: made with mode 0700 if it is missing; otherwise no other user may add or remove files
+// there.
 Result<Fd> open_folder(const Address &address) {
     const size_t slash = address.path.rfind('/');
     const std::string folder = slash == 0 ? "/" : address.path.substr(0, slash);
     if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
-        // Somebody else's folder that lacks only our right to make it again is a folder all the same.
+        // An existing folder of another user is valid, although this user has no right to make it.
         const int why = errno;
         struct stat exists {};
         if (stat(folder.c_str(), &exists) != 0) return failed(address, why);
@@ -48,8 +49,8 @@ bool is_stale(const SocketAddress &at) noexcept {
 Result<void> bind_path(const Address &address, int fd, SocketFile &file) {
     auto folder = open_folder(address);
     if (!folder) return folder.error();
-    // Two processes that both find the same stale file take turns: the second then finds the first one's listener. A
-    // lock that cannot be had (another file system, a third party holding it) must not stop anybody.
+    // Two processes that both find the same stale file use this lock: the second then finds the listener of the first.
+    // A lock that is not available (another file system, another process that holds it) must not prevent a listener.
     bool locked = false;
     for (int i = 0; i < 20 && !locked; i++) {
         locked = flock(folder->get(), LOCK_EX | LOCK_NB) == 0;
@@ -118,7 +119,7 @@ class UnixTransport final : public Transport {
         auto config = handshake_config_for(hub, address, options, dialer);
         if (config && shared_) {
             config->shared = config->upgrade = true;
-            config->seal = SealPolicy::off_host; // there is no link that the bytes could leave the host on
+            config->seal = SealPolicy::off_host; // there is no link on which the bytes could leave the host
         }
         return config;
     }
