@@ -58,7 +58,7 @@ void Broadcast::leave(SessionStream &stream) noexcept {
     look_.post(context_);
 }
 
-// What is left of the block goes to it by itself.
+// The rest of the block is sent to this stream separately.
 void Broadcast::let_go(SessionStream &stream) noexcept {
     if (done_ != size_) stream.from_host_.part_shared_piece();
     leave(stream);
@@ -76,7 +76,7 @@ void Broadcast::look() noexcept {
     looking_ = true;
     for (size_t left = turn_bytes; !members_.empty();) {
         if (segment_ != nullptr && !(to_each_ ? send_to_each() : send())) break;
-        if (members_.empty()) break; // each goes on by itself
+        if (members_.empty()) break; // each continues separately
         if (done_ == size_) {
             let_all_go();
             break;
@@ -104,7 +104,7 @@ void Broadcast::drop_revoked() noexcept {
         if (!members_[i]->from_host_.shared_piece()) let_go(*members_[i]);
 }
 
-// A peer that stands still must not hold the others up. What is staged is meant for all: that goes first.
+// A peer that makes no progress must not delay the others. The staged bytes are for all: they are sent first.
 void Broadcast::tick(int64_t now_ns) noexcept {
     if (now_ns - progress_ns_ <= max_delay_ns) return;
     if (segment_ == nullptr) return let_all_go();
@@ -112,12 +112,12 @@ void Broadcast::tick(int64_t now_ns) noexcept {
     look();
 }
 
-// Bytes that can go to all now.
+// Number of bytes that can be sent to all now.
 size_t Broadcast::ready() const noexcept {
     if (members_.size() < outstanding_.load(std::memory_order_acquire)) return 0;
     const size_t around = fabric_head_bytes + members_.size() * (share_bytes + 8);
     const size_t in_segment = SegmentPool::segment_bytes - fabric_->ops_.headroom_bytes - around;
-    // Also of a size that can go to each as a frame.
+    // Also of a size that can be sent to each as a frame.
     size_t size = std::min<uint64_t>({size_ - done_, session_data_max, in_segment, fabric_->message_bytes_ - around});
     for (const SessionStream *stream : members_) {
         const Session &session = *stream->session_;
@@ -130,7 +130,7 @@ size_t Broadcast::ready() const noexcept {
     return size;
 }
 
-// Takes bytes out of all pipes. False: no memory.
+// Consumes bytes of all pipes. False: no memory.
 bool Broadcast::stage(size_t size) noexcept {
     segment_ = static_cast<unsigned char *>(pool().take());
     if (segment_ == nullptr) return false;
@@ -140,7 +140,7 @@ bool Broadcast::stage(size_t size) noexcept {
         SessionStream &stream = *members_[i];
         iovec span{};
         int count = 0;
-        stream.held_back_.store(true, std::memory_order_seq_cst); // before the pipe looks empty
+        stream.held_back_.store(true, std::memory_order_seq_cst); // before the pipe becomes empty
         stream.from_host_.gather(&span, 1, size, count);
         if (count == 0 || span.iov_base != data_ + done_ || span.iov_len != size) { // taken back meanwhile
             if (count != 0) stream.from_host_.consume(0);
@@ -186,8 +186,8 @@ bool Broadcast::send() noexcept {
     return true;
 }
 
-// The fabric does not do it for these: the staged bytes go as frames, and each stream goes on alone. False: one of
-// the sessions has something else on its way.
+// The fabric does not support it for these: the staged bytes are sent as frames, and each stream continues separately.
+// False: one of the sessions is sending another message.
 bool Broadcast::send_to_each() noexcept {
     const iovec span{segment_ + staged_at_, staged_};
     for (size_t i = members_.size(); i-- != 0;) {

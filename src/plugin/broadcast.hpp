@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// One block that was handed over to many streams of a fabric: it goes out once, piece by piece, in messages for all.
+// One block that was handed over to many streams of a fabric: it is sent once, piece by piece, in messages for all.
 //
-// Each stream has a piece of the block in its pipe, so that order, aborts and releases are the pipes' business. A
-// stream whose session comes to its piece joins. When all have joined whose pieces are still there, as many bytes as
-// all have credit for are copied into a segment, count as sent by each, and leave in one message. Streams that cannot
-// take part (sealed, or a second one of the same peer), and all of them once one has delayed the others, go on by
-// themselves.
+// Each stream has a piece of the block in its pipe, so that order, aborts and releases are handled by the pipes. A
+// stream whose session reaches its piece joins. When all streams with a remaining piece have joined, as many bytes as
+// all have credit for are copied into a segment, count as sent by each, and are sent in one message. Streams that
+// cannot take part (sealed, or a second one of the same peer), and all of them when one has delayed the others,
+// continue separately.
 #include "context/task.hpp"
 #include "stream/pipe.hpp"
 
@@ -26,10 +26,10 @@ class Broadcast final : public SharedPiece {
     Broadcast(Fabric &fabric, uint32_t count, const void *data, size_t size); // any thread
     void piece_over() noexcept override;                                      // any thread
 
-    // From the session's turn: the stream has come to its piece. False: it is to send it by itself.
+    // From the session's turn: the stream has reached its piece. False: it has to send the piece separately.
     bool join(SessionStream &stream);
     void leave(SessionStream &stream) noexcept;
-    void look() noexcept; // sends what can be sent now
+    void look() noexcept; // sends as much as possible now
     void tick(int64_t now_ns) noexcept;
 
   private:
@@ -50,7 +50,7 @@ class Broadcast final : public SharedPiece {
     // Pieces that are not over. Lowered by the thread that ends one, release; acquire by the loop: only a count.
     std::atomic<uint32_t> outstanding_;
     size_t done_ = 0;                      // bytes that have left the pipes
-    std::vector<SessionStream *> members_; // each has a reference to us
+    std::vector<SessionStream *> members_; // each has a reference to this object
     std::vector<uint64_t> peers_;          // of the message; room for all members
     unsigned char *segment_ = nullptr;     // `staged_` bytes at `staged_at_`, for all members
     size_t staged_at_ = 0, staged_ = 0;

@@ -33,8 +33,8 @@ class CallWatch {
         marks_.remove(mark);
     }
 
-    // seq_cst: a caller marks itself and then looks whether the thread sleeps; the thread says that it sleeps and then
-    // looks at the marks. One of the two sees the other.
+    // seq_cst: a caller marks itself and then checks whether the thread sleeps; the thread marks that it sleeps and
+    // then checks the marks. One of the two sees the other.
     void wake() noexcept {
         if (asleep_.load(std::memory_order_seq_cst) == 0) return;
         if (asleep_.exchange(0, std::memory_order_seq_cst) != 0) futex_wake(asleep_, 1, false);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Plug-in functions that do not return: the thread they block cannot report that, so one thread of the process,
-// `muster-watch`, looks once a second while plug-ins are called, and sleeps otherwise. It is started with the first
-// plug-in.
+// Detects plug-in functions that do not return: the thread that they block cannot report that, so one thread of the
+// process, `muster-watch`, checks once a second while plug-ins are called, and sleeps otherwise. It is started with the
+// first plug-in.
 #include "base/list.hpp"
 #include "context/context.hpp"
 
@@ -10,7 +10,7 @@
 
 namespace muster {
 
-// What a plug-in is doing on the thread of its context; part of the plug-in.
+// The function of a plug-in that runs on the thread of its context; part of the plug-in.
 class CallMark final : public Listed<CallMark> {
   public:
     CallMark(Context &context, const char *plugin);
@@ -25,7 +25,7 @@ class CallMark final : public Listed<CallMark> {
         const char *what; // a literal; null: in none
         int64_t since_ns;
     };
-    Inside begin(const char *what, int64_t now_ns) noexcept; // gives what it was in before
+    Inside begin(const char *what, int64_t now_ns) noexcept; // returns the function that called it
     void end(const Inside &before) noexcept;
 
   private:

@@ -44,7 +44,7 @@ void Connections::dial(const Address &address, const TransportOptions &options, 
     config.seal = own->seal;
     config.peer = own->full;
     const Ref<ConnectionLink> link = make_link(std::move(config));
-    try { // all that may fail for want of memory comes before the connection
+    try { // everything that may fail if memory runs out comes before the connection
         link->session_->open({}, options, std::move(dial));
     } catch (const std::bad_alloc &) {
         link->session_->end_now(Error::make(MUSTER_E_NOMEM, "dial %s: out of memory", own->full.c_str()));
@@ -147,7 +147,7 @@ void ConnectionListener::close() noexcept {
         unlisten();
         return {};
     });
-    if (!done) return; // the loop has stopped, and took it along
+    if (!done) return; // the loop has stopped, and has dropped the task
 }
 
 void ConnectionListener::unlisten() noexcept {

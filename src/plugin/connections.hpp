@@ -39,7 +39,7 @@ class Connections final : public PluginTransport {
     std::vector<Ref<ConnectionListener>> listeners_;
 };
 
-// A connection of the plug-in's, as a session sees it; what a muster_link is. Loop thread only.
+// A connection of the plug-in, as a session sees it; the object of a muster_link. Loop thread only.
 class ConnectionLink final : public Channel, public PendingSession, private SessionOwner {
   public:
     ConnectionLink(Connections &transport, SessionConfig config);
@@ -66,18 +66,18 @@ class ConnectionLink final : public Channel, public PendingSession, private Sess
 
     const Ref<Connections> transport_;
     Ref<Session> session_;
-    Ref<ConnectionListener> listener_; // of a connection that came in
+    Ref<ConnectionListener> listener_; // of an incoming connection
     Ref<SharedSegment> segment_;
     void *connection_ = nullptr;
     bool blocked_ = false;
 };
 
-// A listener of the plug-in's; what a muster_acceptor is. address() and close() from any thread.
+// A listener of the plug-in; the object of a muster_acceptor. address() and close() from any thread.
 class ConnectionListener final : public TransportListener {
   public:
     ConnectionListener(Connections &transport, const SessionAddress &address, const TransportOptions &options,
                        Ref<ListenerCore> core);
-    std::string address() override { return address_; } // written once, before the listener is given away
+    std::string address() override { return address_; } // written once, before another thread has the listener
     void close() noexcept override;
 
   private:

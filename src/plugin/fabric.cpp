@@ -14,7 +14,8 @@ constexpr uint32_t known_fabric_flags =
 constexpr size_t headroom_max = 4096;
 constexpr int64_t beats_apart_ns = 1'000'000; // of all sessions of a fabric: very many of them beat less often each
 constexpr int64_t idle_ns = 10'000'000'000;   // a session without streams ends after so long
-// One that the peer began a while later, unless the peer has ended it: it may be about to open a stream.
+// For a session that the peer has begun, a longer time, so that the peer ends it first: it may be about to open a
+// stream.
 constexpr int64_t idle_other_ns = 3 * idle_ns;
 constexpr long sessions_max = 64; // that a peer may have begun at a time
 } // namespace
@@ -76,7 +77,7 @@ std::string Fabric::authority(const SessionAddress &address) const {
     return address.foreign_options.empty() ? address.authority : address.authority + "?" + address.foreign_options;
 }
 
-// What is known of a peer before the session.
+// The state of a peer before there is a session.
 SessionConfig Fabric::config_for(const Peer &peer) const {
     SessionConfig config;
     config.local = (peer.flags & MUSTER_PLUGIN_LOCAL) != 0;
@@ -157,7 +158,7 @@ Fabric::Peer &Fabric::peer(uint64_t id) {
         found->second.id = id;
         found->second.flags = ops_.flags;
         found->second.credits = ops_.credit_bytes;
-        // Generations of an earlier acquaintance with the same number are not met again.
+        // Generations of an earlier peer with the same number do not occur again.
         found->second.generation = static_cast<uint32_t>(now_ns() >> 20);
     }
     return found->second;
@@ -277,7 +278,7 @@ void Fabric::message(uint64_t id, const unsigned char *data, size_t size, Loan *
         session = found != from.sessions.end() ? found->second : meet(from, key, flags);
     } catch (const std::bad_alloc &) {
     }
-    if (!session) return reset_later(from, key); // also for want of memory: the dialler need not wait for its time-out
+    if (!session) return reset_later(from, key); // also if memory runs out: the dialler need not wait for its time-out
     session->session_->deliver(data + fabric_head_bytes, size - fabric_head_bytes, true, loan);
 }
 

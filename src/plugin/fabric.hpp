@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// A scheme served by a fabric plug-in: one endpoint, numbered peers, a session with each of them in each direction it
-// was dialled, any number of streams in a session.
+// A scheme served by a fabric plug-in: one endpoint, numbered peers, a session with each of them in each direction in
+// which it was dialled, any number of streams in a session.
 //
-// Each message begins with 8 bytes: a mark, flags, the version (u16), and the generation (u32), which tells one session
-// with a peer from an earlier one. The bytes after it belong to the session. In one for many (broadcast.hpp) the
-// generation is 0, and 8 bytes for each follow: the generation and the stream whose bytes it brings.
+// Each message begins with 8 bytes: a mark, flags, the version (u16), and the generation (u32), which distinguishes a
+// session with a peer from an earlier one. The bytes after it belong to the session. In a message for many
+// (broadcast.hpp) the generation is 0, and 8 bytes for each receiver follow: the generation and the stream to which the
+// bytes belong.
 #include "plugin/pairing.hpp"
 #include "plugin/plugin_transport.hpp"
 #include "plugin/session.hpp"
@@ -38,7 +39,7 @@ class Fabric final : public PluginTransport, public MulticastGroup {
     friend class FabricListener;
     friend class FabricSession;
     friend struct FabricHost;
-    struct Publishing : Object { // a listener whose authority is asked for
+    struct Publishing : Object { // a listener whose authority was requested
         Future<Result<void>> result;
         Ref<FabricListener> listener; // empty: no thread waits any more; loop thread
     };
@@ -56,14 +57,14 @@ class Fabric final : public PluginTransport, public MulticastGroup {
         Ref<SharedSegment> segment;
         uint32_t generation = 0; // of the last session begun here
         std::map<SessionKey, Ref<FabricSession>> sessions;
-        bool reset_due = false; // one at a time: a session it does not know is asked for again and again
+        bool reset_due = false; // one at a time: a reset for an unknown session is repeated
         SessionKey reset_key;
     };
 
     Fabric(Plugin &plugin, std::string scheme, const muster_fabric_ops &ops, void *self);
     Result<void> ensure_started();
     Result<void> check(const SessionAddress &address, bool listening) const;
-    std::string authority(const SessionAddress &address) const; // as the plug-in gets it
+    std::string authority(const SessionAddress &address) const; // in the form that the plug-in receives
     Result<void> publish(const Ref<FabricListener> &listener);
     void begin_publishing(const Ref<FabricListener> &listener, const Ref<Publishing> &publishing);
     void end_publishing(Publishing &publishing, Result<void> result) noexcept;
@@ -156,7 +157,7 @@ class FabricListener final : public TransportListener {
   public:
     FabricListener(Fabric &fabric, const SessionAddress &address, const TransportOptions &options,
                    Ref<ListenerCore> core);
-    std::string address() override { return address_; } // written once, before the listener is given away
+    std::string address() override { return address_; } // written once, before another thread has the listener
     void close() noexcept override;
 
   private:
@@ -171,7 +172,7 @@ class FabricListener final : public TransportListener {
     const Ref<ListenerCore> core_;
     std::string address_, authority_;
     bool open_ = false;
-    // Where streams to it can be had without the fabric; made when first asked for. Loop thread.
+    // The addresses at which its streams are available without the fabric; made at the first request. Loop thread.
     Ref<TransportListener> shared_, direct_;
     bool shared_tried_ = false, direct_tried_ = false;
 };

@@ -48,8 +48,8 @@ struct FabricHost {
         });
     }
 
-    // Calls with the loan, if there is one. Without memory to keep track of it the bytes are copied, as if they were
-    // not lent.
+    // Calls with the loan, if there is one. Without memory for its record the bytes are copied, as if they were not
+    // lent.
     template <class Take>
     static void with_loan(Fabric &fabric, const muster_loan *loan, const Take &take) {
         SegmentPool &pool = *fabric.plugin_.plugins().pool;

@@ -12,8 +12,8 @@ namespace {
 constexpr size_t authority_max = 1024;
 } // namespace
 
-// Waits on the calling thread for what the plug-in answers; while the name service cannot be reached and there is
-// time for it, tries again.
+// Waits on the calling thread for the answer of the plug-in; while the name service is unreachable and the timeout is
+// not over, it tries again.
 Result<Ref<TransportListener>> Fabric::listen(const Address &address, const TransportOptions &options,
                                               Ref<ListenerCore> core) {
     Result<SessionAddress> own = session_address(context_, address, upgrades());
@@ -127,7 +127,7 @@ void FabricListener::close() noexcept {
         withdraw();
         return {};
     });
-    if (!done) return; // the loop has stopped, and took it along
+    if (!done) return; // the loop has stopped, and has dropped the task
 }
 
 void FabricListener::withdraw() noexcept {
@@ -141,7 +141,7 @@ void FabricListener::withdraw() noexcept {
               [&] { return fabric_->ops_.withdraw(fabric_->self_, authority_.data(), authority_.size()); });
 }
 
-// Streams that come in there go the same way as those over the fabric. What cannot be had is left out.
+// Streams that arrive there are handled as those over the fabric. Addresses that are not available are left out.
 std::string FabricListener::routes(bool same_host) {
     const auto listen = [&](Ref<TransportListener> &listener, bool &tried, const std::string &text) {
         if (std::exchange(tried, true)) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// What stands in front of the messages of a fabric; fabric.hpp says what they are.
+// The header of the messages of a fabric; fabric.hpp describes it.
 #include "transport/frame.hpp"
 
 #include <cstring>
@@ -13,7 +13,7 @@ enum FabricFlag : uint8_t {
     from_beginner = 1, // the sender began the session
     without_proof = 2, // auth=none
     first = 4,         // first message of the beginner
-    reset = 8,         // the sender knows nothing of that session (any more); nothing follows
+    reset = 8,         // that session is unknown to the sender; no payload
     to_many = 16,      // a share for each peer follows, then the bytes
     known_flags = 31
 };
@@ -30,7 +30,7 @@ inline void put_head(unsigned char *to, uint8_t flags, uint32_t generation) noex
     put_u32(to + 4, generation);
 }
 
-// False: it is none. Each byte is read once: the message may lie in memory the peer can write.
+// False: it is invalid. Each byte is read once: the message may be in memory that the peer can write.
 inline bool get_head(const unsigned char *data, size_t size, FabricHead &head) noexcept {
     unsigned char copy[fabric_head_bytes];
     if (size < sizeof copy) return false;
@@ -40,7 +40,7 @@ inline bool get_head(const unsigned char *data, size_t size, FabricHead &head) n
     return true;
 }
 
-// Whose the bytes of a message for many are, at one of the peers.
+// The receiver of the bytes of a message for many, at one of the peers.
 struct FabricShare { // a value
     bool from_beginner = false;
     uint32_t generation = 0, stream = 0;

@@ -74,7 +74,7 @@ void FabricSession::proved() noexcept {
     timed(fabric_->plugin_, "authenticated", [&] { return fabric_->ops_.authenticated(fabric_->self_, peer_); });
 }
 
-// One segment for each peer, whichever session brought it: none through a second one while there is one, or will be.
+// One segment for each peer, whichever session has made it: none through a second one while there is one, or will be.
 bool FabricSession::can_pair() const noexcept {
     const Fabric::Peer &peer = fabric_->peer(peer_);
     return fabric_->ops_.segment_shared != nullptr && !peer.segment &&

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Memory of a plug-in's that a message came in, until the last reader has read it.
+// Memory of a plug-in that contains a received message, until the last reader has read it.
 #include "base/object.hpp"
 #include "plugin/pool.hpp"
 
@@ -8,10 +8,10 @@
 
 namespace muster {
 
-// Immutable after construction; the last reference that is released gives the memory back, on any thread.
+// Immutable after construction; the last reference that is released returns the memory, on any thread.
 class Loan final : public Object {
   public:
-    // `pool`: where a segment goes back to, if the plug-in names no function. It may outlive the context.
+    // `pool`: to which a segment is returned, if the plug-in names no function. It may outlive the context.
     Loan(const muster_loan &loan, SegmentPool &pool) noexcept
         : size_bytes_(loan.size_bytes), memory_(loan.memory), hint_(loan.hint), release_(loan.release),
           pool_(loan.release == nullptr ? &pool : nullptr) {}

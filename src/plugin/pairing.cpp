@@ -23,8 +23,7 @@ SharedSegment::SharedSegment(Segment segment, uint32_t side) noexcept : segment_
               segment_.events[1 - side].get()};
 }
 
-// By value, as those that keep it want it.
-// NOLINTNEXTLINE(performance-unnecessary-value-param)
+// By value, since those that keep it need it so. NOLINTNEXTLINE(performance-unnecessary-value-param)
 void Channel::paired(Ref<SharedSegment> segment, Status status) noexcept {
     (void)segment, (void)status;
 }
@@ -83,7 +82,7 @@ std::unique_ptr<Pairing> Pairing::offer(Session &session, size_t bytes) {
     return pairing;
 }
 
-// Nothing can be offered: reported like any other end, never from inside the call that asked.
+// Nothing can be offered: reported like any other result, never from inside the call that requested it.
 void Pairing::finish_soon(Status status) {
     early_ = status;
     session_.schedule();
@@ -94,7 +93,8 @@ bool Pairing::take(Session &session, std::unique_ptr<Pairing> &current, bool is_
     if (is_offer) return take_offer(session, current, payload, size);
     if (size != 4) return false;
     const auto status = static_cast<int32_t>(get_u32(payload));
-    if (!current || !current->asked_here_) return true; // an answer to an offer that gave way to the peer's own
+    // An answer to an offer that was dropped for the one of the peer.
+    if (!current || !current->asked_here_) return true;
     if (status == MUSTER_OK && !current->waits_for_answer_) return false;
     current->finish(status == MUSTER_OK ? current->segment_ : Ref<SharedSegment>(),
                     status == MUSTER_OK ? MUSTER_OK : MUSTER_E_UNSUPPORTED);
@@ -119,10 +119,10 @@ bool Pairing::take_offer(Session &session, std::unique_ptr<Pairing> &current, co
     host.user = get_u32(payload + 32);
     if (!session.channel().can_pair() || !Hub::of(session.context()).host.same_place(host))
         return decline(MUSTER_E_UNSUPPORTED);
-    // What is in use, or about to be passed to the plug-in, stays.
+    // A pairing that is in use, or about to be passed to the plug-in, stays.
     if (session.have_segment_ || session.pairing_due_) return decline(MUSTER_E_BUSY);
     if (current) {
-        // Both asked at once: the dialling side's offer stands.
+        // Both sides have requested at the same time: the offer of the dialling side is used.
         if (!current->asked_here_ || session.dialer()) return decline(MUSTER_E_BUSY);
         current.reset();
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Memory shared with a proved peer on the same host, for a plug-in's own use.
+// Memory shared with an authenticated peer on the same host, for the plug-in's own use.
 //
-// The asking side makes the segment and offers it through the descriptor channel; the offer goes to the other side in
-// the session, and so does the answer.
+// The requesting side makes the segment and offers it through the descriptor channel; the session carries the offer to
+// the other side, and the answer back.
 #include "context/loop_watch.hpp"
 #include "transport/descriptor_channel.hpp"
 #include "transport/segment.hpp"
@@ -32,7 +32,7 @@ class SharedSegment final : public Object {
 class Pairing final : private DescriptorChannel::Owner {
   public:
     static std::unique_ptr<Pairing> offer(Session &session, size_t bytes);
-    // An offer or an answer of the peer came in. False: it makes no sense.
+    // Handles an offer or an answer of the peer. False: it is invalid.
     Status early() const noexcept { return early_; } // negative: it could not even begin
     bool asked_here() const noexcept { return asked_here_; }
     static bool take(Session &session, std::unique_ptr<Pairing> &current, bool is_offer, const unsigned char *payload,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The sessions of a listener whose bytes a plug-in or the host carries, until each has proved the secret and opened its
-// stream. Such a listener has no queue of the kernel's in which new connections could wait: they are pushed. So it
+// The sessions of a listener whose bytes a plug-in or the host transports, until each has proved the secret and opened
+// its stream. Such a listener has no queue of the kernel in which new connections could wait: they are pushed. So it
 // accepts some beyond the limit, and the policy of PendingHandshakes ends those above the limit. That is done in a turn
-// of the loop of its own, as ending a session calls the plug-in, which may be in the middle of a call to us.
+// of the loop of its own, as ending a session calls the plug-in, which may be in the middle of a call to the library.
 #include "plugin/session.hpp"
 #include "transport/pending_handshakes.hpp"
 

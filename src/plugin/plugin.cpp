@@ -25,7 +25,7 @@ bool PluginStores::set(const PluginStores &stores) noexcept {
     return true;
 }
 
-// What a plug-in's watches and timers point to.
+// The targets of a plug-in's watches and timers.
 struct muster_watch {
     Plugin *plugin;
     std::unique_ptr<LoopWatch> watch;

@@ -22,7 +22,7 @@ class Plugin final {
     Plugin(const Plugin &) = delete;
     Plugin &operator=(const Plugin &) = delete;
 
-    // Calls muster_plugin_v1 and registers what it has asked for, or nothing. The thread that loads; once.
+    // Calls muster_plugin_v1 and registers the schemes that it requests, or none. The thread that loads; once.
     Result<void> enter(muster_plugin_v1_fn entry);
     void hand_over(bool end_at_once) noexcept;
     void disown() noexcept; // it declined: known by no path, serves no scheme
@@ -30,7 +30,7 @@ class Plugin final {
     bool brings_store(const std::string &scheme) const noexcept;
 
     const std::string &path() const noexcept { return path_; }
-    const char *name() const noexcept { return name_.c_str(); } // the file alone, for texts
+    const char *name() const noexcept { return name_.c_str(); } // the file name alone, for texts
     Context &context() const noexcept { return context_; }
     Plugins &plugins() const noexcept { return plugins_; }
     CallMark &mark() noexcept { return mark_; }
@@ -38,7 +38,7 @@ class Plugin final {
     static Plugin &of(const muster_host *host) noexcept { return *static_cast<Plugin *>(host->library); }
 
   private:
-    friend struct HostFunctions; // what the table points to
+    friend struct HostFunctions; // the target of the table
     friend struct ::muster_watch;
     friend struct ::muster_timer;
     Context &context_;
@@ -59,7 +59,7 @@ class Plugin final {
     std::set<muster_timer *> timers_;  // loop thread only
 };
 
-// What a plug-in reported, with what it was about, and never a success in disguise.
+// An error that a plug-in has reported, with its subject, and never with a successful status.
 Error plugin_error(const Plugin &plugin, const Error &error, Status status, const char *what,
                    const std::string &address);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Schemes of stores that a plug-in brings. The store module, which is above this one, implements them and sets itself
+// Schemes of stores that a plug-in provides. The store module, which is above this one, implements them and sets itself
 // here when the library is loaded.
 #include "base/object.hpp"
 #include "base/result.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// What the transports of plug-ins have in common.
+// The common part of the transports of plug-ins.
 #include "plugin/plugin.hpp"
 #include "plugin/timed.hpp"
 #include "transport/transport.hpp"

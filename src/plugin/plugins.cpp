@@ -17,7 +17,7 @@ namespace muster {
 
 namespace {
 
-// Plug-ins that come with Muster, and what they stand on.
+// Plug-ins that belong to Muster, and the libraries that they need.
 struct KnownPlugin {
     const char *scheme, *package;
 };
@@ -73,9 +73,9 @@ bool writable_by_all(const struct stat &about) noexcept {
     return (about.st_mode & S_IWOTH) != 0;
 }
 
-// Whoever may write the file, or put another one in its place, would run code in this process. Root, the user of the
-// process and the owner of the library may. Folders that the library lies in, too, are not looked at, nor is anything
-// if all may write the library itself: a user who can change that one needs no plug-in.
+// A user who may write the file, or replace it, can run code in this process. Root, the user of the process and the
+// owner of the library may. The folders of the library itself are not checked, and neither is anything if all users may
+// write the library: a user who can change the library needs no plug-in.
 Result<void> check_who_may_change(const char *file) {
     Dl_info own;
     char library[PATH_MAX] = "";
@@ -112,8 +112,8 @@ Result<void> check_who_may_change(const char *file) {
     }
 }
 
-// Libraries that a plug-in is linked with may catch signals as soon as they are loaded (UCX does, SIGSEGV among them).
-// They are the host's.
+// Libraries with which a plug-in is linked may install signal handlers as soon as they are loaded (UCX does, for
+// SIGSEGV among others). Signals belong to the host.
 class Dispositions {
   public:
     Dispositions() noexcept {
@@ -182,7 +182,7 @@ Result<void> Plugins::load_locked(const std::string &path) {
     auto plugin = std::make_unique<Plugin>(context_, *this, real);
     plugins_.reserve(plugins_.size() + 1);
     if (const Result<void> entered = plugin->enter(entry); !entered) {
-        // It may have kept the table; what it knows stays where it is, but serves nothing.
+        // It may have kept the table; its objects stay, but serve nothing.
         plugins_.push_back(std::move(plugin));
         plugins_.back()->disown();
         return entered.error();

@@ -15,7 +15,7 @@ namespace muster {
 
 class Plugin;
 
-// A transport whose streams run in sessions: of a plug-in, or served by the host. What it does at the end of a context.
+// A transport whose streams run in sessions: of a plug-in, or served by the host. Its actions at the end of a context.
 // Loop thread only, unless a member says otherwise.
 class SessionTransport : public Listed<SessionTransport> {
   public:

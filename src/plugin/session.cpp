@@ -11,8 +11,9 @@
 namespace muster {
 
 namespace {
-constexpr int64_t drain_ns = 2'000'000'000; // what a peer that is gone had sent may take so long to come in
-constexpr int most_rounds = 8;              // segments sent per turn: other sessions have their turn, too
+// The maximum time in which messages of a peer that is gone may still arrive.
+constexpr int64_t drain_ns = 2'000'000'000;
+constexpr int most_rounds = 8; // segments sent per turn: other sessions have their turn, too
 } // namespace
 
 Session::Session(Context &context, SegmentPool &pool, Ref<Channel> channel, SessionOwner &owner, SessionConfig config)
@@ -105,7 +106,7 @@ void Session::turn() noexcept {
             if (!stage()) break;
             if (round == most_rounds - 1) schedule();
         }
-        settle(false); // between turns anybody may take handed-over buffers back
+        settle(false); // between turns any thread may take handed-over buffers back
         if (lost_.status < 0) return end(lost_);
         if (refused_.status < 0 && ((out_ == nullptr && raw_.empty()) || send_failed_.status < 0)) return end(refused_);
         tell_pairing();
@@ -258,7 +259,7 @@ void Session::begin_beating() noexcept {
     timer_->start(beat_ns_ - now_ns() % (beat_ns_ / 4 + 1), beat_ns_);
 }
 
-// The peer is awake now, and so are we: the next is not waited for.
+// Both sides are awake now: the answer need not wait for the next interval.
 void Session::answer_heartbeat() noexcept {
     if (context_.loop_now_ns() - sent_ns_ < beat_ns_ / 2) return;
     heartbeat_due_ = true;
@@ -293,16 +294,17 @@ void Session::tick() noexcept {
     schedule();
 }
 
-// Not until the next heartbeat, which is far away.
+// Not until the next heartbeat, which is much later.
 void Session::wait_for_refusal() noexcept {
     if (timer_) timer_->start(drain_ns + 1'000'000, beat_ns_);
 }
 
-// What may take its time, but not for ever. Also called between heartbeats that are far apart.
+// Operations with a time limit. Also called between heartbeats with long intervals.
 void Session::look_at_clock(int64_t now) noexcept {
     if (state_ != State::open && state_ != State::leaving) return;
     const Ref<Session> alive(this);
-    // Were we stopped ourselves (a debugger, Ctrl-Z)? Then the peer's bytes wait to be read: its silence is ours.
+    // Was this process stopped itself (a debugger, Ctrl-Z)? Then the bytes of the peer wait to be read: it was not
+    // silent.
     const int64_t usual = std::min(beat_ns_, std::max(context_.settings.heartbeat_ns, longest_between_looks_ns));
     if (now - std::exchange(looked_ns_, now) > 2 * usual + 500'000'000) {
         silence_.excuse(now);
@@ -315,7 +317,7 @@ void Session::look_at_clock(int64_t now) noexcept {
     if (first_due_ && now - first_due_ns_ > context_.settings.handshake_timeout_ns)
         return fail(MUSTER_E_PEER, "the peer did not open its stream in time");
     if (send_failed_.status < 0 && now - send_failed_ns_ > drain_ns) return lost(send_failed_);
-    for (size_t i = broadcasting_.size(); i-- != 0;) { // one leaves at most
+    for (size_t i = broadcasting_.size(); i-- != 0;) { // at most one leaves
         const Ref<Broadcast> broadcast = broadcasting_[i]->broadcast_;
         broadcast->tick(now);
     }
@@ -343,7 +345,7 @@ void Session::remove(SessionStream &stream) noexcept {
 
 // The exchange is over, and its object with it.
 void Session::end_pairing(Ref<SharedSegment> segment, Status status, bool asked_here) noexcept {
-    if (segment || asked_here) { // a failure is reported only on the side that asked
+    if (segment || asked_here) { // a failure is reported only on the requesting side
         have_segment_ = static_cast<bool>(segment);
         pairing_due_ = true;
         pairing_segment_ = std::move(segment);
@@ -355,8 +357,8 @@ void Session::end_pairing(Ref<SharedSegment> segment, Status status, bool asked_
 
 void Session::tell_pairing() noexcept {
     if (pairing_ && pairing_->early() < 0) end_pairing({}, pairing_->early(), true);
-    // Not before our answer is on its way: a plug-in may send everything through the new memory from now on, and the
-    // peer looks there only when it has the answer.
+    // Not before the answer is being sent: a plug-in may send everything through the new memory from now on, and the
+    // peer reads it only when it has the answer.
     if (out_ != nullptr || !control_.empty()) return;
     if (std::exchange(pairing_due_, false)) channel_->paired(std::move(pairing_segment_), pairing_status_);
 }

@@ -33,7 +33,7 @@ constexpr uint32_t session_streams_max = 4096;
 constexpr size_t session_waiting_max = size_t{2} * session_streams_max; // frames for a peer that does not read
 constexpr uint32_t session_ids_max = (1 << 24) - 1;
 
-// One stream of a session: the carrier at side 1 of its duplex. What the loop thread alone uses has no comment.
+// One stream of a session: the carrier at side 1 of its duplex. Members used only by the loop thread have no comment.
 class SessionStream final : public Carrier, public Listed<SessionStream>, private Waker {
   public:
     SessionStream(Session &session, uint32_t id, uint64_t window, uint64_t peer_window);
@@ -77,8 +77,8 @@ class SessionStream final : public Carrier, public Listed<SessionStream>, privat
     size_t staged_bytes_ = 0; // copied into the session's segment, still in the pipe
     int64_t closed_at_ = 0;
     bool accept_due_ = false, closed_sent_ = false, closed_received_ = false;
-    std::string greeting_;     // goes out with ACCEPT
-    Ref<Broadcast> broadcast_; // it waits in there for others
+    std::string greeting_;     // sent with ACCEPT
+    Ref<Broadcast> broadcast_; // in which it waits for others
 
     std::atomic<bool> held_back_{false};  // seq_cst: set by the loop before the pipe is emptied, read by flush()
     std::atomic<bool> woken_{false};      // acq_rel: the thread that sets it puts the stream on Session::woken_
@@ -104,14 +104,14 @@ struct SessionListener {
     Ref<ListenerCore> core; // empty: none
     uint64_t window = 0;
     std::string greeting;
-    Status status = MUSTER_E_UNREACHABLE; // why there is none
+    Status status = MUSTER_E_UNREACHABLE; // the reason why there is none
     const char *text = "no listener there";
 };
 
 // The owner of a session. Called on the loop thread, from the session's turn or from deliver().
 class SessionOwner {
   public:
-    // The other side has proved the secret; on a session of one stream that came in, it has opened the stream, too.
+    // The other side has proved the secret; on an incoming session of one stream, it has opened the stream, too.
     virtual void session_proved(Session &session) = 0;
     // The listener of that name.
     virtual SessionListener session_listener(Session &session, std::string_view service) = 0;
@@ -127,8 +127,8 @@ class SessionOwner {
     ~SessionOwner() = default;
 };
 
-// Loop thread only, but for schedule() and what its streams' hosts do. Without memory for what it has to say or to take
-// a session fails; what ends it needs none.
+// Loop thread only, except schedule() and the calls of its streams' hosts. If there is no memory for a message or for
+// accepting one the session fails; its end needs none.
 class Session final : public Object, private FrameSink {
   public:
     // `owner` must stay until session_over().
@@ -136,18 +136,19 @@ class Session final : public Object, private FrameSink {
 
     void start() noexcept; // the channel is connected: begin the handshake
 
-    // From the channel. `whole`: all of it is taken. `loan`: the memory the bytes lie in, if the streams may keep it.
+    // From the channel. `whole`: all bytes are accepted. `loan`: the memory that contains the bytes, if the streams may
+    // keep it.
     size_t deliver(const void *data, size_t size, bool whole, Loan *loan = nullptr) noexcept;
     void deliver_to(uint32_t stream, const void *data, size_t size,
                     Loan *loan) noexcept; // bytes of a stream, without a frame
     void writable() noexcept { schedule(); }
     void lost(const Error &why) noexcept;
 
-    // Begins a stream; answers the dial. What it throws has left nothing behind.
+    // Begins a stream; answers the dial. If it throws, nothing was changed.
     void open(std::string service, const TransportOptions &options, Ref<Dial> dial, bool may_upgrade = false);
     void look_at_clock(int64_t now) noexcept;
-    void end_when_idle() noexcept; // says goodbye as soon as no stream is left
-    void wind_down() noexcept;     // the context closes: ends the streams that have nothing on its way any more
+    void end_when_idle() noexcept; // sends goodbye as soon as no stream is left
+    void wind_down() noexcept;     // the context closes: ends the streams without bytes in transit
     void end_now(const Error &why) noexcept {
         end(why);
     } // not from inside a function the channel's owner was called by
@@ -159,13 +160,13 @@ class Session final : public Object, private FrameSink {
     // Shares memory, or is about to.
     bool pairing() const noexcept { return pairing_ != nullptr || pairing_due_ || have_segment_; }
 
-    void schedule() noexcept { // any thread: a turn will come
+    void schedule() noexcept { // any thread: a turn will follow
         if (!turn_.post(context_)) drop_woken();
     }
     bool proved() const noexcept { return state_ == State::open; }
     int64_t started_ns() const noexcept { return started_ns_; }
     bool has_hello() const noexcept { return state_ > State::handshake || (handshake_ && handshake_->has_hello()); }
-    bool refused() const noexcept { return refused_.status < 0; } // and what it has to say about that may still wait
+    bool refused() const noexcept { return refused_.status < 0; } // and the message about that may still wait
     bool is_same_host() const noexcept { return same_host_; }     // both sides would share memory, and can
     bool takes_streams() const noexcept {
         return state_ != State::leaving && state_ != State::over && lost_.status >= 0 && refused_.status >= 0 &&
@@ -182,7 +183,8 @@ class Session final : public Object, private FrameSink {
     friend class Broadcast;
     friend class SessionStream;
     friend class Pairing;
-    static constexpr size_t turn_bytes = 4 * 1024 * 1024; // taken per turn of the loop: others have their turn, too
+    // Accepted per turn of the loop, so that other descriptors are served, too.
+    static constexpr size_t turn_bytes = 4 * 1024 * 1024;
     enum class State { connecting, handshake, open, leaving, over };
     class Opening;
 
@@ -249,9 +251,9 @@ class Session final : public Object, private FrameSink {
     SessionOwner &owner_;
     const SessionConfig config_;
     State state_ = State::connecting;
-    Error refused_;     // the handshake failed; what it still has to say goes out first
+    Error refused_;     // the handshake failed; its last message is sent first
     bool busy_ = false; // the listener has refused it for now
-    Error send_failed_; // nothing can be sent any more; receiving goes on for a moment
+    Error send_failed_; // sending is impossible; receiving continues for a moment
     int64_t send_failed_ns_ = 0;
     Error lost_; // why the channel is no more; status OK: it is
     bool leave_when_idle_ = false, goodbye_received_ = false, channel_finished_ = false;
@@ -264,7 +266,7 @@ class Session final : public Object, private FrameSink {
     size_t unanswered_ = 0;                    // the empty ones
     uint32_t next_id_ = 1;                     // dialling side: the next stream; other side: one above the highest seen
 
-    List<SessionStream> ready_; // have something to say; kept alive by streams_
+    List<SessionStream> ready_; // have frames to send; kept alive by streams_
     size_t ready_count_ = 0;
     struct Control {
         FrameType type;
@@ -274,9 +276,9 @@ class Session final : public Object, private FrameSink {
     std::deque<Control> control_;
     bool heartbeat_due_ = false, goodbye_due_ = false;
 
-    std::string raw_;              // goes out before any frame: the handshake, the prefix of the seal
+    std::string raw_;              // sent before any frame: the handshake, the prefix of the seal
     const size_t headroom_;        // of the channel
-    unsigned char *out_ = nullptr; // a segment while there is something in it
+    unsigned char *out_ = nullptr; // a segment with staged bytes, or none
     size_t out_begin_ = 0, out_end_ = 0;
     std::vector<Ref<SessionStream>> staged_;    // streams with bytes in out_
     std::vector<SessionStream *> broadcasting_; // streams that wait in a broadcast
@@ -287,12 +289,12 @@ class Session final : public Object, private FrameSink {
     Signal sent_signal_; // raised when out_ was sent: a flush may be waiting
 
     std::unique_ptr<LoopTimer> timer_;
-    int64_t beat_ns_; // how often something is said; of both sides the longer time
+    int64_t beat_ns_; // heartbeat interval; the longer time of both sides
     int64_t started_ns_ = 0, sent_ns_ = 0, looked_ns_ = 0, idle_since_ = 0;
     int64_t leaving_ns_ = 0;   // since when it is leaving
-    bool first_due_ = false;   // a session of one stream that came in: the stream is to be opened
+    bool first_due_ = false;   // an incoming session of one stream: the stream has to be opened
     int64_t first_due_ns_ = 0; // since then
-    bool gave_up_ = false;     // the peer did not take the goodbye in time
+    bool gave_up_ = false;     // the peer did not receive the goodbye in time
     PeerSilence silence_;
     bool resume_due_ = false, proved_due_ = false;
     int64_t turn_ns_ = 0; // of the loop turn turn_left_ belongs to
@@ -304,11 +306,11 @@ class Session final : public Object, private FrameSink {
     Status pairing_status_ = MUSTER_OK;
 
     PostedTask<Session, &Session::turn> turn_{*this};
-    bool same_host_ = false, peer_direct_ = false;     // it is worth while to ask where else a stream can be had
+    bool same_host_ = false, peer_direct_ = false;     // it is worthwhile to query other addresses for a stream
     std::atomic<SessionStream *> woken_list_{nullptr}; // release on push, acquire on taking: publishes next_woken_
 };
 
-// A dial: what it has to say is to be sent, or was sent and waits for its answer.
+// A dial: its request has to be sent, or was sent and waits for its answer.
 class Session::Opening final : public Attempt {
   public:
     Opening(Session &session, std::string service, const TransportOptions &options, Ref<Dial> dial)

@@ -61,7 +61,7 @@ bool valid_scheme(std::string_view scheme) noexcept {
 }
 
 Result<void> call_on_loop(Context &context, Result<void> (*run)(void *body), void *body) noexcept {
-    // Lies on the stack of the caller, who waits until `done` is set: after that the loop touches it no more.
+    // On the stack of the caller, which waits until `done` is set: after that the loop does not access it any more.
     struct OnLoop final : TaskNode {
         Result<void> (*run)(void *);
         void *body;
@@ -99,7 +99,7 @@ Result<void> call_on_loop(Context &context, Result<void> (*run)(void *body), voi
         const uint32_t seen = task.signal->seen();
         if (task.done.load(std::memory_order_acquire)) return task.result;
         Deadline endless(-1);
-        (void)context.sleep(*task.signal, seen, endless); // refuses the loop thread alone, which is not here
+        (void)context.sleep(*task.signal, seen, endless); // refuses only the loop thread, which does not get here
     }
 }
 

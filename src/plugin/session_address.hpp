@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// What the library itself takes from the address of a transport that runs in sessions; the rest is the transport's.
+// The parts of an address that the library itself uses for a transport with sessions; the rest belongs to the
+// transport.
 #include "context/context.hpp"
 #include "transport/address.hpp"
 #include "transport/handshake.hpp"
@@ -10,7 +11,7 @@ namespace muster {
 // A value.
 struct SessionAddress {
     std::string text;      // for the transport: without the options below
-    std::string full;      // as given, for people
+    std::string full;      // the whole text, for people
     std::string authority; // before the first '/', for fabrics
     std::string service;   // after it
     bool auth = true;

@@ -20,7 +20,7 @@ bool valid_window(uint64_t window) noexcept {
 
 size_t Session::deliver(const void *data, size_t size, bool whole, Loan *loan) noexcept {
     if (state_ == State::over || lost_.status < 0) return size;
-    settle(false); // a plug-in may deliver while it sends: an abort that comes in takes handed-over buffers back
+    settle(false); // a plug-in may deliver while it sends: a received abort takes handed-over buffers back
     if (const int64_t now = context_.loop_now_ns(); turn_ns_ != now) turn_ns_ = now, turn_left_ = turn_bytes;
     const size_t taken = whole ? size : std::min(size, turn_left_);
     turn_left_ -= std::min(taken, turn_left_);
@@ -44,7 +44,7 @@ void Session::note_received() noexcept {
     for (auto &[id, stream] : streams_) stream->duplex_->tell_peer_events(0, MUSTER_STREAM_PEER_BACK);
 }
 
-// The frame of what was sent to many was taken off by the fabric: whose it is stands in front of it.
+// The fabric has removed the header of a message for many, which named this stream.
 void Session::deliver_to(uint32_t stream, const void *data, size_t size, Loan *loan) noexcept {
     if (state_ == State::over || state_ == State::leaving || lost_.status < 0 || goodbye_received_) return;
     if (state_ != State::open || reader_.is_sealed() || !reader_.is_between_frames() || size == 0)
@@ -57,7 +57,7 @@ void Session::deliver_to(uint32_t stream, const void *data, size_t size, Loan *l
 void Session::take(const unsigned char *data, size_t size) {
     while (size != 0 && state_ == State::handshake && lost_.status >= 0 && refused_.status >= 0)
         take_handshake(data, size);
-    if (size == 0 || !takes_frames()) return; // what comes after the end is ignored
+    if (size == 0 || !takes_frames()) return; // bytes after the end are ignored
     const Status status = reader_.feed(data, size, *this);
     if (status == MUSTER_E_PROTOCOL) broken(reader_.why());
     if (status == MUSTER_E_NOMEM) fail(status, "out of memory");
@@ -98,14 +98,14 @@ SessionStream *Session::find(uint32_t id) noexcept {
 }
 
 Status Session::on_data(uint32_t id, const unsigned char *data, size_t size) noexcept {
-    take_data(id, data, size, reader_.is_sealed() ? nullptr : loan_); // sealed data lies in the reader's own memory
+    take_data(id, data, size, reader_.is_sealed() ? nullptr : loan_); // sealed data is in the reader's own memory
     return takes_frames() ? MUSTER_OK : MUSTER_E_CLOSED;
 }
 
-// Memory is kept only for a piece that is at least half of it: so what a stream holds is at most twice its window.
+// Memory is kept only for a piece that is at least half of it: so a stream holds at most twice its window.
 void Session::take_data(uint32_t id, const unsigned char *data, size_t size, Loan *loan) noexcept {
     SessionStream *stream = find(id);
-    if (stream == nullptr) { // over on this side, while the bytes were on their way
+    if (stream == nullptr) { // over on this side, while the bytes were in transit
         if (id == 0 || id >= next_id_) broken("data for a stream that never was");
         return;
     }
@@ -220,7 +220,7 @@ void Session::on_open(uint32_t id, const unsigned char *payload, size_t size) {
     const SessionListener listener = owner_.session_listener(*this, service);
     if (!listener.core) return refuse(id, listener.status, listener.text);
     if (!listener.core->reserve()) return refuse(id, MUSTER_E_LIMIT, "the listener takes no more");
-    struct Place { // given back if memory ends before there is a stream
+    struct Place { // released if memory runs out before there is a stream
         ListenerCore *core;
         ~Place() {
             if (core != nullptr) core->unreserve();
@@ -236,7 +236,7 @@ void Session::on_open(uint32_t id, const unsigned char *payload, size_t size) {
     listener.core->offer(std::move(made));
 }
 
-// The dialling side queries before it opens; the number is taken only then.
+// The dialling side queries before it opens; the number is used only when it opens.
 void Session::on_query_routes(uint32_t id, const unsigned char *payload, size_t size) {
     if (config_.dialer || id == 0) return broken("a query out of turn");
     idle_since_ = now_ns();
@@ -298,7 +298,7 @@ void Session::on_accept(uint32_t id, const unsigned char *payload, size_t size) 
     const Ref<SessionStream> stream = add_stream(id, opening->options.window_bytes, get_u64(payload));
     const std::string greeting(reinterpret_cast<const char *>(payload) + 8, size - 8);
     auto made = Stream::make(context_, stream->duplex_, 0, Ref<Carrier>(stream), config_.peer, greeting);
-    opening_.erase(found); // not before: as long as it is there, the end of the session ends the dial
+    opening_.erase(found); // not before: as long as it exists, the end of the session ends the dial
     schedule();
     opening->dial->done(std::move(made));
 }

@@ -12,10 +12,10 @@ namespace {
 constexpr size_t shared_piece_bytes = 64 * 1024; // of each stream per round, when several have something to send
 } // namespace
 
-// ---- wishes of the hosts' threads -----------------------------------------------------------------------------------
+// ---- requests of the threads of hosts -------------------------------------------------------------------------------
 
 void Session::wake(SessionStream &stream) noexcept {
-    // acq_rel: what the host's thread did before is seen by the turn that takes the mark down.
+    // acq_rel: everything that the host's thread did before is seen by the turn that clears the mark.
     if (!stream.woken_.exchange(true, std::memory_order_acq_rel)) {
         stream.retain(); // for the list
         SessionStream *first = woken_list_.load(std::memory_order_relaxed);
@@ -27,11 +27,11 @@ void Session::wake(SessionStream &stream) noexcept {
 }
 
 void Session::take_woken() noexcept {
-    // acquire: pairs with wake(); next_woken_ of each is there.
+    // acquire: pairs with wake(); next_woken_ of each is visible.
     SessionStream *stream = woken_list_.exchange(nullptr, std::memory_order_acquire);
     while (stream != nullptr) {
         SessionStream *next = stream->next_woken_;
-        stream->woken_.exchange(false, std::memory_order_acq_rel); // before the look at what it wants
+        stream->woken_.exchange(false, std::memory_order_acq_rel); // before the check of its requests
         if (state_ != State::over && find(stream->id_) == stream) ready(*stream);
         stream->release();
         stream = next;
@@ -69,7 +69,7 @@ bool Session::have_out() noexcept {
     return out_ != nullptr;
 }
 
-// Writes one frame behind what is staged. False: it does not fit now.
+// Writes one frame after the staged bytes. False: it does not fit now.
 bool Session::put(FrameType type, uint32_t stream, const iovec *spans, size_t size) noexcept {
     if (!have_out()) return false;
     if (space() < frame_bytes(size, sealer_ != nullptr)) return false;
@@ -95,7 +95,7 @@ void Session::put_control(FrameType type, uint32_t stream, std::string_view head
     }
 }
 
-// Gives the channel what is staged. True: nothing is left.
+// Passes the staged bytes to the channel. True: none are left.
 bool Session::drain() noexcept {
     while (out_ != nullptr && out_begin_ != out_end_ && send_failed_.status >= 0) {
         const size_t room = channel_->room(), size = std::min(room, out_end_ - out_begin_);
@@ -126,12 +126,12 @@ bool Session::drain() noexcept {
     return true;
 }
 
-// Nothing goes out any more; but what the peer sent before it went may still come in, and the channel's own end shows
-// when that is over. tick() does not wait for it for long.
+// Nothing can be sent any more; but messages that the peer sent before it ended may still arrive, and the end of the
+// channel shows when that is over. tick() does not wait for it for a long time.
 void Session::send_failed(Status status) noexcept {
     send_failed_ = Error::make(status, "%s: sending failed: %s", config_.peer.c_str(), muster_status_text(status));
     send_failed_ns_ = now_ns();
-    // A listener that refuses a dial hangs up, and its refusal may still be on its way.
+    // A listener that refuses a dial closes the connection, and its refusal may still be in transit.
     const bool may_be_refused = state_ == State::handshake && config_.dialer && status == MUSTER_E_PEER;
     if (may_be_refused) return wait_for_refusal();
     if (state_ != State::open) return lost(send_failed_);
@@ -142,7 +142,7 @@ void Session::send_failed(Status status) noexcept {
 }
 
 // Bytes of a ring stay in the pipe until they are sent, so that a flush of the host waits for them. Handed-over buffers
-// are locked while they are looked at, so these are released at once; held_back_ stands for them.
+// are locked while they are read, so these are released at once; held_back_ represents them.
 void Session::settle(bool sent) noexcept {
     for (const Ref<SessionStream> &stream : staged_) {
         if (stream->staged_bytes_ != 0 && (sent || stream->from_host_.shows_owned()))
@@ -156,7 +156,7 @@ void Session::settle(bool sent) noexcept {
 
 // ---- frames ---------------------------------------------------------------------------------------------------------
 
-// Fills the segment. False: there is nothing to send.
+// Fills the segment. False: there are no bytes to send.
 bool Session::stage() {
     while (!raw_.empty()) { // bytes of the handshake, the prefix of the seal
         if (!have_out()) return false;
@@ -204,7 +204,7 @@ bool Session::put_open(uint32_t id, Opening &opening) {
     return true;
 }
 
-// Sends what a stream has to send. True: call again.
+// Sends the frames of a stream. True: call again.
 bool Session::stage_stream(SessionStream &stream) {
     unsigned char word[8];
     if (stream.accept_due_) {
@@ -222,7 +222,7 @@ bool Session::stage_stream(SessionStream &stream) {
     const bool closed = stream.closed_.load(std::memory_order_acquire);
     if (closed && stream.closed_at_ == 0) stream.closed_at_ = now_ns();
     if (closed && !stream.closed_sent_) {
-        // Also after a finish of the peer, whose host waits for the end; but not where that has closed, too.
+        // Also after a finish of the peer, whose host waits for the end; but not if that has closed, too.
         if (!(stream.state_.finish_received && stream.closed_received_) && !put(FrameType::closed, stream.id_))
             return true;
         stream.closed_sent_ = true;
@@ -244,24 +244,24 @@ bool Session::stage_stream(SessionStream &stream) {
 bool Session::stage_data(SessionStream &stream, bool closed) {
     if (stream.state_.finish_sent || stream.closed_received_ || send_failed_.status < 0) return false;
     Pipe &pipe = stream.from_host_;
-    const bool finished = pipe.finished() || closed; // before the look for bytes: no more come after it
+    const bool finished = pipe.finished() || closed; // before the check for bytes: no more follow it
     if (pipe.readable() == 0) {
         if (!finished) return !pipe.park_reader(Park::FD, 1);
         if (!put(FrameType::finish, stream.id_)) return true;
         stream.state_.finish_sent = true;
         return false;
     }
-    if (stream.broadcast_) return false; // comes back with its end
+    if (stream.broadcast_) return false; // added again with its end
     if (const Ref<SharedPiece> shared = pipe.shared_piece())
         if (static_cast<Broadcast &>(*shared).join(stream)) return false;
-    if (stream.state_.credit() == 0) return false; // comes back with the next credit
+    if (stream.state_.credit() == 0) return false; // added again with the next credit
     if (out_ != nullptr && space() < 16 * 1024) return true;
     const size_t room = out_ == nullptr ? session_data_max - headroom_ : std::min(session_data_max, space() - 64);
     const size_t limit = std::min<uint64_t>({stream.state_.credit(), room, ready_.empty() ? room : shared_piece_bytes});
     iovec spans[16];
     int count = 0;
     staged_.reserve(staged_.size() + 1);
-    stream.held_back_.store(true, std::memory_order_seq_cst); // before the pipe looks empty
+    stream.held_back_.store(true, std::memory_order_seq_cst); // before the pipe becomes empty
     const Status status = pipe.gather(spans, 16, limit, count);
     if (status < 0) {
         stream.held_back_.store(false, std::memory_order_seq_cst);
@@ -284,7 +284,7 @@ bool Session::stage_data(SessionStream &stream, bool closed) {
     return true;
 }
 
-// Nothing of this session is on its way: what waits for that may go.
+// No bytes of this session are in transit: waiters for that may continue.
 void Session::look_at_broadcasts() noexcept {
     for (size_t i = 0; i < broadcasting_.size();) {
         SessionStream *const stream = broadcasting_[i];

@@ -20,7 +20,7 @@ void SessionStream::detach() noexcept {
     from_host_.set_reader_waker(nullptr);
 }
 
-// The host's thread wrote, finished, or wants room.
+// The host's thread has written, has finished, or needs room.
 void SessionStream::wake_reader() noexcept {
     session_->wake(*this);
 }
@@ -29,14 +29,14 @@ void SessionStream::taken() noexcept {
     if (state_.grant(to_host_.taken())) session_->wake(*this);
 }
 
-// ---- in an external context: the host's thread does what the loop would do ------------------------------------------
+// ---- in an external context: the host's thread does the work of the loop --------------------------------------------
 
 bool SessionStream::drives() const noexcept {
     return session_->context().external() && session_->channel().polls();
 }
 
-// Looks for what comes in as long as that seems worth while. OK: done, or time to look around; AGAIN: now it is better
-// to sleep, in the loop.
+// Polls for bytes as long as that seems worthwhile. OK: done, or time to check; AGAIN: it is better to sleep now, in
+// the loop.
 template <class Done>
 Status SessionStream::drive(Deadline &deadline, const Interrupted &interrupted, const Done &done) noexcept {
     constexpr int most_looks = 256, most_vain_looks = 64;
@@ -55,7 +55,7 @@ Status SessionStream::drive(Deadline &deadline, const Interrupted &interrupted, 
     return driven ? status : MUSTER_AGAIN;
 }
 
-// What comes in goes through the pipe, whose bytes may lie where the plug-in has received them.
+// Received bytes pass through the pipe, which may contain the memory of the plug-in.
 Carrier::Moved SessionStream::receive(void *, size_t, Deadline &deadline, const Interrupted &interrupted,
                                       bool) noexcept {
     if (!drives()) return {MUSTER_AGAIN, 0};
@@ -73,7 +73,7 @@ bool SessionStream::flush() noexcept {
     return from_host_empty() && !held_back_.load(std::memory_order_seq_cst);
 }
 
-// Looks at the indices only: the reading side of the pipe belongs to the loop.
+// Checks only the indices: the reading side of the pipe belongs to the loop.
 bool SessionStream::from_host_empty() const noexcept {
     PipeControl &control = from_host_.control();
     return control.tail.load(std::memory_order_seq_cst) == control.head.load(std::memory_order_seq_cst);
@@ -101,7 +101,7 @@ Carrier::Io SessionStream::io() const noexcept {
     return {0, 0, static_cast<uint64_t>(session_->silence_.last_received_ns())};
 }
 
-// The peer's host has closed its stream: no reader is left for what is written here.
+// The peer's host has closed its stream: no reader is left for bytes that are written here.
 void SessionStream::drop_outgoing() noexcept {
     if (std::exchange(closed_received_, true)) return;
     if (broadcast_) broadcast_->leave(*this);

@@ -47,7 +47,7 @@ void Upgrade::next() noexcept {
 }
 
 void Upgrade::done(Result<Ref<Stream>> result) noexcept {
-    Ref<Attempt> over; // goes without the lock
+    Ref<Attempt> over; // destroyed without the lock
     {
         const std::lock_guard hold(lock_);
         if (!std::exchange(trying_, false)) return; // too late: a stream closes with `result`

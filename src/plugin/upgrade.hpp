@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Two processes that have met over a fabric may have a stream between them by a better way: shared memory, a connection
-// of their own. The accepting side says where; the dialling side tries it here, and if nothing works the stream goes
-// over the fabric after all.
+// Two processes that have met over a fabric may have a better connection for a stream: shared memory, or a connection
+// of their own. The accepting side sends the addresses; the dialling side tries them here, and if none works the stream
+// uses the fabric after all.
 #include "context/task.hpp"
 #include "transport/transport.hpp"
 
