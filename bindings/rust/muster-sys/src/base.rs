@@ -42,7 +42,7 @@ pub const MUSTER_E_CHANGED: i32 = -25;
 pub const MUSTER_E_STORE_LOST: i32 = -26;
 pub const MUSTER_E_QUORUM: i32 = -27;
 
-/// Why a call failed; caller-owned, 256 bytes, no pointers.
+/// The reason of a failure; caller-owned, 256 bytes, no pointers.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct muster_error {
@@ -62,13 +62,13 @@ impl Default for muster_error {
 }
 
 extern "C" {
-    /// Names a status, for logs: "MUSTER_E_PEER".
+    /// Returns the name of a status, for logs: "MUSTER_E_PEER".
     pub fn muster_status_name(status: muster_status) -> *const c_char;
     /// Describes a status in a few words: "the peer died or the way to it broke".
     pub fn muster_status_text(status: muster_status) -> *const c_char;
-    /// Tells the version of the loaded library.
+    /// Returns the version of the loaded library.
     pub fn muster_version(out_major: *mut u32, out_minor: *mut u32, out_patch: *mut u32) -> *const c_char;
-    /// Prepares a growing struct: zeroes it and writes its size into the first field.
+    /// Initialises a growing struct: zeroes it and writes its size into the first field.
     pub fn muster_config_init(config: *mut c_void, struct_size: u32) -> muster_status;
 }
 

@@ -25,7 +25,7 @@ pub const MUSTER_CONTEXT_NO_SEAL: u32 = 2;
 pub const MUSTER_CONTEXT_SEAL_ALWAYS: u32 = 4;
 pub const MUSTER_CONTEXT_NO_UPGRADE: u32 = 8;
 
-// muster_log_level: Least severity of a log record.
+// muster_log_level: Minimum severity of a log record.
 pub const MUSTER_LOG_OFF: u32 = 0;
 pub const MUSTER_LOG_ERROR: u32 = 1;
 pub const MUSTER_LOG_WARN: u32 = 2;
@@ -62,7 +62,7 @@ impl muster_context_config {
     }
 }
 
-/// Figures of a context since its start.
+/// Counters of a context since its start.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct muster_context_stats {
@@ -86,23 +86,23 @@ impl Default for muster_context_stats {
 }
 
 extern "C" {
-    /// Starts a context: one progress engine and everything made from it.
+    /// Starts a context: one progress engine and everything that is made from it.
     pub fn muster_context_create(config: *const muster_context_config, out_context: *mut *mut muster_context, error: *mut muster_error) -> muster_status;
     /// Ends a context in order: no new work, streams are closed, listeners stop, the thread ends.
     pub fn muster_context_close(context: *mut muster_context, timeout_ns: i64) -> muster_status;
     /// Ends the waits of every thread that is inside one of these calls of this context now: muster_transport_dial(), muster_store_open(), muster_rendezvous_open(), muster_rendezvous_list(), muster_round_member(), muster_worker_start(), muster_process_wait(), muster_agent_wait(), muster_agent_flush(), muster_lease_end() and muster_store_server_close().
     pub fn muster_context_cancel(context: *mut muster_context) -> muster_status;
-    /// Gives up one reference; the context ends with the last object made from it.
+    /// Releases one reference; the context ends with the last object that was made from it.
     pub fn muster_context_release(context: *mut muster_context);
-    /// Gives the descriptor to poll in external mode.
+    /// Returns the descriptor to poll in external mode.
     pub fn muster_context_fd(context: *mut muster_context, out_fd: *mut i32) -> muster_status;
-    /// Drives an external context: serves what is due, then waits for more up to the time given.
+    /// Drives an external context: serves pending events, then waits for more up to the timeout.
     pub fn muster_context_progress(context: *mut muster_context, timeout_ns: i64) -> muster_status;
-    /// Copies the secret of the context, to be handed to a worker over a descriptor (never on a command line).
+    /// Copies the secret of the context, to be passed to a worker over a descriptor (never on a command line).
     pub fn muster_context_secret(context: *mut muster_context, out_secret: *mut c_void, capacity: usize, out_bytes: *mut usize) -> muster_status;
-    /// Sends log records to a queue as MUSTER_EVENT_LOG; their text comes in the error argument of muster_queue_next().
+    /// Sends log records to a queue as MUSTER_EVENT_LOG; their text is in the error argument of muster_queue_next().
     pub fn muster_context_log(context: *mut muster_context, level: i32, queue: *mut muster_queue, tag: u64) -> muster_status;
-    /// Reads the figures of a context.
+    /// Reads the counters of a context.
     pub fn muster_context_get_stats(context: *mut muster_context, out_stats: *mut muster_context_stats) -> muster_status;
 }
 

@@ -7,7 +7,7 @@
 use super::*;
 use std::os::raw::{c_char, c_int, c_void};
 
-// muster_completion_kind: What a completion tells; the value of muster_completionkind.
+// muster_completion_kind: The kind of an entry; the value of muster_completionkind.
 pub const MUSTER_DONE_READ: i32 = 1;
 pub const MUSTER_DONE_RELEASED: i32 = 2;
 pub const MUSTER_DONE_DIAL: i32 = 3;
@@ -32,7 +32,7 @@ pub const MUSTER_REQUEST_STORE: i32 = 36;
 pub const MUSTER_REQUEST_RENDEZVOUS: i32 = 37;
 pub const MUSTER_REQUEST_MANAGER: i32 = 38;
 
-/// Handles one entry that no callback table took; see muster_queue_dispatch().
+/// Handles one entry that belongs to no callback table; see muster_queue_dispatch().
 pub type muster_queue_handler_fn = Option<unsafe extern "C" fn(user: *mut c_void, entry: *const muster_completion, error: *const muster_error)>;
 
 /// Wakes a foreign event loop; the result is ignored.
@@ -82,7 +82,7 @@ impl muster_queue_config {
     }
 }
 
-/// Figures of a queue since its start.
+/// Counters of a queue since its start.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct muster_queue_stats {
@@ -106,23 +106,23 @@ extern "C" {
     pub fn muster_queue_create(context: *mut muster_context, config: *const muster_queue_config, out_queue: *mut *mut muster_queue, error: *mut muster_error) -> muster_status;
     /// Takes the oldest entry off a queue.
     pub fn muster_queue_next(queue: *mut muster_queue, timeout_ns: i64, out: *mut muster_completion, error: *mut muster_error) -> muster_status;
-    /// Takes entries off a queue and runs callbacks for them on this thread: requests go to the table their transport was registered with, everything else to the handler.
+    /// Takes entries off a queue and runs callbacks for them on this thread: requests are passed to the table with which their transport was registered, all other entries to the handler.
     pub fn muster_queue_dispatch(queue: *mut muster_queue, timeout_ns: i64, handler: muster_queue_handler_fn, user: *mut c_void, out_count: *mut u64) -> muster_status;
     /// Ends the wait of every thread that is inside muster_queue_next() or muster_queue_dispatch() now.
     pub fn muster_queue_cancel(queue: *mut muster_queue) -> muster_status;
     /// Cancels the operations that were begun with this queue and this tag.
     pub fn muster_queue_cancel_operation(queue: *mut muster_queue, tag: u64) -> muster_status;
-    /// Puts an entry of the caller's own onto a queue, for instance to wake a waiter with a message.
+    /// Adds an entry of the caller to a queue, for instance to wake a waiter with a message.
     pub fn muster_queue_post(queue: *mut muster_queue, tag: u64, value: u64) -> muster_status;
-    /// Gives a descriptor that polls readable while the queue may hold something.
+    /// Returns a descriptor that polls readable while the queue may have entries.
     pub fn muster_queue_fd(queue: *mut muster_queue, out_fd: *mut i32) -> muster_status;
-    /// Asks for a wake-up when a queue turns from empty to non-empty.
+    /// Sets a function that is called when a queue turns from empty to non-empty.
     pub fn muster_queue_set_wake(queue: *mut muster_queue, wake: muster_wake_fn, user: *mut c_void) -> muster_status;
-    /// Closes a queue: nothing new is accepted, what is there can still be taken, waiters return.
+    /// Closes a queue: no further operations are accepted, its entries can still be taken, waiters return.
     pub fn muster_queue_close(queue: *mut muster_queue) -> muster_status;
-    /// Gives up the handle.
+    /// Releases the handle.
     pub fn muster_queue_release(queue: *mut muster_queue);
-    /// Reads the figures of a queue.
+    /// Reads the counters of a queue.
     pub fn muster_queue_get_stats(queue: *mut muster_queue, out_stats: *mut muster_queue_stats) -> muster_status;
 }
 

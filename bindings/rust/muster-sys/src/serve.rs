@@ -46,7 +46,7 @@ extern "C" {
     pub fn muster_transport_serve_ops(context: *mut muster_context, scheme: *const c_char, scheme_bytes: usize, ops: *const muster_transport_ops, this: *mut c_void, requests: *mut muster_queue, error: *mut muster_error) -> muster_status;
     /// Withdraws a host-served transport: from now on dialling and listening fail, unanswered requests fail with MUSTER_E_CLOSED, and listeners close; connections continue until they end.
     pub fn muster_transport_withdraw(context: *mut muster_context, scheme: *const c_char, scheme_bytes: usize) -> muster_status;
-    /// Gives the address an OPEN or LISTEN request is about, options of of the library taken out.
+    /// Copies the address of an OPEN or LISTEN request, without the options of the library.
     pub fn muster_request_address(requests: *mut muster_queue, request: u64, out_text: *mut c_char, capacity: usize, out_bytes: *mut usize) -> muster_status;
     /// Answers an OPEN request: the host is connected.
     pub fn muster_request_stream(requests: *mut muster_queue, request: u64, out_pump: *mut *mut muster_stream, error: *mut muster_error) -> muster_status;

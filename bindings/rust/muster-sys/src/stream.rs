@@ -90,17 +90,17 @@ extern "C" {
     pub fn muster_stream_write_owned_many(streams: *const *mut muster_stream, count: u32, data: *const c_void, size_bytes: usize, queue: *mut muster_queue, tags: *const u64, out_statuses: *mut muster_status) -> muster_status;
     /// Reserves room inside the outgoing buffer, to be filled in place and sent by muster_stream_commit().
     pub fn muster_stream_reserve(stream: *mut muster_stream, min_bytes: usize, timeout_ns: i64, out_data: *mut *mut c_void, out_bytes: *mut usize) -> muster_status;
-    /// Hands on the first bytes of a reservation.
+    /// Sends the first bytes of a reservation.
     pub fn muster_stream_commit(stream: *mut muster_stream, size_bytes: usize) -> muster_status;
     /// Waits until every byte accepted so far has left this process (for shared memory and pairs: can be read by the peer).
     pub fn muster_stream_flush(stream: *mut muster_stream, timeout_ns: i64) -> muster_status;
-    /// Begins to flush, as muster_stream_flush() does; MUSTER_DONE_CALL comes with its status.
+    /// Begins to flush, as muster_stream_flush() does; MUSTER_DONE_CALL has its status.
     pub fn muster_stream_flush_begin(stream: *mut muster_stream, timeout_ns: i64, queue: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
-    /// Reads what is there, at least one byte.
+    /// Reads the bytes that have arrived, at least one.
     pub fn muster_stream_read(stream: *mut muster_stream, out_data: *mut c_void, capacity_bytes: usize, timeout_ns: i64, out_bytes: *mut usize) -> muster_status;
-    /// Reads exactly so many bytes, straight into the caller's memory without a stage in between.
+    /// Reads exactly the requested number of bytes, directly into the memory of the caller.
     pub fn muster_stream_read_into(stream: *mut muster_stream, out_data: *mut c_void, size_bytes: usize, flags: u32, timeout_ns: i64, out_bytes: *mut usize) -> muster_status;
-    /// Begins to read exactly so many bytes; the engine fills the caller's memory, and MUSTER_DONE_READ has the count and the status.
+    /// Begins to read exactly the requested number of bytes; the engine fills the caller's memory, and MUSTER_DONE_READ has the count and the status.
     pub fn muster_stream_read_begin(stream: *mut muster_stream, out_data: *mut c_void, size_bytes: usize, flags: u32, queue: *mut muster_queue, tag: u64) -> muster_status;
     /// Returns a pointer to received bytes, without consuming them.
     pub fn muster_stream_peek(stream: *mut muster_stream, min_bytes: usize, timeout_ns: i64, out_data: *mut *const c_void, out_bytes: *mut usize) -> muster_status;
@@ -122,7 +122,7 @@ extern "C" {
     pub fn muster_stream_watch(stream: *mut muster_stream, interest: u32, queue: *mut muster_queue, tag: u64) -> muster_status;
     /// Returns the reason why a stream ended.
     pub fn muster_stream_reason(stream: *mut muster_stream, out_reason: *mut u64, error: *mut muster_error) -> muster_status;
-    /// Copies the name of the peer: the address that was dialled, or that the connection came from.
+    /// Copies the name of the peer: the address that was dialled, or from which the connection was made.
     pub fn muster_stream_peer(stream: *mut muster_stream, out_text: *mut c_char, capacity: usize, out_bytes: *mut usize) -> muster_status;
     /// Ends this process when the peer of this stream, or the connection to it, is gone: SIGTERM to itself from a library thread, then SIGKILL.
     pub fn muster_stream_exit_with_peer(stream: *mut muster_stream, grace_ns: i64) -> muster_status;

@@ -36,7 +36,7 @@ const MUSTER_E_CHANGED = Int32(-25)
 const MUSTER_E_STORE_LOST = Int32(-26)
 const MUSTER_E_QUORUM = Int32(-27)
 
-# Why a call failed; caller-owned, 256 bytes, no pointers.
+# The reason of a failure; caller-owned, 256 bytes, no pointers.
 struct muster_error # 256 bytes
     status::muster_status
     os_errno::Int32
@@ -46,7 +46,7 @@ struct muster_error # 256 bytes
     message::NTuple{232, UInt8}
 end
 
-# Names a status, for logs: "MUSTER_E_PEER".
+# Returns the name of a status, for logs: "MUSTER_E_PEER".
 const at_muster_status_name = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_status_name => at_muster_status_name)
 @inline muster_status_name(status) =
@@ -58,13 +58,13 @@ push!(functions, :muster_status_text => at_muster_status_text)
 @inline muster_status_text(status) =
     ccall(at_muster_status_text[], Ptr{UInt8}, (muster_status,), status)
 
-# Tells the version of the loaded library.
+# Returns the version of the loaded library.
 const at_muster_version = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_version => at_muster_version)
 @inline muster_version(out_major, out_minor, out_patch) =
     ccall(at_muster_version[], Ptr{UInt8}, (Ptr{UInt32}, Ptr{UInt32}, Ptr{UInt32}), out_major, out_minor, out_patch)
 
-# Prepares a growing struct: zeroes it and writes its size into the first field.
+# Initialises a growing struct: zeroes it and writes its size into the first field.
 const at_muster_config_init = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_config_init => at_muster_config_init)
 @inline muster_config_init(config, struct_size) =

@@ -7,7 +7,7 @@ const MUSTER_CONTEXT_NO_SEAL = UInt32(2)
 const MUSTER_CONTEXT_SEAL_ALWAYS = UInt32(4)
 const MUSTER_CONTEXT_NO_UPGRADE = UInt32(8)
 
-# muster_log_level: Least severity of a log record.
+# muster_log_level: Minimum severity of a log record.
 const MUSTER_LOG_OFF = UInt32(0)
 const MUSTER_LOG_ERROR = UInt32(1)
 const MUSTER_LOG_WARN = UInt32(2)
@@ -34,7 +34,7 @@ end
 muster_context_config(; flags = 0, secret = C_NULL, secret_bytes = 0, secret_fd_plus_one = 0, max_unauthenticated = 0, handshake_timeout_ns = 0, heartbeat_ns = 0, silent_ns = 0, dead_ns = 0, window_bytes = 0) =
     muster_context_config(sizeof(muster_context_config), flags, secret, secret_bytes, secret_fd_plus_one, max_unauthenticated, handshake_timeout_ns, heartbeat_ns, silent_ns, dead_ns, window_bytes)
 
-# Figures of a context since its start.
+# Counters of a context since its start.
 struct muster_context_stats # 128 bytes
     loop_wakeups::UInt64
     mailbox_posts::UInt64
@@ -48,7 +48,7 @@ struct muster_context_stats # 128 bytes
     reserved::NTuple{7, UInt64}
 end
 
-# Starts a context: one progress engine and everything made from it.
+# Starts a context: one progress engine and everything that is made from it.
 const at_muster_context_create = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_context_create => at_muster_context_create)
 @inline muster_context_create(config, out_context, error) =
@@ -66,37 +66,37 @@ push!(functions, :muster_context_cancel => at_muster_context_cancel)
 @inline muster_context_cancel(context) =
     ccall(at_muster_context_cancel[], muster_status, (Ptr{muster_context},), context)
 
-# Gives up one reference; the context ends with the last object made from it.
+# Releases one reference; the context ends with the last object that was made from it.
 const at_muster_context_release = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_context_release => at_muster_context_release)
 @inline muster_context_release(context) =
     ccall(at_muster_context_release[], Cvoid, (Ptr{muster_context},), context)
 
-# Gives the descriptor to poll in external mode.
+# Returns the descriptor to poll in external mode.
 const at_muster_context_fd = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_context_fd => at_muster_context_fd)
 @inline muster_context_fd(context, out_fd) =
     ccall(at_muster_context_fd[], muster_status, (Ptr{muster_context}, Ptr{Int32}), context, out_fd)
 
-# Drives an external context: serves what is due, then waits for more up to the time given.
+# Drives an external context: serves pending events, then waits for more up to the timeout.
 const at_muster_context_progress = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_context_progress => at_muster_context_progress)
 @inline muster_context_progress(context, timeout_ns) =
     ccall(at_muster_context_progress[], muster_status, (Ptr{muster_context}, Int64), context, timeout_ns)
 
-# Copies the secret of the context, to be handed to a worker over a descriptor (never on a command line).
+# Copies the secret of the context, to be passed to a worker over a descriptor (never on a command line).
 const at_muster_context_secret = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_context_secret => at_muster_context_secret)
 @inline muster_context_secret(context, out_secret, capacity, out_bytes) =
     ccall(at_muster_context_secret[], muster_status, (Ptr{muster_context}, Ptr{Cvoid}, Csize_t, Ptr{Csize_t}), context, out_secret, capacity, out_bytes)
 
-# Sends log records to a queue as ::MUSTER_EVENT_LOG; their text comes in the error argument of muster_queue_next().
+# Sends log records to a queue as ::MUSTER_EVENT_LOG; their text is in the error argument of muster_queue_next().
 const at_muster_context_log = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_context_log => at_muster_context_log)
 @inline muster_context_log(context, level, queue, tag) =
     ccall(at_muster_context_log[], muster_status, (Ptr{muster_context}, Int32, Ptr{muster_queue}, UInt64), context, level, queue, tag)
 
-# Reads the figures of a context.
+# Reads the counters of a context.
 const at_muster_context_get_stats = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_context_get_stats => at_muster_context_get_stats)
 @inline muster_context_get_stats(context, out_stats) =

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Written by bindings/julia/generate from include/muster/queue.h; do not edit.
 
-# muster_completion_kind: What a completion tells; the value of muster_completion::kind.
+# muster_completion_kind: The kind of an entry; the value of muster_completion::kind.
 const MUSTER_DONE_READ = Int32(1)
 const MUSTER_DONE_RELEASED = Int32(2)
 const MUSTER_DONE_DIAL = Int32(3)
@@ -48,7 +48,7 @@ end
 muster_queue_config(; flags = 0, capacity = 0, reserved = 0) =
     muster_queue_config(sizeof(muster_queue_config), flags, capacity, reserved)
 
-# Figures of a queue since its start.
+# Counters of a queue since its start.
 struct muster_queue_stats # 64 bytes
     depth::UInt64
     outstanding::UInt64
@@ -70,7 +70,7 @@ push!(functions, :muster_queue_next => at_muster_queue_next)
 @inline muster_queue_next(queue, timeout_ns, out, error) =
     ccall(at_muster_queue_next[], muster_status, (Ptr{muster_queue}, Int64, Ptr{muster_completion}, Ptr{muster_error}), queue, timeout_ns, out, error)
 
-# Takes entries off a queue and runs callbacks for them on this thread: requests go to the table their transport was registered with, everything else to the handler.
+# Takes entries off a queue and runs callbacks for them on this thread: requests are passed to the table with which their transport was registered, all other entries to the handler.
 const at_muster_queue_dispatch = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_queue_dispatch => at_muster_queue_dispatch)
 @inline muster_queue_dispatch(queue, timeout_ns, handler, user, out_count) =
@@ -88,37 +88,37 @@ push!(functions, :muster_queue_cancel_operation => at_muster_queue_cancel_operat
 @inline muster_queue_cancel_operation(queue, tag) =
     ccall(at_muster_queue_cancel_operation[], muster_status, (Ptr{muster_queue}, UInt64), queue, tag)
 
-# Puts an entry of the caller's own onto a queue, for instance to wake a waiter with a message.
+# Adds an entry of the caller to a queue, for instance to wake a waiter with a message.
 const at_muster_queue_post = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_queue_post => at_muster_queue_post)
 @inline muster_queue_post(queue, tag, value) =
     ccall(at_muster_queue_post[], muster_status, (Ptr{muster_queue}, UInt64, UInt64), queue, tag, value)
 
-# Gives a descriptor that polls readable while the queue may hold something.
+# Returns a descriptor that polls readable while the queue may have entries.
 const at_muster_queue_fd = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_queue_fd => at_muster_queue_fd)
 @inline muster_queue_fd(queue, out_fd) =
     ccall(at_muster_queue_fd[], muster_status, (Ptr{muster_queue}, Ptr{Int32}), queue, out_fd)
 
-# Asks for a wake-up when a queue turns from empty to non-empty.
+# Sets a function that is called when a queue turns from empty to non-empty.
 const at_muster_queue_set_wake = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_queue_set_wake => at_muster_queue_set_wake)
 @inline muster_queue_set_wake(queue, wake, user) =
     ccall(at_muster_queue_set_wake[], muster_status, (Ptr{muster_queue}, Ptr{Cvoid}, Ptr{Cvoid}), queue, wake, user)
 
-# Closes a queue: nothing new is accepted, what is there can still be taken, waiters return.
+# Closes a queue: no further operations are accepted, its entries can still be taken, waiters return.
 const at_muster_queue_close = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_queue_close => at_muster_queue_close)
 @inline muster_queue_close(queue) =
     ccall(at_muster_queue_close[], muster_status, (Ptr{muster_queue},), queue)
 
-# Gives up the handle.
+# Releases the handle.
 const at_muster_queue_release = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_queue_release => at_muster_queue_release)
 @inline muster_queue_release(queue) =
     ccall(at_muster_queue_release[], Cvoid, (Ptr{muster_queue},), queue)
 
-# Reads the figures of a queue.
+# Reads the counters of a queue.
 const at_muster_queue_get_stats = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_queue_get_stats => at_muster_queue_get_stats)
 @inline muster_queue_get_stats(queue, out_stats) =

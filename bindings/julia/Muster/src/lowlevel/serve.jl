@@ -38,7 +38,7 @@ push!(functions, :muster_transport_withdraw => at_muster_transport_withdraw)
 @inline muster_transport_withdraw(context, scheme, scheme_bytes) =
     ccall(at_muster_transport_withdraw[], muster_status, (Ptr{muster_context}, Ptr{UInt8}, Csize_t), context, scheme, scheme_bytes)
 
-# Gives the address an OPEN or LISTEN request is about, options of of the library taken out.
+# Copies the address of an OPEN or LISTEN request, without the options of the library.
 const at_muster_request_address = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_request_address => at_muster_request_address)
 @inline muster_request_address(requests, request, out_text, capacity, out_bytes) =

@@ -81,7 +81,7 @@ push!(functions, :muster_stream_reserve => at_muster_stream_reserve)
 @inline muster_stream_reserve(stream, min_bytes, timeout_ns, out_data, out_bytes) =
     ccall(at_muster_stream_reserve[], muster_status, (Ptr{muster_stream}, Csize_t, Int64, Ptr{Ptr{Cvoid}}, Ptr{Csize_t}), stream, min_bytes, timeout_ns, out_data, out_bytes)
 
-# Hands on the first bytes of a reservation.
+# Sends the first bytes of a reservation.
 const at_muster_stream_commit = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_stream_commit => at_muster_stream_commit)
 @inline muster_stream_commit(stream, size_bytes) =
@@ -93,25 +93,25 @@ push!(functions, :muster_stream_flush => at_muster_stream_flush)
 @inline muster_stream_flush(stream, timeout_ns) =
     ccall(at_muster_stream_flush[], muster_status, (Ptr{muster_stream}, Int64), stream, timeout_ns)
 
-# Begins to flush, as muster_stream_flush() does; ::MUSTER_DONE_CALL comes with its status.
+# Begins to flush, as muster_stream_flush() does; ::MUSTER_DONE_CALL has its status.
 const at_muster_stream_flush_begin = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_stream_flush_begin => at_muster_stream_flush_begin)
 @inline muster_stream_flush_begin(stream, timeout_ns, queue, tag, error) =
     ccall(at_muster_stream_flush_begin[], muster_status, (Ptr{muster_stream}, Int64, Ptr{muster_queue}, UInt64, Ptr{muster_error}), stream, timeout_ns, queue, tag, error)
 
-# Reads what is there, at least one byte.
+# Reads the bytes that have arrived, at least one.
 const at_muster_stream_read = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_stream_read => at_muster_stream_read)
 @inline muster_stream_read(stream, out_data, capacity_bytes, timeout_ns, out_bytes) =
     ccall(at_muster_stream_read[], muster_status, (Ptr{muster_stream}, Ptr{Cvoid}, Csize_t, Int64, Ptr{Csize_t}), stream, out_data, capacity_bytes, timeout_ns, out_bytes)
 
-# Reads exactly so many bytes, straight into the caller's memory without a stage in between.
+# Reads exactly the requested number of bytes, directly into the memory of the caller.
 const at_muster_stream_read_into = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_stream_read_into => at_muster_stream_read_into)
 @inline muster_stream_read_into(stream, out_data, size_bytes, flags, timeout_ns, out_bytes) =
     ccall(at_muster_stream_read_into[], muster_status, (Ptr{muster_stream}, Ptr{Cvoid}, Csize_t, UInt32, Int64, Ptr{Csize_t}), stream, out_data, size_bytes, flags, timeout_ns, out_bytes)
 
-# Begins to read exactly so many bytes; the engine fills the caller's memory, and ::MUSTER_DONE_READ has the count and the status.
+# Begins to read exactly the requested number of bytes; the engine fills the caller's memory, and ::MUSTER_DONE_READ has the count and the status.
 const at_muster_stream_read_begin = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_stream_read_begin => at_muster_stream_read_begin)
 @inline muster_stream_read_begin(stream, out_data, size_bytes, flags, queue, tag) =
@@ -177,7 +177,7 @@ push!(functions, :muster_stream_reason => at_muster_stream_reason)
 @inline muster_stream_reason(stream, out_reason, error) =
     ccall(at_muster_stream_reason[], muster_status, (Ptr{muster_stream}, Ptr{UInt64}, Ptr{muster_error}), stream, out_reason, error)
 
-# Copies the name of the peer: the address that was dialled, or that the connection came from.
+# Copies the name of the peer: the address that was dialled, or from which the connection was made.
 const at_muster_stream_peer = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_stream_peer => at_muster_stream_peer)
 @inline muster_stream_peer(stream, out_text, capacity, out_bytes) =
