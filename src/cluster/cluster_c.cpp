@@ -102,7 +102,7 @@ Result<Ref<ClusterBroadcast>> make_broadcast(muster_cluster *cluster, const uint
                                       out_statuses);
 }
 
-// What has a slot of a queue and is not started gives it back.
+// An operation that has a slot of a queue and could not be started releases the slot.
 template <class Operation, class Start>
 Result<void> start_or_give_up(Operation &operation, const Start &start) {
     Result<void> started;
@@ -129,7 +129,7 @@ Result<int> ticket_descriptor(int32_t given_plus_one) {
     return static_cast<int>(fd);
 }
 
-// Descriptors 0 to 2 stay taken: what is opened next is not meant to be this process's input or output.
+// Descriptors 0 to 2 stay in use: a descriptor that is opened next must not become this process's input or output.
 void leave_descriptor(int fd) noexcept {
     const Fd nothing(fd <= 2 ? open("/dev/null", O_RDWR | O_CLOEXEC) : -1);
     if (nothing)

@@ -33,7 +33,7 @@ Result<Ref<ManagerRequest>> find_launch(Queue &queue, uint64_t id, uint32_t memb
     return found;
 }
 
-// Visits the open requests of a manager that come from a cluster.
+// Visits the open requests of one cluster to a manager.
 template <class Visit>
 void for_each(const ServedManager &manager, const ClusterMaster &master, const Visit &visit) noexcept {
     ServedRequests &requests = ServedRequests::of(manager.context());
@@ -158,7 +158,7 @@ Result<void> ServedManager::send(const Ref<ManagerRequest> &request) {
     return ServedRequests::of(context()).send(*request);
 }
 
-// Want of memory is a failure like others.
+// Lack of memory is a failure like others.
 template <class Send>
 static Result<void> without_memory(const Send &send) {
     try {
@@ -210,7 +210,7 @@ void leave_served_managers(ClusterMaster &master) noexcept {
     ServedRequests *requests = nullptr;
     try {
         requests = &ServedRequests::of(master.context());
-    } catch (const std::bad_alloc &) { // there are none, then
+    } catch (const std::bad_alloc &) { // then there are none
         return;
     }
     for (uint64_t last = 0;;) {

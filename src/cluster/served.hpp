@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Managers served by the host: what a cluster needs becomes requests, answered by id.
+// Managers served by the host: the operations that a cluster needs become requests, answered by id.
 #include "cluster/lifecycle/master.hpp"
 #include "queue/served.hpp"
 
 namespace muster {
 
-// One name. Any thread, unless a member says otherwise.
+// One manager with its name. Any thread, unless a member says otherwise.
 class ServedManager final : public Provided<ClusterManager> {
   public:
     static constexpr ServedKind served_kind = ServedKind::manager;
@@ -41,8 +41,8 @@ class ServedManager final : public Provided<ClusterManager> {
     const muster_manager_ops ops_;
 };
 
-// One request: a launch of some workers, or a question about one. What it asks does not change once it was sent.
-// Any thread.
+// One request: a launch of some workers, or an operation on one. Its content does not change after it was sent. Any
+// thread.
 class ManagerRequest final : public ServedRequest {
   public:
     static constexpr ServedKind served_kind = ServedKind::manager;

@@ -11,9 +11,9 @@ namespace muster {
 namespace {
 
 constexpr size_t max_inflows = 1024, max_remembered = 4096;
-constexpr int64_t head_ns = 10'000'000'000;   // for the first words
-constexpr int64_t orphan_ns = 10'000'000'000; // nobody goes on with it
-constexpr int64_t progress_ns = 250'000'000;  // between two words to the origin
+constexpr int64_t head_ns = 10'000'000'000;   // for the header
+constexpr int64_t orphan_ns = 10'000'000'000; // maximum time without a sender
+constexpr int64_t progress_ns = 250'000'000;  // between two delivery statuses to the origin
 constexpr int turns = 16;
 
 } // namespace
@@ -27,7 +27,7 @@ void Broadcasts::report(BroadcastKey key, uint32_t about, const Error &why) {
         message.status = why.status;
         ByteWriter(message.text).number(about).bytes(why.message);
         cluster_.send_control(key.origin, message);
-    } catch (const std::bad_alloc &) { // the origin would wait for it: the end of the link tells it
+    } catch (const std::bad_alloc &) { // the origin would wait for it: the end of the link reports it
         cluster_.set_subject_link(key.origin);
         throw;
     }
@@ -37,7 +37,7 @@ bool Broadcasts::is_known(BroadcastKey key) {
     return seen_.count(key) != 0;
 }
 
-// So that what a peer announces does not grow this process without bound.
+// Bounds the memory that a peer can make this process allocate by an announced size.
 Result<void> Broadcasts::check_room(uint64_t size) {
     const uint64_t waiting = arriving_bytes_ + cluster_.untaken_bytes();
     if (size <= max_waiting_ && waiting <= max_waiting_ - size) return {};
@@ -46,8 +46,7 @@ Result<void> Broadcasts::check_room(uint64_t size) {
                        static_cast<unsigned long long>(max_waiting_));
 }
 
-// ---- by a stream
-// ----------------------------------------------------------------------------------------------------------------
+// ---- by a stream ----------------------------------------------------------------------------------------------------
 
 void Broadcasts::take_stream(uint32_t from, StreamHandle stream) {
     if (inflows_.size() == max_inflows) return;
@@ -82,7 +81,7 @@ void Broadcasts::read(uint64_t id) {
         size = static_cast<size_t>(std::min<uint64_t>(size, sender.head.size - inflow.at));
         const uint64_t end = inflow.at + size;
         Result<void> kept;
-        if (end > sender.filled) { // what another has brought already is dropped
+        if (end > sender.filled) { // bytes that another sender has already sent are dropped
             const auto had = static_cast<size_t>(sender.filled - inflow.at);
             kept = arrival.bytes->append(static_cast<const unsigned char *>(data) + had, size - had);
         }
@@ -108,7 +107,7 @@ void Broadcasts::read(uint64_t id) {
     cluster_.post([this, id] { read(id); });
 }
 
-// True: it is whole, and what comes next are the bytes; or nothing comes any more.
+// True: the header is complete, and the bytes follow; or the stream has ended.
 bool Broadcasts::read_head(uint64_t id, Inflow &inflow) {
     size_t need = 4;
     if (inflow.head.size() >= 4) need += get_u32(as_bytes(inflow.head));
@@ -143,7 +142,7 @@ bool Broadcasts::take_head(uint64_t id, Inflow &inflow, BroadcastHead head) {
         return false;
     }
     const auto before = arrivals_.find(key);
-    if (before != arrivals_.end()) { // from another, who takes the place of the first
+    if (before != arrivals_.end()) { // from another sender, which replaces the first
         if (before->second.sender.head.size != head.size) {
             inflow_over(id, Error::make(MUSTER_E_PROTOCOL, "it has another size"));
             return false;
@@ -212,8 +211,7 @@ void Broadcasts::inflow_over(uint64_t id, const Error &why) {
     if (!has_inflow(*key)) report(*key, cluster_.self(), why);
 }
 
-// ---- as memory
-// -----------------------------------------------------------------------------------------------------------------
+// ---- as memory ------------------------------------------------------------------------------------------------------
 
 void Broadcasts::receive_memory() {
     while (memory_inbox_->take(received_)) {
@@ -253,14 +251,13 @@ void Broadcasts::take_memory() {
     arrived(key);
 }
 
-// ---- whole
-// -----------------------------------------------------------------------------------------------------------------------
+// ---- whole ----------------------------------------------------------------------------------------------------------
 
 void Broadcasts::arrived(BroadcastKey key) {
     Arrival &arrival = arrivals_.at(key);
     arrival.whole = true;
     arriving_bytes_ -= arrival.sender.head.size;
-    seen_order_.push_back(key); // first: what is in seen_ was handed to the host, or is about to be
+    seen_order_.push_back(key); // first: a broadcast in seen_ was passed to the host, or is about to be
     try {
         seen_.insert(key);
     } catch (...) {

@@ -45,8 +45,8 @@ void ClusterBroadcast::cancel(Status status) noexcept {
                             Error::make(status, status == MUSTER_E_CLOSED ? "the queue is closed" : "cancelled"));
 }
 
-// The bytes and the statuses are the host's again when the queue is closed: not before the cluster's thread is done
-// with them. It waits for nobody of this process's, so it comes to this soon.
+// The bytes and the statuses belong to the host again when the queue is closed: not before the cluster's thread has
+// finished with them. That thread waits for no other thread of this process, so it finishes soon.
 void ClusterBroadcast::end_operations() noexcept {
     cancel(MUSTER_E_CLOSED);
     std::unique_lock hold(lock_);
@@ -113,8 +113,7 @@ Result<void> ClusterBroadcast::wait() {
     }
 }
 
-// ---- a member's broadcasts
-// ------------------------------------------------------------------------------------------------
+// ---- a member's broadcasts ------------------------------------------------------------------------------------------
 
 Broadcasts::Broadcasts(Cluster &cluster, Ref<MemoryInbox> inbox, uint64_t max_waiting)
     : cluster_(cluster), memory_inbox_(std::move(inbox)), max_waiting_(max_waiting) {
@@ -155,7 +154,7 @@ BroadcastSender *Broadcasts::sender_of(BroadcastKey key) noexcept {
     return found == arrivals_.end() ? nullptr : &found->second.sender;
 }
 
-// Streams that hang on a star: its broker gives the bytes to all, and they leave this process once.
+// Streams through a star: its broker sends the bytes to all, and they leave this process once.
 bool Broadcasts::star() const {
     return cluster_.listener_address().compare(0, 4, "zmq:") == 0;
 }

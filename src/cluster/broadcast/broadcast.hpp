@@ -18,19 +18,19 @@
 
 namespace muster {
 
-// A stream on which the bytes go to one member.
+// A stream that sends the bytes to one member.
 struct BroadcastFlow {
     uint64_t id = 0, watch = 0;
     std::string head; // precedes the bytes
     size_t head_sent = 0;
-    uint64_t given = 0, sent = 0; // of the bytes: handed over to the stream, and of these no longer needed by it
+    uint64_t given = 0, sent = 0; // of the bytes: handed over to the stream, and of these no longer used by it
     int64_t moved_ns = 0;
     bool has_group = false; // the transport sends to many at once
     Ref<ClusterDial> dial;
     StreamHandle stream;
 };
 
-// What the origin and a relay have in common.
+// The common part of the origin and a relay.
 struct BroadcastSender {
     BroadcastHead head; // its stations are not used
     const unsigned char *data = nullptr;
@@ -42,13 +42,13 @@ struct BroadcastSender {
     std::map<uint32_t, BroadcastFlow> flows;
 };
 
-// The caller's side. Any thread; fields of the cluster's thread say so.
+// The side of the caller. Any thread; fields of the cluster's thread are marked.
 class ClusterBroadcast final : public Object, private QueueUser {
   public:
     // `members` empty: all. `out_statuses` may be NULL.
     ClusterBroadcast(Context &context, std::vector<uint32_t> members, std::string label, const void *data,
                      uint64_t size, int64_t timeout_ns, Status *out_statuses);
-    Result<void> begin(Queue &queue, uint64_t tag); // before it is started: a completion is to come
+    Result<void> begin(Queue &queue, uint64_t tag); // before it is started: a completion will follow
     void give_up() noexcept;                        // it was not started: none
     Result<void> wait();                            // of one without a queue
     bool is_awaited() const noexcept { return !queue_; }
@@ -122,7 +122,7 @@ class Broadcasts {
     void receive_over(uint32_t origin, uint64_t number);                      // of the origin
 
   private:
-    // What arrives at this member.
+    // A broadcast that arrives at this member.
     struct Arrival {
         BroadcastSender sender;
         Ref<BroadcastBytes> bytes;
@@ -184,7 +184,7 @@ class Broadcasts {
     void arrived(BroadcastKey key);
     void find_neighbour(BroadcastKey key, uint32_t member);
     bool is_known(BroadcastKey key);
-    bool has_inflow(BroadcastKey key) const; // a stream brings it
+    bool has_inflow(BroadcastKey key) const; // a stream is receiving it
     void drop_arrival(BroadcastKey key);
     void drop_inflows(BroadcastKey key);
     void check_arrivals(int64_t now);

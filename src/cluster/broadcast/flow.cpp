@@ -17,15 +17,14 @@ constexpr int64_t group_ns = 1'000'000'000; // streams of a multicast group begi
 constexpr int64_t share_retry_ns = 5'000'000;
 constexpr uint64_t piece_bytes = 4 << 20;
 
-// Does it fail for good, as long as both are there?
+// Is the failure permanent, as long as both members exist?
 bool final(Status status) noexcept {
     return status < 0 && status != MUSTER_E_PEER && status != MUSTER_E_LIMIT;
 }
 
 } // namespace
 
-// ---- streams
-// ------------------------------------------------------------------------------------------------------------------
+// ---- streams --------------------------------------------------------------------------------------------------------
 
 void Broadcasts::add_flow(BroadcastSender &sender, uint32_t member, const std::vector<Station> &stations) {
     const auto before = sender.flows.find(member);
@@ -95,7 +94,7 @@ void Broadcasts::connected(BroadcastKey key, uint32_t member, uint64_t id, Strea
     pump(key, member, id);
 }
 
-// Writes the head as there is room, and sees the end of the stream; then the bytes follow.
+// Writes the header as there is room, and detects the end of the stream; then the bytes follow.
 void Broadcasts::pump(BroadcastKey key, uint32_t member, uint64_t id) {
     BroadcastFlow *const flow = flow_of(key, member, id);
     if (flow == nullptr || !flow->stream) return;
@@ -112,8 +111,9 @@ void Broadcasts::pump(BroadcastKey key, uint32_t member, uint64_t id) {
     hand_over(*sender_of(key), false);
 }
 
-// The one way of the bytes into streams, whatever their transport: each gets what there is beyond what it was given
-// before, and all that are at the same place get it by one call. A transport with multicast groups sends it once.
+// The one way of the bytes into streams, whatever their transport: each stream gets the available bytes after those
+// that it got before, and all streams at the same position get them by one call. A transport with multicast groups
+// sends them once.
 void Broadcasts::hand_over(BroadcastSender &sender, bool ticks) {
     bool more_come = false;
     int64_t oldest = INT64_MAX; // of those that wait for others of their group
@@ -129,7 +129,7 @@ void Broadcasts::hand_over(BroadcastSender &sender, bool ticks) {
         places[{flow.has_group, flow.given}].push_back(member);
     }
     for (const auto &[place, members] : places) {
-        // Pieces show that it goes on; a group is given all at once.
+        // Pieces show the progress; a group gets all bytes at once.
         const uint64_t left = sender.filled - place.second;
         give_to_streams(sender, members, place.second, place.first ? left : std::min(left, piece_bytes));
     }
@@ -158,7 +158,7 @@ void Broadcasts::give_to_streams(BroadcastSender &sender, const std::vector<uint
     });
     for (size_t i = 0; i < members.size(); i++) {
         if (statuses[i] != MUSTER_AGAIN && statuses[i] != MUSTER_E_NOMEM && statuses[i] != MUSTER_E_BUSY) continue;
-        cluster_.drop_handler(tags[i]); // it took nothing, and no completion comes; the next tick tries again
+        cluster_.drop_handler(tags[i]); // it accepted nothing, and no completion follows; the next tick tries again
         sender.flows.at(members[i]).given = from;
     }
 }
@@ -195,7 +195,7 @@ void Broadcasts::flow_over(BroadcastKey key, uint32_t member, const Error &why) 
         return forget_if_done(key);
     }
     ClusterBroadcast::Target &target = own->targets.at(member);
-    target.moved_ns = now_ns(); // its own report is on its way; if not, a later tick tries again
+    target.moved_ns = now_ns(); // its own report is in transit; if not, a later tick tries again
     if (!target.over && final(why.status)) return settle(*own, member, why);
     dial_waiting(sender);
 }
@@ -210,7 +210,7 @@ void Broadcasts::drop(BroadcastFlow &flow) noexcept {
     }
     if (!flow.stream) return;
     flow.stream.unwatch();
-    // Nobody looks at the bytes from here on: they are the caller's.
+    // The bytes are not accessed from here on: they belong to the caller.
     if (flow.given != flow.sent) flow.stream->cancel(MUSTER_STREAM_WRITE);
     constexpr std::string_view text = "the broadcast is over";
     flow.stream->abort(0, text);
@@ -223,8 +223,7 @@ void Broadcasts::drop_flows(BroadcastSender &sender) noexcept {
     sender.neighbours.clear();
 }
 
-// ---- memory
-// ----------------------------------------------------------------------------------------------------------------
+// ---- memory ---------------------------------------------------------------------------------------------------------
 
 void Broadcasts::share_memory(BroadcastSender &sender) {
     if (!sender.sealed || !memory_inbox_) return;
@@ -234,7 +233,7 @@ void Broadcasts::share_memory(BroadcastSender &sender) {
     bool again = false;
     for (auto neighbour = sender.neighbours.begin(); neighbour != sender.neighbours.end();) {
         const uint32_t member = neighbour->first;
-        if (!neighbour->second.known()) { // it is being asked for
+        if (!neighbour->second.known()) { // its inbox is being requested
             ++neighbour;
             continue;
         }

@@ -25,7 +25,7 @@ SocketAddress socket_address(const InboxAddress &inbox) noexcept {
     return unix_socket_address({name, sizeof name});
 }
 
-// In a time that tells nothing of where they differ.
+// In a time that does not depend on where they differ.
 bool same(const std::array<unsigned char, secret_bytes> &secret, std::string_view shown) noexcept {
     unsigned char differs = 0;
     for (size_t i = 0; i < secret.size(); i++)
@@ -59,7 +59,7 @@ Result<Ref<MemoryInbox>> MemoryInbox::make(const HostIdentity &host) {
     if (getrandom(address.secret.data(), 16, 0) != 16)
         return Error::from_errno(errno, MUSTER_E_SYSTEM, "make a random name");
     Fd made(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    const int yes = 1; // so that the kernel says who has sent what
+    const int yes = 1; // so that the kernel reports the sender of each datagram
     const SocketAddress at = socket_address(address);
     if (!made || setsockopt(made.get(), SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes) != 0 ||
         bind(made.get(), at.get(), at.size) != 0)
@@ -81,13 +81,14 @@ void MemoryInbox::leave() noexcept {
 }
 
 Status MemoryInbox::put(const InboxAddress &to, std::string_view words, int memory) noexcept {
-    char bytes[secret_bytes + max_memory_head_bytes + 1]; // one more than the other side takes: what is cut is refused
+    // One more than the other side accepts: a truncated datagram is refused.
+    char bytes[secret_bytes + max_memory_head_bytes + 1];
     memcpy(bytes, to.secret.data(), secret_bytes);
     const size_t size = secret_bytes + words.copy(bytes + secret_bytes, max_memory_head_bytes + 1);
     const SocketAddress at = socket_address(to);
     const ssize_t sent = DescriptorChannel::send(socket_.get(), {bytes, size}, &memory, 1, &at);
     if (sent >= 0) return MUSTER_OK;
-    // Its queue is full, or too many descriptors are on their way.
+    // Its queue is full, or too many descriptors are in transit.
     if (sent == -EAGAIN || sent == -ENOBUFS || sent == -ENOMEM || sent == -ETOOMANYREFS) return MUSTER_AGAIN;
     return MUSTER_E_UNREACHABLE;
 }
@@ -108,7 +109,7 @@ bool MemoryInbox::take(ReceivedMemory &out) {
         out.memory = std::move(memory);
         return true;
     }
-    queue_->modify_fd(*this, socket_.get(), EPOLLIN); // there is other work, too; the rest in the next turn
+    queue_->modify_fd(*this, socket_.get(), EPOLLIN); // other events have to be served, too; the rest in the next turn
     return false;
 }
 

@@ -28,7 +28,7 @@ struct InboxAddress {
 
 constexpr size_t max_memory_head_bytes = 512;
 
-// A received descriptor, and what was sent with it. A value.
+// A received descriptor, and the bytes sent with it. A value.
 struct ReceivedMemory {
     std::string head;
     Fd memory;
@@ -42,7 +42,7 @@ class MemoryInbox final : public Object, private Source {
     void leave() noexcept;
     const InboxAddress &address() const noexcept { return address_; }
 
-    // OK; AGAIN: there is no room now; else no member receives there.
+    // OK; AGAIN: there is no room now; otherwise no member receives there.
     Status put(const InboxAddress &to, std::string_view words, int memory) noexcept;
     bool take(ReceivedMemory &out); // false: nothing has arrived, and the watch is armed
 

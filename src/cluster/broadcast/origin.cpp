@@ -10,16 +10,15 @@ namespace muster {
 
 namespace {
 
-constexpr int64_t gather_ns = 50'000'000;          // until who is known by then is planned for
+constexpr int64_t gather_ns = 50'000'000;          // until the members located by then are planned for
 constexpr int64_t stands_still_ns = 2'000'000'000; // then the origin itself serves
-constexpr int64_t word_ns = 500'000'000;           // a stream broke: the word of its member may be on its way
+constexpr int64_t word_ns = 500'000'000;           // a stream broke: the report of its member may be in transit
 constexpr uint32_t max_tries = 3;
 constexpr size_t copied_at_once = 8 << 20;
 
 } // namespace
 
-// ---- begun
-// -----------------------------------------------------------------------------------------------------------------
+// ---- begun ----------------------------------------------------------------------------------------------------------
 
 void Broadcasts::start(const Ref<ClusterBroadcast> &broadcast) {
     ClusterBroadcast &own = *broadcast;
@@ -94,9 +93,9 @@ void Broadcasts::plan_located(ClusterBroadcast &own) {
     plan(own, members, true);
 }
 
-// Who gives it to whom. `first`: nobody has begun yet, and there can be a tree.
+// Determines which member sends to which. `first`: no transfer has begun, and there can be a tree.
 void Broadcasts::plan(ClusterBroadcast &own, const std::vector<uint32_t> &members, bool first) {
-    const Ref<ClusterBroadcast> alive(&own); // it may end on the way
+    const Ref<ClusterBroadcast> alive(&own); // it may end meanwhile
     const bool hand_on = cluster_.allows_relays();
     std::vector<std::vector<Station>> parts; // each begins with a station
     std::map<std::string, size_t> hosts;
@@ -115,7 +114,7 @@ void Broadcasts::plan(ClusterBroadcast &own, const std::vector<uint32_t> &member
         if (target.inbox.known() && hand_on) place = hosts.emplace(target.inbox.host_key(), place).first->second;
         if (place == parts.size()) parts.push_back({Station()});
         parts[place][0].push_back(member);
-        // What it was to hand on goes with it.
+        // The members to which it should have forwarded the bytes stay with it.
         for (size_t i = 1; i < target.below.size(); i++) parts[place].push_back(target.below[i]);
     }
     if (first && hand_on && !star()) {
@@ -138,7 +137,7 @@ void Broadcasts::give(ClusterBroadcast &own, std::vector<Station> branch) {
     add_flow(own.sender, member, branch);
 }
 
-// Notes who serves whom, as those will find who are served.
+// Records which member serves which, which the served members also learn.
 void Broadcasts::assign(ClusterBroadcast &own, const std::vector<Station> &branch) {
     const uint32_t server = branch[0][0];
     for (const uint32_t member : branch[0]) {
@@ -172,8 +171,7 @@ void Broadcasts::server_lost(ClusterBroadcast &own, uint32_t server) {
     if (!members.empty()) plan(own, members, false);
 }
 
-// ---- memory for this host
-// ------------------------------------------------------------------------------------------------------
+// ---- memory for this host -------------------------------------------------------------------------------------------
 
 void Broadcasts::prepare_memory(ClusterBroadcast &own) {
     const BroadcastKey key = own.sender.head.key;
@@ -208,8 +206,7 @@ void Broadcasts::copy_some(BroadcastKey key) {
     for (const auto &[member, inbox] : neighbours) not_local(key, member);
 }
 
-// ---- what is heard
-// ----------------------------------------------------------------------------------------------------------------
+// ---- reports --------------------------------------------------------------------------------------------------------
 
 void Broadcasts::receive_report(uint32_t from, const ControlMessage &message) {
     ByteReader text(message.text);
@@ -222,7 +219,7 @@ void Broadcasts::receive_report(uint32_t from, const ControlMessage &message) {
     set_subject(*own);
     ClusterBroadcast::Target &target = found->second;
     const Error why = Error::make(message.status, "%.180s", std::string(text.rest()).c_str());
-    if (about != from) { // it was to give it to them, and cannot
+    if (about != from) { // it should have forwarded the bytes to them, and cannot
         if (target.server == from && message.status < 0) serve(*own, about, why);
     } else if (message.status > 0) {
         target.moved_ns = now_ns();
@@ -270,10 +267,9 @@ void Broadcasts::check_progress(ClusterBroadcast &own, int64_t now) {
     dial_waiting(own.sender);
 }
 
-// ---- the end
-// --------------------------------------------------------------------------------------------------------------------
+// ---- the end --------------------------------------------------------------------------------------------------------
 
-// To those who may still wait for bytes, or hand them on.
+// To members that may still wait for bytes, or forward them.
 void Broadcasts::send_over(const ClusterBroadcast &own) {
     ControlMessage over;
     over.kind = ControlMessage::broadcast_over;
@@ -295,7 +291,7 @@ void Broadcasts::end(Ref<ClusterBroadcast> broadcast, const Error &rest) {
     cluster_.cancel_timer(own.plan_timer);
     try {
         send_over(own);
-    } catch (const std::bad_alloc &) { // those who go on notice that nobody serves them
+    } catch (const std::bad_alloc &) { // members that continue detect that they are not served
     }
     for (auto &[member, target] : own.targets)
         if (!target.over) target.why = rest;

@@ -10,7 +10,7 @@ namespace muster {
 namespace {
 
 constexpr int wanted_seals = F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK;
-constexpr size_t write_at_once = 1 << 30; // the kernel takes no more than 2 GiB
+constexpr size_t write_at_once = 1 << 30; // the kernel accepts no more than 2 GiB
 
 } // namespace
 
@@ -27,10 +27,10 @@ Result<Ref<BroadcastBytes>> BroadcastBytes::make(uint64_t size, bool read_here) 
 
 Result<Ref<BroadcastBytes>> BroadcastBytes::take(Fd memory, uint64_t size) {
     struct stat about {};
-    const int seals = fcntl(memory.get(), F_GET_SEALS); // -1 for what cannot be sealed
+    const int seals = fcntl(memory.get(), F_GET_SEALS); // -1 for memory that cannot be sealed
     if (seals < 0 || (seals & wanted_seals) != wanted_seals)
         return Error::make(MUSTER_E_PROTOCOL, "the memory of the broadcast is not sealed");
-    // All its pages are there: what is not would be made when it is read, and could fail then.
+    // All its pages are allocated: a missing one would be allocated when it is read, which could fail then.
     if (fstat(memory.get(), &about) != 0 || static_cast<uint64_t>(about.st_size) != size ||
         static_cast<uint64_t>(about.st_blocks) * 512 < size)
         return Error::make(MUSTER_E_PROTOCOL, "the memory of the broadcast has another size");
@@ -44,8 +44,8 @@ BroadcastBytes::~BroadcastBytes() {
     if (data_ != nullptr) munmap(const_cast<unsigned char *>(data_), size_);
 }
 
-// Private, though nothing is written there: a shared mapping of a descriptor that can write stands in the way of the
-// seal, and kernels before 6.7 refuse it once that is there. The pages are the same.
+// Private, though nothing is written there: a shared mapping of a writable descriptor prevents the seal, and kernels
+// before 6.7 refuse such a mapping when the seal exists. The pages are the same.
 Result<void> BroadcastBytes::map() noexcept {
     if (size_ == 0) return {};
     void *const at = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, memory_.get(), 0);
@@ -54,7 +54,7 @@ Result<void> BroadcastBytes::map() noexcept {
     return {};
 }
 
-// Written, not copied into a mapping: a page that cannot be had is a status here and a SIGBUS there.
+// Written, not copied into a mapping: a page that is not available is a status here and a SIGBUS there.
 Result<void> BroadcastBytes::append(const void *data, size_t size) noexcept {
     const auto *from = static_cast<const unsigned char *>(data);
     while (size != 0) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The bytes of a broadcast where they arrive, and what members of one host share: a memfd, written by one member and
-// sealed before another receives it, so that no process can change or shorten what another reads.
+// The bytes of a broadcast at a receiver, shared by the members of one host: a memfd, written by one member and sealed
+// before another receives it, so that no process can change or shorten the memory that another reads.
 #include "base/fd.hpp"
 #include "base/object.hpp"
 #include "base/result.hpp"

@@ -12,7 +12,7 @@ namespace muster {
 
 constexpr uint32_t max_cluster_workers = 65536;
 
-// What is to be launched: the host's configuration, checked and copied. Immutable once it is shared.
+// The configuration of a launch: that of the host, checked and copied. Immutable once it is shared.
 struct LaunchPlan {
     uint32_t flags = 0, count = 0;
     std::string manager, directory, listen, ident, connect_idents, options;
@@ -25,7 +25,7 @@ struct LaunchPlan {
     std::string ident_of(uint32_t member) const;
     bool names(const std::string &other) const noexcept;           // among connect_idents
     const muster_launch &shown() const noexcept { return shown_; } // for a manager of the host's
-    void show();                                                   // fills in shown(); the plan stays where it is
+    void show(); // fills in shown(); the plan must not move afterwards
 
   private:
     muster_launch shown_{};

@@ -188,7 +188,7 @@ std::optional<WorkerReport> WorkerReport::parse(std::string_view line) {
 Result<Ticket> read_ticket(int fd) {
     std::string line;
     for (;;) {
-        char c = 0; // one at a time: what follows is the program's
+        char c = 0; // one at a time: the bytes after the newline belong to the program
         const ssize_t got = uncancelled::read(fd, &c, 1);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return Error::from_errno(errno, MUSTER_E_SYSTEM, "read the ticket from descriptor %d", fd);

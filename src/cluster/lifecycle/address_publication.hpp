@@ -7,7 +7,7 @@
 
 namespace muster {
 
-// Stands under a lease, so that it goes with the master's process. Nothing here waits: results arrive among the
+// Has a lease, so that it is deleted when the process of the master ends. Nothing here waits: results arrive among the
 // completions of the cluster. The cluster's thread.
 class AddressPublication final : public std::enable_shared_from_this<AddressPublication> {
   public:
@@ -36,7 +36,7 @@ class AddressPublication final : public std::enable_shared_from_this<AddressPubl
     Done done_;
     muster_store *store_ = nullptr;
     muster_lease *lease_ = nullptr;
-    uint64_t pending_ = 0; // tag of the operation that is under way; 0: none
+    uint64_t pending_ = 0; // tag of the operation in progress; 0: none
     ClusterTimer withdrawal_timer_;
 };
 

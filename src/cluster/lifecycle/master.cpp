@@ -54,15 +54,15 @@ Result<Ref<ClusterMaster>> ClusterMaster::open(Context &context, const muster_cl
     return master;
 }
 
-// ---- requests of the host
-// -----------------------------------------------------------------------------------------------
+// ---- requests of the host -------------------------------------------------------------------------------------------
 
-// No lock is held while one of the host's is looked up: those who answer for it take theirs first, and this one then.
+// No lock is held during the lookup of a manager of the host: threads that answer for it take its lock first, and then
+// this one.
 Ref<ClusterManager> ClusterMaster::manager_of(const std::string &name) {
     const MakeManager make = find_built_in_manager(name);
     if (make == nullptr) return find_served_manager(context(), name);
     const std::lock_guard hold(public_lock_);
-    if (refuses_) return {}; // add() says so
+    if (refuses_) return {}; // add() returns the reason
     if (const auto found = built_in_.find(name); found != built_in_.end()) return found->second;
     return built_in_.emplace(name, make(context())).first->second;
 }
@@ -87,7 +87,7 @@ Result<uint32_t> ClusterMaster::add(std::shared_ptr<const LaunchPlan> plan, cons
     if (next_member_ > UINT32_MAX - 1 - plan->count) return Error::make(MUSTER_E_LIMIT, "no numbers are left");
     const uint32_t first = next_member_;
     const auto take_back = [&] { public_records_.erase(public_records_.lower_bound(first), public_records_.end()); };
-    try { // what needs memory precedes the launch
+    try { // everything that needs memory precedes the launch
         for (uint32_t i = 0; i < plan->count; i++) {
             public_records_[first + i].state = MUSTER_MEMBER_LAUNCHING;
             public_records_[first + i].manager = manager;
@@ -104,8 +104,7 @@ Result<uint32_t> ClusterMaster::add(std::shared_ptr<const LaunchPlan> plan, cons
     return first;
 }
 
-// ---- workers that nobody has launched
-// -----------------------------------------------------------------------------------
+// ---- workers without a launch ---------------------------------------------------------------------------------------
 
 Result<uint32_t> ClusterMaster::offer(std::shared_ptr<const LaunchPlan> plan, Ref<ClusterManager> manager,
                                       const Ref<PublicationResult> &result) {
@@ -174,8 +173,7 @@ Error PublicationResult::wait() noexcept {
     return status == MUSTER_OK ? future_.value() : Error::make(status, "%s", HostCall::why_ended(status));
 }
 
-// ---- tickets
-// ---------------------------------------------------------------------------------------------------------------
+// ---- tickets --------------------------------------------------------------------------------------------------------
 
 // To a process that has proved the key of its launch, and nothing else yet.
 void ClusterMaster::send_ticket(uint64_t key, uint32_t member, StreamHandle stream) {
@@ -199,8 +197,7 @@ Result<std::vector<unsigned char>> ClusterMaster::make_launch_key(const std::sha
     return launch_keys_.make(plan, first, plan->count);
 }
 
-// ---- workers
-// ---------------------------------------------------------------------------------------------------------------
+// ---- workers --------------------------------------------------------------------------------------------------------
 
 Status ClusterMaster::remove(uint32_t member, int64_t grace_ns) {
     const std::lock_guard hold(public_lock_);
@@ -302,8 +299,7 @@ bool ClusterMaster::post_report(std::function<void(ClusterMaster &)> report) {
     return post([this, report = std::move(report)] { report(*this); });
 }
 
-// ---- streams
-// --------------------------------------------------------------------------------------------------------------
+// ---- streams --------------------------------------------------------------------------------------------------------
 
 Error ClusterMaster::reachable(uint32_t from, uint32_t to) {
     const WorkerRecord *const one = worker_of(from), *const other = worker_of(to);
@@ -402,7 +398,7 @@ void ClusterMaster::answer_locate(WorkerRecord &worker, const ControlMessage &qu
         });
 }
 
-// A worker asks another member to dial it.
+// A worker requests that another member dials it.
 void ClusterMaster::pass_dial_back(WorkerRecord &worker, const ControlMessage &request) {
     const uint32_t from = worker.member;
     const auto failed = [this, from, request](const Error &why) {
@@ -427,8 +423,7 @@ void ClusterMaster::pass_dial_back(WorkerRecord &worker, const ControlMessage &r
         failed(Error::make(MUSTER_E_PEER, "member %u has no link to the master", request.member));
 }
 
-// ---- broadcasts
-// -----------------------------------------------------------------------------------------------------------
+// ---- broadcasts -----------------------------------------------------------------------------------------------------
 
 void ClusterMaster::find_inbox(uint32_t member, FoundInbox then) {
     const Error why = reachable(MUSTER_CLUSTER_MASTER, member);
@@ -462,8 +457,7 @@ bool ClusterMaster::pass_on(WorkerRecord &worker, const ControlMessage &message)
     return true;
 }
 
-// ---- the end
-// --------------------------------------------------------------------------------------------------------------
+// ---- the end --------------------------------------------------------------------------------------------------------
 
 void ClusterMaster::begin_end(int64_t timeout_ns) {
     {
@@ -478,20 +472,20 @@ void ClusterMaster::begin_end(int64_t timeout_ns) {
         withdrawal_ = std::exchange(publication_, nullptr);
         withdrawal_->withdraw([this] { withdrawal_.reset(); });
     }
-    std::vector<uint32_t> all; // a removal may take a record out
+    std::vector<uint32_t> all; // a removal may delete a record
     for (const auto &[member, worker] : workers_) all.push_back(member);
     const int64_t grace_ns = timeout_ns < 0 ? leave_timeout_ns_ : timeout_ns;
     for (const uint32_t member : all)
         drive(member, [&](WorkerMachine &machine) { machine.remove(grace_ns, now_ns()); });
 }
 
-// A worker is to be killed by the host: is this the thread that would be asked to?
+// The host has to kill a worker: is the calling thread the one that has to answer that request?
 bool ClusterMaster::would_deadlock_at_end() noexcept {
     std::map<uint32_t, Ref<ClusterManager>> managers;
     try {
         const std::lock_guard hold(public_lock_);
         managers = kills_awaited_;
-    } catch (const std::bad_alloc &) { // the next turn looks again
+    } catch (const std::bad_alloc &) { // the next turn checks again
     }
     return std::any_of(managers.begin(), managers.end(), [](const auto &one) { return one.second->would_deadlock(); });
 }

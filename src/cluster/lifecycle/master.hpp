@@ -14,7 +14,7 @@ namespace muster {
 class AddressPublication;
 struct ElasticOptions;
 
-// What an `elastic` launch with a store has come to; the caller may wait for it. Any thread.
+// The result of an `elastic` launch with a store; the caller may wait for it. Any thread.
 class PublicationResult final : public Object {
   public:
     explicit PublicationResult(Context &context) noexcept : context_(context) {}
@@ -31,10 +31,10 @@ class ClusterMaster final : public Cluster {
   public:
     static Result<Ref<ClusterMaster>> open(Context &context, const muster_cluster_config &config);
 
-    // Returns the number of the first worker. Where the address of the master is to be published in a store, that is
-    // begun only: `result` gets the outcome, or an event reports a failure where there is no `result`.
+    // Returns the number of the first worker. If the address of the master has to be published in a store, that is only
+    // begun: `result` gets the outcome, or without a `result` an event reports a failure.
     Result<uint32_t> add(std::shared_ptr<const LaunchPlan> plan, const Ref<PublicationResult> &result = {});
-    void cancel_publication(const Ref<PublicationResult> &result); // soon, if it is still under way
+    void cancel_publication(const Ref<PublicationResult> &result); // soon, if it is still in progress
     Status remove(uint32_t member, int64_t grace_ns);
     Status interrupt(uint32_t member);
     Status member(uint32_t member, muster_member_info &out) noexcept override;
@@ -58,7 +58,7 @@ class ClusterMaster final : public Cluster {
     // A key by which the workers of a launch fetch their tickets; empty: they cannot, where this master listens.
     Result<std::vector<unsigned char>> make_launch_key(const std::shared_ptr<const LaunchPlan> &plan, uint32_t first);
     Queue &completions() noexcept { return *completions_; }
-    // What managers need of a cluster's thread.
+    // The functions of a cluster's thread that managers need.
     using Cluster::cancel_timer;
     using Cluster::drop_handler;
     using Cluster::on_completion;
@@ -83,10 +83,10 @@ class ClusterMaster final : public Cluster {
         int64_t pid = 0;
         uint64_t data = 0;
         std::set<uint32_t> partners;                 // workers that are notified of its end
-        std::vector<std::function<void()>> awaiting; // what waits for it to join, or to be gone
+        std::vector<std::function<void()>> awaiting; // the operations that wait until it joins, or is gone
         uint32_t shown_state = MUSTER_MEMBER_LAUNCHING;
     };
-    // What muster_cluster_get_member() returns of it.
+    // The result of muster_cluster_get_member() for it.
     struct PublicRecord {
         uint32_t state = 0;
         int64_t pid = 0;
@@ -95,7 +95,7 @@ class ClusterMaster final : public Cluster {
         Ref<ClusterManager> manager;
     };
 
-    // For workers that nobody has launched.
+    // For workers without a launch.
     struct Offer {
         std::shared_ptr<const LaunchPlan> plan;
         Ref<ClusterManager> manager;
@@ -138,7 +138,7 @@ class ClusterMaster final : public Cluster {
     void accept_link(WorkerRecord &worker, StreamHandle stream);
     void refuse(StreamHandle stream, Status status, const std::string &why);
     WorkerRecord *worker_of(uint32_t member) noexcept;
-    // Gives the machine of a worker an event, and executes what it wants done. The record may be gone afterwards.
+    // Passes an event to the machine of a worker, and executes its actions. The record may be gone afterwards.
     template <class Event>
     void drive(uint32_t member, const Event &event) {
         WorkerRecord *const worker = worker_of(member);
@@ -173,14 +173,14 @@ class ClusterMaster final : public Cluster {
 
     const uint32_t topology_;
     const int64_t join_timeout_ns_, leave_timeout_ns_;
-    std::string address_; // of the listener; set before the thread is there
+    std::string address_; // of the listener; set before the thread starts
 
     // The cluster's thread.
     std::map<uint32_t, WorkerRecord> workers_;
     uint32_t expected_links_ = 0; // of these workers, those that have not connected
     Offer offer_;
     std::shared_ptr<AddressPublication> publication_;      // of the offer; or none
-    std::shared_ptr<AddressPublication> next_publication_; // that is under way
+    std::shared_ptr<AddressPublication> next_publication_; // the one in progress
     std::function<void(const Error &)> publication_ends_;  // reports how that has gone
     Ref<PublicationResult> publication_result_;            // to this one, or to the host
     std::shared_ptr<AddressPublication> withdrawal_;       // the end of the cluster waits for it

@@ -10,9 +10,9 @@ namespace muster {
 
 namespace {
 
-constexpr int64_t exited_timeout_ns = 500'000'000;  // what a process had sent before its end may be on its way
+constexpr int64_t exited_timeout_ns = 500'000'000;  // messages that a process had sent before its end may be in transit
 constexpr int64_t ending_timeout_ns = 200'000'000;  // a link broke: its process has to be seen ending by itself
-constexpr int64_t kill_timeout_ns = 10'000'000'000; // a process inside the kernel may take its time
+constexpr int64_t kill_timeout_ns = 10'000'000'000; // a process inside the kernel may need some time
 constexpr int64_t never = INT64_MAX;
 
 int64_t after(int64_t now_ns, int64_t timeout_ns) noexcept {
@@ -28,8 +28,7 @@ double seconds(int64_t timeout_ns) noexcept {
 WorkerMachine::WorkerMachine(const Settings &settings, int64_t now_ns) noexcept
     : settings_(settings), deadline_ns_(after(now_ns, settings.join_timeout_ns)) {}
 
-// ---- actions
-// -------------------------------------------------------------------------------------------------------------
+// ---- actions --------------------------------------------------------------------------------------------------------
 
 void WorkerMachine::add(WorkerAction::Kind kind, uint32_t event) noexcept {
     assert(action_count_ < max_actions);
@@ -60,8 +59,7 @@ void WorkerMachine::kill(int64_t now_ns) {
     end();
 }
 
-// ---- events
-// --------------------------------------------------------------------------------------------------------------
+// ---- events ---------------------------------------------------------------------------------------------------------
 
 void WorkerMachine::launched() {
     if (state_ != State::launching) return; // it has connected before its manager reported it
@@ -205,8 +203,7 @@ void WorkerMachine::wake(int64_t now_ns) {
     }
 }
 
-// ---- state
-// ---------------------------------------------------------------------------------------------------------------
+// ---- state ----------------------------------------------------------------------------------------------------------
 
 uint32_t WorkerMachine::public_state() const noexcept {
     switch (state_) {
@@ -225,7 +222,7 @@ uint32_t WorkerMachine::public_state() const noexcept {
 }
 
 WorkerMachine::End WorkerMachine::end_of_life() const noexcept {
-    // How its process ended says more than that a link broke, but less than what was wrong with the worker.
+    // The exit of its process is more informative than a broken link, but less than the failure of the worker itself.
     const bool has_own_why = why_.status != MUSTER_OK && why_.status != MUSTER_E_PEER;
     End end;
     end.event = is_orderly_ ? MUSTER_CLUSTER_REMOVED : has_joined_ ? MUSTER_CLUSTER_DEAD : MUSTER_CLUSTER_FAILED;

@@ -65,12 +65,12 @@ struct WorkerAction {
     enum Kind : uint8_t {
         report,        // `event`: to the host
         dial,          // the worker, for its link to the master
-        join,          // send the welcome, report JOINED, tell the manager
-        send_leave,    // ask the worker to leave
-        send_die,      // ask the worker's own library to kill its process
+        join,          // send the welcome, report JOINED, notify the manager
+        send_leave,    // request the worker to leave
+        send_die,      // request the library of the worker to kill its own process
         close_link,    // the link is of no use any more
         forget_launch, // the manager is not to launch it any more
-        kill,          // ask the manager to kill it
+        kill,          // request the manager to kill it
         end            // the last one: report end_of_life(), and forget the worker
     };
     Kind kind = report;
@@ -99,7 +99,7 @@ class WorkerMachine {
     void process_ended(std::string how, int64_t now_ns);
     void failed(const Error &why);                             // its manager gives up
     void exit_is_unseen() noexcept { is_exit_unseen_ = true; } // its manager will not see the exit of this one
-    void remove(int64_t grace_ns, int64_t now_ns);             // the host wants it to leave
+    void remove(int64_t grace_ns, int64_t now_ns);             // the host requests that it leaves
     void kill_done();
     void kill_failed(const Error &why);
     void context_over(const Error &why);
@@ -118,7 +118,7 @@ class WorkerMachine {
     bool has_joined() const noexcept { return has_joined_; }
     bool awaits_hello() const noexcept { return state_ == State::connected; }
     bool awaits_link() const noexcept { return state_ == State::launching || state_ == State::launched; }
-    bool is_removed() const noexcept { return is_removed_; }           // the host has asked for it
+    bool is_removed() const noexcept { return is_removed_; }           // the host has requested it
     bool was_killed_late() const noexcept { return was_killed_late_; } // it had its chance to leave
     struct End {
         uint32_t event = 0; // REMOVED, DEAD or FAILED
@@ -139,7 +139,7 @@ class WorkerMachine {
     const Settings settings_;
     State state_ = State::launching;
     int64_t deadline_ns_;
-    // Facts that decide what is reported at the end, and whether there still is something to wait for.
+    // Facts that determine the report at the end, and whether there is anything left to wait for.
     bool has_link_ = false, has_joined_ = false, is_exit_unseen_ = false;
     bool is_removed_ = false, has_announced_ = false, is_orderly_ = false; // orderly: one of the two before
     bool was_killed_while_well_ = false, was_killed_late_ = false;

@@ -15,8 +15,7 @@ void ClusterMaster::ask(WorkerRecord &worker, uint32_t want, uint32_t from, cons
     worker.manager->ask(*this, ManagerQuestion{want, worker.member, from, worker.data, address}, std::move(answer));
 }
 
-// ---- records
-// -------------------------------------------------------------------------------------------------------------
+// ---- records --------------------------------------------------------------------------------------------------------
 
 void ClusterMaster::launch(const std::shared_ptr<const LaunchPlan> &plan, const Ref<ClusterManager> &manager,
                            uint32_t first) {
@@ -64,7 +63,7 @@ ClusterMaster::WorkerRecord &ClusterMaster::expect(const std::shared_ptr<const L
     return made->second;
 }
 
-// One for which there is no memory, not even for a record.
+// A worker for which there is no memory, not even for a record.
 void ClusterMaster::report_failed_launch(uint32_t member) noexcept {
     {
         const std::lock_guard hold(public_lock_);
@@ -94,10 +93,9 @@ void ClusterMaster::update_timer(WorkerRecord &worker) {
     });
 }
 
-// ---- actions
-// -------------------------------------------------------------------------------------------------------------
+// ---- actions --------------------------------------------------------------------------------------------------------
 
-// An action may bring the next event about, and its actions then come first; the record may be gone after each.
+// An action may cause the next event, whose actions then come first; the record may be gone after each.
 void ClusterMaster::execute_actions(uint32_t member) {
     for (;;) {
         WorkerRecord *const worker = worker_of(member);
@@ -165,7 +163,7 @@ void ClusterMaster::welcome(WorkerRecord &worker) {
     ControlMessage welcome;
     welcome.kind = ControlMessage::welcome;
     welcome.member = member;
-    welcome.number = id_; // a worker that nobody has launched does not know it
+    welcome.number = id_; // a worker without a launch does not know it
     welcome.text = inbox_address();
     welcome.address = address_;
     worker.link->send(welcome);
@@ -228,8 +226,7 @@ void ClusterMaster::forget_worker(uint32_t member) {
     for (const auto &go_on : worker.awaiting) try_step(go_on);
 }
 
-// ---- reports of managers
-// -------------------------------------------------------------------------------------------------
+// ---- reports of managers --------------------------------------------------------------------------------------------
 
 void ClusterMaster::ready(uint32_t member, const std::string &address, uint64_t data) {
     WorkerRecord *const worker = worker_of(member);
@@ -252,8 +249,7 @@ void ClusterMaster::lost_sight(uint32_t member) noexcept {
     if (WorkerRecord *const worker = worker_of(member)) worker->machine.exit_is_unseen();
 }
 
-// ---- links
-// ---------------------------------------------------------------------------------------------------------------
+// ---- links ----------------------------------------------------------------------------------------------------------
 
 void ClusterMaster::accepted(const ClusterHello &hello, StreamHandle stream) {
     if (hello.from == no_member) return accept_newcomer(std::move(stream));
@@ -280,7 +276,7 @@ void ClusterMaster::accept_newcomer(StreamHandle stream, bool posted) {
     accept_link(**taken, std::move(stream));
 }
 
-// Any process that has proved the secret is taken, as long as there is an offer with room.
+// Any process that has proved the secret is accepted, as long as there is an offer with room.
 Result<ClusterMaster::WorkerRecord *> ClusterMaster::take_newcomer() {
     if (!offer_.plan || closing_)
         return Error::make(MUSTER_E_STALE, "the master takes no workers but those it launched");
@@ -335,14 +331,13 @@ bool ClusterMaster::fail_link(const StepSubject &subject, const Error &why) {
             lose_link(subject.member, why);
         else if (!worker->machine.has_started())
             failed(subject.member, why);
-        else // its machine knows whether a link is awaited
+        else // its machine knows whether a link is expected
             drive(subject.member, [&](WorkerMachine &machine) { machine.connect_failed(why, now_ns()); });
     }
     return true;
 }
 
-// ---- messages of workers
-// -------------------------------------------------------------------------------------------------
+// ---- messages of workers --------------------------------------------------------------------------------------------
 
 void ClusterMaster::receive(uint32_t member) {
     for (;;) {

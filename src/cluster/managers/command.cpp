@@ -30,7 +30,7 @@ Result<void> make_pipe(Fd &in, Fd &out) {
     return {};
 }
 
-// Into a pipe that nobody has to read from meanwhile.
+// Writes to a pipe that may have no reader meanwhile.
 Result<void> fill(const Fd &out, const std::string &text) {
     if (text.size() > max_pipe_bytes ||
         (text.size() > default_pipe_bytes && fcntl(out.get(), F_SETPIPE_SZ, max_pipe_bytes) < 0))
@@ -61,10 +61,9 @@ std::vector<std::string> environment_with(const std::vector<std::string> &own, c
     return all;
 }
 
-// ---- what one says
-// --------------------------------------------------------------------------------------------------------------
+// ---- output of commands ---------------------------------------------------------------------------------------------
 
-// Any thread; it hears nothing more once the cluster's thread has let go of it.
+// Any thread; it receives nothing more when the cluster's thread has released it.
 class Commands::PipeObserver final : public LineListener {
   public:
     PipeObserver(ClusterMaster &master, Commands &commands, uint64_t command, int fd, const Command &what)
@@ -133,13 +132,12 @@ void Commands::line_received(uint64_t command, int fd, const std::string &line) 
 Commands::Commands(Context &context) noexcept : context_(context) {}
 Commands::~Commands() = default;
 
-// ---- its life
-// ------------------------------------------------------------------------------------------------------------
+// ---- its life -------------------------------------------------------------------------------------------------------
 
 Result<void> Commands::write_input(uint64_t command, const std::string &text) {
     const auto child = children_.find(command);
     if (child == children_.end() || !child->second.in) return Error::make(MUSTER_E_PEER, "it is over");
-    const Fd out = std::move(child->second.in); // closed behind it
+    const Fd out = std::move(child->second.in); // closed after it
     return fill(out, text);
 }
 
@@ -279,7 +277,7 @@ void Commands::over(uint64_t command) {
         update_guard();
     };
     try {
-        tell(exit); // it may still want to know its last words
+        tell(exit); // the observer may still need its last lines
     } catch (...) {
         forget();
         throw;

@@ -16,22 +16,22 @@ namespace muster {
 
 class ClusterMaster;
 
-// What to start.
+// The configuration of a command.
 struct Command {
     struct Input {
         int fd;
-        std::string text; // what the program reads there, followed by the end
+        std::string text; // the text that the program reads there, followed by the end
     };
     std::vector<std::string> argv, environment; // the latter complete, except for the variable of the guard
     std::string directory{};                    // empty: this process's own
     std::vector<Input> inputs{};
     bool has_late_input = false; // by write_input(), which also ends descriptor 0
-    std::vector<int> outputs{};  // whose lines are read: 1, 2, or a descriptor of its own, whose lines are not shown
-    // Is this line for the manager? Any thread. Other lines go where this process's own output goes.
+    std::vector<int> outputs{};  // descriptors whose lines are read: 1, 2, or one of its own, whose lines are not shown
+    // Is this line for the manager? Any thread. Other lines are written to the output of this process.
     bool (*is_for_manager)(int fd, std::string_view line) noexcept = nullptr;
 };
 
-// What the manager is notified of, on the cluster's thread.
+// Notifications for the manager, on the cluster's thread.
 struct CommandObserver {
     std::function<void(int fd, const std::string &line)> on_line{};
     std::function<void(int fd)> on_pipe_end{};                    // the program writes no more lines there
@@ -86,7 +86,7 @@ class Commands {
 
 std::string describe_exit(const muster_process_exit &exit);
 
-// This process's own, but for what is in `over`, which comes in its place.
+// That of this process, with the variables of `over` replaced.
 std::vector<std::string> environment_with(const std::vector<std::string> &own, const std::vector<std::string> &over);
 
 } // namespace muster

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Workers that nobody launches: a process that proves the secret is given a number. It knows the address of the master,
-// or reads it in a store.
+// Workers without a launch: a process that proves the secret gets a number. It knows the address of the master, or
+// reads it in a store.
 #include "cluster/managers/manager.hpp"
 
 #include <string>

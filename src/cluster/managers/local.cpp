@@ -11,7 +11,7 @@ namespace muster {
 
 namespace {
 
-constexpr int spawns_at_once = 8; // between two looks at other work
+constexpr int spawns_at_once = 8; // before other events are served
 constexpr int ticket_fd = 3, report_fd = 4;
 
 bool is_report(int fd, std::string_view) noexcept {
@@ -42,7 +42,7 @@ class LocalManager final : public ClusterManager {
     }
 
     void forget(ClusterMaster &,
-                uint32_t member) noexcept override { // one that is still to be started is not wanted() any more
+                uint32_t member) noexcept override { // a worker that was not started yet is not needed any more
         const auto command = commands_of_.find(member);
         if (command != commands_of_.end()) commands_.kill(command->second, SIGKILL);
     }

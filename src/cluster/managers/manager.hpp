@@ -23,13 +23,13 @@ struct ManagerQuestion {
 // The cluster's thread. It reports to ClusterMaster: ready(), failed(), process_over().
 class ClusterManager : public Object {
   public:
-    // Is the launch possible, as far as that is known in advance? Any thread.
+    // Is the launch possible, as far as that can be checked in advance? Any thread.
     virtual Result<void> check(const LaunchPlan &plan) const {
         (void)plan;
         return {};
     }
-    virtual uint32_t wants() const noexcept = 0; // the requests it takes: bits
-    // Nothing is launched: a launch is an offer to as many workers as its count, which connect when they want to.
+    virtual uint32_t wants() const noexcept = 0; // the requests that it supports: bits
+    // Nothing is launched: a launch is an offer to as many workers as its count, which connect by themselves.
     virtual bool takes_newcomers() const noexcept { return false; }
     // Does it report the exit of each worker that was ready?
     virtual bool sees_exits() const noexcept = 0;
@@ -37,7 +37,7 @@ class ClusterManager : public Object {
     // Would the calling thread have to answer a request? Then it must not wait for the answer. Any thread.
     virtual bool would_deadlock() noexcept { return false; }
     virtual void launch(ClusterMaster &master, std::shared_ptr<const LaunchPlan> plan, uint32_t first) = 0;
-    using Answer = std::function<void(const Result<std::string> &)>; // an address, where one was asked for
+    using Answer = std::function<void(const Result<std::string> &)>; // an address, if one was requested
     virtual void ask(ClusterMaster &master, const ManagerQuestion &question, Answer answer) = 0;
     // The launch of this worker is cancelled; no report of it is expected.
     virtual void forget(ClusterMaster &master, uint32_t member) noexcept = 0;
@@ -59,7 +59,7 @@ MakeManager find_built_in_manager(std::string_view name) noexcept; // or none
 // The cluster has ended: answers of managers that a host serves are no longer delivered to it.
 void leave_served_managers(ClusterMaster &master) noexcept;
 
-// A manager that a host serves; empty: there is none of that name.
+// A manager that a host serves; empty: no manager has that name.
 Ref<ClusterManager> find_served_manager(Context &context, const std::string &name);
 
 } // namespace muster

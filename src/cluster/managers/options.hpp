@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The words of muster_launch::options: `name=value`, one on a line or separated by semicolons.
+// The options of muster_launch::options: `name=value`, one on a line or separated by semicolons.
 #include "base/result.hpp"
 
 #include <map>
@@ -23,9 +23,9 @@ class ManagerOptions {
     std::map<std::string, std::string, std::less<>> values_;
 };
 
-// Line separated by blanks; within '...' everything stands for itself, within "..." all but \ and ".
+// Words separated by blanks; within '...' every character is literal, within "..." all but \ and ".
 Result<std::vector<std::string>> split_words(std::string_view text);
-// As a shell takes it for one word.
+// Quoted as one word of a shell.
 std::string shell_word(std::string_view text);
 
 } // namespace muster

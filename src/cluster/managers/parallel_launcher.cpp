@@ -26,7 +26,7 @@ bool is_worker_report(int fd, std::string_view line) noexcept {
 class JobManager final : public ClusterManager {
   public:
     JobManager(Context &context, Launcher launcher) noexcept : launcher_(launcher), commands_(context) {}
-    uint32_t wants() const noexcept override { return MUSTER_MANAGER_LAUNCH; } // one alone it cannot kill
+    uint32_t wants() const noexcept override { return MUSTER_MANAGER_LAUNCH; } // it cannot kill a single one
     bool sees_exits() const noexcept override { return false; }
     Result<void> check(const LaunchPlan &plan) const override {
         auto command = command_of(plan);
@@ -71,7 +71,7 @@ class JobManager final : public ClusterManager {
         command.argv.insert(command.argv.end(), flags->begin(), flags->end());
         std::vector<std::string> own = plan.environment;
         if (launcher_ == Launcher::mpiexec) {
-            // Open MPI takes these along to other hosts; others take all. (It refuses the list beside an -x.)
+            // Open MPI passes these to other hosts; others pass all. (It refuses the list together with an -x.)
             const bool by_flag = std::find(flags->begin(), flags->end(), "-x") != flags->end();
             std::string names = ticket_variable;
             for (const std::string &variable : plan.environment) names += ';' + variable.substr(0, variable.find('='));

@@ -50,7 +50,7 @@ class SshManager final : public ClusterManager {
 
     void launch(ClusterMaster &master, std::shared_ptr<const LaunchPlan> plan, uint32_t first) override {
         auto options = SshOptions::read(*plan);
-        if (!options) { // check() has said so
+        if (!options) { // check() has reported the reason
             for (uint32_t i = 0; i < plan->count; i++) master.failed(first + i, options.error());
             return;
         }
@@ -204,7 +204,7 @@ class SshManager final : public ClusterManager {
                                                   : muster_process_exit{MUSTER_PROCESS_EXITED, code});
             if (master.has_joined(member)) return worker_over(master, member);
             worker.timer =
-                master.start_timer(now_ns() + last_report_ns, [this, &master, member] { // what it said is on its way
+                master.start_timer(now_ns() + last_report_ns, [this, &master, member] { // its output is in transit
                     workers_.at(member).timer = {};
                     worker_over(master, member);
                 });
@@ -219,7 +219,7 @@ class SshManager final : public ClusterManager {
         start_waiting(master);
     }
 
-    // The worker has ended; the client may go on for a while.
+    // The worker has ended; the client may run for some more time.
     void worker_over(ClusterMaster &master, uint32_t member) {
         const auto found = workers_.find(member);
         if (found == workers_.end()) return;
@@ -251,7 +251,7 @@ class SshManager final : public ClusterManager {
             return master.failed(member, Error::make(login ? MUSTER_E_UNREACHABLE : MUSTER_E_PEER, "ssh %s: %s",
                                                      target.c_str(), words.c_str()));
         }
-        // The exit of the worker can no longer be seen; one that has joined goes on.
+        // The exit of the worker can no longer be seen; one that has joined continues.
         if (again->second.killed || !master.has_joined(member)) return end_by_force(master, member);
         master.lost_sight(member);
     }
@@ -263,7 +263,7 @@ class SshManager final : public ClusterManager {
         commands_.kill(found->second.client, SIGKILL);
     }
 
-    // By a second client: kills the group there, if the process is still the one it was.
+    // By a second client: kills the group there, if the process is still the same.
     void end_by_force(ClusterMaster &master, uint32_t member) {
         Worker &worker = workers_.at(member);
         worker.killed = true;

@@ -36,7 +36,7 @@ Result<std::vector<SshHost>> read_hosts(const std::string &text) {
             std::string_view digits(host.port);
             if (!take_number_at(digits, number) || !digits.empty() || number == 0) return wrong();
         }
-        for (const char bad : {'[', ']'}) // ssh wants an IPv6 address as it is
+        for (const char bad : {'[', ']'}) // ssh expects an IPv6 address without brackets
             if (const size_t at = host.target.find(bad); at != std::string::npos) host.target.erase(at, 1);
         if (host.target.empty() || host.target.front() == '-' || host.target.find_first_of(" \t") != std::string::npos)
             return wrong();
@@ -67,7 +67,7 @@ Result<SshOptions> SshOptions::read(const LaunchPlan &plan) {
     options.hosts = std::move(*hosts);
     auto flags = given->words("flags");
     if (!flags) return flags.error();
-    options.client = std::move(*flags); // before ours: ssh takes the first it is given
+    options.client = std::move(*flags); // before those of the library: ssh uses the first one
     options.client.insert(options.client.begin(), given->text("ssh", "ssh"));
     for (const char *const flag : {"-T", "-a", "-x", "-oBatchMode=yes", "-oConnectTimeout=20",
                                    "-oServerAliveInterval=15", "-oExitOnForwardFailure=yes"})
@@ -84,7 +84,7 @@ Result<SshOptions> SshOptions::read(const LaunchPlan &plan) {
             if (word.find('\n') != std::string::npos)
                 return Error::make(MUSTER_E_ARG, "argv, envp: \"%.60s\" has a newline, which does not go through ssh",
                                    word.c_str());
-    for (const std::string &variable : plan.environment) { // goes into a line of a shell as it is
+    for (const std::string &variable : plan.environment) { // it is part of a line of a shell, unquoted
         const std::string_view name = std::string_view(variable).substr(0, variable.find('='));
         const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
         const auto is_fine = [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); };

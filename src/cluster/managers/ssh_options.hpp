@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// What a launch by ssh says: on which hosts, and how they are reached.
+// The options of a launch by ssh: the hosts, and how they are reached.
 #include "cluster/launch/launch_plan.hpp"
 
 #include <charconv>
@@ -21,14 +21,14 @@ enum class Tunnel { no, yes, where_needed };
 struct SshOptions {
     std::vector<SshHost> hosts;
     std::vector<std::string> client; // the program and its flags
-    uint32_t parallel = 10;          // as many logins at once as sshd's MaxStartups takes
+    uint32_t parallel = 10;          // as many logins at once as MaxStartups of sshd permits
     Tunnel tunnel = Tunnel::where_needed;
 
     static Result<SshOptions> read(const LaunchPlan &plan);
-    const SshHost &host_of(uint32_t index) const noexcept; // of which worker of the launch; they go round
+    const SshHost &host_of(uint32_t index) const noexcept; // of that worker of the launch; round-robin
 };
 
-// A number and the blank behind it.
+// A number and the blank after it.
 template <class T>
 bool take_number_at(std::string_view &text, T &out) {
     const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), out);

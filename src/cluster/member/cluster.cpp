@@ -47,7 +47,7 @@ void Cluster::leave_queue() noexcept {
     if (events_queue_ && !forked()) events_queue_->detach(*this);
 }
 
-// Release: a thread that reads the number sees what was set before it.
+// Release: a thread that reads the number sees everything set before it.
 void Cluster::set_self(uint32_t member) noexcept {
     self_.store(member, std::memory_order_release);
     context_->notify(signal_);
@@ -126,7 +126,7 @@ void Cluster::run() noexcept {
         const std::lock_guard hold(lock_);
         refuses_ = true;
     }
-    run_posted(); // dials and broadcasts that came in time: they end in what follows
+    run_posted(); // dials and broadcasts that were posted in time: they end below
     finish_thread();
     thread_ends();
     completions_->detach(waker_);
@@ -152,7 +152,7 @@ void Cluster::pump() noexcept {
     const Status status = completions_->next(deadline, &entry, &detail);
     if (status < 0) is_queue_closed_ = true;
     if (status == MUSTER_OK) {
-        run_posted(); // in order: what was posted before this entry arrived, such as an offer, is done before it
+        run_posted(); // in order: tasks posted before this entry arrived, such as an offer, are done before it
         take_entry(entry, detail);
     }
     run_timers();
@@ -166,7 +166,7 @@ void Cluster::take_entry(const muster_completion &entry, const muster_error &det
     if (handler != handlers_.end()) {
         const std::shared_ptr<const Handler> take = handler->second; // it may forget itself
         const auto step = [&] { (*take)(entry, why); };
-        // Readiness is not reported again before what is ready was taken.
+        // Readiness is not reported again before the ready entries were taken.
         if (!try_step(step) && entry.kind == MUSTER_EVENT_READY) try_step(step);
     } else if (entry.kind == MUSTER_DONE_DIAL) {
         const StreamHandle unclaimed(entry.object);
@@ -247,7 +247,7 @@ Result<void> Cluster::start_broadcast(Ref<ClusterBroadcast> broadcast) {
     return taken ? Result<void>() : Error::make(MUSTER_E_CLOSED, "the cluster is closed");
 }
 
-// It ends by itself with the cluster; where there is no memory for the task, its deadline ends it.
+// It ends by itself with the cluster; if there is no memory for the task, its deadline ends it.
 void Cluster::end_broadcast(Ref<ClusterBroadcast> broadcast, const Error &why) noexcept {
     try {
         post([this, broadcast = std::move(broadcast), why] { broadcasts_->cancel(broadcast, why); });
@@ -255,8 +255,7 @@ void Cluster::end_broadcast(Ref<ClusterBroadcast> broadcast, const Error &why) n
     }
 }
 
-// ---- events
-// -----------------------------------------------------------------------------------------------------------
+// ---- events ---------------------------------------------------------------------------------------------------------
 
 void Cluster::report_event(uint32_t kind, uint32_t member, const Error &why, std::string_view text) {
     Event event{};
@@ -379,8 +378,7 @@ bool Cluster::over() noexcept {
     return over_;
 }
 
-// ---- the end
-// ----------------------------------------------------------------------------------------------------------
+// ---- the end --------------------------------------------------------------------------------------------------------
 
 void Cluster::close_soon(int64_t timeout_ns) noexcept {
     {

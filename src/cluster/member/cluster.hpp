@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// What a master and a worker have in common: a thread of its own, events for the host, streams to other members. What
-// the thread waits for arrives in one queue; an external context is driven by that wait (Queue::next()).
+// The common part of a master and a worker: a thread of its own, events for the host, streams to other members.
+// Everything for which the thread waits arrives in one queue; that wait drives an external context (Queue::next()).
 #include "base/list.hpp"
 #include "cluster/broadcast/inbox.hpp"
 #include "cluster/broadcast/shared_bytes.hpp"
@@ -53,10 +53,10 @@ class ClusterDial final : public Object, private QueueUser {
     ClusterTimer timer;
     std::string address;        // that was dialled
     Error tried;                // why that failed
-    bool can_dial_back = false; // the other member can be asked to dial
+    bool can_dial_back = false; // the other member can be requested to dial
     Ref<Object> slot;           // among the connections of this process
-    StreamHandle stream;        // it is open, and the other member has not said whether it takes it
-    std::string acceptance;     // what was received of its answer
+    StreamHandle stream;        // it is open, and the other member has not answered whether it accepts it
+    std::string acceptance;     // the received part of its answer
     uint64_t watch = 0;
 
   private:
@@ -94,7 +94,7 @@ class Cluster : public Object, private Source, public Listed<Cluster> {
     Result<void> start_dial(Ref<ClusterDial> dial);
     Result<void> start_broadcast(Ref<class ClusterBroadcast> broadcast);
     void end_broadcast(Ref<class ClusterBroadcast> broadcast, const Error &why) noexcept; // soon
-    virtual bool knows_all_members() const noexcept = 0; // may a broadcast name no members, and go to all?
+    virtual bool knows_all_members() const noexcept = 0; // may a broadcast name no members, and be sent to all?
     // Ends it; MUSTER_TIMEOUT: some workers had to be killed. `timeout_ns` negative: the default.
     Status close(int64_t timeout_ns) noexcept;
     Status await_end() noexcept; // the second half of close()
@@ -102,7 +102,7 @@ class Cluster : public Object, private Source, public Listed<Cluster> {
     void context_closes() noexcept { close_soon(-1); }
     void leave_queue() noexcept; // the host has released it: no more notifications
 
-    // Does the end wait for what the calling thread would have to do?
+    // Does the end wait for work of the calling thread?
     virtual bool would_deadlock_at_end() noexcept { return false; }
     virtual Status member(uint32_t member, muster_member_info &out) noexcept = 0;
 
@@ -128,7 +128,7 @@ class Cluster : public Object, private Source, public Listed<Cluster> {
     virtual void thread_ends() noexcept {}               // its last step
     virtual void abandon() noexcept = 0;                 // the context has ended: nothing can be received any more
     virtual void find(const Ref<ClusterDial> &dial) = 0; // calls found(), or fails the dial
-    // Asks the other member to dial this one with the number of `dial`; false: there is no way to ask it.
+    // Requests the other member to dial this one with the number of `dial`; false: that is impossible.
     virtual bool request_dial_back(ClusterDial &dial) = 0;
     virtual void accepted(const ClusterHello &hello, StreamHandle stream) = 0; // a control link
     // Further keys of the listener, or none; and a stream that was authenticated by one of them.
@@ -186,9 +186,9 @@ class Cluster : public Object, private Source, public Listed<Cluster> {
     void check_listening(const std::function<void(const Error &)> &then);
     void watch_listener();
     void stop_listening() noexcept;
-    void expect_connections(uint32_t count) noexcept; // so many more unauthenticated peers than usual
+    void expect_connections(uint32_t count) noexcept; // so many more unauthenticated peers than by default
     std::string listener_address() const;
-    // Dials; `done` gets the stream, or why there is none.
+    // Dials; `done` gets the stream, or the reason of the failure.
     using Dialled = std::function<void(StreamHandle, const Error &)>;
     void dial(const std::string &address, const ClusterHello &hello, int64_t timeout_ns, Dialled done);
 
@@ -199,7 +199,7 @@ class Cluster : public Object, private Source, public Listed<Cluster> {
     Error no_slot() const noexcept;
     virtual size_t
     link_count() const noexcept = 0; // connections for the control of the cluster, expected ones included
-    // Dials a member that has asked for it; `failed` reports a failure to it.
+    // Dials a member that has requested it; `failed` reports a failure to it.
     void dial_back(uint32_t from, uint64_t number, const std::string &label, const std::string &address, bool broadcast,
                    std::function<void(const Error &)> failed);
     void fail_dials(const Error &why, uint32_t member = UINT32_MAX); // to all members, or to one
@@ -215,7 +215,7 @@ class Cluster : public Object, private Source, public Listed<Cluster> {
     uint32_t max_links() const noexcept { return connection_limit_->given() ? connection_limit_->max() : UINT32_MAX; }
     void limit_broadcasts(uint64_t bytes) noexcept { broadcast_limit_ = bytes != 0 ? bytes : uint64_t{1} << 30; }
     void make_inbox(const std::string &listen);
-    std::string inbox_address() const; // as it is sent to others; empty: there is none
+    std::string inbox_address() const; // in the form that is sent to others; empty: there is none
 
   private:
     struct Event {
@@ -256,7 +256,7 @@ class Cluster : public Object, private Source, public Listed<Cluster> {
     const Ref<Queue> events_queue_; // of the host's; or none
     const uint64_t events_tag_;
     std::atomic<uint32_t> self_{UINT32_MAX};
-    std::atomic<ClusterHandle *> handle_{nullptr}; // release/acquire: the host may compare what it points to
+    std::atomic<ClusterHandle *> handle_{nullptr}; // release/acquire: the host may compare the handle
     std::atomic<uint64_t> untaken_bytes_{0};       // relaxed: of broadcasts that were reported to the host
 
     // The cluster's thread.
@@ -267,7 +267,7 @@ class Cluster : public Object, private Source, public Listed<Cluster> {
     std::unordered_map<uint64_t, std::shared_ptr<const Handler>> handlers_;
     std::map<ClusterTimer, std::function<void()>> timers_;
     int64_t timers_paused_until_ns_ = 0;                    // a step found no memory
-    std::map<uint64_t, Ref<ClusterDial>> dials_;            // under way
+    std::map<uint64_t, Ref<ClusterDial>> dials_;            // in progress
     std::unordered_map<uint32_t, int> unreachable_members_; // that could not be dialled before
     uint64_t numbers_ = 0;
     uint32_t dialling_back_ = 0;   // requests that are being answered
@@ -281,14 +281,14 @@ class Cluster : public Object, private Source, public Listed<Cluster> {
     Signal signal_;   // of events, and of the end
     std::mutex lock_; // guards the rest
     std::list<std::function<void()>> posted_;
-    std::list<Event> events_, spare_events_;  // spare: used where there is no memory
+    std::list<Event> events_, spare_events_;  // spare: used if there is no memory
     uint64_t cancels_ = 0, cancels_seen_ = 0; // seen: by the cluster's thread
     bool end_wanted_ = false;
     int64_t wanted_timeout_ns_ = 0;
     bool refuses_ = false, over_ = false, killed_ = false; // refuses_: no more posts
 };
 
-// The host's handle. Without it the cluster goes on only to its end. Any thread.
+// The handle of the host. Without it the cluster only ends. Any thread.
 class ClusterHandle final : public Object {
   public:
     // The handle is made before its cluster, whose thread runs from the start.

@@ -16,8 +16,8 @@ class ConnectionLimit final : public Object {
     explicit ConnectionLimit(uint32_t max) noexcept;
     uint32_t max() const noexcept { return max_; }
     bool given() const noexcept { return given_; } // by the host
-    // A slot for one more, given back with its last reference; none: all are in use. `links` slots are reserved for the
-    // library's own links. One thread.
+    // A slot for one more connection, released with its last reference; none: all are in use. `links` slots are
+    // reserved for the library's own links. One thread.
     Ref<Object> acquire(size_t links);
     bool has_room(size_t links) const noexcept { return links + taken_.load(std::memory_order_relaxed) < max_; }
 

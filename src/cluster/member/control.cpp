@@ -51,7 +51,7 @@ Error error_in(const ControlMessage &message) noexcept {
 ControlLink::~ControlLink() {
     stream_.unwatch();
     Deadline once(0);
-    stream_->close(once); // what was accepted is still sent
+    stream_->close(once); // accepted bytes are still sent
 }
 
 Status ControlLink::watch(Queue &queue, uint64_t tag) noexcept {

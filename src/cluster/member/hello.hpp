@@ -16,7 +16,7 @@ struct ClusterHello {
     enum Kind : uint8_t {
         control = 1,   // the link of a worker and its master; from `no_member` of cluster 0: it has no number yet
         stream = 2,    // a stream of the host's
-        answer = 3,    // a stream that `to` has asked for, with the number of its request
+        answer = 3,    // a stream that `to` has requested, with the number of its request
         broadcast = 4, // bytes for many members, see broadcast/wire.hpp
         ticket = 5     // a worker that was launched with others fetches its own ticket, see lifecycle/launch_keys.hpp
     };
@@ -36,8 +36,8 @@ std::optional<ClusterHello> decode_hello(std::string_view bytes);
 // authenticated, 0: none of them.
 std::optional<ClusterHello> hello_of(const Stream &stream, uint64_t *out_key = nullptr);
 
-// What a member that does not take a stream sends on it, in place of a zero byte: the length of the text (1), the
-// status (4), the text. A value without a text is sent as one with its name, so that the first byte is not zero.
+// The answer of a member that does not accept a stream, in place of a zero byte: the length of the text (1), the status
+// (4), the text. A value without a text is sent with its name as text, so that the first byte is not zero.
 constexpr size_t refusal_head_bytes = 1 + 4;
 std::string encode_refusal(const Error &why);
 Error decode_refusal(std::string_view bytes) noexcept; // MUSTER_E_PROTOCOL: the bytes are none

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// A stream that the cluster holds, until it gives it to the host.
+// A stream that the cluster holds, until it passes it to the host.
 #include "base/boundary.hpp"
 #include "stream/stream.hpp"
 

@@ -12,7 +12,7 @@ namespace muster {
 
 namespace {
 
-constexpr int64_t first_try_ns = 3'000'000'000; // before the other side is asked to dial
+constexpr int64_t first_try_ns = 3'000'000'000; // before the other side is requested to dial
 constexpr uint32_t max_dials_back = 1024;
 constexpr int64_t dial_back_timeout_ns = 10'000'000'000;
 
@@ -35,8 +35,7 @@ bool way_is_closed(Status status) noexcept {
 
 } // namespace
 
-// ---- one dial
-// -----------------------------------------------------------------------------------------------------------
+// ---- one dial -------------------------------------------------------------------------------------------------------
 
 ClusterDial::ClusterDial(Context &context, uint32_t to, std::string text, int64_t timeout_ns)
     : member(to), label(std::move(text)),
@@ -92,7 +91,7 @@ void ClusterDial::end(StreamHandle stream, const Error &why) noexcept {
         const auto tell = std::exchange(on_done, nullptr);
         try {
             tell(std::move(stream), why);
-        } catch (const std::bad_alloc &) { // who waits for it has a deadline
+        } catch (const std::bad_alloc &) { // waiting threads have a deadline
         }
         return;
     }
@@ -130,8 +129,7 @@ Result<StreamHandle> ClusterDial::wait() {
     }
 }
 
-// ---- those under way
-// ------------------------------------------------------------------------------------------------------
+// ---- dials in progress ----------------------------------------------------------------------------------------------
 
 Result<void> Cluster::start_dial(Ref<ClusterDial> dial) {
     if (auto in = check_joined(); !in) return in;
@@ -210,7 +208,7 @@ void Cluster::found(const Ref<ClusterDial> &dial, std::string address, bool can_
     });
 }
 
-// The member that has accepted the stream first says whether it takes it: a zero byte, or a refusal.
+// The member that has accepted the connection first sends whether it accepts the stream: a zero byte, or a refusal.
 void Cluster::await_acceptance(const Ref<ClusterDial> &dial, StreamHandle stream) {
     dial->stream = std::move(stream);
     dial->watch = on_completion([this, dial](const muster_completion &, const Error &) {
@@ -287,8 +285,7 @@ void Cluster::dial_back(uint32_t from, uint64_t number, const std::string &label
          });
 }
 
-// ---- connections
-// ------------------------------------------------------------------------------------------------------------
+// ---- connections ----------------------------------------------------------------------------------------------------
 
 void Cluster::dial(const std::string &address, const ClusterHello &hello, int64_t timeout_ns, Dialled done) {
     const std::string words = encode(hello);
@@ -314,7 +311,7 @@ void Cluster::dial(const std::string &address, const ClusterHello &hello, int64_
 Error Cluster::listen(const std::string &address, Listener::Opening opening) {
     TransportOptions options;
     options.window_bytes = context().settings.window_bytes;
-    options.backlog = max_cluster_workers; // they may all come at once
+    options.backlog = max_cluster_workers; // they may all connect at once
     options.other_keys = other_keys();
     auto made = Listener::open(context(), address, options, opening);
     if (!made) return made.error();
@@ -370,7 +367,7 @@ void Cluster::accept_all() {
         StreamHandle accepted(std::move(stream));
         try_step([&] {
             take_stream(std::move(accepted));
-        }); // a connection that finds no memory is lost; the loop goes on with the next
+        }); // a connection for which memory runs out is lost; the loop continues with the next
     }
 }
 

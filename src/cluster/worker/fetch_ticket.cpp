@@ -19,7 +19,7 @@ struct ReleaseContext {
     void operator()(muster_context *context) const noexcept { muster_context_release(context); }
 };
 
-// Reads all that the master says, up to its end.
+// Reads everything that the master sends, up to the end of the stream.
 Result<std::string> read_all(muster_stream *stream, Deadline &deadline) {
     std::string all;
     for (;;) {

@@ -26,7 +26,7 @@ int report_descriptor(const muster_worker_config &config) noexcept {
     return named != nullptr ? std::atoi(named) : STDOUT_FILENO;
 }
 
-// May this thread wait for what comes by the address? Not if it is to serve the transport meanwhile.
+// May this thread wait for connections at the address? Not if it has to serve the transport meanwhile.
 Result<void> check_wait(Context &context, const std::string &text) {
     if (context.on_loop()) return Error::from_status(MUSTER_E_WOULD_DEADLOCK);
     auto address = parse_address(text);
@@ -40,8 +40,7 @@ Result<void> check_wait(Context &context, const std::string &text) {
 
 } // namespace
 
-// ---- the ticket
-// -----------------------------------------------------------------------------------------------------------
+// ---- the ticket -----------------------------------------------------------------------------------------------------
 
 ContextTicket &ContextTicket::of(Context &context) {
     static const char key = 0;
@@ -65,7 +64,7 @@ Result<Ticket> ContextTicket::take() {
     return ticket;
 }
 
-// What whoever has launched it said, or, if nobody has, where it is to come in: then it has no number yet.
+// The ticket of the launcher, or without a launch one with the address to join at: then it has no number yet.
 Result<Ticket> ClusterWorker::ticket_of(Context &context, const muster_worker_config &config) {
     if (config.master == nullptr && config.store == nullptr) return ContextTicket::of(context).take();
     Ticket ticket;
@@ -84,8 +83,7 @@ void ClusterWorker::return_ticket() noexcept {
     }
 }
 
-// ---- begun
-// ----------------------------------------------------------------------------------------------------------------
+// ---- begun ----------------------------------------------------------------------------------------------------------
 
 ClusterWorker::ClusterWorker(Context &context, Ticket ticket, const muster_worker_config &config, int64_t deadline_ns,
                              ReportsTo reports_to, Ref<Queue> completions, Ref<Queue> events)
@@ -124,7 +122,7 @@ Result<Ref<ClusterWorker>> ClusterWorker::begin(Context &context, const muster_w
     return why;
 }
 
-// What may fail at once does.
+// Everything that may fail at once.
 Error ClusterWorker::prepare(const muster_worker_config &config, Deadline &deadline) {
     const std::string &way = ticket_.master.empty() ? ticket_.listen : ticket_.master;
     if (config.store != nullptr && reports_to_ == ReportsTo::events) {
@@ -158,8 +156,7 @@ Error ClusterWorker::await() noexcept {
     return Error::make(status, "%s", HostCall::why_ended(status));
 }
 
-// ---- the cluster's thread
-// ---------------------------------------------------------------------------------------------------------
+// ---- the cluster's thread -------------------------------------------------------------------------------------------
 
 void ClusterWorker::begin() {
     try {
@@ -228,8 +225,8 @@ void ClusterWorker::reach_master() {
         dial_master();
 }
 
-// Of many that come at once the master turns some away before they have said who they are: these come again. Such a
-// refusal may be lost when the connection closes, so a reset is no reason to give up either.
+// Of many that connect at once the master displaces some before they have sent a hello: these dial again. The refusal
+// may be lost when the connection closes, so a reset is no reason to give up either.
 void ClusterWorker::dial_master() {
     timeout_text_ = "dial " + ticket_.master + ": not in time";
     ClusterHello hello{ClusterHello::control, id_, ticket_.member == 0 ? no_member : ticket_.member,
@@ -271,10 +268,11 @@ void ClusterWorker::accepted(const ClusterHello &hello, StreamHandle stream) {
     if (awaited && hello.cluster == id_ && hello.to == ticket_.member) send_hello(std::move(stream));
 }
 
-// Says who it is, and will hear that it is in.
+// Sends the hello, and will be notified that it has joined.
 void ClusterWorker::send_hello(StreamHandle stream) {
     timeout_text_ = "the master did not answer in time";
-    if (!ticket_.listen.empty()) own_address_ = listener_address(); // a host's transport may have said it only now
+    // The transport of a host may have returned it only now.
+    if (!ticket_.listen.empty()) own_address_ = listener_address();
     ControlMessage hello;
     hello.kind = ControlMessage::hello;
     hello.member = ticket_.member;
@@ -311,7 +309,7 @@ void ClusterWorker::joined() {
     if (reports_to_ == ReportsTo::caller) open_events();
     set_self(ticket_.member);
     if (reports_to_ == ReportsTo::events) report_event(MUSTER_CLUSTER_JOINED, ticket_.member, {}, {});
-    watch_listener(); // also for those who have come meanwhile
+    watch_listener(); // also for members that have connected meanwhile
 }
 
 void ClusterWorker::join_failed(const Error &why) noexcept {

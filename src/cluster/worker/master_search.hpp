@@ -18,13 +18,13 @@ class MasterSearch {
     // Waits until the store is open, not for the address.
     static Result<std::unique_ptr<MasterSearch>> open(Context &context, const std::string &url, const std::string &name,
                                                       Deadline &deadline);
-    // In a store that is open, whose handle becomes the search's own.
+    // In an open store, whose handle the search takes over.
     static std::unique_ptr<MasterSearch> in(muster_store *store, const std::string &url, const std::string &name);
     MasterSearch(const MasterSearch &) = delete;
     MasterSearch &operator=(const MasterSearch &) = delete;
     ~MasterSearch();
     const std::string &url() const noexcept { return url_; }
-    Error begin(int64_t timeout_ns, muster_queue *queue, uint64_t tag); // completes when there is an address
+    Error begin(int64_t timeout_ns, muster_queue *queue, uint64_t tag); // completes when an address was found
     static Result<std::string> address(const muster_completion &entry, const Error &why); // of that completion; once
 
   private:

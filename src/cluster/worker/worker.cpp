@@ -10,8 +10,7 @@
 
 namespace muster {
 
-// ---- in
-// -----------------------------------------------------------------------------------------------------------------------
+// ---- in -------------------------------------------------------------------------------------------------------------
 
 void ClusterWorker::receive() {
     while (link_) {
@@ -68,7 +67,7 @@ void ClusterWorker::take(const ControlMessage &message) {
     }
     case ControlMessage::interrupt:
         return interrupt();
-    case ControlMessage::die: // nobody else can end it by force
+    case ControlMessage::die: // no other process can kill it
         ::kill(getpid(), SIGKILL);
         return;
     case ControlMessage::leave:
@@ -143,14 +142,13 @@ Status ClusterWorker::member(uint32_t member, muster_member_info &out) noexcept 
     return MUSTER_OK;
 }
 
-// ---- the end
-// --------------------------------------------------------------------------------------------------------------------
+// ---- the end --------------------------------------------------------------------------------------------------------
 
 void ClusterWorker::begin_end(int64_t) {
     if (!has_joined_) return join_failed(Error::make(MUSTER_E_CLOSED, "the cluster was closed"));
     closing_ = true;
     if (!link_) return;
-    link_->stream()->exit_with_peer(-1); // the master may go first now
+    link_->stream()->exit_with_peer(-1); // the master may end first now
     ControlMessage leaving;
     leaving.kind = ControlMessage::leaving;
     link_->send(leaving);

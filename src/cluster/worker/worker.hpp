@@ -19,22 +19,22 @@ class ContextTicket final : public ContextPart {
     std::optional<Ticket> ticket_;
 };
 
-// A member that a master has launched, or who comes by itself. It comes in on the cluster's thread (coming_in.cpp). Any
+// A member that a master has launched, or that joins by itself. It joins on the cluster's thread (join.cpp). Any
 // thread, unless a member says otherwise.
 class ClusterWorker final : public Cluster {
   public:
-    // Whoever is to hear how it ends: who waits for it by await(), or the events.
+    // The receiver of the result of the join: the caller of await(), or the events.
     enum class ReportsTo { caller, events };
     static Result<Ref<ClusterWorker>> begin(Context &context, const muster_worker_config &config, int64_t timeout_ns,
                                             ReportsTo reports_to);
-    Error await() noexcept; // until it is in; or why it is not: then nothing of it is left
+    Error await() noexcept; // until it has joined; or the reason of the failure: then nothing of it is left
     Status member(uint32_t member, muster_member_info &out) noexcept override;
     bool knows_all_members() const noexcept override { return false; }
 
   private:
     ClusterWorker(Context &context, Ticket ticket, const muster_worker_config &config, int64_t deadline_ns,
                   ReportsTo reports_to, Ref<Queue> completions, Ref<Queue> events);
-    // Before the thread is there.
+    // Before the thread is started.
     static Result<Ticket> ticket_of(Context &context, const muster_worker_config &config);
     Error prepare(const muster_worker_config &config, Deadline &deadline);
 
@@ -74,19 +74,19 @@ class ClusterWorker final : public Cluster {
     const int64_t exit_grace_ns_;
     const int report_fd_;
     const ReportsTo reports_to_;
-    const int64_t deadline_ns_;                                      // of coming in; INT64_MAX: none
+    const int64_t deadline_ns_;                                      // of the join; INT64_MAX: none
     Error join_error_;                                               // before it is over: why this member never was in
     std::string host_, own_address_, master_address_, master_inbox_; // set before self() is known
 
     // The cluster's thread.
     Ticket ticket_;                      // its secret is not kept
-    const Ticket original_ticket_;       // as it was; from somebody, if it has a number
+    const Ticket original_ticket_;       // unchanged; from a launcher, if it has a number
     std::string store_url_, store_name_; // to be opened; empty: none, or it is
     std::unique_ptr<MasterSearch> search_;
     bool has_joined_ = false;
     bool is_listening_known_ = false;
     int resets_ = 0;           // of the connection to the master, before it is in
-    std::string timeout_text_; // what there is to say when the time is over
+    std::string timeout_text_; // the text for the timeout
     ClusterTimer join_timer_;
     std::unique_ptr<ControlLink> link_;
     std::map<uint64_t, Located> locating_; // where is that?
