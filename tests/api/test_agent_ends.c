@@ -23,7 +23,7 @@ static void test_what_a_worker_leaves_in_its_group_ends_with_it(void **state) {
     read_text(f, "left", text, sizeof text);
     const pid_t left = atoi(text);
     assert_true(left > 0);
-    for (int i = 0; i < 3000 && !gone(left); i++) poll(NULL, 0, 10); // it is nobody's child here
+    for (int i = 0; i < 3000 && !gone(left); i++) poll(NULL, 0, 10); // it is not a child of this process
     assert_true(gone(left));
     muster_agent_release(agent);
 }
@@ -91,7 +91,8 @@ static void test_a_killed_agent_leaves_no_workers(void **state) {
         read_text(f, name, text, sizeof text);
         const pid_t pid = atoi(text);
         assert_true(pid > 1);
-        for (int round = 0; round < 2000 && !gone(pid); round++) poll(NULL, 0, 10); // they are nobody's children here
+        // They are not children of this process.
+        for (int round = 0; round < 2000 && !gone(pid); round++) poll(NULL, 0, 10);
         if (!gone(pid)) fail_msg("%s %d lives on", name, (int)pid);
     }
     close(ready);

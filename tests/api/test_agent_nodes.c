@@ -208,7 +208,7 @@ static void test_the_last_failure_ends_all_nodes(void **state) {
     assert_int_equal(muster_agent_first_failure(f->agents[0], &worker), MUSTER_E_NOT_FOUND);
     assert_int_equal(muster_agent_first_failure(f->agents[1], &worker), MUSTER_OK);
     assert_int_equal(worker.restarts, 1);
-    // Of the restart each was told, of none after the last failure.
+    // Each restart was reported, nothing after the last failure.
     for (int node = 0; node < 2; node++) {
         muster_completion entry = {0};
         int restarts = 0;
@@ -218,7 +218,7 @@ static void test_the_last_failure_ends_all_nodes(void **state) {
         }
         assert_int_equal(restarts, 1);
     }
-    // Whoever comes now comes too late.
+    // A node that joins now is too late.
     start_node(f, &j, 2, 1);
     assert_int_equal(end_of(f, 2).status, MUSTER_E_STALE);
 }
@@ -294,7 +294,7 @@ static void test_a_spare_ends_with_the_job(void **state) {
     start_node(f, &j, 1, 1);
     muster_rendezvous *meeting = NULL;
     muster_rendezvous_state now = {0};
-    while (now.spares == 0) { // it tells once it knows
+    while (now.spares == 0) { // the leader reports it when it knows
         if (muster_agent_rendezvous(f->agents[1], &meeting) == MUSTER_OK)
             assert_int_equal(muster_rendezvous_get_state(meeting, &now), MUSTER_OK);
         muster_rendezvous_release(meeting);

@@ -181,7 +181,7 @@ static void test_a_flood_of_output_arrives_whole(void **state) {
     config.out_fd_plus_one = ends[1] + 1;
     muster_agent *agent = start(f, &config);
     close(ends[1]);
-    assert_int_equal(muster_agent_wait(agent, 50 * ms, NULL), MUSTER_TIMEOUT); // nobody reads: they cannot end
+    assert_int_equal(muster_agent_wait(agent, 50 * ms, NULL), MUSTER_TIMEOUT); // there is no reader: they cannot end
     assert_int_equal(muster_agent_flush(agent, 0), MUSTER_OK);                 // none has ended
     flood all = {ends[0], 0, 0, 0};
     pthread_t reader;
@@ -196,7 +196,7 @@ static void test_a_flood_of_output_arrives_whole(void **state) {
     assert_int_equal(all.bytes, 4 * 200000 * (strlen("[default0]: ") + 41));
 }
 
-// Whoever reads the lines is gone: the workers go on.
+// The reader of the lines is gone: the workers continue.
 static void test_lines_that_nobody_takes_do_not_stop_workers(void **state) {
     fixture *f = *state;
     int ends[2];

@@ -119,7 +119,7 @@ static void test_strangers_are_refused(void **state) {
         {0, "?curve=no", SECRET, MUSTER_E_AUTH},
         {MUSTER_BROKER_NO_CURVE, "?curve=no", "another secret altogether", MUSTER_E_AUTH},
         {MUSTER_BROKER_NO_CURVE, "", SECRET, MUSTER_E_AUTH},
-        {MUSTER_BROKER_OPEN, "", SECRET, MUSTER_E_AUTH}, // who wants CURVE does not join without
+        {MUSTER_BROKER_OPEN, "", SECRET, MUSTER_E_AUTH}, // a member that requires CURVE does not join without it
         {MUSTER_BROKER_NO_CURVE, "?curve=no", SECRET, MUSTER_OK},
         {MUSTER_BROKER_OPEN, "?curve=no", "another secret altogether", MUSTER_OK},
     };
@@ -193,7 +193,7 @@ static void test_garbage_disturbs_nobody(void **state) {
     }
 }
 
-// The window is all that a broker keeps for a pair, however long somebody does not read.
+// The window is all that a broker keeps for a pair, however long a member does not read.
 static void test_a_reader_that_sleeps_costs_the_broker_a_window(void **state) {
     (void)state;
     enum { writers = 4 };
@@ -310,7 +310,8 @@ static void test_an_external_context_can_be_a_member(void **state) {
     stop_broker(&b);
 }
 
-// What one process says to the broker may arrive behind what another one asks: who has the name is not told of its end.
+// A message of one process may arrive at the broker after the request of another: the owner of the name is not notified
+// of its end.
 static void listen_when_free(member *m, const char *where) {
     muster_status status = MUSTER_E_EXISTS;
     muster_error error = {0};
@@ -321,7 +322,7 @@ static void listen_when_free(member *m, const char *where) {
     if (status != MUSTER_OK) fail_msg("%s", error.message);
 }
 
-// A listener of a context that nobody drives: closed, its name is free; released, as soon as somebody drives it.
+// A listener of a context that no thread drives: closed, its name is free; released, as soon as a thread drives it.
 static void test_a_name_goes_with_its_listener_where_nobody_drives(void **state) {
     (void)state;
     broker b = start_broker(0);

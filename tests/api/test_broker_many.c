@@ -75,7 +75,7 @@ static void take_releases(const fan *f, uint32_t mask, muster_status *statuses, 
 
 static const uint32_t everybody = (1U << many) - 1;
 
-// What each gets: some bytes before, the block, some bytes behind it.
+// What each gets: some bytes before, the block, some bytes after it.
 static void send_and_read(fan *f) {
     reading readers[many];
     for (int i = 0; i < many; i++) {

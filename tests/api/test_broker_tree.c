@@ -46,7 +46,7 @@ static void test_members_of_different_brokers_meet(void **state) {
     snprintf(where, sizeof where, "zmq://l@%s/?%s", right.place, right.options);
     assert_int_equal(try_listen(&twin, where, 0, &error), MUSTER_E_EXISTS);
     leave_star(&twin);
-    // The end of one is told to those it talked to, and to nobody else.
+    // The end of a member is reported to its partners only.
     drop_between(&tl);
     assert_int_equal(muster_context_close(r.context, 0), MUSTER_TIMEOUT); // its streams are cut
     assert_true(read_one(lr.near, 20 * SECOND) < 0);

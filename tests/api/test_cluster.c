@@ -221,11 +221,11 @@ static void test_those_that_do_not_come_have_failed_with_the_reason(void **state
     assert_int_equal(event.status, MUSTER_TIMEOUT);
     assert_string_equal(event.text, "it did not join within 2 s");
     like.flags = MUSTER_LAUNCH_MASTER_DIALS;
-    add_like(f, &like, "", 1); // it tells no address
+    add_like(f, &like, "", 1); // it returns no address
     event = await(f, MUSTER_CLUSTER_FAILED);
     assert_int_equal(event.status, MUSTER_TIMEOUT);
     like.argv = dialled;
-    add_like(f, &like, "", 1); // it tells nonsense
+    add_like(f, &like, "", 1); // it returns an invalid address
     event = await(f, MUSTER_CLUSTER_FAILED);
     assert_int_equal(event.status, MUSTER_E_PROTOCOL);
     assert_says(event.text, "hello");
@@ -364,7 +364,7 @@ static int be_killed(void) {
         char text[32] = "";
         if (muster_cluster_dial(f.cluster, 2, "forever", 7, 20 * second, &stream, NULL) != MUSTER_OK) _exit(1);
         hear(stream, text, sizeof text);
-        for (uint32_t i = 1; i <= 3; i++) { // whom to look for
+        for (uint32_t i = 1; i <= 3; i++) { // the processes to search for
             muster_member_info info;
             muster_cluster_get_member(f.cluster, i, &info);
             const int32_t pid = (int32_t)info.pid;
@@ -379,11 +379,11 @@ static int be_killed(void) {
     int32_t pids[3];
     if (read(ends[0], pids, sizeof pids) != sizeof pids) return 3;
     for (int i = 0; i < 3; i++)
-        for (int tries = 0; kill(pids[i], 0) == 0; tries++) { // they are nobody's children here
+        for (int tries = 0; kill(pids[i], 0) == 0; tries++) { // they are not children of this process
             char path[64], line[256] = "";
             snprintf(path, sizeof path, "/proc/%d/stat", pids[i]);
             FILE *const file = fopen(path, "r");
-            if (file && fgets(line, sizeof line, file) && strstr(line, ") Z")) tries = 1000; // nobody reaps it
+            if (file && fgets(line, sizeof line, file) && strstr(line, ") Z")) tries = 1000; // it is not reaped
             if (file) fclose(file);
             if (tries >= 1000 && strstr(line, ") Z")) break;
             if (tries == 1000) return 4;

@@ -36,7 +36,7 @@ static void square_all(muster_stream *stream) {
     }
 }
 
-// What came, and behind it the sum.
+// The received numbers, followed by their sum.
 static void send_back(muster_stream *stream) {
     unsigned char *const bytes = malloc(big_bytes);
     size_t moved;

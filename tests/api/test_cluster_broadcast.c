@@ -323,7 +323,7 @@ static void test_of_another_host_one_gets_the_bytes_and_shares_them(void **state
         assert_in_range(after.bytes_out - before.bytes_out, large, large + large / 10); // it went there once
         for (uint32_t member = 1; member <= 5; member++) assert_heard(f, member, 1, 0, "all", f->data, large);
 
-        kill(pid_of(f, 1), SIGSTOP); // who gets the bytes first
+        kill(pid_of(f, 1), SIGSTOP); // the member that gets the bytes first
         const uint32_t members[] = {1, 2, 3, 4, 5};
         muster_status statuses[5];
         assert_int_equal(broadcast(f, members, 5, 5000000, 8 * second, statuses, &error), MUSTER_TIMEOUT);

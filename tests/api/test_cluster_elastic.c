@@ -38,7 +38,7 @@ static int set_up_place(void **state) {
     return 0;
 }
 
-// Whoever comes leaves when it is told to, or was killed by the test.
+// Each joined worker leaves on request, or is killed by the test.
 static int tear_down_place(void **state) {
     place *p = *state;
     muster_cluster_close(p->cluster.cluster, second);
@@ -203,7 +203,7 @@ static void test_no_more_come_than_are_wanted(void **state) {
     come(p, "master", p->address, secret);
     await_joined(&p->cluster, 1);
     assert_int_equal(exit_code(p, come(p, "master", p->address, secret)), 51);
-    // Who goes makes room, and a number is not used twice.
+    // A worker that leaves makes room, and a number is not used twice.
     hang_up(dial(&p->cluster, 1, "exit 3"));
     assert_int_equal(await(&p->cluster, MUSTER_CLUSTER_DEAD).member, 1);
     come(p, "master", p->address, secret);

@@ -208,7 +208,7 @@ static void test_the_key_is_good_for_nothing_else(void **state) {
     muster_stream_release(stream);
     muster_context_release(thief);
     muster_cluster_event event;
-    assert_int_equal(muster_cluster_next_event(cluster, 0, &event), MUSTER_AGAIN); // nobody has come
+    assert_int_equal(muster_cluster_next_event(cluster, 0, &event), MUSTER_AGAIN); // no worker has joined
 }
 
 static void test_the_key_ends_with_the_launch(void **state) {

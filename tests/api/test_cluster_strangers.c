@@ -53,7 +53,7 @@ static int tear_down(void **state) {
     return 0;
 }
 
-// The next number, launched by nobody; learns the cluster's id from its ticket.
+// The next number, without a launch; the cluster's id is in its ticket.
 static uint32_t expect_one(void) {
     launch("test", 1);
     muster_completion entry;
@@ -140,12 +140,12 @@ static void test_strangers_are_not_taken_for_workers(void **state) {
     (void)state;
     const uint32_t member = expect_one();
     assert_cut(dial_as(1, id + 1, member, 0)); // another cluster
-    assert_cut(dial_as(1, id, member + 7, 0)); // whom nobody expects
-    assert_cut(dial_as(1, id, 1, 0));          // who is there already
+    assert_cut(dial_as(1, id, member + 7, 0)); // a member that is not expected
+    assert_cut(dial_as(1, id, 1, 0));          // a member that has joined already
     assert_cut(dial_as(1, id, 0, 0));          // the master itself
     assert_cut(dial_as(9, id, member, 0));     // a kind that does not exist
-    assert_cut(dial_as(2, id, member, 5));     // a stream to somebody else
-    assert_cut(dial_as(3, id, member, 0));     // the answer to a call that nobody made
+    assert_cut(dial_as(2, id, member, 5));     // a stream to another member
+    assert_cut(dial_as(3, id, member, 0));     // the answer to a request that was not made
     muster_stream *stream = NULL;              // without a greeting
     muster_member_info master;
     assert_int_equal(muster_cluster_get_member(cluster, 0, &master), MUSTER_OK);
@@ -221,10 +221,10 @@ static void test_calls_for_nobody_come_to_nothing(void **state) {
     muster_stream *const link = joined(member);
     for (int i = 0; i < 3000; i++) {
         send_message(link, 6, 0, (uint64_t)i, "");       // no address
-        send_message(link, 7, 1, (uint64_t)i, "failed"); // of calls that nobody made
+        send_message(link, 7, 1, (uint64_t)i, "failed"); // of requests that were not made
         send_message(link, 7, 0, (uint64_t)i, "failed");
         send_message(link, 7, 999, (uint64_t)i, "failed");
-        char piece[8192]; // it reads what it is told
+        char piece[8192]; // it reads its messages
         size_t moved;
         muster_stream_read(link, piece, sizeof piece, 0, &moved);
     }
@@ -257,7 +257,7 @@ static void test_broadcasts_that_are_none_come_to_nothing(void **state) {
     char heads[9][64] = {{0}};
     const size_t sizes[] = {put(heads[0], 0xffffffff, 4),                          // a head of 4 GiB
                             put(heads[1], 0, 4),                                   // of nothing
-                            put_head(heads[2], member, 10, NULL, 0),               // for nobody
+                            put_head(heads[2], member, 10, NULL, 0),               // without receivers
                             put_head(heads[3], member, 10, another, 2),            // for another
                             put_head(heads[4], 0, 10, me, 2),                      // by the master itself
                             put_head(heads[5], member, 10, many, 2),               // stations that are not there
@@ -270,7 +270,7 @@ static void test_broadcasts_that_are_none_come_to_nothing(void **state) {
         muster_stream_write(stream, heads[i], sizes[i], 10 * second, &moved);
         assert_cut(stream);
     }
-    for (int i = 0; i < 1000; i++) { // about broadcasts that nobody has begun
+    for (int i = 0; i < 1000; i++) { // about unknown broadcasts
         send_message(link, 13, 0, (uint64_t)i, "text");
         send_message(link, 13, 1, (uint64_t)i, "");
         send_message(link, 14, 0, (uint64_t)i, "");

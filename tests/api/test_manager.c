@@ -26,7 +26,7 @@ typedef struct host {
     muster_process *children[most];
     uint32_t heard[most]; // wants about each worker, or'ed
     uint64_t data[most];
-    char connect_at[most][128]; // what CONNECT and CONNECT_WORKER told, and were answered with
+    char connect_at[most][128]; // addresses reported by CONNECT and CONNECT_WORKER, which are their answers
     uint32_t asked_by[most];
     int cancelled, destroyed;
     bool backwards;
@@ -68,7 +68,7 @@ static void open_cluster(host *h, int64_t join_timeout_ns) {
     assert_int_equal(muster_cluster_open(h->context, &config, &h->cluster, NULL), MUSTER_OK);
 }
 
-// Starts a child with the ticket as descriptor 3; what it tells of itself comes through *out_report, if wanted.
+// Starts a child with the ticket as descriptor 3; its report is read through *out_report, if requested.
 static void start_child(host *h, uint64_t request, uint32_t member, int *out_report) {
     char ticket[4096];
     size_t size = 0;
@@ -452,7 +452,7 @@ static void test_what_is_taken_back_is_over(void **state) {
     assert_int_equal(event.member, 2);
     assert_int_equal(event.status, MUSTER_E_CLOSED);
     await_cancel(h, request);
-    assert_null(talk_to(h->cluster, 1)); // who is in stays in
+    assert_null(talk_to(h->cluster, 1)); // a worker that has joined stays
     muster_launch what = {.struct_size = sizeof what, .manager = "short", .count = 1};
     assert_int_equal(muster_cluster_add(h->cluster, &what, NULL, NULL), MUSTER_E_NOT_FOUND);
 }

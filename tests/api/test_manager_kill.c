@@ -63,7 +63,7 @@ static void on_entry(void *self, const muster_completion *entry, const muster_er
     if (muster_manager_request_read(h->queue, entry->request, &what) == MUSTER_OK) on_request(h, entry->request, &what);
 }
 
-// Serves for a while; what a cluster tells comes through the same queue.
+// Serves for a while; the events of a cluster arrive in the same queue.
 static void turn(host *h) {
     assert_true(muster_queue_dispatch(h->queue, 20 * second, on_entry, h, NULL) >= 0);
     muster_cluster_event event;

@@ -95,7 +95,7 @@ static void test_bytes_go_both_ways(void **state) {
     drop(&f);
 }
 
-// A watch hears of it when the other side closes, whether this side has finished before or not.
+// A watch is notified when the other side closes, whether this side has finished before or not.
 static void test_a_close_ends_the_other_side(void **state) {
     (void)state;
     for (int finished = 0; finished < 2; finished++) {
@@ -130,7 +130,7 @@ static void test_a_close_ends_the_other_side(void **state) {
     }
 }
 
-// Whoever waits for the context learns for whom.
+// A waiter for the context learns which plug-in delays it.
 static void test_a_slow_plug_in_is_named(void **state) {
     (void)state;
     fixture f;
@@ -204,7 +204,7 @@ static void copy_plugin(const char *path, mode_t mode) {
     assert_int_equal(chmod(path, mode), 0);
 }
 
-// Whoever may write it could run code here.
+// A user who can write it could run code here.
 static void test_a_plug_in_that_others_may_change_is_not_loaded(void **state) {
     (void)state;
     fixture f;
@@ -282,7 +282,8 @@ static void test_a_stranger_who_says_a_reset_is_forgotten(void **state) {
     const struct timeval limit = {.tv_sec = 5};
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     char text[16];
-    assert_int_equal(recv(fd, text, sizeof text, 0), 0); // the plug-in was told to forget, and has hung up
+    // The plug-in was told to forget the peer, and has closed the connection.
+    assert_int_equal(recv(fd, text, sizeof text, 0), 0);
     close(fd);
     assert_int_equal(muster_listener_close(listener), MUSTER_OK);
     muster_listener_release(listener);

@@ -253,7 +253,7 @@ static void test_failures_to_start_are_reported(void **state) {
         if (!strstr(error.message, cases[i].word)) fail_msg("'%s' does not say '%s'", error.message, cases[i].word);
     }
     unlink(text);
-    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); // no child was left behind
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); // no child is left
     assert_int_equal(errno, ECHILD);
     tear_down(f);
 }

@@ -141,7 +141,7 @@ static void join_ends(muster_stream *near, muster_stream *far) {
     }
 }
 
-// Requests of the listening side; then those of the dialling side, each joined to a connection that comes in.
+// Requests of the listening side; then those of the dialling side, each joined to an incoming connection.
 static void *serve_requests(void *argument) {
     host *h = argument;
     while (!atomic_load(&h->over)) {

@@ -213,7 +213,7 @@ static void test_what_cannot_be_is_refused_with_a_sentence(void **state) {
     tear_down(&f);
 }
 
-// It can neither watch nor lease: nobody would learn that another member has come or died.
+// It can neither watch nor lease: no member would be notified that another one has joined or died.
 static void test_a_store_in_a_file_is_refused_but_for_given_ranks(void **state) {
     (void)state;
     fixture f = set_up();

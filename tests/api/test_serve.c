@@ -189,7 +189,7 @@ static void test_releasing_is_enough(void **state) {
     assert_int_equal(muster_queue_create(context, NULL, &dials, NULL), MUSTER_OK);
     assert_int_equal(muster_transport_dial_begin(context, address, strlen(address), NULL, 20 * SECOND, dials, 1, NULL),
                      MUSTER_OK);
-    muster_queue_release(queue); // with a request that nobody took
+    muster_queue_release(queue); // with a request that was not taken
     queue = NULL;
     assert_int_equal(muster_queue_next(dials, 5 * SECOND, &entry, NULL), MUSTER_OK);
     assert_int_equal(entry.status, MUSTER_E_CLOSED);

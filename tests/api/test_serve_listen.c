@@ -335,7 +335,7 @@ static void test_a_transport_that_cannot_listen_is_not_asked_to(void **state) {
     assert_int_equal(listen_at("mine://x", 0, &listener, &error), MUSTER_E_UNSUPPORTED);
 }
 
-// Moves what one pump gives to the other, until `accepted` has the text; tells whether it went by in the clear.
+// Moves the bytes of one pump to the other, until `accepted` has the text; returns whether it was unencrypted.
 static int carry_in_the_clear(muster_stream *pumps[2], muster_stream *dialled, muster_stream **accepted,
                               muster_listener *listener, const char *text) {
     char seen[65536], got[64];

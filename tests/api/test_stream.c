@@ -329,7 +329,7 @@ static void test_buffers_handed_over_come_back_once_and_keep_order(void **state)
     assert_int_equal(muster_stream_write_owned(f.a, data, large, f.queue, 7), MUSTER_OK);
     put(f.a, "after");
     muster_completion c;
-    assert_int_equal(muster_queue_next(f.queue, 0, &c, NULL), MUSTER_AGAIN); // nobody has read it yet
+    assert_int_equal(muster_queue_next(f.queue, 0, &c, NULL), MUSTER_AGAIN); // the peer has not read it yet
     expect_bytes(f.b, "before");
     unsigned char *out = malloc(large);
     size_t size;
@@ -440,7 +440,7 @@ static void test_cancel_gives_a_read_back(void **state) {
     assert_int_equal(muster_stream_read_begin(f.b, out, 100, 0, f.queue, 5), MUSTER_OK);
     put(f.a, "abc");
     assert_int_equal(muster_stream_cancel(f.b, MUSTER_STREAM_READ), MUSTER_OK);
-    free(out); // nobody touches it any more
+    free(out); // no thread accesses it any more
     const muster_completion c = next(&f);
     assert_int_equal(c.status, MUSTER_E_CANCELED);
     assert_true(c.bytes == 3 || c.bytes == 0);
@@ -504,7 +504,7 @@ static void test_a_watch_tells_once_and_again_after_again(void **state) {
         assert_int_equal(c.kind, MUSTER_EVENT_READY);
         assert_int_equal(c.events, MUSTER_STREAM_READABLE);
         assert_int_equal(c.tag, 11);
-        put(f.a, "2"); // not armed: nothing is told
+        put(f.a, "2"); // not armed: no notification
         assert_int_equal(muster_queue_next(f.queue, 0, &c, NULL), MUSTER_AGAIN);
         expect_bytes(f.b, "12");
         assert_int_equal(muster_stream_read(f.b, data, 1, 0, &size), MUSTER_AGAIN);
@@ -525,7 +525,7 @@ static void test_a_watch_tells_once_and_again_after_again(void **state) {
         put(f.a, "unseen");
         assert_int_equal(muster_queue_next(f.queue, 0, &c, NULL), MUSTER_AGAIN);
         assert_int_equal(muster_stream_watch(f.b, MUSTER_STREAM_READABLE, f.queue, 13), MUSTER_OK);
-        assert_int_equal(next(&f).tag, 13); // ready already: told at once
+        assert_int_equal(next(&f).tag, 13); // ready already: notified at once
         muster_stream_abort(f.a, 0, NULL, 0);
         assert_true(next(&f).events & MUSTER_STREAM_ENDED);
         drop(&f);
@@ -551,7 +551,7 @@ static void test_close_waits_for_the_reader_and_says_what_happened(void **state)
     make(&f, 0, 0);
     put(f.a, "slow");
     assert_int_equal(muster_stream_close(f.a, 20000000), MUSTER_TIMEOUT);
-    muster_stream_close(f.b, 0); // nobody reads it any more
+    muster_stream_close(f.b, 0); // it will not be read any more
     assert_int_equal(muster_stream_close(f.a, 0), MUSTER_E_PEER);
     assert_int_equal(muster_stream_close(f.a, 0), MUSTER_E_PEER);
     drop(&f);

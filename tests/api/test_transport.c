@@ -213,7 +213,7 @@ static void *wait_for_a_byte(void *arg) {
     return NULL;
 }
 
-// A cancel before the wait has begun is for nobody: again until it met it.
+// A cancel before the wait has begun has no effect: repeat it until the wait was cancelled.
 static void cancel_until_joined(muster_stream *stream, uint32_t directions, pthread_t thread) {
     struct timespec soon;
     do {

@@ -92,8 +92,8 @@ static void test_wrong_arguments_change_nothing(void **state) {
     muster_listener_release(NULL);
 }
 
-// ---- nobody there
-// ----------------------------------------------------------------------------------------------------
+// ---- no listener
+// -----------------------------------------------------------------------------------------------------
 
 static int free_port(void) {
     const int fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -202,7 +202,7 @@ static void test_socket_files(void **state) {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
     snprintf(path, sizeof path, "%s/stale", folder);
     snprintf(address, sizeof address, "unix://%s", path);
-    // What a killed process leaves behind is taken over.
+    // The files of a killed process are taken over.
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     strcpy(at.sun_path, path);
     assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof at), 0);

@@ -75,8 +75,8 @@ static void test_sealing_is_agreed_on_or_refused(void **state) {
     muster_listener_release(sealed);
 }
 
-// ---- strangers
-// -------------------------------------------------------------------------------------------------------
+// ---- unauthenticated peers
+// -------------------------------------------------------------------------------------------
 
 static int connect_raw(void) {
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -155,7 +155,7 @@ static void test_strangers_and_broken_handshakes_are_dropped(void **state) {
         shutdown(fd, SHUT_WR);
         drain(fd), strangers++;
     }
-    fd = connect_raw(); // a replay: a greeting without the key behind it proves nothing
+    fd = connect_raw(); // a replay: a hello without its key proves nothing
     send_raw(fd, hello, sizeof hello);
     assert_int_equal(recv(fd, got, sizeof hello, MSG_WAITALL), sizeof hello);
     memset(got, 0, sizeof got);

@@ -17,7 +17,7 @@ typedef struct place {
     muster_queue *queue;
     muster_cluster *worker;
     muster_store_server *server;
-    int silent; // a socket whose connections nobody accepts
+    int silent; // a socket whose connections are never accepted
     char address[1100];
 } place;
 
@@ -176,7 +176,7 @@ static void test_before_it_is_in_it_knows_nobody(void **state) {
     assert_int_equal(muster_cluster_get_member(p->worker, UINT32_MAX, &info), MUSTER_E_NOT_FOUND);
     muster_cluster_event event;
     assert_int_equal(muster_cluster_next_event(p->worker, 0, &event), MUSTER_AGAIN);
-    assert_int_equal(muster_cluster_close(p->worker, -1), MUSTER_OK); // it does not wait for who never comes
+    assert_int_equal(muster_cluster_close(p->worker, -1), MUSTER_OK); // it does not wait for a worker that never joins
     assert_int_equal(muster_cluster_next_event(p->worker, -1, &event), MUSTER_E_CLOSED);
 }
 
@@ -188,7 +188,7 @@ static void test_it_is_told_why_it_is_not_in(void **state) {
     assert_int_equal(assert_failed(p, MUSTER_E_UNREACHABLE).member, UINT32_MAX);
     offer(p, 0);
     begin_as(p, &config, 20 * second);
-    assert_failed(p, MUSTER_E_STALE); // nobody is wanted who was not launched
+    assert_failed(p, MUSTER_E_STALE); // a worker that was not launched is refused
     muster_context *const own = p->context;
     muster_queue *const queue = p->queue;
     p->context = context_of("another secret than theirs");
@@ -286,7 +286,7 @@ static void test_what_makes_no_sense_is_refused_at_once(void **state) {
     assert_failed(p, MUSTER_E_NOT_FOUND);
 }
 
-// One that was launched: it begins in vain, closes the next try, and is in with the third.
+// A launched worker: its first attempt fails, it closes the second, and joins by the third.
 static int begin_again(void) {
     muster_error error = {0};
     muster_context *context = NULL;

@@ -15,7 +15,7 @@
 
 static const int64_t ms = 1000000, second = 1000000000;
 
-static _Atomic int interrupts; // lock-free: a handler may use it, and a thread that is told of it
+static _Atomic int interrupts; // lock-free: used by a handler, and by a thread that it notifies
 static inline void count_interrupt(int number) {
     (void)number;
     interrupts++;
@@ -148,7 +148,7 @@ static inline void do_as_told(muster_cluster *cluster, muster_stream *stream, co
     say(stream, text);
 }
 
-// `stay`: it does not leave when it is told to.
+// `stay`: it does not leave on request.
 static inline int work_in(muster_context *context, muster_cluster *cluster, int stay) {
     muster_cluster_event event;
     int code = 42;
@@ -172,8 +172,8 @@ static inline int work_in(muster_context *context, muster_cluster *cluster, int 
     return code;
 }
 
-// `stay`: it does not leave when it is told to. `apart`: it shares no memory. `limit`: of broadcasts that wait.
-// `connections`: at most, 0: the usual number.
+// `stay`: it does not leave on request. `apart`: it shares no memory. `limit`: of broadcasts that wait. `connections`:
+// at most, 0: the default.
 static inline int work(uint32_t flags, int stay, int apart, uint64_t limit, uint32_t connections) {
     signal(SIGINT, count_interrupt);
     muster_error error = {0};

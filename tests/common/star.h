@@ -84,7 +84,7 @@ static inline muster_broker_stats figures(const broker *b) {
     return stats;
 }
 
-// The broker tells its figures ten times a second at most, so what happened shows a little later.
+// The broker publishes its counters at most ten times a second, so a change shows a little later.
 #define AWAIT_FIGURE(b, condition)                                                                                     \
     do {                                                                                                               \
         muster_broker_stats s = figures(b);                                                                            \
@@ -102,7 +102,7 @@ static inline muster_status try_listen(member *m, const char *where, int64_t ret
     return status;
 }
 
-// `name` may be NULL, `rest` is what comes behind host and port: /service?options.
+// `name` may be NULL, `rest` is the part after host and port: /service?options.
 static inline member join_star(const broker *b, const char *name, const char *rest) {
     member m = {.context = make_context(0, SECRET)};
     char where[512];

@@ -107,9 +107,9 @@ void test_a_shelf_takes_what_is_put_there_with_its_secret(void **) {
         steps.expect(here.take(neighbour) && neighbour.head == "words");
         steps.expect(taken(std::move(neighbour.memory), 10) == MUSTER_OK);
 
-        wrong.name[0] = 'x'; // nobody's
+        wrong.name[0] = 'x'; // of no member
         steps.expect(there.put(wrong, "words", memory.get()) == MUSTER_E_UNREACHABLE);
-        Status status = MUSTER_OK; // one who takes nothing does not hold up the one who puts
+        Status status = MUSTER_OK; // a receiver that takes nothing does not delay the sender
         for (int i = 0; i < 100000 && status == MUSTER_OK; i++)
             status = there.put(here.address(), "words", memory.get());
         steps.expect(status == MUSTER_AGAIN);

@@ -218,7 +218,7 @@ class World {
         last_event_ = event;
     }
 
-    // Whatever it has come to, a removal ends it without the help of anybody.
+    // In every state a removal ends it without further events from outside.
     void come_to_an_end() {
         happen(Step::remove);
         pass(60 * second);
@@ -242,7 +242,7 @@ Schedule make_schedule(uint64_t seed) {
     schedule.settings.can_kill = schedule.settings.sees_exits || random() % 2 == 0;
     schedule.settings.join_timeout_ns = 5 * second;
     schedule.settings.leave_timeout_ns = 2 * second;
-    // Half of them come in as they should: what follows is more interesting then.
+    // Half of them join as they should, which makes the later events more interesting.
     if (random() % 2 == 0) {
         static constexpr Step way_in[] = {Step::launched, Step::connected, Step::hello};
         for (size_t i = 0; i < 1 + random() % 3; i++) schedule.events.push_back({way_in[i], 10 * ms});

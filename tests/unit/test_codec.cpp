@@ -49,7 +49,7 @@ static void test_reading_past_the_end_is_noticed_and_harmless(void **) {
     bool good = true;
     std::string text;
     ByteWriter(text).number(uint64_t{1}).text("text").number(uint16_t{2}).bytes(std::array<unsigned char, 4>{});
-    for (size_t size = 0; size <= text.size(); size++) { // each cut; the memory behind it is not there
+    for (size_t size = 0; size <= text.size(); size++) { // each cut; the memory after it is inaccessible
         const std::string cut(text, 0, size);
         ByteReader from(as_bytes(cut), cut.size());
         const uint64_t number = from.number<uint64_t>();

@@ -291,7 +291,8 @@ void test_an_armed_watch_outlives_a_blocking_read(void **) {
             writer.join();
             const bool told = take(*p.queue, 0).status == MUSTER_OK; // of the first byte, or not
             put(*p.streams[0], "y", 1, 0);
-            // Told of the first one, the watch is spent until a read says AGAIN; else it must tell of the second.
+            // When the first event was reported, the watch is spent until a read returns AGAIN; otherwise it must
+            // report the second.
             if (!told) f.expect_status(take(*p.queue, second).status, MUSTER_OK, "the watch still tells");
         }
     });

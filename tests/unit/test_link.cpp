@@ -109,7 +109,8 @@ std::string reason(Wire &wire) {
     return error.message;
 }
 
-// ---- what comes in --------------------------------------------------------------------------------------------------
+// ---- receiving
+// -------------------------------------------------------------------------------------------------------
 
 // Frames of every length, control frames in between, written in pieces of every length; reads of every size. The peer
 // keeps to the credit it is given.
@@ -278,8 +279,8 @@ void test_hang_ups_are_told_after_what_came_before(void **) {
         }
 }
 
-// Frames that bring the host nothing, without end: they do not prolong a wait, and a cancel gets through. The host has
-// waited just before, so that it is the one who receives them.
+// Endless frames without payload for the host: they do not prolong a wait, and a cancel gets through. The host has
+// waited just before, so that it is the receiving side.
 struct Flood {
     Wire wire{4096};
     std::atomic<bool> begun{false}, over{false};

@@ -25,7 +25,7 @@ namespace {
 
 // What a thread does, again and again. A step is what happens under one hold of the lock, or one system call.
 enum Kind : uint8_t {
-    pusher,    // puts one in, rings if told to; so many times
+    pusher,    // pushes an entry, and signals if requested; so many times
     waiter,    // next(-1), so many times
     hasty,     // next() with a deadline that may pass at any moment, so many times
     impatient, // next(0), so many times
@@ -163,7 +163,7 @@ struct Search {
             w.parking.lead(t.cancels_seen);
             t.step = leads;
         } else {
-            // It rings with the lock held, but who takes the edge needs no lock for that: as good as one step.
+            // It signals with the lock held, but taking the edge needs no lock: as good as one step.
             if (w.parking.follow(w.entries != 0, t.harvested)) w.edge = true;
             t.harvested = t.signalled = false;
             t.step = follows;

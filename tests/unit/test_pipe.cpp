@@ -21,7 +21,7 @@ class LentText final : public Object {
   private:
     ~LentText() override {
         out_--;
-        const_cast<std::string &>(bytes).assign(bytes.size(), '#'); // who still reads is found out
+        const_cast<std::string &>(bytes).assign(bytes.size(), '#'); // a later reader is detected
     }
     std::atomic<int> &out_;
 };
@@ -145,7 +145,7 @@ void test_buffers_taken_back_in_every_state(void **) {
             f.expect(x.pull(100) == "beforeafter", "the rest joins");
             f.expect(x.pipe.drained(), "and nothing is left");
         }
-        { // begun: the reader is told, and the writer how much was taken
+        { // begun: the reader is notified, and the writer how much was consumed
             Fixture x(65536);
             x.own(data.data(), 1000, 1);
             x.pull(300);
@@ -173,7 +173,7 @@ void test_buffers_taken_back_in_every_state(void **) {
             f.expect_status(x.pipe.peek(10, shown, size), MUSTER_OK, "peek");
             f.expect(x.pipe.take_back_owned(MUSTER_E_CANCELED).begun, "counts as begun");
         }
-        { // the second of two, and then one behind it
+        { // the second of two, and then one after it
             Fixture x(65536);
             auto other = make_queue(*x.context);
             x.own(data.data(), 100, 1);
@@ -470,7 +470,7 @@ void differ(Findings &f, uint64_t seed, int steps) {
             f.expect(begun == expected || perhaps, "whether one was begun");
             while (!out.empty()) expect_back(out.begin()->first, MUSTER_E_CANCELED);
             if (begun) {
-                broken = true; // the reader is told when it comes there
+                broken = true; // the reader is notified when it gets there
                 break;
             }
             std::erase_if(model, [](const Piece &p) { return p.tag != 0; });

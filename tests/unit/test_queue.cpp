@@ -351,7 +351,7 @@ static void test_sources_may_go_while_their_edges_are_harvested(void **) {
 
 namespace {
 
-// Operations with a buffer that a thread of ours fills until it is told to stop.
+// Operations with a buffer that a thread of the test fills until it is told to stop.
 struct Operations final : Object, QueueUser {
     void end_operations() noexcept override {
         stop = true;

@@ -109,8 +109,8 @@ class World final : public LeaderHost {
     std::unique_ptr<Leader> leader_;
 };
 
-// The leader was stopped, say, and sees the abort by its watch before the answer to the request that made the round. A
-// member of the aborted round that does not ask anew does not keep the others from the next one.
+// The leader was stopped, for instance, and sees the abort by its watch before the answer to the request that made the
+// round. A member of the aborted round that does not join again does not prevent the next round.
 void test_an_abort_seen_before_the_answer_that_made_the_round_counts(void **) {
     World world;
     world.member_seeks("a", 1);

@@ -104,7 +104,7 @@ void test_text_of_a_peer_can_be_shown(void **) {
     });
 }
 
-// An abort that comes in between two turns, while more of a buffer handed over is to be sent.
+// An abort that arrives between two turns, while a handed-over buffer is being sent.
 void test_an_abort_between_turns_gives_buffers_back(void **) {
     run([](Findings &f) {
         World w({});

@@ -96,12 +96,12 @@ class Simulation {
         std::shared_ptr<Link> link, greeting;     // the latter: it has dialled
         bool dialling = false;
         uint64_t dials = 0;
-        // of who serves
+        // of the serving server
         uint64_t position = 0, confirmed = 0, fed_at = 0;
         bool feeding = false;
         std::deque<Sent> unconfirmed;
         std::deque<Held> held;
-        // of who stands by
+        // of the standby
         uint64_t got = 0;
         PairHello other;
     };
@@ -213,7 +213,7 @@ class Simulation {
             look(to);
         });
     }
-    // An end that is closed: the other one learns of it, behind what is on its way.
+    // A closed end: the other side is notified after the messages in transit.
     void close(Node &node, const std::shared_ptr<Link> &link) {
         if (!link->open[node.index]) return;
         link->open[node.index] = false;
@@ -301,7 +301,8 @@ class Simulation {
         hello.who = hello_of(node);
         send(node, link, hello);
     }
-    // Who has dialled says who it is behind what it has heard, so that it is no word of one that has ended.
+    // The dialling side sends its hello after it has received that of the other, so that it is not a message of an
+    // ended process.
     void meet(Node &node, const std::shared_ptr<Link> &link, const PairHello &who) {
         if (link->dialer == node.index) {
             if (node.link) return close(node, link);
@@ -502,7 +503,7 @@ class Simulation {
             break;
         }
     }
-    // One that has ended without a folder cannot show what it was: somebody has to say so.
+    // A server that has ended without a folder cannot show its state: the operator has to decide.
     void somebody_decides() {
         Node &newer = nodes_[0].roles->epoch() > nodes_[1].roles->epoch() ? nodes_[0] : nodes_[1];
         PairRoles::Actions actions;

@@ -441,7 +441,8 @@ void test_pages_end(void **) {
     assert_string_equal(seen.c_str(), "a ab abc ");
     assert_int_equal(lone.run({MUSTER_STORE_KEYS, 0, "a", behind, "", 0, 1, 0}), MUSTER_OK);
     assert_int_equal(lone.waiter->answer.result->entries.size(), 0);
-    assert_int_equal(lone.run({MUSTER_STORE_KEYS, 0, "b", "a", "", 0, 1, 0}), MUSTER_OK); // behind what is in front
+    // The start key is before the prefix.
+    assert_int_equal(lone.run({MUSTER_STORE_KEYS, 0, "b", "a", "", 0, 1, 0}), MUSTER_OK);
     assert_int_equal(lone.waiter->answer.result->entries.size(), 1);
 }
 
@@ -463,7 +464,7 @@ void test_leases_end_by_their_time(void **) {
     const auto watch = make({{MUSTER_STORE_WATCH, 0, "", "", "", table.revision(), 0, 0}});
     table.submit(*watch, over);
     assert_true(over.empty());
-    allocations_left = 0; // the key goes all the same, and who watches has to look anew
+    allocations_left = 0; // the key is deleted nevertheless, and watchers have to read again
     table.end_leases(300, over);
     allocations_left = -1;
     assert_ptr_equal(over.first(), watch.get());

@@ -117,7 +117,7 @@ void test_every_size_both_ways_in_external_contexts(void **) {
     run([](Findings &f) { both_ways(f, 65536, external, external, 3'000'000); });
 }
 
-// A host loop that never blocks: it sleeps in its queue, and moves what it can when it is told.
+// A host loop that never blocks: it sleeps in its queue, and moves bytes when it is notified.
 void pump_by_events(Findings &f, Stream &s, Queue &queue, uint64_t out_total, uint64_t in_total, uint64_t seed) {
     Random random(seed);
     std::vector<unsigned char> data(20'000);
@@ -289,7 +289,7 @@ void test_cancel_gives_buffers_back(void **) {
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
         f.expect(into[0] == 'i', "its target is left alone");
         f.expect_status(get(*p.streams[1], into.data(), 5, 5, second), MUSTER_OK, "the stream goes on");
-        // A buffer in the middle: its reader has to be told.
+        // A buffer that is being read: its reader has to be notified.
         f.expect_status(p.streams[0]->write_owned(data.data(), data.size(), *p.queues[0], 2), MUSTER_OK, "write_owned");
         f.expect_status(get(*p.streams[1], into.data(), 10'000, 10'000, second), MUSTER_OK, "some of it");
         f.expect_status(p.streams[0]->cancel(MUSTER_STREAM_WRITE), MUSTER_OK, "cancel");
