@@ -89,7 +89,7 @@ static void test_a_stopped_etcd(void **state) {
     drop(&f);
 }
 
-// Nobody is there: nothing was sent, and nothing is applied later.
+// There is no server: nothing was sent, and nothing is applied later.
 static void test_an_etcd_that_is_gone(void **state) {
     (void)state;
     fixture f;

@@ -377,7 +377,7 @@ SCENARIO(cluster, worker_of_a_ticket) {
 
 namespace faults {
 
-// What the workers of these scenarios do: come in, and leave when they are told to.
+// The workers of these scenarios join, and leave on request.
 int be_worker() {
     muster_context *context = nullptr;
     muster_cluster *cluster = nullptr;

@@ -28,7 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         FUZZ_CHECK(value.find('\0') == std::string::npos);
     }
     [[maybe_unused]] const bool known = static_cast<bool>(check_options(*address, {"auth", "seal", "upgrade"}));
-    // What is told to peers must be an address again.
+    // The address for peers must be valid again.
     if (address->scheme == "tcp") {
         const std::string told = "tcp://" + format_host_port(address->host, address->port);
         auto again = parse_address(told);

@@ -62,7 +62,7 @@ void Http::cancel(Transfer *transfer) noexcept {
 
 namespace {
 
-// As Http::finish() does: it is gone, and then it tells.
+// As Http::finish() does: the transfer is removed, and then reported.
 void finish(Transfer *transfer, CURLcode code, long status, std::string_view answer) {
     transfer->code = code;
     transfer->status = status;

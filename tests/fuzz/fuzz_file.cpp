@@ -17,8 +17,8 @@ using namespace muster;
 
 namespace {
 
-// The input is records without their checksums, in front of them a byte: 1: it is the file as it is; 2: numbers of
-// records are as they come; 4: and one checksum in eight is wrong.
+// The input is records without their checksums, after a byte: 1: it is the file as it is; 2: numbers of records are
+// used unchanged; 4: and one checksum in eight is wrong.
 std::string file_of(const uint8_t *data, size_t size) {
     static const unsigned char key[crypto_shorthash_KEYBYTES] = {'m', 'u', 's', 't', 'e', 'r'};
     Input input(data, size);
@@ -99,7 +99,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     second.unlock();
     FUZZ_CHECK(read(first) && image_of(first) == image_of(second));
 
-    // Its writer was killed in the middle of what it wrote: what is in front of that is there.
+    // Its writer was killed in the middle of a record: the records before it are present.
     if (whole <= 32 || file.size() < whole) return 0;
     refill(whole - 1 - size % (whole - 32));
     FileLog third(path, false, 1 << 20);

@@ -13,7 +13,7 @@ using namespace muster;
 
 namespace {
 
-// Writes down what it is told.
+// Records the contents that it receives.
 class Notes final : public FrameSink {
   public:
     std::string data, events;

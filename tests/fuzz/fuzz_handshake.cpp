@@ -56,12 +56,12 @@ void raw_bytes(Input &in) {
     Handshake handshake(config((in.byte() & 1) != 0, wishes));
     size_t size;
     const uint8_t *data = in.take(in.left(), size);
-    FUZZ_CHECK(feed(handshake, data, size, piece) != MUSTER_OK); // nobody gets in by chance
+    FUZZ_CHECK(feed(handshake, data, size, piece) != MUSTER_OK); // random bytes never complete a handshake
     FUZZ_CHECK(handshake.take_output().size() < 10000);
 }
 
-// Both roles talk; the input changes some of the bytes. Nobody may be let in with changed ones, nobody may be kept out
-// without.
+// Both roles run; the input changes some of the bytes. With changed bytes no handshake may succeed, without them none
+// may fail.
 void man_in_the_middle(Input &in) {
     const uint8_t wishes = in.byte() & ~1u;
     Handshake dialer(config(true, wishes)), listener(config(false, in.byte() & 1 ? wishes : in.byte() & ~1u));

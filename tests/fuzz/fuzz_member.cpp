@@ -266,7 +266,7 @@ void run_posted() {
     forget_some();
 }
 
-// Descriptors tell what is there; each callback may end watches.
+// Descriptors report their events; each callback may end watches.
 void look_around() {
     for (int round = 0; round < 4; round++) {
         run_posted();
@@ -473,7 +473,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     for (int steps = 0; input.left() != 0 && steps < 2000; steps++) step(input);
     look_around();
     FUZZ_CHECK(here.questions.size() < 2000);
-    for (auto &[own, socket] : sockets) hang_up(socket); // so that nobody waits for goodbyes
+    for (auto &[own, socket] : sockets) hang_up(socket); // so that no side waits for goodbyes
     here.ops->stop(here.self);
     sockets.clear();
     FUZZ_CHECK(here.watches.empty() && here.timers.empty() && here.segments == 0);

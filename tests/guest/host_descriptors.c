@@ -148,7 +148,7 @@ static void use_what_can_be_had(int allowed) {
             EXPECT(muster_process_wait(process, 20 * SECOND, NULL), MUSTER_OK);
             muster_process_release(process);
         }
-        CHECK(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD); // no child was left behind
+        CHECK(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD); // no child is left
         const char *const schemes[] = {"inproc", "tcp", "unix", "shm"};
         for (int i = 0; i < 4; i++) {
             char address[256];

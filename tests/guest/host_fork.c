@@ -76,7 +76,7 @@ static void fork_and_tell(uint32_t flags) {
             if (way == 0) _exit(code);
             if (way == 1) exit(code);
             if (way == 2) quick_exit(code);
-            const int more = fork(); // a grandchild is told the same
+            const int more = fork(); // a grandchild gets the same status
             if (more == 0) _exit(forked(muster_queue_post(l.queue, 0, 0)) ? 50 : 1);
             expect_child(more, 50);
             _exit(code);

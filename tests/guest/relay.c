@@ -25,7 +25,7 @@ struct relay {
     muster_queue *queue;
     relay_kind kind;
     void (*start_thread)(void *(*run)(void *), void *argument);
-    atomic_ullong listening; // the request; 0: nobody listens
+    atomic_ullong listening; // the request; 0: no listener
     atomic_int ended;
     pthread_mutex_t lock; // guards what follows
     pthread_cond_t changed;

@@ -54,7 +54,7 @@ void workout_connect(const workout_api *api, muster_context *context, const char
 // Bytes both ways.
 void workout_talk(const workout_api *api, muster_stream *one, muster_stream *other);
 
-// A fresh address for a scheme ("tcp", "unix", "shm", "inproc") that nobody else uses.
+// A unique address for a scheme ("tcp", "unix", "shm", "inproc").
 void workout_address(const char *scheme, char *out_address, size_t capacity);
 
 #endif

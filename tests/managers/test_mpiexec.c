@@ -124,7 +124,7 @@ static void test_a_killed_rank_is_told_as_dead(void **state) {
     add_by_mpiexec(f, 0, "", "worker", 3);
     await_joined(f, 3);
     assert_int_equal(kill(pid_of(f, 2), SIGKILL), 0);
-    muster_cluster_event event = next(f); // mpiexec ends the others, too, unless it is told not to
+    muster_cluster_event event = next(f); // mpiexec ends the others, too, unless an option disables that
     assert_int_equal(event.kind, MUSTER_CLUSTER_DEAD);
     assert_int_equal(muster_cluster_close(f->cluster, -1), MUSTER_OK);
     assert_no_children();

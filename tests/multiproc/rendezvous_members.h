@@ -59,8 +59,8 @@ static int64_t now(void) {
     return t.tv_sec * SECOND + t.tv_nsec;
 }
 
-// ---- a member: obeys lines, tells of events
-// ---------------------------------------------------------------------------
+// ---- a member: obeys lines, reports events
+// ----------------------------------------------------------------------------
 
 static pthread_mutex_t writing = PTHREAD_MUTEX_INITIALIZER;
 #define SAY(...) (pthread_mutex_lock(&writing), printf(__VA_ARGS__), fflush(stdout), pthread_mutex_unlock(&writing))
@@ -90,7 +90,7 @@ static int play(char **arguments) {
     muster_error error;
     pthread_t teller;
     char line[64];
-    prctl(PR_SET_PDEATHSIG, SIGKILL); // a test that fails leaves no member behind, also none that is stopped
+    prctl(PR_SET_PDEATHSIG, SIGKILL); // a failed test leaves no member, not even a stopped one
     skew_s = atoll(arguments[5]) * 86400;
     muster_rendezvous_config config;
     muster_config_init(&config, sizeof config);
@@ -159,7 +159,7 @@ static const char *self;
 typedef struct child {
     pid_t pid;
     int in, out;
-    char text[4096]; // what it has said, and nobody has taken
+    char text[4096]; // its output that was not taken yet
     size_t size;
     uint64_t round;
     uint32_t rank, world;

@@ -99,7 +99,7 @@ static int play(const char *role, const char *address) {
         muster_context_release(context);
         return status == MUSTER_OK ? 0 : 5;
     } else if (strcmp(role, "is-a-master") == 0) {
-        // Listens for a worker of its own, tells its address, and is killed.
+        // Listens for a worker of its own, prints its address, and is killed.
         muster_listener *listener;
         char own[200];
         if (muster_transport_listen(context, "tcp://127.0.0.1:0", 17, NULL, &listener, NULL) != MUSTER_OK) return 8;

@@ -75,7 +75,7 @@ static void test_a_killed_member_is_told_long_before_its_lease_is_over(void **st
             if (dead[i]) continue;
             const int64_t took = hear(&who[i], expected, line, sizeof line);
             if (took > slowest) slowest = took;
-            // Who comes to lead after two have died finds that their keys are gone, and cannot know how.
+            // The member that leads after two have died finds that their keys are gone, and cannot know the cause.
             const bool found_gone = left < 3 && strstr(line, "its lease is over") != NULL;
             if (!found_gone && strstr(line, "its connection to the store broke") == NULL) fail_msg("\"%s\"", line);
         }
@@ -112,7 +112,7 @@ static void test_a_member_that_slept_through_its_death_can_write_nowhere(void **
     kill(who[0].pid, SIGCONT);
     hear(&who[0], "write", line, sizeof line);
     assert_string_equal(line, "write MUSTER_E_STALE");
-    say(&who[0], "join\n"); // as anybody
+    say(&who[0], "join\n"); // as any other member
     hear(&who[1], "waiting 0 1 2", line, sizeof line);
     for (int i = 1; i < 3; i++) say(&who[i], "join\n");
     for (int i = 0; i < 3; i++) {

@@ -103,7 +103,7 @@ static bool gone(pid_t pid) {
     return zombie;
 }
 
-static void await_gone(pid_t pid) { // nobody's child here
+static void await_gone(pid_t pid) { // not a child of this process
     for (int i = 0; i < 3000 && !gone(pid); i++) poll(NULL, 0, 10);
     if (!gone(pid)) fail_msg("worker %d lives on", (int)pid);
 }
@@ -192,7 +192,7 @@ static void test_wrong_arguments_are_named(void **state) {
 static void test_success_is_quiet(void **state) {
     (void)state;
     command c;
-    RUN(&c, "--", "sh", "-c", "echo \"$0 $1\"", "--role", "x_y"); // behind the program all is the program's
+    RUN(&c, "--", "sh", "-c", "echo \"$0 $1\"", "--role", "x_y"); // everything after the program belongs to the program
     expect_end(&c, 0);
     assert_string_equal(c.text, "--role x_y\n");
     RUN(&c, "--nproc-per-node", "2", "--standalone", "sh", "-c", "[ $RANK = 1 ] && echo one");
@@ -278,7 +278,7 @@ static void test_a_second_interrupt_kills(void **state) {
 static void test_killed_it_leaves_nothing_behind(void **state) {
     (void)state;
     command c;
-    // The guard has heard of a worker when the next one is there. Until then it finds it by its environment alone.
+    // The guard is notified of a worker when the next one is started. Until then it finds it only by its environment.
     RUN(&c, "--nproc-per-node", "2", "sh", "-c",
         "setsid sleep 1000 & echo left$RANK=$! pid$RANK=$$; [ $RANK = 1 ] || exec env -i sleep 1000; exec sleep 1000");
     await_text(&c, "pid0=");
@@ -312,7 +312,7 @@ static muster_store_server *open_server(char *url, size_t room) {
     return server;
 }
 
-// At which nobody listens just now.
+// At which no process listens now.
 static int free_port(void) {
     const int held = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -548,7 +548,7 @@ static void test_too_few_nodes_are_told(void **state) {
     expect_end(&c, 1);
     expect_text(&c, "2 missing");
     close_server(server);
-    // Nobody is there at all.
+    // There is no other node at all.
     RUN(&c, "--nnodes", "3", "--rdzv", url, "--run-id", "few", "--join-timeout", "0.3", "true");
     expect_end(&c, 1);
     expect_text(&c, "127.0.0.1");

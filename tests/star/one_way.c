@@ -64,7 +64,7 @@ int main(int argc, char **argv) {
     printf("%s: %s\n", argv[1], upgrades(context) == 1 ? "direct" : "through the broker");
     fflush(stdout);
     muster_stream_release(stream);
-    if (master) { // nobody connects to the worker's host, not even who knows the address
+    if (master) { // no process connects to the worker's host, even if it knows the address
         const char *direct = getenv("WORKER_TCP");
         if (muster_transport_dial(context, direct, strlen(direct), NULL, SECOND, &stream, &error) == MUSTER_OK)
             return wrong("the firewall lets connections in", &error);

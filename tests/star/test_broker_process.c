@@ -181,7 +181,7 @@ static void test_killed_and_started_again_its_members_come_back(void **state) {
         muster_stream_write(s.near, bytes, sizeof bytes, 0, &moved); // on its way, or not
         assert_int_equal(stop(&p, SIGKILL).kind, MUSTER_PROCESS_KILLED);
         expect_lost(s.near, "broker");
-        // What had come is read before the end is told.
+        // Bytes that had arrived are read before the end is reported.
         muster_status status = MUSTER_OK;
         while (status == MUSTER_OK) status = muster_stream_read(s.far, bytes, sizeof bytes, 20 * SECOND, &moved);
         assert_int_equal(status, MUSTER_E_PEER);
@@ -259,8 +259,8 @@ static double cpu_seconds(pid_t process) {
     return (double)used.tv_sec + (double)used.tv_nsec / 1e9;
 }
 
-// More connections than it may have descriptors: it says so, rests instead of trying on, serves who is in, and takes
-// others again as soon as it can.
+// More connections than it may have descriptors: it reports that, pauses instead of trying again and again, serves its
+// members, and accepts others again as soon as it can.
 static void test_without_descriptors_it_rests(void **state) {
     (void)state;
 #ifdef MUSTER_SANITIZED

@@ -346,7 +346,7 @@ void run_schedule(uint64_t seed, bool brokers_die) {
             break;
         case 2:
             if (member != nullptr && member->alive && member->ready && tree.random.one_in(3)) {
-                while (!member->in.empty()) { // it leaves behind its last words
+                while (!member->in.empty()) { // it leaves after its last messages
                     tree.give(*member->node, member->route, member->in.front());
                     member->in.pop_front();
                 }
@@ -372,7 +372,7 @@ void run_schedule(uint64_t seed, bool brokers_die) {
     for (auto &m : tree.members) m->reads = true;
     tree.retire();
     check_quiet(tree);
-    if (!brokers_die) // nobody was told of one that is there
+    if (!brokers_die) // no living member was reported as gone
         for (auto &m : tree.members)
             for (const uint64_t id : m->lost)
                 if (m->alive) assert_false(tree.find(id)->alive);
@@ -386,7 +386,7 @@ void run_schedule(uint64_t seed, bool brokers_die) {
         assert_int_equal(stats.pairs, 0);
         assert_int_equal(stats.queued_bytes, 0);
         assert_int_equal(stats.names, 0);
-        assert_int_equal(stats.refused, 0); // and nobody was thrown out
+        assert_int_equal(stats.refused, 0); // and no member was disconnected
     }
 }
 
@@ -417,7 +417,7 @@ struct Single {
     uint64_t refused() { return node.exchange.stats().refused; }
 };
 
-// Each of these ends the membership of whoever says it, and of nobody else.
+// Each of these ends the membership of its sender, and of no other member.
 void test_rules_are_kept_or_it_ends(void **) {
     const std::vector<std::function<void(Single &, Member &, Member &)>> breaches = {
         [](Single &s, Member &m, Member &) { s.tree.give(s.node, m.route, "nonsense"); },
@@ -454,7 +454,7 @@ void test_rules_are_kept_or_it_ends(void **) {
         [](Single &s, Member &m, Member &) { // questions without end
             for (int i = 0; i < 100000 && s.refused() == 0; i++) s.send(m, {Kind::find, 1, 0, m.id}, "nobody");
         },
-        [](Single &s, Member &m, Member &) { // words to nobody without end
+        [](Single &s, Member &m, Member &) { // endless messages without a receiver
             for (int i = 0; i < 100000 && s.refused() == 0; i++) s.send(m, {Kind::data, 0, 12345, m.id}, "x");
         },
     };
@@ -469,7 +469,7 @@ void test_rules_are_kept_or_it_ends(void **) {
         Head last;
         assert_true(get_head(reinterpret_cast<const unsigned char *>(told.back().data()), told.back().size(), last));
         assert_true(last.kind == Kind::lost && last.from == bad.id);
-        s.send(bad, {Kind::data, 0, good.id, bad.id}, "later"); // is not heard any more
+        s.send(bad, {Kind::data, 0, good.id, bad.id}, "later"); // is not processed any more
         s.send(good, {Kind::data, 0, partner.id, good.id}, std::string(8, '\1'));
         assert_int_equal(s.node.exchange.stats().messages, s.node.exchange.stats().messages);
         assert_int_equal(s.node.exchange.stats().members, 2);

@@ -45,7 +45,7 @@ static int greet(const broker *b, const void *identity, size_t identity_bytes) {
     return fd;
 }
 
-// libzmq's ROUTER numbers its connections from rand() on, which nobody has seeded, and aborts when a number is taken.
+// libzmq's ROUTER numbers its connections from rand() on, which is not seeded, and aborts when a number is in use.
 static void test_nobody_chooses_the_number_of_a_connection(void **state) {
     (void)state;
     enum { crowd = 64 };
@@ -102,7 +102,7 @@ static void test_nonsense_is_hung_up_on(void **state) {
     stop_broker(&b);
 }
 
-// Who says nothing has 10 s.
+// A silent connection has 10 s.
 static void test_silence_is_hung_up_on(void **state) {
     (void)state;
     broker b = start_broker(MUSTER_BROKER_NO_CURVE);
@@ -115,7 +115,7 @@ static void test_silence_is_hung_up_on(void **state) {
     stop_broker(&b);
 }
 
-// Of more than 1,024 who are no members the first ones make room; members come in.
+// Of more than 1,024 connections that are not members the first ones are displaced; members can join.
 static void test_a_crowd_makes_room(void **state) {
     (void)state;
     enum { most = 1024, more = 40 };

@@ -146,7 +146,7 @@ static void test_everybody_else_stays_out(void **state) {
         assert_int_equal(try_dial(&m, where, 0, &stream, &error), MUSTER_E_AUTH);
         leave_star(&m);
     }
-    member one = join_with(&keyed, "one", one_file); // the others disturb nobody
+    member one = join_with(&keyed, "one", one_file); // the others have no effect on a member
     leave_star(&one);
     assert_int_equal(figures(&keyed).names, 0);
     stop_broker(&keyed);
@@ -178,7 +178,7 @@ static void test_bad_files_are_told(void **state) {
     member m = {.context = make_context(0, SECRET)};
     const struct {
         mode_t mode;
-        const char *lines; // B: the broker's secret key, b: its public one, M, m: of member one, x: of nobody
+        const char *lines; // B: the broker's secret key, b: its public one, M, m: of member one, x: of no member
         muster_status broker, member;
         const char *word;
     } cases[] = {

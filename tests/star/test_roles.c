@@ -330,7 +330,7 @@ static void test_a_member_speaks_for_itself_alone(void **state) {
     assert_int_equal(r.in[2], answer);
     assert_int_equal((int32_t)number_at(r.in + head), MUSTER_E_EXISTS);
     leave_raw(&r);
-    transfer(s.near, s.far, 1000000); // nobody else was disturbed
+    transfer(s.near, s.far, 1000000); // other members are not affected
     drop_between(&s);
     leave_star(&one);
     leave_star(&two);

@@ -34,7 +34,7 @@ static void send_all(int fd, const void *bytes, size_t size) {
     }
 }
 
-// Lets everybody in, as a broker without a secret and without CURVE does: greeting, READY, welcome, ready.
+// Admits every peer, as a broker without a secret and without CURVE does: greeting, READY, welcome, ready.
 static void let_in(int fd) {
     unsigned char greeting[64] = {0xFF, [8] = 1, [9] = 0x7F, [10] = 3, [12] = 'N', 'U', 'L', 'L'};
     unsigned char welcome[2 + 24 + 1 + 16 + 32] = {0, 24 + 1 + 16 + 32}, ready[2 + 24 + 8] = {0, 24 + 8};
@@ -96,7 +96,7 @@ static void test_data_without_credit_waits_at_the_broker(void **state) {
     assert_int_equal(b.met, 1);
     const long before = resident_kib();
     atomic_store(&b.begin, 1);
-    pthread_join(serving, NULL); // nobody drives the context meanwhile
+    pthread_join(serving, NULL); // no thread drives the context meanwhile
     const long held = resident_kib() - before;
     print_message("the broker got rid of %zu KiB; the member holds %ld KiB\n", b.sent >> 10, held);
     assert_true(b.sent != 0 && b.sent < max_bytes / 4); // the kernel's buffers

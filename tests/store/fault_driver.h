@@ -431,7 +431,7 @@ static inline void fault_drive(fault_world *w, uint64_t seed, int steps) {
                     (long long)((prepared - from) / FAULT_MS), (long long)((ran - prepared) / FAULT_MS),
                     (long long)((fault_now() - ran) / FAULT_MS));
     }
-    // Behind all that the handle has ever sent.
+    // After everything that the handle has ever sent.
     const muster_store_op last = fault_op(MUSTER_STORE_SET, "last", "x");
     muster_error error;
     if (muster_store_do(w->faulty, &last, 1, 60000 * FAULT_MS, NULL, &error) != MUSTER_OK)

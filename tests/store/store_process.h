@@ -187,7 +187,7 @@ static inline int64_t number_at(client *c, const char *key) {
     return found;
 }
 
-// A thread that adds to the key "sum" until it is told to stop: how often that was acknowledged; -1: it failed.
+// A thread that adds to the key "sum" until it is told to stop: the number of acknowledged requests; -1: it failed.
 typedef struct adder {
     client c;
     pthread_t thread;

@@ -276,7 +276,7 @@ typedef struct relay {
     int listener, wake[2];
     uint16_t to;
     pthread_t thread;
-    atomic_bool swallows, apart; // apart: nobody is let through; both take effect with the next wake-up
+    atomic_bool swallows, apart; // apart: no connection passes; both take effect with the next wake-up
     atomic_int clients;
     char url[64];
 } relay;
@@ -386,7 +386,7 @@ static void test_a_way_that_loses_everything(void **state) {
     muster_store_server_release(server);
 }
 
-// The answer to a grant that comes after its deadline: nobody keeps that lease, though its owner goes on.
+// The answer to a grant arrives after its deadline: that lease is not renewed, although its owner continues.
 static void test_a_lease_that_was_granted_too_late(void **state) {
     (void)state;
     program server = start_server("--listen", "tcp://127.0.0.1:0", NULL);

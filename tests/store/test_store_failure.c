@@ -105,13 +105,13 @@ static void test_a_full_disk(void **state) {
     muster_status status; // there may be room for what is small
     while ((status = ask(&c, number(MUSTER_STORE_ADD, "n", 1), 30 * SECOND)) == MUSTER_OK) n++;
     assert_int_equal(status, MUSTER_E_LIMIT);
-    for (int i = 0; i < 300; i++) { // what is refused is not done, and harms nobody
+    for (int i = 0; i < 300; i++) { // refused requests are not applied, and have no effect on others
         assert_int_equal(ask(&c, number(MUSTER_STORE_ADD, "n", 1), 30 * SECOND), MUSTER_E_LIMIT);
         assert_int_equal(number_at(&c, "n"), n);
     }
     muster_lease *lease;
     assert_int_equal(muster_store_lease(c.store, 60 * SECOND, 0, 30 * SECOND, &lease, &why), MUSTER_E_LIMIT);
-    for (int i = 0; i < 20; i++) { // who comes now may read
+    for (int i = 0; i < 20; i++) { // a client that connects now may read
         client late = open_client(url);
         assert_int_equal(number_at(&late, "n"), n);
         close_client(&late);
@@ -172,7 +172,7 @@ static void test_texts_of_what_a_stopped_server_was_asked(void **state) {
 
 // ---- a client that is away for too long -----------------------------------------------------------------------------
 
-// Passes bytes on between one client and a server, until it is told otherwise.
+// Forwards bytes between one client and a server, until it is told otherwise.
 typedef struct middle {
     int port, to, door, orders[2];
     pthread_t thread;
@@ -262,7 +262,7 @@ static void test_a_session_that_has_ended(void **state) {
     must(&c, number(MUSTER_STORE_ADD, "n", 1));
     tell(&between, lose_answers);
     begin(&c, number(MUSTER_STORE_ADD, "n", 1), 1);
-    while (number_at(&direct, "n") != 2) { // done, and the client does not hear of it
+    while (number_at(&direct, "n") != 2) { // applied, and the client does not receive the answer
     }
     tell(&between, part);
     do { // it is forgotten, with its leases

@@ -5,8 +5,8 @@
 
 // ---- under load ----------------------------------------------------------------------------------------------------
 
-// Whoever serves is killed, and stands by for the other when it is there again. Each write that was acknowledged counts
-// once, and none twice; a lease, a wait and a watch go on.
+// The serving server is killed, and becomes the standby of the other when it is restarted. Each acknowledged write
+// counts once, and none twice; a lease, a wait and a watch continue.
 static void kill_in_turn(const char *names, int kills) {
     enum { adders = 4 };
     member members[2];
@@ -97,7 +97,7 @@ static void test_who_stops_hands_over(void **state) {
     end_program(&b.p, SIGTERM);
 }
 
-// Both end; whoever comes first waits for the other, whatever the order, and the newer one serves.
+// Both end; the first to start waits for the other, in whatever order, and the newer one serves.
 static void test_both_end(void **state) {
     (void)state;
     for (int order = 0; order < 4; order++) {
@@ -130,7 +130,7 @@ static void test_somebody_says_that_the_other_is_dead(void **state) {
     make_pair(&a, &b, "said", "3", url, sizeof url);
     client c = open_client(url);
     assert_int_equal(ask(&c, number(MUSTER_STORE_ADD, "n", 1), 10 * SECOND), MUSTER_OK);
-    stop_program(&b.p); // as if its host had gone: nothing tells whether it is dead
+    stop_program(&b.p); // as if its host had failed: nothing shows whether it is dead
     await_role(&a, "halted");
     begin(&c, number(MUSTER_STORE_ADD, "n", 1), 1);
     muster_completion none;
@@ -167,7 +167,7 @@ static void test_a_stopped_one_is_taken_over_from(void **state) {
     if (ask(&c, number(MUSTER_STORE_ADD, "n", 1), 30 * SECOND) != MUSTER_OK) fail_msg("%s", why.message);
     assert_true(now() - before >= SECOND * 3 / 4); // the last beat was a quarter before
     assert_int_equal(number_at(&c, "n"), 2);
-    // Who knows the old one alone gets nothing from it, now and later.
+    // A client that knows only the old server gets nothing from it, now and later.
     assert_int_equal(muster_process_kill(a.p.process, SIGCONT), MUSTER_OK);
     await_role(&a, "standby");
     assert_int_equal(try_client(&only_a, a.url, SECOND), MUSTER_E_UNREACHABLE);
@@ -206,8 +206,8 @@ static void test_another_store_is_not_overwritten(void **state) {
     end_program(&b.p, SIGTERM);
 }
 
-// On a quiet machine it takes 11 ms: the client hears of the end of its connection, and the standby, which hears of its
-// own, is refused when it dials and knows by that.
+// On a quiet machine it takes 11 ms: the client detects the end of its connection, and the standby, which detects that
+// of its own, is refused when it dials and concludes it from that.
 static void test_a_client_switches_at_once(void **state) {
     (void)state;
     int64_t longest = 0;

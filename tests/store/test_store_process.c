@@ -112,7 +112,7 @@ static void test_nothing_is_lost_or_done_twice(void **state) {
     assert_int_equal(end_program(&server, SIGTERM).value, 0);
 }
 
-// Queues, versions, leases of others and what was taken: all as it was. Behind a snapshot, too.
+// Queues, versions, leases of others and popped values: everything is unchanged. After a snapshot, too.
 static void test_everything_is_there_again(void **state) {
     const bool long_log = *(bool *)*state;
     char dir[300];
@@ -172,7 +172,7 @@ static void test_everything_is_there_again(void **state) {
     muster_store_op watch = op(MUSTER_STORE_WATCH, "short");
     watch.version = muster_store_result_revision(result);
     muster_store_result_release(result);
-    if (number_at(&c, "short") != -1) assert_int_equal(ask(&c, watch, 20 * SECOND), MUSTER_OK); // nobody keeps it
+    if (number_at(&c, "short") != -1) assert_int_equal(ask(&c, watch, 20 * SECOND), MUSTER_OK); // it is not renewed
     assert_int_equal(number_at(&c, "short"), -1);
     assert_int_equal(muster_lease_end(lease, 10 * SECOND, &why), MUSTER_OK);
     assert_int_equal(number_at(&c, "kept"), -1);
@@ -295,7 +295,7 @@ static void test_a_killed_client_is_noticed(void **state) {
     end_program(&server, SIGTERM);
 }
 
-// ---- strangers -----------------------------------------------------------------------------------------------------
+// ---- unauthenticated clients ---------------------------------------------------------------------------------------
 
 static int connect_raw(const char *url) {
     struct sockaddr_in at = {.sin_family = AF_INET};
@@ -311,7 +311,7 @@ static void test_strangers(void **state) {
     program server = start_server("--listen", "tcp://127.0.0.1:0", NULL);
     await_ready(&server);
     client c = open_client(server.url);
-    // One who says nothing, one who says nonsense, one who has another secret, one who wants a stream.
+    // A silent client, one that sends invalid bytes, one with another secret, one that requests a stream.
     const int silent = connect_raw(server.url), noisy = connect_raw(server.url);
     assert_int_equal(write(noisy, "GET / HTTP/1.1\r\n\r\n", 18), 18);
     client wrong;

@@ -237,7 +237,7 @@ std::string head_alone(StoreRecord type, uint32_t bytes) {
     return {reinterpret_cast<char *>(head), sizeof head};
 }
 
-// ---- who cannot prove the secret ------------------------------------------------------------------------------------
+// ---- clients without the secret -------------------------------------------------------------------------------------
 
 void test_who_says_nothing_or_little_is_not_waited_for(void **) {
     World world(300 * ms);
@@ -270,7 +270,7 @@ void test_garbage_before_the_proof(void **) {
     world.end();
 }
 
-// ---- who can, and does not keep to the rules ------------------------------------------------------------------------
+// ---- clients with the secret that violate the protocol --------------------------------------------------------------
 
 void test_nonsense_ends_the_connection(void **) {
     World world;
@@ -394,7 +394,7 @@ void test_two_cannot_have_one_session(void **) {
     world.end();
 }
 
-// Who comes and goes without a word fills neither the table of clients nor that of sessions.
+// Clients that connect and disappear fill neither the table of clients nor that of sessions.
 void test_sessions_are_bounded(void **) {
     World world(0, 50);
     for (int i = 1; i < 60; i++) { // the world's own is one of them
@@ -435,7 +435,7 @@ void test_leases_are_bounded(void **) {
     world.end();
 }
 
-// ---- who does not take its answers ----------------------------------------------------------------------------------
+// ---- clients that do not read their answers -------------------------------------------------------------------------
 
 [[maybe_unused]] constexpr size_t much = size_t{400} << 20;
 

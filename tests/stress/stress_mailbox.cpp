@@ -11,7 +11,7 @@ struct Counts {
     std::atomic<long> made{0}, destroyed{0}, done{0}, accepted{0};
 };
 
-// A task that checks that those of its poster come in order.
+// A task that checks that those of its poster arrive in order.
 struct Numbered final : Task {
     Numbered(Counts &counts, int &last, int number) : counts(counts), last(last), number(number) { counts.made++; }
     ~Numbered() override { counts.destroyed++; }

@@ -76,7 +76,7 @@ void take_by_polling(Queue &queue, Tally &tally) {
 
 enum Takers : unsigned { waiting = 1, impatient = 2, polling = 4 };
 
-// Every entry posted is taken once, whoever takes; no wake-up is lost, or the watchdog says so.
+// Every posted entry is taken once, by any thread; no wake-up is lost, or the watchdog reports it.
 void producers_and_consumers(uint32_t flags, unsigned takers) {
     stress::Watchdog dog("producers_and_consumers");
     Ref<Context> context = stress::make_context(flags);

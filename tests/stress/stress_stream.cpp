@@ -49,7 +49,7 @@ int64_t some_time(Numbers &numbers) {
     return times[numbers() % 4];
 }
 
-// Writes records until told to stop, or it is over.
+// Writes records until it is stopped, or the stream is over.
 class Writer {
   public:
     Writer(muster_context *context, muster_stream *stream, uint32_t seed) : stream_(stream), numbers_(seed) {

@@ -341,7 +341,7 @@ struct Buffers : rl::test_suite<Buffers<take_back, leave>, take_back ? 3 : 2>, S
     Handed handed;
     uint64_t pushed = 0;
 
-    // Bytes tell where they come from: copied ones are odd, those of buffer n are 2 + 16 n and on.
+    // Bytes show their origin: copied ones are odd, those of buffer n are 2 + 16 n and on.
     void write() {
         Pipe &pipe = ends.producer();
         for (uint64_t n = 0; n < Handed::most; n++) {

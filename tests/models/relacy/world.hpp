@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// What the pipe's sources stand on, as relacy has it: atomics whose loads may be as old as their orders allow, mutexes,
-// futexes, bytes that may not be used by two threads at once. A thread here is a fiber; relacy decides at each step who
-// goes on.
+// The primitives of the pipe's sources, on relacy: atomics whose loads may be as old as their orders permit, mutexes,
+// futexes, bytes that may not be used by two threads at once. A thread here is a fiber; relacy decides at each step
+// which one continues.
 #include <muster/base.h>
 #include <muster/queue.h>
 
@@ -82,8 +82,8 @@ class atomic {
         return is_.fetch_sub(value, order, at);
     }
 
-    // As the kernel does: compares the newest value and falls asleep in one step. Whoever wakes us has told us nothing:
-    // what he did before is seen by the orders of the sources alone.
+    // As the kernel does: compares the newest value and falls asleep in one step. The wake-up itself publishes nothing:
+    // the earlier writes of the waking thread are seen only by the orders of the sources.
     void wait(T expected, Place at = place()) noexcept {
         if (is_.fetch_or(0, rl::mo_relaxed, at) != expected) return;
         sleepers_.push_back(rl::ctx().threadx_->index_);
@@ -155,7 +155,7 @@ class Bytes {
         if (first == nullptr) return;
         const size_t from = first - addresses_;
         for (size_t i = from; i < from + sizes_[from]; i++) {
-            *cells_[i] = 0; // a write: nobody else may be reading
+            *cells_[i] = 0; // a write: no other thread may be reading
             cells_[i].reset();
         }
     }
@@ -242,7 +242,7 @@ inline void copy_out(void *to, const void *from, size_t size, bool) noexcept {
     model::copy(to, from, size);
 }
 
-// Where buffers come back. Whoever takes one off has its bytes for himself again.
+// Where buffers are returned. A thread that takes one off may use its bytes again.
 struct Entry {
     muster_completion completion{};
 };
