@@ -325,7 +325,3 @@ GROUPS = {
     "rendezvous": rendezvous,
     "cluster": cluster,
 }
-
-
-def programs_folder():
-    return os.path.join(os.environ["MUSTER_BUILD"], "tests", "bench")

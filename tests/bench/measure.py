@@ -20,25 +20,49 @@ def say(text):
     print(f"bench: {text}", file=sys.stderr, flush=True)
 
 
-def run(line, value, scale):
-    """One run of one program: the figure it was asked for, or None and a note that it failed."""
-    line = [cases.programs_folder() + "/" + word if word in PROGRAMS else word for word in line]
-    process = subprocess.Popen(line + ["--scale", str(scale)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               text=True, process_group=0)
+def programs(folder):
+    return os.path.join(folder, "tests", "bench")
+
+
+def run(line, scale, folder):
+    """One run of one program, of the build in `folder`: the figures it printed; none and a note when it failed."""
+    words = [os.path.join(programs(folder), word) if word in PROGRAMS else word for word in line]
+    environment = {**os.environ, "MUSTER_BUILD": folder, "MUSTER_LIBRARY": os.path.join(folder, "libmuster.so"),
+                   "MUSTER_PLUGIN_PATH": os.path.join(folder, "plugins")}
+    process = subprocess.Popen(words + ["--scale", str(scale)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               text=True, process_group=0, env=environment)
     try:
         output, complaint = process.communicate(timeout=60)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         output, complaint = "", "still running after 60 s"
-    if process.returncode == 0:
-        for row in output.splitlines():
-            name, _, figure = row.partition("\t")
-            if name == value:
-                return float(figure)
-    failed.append(" ".join(line))
-    say(f"failed ({process.returncode}): {' '.join(line)}: {complaint.strip()[-300:]}")
-    return None
+    if process.returncode != 0:
+        failed.append(" ".join(line))
+        say(f"failed ({process.returncode}): {' '.join(line)}: {complaint.strip()[-300:]}")
+        return {}
+    rows = (row.partition("\t") for row in output.splitlines())
+    return {name: float(figure) for name, tab, figure in rows if tab}
+
+
+class Runs:
+    """The runs of a group. Rows that differ only in the figure they take from the same programs share their runs. A peer
+    runs anew beside each command of Muster's, since a busy machine would be unfair to one of them; not so when
+    `once`: nothing is compared then."""
+
+    def __init__(self, once):
+        self._once = once
+        self._figures = {}
+
+    def figure(self, case, line, scale, folder, turn):
+        beside = () if self._once else tuple(case.muster or ())
+        key = (beside, tuple(line), scale, folder, turn)
+        if key not in self._figures:
+            self._figures[key] = run(line, scale, folder)
+            if self._figures[key] and case.value not in self._figures[key]:
+                failed.append(" ".join(line))
+                say(f"no {case.value} from {' '.join(line)}")
+        return self._figures[key].get(case.value)
 
 
 PROGRAMS = ("pair", "link", "ring", "sockets", "uv", "mpi", "mpi_stream", "limits", "star", "star_load", "zmq_star", "store",
@@ -49,8 +73,8 @@ missing = set()
 def there(line):
     """Peers whose package is not installed were not built."""
     word = next((word for word in line if word in PROGRAMS), line[0])
-    if word not in PROGRAMS or os.path.exists(os.path.join(cases.programs_folder(), word)):
-        if shutil.which(line[0], path=os.pathsep.join([cases.programs_folder(), os.environ["PATH"]])):
+    if word not in PROGRAMS or os.path.exists(os.path.join(programs(os.environ["MUSTER_BUILD"]), word)):
+        if shutil.which(line[0], path=os.pathsep.join([programs(os.environ["MUSTER_BUILD"]), os.environ["PATH"]])):
             return True
     if word not in missing:
         missing.add(word)
@@ -94,13 +118,34 @@ def print_row(row, targets):
     return word
 
 
-def measure(case, repeats, scale, targets):
+def compared_with_before(case, folder):
+    """The case with another build of Muster as its only peer."""
+    return case._replace(peers=[("before", case.muster)]), {"before": folder}
+
+
+def same_as_before(case, figures):
+    """Is this build as fast as the one before: at most 5 % slower, or within the spread of the repeats?"""
+    now, before = figures["muster"], figures["before"]
+    if not now or not before:
+        return "MISS"
+    low = case.better == "low"
+    ratio = statistics.median(before) / statistics.median(now) if low else statistics.median(now) / statistics.median(before)
+    apart = min(now) > max(before) if low else max(now) < min(before)
+    return "MISS" if ratio < 0.95 and apart else "ok"
+
+
+def measure(case, repeats, scale, targets, runs, against):
+    folder, folders = os.environ["MUSTER_BUILD"], {}
+    if against:
+        if not case.muster:
+            return []
+        case, folders = compared_with_before(case, against)
     lines = ([("muster", case.muster)] if case.muster else []) + [p for p in case.peers if there(p[1])]
     lines = [one for one in lines if there(one[1])]
     figures = {name: [] for name, _ in lines}
-    for _ in range(repeats):
+    for turn in range(repeats):
         for name, line in lines:
-            figure = run(line, case.value, max(1, case.scale * scale // 100))
+            figure = runs.figure(case, line, max(1, case.scale * scale // 100), folders.get(name, folder), turn)
             if figure is not None:
                 figures[name].append(figure)
     middle = {name: statistics.median(values) if values else None for name, values in figures.items()}
@@ -115,7 +160,11 @@ def measure(case, repeats, scale, targets):
         if mine and other:
             ratio = other / mine if case.better == "low" else mine / other
         row = (case.group, case.name, case.metric, case.unit, number(mine), name, number(other), number(ratio))
-        words.append(print_row(row, targets))
+        if against:
+            words.append(same_as_before(case, figures))
+            print("\t".join([*row, "ratio >= 0.95 or within the spread", words[-1]]), flush=True)
+        else:
+            words.append(print_row(row, targets))
     return words
 
 
@@ -148,18 +197,20 @@ def main():
     parser.add_argument("groups", nargs="*")
     parser.add_argument("--smoke", action="store_true")
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--against", metavar="FOLDER", type=os.path.abspath)
     arguments = parser.parse_args()
     smoke, repeats = arguments.smoke, 1 if arguments.smoke else arguments.repeats
     targets = {} if smoke else read_targets()
     print("\t".join(HEADER), flush=True)
     words = []
-    for group in arguments.groups or [*cases.GROUPS, *OTHER]:
+    for group in arguments.groups or [*cases.GROUPS, *(() if arguments.against else OTHER)]:
         if group in cases.GROUPS:
+            runs = Runs(once=smoke)
             for case in cases.GROUPS[group]():
-                words += measure(case, repeats, 1 if smoke else 100, targets)
+                words += measure(case, repeats, 1 if smoke else 100, targets, runs, arguments.against)
         else:
             words += other_rows(group, smoke, repeats, targets)
-    if targets:
+    if targets or arguments.against:
         say(f"{words.count('ok')} targets met, {words.count('MISS')} missed")
     for line in failed:
         say(f"FAILED {line}")
