@@ -103,15 +103,15 @@ Result<Ref<ClusterBroadcast>> make_broadcast(muster_cluster *cluster, const uint
 }
 
 // An operation that has a slot of a queue and could not be started releases the slot.
-template <class Operation, class Start>
-Result<void> start_or_give_up(Operation &operation, const Start &start) {
+template <class Start>
+Result<void> start_or_withdraw(QueueOperation &operation, const Start &start) {
     Result<void> started;
     try {
         started = start();
     } catch (const std::bad_alloc &) {
         started = Error::make(MUSTER_E_NOMEM, "out of memory");
     }
-    if (!started) operation.give_up();
+    if (!started) operation.withdraw();
     return started;
 }
 
@@ -318,9 +318,9 @@ extern "C" muster_status muster_cluster_dial_begin(muster_cluster *cluster, uint
         const Ref<Cluster> self(&unwrap(cluster)->cluster());
         if (queue == nullptr) return Error::make(MUSTER_E_ARG, "no queue");
         if (auto ok = check_queue(wrap(&self->context()), queue); !ok) return ok;
-        auto begun = (*dial)->begin(*unwrap(queue), tag);
+        auto begun = (*dial)->deliver_to(*unwrap(queue), tag);
         if (begun.status() != MUSTER_OK) return begun;
-        return start_or_give_up(**dial, [&] { return self->start_dial(*dial); });
+        return start_or_withdraw(**dial, [&] { return self->start_dial(*dial); });
     });
 }
 
@@ -355,9 +355,9 @@ extern "C" muster_status muster_cluster_broadcast_begin(muster_cluster *cluster,
         if (queue == nullptr) return Error::make(MUSTER_E_ARG, "no queue");
         if (auto ok = check_queue(wrap(&self->context()), queue); !ok) return ok;
         (*broadcast)->begins_in(*self);
-        auto begun = (*broadcast)->begin(*unwrap(queue), tag);
+        auto begun = (*broadcast)->deliver_to(*unwrap(queue), tag);
         if (begun.status() != MUSTER_OK) return begun;
-        return start_or_give_up(**broadcast, [&] { return self->start_broadcast(*broadcast); });
+        return start_or_withdraw(**broadcast, [&] { return self->start_broadcast(*broadcast); });
     });
 }
 

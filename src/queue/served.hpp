@@ -8,6 +8,7 @@
 // of a list there, and part of the request.
 #include "base/list.hpp"
 #include "context/task.hpp"
+#include "queue/future.hpp"
 #include "queue/queue.hpp"
 
 #include <map>
@@ -230,36 +231,21 @@ class ServedRequests final : public ContextPart {
 template <class T>
 class ServedAnswer final : public Object {
   public:
-    void set(Context &context, Result<T> answer) noexcept {
-        {
-            const std::lock_guard hold(lock_);
-            is_set_ = true;
-            answer_ = std::move(answer);
-        }
-        context.notify(signal_);
-    }
+    void set(Context &context, Result<T> answer) noexcept { answer_.complete(context, std::move(answer)); }
     // The request is dropped at the deadline.
     Result<T> wait(Context &context, Deadline &deadline, uint64_t request) {
-        Deadline endless(-1);
-        Deadline *limit = &deadline;
-        for (;;) {
-            const uint32_t seen = signal_.seen();
-            {
-                const std::lock_guard hold(lock_);
-                if (is_set_) return std::move(answer_);
-            }
-            const Status status = context.sleep(signal_, seen, *limit);
-            if (status == MUSTER_OK) continue;
-            if (ServedRequests::of(context).drop(request)) return Error::make(status, "no answer in time");
-            limit = &endless; // it is being answered
+        if (const Status status = answer_.wait(context, deadline); status != MUSTER_OK) {
+            if (ServedRequests::of(context).drop(request))
+                return Error::make(status == MUSTER_AGAIN ? MUSTER_TIMEOUT : status, "no answer in time");
+            Deadline endless(-1);
+            while (answer_.wait(context, endless) != MUSTER_OK) {
+            } // it is being answered
         }
+        return std::move(answer_.value());
     }
 
   private:
-    Signal signal_;
-    std::mutex lock_; // guards the rest
-    bool is_set_ = false;
-    Result<T> answer_{Error()};
+    Future<Result<T>> answer_;
 };
 
 } // namespace muster

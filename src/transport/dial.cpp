@@ -7,8 +7,9 @@ namespace muster {
 
 HostDial::HostDial(Context &context, Ref<Transport> transport, Address address, TransportOptions options,
                    int64_t timeout_ns)
-    : context_(&context), hub_(Hub::of(context)), transport_(std::move(transport)), address_(std::move(address)),
-      options_(std::move(options)), deadline_(timeout_ns), result_(Error()) {
+    : QueueOperation(context, MUSTER_DONE_DIAL), context_(&context), hub_(Hub::of(context)),
+      transport_(std::move(transport)), address_(std::move(address)), options_(std::move(options)),
+      deadline_(timeout_ns) {
     if (!deadline_.endless()) deadline_.at(); // time runs from here
     if (options_.retry_ns > 0) retry_until_ = Deadline(options_.retry_ns).at();
 }
@@ -24,20 +25,12 @@ Result<Ref<HostDial>> HostDial::make(Context &context, std::string_view text, co
 }
 
 void HostDial::start() noexcept {
-    {
-        const std::lock_guard hold(lock_);
-        if (finished_) return; // cancelled before the loop has begun it
-    }
-    context_->on_closing(closing_);
-    if (!deadline_.endless()) hub_.start_timer(limit_, deadline_.at());
+    keep_time(deadline_.endless() ? INT64_MAX : deadline_.at());
     attempt();
 }
 
 void HostDial::attempt() noexcept {
-    {
-        const std::lock_guard hold(lock_);
-        if (finished_) return;
-    }
+    if (is_over()) return;
     if (auto usable = hub_.usable(); !usable) return finish(usable.error());
     try {
         transport_->dial(address_, options_, Ref<Dial>(this));
@@ -62,11 +55,7 @@ bool HostDial::attempt_until(int64_t until_ns) noexcept {
     const int64_t pause = back_off_.next_ns();
     if (now + pause > until_ns) return false;
     Ref<Attempt> over; // destroyed without the lock
-    {
-        const std::lock_guard hold(lock_);
-        over = std::move(attempt_);
-        if (finished_) return true;
-    }
+    if (!unless_over([&] { over = std::move(attempt_); })) return true;
     retry_at_ = now + pause;
     return pause_.post(*context_);
 }
@@ -82,58 +71,39 @@ void HostDial::done(Result<Ref<Stream>> result) noexcept {
 
 void HostDial::finish(Result<Ref<Stream>> result) noexcept {
     const Ref<HostDial> self(this);
-    std::unique_lock hold(lock_);
-    if (finished_) return; // too late: a stream closes with `result`
-    finished_ = true;
-    const Ref<Attempt> over = std::move(attempt_); // destroyed without the lock
-    Ref<Queue> queue = std::move(queue_);
-    const uint64_t tag = tag_;
-    if (!queue) {
-        result_ = std::move(result);
-        hold.unlock();
-        context_->notify(signal_);
-    } else {
-        hold.unlock();
-        Entry entry;
-        entry.completion.kind = MUSTER_DONE_DIAL;
-        entry.completion.tag = tag;
-        if (result) {
-            entry.completion.object = wrap(result->get());
-            entry.object = std::move(*result);
-        } else {
-            entry.completion.status = result.error().status;
-            entry.error = result.error();
-        }
-        queue->complete(std::move(entry), this);
-    }
-    if (context_->on_loop())
-        tidy();
+    Outcome outcome;
+    if (result)
+        outcome.give(std::move(*result));
     else
-        tidy_.post(*context_);
+        outcome.why = result.error();
+    if (!complete(std::move(outcome))) return; // too late: a stream closes with the outcome
+    Ref<Attempt> over;                         // destroyed without the lock
+    const std::lock_guard hold(lock_);
+    over = std::move(attempt_);
 }
 
-void HostDial::tidy() noexcept {
-    context_->forget_closing(closing_);
-    hub_.stop_timer(limit_);
-    hub_.stop_timer(retry_);
+void HostDial::end_early(Ending why) noexcept {
+    switch (why) {
+    case Ending::timeout:
+        return end(MUSTER_TIMEOUT, "not in time");
+    case Ending::cancelled:
+        return end(MUSTER_E_CANCELED, "cancelled");
+    case Ending::queue_closed:
+        return end(MUSTER_E_CLOSED, "the queue was closed");
+    case Ending::context_closed:
+        return end(MUSTER_E_CANCELED, "the context was closed");
+    }
 }
 
 void HostDial::end(Status status, const char *why) noexcept {
     Ref<Attempt> attempt;
-    {
-        const std::lock_guard hold(lock_);
-        if (finished_) return;
-        attempt = std::move(attempt_);
-    }
+    if (!unless_over([&] { attempt = std::move(attempt_); })) return;
     finish(Error::make(status, "dial %s: %s", address_.text.c_str(), why));
     if (attempt) attempt->stop();
 }
 
 bool HostDial::stop_by(Ref<Attempt> attempt) noexcept {
-    const std::lock_guard hold(lock_);
-    if (finished_) return false;
-    attempt_ = std::move(attempt);
-    return true;
+    return unless_over([&] { attempt_ = std::move(attempt); });
 }
 
 Result<Ref<Stream>> HostDial::wait() {
@@ -142,41 +112,19 @@ Result<Ref<Stream>> HostDial::wait() {
                            address_.text.c_str());
     if (!start_.post(*context_))
         return Error::make(MUSTER_E_CLOSED, "dial %s: the context is closed", address_.text.c_str());
-    const auto look = [this] { return Status{finished_ ? MUSTER_OK : MUSTER_AGAIN}; };
     // Also without a timeout it drives an external context once.
     Deadline limit = deadline_.endless() ? deadline_ : Deadline::until(deadline_.at());
-    for (Status status; (status = context_->wait(signal_, limit, lock_, look)) != MUSTER_OK;)
-        end(status, status < 0 ? HostCall::why_ended(status) : "not in time");
-    return std::move(result_);
-}
-
-bool HostDial::cancel_operation(uint64_t tag) noexcept {
-    {
-        const std::lock_guard hold(lock_);
-        if (finished_ || tag != tag_) return false;
-    }
-    end(MUSTER_E_CANCELED, "cancelled");
-    return true;
+    Outcome outcome = QueueOperation::wait(
+        limit, [this](Status status) { end(status, status < 0 ? HostCall::why_ended(status) : "not in time"); });
+    if (outcome.why.status != MUSTER_OK) return outcome.why;
+    return outcome.take<Stream>();
 }
 
 Result<void> HostDial::begin(Queue &queue, uint64_t tag) {
-    {
-        const std::lock_guard hold(lock_);
-        queue_ = Ref<Queue>(&queue);
-        tag_ = tag;
-    }
-    if (!queue.reserve(this)) {
-        if (queue.closed()) return Error::make(MUSTER_E_CLOSED, "dial %s: the queue is closed", address_.text.c_str());
-        return Result<void>::positive(MUSTER_AGAIN);
-    }
-    if (start_.post(*context_)) return {};
-    {
-        const std::lock_guard hold(lock_);
-        if (finished_) return {}; // the queue has ended it just now
-        finished_ = true;
-        queue_.reset();
-    }
-    queue.unreserve(*this);
+    auto reserved = deliver_to(queue, tag);
+    if (!reserved) return Error::make(reserved.status(), "dial %s: the queue is closed", address_.text.c_str());
+    if (reserved.status() != MUSTER_OK || start_.post(*context_)) return reserved;
+    withdraw();
     return Error::make(MUSTER_E_CLOSED, "dial %s: the context is closed", address_.text.c_str());
 }
 

@@ -2,15 +2,14 @@
 #pragma once
 // A dial from the host's side: deadline, retries, cancellation and completion.
 #include "base/back_off.hpp"
+#include "queue/operation.hpp"
 #include "transport/hub.hpp"
 #include "transport/transport.hpp"
-
-#include <mutex>
 
 namespace muster {
 
 // Any thread.
-class HostDial final : public Dial, private QueueUser {
+class HostDial final : public Dial, public QueueOperation {
   public:
     HostDial(Context &context, Ref<Transport> transport, Address address, TransportOptions options, int64_t timeout_ns);
 
@@ -27,18 +26,15 @@ class HostDial final : public Dial, private QueueUser {
     Context &context() noexcept override { return *context_; }
 
   private:
-    void start() noexcept;   // loop thread
-    void attempt() noexcept; // loop thread
-    void pause() noexcept;   // loop thread: the next attempt follows at retry_at_
-    void tidy() noexcept;    // loop thread
-    void too_late() noexcept { end(MUSTER_TIMEOUT, "not in time"); }
-    void context_closes() noexcept { end(MUSTER_E_CANCELED, "the context was closed"); }
+    void start() noexcept;                             // loop thread
+    void attempt() noexcept;                           // loop thread
+    void pause() noexcept;                             // loop thread: the next attempt follows at retry_at_
     void end(Status status, const char *why) noexcept; // from outside
+    void end_early(Ending why) noexcept override;
+    void over_at_loop() noexcept override { hub_.stop_timer(retry_); }
     void finish(Result<Ref<Stream>> result) noexcept;
     bool retry_later(const Error &why) noexcept;
     bool attempt_until(int64_t until_ns) noexcept;
-    void end_operations() noexcept override { end(MUSTER_E_CLOSED, "the queue was closed"); }
-    bool cancel_operation(uint64_t tag) noexcept override;
     Object &owner() noexcept override { return *this; }
 
     const Ref<Context> context_;
@@ -52,18 +48,8 @@ class HostDial final : public Dial, private QueueUser {
     int64_t retry_at_ = 0;
     PostedTask<HostDial, &HostDial::start> start_{*this};
     PostedTask<HostDial, &HostDial::pause> pause_{*this};
-    PostedTask<HostDial, &HostDial::tidy> tidy_{*this};
-    Timer<HostDial, &HostDial::too_late> limit_{*this};
     Timer<HostDial, &HostDial::attempt> retry_{*this};
-    Closing<HostDial, &HostDial::context_closes> closing_{*this};
-
-    Signal signal_;
-    std::mutex lock_; // guards the rest
-    bool finished_ = false;
-    Result<Ref<Stream>> result_;
-    Ref<Attempt> attempt_;
-    Ref<Queue> queue_;
-    uint64_t tag_ = 0;
+    Ref<Attempt> attempt_; // under the operation's lock
 };
 
 } // namespace muster

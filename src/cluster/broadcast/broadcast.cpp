@@ -14,52 +14,25 @@ constexpr int64_t tick_ns = 100'000'000;
 
 ClusterBroadcast::ClusterBroadcast(Context &context, std::vector<uint32_t> to, std::string label, const void *data,
                                    uint64_t size, int64_t timeout_ns, Status *out_statuses)
-    : members(std::move(to)), context_(context), out_statuses_(out_statuses) {
+    : QueueOperation(context, MUSTER_DONE_BROADCAST), members(std::move(to)), out_statuses_(out_statuses) {
     sender.head.size = sender.filled = size;
     sender.head.label = std::move(label);
     sender.data = static_cast<const unsigned char *>(data);
     if (timeout_ns >= 0 && timeout_ns <= INT64_MAX - now_ns()) sender.deadline_ns = now_ns() + timeout_ns;
 }
 
-Result<void> ClusterBroadcast::begin(Queue &queue, uint64_t tag) {
-    if (queue.closed()) return Error::make(MUSTER_E_CLOSED, "the queue is closed");
-    queue_ = Ref<Queue>(&queue);
-    tag_ = tag;
-    if (queue.reserve(this)) return {};
-    queue_.reset();
-    return Result<void>::positive(MUSTER_AGAIN);
-}
-
-void ClusterBroadcast::give_up() noexcept {
-    {
-        const std::lock_guard hold(lock_);
-        over_ = true;
-    }
-    ended_.notify_all();
-    queue_->unreserve(*this);
-}
-
-void ClusterBroadcast::cancel(Status status) noexcept {
+void ClusterBroadcast::end_early(Ending why) noexcept {
     is_cancelled_.store(true, std::memory_order_seq_cst);
-    cluster_->end_broadcast(Ref<ClusterBroadcast>(this),
-                            Error::make(status, status == MUSTER_E_CLOSED ? "the queue is closed" : "cancelled"));
+    const bool closed = why == Ending::queue_closed;
+    cluster_->end_broadcast(Ref<ClusterBroadcast>(this), Error::make(closed ? MUSTER_E_CLOSED : MUSTER_E_CANCELED,
+                                                                     closed ? "the queue is closed" : "cancelled"));
 }
 
 // The bytes and the statuses belong to the host again when the queue is closed: not before the cluster's thread has
 // finished with them. That thread waits for no other thread of this process, so it finishes soon.
 void ClusterBroadcast::end_operations() noexcept {
-    cancel(MUSTER_E_CLOSED);
-    std::unique_lock hold(lock_);
-    ended_.wait(hold, [this] { return over_; });
-}
-
-bool ClusterBroadcast::cancel_operation(uint64_t tag) noexcept {
-    {
-        const std::lock_guard hold(lock_);
-        if (tag != tag_ || over_) return false;
-    }
-    cancel(MUSTER_E_CANCELED);
-    return true;
+    QueueOperation::end_operations();
+    block_until_over();
 }
 
 void ClusterBroadcast::end() noexcept {
@@ -74,43 +47,22 @@ void ClusterBroadcast::end() noexcept {
         why = Error::make(why.status, "%.180s (and %zu more have not got it)", Error(why).message, left_out - 1);
     if (out_statuses_ != nullptr)
         for (size_t i = 0; i < members.size(); i++) out_statuses_[i] = targets.find(members[i])->second.why.status;
-    complete(why, received);
+    complete({.why = why, .bytes = received});
 }
 
 void ClusterBroadcast::fail(const Error &why) noexcept {
     if (out_statuses_ != nullptr) std::fill_n(out_statuses_, members.size(), why.status);
-    complete(why, 0);
-}
-
-void ClusterBroadcast::complete(const Error &why, size_t received) noexcept {
-    {
-        const std::lock_guard hold(lock_);
-        over_ = true; // before the entry: a queue that closes waits for it, and complete() for that queue
-        why_ = why;
-    }
-    ended_.notify_all();
-    context_.notify(signal_);
-    if (!queue_) return;
-    Entry entry;
-    entry.completion.kind = MUSTER_DONE_BROADCAST;
-    entry.completion.tag = tag_;
-    entry.completion.status = why.status;
-    entry.completion.bytes = received;
-    entry.error = why;
-    queue_->complete(std::move(entry), this);
+    complete({why});
 }
 
 // Its bytes are the caller's: it does not leave before the cluster's thread is done with them, which keeps the time.
 Result<void> ClusterBroadcast::wait() {
     Deadline endless(-1);
-    for (;;) {
-        const uint32_t seen = signal_.seen();
-        {
-            const std::lock_guard hold(lock_);
-            if (over_) return why_;
-        }
-        if (context_.sleep(signal_, seen, endless) < 0) cancel(MUSTER_E_CANCELED);
-    }
+    return QueueOperation::wait(endless,
+                                [this](Status status) {
+                                    if (status < 0) end_early(Ending::cancelled);
+                                })
+        .why;
 }
 
 // ---- a member's broadcasts ------------------------------------------------------------------------------------------
@@ -179,7 +131,7 @@ void Broadcasts::fail_all(const Error &why) {
 void Broadcasts::cancel_awaited() {
     std::vector<Ref<ClusterBroadcast>> all;
     for (const auto &[key, broadcast] : own_)
-        if (broadcast->is_awaited()) all.push_back(broadcast);
+        if (!broadcast->has_queue()) all.push_back(broadcast);
     for (const auto &broadcast : all) end(broadcast, Error::make(MUSTER_E_CANCELED, "cancelled"));
 }
 

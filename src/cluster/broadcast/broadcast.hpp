@@ -13,7 +13,6 @@
 #include "cluster/broadcast/wire.hpp"
 #include "cluster/member/cluster.hpp"
 
-#include <condition_variable>
 #include <set>
 
 namespace muster {
@@ -43,16 +42,13 @@ struct BroadcastSender {
 };
 
 // The side of the caller. Any thread; fields of the cluster's thread are marked.
-class ClusterBroadcast final : public Object, private QueueUser {
+class ClusterBroadcast final : public Object, public QueueOperation {
   public:
     // `members` empty: all. `out_statuses` may be NULL.
     ClusterBroadcast(Context &context, std::vector<uint32_t> members, std::string label, const void *data,
                      uint64_t size, int64_t timeout_ns, Status *out_statuses);
-    Result<void> begin(Queue &queue, uint64_t tag); // before it is started: a completion will follow
-    void give_up() noexcept;                        // it was not started: none
-    Result<void> wait();                            // of one without a queue
-    bool is_awaited() const noexcept { return !queue_; }
-    void begins_in(Cluster &cluster) noexcept { cluster_ = Ref<Cluster>(&cluster); } // before begin() and the start
+    Result<void> wait();                                                             // of one without a queue
+    void begins_in(Cluster &cluster) noexcept { cluster_ = Ref<Cluster>(&cluster); } // before all other calls
     // Ended by the host, perhaps before the cluster's thread has started it. seq_cst: set before that thread is
     // notified, read by it after the start.
     bool is_cancelled() const noexcept { return is_cancelled_.load(std::memory_order_seq_cst); }
@@ -79,24 +75,13 @@ class ClusterBroadcast final : public Object, private QueueUser {
     ClusterTimer deadline_timer, plan_timer;
 
   private:
-    void complete(const Error &why, size_t received) noexcept;
-    void cancel(Status status) noexcept;
+    void end_early(Ending why) noexcept override;
     void end_operations() noexcept override;
-    bool cancel_operation(uint64_t tag) noexcept override;
     Object &owner() noexcept override { return *this; }
 
-    Context &context_;
     Ref<Cluster> cluster_;
     std::atomic<bool> is_cancelled_{false};
-    Ref<Queue> queue_; // set by begin(); a slot is reserved
-    uint64_t tag_ = 0;
     Status *const out_statuses_;
-    Signal signal_;
-    std::condition_variable
-        ended_;       // for a queue that closes: also on the loop's thread, where signals cannot be awaited
-    std::mutex lock_; // guards the rest
-    bool over_ = false;
-    Error why_;
 };
 
 // The broadcasts of a member. The cluster's thread.

@@ -55,13 +55,9 @@ void Cluster::set_self(uint32_t member) noexcept {
 
 Status Cluster::wait_for_self() noexcept {
     Deadline endless(-1); // the cluster's thread keeps the time
-    for (;;) {
-        const uint32_t seen = signal_.seen();
-        if (self() != no_member) return MUSTER_OK;
-        if (over()) return MUSTER_E_CLOSED;
-        const Status status = context_->sleep(signal_, seen, endless);
-        if (status != MUSTER_OK) return status;
-    }
+    const auto is_known = [this] { return self() != no_member || over(); };
+    const Status status = context_->wait(signal_, endless, is_known);
+    return status == MUSTER_OK && self() == no_member ? Status{MUSTER_E_CLOSED} : status;
 }
 
 Result<void> Cluster::check_joined() const noexcept {
@@ -329,29 +325,22 @@ bool Cluster::push(Event event) noexcept {
 Status Cluster::next_event(Deadline &deadline, muster_cluster_event &out) noexcept {
     bool first = true;
     uint64_t cancels = 0;
-    for (;;) {
-        const uint32_t seen = signal_.seen();
-        {
-            const std::lock_guard hold(lock_);
-            if (!events_.empty()) {
-                out = events_.front().content;
-                out.stream = events_.front().stream.release();
-                out.broadcast = wrap(events_.front().broadcast.detach());
-                if (out.broadcast != nullptr) untaken_bytes_.fetch_sub(out.size_bytes, std::memory_order_relaxed);
-                if (spare_events_.size() < max_spare_events)
-                    spare_events_.splice(spare_events_.end(), events_, events_.begin());
-                else
-                    events_.pop_front();
-                return MUSTER_OK;
-            }
-            if (over_) return MUSTER_E_CLOSED;
-            if (deadline.look_once()) return MUSTER_AGAIN;
-            if (std::exchange(first, false)) cancels = cancels_;
-            if (cancels != cancels_) return MUSTER_E_CANCELED;
+    return context_->wait(signal_, deadline, lock_, [&]() -> Status {
+        if (!events_.empty()) {
+            out = events_.front().content;
+            out.stream = events_.front().stream.release();
+            out.broadcast = wrap(events_.front().broadcast.detach());
+            if (out.broadcast != nullptr) untaken_bytes_.fetch_sub(out.size_bytes, std::memory_order_relaxed);
+            if (spare_events_.size() < max_spare_events)
+                spare_events_.splice(spare_events_.end(), events_, events_.begin());
+            else
+                events_.pop_front();
+            return MUSTER_OK;
         }
-        const Status status = context_->sleep(signal_, seen, deadline);
-        if (status != MUSTER_OK) return status;
-    }
+        if (over_) return MUSTER_E_CLOSED;
+        if (std::exchange(first, false)) cancels = cancels_;
+        return cancels != cancels_ ? MUSTER_E_CANCELED : MUSTER_AGAIN;
+    });
 }
 
 void Cluster::cancel() noexcept {

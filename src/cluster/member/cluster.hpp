@@ -10,7 +10,7 @@
 #include "cluster/member/control.hpp"
 #include "cluster/member/hello.hpp"
 #include "context/threaded_objects.hpp"
-#include "queue/queue.hpp"
+#include "queue/operation.hpp"
 #include "transport/listener.hpp"
 
 #include <muster/cluster.h>
@@ -33,16 +33,13 @@ struct ClusterTimer {
 };
 
 // A dial of another member. Any thread; the public fields that change are the cluster thread's.
-class ClusterDial final : public Object, private QueueUser {
+class ClusterDial final : public Object, public QueueOperation {
   public:
     ClusterDial(Context &context, uint32_t member, std::string label, int64_t timeout_ns);
-    Result<void> begin(Queue &queue, uint64_t tag); // before it is started: a completion will follow
-    void give_up() noexcept;                        // it was not started: no completion
-    Result<StreamHandle> wait();                    // of a dial without a queue
-    void finish(StreamHandle stream) noexcept;      // the first call of finish() and fail() counts
+    Result<StreamHandle> wait();               // of a dial without a queue
+    void finish(StreamHandle stream) noexcept; // the first call of finish() and fail() counts
     void fail(const Error &why) noexcept;
-    bool is_awaited() const noexcept { return !queue_ && !on_done; }
-    bool over() noexcept;
+    bool is_awaited() const noexcept { return !has_queue() && !on_done; }
 
     const uint32_t member;
     const std::string label;
@@ -61,17 +58,8 @@ class ClusterDial final : public Object, private QueueUser {
 
   private:
     void end(StreamHandle stream, const Error &why) noexcept;
-    void end_operations() noexcept override { fail(Error::make(MUSTER_E_CLOSED, "the queue is closed")); }
-    bool cancel_operation(uint64_t tag) noexcept override;
+    void end_early(Ending why) noexcept override;
     Object &owner() noexcept override { return *this; }
-    Context &context_;
-    Ref<Queue> queue_; // set by begin(); a slot is reserved
-    uint64_t tag_ = 0;
-    Signal signal_;
-    std::mutex lock_; // guards the rest
-    bool over_ = false;
-    StreamHandle stream_;
-    Error why_;
 };
 
 // Any thread, unless a member says otherwise.

@@ -38,36 +38,12 @@ bool way_is_closed(Status status) noexcept {
 // ---- one dial -------------------------------------------------------------------------------------------------------
 
 ClusterDial::ClusterDial(Context &context, uint32_t to, std::string text, int64_t timeout_ns)
-    : member(to), label(std::move(text)),
-      deadline_ns(timeout_ns < 0 || timeout_ns > INT64_MAX - now_ns() ? INT64_MAX : now_ns() + timeout_ns),
-      context_(context) {}
+    : QueueOperation(context, MUSTER_DONE_DIAL), member(to), label(std::move(text)),
+      deadline_ns(timeout_ns < 0 || timeout_ns > INT64_MAX - now_ns() ? INT64_MAX : now_ns() + timeout_ns) {}
 
-Result<void> ClusterDial::begin(Queue &queue, uint64_t tag) {
-    if (queue.closed()) return Error::make(MUSTER_E_CLOSED, "the queue is closed");
-    queue_ = Ref<Queue>(&queue);
-    tag_ = tag;
-    if (queue.reserve(this)) return {};
-    queue_.reset();
-    return Result<void>::positive(MUSTER_AGAIN);
-}
-
-void ClusterDial::give_up() noexcept {
-    {
-        const std::lock_guard hold(lock_);
-        if (std::exchange(over_, true)) return;
-    }
-    queue_->unreserve(*this);
-}
-
-bool ClusterDial::cancel_operation(uint64_t tag) noexcept {
-    if (tag != tag_ || over()) return false;
+void ClusterDial::end_early(Ending why) noexcept {
+    if (why == Ending::queue_closed) return fail(Error::make(MUSTER_E_CLOSED, "the queue is closed"));
     fail(Error::make(MUSTER_E_CANCELED, "member %u: cancelled", member));
-    return true;
-}
-
-bool ClusterDial::over() noexcept {
-    const std::lock_guard hold(lock_);
-    return over_;
 }
 
 void ClusterDial::finish(StreamHandle stream) noexcept {
@@ -79,54 +55,26 @@ void ClusterDial::fail(const Error &why) noexcept {
 }
 
 void ClusterDial::end(StreamHandle stream, const Error &why) noexcept {
-    {
-        const std::lock_guard hold(lock_);
-        if (std::exchange(over_, true)) return;
-        if (!queue_ && !on_done) {
-            stream_ = std::move(stream);
-            why_ = why;
-        }
-    }
     if (on_done) {
-        const auto tell = std::exchange(on_done, nullptr);
+        const auto report = std::exchange(on_done, nullptr);
+        if (!complete({why})) return;
         try {
-            tell(std::move(stream), why);
+            report(std::move(stream), why);
         } catch (const std::bad_alloc &) { // waiting threads have a deadline
         }
         return;
     }
-    if (!queue_) return context_.notify(signal_);
-    Entry entry;
-    entry.completion.kind = MUSTER_DONE_DIAL;
-    entry.completion.tag = tag_;
-    entry.completion.status = why.status;
-    entry.error = why;
-    if (stream) {
-        Ref<Stream> given = stream.detach();
-        entry.completion.object = wrap(given.get());
-        entry.object = Ref<Object>(std::move(given));
-    }
-    queue_->complete(std::move(entry), this);
+    Outcome outcome{why};
+    if (stream) outcome.give(stream.detach());
+    if (!complete(std::move(outcome))) stream = StreamHandle(outcome.take<Stream>()); // too late: it is closed
 }
 
 Result<StreamHandle> ClusterDial::wait() {
     Deadline endless(-1); // the cluster's thread keeps the time
-    for (;;) {
-        const uint32_t seen = signal_.seen();
-        {
-            const std::lock_guard hold(lock_);
-            if (over_) {
-                if (why_.status != MUSTER_OK) return why_;
-                return std::move(stream_);
-            }
-        }
-        const Status status = context_.sleep(signal_, seen, endless);
-        if (status != MUSTER_OK) {
-            const Error why = Error::make(status, "%s", HostCall::why_ended(status));
-            fail(why);
-            return why;
-        }
-    }
+    Outcome outcome = QueueOperation::wait(
+        endless, [this](Status status) { fail(Error::make(status, "%s", HostCall::why_ended(status))); });
+    if (outcome.why.status != MUSTER_OK) return outcome.why;
+    return StreamHandle(outcome.take<Stream>());
 }
 
 // ---- dials in progress ----------------------------------------------------------------------------------------------
@@ -134,7 +82,7 @@ Result<StreamHandle> ClusterDial::wait() {
 Result<void> Cluster::start_dial(Ref<ClusterDial> dial) {
     if (auto in = check_joined(); !in) return in;
     const bool taken = post([this, dial] {
-        if (!dial->over()) dial_now(dial);
+        if (!dial->is_over()) dial_now(dial);
     });
     return taken ? Result<void>() : Error::make(MUSTER_E_CLOSED, "the cluster is closed");
 }
@@ -189,7 +137,7 @@ void Cluster::fail_dials(const Error &why, uint32_t member) {
 
 void Cluster::found(const Ref<ClusterDial> &dial, std::string address, bool can_dial_back) {
     set_subject(dial);
-    if (dial->over()) return end_dial(*dial);
+    if (dial->is_over()) return end_dial(*dial);
     dial->address = std::move(address);
     dial->can_dial_back = can_dial_back && listener_;
     const bool is_unreachable = unreachable_members_.count(dial->member) != 0;
@@ -203,7 +151,7 @@ void Cluster::found(const Ref<ClusterDial> &dial, std::string address, bool can_
     ClusterHello hello{kind, id_, self(), dial->member, 0, dial->label};
     this->dial(dial->address, hello, limit, [this, dial](StreamHandle stream, const Error &why) {
         set_subject(dial);
-        if (stream && !dial->over()) return await_acceptance(dial, std::move(stream));
+        if (stream && !dial->is_over()) return await_acceptance(dial, std::move(stream));
         tried(dial, {}, why);
     });
 }
@@ -243,7 +191,7 @@ Error Cluster::no_slot() const noexcept {
 
 void Cluster::tried(const Ref<ClusterDial> &dial, StreamHandle stream, const Error &why) {
     if (stream) stream->keep_to_the_end(dial->slot);
-    if (stream || dial->over()) {
+    if (stream || dial->is_over()) {
         dial->finish(std::move(stream));
         return end_dial(*dial);
     }

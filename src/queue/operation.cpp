@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#include "queue/operation.hpp"
+
+namespace muster {
+
+Result<void> QueueOperation::deliver_to(Queue &queue, uint64_t tag) noexcept {
+    {
+        const std::lock_guard hold(lock_);
+        queue_ = Ref<Queue>(&queue);
+        tag_ = tag;
+        has_queue_ = true;
+    }
+    if (queue.reserve(this)) return {};
+    if (queue.closed()) return Error::make(MUSTER_E_CLOSED, "the queue is closed");
+    return Result<void>::positive(MUSTER_AGAIN);
+}
+
+void QueueOperation::withdraw() noexcept {
+    Ref<Queue> queue;
+    {
+        const std::lock_guard hold(lock_);
+        if (std::exchange(over_, true)) return; // the queue has just ended it
+        queue = std::move(queue_);
+    }
+    ended_.notify_all();
+    queue->unreserve(*this);
+}
+
+bool QueueOperation::is_over() noexcept {
+    const std::lock_guard hold(lock_);
+    return over_;
+}
+
+bool QueueOperation::complete(Outcome &&outcome) noexcept {
+    const Ref<Object> alive(&owner());
+    Ref<Queue> queue;
+    bool is_at_loop = false;
+    {
+        const std::lock_guard hold(lock_);
+        if (std::exchange(over_, true)) return false;
+        is_at_loop = is_at_loop_;
+        queue = std::move(queue_);
+        if (!queue) outcome_ = std::move(outcome);
+    }
+    // Before the entry: a queue that closes may wait here, and Queue::complete() for that queue.
+    ended_.notify_all();
+    if (!queue) {
+        context_.notify(signal_);
+    } else {
+        Entry entry;
+        entry.completion.kind = kind_;
+        entry.completion.tag = tag_;
+        entry.completion.status = outcome.why.status;
+        entry.completion.bytes = outcome.bytes;
+        entry.completion.object = outcome.handle;
+        entry.object = std::move(outcome.object);
+        entry.error = outcome.why;
+        queue->complete(std::move(entry), this);
+    }
+    if (!is_at_loop) return true;
+    if (context_.on_loop())
+        at_loop_.forget();
+    else
+        at_loop_.forgetting.post(context_);
+    return true;
+}
+
+void QueueOperation::block_until_over() noexcept {
+    std::unique_lock hold(lock_);
+    ended_.wait(hold, [this] { return over_; });
+}
+
+bool QueueOperation::cancel_operation(uint64_t tag) noexcept {
+    if (tag != tag_ || is_over()) return false;
+    end_early(Ending::cancelled);
+    return true;
+}
+
+void QueueOperation::keep_time(int64_t deadline_ns) noexcept {
+    if (!unless_over([this] { is_at_loop_ = true; })) return;
+    context_.on_closing(at_loop_.closing);
+    if (context_.closed()) return at_loop_.context_closes(); // the nodes of its list may have been called before
+    if (deadline_ns != INT64_MAX) context_.loop().start_timer(at_loop_.limit, deadline_ns);
+}
+
+void QueueOperation::AtLoop::forget() noexcept {
+    operation.context_.forget_closing(closing);
+    operation.context_.loop().stop_timer(limit);
+    operation.over_at_loop();
+}
+
+} // namespace muster
