@@ -2,6 +2,7 @@
 // ctest: quick timeout=240
 // One block of bytes to many members of a cluster: this program, started again.
 #include "cluster_worker.h"
+#include "stopped.h"
 
 #include <muster/broker.h>
 
@@ -247,7 +248,7 @@ static void test_a_stopped_member_holds_up_nobody_else(void **state) {
     for (int way = 0; way < 2; way++) {
         open_with(f, 8, ways[way]);
         const pid_t stopped = pid_of(f, 1); // in a tree it is to hand on to others
-        kill(stopped, SIGSTOP);
+        stop_process(stopped);
         muster_status statuses[8];
         const uint32_t members[] = {1, 2, 3, 4, 5, 6, 7, 8};
         const int64_t begun = now();
@@ -271,7 +272,7 @@ static void test_a_relay_that_is_killed_is_replaced(void **state) {
     muster_queue *queue = NULL;
     muster_error error = {0};
     muster_queue_create(f->context, NULL, &queue, &error);
-    kill(pid_of(f, 1), SIGSTOP); // so that it is in the middle of it, for sure
+    stop_process(pid_of(f, 1)); // so that it is in the middle of it, for sure
     assert_int_equal(muster_cluster_broadcast_begin(f->cluster, members, 10, "all", 3, f->data, large, 60 * second,
                                                     statuses, queue, 7, &error),
                      MUSTER_OK);
@@ -323,7 +324,7 @@ static void test_of_another_host_one_gets_the_bytes_and_shares_them(void **state
         assert_in_range(after.bytes_out - before.bytes_out, large, large + large / 10); // it went there once
         for (uint32_t member = 1; member <= 5; member++) assert_heard(f, member, 1, 0, "all", f->data, large);
 
-        kill(pid_of(f, 1), SIGSTOP); // the member that gets the bytes first
+        stop_process(pid_of(f, 1)); // the member that gets the bytes first
         const uint32_t members[] = {1, 2, 3, 4, 5};
         muster_status statuses[5];
         assert_int_equal(broadcast(f, members, 5, 5000000, 8 * second, statuses, &error), MUSTER_TIMEOUT);
@@ -451,7 +452,7 @@ static void test_a_wait_for_it_can_be_cancelled_and_a_close_ends_it(void **state
     for (int way = 0; way < 2; way++) {
         open_with(f, 2, ways[way]);
         const pid_t stopped = pid_of(f, 2);
-        kill(stopped, SIGSTOP);
+        stop_process(stopped);
         pthread_t thread;
         pthread_create(&thread, NULL, cancel_soon, f->cluster);
         muster_error error = {0};
@@ -483,7 +484,7 @@ static void test_the_end_of_its_queue_ends_it(void **state) {
     for (int round = 0; round < 4; round++) {
         open_with(f, 2, ways[round % 2]);
         const pid_t stopped = pid_of(f, 2);
-        kill(stopped, SIGSTOP);
+        stop_process(stopped);
         muster_queue *queue = NULL;
         assert_int_equal(muster_queue_create(f->context, NULL, &queue, NULL), MUSTER_OK);
         unsigned char *const data =
@@ -508,7 +509,7 @@ static void test_it_is_cancelled_by_its_tag(void **state) {
     fixture *f = *state;
     open_with(f, 2, NULL);
     const pid_t stopped = pid_of(f, 2);
-    kill(stopped, SIGSTOP);
+    stop_process(stopped);
     muster_queue *queue = NULL;
     assert_int_equal(muster_queue_create(f->context, NULL, &queue, NULL), MUSTER_OK);
     assert_int_equal(

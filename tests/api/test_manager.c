@@ -2,6 +2,7 @@
 // ctest: quick timeout=120
 // Managers written by the host: as callbacks and pulled, good ones and bad ones.
 #include "cluster_worker.h"
+#include "stopped.h"
 
 #include <muster/manager.h>
 
@@ -506,7 +507,7 @@ static void open_with_a_stopped_worker(host *h) {
     assert_int_equal(add(h, "mine", 0, 1), 1);
     await(h, MUSTER_CLUSTER_JOINED);
     dispatch_until_heard(h, 1, MUSTER_MANAGER_REGISTER);
-    assert_int_equal(muster_process_kill(h->children[1], SIGSTOP), MUSTER_OK);
+    stop_process(muster_process_pid(h->children[1]));
 }
 
 static void test_a_close_on_the_serving_thread_keeps_its_time(void **state) {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// SIGSTOP is under way for a while after kill() has returned, longer on a busy machine.
+// SIGSTOP is under way for a while after kill() has returned, longer on a busy machine: one thread takes the signal,
+// and the others run until it does.
 #ifndef STOPPED_H
 #define STOPPED_H
 
 #include <dirent.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/types.h>
@@ -27,6 +29,12 @@ static inline void await_stopped(pid_t pid) {
         }
         closedir(tasks);
     }
+}
+
+// Stops the process; no thread of it runs any more when this returns.
+static inline void stop_process(pid_t pid) {
+    kill(pid, SIGSTOP);
+    await_stopped(pid);
 }
 
 #endif

@@ -44,8 +44,7 @@ static void test_a_stopped_etcd(void **state) {
     run(&f, add("sum", 0), MUSTER_OK);
     muster_lease *lease, *none;
     assert_int_equal(muster_store_lease(f.store, 3600 * second, 0, 10 * second, &lease, &why), MUSTER_OK);
-    kill(f.server.pid, SIGSTOP);
-    await_stopped(f.server.pid);
+    stop_process(f.server.pid);
     int doubtful[any_request_count] = {0}, all = 0, sums = 0;
     for (int i = 0; i < any_request_count; i++) {
         const any_request *const r = &requests[i];

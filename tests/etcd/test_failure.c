@@ -136,8 +136,7 @@ static void test_nobody_there(void **state) {
     snprintf(url, sizeof url, "etcd://127.0.0.1:%d,127.0.0.1:%d/x?patience=1", any_port(), f.server.port);
     assert_int_equal(open_url(&f, url), MUSTER_OK);
     run(&f, op(MUSTER_STORE_SET, "k", "v"), MUSTER_OK);
-    kill(f.server.pid, SIGSTOP); /* it takes what is sent, and says nothing */
-    await_stopped(f.server.pid);
+    stop_process(f.server.pid); /* it takes what is sent, and says nothing */
     const muster_store_op set = op(MUSTER_STORE_SET, "k", "w"), look = op(MUSTER_STORE_READ, "k", "");
     assert_int_equal(request(&f, &set, 1, 300 * ms), MUSTER_E_PEER);
     expect_text("set \"k\": store etcd://");

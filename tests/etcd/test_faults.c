@@ -19,8 +19,7 @@ static void kill_server(void *self) { // the relay's thread
 static void arm(void *self, int fault, int point) {
     (void)self, (void)point;
     if (fault == relay_stop_server) {
-        kill(f.server.pid, SIGSTOP);
-        await_stopped(f.server.pid);
+        stop_process(f.server.pid);
         stopped = true;
     } else {
         relay_arm(&relay, fault);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Workers that ssh starts, with a real server on a loopback port (with_sshd).
 #include "cluster_master.h"
+#include "stopped.h"
 
 #include <dirent.h>
 #include <stdbool.h>
@@ -130,7 +131,7 @@ static void test_a_worker_that_does_not_leave_is_killed_there(void **state) {
     await_joined(f, 1);
     muster_member_info info;
     assert_int_equal(muster_cluster_get_member(f->cluster, 1, &info), MUSTER_OK);
-    assert_int_equal(kill((pid_t)info.pid, SIGSTOP), 0); // nor receives
+    stop_process((pid_t)info.pid); // nor receives
     assert_int_equal(muster_cluster_remove(f->cluster, 1, second / 10), MUSTER_OK);
     const muster_cluster_event event = await(f, MUSTER_CLUSTER_REMOVED);
     assert_int_equal(event.member, 1);

@@ -2,6 +2,7 @@
 /* A host that knows nothing of MPI and is not linked with it: the plug-in initialises it.
  * guest <scenario> [ranks] [options of addresses] */
 #include "ranks.h"
+#include "stopped.h"
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -300,7 +301,7 @@ static void stopped(void) {
     if (rank_of_job == 0) {
         muster_stream *stream = dial_rank(context, 1, "in");
         const pid_t pid = (pid_t)get_number(stream);
-        EXPECT(kill(pid, SIGSTOP) == 0);
+        stop_process(pid);
         unsigned char *bytes = malloc(size);
         size_t moved = 0;
         EXPECT(bytes != NULL);
