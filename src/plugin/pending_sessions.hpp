@@ -33,8 +33,8 @@ class PendingSessions final : public Object {
   public:
     // `where`: for log records.
     PendingSessions(Context &context, Ref<ListenerCore> core, std::string where);
-    bool full() const noexcept { return pending_.count() >= most(); }
-    uint64_t most() const noexcept { // at any time; any thread
+    bool full() const noexcept { return pending_.count() >= limit(); }
+    uint64_t limit() const noexcept { // at any time; any thread
         const uint64_t limit = core_->max_unauthenticated();
         return limit + std::max<uint64_t>(limit, min_beyond);
     }

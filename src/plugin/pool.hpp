@@ -13,7 +13,7 @@ namespace muster {
 class SegmentPool final : public Object {
   public:
     static constexpr size_t segment_bytes = 256 * 1024;
-    static constexpr size_t most_kept = 32;
+    static constexpr size_t max_kept = 32;
 
     void *take() noexcept {
         {
@@ -25,7 +25,7 @@ class SegmentPool final : public Object {
     void give(void *segment) noexcept {
         {
             const std::lock_guard hold(lock_);
-            if (segment != nullptr && count_ < most_kept) {
+            if (segment != nullptr && count_ < max_kept) {
                 free_[count_++] = segment;
                 return;
             }
@@ -40,7 +40,7 @@ class SegmentPool final : public Object {
 
     std::mutex lock_; // guards the rest
     size_t count_ = 0;
-    void *free_[most_kept];
+    void *free_[max_kept];
 };
 
 } // namespace muster

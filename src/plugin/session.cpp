@@ -13,7 +13,7 @@ namespace muster {
 namespace {
 // The maximum time in which messages of a peer that is gone may still arrive.
 constexpr int64_t drain_ns = 2'000'000'000;
-constexpr int most_rounds = 8; // segments sent per turn: other sessions have their turn, too
+constexpr int max_rounds = 8; // segments sent per turn: other sessions have their turn, too
 } // namespace
 
 Session::Session(Context &context, SegmentPool &pool, Ref<Channel> channel, SessionOwner &owner, SessionConfig config)
@@ -99,12 +99,12 @@ void Session::turn() noexcept {
             turn_left_ = turn_bytes;
             channel_->resume();
         }
-        for (int round = 0; round < most_rounds; round++) {
+        for (int round = 0; round < max_rounds; round++) {
             if (!drain()) break;
             if (lost_.status < 0) return end(lost_);
             look_at_broadcasts();
             if (!stage()) break;
-            if (round == most_rounds - 1) schedule();
+            if (round == max_rounds - 1) schedule();
         }
         settle(false); // between turns any thread may take handed-over buffers back
         if (lost_.status < 0) return end(lost_);

@@ -39,15 +39,15 @@ bool SessionStream::drives() const noexcept {
 // the loop.
 template <class Done>
 Status SessionStream::drive(Deadline &deadline, const Interrupted &interrupted, const Done &done) noexcept {
-    constexpr int most_looks = 256, most_vain_looks = 64;
+    constexpr int max_polls = 256, max_empty_polls = 64;
     Status status = MUSTER_OK;
     const bool driven = session_->context().drive([&](const auto &run_posted) {
-        int vain = 0;
-        for (int looks = 0; looks < most_looks && !done() && !interrupted.now(); looks++) {
+        int empty_polls = 0;
+        for (int looks = 0; looks < max_polls && !done() && !interrupted.now(); looks++) {
             const Status found = session_->channel().poll();
             run_posted();
-            vain = found == MUSTER_OK ? 0 : vain + 1;
-            if (found != MUSTER_TIMEOUT && vain < most_vain_looks && !deadline.look_once()) continue;
+            empty_polls = found == MUSTER_OK ? 0 : empty_polls + 1;
+            if (found != MUSTER_TIMEOUT && empty_polls < max_empty_polls && !deadline.look_once()) continue;
             if (!done()) status = MUSTER_AGAIN;
             return;
         }

@@ -141,7 +141,7 @@ SessionListener ServedListener::target() {
 }
 
 bool ServedListener::admit_one() noexcept {
-    if (unproved_.fetch_add(1, std::memory_order_relaxed) < pending_->most()) return true;
+    if (unproved_.fetch_add(1, std::memory_order_relaxed) < pending_->limit()) return true;
     proved_one();
     return false;
 }

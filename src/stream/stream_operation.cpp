@@ -9,7 +9,7 @@
 namespace muster {
 
 namespace {
-constexpr size_t most_operations = 64;
+constexpr size_t max_operations = 64;
 constexpr size_t operation_piece = 256 * 1024; // the maximum that muster_stream_cancel() may have to wait for
 } // namespace
 
@@ -180,7 +180,7 @@ Status Stream::read_begin(void *data, size_t size, Queue &queue, uint64_t tag) {
     const Ref<Stream> alive(this);
     if (closed_.load(std::memory_order_seq_cst)) return MUSTER_E_CLOSED;
     const uint32_t cancels = read_.cancels.load(std::memory_order_seq_cst);
-    if (read_.waiting_operations.load(std::memory_order_seq_cst) >= most_operations) return MUSTER_AGAIN;
+    if (read_.waiting_operations.load(std::memory_order_seq_cst) >= max_operations) return MUSTER_AGAIN;
     if (!enlist(queue)) return MUSTER_E_CLOSED;
     if (!queue.reserve()) return queue.closed() ? MUSTER_E_CLOSED : MUSTER_AGAIN;
     Status status = take_shortly(read_, cancels);
@@ -209,7 +209,7 @@ Status Stream::read_begin(void *data, size_t size, Queue &queue, uint64_t tag) {
 Status Stream::write_owned(const void *data, size_t size, Queue &queue, uint64_t tag, Ref<SharedPiece> shared) {
     const Ref<Stream> alive(this);
     const uint32_t cancels = write_.cancels.load(std::memory_order_seq_cst);
-    if (write_.waiting_operations.load(std::memory_order_seq_cst) >= most_operations) return MUSTER_AGAIN;
+    if (write_.waiting_operations.load(std::memory_order_seq_cst) >= max_operations) return MUSTER_AGAIN;
     if (!enlist(queue)) return MUSTER_E_CLOSED;
     if (!queue.reserve()) return queue.closed() ? MUSTER_E_CLOSED : MUSTER_AGAIN;
     StreamOperation op;

@@ -13,7 +13,7 @@
 namespace muster {
 
 namespace {
-constexpr size_t most_addresses = 16;
+constexpr size_t max_addresses = 16;
 
 const sockaddr_in &v4(const SocketAddress &a) noexcept {
     return reinterpret_cast<const sockaddr_in &>(a.storage);
@@ -91,7 +91,7 @@ Result<std::vector<SocketAddress>> look_up(const std::string &host, int port, bo
         if (rc == EAI_SYSTEM) return Error::from_errno(errno, MUSTER_E_SYSTEM, "look up %s", host.c_str());
         return Error::make(rc == EAI_MEMORY ? MUSTER_E_NOMEM : status, "name %s: %s", host.c_str(), gai_strerror(rc));
     }
-    for (const addrinfo *a = found; a != nullptr && out.size() < most_addresses; a = a->ai_next) {
+    for (const addrinfo *a = found; a != nullptr && out.size() < max_addresses; a = a->ai_next) {
         if (a->ai_addrlen > sizeof(sockaddr_storage)) continue;
         SocketAddress &one = out.emplace_back();
         memcpy(&one.storage, a->ai_addr, a->ai_addrlen);

@@ -52,7 +52,7 @@ static inline double now_us(void) {
 }
 
 /* Messages that take a tenth of a second or a few over most channels. */
-static inline long usual_count(enum what what, size_t size) {
+static inline long default_count(enum what what, size_t size) {
     if (what != WHAT_ONEWAY) return size <= 4096 ? 16000 : size <= (128u << 10) ? 4000 : size <= (4u << 20) ? 400 : 8;
     return size <= 4096 ? 900000 : size <= (128u << 10) ? 18000 : size <= (4u << 20) ? 1200 : 18;
 }
@@ -78,7 +78,7 @@ static inline struct options read_options(int argc, char **argv) {
         else
             die(key, "unknown option");
     }
-    o.count = usual_count(o.what, o.size) * scale / 100;
+    o.count = default_count(o.what, o.size) * scale / 100;
     if (o.count < 2) o.count = 2;
     return o;
 }

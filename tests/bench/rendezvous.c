@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <sys/resource.h>
 
-enum { most_rounds = 101 };
+enum { max_rounds = 101 };
 static const int64_t second = 1000000000;
 
 typedef struct load {
@@ -161,7 +161,7 @@ static load read_load(int argc, char **argv) {
     if (l.scale < 100) l.rounds = 1;
     if (l.nodes < 2 || l.nodes > 100000) die("--nodes", "2 to 100000");
     if (l.processes < 1 || l.processes > l.nodes / 2) l.processes = 1;
-    if (l.rounds < 1 || l.rounds > most_rounds) die("--rounds", "1 to 101");
+    if (l.rounds < 1 || l.rounds > max_rounds) die("--rounds", "1 to 101");
     return l;
 }
 
@@ -205,7 +205,7 @@ int main(int argc, char **argv) {
     const pid_t victim = death ? start(&l, nodes, 1) : 0;
     until(&all->ready, 1 + crowds + death);
     const double open_ms = (now_us() - opened) * 1e-3;
-    double ms[most_rounds];
+    double ms[max_rounds];
     for (int round = 0; round < l.rounds; round++) {
         atomic_store(&all->to, 0);
         atomic_store(&all->from, now_us());

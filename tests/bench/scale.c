@@ -253,7 +253,7 @@ int main(int argc, char **argv) {
     if (s->processes < processes_min) s->processes = processes_min;
     if (s->processes > processes_max) die("members", "too many");
     s->each = (s->members + s->processes - 1) / s->processes;
-    s->idle_s = (double)s->options.count / usual_count(WHAT_LATENCY, s->options.size);
+    s->idle_s = (double)s->options.count / default_count(WHAT_LATENCY, s->options.size);
     star_begin(&s->star, s->options.over);
     if (pipe(s->answers) != 0) die_errno("pipe");
     for (int i = 0; i < s->processes; i++) {

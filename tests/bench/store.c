@@ -23,7 +23,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
-enum { most_clients = 256, most_samples = 20000, window = 1024 };
+enum { max_clients = 256, most_samples = 20000, window = 1024 };
 
 typedef struct load {
     const char *over, *what, *op;
@@ -36,7 +36,7 @@ typedef struct shared {
     atomic_int ready, go, stop;
     atomic_long done;
     atomic_int sample_count;
-    double samples[most_clients * 1024];
+    double samples[max_clients * 1024];
     char url[256];
     int port;
 } shared;
@@ -311,7 +311,7 @@ int main(int argc, char **argv) {
         waitpid(server, NULL, 0);
         return 0;
     }
-    const int busy = l.clients < most_clients ? l.clients : most_clients;
+    const int busy = l.clients < max_clients ? l.clients : max_clients;
     pid_t idle = 0;
     if (l.idle != 0 && (idle = fork()) == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -6,7 +6,7 @@
 #include "fault_relay.h"
 #include "store_process.h"
 
-enum { most_rounds = 200 };
+enum { max_rounds = 200 };
 static fault_world w; // for its random numbers alone
 
 typedef struct member {
@@ -87,7 +87,7 @@ static void test_views_of_rounds_that_end(void **state) {
     (void)state;
     const char *const given = getenv("MUSTER_FAULT_SEED"), *const steps = getenv("MUSTER_FAULT_STEPS");
     const int rounds = steps != NULL ? atoi(steps) : 30;
-    assert_in_range(rounds, 1, most_rounds);
+    assert_in_range(rounds, 1, max_rounds);
     w.seed = given != NULL ? (uint64_t)atoll(given) : 1;
     w.random = w.seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
     program server = start_server("--listen", "tcp://127.0.0.1:0", NULL);
@@ -99,7 +99,7 @@ static void test_views_of_rounds_that_end(void **state) {
     member one = {0}, two = {0};
     open_member(&one, through);
     open_member(&two, server.url);
-    muster_status statuses[most_rounds];
+    muster_status statuses[max_rounds];
     int verdicts[4] = {0};
     for (int i = 0; i < rounds; i++) {
         char run[16];

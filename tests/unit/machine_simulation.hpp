@@ -27,7 +27,7 @@ struct Shape { // of a schedule
     bool in_order = true; // requests of a member come to the store as they were sent
     int faults = 0;       // of 1000 requests
     int events = 150;
-    size_t max_ops = Leader::usual_ops; // in a request; 10: worlds of two and more are made in parts
+    size_t max_ops = Leader::default_ops; // in a request; 10: worlds of two and more are made in parts
 };
 
 class Simulation {

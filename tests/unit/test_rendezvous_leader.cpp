@@ -52,7 +52,7 @@ class World final : public LeaderHost {
         do_now({{MUSTER_STORE_SET, keys::member(id), record.write()}});
     }
     Leader &lead(const RunConfig &config) {
-        leader_ = std::make_unique<Leader>(*this, "a", config, Hosting{}, Leader::usual_ops, true, term_, 0);
+        leader_ = std::make_unique<Leader>(*this, "a", config, Hosting{}, Leader::default_ops, true, term_, 0);
         leader_->begin(table_.revision(), {}, 0, {}, 0, false, Note::How::dead);
         return *leader_;
     }

@@ -407,7 +407,7 @@ struct Lone { // one request and its end
 void test_what_is_not_remembered_is_told(void **) {
     StoreTable table(1 << 30);
     Lone lone{table, {}};
-    for (size_t i = 0; i < StoreLog::most_changes; i++)
+    for (size_t i = 0; i < StoreLog::max_changes; i++)
         assert_int_equal(lone.run({MUSTER_STORE_SET, 0, "k", std::to_string(i), "", 0, 0, 0}), MUSTER_OK);
     assert_int_equal(lone.run({MUSTER_STORE_WATCH, 0, "k", "", "", 0, 1, 0}), MUSTER_OK);
     assert_string_equal(lines_of(*lone.waiter->answer.result).c_str(), "0 there 1 0 [k] [0]\n");

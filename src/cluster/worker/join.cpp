@@ -15,7 +15,7 @@ namespace muster {
 
 namespace {
 
-constexpr int64_t usual_grace_ns = 2'000'000'000;
+constexpr int64_t default_grace_ns = 2'000'000'000;
 constexpr int64_t retry_ns = 20'000'000;        // before the master is dialled again
 constexpr int64_t max_dial_ns = 60'000'000'000; // nothing stops a dial but its end
 constexpr int max_resets = 100;
@@ -88,7 +88,7 @@ void ClusterWorker::return_ticket() noexcept {
 ClusterWorker::ClusterWorker(Context &context, Ticket ticket, const muster_worker_config &config, int64_t deadline_ns,
                              ReportsTo reports_to, Ref<Queue> completions, Ref<Queue> events)
     : Cluster(context, std::move(completions), std::move(events), config.tag), flags_(config.flags),
-      exit_grace_ns_(config.exit_grace_ns > 0 ? config.exit_grace_ns : usual_grace_ns),
+      exit_grace_ns_(config.exit_grace_ns > 0 ? config.exit_grace_ns : default_grace_ns),
       report_fd_(report_descriptor(config)), reports_to_(reports_to), deadline_ns_(deadline_ns),
       join_error_(Error::make(MUSTER_E_CLOSED, "the context is closed")), ticket_(std::move(ticket)),
       original_ticket_(ticket_) {

@@ -142,7 +142,7 @@ void Client::end_soon(Call *call) noexcept {
 
 void Client::begin_more() {
     if (needs_token() && !waiting_.empty()) return log_in();
-    while (under_way_ < most_at_a_time && !waiting_.empty()) {
+    while (under_way_ < max_at_a_time && !waiting_.empty()) {
         Call &next = *waiting_.front();
         waiting_.pop_front();
         begin(next);

@@ -71,7 +71,7 @@ class Client {
     }
 
   private:
-    static constexpr size_t most_at_a_time = 16;
+    static constexpr size_t max_at_a_time = 16;
     void begin_more();
     void begin(Call &call);
     void answered(Call &call, Transfer &transfer);

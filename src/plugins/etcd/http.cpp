@@ -39,7 +39,7 @@ std::string Transfer::text() const {
 
 Http::Http(const muster_host *host, const Url &url) : host_(host), url_(url), multi_(curl_multi_init()) {
     if (multi_ == nullptr) throw std::bad_alloc();
-    idle_.reserve(most_idle);
+    idle_.reserve(max_idle);
     curl_multi_setopt(multi_, CURLMOPT_SOCKETFUNCTION, on_socket);
     curl_multi_setopt(multi_, CURLMOPT_SOCKETDATA, this);
     curl_multi_setopt(multi_, CURLMOPT_TIMERFUNCTION, on_timer);
@@ -142,7 +142,7 @@ Transfer *Http::post(std::string url, std::string body, const std::string &token
 void Http::drop(Transfer &transfer) noexcept {
     if (transfer.easy == nullptr) return;
     curl_multi_remove_handle(multi_, transfer.easy);
-    if (idle_.size() < most_idle) {
+    if (idle_.size() < max_idle) {
         curl_easy_reset(transfer.easy);
         idle_.push_back(transfer.easy);
     } else {
@@ -216,7 +216,7 @@ int Http::on_timer(CURLM *, long after_ms, void *user) noexcept {
 size_t Http::on_data(char *data, size_t size, size_t count, void *user) noexcept {
     Transfer &transfer = *static_cast<Transfer *>(user);
     const size_t bytes = size * count;
-    if (transfer.answer.size() + bytes > (transfer.stream ? most_line : most_answer)) {
+    if (transfer.answer.size() + bytes > (transfer.stream ? max_line : max_answer)) {
         transfer.too_much = true;
         return 0;
     }

@@ -48,8 +48,8 @@ class Http {
     const muster_host *host() const noexcept { return host_; }
 
   private:
-    static constexpr size_t most_idle = 8;
-    static constexpr size_t most_answer = 64 << 20, most_line = 64 << 20;
+    static constexpr size_t max_idle = 8;
+    static constexpr size_t max_answer = 64 << 20, max_line = 64 << 20;
     static int on_socket(CURL *easy, curl_socket_t fd, int what, void *self, void *watch) noexcept;
     static int on_timer(CURLM *multi, long after_ms, void *self) noexcept;
     static size_t on_data(char *data, size_t size, size_t count, void *transfer) noexcept;

@@ -7,8 +7,8 @@
 namespace etcd {
 
 namespace {
-constexpr size_t most_list_bytes = 4 << 20;
-constexpr int64_t usual_count = 1000;
+constexpr size_t max_list_bytes = 4 << 20;
+constexpr int64_t default_count = 1000;
 // etcd searches its history for new streams each 100 ms.
 constexpr int64_t history_ns = 400 * ms;
 
@@ -74,7 +74,7 @@ std::string Task::list_range(const Op &op, uint64_t at_revision) const {
     if (at_revision != 0) text += ",\"revision\":\"" + std::to_string(at_revision) + "\"";
     if (op.kind == MUSTER_STORE_COUNT) return text + ",\"count_only\":true}";
     if (op.kind == MUSTER_STORE_KEYS) text += ",\"keys_only\":true";
-    return text + ",\"limit\":\"" + std::to_string(asked.number != 0 ? asked.number : usual_count) + "\"}";
+    return text + ",\"limit\":\"" + std::to_string(asked.number != 0 ? asked.number : default_count) + "\"}";
 }
 
 // Lists of keys that are changed as well are read in the transaction that changes them.
@@ -132,7 +132,7 @@ void Task::show_list(size_t i, const Listed &listed) {
     bool more = listed.more;
     for (const auto &[key, value] : listed.keys) {
         bytes += key.size() + value.bytes.size();
-        if (!entries.empty() && bytes > most_list_bytes) {
+        if (!entries.empty() && bytes > max_list_bytes) {
             more = true;
             break;
         }
@@ -209,13 +209,13 @@ void Task::watch_behind(uint64_t now) {
 // A revision is shown as a whole.
 bool Task::show_changes() {
     const muster_store_op &asked = *ops_[0].asked;
-    const auto most = static_cast<size_t>(asked.number != 0 ? asked.number : usual_count);
+    const auto most = static_cast<size_t>(asked.number != 0 ? asked.number : default_count);
     uint64_t up_to = (*stream).at();
     size_t bytes = 0;
     std::vector<Entry> &entries = entries_[0];
     for (const Change &change : (*stream).changes()) {
         if (change.revision <= behind || !range.holds(change.key)) continue;
-        if ((entries.size() >= most || bytes > most_list_bytes) && entries.back().entry.version != change.revision) {
+        if ((entries.size() >= most || bytes > max_list_bytes) && entries.back().entry.version != change.revision) {
             up_to = entries.back().entry.version;
             break;
         }

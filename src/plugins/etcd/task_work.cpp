@@ -7,7 +7,7 @@
 namespace etcd {
 
 namespace {
-constexpr size_t most_value = 8 << 20;
+constexpr size_t max_value = 8 << 20;
 }
 
 void Task::work_out() {
@@ -111,8 +111,8 @@ bool Task::grow(size_t i, Value &value) {
     const auto at = static_cast<uint32_t>(i);
     entries_[i].assign(1, Entry());
     if (op.kind == MUSTER_STORE_APPEND) {
-        if (value.bytes.size() + op.asked->value_bytes > most_value) {
-            fail({MUSTER_E_LIMIT, "a value of more than " + std::to_string(most_value) + " bytes"}, at);
+        if (value.bytes.size() + op.asked->value_bytes > max_value) {
+            fail({MUSTER_E_LIMIT, "a value of more than " + std::to_string(max_value) + " bytes"}, at);
             return false;
         }
         value.bytes.append(static_cast<const char *>(op.asked->value), op.asked->value_bytes);

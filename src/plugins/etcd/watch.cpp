@@ -89,7 +89,7 @@ void Watch::told(std::string_view line) {
         bytes_ += change.key.size() + change.value.size() + sizeof(Change);
         changes_.push_back(std::move(change));
     }
-    while (changes_.size() > most_changes || bytes_ > max_bytes) { // whole revisions
+    while (changes_.size() > max_changes || bytes_ > max_bytes) { // whole revisions
         if (changes_.front().revision == changes_.back().revision) break;
         floor_ = changes_.front().revision;
         while (changes_.front().revision == floor_) {
@@ -149,12 +149,12 @@ Watch &Watches::enter(Watcher &watcher) {
     for (const auto &one : watches_)
         if (one->range_.covers(watcher.range) && one->floor_ <= watcher.behind) found = one.get();
     if (found == nullptr) {
-        if (watches_.size() >= most_streams) { // one without watchers is closed
+        if (watches_.size() >= max_streams) { // one without watchers is closed
             const auto idle =
                 std::find_if(watches_.begin(), watches_.end(), [](const auto &one) { return one->idle(); });
             if (idle != watches_.end()) drop(**idle);
         }
-        const Range &range = watches_.size() < most_streams ? watcher.range : everything_;
+        const Range &range = watches_.size() < max_streams ? watcher.range : everything_;
         watches_.push_back(std::make_unique<Watch>(*this, range, watcher.behind));
         found = watches_.back().get();
     }

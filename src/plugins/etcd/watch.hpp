@@ -61,7 +61,7 @@ class Watch {
     void tell();
     void stop_timers() noexcept;
 
-    static constexpr size_t most_changes = 65536, max_bytes = 4 << 20;
+    static constexpr size_t max_changes = 65536, max_bytes = 4 << 20;
     Watches &all_;
     const Range range_;
     uint64_t floor_, at_, begun_at_ = 0;
@@ -87,7 +87,7 @@ class Watches {
 
   private:
     friend class Watch;
-    static constexpr size_t most_streams = 16;
+    static constexpr size_t max_streams = 16;
     void drop(Watch &watch) noexcept;
     Client &client_;
     const Range everything_;

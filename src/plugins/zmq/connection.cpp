@@ -15,9 +15,9 @@ namespace {
 
 constexpr size_t greeting_bytes = 64, mechanism_at = 12, mechanism_bytes = 20;
 constexpr unsigned char more_flag = 1, long_flag = 2, command_flag = 4;
-constexpr int most_reads = 4, most_gathered = 32;
+constexpr int max_reads = 4, max_gathered = 32;
 constexpr size_t sealed_at_once = 128 * 1024, kept_out_bytes = 4096;
-constexpr size_t most_pongs = 64; // messages queued before a heartbeat is left unanswered
+constexpr size_t max_pongs = 64; // messages queued before a heartbeat is left unanswered
 
 // The beginning of a frame; its length.
 size_t put_begin(unsigned char *to, unsigned char flags, size_t size) noexcept {
@@ -72,7 +72,7 @@ bool Connection::over(End end) noexcept {
 }
 
 bool Connection::read(Scratch &scratch, ConnectionOwner &owner) {
-    for (int i = 0; i < most_reads; i++) {
+    for (int i = 0; i < max_reads; i++) {
         const size_t missing = in_body_ ? body_size_ - begin_size_ : 0;
         iovec parts[2] = {{in_body_ && missing != 0 ? body_.data() + begin_size_ : nullptr, missing},
                           {scratch.in.get(), Scratch::in_bytes}};
@@ -197,7 +197,7 @@ bool Connection::handshake(std::string_view body) {
 
 // Answers the heartbeats of libzmq; other commands are ignored.
 bool Connection::command(std::string_view body) {
-    if (body.size() < 7 || body.substr(0, 5) != "\4PING" || queue_.size() >= most_pongs) return true;
+    if (body.size() < 7 || body.substr(0, 5) != "\4PING" || queue_.size() >= max_pongs) return true;
     const std::string_view context = body.substr(7, 16);
     queue_.emplace_back();
     Outgoing &pong = queue_.back();
@@ -271,11 +271,11 @@ void Connection::written_one() {
 
 bool Connection::flush_plain() {
     while (!queue_.empty()) {
-        unsigned char begins[most_gathered][9];
-        iovec parts[2 * most_gathered];
-        size_t sizes[most_gathered];
+        unsigned char begins[max_gathered][9];
+        iovec parts[2 * max_gathered];
+        size_t sizes[max_gathered];
         size_t count = 0, skip = first_at_;
-        for (auto it = queue_.begin(); it != queue_.end() && count < most_gathered; ++it, count++) {
+        for (auto it = queue_.begin(); it != queue_.end() && count < max_gathered; ++it, count++) {
             const size_t size = it->message.size();
             const size_t begin = put_begin(begins[count], it->command ? command_flag : 0, size);
             sizes[count] = begin + size;

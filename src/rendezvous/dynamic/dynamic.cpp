@@ -287,7 +287,7 @@ void DynamicMember::begin_round(uint64_t call, const RoundPlace &place) {
     Ref<Round> round;
     if (view && pages) { // before the call is removed: without memory it is ended with the others
         const RoundFacts facts{place.attempt.number, place.rank, place.world, place.digest};
-        round = make_ref<Round>(facts, std::move(*view), std::move(*pages), Round::usual_page);
+        round = make_ref<Round>(facts, std::move(*view), std::move(*pages), Round::default_page);
     }
     const Ref<RendezvousOperation> operation = std::move(found->second);
     calls_.erase(found);

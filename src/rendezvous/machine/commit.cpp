@@ -64,15 +64,15 @@ void Leader::begin_commit() {
     };
 
     std::vector<std::string> pages;
-    for (size_t first = 0; first < by_rank.size(); first += Round::usual_page) {
+    for (size_t first = 0; first < by_rank.size(); first += Round::default_page) {
         std::vector<std::string_view> addresses;
-        for (size_t i = first; i < std::min<size_t>(first + Round::usual_page, by_rank.size()); i++)
+        for (size_t i = first; i < std::min<size_t>(first + Round::default_page, by_rank.size()); i++)
             addresses.push_back(by_rank[i]->second.record.address);
         pages.push_back(write_page(addresses));
     }
 
     std::vector<std::string_view> peers; // only of the first ranks: one of them will be present
-    for (size_t i = 0; hosting_.hosted && i < std::min<size_t>(Round::usual_page, by_rank.size()); i++)
+    for (size_t i = 0; hosting_.hosted && i < std::min<size_t>(Round::default_page, by_rank.size()); i++)
         peers.push_back(by_rank[i]->second.record.peer);
 
     committing_ = true;
@@ -84,7 +84,7 @@ void Leader::begin_commit() {
     attempt_.digest = digest_of(pages);
     chosen_.clear();
     AskOps places;
-    const bool whole = by_rank.size() + pages.size() + (peers.empty() ? 0 : 1) + commit_ops <= most_ops_;
+    const bool whole = by_rank.size() + pages.size() + (peers.empty() ? 0 : 1) + commit_ops <= max_ops_;
     const uint32_t leader = rank_of([&](const auto *one) { return one->first == id_; });
     if (hosting_.hosted) attempt_.host = rank_of([](const auto *one) { return one->second.record.hosts; });
     for (uint32_t rank = 0; rank < by_rank.size(); rank++) {
@@ -104,10 +104,10 @@ void Leader::begin_commit() {
     if (!peers.empty()) places.push_back({MUSTER_STORE_SET, keys::peers(attempt_.attempt.number), write_page(peers)});
 
     if (whole) return send_final(std::move(places));
-    for (size_t first = 0; first < places.size(); first += most_ops_ - part_conditions) {
+    for (size_t first = 0; first < places.size(); first += max_ops_ - part_conditions) {
         // A part that was given up, and arrives at the store late, has no effect when another attempt has succeeded.
         AskOps part_ops{if_leader(), AskOp{MUSTER_STORE_NONE, keys::round}.if_version(round_version_)};
-        const size_t end = std::min(first + most_ops_ - part_conditions, places.size());
+        const size_t end = std::min(first + max_ops_ - part_conditions, places.size());
         for (size_t i = first; i < end; i++) part_ops.push_back(std::move(places[i]));
         parts_left_++;
         host_.ask_for_leader(part, std::move(part_ops));

@@ -236,7 +236,7 @@ void Leader::see_round(const std::optional<RoundRecord> &round, uint64_t version
 
 void Leader::note_gone(uint32_t rank, Note::How how) {
     (how == Note::How::left ? left_ : dead_)++;
-    if (gone_.size() < Note::most_gone) gone_.push_back({rank, how});
+    if (gone_.size() < Note::max_gone) gone_.push_back({rank, how});
 }
 
 // ---- requests -------------------------------------------------------------------------------------------------------
@@ -384,7 +384,7 @@ Note Leader::last_note() {
     note.present--;
     if (found->second.as == Class::exiting) note.exiting--;
     note.left++;
-    if (note.gone.size() < Note::most_gone) note.gone.push_back({found->second.place->rank, Note::How::left});
+    if (note.gone.size() < Note::max_gone) note.gone.push_back({found->second.place->rank, Note::How::left});
     return note;
 }
 

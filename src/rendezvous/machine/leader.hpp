@@ -39,7 +39,7 @@ class Leader final {
   public:
     Leader(LeaderHost &host, std::string id, const RunConfig &config, const Hosting &hosting, size_t max_ops,
            bool queues, uint64_t term, int64_t now_ns)
-        : host_(host), id_(std::move(id)), config_(config), hosting_(hosting), most_ops_(max_ops), queues_(queues),
+        : host_(host), id_(std::move(id)), config_(config), hosting_(hosting), max_ops_(max_ops), queues_(queues),
           term_(term), now_ns_(now_ns), awake_since_ns_(now_ns) {}
     uint64_t term() const noexcept { return term_; }
     bool ready() const noexcept { return loaded_; }
@@ -63,7 +63,7 @@ class Leader final {
     Note last_note(); // from here on it makes no request that could arrive before that, and be undone by it
     void stay() noexcept { leaving_ = false; } // that has failed
 
-    static constexpr size_t usual_ops = 100;   // in a request: etcd accepts 128
+    static constexpr size_t default_ops = 100; // in a request: etcd accepts 128
     static constexpr int64_t pace_ns = 50'000; // between two notes, for each receiver
 
   private:
@@ -146,7 +146,7 @@ class Leader final {
     const std::string id_; // of the member it is part of
     const RunConfig config_;
     const Hosting hosting_;
-    const size_t most_ops_;
+    const size_t max_ops_;
     bool queues_; // the store has queues, and can clear them
     const uint64_t term_;
     int64_t now_ns_, awake_since_ns_;

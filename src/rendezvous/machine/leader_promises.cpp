@@ -111,9 +111,9 @@ void Leader::dialled(uint32_t rank, bool refused) {
 
 void Leader::forget_promises() {
     const std::vector<std::string> keys = promises_.take_before(round_->attempt.number);
-    for (size_t first = 0; first < keys.size(); first += most_ops_ - 1) {
+    for (size_t first = 0; first < keys.size(); first += max_ops_ - 1) {
         AskOps ops{if_leader()};
-        for (size_t i = first; i < std::min(first + most_ops_ - 1, keys.size()); i++)
+        for (size_t i = first; i < std::min(first + max_ops_ - 1, keys.size()); i++)
             ops.push_back({MUSTER_STORE_DELETE, keys[i]});
         host_.ask_for_leader(other, std::move(ops));
     }

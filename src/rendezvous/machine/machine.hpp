@@ -26,14 +26,14 @@ struct MachineSettings {
     bool hosted = false; // a member serves the store: it may be lost with the process of that member
     // If so, host:port of the member's own store; empty: it has none, and cannot continue after a loss.
     std::string peer;
-    std::string home;                   // host:port of the store it begins at
-    std::string origin;                 // host:port of the URL, where newcomers search
-    bool serves = false;                // this process serves the store at the origin
-    bool keeps_state = false;           // there is a state file
-    std::optional<Membership> former;   // the content of that file, written by a process that has ended
-    int64_t majority_ns = 0;            // longest search for more than half; 0: some leases; -1: as long as the join
-    size_t max_ops = Leader::usual_ops; // in a request
-    bool queues = false;                // the store has them
+    std::string home;                     // host:port of the store it begins at
+    std::string origin;                   // host:port of the URL, where newcomers search
+    bool serves = false;                  // this process serves the store at the origin
+    bool keeps_state = false;             // there is a state file
+    std::optional<Membership> former;     // the content of that file, written by a process that has ended
+    int64_t majority_ns = 0;              // longest search for more than half; 0: some leases; -1: as long as the join
+    size_t max_ops = Leader::default_ops; // in a request
+    bool queues = false;                  // the store has them
 };
 
 // The actions that the driver has to perform, in this order.

@@ -137,7 +137,7 @@ std::optional<Membership> Membership::read(std::string_view bytes) {
     membership.place = *place;
     membership.say = static_cast<Say>(say);
     std::string_view peer;
-    while (membership.peers.size() < Round::usual_page &&
+    while (membership.peers.size() < Round::default_page &&
            read_page(page, static_cast<uint32_t>(membership.peers.size()), peer))
         membership.peers.emplace_back(peer);
     return membership;

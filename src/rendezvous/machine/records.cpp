@@ -167,7 +167,7 @@ std::optional<Note> Note::read(std::string_view bytes) {
     note.called = from.number<uint8_t>() != 0;
     note.last_call_remaining_ns = from.number<int64_t>();
     const size_t count = from.number<uint16_t>();
-    from.require(count <= most_gone);
+    from.require(count <= max_gone);
     for (size_t i = 0; i < count && from.is_valid(); i++) {
         Gone &one = note.gone.emplace_back();
         one.rank = from.number<uint32_t>();

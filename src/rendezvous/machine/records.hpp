@@ -99,7 +99,7 @@ struct RoundPlace {
 };
 
 struct Note {
-    static constexpr size_t most_gone = 128;
+    static constexpr size_t max_gone = 128;
     enum class How : uint8_t { left, dead, ended, silent, broken }; // dead: cause unknown; after it: the cause is known
     struct Gone {
         uint32_t rank = 0;

@@ -25,7 +25,7 @@ bool read_page(std::string_view page, uint32_t index, std::string_view &out_addr
 // Any thread.
 class Round final : public Object {
   public:
-    static constexpr uint32_t usual_page = 64;
+    static constexpr uint32_t default_page = 64;
     // `pages`: address of the pages of the table, NULL if there are none.
     Round(const RoundFacts &facts, Ref<Store> view, Ref<Store> pages, uint32_t per_page) noexcept
         : facts_(facts), view_(std::move(view)), pages_(std::move(pages)), per_page_(per_page) {}

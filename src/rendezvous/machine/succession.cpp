@@ -35,7 +35,7 @@ void Machine::peers_read(const Asked &asked, const StoreAnswer &answer) {
     if (!entry.value) return; // it is over
     peers_.clear();
     std::string_view peer;
-    while (peers_.size() < Round::usual_page &&
+    while (peers_.size() < Round::default_page &&
            read_page(entry.value->bytes(), static_cast<uint32_t>(peers_.size()), peer))
         peers_.emplace_back(peer);
 }

@@ -7,7 +7,7 @@
 namespace muster {
 
 namespace {
-constexpr size_t most_events = 1024;
+constexpr size_t max_events = 1024;
 constexpr uint32_t ready = 1; // MUSTER_STREAM_READABLE
 
 bool gives_way(const muster_rendezvous_event &before, const muster_rendezvous_event &to) noexcept {
@@ -105,7 +105,7 @@ void Member::tell(const muster_rendezvous_event &event) noexcept {
                 events_.back() = event;
             else
                 events_.push_back(event);
-            if (events_.size() > most_events) events_.pop_front();
+            if (events_.size() > max_events) events_.pop_front();
         } catch (const std::bad_alloc &) { // the state has the current numbers
         }
     }

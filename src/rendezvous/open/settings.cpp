@@ -15,8 +15,8 @@ namespace {
 constexpr size_t run_id_max = 255, address_max = 1024, order_key_max = 256, url_max = 4096, directory_max = 3072;
 constexpr uint32_t world_max = 1 << 20, attempts_max = 1000;
 constexpr int64_t shortest_ns = 1'000'000, longest_keep_alive_ns = 86'400'000'000'000;
-constexpr int64_t usual_keep_alive_ns = 5'000'000'000, usual_last_call_ns = 30'000'000'000;
-constexpr uint32_t usual_attempts = 3;
+constexpr int64_t default_keep_alive_ns = 5'000'000'000, default_last_call_ns = 30'000'000'000;
+constexpr uint32_t default_attempts = 3;
 constexpr std::string_view static_scheme = "static:";
 
 Result<std::string_view> view(const char *what, const void *data, uint64_t size, size_t most) {
@@ -64,15 +64,15 @@ Result<RendezvousSettings> RendezvousSettings::read(const muster_rendezvous_conf
     settings.rank = config.rank;
     settings.flags = config.flags;
 
-    const uint32_t attempts = config.keep_alive_attempts == 0 ? usual_attempts : config.keep_alive_attempts;
-    const int64_t interval = config.keep_alive_ns == 0 ? usual_keep_alive_ns : config.keep_alive_ns;
+    const uint32_t attempts = config.keep_alive_attempts == 0 ? default_attempts : config.keep_alive_attempts;
+    const int64_t interval = config.keep_alive_ns == 0 ? default_keep_alive_ns : config.keep_alive_ns;
     if (attempts > attempts_max || interval < shortest_ns || interval > longest_keep_alive_ns / attempts)
         return Error::make(MUSTER_E_ARG,
                            "muster_rendezvous_config: keep_alive_ns %lld, %u attempts: 1 ms to 24 hours in all, and at "
                            "most %u attempts",
                            static_cast<long long>(interval), attempts, attempts_max);
     settings.keep_alive_ns = interval * attempts;
-    settings.last_call_ns = config.last_call_ns == 0 ? usual_last_call_ns : config.last_call_ns;
+    settings.last_call_ns = config.last_call_ns == 0 ? default_last_call_ns : config.last_call_ns;
     if (settings.last_call_ns != -1 &&
         (settings.last_call_ns < shortest_ns || settings.last_call_ns > longest_keep_alive_ns))
         return Error::make(MUSTER_E_ARG, "muster_rendezvous_config: last_call_ns %lld: -1, or 1 ms to 24 hours",

@@ -31,11 +31,11 @@ class ServedGuard final : public StoreGuard {
 
 std::map<uint32_t, Ref<Blob>> table_of(const muster_rendezvous_assignment &place) {
     std::map<uint32_t, Ref<Blob>> table;
-    for (uint64_t first = 0; first < place.member_count; first += Round::usual_page) {
+    for (uint64_t first = 0; first < place.member_count; first += Round::default_page) {
         std::vector<std::string_view> addresses;
-        for (uint64_t i = first; i < std::min(first + Round::usual_page, place.member_count); i++)
+        for (uint64_t i = first; i < std::min(first + Round::default_page, place.member_count); i++)
             addresses.emplace_back(static_cast<const char *>(place.members[i].address), place.members[i].address_bytes);
-        table.emplace(static_cast<uint32_t>(first / Round::usual_page), Blob::make(write_page(addresses)));
+        table.emplace(static_cast<uint32_t>(first / Round::default_page), Blob::make(write_page(addresses)));
     }
     return table;
 }
@@ -221,7 +221,7 @@ Result<Ref<Round>> ServedMember::make_round(const muster_rendezvous_assignment &
         if (!made) return made.error();
         view = std::move(*made);
     }
-    return make_ref<Round>(facts, std::move(view), table_of(place), Round::usual_page);
+    return make_ref<Round>(facts, std::move(view), table_of(place), Round::default_page);
 }
 
 void ServedMember::joined(RendezvousOperation &operation, Ref<Round> round) noexcept {

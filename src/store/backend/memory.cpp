@@ -6,7 +6,7 @@ namespace muster {
 
 namespace {
 
-constexpr uint64_t most_bytes_usual = uint64_t{1} << 30;
+constexpr uint64_t default_max_bytes = uint64_t{1} << 30;
 
 class MemoryStore;
 
@@ -146,7 +146,7 @@ Result<Ref<StoreBackend>> open_memory_store(const StoreOpening &opening) {
             return Error::make(MUSTER_E_ADDRESS, "store \"%s\": a name is made of letters, digits, '-', '_' and '.'",
                                opening.shown.c_str());
     Context &context = opening.context;
-    const uint64_t max_bytes = opening.config.max_bytes == 0 ? most_bytes_usual : opening.config.max_bytes;
+    const uint64_t max_bytes = opening.config.max_bytes == 0 ? default_max_bytes : opening.config.max_bytes;
     if (name.empty()) return Ref<StoreBackend>(make_ref<MemoryStore>(context, std::string(), max_bytes));
     MemoryStores &stores = MemoryStores::of(context);
     const std::lock_guard hold(stores.lock);

@@ -11,9 +11,9 @@
 namespace muster {
 
 namespace {
-constexpr size_t most_under_way = 16384; // requests that are sent, and not answered
-constexpr size_t send_bytes = 8 << 10;   // requests that are begun in a row are sent when they have so many bytes
-constexpr size_t most_unsent = 8 << 20;  // bytes of requests that the socket does not accept: further requests wait
+constexpr size_t max_under_way = 16384; // requests that are sent, and not answered
+constexpr size_t send_bytes = 8 << 10;  // requests that are begun in a row are sent when they have so many bytes
+constexpr size_t max_unsent = 8 << 20;  // bytes of requests that the socket does not accept: further requests wait
 } // namespace
 
 StoreClient::StoreClient(Context &context, std::string shown, std::vector<Address> addresses, int64_t lost_after_ns,
@@ -108,7 +108,7 @@ void StoreClient::flush_gathered() noexcept {
 }
 
 bool StoreClient::has_room() const noexcept {
-    return under_way_ < most_under_way && writer_.unsent() < most_unsent;
+    return under_way_ < max_under_way && writer_.unsent() < max_unsent;
 }
 
 // The server has to answer whether a request was applied that is not needed any more and was sent on an earlier

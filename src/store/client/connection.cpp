@@ -16,7 +16,7 @@ namespace muster {
 
 namespace {
 constexpr int64_t patience_ns = 1'000'000'000; // for one address while there are others
-constexpr int most_reads = 4;                  // in a row: others have their turn, too
+constexpr int max_reads = 4;                   // in a row: others have their turn, too
 constexpr int max_invalid = 3; // connections in a row that break the protocol: one may be a fault of the network
 
 // Others may be tried again.
@@ -248,7 +248,7 @@ void StoreClient::on_events(uint32_t epoll_events) noexcept {
     }
     if (!receiver_.lock.acquire_or_request()) return;
     int got = 0;
-    for (int i = 0; i < most_reads && fd_ && !is_broken(); i++) {
+    for (int i = 0; i < max_reads && fd_ && !is_broken(); i++) {
         got = receive_once(hub_.staging(), Hub::staging_bytes, MSG_DONTWAIT);
         if (got <= 0) break;
     }

@@ -11,8 +11,8 @@ namespace muster {
 
 namespace {
 
-constexpr uint64_t most_bytes_usual = uint64_t{1} << 30;
-constexpr size_t most_at_a_time = 1024, most_bytes_at_a_time = 32 << 20;
+constexpr uint64_t default_max_bytes = uint64_t{1} << 30;
+constexpr size_t max_at_a_time = 1024, max_bytes_at_a_time = 32 << 20;
 
 // Shared by the store and its thread. The thread may be waiting for a process that holds the lock forever: no call
 // waits for it.
@@ -96,7 +96,7 @@ class FileKeeper final : public Object {
     void take(std::vector<Done> &batch) noexcept {
         const std::lock_guard hold(lock_);
         size_t bytes = 0;
-        while (!waiting_.empty() && batch.size() < most_at_a_time && bytes < most_bytes_at_a_time) {
+        while (!waiting_.empty() && batch.size() < max_at_a_time && bytes < max_bytes_at_a_time) {
             bytes += waiting_.front()->request.bytes();
             const Result<void> taken = guarded([&]() -> Result<void> {
                 batch.push_back({waiting_.front(), {}});
@@ -188,7 +188,7 @@ Result<Ref<StoreBackend>> open_file_store(const StoreOpening &opening) {
         rest = rest.substr(0, question);
     }
     if (rest.back() == '/') return wrong("it names a folder");
-    const uint64_t max_bytes = opening.config.max_bytes == 0 ? most_bytes_usual : opening.config.max_bytes;
+    const uint64_t max_bytes = opening.config.max_bytes == 0 ? default_max_bytes : opening.config.max_bytes;
     FileLog log(std::string(rest), sync, max_bytes);
     if (auto opened = log.open(); !opened) return opened.error();
     const auto keeper = make_ref<FileKeeper>(std::move(log));

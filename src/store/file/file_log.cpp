@@ -125,7 +125,7 @@ Result<void> FileLog::begin_file(uint64_t size) {
     acknowledged_ = 0;
     if (size == 0) {
         std::string header;
-        add_header(header, most_bytes_);
+        add_header(header, max_bytes_);
         if (auto written = write_all(file_.get(), header, 0, path_.c_str()); !written) {
             const int rc = ftruncate(file_.get(), 0); // a part of a header is no store
             static_cast<void>(rc);
@@ -135,14 +135,14 @@ Result<void> FileLog::begin_file(uint64_t size) {
         unsigned char header[header_bytes];
         if (pread(file_.get(), header, sizeof header, 0) != sizeof header || memcmp(header, magic, magic_bytes) != 0)
             return wrong("that is no store", 0);
-        most_bytes_ = get_u64(header + magic_bytes);
+        max_bytes_ = get_u64(header + magic_bytes);
         acknowledged_ = get_u64(header + acknowledged_at);
         if (acknowledged_ > size)
             return Error::make(
                 MUSTER_E_PROTOCOL, "store file://%s: the file is damaged: %llu bytes were acknowledged, it has %llu",
                 path_.c_str(), static_cast<unsigned long long>(acknowledged_), static_cast<unsigned long long>(size));
     }
-    table_ = std::make_unique<StoreTable>(most_bytes_);
+    table_ = std::make_unique<StoreTable>(max_bytes_);
     end_ = header_bytes;
     return {};
 }
@@ -310,7 +310,7 @@ Result<void> FileLog::write() {
 // A file beside the log that no other process has. An existing file of that name belongs to another process, unless it
 // is the draft of a writer that was killed.
 Result<Fd> FileLog::draft(std::string &name) const {
-    constexpr int most_names = 8;
+    constexpr int max_names = 8;
     for (int i = 0;; i++) {
         name.assign(path_).append(".new");
         if (i != 0) name.append(".").append(std::to_string(i));
@@ -327,7 +327,7 @@ Result<Fd> FileLog::draft(std::string &name) const {
             i--;
             continue;
         }
-        if (i + 1 == most_names)
+        if (i + 1 == max_names)
             return Error::make(MUSTER_E_EXISTS, "store file://%s: %s and others are in the way", path_.c_str(),
                                name.c_str());
     }
@@ -364,7 +364,7 @@ Result<void> FileLog::tidy() {
         seal(bytes, at);
         if (bytes.size() > piece_bytes) flush();
     };
-    add_header(bytes, most_bytes_);
+    add_header(bytes, max_bytes_);
     const StoreTable::Image image = table_->image();
     for (const StoreTable::Image::Key &one : image.keys) {
         ByteWriter body;

@@ -24,7 +24,7 @@ namespace muster {
 class FileLog {
   public:
     FileLog(std::string path, bool sync, uint64_t max_bytes) noexcept
-        : path_(std::move(path)), sync_(sync), most_bytes_(max_bytes) {}
+        : path_(std::move(path)), sync_(sync), max_bytes_(max_bytes) {}
 
     Result<void> open(); // makes the file if there is none, and checks whether it is a store
     Result<void> lock(); // waits
@@ -52,7 +52,7 @@ class FileLog {
 
     std::string path_;
     bool sync_;
-    uint64_t most_bytes_; // of keys and values: chosen when the file is made
+    uint64_t max_bytes_; // of keys and values: chosen when the file is made
     Fd file_;
     std::unique_ptr<StoreTable> table_;
     uint64_t end_ = 0;          // up to here the table has it; 0: nothing

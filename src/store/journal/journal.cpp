@@ -28,7 +28,7 @@ constexpr uint64_t room_ahead = 40 << 20;       // reserved in advance; more tha
 constexpr std::chrono::seconds longest_wait{2}; // for the writer, if that is late or begins a log
 constexpr uint64_t least_room = 64 << 10;       // that is requested from a disk which is nearly full
 constexpr size_t file_buffer_bytes = 1 << 20;
-constexpr size_t most_parts = 128; // of one write
+constexpr size_t max_parts = 128; // of one write
 constexpr std::chrono::milliseconds pause_when_full{100};
 constexpr char end_of_snapshot[] = "end";
 
@@ -297,10 +297,10 @@ void StoreJournal::make_room() noexcept {
 // A write without room has written nothing, or a part, and continues there when there is room. Any other failure cannot
 // be repaired: the content of the disk is then unknown.
 bool StoreJournal::write_out(Notes &notes) noexcept {
-    iovec parts[most_parts];
+    iovec parts[max_parts];
     while (!notes.empty()) {
         size_t count = 0;
-        for (StoreNote *one = notes.first(); one != nullptr && count < most_parts; one = Notes::after(*one))
+        for (StoreNote *one = notes.first(); one != nullptr && count < max_parts; one = Notes::after(*one))
             parts[count++] = {one->bytes.data(), one->bytes.size()};
         for (iovec *left = parts; left != parts + count;) {
             const ssize_t n = writev(log_.get(), left, static_cast<int>(parts + count - left));

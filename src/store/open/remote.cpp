@@ -7,7 +7,7 @@ namespace muster {
 
 namespace {
 
-constexpr int64_t lost_after_usual_ns = 60'000'000'000;
+constexpr int64_t default_lost_after_ns = 60'000'000'000;
 
 class RemoteStore final : public StoreBackend {
   public:
@@ -130,7 +130,7 @@ Result<Ref<StoreBackend>> open_remote_store(const StoreOpening &opening) {
         if (!served) return served.error();
         server = std::move(*served);
     }
-    const int64_t lost_after = opening.config.lost_after_ns == 0 ? lost_after_usual_ns : opening.config.lost_after_ns;
+    const int64_t lost_after = opening.config.lost_after_ns == 0 ? default_lost_after_ns : opening.config.lost_after_ns;
     auto client =
         make_ref<StoreClient>(opening.context, "store " + opening.shown, std::move(url->addresses), lost_after);
     const auto backend = make_ref<RemoteStore>(opening.context, client, std::move(server), opening.config.grace_ns);

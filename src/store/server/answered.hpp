@@ -39,7 +39,7 @@ class AnsweredRequests {
             live_bytes_ -= places_.front().size;
             places_.pop_front();
         }
-        if (bytes_.size() > 2 * live_bytes_ + most_waste) tidy();
+        if (bytes_.size() > 2 * live_bytes_ + max_waste) tidy();
     }
     size_t bytes() const noexcept { return live_bytes_; }
     size_t count() const noexcept { return places_.size(); }
@@ -54,7 +54,7 @@ class AnsweredRequests {
         size_t at, size; // of its record
     };
     using Places = std::deque<Place>;
-    static constexpr size_t most_waste = 1024;
+    static constexpr size_t max_waste = 1024;
     Places::const_iterator place_of(uint64_t number) const noexcept {
         return std::lower_bound(places_.begin(), places_.end(), number,
                                 [](const Place &place, uint64_t n) { return place.number < n; });

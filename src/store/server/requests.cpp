@@ -5,12 +5,12 @@
 namespace muster {
 
 namespace {
-constexpr size_t most_hanging = 65536, most_hanging_bytes = 32 << 20; // of one client
-constexpr size_t most_answered = 65536, most_answered_bytes = 32 << 20;
-constexpr size_t most_spare_bytes = 4096, most_spare_entries = 64;
+constexpr size_t max_hanging = 65536, max_hanging_bytes = 32 << 20; // of one client
+constexpr size_t max_answered = 65536, max_answered_bytes = 32 << 20;
+constexpr size_t max_spare_bytes = 4096, max_spare_entries = 64;
 constexpr int64_t late_ns = 100'000'000;
 constexpr int64_t longest_lease_ns = 86'400'000'000'000;
-constexpr size_t most_leases = 65536;
+constexpr size_t max_leases = 65536;
 constexpr size_t room_for_others = 1 << 20; // on a disk that is full: for clients that connect then to read
 } // namespace
 
@@ -33,9 +33,9 @@ std::unique_ptr<ServerRequest> StoreServer::take_request(StoreSession &session, 
 }
 
 void StoreServer::give_request(std::unique_ptr<ServerRequest> request) noexcept {
-    if (spare_ || request->request.bytes() > most_spare_bytes) return;
+    if (spare_ || request->request.bytes() > max_spare_bytes) return;
     request->spare = std::move(request->answer.result);
-    if (request->spare && request->spare->entries.capacity() > most_spare_entries)
+    if (request->spare && request->spare->entries.capacity() > max_spare_entries)
         request->spare.reset();
     else if (request->spare)
         request->spare->entries.clear();
@@ -67,12 +67,12 @@ bool StoreServer::ask(StoreSession &session, const StoreHead &head, std::string_
     asked.request = std::move(*what);
     asked.request.hide_prefix(prefix);
     if (asked.request.changes() &&
-        (session.answered.count() >= most_answered || session.answered.bytes() >= most_answered_bytes)) {
+        (session.answered.count() >= max_answered || session.answered.bytes() >= max_answered_bytes)) {
         answer(session, head.number,
                {Error::make(MUSTER_E_LIMIT,
                             "more than %zu answers are kept for this client, since an older request "
                             "that changes something still waits",
-                            most_answered - 1),
+                            max_answered - 1),
                 {}});
         return true;
     }
@@ -109,7 +109,7 @@ bool StoreServer::keep_hanging(std::unique_ptr<ServerRequest> &who, bool waits, 
     ServerRequest &asked = *who;
     StoreSession &session = *asked.session;
     try {
-        if (waits && session.hanging.size() < most_hanging && session.hanging_bytes + bytes <= most_hanging_bytes) {
+        if (waits && session.hanging.size() < max_hanging && session.hanging_bytes + bytes <= max_hanging_bytes) {
             if (!asked.note && asked.request.changes()) asked.note = note_of_request(asked); // a standby may connect
             session.hanging[asked.number].swap(who);
             asked.listed = true;
@@ -236,8 +236,8 @@ void StoreServer::see_to_lease(ServerRequest &who, List<StoreWaiter> &over) {
     const StoreOp &op = who.request.ops().front();
     auto result = make_ref<StoreResult>();
     result->entries.resize(1);
-    if (op.kind == store_grant && leases_.size() >= most_leases && !replaying_) {
-        who.answer.error = Error::make(MUSTER_E_LIMIT, "the store has %zu leases already", most_leases);
+    if (op.kind == store_grant && leases_.size() >= max_leases && !replaying_) {
+        who.answer.error = Error::make(MUSTER_E_LIMIT, "the store has %zu leases already", max_leases);
         return over.push_back(who);
     }
     if (op.kind == store_grant) {

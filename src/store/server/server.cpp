@@ -156,13 +156,13 @@ void StoreServer::enter() noexcept {
 // ---- clients --------------------------------------------------------------------------------------------------------
 
 bool StoreServer::admit() noexcept {
-    if (!stopped_ && connection_count_ < settings_.most_clients) return true;
+    if (!stopped_ && connection_count_ < settings_.max_clients) return true;
     count_refused();
     return false;
 }
 
 void StoreServer::take(ProvedSocket socket) noexcept {
-    if (stopped_ || connection_count_ >= settings_.most_clients) return;
+    if (stopped_ || connection_count_ >= settings_.max_clients) return;
     if (socket.agreed.greeting == store_greeting_pair) {
         try {
             if (!pair_) make_pair(), pair_->start();
@@ -257,10 +257,10 @@ bool StoreServer::hello(StoreConnection &from, std::string_view body) {
         }
     } else if (found != sessions_.end()) {
         return false; // two clients cannot be one
-    } else if (sessions_.size() >= settings_.most_clients || !has_room(0)) {
+    } else if (sessions_.size() >= settings_.max_clients || !has_room(0)) {
         count_refused();
-        from.shut(sessions_.size() >= settings_.most_clients ? "there are too many clients, or were a moment ago"
-                                                             : journal_->why_no_room().message);
+        from.shut(sessions_.size() >= settings_.max_clients ? "there are too many clients, or were a moment ago"
+                                                            : journal_->why_no_room().message);
         return false;
     } else {
         Ref<StoreNote> begins = note_of_session(id, true);

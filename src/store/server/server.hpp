@@ -18,7 +18,7 @@ struct StoreServerSettings {
     bool hosted = false;       // by the process of a client, in addition to its other work
     bool sync = true;          // acknowledged changes survive a crash of the machine, too
     uint64_t max_bytes = uint64_t{1} << 30;
-    uint32_t most_clients = 65536;
+    uint32_t max_clients = 65536;
     int64_t session_ns = 60'000'000'000; // how long a disconnected client may reconnect
     StorePairSettings pair;
     std::vector<StoreRequest> initial; // done before the first client is accepted; of a store without a data folder

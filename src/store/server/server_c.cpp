@@ -42,7 +42,7 @@ Result<void> read_settings(const muster_store_server_config &config, StoreServer
                            "muster_store_server_config: there is nothing to serve alone without data_dir");
     if (config.standby_of != nullptr) settings.pair.standby_of.assign(config.standby_of, config.standby_of_bytes);
     if (config.pair_lease_ns != 0) settings.pair.lease_ns = config.pair_lease_ns;
-    if (config.max_clients != 0) settings.most_clients = config.max_clients;
+    if (config.max_clients != 0) settings.max_clients = config.max_clients;
     if (config.max_bytes != 0) settings.max_bytes = config.max_bytes;
     if (config.session_ns != 0) settings.session_ns = config.session_ns;
     return {};

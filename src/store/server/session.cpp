@@ -13,10 +13,10 @@
 namespace muster {
 
 namespace {
-constexpr size_t pause_bytes = 1 << 20;  // unread answers: no further requests are read
-constexpr size_t send_bytes = 8 << 10;   // answers that are sent while further requests are processed
-constexpr size_t most_unsent = 64 << 20; // waiting requests may still be answered, up to here
-constexpr int most_reads = 4;            // in a row: others have their turn, too
+constexpr size_t pause_bytes = 1 << 20; // unread answers: no further requests are read
+constexpr size_t send_bytes = 8 << 10;  // answers that are sent while further requests are processed
+constexpr size_t max_unsent = 64 << 20; // waiting requests may still be answered, up to here
+constexpr int max_reads = 4;            // in a row: others have their turn, too
 
 // A client that has disappeared silently, and does not wait for anything, is detected by the kernel.
 void watch_for_vanishing(int fd) noexcept {
@@ -89,7 +89,7 @@ bool StoreConnection::has_enough() const noexcept {
     return unsent() > pause_bytes || server_->clogged();
 }
 bool StoreConnection::drowns() noexcept {
-    return drowned_ = drowned_ || unsent() > most_unsent;
+    return drowned_ = drowned_ || unsent() > max_unsent;
 }
 
 void StoreConnection::look_again() noexcept {
@@ -98,7 +98,7 @@ void StoreConnection::look_again() noexcept {
 
 void StoreConnection::read_some() noexcept {
     Hub &hub = server_->hub();
-    for (int i = 0; i < most_reads; i++) {
+    for (int i = 0; i < max_reads; i++) {
         const bool rested = reader_.rests(); // bytes that were read before come first
         const ssize_t n = rested ? 0 : uncancelled::receive(fd_.get(), hub.staging(), Hub::staging_bytes, MSG_DONTWAIT);
         if (n < 0 && errno == EINTR) continue;

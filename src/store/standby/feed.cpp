@@ -8,7 +8,7 @@ namespace muster {
 namespace {
 constexpr size_t unsent_bytes = 1 << 20;   // in the link; the rest waits here
 constexpr size_t clogged_bytes = 32 << 20; // not confirmed: no further changes are accepted
-constexpr size_t most_feeding = 256 << 20; // changed while the other is fed: it cannot keep up
+constexpr size_t max_feeding = 256 << 20;  // changed while the other is fed: it cannot keep up
 constexpr int64_t longest_lease_ns = 3'600'000'000'000;
 } // namespace
 
@@ -73,7 +73,7 @@ void StorePair::pump() {
 
 void StorePair::flush() noexcept {
     if (!link_ || !gathers()) return;
-    if (feeding_ && unconfirmed_bytes_ > most_feeding) {
+    if (feeding_ && unconfirmed_bytes_ > max_feeding) {
         say("the standby does not keep up with what changes; it begins anew");
         return link_lost();
     }

@@ -44,7 +44,7 @@ const StoreOp *StoreTable::attempt(StoreWaiter &who, std::vector<std::string> &c
     if (!changes.fits()) {
         who.answer = {Error::make(MUSTER_E_LIMIT, "%s: the store is full: it holds %llu of %llu bytes",
                                   request.name(0).c_str(), static_cast<unsigned long long>(bytes_),
-                                  static_cast<unsigned long long>(most_bytes_)),
+                                  static_cast<unsigned long long>(max_bytes_)),
                       {}};
         return nullptr;
     }
@@ -195,7 +195,7 @@ Error StoreTable::use_queue(const StoreRequest &request, size_t i, Changes &chan
     const auto found = queues_.find(op.key);
     const size_t length = found == queues_.end() ? 0 : found->second.size();
     if (op.kind == MUSTER_STORE_PUSH) {
-        const auto most = static_cast<size_t>(op.number == 0 ? store_queue_usual : op.number);
+        const auto most = static_cast<size_t>(op.number == 0 ? store_queue_default : op.number);
         if (length >= most)
             return Error::make(MUSTER_E_LIMIT, "%s: the queue is full: it has %zu values", request.name(i).c_str(),
                                length);
@@ -203,7 +203,7 @@ Error StoreTable::use_queue(const StoreRequest &request, size_t i, Changes &chan
         return {};
     }
     if (op.kind == MUSTER_STORE_CLEAR) {
-        const int64_t most = op.number == 0 ? store_list_usual : op.number;
+        const int64_t most = op.number == 0 ? store_list_default : op.number;
         auto at = queues_.lower_bound(op.key);
         for (; at != queues_.end() && at->first.starts_with(op.key) && entry.number < most; ++at, entry.number++)
             changes.clear(at);
@@ -243,7 +243,7 @@ bool StoreTable::watch(StoreWaiter &who) const {
         return true;
     }
     if (unchanged(op.key, since)) return false;
-    const auto most = static_cast<size_t>(op.number == 0 ? store_list_usual : op.number);
+    const auto most = static_cast<size_t>(op.number == 0 ? store_list_default : op.number);
     auto result = make_ref<StoreResult>();
     result->revision = revision_;
     result->prefix_bytes = who.request.prefix_bytes();
@@ -268,7 +268,7 @@ bool StoreTable::watch(StoreWaiter &who) const {
 }
 
 void StoreTable::list(const StoreOp &op, size_t i, StoreResult &result) const {
-    const int64_t most = op.number == 0 ? store_list_usual : op.number;
+    const int64_t most = op.number == 0 ? store_list_default : op.number;
     int64_t count = 0;
     size_t bytes = 0;
     auto at = !op.value.empty() && op.value >= op.key ? keys_.upper_bound(op.value) : keys_.lower_bound(op.key);

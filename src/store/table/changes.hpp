@@ -15,7 +15,7 @@ class StoreTable::Changes {
     ~Changes() {
         if (!kept_) take_back();
         undo_.clear();
-        if (undo_.capacity() <= most_spare) undo_.swap(spare());
+        if (undo_.capacity() <= max_spare) undo_.swap(spare());
     }
     Changes(const Changes &) = delete;
     Changes &operator=(const Changes &) = delete;
@@ -27,7 +27,7 @@ class StoreTable::Changes {
 
     bool any() const noexcept { return !undo_.empty(); }
     uint64_t version() const noexcept { return table_.revision_ + 1; } // of all that is changed
-    bool fits() const noexcept { return table_.bytes_ <= table_.most_bytes_ || table_.bytes_ <= bytes_before_; }
+    bool fits() const noexcept { return table_.bytes_ <= table_.max_bytes_ || table_.bytes_ <= bytes_before_; }
 
     void set(std::string_view key, Ref<Blob> value, uint64_t lease) {
         make_room();
@@ -102,7 +102,7 @@ class StoreTable::Changes {
     }
 
   private:
-    static constexpr size_t most_spare = 64;
+    static constexpr size_t max_spare = 64;
     std::vector<Undo> &spare() noexcept { return table_.spare_undo_; }
     void make_room() { // for one more, so that adding it cannot fail
         if (undo_.size() == undo_.capacity()) undo_.reserve(std::max<size_t>(4, 2 * undo_.size()));

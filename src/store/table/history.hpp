@@ -57,7 +57,7 @@ class StoreLog {
     }
     // Removes the oldest changes beyond the limits; whole revisions.
     void trim() noexcept {
-        while (changes_.size() > most_changes || bytes_ > max_bytes) {
+        while (changes_.size() > max_changes || bytes_ > max_bytes) {
             floor_ = changes_.front().revision;
             while (!changes_.empty() && changes_.front().revision == floor_) {
                 if (!changes_.front().value) removals_.pop_front();
@@ -74,7 +74,7 @@ class StoreLog {
         floor_ = revision;
     }
 
-    static constexpr size_t most_changes = 65536, max_bytes = 16 << 20;
+    static constexpr size_t max_changes = 65536, max_bytes = 16 << 20;
 
   private:
     static size_t bytes_of(const Blob &key, const Blob *value) noexcept {

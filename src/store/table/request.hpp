@@ -21,7 +21,7 @@ constexpr uint32_t store_members_max = 1 << 20;
 // Operations in addition to those of hosts. Granting a lease: `number` is its time to live, `version` holds
 // muster_lease_flag values; the entry has the number of the lease. Ending the lease `lease`.
 constexpr uint32_t store_grant = 1000, store_end_lease = 1001;
-constexpr int64_t store_list_usual = 1000, store_queue_usual = 65536;
+constexpr int64_t store_list_default = 1000, store_queue_default = 65536;
 
 // A key that must have a value; of a guard. The key as the store has it.
 struct StoreCondition {

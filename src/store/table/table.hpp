@@ -44,7 +44,7 @@ struct StorePlace {
 // One user at a time.
 class StoreTable {
   public:
-    explicit StoreTable(uint64_t max_bytes) : most_bytes_(max_bytes) {}
+    explicit StoreTable(uint64_t max_bytes) : max_bytes_(max_bytes) {}
     StoreTable(const StoreTable &) = delete;
     StoreTable &operator=(const StoreTable &) = delete;
 
@@ -81,7 +81,7 @@ class StoreTable {
     void put_back(Image::Key key);
     void put_back(const std::string &queue, Ref<Blob> value);
     void put_back_lease(uint64_t lease, int64_t until_ns); // before its keys
-    void limit(uint64_t max_bytes) noexcept { most_bytes_ = max_bytes; }
+    void limit(uint64_t max_bytes) noexcept { max_bytes_ = max_bytes; }
 
     // The missing values of the request, for people: `"a", "b" and 3 more`.
     std::string missing(const StoreRequest &request) const;
@@ -147,7 +147,7 @@ class StoreTable {
     StorePlace &place(const std::string &name);
     void drop_place(StorePlace &empty) noexcept;
 
-    uint64_t most_bytes_;
+    uint64_t max_bytes_;
     uint64_t revision_ = 0, bytes_ = 0;
     uint64_t seen_before_ = 0; // while requests continue: the revision before the change
     Keys keys_;
