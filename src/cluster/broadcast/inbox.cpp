@@ -16,7 +16,6 @@ namespace {
 
 constexpr std::string_view prefix = "@muster-inbox-";
 constexpr size_t secret_bytes = 16;
-constexpr size_t address_bytes = 16 + 8 + 4 + 16 + 16;
 
 SocketAddress socket_address(const InboxAddress &inbox) noexcept {
     char name[prefix.size() + 16];
