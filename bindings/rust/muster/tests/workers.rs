@@ -25,7 +25,7 @@ fn functions() -> Functions {
             Ok(x)
         })
         .add("forever", |here, ()| -> Result<(), String> {
-            here.call::<_, ()>(0, "begun", &()).map_err(|why| why.to_string())?;
+            let _ = here.call::<_, ()>(0, "begun", &()); // the master may close before it has answered
             loop {
                 thread::park();
             }
@@ -128,7 +128,7 @@ fn a_team_that_is_closed_ends_its_calls() {
             }
             let _ = team.close(); // they have to be killed
             assert!(matches!(call.join().unwrap(), Err(CallError::Lost(_))));
-            assert!(map.join().unwrap().is_err()); // lost, or what a worker that could not reach the master said
+            assert!(map.join().unwrap().is_err());
         });
         assert!(matches!(team.call::<_, ()>(1, "forever", &()), Err(CallError::Lost(_))));
         assert_eq!(team.add(1).unwrap_err().status(), Status::CLOSED);
