@@ -126,7 +126,7 @@ def compared_with_before(case, folder):
 def same_as_before(case, figures):
     """Is this build as fast as the one before: at most 5 % slower, or within the spread of the repeats?"""
     now, before = figures["muster"], figures["before"]
-    if not now or not before: # it has failed, which is said; programs of a binding may not know the other library
+    if not all((*now, *before)) or not now or not before: # a value of 0; or it has failed, which is said
         return ""
     low = case.better == "low"
     ratio = statistics.median(before) / statistics.median(now) if low else statistics.median(now) / statistics.median(before)

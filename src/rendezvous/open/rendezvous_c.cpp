@@ -77,6 +77,7 @@ struct KeptConfig {
         keep(config.url, config.url_bytes);
         keep(config.address, config.address_bytes);
         keep(config.order_key, config.order_key_bytes);
+        keep(config.state_dir, config.state_dir_bytes);
     }
     muster_rendezvous_config config;
 
