@@ -4,6 +4,7 @@
 #include "rendezvous_run.h"
 
 #include <pthread.h>
+#include <sched.h>
 
 static void two_meet(uint32_t flags) {
     fixture f = set_up(flags);
@@ -225,6 +226,42 @@ static void test_a_join_in_vain_says_what_is_missing_and_takes_nobody_along(void
     tear_down(&f);
 }
 
+static void *join_when_nobody_else_runs(void *who) {
+    const struct sched_param any = {0};
+    muster_round *none;
+    assert_int_equal(sched_setscheduler(0, SCHED_IDLE, &any), 0);
+    return (void *)(intptr_t)muster_rendezvous_join(who, 10 * second, &none, NULL);
+}
+
+/* The thread that joins loses its processor as soon as another thread of this process can run: the join is seen, and
+   cancelled, before the call that began it has gone on. */
+static void test_a_cancel_finds_a_join_that_has_just_begun(void **state) {
+    (void)state;
+    cpu_set_t all, one;
+    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    int first = 0;
+    while (!CPU_ISSET(first, &all)) first++;
+    CPU_ZERO(&one);
+    CPU_SET(first, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    fixture f = set_up(0);
+    const muster_rendezvous_config run = run_of(&f, 2, 2);
+    muster_rendezvous *a = member(&f, &run, "a");
+    for (int i = 0; i < 20; i++) {
+        pthread_t thread;
+        void *status;
+        assert_int_equal(pthread_create(&thread, NULL, join_when_nobody_else_runs, a), 0);
+        event_of(a, MUSTER_RENDEZVOUS_JOINED);
+        muster_rendezvous_cancel(a);
+        pthread_join(thread, &status);
+        assert_int_equal((intptr_t)status, MUSTER_E_CANCELED);
+        for (muster_rendezvous_event old; muster_rendezvous_next_event(a, 0, &old) == MUSTER_OK;) continue;
+    }
+    muster_rendezvous_release(a);
+    tear_down(&f);
+    assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
+}
+
 static void test_many_meet_at_once(void **state) {
     (void)state;
     enum { count = 300 }; /* more than one request can carry */
@@ -289,6 +326,7 @@ int main(int count, char **arguments) {
         cmocka_unit_test(test_a_death_is_told_and_a_spare_steps_in),
         cmocka_unit_test(test_a_run_has_one_set_of_parameters),
         cmocka_unit_test(test_a_join_in_vain_says_what_is_missing_and_takes_nobody_along),
+        cmocka_unit_test(test_a_cancel_finds_a_join_that_has_just_begun),
         cmocka_unit_test(test_many_meet_at_once),
         cmocka_unit_test(test_a_queue_tells_of_events),
     };

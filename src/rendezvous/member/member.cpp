@@ -64,7 +64,7 @@ void Member::cancel() noexcept {
         } catch (const std::bad_alloc &) { // waiting threads have their deadlines
         }
     }
-    for (const Ref<RendezvousOperation> &one : all) stop(*one, MUSTER_E_CANCELED);
+    for (const Ref<RendezvousOperation> &one : all) one->stop(MUSTER_E_CANCELED);
     context_->notify(signal_);
 }
 

@@ -35,7 +35,7 @@ class Member : public Object, private Source {
 
     // The operation is finished once, perhaps before it returns.
     virtual void start(Ref<RendezvousOperation> operation) noexcept = 0;
-    // Finishes the one in progress, if there is one.
+    // Finishes this one if it is in progress.
     virtual void stop(RendezvousOperation &operation, Status why) noexcept = 0;
     virtual void released() noexcept = 0; // by the host
     virtual Result<std::string> list(int64_t timeout_ns) = 0;

@@ -17,17 +17,25 @@ double RendezvousOperation::seconds() const noexcept {
 }
 
 void RendezvousOperation::start() noexcept {
-    member_->start(Ref<RendezvousOperation>(this)); // first: a thread that stops it finds it begun
-    if (!member_->enlist(*this)) return member_->stop(*this, MUSTER_E_NOMEM);
-    if (is_over()) return member_->delist(*this);
+    if (!member_->enlist(*this)) return finish(Error::from_status(MUSTER_E_NOMEM));
+    member_->start(Ref<RendezvousOperation>(this));
+    if (const Status why = stopped_.load(std::memory_order_relaxed); why != MUSTER_OK) member_->stop(*this, why);
     if (!look_after_.post(member_->context())) finish(Error::make(MUSTER_E_CLOSED, "the context is closed"));
+}
+
+// Member::start() and Member::stop() take the member's lock. If this stop took it first, it found nothing to stop, and
+// start() above sees the value that was stored before; else the operation has begun, and ends here.
+void RendezvousOperation::stop(Status why) noexcept {
+    const Ref<RendezvousOperation> self(this);
+    stopped_.store(why, std::memory_order_relaxed);
+    member_->stop(*this, why);
 }
 
 Error RendezvousOperation::wait(Ref<Round> &out_round) {
     start();
     Deadline endless(-1); // its own is kept on the loop, as of those that are begun
     Outcome outcome = QueueOperation::wait(endless, [this](Status status) {
-        member_->stop(*this, status);
+        stop(status);
         finish(Error::make(status, "%s", HostCall::why_ended(status)));
     });
     out_round = outcome.take<Round>();
@@ -48,14 +56,13 @@ void RendezvousOperation::look_after() noexcept {
 
 // A closed queue cannot report a round: it must not be joined.
 void RendezvousOperation::end_early(Ending why) noexcept {
-    const Ref<RendezvousOperation> self(this);
     switch (why) {
     case Ending::timeout:
-        return member_->stop(*this, MUSTER_TIMEOUT);
+        return stop(MUSTER_TIMEOUT);
     case Ending::cancelled:
-        return member_->stop(*this, MUSTER_E_CANCELED);
+        return stop(MUSTER_E_CANCELED);
     case Ending::queue_closed:
-        return member_->stop(*this, MUSTER_E_CLOSED);
+        return stop(MUSTER_E_CLOSED);
     case Ending::context_closed:
         return finish(Error::make(MUSTER_E_CLOSED, "the context was closed"));
     }
@@ -65,7 +72,7 @@ void RendezvousOperation::finish(const Error &error, Ref<Round> round) noexcept 
     const Ref<RendezvousOperation> self(this);
     Outcome outcome{error};
     if (round) outcome.give(std::move(round));
-    if (complete(std::move(outcome))) member_->delist(*this); // in this order: see start()
+    if (complete(std::move(outcome))) member_->delist(*this);
 }
 
 } // namespace muster

@@ -20,6 +20,8 @@ class RendezvousOperation final : public Object, public QueueOperation {
     bool begin(Queue &queue, uint64_t tag); // false: it has no slot, or is closed
     // The first one counts. Any thread, no lock held.
     void finish(const Error &error, Ref<Round> round = {}) noexcept;
+    // Ends it if it is in progress, or is about to begin. Any thread, no lock held.
+    void stop(Status why) noexcept;
     double seconds() const noexcept; // since it began
 
   private:
@@ -31,6 +33,7 @@ class RendezvousOperation final : public Object, public QueueOperation {
 
     const Ref<Member> member_;
     const int64_t begun_ns_;
+    std::atomic<Status> stopped_{MUSTER_OK}; // why; relaxed: ordered by the lock of the member, see stop()
     PostedTask<RendezvousOperation, &RendezvousOperation::look_after> look_after_{*this};
 };
 
