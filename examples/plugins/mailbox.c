@@ -60,10 +60,10 @@ typedef struct peer {
     uint32_t head;
     /* in */
     ring *in; /* mapped; read from once the peer has switched */
-    int in_switched, bell;
+    int in_switched, notifier;
     uint32_t tail;
-    muster_watch *bell_watch;
-    int peer_bell;
+    muster_watch *notifier_watch;
+    int peer_notifier;
     uint32_t credit_due; /* consumed, not yet granted to the peer again */
 } peer;
 
@@ -133,7 +133,7 @@ static void lose(peer *p, int os_errno, const char *text) {
     if (p->lost) return;
     p->lost = 1;
     host->change_fd(p->watch, 0);
-    if (p->bell_watch != NULL) host->change_fd(p->bell_watch, 0);
+    if (p->notifier_watch != NULL) host->change_fd(p->notifier_watch, 0);
     host->peer_lost(p->box->endpoint, p->id, MUSTER_E_PEER, os_errno, text, strlen(text));
 }
 
@@ -157,7 +157,7 @@ static void took(peer *p, size_t bytes) {
     if (p->credit_due >= CREDIT_BYTES / 4) send_credit(p);
 }
 
-static void ring_bell(int fd) {
+static void notify(int fd) {
     const uint64_t one = 1;
     if (write(fd, &one, sizeof one) < 0) return; /* full: it is signalled already */
 }
@@ -177,7 +177,7 @@ static void read_ring(peer *p) {
         uint32_t there = atomic_load_explicit(&p->in->head, memory_order_acquire) - p->tail;
         if (there == 0) break;
         if (p->tail - begin >= TURN_BYTES) { /* the writer is as fast as this reader: the rest in the next turn */
-            ring_bell(p->bell);
+            notify(p->notifier);
             break;
         }
         uint32_t size = 0;
@@ -213,11 +213,11 @@ static void read_ring(peer *p) {
     }
 }
 
-static void bell_rang(void *user, uint32_t events) {
+static void on_notified(void *user, uint32_t events) {
     peer *p = user;
     uint64_t count;
     (void)events;
-    if (read(p->bell, &count, sizeof count) < 0 && errno != EAGAIN) return;
+    if (read(p->notifier, &count, sizeof count) < 0 && errno != EAGAIN) return;
     if (p->in_switched) read_ring(p);
 }
 
@@ -291,7 +291,7 @@ static peer *add_peer(mailbox *box, int fd, const char *name) {
     if (p == NULL) return NULL;
     p->box = box;
     p->socket = fd;
-    p->bell = p->peer_bell = -1;
+    p->notifier = p->peer_notifier = -1;
     p->id = box->next_id++;
     snprintf(p->name, sizeof p->name, "%s", name);
     setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
@@ -310,7 +310,7 @@ static void op_forget(void *self, uint64_t id) {
         peer *p = *at;
         if (p->id != id) continue;
         *at = p->next;
-        box->host->unwatch_fd(p->bell_watch); /* the descriptors are the library's */
+        box->host->unwatch_fd(p->notifier_watch); /* the descriptors are the library's */
         box->host->unwatch_fd(p->watch);
         close(p->socket);
         free(p);
@@ -384,10 +384,11 @@ static void op_paired(void *self, uint64_t id, const muster_segment *segment, mu
     ring *rings = segment->data;
     p->out = &rings[segment->side];
     p->in = &rings[1 - segment->side];
-    p->bell = segment->own_event;
-    p->peer_bell = segment->peer_event;
+    p->notifier = segment->own_event;
+    p->peer_notifier = segment->peer_event;
     p->switch_due = 1;
-    if (box->host->watch_fd(box->host, p->bell, MUSTER_PLUGIN_READABLE, bell_rang, p, &p->bell_watch) != MUSTER_OK) {
+    if (box->host->watch_fd(box->host, p->notifier, MUSTER_PLUGIN_READABLE, on_notified, p, &p->notifier_watch) !=
+        MUSTER_OK) {
         p->out = NULL; /* then this side reads the ring only when the peer also sends on the socket */
         lose(p, 0, "the doorbell cannot be watched");
         return;
@@ -415,7 +416,7 @@ static muster_status put_in_ring(peer *p, const muster_span *spans, uint32_t cou
     }
     p->head = at;
     atomic_store_explicit(&p->out->head, at, memory_order_release); /* pairs with read_ring() */
-    ring_bell(p->peer_bell);
+    notify(p->peer_notifier);
     return MUSTER_OK;
 }
 

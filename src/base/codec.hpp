@@ -68,37 +68,60 @@ using UnsignedOfSize =
     std::conditional_t<bytes == 1, uint8_t,
                        std::conditional_t<bytes == 2, uint16_t, std::conditional_t<bytes == 4, uint32_t, uint64_t>>>;
 
+// What the two writers have in common; Writer::put(bytes, size) stores them.
+template <class Writer>
+class ByteWriting {
+  public:
+    // An integer or an enumeration, in as many bytes as its type has.
+    template <class T>
+    Writer &number(T value) {
+        unsigned char bytes[sizeof(T)];
+        put_little_endian(bytes, static_cast<UnsignedOfSize<sizeof(T)>>(value));
+        self().put(reinterpret_cast<const char *>(bytes), sizeof bytes);
+        return self();
+    }
+    Writer &bytes(std::string_view value) {
+        self().put(value.data(), value.size());
+        return self();
+    }
+    template <size_t count>
+    Writer &bytes(const std::array<unsigned char, count> &value) {
+        return bytes(as_text(value));
+    }
+    // The length in two bytes, then the text, which the caller has bounded.
+    Writer &text(std::string_view value) { return number(static_cast<uint16_t>(value.size())).bytes(value); }
+
+  private:
+    Writer &self() noexcept { return static_cast<Writer &>(*this); }
+};
+
 // Appends to a string of the caller or to its own; throws what appending throws. One thread at a time.
-class ByteWriter {
+class ByteWriter : public ByteWriting<ByteWriter> {
   public:
     ByteWriter() noexcept : to_(own_) {}
     explicit ByteWriter(std::string &to) noexcept : to_(to) {}
     ByteWriter(const ByteWriter &) = delete;
     ByteWriter &operator=(const ByteWriter &) = delete;
 
-    // An integer or an enumeration, in as many bytes as its type has.
-    template <class T>
-    ByteWriter &number(T value) {
-        unsigned char bytes[sizeof(T)];
-        put_little_endian(bytes, static_cast<UnsignedOfSize<sizeof(T)>>(value));
-        to_.append(reinterpret_cast<const char *>(bytes), sizeof bytes);
-        return *this;
-    }
-    ByteWriter &bytes(std::string_view value) {
-        to_.append(value);
-        return *this;
-    }
-    template <size_t count>
-    ByteWriter &bytes(const std::array<unsigned char, count> &value) {
-        return bytes(as_text(value));
-    }
-    // The length in two bytes, then the text, which the caller has bounded.
-    ByteWriter &text(std::string_view value) { return number(static_cast<uint16_t>(value.size())).bytes(value); }
+    void put(const char *bytes, size_t size) { to_.append(bytes, size); }
     std::string take() noexcept { return std::move(to_); }
 
   private:
     std::string own_;
     std::string &to_;
+};
+
+// Writes to a place whose size the caller has counted before: several times as fast for records of many fields.
+class PlacedByteWriter : public ByteWriting<PlacedByteWriter> {
+  public:
+    explicit PlacedByteWriter(char *to) noexcept : to_(to) {}
+    void put(const char *bytes, size_t size) noexcept {
+        if (size != 0) memcpy(to_, bytes, size);
+        to_ += size;
+    }
+
+  private:
+    char *to_;
 };
 
 // Reads bytes of a peer, a file or a store. A read past the end returns zero or an empty view, makes the reader invalid

@@ -26,7 +26,7 @@ constexpr char help[] =
     "  --plugin <file>  loads a plug-in first; found by name otherwise, in MUSTER_PLUGIN_PATH\n"
     "  --only <text>    the cases whose name contains it\n"
     "  --pulled         relay: pull the requests instead of dispatching them\n"
-    "  --patience <n>   every time is n times as long, for slow machines and instrumented builds\n"
+    "  --time-scale <n>   every time is n times as long, for slow machines and instrumented builds\n"
     "  --list           the names of the cases\n";
 
 struct Tier {
@@ -142,15 +142,15 @@ int run_all(const Wanted &wanted) {
         if (own.starts_with("relay:")) relay = std::make_unique<store_check::Relay>(context, wanted.pulled);
         muster_store_config opening{};
         opening.struct_size = sizeof opening;
-        opening.grace_ns = check::patience; // for the same statuses on a busy machine
-        check::expect(muster_store_open(context, own.data(), own.size(), &opening, check::patience, &store, &error),
+        opening.grace_ns = check::time_limit; // for the same statuses on a busy machine
+        check::expect(muster_store_open(context, own.data(), own.size(), &opening, check::time_limit, &store, &error),
                       MUSTER_OK, "opening the store", &error);
         for (const Tier &tier : tiers)
             for (const store_check::Case &one : tier.cases)
                 if (std::string(one.name).find(wanted.only) != std::string::npos)
                     run(tier, one, context, store, run_name + "/", counts);
         muster_store_release(store);
-        check::expect(muster_context_close(context, check::patience), MUSTER_OK, "closing the context");
+        check::expect(muster_context_close(context, check::time_limit), MUSTER_OK, "closing the context");
         relay.reset();
         muster_context_release(context);
     } catch (const check::Failed &why) {
@@ -176,17 +176,18 @@ int store_check_command(const Arguments &arguments) {
     bool lists = false;
     int64_t slowdown = 1;
     std::vector<std::string> words;
-    const auto status = cli::read_options(command, arguments,
-                                          {cli::flag("list", lists), cli::flag("pulled", wanted.pulled),
-                                           cli::flag("serve", wanted.serve), cli::text("plugin", wanted.plugin),
-                                           cli::text("only", wanted.only), cli::number("patience", slowdown, 1, 1000)},
-                                          words);
+    const auto status =
+        cli::read_options(command, arguments,
+                          {cli::flag("list", lists), cli::flag("pulled", wanted.pulled),
+                           cli::flag("serve", wanted.serve), cli::text("plugin", wanted.plugin),
+                           cli::text("only", wanted.only), cli::number("time-scale", slowdown, 1, 1000)},
+                          words);
     if (status) return *status;
     if (lists) return list();
     if (words.size() != 1)
         return cli::reject(command,
                            words.empty() ? "the URL of a store is missing" : "unexpected argument " + words[1]);
-    check::patience *= slowdown;
+    check::time_limit *= slowdown;
     wanted.url = words[0];
     return run_all(wanted);
 }

@@ -30,7 +30,7 @@ constexpr char help[] =
     "  --ranks <folder>    run by every rank of a job, as in mpirun -n 8: one checks, the others are what it checks "
     "against;\n"
     "                      some are killed, so the launcher has to allow that; they meet in the (empty) folder\n"
-    "  --patience <n>      every time is n times as long, for slow machines and instrumented builds\n"
+    "  --time-scale <n>      every time is n times as long, for slow machines and instrumented builds\n"
     "  --log               print the library's log records of both processes to stderr\n"
     "  --list              the names of the cases\n";
 
@@ -55,7 +55,7 @@ int transport_check_command(const Arguments &arguments, const std::string &progr
         {cli::flag("list", lists), cli::flag("long", options.long_cases), cli::flag("log", options.log),
          cli::flag("guarded", options.guarded), cli::flag("pulled", options.pulled),
          cli::text("serve", options.servant), cli::text("ranks", options.ranks), cli::text("only", options.only),
-         cli::amount("max-bytes", max_bytes, 1 << 20), cli::number("patience", options.slowdown, 1, 1000),
+         cli::amount("max-bytes", max_bytes, 1 << 20), cli::number("time-scale", options.slowdown, 1, 1000),
          cli::number("peer", peer_fd, 0, INT32_MAX), cli::number("parent", parent, 0, INT32_MAX)},
         words);
     if (status) return *status;
@@ -77,7 +77,7 @@ int transport_check_command(const Arguments &arguments, const std::string &progr
     options.heartbeat_ns *= options.slowdown;
     options.silent_ns *= options.slowdown;
     options.dead_ns *= options.slowdown;
-    check::patience *= options.slowdown;
+    check::time_limit *= options.slowdown;
     if (peer_fd >= 0) return check::peer_main(options, peer_fd, parent);
     if (!options.ranks.empty()) return check::run_rank(options);
     return check::run_all(options);

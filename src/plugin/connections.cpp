@@ -214,7 +214,7 @@ void ConnectionLink::session_proved(Session &) {
 
 SessionListener ConnectionLink::session_listener(Session &, std::string_view service) {
     if (!listener_ || !listener_->open_ || !service.empty()) return {};
-    return {listener_->core_, listener_->options_.window_bytes, listener_->options_.greeting};
+    return {listener_->core_, listener_->options_.window_bytes, listener_->options_.hello};
 }
 
 void ConnectionLink::session_over(Session &, const Error &why) {

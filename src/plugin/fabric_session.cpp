@@ -113,7 +113,7 @@ SessionListener FabricSession::session_listener(Session &, std::string_view serv
     if (found == fabric_->services_.end()) return {};
     const FabricListener &listener = *found->second;
     if (listener.wanted_.auth != auth_) return {{}, 0, {}, MUSTER_E_AUTH, "auth=none must be written on both sides"};
-    return {listener.core_, listener.options_.window_bytes, listener.options_.greeting};
+    return {listener.core_, listener.options_.window_bytes, listener.options_.hello};
 }
 
 std::string FabricSession::session_routes(Session &session, std::string_view service) {

@@ -77,7 +77,7 @@ class SessionStream final : public Carrier, public Listed<SessionStream>, privat
     size_t staged_bytes_ = 0; // copied into the session's segment, still in the pipe
     int64_t closed_at_ = 0;
     bool accept_due_ = false, closed_sent_ = false, closed_received_ = false;
-    std::string greeting_;     // sent with ACCEPT
+    std::string hello_;        // sent with ACCEPT
     Ref<Broadcast> broadcast_; // in which it waits for others
 
     std::atomic<bool> held_back_{false};  // seq_cst: set by the loop before the pipe is emptied, read by flush()
@@ -103,7 +103,7 @@ struct SessionConfig {
 struct SessionListener {
     Ref<ListenerCore> core; // empty: none
     uint64_t window = 0;
-    std::string greeting;
+    std::string hello;
     Status status = MUSTER_E_UNREACHABLE; // the reason why there is none
     const char *text = "no listener there";
 };

@@ -208,13 +208,12 @@ void Session::on_open(uint32_t id, const unsigned char *payload, size_t size) {
     if (config_.dialer || id == 0 || id < next_id_) return broken("a stream opened out of turn");
     if (!valid_window(get_u64(payload))) return broken("a stream opened with an impossible window");
     const size_t service_bytes = get_u16(payload + 8);
-    if (service_bytes > service_max_bytes || size < 10 + service_bytes ||
-        size - 10 - service_bytes > greeting_max_bytes)
+    if (service_bytes > service_max_bytes || size < 10 + service_bytes || size - 10 - service_bytes > hello_max_bytes)
         return broken("a stream opened with an impossible name");
     next_id_ = id + 1;
     idle_since_ = now_ns();
     const char *text = reinterpret_cast<const char *>(payload) + 10;
-    const std::string service(text, service_bytes), greeting(text + service_bytes, size - 10 - service_bytes);
+    const std::string service(text, service_bytes), hello(text + service_bytes, size - 10 - service_bytes);
     if (streams_.size() >= session_streams_max)
         return refuse(id, MUSTER_E_LIMIT, "too many streams between two processes");
     const SessionListener listener = owner_.session_listener(*this, service);
@@ -227,9 +226,9 @@ void Session::on_open(uint32_t id, const unsigned char *payload, size_t size) {
         }
     } place{listener.core.get()};
     const Ref<SessionStream> stream = add_stream(id, listener.window, get_u64(payload));
-    stream->greeting_ = listener.greeting;
+    stream->hello_ = listener.hello;
     stream->accept_due_ = true;
-    Ref<Stream> made = Stream::make(context_, stream->duplex_, 0, Ref<Carrier>(stream), config_.peer, greeting);
+    Ref<Stream> made = Stream::make(context_, stream->duplex_, 0, Ref<Carrier>(stream), config_.peer, hello);
     schedule();
     place.core = nullptr;
     accepted_first();
@@ -296,8 +295,8 @@ void Session::on_accept(uint32_t id, const unsigned char *payload, size_t size) 
         return schedule();
     }
     const Ref<SessionStream> stream = add_stream(id, opening->options.window_bytes, get_u64(payload));
-    const std::string greeting(reinterpret_cast<const char *>(payload) + 8, size - 8);
-    auto made = Stream::make(context_, stream->duplex_, 0, Ref<Carrier>(stream), config_.peer, greeting);
+    const std::string hello(reinterpret_cast<const char *>(payload) + 8, size - 8);
+    auto made = Stream::make(context_, stream->duplex_, 0, Ref<Carrier>(stream), config_.peer, hello);
     opening_.erase(found); // not before: as long as it exists, the end of the session ends the dial
     schedule();
     opening->dial->done(std::move(made));

@@ -198,7 +198,7 @@ bool Session::put_open(uint32_t id, Opening &opening) {
     put_u16(head + 8, static_cast<uint16_t>(opening.service.size()));
     std::string payload(reinterpret_cast<char *>(head), sizeof head);
     payload += opening.service;
-    payload += opening.options.greeting;
+    payload += opening.options.hello;
     if (!put(FrameType::open, id, payload)) return false;
     opening.step = Opening::Step::open;
     return true;
@@ -209,7 +209,7 @@ bool Session::stage_stream(SessionStream &stream) {
     unsigned char word[8];
     if (stream.accept_due_) {
         put_u64(word, stream.window_);
-        if (!put(FrameType::accept, stream.id_, std::string(reinterpret_cast<char *>(word), 8) + stream.greeting_))
+        if (!put(FrameType::accept, stream.id_, std::string(reinterpret_cast<char *>(word), 8) + stream.hello_))
             return true;
         stream.accept_due_ = false;
     }

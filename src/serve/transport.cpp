@@ -137,7 +137,7 @@ void ServedListener::answer(std::string address) noexcept {
 SessionListener ServedListener::target() {
     const std::lock_guard hold(lock_);
     if (closed_) return {};
-    return {core_, options_.window_bytes, options_.greeting};
+    return {core_, options_.window_bytes, options_.hello};
 }
 
 bool ServedListener::admit_one() noexcept {

@@ -10,18 +10,17 @@
 namespace muster {
 
 Stream::Stream(Context &context, Ref<Duplex> duplex, int side, Ref<Carrier> carrier, std::string peer,
-               std::string greeting)
+               std::string hello)
     : context_(&context), duplex_(std::move(duplex)), side_(side), carrier_(std::move(carrier)),
-      in_(duplex_->incoming(side)), out_(duplex_->outgoing(side)), peer_(std::move(peer)),
-      greeting_(std::move(greeting)) {}
+      in_(duplex_->incoming(side)), out_(duplex_->outgoing(side)), peer_(std::move(peer)), hello_(std::move(hello)) {}
 
 Ref<Stream> Stream::make(Context &context, Ref<Duplex> duplex, int side, Ref<Carrier> carrier, std::string peer,
-                         std::string greeting) {
+                         std::string hello) {
     StreamsOfContext &streams = StreamsOfContext::of(context); // here it may fail, in the destructor it may not
     Ref<EventFdWatch> watch;
     if (duplex->shared()) watch = make_ref<EventFdWatch>(streams);
     auto stream = Ref<Stream>::adopt(
-        new Stream(context, std::move(duplex), side, std::move(carrier), std::move(peer), std::move(greeting)));
+        new Stream(context, std::move(duplex), side, std::move(carrier), std::move(peer), std::move(hello)));
     Stream &s = *stream;
     s.event_fd_watch_ = std::move(watch);
     context.counters.streams_made.fetch_add(1, std::memory_order_relaxed);

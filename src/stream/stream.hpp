@@ -107,12 +107,12 @@ class Stream final : public Object, public Listed<Stream>, private Waker, privat
   public:
     // A stream on `side` of a duplex whose other side is a carrier (none: another stream).
     static Ref<Stream> make(Context &context, Ref<Duplex> duplex, int side, Ref<Carrier> carrier, std::string peer,
-                            std::string greeting);
+                            std::string hello);
     static void pair(Context &context, uint64_t window, std::string name, Ref<Stream> &first, Ref<Stream> &second);
 
     Context &context() const noexcept { return *context_; }
     const std::string &peer() const noexcept { return peer_; }
-    const std::string &greeting() const noexcept { return greeting_; }
+    const std::string &hello() const noexcept { return hello_; }
     bool forked() const noexcept { return context_->forked(); }
     Duplex &duplex() noexcept { return *duplex_; }
     int side() const noexcept { return side_; }
@@ -169,8 +169,7 @@ class Stream final : public Object, public Listed<Stream>, private Waker, privat
   private:
     friend class StreamsOfContext;
     friend class EventFdWatch;
-    Stream(Context &context, Ref<Duplex> duplex, int side, Ref<Carrier> carrier, std::string peer,
-           std::string greeting);
+    Stream(Context &context, Ref<Duplex> duplex, int side, Ref<Carrier> carrier, std::string peer, std::string hello);
     ~Stream() override;
     void last_reference_gone() noexcept override;
     void wake_reader() noexcept override;
@@ -264,7 +263,7 @@ class Stream final : public Object, public Listed<Stream>, private Waker, privat
     Ref<Object> kept_; // released with the stream
     Ref<StreamUser> user_;
     Pipe &in_, &out_;
-    std::string peer_, greeting_;
+    std::string peer_, hello_;
     std::atomic<uint32_t> closed_{0};                // this side: closed or released
     std::atomic<uint32_t> released_{0};              // by the host
     std::atomic<Status> close_status_{MUSTER_AGAIN}; // of the first close(); AGAIN: check the state of the rest

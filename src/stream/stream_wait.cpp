@@ -93,10 +93,10 @@ Status Stream::take_back(Direction &d) noexcept {
 
 void Stream::do_later(Direction &d) noexcept {
     // seq_cst: after the unlock; a thread that found the lock held or marked has left its request before.
-    const uint32_t wishes = d.later.exchange(0, std::memory_order_seq_cst);
-    if (wishes & Direction::FINISH) want_finish();
-    if (wishes & Direction::PUMP) post_pump();
-    if (wishes & Direction::NOTIFY) notify_events(event_of(d));
+    const uint32_t pending = d.later.exchange(0, std::memory_order_seq_cst);
+    if (pending & Direction::FINISH) want_finish();
+    if (pending & Direction::PUMP) post_pump();
+    if (pending & Direction::NOTIFY) notify_events(event_of(d));
 }
 
 // Ends the waits of the holders of the direction until this thread has the lock: the way in of a cancelling thread.

@@ -23,9 +23,9 @@ LengthRange payload_range(FrameType type, size_t data_max) noexcept {
     case FrameType::abort:
         return {8, frame_control_max};
     case FrameType::open:
-        return {10, 10 + service_max_bytes + greeting_max_bytes};
+        return {10, 10 + service_max_bytes + hello_max_bytes};
     case FrameType::accept:
-        return {8, 8 + greeting_max_bytes};
+        return {8, 8 + hello_max_bytes};
     case FrameType::refuse:
         return {4, 4 + frame_text_max};
     case FrameType::pair_offer:

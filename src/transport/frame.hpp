@@ -23,8 +23,8 @@ enum class FrameType : uint8_t {
     abort = 5,     // u64 reason, text of at most 200 bytes
     goodbye = 6,   // empty: the last frame; on a link: the host has closed its stream
     // only in sessions
-    open = 7,          // u64 window, u16 length of the service, service, greeting of the host
-    accept = 8,        // u64 window, greeting of the host
+    open = 7,          // u64 window, u16 length of the service, service, hello of the host
+    accept = 8,        // u64 window, hello of the host
     refuse = 9,        // i32 status, text of at most 200 bytes
     closed = 10,       // empty: the host has closed its stream and reads nothing more
     pair_offer = 11,   // see pairing.cpp

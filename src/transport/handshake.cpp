@@ -19,7 +19,7 @@ constexpr size_t hello_bytes = 8 + 2 + 2 + 4 + 32 + 32;
 constexpr size_t proof_bytes = 32, tag_bytes = crypto_aead_chacha20poly1305_ietf_ABYTES;
 constexpr size_t proof_max = proof_bytes + HandshakeDetails::max_bytes + tag_bytes;
 constexpr size_t paired_bytes = 1 + 16;
-constexpr std::string_view other_key_mark = {"\0muster other key\0", 18}; // before a greeting, and the key's id (8)
+constexpr std::string_view other_key_mark = {"\0muster other key\0", 18}; // before a hello, and the key's id (8)
 
 // In HELLO.
 enum : uint32_t { option_auth = 1, option_seal = 2, option_no_seal = 4, option_known = 7 };
@@ -90,11 +90,10 @@ std::vector<std::pair<uint64_t, SecretKey>> OtherKeys::all() {
     return keys_;
 }
 
-uint64_t take_other_key(std::string_view &greeting) noexcept {
-    if (greeting.size() < other_key_mark.size() + 8 || greeting.substr(0, other_key_mark.size()) != other_key_mark)
-        return 0;
-    const uint64_t id = get_u64(reinterpret_cast<const unsigned char *>(greeting.data()) + other_key_mark.size());
-    greeting.remove_prefix(other_key_mark.size() + 8);
+uint64_t take_other_key(std::string_view &hello) noexcept {
+    if (hello.size() < other_key_mark.size() + 8 || hello.substr(0, other_key_mark.size()) != other_key_mark) return 0;
+    const uint64_t id = get_u64(reinterpret_cast<const unsigned char *>(hello.data()) + other_key_mark.size());
+    hello.remove_prefix(other_key_mark.size() + 8);
     return id;
 }
 
@@ -253,7 +252,7 @@ std::string Handshake::details() const {
     own.window = config_.window;
     own.heartbeat_ns = config_.heartbeat_ns;
     own.host = config_.host;
-    own.greeting = config_.greeting;
+    own.hello = config_.hello;
     own.pairing = agreed_.pairing;
     own.offer = agreed_.offer;
     return own.encode();
@@ -276,7 +275,7 @@ bool Handshake::fits(const unsigned char *proof, const char *label) const noexce
     return sodium_memcmp(derive(label).data(), proof, proof_bytes) == 0;
 }
 
-// The dialer may have proved another key. Keys that derive from it seal the rest, also the details with its greeting.
+// The dialer may have proved another key. Keys that derive from it seal the rest, also the details with its hello.
 bool Handshake::fits_other_key(const unsigned char *proof) {
     if (config_.dialer || !config_.auth || !config_.other_keys || (peer_options_ & option_seal) == 0) return false;
     const SecretKey own = config_.secret;
@@ -314,11 +313,11 @@ Status Handshake::take_proof(const unsigned char *body, size_t size) {
 
 // Both sides derive the same result from the same proved facts.
 Status Handshake::agree(HandshakeDetails theirs) {
-    agreed_.greeting = std::move(theirs.greeting);
+    agreed_.hello = std::move(theirs.hello);
     if (other_key_ != 0) {
         unsigned char id[8];
         put_u64(id, other_key_);
-        agreed_.greeting.insert(0, reinterpret_cast<const char *>(id), sizeof id).insert(0, other_key_mark);
+        agreed_.hello.insert(0, reinterpret_cast<const char *>(id), sizeof id).insert(0, other_key_mark);
     }
     agreed_.peer_window = theirs.window;
     agreed_.peer_heartbeat_ns = theirs.heartbeat_ns;

@@ -29,7 +29,7 @@
 
 namespace muster {
 
-constexpr size_t greeting_max_bytes = 4096;
+constexpr size_t hello_max_bytes = 4096;
 constexpr size_t handshake_head_bytes = 4;
 
 // Which host and user a process belongs to. A value.
@@ -67,7 +67,7 @@ struct DescriptorOffer {
 };
 
 // Keys by which a listener admits a dialer that does not have the secret. The owner of the listener decides what such a
-// dialer may do: take_other_key() identifies its connections by a prefix of their greeting that the listener adds. A
+// dialer may do: take_other_key() identifies its connections by a prefix of their hello that the listener adds. A
 // dialer that has the secret could forge the prefix, and gain nothing. Any thread.
 class OtherKeys {
   public:
@@ -80,8 +80,8 @@ class OtherKeys {
     std::mutex lock_;
     std::vector<std::pair<uint64_t, SecretKey>> keys_;
 };
-// Removes the id of the key that the sender of a greeting has proved from its front; 0: it has proved the secret.
-uint64_t take_other_key(std::string_view &greeting) noexcept;
+// Removes the id of the key that the sender of a hello has proved from its front; 0: it has proved the secret.
+uint64_t take_other_key(std::string_view &hello) noexcept;
 
 struct HandshakeConfig {
     bool dialer = false;
@@ -98,7 +98,7 @@ struct HandshakeConfig {
     uint64_t window = 1 << 20;
     int64_t heartbeat_ns = 0;
     HostIdentity host;
-    std::string greeting;
+    std::string hello;
     std::shared_ptr<OtherKeys> other_keys; // listener: or none. Dialers that use them have to request sealing
     std::function<bool()> admit;           // listener: the dialer has proved itself; false: no place for it
     std::function<bool(DescriptorOffer &)>
@@ -107,7 +107,7 @@ struct HandshakeConfig {
 
 // The result of the handshake.
 struct Agreement {
-    std::string greeting; // the peer's
+    std::string hello; // the peer's
     uint64_t peer_window = 0;
     int64_t peer_heartbeat_ns = 0;
     bool peer_external = false;

@@ -26,7 +26,7 @@ std::string HandshakeDetails::encode() const {
     ByteWriter to;
     to.number(flags).number(window).number(heartbeat_ns);
     to.bytes(host.boot).number(host.pid_namespace).number(host.net_namespace).number(host.user);
-    to.text(greeting).number(pairing).bytes(offer.token);
+    to.text(hello).number(pairing).bytes(offer.token);
     return to.number(static_cast<uint8_t>(offer.name.size())).bytes(offer.name).take();
 }
 
@@ -49,7 +49,7 @@ bool HandshakeDetails::decode(std::string_view text) {
     host.pid_namespace = from.number<uint64_t>();
     host.net_namespace = from.number<uint64_t>();
     host.user = from.number<uint32_t>();
-    greeting = from.text(greeting_max_bytes);
+    hello = from.text(hello_max_bytes);
     const auto passing = from.number<uint8_t>();
     from.require(passing <= static_cast<uint8_t>(Passing::out_of_band));
     pairing = static_cast<Passing>(passing);

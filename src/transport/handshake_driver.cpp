@@ -234,7 +234,7 @@ void HandshakeDriver::complete() {
     if (std::exchange(registered_, false)) hub_.remove(fd_.get(), *this);
     if (setup_.unix_socket) take_descriptors(fd_.get(), false);
     auto link = make_ref<Link>(hub_, std::move(duplex), side, agreed, setup_.window, setup_.peer, std::move(fd_));
-    Ref<Stream> stream = link->make_stream(agreed.greeting);
+    Ref<Stream> stream = link->make_stream(agreed.hello);
     link->begin();
     ContextCounters &counters = hub_.context().counters;
     counters.handshakes_ok.fetch_add(1, std::memory_order_relaxed);

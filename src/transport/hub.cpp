@@ -31,7 +31,7 @@ Hub::Hub(Context &context)
 }
 
 Hub::~Hub() {
-    for (size_t i = 0; i < bell_count_; i++) ::close(bells_[i].epoll), ::close(bells_[i].event);
+    for (size_t i = 0; i < notifier_count_; i++) ::close(notifiers_[i].epoll), ::close(notifiers_[i].event);
 }
 
 Result<void> Hub::usable() const noexcept {
@@ -74,30 +74,30 @@ void Hub::tick() noexcept {
     if (!links_.empty()) start_timer(ticks_, now + tick_ns_);
 }
 
-Result<Bell> Hub::take_bell() noexcept {
+Result<Notifier> Hub::take_notifier() noexcept {
     {
         const std::lock_guard hold(lock_);
-        if (bell_count_ != 0) return bells_[--bell_count_];
+        if (notifier_count_ != 0) return notifiers_[--notifier_count_];
     }
     Fd epoll(epoll_create1(EPOLL_CLOEXEC)), event(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     epoll_event wanted{};
     wanted.events = EPOLLIN | EPOLLET;
     if (!epoll || !event || epoll_ctl(epoll.get(), EPOLL_CTL_ADD, event.get(), &wanted) != 0)
         return Error::from_errno(errno, MUSTER_OK, "wait on a socket");
-    return Bell{epoll.detach(), event.detach()};
+    return Notifier{epoll.detach(), event.detach()};
 }
 
-void Hub::give_bell(Bell bell) noexcept {
-    if (bell.event < 0) return;
+void Hub::give_notifier(Notifier notifier) noexcept {
+    if (notifier.event < 0) return;
     {
         const std::lock_guard hold(lock_);
-        if (bell_count_ < max_spare_bells) {
-            bells_[bell_count_++] = bell;
+        if (notifier_count_ < max_spare_notifiers) {
+            notifiers_[notifier_count_++] = notifier;
             return;
         }
     }
-    uncancelled::close(bell.epoll);
-    uncancelled::close(bell.event);
+    uncancelled::close(notifier.epoll);
+    uncancelled::close(notifier.event);
 }
 
 // ---- the end --------------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ class Link;
 struct AllLinks; // the list every link is in
 
 // The descriptors on which a thread of the host sleeps: an epoll that holds an eventfd, both edge-triggered; -1: none.
-struct Bell {
+struct Notifier {
     int epoll = -1, event = -1;
 };
 
@@ -54,8 +54,8 @@ class Hub final : public ContextPart {
     static constexpr size_t staging_bytes = 256 * 1024;
 
     // --- links: any thread ---
-    Result<Bell> take_bell() noexcept;  // for a thread that waits on a socket
-    void give_bell(Bell bell) noexcept; // with nothing but its own event in its epoll
+    Result<Notifier> take_notifier() noexcept;      // for a thread that waits on a socket
+    void give_notifier(Notifier notifier) noexcept; // with nothing but its own event in its epoll
 
     // ContextPart
     void close() noexcept override;
@@ -70,9 +70,9 @@ class Hub final : public ContextPart {
     std::atomic<bool> closing_{false};
 
     std::mutex lock_; // guards the members below, up to the next group
-    static constexpr size_t max_spare_bells = 64;
-    Bell bells_[max_spare_bells];
-    size_t bell_count_ = 0;
+    static constexpr size_t max_spare_notifiers = 64;
+    Notifier notifiers_[max_spare_notifiers];
+    size_t notifier_count_ = 0;
 
     // loop thread
     Timer<Hub, &Hub::tick> ticks_{*this};

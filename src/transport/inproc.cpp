@@ -39,8 +39,8 @@ class InprocTransport final : public Transport {
             return dial->done(Error::make(MUSTER_E_UNREACHABLE, "dial %s: no listener there", address.text.c_str()));
         // The place comes last: only offer() releases it.
         auto duplex = Duplex::make_private(std::min(options.window_bytes, listener->options.window_bytes));
-        auto near = Stream::make(dial->context(), duplex, 0, {}, address.text, listener->options.greeting);
-        auto far = Stream::make(dial->context(), duplex, 1, {}, listener->address(), options.greeting);
+        auto near = Stream::make(dial->context(), duplex, 0, {}, address.text, listener->options.hello);
+        auto far = Stream::make(dial->context(), duplex, 1, {}, listener->address(), options.hello);
         if (!listener->core->reserve())
             return dial->done(Error::make(MUSTER_E_LIMIT, "dial %s: the listener takes no more", address.text.c_str()));
         dial->context().counters.handshakes_ok.fetch_add(1, std::memory_order_relaxed);

@@ -39,11 +39,11 @@ Link::Link(Hub &hub, Ref<Duplex> duplex, int host_side, const Agreement &terms, 
 }
 
 Link::~Link() {
-    hub_.give_bell(bell_out_);
+    hub_.give_notifier(notifier_out_);
 }
 
-Ref<Stream> Link::make_stream(std::string greeting) {
-    return Stream::make(hub_.context(), duplex_, host_side_, Ref<Carrier>(this), peer_, std::move(greeting));
+Ref<Stream> Link::make_stream(std::string hello) {
+    return Stream::make(hub_.context(), duplex_, host_side_, Ref<Carrier>(this), peer_, std::move(hello));
 }
 
 void Link::begin() noexcept {

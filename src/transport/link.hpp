@@ -36,8 +36,8 @@ class Link final : public Carrier,
     Link(Hub &hub, Ref<Duplex> duplex, int host_side, const Agreement &terms, uint64_t own_window, std::string peer,
          Fd fd);
     ~Link() override;
-    void begin() noexcept;                         // loop thread, once: from now on bytes are moved
-    Ref<Stream> make_stream(std::string greeting); // the host's end; once, before begin()
+    void begin() noexcept;                      // loop thread, once: from now on bytes are moved
+    Ref<Stream> make_stream(std::string hello); // the host's end; once, before begin()
 
     // --- for the hub: loop thread ---
     void tick(int64_t now, bool late) noexcept; // from time to time: heartbeats, silence
@@ -156,7 +156,7 @@ class Link final : public Carrier,
     // thread.
     size_t open_left_ = 0;
     bool goodbye_sent_ = false, abort_sent_ = false, discarded_ = false, send_broken_ = false;
-    Bell bell_out_;                   // the writing host's own, as long as the link lives
+    Notifier notifier_out_;           // the writing host's own, as long as the link lives
     std::atomic<uint32_t> wants_{0};  // seq_cst: set before kick()
     std::atomic<bool> unsent_{false}; // overflow or open frame: for flush()
 
@@ -164,7 +164,7 @@ class Link final : public Carrier,
     std::atomic<bool> heard_{true}, sent_{false};     // relaxed: since the last tick
     std::atomic<uint64_t> caller_io_{0}, loop_io_{0}; // relaxed: counters
     std::atomic<bool> waiting_out_{false};            // seq_cst: set before a sleeping writer checks a last time
-    std::atomic<int> event_out_{-1};                  // of the bell, for interrupt()
+    std::atomic<int> event_out_{-1};                  // of the notifier, for interrupt()
 
     std::atomic<bool> watched_{false}; // the host's queue holds the socket
     std::mutex watch_lock_;            // guards the two

@@ -428,11 +428,11 @@ Carrier::Moved Link::send(const void *data, size_t size, Deadline &deadline, con
 
 // Waits until the socket accepts more, or the peer has granted credit; reads incoming frames meanwhile.
 Link::Room Link::await_room(bool starved, Deadline &deadline, const Interrupted &interrupted) noexcept {
-    if (bell_out_.event < 0) {
-        auto bell = hub_.take_bell();
-        if (!bell) return Room::elsewhere;
-        bell_out_ = *bell;
-        event_out_.store(bell->event, std::memory_order_seq_cst);
+    if (notifier_out_.event < 0) {
+        auto notifier = hub_.take_notifier();
+        if (!notifier) return Room::elsewhere;
+        notifier_out_ = *notifier;
+        event_out_.store(notifier->event, std::memory_order_seq_cst);
     }
     const bool reads = claim(false);
     if (!reads && starved) return Room::elsewhere; // the thread that reads will see the credit, and the pipe sends then
@@ -452,7 +452,7 @@ Link::Room Link::await_room(bool starved, Deadline &deadline, const Interrupted 
 // deadline (false).
 bool Link::sleep_until_writable(bool reads, bool starved, Deadline &deadline, const Interrupted &interrupted) noexcept {
     const short events = static_cast<short>((starved ? 0 : POLLOUT) | (reads ? POLLIN : 0));
-    pollfd both[2] = {{fd_.get(), events, 0}, {bell_out_.event, POLLIN, 0}};
+    pollfd both[2] = {{fd_.get(), events, 0}, {notifier_out_.event, POLLIN, 0}};
     waiting_out_.store(true, std::memory_order_seq_cst); // pairs with interrupt()
     bool in_time = true;
     if (!interrupted.now() && !is_over()) {
@@ -465,7 +465,7 @@ bool Link::sleep_until_writable(bool reads, bool starved, Deadline &deadline, co
         in_time = uncancelled::wait_poll(both, 2, limit) != 0;
         if (both[1].revents != 0) {
             uint64_t count;
-            [[maybe_unused]] const ssize_t got = uncancelled::read(bell_out_.event, &count, sizeof count);
+            [[maybe_unused]] const ssize_t got = uncancelled::read(notifier_out_.event, &count, sizeof count);
         }
     }
     waiting_out_.store(false, std::memory_order_relaxed);

@@ -12,7 +12,7 @@ constexpr int64_t min_check_ns = 10'000'000;
 } // namespace
 
 Receiver::~Receiver() {
-    hub_.give_bell(bell_); // the socket is closed, and so no longer in its epoll
+    hub_.give_notifier(notifier_); // the socket is closed, and so no longer in its epoll
 }
 
 // ---- the loop -------------------------------------------------------------------------------------------------------
@@ -86,16 +86,16 @@ ssize_t Receiver::result(ssize_t n, size_t size) noexcept {
     return -1;
 }
 
-bool Receiver::take_bell() noexcept {
-    auto bell = hub_.take_bell();
-    if (!bell) return false;
+bool Receiver::take_notifier() noexcept {
+    auto notifier = hub_.take_notifier();
+    if (!notifier) return false;
     epoll_event wanted{};
     wanted.events = EPOLLIN | EPOLLRDHUP | EPOLLET; // also reports bytes that are in the socket already
-    if (epoll_ctl(bell->epoll, EPOLL_CTL_ADD, fd_, &wanted) != 0) {
-        hub_.give_bell(*bell);
+    if (epoll_ctl(notifier->epoll, EPOLL_CTL_ADD, fd_, &wanted) != 0) {
+        hub_.give_notifier(*notifier);
         return false;
     }
-    bell_ = *bell;
+    notifier_ = *notifier;
     return true;
 }
 
@@ -103,7 +103,7 @@ bool Receiver::wait(Deadline &deadline) noexcept {
     const int64_t left = deadline.left();
     const int ms = left < 0 ? -1 : static_cast<int>(std::min<int64_t>((left + 999'999) / 1'000'000, INT_MAX));
     epoll_event event{};
-    const bool in_time = uncancelled::wait_epoll(bell_.epoll, &event, 1, ms) != 0;
+    const bool in_time = uncancelled::wait_epoll(notifier_.epoll, &event, 1, ms) != 0;
     if (event.events & hang_up) hung_up_ = true;
     return in_time;
 }
@@ -116,9 +116,9 @@ void Receiver::wake() noexcept {
 }
 
 void Receiver::return_to_loop() noexcept {
-    if (bell_.event < 0) return;
-    epoll_ctl(bell_.epoll, EPOLL_CTL_DEL, fd_, nullptr);
-    hub_.give_bell(std::exchange(bell_, {}));
+    if (notifier_.event < 0) return;
+    epoll_ctl(notifier_.epoll, EPOLL_CTL_DEL, fd_, nullptr);
+    hub_.give_notifier(std::exchange(notifier_, {}));
 }
 
 // ---- has the host stopped? ------------------------------------------------------------------------------------------

@@ -73,15 +73,15 @@ class Receiver {
     int end_errno() const noexcept { return end_errno_; }
     // The last answer of the socket left nothing in it: a later byte wakes a sleeper.
     bool is_drained() const noexcept { return drained_ && !hung_up_; }
-    bool was_short() const noexcept { return drained_; }         // the last answer had room for more
-    bool can_sleep() const noexcept { return bell_.event >= 0; } // it has slept before, and needs no descriptor
+    bool was_short() const noexcept { return drained_; }             // the last answer had room for more
+    bool can_sleep() const noexcept { return notifier_.event >= 0; } // it has slept before, and needs no descriptor
     // Sleeps until bytes arrive, wake(), or the deadline. `is_over()` is called when a wake() can no longer be missed;
     // true: do not sleep.
     template <class IsOver>
     Sleep sleep(Deadline &deadline, const IsOver &is_over) noexcept {
-        if (bell_.event < 0 && !take_bell()) return Sleep::no_descriptor;
+        if (notifier_.event < 0 && !take_notifier()) return Sleep::no_descriptor;
         // seq_cst: pairs with wake(), which follows the change that is_over() checks; one of the two sees the other.
-        sleeper_.store(bell_.event, std::memory_order_seq_cst);
+        sleeper_.store(notifier_.event, std::memory_order_seq_cst);
         const bool in_time = is_over() || wait(deadline);
         sleeper_.store(-1, std::memory_order_relaxed); // a late wake() meets no sleeper: the next sleep is short
         return in_time ? Sleep::woken : Sleep::timeout;
@@ -115,7 +115,7 @@ class Receiver {
         return result(n, size);
     }
     ssize_t result(ssize_t n, size_t size) noexcept;
-    bool take_bell() noexcept;
+    bool take_notifier() noexcept;
     bool wait(Deadline &deadline) noexcept; // false: the deadline passed
     void set_interest(bool input, bool output) noexcept;
     void start_check() noexcept;
@@ -131,7 +131,7 @@ class Receiver {
     bool input_ = false, output_ = false; // under the interest lock: the events that the loop watches
 
     // under the lock
-    Bell bell_; // its epoll holds the socket
+    Notifier notifier_; // its epoll holds the socket
     bool drained_ = false;
     bool hung_up_ = false; // reported once: from now on check each time
     int end_errno_ = 0;

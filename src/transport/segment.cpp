@@ -34,22 +34,22 @@ Result<void> check_shared_memory(int memory, size_t size) noexcept {
     return {};
 }
 
-Result<void> check_doorbells(int one, int other) noexcept {
-    const int bells[] = {one, other};
+Result<void> check_events(int one, int other) noexcept {
+    const int events[] = {one, other};
     const uint64_t rung = 2; // a semaphore would return one of the two
     bool good = true;
-    for (const int bell : bells) {
+    for (const int notifier : events) {
         struct stat kind {};
-        const int flags = fcntl(bell, F_GETFL);
+        const int flags = fcntl(notifier, F_GETFL);
         // An anonymous inode: neither a pipe, nor a socket, nor a file.
-        good = good && flags >= 0 && fstat(bell, &kind) == 0 && (kind.st_mode & S_IFMT) == 0 && called_eventfd(bell) &&
-               fcntl(bell, F_SETFL, flags | O_NONBLOCK) == 0;
+        good = good && flags >= 0 && fstat(notifier, &kind) == 0 && (kind.st_mode & S_IFMT) == 0 &&
+               called_eventfd(notifier) && fcntl(notifier, F_SETFL, flags | O_NONBLOCK) == 0;
     }
-    for (const int bell : bells)
-        good = good && uncancelled::write(bell, &rung, sizeof rung) == static_cast<ssize_t>(sizeof rung);
-    for (const int bell : bells) {
+    for (const int notifier : events)
+        good = good && uncancelled::write(notifier, &rung, sizeof rung) == static_cast<ssize_t>(sizeof rung);
+    for (const int notifier : events) {
         uint64_t count = 0;
-        good = good && uncancelled::read(bell, &count, sizeof count) == static_cast<ssize_t>(sizeof count) &&
+        good = good && uncancelled::read(notifier, &count, sizeof count) == static_cast<ssize_t>(sizeof count) &&
                count == rung;
     }
     if (!good) return Error::make(MUSTER_E_PROTOCOL, "the doorbell of the peer is none");
@@ -99,7 +99,7 @@ Result<Segment> take_segment(Fd (&fds)[segment_descriptors], size_t size) noexce
     s.events[0] = std::move(fds[1]);
     s.events[1] = std::move(fds[2]);
     if (const Result<void> memory = check_shared_memory(s.memory.get(), size); !memory) return memory.error();
-    if (const Result<void> bells = check_doorbells(s.events[0].get(), s.events[1].get()); !bells) return bells.error();
+    if (const Result<void> events = check_events(s.events[0].get(), s.events[1].get()); !events) return events.error();
     void *mapping = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, s.memory.get(), 0);
     if (mapping == MAP_FAILED) return Error::from_errno(errno, MUSTER_E_NOMEM, "map %zu shared bytes", size);
     s.mapping = mapping;

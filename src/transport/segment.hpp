@@ -29,7 +29,7 @@ Result<Segment> make_segment(size_t size) noexcept;
 Result<void> check_shared_memory(int memory, size_t size) noexcept;
 // Are they two eventfds that were not rung yet? A ring must neither block, nor leave anything else to be read, nor
 // raise a signal. They cannot block from then on, and stay as they are.
-Result<void> check_doorbells(int one, int other) noexcept;
+Result<void> check_events(int one, int other) noexcept;
 // Checks descriptors of a peer, and takes them over.
 Result<Segment> take_segment(Fd (&fds)[segment_descriptors], size_t size) noexcept;
 // The duplex of side `own` over its mapping, which is the duplex's from now on; the descriptors stay. `fresh`: this

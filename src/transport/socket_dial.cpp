@@ -44,7 +44,7 @@ Result<HandshakeConfig> handshake_config_for(Hub &hub, const Address &address, c
     config.window = options.window_bytes;
     config.heartbeat_ns = settings.heartbeat_ns;
     config.host = hub.host;
-    config.greeting = options.greeting;
+    config.hello = options.hello;
     if (!dialer) config.other_keys = options.other_keys;
     return config;
 }

@@ -27,9 +27,9 @@ std::string origin_of(const SocketAddress &peer) {
 } // namespace
 
 SocketListener::SocketListener(Hub &hub, Fd fd, std::string address, Ref<ListenerCore> core, SocketTaker *taker,
-                               HandshakeConfig greeting, SocketFile file)
+                               HandshakeConfig config, SocketFile file)
     : hub_(hub), address_(std::move(address)), core_(std::move(core)), taker_(taker),
-      taker_alive_(taker == nullptr ? nullptr : &taker->socket_taker()), config_(std::move(greeting)),
+      taker_alive_(taker == nullptr ? nullptr : &taker->socket_taker()), config_(std::move(config)),
       file_(std::move(file)), fd_(std::move(fd)) {}
 
 Result<void> SocketListener::start() noexcept {
@@ -56,7 +56,7 @@ void SocketListener::accept_some() noexcept {
         }
         if (fd) {
             try {
-                greet(std::move(fd));
+                begin_handshake(std::move(fd));
             } catch (const std::bad_alloc &) {
                 hub_.context().log(MUSTER_LOG_ERROR, "%s: out of memory for a connection", address_.c_str());
             }
@@ -108,7 +108,7 @@ void SocketListener::report_displaced() noexcept {
                        address_.c_str(), static_cast<unsigned long long>(std::exchange(displaced_, 0)));
 }
 
-void SocketListener::greet(Fd fd) {
+void SocketListener::begin_handshake(Fd fd) {
     const bool unix_socket = local_address(fd.get()).family() == AF_UNIX;
     HandshakeConfig config = config_;
     HandshakeSetup setup;

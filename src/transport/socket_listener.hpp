@@ -18,9 +18,9 @@ struct SocketFile {
 // Any thread, unless a member says otherwise.
 class SocketListener final : public TransportListener, private Watch, private HandshakeOwner {
   public:
-    // `greeting` has everything except what depends on the connection.
+    // `config` has everything except what depends on the connection.
     SocketListener(Hub &hub, Fd fd, std::string address, Ref<ListenerCore> core, SocketTaker *taker,
-                   HandshakeConfig greeting, SocketFile file);
+                   HandshakeConfig config, SocketFile file);
     Result<void> start() noexcept;
     std::string address() override { return address_; }
     void close() noexcept override;
@@ -34,7 +34,7 @@ class SocketListener final : public TransportListener, private Watch, private Ha
     void leaves(HandshakeDriver &driver) noexcept;
     Object &owner_object() noexcept override { return *this; }
     void accept_some() noexcept;
-    void greet(Fd fd);
+    void begin_handshake(Fd fd);
     uint32_t limit() const noexcept; // of connections that have not proved themselves
     bool make_place() noexcept;
     bool has_waiting() noexcept;

@@ -36,7 +36,7 @@ class SocketTaker {
 };
 
 struct TransportOptions {
-    std::string greeting;
+    std::string hello;
     uint64_t window_bytes = 0; // resolved: never 0
     uint32_t backlog = 1024;
     int64_t retry_ns = 0;

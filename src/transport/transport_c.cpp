@@ -23,9 +23,9 @@ Result<TransportOptions> read_options(Context &context, const muster_transport_c
     if (auto done = read_config(given, config, "muster_transport_config"); !done) return done.error();
     if (config.flags != 0) return Error::make(MUSTER_E_ARG, "flags has unknown bits: 0x%x", config.flags);
     if (config.reserved != 0) return Error::make(MUSTER_E_ARG, "reserved is %u, not 0", config.reserved);
-    if (config.hello_bytes > greeting_max_bytes)
+    if (config.hello_bytes > hello_max_bytes)
         return Error::make(MUSTER_E_ARG, "hello_bytes is %llu, at most %zu",
-                           static_cast<unsigned long long>(config.hello_bytes), greeting_max_bytes);
+                           static_cast<unsigned long long>(config.hello_bytes), hello_max_bytes);
     if (config.hello == nullptr && config.hello_bytes != 0)
         return Error::make(MUSTER_E_ARG, "hello_bytes is set, but there is no hello");
     const uint64_t window = config.window_bytes;
@@ -35,7 +35,7 @@ Result<TransportOptions> read_options(Context &context, const muster_transport_c
     if (config.retry_ns < 0)
         return Error::make(MUSTER_E_ARG, "retry_ns is %lld", static_cast<long long>(config.retry_ns));
     TransportOptions options;
-    if (config.hello_bytes != 0) options.greeting.assign(static_cast<const char *>(config.hello), config.hello_bytes);
+    if (config.hello_bytes != 0) options.hello.assign(static_cast<const char *>(config.hello), config.hello_bytes);
     options.window_bytes = window != 0 ? window : context.settings.window_bytes;
     if (config.backlog != 0) options.backlog = config.backlog;
     options.retry_ns = config.retry_ns;
@@ -216,11 +216,11 @@ muster_status muster_transport_hello(muster_stream *stream, void *out_data, size
         const Uncancelled guard;
         if (stream == nullptr || out_bytes == nullptr) return Status{MUSTER_E_ARG};
         if (unwrap(stream)->forked()) return Status{MUSTER_E_FORKED};
-        const std::string &greeting = unwrap(stream)->greeting();
-        *out_bytes = greeting.size();
+        const std::string &hello = unwrap(stream)->hello();
+        *out_bytes = hello.size();
         if (out_data == nullptr) return Status{MUSTER_OK};
-        if (capacity < greeting.size()) return Status{MUSTER_E_LIMIT};
-        memcpy(out_data, greeting.data(), greeting.size());
+        if (capacity < hello.size()) return Status{MUSTER_E_LIMIT};
+        memcpy(out_data, hello.data(), hello.size());
         return Status{MUSTER_OK};
     });
 }

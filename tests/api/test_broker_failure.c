@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 // ctest: full timeout=180
-/* A star in trouble: brokers that come late, go, and come back; strangers; members that do not read or do not keep to
- * the rules; ends in every order. */
+/* A star in trouble: brokers that come late, go, and come back; unauthenticated peers; members that do not read or do
+ * not keep to the rules; ends in every order. */
 #include "star.h"
 
 // The text is all that was said, and nothing of what lay in memory before.
@@ -108,7 +108,7 @@ static void test_shared_memory_outlives_the_broker(void **state) {
     leave_star(&two);
 }
 
-static void test_strangers_are_refused(void **state) {
+static void test_unauthenticated_members_are_refused(void **state) {
     (void)state;
     static const struct {
         uint32_t flags;
@@ -356,7 +356,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_broker_may_come_late),
     cmocka_unit_test(test_a_broker_that_goes_is_told_and_members_come_back),
     cmocka_unit_test(test_shared_memory_outlives_the_broker),
-    cmocka_unit_test(test_strangers_are_refused),
+    cmocka_unit_test(test_unauthenticated_members_are_refused),
     cmocka_unit_test(test_garbage_disturbs_nobody),
     cmocka_unit_test(test_a_reader_that_sleeps_costs_the_broker_a_window),
     cmocka_unit_test(test_everything_ends_in_any_order),

@@ -27,7 +27,7 @@ static void test_urls(void **state) {
                  {"etcd://host/%zz", "no %xx"},
                  {"etcd://host/x?colour=red", "there is no option colour"},
                  {"etcd://host/x?ca", "option ca has no value"},
-                 {"etcd://host/x?patience=0", "1 to 3600"},
+                 {"etcd://host/x?timeout=0", "1 to 3600"},
                  {"etcd://host/x?cert=/c", "come together"}};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         assert_int_equal(open_url(&f, wrong[i].url), MUSTER_E_ADDRESS);
@@ -117,10 +117,10 @@ static void test_tls(void **state) {
     e->scheme = "https";
     start_etcd(e);
     char good[1200], unknown[600], without[600];
-    snprintf(good, sizeof good, "/job?ca=%s&cert=%s/client.pem&key=%s/client.key&patience=2", ca, e->folder, e->folder);
-    snprintf(unknown, sizeof unknown, "/job?ca=%s/other.pem&patience=1", e->folder);
-    snprintf(without, sizeof without, "/job?ca=%s&patience=1", ca);
-    assert_int_equal(try_open(&f, e->port, "/job?patience=1"), MUSTER_E_PEER); /* no TLS */
+    snprintf(good, sizeof good, "/job?ca=%s&cert=%s/client.pem&key=%s/client.key&timeout=2", ca, e->folder, e->folder);
+    snprintf(unknown, sizeof unknown, "/job?ca=%s/other.pem&timeout=1", e->folder);
+    snprintf(without, sizeof without, "/job?ca=%s&timeout=1", ca);
+    assert_int_equal(try_open(&f, e->port, "/job?timeout=1"), MUSTER_E_PEER); /* no TLS */
     assert_int_equal(try_open(&f, e->port, unknown), MUSTER_E_UNREACHABLE);
     expect_text("certificate");
     assert_true(try_open(&f, e->port, without) < 0);

@@ -110,7 +110,7 @@ static void test_the_leader_is_killed_under_load(void **state) {
     assert_int_equal(muster_context_create(NULL, &f.context, NULL), MUSTER_OK);
     assert_int_equal(muster_queue_create(f.context, NULL, &f.queue, NULL), MUSTER_OK);
     char url[300];
-    snprintf(url, sizeof url, "etcd://127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d/job?patience=60", c.all[0].port,
+    snprintf(url, sizeof url, "etcd://127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d/job?timeout=60", c.all[0].port,
              c.all[1].port, c.all[2].port);
     if (open_url(&f, url) != MUSTER_OK) fail_msg("%s", why.message);
     atomic_bool stop = false;

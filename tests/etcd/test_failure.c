@@ -127,13 +127,13 @@ static void test_nobody_there(void **state) {
     fixture f;
     make(&f);
     int64_t begun = now();
-    assert_int_equal(try_open(&f, f.server.port, "/x?patience=1"), MUSTER_E_UNREACHABLE);
+    assert_int_equal(try_open(&f, f.server.port, "/x?timeout=1"), MUSTER_E_UNREACHABLE);
     assert_true(now() - begun < 10 * second);
     expect_text("tried for 1.");
     start_etcd(&f.server);
     /* One of two members answers. */
     char url[200];
-    snprintf(url, sizeof url, "etcd://127.0.0.1:%d,127.0.0.1:%d/x?patience=1", any_port(), f.server.port);
+    snprintf(url, sizeof url, "etcd://127.0.0.1:%d,127.0.0.1:%d/x?timeout=1", any_port(), f.server.port);
     assert_int_equal(open_url(&f, url), MUSTER_OK);
     run(&f, op(MUSTER_STORE_SET, "k", "v"), MUSTER_OK);
     stop_process(f.server.pid); /* it takes what is sent, and says nothing */
@@ -389,7 +389,7 @@ static void test_answers_that_are_none_of_an_etcd(void **state) {
         fixture f;
         make(&f);
         start_etcd(&f.server);
-        assert_int_equal(try_open(&f, f.server.port, "/x?patience=1"), MUSTER_OK);
+        assert_int_equal(try_open(&f, f.server.port, "/x?timeout=1"), MUSTER_OK);
         run(&f, op(MUSTER_STORE_SET, "k", "v"), MUSTER_OK);
         begin(&f, op(MUSTER_STORE_GET, "never", ""), 1);
         run(&f, op(MUSTER_STORE_READ, "k", ""), MUSTER_OK);

@@ -61,9 +61,9 @@ static void test_an_etcd_that_fails(void **state) {
         w.name = "etcd";
         w.context = f.context;
         w.queue = f.queue;
-        open_at(&f, relay.port, "/faults?patience=2");
+        open_at(&f, relay.port, "/faults?timeout=2");
         w.faulty = f.store;
-        open_at(&f, f.server.port, "/faults?patience=60");
+        open_at(&f, f.server.port, "/faults?timeout=60");
         w.direct = f.store;
         w.arm = arm;
         w.heal = heal;

@@ -274,7 +274,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         Plugin plugin(&host);
         muster_store_request open{};
         const std::string_view url =
-            size != 0 && data[0] == 'U' ? "etcd://h:1,g:2/root/?patience=1000" : "etcd://h:1/root/?patience=1000";
+            size != 0 && data[0] == 'U' ? "etcd://h:1,g:2/root/?timeout=1000" : "etcd://h:1/root/?timeout=1000";
         open.struct_size = sizeof open;
         open.kind = MUSTER_STORE_REQUEST_OPEN;
         open.url = url.data();

@@ -23,7 +23,7 @@ class Notes final : public FrameSink {
         return MUSTER_OK;
     }
     Status on_frame(FrameType type, uint32_t stream, const unsigned char *payload, size_t size) noexcept override {
-        FUZZ_CHECK(size <= 10 + service_max_bytes + greeting_max_bytes);
+        FUZZ_CHECK(size <= 10 + service_max_bytes + hello_max_bytes);
         events += std::to_string(static_cast<int>(type)) + " of " + std::to_string(stream) + " after " +
                   std::to_string(data.size()) + ": " + std::string(reinterpret_cast<const char *>(payload), size) +
                   "\n";

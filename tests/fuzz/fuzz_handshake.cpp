@@ -11,18 +11,18 @@ using namespace muster;
 
 namespace {
 
-HandshakeConfig config(bool dialer, uint8_t wishes) {
+HandshakeConfig config(bool dialer, uint8_t choices) {
     HandshakeConfig c;
     c.dialer = dialer;
-    c.auth = (wishes & 1) == 0;
+    c.auth = (choices & 1) == 0;
     c.secret = secret_key("a secret to fuzz with", 21);
-    c.seal = static_cast<SealPolicy>((wishes >> 1) % 3);
-    c.local = (wishes & 8) != 0;
-    c.upgrade = (wishes & 16) != 0;
-    c.shared = (wishes & 32) != 0;
-    c.passing = static_cast<Passing>((wishes >> 6) % 3);
+    c.seal = static_cast<SealPolicy>((choices >> 1) % 3);
+    c.local = (choices & 8) != 0;
+    c.upgrade = (choices & 16) != 0;
+    c.shared = (choices & 32) != 0;
+    c.passing = static_cast<Passing>((choices >> 6) % 3);
     c.host = HostIdentity::own();
-    c.greeting = "hello";
+    c.hello = "hello";
     c.offer = [](DescriptorOffer &out) {
         out.name = "@somewhere";
         return true;
@@ -47,13 +47,13 @@ Status feed(Handshake &handshake, const uint8_t *data, size_t size, uint8_t piec
         at += used;
     }
     if (status == MUSTER_AGAIN) FUZZ_CHECK(handshake.wants() <= 8192);
-    FUZZ_CHECK(handshake.agreement().greeting.size() <= greeting_max_bytes);
+    FUZZ_CHECK(handshake.agreement().hello.size() <= hello_max_bytes);
     return status;
 }
 
 void raw_bytes(Input &in) {
-    const uint8_t wishes = in.byte(), piece = in.byte();
-    Handshake handshake(config((in.byte() & 1) != 0, wishes));
+    const uint8_t choices = in.byte(), piece = in.byte();
+    Handshake handshake(config((in.byte() & 1) != 0, choices));
     size_t size;
     const uint8_t *data = in.take(in.left(), size);
     FUZZ_CHECK(feed(handshake, data, size, piece) != MUSTER_OK); // random bytes never complete a handshake
@@ -63,8 +63,8 @@ void raw_bytes(Input &in) {
 // Both roles run; the input changes some of the bytes. With changed bytes no handshake may succeed, without them none
 // may fail.
 void man_in_the_middle(Input &in) {
-    const uint8_t wishes = in.byte() & ~1u;
-    Handshake dialer(config(true, wishes)), listener(config(false, in.byte() & 1 ? wishes : in.byte() & ~1u));
+    const uint8_t choices = in.byte() & ~1u;
+    Handshake dialer(config(true, choices)), listener(config(false, in.byte() & 1 ? choices : in.byte() & ~1u));
     Handshake *const sides[2] = {&dialer, &listener};
     Status status[2] = {MUSTER_AGAIN, MUSTER_AGAIN};
     bool touched = false;
@@ -90,7 +90,7 @@ void man_in_the_middle(Input &in) {
         const Agreement &a = dialer.agreement(), &b = listener.agreement();
         FUZZ_CHECK(a.key_in == b.key_out && a.key_out == b.key_in);
         FUZZ_CHECK(a.sealed == b.sealed && a.paired == b.paired && a.local == b.local);
-        FUZZ_CHECK(a.greeting == "hello" && b.greeting == "hello");
+        FUZZ_CHECK(a.hello == "hello" && b.hello == "hello");
         FUZZ_CHECK(!touched || a.pairing != Passing::none);
     }
 }
@@ -100,11 +100,11 @@ void details(Input &in) {
     const uint8_t *data = in.take(in.left(), size);
     HandshakeDetails got;
     if (!got.decode({reinterpret_cast<const char *>(data), size})) return;
-    FUZZ_CHECK(got.greeting.size() <= greeting_max_bytes && got.offer.name.size() <= HandshakeDetails::name_max_bytes);
+    FUZZ_CHECK(got.hello.size() <= hello_max_bytes && got.offer.name.size() <= HandshakeDetails::name_max_bytes);
     FUZZ_CHECK(got.window >= 4096 && got.window <= uint64_t{1} << 30 && got.heartbeat_ns >= 0);
     HandshakeDetails again;
     FUZZ_CHECK(again.decode(got.encode()));
-    FUZZ_CHECK(again.greeting == got.greeting && again.window == got.window && again.offer.name == got.offer.name);
+    FUZZ_CHECK(again.hello == got.hello && again.window == got.window && again.offer.name == got.offer.name);
 }
 
 } // namespace

@@ -227,7 +227,7 @@ static void two_contexts(void) {
     muster_context_release(contexts[1]);
 }
 
-static void strangers_stay_out(void) {
+static void unauthenticated_peers_stay_out(void) {
     muster_context *contexts[2]; // each made a secret of its own
     for (int i = 0; i < 2; i++) EXPECT(muster_context_create(NULL, &contexts[i], NULL), MUSTER_OK);
     const char *const schemes[] = {"tcp", "unix", "shm"};
@@ -307,7 +307,7 @@ int main(void) {
     guest_run("threads cancelled while inside", threads_cancelled_while_inside, 0, 1);
     guest_run("threads cancelled before they enter", threads_cancelled_before, 0, 1);
     guest_run("two contexts in one process", two_contexts, 0, 3);
-    guest_run("two contexts with secrets of their own", strangers_stay_out, 0, 1);
+    guest_run("two contexts with secrets of their own", unauthenticated_peers_stay_out, 0, 1);
     guest_run("a wake function detached while it is called", wake_detached_while_called, 0, 1);
     return guest_result();
 }

@@ -91,9 +91,9 @@ foreach(way moved through)
         set(options "?upgrade=no")
     endif()
     mpi_test(conformance_${way} full 150 8 --killed 1 $<TARGET_FILE:muster_cli> transport-check --ranks @@
-             --max-bytes 16m --patience ${MUSTER_TEST_SLOWDOWN} "mpi:///@${options}")
+             --max-bytes 16m --time-scale ${MUSTER_TEST_SLOWDOWN} "mpi:///@${options}")
     mpi_test(conformance_${way}.long long 900 8 --killed 1 $<TARGET_FILE:muster_cli> transport-check --ranks @@ --long
-             --patience ${MUSTER_TEST_SLOWDOWN} "mpi:///@${options}")
+             --time-scale ${MUSTER_TEST_SLOWDOWN} "mpi:///@${options}")
 endforeach()
 
 # Interpreters, which load everything RTLD_LOCAL and know nothing of MPI.

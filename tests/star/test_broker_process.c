@@ -278,12 +278,12 @@ static void test_without_descriptors_it_rests(void **state) {
     limit.rlim_cur = limit_with_room(process, 3);
     assert_int_equal(prlimit(process, RLIMIT_NOFILE, &limit, NULL), 0);
     enum { crowd = 20 };
-    int strangers[crowd];
+    int others[crowd];
     struct sockaddr_in where = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     where.sin_port = htons((uint16_t)atoi(strrchr(b.place, ':') + 1));
     for (int i = 0; i < crowd; i++) {
-        strangers[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        (void)!connect(strangers[i], (struct sockaddr *)&where, sizeof where); // it may have been refused by now
+        others[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        (void)!connect(others[i], (struct sockaddr *)&where, sizeof where); // it may have been refused by now
     }
     assert_true(await_line(&p, "cannot be accepted"));
     const double begin = cpu_seconds(process);
@@ -291,7 +291,7 @@ static void test_without_descriptors_it_rests(void **state) {
     const double used = cpu_seconds(process) - begin;
     if (used > 0.7) fail_msg("it used %.2f s of 2", used);
     transfer(s.near, s.far, 3000000);
-    for (int i = 0; i < crowd; i++) close(strangers[i]);
+    for (int i = 0; i < crowd; i++) close(others[i]);
     member late = {.context = make_context(0, SECRET)};
     char name[256];
     muster_error error = {0};

@@ -476,7 +476,7 @@ void test_rules_are_kept_or_it_ends(void **) {
     }
 }
 
-void test_strangers_get_ten_seconds(void **) {
+void test_unauthenticated_peers_get_ten_seconds(void **) {
     Single s;
     s.tree.give(s.node, 500, "GET / HTTP/1.1");
     assert_false(s.node.exchange.has_node(500)); // forgotten at once
@@ -498,7 +498,7 @@ int main() {
         cmocka_unit_test(test_random_schedules_keep_every_promise),
         cmocka_unit_test(test_also_when_brokers_die),
         cmocka_unit_test(test_rules_are_kept_or_it_ends),
-        cmocka_unit_test(test_strangers_get_ten_seconds),
+        cmocka_unit_test(test_unauthenticated_peers_get_ten_seconds),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -306,7 +306,7 @@ static int connect_raw(const char *url) {
     return fd;
 }
 
-static void test_strangers(void **state) {
+static void test_unauthenticated_peers(void **state) {
     (void)state;
     program server = start_server("--listen", "tcp://127.0.0.1:0", NULL);
     await_ready(&server);
@@ -457,7 +457,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_a_torn_end_is_cut_off_and_damage_is_told),
         cmocka_unit_test(test_a_stopped_server_is_waited_for_no_longer_than_asked),
         cmocka_unit_test(test_a_killed_client_is_noticed),
-        cmocka_unit_test(test_strangers),
+        cmocka_unit_test(test_unauthenticated_peers),
         cmocka_unit_test(test_a_silent_server_cannot_be_opened),
         cmocka_unit_test(test_a_port_that_another_program_has_is_named),
         cmocka_unit_test(test_one_of_several_serves),

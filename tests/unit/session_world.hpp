@@ -86,7 +86,7 @@ class TestDial final : public Dial {
     Context &context_;
 };
 
-struct Wishes {
+struct WorldOptions {
     bool dialer = false, single = false, external_peer = false;
     bool failing = false; // nothing can be sent
     bool silent = false;  // the peer says nothing, and the session stays in its handshake
@@ -98,37 +98,37 @@ struct Wishes {
 // A session that has gone through its handshake, and what stands around it.
 class World final : private SessionOwner {
   public:
-    explicit World(const Wishes &wishes) {
+    explicit World(const WorldOptions &options) {
         ContextSettings settings;
         settings.secret.assign(32, 7);
         settings.heartbeat_ns = 20 * ms;
         settings.silent_ns = 100 * ms;
-        settings.dead_ns = wishes.dead_ns;
-        settings.handshake_timeout_ns = wishes.handshake_timeout_ns;
+        settings.dead_ns = options.dead_ns;
+        settings.handshake_timeout_ns = options.handshake_timeout_ns;
         context = std::move(*Context::create(settings));
         core = make_ref<ListenerCore>(*context, 16);
         on_loop([&] {
             SessionConfig config;
-            config.dialer = wishes.dialer;
+            config.dialer = options.dialer;
             config.auth = false;
             config.seal = SealPolicy::never;
             config.local = true;
-            config.single = wishes.single;
+            config.single = options.single;
             config.peer = "test://peer";
             channel = make_ref<TestChannel>();
-            channel->failing = wishes.failing;
+            channel->failing = options.failing;
             session =
                 make_ref<Session>(*context, *pool, Ref<Channel>(channel), static_cast<SessionOwner &>(*this), config);
             session->start();
         });
-        if (wishes.silent) return;
+        if (options.silent) return;
         HandshakeConfig config;
-        config.dialer = !wishes.dialer;
+        config.dialer = !options.dialer;
         config.auth = false;
         config.seal = SealPolicy::never;
         config.local = true;
-        config.external = wishes.external_peer;
-        config.heartbeat_ns = wishes.peer_heartbeat_ns;
+        config.external = options.external_peer;
+        config.heartbeat_ns = options.peer_heartbeat_ns;
         config.host = HostIdentity::own();
         Handshake peer(config);
         Status status = MUSTER_AGAIN;

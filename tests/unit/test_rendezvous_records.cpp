@@ -17,17 +17,17 @@ using namespace muster;
 
 namespace {
 
-void test_ranks_go_by_old_ones_then_wishes_then_natural_order(void **) {
-    const std::vector<RankWish> wishes = {
-        {0, RankWish::none, RankWish::none, "node66", "a", 1},
-        {0, RankWish::none, RankWish::none, "node7", "b", 2},
-        {3, 0, RankWish::none, "node9", "c", 3},
+void test_ranks_go_by_old_ones_then_requests_then_natural_order(void **) {
+    const std::vector<RankRequest> requests = {
+        {0, RankRequest::none, RankRequest::none, "node66", "a", 1},
+        {0, RankRequest::none, RankRequest::none, "node7", "b", 2},
+        {3, 0, RankRequest::none, "node9", "c", 3},
         {2, 0, 1, "node1", "d", 4},
-        {0, RankWish::none, 0, "node5", "e", 5},
+        {0, RankRequest::none, 0, "node5", "e", 5},
     };
-    const std::vector<uint32_t> ranks = give_ranks(wishes);
+    const std::vector<uint32_t> ranks = give_ranks(requests);
     const uint32_t expected[] = {4, 3, 0, 1, 2};
-    for (size_t i = 0; i < wishes.size(); i++) assert_int_equal(ranks[i], expected[i]);
+    for (size_t i = 0; i < requests.size(); i++) assert_int_equal(ranks[i], expected[i]);
     assert_true(natural_order("node7", "node66") < 0);
     assert_true(natural_order("node7", "node07") != 0);
     assert_true(natural_order("a10b2", "a10b10") < 0);
@@ -80,7 +80,7 @@ void test_records_of_others_are_read_with_care(void **) {
 
 int main() {
     const CMUnitTest tests[] = {
-        cmocka_unit_test(test_ranks_go_by_old_ones_then_wishes_then_natural_order),
+        cmocka_unit_test(test_ranks_go_by_old_ones_then_requests_then_natural_order),
         cmocka_unit_test(test_records_of_others_are_read_with_care),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);

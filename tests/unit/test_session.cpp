@@ -145,11 +145,11 @@ void test_a_peer_must_read_what_it_makes_us_say(void **) {
 
 void test_a_stream_must_be_opened_in_time(void **) {
     run([](Findings &f) {
-        Wishes wishes;
-        wishes.single = true;
-        wishes.handshake_timeout_ns = 300 * ms;
+        WorldOptions options;
+        options.single = true;
+        options.handshake_timeout_ns = 300 * ms;
         for (const bool opens : {false, true}) {
-            World w(wishes);
+            World w(options);
             if (!f.expect(w.ready.load(), "proved")) return;
             f.expect(w.proved == 0, "it counts as one that has not proved itself");
             if (opens && !w.open_stream(f)) return;
@@ -165,9 +165,9 @@ void test_a_stream_must_be_opened_in_time(void **) {
 
 void test_dials_nobody_answers_are_limited(void **) {
     run([](Findings &f) {
-        Wishes wishes;
-        wishes.dialer = true;
-        World w(wishes);
+        WorldOptions how;
+        how.dialer = true;
+        World w(how);
         if (!f.expect(w.ready.load(), "proved")) return;
         TransportOptions options;
         options.window_bytes = window;
@@ -215,11 +215,11 @@ void test_a_peer_that_does_not_let_go_is_left(void **) {
 
 void test_silence_of_a_peer(void **) {
     run([](Findings &f) {
-        Wishes wishes;
-        wishes.dead_ns = 200 * ms;
+        WorldOptions options;
+        options.dead_ns = 200 * ms;
         for (const bool external : {false, true}) {
-            wishes.external_peer = external;
-            World w(wishes);
+            options.external_peer = external;
+            World w(options);
             if (!f.expect(w.ready.load(), "proved")) return;
             usleep(600'000);
             f.expect(w.is_over() == !external, external ? "it has no thread of its own" : "it is dead");
@@ -239,10 +239,10 @@ void test_silence_of_a_peer(void **) {
 
 void test_beats_as_slow_as_those_of_the_slower_side(void **) {
     run([](Findings &f) {
-        Wishes wishes;
-        wishes.dead_ns = 200 * ms;
-        wishes.peer_heartbeat_ns = 400 * ms;
-        World w(wishes);
+        WorldOptions options;
+        options.dead_ns = 200 * ms;
+        options.peer_heartbeat_ns = 400 * ms;
+        World w(options);
         if (!f.expect(w.ready.load(), "proved") || !w.open_stream(f)) return;
         const int64_t begin = now_ns();
         f.expect(w.soon([&] { return w.over; }), "silence ends it all the same");
@@ -255,18 +255,18 @@ void test_beats_as_slow_as_those_of_the_slower_side(void **) {
 
 void test_a_heartbeat_is_answered(void **) {
     run([](Findings &f) {
-        Wishes wishes;
-        wishes.peer_heartbeat_ns = 60 * second;
-        World w(wishes);
+        WorldOptions options;
+        options.peer_heartbeat_ns = 60 * second;
+        World w(options);
         if (!f.expect(w.ready.load(), "proved") || !w.open_stream(f)) return;
         w.say(frame(FrameType::heartbeat, 0));
         w.settle();
         f.expect(w.count(FrameType::heartbeat) == 0, "not while something was said lately");
     });
     run([](Findings &f) {
-        Wishes wishes;
-        wishes.peer_heartbeat_ns = 400 * ms;
-        World w(wishes);
+        WorldOptions options;
+        options.peer_heartbeat_ns = 400 * ms;
+        World w(options);
         if (!f.expect(w.ready.load(), "proved") || !w.open_stream(f)) return;
         usleep(250'000); // more than half of a beat; its own turn is after three quarters
         w.say(frame(FrameType::heartbeat, 0));
@@ -279,9 +279,9 @@ void test_a_heartbeat_is_answered(void **) {
 void test_a_displaced_session_says_so(void **) {
     run([](Findings &f) {
         for (const bool stuck : {false, true}) {
-            Wishes wishes;
-            wishes.single = wishes.silent = true;
-            World w(wishes);
+            WorldOptions options;
+            options.single = options.silent = true;
+            World w(options);
             w.on_loop([&] {
                 f.expect(!w.session->has_hello(), "nothing has come");
                 w.channel->stuck = stuck;
@@ -299,9 +299,9 @@ void test_a_displaced_session_says_so(void **) {
 // The listener refuses for now and hangs up: the dialer gets the refusal although it can send nothing any more.
 void test_a_refusal_that_follows_a_hang_up_is_taken(void **) {
     run([](Findings &f) {
-        Wishes wishes;
-        wishes.dialer = wishes.single = wishes.silent = wishes.failing = true;
-        World w(wishes);
+        WorldOptions options;
+        options.dialer = options.single = options.silent = options.failing = true;
+        World w(options);
         w.settle();
         f.expect(!w.is_over(), "not over before the refusal");
         w.say(std::string("\5\0\1\0\10", 5));

@@ -47,12 +47,12 @@ void test_memory_that_is_passed_is_looked_at(void **) {
         f.expect(!check_shared_memory(-1, shared_bytes), "nothing");
         const Fd good = make_bell();
         const auto refused = [&](const Fd &bell) {
-            return !check_doorbells(good.get(), bell.get()) && !check_doorbells(bell.get(), good.get());
+            return !check_events(good.get(), bell.get()) && !check_events(bell.get(), good.get());
         };
         {
             const Fd one = make_bell(0), other = make_bell();
             uint64_t count = 0;
-            f.expect(static_cast<bool>(check_doorbells(one.get(), other.get())), "good doorbells");
+            f.expect(static_cast<bool>(check_events(one.get(), other.get())), "good doorbells");
             f.expect(read(one.get(), &count, sizeof count) < 0 && errno == EAGAIN, "not rung, and they cannot block");
         }
         int pair[2];
@@ -62,13 +62,13 @@ void test_memory_that_is_passed_is_looked_at(void **) {
         if (pipe2(pair, O_NONBLOCK | O_CLOEXEC) != 0) abort();
         const Fd from(pair[0]), to(pair[1]);
         f.expect(refused(from) && refused(to), "a pipe");
-        const auto fresh_refused = [](Fd bell) { return !check_doorbells(make_bell().get(), bell.get()); };
+        const auto fresh_refused = [](Fd bell) { return !check_events(make_bell().get(), bell.get()); };
         f.expect(fresh_refused(make_bell(EFD_NONBLOCK | EFD_SEMAPHORE)), "a semaphore");
         f.expect(fresh_refused(make_bell(EFD_NONBLOCK, 1)), "one that was rung");
         f.expect(fresh_refused(make_file()), "a file as a doorbell");
         f.expect(fresh_refused(Fd(epoll_create1(EPOLL_CLOEXEC))), "another thing without a name");
         const Fd twice = make_bell();
-        f.expect(!check_doorbells(twice.get(), twice.get()), "one for both");
+        f.expect(!check_events(twice.get(), twice.get()), "one for both");
     });
 }
 

@@ -93,7 +93,7 @@ class Simulation {
         std::vector<int> log;
         bool stopped = false;
         std::vector<std::function<void()>> later; // while it is stopped
-        std::shared_ptr<Link> link, greeting;     // the latter: it has dialled
+        std::shared_ptr<Link> link, dialled;      // the latter: it has dialled
         bool dialling = false;
         uint64_t dials = 0;
         // of the serving server
@@ -173,7 +173,7 @@ class Simulation {
         node.later.clear();
         node.held.clear();
         drop(node);
-        leave_greeting(node);
+        leave_dialled(node);
     }
     void resume(Node &node) {
         node.stopped = false;
@@ -263,8 +263,8 @@ class Simulation {
     void take(Node &node, const std::shared_ptr<Link> &link, const Message &message) {
         PairRoles &roles = *node.roles;
         if (message.kind == Message::hi) {
-            if (node.greeting) close(node, node.greeting);
-            node.greeting = link;
+            if (node.dialled) close(node, node.dialled);
+            node.dialled = link;
             return say_hello(node, link);
         }
         if (message.kind == Message::hello) return meet(node, link, message.who);
@@ -307,24 +307,24 @@ class Simulation {
         if (link->dialer == node.index) {
             if (node.link) return close(node, link);
             say_hello(node, link);
-        } else if (node.greeting != link) {
+        } else if (node.dialled != link) {
             return close(node, link);
         }
-        if (node.greeting == link) node.greeting = nullptr;
+        if (node.dialled == link) node.dialled = nullptr;
         if (node.link) {
             drop(node);
             act(node, node.roles->lost(now_));
         }
-        leave_greeting(node);
+        leave_dialled(node);
         node.link = link;
         node.other = who;
         act(node, node.roles->met(who, true, now_));
     }
     // What was said there is not so any more.
-    void leave_greeting(Node &node) {
+    void leave_dialled(Node &node) {
         node.dials++;
         node.dialling = false;
-        if (const auto link = std::exchange(node.greeting, nullptr)) close(node, link);
+        if (const auto link = std::exchange(node.dialled, nullptr)) close(node, link);
     }
     void confirm(Node &node) {
         if (!node.link || !node.roles->may_confirm()) return;
@@ -355,7 +355,7 @@ class Simulation {
     // ---- what it is to do ----
     void act(Node &node, PairRoles::Actions actions) {
         PairRoles &roles = *node.roles;
-        if (actions.link == PairRoles::Link::drop) drop(node), leave_greeting(node);
+        if (actions.link == PairRoles::Link::drop) drop(node), leave_dialled(node);
         if (actions.link == PairRoles::Link::feed) {
             node.feeding = true;
             node.unconfirmed.clear();

@@ -529,7 +529,7 @@ local function work(setup, prepare)
         if setup then setup(muster_here) end
     end)
     while not (muster_here and muster_here.leaving) do
-        loop:step(loop:patience())
+        loop:step(loop:poll_timeout())
         if loop.failed then error(loop.failed, 0) end
     end
     for _, there in pairs(muster_here.callers) do if there.stream then there.stream:finish() end end
@@ -539,7 +539,7 @@ local function work(setup, prepare)
         loop:sleep(farewell)
         late = true
     end)
-    while loop.unfinished > 0 and not late do loop:step(loop:patience()) end
+    while loop.unfinished > 0 and not late do loop:step(loop:poll_timeout()) end
     loop:close()
     os.exit(0)
 end

@@ -151,16 +151,16 @@ function Loop:poll(timeout_ns)
         count = count + 1
         fds[count] = fd
     end
-    local polled, patience = ffi.new('muster_lua_pollfd[?]', count), timeout_ns < 0 and -1 or math.ceil(timeout_ns / 1e6)
+    local polled, timeout_ms = ffi.new('muster_lua_pollfd[?]', count), timeout_ns < 0 and -1 or math.ceil(timeout_ns / 1e6)
     polled[0].fd, polled[0].events = fds[1], POLLIN
     for i = 2, count do
         local who = self.descriptors[fds[i]]
         local events = who:wants()
-        if who.busy then patience = 0 end
+        if who.busy then timeout_ms = 0 end
         -- A descriptor nothing is wanted of would still tell that its peer hung up, again and again.
         polled[i - 1].fd, polled[i - 1].events = events ~= 0 and fds[i] or -1, events
     end
-    ffi.C.poll(polled, count, taken and 0 or patience) -- what was taken may have been the last thing to wait for
+    ffi.C.poll(polled, count, taken and 0 or timeout_ms) -- what was taken may have been the last thing to wait for
     for i = 2, count do
         local who = self.descriptors[fds[i]]
         if who and (polled[i - 1].revents ~= 0 or who.busy) then who:turn() end
@@ -216,7 +216,7 @@ function Loop:run(body, ...)
     local results, count
     local function keep(...) results, count = { ... }, select('#', ...) end
     if body then self:spawn(function(...) keep(body(...)) end, ...) end
-    while (self.tasks > 0 or self.unfinished > 0) and not self.failed do self:step(self:patience()) end
+    while (self.tasks > 0 or self.unfinished > 0) and not self.failed do self:step(self:poll_timeout()) end
     if self.failed then
         local why = self.failed
         self.failed = nil
@@ -330,7 +330,7 @@ function Loop:sleep(seconds)
     pause(self, task)
 end
 
-function Loop:patience()
+function Loop:poll_timeout()
     if self.sleepers == 0 then return forever end
     local first
     for _, timer in pairs(self.timers) do if not first or timer.at < first then first = timer.at end end

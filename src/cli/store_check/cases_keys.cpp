@@ -159,7 +159,7 @@ void what_it_lacks_is_refused(const Place &place) {
     if (!place.can(MUSTER_STORE_CAN_BARRIER)) refused({barrier("b", 0, 1)});
     if (!place.can(MUSTER_STORE_CAN_LEASE)) {
         muster_lease *lease = nullptr;
-        check::expect(muster_store_lease(place.store(), 60 * second, 0, patience, &lease, nullptr),
+        check::expect(muster_store_lease(place.store(), 60 * second, 0, time_limit, &lease, nullptr),
                       MUSTER_E_UNSUPPORTED, "a lease");
     }
     CHECK(place.once({Op(MUSTER_STORE_COUNT, "")}).entry(0).number == 0);

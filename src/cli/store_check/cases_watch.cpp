@@ -131,8 +131,8 @@ void leases(const Place &place) {
     CHECK(gone_behind(place, revision) == std::vector<std::string>{"kept"});
     place.once({get("also")}).expect_holds(0, "stays");
     muster_lease *none = nullptr;
-    check::expect(muster_store_lease(place.store(), ms - 1, 0, patience, &none, nullptr), MUSTER_E_ARG, "0.9 ms");
-    check::expect(muster_store_lease(place.store(), second, 64, patience, &none, nullptr), MUSTER_E_ARG, "flags");
+    check::expect(muster_store_lease(place.store(), ms - 1, 0, time_limit, &none, nullptr), MUSTER_E_ARG, "0.9 ms");
+    check::expect(muster_store_lease(place.store(), second, 64, time_limit, &none, nullptr), MUSTER_E_ARG, "flags");
 }
 
 void a_lease_that_is_ended(const Place &place) {
@@ -140,10 +140,10 @@ void a_lease_that_is_ended(const Place &place) {
     const Lease lease(place, 60 * second);
     uint64_t revision = 0;
     for (const char *const key : {"a", "b", "c"}) revision = place.run({set(key, "1").on(lease.get())}).revision();
-    check::expect(muster_lease_end(lease.get(), patience, nullptr), MUSTER_OK, "end");
+    check::expect(muster_lease_end(lease.get(), time_limit, nullptr), MUSTER_OK, "end");
     CHECK(gone_behind(place, revision).size() == 3); // at one moment
     CHECK(place.once({Op(MUSTER_STORE_COUNT, "")}).entry(0).number == 0);
-    check::expect(muster_lease_end(lease.get(), patience, nullptr), MUSTER_E_STALE, "end again");
+    check::expect(muster_lease_end(lease.get(), time_limit, nullptr), MUSTER_E_STALE, "end again");
     place.once({set("a", "2").on(lease.get())}, MUSTER_E_STALE);
     place.once({read("a")}).expect_absent(0);
 }
@@ -155,7 +155,7 @@ void what_waits_goes_on_with_a_lease(const Place &place) {
     place.run({set("leader", "me").on(lease.get())});
     place.take(nullptr).expect_holds(0, "me");
     place.run({append("leader", "!")}); // the key keeps its lease
-    check::expect(muster_lease_end(lease.get(), patience, nullptr), MUSTER_OK, "end");
+    check::expect(muster_lease_end(lease.get(), time_limit, nullptr), MUSTER_OK, "end");
     place.once({read("leader")}).expect_absent(0);
 }
 

@@ -95,7 +95,7 @@ uint64_t Place::begin(const std::vector<Op> &ops, uint64_t tag, int64_t timeout)
 Answer Place::take(uint64_t *out_tag, muster_status wanted) const {
     muster_completion done{};
     muster_error error{};
-    check::expect(muster_queue_next(queue_, patience, &done, &error), MUSTER_OK, "a completion");
+    check::expect(muster_queue_next(queue_, time_limit, &done, &error), MUSTER_OK, "a completion");
     Answer answer(done.status, error, static_cast<muster_store_result *>(done.object));
     CHECK(done.kind == MUSTER_DONE_STORE);
     check::expect(done.status, wanted, "a begun request", &error);
@@ -111,7 +111,7 @@ void Place::expect_none() const {
 
 Lease::Lease(const Place &place, int64_t ttl, uint32_t flags) {
     muster_error error{};
-    check::expect(muster_store_lease(place.store(), ttl, flags, patience, &lease_, &error), MUSTER_OK, "a lease",
+    check::expect(muster_store_lease(place.store(), ttl, flags, time_limit, &lease_, &error), MUSTER_OK, "a lease",
                   &error);
     CHECK(muster_lease_id(lease_) != 0);
 }
@@ -119,9 +119,9 @@ Lease::Lease(const Place &place, int64_t ttl, uint32_t flags) {
 int64_t least_lease(const Place &place) {
     for (const int64_t ttl : {50 * ms, second, 2 * second, 5 * second, 10 * second}) {
         muster_lease *lease = nullptr;
-        const muster_status status = muster_store_lease(place.store(), ttl, 0, patience, &lease, nullptr);
+        const muster_status status = muster_store_lease(place.store(), ttl, 0, time_limit, &lease, nullptr);
         if (status == MUSTER_OK) {
-            muster_lease_end(lease, patience, nullptr);
+            muster_lease_end(lease, time_limit, nullptr);
             muster_lease_release(lease);
             return ttl;
         }

@@ -11,8 +11,8 @@ namespace store_check {
 
 using check::fail;
 using check::ms;
-using check::patience;
 using check::second;
+using check::time_limit;
 
 // ---- operations
 // ------------------------------------------------------------------------------------------------------
@@ -143,9 +143,9 @@ class Place {
     bool can(uint32_t capability) const { return (muster_store_capabilities(store_) & capability) == capability; }
     void need(uint32_t capability) const; // or the case is skipped
     // Performs a request and expects this status.
-    Answer run(std::vector<Op> ops, muster_status wanted = MUSTER_OK, int64_t timeout = patience) const;
+    Answer run(std::vector<Op> ops, muster_status wanted = MUSTER_OK, int64_t timeout = time_limit) const;
     Answer once(std::vector<Op> ops, muster_status wanted = MUSTER_OK) const { return run(std::move(ops), wanted, 0); }
-    Answer try_run(const std::vector<Op> &ops, int64_t timeout = patience) const;
+    Answer try_run(const std::vector<Op> &ops, int64_t timeout = time_limit) const;
     // Requests that were begun, whose completions arrive in any order.
     uint64_t begin(const std::vector<Op> &ops, uint64_t tag, int64_t timeout = -1) const;
     Answer take(uint64_t *out_tag, muster_status wanted = MUSTER_OK) const;

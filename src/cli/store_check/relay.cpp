@@ -116,8 +116,9 @@ void Relay::Self::asked_for(uint64_t request, const muster_store_request &what) 
 void Relay::Self::open(uint64_t request, const muster_store_request &what) {
     muster_store *store = nullptr;
     muster_error error{};
-    const muster_status status = muster_store_open(context, what.url + 6, what.url_bytes - 6, nullptr, patience, &store,
-                                                   &error); // after relay:
+    const muster_status status =
+        muster_store_open(context, what.url + 6, what.url_bytes - 6, nullptr, time_limit, &store,
+                          &error); // after relay:
     if (status != MUSTER_OK) return refuse(request, status, error.message);
     muster_store_traits traits{};
     traits.struct_size = sizeof traits;
@@ -151,11 +152,12 @@ void Relay::Self::lease(uint64_t request, const muster_store_request &what) {
     muster_error error{};
     muster_status status = MUSTER_E_STALE;
     if (what.kind == MUSTER_STORE_REQUEST_GRANT) {
-        status = muster_store_lease(stores[what.store], what.ttl_ns, MUSTER_LEASE_MANUAL, patience, &leases[what.lease],
-                                    &error);
+        status = muster_store_lease(stores[what.store], what.ttl_ns, MUSTER_LEASE_MANUAL, time_limit,
+                                    &leases[what.lease], &error);
     } else if (leases.count(what.lease) != 0) {
         const bool keep = what.kind == MUSTER_STORE_REQUEST_KEEP;
-        status = keep ? muster_lease_keep(leases[what.lease]) : muster_lease_end(leases[what.lease], patience, &error);
+        status =
+            keep ? muster_lease_keep(leases[what.lease]) : muster_lease_end(leases[what.lease], time_limit, &error);
     }
     if (status == MUSTER_OK)
         muster_store_request_done(queue, request, MUSTER_OK, nullptr, 0, 0, nullptr);

@@ -76,10 +76,10 @@ void Stream::close(int64_t timeout) const {
     expect(muster_stream_close(stream_, timeout), MUSTER_OK, "close");
 }
 
-std::string Stream::greeting() const {
+std::string Stream::hello() const {
     char text[4096];
     size_t size = 0;
-    expect(muster_transport_hello(stream_, text, sizeof text, &size), MUSTER_OK, "greeting");
+    expect(muster_transport_hello(stream_, text, sizeof text, &size), MUSTER_OK, "hello");
     return {text, size};
 }
 

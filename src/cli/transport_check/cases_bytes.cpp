@@ -133,9 +133,9 @@ void many_streams(World &world) {
         if (!trouble.empty()) throw Failed{trouble};
 }
 
-void greetings_cross(World &world) {
+void hellos_cross(World &world) {
     const Stream stream = world.dial("echo and nothing else");
-    CHECK(stream.greeting() == "the listener");
+    CHECK(stream.hello() == "the listener");
     const std::string longest = "echo 0 0 " + std::string(4000, 'g');
     const Stream other = world.dial(longest);
     other.write("?", 1);
@@ -158,7 +158,7 @@ void owned_buffers(World &world) {
                "write_owned");
     for (uint64_t i = 0; i < 3; i++) {
         muster_completion entry;
-        expect(muster_queue_next(queue, patience, &entry, nullptr), MUSTER_OK, "the buffer's release");
+        expect(muster_queue_next(queue, time_limit, &entry, nullptr), MUSTER_OK, "the buffer's release");
         CHECK(entry.kind == MUSTER_DONE_RELEASED && entry.status == MUSTER_OK && entry.tag == i && entry.bytes == size);
     }
     stream.finish();
@@ -177,7 +177,7 @@ const std::vector<Case> byte_cases = {
     {"bytes: 500 single bytes, each answered", one_byte_at_a_time},
     {"bytes: 64 streams at once keep apart", many_streams},
     {"bytes: handed-over buffers are sent and come back once", owned_buffers},
-    {"greetings reach the other side", greetings_cross},
+    {"hellos reach the other side", hellos_cross},
 };
 
 } // namespace check

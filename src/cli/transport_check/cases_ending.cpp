@@ -41,7 +41,7 @@ void close_delivers(World &world) {
     const Stream left = world.dial("source 100000 34");
     unsigned char some[100];
     left.read(some, sizeof some);
-    const muster_status status = muster_stream_close(left.get(), patience);
+    const muster_status status = muster_stream_close(left.get(), time_limit);
     CHECK(status == MUSTER_OK);
 }
 
@@ -51,12 +51,12 @@ void peer_closes_early(World &world) {
     stream.write("x", 1);
     stream.expect_end();
     // Writing to it fails soon, but not at once: the close is in transit.
-    const int64_t until = now_ns() + patience;
+    const int64_t until = now_ns() + time_limit;
     std::vector<unsigned char> piece(100'000);
     muster_status status = MUSTER_OK;
     while (status == MUSTER_OK && now_ns() < until) {
         size_t bytes = 0;
-        status = muster_stream_write(stream.get(), piece.data(), piece.size(), patience, &bytes);
+        status = muster_stream_write(stream.get(), piece.data(), piece.size(), time_limit, &bytes);
     }
     CHECK(status == MUSTER_E_PEER || status == MUSTER_E_ABORTED);
 }
@@ -66,7 +66,8 @@ void abort_tells_why(World &world) {
     stream.write("x", 1);
     unsigned char byte;
     size_t bytes = 0;
-    expect(muster_stream_read(stream.get(), &byte, 1, patience, &bytes), MUSTER_E_ABORTED, "reading an aborted stream");
+    expect(muster_stream_read(stream.get(), &byte, 1, time_limit, &bytes), MUSTER_E_ABORTED,
+           "reading an aborted stream");
     uint64_t reason = 0;
     muster_error why{};
     expect(muster_stream_reason(stream.get(), &reason, &why), MUSTER_E_ABORTED, "the reason");
@@ -98,7 +99,7 @@ void cancel_a_read(World &world) {
     std::atomic<size_t> moved{99};
     std::thread reader([&] {
         size_t size = 0;
-        got = muster_stream_read_into(stream.get(), bytes, 8, 0, patience, &size);
+        got = muster_stream_read_into(stream.get(), bytes, 8, 0, time_limit, &size);
         moved = size;
     });
     // Cancelled repeatedly until the thread has returned: at the first time it may not be inside yet.
@@ -127,7 +128,7 @@ void cancel_a_write(World &world) {
     std::atomic<size_t> moved{0};
     std::thread writer([&] {
         size_t written = 0;
-        got = muster_stream_write(stream.get(), bytes.data(), bytes.size(), patience, &written);
+        got = muster_stream_write(stream.get(), bytes.data(), bytes.size(), time_limit, &written);
         moved = written;
     });
     std::this_thread::sleep_for(std::chrono::milliseconds(50)); // so that the transfer has begun and has not ended

@@ -92,7 +92,7 @@ void killed_while_writing(World &world) {
     std::thread writer([&] {
         std::vector<unsigned char> bytes(64 << 20);
         size_t written = 0;
-        got = muster_stream_write(stream.get(), bytes.data(), bytes.size(), patience, &written);
+        got = muster_stream_write(stream.get(), bytes.data(), bytes.size(), time_limit, &written);
     });
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
     const int64_t killed = now_ns();
@@ -111,12 +111,12 @@ void killed_while_reading(World &world) {
     const std::unique_ptr<Peer> victim = world.another(world.secret);
     const Stream stream = world.host.dial(victim->address(), "hold");
     Watch watch(world.host, stream, life);
-    const int64_t patient = now_ns() + patience;
+    const int64_t until = now_ns() + time_limit;
     muster_stream_stats stats{};
-    while (stats.buffered_in == 0 && now_ns() < patient) {
+    while (stats.buffered_in == 0 && now_ns() < until) {
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
         expect(muster_stream_get_stats(stream.get(), &stats), MUSTER_OK, "stats");
-        if (stats.buffered_in == 0 && now_ns() > patient - patience + 500 * ms) break; // silence is not reported: valid
+        if (stats.buffered_in == 0 && now_ns() > until - time_limit + 500 * ms) break; // silence is not reported: valid
     }
     victim->signal(SIGKILL);
     CHECK((watch.await(MUSTER_STREAM_ENDED, 5 * second) & MUSTER_STREAM_ENDED) != 0);
@@ -140,7 +140,7 @@ void killed_under_many(World &world) {
         readers.emplace_back([&] {
             char byte;
             size_t bytes = 0;
-            if (muster_stream_read(stream.get(), &byte, 1, patience, &bytes) == MUSTER_E_PEER) told++;
+            if (muster_stream_read(stream.get(), &byte, 1, time_limit, &bytes) == MUSTER_E_PEER) told++;
         });
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     victim->signal(SIGKILL);
@@ -163,7 +163,7 @@ void stopped_and_continued(World &world) {
     if ((events & MUSTER_STREAM_PEER_SILENT) == 0) fail("three times silent_ns of silence were not told");
     CHECK((events & MUSTER_STREAM_ENDED) == 0);
     other->signal(SIGCONT);
-    events = watch.await(MUSTER_STREAM_PEER_BACK | MUSTER_STREAM_ENDED, patience);
+    events = watch.await(MUSTER_STREAM_PEER_BACK | MUSTER_STREAM_ENDED, time_limit);
     CHECK((events & MUSTER_STREAM_ENDED) == 0);
     CHECK((events & MUSTER_STREAM_PEER_BACK) != 0);
     std::vector<unsigned char> rest(size - 1000);

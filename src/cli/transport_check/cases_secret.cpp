@@ -25,25 +25,25 @@ void still_serves(World &world) {
 
 void wrong_secret_here(World &world) {
     if (!world.peer.separate()) skip("both ends are in one process, and share its secret");
-    const Host stranger(world.options, other_secret);
+    const Host other(world.options, other_secret);
     muster_error error{};
-    const muster_status status = stranger.try_dial(world.peer.address(), error);
+    const muster_status status = other.try_dial(world.peer.address(), error);
     expect(status, MUSTER_E_AUTH, "dialling with another secret", &error);
     CHECK(error.message[0] != '\0');
     still_serves(world);
 }
 
 void wrong_secret_there(World &world) {
-    std::unique_ptr<Peer> stranger;
+    std::unique_ptr<Peer> other;
     try {
-        stranger = world.another(other_secret);
+        other = world.another(other_secret);
     } catch (const Failed &failed) { // refused before it could listen, where the transport itself is guarded
         if (!world.options.guarded || failed.text.find("MUSTER_E_AUTH") == std::string::npos) throw;
         return still_serves(world);
     }
     CHECK(!world.options.guarded);
     muster_error error{};
-    expect(world.host.try_dial(stranger->address(), error), MUSTER_E_AUTH, "dialling a listener with another secret",
+    expect(world.host.try_dial(other->address(), error), MUSTER_E_AUTH, "dialling a listener with another secret",
            &error);
     still_serves(world);
 }
@@ -63,18 +63,18 @@ void no_proof_on_one_side(World &world) {
 void no_proof_on_both_sides(World &world) {
     if (!world.peer.separate()) skip("both ends are in one process");
     const std::unique_ptr<Listener> open = world.host.listen(with_option(unique_address(world.options), "auth=none"));
-    const Host stranger(world.options, other_secret);
+    const Host other(world.options, other_secret);
     const std::string address = open->address(); // it has auth=none, which both sides have to write out
     if (world.options.guarded) {
         muster_error error{};
-        expect(stranger.try_dial(address, error), MUSTER_E_AUTH, "dialling a guarded transport with another secret",
+        expect(other.try_dial(address, error), MUSTER_E_AUTH, "dialling a guarded transport with another secret",
                &error);
         return still_serves(world);
     }
     std::string trouble;
     std::thread dialler([&] {
         try {
-            const Stream stream = stranger.dial(address, "anybody");
+            const Stream stream = other.dial(address, "anybody");
             stream.write_sequence(1000, 52);
             stream.finish();
             stream.expect_end();
@@ -84,7 +84,7 @@ void no_proof_on_both_sides(World &world) {
     });
     try {
         const Stream stream = open->accept();
-        CHECK(stream.greeting() == "anybody");
+        CHECK(stream.hello() == "anybody");
         stream.read_sequence(1000, 52);
         stream.expect_end();
         stream.finish();
@@ -132,7 +132,7 @@ uint64_t handshakes_failed(World &world) {
 
 // Expects that the listener hangs up on each of them.
 void expect_hang_up(const std::vector<int> &fds) {
-    const int64_t until = now_ns() + patience;
+    const int64_t until = now_ns() + time_limit;
     bool held = false;
     for (const int fd : fds) {
         for (bool over = false; !over && !held;) {
@@ -181,20 +181,20 @@ void truncated_handshakes(World &world) {
 }
 
 // Silent unauthenticated peers use places, but only for a limited time and only so many.
-void silent_strangers(World &world) {
+void silent_peers(World &world) {
     if (!world.peer.separate()) skip("both ends are in one process");
     std::vector<int> fds;
     fds.reserve(150);
     for (int i = 0; i < 150; i++) fds.push_back(raw_connect(world.peer.address()));
     // After their timeout there is room again.
-    const int64_t until = now_ns() + patience;
+    const int64_t until = now_ns() + time_limit;
     muster_status status = MUSTER_OK;
     do {
         muster_error error{};
         status = world.host.try_dial(world.peer.address(), error, 3 * second);
     } while (status != MUSTER_OK && now_ns() < until);
     for (const int fd : fds) ::close(fd);
-    expect(status, MUSTER_OK, "dialling among silent strangers");
+    expect(status, MUSTER_OK, "dialling among silent peers");
     still_serves(world);
 }
 
@@ -228,7 +228,7 @@ void address_in_use(World &world) {
         muster_transport_listen(world.host.context(), address.data(), address.size(), nullptr, &second_one, &error);
     if (status == MUSTER_OK) {
         muster_stream *stream = nullptr;
-        status = muster_listener_accept(second_one, patience, &stream, &error);
+        status = muster_listener_accept(second_one, time_limit, &stream, &error);
         muster_listener_release(second_one);
     }
     expect(status, MUSTER_E_EXISTS, "listening where somebody listens", &error);
@@ -244,7 +244,7 @@ void accept_ends(World &world) {
     CHECK(muster_listener_accept(listener->get(), 0, &stream, nullptr) == MUSTER_AGAIN);
     CHECK(muster_listener_accept(listener->get(), 20 * ms, &stream, nullptr) == MUSTER_TIMEOUT);
     std::atomic<int> got{-1000};
-    std::thread waiter([&] { got = muster_listener_accept(listener->get(), patience, &stream, nullptr); });
+    std::thread waiter([&] { got = muster_listener_accept(listener->get(), time_limit, &stream, nullptr); });
     while (got == -1000) {
         muster_listener_cancel(listener->get());
         std::this_thread::yield();
@@ -252,7 +252,7 @@ void accept_ends(World &world) {
     waiter.join();
     CHECK(got == MUSTER_E_CANCELED);
     CHECK(muster_listener_close(listener->get()) == MUSTER_OK);
-    CHECK(muster_listener_accept(listener->get(), patience, &stream, nullptr) == MUSTER_E_CLOSED);
+    CHECK(muster_listener_accept(listener->get(), time_limit, &stream, nullptr) == MUSTER_E_CLOSED);
 }
 
 } // namespace
@@ -264,7 +264,7 @@ const std::vector<Case> secret_cases = {
     {"secret: auth=none on both sides lets anybody in", no_proof_on_both_sides},
     {"handshake: malformed ones are hung up on", malformed_handshakes},
     {"handshake: truncated ones are hung up on", truncated_handshakes},
-    {"handshake: silent strangers do not keep others out for long", silent_strangers},
+    {"handshake: silent peers do not keep others out for long", silent_peers},
     {"address: nobody listens", nobody_listens},
     {"address: an unknown option is told", unknown_option},
     {"address: in use, and free again after close", address_in_use},

@@ -99,14 +99,14 @@ void Host::print_log() {
 }
 
 void Host::close() {
-    expect(muster_context_close(context_, patience), MUSTER_OK, "closing the context");
+    expect(muster_context_close(context_, time_limit), MUSTER_OK, "closing the context");
 }
 
-std::unique_ptr<Listener> Host::listen(const std::string &address, const std::string &greeting) const {
+std::unique_ptr<Listener> Host::listen(const std::string &address, const std::string &hello) const {
     muster_transport_config config{};
     config.struct_size = sizeof config;
-    config.hello = greeting.data();
-    config.hello_bytes = greeting.size();
+    config.hello = hello.data();
+    config.hello_bytes = hello.size();
     muster_listener *listener = nullptr;
     muster_error error{};
     expect(muster_transport_listen(context_, address.data(), address.size(), &config, &listener, &error), MUSTER_OK,
@@ -115,11 +115,11 @@ std::unique_ptr<Listener> Host::listen(const std::string &address, const std::st
     return std::make_unique<Listener>(listener);
 }
 
-Stream Host::dial(const std::string &address, const std::string &greeting, int64_t timeout) const {
+Stream Host::dial(const std::string &address, const std::string &hello, int64_t timeout) const {
     muster_transport_config config{};
     config.struct_size = sizeof config;
-    config.hello = greeting.data();
-    config.hello_bytes = greeting.size();
+    config.hello = hello.data();
+    config.hello_bytes = hello.size();
     if (servant_) config.retry_ns = timeout; // only the servant knows when it listens
     muster_stream *stream = nullptr;
     muster_error error{};
@@ -143,11 +143,11 @@ void Host::await_listener(const std::string &address) const {
     if (!servant_) return;
     muster_transport_config config{};
     config.struct_size = sizeof config;
-    config.retry_ns = patience;
+    config.retry_ns = time_limit;
     muster_stream *stream = nullptr;
     muster_error error{};
     const muster_status status =
-        muster_transport_dial(context_, address.data(), address.size(), &config, patience, &stream, &error);
+        muster_transport_dial(context_, address.data(), address.size(), &config, time_limit, &stream, &error);
     muster_stream_release(stream);
     if (status != MUSTER_E_AUTH) expect(status, MUSTER_OK, "the first dial", &error);
 }
@@ -181,7 +181,7 @@ class Process final : public Peer {
         const std::string slowdown = std::to_string(options.slowdown), parent = std::to_string(getpid());
         std::vector<const char *> arguments = {
             options.program.c_str(), "transport-check", "--peer",        "3", "--parent",
-            parent.c_str(),          "--patience",      slowdown.c_str()};
+            parent.c_str(),          "--time-scale",    slowdown.c_str()};
         if (options.pulled) arguments.push_back("--pulled");
         if (options.log) arguments.push_back("--log");
         if (!options.servant.empty()) {
@@ -207,7 +207,7 @@ class Process final : public Peer {
         expect(status, MUSTER_OK, "starting the peer", &error);
         // "listening ADDRESS" or "failed TEXT"
         std::string line;
-        const int64_t until = now_ns() + patience;
+        const int64_t until = now_ns() + time_limit;
         for (char c = 0; c != '\n';) {
             pollfd waiting{answers_, POLLIN, 0};
             const auto left = static_cast<int>((until - now_ns()) / ms);
@@ -223,7 +223,7 @@ class Process final : public Peer {
         if (process_ != nullptr) {
             muster_process_kill(process_, SIGKILL);
             muster_process_exit how;
-            muster_process_wait(process_, patience, &how);
+            muster_process_wait(process_, time_limit, &how);
             muster_process_release(process_);
         }
         ::close(answers_);
@@ -234,7 +234,7 @@ class Process final : public Peer {
         if (number != SIGSTOP) return;
         // Its threads stop one by one; the kernel notifies the parent when the last one has stopped.
         siginfo_t how{};
-        const int64_t until = now_ns() + patience;
+        const int64_t until = now_ns() + time_limit;
         while (how.si_pid == 0 && now_ns() < until) {
             if (waitid(P_PID, static_cast<id_t>(muster_process_pid(process_)), &how, WSTOPPED | WNOHANG | WNOWAIT) != 0)
                 return; // another thread reaps here: then it is only very likely that it has stopped

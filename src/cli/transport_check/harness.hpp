@@ -24,7 +24,7 @@ namespace check {
 constexpr int64_t ms = 1'000'000;
 constexpr int64_t second = 1'000 * ms;
 // For operations that should complete at once on an idle machine.
-inline int64_t patience = 20 * second;
+inline int64_t time_limit = 20 * second;
 
 // The end of a case when a guarantee did not hold, or cannot be checked here.
 struct Failed {
@@ -79,12 +79,12 @@ class Stream {
     muster_stream *get() const { return stream_; }
     explicit operator bool() const { return stream_ != nullptr; }
 
-    void write(const void *data, size_t size, int64_t timeout = patience) const; // all of it
-    void read(void *data, size_t size, int64_t timeout = patience) const;        // exactly so much
+    void write(const void *data, size_t size, int64_t timeout = time_limit) const; // all of it
+    void read(void *data, size_t size, int64_t timeout = time_limit) const;        // exactly so much
     void finish() const;
-    void expect_end(int64_t timeout = patience) const; // no further bytes arrive
-    void close(int64_t timeout = patience) const;      // everything was delivered
-    std::string greeting() const;
+    void expect_end(int64_t timeout = time_limit) const; // no further bytes arrive
+    void close(int64_t timeout = time_limit) const;      // everything was delivered
+    std::string hello() const;
     // `size` bytes of a sequence, in pieces.
     void write_sequence(uint64_t size, uint64_t sequence) const;
     uint64_t read_sequence(uint64_t size, uint64_t sequence) const; // the checksum
@@ -103,7 +103,7 @@ class Listener {
     Listener &operator=(const Listener &) = delete;
     muster_listener *get() const { return listener_; }
     std::string address() const;
-    Stream accept(int64_t timeout = patience) const;
+    Stream accept(int64_t timeout = time_limit) const;
 
   private:
     muster_listener *listener_;
@@ -141,9 +141,9 @@ class Host {
     Host(const Host &) = delete;
     Host &operator=(const Host &) = delete;
     muster_context *context() const { return context_; }
-    std::unique_ptr<Listener> listen(const std::string &address, const std::string &greeting = "the listener") const;
-    Stream dial(const std::string &address, const std::string &greeting, int64_t timeout = patience) const;
-    muster_status try_dial(const std::string &address, muster_error &error, int64_t timeout = patience) const;
+    std::unique_ptr<Listener> listen(const std::string &address, const std::string &hello = "the listener") const;
+    Stream dial(const std::string &address, const std::string &hello, int64_t timeout = time_limit) const;
+    muster_status try_dial(const std::string &address, muster_error &error, int64_t timeout = time_limit) const;
     void await_listener(const std::string &address) const; // of another process
     void close();                                          // expects that everything could be delivered
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The other side: does with each stream what its greeting asks for.
+// The other side: does with each stream what its hello asks for.
 #include "transport_check/harness.hpp"
 
 #include <chrono>
@@ -60,7 +60,7 @@ class Gates {
     }
     void pass(uint64_t gate) {
         std::unique_lock hold(lock_);
-        opened_.wait_for(hold, std::chrono::nanoseconds(patience), [&] { return open_.count(gate) != 0; });
+        opened_.wait_for(hold, std::chrono::nanoseconds(time_limit), [&] { return open_.count(gate) != 0; });
     }
 
   private:
@@ -70,7 +70,7 @@ class Gates {
 } gates;
 
 void handle(const Host &host, Stream stream) {
-    std::istringstream words(stream.greeting());
+    std::istringstream words(stream.hello());
     std::string what;
     uint64_t a = 0, b = 0;
     words >> what >> a >> b;
@@ -120,7 +120,7 @@ void handle(const Host &host, Stream stream) {
     } catch (const Failed &failed) {
         muster_stream_abort(stream.get(), 999, failed.text.data(), std::min<size_t>(failed.text.size(), 200));
     }
-    muster_stream_close(stream.get(), patience);
+    muster_stream_close(stream.get(), time_limit);
 }
 
 // The peer ends with its parent, whatever state either is in: stopped by a case, or with a thread of the library that

@@ -90,7 +90,7 @@ class RankPeer final : public Peer {
              const std::string &address)
         : pool_(pool), rank_(std::move(rank)) {
         say(rank_->fd, "serve " + hex(secret) + " " + address);
-        const std::string answer = RankPool::line(*rank_, patience);
+        const std::string answer = RankPool::line(*rank_, time_limit);
         if (!answer.starts_with("listening ")) {
             const int pid = rank_->pid;
             end_rank();
@@ -102,7 +102,7 @@ class RankPeer final : public Peer {
         if (!rank_) return;
         try {
             say(rank_->fd, "stop");
-            if (!stopped_ && RankPool::line(*rank_, patience) == "idle")
+            if (!stopped_ && RankPool::line(*rank_, time_limit) == "idle")
                 pool_.idle_.push_back(std::move(rank_));
             else
                 end_rank();
@@ -113,7 +113,7 @@ class RankPeer final : public Peer {
     std::string address() const override { return address_; }
     void signal(int number) override {
         if (kill(rank_->pid, number) != 0) fail("signalling a rank: %s", strerror(errno));
-        const int64_t until = now_ns() + patience;
+        const int64_t until = now_ns() + time_limit;
         stopped_ = number == SIGSTOP;
         if (stopped_)
             while (!has_stopped(rank_->pid) && now_ns() < until) std::this_thread::yield();
@@ -124,7 +124,7 @@ class RankPeer final : public Peer {
   private:
     void end_rank() {
         kill(rank_->pid, SIGKILL);
-        while (!RankPool::line(*rank_, patience).empty()) {
+        while (!RankPool::line(*rank_, time_limit).empty()) {
         } // it hangs up: now it is dead
         ::close(rank_->fd);
         rank_.reset();
@@ -157,7 +157,7 @@ RankPool::~RankPool() {
 }
 
 std::unique_ptr<RankPool::Rank> RankPool::take() {
-    const int64_t until = now_ns() + (anybody_ ? 2 * second : patience);
+    const int64_t until = now_ns() + (anybody_ ? 2 * second : time_limit);
     for (;;) {
         pollfd waiting{door_, POLLIN, 0};
         const bool found = !idle_.empty();
@@ -166,7 +166,7 @@ std::unique_ptr<RankPool::Rank> RankPool::take() {
             auto rank = std::make_unique<Rank>();
             rank->fd = accept4(door_, nullptr, nullptr, SOCK_CLOEXEC);
             if (rank->fd < 0) continue;
-            const std::string hello = line(*rank, patience);
+            const std::string hello = line(*rank, time_limit);
             if (!hello.starts_with("rank ")) fail("no rank: %s", hello.c_str());
             rank->pid = std::stoi(hello.substr(5));
             idle_.push_back(std::move(rank));

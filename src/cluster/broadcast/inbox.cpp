@@ -93,7 +93,7 @@ Status MemoryInbox::put(const InboxAddress &to, std::string_view words, int memo
 }
 
 bool MemoryInbox::take(ReceivedMemory &out) {
-    for (int strangers = 0; strangers < 256; strangers++) {
+    for (int reads = 0; reads < 256; reads++) {
         char bytes[secret_bytes + max_memory_head_bytes + 1]; // one more than a whole message has
         Fd memory;
         uint32_t user = UINT32_MAX;

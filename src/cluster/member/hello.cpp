@@ -41,7 +41,7 @@ std::optional<ClusterHello> decode_hello(std::string_view bytes) {
 }
 
 std::optional<ClusterHello> hello_of(const Stream &stream, uint64_t *out_key) {
-    std::string_view bytes = stream.greeting();
+    std::string_view bytes = stream.hello();
     const uint64_t key = take_other_key(bytes);
     if (out_key != nullptr) *out_key = key;
     return decode_hello(bytes);

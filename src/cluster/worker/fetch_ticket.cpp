@@ -55,14 +55,14 @@ Result<Ticket> fetch_ticket(const Ticket &with_key) {
     if (muster_context_create(&config, &made, &why) != MUSTER_OK) return why;
     const std::unique_ptr<muster_context, ReleaseContext> context(made);
     const ClusterHello hello{ClusterHello::ticket, with_key.cluster, with_key.member, MUSTER_CLUSTER_MASTER, 0, {}};
-    const std::string greeting = encode(hello);
+    const std::string encoded = encode(hello);
     std::string address = with_key.master;
     if (address.find("seal=yes") == std::string::npos)
         address += (address.find('?') == std::string::npos ? "?" : "&") + std::string("seal=yes");
     muster_transport_config how{};
     how.struct_size = sizeof how;
-    how.hello = greeting.data();
-    how.hello_bytes = greeting.size();
+    how.hello = encoded.data();
+    how.hello_bytes = encoded.size();
     for (;;) {
         muster_stream *stream = nullptr;
         const int64_t left = std::max<int64_t>(deadline.left(), 1);

@@ -210,7 +210,7 @@ void Client::answered(Call &call, Transfer &transfer) {
         return end(call, std::move(reply));
     }
     if (!transfer.never_sent) call.doubt = reply.doubt = true;
-    if (!call.last && now_ns() - call.begun_ns < url_.patience_ns) return try_again(call);
+    if (!call.last && now_ns() - call.begun_ns < url_.timeout_ns) return try_again(call);
     reply.failure.status = call.doubt ? MUSTER_E_PEER : MUSTER_E_UNREACHABLE;
     reply.failure.text =
         url_.endpoints[current_] + ": " + reply.failure.text + "; tried for " + seconds_since(call.begun_ns);
@@ -279,7 +279,7 @@ void Client::logged_in(const Failure &how) {
     for (Call *const call : waiting) {
         if (calls_.count(call) == 0) continue; // it was cancelled meanwhile
         call->attempts++;
-        if (how.status == MUSTER_E_UNREACHABLE && !call->last && now_ns() - call->begun_ns < url_.patience_ns)
+        if (how.status == MUSTER_E_UNREACHABLE && !call->last && now_ns() - call->begun_ns < url_.timeout_ns)
             try_again(*call);
         else
             end(*call, {how, 0, call->doubt, {}});

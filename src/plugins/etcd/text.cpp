@@ -116,7 +116,7 @@ Failure Url::parse(std::string_view text, Url &out) {
             out.key = value;
         else if (name == "user-file")
             user_file = value;
-        else if (name == "patience")
+        else if (name == "timeout")
             seconds = value;
         else if (name == "tls")
             tls = value == "yes";
@@ -127,8 +127,8 @@ Failure Url::parse(std::string_view text, Url &out) {
         int number = 0;
         const auto [end, error] = std::from_chars(seconds.data(), seconds.data() + seconds.size(), number);
         if (error != std::errc() || end != seconds.data() + seconds.size() || number < 1 || number > 3600)
-            return wrong("patience is 1 to 3600 seconds");
-        out.patience_ns = number * second;
+            return wrong("timeout is 1 to 3600 seconds");
+        out.timeout_ns = number * second;
     }
     if (out.cert.empty() != out.key.empty()) return wrong("cert and key come together");
     tls = tls || !out.ca.empty() || !out.cert.empty();

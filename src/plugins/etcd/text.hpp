@@ -26,13 +26,13 @@ bool from_base64(std::string_view text, std::string &out); // false: it is none
 // The first key after all keys that begin with the prefix; a zero byte: there is none, in the notation of etcd.
 std::string behind_all(std::string_view prefix);
 
-// etcd://host:port[,host:port...]/prefix?ca=file&cert=file&key=file&user-file=file&patience=seconds&tls=yes
+// etcd://host:port[,host:port...]/prefix?ca=file&cert=file&key=file&user-file=file&timeout=seconds&tls=yes
 struct Url {
     std::vector<std::string> endpoints; // https://host:port
     std::string root;                   // the prefix of all keys
     std::string ca, cert, key;          // files
     std::string user, password;
-    int64_t patience_ns = 10 * second; // timeout without an answer
+    int64_t timeout_ns = 10 * second; // timeout without an answer
 
     static Failure parse(std::string_view text, Url &out);
 };

@@ -118,7 +118,7 @@ void Watch::begin_again(const Failure &why) {
     stream_ = nullptr;
     if (watchers_.empty()) return all_.drop(*this);
     if (lost_ns_ == 0) lost_ns_ = now_ns();
-    if (now_ns() - lost_ns_ > all_.client_.url().patience_ns) {
+    if (now_ns() - lost_ns_ > all_.client_.url().timeout_ns) {
         std::vector<Watcher *> all(watchers_.begin(), watchers_.end());
         for (Watcher *const one : all) one->stream = nullptr;
         watchers_.clear();

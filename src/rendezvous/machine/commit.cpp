@@ -49,13 +49,13 @@ std::vector<const Leader::Members::value_type *> Leader::choose() const {
 
 void Leader::begin_commit() {
     const auto all = choose();
-    std::vector<RankWish> wishes;
+    std::vector<RankRequest> requests;
     for (const auto *one : all) {
         const MemberRecord &record = one->second.record;
-        wishes.push_back({record.old_round, record.old_round == 0 ? RankWish::none : record.old_rank, record.preferred,
-                          record.order_key, one->first, one->second.version});
+        requests.push_back({record.old_round, record.old_round == 0 ? RankRequest::none : record.old_rank,
+                            record.preferred, record.order_key, one->first, one->second.version});
     }
-    const std::vector<uint32_t> ranks = give_ranks(wishes);
+    const std::vector<uint32_t> ranks = give_ranks(requests);
     std::vector<const Members::value_type *> by_rank(all.size());
     for (size_t i = 0; i < all.size(); i++) by_rank[ranks[i]] = all[i];
     const auto rank_of = [&](const auto &is_it) {

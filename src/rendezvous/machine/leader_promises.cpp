@@ -5,7 +5,7 @@
 namespace muster {
 
 namespace {
-constexpr int64_t patience_leases = 2;     // for members that are missing
+constexpr int64_t missing_leases = 2;      // for members that are missing
 constexpr int64_t promise_leases = 4;      // with those that are: they may have to wait before they promise
 constexpr int64_t ticks_in_lease = 8;      // to notice that this process was stopped
 constexpr int64_t proof_part_of_lease = 4; // the time after its end in which a member's store has to refuse
@@ -72,16 +72,16 @@ void Leader::seek_promises(bool wanted) {
             if (promises_asked_ != last) stuck_since_ns_ = now_ns_;
             promises_asked_ = last;
             host_asked_ = host_is_next();
-            std::string wish = std::to_string(last);
-            if (host_asked_) wish += Promises::of_host_too;
-            host_.ask_for_leader(other, {if_leader(), {MUSTER_STORE_SET, keys::promise, wish}});
+            std::string value = std::to_string(last);
+            if (host_asked_) value += Promises::of_host_too;
+            host_.ask_for_leader(other, {if_leader(), {MUSTER_STORE_SET, keys::promise, value}});
         }
         if (promises_asked_ != last) stuck_since_ns_ = -1; // others are missing
     } else if (stuck_since_ns_ < 0) {
         stuck_since_ns_ = now_ns_;
     }
-    const int64_t patience = hosting_.lease_ns * (enough ? promise_leases : patience_leases);
-    if (stuck_since_ns_ < 0 || now_ns_ < stuck_since_ns_ + patience) return;
+    const int64_t limit_ns = hosting_.lease_ns * (enough ? promise_leases : missing_leases);
+    if (stuck_since_ns_ < 0 || now_ns_ < stuck_since_ns_ + limit_ns) return;
     stuck_since_ns_ = now_ns_;
     const uint32_t needed = Promises::needed(round_->world, round_->elsewhere);
     const uint32_t count = possible.count(*round_);

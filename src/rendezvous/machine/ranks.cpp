@@ -42,30 +42,30 @@ int natural_order(std::string_view a, std::string_view b) noexcept {
     return whole_a.compare(whole_b); // node07 and node7
 }
 
-std::vector<uint32_t> give_ranks(const std::vector<RankWish> &wishes) {
-    const size_t world = wishes.size();
-    std::vector<uint32_t> ranks(world, RankWish::none), in_order(world);
+std::vector<uint32_t> give_ranks(const std::vector<RankRequest> &requests) {
+    const size_t world = requests.size();
+    std::vector<uint32_t> ranks(world, RankRequest::none), in_order(world);
     std::vector<bool> taken(world);
     std::iota(in_order.begin(), in_order.end(), 0);
     std::sort(in_order.begin(), in_order.end(), [&](uint32_t a, uint32_t b) {
-        const RankWish &x = wishes[a], &y = wishes[b];
+        const RankRequest &x = requests[a], &y = requests[b];
         if (const int order = natural_order(x.order_key, y.order_key); order != 0) return order < 0;
         return std::tuple(x.arrived, x.id) < std::tuple(y.arrived, y.id);
     });
     const auto take = [&](uint32_t who, uint32_t rank) {
-        if (rank >= world || taken[rank] || ranks[who] != RankWish::none) return;
+        if (rank >= world || taken[rank] || ranks[who] != RankRequest::none) return;
         taken[rank] = true;
         ranks[who] = rank;
     };
     std::vector<uint32_t> latest_first = in_order;
     std::stable_sort(latest_first.begin(), latest_first.end(),
-                     [&](uint32_t a, uint32_t b) { return wishes[a].old_round > wishes[b].old_round; });
+                     [&](uint32_t a, uint32_t b) { return requests[a].old_round > requests[b].old_round; });
     for (const uint32_t who : latest_first)
-        if (wishes[who].old_round != 0) take(who, wishes[who].old_rank);
-    for (const uint32_t who : in_order) take(who, wishes[who].preferred);
+        if (requests[who].old_round != 0) take(who, requests[who].old_rank);
+    for (const uint32_t who : in_order) take(who, requests[who].preferred);
     uint32_t next = 0;
     for (const uint32_t who : in_order) {
-        if (ranks[who] != RankWish::none) continue;
+        if (ranks[who] != RankRequest::none) continue;
         while (taken[next]) next++;
         take(who, next);
     }

@@ -44,7 +44,7 @@ class StoreClient final : public Object, private ReceiverOwner, private SocketTa
 
   private:
     static constexpr int64_t max_host_check_ns = 320'000'000;
-    enum class State { apart, greeting, open, lost };
+    enum class State { apart, hello_sent, open, lost };
     // The reason to give up the connection. A later value replaces an earlier one.
     enum class Breakage : uint8_t {
         none,
@@ -78,7 +78,7 @@ class StoreClient final : public Object, private ReceiverOwner, private SocketTa
     Object &socket_taker() noexcept override { return *this; }
     void on_events(uint32_t epoll_events) noexcept override;
     Object &watch_owner() noexcept override { return *this; }
-    void greeting_too_late() noexcept { broke("it has not answered the greeting"); }
+    void hello_too_late() noexcept { broke("it has not answered the hello"); }
     void part() noexcept;                                                // the connection is no more
     void broke(const char *why, Breakage how = Breakage::lost) noexcept; // any thread; static text
     bool is_broken() const noexcept { return breakage_.load(std::memory_order_seq_cst) != Breakage::none; }
@@ -147,7 +147,7 @@ class StoreClient final : public Object, private ReceiverOwner, private SocketTa
     PostedTask<StoreClient, &StoreClient::start_ticks> start_ticks_{*this};
     Timer<StoreClient, &StoreClient::dial> dial_timer_{*this};
     Timer<StoreClient, &StoreClient::tick> tick_timer_{*this};
-    Timer<StoreClient, &StoreClient::greeting_too_late> greeting_timer_{*this};
+    Timer<StoreClient, &StoreClient::hello_too_late> hello_timer_{*this};
     Closing<StoreClient, &StoreClient::leave> closing_{*this};
 
     Signal opened_;

@@ -15,8 +15,8 @@
 namespace muster {
 
 namespace {
-constexpr int64_t patience_ns = 1'000'000'000; // for one address while there are others
-constexpr int max_reads = 4;                   // in a row: others have their turn, too
+constexpr int64_t address_timeout_ns = 1'000'000'000; // for one address while there are others
+constexpr int max_reads = 4;                          // in a row: others have their turn, too
 constexpr int max_invalid = 3; // connections in a row that break the protocol: one may be a fault of the network
 
 // Others may be tried again.
@@ -74,19 +74,19 @@ void StoreClient::dial() noexcept {
     dialling_ = true;
     // If packets are dropped silently the kernel would retry for minutes, at growing intervals.
     const int64_t now = now_ns();
-    int64_t patience =
-        addresses_.size() > 1 ? patience_ns + 2 * back_off_.current_ns() : 2 * context_->settings.handshake_timeout_ns;
+    int64_t limit_ns = addresses_.size() > 1 ? address_timeout_ns + 2 * back_off_.current_ns()
+                                             : 2 * context_->settings.handshake_timeout_ns;
     const int64_t lost_after_ns = lost_after_ns_.load(std::memory_order_relaxed);
     if (was_open_)
-        patience = std::clamp<int64_t>(lost_after_ns - (now - apart_since_ns_), 0, patience);
+        limit_ns = std::clamp<int64_t>(lost_after_ns - (now - apart_since_ns_), 0, limit_ns);
     else if (once_ns_ != 0)
-        patience = once_ns_;
-    hub_.start_timer(dial_timer_, now + patience);
+        limit_ns = once_ns_;
+    hub_.start_timer(dial_timer_, now + limit_ns);
     try {
         auto transport = Registry::of(*context_).find(address.scheme);
         if (!transport) return dial_failed(transport.error());
         TransportOptions options;
-        options.greeting = store_greeting_client;
+        options.hello = store_hello_client;
         options.window_bytes = context_->settings.window_bytes;
         options.taker = this;
         (*transport)->dial(address, options, make_ref<Dialing>(*this));
@@ -129,7 +129,7 @@ void StoreClient::dial_failed(const Error &why) noexcept {
 
 void StoreClient::take(ProvedSocket socket) noexcept {
     if (left_) return;
-    if (socket.agreed.greeting != store_greeting_server)
+    if (socket.agreed.hello != store_hello_server)
         return dial_failed(Error::make(MUSTER_E_PROTOCOL, "%s: no store is served there", shown_.c_str()));
     {
         const std::lock_guard hold(lock_);
@@ -152,7 +152,7 @@ void StoreClient::take(ProvedSocket socket) noexcept {
         put_hello(writer_.plain(), session_, was_open_);
         fd_ = std::move(socket.fd);
         let_receive_block(fd_.get());
-        state_ = State::greeting;
+        state_ = State::hello_sent;
         if (!receiver_.start(fd_.get(), true)) {
             fd_.reset();
             problem = "it could not be watched";
@@ -161,10 +161,10 @@ void StoreClient::take(ProvedSocket socket) noexcept {
     } catch (const std::bad_alloc &) {
         problem = "out of memory";
     }
-    const int64_t patience = context_->settings.handshake_timeout_ns;
-    int64_t greeting = addresses_.size() == 1 ? patience : std::min(patience, 2 * patience_ns);
-    if (once_ns_ != 0) greeting = std::min(greeting, once_ns_);
-    hub_.start_timer(greeting_timer_, now_ns() + greeting);
+    const int64_t limit_ns = context_->settings.handshake_timeout_ns;
+    int64_t hello = addresses_.size() == 1 ? limit_ns : std::min(limit_ns, 2 * address_timeout_ns);
+    if (once_ns_ != 0) hello = std::min(hello, once_ns_);
+    hub_.start_timer(hello_timer_, now_ns() + hello);
     if (*problem != '\0') broke(problem);
     leave_rx(false);
 }
@@ -173,7 +173,7 @@ void StoreClient::take(ProvedSocket socket) noexcept {
 bool StoreClient::welcome(std::string_view body) {
     StoreWelcome welcome;
     if (!get_welcome(body, welcome)) return false;
-    hub_.stop_timer(greeting_timer_);
+    hub_.stop_timer(hello_timer_);
     if (was_open_ && welcome.instance != instance_) {
         if (addresses_.size() > 1) {
             broke("another store is served there now", Breakage::moved);
@@ -279,7 +279,7 @@ void StoreClient::tick() noexcept {
         }
         const int64_t beat = beat_ns(), said = said_ns_.load(std::memory_order_relaxed);
         if (state_ == State::open) {
-            const int64_t other_may_serve = std::max(4 * beat, 3 * patience_ns);
+            const int64_t other_may_serve = std::max(4 * beat, 3 * address_timeout_ns);
             if (addresses_.size() > 1) dead = dead < 0 ? other_may_serve : std::min(dead, other_may_serve);
             const int64_t silence = now - heard_ns_.load(std::memory_order_relaxed);
             if (now - said >= beat) send_record(StoreRecord::ping, 0, 0);
@@ -325,7 +325,7 @@ void StoreClient::part() noexcept {
     const bool had = static_cast<bool>(fd_);
     close_socket();
     receiver_.lock.unlock();
-    hub_.stop_timer(greeting_timer_);
+    hub_.stop_timer(hello_timer_);
     if (!had || left_) return;
     context_->log(MUSTER_LOG_WARN, "%s: %s", shown_.c_str(), broke_why_.load(std::memory_order_relaxed));
     const Breakage how = breakage_.load(std::memory_order_seq_cst);
@@ -363,7 +363,7 @@ void StoreClient::lose(const Error &why) noexcept {
     left_ = true;
     if (attempt) attempt->stop();
     hub_.stop_timer(dial_timer_);
-    hub_.stop_timer(greeting_timer_);
+    hub_.stop_timer(hello_timer_);
     receiver_.forget_host();
     hub_.stop_timer(tick_timer_);
     context_->forget_closing(closing_);

@@ -35,7 +35,7 @@ Result<Ref<StoreServerHandle>> StoreServer::open(Context &context, StoreServerSe
     if (!server->starts_serving() || server->mark_.kind != PairMark::none) server->make_pair();
     server->fill(std::move(initial));
     TransportOptions options;
-    options.greeting = store_greeting_server;
+    options.hello = store_hello_server;
     options.window_bytes = context.settings.window_bytes;
     options.taker = server.get();
     auto listener = (*transport)->listen(*address, options, make_ref<ListenerCore>(context, 1));
@@ -163,7 +163,7 @@ bool StoreServer::admit() noexcept {
 
 void StoreServer::take(ProvedSocket socket) noexcept {
     if (stopped_ || connection_count_ >= settings_.max_clients) return;
-    if (socket.agreed.greeting == store_greeting_pair) {
+    if (socket.agreed.hello == store_hello_pair) {
         try {
             if (!pair_) make_pair(), pair_->start();
         } catch (const std::bad_alloc &) {
@@ -171,7 +171,7 @@ void StoreServer::take(ProvedSocket socket) noexcept {
         }
         return pair_->take(std::move(socket));
     }
-    if (socket.agreed.greeting != store_greeting_client) {
+    if (socket.agreed.hello != store_hello_client) {
         count_refused();
         context_->log(MUSTER_LOG_WARN, "store: %s: it is no client of a store", socket.peer.c_str());
         return;

@@ -51,7 +51,7 @@ StoreConnection::StoreConnection(StoreServer &server, ProvedSocket socket)
 
 void StoreConnection::start() noexcept {
     watch_for_vanishing(fd_.get());
-    server_->hub().start_timer(patience_, now_ns() + server_->context().settings.handshake_timeout_ns);
+    server_->hub().start_timer(hello_timer_, now_ns() + server_->context().settings.handshake_timeout_ns);
     if (auto added = server_->hub().add(fd_.get(), EPOLLIN | EPOLLOUT | EPOLLRDHUP, *this); !added) {
         fd_.reset();
         shut("it could not be watched");
@@ -60,7 +60,7 @@ void StoreConnection::start() noexcept {
 
 void StoreConnection::shut(const char *why) noexcept {
     const Ref<StoreConnection> self(this);
-    server_->hub().stop_timer(patience_);
+    server_->hub().stop_timer(hello_timer_);
     if (fd_) {
         server_->hub().remove(fd_.get(), *this);
         fd_.reset();
@@ -130,7 +130,7 @@ void StoreConnection::read_some() noexcept {
 
 bool StoreConnection::take_record(const StoreHead &head, std::string_view body) {
     const bool fine = server_->take(*this, head, body);
-    if (session != nullptr && patience_.running()) server_->hub().stop_timer(patience_);
+    if (session != nullptr && hello_timer_.running()) server_->hub().stop_timer(hello_timer_);
     if (fine && !over() && !stuck_ && writer_.unsent() > send_bytes) send_all();
     return fine && !over();
 }

@@ -98,7 +98,7 @@ class StoreConnection final : public Object,
     bool paused_ = false; // it does not read its answers: its requests are not read
     bool drowned_ = false;
     bool hung_up_ = false; // the connection has ended, after the available bytes
-    Timer<StoreConnection, &StoreConnection::too_slow> patience_{*this};
+    Timer<StoreConnection, &StoreConnection::too_slow> hello_timer_{*this};
 };
 
 } // namespace muster

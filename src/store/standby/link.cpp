@@ -10,7 +10,7 @@
 namespace muster {
 
 namespace {
-constexpr int64_t patience_ns = 5'000'000'000; // until the hello of the other server
+constexpr int64_t hello_timeout_ns = 5'000'000'000; // until the hello of the other server
 constexpr size_t address_max = 4400;
 constexpr uint32_t wanted_events = EPOLLIN | EPOLLOUT | EPOLLRDHUP;
 
@@ -54,7 +54,7 @@ bool PairLink::start() noexcept {
         fd_.reset();
         return false;
     }
-    hub_.start_timer(patience_, now_ns() + patience_ns);
+    hub_.start_timer(hello_timer_, now_ns() + hello_timeout_ns);
     return true;
 }
 
@@ -71,7 +71,7 @@ void PairLink::flush() noexcept {
 void PairLink::shut() noexcept {
     if (!fd_) return;
     const Ref<PairLink> self(this);
-    hub_.stop_timer(patience_);
+    hub_.stop_timer(hello_timer_);
     hub_.remove(fd_.get(), *this);
     fd_.reset();
     writer_.clear();
@@ -86,7 +86,7 @@ void PairLink::end(const char *why) noexcept {
 
 bool PairLink::take_record(const StoreHead &head, std::string_view body) {
     const auto what = static_cast<PairRecord>(head.type);
-    if (what == PairRecord::hello && !std::exchange(greeted_, true)) hub_.stop_timer(patience_);
+    if (what == PairRecord::hello && !std::exchange(is_hello_received_, true)) hub_.stop_timer(hello_timer_);
     return owner_.link_says(*this, what, head.number, body) && fd_;
 }
 

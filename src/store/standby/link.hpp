@@ -23,7 +23,7 @@
 
 namespace muster {
 
-constexpr char store_greeting_pair[] = "muster store pair 1";
+constexpr char store_hello_pair[] = "muster store pair 1";
 
 enum class PairRecord : uint8_t {
     hi = 64,
@@ -87,8 +87,8 @@ class PairLink final : public Object, private Watch, private RecordReader::Taker
     const std::string peer_;
     const bool dialled_;
     std::string host_;
-    bool on_this_host_ = false, greeted_ = false;
-    Timer<PairLink, &PairLink::too_slow> patience_{*this};
+    bool on_this_host_ = false, is_hello_received_ = false;
+    Timer<PairLink, &PairLink::too_slow> hello_timer_{*this};
 };
 
 } // namespace muster

@@ -9,7 +9,7 @@
 namespace muster {
 
 namespace {
-constexpr int64_t dial_patience_ns = 5'000'000'000;
+constexpr int64_t dial_timeout_ns = 5'000'000'000;
 
 StoreId random_id() noexcept {
     StoreId id;
@@ -192,7 +192,7 @@ void StorePair::dial() noexcept {
     if (stopped_ || !roles_.looks_for_other()) return;
     dialling_ = true;
     const uint64_t number = ++dials_;
-    hub_.start_timer(dial_timer_, now_ns() + dial_patience_ns);
+    hub_.start_timer(dial_timer_, now_ns() + dial_timeout_ns);
     try {
         auto address = parse_address(other_);
         if (!address) return dial_failed(number, address.error());
@@ -201,7 +201,7 @@ void StorePair::dial() noexcept {
         if (!transport) return dial_failed(number, transport.error());
         const auto dialling = make_ref<Dialling>(*this, number);
         TransportOptions options;
-        options.greeting = store_greeting_pair;
+        options.hello = store_hello_pair;
         options.window_bytes = hub_.context().settings.window_bytes;
         options.taker = dialling.get();
         (*transport)->dial(*address, options, dialling);
@@ -227,18 +227,18 @@ void StorePair::dial_failed(uint64_t number, const Error &why) noexcept {
 void StorePair::dialled(uint64_t number, ProvedSocket socket) noexcept {
     if (stopped_ || number != dials_ || !dialling_) return;
     attempt_.reset();
-    if (socket.agreed.greeting != store_greeting_server)
+    if (socket.agreed.hello != store_hello_server)
         return dial_failed(number, Error::make(MUSTER_E_PROTOCOL, "no store is served there"));
     try {
-        calling_ = make_ref<PairLink>(hub_, static_cast<PairLinkOwner &>(*this), std::move(socket), true);
-        if (!calling_->start()) {
-            calling_.reset();
+        accepted_ = make_ref<PairLink>(hub_, static_cast<PairLinkOwner &>(*this), std::move(socket), true);
+        if (!accepted_->start()) {
+            accepted_.reset();
             return dial_failed(number, Error::make(MUSTER_E_LIMIT, "it could not be watched"));
         }
-        calling_->put(PairRecord::hi, 0);
-        calling_->flush();
+        accepted_->put(PairRecord::hi, 0);
+        accepted_->flush();
     } catch (const std::bad_alloc &) {
-        calling_.reset();
+        accepted_.reset();
         dial_failed(number, Error::make(MUSTER_E_NOMEM, "out of memory"));
     }
 }
@@ -246,11 +246,11 @@ void StorePair::dialled(uint64_t number, ProvedSocket socket) noexcept {
 void StorePair::take(ProvedSocket socket) noexcept {
     if (stopped_) return;
     try {
-        if (greeting_) greeting_->shut();
-        greeting_ = make_ref<PairLink>(hub_, static_cast<PairLinkOwner &>(*this), std::move(socket), false);
-        if (!greeting_->start()) greeting_.reset();
+        if (dialled_) dialled_->shut();
+        dialled_ = make_ref<PairLink>(hub_, static_cast<PairLinkOwner &>(*this), std::move(socket), false);
+        if (!dialled_->start()) dialled_.reset();
     } catch (const std::bad_alloc &) {
-        greeting_.reset();
+        dialled_.reset();
     }
 }
 
@@ -260,7 +260,7 @@ void StorePair::leave_links() noexcept {
     dialling_ = false;
     hub_.stop_timer(dial_timer_);
     if (const Ref<Attempt> attempt = std::move(attempt_)) attempt->stop();
-    for (Ref<PairLink> *const one : {&greeting_, &calling_})
+    for (Ref<PairLink> *const one : {&dialled_, &accepted_})
         if (const Ref<PairLink> link = std::move(*one)) link->shut();
 }
 
@@ -284,9 +284,9 @@ void StorePair::link_ended(PairLink &link, const char *why) noexcept {
                            link.peer().c_str(), why);
         return link_lost();
     }
-    if (&link == greeting_.get()) greeting_.reset();
-    if (&link != calling_.get()) return;
-    calling_.reset();
+    if (&link == dialled_.get()) dialled_.reset();
+    if (&link != accepted_.get()) return;
+    accepted_.reset();
     dial_failed(dials_, Error::make(MUSTER_E_PEER, "%s", why));
 }
 
@@ -303,11 +303,11 @@ void StorePair::say_hello(PairLink &link) {
 
 bool StorePair::link_says(PairLink &link, PairRecord what, uint64_t number, std::string_view body) {
     if (stopped_) return false;
-    if (what == PairRecord::hi && &link == greeting_.get()) {
+    if (what == PairRecord::hi && &link == dialled_.get()) {
         say_hello(link);
         return body.empty();
     }
-    if (what == PairRecord::hello && (&link == greeting_.get() || &link == calling_.get())) {
+    if (what == PairRecord::hello && (&link == dialled_.get() || &link == accepted_.get())) {
         PairHello hello;
         return get_hello(body, hello) && meet(link, std::move(hello));
     }
@@ -350,7 +350,7 @@ bool StorePair::meet(PairLink &link, PairHello hello) {
     }
     if (link.dialled()) say_hello(link);
     if (link_) link_lost();
-    Ref<PairLink> &place = link.dialled() ? calling_ : greeting_;
+    Ref<PairLink> &place = link.dialled() ? accepted_ : dialled_;
     if (place.get() != &link) return false; // left meanwhile
     place.reset();
     attempt_.reset();

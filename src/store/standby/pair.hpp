@@ -132,8 +132,8 @@ class StorePair final : private PairLinkOwner {
     Hub &hub_;
     const StorePairSettings settings_;
     PairRoles roles_;
-    Ref<PairLink> link_, greeting_,
-        calling_; // the last two: incoming and outgoing links before the hello
+    Ref<PairLink> link_, dialled_,
+        accepted_; // the last two: incoming and outgoing links before the hello
     Ref<Attempt> attempt_;
     std::string other_, with_address_, with_host_; // the address to dial; of the server that was met last
     bool with_on_host_ = false, with_keeps_ = false;

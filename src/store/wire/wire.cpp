@@ -11,13 +11,14 @@ namespace {
 enum : uint8_t { has_value = 1, has_expected = 2, has_version = 4, has_number = 8, has_lease = 16, has_key = 32 };
 constexpr size_t op_head_bytes = 8, answer_head_bytes = 18, entry_head_bytes = 16;
 
-// The head of a record at the end of the text, which then has the memory for the body, too: it grows at least twofold.
-ByteWriter begin(std::string &to, StoreHead head, size_t body) {
-    to.reserve(to.size() + store_head_bytes + body);
-    to.resize(to.size() + store_head_bytes);
+// A record at the end of the text, with its head, and the writer of its body. The memory of the text grows at least
+// twofold.
+PlacedByteWriter begin(std::string &to, StoreHead head, size_t body) {
+    const size_t at = to.size();
+    to.resize(at + store_head_bytes + body);
     head.bytes = static_cast<uint32_t>(body);
-    head.put(reinterpret_cast<unsigned char *>(to.data() + to.size() - store_head_bytes));
-    return ByteWriter(to);
+    head.put(reinterpret_cast<unsigned char *>(to.data() + at));
+    return PlacedByteWriter(to.data() + at + store_head_bytes);
 }
 
 // On the wire the field of the version has the rank of a barrier, and the field of the number its count.
@@ -62,7 +63,7 @@ void put_record(std::string &to, StoreHead head, std::string_view body) {
 }
 
 void put_hello(std::string &to, const StoreId &session, bool resume) {
-    ByteWriter writer = begin(to, {0, StoreRecord::hello, 0, 0}, session.size() + 1);
+    PlacedByteWriter writer = begin(to, {0, StoreRecord::hello, 0, 0}, session.size() + 1);
     writer.bytes(session).number(static_cast<uint8_t>(resume ? 1 : 0));
 }
 
@@ -77,7 +78,7 @@ bool get_hello(std::string_view body, StoreId &session, bool &resume) noexcept {
 }
 
 void put_welcome(std::string &to, const StoreWelcome &welcome) {
-    ByteWriter writer = begin(to, {0, StoreRecord::welcome, 0, 0}, welcome.instance.size() + 13);
+    PlacedByteWriter writer = begin(to, {0, StoreRecord::welcome, 0, 0}, welcome.instance.size() + 13);
     writer.bytes(welcome.instance).number(welcome.capabilities).number(welcome.flags).number(welcome.revision);
 }
 
@@ -93,7 +94,7 @@ bool get_welcome(std::string_view body, StoreWelcome &welcome) noexcept {
 void put_ask(std::string &to, uint64_t number, uint64_t floor, bool once, const StoreRequest &request) {
     size_t body = 12;
     for (const StoreOp &op : request.ops()) body += bytes_of(op);
-    ByteWriter writer = begin(to, {0, StoreRecord::ask, once ? store_ask_once : uint8_t{0}, number}, body);
+    PlacedByteWriter writer = begin(to, {0, StoreRecord::ask, once ? store_ask_once : uint8_t{0}, number}, body);
     writer.number(floor).number(static_cast<uint32_t>(request.prefix_bytes()));
     for (const StoreOp &op : request.ops()) {
         const uint8_t fields = fields_of(op);
@@ -146,7 +147,8 @@ void put_answer(std::string &to, uint64_t number, const StoreAnswer &answer) {
     size_t body = answer_head_bytes + text.size();
     if (answer.result)
         for (const StoreEntry &entry : answer.result->entries) body += bytes_of(entry);
-    ByteWriter writer = begin(to, {0, StoreRecord::answer, answer.result ? uint8_t{1} : uint8_t{0}, number}, body);
+    PlacedByteWriter writer =
+        begin(to, {0, StoreRecord::answer, answer.result ? uint8_t{1} : uint8_t{0}, number}, body);
     writer.number(static_cast<uint32_t>(answer.error.status));
     writer.number(answer.result ? static_cast<uint32_t>(answer.result->entries.size()) : 0);
     writer.number(answer.result ? answer.result->revision : 0).text(text);
@@ -159,8 +161,8 @@ void put_answer(std::string &to, uint64_t number, const StoreAnswer &answer) {
         writer.number(uint16_t{0});
         writer.number(entry.version);
         if (fields & has_number) writer.number(entry.number);
-        for (const Ref<Blob> &blob : {entry.key, entry.value}) {
-            if (!blob) continue;
+        for (const Blob *blob : {entry.key.get(), entry.value.get()}) {
+            if (blob == nullptr) continue;
             writer.number(static_cast<uint32_t>(blob->size())).bytes(blob->bytes());
         }
     }

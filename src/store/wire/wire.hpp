@@ -58,7 +58,7 @@ enum class StoreRecord : uint8_t {
 constexpr size_t store_head_bytes = 16;
 constexpr size_t store_record_max = 24 << 20; // of a body: a request or result with its framing
 constexpr uint32_t store_port = 29400;
-constexpr char store_greeting_client[] = "muster store client 1", store_greeting_server[] = "muster store server 1";
+constexpr char store_hello_client[] = "muster store client 1", store_hello_server[] = "muster store server 1";
 
 constexpr uint8_t store_ask_once = 1;     // of ask: do not wait for absent values
 constexpr uint8_t store_bye_for_good = 1; // of bye: this store will not exist again

@@ -292,7 +292,7 @@ function Distributed.connect(m::ElasticManager, pid::Int, config::WorkerConfig)
     joiner.id = pid
     joiner.gone && error(joiner.why)
     joiner.task = current_task()
-    hello = join([MASTER_GREETING, strip(Distributed.cluster_cookie()), joiner.dir], '\n')
+    hello = join([MASTER_HELLO, strip(Distributed.cluster_cookie()), joiner.dir], '\n')
     try
         joiner.stream = dial_worker(joiner.address, hello)
     catch problem

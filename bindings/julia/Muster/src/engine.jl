@@ -197,7 +197,7 @@ function Base.wait(operation::Operation)
     return operation
 end
 
-# Tags: the place in `targets`, with a generation above it, so that a late entry finds nobody instead of a stranger.
+# Tags: the place in `targets`, with a generation above it, so that a late entry finds no target instead of another one.
 function remember(e::Engine, target)::UInt64
     lock(e.lock)
     try

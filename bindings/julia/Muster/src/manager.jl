@@ -222,7 +222,7 @@ end
 
 function Distributed.connect(m::MusterManager, pid::Int, config::WorkerConfig)
     # Workers know nothing of each other but the address the master passed on.
-    config.connect_at === nothing || return both_ways(dial_worker(config.connect_at, PEER_GREETING))
+    config.connect_at === nothing || return both_ways(dial_worker(config.connect_at, PEER_HELLO))
     worker = config.userdata::Launched
     worker.failure === nothing || throw(launch_error(worker, worker.failure))
     address = isempty(worker.address) ? await_address(worker) : worker.address
@@ -230,7 +230,7 @@ function Distributed.connect(m::MusterManager, pid::Int, config::WorkerConfig)
         println("      From worker $pid:\t$line")
     end
     worker.output === nothing || Distributed.redirect_worker_output(string(pid), worker.output)
-    stream = dial_worker(worker.dial(address), MASTER_GREETING)
+    stream = dial_worker(worker.dial(address), MASTER_HELLO)
     worker.connected = true
     config.connect_at = address
     return both_ways(stream)

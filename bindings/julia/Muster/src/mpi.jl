@@ -97,7 +97,7 @@ free_ranks() = mpi_job[] === nothing ? 0 : length(still_there(mpi_job[]))
 function keep_ranks(j::Job)
     @sync for rank in j.free
         @async begin
-            stream = dial_address(rank_address(rank), Distributed.worker_timeout(), KEEPER_GREETING, 0, Distributed.worker_timeout())
+            stream = dial_address(rank_address(rank), Distributed.worker_timeout(), KEEPER_HELLO, 0, Distributed.worker_timeout())
             j.keepers[rank] = stream
             notice_end(j, rank, stream)
         end
@@ -158,7 +158,7 @@ end
 function Distributed.connect(m::MPIManager, pid::Int, config::WorkerConfig)
     worker = config.userdata::OfRank # (workers have a MusterManager, which dials what is in connect_at)
     address = rank_address(worker.rank)
-    stream = dial_worker(address, join([MASTER_GREETING, strip(Distributed.cluster_cookie()), worker.dir], '\n'))
+    stream = dial_worker(address, join([MASTER_HELLO, strip(Distributed.cluster_cookie()), worker.dir], '\n'))
     config.connect_at = address
     return both_ways(stream)
 end

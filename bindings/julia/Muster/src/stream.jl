@@ -46,13 +46,13 @@ mutable struct MusterStream <: IO
     gathered::Int
     taken::Base.RefValue{Csize_t} # by a read, which another thread may do while this one writes
     given::Base.RefValue{Csize_t} # by a write
-    patience::Patience
+    spin::SpinBudget
     last_state::Any       # of a stream that has been closed: its peer, reason and statistics
 
     function MusterStream(handle::Ptr{LowLevel.muster_stream})
         s = new(handle, Uses(1), ReentrantLock(), 0, WeakRef(), Lock(), false, false, 0, true, false, false, false, false, false,
             nothing, Vector{UInt8}(undef, GATHER_BYTES), 1, 0, Vector{UInt8}(undef, GATHER_BYTES), 0, Ref{Csize_t}(0),
-            Ref{Csize_t}(0), Patience(), nothing)
+            Ref{Csize_t}(0), SpinBudget(), nothing)
         s.weak = WeakRef(s)
         e = running()
         s.tag = remember(e, s.weak)
@@ -164,7 +164,7 @@ end
 
 # Reads at least one byte into memory the caller keeps alive; 0 at the end of the stream. Throws if that is a failure.
 @noinline function read_some(s::MusterStream, p::Ptr{UInt8}, n::Int)::Int
-    if try_awake(s.patience)
+    if should_spin(s.spin)
         count = read_awake(s, p, n)
         count > 0 && return count
     end
@@ -189,16 +189,16 @@ end
         for _ in 1:(nothing_else_to_do() ? LOOKS : 1)
             status = look(s, p, n, 1)
             if status == LowLevel.MUSTER_OK
-                won(s.patience)
+                spin_paid(s.spin)
                 return Int(s.taken[])
             end
             if status != LowLevel.MUSTER_TIMEOUT
-                status == LowLevel.MUSTER_E_WOULD_DEADLOCK && (s.patience.hopeless = true)
+                status == LowLevel.MUSTER_E_WOULD_DEADLOCK && (s.spin.hopeless = true)
                 return 0
             end
         end
         if time_ns() >= until
-            lost(s.patience)
+            spin_failed(s.spin)
             return 0
         end
         yield()
@@ -254,7 +254,7 @@ end
             s.readable = false
             enter(s) || break
             status = LowLevel.muster_stream_read_into(s.handle, p + done, min(n - done, TURN_BYTES), flags,
-                wait_ns(pace, s.patience), s.taken)
+                wait_ns(pace, s.spin), s.taken)
             leave(s)
             flags = UInt32(0)
             moved = Int(s.taken[])
@@ -262,7 +262,7 @@ end
             if status == LowLevel.MUSTER_AGAIN
                 moved == 0 && park(s, :readable)
             elseif status == LowLevel.MUSTER_E_WOULD_DEADLOCK
-                s.patience.hopeless = true
+                s.spin.hopeless = true
             elseif status < 0
                 end_reading(s, status)
                 break

@@ -24,7 +24,7 @@ end
     try
         while done < n
             before = done
-            done += write_some(s, p + done, min(n - done, TURN_BYTES), wait_ns(pace, s.patience))
+            done += write_some(s, p + done, min(n - done, TURN_BYTES), wait_ns(pace, s.spin))
             done == n && break
             try
                 done == before && pace.park && park(s, :writable)
@@ -50,7 +50,7 @@ function write_some(s::MusterStream, p::Ptr{UInt8}, n::Int, wait_ns::Int)::Int
     status = LowLevel.muster_stream_write(s.handle, p, n, wait_ns, s.given)
     leave(s)
     if status == LowLevel.MUSTER_E_WOULD_DEADLOCK
-        s.patience.hopeless = true
+        s.spin.hopeless = true
     elseif status < 0
         failed_write(s, status)
     end

@@ -4,9 +4,9 @@
 
 const JOB_HEAD = "muster-worker 1"
 const READY_HEAD = "muster_worker:"
-const MASTER_GREETING = "master"
-const PEER_GREETING = "peer"
-const KEEPER_GREETING = "keeper"
+const MASTER_HELLO = "master"
+const PEER_HELLO = "peer"
+const KEEPER_HELLO = "keeper"
 const GRACE_NS = 2_000_000_000 # between SIGTERM and SIGKILL, once the master is gone
 
 # The job as lines of text, ended by a dot.
@@ -123,11 +123,11 @@ function serve_connections(listener::Listener)
     while isopen(listener)
         stream = Sockets.accept(listener)
         said = hello(stream)
-        if said == KEEPER_GREETING
+        if said == KEEPER_HELLO
             @async serve_keeper(stream)
             continue
-        elseif startswith(said, MASTER_GREETING)
-            said == MASTER_GREETING || become_worker(split(said, '\n'; limit = 3)...)
+        elseif startswith(said, MASTER_HELLO)
+            said == MASTER_HELLO || become_worker(split(said, '\n'; limit = 3)...)
             # A task that computes cannot notice that the master is gone; the library's thread does.
             exit_with_peer(stream, GRACE_NS)
             master_stream[] = stream

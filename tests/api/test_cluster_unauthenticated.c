@@ -136,7 +136,7 @@ static void assert_the_rest_goes_on(void) {
     assert_null(talk_to(cluster, 1));
 }
 
-static void test_strangers_are_not_taken_for_workers(void **state) {
+static void test_unauthenticated_peers_are_not_taken_for_workers(void **state) {
     (void)state;
     const uint32_t member = expect_one();
     assert_cut(dial_as(1, id + 1, member, 0)); // another cluster
@@ -307,9 +307,12 @@ int main(int argc, char **argv) {
     if (worked >= 0) return worked;
 #define among(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        among(test_strangers_are_not_taken_for_workers), among(test_messages_that_are_none_end_the_link),
-        among(test_messages_out_of_turn_end_the_link),   among(test_who_asks_and_never_reads_is_cut),
-        among(test_calls_for_nobody_come_to_nothing),    among(test_broadcasts_that_are_none_come_to_nothing),
+        among(test_unauthenticated_peers_are_not_taken_for_workers),
+        among(test_messages_that_are_none_end_the_link),
+        among(test_messages_out_of_turn_end_the_link),
+        among(test_who_asks_and_never_reads_is_cut),
+        among(test_calls_for_nobody_come_to_nothing),
+        among(test_broadcasts_that_are_none_come_to_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 
 static void test_another_secret_gets_nobody_in(void **state) {
     (void)state;
-    muster_context *stranger = make_context(0, "another secret than theirs");
+    muster_context *other = make_context(0, "another secret than theirs");
     char addresses[4][128], message[256];
     muster_listener *listeners[4];
     strcpy(addresses[0], "tcp://127.0.0.1:0");
@@ -21,7 +21,7 @@ static void test_another_secret_gets_nobody_in(void **state) {
         size_t bytes;
         muster_listener_address(listeners[i], addresses[i], 128, &bytes);
         // The dialer has the wrong one, then the listener has.
-        assert_int_equal(dial(stranger, addresses[i], 5 * SECOND, message), MUSTER_E_AUTH);
+        assert_int_equal(dial(other, addresses[i], 5 * SECOND, message), MUSTER_E_AUTH);
         assert_says(message, "secret");
         assert_says(message, addresses[i]);
         muster_stream *stream;
@@ -31,17 +31,17 @@ static void test_another_secret_gets_nobody_in(void **state) {
         muster_listener_release(listeners[i]);
     }
     muster_listener *theirs;
-    assert_int_equal(muster_transport_listen(stranger, "tcp://127.0.0.1:0", 17, NULL, &theirs, NULL), MUSTER_OK);
+    assert_int_equal(muster_transport_listen(other, "tcp://127.0.0.1:0", 17, NULL, &theirs, NULL), MUSTER_OK);
     size_t bytes;
     muster_listener_address(theirs, addresses[0], 128, &bytes);
     assert_int_equal(dial(context, addresses[0], 5 * SECOND, message), MUSTER_E_AUTH);
     muster_listener_release(theirs);
-    muster_context_release(stranger);
+    muster_context_release(other);
 }
 
 static void test_no_proof_must_be_wanted_by_both(void **state) {
     (void)state;
-    muster_context *stranger = make_context(0, "another secret than theirs");
+    muster_context *other = make_context(0, "another secret than theirs");
     char open_address[128], text[160], message[256];
     muster_listener *open;
     assert_int_equal(listen_only("tcp://127.0.0.1:0?auth=none", &open, message), MUSTER_OK);
@@ -50,15 +50,15 @@ static void test_no_proof_must_be_wanted_by_both(void **state) {
     char *const options = strchr(open_address, '?'); // what a dialer of its own would leave away
     assert_string_equal(options, "?auth=none");
     *options = '\0';
-    assert_int_equal(dial(stranger, open_address, 5 * SECOND, message), MUSTER_E_AUTH);
+    assert_int_equal(dial(other, open_address, 5 * SECOND, message), MUSTER_E_AUTH);
     assert_says(message, "auth=none");
     snprintf(text, sizeof text, "%s?auth=none", wire_address);
-    assert_int_equal(dial(stranger, text, 5 * SECOND, message), MUSTER_E_AUTH);
+    assert_int_equal(dial(other, text, 5 * SECOND, message), MUSTER_E_AUTH);
     assert_says(message, "auth=none");
     snprintf(text, sizeof text, "%s?auth=none", open_address);
-    assert_int_equal(dial(stranger, text, 5 * SECOND, message), MUSTER_OK);
+    assert_int_equal(dial(other, text, 5 * SECOND, message), MUSTER_OK);
     muster_listener_release(open);
-    muster_context_release(stranger);
+    muster_context_release(other);
 }
 
 static void test_sealing_is_agreed_on_or_refused(void **state) {
@@ -123,7 +123,7 @@ static void answer_a_dialer(const char *answer, unsigned char hello[84], muster_
     muster_queue_release(queue);
 }
 
-static void test_strangers_and_broken_handshakes_are_dropped(void **state) {
+static void test_unauthenticated_and_broken_handshakes_are_dropped(void **state) {
     (void)state;
     unsigned char hello[84], got[2000];
     muster_error error;
@@ -134,17 +134,17 @@ static void test_strangers_and_broken_handshakes_are_dropped(void **state) {
 
     // A listener meets the same, and worse: with a well-formed greeting at hand.
     const uint64_t before = failed_handshakes();
-    uint64_t strangers = 0;
+    uint64_t failures = 0;
     int fd = connect_raw();
     send_raw(fd, "GET / HTTP/1.1\r\n\r\n", 18);
-    drain(fd), strangers++;
+    drain(fd), failures++;
     fd = connect_raw(); // hangs up at once
-    close(fd), strangers++;
+    close(fd), failures++;
     for (size_t cut = 1; cut < sizeof hello; cut += 9) { // truncated
         fd = connect_raw();
         send_raw(fd, hello, cut);
         shutdown(fd, SHUT_WR);
-        drain(fd), strangers++;
+        drain(fd), failures++;
     }
     for (size_t at = 0; at < 20; at++) { // a byte of its fixed part is wrong
         unsigned char wrong[sizeof hello];
@@ -153,7 +153,7 @@ static void test_strangers_and_broken_handshakes_are_dropped(void **state) {
         fd = connect_raw();
         send_raw(fd, wrong, sizeof wrong);
         shutdown(fd, SHUT_WR);
-        drain(fd), strangers++;
+        drain(fd), failures++;
     }
     fd = connect_raw(); // a replay: a hello without its key proves nothing
     send_raw(fd, hello, sizeof hello);
@@ -161,21 +161,21 @@ static void test_strangers_and_broken_handshakes_are_dropped(void **state) {
     memset(got, 0, sizeof got);
     got[0] = 2, got[2] = 150;
     send_raw(fd, got, 154);
-    drain(fd), strangers++;
+    drain(fd), failures++;
     fd = connect_raw(); // a reflection: the listener's own words sent back to it
     send_raw(fd, hello, sizeof hello);
     assert_int_equal(recv(fd, got, sizeof hello, MSG_WAITALL), sizeof hello);
     send_raw(fd, got, sizeof hello);
-    drain(fd), strangers++;
+    drain(fd), failures++;
     fd = connect_raw(); // a message that promises 64 KiB
     send_raw(fd, "\002\000\377\377", 4);
-    drain(fd), strangers++;
-    for (int t = 0; t < 5000 && failed_handshakes() < before + strangers; t++) usleep(1000);
-    assert_int_equal(failed_handshakes(), before + strangers);
+    drain(fd), failures++;
+    for (int t = 0; t < 5000 && failed_handshakes() < before + failures; t++) usleep(1000);
+    assert_int_equal(failed_handshakes(), before + failures);
     assert_int_equal(dial(context, wire_address, 5 * SECOND, NULL), MUSTER_OK);
 }
 
-static void test_a_flood_of_strangers_keeps_nobody_out(void **state) {
+static void test_a_flood_of_unauthenticated_peers_keeps_nobody_out(void **state) {
     (void)state;
     enum { flood = 100 };
     int fds[flood];
@@ -256,8 +256,8 @@ int main(void) {
         cmocka_unit_test(test_another_secret_gets_nobody_in),
         cmocka_unit_test(test_no_proof_must_be_wanted_by_both),
         cmocka_unit_test(test_sealing_is_agreed_on_or_refused),
-        cmocka_unit_test(test_strangers_and_broken_handshakes_are_dropped),
-        cmocka_unit_test(test_a_flood_of_strangers_keeps_nobody_out),
+        cmocka_unit_test(test_unauthenticated_and_broken_handshakes_are_dropped),
+        cmocka_unit_test(test_a_flood_of_unauthenticated_peers_keeps_nobody_out),
         cmocka_unit_test(test_a_full_backlog_refuses),
         cmocka_unit_test(test_descriptors_run_out_and_come_back),
     };

@@ -128,13 +128,13 @@ class Peer {
         }
         return said;
     }
-    void prove(const char *greeting = store_greeting_client) {
+    void prove(const char *hello = store_hello_client) {
         HandshakeConfig config;
         config.dialer = true;
         config.secret = secret_key(secret, sizeof secret - 1);
         config.local = true;
         config.host = HostIdentity::own();
-        config.greeting = greeting;
+        config.hello = hello;
         Handshake handshake(config);
         Status status = MUSTER_AGAIN;
         while (status == MUSTER_AGAIN) {

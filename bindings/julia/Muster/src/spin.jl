@@ -11,20 +11,20 @@ const LOOKS = 16              # looks at a stretch, when no other task wants the
 const STREAMING_NS = 200_000  # longest wait for the next piece of a large transfer
 const TRIAL_EVERY = 32        # waits between two trials once waiting awake has not paid
 
-mutable struct Patience
+mutable struct SpinBudget
     credit::Int    # above 0: wait awake; otherwise it counts up to the next trial
     hopeless::Bool # what this stream waits for is done by this very thread: it must never wait inside the library
-    Patience() = new(1, false)
+    SpinBudget() = new(1, false)
 end
 
-@inline function try_awake(p::Patience)
+@inline function should_spin(p::SpinBudget)
     p.hopeless && return false
     p.credit > 0 && return true
     p.credit += 1
     return false
 end
-won(p::Patience) = (p.credit = min(p.credit + 1, 8); nothing)
-lost(p::Patience) = (p.credit = p.credit > 1 ? p.credit >> 1 : -TRIAL_EVERY; nothing)
+spin_paid(p::SpinBudget) = (p.credit = min(p.credit + 1, 8); nothing)
+spin_failed(p::SpinBudget) = (p.credit = p.credit > 1 ? p.credit >> 1 : -TRIAL_EVERY; nothing)
 
 # May this task keep the thread for a moment, or does another one want it?
 @static if isdefined(Base, :workqueue_for)
@@ -49,8 +49,8 @@ begin_transfer() = (Threads.atomic_add!(transfers, 1); nothing)
 end_transfer() = (Threads.atomic_sub!(transfers, 1); nothing)
 
 # How long the next look may wait; 1 ns is a look that arms nothing, 0 one that arms the watch.
-function wait_ns(pace::Pace, patience::Patience)::Int
-    pace.park = pace.idle >= IDLE_LOOKS || patience.hopeless
+function wait_ns(pace::Pace, spin::SpinBudget)::Int
+    pace.park = pace.idle >= IDLE_LOOKS || spin.hopeless
     pace.park && return 0
     return transfers[] == 1 && nothing_else_to_do() ? STREAMING_NS : 1
 end
