@@ -10,11 +10,13 @@
 #include <muster/cluster.h>
 #include <muster/context.h>
 #include <muster/manager.h>
+#include <muster/message.h>
 #include <muster/process.h>
 #include <muster/queue.h>
 #include <muster/rendezvous.h>
 #include <muster/rendezvous_serve.h>
 #include <muster/serve.h>
+#include <muster/socket.h>
 #include <muster/store.h>
 #include <muster/store_serve.h>
 #include <muster/store_server.h>

@@ -43,6 +43,8 @@ enum muster_completion_kind {
                                    function without `_begin` would have returned. */
     MUSTER_DONE_LISTEN = 13,  /**< muster_transport_listen_begin() ended; object is the muster_listener if the status is
                                    OK: it is open, and its address can be dialled. */
+    MUSTER_DONE_MESSAGE = 14, /**< A message that a socket could not deliver, with the reason as status; object is the
+                                   muster_message, bytes its destination. See muster_socket_config::queue. */
     MUSTER_EVENT_READY = 16,  /**< A watched object is ready; events says for what. */
     MUSTER_EVENT_LOG = 17,    /**< A log record; status has the level, the error argument the text. */
     MUSTER_EVENT_AGENT = 19,  /**< A step of an agent; events says which, see muster_agent_start(). */
@@ -71,10 +73,11 @@ typedef struct muster_completion {
                                ::MUSTER_E_CHANGED: the muster_store_result; LEASE with ::MUSTER_OK: the muster_lease;
                                RENDEZVOUS with ::MUSTER_OK, of a join: the muster_round; OPEN with ::MUSTER_OK: the
                                muster_store, muster_rendezvous or muster_cluster; LISTEN with ::MUSTER_OK: the
-                               muster_listener. It belongs to the caller. Otherwise NULL. */
+                               muster_listener; MESSAGE: the muster_message. It belongs to the caller. Otherwise NULL. */
     uint64_t bytes;       /**< Bytes moved, or the value named at the kind. */
     uint64_t request;     /**< Id of a request, else 0. */
-    uint32_t events;      /**< READY: ::muster_stream_event values, or'ed. AGENT: a ::muster_agent_event. */
+    uint32_t events;      /**< READY: ::muster_stream_event values, or'ed, or what the watched object names. AGENT: a
+                               ::muster_agent_event. */
     uint32_t reserved[5]; /**< Zero. */
 } muster_completion;
 

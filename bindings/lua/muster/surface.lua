@@ -16,6 +16,7 @@ typedef struct muster_broadcast muster_broadcast;
 typedef struct muster_broker muster_broker;
 typedef struct muster_broker_config muster_broker_config;
 typedef struct muster_broker_stats muster_broker_stats;
+typedef struct muster_buffer muster_buffer;
 typedef struct muster_cluster muster_cluster;
 typedef struct muster_cluster_config muster_cluster_config;
 typedef struct muster_cluster_event muster_cluster_event;
@@ -30,6 +31,8 @@ typedef struct muster_listener muster_listener;
 typedef struct muster_manager_ops muster_manager_ops;
 typedef struct muster_manager_request muster_manager_request;
 typedef struct muster_member_info muster_member_info;
+typedef struct muster_message muster_message;
+typedef struct muster_message_header muster_message_header;
 typedef struct muster_process muster_process;
 typedef struct muster_process_config muster_process_config;
 typedef struct muster_process_exit muster_process_exit;
@@ -47,6 +50,10 @@ typedef struct muster_rendezvous_state muster_rendezvous_state;
 typedef struct muster_round muster_round;
 typedef struct muster_round_info muster_round_info;
 typedef struct muster_round_member_info muster_round_member_info;
+typedef struct muster_socket muster_socket;
+typedef struct muster_socket_config muster_socket_config;
+typedef struct muster_socket_event muster_socket_event;
+typedef struct muster_socket_stats muster_socket_stats;
 typedef struct muster_store muster_store;
 typedef struct muster_store_config muster_store_config;
 typedef struct muster_store_entry muster_store_entry;
@@ -63,6 +70,7 @@ typedef struct muster_stream_config muster_stream_config;
 typedef struct muster_stream_stats muster_stream_stats;
 typedef struct muster_transport_config muster_transport_config;
 typedef struct muster_transport_ops muster_transport_ops;
+typedef struct muster_value muster_value;
 typedef struct muster_worker_config muster_worker_config;
 enum muster_agent_flag { MUSTER_AGENT_NO_GUARD = 1 };
 enum muster_agent_output { MUSTER_AGENT_STDOUT = 1, MUSTER_AGENT_STDERR = 2 };
@@ -80,8 +88,10 @@ enum muster_worker_flag { MUSTER_WORKER_EXIT_WITH_MASTER = 1, MUSTER_WORKER_RAIS
 enum muster_context_flag { MUSTER_CONTEXT_EXTERNAL = 1, MUSTER_CONTEXT_NO_SEAL = 2, MUSTER_CONTEXT_SEAL_ALWAYS = 4, MUSTER_CONTEXT_NO_UPGRADE = 8 };
 enum muster_log_level { MUSTER_LOG_OFF = 0, MUSTER_LOG_ERROR = 1, MUSTER_LOG_WARN = 2, MUSTER_LOG_INFO = 3, MUSTER_LOG_DEBUG = 4 };
 enum muster_manager_operation { MUSTER_MANAGER_LAUNCH = 1, MUSTER_MANAGER_CONNECT = 2, MUSTER_MANAGER_CONNECT_WORKER = 4, MUSTER_MANAGER_REGISTER = 8, MUSTER_MANAGER_DEREGISTER = 16, MUSTER_MANAGER_INTERRUPT = 32, MUSTER_MANAGER_KILL = 64, MUSTER_MANAGER_FINALIZE = 128 };
+enum muster_message_type { MUSTER_MESSAGE_GET = 0, MUSTER_MESSAGE_PUT = 1, MUSTER_MESSAGE_SYNC = 2, MUSTER_MESSAGE_UPDATE = 3, MUSTER_MESSAGE_SYNC_REQUEST = 4, MUSTER_MESSAGE_SYNC_RESPONSE = 5, MUSTER_MESSAGE_STOP = 6, MUSTER_MESSAGE_DATA = 7, MUSTER_MESSAGE_GOT = 8, MUSTER_MESSAGE_UPDATED = 9, MUSTER_MESSAGE_CONNECT = 10, MUSTER_MESSAGE_METRIC = 11, MUSTER_MESSAGE_USER = 256 };
+enum muster_message_any { MUSTER_MESSAGE_ANY = -1 };
 enum muster_process_exit_kind { MUSTER_PROCESS_EXITED = 1, MUSTER_PROCESS_KILLED = 2, MUSTER_PROCESS_UNKNOWN = 3 };
-enum muster_completion_kind { MUSTER_DONE_READ = 1, MUSTER_DONE_RELEASED = 2, MUSTER_DONE_DIAL = 3, MUSTER_DONE_EXIT = 4, MUSTER_DONE_USER = 5, MUSTER_DONE_STORE = 6, MUSTER_DONE_LEASE = 7, MUSTER_DONE_RENDEZVOUS = 8, MUSTER_DONE_AGENT = 9, MUSTER_DONE_BROADCAST = 10, MUSTER_DONE_OPEN = 11, MUSTER_DONE_CALL = 12, MUSTER_DONE_LISTEN = 13, MUSTER_EVENT_READY = 16, MUSTER_EVENT_LOG = 17, MUSTER_EVENT_AGENT = 19, MUSTER_REQUEST_OPEN = 32, MUSTER_REQUEST_LISTEN = 33, MUSTER_REQUEST_CLOSE = 34, MUSTER_REQUEST_CANCEL = 35, MUSTER_REQUEST_STORE = 36, MUSTER_REQUEST_RENDEZVOUS = 37, MUSTER_REQUEST_MANAGER = 38 };
+enum muster_completion_kind { MUSTER_DONE_READ = 1, MUSTER_DONE_RELEASED = 2, MUSTER_DONE_DIAL = 3, MUSTER_DONE_EXIT = 4, MUSTER_DONE_USER = 5, MUSTER_DONE_STORE = 6, MUSTER_DONE_LEASE = 7, MUSTER_DONE_RENDEZVOUS = 8, MUSTER_DONE_AGENT = 9, MUSTER_DONE_BROADCAST = 10, MUSTER_DONE_OPEN = 11, MUSTER_DONE_CALL = 12, MUSTER_DONE_LISTEN = 13, MUSTER_DONE_MESSAGE = 14, MUSTER_EVENT_READY = 16, MUSTER_EVENT_LOG = 17, MUSTER_EVENT_AGENT = 19, MUSTER_REQUEST_OPEN = 32, MUSTER_REQUEST_LISTEN = 33, MUSTER_REQUEST_CLOSE = 34, MUSTER_REQUEST_CANCEL = 35, MUSTER_REQUEST_STORE = 36, MUSTER_REQUEST_RENDEZVOUS = 37, MUSTER_REQUEST_MANAGER = 38 };
 enum muster_rendezvous_flag { MUSTER_RENDEZVOUS_HAS_RANK = 1, MUSTER_RENDEZVOUS_REOPEN = 2, MUSTER_RENDEZVOUS_DISCARD_STATE = 4 };
 enum muster_rendezvous_operation { MUSTER_RENDEZVOUS_JOIN = 1, MUSTER_RENDEZVOUS_LEAVE = 2, MUSTER_RENDEZVOUS_EXIT = 3, MUSTER_RENDEZVOUS_ABORT = 4, MUSTER_RENDEZVOUS_CLOSE = 5 };
 enum muster_rendezvous_event_kind { MUSTER_RENDEZVOUS_JOINED = 1, MUSTER_RENDEZVOUS_LAST_CALL = 2, MUSTER_RENDEZVOUS_COMPLETE = 3, MUSTER_RENDEZVOUS_LEFT = 4, MUSTER_RENDEZVOUS_DEAD = 5, MUSTER_RENDEZVOUS_WAITING = 6, MUSTER_RENDEZVOUS_ABORTED = 7, MUSTER_RENDEZVOUS_EXPELLED = 8, MUSTER_RENDEZVOUS_CLOSED = 9, MUSTER_RENDEZVOUS_LOST = 10 };
@@ -90,6 +100,9 @@ enum muster_rendezvous_state_flag { MUSTER_RENDEZVOUS_IS_CLOSED = 1, MUSTER_REND
 enum muster_round_flag { MUSTER_ROUND_IS_OVER = 1 };
 enum muster_rendezvous_request_kind { MUSTER_RENDEZVOUS_REQUEST_OPEN = 1, MUSTER_RENDEZVOUS_REQUEST_JOIN = 2, MUSTER_RENDEZVOUS_REQUEST_LEAVE = 3, MUSTER_RENDEZVOUS_REQUEST_EXIT = 4, MUSTER_RENDEZVOUS_REQUEST_ABORT = 5, MUSTER_RENDEZVOUS_REQUEST_CLOSE = 6, MUSTER_RENDEZVOUS_REQUEST_LIST = 7 };
 enum muster_transport_flag { MUSTER_TRANSPORT_ANY_THREAD = 1, MUSTER_TRANSPORT_LOCAL = 2, MUSTER_TRANSPORT_SEALS = 4, MUSTER_TRANSPORT_NO_LISTEN = 8 };
+enum muster_socket_kind { MUSTER_SOCKET_DEALER = 1, MUSTER_SOCKET_ROUTER = 2 };
+enum muster_socket_ready { MUSTER_SOCKET_RECEIVABLE = 1, MUSTER_SOCKET_SENDABLE = 2, MUSTER_SOCKET_EVENT = 4 };
+enum muster_socket_event_kind { MUSTER_SOCKET_CONNECTED = 1, MUSTER_SOCKET_LOST = 2, MUSTER_SOCKET_REPLACED = 3, MUSTER_SOCKET_REFUSED = 4 };
 enum muster_store_op_kind { MUSTER_STORE_NONE = 0, MUSTER_STORE_GET = 1, MUSTER_STORE_READ = 2, MUSTER_STORE_SET = 3, MUSTER_STORE_ADD = 4, MUSTER_STORE_APPEND = 5, MUSTER_STORE_DELETE = 6, MUSTER_STORE_CHECK = 7, MUSTER_STORE_WAIT = 8, MUSTER_STORE_COUNT = 9, MUSTER_STORE_LIST = 10, MUSTER_STORE_KEYS = 11, MUSTER_STORE_PUSH = 12, MUSTER_STORE_POP = 13, MUSTER_STORE_TRY_POP = 14, MUSTER_STORE_LENGTH = 15, MUSTER_STORE_WATCH = 16, MUSTER_STORE_BARRIER = 17, MUSTER_STORE_CLEAR = 18 };
 enum muster_store_condition { MUSTER_STORE_ALWAYS = 0, MUSTER_STORE_IF_ABSENT = 1, MUSTER_STORE_IF_PRESENT = 2, MUSTER_STORE_IF_VALUE = 3, MUSTER_STORE_IF_VERSION = 4 };
 enum muster_store_entry_flag { MUSTER_STORE_PRESENT = 1, MUSTER_STORE_FAILED = 2, MUSTER_STORE_MORE = 4, MUSTER_STORE_LEASE_ENDED = 8, MUSTER_STORE_LEASE_SILENT = 16, MUSTER_STORE_LEASE_BROKEN = 32 };
@@ -104,6 +117,7 @@ enum muster_store_server_role { MUSTER_STORE_SERVER_STANDALONE = 0, MUSTER_STORE
 enum muster_stream_event { MUSTER_STREAM_READABLE = 1, MUSTER_STREAM_WRITABLE = 2, MUSTER_STREAM_PEER_SILENT = 4, MUSTER_STREAM_PEER_BACK = 8, MUSTER_STREAM_ENDED = 16 };
 enum muster_stream_direction { MUSTER_STREAM_READ = 1, MUSTER_STREAM_WRITE = 2 };
 enum muster_stream_read_flag { MUSTER_STREAM_HUGE_PAGES = 1 };
+typedef void (*muster_free_fn)(void *data);
 typedef void (*muster_queue_handler_fn)(void *user, const muster_completion *entry, const muster_error *error);
 typedef int (*muster_wake_fn)(void *user);
 struct muster_agent_outputs { uint32_t local_rank; uint32_t log_outputs; uint32_t console_outputs; uint32_t reserved; };
@@ -123,6 +137,9 @@ struct muster_context_config { uint32_t struct_size; uint32_t flags; const void 
 struct muster_context_stats { uint64_t loop_wakeups; uint64_t mailbox_posts; uint64_t streams_open; uint64_t streams_made; uint64_t handshakes_ok; uint64_t handshakes_failed; uint64_t bytes_in; uint64_t bytes_out; uint64_t upgrades; uint64_t reserved[7]; };
 struct muster_manager_request { uint32_t struct_size; uint32_t operation; uint32_t member; uint32_t count; uint32_t from; uint32_t reserved; uint64_t data; const muster_launch *launch; const char *address; muster_cluster *cluster; uint64_t cluster_tag; };
 struct muster_manager_ops { uint32_t struct_size; uint32_t flags; void (*launch)(void *self, uint64_t request, const muster_manager_request *what); void (*connect)(void *self, uint64_t request, const muster_manager_request *what); void (*connect_worker)(void *self, uint64_t request, const muster_manager_request *what); void (*manage)(void *self, uint64_t request, const muster_manager_request *what); void (*kill)(void *self, uint64_t request, const muster_manager_request *what); void (*cancel)(void *self, uint64_t request); void (*destroy)(void *self); };
+struct muster_message_header { uint32_t struct_size; uint32_t type; uint64_t source; uint64_t destination; uint64_t target; int64_t target_version; uint64_t trace_id[2]; uint64_t span_id; uint32_t trace_flags; uint32_t hops; };
+struct muster_buffer { const void *data; uint64_t bytes; };
+struct muster_value { int64_t integer; double real; const void *data; uint64_t bytes; };
 struct muster_process_fd { int32_t parent_fd; int32_t child_fd; };
 struct muster_process_config { uint32_t struct_size; uint32_t flags; const char *const *argv; const char *const *envp; const char *directory; const muster_process_fd *fds; uint64_t fd_count; };
 struct muster_completion { int32_t kind; muster_status status; uint64_t tag; void *object; uint64_t bytes; uint64_t request; uint32_t events; uint32_t reserved[5]; };
@@ -137,6 +154,9 @@ struct muster_rendezvous_request { uint32_t struct_size; uint32_t kind; uint64_t
 struct muster_rendezvous_assignment { uint32_t struct_size; uint32_t rank; uint32_t world; uint32_t reserved; uint64_t number; muster_store *store; const muster_round_member_info *members; uint64_t member_count; uint8_t digest[32]; };
 struct muster_rendezvous_ops { uint32_t struct_size; uint32_t flags; void (*request)(void *self, uint64_t request, const muster_rendezvous_request *what); void (*cancel)(void *self, uint64_t request); void (*close)(void *self, uint64_t member); void (*destroy)(void *self); };
 struct muster_transport_ops { uint32_t struct_size; uint32_t flags; void (*open)(void *self, uint64_t request, const char *address, uint64_t address_bytes); void (*listen)(void *self, uint64_t request, const char *address, uint64_t address_bytes); void (*close)(void *self, uint64_t request); void (*cancel)(void *self, uint64_t request); void (*destroy)(void *self); };
+struct muster_socket_config { uint32_t struct_size; uint32_t flags; uint32_t kind; uint32_t max_peers; uint64_t address; uint64_t max_message_bytes; uint64_t max_queued_bytes; uint32_t max_queued_messages; uint32_t max_unrouted_messages; muster_queue *queue; uint64_t tag; };
+struct muster_socket_event { uint32_t kind; uint32_t text_bytes; uint64_t address; uint64_t incarnation; uint64_t undelivered; char text[256]; };
+struct muster_socket_stats { uint64_t peers; uint64_t messages_in; uint64_t messages_out; uint64_t bytes_in; uint64_t bytes_out; uint64_t queued_messages; uint64_t queued_bytes; uint64_t undelivered; uint64_t connections_made; uint64_t connections_lost; uint64_t malformed; uint64_t full; uint64_t reserved[4]; };
 struct muster_store_op { uint32_t kind; uint32_t condition; const void *key; uint64_t key_bytes; const void *value; uint64_t value_bytes; const void *expected; uint64_t expected_bytes; uint64_t version; int64_t number; uint64_t lease; uint32_t count; uint32_t rank; };
 struct muster_store_entry { uint32_t op; uint32_t flags; uint64_t version; int64_t number; const void *key; uint64_t key_bytes; const void *value; uint64_t value_bytes; };
 struct muster_store_config { uint32_t struct_size; uint32_t flags; uint64_t max_bytes; int64_t lost_after_ns; int64_t grace_ns; uint64_t reserved; };
@@ -211,6 +231,30 @@ muster_status muster_manager_worker_failed(muster_queue *requests, uint64_t requ
 muster_status muster_manager_worker_ended(muster_queue *requests, muster_cluster *cluster, uint32_t member, const char *text, size_t text_bytes, muster_error *error);
 muster_status muster_manager_request_done(muster_queue *requests, uint64_t request, const char *address, size_t address_bytes, muster_error *error);
 muster_status muster_manager_request_fail(muster_queue *requests, uint64_t request, muster_status status, const char *text, size_t text_bytes);
+muster_status muster_message_create(muster_message **out_message);
+muster_status muster_message_copy(const muster_message *message, muster_message **out_message);
+muster_status muster_message_get_header(const muster_message *message, muster_message_header *out_header);
+muster_status muster_message_set_header(muster_message *message, const muster_message_header *header);
+muster_status muster_message_swap_addresses(muster_message *message);
+muster_status muster_message_add_frame(muster_message *message, const void *data, size_t bytes);
+muster_status muster_message_lend_frame(muster_message *message, const void *data, size_t bytes, muster_queue *queue, uint64_t tag);
+muster_status muster_message_take_frame(muster_message *message, void *data, size_t bytes, muster_free_fn release);
+uint32_t muster_message_frame_count(const muster_message *message);
+muster_status muster_message_frame(const muster_message *message, uint32_t index, muster_buffer *out_frame);
+muster_status muster_message_first(muster_message *message, muster_buffer *out_frame);
+muster_status muster_message_last(muster_message *message, muster_buffer *out_frame);
+muster_status muster_message_next(muster_message *message, muster_buffer *out_frame);
+muster_status muster_message_bytes(const muster_message *message, uint64_t *out_payload, uint64_t *out_total);
+muster_status muster_message_to_buffers(muster_message *message, muster_buffer *out_buffers, uint32_t capacity, uint32_t *out_count);
+muster_status muster_message_from_buffers(const muster_buffer *buffers, uint32_t count, muster_message **out_message, muster_error *error);
+muster_status muster_message_add_values(muster_message *message, const char *picture, const muster_value *values, uint32_t count, muster_error *error);
+muster_status muster_message_get_values(const muster_message *message, uint32_t index, const char *picture, char *out_picture, muster_value *out_values, uint32_t capacity, uint32_t *out_count, muster_error *error);
+void muster_message_release(muster_message *message);
+muster_status muster_message_address(int64_t group, int64_t id, int64_t kind, uint64_t *out_address);
+muster_status muster_message_address_parts(uint64_t address, int64_t *out_group, int64_t *out_id, int64_t *out_kind);
+int32_t muster_message_address_matches(uint64_t pattern, uint64_t address);
+muster_status muster_message_address_singa(int32_t group, int32_t id_or_proc, int32_t type, uint64_t *out_address);
+uint64_t muster_message_target(uint32_t entity, uint32_t part);
 muster_status muster_process_spawn(muster_context *context, const muster_process_config *config, muster_process **out_process, muster_error *error);
 int32_t muster_process_pid(const muster_process *process);
 muster_status muster_process_wait(muster_process *process, int64_t timeout_ns, muster_process_exit *out_exit);
@@ -264,6 +308,18 @@ muster_status muster_request_stream(muster_queue *requests, uint64_t request, mu
 muster_status muster_request_listening(muster_queue *requests, uint64_t request, const char *address, size_t address_bytes, muster_error *error);
 muster_status muster_request_fail(muster_queue *requests, uint64_t request, muster_status status, const char *text, size_t text_bytes);
 muster_status muster_transport_incoming(muster_queue *requests, uint64_t listen_request, const char *peer, size_t peer_bytes, uint64_t *out_request, muster_stream **out_pump, muster_error *error);
+muster_status muster_socket_create(muster_context *context, const muster_socket_config *config, muster_socket **out_socket, muster_error *error);
+uint64_t muster_socket_address(const muster_socket *socket);
+muster_status muster_socket_bind(muster_socket *socket, const char *address, size_t address_bytes, char *out_text, size_t capacity, muster_error *error);
+muster_status muster_socket_connect(muster_socket *socket, const char *address, size_t address_bytes, muster_error *error);
+muster_status muster_socket_wait_peers(muster_socket *socket, uint32_t count, int64_t timeout_ns, uint32_t *out_count);
+muster_status muster_socket_send(muster_socket *socket, muster_message *message, int64_t timeout_ns, muster_error *error);
+muster_status muster_socket_receive(muster_socket *socket, int64_t timeout_ns, muster_message **out_message);
+muster_status muster_socket_next_event(muster_socket *socket, int64_t timeout_ns, muster_socket_event *out_event);
+muster_status muster_socket_get_stats(muster_socket *socket, muster_socket_stats *out_stats);
+muster_status muster_socket_cancel(muster_socket *socket);
+muster_status muster_socket_close(muster_socket *socket, int64_t timeout_ns);
+void muster_socket_release(muster_socket *socket);
 muster_status muster_store_open(muster_context *context, const char *url, size_t url_bytes, const muster_store_config *config, int64_t timeout_ns, muster_store **out_store, muster_error *error);
 muster_status muster_store_open_begin(muster_context *context, const char *url, size_t url_bytes, const muster_store_config *config, int64_t timeout_ns, muster_queue *queue, uint64_t tag, muster_error *error);
 muster_status muster_store_view(muster_store *store, const void *prefix, size_t prefix_bytes, muster_store **out_view, muster_error *error);
@@ -400,6 +456,30 @@ surface.functions = {
   { "muster_manager_worker_ended", "muster_status", { { "handle", "requests", "muster_queue" }, { "handle", "cluster", "muster_cluster" }, { "number", "member", "uint32_t" }, { "text", "text", "char" }, { "error", "error", "muster_error" } } },
   { "muster_manager_request_done", "muster_status", { { "handle", "requests", "muster_queue" }, { "number", "request", "uint64_t" }, { "text", "address", "char" }, { "error", "error", "muster_error" } } },
   { "muster_manager_request_fail", "muster_status", { { "handle", "requests", "muster_queue" }, { "number", "request", "uint64_t" }, { "number", "status", "muster_status" }, { "text", "text", "char" } } },
+  { "muster_message_create", "muster_status", { { "new", "out_message", "muster_message" } } },
+  { "muster_message_copy", "muster_status", { { "handle", "message", "muster_message" }, { "new", "out_message", "muster_message" } } },
+  { "muster_message_get_header", "muster_status", { { "handle", "message", "muster_message" }, { "gives_struct", "out_header", "muster_message_header" } } },
+  { "muster_message_set_header", "muster_status", { { "handle", "message", "muster_message" }, { "struct", "header", "muster_message_header" } } },
+  { "muster_message_swap_addresses", "muster_status", { { "handle", "message", "muster_message" } } },
+  { "muster_message_add_frame", "muster_status", { { "handle", "message", "muster_message" }, { "as_it_is", "data", "void" }, { "number", "bytes", "size_t" } } },
+  { "muster_message_lend_frame", "muster_status", { { "handle", "message", "muster_message" }, { "as_it_is", "data", "void" }, { "number", "bytes", "size_t" }, { "handle", "queue", "muster_queue" }, { "number", "tag", "uint64_t" } } },
+  { "muster_message_take_frame", "muster_status", { { "handle", "message", "muster_message" }, { "as_it_is", "data", "void" }, { "number", "bytes", "size_t" }, { "as_it_is", "release", "muster_free_fn" } } },
+  { "muster_message_frame_count", "uint32_t", { { "handle", "message", "muster_message" } } },
+  { "muster_message_frame", "muster_status", { { "handle", "message", "muster_message" }, { "number", "index", "uint32_t" }, { "gives_struct", "out_frame", "muster_buffer" } } },
+  { "muster_message_first", "muster_status", { { "handle", "message", "muster_message" }, { "gives_struct", "out_frame", "muster_buffer" } } },
+  { "muster_message_last", "muster_status", { { "handle", "message", "muster_message" }, { "gives_struct", "out_frame", "muster_buffer" } } },
+  { "muster_message_next", "muster_status", { { "handle", "message", "muster_message" }, { "gives_struct", "out_frame", "muster_buffer" } } },
+  { "muster_message_bytes", "muster_status", { { "handle", "message", "muster_message" }, { "gives_number", "out_payload", "uint64_t" }, { "gives_number", "out_total", "uint64_t" } } },
+  { "muster_message_to_buffers", "muster_status", { { "handle", "message", "muster_message" }, { "gives_struct", "out_buffers", "muster_buffer" }, { "number", "capacity", "uint32_t" }, { "gives_number", "out_count", "uint32_t" } } },
+  { "muster_message_from_buffers", "muster_status", { { "list", "buffers", "muster_buffer" }, { "new", "out_message", "muster_message" }, { "error", "error", "muster_error" } } },
+  { "muster_message_add_values", "muster_status", { { "handle", "message", "muster_message" }, { "as_it_is", "picture", "char" }, { "list", "values", "muster_value" }, { "error", "error", "muster_error" } } },
+  { "muster_message_get_values", "muster_status", { { "handle", "message", "muster_message" }, { "number", "index", "uint32_t" }, { "as_it_is", "picture", "char" }, { "as_it_is", "out_picture", "char" }, { "gives_struct", "out_values", "muster_value" }, { "number", "capacity", "uint32_t" }, { "gives_number", "out_count", "uint32_t" }, { "error", "error", "muster_error" } } },
+  { "muster_message_release", "void", { { "handle", "message", "muster_message" } } },
+  { "muster_message_address", "muster_status", { { "number", "group", "int64_t" }, { "number", "id", "int64_t" }, { "number", "kind", "int64_t" }, { "gives_number", "out_address", "uint64_t" } } },
+  { "muster_message_address_parts", "muster_status", { { "number", "address", "uint64_t" }, { "gives_number", "out_group", "int64_t" }, { "gives_number", "out_id", "int64_t" }, { "gives_number", "out_kind", "int64_t" } } },
+  { "muster_message_address_matches", "int32_t", { { "number", "pattern", "uint64_t" }, { "number", "address", "uint64_t" } } },
+  { "muster_message_address_singa", "muster_status", { { "number", "group", "int32_t" }, { "number", "id_or_proc", "int32_t" }, { "number", "type", "int32_t" }, { "gives_number", "out_address", "uint64_t" } } },
+  { "muster_message_target", "uint64_t", { { "number", "entity", "uint32_t" }, { "number", "part", "uint32_t" } } },
   { "muster_process_spawn", "muster_status", { { "handle", "context", "muster_context" }, { "struct", "config", "muster_process_config" }, { "new", "out_process", "muster_process" }, { "error", "error", "muster_error" } } },
   { "muster_process_pid", "int32_t", { { "handle", "process", "muster_process" } } },
   { "muster_process_wait", "muster_status", { { "handle", "process", "muster_process" }, { "number", "timeout_ns", "int64_t" }, { "gives_struct", "out_exit", "muster_process_exit" } } },
@@ -453,6 +533,18 @@ surface.functions = {
   { "muster_request_listening", "muster_status", { { "handle", "requests", "muster_queue" }, { "number", "request", "uint64_t" }, { "text", "address", "char" }, { "error", "error", "muster_error" } } },
   { "muster_request_fail", "muster_status", { { "handle", "requests", "muster_queue" }, { "number", "request", "uint64_t" }, { "number", "status", "muster_status" }, { "text", "text", "char" } } },
   { "muster_transport_incoming", "muster_status", { { "handle", "requests", "muster_queue" }, { "number", "listen_request", "uint64_t" }, { "text", "peer", "char" }, { "gives_number", "out_request", "uint64_t" }, { "new", "out_pump", "muster_stream" }, { "error", "error", "muster_error" } } },
+  { "muster_socket_create", "muster_status", { { "handle", "context", "muster_context" }, { "struct", "config", "muster_socket_config" }, { "new", "out_socket", "muster_socket" }, { "error", "error", "muster_error" } } },
+  { "muster_socket_address", "uint64_t", { { "handle", "socket", "muster_socket" } } },
+  { "muster_socket_bind", "muster_status", { { "handle", "socket", "muster_socket" }, { "text", "address", "char" }, { "as_it_is", "out_text", "char" }, { "number", "capacity", "size_t" }, { "error", "error", "muster_error" } } },
+  { "muster_socket_connect", "muster_status", { { "handle", "socket", "muster_socket" }, { "text", "address", "char" }, { "error", "error", "muster_error" } } },
+  { "muster_socket_wait_peers", "muster_status", { { "handle", "socket", "muster_socket" }, { "number", "count", "uint32_t" }, { "number", "timeout_ns", "int64_t" }, { "as_it_is", "out_count", "uint32_t" } } },
+  { "muster_socket_send", "muster_status", { { "handle", "socket", "muster_socket" }, { "handle", "message", "muster_message" }, { "number", "timeout_ns", "int64_t" }, { "error", "error", "muster_error" } } },
+  { "muster_socket_receive", "muster_status", { { "handle", "socket", "muster_socket" }, { "number", "timeout_ns", "int64_t" }, { "new", "out_message", "muster_message" } } },
+  { "muster_socket_next_event", "muster_status", { { "handle", "socket", "muster_socket" }, { "number", "timeout_ns", "int64_t" }, { "gives_struct", "out_event", "muster_socket_event" } } },
+  { "muster_socket_get_stats", "muster_status", { { "handle", "socket", "muster_socket" }, { "gives_struct", "out_stats", "muster_socket_stats" } } },
+  { "muster_socket_cancel", "muster_status", { { "handle", "socket", "muster_socket" } } },
+  { "muster_socket_close", "muster_status", { { "handle", "socket", "muster_socket" }, { "number", "timeout_ns", "int64_t" } } },
+  { "muster_socket_release", "void", { { "handle", "socket", "muster_socket" } } },
   { "muster_store_open", "muster_status", { { "handle", "context", "muster_context" }, { "text", "url", "char" }, { "struct", "config", "muster_store_config" }, { "number", "timeout_ns", "int64_t" }, { "new", "out_store", "muster_store" }, { "error", "error", "muster_error" } } },
   { "muster_store_open_begin", "muster_status", { { "handle", "context", "muster_context" }, { "text", "url", "char" }, { "struct", "config", "muster_store_config" }, { "number", "timeout_ns", "int64_t" }, { "handle", "queue", "muster_queue" }, { "number", "tag", "uint64_t" }, { "error", "error", "muster_error" } } },
   { "muster_store_view", "muster_status", { { "handle", "store", "muster_store" }, { "text", "prefix", "void" }, { "new", "out_view", "muster_store" }, { "error", "error", "muster_error" } } },
@@ -525,7 +617,7 @@ surface.functions = {
   { "muster_transport_hello", "muster_status", { { "handle", "stream", "muster_stream" }, { "gives_text", "out_data", "void" } } },
 }
 
-surface.opaque = { "muster_agent", "muster_broadcast", "muster_broker", "muster_cluster", "muster_context", "muster_lease", "muster_listener", "muster_process", "muster_queue", "muster_rendezvous", "muster_round", "muster_store", "muster_store_result", "muster_store_server", "muster_stream" }
+surface.opaque = { "muster_agent", "muster_broadcast", "muster_broker", "muster_cluster", "muster_context", "muster_lease", "muster_listener", "muster_message", "muster_process", "muster_queue", "muster_rendezvous", "muster_round", "muster_socket", "muster_store", "muster_store_result", "muster_store_server", "muster_stream" }
 
 surface.structs = { -- size, then the place and type of each field
   { "muster_agent_outputs", 16, { { "local_rank", 0, "uint32_t" }, { "log_outputs", 4, "uint32_t" }, { "console_outputs", 8, "uint32_t" }, { "reserved", 12, "uint32_t" } } },
@@ -544,6 +636,9 @@ surface.structs = { -- size, then the place and type of each field
   { "muster_context_stats", 128, { { "loop_wakeups", 0, "uint64_t" }, { "mailbox_posts", 8, "uint64_t" }, { "streams_open", 16, "uint64_t" }, { "streams_made", 24, "uint64_t" }, { "handshakes_ok", 32, "uint64_t" }, { "handshakes_failed", 40, "uint64_t" }, { "bytes_in", 48, "uint64_t" }, { "bytes_out", 56, "uint64_t" }, { "upgrades", 64, "uint64_t" }, { "reserved", 72, "uint64_t" } } },
   { "muster_manager_request", 64, { { "struct_size", 0, "uint32_t" }, { "operation", 4, "uint32_t" }, { "member", 8, "uint32_t" }, { "count", 12, "uint32_t" }, { "from", 16, "uint32_t" }, { "reserved", 20, "uint32_t" }, { "data", 24, "uint64_t" }, { "launch", 32, "muster_launch" }, { "address", 40, "char" }, { "cluster", 48, "muster_cluster" }, { "cluster_tag", 56, "uint64_t" } } },
   { "muster_manager_ops", 64, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "launch", 8, "" }, { "connect", 16, "" }, { "connect_worker", 24, "" }, { "manage", 32, "" }, { "kill", 40, "" }, { "cancel", 48, "" }, { "destroy", 56, "" } } },
+  { "muster_message_header", 72, { { "struct_size", 0, "uint32_t" }, { "type", 4, "uint32_t" }, { "source", 8, "uint64_t" }, { "destination", 16, "uint64_t" }, { "target", 24, "uint64_t" }, { "target_version", 32, "int64_t" }, { "trace_id", 40, "uint64_t" }, { "span_id", 56, "uint64_t" }, { "trace_flags", 64, "uint32_t" }, { "hops", 68, "uint32_t" } } },
+  { "muster_buffer", 16, { { "data", 0, "void" }, { "bytes", 8, "uint64_t" } } },
+  { "muster_value", 32, { { "integer", 0, "int64_t" }, { "real", 8, "double" }, { "data", 16, "void" }, { "bytes", 24, "uint64_t" } } },
   { "muster_process_fd", 8, { { "parent_fd", 0, "int32_t" }, { "child_fd", 4, "int32_t" } } },
   { "muster_process_config", 48, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "argv", 8, "char" }, { "envp", 16, "char" }, { "directory", 24, "char" }, { "fds", 32, "muster_process_fd" }, { "fd_count", 40, "uint64_t" } } },
   { "muster_process_exit", 8, { { "kind", 0, "int32_t" }, { "value", 4, "int32_t" } } },
@@ -559,6 +654,9 @@ surface.structs = { -- size, then the place and type of each field
   { "muster_rendezvous_assignment", 80, { { "struct_size", 0, "uint32_t" }, { "rank", 4, "uint32_t" }, { "world", 8, "uint32_t" }, { "reserved", 12, "uint32_t" }, { "number", 16, "uint64_t" }, { "store", 24, "muster_store" }, { "members", 32, "muster_round_member_info" }, { "member_count", 40, "uint64_t" }, { "digest", 48, "uint8_t" } } },
   { "muster_rendezvous_ops", 40, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "request", 8, "" }, { "cancel", 16, "" }, { "close", 24, "" }, { "destroy", 32, "" } } },
   { "muster_transport_ops", 48, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "open", 8, "" }, { "listen", 16, "" }, { "close", 24, "" }, { "cancel", 32, "" }, { "destroy", 40, "" } } },
+  { "muster_socket_config", 64, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "kind", 8, "uint32_t" }, { "max_peers", 12, "uint32_t" }, { "address", 16, "uint64_t" }, { "max_message_bytes", 24, "uint64_t" }, { "max_queued_bytes", 32, "uint64_t" }, { "max_queued_messages", 40, "uint32_t" }, { "max_unrouted_messages", 44, "uint32_t" }, { "queue", 48, "muster_queue" }, { "tag", 56, "uint64_t" } } },
+  { "muster_socket_event", 288, { { "kind", 0, "uint32_t" }, { "text_bytes", 4, "uint32_t" }, { "address", 8, "uint64_t" }, { "incarnation", 16, "uint64_t" }, { "undelivered", 24, "uint64_t" }, { "text", 32, "char" } } },
+  { "muster_socket_stats", 128, { { "peers", 0, "uint64_t" }, { "messages_in", 8, "uint64_t" }, { "messages_out", 16, "uint64_t" }, { "bytes_in", 24, "uint64_t" }, { "bytes_out", 32, "uint64_t" }, { "queued_messages", 40, "uint64_t" }, { "queued_bytes", 48, "uint64_t" }, { "undelivered", 56, "uint64_t" }, { "connections_made", 64, "uint64_t" }, { "connections_lost", 72, "uint64_t" }, { "malformed", 80, "uint64_t" }, { "full", 88, "uint64_t" }, { "reserved", 96, "uint64_t" } } },
   { "muster_store_op", 88, { { "kind", 0, "uint32_t" }, { "condition", 4, "uint32_t" }, { "key", 8, "void" }, { "key_bytes", 16, "uint64_t" }, { "value", 24, "void" }, { "value_bytes", 32, "uint64_t" }, { "expected", 40, "void" }, { "expected_bytes", 48, "uint64_t" }, { "version", 56, "uint64_t" }, { "number", 64, "int64_t" }, { "lease", 72, "uint64_t" }, { "count", 80, "uint32_t" }, { "rank", 84, "uint32_t" } } },
   { "muster_store_entry", 56, { { "op", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "version", 8, "uint64_t" }, { "number", 16, "int64_t" }, { "key", 24, "void" }, { "key_bytes", 32, "uint64_t" }, { "value", 40, "void" }, { "value_bytes", 48, "uint64_t" } } },
   { "muster_store_config", 40, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "max_bytes", 8, "uint64_t" }, { "lost_after_ns", 16, "int64_t" }, { "grace_ns", 24, "int64_t" }, { "reserved", 32, "uint64_t" } } },

@@ -21,6 +21,7 @@ pub const MUSTER_DONE_BROADCAST: i32 = 10;
 pub const MUSTER_DONE_OPEN: i32 = 11;
 pub const MUSTER_DONE_CALL: i32 = 12;
 pub const MUSTER_DONE_LISTEN: i32 = 13;
+pub const MUSTER_DONE_MESSAGE: i32 = 14;
 pub const MUSTER_EVENT_READY: i32 = 16;
 pub const MUSTER_EVENT_LOG: i32 = 17;
 pub const MUSTER_EVENT_AGENT: i32 = 19;

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+#include "message/message.hpp"
+
+#include "queue/queue.hpp"
+
+#include <new>
+
+namespace muster {
+
+namespace {
+
+class OwnMemory final : public FrameMemory {
+  public:
+    // The bytes follow the object, and a zero byte follows the bytes.
+    static OwnMemory *make(size_t bytes) {
+        auto *made = new (::operator new(sizeof(OwnMemory) + bytes + 1)) OwnMemory();
+        made->data()[bytes] = 0;
+        return made;
+    }
+    unsigned char *data() noexcept { return reinterpret_cast<unsigned char *>(this + 1); }
+
+  private:
+    void last_reference_gone() noexcept override {
+        this->~OwnMemory();
+        ::operator delete(this);
+    }
+};
+
+class LentMemory final : public FrameMemory {
+  public:
+    LentMemory(Queue &queue, uint64_t tag, size_t bytes) noexcept : queue_(&queue), tag_(tag), bytes_(bytes) {}
+
+  private:
+    ~LentMemory() override {
+        Entry entry;
+        entry.completion.kind = MUSTER_DONE_RELEASED;
+        entry.completion.tag = tag_;
+        entry.completion.bytes = bytes_;
+        queue_->complete(std::move(entry));
+    }
+    const Ref<Queue> queue_;
+    const uint64_t tag_;
+    const size_t bytes_;
+};
+
+class TakenMemory final : public FrameMemory {
+  public:
+    TakenMemory(void *data, muster_free_fn release) noexcept : data_(data), release_(release) {}
+
+  private:
+    ~TakenMemory() override { release_(data_); }
+    void *const data_;
+    const muster_free_fn release_;
+};
+
+} // namespace
+
+Ref<FrameMemory> FrameMemory::make(size_t bytes, unsigned char *&out_data) {
+    OwnMemory *const made = OwnMemory::make(bytes);
+    out_data = made->data();
+    return Ref<FrameMemory>::adopt(made);
+}
+
+Result<Ref<FrameMemory>> FrameMemory::lend(const void *, size_t bytes, Queue &queue, uint64_t tag) {
+    if (queue.closed()) return Error::from_status(MUSTER_E_CLOSED);
+    if (!queue.reserve()) return Error::from_status(queue.closed() ? MUSTER_E_CLOSED : MUSTER_AGAIN);
+    try {
+        return Ref<FrameMemory>(make_ref<LentMemory>(queue, tag, bytes));
+    } catch (const std::bad_alloc &) {
+        queue.unreserve();
+        throw;
+    }
+}
+
+Ref<FrameMemory> FrameMemory::take(void *data, muster_free_fn release) {
+    return make_ref<TakenMemory>(data, release);
+}
+
+unsigned char *Message::add(size_t bytes) {
+    if (bytes < sizeof room_ - used_) { // with the zero byte
+        Frame &frame = frames_.emplace_back();
+        unsigned char *const to = room_ + used_;
+        to[bytes] = 0;
+        frame.data = to;
+        frame.bytes = bytes;
+        used_ += bytes + 1;
+        payload_bytes_ += bytes;
+        return to;
+    }
+    unsigned char *to = nullptr;
+    Ref<FrameMemory> memory = FrameMemory::make(bytes, to);
+    add(to, bytes, std::move(memory));
+    return to;
+}
+
+void Message::add(const void *data, size_t bytes, Ref<FrameMemory> memory) {
+    Frame &frame = frames_.emplace_back();
+    frame.data = static_cast<const unsigned char *>(data);
+    frame.bytes = bytes;
+    frame.memory = std::move(memory);
+    payload_bytes_ += bytes;
+}
+
+Ref<Message> Message::copy() const {
+    auto made = make_ref<Message>();
+    made->header = header;
+    made->has_pointers = has_pointers;
+    made->frames_.reserve(frames_.size());
+    for (const Frame &frame : frames_) {
+        if (frame.memory)
+            made->add(frame.data, frame.bytes, frame.memory);
+        else
+            made->add(frame.text());
+    }
+    return made;
+}
+
+} // namespace muster

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+// Sending: the choice of a peer, its queue, and what remains of a message that did not fit into the stream.
+#include "socket/socket.hpp"
+
+namespace muster {
+
+Result<void> Socket::send(Message &message, Deadline &deadline) {
+    if (message.has_pointers) return Error::make(MUSTER_E_UNSUPPORTED, "a format frame has a pointer");
+    if (message.payload_bytes() > settings.max_message_bytes)
+        return Error::make(MUSTER_E_LIMIT, "the message has %llu bytes, at most %llu",
+                           static_cast<unsigned long long>(message.payload_bytes()),
+                           static_cast<unsigned long long>(settings.max_message_bytes));
+    if (message.header.source == 0) message.header.source = settings.hello.address;
+    const bool is_router = settings.hello.kind == MUSTER_SOCKET_ROUTER;
+    if (is_router && message.header.destination == 0)
+        return Error::make(MUSTER_E_ARG, "a router sends to the destination of a message, which is 0");
+    bool first = true;
+    uint32_t cancels = 0;
+    for (;;) {
+        const uint32_t seen = room_signal_.seen();
+        Error why;
+        Ref<SocketPeer> peer;
+        {
+            const std::lock_guard hold(lock_);
+            if (std::exchange(first, false)) cancels = cancels_;
+            if (closing_ || ended_) return Error::make(MUSTER_E_CLOSED, "the socket is closed");
+            if (cancels != cancels_) return Error::from_status(MUSTER_E_CANCELED);
+        }
+        const Status status = route(message, peer, why);
+        if (status == MUSTER_OK) return {};
+        if (status < 0) return why;
+        if (deadline.look_once()) return Result<void>::positive(MUSTER_AGAIN);
+        if (const Status slept = context_->sleep(room_signal_, seen, deadline); slept != MUSTER_OK)
+            return slept > 0 ? Result<void>::positive(slept) : Error::from_status(slept);
+    }
+}
+
+// OK: the message is in the queue of a peer, in its stream, or among those that wait for a peer. AGAIN: there is no
+// room.
+Status Socket::route(Message &message, Ref<SocketPeer> &peer, Error &why) {
+    const bool is_router = settings.hello.kind == MUSTER_SOCKET_ROUTER;
+    size_t attempts = 0;
+    bool is_armed = false;
+    for (;;) {
+        {
+            const std::lock_guard hold(lock_);
+            if (is_router) {
+                const auto found = routes_.find(message.header.destination);
+                if (found == routes_.end()) return keep_unrouted(message, why);
+                peer = found->second.back();
+            } else {
+                if (live_.empty()) return keep_unrouted(message, why);
+                peer = live_[turn_at_++ % live_.size()];
+            }
+            attempts++;
+        }
+        const Status status = push(*peer, message);
+        if (status == MUSTER_OK) return MUSTER_OK;
+        if (status == MUSTER_AGAIN) {
+            const std::lock_guard hold(lock_);
+            if (!is_router && attempts < live_.size()) continue;
+            if (is_armed) {
+                stats_.full++;
+                return MUSTER_AGAIN;
+            }
+            // A queue that gets room from now on is reported; one that got it just before is found by another attempt.
+            is_armed = wants_room_ = true;
+            attempts = 0;
+            continue;
+        }
+        Error reason;
+        peer->stream.reason(nullptr, &reason);
+        end_output(*peer, MUSTER_SOCKET_LOST, reason.message);
+        if (!is_router) continue;
+        why = Error::make(MUSTER_E_PEER, "the peer with the address 0x%llx is lost: %.160s",
+                          static_cast<unsigned long long>(message.header.destination), reason.message);
+        return why.status;
+    }
+}
+
+// Under the lock.
+Status Socket::keep_unrouted(Message &message, Error &why) {
+    const uint64_t to = message.header.destination;
+    const bool is_router = settings.hello.kind == MUSTER_SOCKET_ROUTER;
+    if (is_router && lost_.count(to) != 0) {
+        why =
+            Error::make(MUSTER_E_PEER, "the peer with the address 0x%llx is lost", static_cast<unsigned long long>(to));
+        return why.status;
+    }
+    const bool full = unrouted_.size() >= settings.max_unrouted_messages ||
+                      (!unrouted_.empty() && unrouted_bytes_ + message.payload_bytes() > settings.max_queued_bytes);
+    if (full) {
+        stats_.full++;
+        if (!is_router) return MUSTER_AGAIN;
+        why = Error::make(MUSTER_E_NOT_FOUND, "no peer has the address 0x%llx, and %zu messages wait for peers already",
+                          static_cast<unsigned long long>(to), unrouted_.size());
+        return why.status;
+    }
+    Outgoing outgoing;
+    outgoing.head.resize(MessageHead::bytes(message));
+    PlacedByteWriter head(outgoing.head.data());
+    MessageHead::put(head, message);
+    unrouted_.push_back(std::move(outgoing)); // before anything that has to be undone: this may throw
+    if (!reserve_slot(unrouted_.back())) {
+        unrouted_.pop_back();
+        return MUSTER_AGAIN;
+    }
+    unrouted_.back().message = Ref<Message>::adopt(&message);
+    unrouted_bytes_ += message.payload_bytes();
+    return MUSTER_OK;
+}
+
+// A slot of the host's queue, for the case that a message comes back. False: there is none.
+bool Socket::reserve_slot(Outgoing &outgoing) noexcept {
+    if (!settings.queue) return true;
+    return outgoing.has_slot = settings.queue->reserve();
+}
+
+// OK: the message belongs to the peer. AGAIN: no room. Otherwise the stream has ended.
+Status Socket::push(SocketPeer &peer, Message &message) {
+    const uint64_t bytes = message.payload_bytes();
+    const std::lock_guard hold(peer.out_lock);
+    if (peer.out_ended) return MUSTER_E_PEER;
+    const bool waits = !peer.out.empty();
+    if (waits &&
+        (peer.out.size() >= settings.max_queued_messages || peer.out_bytes + bytes > settings.max_queued_bytes))
+        return MUSTER_AGAIN;
+    Outgoing outgoing;
+    if (!reserve_slot(outgoing)) return MUSTER_AGAIN;
+    outgoing.message = Ref<Message>(&message);
+    Status status = MUSTER_AGAIN;
+    try {
+        if (waits) {
+            outgoing.head.resize(MessageHead::bytes(message));
+            PlacedByteWriter head(outgoing.head.data());
+            MessageHead::put(head, message);
+        } else {
+            peer.out.emplace_back(); // its memory, before anything is written
+            status = peer.write_first(outgoing);
+            peer.out.pop_back();
+        }
+        if (status == MUSTER_AGAIN) peer.out.push_back(std::move(outgoing));
+    } catch (const std::bad_alloc &) {
+        if (outgoing.has_slot) settings.queue->unreserve();
+        throw;
+    }
+    if (status != MUSTER_AGAIN && outgoing.has_slot) settings.queue->unreserve();
+    if (status < 0) return status;
+    if (status == MUSTER_OK) {
+        peer.messages_out++;
+        peer.bytes_out += bytes;
+    } else {
+        peer.out_bytes += bytes;
+    }
+    message.release(); // the queue of the peer has a reference of its own
+    return MUSTER_OK;
+}
+
+// Loop thread, or a thread that has just added a peer: the stream accepts bytes again.
+void Socket::flush(SocketPeer &peer) noexcept {
+    bool made = false;
+    Status status = MUSTER_OK;
+    {
+        const std::lock_guard hold(peer.out_lock);
+        while (!peer.out.empty() && !peer.out_ended) {
+            Outgoing &front = peer.out.front();
+            status = peer.write(front);
+            if (status != MUSTER_OK) break;
+            if (front.has_slot) settings.queue->unreserve();
+            peer.messages_out++;
+            peer.bytes_out += front.bytes();
+            peer.out_bytes -= front.bytes();
+            peer.out.pop_front();
+            made = true;
+        }
+    }
+    if (made) made_room();
+    if (status >= 0) return;
+    Error why;
+    peer.stream.reason(nullptr, &why);
+    end_output(peer, MUSTER_SOCKET_LOST, why.message);
+}
+
+void Socket::made_room() noexcept {
+    bool wanted = false;
+    {
+        const std::lock_guard hold(lock_);
+        wanted = std::exchange(wants_room_, false);
+    }
+    context_->notify(room_signal_);
+    if (wanted) readiness(MUSTER_SOCKET_SENDABLE);
+}
+
+} // namespace muster

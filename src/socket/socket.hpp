@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// Dealers and routers: sockets that send and receive messages over streams of any transport.
+#include "base/back_off.hpp"
+#include "queue/queue.hpp"
+#include "socket/peer.hpp"
+#include "transport/dial.hpp"
+#include "transport/listener.hpp"
+
+#include <muster/socket.h>
+
+#include <unordered_map>
+#include <unordered_set>
+
+namespace muster {
+
+// An address that a socket connects to. Under the lock of the socket; it remains until the socket is destroyed.
+class Connection {
+  public:
+    Connection(std::string to, uint64_t number) : address(std::move(to)), id(number) {}
+    const std::string address;
+    const uint64_t id;               // the tag of its dial
+    int64_t retry_at_ns = INT64_MAX; // no dial is in progress, and the next one begins then
+    BackOff back_off{5'000'000, 1'000'000'000};
+};
+
+// Threads. The loop thread takes the entries of the socket's own queue: connections, readiness, ends. It writes the
+// messages that did not leave at once. Any thread sends: it writes to the stream itself if nothing waits before it. One
+// receiving thread at a time has the role of the receiver and reads the streams; the others wait for the inbox or the
+// role. If there is one peer, the receiver waits in the read of its stream; otherwise it sleeps until the loop thread
+// notifies that a peer is readable.
+// Locks: lock_, then SocketPeer::out_lock. None is held while a thread waits.
+class Socket final : public Object, private Source {
+  public:
+    struct Settings {
+        PeerHello hello;
+        uint32_t max_peers;
+        uint64_t max_message_bytes, max_queued_bytes;
+        uint32_t max_queued_messages, max_unrouted_messages;
+        Ref<Queue> queue; // of the host, or none
+        uint64_t tag;
+    };
+    static Result<Ref<Socket>> make(Context &context, Settings settings);
+
+    const Settings settings;
+    Context &context() const noexcept { return *context_; }
+    bool forked() const noexcept { return context_->forked(); }
+
+    Result<std::string> bind(std::string_view address, size_t capacity);
+    Result<void> connect(std::string_view address);
+    Status wait_peers(uint32_t count, Deadline &deadline, uint32_t &out_count) noexcept;
+    // The caller keeps the message unless the result is OK.
+    Result<void> send(Message &message, Deadline &deadline);
+    Status receive(Deadline &deadline, Ref<Message> &out);
+    Status next_event(Deadline &deadline, muster_socket_event &out) noexcept;
+    void stats(muster_socket_stats &out) noexcept;
+    void cancel() noexcept;
+    Status close(Deadline &deadline);
+    void host_release() noexcept;
+
+  private:
+    Socket(Context &context, Settings what, Ref<Queue> own);
+    ~Socket() override;
+    Object &owner() noexcept override { return *this; }
+    // socket.cpp
+    void enter() noexcept;
+    void turn() noexcept;
+    void handle(muster_completion &entry, const muster_error &error);
+    void accept_all(Listener &listener);
+    void connected(Ref<Stream> stream, Connection *connection);
+    void dial(Connection &connection) noexcept;
+    void dial_later(Connection &connection) noexcept;
+    void dial_due() noexcept;
+    void end() noexcept;
+    void end_at_loop() noexcept;
+    // peers.cpp
+    Ref<SocketPeer> find_peer(uint64_t id) noexcept;
+    void add_route(SocketPeer &peer);
+    void remove_routes(SocketPeer &peer) noexcept;
+    void learn(SocketPeer &peer, uint64_t source);
+    void end_output(SocketPeer &peer, uint32_t event_kind, const char *why) noexcept;
+    void end_input(SocketPeer &peer) noexcept;
+    void undelivered(Outgoing &&outgoing, Status why) noexcept;
+    void report(uint32_t kind, const PeerHello &peer, uint64_t undelivered, const char *text) noexcept;
+    // send.cpp
+    Status route(Message &message, Ref<SocketPeer> &out, Error &why);
+    Status keep_unrouted(Message &message, Error &why);
+    Status push(SocketPeer &peer, Message &message);
+    bool reserve_slot(Outgoing &outgoing) noexcept;
+    void flush(SocketPeer &peer) noexcept;
+    void made_room() noexcept;
+    // receive.cpp
+    Status read_as_receiver(Deadline &deadline);
+    Status read_ready_peers();
+    Status read_one_peer(SocketPeer &peer, Deadline &deadline);
+    Status read_once(SocketPeer &peer, Deadline &deadline, size_t &moved);
+    void take(SocketPeer &peer, Ref<Message> message);
+    void mark_readable(SocketPeer &peer) noexcept;
+    void look_for_end(SocketPeer &peer) noexcept;
+    void arm_later() noexcept;
+    void arm_due() noexcept;
+    void interrupt_receiver() noexcept;
+    void readiness(uint32_t events) noexcept;
+
+    const Ref<Context> context_;
+    const Ref<Queue> own_; // what the loop thread takes
+    Signal in_signal_, room_signal_, event_signal_;
+
+    std::mutex lock_; // guards what follows
+    bool closing_ = false, ended_ = false;
+    uint32_t cancels_ = 0;
+    uint64_t next_id_ = 1;
+    std::unordered_map<uint64_t, Ref<SocketPeer>> peers_; // by id; until everything was read
+    std::vector<Ref<SocketPeer>> live_;                   // that can be written to; a dealer's turn
+    size_t turn_at_ = 0;
+    std::unordered_map<uint64_t, std::vector<Ref<SocketPeer>>> routes_; // by address; the last one is used
+    std::unordered_set<uint64_t> lost_;                                 // addresses of peers that were connected
+    std::deque<uint64_t> lost_order_;
+    std::deque<Outgoing> unrouted_;
+    uint64_t unrouted_bytes_ = 0;
+    std::unordered_map<uint64_t, Ref<Listener>> listeners_;
+    std::unordered_map<uint64_t, std::unique_ptr<Connection>> connections_;
+    std::deque<muster_socket_event> events_;
+    muster_socket_stats stats_{};
+    // receiving
+    std::deque<Ref<Message>> inbox_;
+    std::deque<Ref<SocketPeer>> readable_;
+    bool has_receiver_ = false;      // a thread has the role
+    uint32_t waiting_receivers_ = 0; // threads that wait for the role or the inbox
+    uint32_t receiver_cancels_ = 0;  // the value of cancels_ when the receiver began
+    Ref<SocketPeer> direct_;         // whose read the receiver waits in
+    uint64_t direct_reads_ = 0, armed_reads_ = 0;
+    bool is_arming_ = false;  // arm_due() follows
+    bool wants_room_ = false; // SENDABLE is to be raised
+
+    std::vector<unsigned char> in_buffer_; // of the receiver
+
+    PostedTask<Socket, &Socket::enter> enter_{*this};
+    PostedTask<Socket, &Socket::turn> turn_{*this};
+    PostedTask<Socket, &Socket::end_at_loop> end_{*this};
+    PostedTask<Socket, &Socket::interrupt_receiver> interrupt_{*this};
+    PostedTask<Socket, &Socket::dial_due> redial_soon_{*this};
+    PostedTask<Socket, &Socket::arm_later> arm_soon_{*this};
+    Timer<Socket, &Socket::dial_due> redial_{*this};
+    Timer<Socket, &Socket::arm_due> arm_{*this};
+    Timer<Socket, &Socket::interrupt_receiver> interrupt_again_{*this};
+    Closing<Socket, &Socket::end_at_loop> closing_node_{*this};
+};
+
+inline Socket *unwrap(muster_socket *handle) noexcept {
+    return reinterpret_cast<Socket *>(handle);
+}
+inline const Socket *unwrap(const muster_socket *handle) noexcept {
+    return reinterpret_cast<const Socket *>(handle);
+}
+inline muster_socket *wrap(Socket *object) noexcept {
+    return reinterpret_cast<muster_socket *>(object);
+}
+
+} // namespace muster
