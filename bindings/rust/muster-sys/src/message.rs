@@ -29,7 +29,7 @@ pub const MUSTER_MESSAGE_METRIC: u32 = 11;
 pub const MUSTER_MESSAGE_USER: u32 = 256;
 
 // muster_message_any: A field of an address that matches every value of that field.
-pub const MUSTER_MESSAGE_ANY: u32 = -1;
+pub const MUSTER_MESSAGE_ANY: i32 = -1;
 
 /// Frees the memory of a frame that was handed over; free() of the C library can be used unchanged.
 pub type muster_free_fn = Option<unsafe extern "C" fn(data: *mut c_void)>;
@@ -83,7 +83,7 @@ impl Default for muster_buffer {
 #[derive(Clone, Copy)]
 pub struct muster_value {
     pub integer: i64,
-    pub real: double,
+    pub real: f64,
     pub data: *const c_void,
     pub bytes: u64,
 }
