@@ -6,7 +6,15 @@ namespace muster {
 namespace {
 constexpr uint32_t hello_magic = 0x4B53534D; // "MSSK"
 constexpr uint8_t hello_version = 1;
-constexpr size_t max_joined_bytes = 8192; // smaller messages are written by one call
+constexpr size_t max_joined_bytes = 8192; // messages up to this size are written by one call, several together
+constexpr size_t max_joined = 256;
+
+// Writes the whole message to memory.
+void join(const Message &message, char *to) noexcept {
+    PlacedByteWriter writer(to);
+    MessageHead::put(writer, message);
+    for (const Frame &frame : message.frames()) writer.bytes(frame.text());
+}
 } // namespace
 
 std::string PeerHello::write() const {
@@ -28,6 +36,14 @@ std::optional<PeerHello> PeerHello::read(std::string_view bytes) noexcept {
     return hello;
 }
 
+void Outgoing::make_head() {
+    if (!head.empty()) return;
+    head.resize(MessageHead::bytes(*message));
+    PlacedByteWriter to(head.data());
+    MessageHead::put(to, *message);
+}
+
+// The head was made.
 Status SocketPeer::write(Outgoing &outgoing) noexcept {
     const Message &message = *outgoing.message;
     for (; outgoing.part <= message.frames().size(); outgoing.part++, outgoing.offset = 0) {
@@ -43,31 +59,55 @@ Status SocketPeer::write(Outgoing &outgoing) noexcept {
     return MUSTER_OK;
 }
 
+// Messages that were joined and of which `moved` bytes were written: the first one that was not written whole is begun.
+void SocketPeer::begin_at(Outgoing &outgoing, size_t moved) {
+    const Message &message = *outgoing.message;
+    outgoing.make_head();
+    for (outgoing.offset = moved; outgoing.part <= message.frames().size(); outgoing.part++) {
+        const size_t size = outgoing.part == 0 ? outgoing.head.size() : message.frames()[outgoing.part - 1].bytes;
+        if (outgoing.offset < size) break;
+        outgoing.offset -= size;
+    }
+}
+
 Status SocketPeer::write_first(Outgoing &outgoing) {
     const Message &message = *outgoing.message;
-    const size_t head = MessageHead::bytes(message);
-    const uint64_t total = head + message.payload_bytes();
+    const uint64_t total = MessageHead::bytes(message) + message.payload_bytes();
     if (total > max_joined_bytes) {
-        outgoing.head.resize(head);
-        PlacedByteWriter to(outgoing.head.data());
-        MessageHead::put(to, message);
+        outgoing.make_head();
         return write(outgoing);
     }
     char joined[max_joined_bytes];
-    PlacedByteWriter to(joined);
-    MessageHead::put(to, message);
-    for (const Frame &frame : message.frames()) to.bytes(frame.text());
+    join(message, joined);
     if (stream.write_quickly(joined, total)) return MUSTER_OK;
     Deadline once(0);
     size_t moved = 0;
     const Status status = stream.write(joined, total, once, moved);
-    if (status == MUSTER_OK) return MUSTER_OK;
-    outgoing.head.assign(joined, head);
-    for (outgoing.offset = moved; outgoing.part <= message.frames().size(); outgoing.part++) {
-        const size_t size = outgoing.part == 0 ? head : message.frames()[outgoing.part - 1].bytes;
-        if (outgoing.offset < size) break;
-        outgoing.offset -= size;
+    if (status == MUSTER_AGAIN && moved != 0) begin_at(outgoing, moved);
+    return status;
+}
+
+Status SocketPeer::write_next(size_t &out_written) {
+    out_written = 0;
+    char joined[4 * max_joined_bytes];
+    size_t sizes[max_joined], count = 0, bytes = 0;
+    for (const Outgoing &one : out) {
+        const uint64_t size = MessageHead::bytes(*one.message) + one.bytes();
+        if (one.is_begun() || count == max_joined || size > max_joined_bytes || bytes + size > sizeof joined) break;
+        join(*one.message, joined + bytes);
+        bytes += sizes[count++] = size;
     }
+    if (count == 0) {
+        out.front().make_head();
+        const Status status = write(out.front());
+        out_written = status == MUSTER_OK ? 1 : 0;
+        return status;
+    }
+    Deadline once(0);
+    size_t moved = 0;
+    const Status status = stream.write(joined, bytes, once, moved);
+    for (; out_written < count && moved >= sizes[out_written]; out_written++) moved -= sizes[out_written];
+    if (moved != 0) begin_at(out[out_written], moved);
     return status;
 }
 

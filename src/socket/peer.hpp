@@ -24,11 +24,12 @@ struct PeerHello {
 // A message on its way into a stream.
 struct Outgoing {
     Ref<Message> message;
-    bool has_slot = false; // in the queue of the host, for the case that it cannot be delivered
-    std::string head;
+    bool has_slot = false;       // in the queue of the host, for the case that it cannot be delivered
+    std::string head;            // made before it is begun
     size_t part = 0, offset = 0; // the part being written: 0 is the head, then the frames
     bool is_begun() const noexcept { return part != 0 || offset != 0; }
     uint64_t bytes() const noexcept { return message->payload_bytes(); }
+    void make_head();
 };
 
 class SocketPeer final : public Object {
@@ -41,11 +42,12 @@ class SocketPeer final : public Object {
     const uint64_t id;            // the tag of its entries in the socket's queue; never used again
     Connection *const connection; // that dialled it; NULL: it was accepted
 
-    // Writes as much as is possible without waiting. OK: all of it; AGAIN; otherwise the stream has ended.
-    Status write(Outgoing &outgoing) noexcept;
-    // The same for a new message; `outgoing` is filled if a part remains. The lock is held, and nothing waits before
-    // it.
+    // Both with the lock held; they write as much as is possible without waiting. OK: all of it; AGAIN; otherwise the
+    // stream has ended. If memory runs out a part may have been written, and the stream is to be aborted.
+    // A new message, before which nothing waits; `outgoing` is filled if a part remains.
     Status write_first(Outgoing &outgoing);
+    // The first messages of the queue; those that were written whole are to be removed.
+    Status write_next(size_t &out_written);
 
     std::mutex out_lock;      // guards these; after the lock of the socket
     std::deque<Outgoing> out; // the first one may be begun
@@ -62,6 +64,8 @@ class SocketPeer final : public Object {
     bool in_ended = false;    // everything was read
 
   private:
+    Status write(Outgoing &outgoing) noexcept;
+    static void begin_at(Outgoing &outgoing, size_t moved);
     ~SocketPeer() override { stream.host_release(); }
 };
 

@@ -127,18 +127,23 @@ Status Socket::read_one_peer(SocketPeer &peer, Deadline &deadline) {
 }
 
 Status Socket::read_once(SocketPeer &peer, Deadline &deadline, size_t &moved) {
-    const auto take_one = [&](Ref<Message> message) { take(peer, std::move(message)); };
+    const auto take_one = [&](Ref<Message> message) { taken_.push_back(std::move(message)); };
     const MessageReader::Place place = peer.reader.place();
     try {
         if (place.bytes >= min_placed_bytes) {
             const Status status = peer.stream.read(place.to, 1, place.bytes, deadline, moved);
-            if (moved != 0) peer.reader.placed(moved, take_one);
-            return moved != 0 ? Status{MUSTER_OK} : status;
+            if (moved == 0) return status;
+            peer.reader.placed(moved, take_one);
+            take_all(peer);
+            return MUSTER_OK;
         }
         const Status status = peer.stream.read(in_buffer_.data(), 1, in_buffer_.size(), deadline, moved);
         if (moved == 0) return status;
-        if (peer.reader.feed(in_buffer_.data(), moved, take_one)) return MUSTER_OK;
+        const bool is_good = peer.reader.feed(in_buffer_.data(), moved, take_one);
+        take_all(peer);
+        if (is_good) return MUSTER_OK;
     } catch (const std::bad_alloc &) {
+        taken_.clear();
         peer.stream.abort(0, "out of memory");
         return MUSTER_E_NOMEM;
     }
@@ -147,10 +152,16 @@ Status Socket::read_once(SocketPeer &peer, Deadline &deadline, size_t &moved) {
     return MUSTER_E_PROTOCOL;
 }
 
-void Socket::take(SocketPeer &peer, Ref<Message> message) {
-    const std::lock_guard hold(lock_);
-    if (settings.hello.kind == MUSTER_SOCKET_ROUTER && !peer.out_ended) learn(peer, message->header.source);
-    inbox_.push_back(std::move(message));
+void Socket::take_all(SocketPeer &peer) {
+    if (taken_.empty()) return;
+    {
+        const std::lock_guard hold(lock_);
+        for (Ref<Message> &message : taken_) {
+            if (settings.hello.kind == MUSTER_SOCKET_ROUTER && !peer.out_ended) learn(peer, message->header.source);
+            inbox_.push_back(std::move(message));
+        }
+    }
+    taken_.clear();
 }
 
 // The stream has bytes, or has ended.
@@ -204,7 +215,9 @@ void Socket::arm_due() noexcept {
 void Socket::look_for_end(SocketPeer &peer) noexcept {
     {
         const std::lock_guard hold(lock_);
-        if (has_receiver_ || peer.in_ended) return; // the receiver notices it
+        // The receiver notices it, or arm_due() calls this when no thread reads any more: until then the watch is not
+        // armed again.
+        if (has_receiver_ || is_arming_ || peer.in_ended) return;
         has_receiver_ = true;
     }
     Status status = MUSTER_OK;

@@ -97,9 +97,6 @@ Status Socket::keep_unrouted(Message &message, Error &why) {
         return why.status;
     }
     Outgoing outgoing;
-    outgoing.head.resize(MessageHead::bytes(message));
-    PlacedByteWriter head(outgoing.head.data());
-    MessageHead::put(head, message);
     unrouted_.push_back(std::move(outgoing)); // before anything that has to be undone: this may throw
     if (!reserve_slot(unrouted_.back())) {
         unrouted_.pop_back();
@@ -130,18 +127,11 @@ Status Socket::push(SocketPeer &peer, Message &message) {
     outgoing.message = Ref<Message>(&message);
     Status status = MUSTER_AGAIN;
     try {
-        if (waits) {
-            outgoing.head.resize(MessageHead::bytes(message));
-            PlacedByteWriter head(outgoing.head.data());
-            MessageHead::put(head, message);
-        } else {
-            peer.out.emplace_back(); // its memory, before anything is written
-            status = peer.write_first(outgoing);
-            peer.out.pop_back();
-        }
+        if (!waits) status = peer.write_first(outgoing);
         if (status == MUSTER_AGAIN) peer.out.push_back(std::move(outgoing));
     } catch (const std::bad_alloc &) {
         if (outgoing.has_slot) settings.queue->unreserve();
+        if (!waits) peer.stream.abort(0, "out of memory"); // a part of the message was written
         throw;
     }
     if (status != MUSTER_AGAIN && outgoing.has_slot) settings.queue->unreserve();
@@ -162,16 +152,23 @@ void Socket::flush(SocketPeer &peer) noexcept {
     Status status = MUSTER_OK;
     {
         const std::lock_guard hold(peer.out_lock);
-        while (!peer.out.empty() && !peer.out_ended) {
-            Outgoing &front = peer.out.front();
-            status = peer.write(front);
-            if (status != MUSTER_OK) break;
-            if (front.has_slot) settings.queue->unreserve();
-            peer.messages_out++;
-            peer.bytes_out += front.bytes();
-            peer.out_bytes -= front.bytes();
-            peer.out.pop_front();
-            made = true;
+        while (status == MUSTER_OK && !peer.out.empty() && !peer.out_ended) {
+            size_t written = 0;
+            try {
+                status = peer.write_next(written);
+            } catch (const std::bad_alloc &) {
+                peer.stream.abort(0, "out of memory");
+                status = MUSTER_E_NOMEM;
+            }
+            made = made || written != 0;
+            for (; written != 0; written--) {
+                const Outgoing &front = peer.out.front();
+                if (front.has_slot) settings.queue->unreserve();
+                peer.messages_out++;
+                peer.bytes_out += front.bytes();
+                peer.out_bytes -= front.bytes();
+                peer.out.pop_front();
+            }
         }
     }
     if (made) made_room();

@@ -94,7 +94,7 @@ class Socket final : public Object, private Source {
     Status read_ready_peers();
     Status read_one_peer(SocketPeer &peer, Deadline &deadline);
     Status read_once(SocketPeer &peer, Deadline &deadline, size_t &moved);
-    void take(SocketPeer &peer, Ref<Message> message);
+    void take_all(SocketPeer &peer);
     void mark_readable(SocketPeer &peer) noexcept;
     void look_for_end(SocketPeer &peer) noexcept;
     void arm_later() noexcept;
@@ -133,7 +133,8 @@ class Socket final : public Object, private Source {
     bool is_arming_ = false;  // arm_due() follows
     bool wants_room_ = false; // SENDABLE is to be raised
 
-    std::vector<unsigned char> in_buffer_; // of the receiver
+    std::vector<unsigned char> in_buffer_; // these two: of the receiver
+    std::vector<Ref<Message>> taken_;
 
     PostedTask<Socket, &Socket::enter> enter_{*this};
     PostedTask<Socket, &Socket::turn> turn_{*this};

@@ -307,8 +307,10 @@ static void test_any_thread_sends_and_receives(void **state) {
 }
 
 static void *wait_for_a_message(void *socket) {
-    muster_message *none;
-    return (void *)(intptr_t)muster_socket_receive(socket, -1, &none);
+    muster_message *got;
+    const muster_status status = muster_socket_receive(socket, -1, &got);
+    if (status == MUSTER_OK) muster_message_release(got);
+    return (void *)(intptr_t)status;
 }
 
 static void test_waits_end(void **state) {
