@@ -127,12 +127,26 @@ MUSTER_API uint64_t muster_socket_address(const muster_socket *socket);
  * @param[out] out_text       The address that peers connect to, NUL-terminated; or NULL.
  * @param[in]  capacity       Size of out_text.
  * @param[out] error          Detail on failure, or NULL.
- * @retval MUSTER_OK        Bound.
- * @retval MUSTER_E_ARG     No socket or no address.
- * @retval MUSTER_E_LIMIT   out_text is too small, or no descriptor is left; it is not bound.
- * @retval MUSTER_E_CLOSED  The socket is closed.
- * @retval MUSTER_E_FORKED  The socket belongs to the parent process.
- * @retval MUSTER_E_SYSTEM  Also every other status of muster_transport_listen().
+ * @retval MUSTER_OK            Bound.
+ * @retval MUSTER_TIMEOUT       The host that serves the transport did not answer in time.
+ * @retval MUSTER_E_ARG         No socket or no address.
+ * @retval MUSTER_E_ABI         The tables of a plug-in are incompatible with this library.
+ * @retval MUSTER_E_ADDRESS     The address cannot be parsed; the error says where.
+ * @retval MUSTER_E_NOT_FOUND   No transport of that scheme, or no such host or folder.
+ * @retval MUSTER_E_PLUGIN      The plug-in for that scheme cannot be loaded.
+ * @retval MUSTER_E_EXISTS      The address is in use.
+ * @retval MUSTER_E_PERMISSION  The system denies this to this user.
+ * @retval MUSTER_E_LIMIT       out_text is too small, or no descriptor is left; it is not bound.
+ * @retval MUSTER_E_UNSUPPORTED The transport is served by a host that cannot listen.
+ * @retval MUSTER_E_NOMEM       Memory ran out.
+ * @retval MUSTER_E_SYSTEM      Another system call failed; see muster_error::os_errno.
+ * @retval MUSTER_E_CLOSED      The socket or its context is closed.
+ * @retval MUSTER_E_CANCELED    muster_context_cancel() was called during the call.
+ * @retval MUSTER_E_WOULD_DEADLOCK  The calling thread has to serve the transport.
+ * @retval MUSTER_E_UNREACHABLE The process that keeps the names of this transport, a broker, does not answer.
+ * @retval MUSTER_E_AUTH        That process has another secret.
+ * @retval MUSTER_E_PEER        The connection to that process broke.
+ * @retval MUSTER_E_FORKED      The socket belongs to the parent process.
  * @threads{any} @blocks{as muster_transport_listen()} @since 0.1 */
 MUSTER_API muster_status muster_socket_bind(muster_socket *socket, const char *address, size_t address_bytes,
                                             char *out_text, size_t capacity, muster_error *error);
@@ -148,7 +162,10 @@ MUSTER_API muster_status muster_socket_bind(muster_socket *socket, const char *a
  * @retval MUSTER_E_ADDRESS     The address cannot be parsed; the error says where.
  * @retval MUSTER_E_NOT_FOUND   There is no transport of that scheme.
  * @retval MUSTER_E_PLUGIN      The plug-in for that scheme cannot be loaded.
+ * @retval MUSTER_E_ABI         The tables of a plug-in are incompatible with this library.
  * @retval MUSTER_E_NOMEM       Memory ran out.
+ * @retval MUSTER_E_LIMIT       No descriptor is left.
+ * @retval MUSTER_E_SYSTEM      The transports cannot be started.
  * @retval MUSTER_E_CLOSED      The socket is closed.
  * @retval MUSTER_E_FORKED      The socket belongs to the parent process.
  * @threads{any} @blocks{while a plug-in is loaded} @since 0.1 */

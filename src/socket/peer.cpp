@@ -107,7 +107,7 @@ Status SocketPeer::write_next(size_t &out_written) {
     size_t moved = 0;
     const Status status = stream.write(joined, bytes, once, moved);
     for (; out_written < count && moved >= sizes[out_written]; out_written++) moved -= sizes[out_written];
-    if (moved != 0) begin_at(out[out_written], moved);
+    if (moved != 0) begin_at(*std::next(out.begin(), static_cast<ptrdiff_t>(out_written)), moved);
     return status;
 }
 

@@ -6,7 +6,7 @@
 
 #include <muster/socket.h>
 
-#include <deque>
+#include <list>
 #include <mutex>
 
 namespace muster {
@@ -49,8 +49,8 @@ class SocketPeer final : public Object {
     // The first messages of the queue; those that were written whole are to be removed.
     Status write_next(size_t &out_written);
 
-    std::mutex out_lock;      // guards these; after the lock of the socket
-    std::deque<Outgoing> out; // the first one may be begun
+    std::mutex out_lock;     // guards these; after the lock of the socket
+    std::list<Outgoing> out; // the first one may be begun
     uint64_t out_bytes = 0;
     bool out_ended = false; // nothing more is written
     uint64_t messages_out = 0, bytes_out = 0;

@@ -31,18 +31,18 @@ void Socket::add_route(SocketPeer &peer) {
     routes_[peer.hello.address].emplace_back(&peer);
     lost_.erase(peer.hello.address);
     if (unrouted_.empty()) return;
-    std::deque<Outgoing> others;
     const std::lock_guard hold(peer.out_lock);
-    for (Outgoing &outgoing : unrouted_) {
+    for (auto at = unrouted_.begin(); at != unrouted_.end();) {
+        const auto next = std::next(at);
         const bool for_this =
-            settings.hello.kind == MUSTER_SOCKET_DEALER || outgoing.message->header.destination == peer.hello.address;
+            settings.hello.kind == MUSTER_SOCKET_DEALER || at->message->header.destination == peer.hello.address;
         if (for_this) {
-            unrouted_bytes_ -= outgoing.bytes();
-            peer.out_bytes += outgoing.bytes();
+            unrouted_bytes_ -= at->bytes();
+            peer.out_bytes += at->bytes();
+            peer.out.splice(peer.out.end(), unrouted_, at);
         }
-        (for_this ? peer.out : others).push_back(std::move(outgoing));
+        at = next;
     }
-    unrouted_.swap(others);
 }
 
 // Under the lock.
@@ -81,8 +81,9 @@ void Socket::learn(SocketPeer &peer, uint64_t source) {
 // Nothing is written to this peer any more. Messages that have not left come back; a dealer sends those that it has not
 // begun to the next peer. `event_kind`: 0 if the socket itself has ended.
 void Socket::end_output(SocketPeer &peer, uint32_t event_kind, const char *why) noexcept {
-    std::deque<Outgoing> left;
+    std::list<Outgoing> left;
     Connection *again = nullptr;
+    Ref<SocketPeer> heir;
     uint64_t returned = 0;
     const bool ended = event_kind == 0;
     {
@@ -97,24 +98,20 @@ void Socket::end_output(SocketPeer &peer, uint32_t event_kind, const char *why) 
         stats_.connections_lost++;
         if (!ended && !ended_) again = peer.connection;
         if (!ended && settings.hello.kind == MUSTER_SOCKET_DEALER) {
-            while (!left.empty() && !left.back().is_begun()) {
-                unrouted_bytes_ += left.back().bytes();
-                unrouted_.push_front(std::move(left.back()));
-                left.pop_back();
-            }
-            // Others may take them at once.
-            if (!live_.empty() && !unrouted_.empty()) {
+            // The first one may be begun.
+            const auto first = !left.empty() && left.front().is_begun() ? std::next(left.begin()) : left.begin();
+            for (auto at = first; at != left.end(); ++at) unrouted_bytes_ += at->bytes();
+            unrouted_.splice(unrouted_.begin(), left, first, left.end());
+            if (!live_.empty() && !unrouted_.empty()) { // another peer may take them at once
                 const Ref<SocketPeer> next = live_[turn_at_++ % live_.size()];
                 const std::lock_guard hold_next(next->out_lock);
-                for (Outgoing &outgoing : unrouted_) {
-                    next->out_bytes += outgoing.bytes();
-                    next->out.push_back(std::move(outgoing));
-                }
-                unrouted_.clear();
-                unrouted_bytes_ = 0;
+                next->out_bytes += std::exchange(unrouted_bytes_, 0);
+                next->out.splice(next->out.end(), unrouted_);
+                heir = next;
             }
         }
     }
+    if (heir) flush(*heir);
     returned = left.size();
     for (Outgoing &outgoing : left) undelivered(std::move(outgoing), ended ? MUSTER_E_CLOSED : MUSTER_E_PEER);
     if (!ended) report(event_kind, peer.hello, returned, why);

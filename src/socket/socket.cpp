@@ -360,7 +360,7 @@ Status Socket::close(Deadline &deadline) {
 void Socket::end() noexcept {
     const Ref<Socket> self(this);
     std::vector<Ref<SocketPeer>> peers;
-    std::deque<Outgoing> unrouted;
+    std::list<Outgoing> unrouted;
     std::unordered_map<uint64_t, Ref<Listener>> listeners;
     {
         const std::lock_guard hold(lock_);
@@ -387,7 +387,7 @@ void Socket::end_at_loop() noexcept {
     context_->loop().stop_timer(arm_);
     interrupt_receiver();
     std::unordered_map<uint64_t, Ref<SocketPeer>> peers;
-    std::deque<Ref<SocketPeer>> readable;
+    std::list<Ref<SocketPeer>> readable;
     const std::lock_guard hold(lock_);
     peers.swap(peers_);
     readable.swap(readable_);

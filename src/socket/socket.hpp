@@ -9,6 +9,7 @@
 
 #include <muster/socket.h>
 
+#include <deque>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -116,7 +117,7 @@ class Socket final : public Object, private Source {
     std::unordered_map<uint64_t, std::vector<Ref<SocketPeer>>> routes_; // by address; the last one is used
     std::unordered_set<uint64_t> lost_;                                 // addresses of peers that were connected
     std::deque<uint64_t> lost_order_;
-    std::deque<Outgoing> unrouted_;
+    std::list<Outgoing> unrouted_;
     uint64_t unrouted_bytes_ = 0;
     std::unordered_map<uint64_t, Ref<Listener>> listeners_;
     std::unordered_map<uint64_t, std::unique_ptr<Connection>> connections_;
@@ -124,7 +125,7 @@ class Socket final : public Object, private Source {
     muster_socket_stats stats_{};
     // receiving
     std::deque<Ref<Message>> inbox_;
-    std::deque<Ref<SocketPeer>> readable_;
+    std::list<Ref<SocketPeer>> readable_;
     bool has_receiver_ = false;      // a thread has the role
     uint32_t waiting_receivers_ = 0; // threads that wait for the role or the inbox
     uint32_t receiver_cancels_ = 0;  // the value of cancels_ when the receiver began
