@@ -33,11 +33,18 @@ Result<Ref<Socket>> Socket::make(Context &context, Settings settings) {
     }
     auto made = Ref<Socket>::adopt(new Socket(context, std::move(settings), std::move(*own)));
     if (made->settings.queue) made->settings.queue->attach(*made, made->settings.tag);
-    if (!made->enter_.post(context)) return Error::make(MUSTER_E_CLOSED, "the context is closed");
-    return made;
+    const auto wake = [](void *self) noexcept -> int {
+        static_cast<Socket *>(self)->turn_.post(static_cast<Socket *>(self)->context());
+        return 0;
+    };
+    if (const Status status = made->own_->set_wake(wake, made.get()); status != MUSTER_OK)
+        return Error::from_status(status);
+    if (made->enter_.post(context)) return made;
+    made->own_->set_wake(nullptr, nullptr);
+    return Error::make(MUSTER_E_CLOSED, "the context is closed");
 }
 
-// Loop thread: from now on the entries of the own queue are taken there, and the close of the context ends the socket.
+// Loop thread: from now on the close of the context ends the socket.
 void Socket::enter() noexcept {
     {
         const std::lock_guard hold(lock_);
@@ -45,11 +52,6 @@ void Socket::enter() noexcept {
     }
     context_->on_closing(closing_node_);
     if (context_->closed()) return end_at_loop(); // the list may have been notified before
-    const auto wake = [](void *self) noexcept -> int {
-        static_cast<Socket *>(self)->turn_.post(static_cast<Socket *>(self)->context());
-        return 0;
-    };
-    own_->set_wake(wake, this);
 }
 
 // ---- the loop thread ------------------------------------------------------------------------------------------------
@@ -224,23 +226,30 @@ Result<std::string> Socket::bind(std::string_view address, size_t capacity) {
     options.window_bytes = context_->settings.window_bytes;
     auto listener = Listener::open(*context_, address, options);
     if (!listener) return listener.error();
+    struct CloseUnlessBound {
+        Ref<Listener> listener;
+        ~CloseUnlessBound() {
+            if (listener) listener->close();
+        }
+    } guard{*listener};
     const std::string text = (*listener)->address();
-    const auto give_up = [&](const Error &why) {
-        (*listener)->close();
-        return why;
-    };
     if (capacity != 0 && capacity < text.size() + 1)
-        return give_up(
-            Error::make(MUSTER_E_LIMIT, "the address has %zu characters, room for %zu", text.size(), capacity));
+        return Error::make(MUSTER_E_LIMIT, "the address has %zu characters, room for %zu", text.size(), capacity);
     uint64_t id = 0;
     {
         const std::lock_guard hold(lock_);
-        if (closing_ || ended_) return give_up(Error::make(MUSTER_E_CLOSED, "the socket is closed"));
+        if (closing_ || ended_) return Error::make(MUSTER_E_CLOSED, "the socket is closed");
         id = id_of_listeners | next_id_++;
         listeners_.emplace(id, *listener);
     }
-    if (const Status status = (*listener)->watch(own_.get(), id); status < 0) return Error::from_status(status);
-    return text;
+    if (const Status status = (*listener)->watch(own_.get(), id); status < 0) {
+        const std::lock_guard hold(lock_);
+        listeners_.erase(id);
+        return Error::from_status(status);
+    }
+    Result<std::string> bound(text);
+    guard.listener.reset();
+    return bound;
 }
 
 Result<void> Socket::connect(std::string_view address) {
@@ -341,12 +350,13 @@ Status Socket::close(Deadline &deadline) {
         return MUSTER_OK;
     };
     Status status = context_->wait(room_signal_, deadline, lock_, look);
-    std::vector<Ref<SocketPeer>> peers;
-    {
-        const std::lock_guard hold(lock_);
-        peers = live_;
-    }
-    for (const Ref<SocketPeer> &peer : peers) {
+    for (size_t i = 0;; i++) { // a peer that ends meanwhile may let another one be left out, which ends without a wait
+        Ref<SocketPeer> peer;
+        {
+            const std::lock_guard hold(lock_);
+            if (i >= live_.size()) break;
+            peer = live_[i];
+        }
         const Status read = peer->stream.close(deadline);
         if (status == MUSTER_OK && read != MUSTER_OK) status = read > 0 ? MUSTER_TIMEOUT : MUSTER_E_PEER;
     }
