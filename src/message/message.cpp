@@ -61,7 +61,7 @@ Ref<FrameMemory> FrameMemory::make(size_t bytes, unsigned char *&out_data) {
     return Ref<FrameMemory>::adopt(made);
 }
 
-Result<Ref<FrameMemory>> FrameMemory::lend(const void *, size_t bytes, Queue &queue, uint64_t tag) {
+Result<Ref<FrameMemory>> FrameMemory::lend(size_t bytes, Queue &queue, uint64_t tag) {
     if (queue.closed()) return Error::from_status(MUSTER_E_CLOSED);
     if (!queue.reserve()) return Error::from_status(queue.closed() ? MUSTER_E_CLOSED : MUSTER_AGAIN);
     try {

@@ -19,8 +19,8 @@ class FrameMemory : public Object {
   public:
     // Uninitialised memory with a zero byte after it; the caller fills it before another thread has it.
     static Ref<FrameMemory> make(size_t bytes, unsigned char *&out_data);
-    // Bytes that are returned by an entry of the queue; AGAIN: it has no slot.
-    static Result<Ref<FrameMemory>> lend(const void *data, size_t bytes, Queue &queue, uint64_t tag);
+    // Memory of the host, which is returned by an entry of the queue; AGAIN: it has no slot.
+    static Result<Ref<FrameMemory>> lend(size_t bytes, Queue &queue, uint64_t tag);
     static Ref<FrameMemory> take(void *data, muster_free_fn release);
 
   protected:

@@ -107,7 +107,7 @@ muster_status muster_message_lend_frame(muster_message *message, const void *dat
     return boundary([&] {
         if (!unwrap(message)->has_room(bytes)) return Status{MUSTER_E_LIMIT};
         unwrap(message)->reserve_frame(); // after the loan nothing may fail: its release would be taken for the end
-        auto memory = FrameMemory::lend(data, bytes, *unwrap(queue), tag);
+        auto memory = FrameMemory::lend(bytes, *unwrap(queue), tag);
         if (!memory) return memory.error().status;
         unwrap(message)->add(data, bytes, std::move(*memory));
         return Status{MUSTER_OK};

@@ -11,7 +11,6 @@ namespace muster {
 // The metadata of a message: header and sizes of the frames.
 struct MessageHead {
     static constexpr size_t fixed_bytes = 56;
-    static constexpr size_t max_bytes = fixed_bytes + 28 + 8 * Message::max_frames;
 
     // Of the whole metadata of this message.
     static size_t bytes(const Message &message) noexcept;
@@ -59,7 +58,6 @@ class MessageReader {
         if (is_complete()) take(finish());
     }
     const char *why() const noexcept { return why_; }
-    bool in_message() const noexcept { return message_ || !partial_.empty(); }
 
   private:
     bool is_complete() const noexcept { return message_ && left_ == 0 && frame_ == head_.sizes.size(); }

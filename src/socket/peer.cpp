@@ -59,7 +59,8 @@ Status SocketPeer::write(Outgoing &outgoing) noexcept {
     return MUSTER_OK;
 }
 
-// Messages that were joined and of which `moved` bytes were written: the first one that was not written whole is begun.
+// Several messages were written by one call, and this is the first that was not written completely: `moved` of its
+// bytes were.
 void SocketPeer::begin_at(Outgoing &outgoing, size_t moved) {
     const Message &message = *outgoing.message;
     outgoing.make_head();

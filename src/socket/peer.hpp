@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // A connected peer of a socket: its stream, the messages that wait to be written, and the reader of those it sends.
+#include "base/list.hpp"
 #include "message/wire.hpp"
 #include "stream/stream.hpp"
 
@@ -11,7 +12,7 @@
 
 namespace muster {
 
-class Connection;
+struct Connection;
 
 // What both sides send with the handshake of the transport.
 struct PeerHello {
@@ -32,7 +33,7 @@ struct Outgoing {
     void make_head();
 };
 
-class SocketPeer final : public Object {
+class SocketPeer final : public Object, public Listed<SocketPeer> {
   public:
     SocketPeer(Ref<Stream> with, const PeerHello &says, uint64_t number, Connection *made_by, uint64_t max_message)
         : stream(*with.detach()), hello(says), id(number), connection(made_by), reader(max_message) {}
@@ -60,8 +61,7 @@ class SocketPeer final : public Object {
     std::vector<uint64_t> learned; // sources other than its address; under the lock of the socket
 
     // Under the lock of the socket.
-    bool is_readable = false; // in the list of the readable peers
-    bool in_ended = false;    // everything was read
+    bool in_ended = false; // everything was read
 
   private:
     Status write(Outgoing &outgoing) noexcept;

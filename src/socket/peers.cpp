@@ -25,18 +25,23 @@ Ref<SocketPeer> Socket::find_peer(uint64_t id) noexcept {
     return found == peers_.end() ? Ref<SocketPeer>() : found->second;
 }
 
-// Under the lock. Messages that waited for this peer are the first ones of its queue.
+// Under the lock. Nothing has changed if memory runs out.
 void Socket::add_route(SocketPeer &peer) {
+    live_.reserve(live_.size() + 1);
+    std::vector<Ref<SocketPeer>> &route = routes_[peer.hello.address]; // an empty one is no route
+    route.emplace_back(&peer);
     live_.emplace_back(&peer);
-    routes_[peer.hello.address].emplace_back(&peer);
     lost_.erase(peer.hello.address);
-    if (unrouted_.empty()) return;
+}
+
+// Under the lock. Messages that waited for this peer are the first ones of its queue.
+void Socket::take_unrouted(SocketPeer &peer) noexcept {
     const std::lock_guard hold(peer.out_lock);
     for (auto at = unrouted_.begin(); at != unrouted_.end();) {
         const auto next = std::next(at);
-        const bool for_this =
+        const bool is_for_this =
             settings.hello.kind == MUSTER_SOCKET_DEALER || at->message->header.destination == peer.hello.address;
-        if (for_this) {
+        if (is_for_this) {
             unrouted_bytes_ -= at->bytes();
             peer.out_bytes += at->bytes();
             peer.out.splice(peer.out.end(), unrouted_, at);
@@ -64,18 +69,19 @@ void Socket::remove_routes(SocketPeer &peer) noexcept {
         if (lost_order_.size() <= max_lost) return;
         lost_.erase(lost_order_.front());
         lost_order_.pop_front();
-    } catch (const std::bad_alloc &) { // then its address is one that was never connected
+    } catch (const std::bad_alloc &) { // the address is then treated as one that never connected
     }
 }
 
 // Under the lock. A message from an address behind this peer: answers to it go there.
 void Socket::learn(SocketPeer &peer, uint64_t source) {
     if (source == 0 || source == peer.hello.address || peer.learned.size() >= max_learned) return;
-    std::vector<Ref<SocketPeer>> &route = routes_[source];
+    std::vector<Ref<SocketPeer>> &route = routes_[source]; // an empty one is no route
     if (!route.empty() && route.back().get() == &peer) return;
     if (!route.empty() && route.back()->hello.address == source) return; // the address of a peer itself
-    peer.learned.push_back(source);
+    peer.learned.reserve(peer.learned.size() + 1);
     route.emplace_back(&peer);
+    peer.learned.push_back(source);
 }
 
 // Nothing is written to this peer any more. Messages that have not left come back; a dealer sends those that it has not
@@ -83,7 +89,7 @@ void Socket::learn(SocketPeer &peer, uint64_t source) {
 void Socket::end_output(SocketPeer &peer, uint32_t event_kind, const char *why) noexcept {
     std::list<Outgoing> left;
     Connection *again = nullptr;
-    Ref<SocketPeer> heir;
+    Ref<SocketPeer> next;
     uint64_t returned = 0;
     const bool ended = event_kind == 0;
     {
@@ -102,16 +108,13 @@ void Socket::end_output(SocketPeer &peer, uint32_t event_kind, const char *why) 
             const auto first = !left.empty() && left.front().is_begun() ? std::next(left.begin()) : left.begin();
             for (auto at = first; at != left.end(); ++at) unrouted_bytes_ += at->bytes();
             unrouted_.splice(unrouted_.begin(), left, first, left.end());
-            if (!live_.empty() && !unrouted_.empty()) { // another peer may take them at once
-                const Ref<SocketPeer> next = live_[turn_at_++ % live_.size()];
-                const std::lock_guard hold_next(next->out_lock);
-                next->out_bytes += std::exchange(unrouted_bytes_, 0);
-                next->out.splice(next->out.end(), unrouted_);
-                heir = next;
+            if (!live_.empty() && !unrouted_.empty()) { // another peer takes them at once
+                next = live_[turn_at_++ % live_.size()];
+                take_unrouted(*next);
             }
         }
     }
-    if (heir) flush(*heir);
+    if (next) flush(*next);
     returned = left.size();
     for (Outgoing &outgoing : left) undelivered(std::move(outgoing), ended ? MUSTER_E_CLOSED : MUSTER_E_PEER);
     if (!ended) report(event_kind, peer.hello, returned, why);

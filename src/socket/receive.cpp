@@ -5,7 +5,6 @@
 namespace muster {
 
 namespace {
-constexpr size_t max_inbox = 256; // messages; then no further peer is read
 constexpr size_t min_placed_bytes = 4096;
 constexpr int64_t interrupt_again_ns = 1'000'000;
 constexpr int64_t arm_after_ns = 50'000'000;
@@ -51,9 +50,11 @@ Status Socket::receive(Deadline &deadline, Ref<Message> &out) {
                 if (status == MUSTER_OK || has_more) continue;
                 return status;
             }
+            if (deadline.look_once() && !is_looking_) return MUSTER_AGAIN; // the receiver gets what arrives
             waiting_receivers_++;
         }
-        const Status status = deadline.look_once() ? Status{MUSTER_AGAIN} : context_->sleep(in_signal_, seen, deadline);
+        Deadline endless(-1); // the loop thread gives the role up at once
+        const Status status = context_->sleep(in_signal_, seen, deadline.look_once() ? endless : deadline);
         {
             const std::lock_guard hold(lock_);
             waiting_receivers_--;
@@ -69,9 +70,12 @@ Status Socket::read_as_receiver(Deadline &deadline) {
     {
         const std::lock_guard hold(lock_);
         if (receiver_cancels_ != cancels_ || ended_) return MUSTER_OK;
-        if (!deadline.look_once() && peers_.size() == 1) {
-            only = peers_.begin()->second;
-            direct_ = only; // from now on a change of the peers interrupts the read
+        if (peers_.size() == 1) {
+            const Ref<SocketPeer> &peer = peers_.begin()->second;
+            if (deadline.look_once())
+                add_readable(*peer); // its watch may be disarmed by earlier reads
+            else
+                only = direct_ = peer; // from now on a change of the peers interrupts the read
         }
     }
     if (only) {
@@ -97,10 +101,8 @@ Status Socket::read_ready_peers() {
         Ref<SocketPeer> peer;
         {
             const std::lock_guard hold(lock_);
-            if (inbox_.size() >= max_inbox || readable_.empty()) return inbox_.empty() ? MUSTER_AGAIN : MUSTER_OK;
-            peer = std::move(readable_.front());
-            readable_.pop_front();
-            peer->is_readable = false;
+            if (readable_.empty()) return MUSTER_AGAIN;
+            peer = Ref<SocketPeer>::adopt(readable_.pop_front());
         }
         Deadline once(0);
         const Status status = read_one_peer(*peer, once);
@@ -113,8 +115,7 @@ Status Socket::read_ready_peers() {
 
 // OK: something was read, or the peer has ended.
 Status Socket::read_one_peer(SocketPeer &peer, Deadline &deadline) {
-    size_t moved = 0;
-    Status status = read_once(peer, deadline, moved);
+    const Status status = read_once(peer, deadline);
     if (status == MUSTER_OK || status == MUSTER_AGAIN || status == MUSTER_TIMEOUT || status == MUSTER_E_CANCELED ||
         status == MUSTER_E_WOULD_DEADLOCK)
         return status;
@@ -126,7 +127,8 @@ Status Socket::read_one_peer(SocketPeer &peer, Deadline &deadline) {
     return status == MUSTER_E_NOMEM ? status : Status{MUSTER_OK};
 }
 
-Status Socket::read_once(SocketPeer &peer, Deadline &deadline, size_t &moved) {
+Status Socket::read_once(SocketPeer &peer, Deadline &deadline) {
+    size_t moved = 0;
     const auto take_one = [&](Ref<Message> message) { taken_.push_back(std::move(message)); };
     const MessageReader::Place place = peer.reader.place();
     try {
@@ -164,18 +166,20 @@ void Socket::take_all(SocketPeer &peer) {
     taken_.clear();
 }
 
+// Under the lock. False: it is in the list, or is not read any more.
+bool Socket::add_readable(SocketPeer &peer) noexcept {
+    if (peer.in_ended || ended_ || List<SocketPeer>::holds(peer)) return false;
+    peer.retain();
+    readable_.push_back(peer);
+    return true;
+}
+
 // The stream has bytes, or has ended.
 void Socket::mark_readable(SocketPeer &peer) noexcept {
     bool is_awaited = false;
     {
         const std::lock_guard hold(lock_);
-        if (peer.in_ended || peer.is_readable) return;
-        try {
-            readable_.emplace_back(&peer);
-            peer.is_readable = true;
-        } catch (const std::bad_alloc &) { // the next bytes are noticed
-            return;
-        }
+        if (!add_readable(peer)) return;
         is_awaited = has_receiver_;
     }
     if (is_awaited)
@@ -218,7 +222,7 @@ void Socket::look_for_end(SocketPeer &peer) noexcept {
         // The receiver notices it, or arm_due() calls this when no thread reads any more: until then the watch is not
         // armed again.
         if (has_receiver_ || is_arming_ || peer.in_ended) return;
-        has_receiver_ = true;
+        has_receiver_ = is_looking_ = true;
     }
     Status status = MUSTER_OK;
     try {
@@ -232,7 +236,7 @@ void Socket::look_for_end(SocketPeer &peer) noexcept {
     bool is_awaited = false;
     {
         const std::lock_guard hold(lock_);
-        has_receiver_ = false;
+        has_receiver_ = is_looking_ = false;
         is_awaited = waiting_receivers_ != 0;
     }
     if (is_awaited) context_->notify(in_signal_);

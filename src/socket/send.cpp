@@ -19,15 +19,15 @@ Result<void> Socket::send(Message &message, Deadline &deadline) {
     for (;;) {
         const uint32_t seen = room_signal_.seen();
         Error why;
-        Ref<SocketPeer> peer;
         {
             const std::lock_guard hold(lock_);
             if (std::exchange(first, false)) cancels = cancels_;
             if (closing_ || ended_) return Error::make(MUSTER_E_CLOSED, "the socket is closed");
             if (cancels != cancels_) return Error::from_status(MUSTER_E_CANCELED);
         }
-        const Status status = route(message, peer, why);
+        const Status status = route(message, why);
         if (status == MUSTER_OK) return {};
+        if (status == no_slot) return Result<void>::positive(MUSTER_AGAIN); // nothing here notifies when it has one
         if (status < 0) return why;
         if (deadline.look_once()) return Result<void>::positive(MUSTER_AGAIN);
         if (const Status slept = context_->sleep(room_signal_, seen, deadline); slept != MUSTER_OK)
@@ -37,7 +37,8 @@ Result<void> Socket::send(Message &message, Deadline &deadline) {
 
 // OK: the message is in the queue of a peer, in its stream, or among those that wait for a peer. AGAIN: there is no
 // room.
-Status Socket::route(Message &message, Ref<SocketPeer> &peer, Error &why) {
+Status Socket::route(Message &message, Error &why) {
+    Ref<SocketPeer> peer;
     const bool is_router = settings.hello.kind == MUSTER_SOCKET_ROUTER;
     size_t attempts = 0;
     bool is_armed = false;
@@ -46,7 +47,7 @@ Status Socket::route(Message &message, Ref<SocketPeer> &peer, Error &why) {
             const std::lock_guard hold(lock_);
             if (is_router) {
                 const auto found = routes_.find(message.header.destination);
-                if (found == routes_.end()) return keep_unrouted(message, why);
+                if (found == routes_.end() || found->second.empty()) return keep_unrouted(message, why);
                 peer = found->second.back();
             } else {
                 if (live_.empty()) return keep_unrouted(message, why);
@@ -55,7 +56,7 @@ Status Socket::route(Message &message, Ref<SocketPeer> &peer, Error &why) {
             attempts++;
         }
         const Status status = push(*peer, message);
-        if (status == MUSTER_OK) return MUSTER_OK;
+        if (status == MUSTER_OK || status == no_slot) return status;
         if (status == MUSTER_AGAIN) {
             const std::lock_guard hold(lock_);
             if (!is_router && attempts < live_.size()) continue;
@@ -63,7 +64,8 @@ Status Socket::route(Message &message, Ref<SocketPeer> &peer, Error &why) {
                 stats_.full++;
                 return MUSTER_AGAIN;
             }
-            // A queue that gets room from now on is reported; one that got it just before is found by another attempt.
+            // From now on SENDABLE is raised when a queue has room again. A queue that had room again just before that
+            // is found by a second attempt.
             is_armed = wants_room_ = true;
             attempts = 0;
             continue;
@@ -91,16 +93,16 @@ Status Socket::keep_unrouted(Message &message, Error &why) {
                       (!unrouted_.empty() && unrouted_bytes_ + message.payload_bytes() > settings.max_queued_bytes);
     if (full) {
         stats_.full++;
+        wants_room_ = true;
         if (!is_router) return MUSTER_AGAIN;
         why = Error::make(MUSTER_E_NOT_FOUND, "no peer has the address 0x%llx, and %zu messages wait for peers already",
                           static_cast<unsigned long long>(to), unrouted_.size());
         return why.status;
     }
-    Outgoing outgoing;
-    unrouted_.push_back(std::move(outgoing)); // before anything that has to be undone: this may throw
+    unrouted_.emplace_back(); // before anything that has to be undone: this may throw
     if (!reserve_slot(unrouted_.back())) {
         unrouted_.pop_back();
-        return MUSTER_AGAIN;
+        return no_slot;
     }
     unrouted_.back().message = Ref<Message>::adopt(&message);
     unrouted_bytes_ += message.payload_bytes();
@@ -113,7 +115,7 @@ bool Socket::reserve_slot(Outgoing &outgoing) noexcept {
     return outgoing.has_slot = settings.queue->reserve();
 }
 
-// OK: the message belongs to the peer. AGAIN: no room. Otherwise the stream has ended.
+// OK: the message belongs to the peer. AGAIN, no_slot: no room. Otherwise the stream has ended.
 Status Socket::push(SocketPeer &peer, Message &message) {
     const uint64_t bytes = message.payload_bytes();
     const std::lock_guard hold(peer.out_lock);
@@ -123,7 +125,7 @@ Status Socket::push(SocketPeer &peer, Message &message) {
         (peer.out.size() >= settings.max_queued_messages || peer.out_bytes + bytes > settings.max_queued_bytes))
         return MUSTER_AGAIN;
     Outgoing outgoing;
-    if (!reserve_slot(outgoing)) return MUSTER_AGAIN;
+    if (!reserve_slot(outgoing)) return no_slot;
     outgoing.message = Ref<Message>(&message);
     Status status = MUSTER_AGAIN;
     try {

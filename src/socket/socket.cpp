@@ -58,20 +58,16 @@ void Socket::enter() noexcept {
 
 void Socket::turn() noexcept {
     const Ref<Socket> self(this);
-    for (int i = 0;; i++) {
+    for (;;) {
         muster_completion entry;
         Error error;
         Deadline once(0);
         if (own_->next(once, &entry, &error) != MUSTER_OK) return; // it is armed again
-        try {
-            handle(entry, error);
-        } catch (const std::bad_alloc &) {
-            report(MUSTER_SOCKET_REFUSED, {}, 0, "out of memory");
-        }
+        handle(entry, error);
     }
 }
 
-void Socket::handle(muster_completion &entry, const muster_error &error) {
+void Socket::handle(muster_completion &entry, const muster_error &error) noexcept {
     if (entry.kind == MUSTER_DONE_DIAL) {
         Ref<Stream> stream = Ref<Stream>::adopt(unwrap(static_cast<muster_stream *>(entry.object)));
         Connection *connection = nullptr;
@@ -111,7 +107,7 @@ void Socket::handle(muster_completion &entry, const muster_error &error) {
     if (entry.events & (MUSTER_STREAM_READABLE | MUSTER_STREAM_ENDED)) mark_readable(*peer);
 }
 
-void Socket::accept_all(Listener &listener) {
+void Socket::accept_all(Listener &listener) noexcept {
     for (;;) {
         Deadline once(0);
         Ref<Stream> stream;
@@ -122,47 +118,65 @@ void Socket::accept_all(Listener &listener) {
 }
 
 // A stream to a peer, which the socket owns from now on.
-void Socket::connected(Ref<Stream> stream, Connection *connection) {
-    const auto refuse = [&](const PeerHello &peer, const char *why) {
-        stream->abort(0, why);
-        stream.detach()->host_release();
-        report(MUSTER_SOCKET_REFUSED, peer, 0, why);
-        if (connection != nullptr) dial_later(*connection);
-    };
+void Socket::connected(Ref<Stream> stream, Connection *connection) noexcept {
     const auto hello = PeerHello::read(stream->hello());
-    if (!hello) return refuse({}, "the other side is no socket for messages");
-    Ref<SocketPeer> peer;
-    std::vector<Ref<SocketPeer>> replaced;
-    {
-        std::unique_lock hold(lock_);
-        const bool full = live_.size() >= settings.max_peers;
-        if (ended_ || closing_ || full) {
-            hold.unlock();
-            return refuse(*hello, full ? "too many peers are connected" : "the socket is closed");
+    auto added = hello ? add_peer(stream, *hello, connection)
+                       : Error::make(MUSTER_E_PROTOCOL, "the other side is no socket for messages");
+    if (!added) {
+        if (stream) { // the peer does not have it
+            stream->abort(0, added.error().message);
+            stream.detach()->host_release();
         }
-        if (const auto found = routes_.find(hello->address); found != routes_.end())
-            for (const Ref<SocketPeer> &one : found->second)
-                if (one->hello.address == hello->address && one->hello.incarnation != hello->incarnation)
-                    replaced.push_back(one);
+        report(MUSTER_SOCKET_REFUSED, hello.value_or(PeerHello()), 0, added.error().message);
+        if (connection != nullptr) dial_later(*connection);
+        return;
     }
-    for (const Ref<SocketPeer> &one : replaced) { // the same peer, started again
-        end_output(*one, MUSTER_SOCKET_REPLACED, "a peer with this address has connected again");
-        one->stream.abort(0, "replaced by a later connection");
-    }
-    {
-        const std::lock_guard hold(lock_);
-        peer = make_ref<SocketPeer>(std::move(stream), *hello, next_id_++, connection, settings.max_message_bytes);
-        peers_.emplace(peer->id, peer);
-        add_route(*peer);
-        stats_.connections_made++;
-        if (connection != nullptr) connection->back_off.reset();
-    }
+    SocketPeer &peer = **added;
     report(MUSTER_SOCKET_CONNECTED, *hello, 0, "");
-    constexpr uint32_t events = MUSTER_STREAM_READABLE | MUSTER_STREAM_WRITABLE | MUSTER_STREAM_ENDED;
-    peer->stream.watch(events, own_.get(), peer->id);
-    flush(*peer);
+    flush(peer);
     made_room();
     interrupt_receiver(); // it may wait for the only peer that there was
+}
+
+// The stream belongs to the peer if there is a result, and is released if a peer could not be added after that.
+Result<Ref<SocketPeer>> Socket::add_peer(Ref<Stream> &stream, const PeerHello &hello, Connection *connection) noexcept {
+    Ref<SocketPeer> peer;
+    try {
+        std::vector<Ref<SocketPeer>> replaced;
+        {
+            const std::lock_guard hold(lock_);
+            if (const auto found = routes_.find(hello.address); found != routes_.end())
+                for (const Ref<SocketPeer> &one : found->second)
+                    if (one->hello.address == hello.address && one->hello.incarnation != hello.incarnation)
+                        replaced.push_back(one);
+            // A socket that closes still connects, for messages that wait; it accepts no more.
+            if (ended_ || (closing_ && connection == nullptr))
+                return Error::make(MUSTER_E_CLOSED, "the socket is closed");
+            if (live_.size() - std::min(live_.size(), replaced.size()) >= settings.max_peers)
+                return Error::make(MUSTER_E_LIMIT, "too many peers are connected");
+        }
+        for (const Ref<SocketPeer> &one : replaced) { // the same peer, started again
+            end_output(*one, MUSTER_SOCKET_REPLACED, "a peer with this address has connected again");
+            one->stream.abort(0, "replaced by a later connection");
+        }
+        const std::lock_guard hold(lock_);
+        if (ended_) return Error::make(MUSTER_E_CLOSED, "the socket is closed");
+        peer = make_ref<SocketPeer>(std::move(stream), hello, next_id_++, connection, settings.max_message_bytes);
+        peers_.emplace(peer->id, peer);
+        constexpr uint32_t events = MUSTER_STREAM_READABLE | MUSTER_STREAM_WRITABLE | MUSTER_STREAM_ENDED;
+        peer->stream.watch(events, own_.get(), peer->id);
+        add_route(*peer);
+        take_unrouted(*peer);
+        stats_.connections_made++;
+        if (connection != nullptr) connection->back_off.reset();
+        return peer;
+    } catch (const std::bad_alloc &) {
+        if (peer) {
+            const std::lock_guard hold(lock_);
+            peers_.erase(peer->id);
+        }
+        return Error::make(MUSTER_E_NOMEM, "out of memory");
+    }
 }
 
 void Socket::dial(Connection &connection) noexcept {
@@ -200,7 +214,7 @@ void Socket::dial_due() noexcept {
     std::vector<Connection *> due;
     {
         const std::lock_guard hold(lock_);
-        if (ended_ || closing_) return;
+        if (ended_) return;
         try {
             for (auto &[id, connection] : connections_) {
                 if (connection->retry_at_ns <= now) {
@@ -268,29 +282,18 @@ Result<void> Socket::connect(std::string_view address) {
 }
 
 Status Socket::wait_peers(uint32_t count, Deadline &deadline, uint32_t &out_count) noexcept {
-    bool first = true;
-    uint32_t cancels = 0;
-    return context_->wait(room_signal_, deadline, lock_, [&]() -> Status {
-        if (std::exchange(first, false)) cancels = cancels_;
+    return wait_for(room_signal_, deadline, [&]() -> Status {
         out_count = static_cast<uint32_t>(live_.size());
-        if (out_count >= count) return MUSTER_OK;
-        if (ended_) return MUSTER_E_CLOSED;
-        return cancels != cancels_ ? MUSTER_E_CANCELED : MUSTER_AGAIN;
+        return out_count >= count ? MUSTER_OK : MUSTER_AGAIN;
     });
 }
 
 Status Socket::next_event(Deadline &deadline, muster_socket_event &out) noexcept {
-    bool first = true;
-    uint32_t cancels = 0;
-    return context_->wait(event_signal_, deadline, lock_, [&]() -> Status {
-        if (std::exchange(first, false)) cancels = cancels_;
-        if (!events_.empty()) {
-            out = events_.front();
-            events_.pop_front();
-            return MUSTER_OK;
-        }
-        if (ended_) return MUSTER_E_CLOSED;
-        return cancels != cancels_ ? MUSTER_E_CANCELED : MUSTER_AGAIN;
+    return wait_for(event_signal_, deadline, [&]() -> Status {
+        if (events_.empty()) return MUSTER_AGAIN;
+        out = events_.front();
+        events_.pop_front();
+        return MUSTER_OK;
     });
 }
 
@@ -350,16 +353,16 @@ Status Socket::close(Deadline &deadline) {
         return MUSTER_OK;
     };
     Status status = context_->wait(room_signal_, deadline, lock_, look);
-    for (size_t i = 0;; i++) { // a peer that ends meanwhile may let another one be left out, which ends without a wait
-        Ref<SocketPeer> peer;
-        {
-            const std::lock_guard hold(lock_);
-            if (i >= live_.size()) break;
-            peer = live_[i];
-        }
+    std::vector<Ref<SocketPeer>> peers; // nothing is sent to them any more
+    {
+        const std::lock_guard hold(lock_);
+        peers.swap(live_);
+    }
+    for (const Ref<SocketPeer> &peer : peers) {
         const Status read = peer->stream.close(deadline);
         if (status == MUSTER_OK && read != MUSTER_OK) status = read > 0 ? MUSTER_TIMEOUT : MUSTER_E_PEER;
     }
+    for (const Ref<SocketPeer> &peer : peers) end_output(*peer, 0, "");
     end();
     const std::lock_guard hold(lock_);
     if (status == MUSTER_OK && stats_.undelivered != before) status = MUSTER_E_PEER;
@@ -397,11 +400,15 @@ void Socket::end_at_loop() noexcept {
     context_->loop().stop_timer(arm_);
     interrupt_receiver();
     std::unordered_map<uint64_t, Ref<SocketPeer>> peers;
-    std::list<Ref<SocketPeer>> readable;
-    const std::lock_guard hold(lock_);
-    peers.swap(peers_);
-    readable.swap(readable_);
-    routes_.clear();
+    std::unordered_map<uint64_t, std::vector<Ref<SocketPeer>>> routes;
+    List<SocketPeer> readable;
+    {
+        const std::lock_guard hold(lock_);
+        peers.swap(peers_);
+        routes.swap(routes_);
+        readable.swap(readable_);
+    }
+    while (SocketPeer *const peer = readable.pop_front()) peer->release();
 }
 
 void Socket::host_release() noexcept {

@@ -16,8 +16,7 @@
 namespace muster {
 
 // An address that a socket connects to. Under the lock of the socket; it remains until the socket is destroyed.
-class Connection {
-  public:
+struct Connection {
     Connection(std::string to, uint64_t number) : address(std::move(to)), id(number) {}
     const std::string address;
     const uint64_t id;               // the tag of its dial
@@ -56,19 +55,36 @@ class Socket final : public Object, private Source {
     Status next_event(Deadline &deadline, muster_socket_event &out) noexcept;
     void stats(muster_socket_stats &out) noexcept;
     void cancel() noexcept;
+    // Ends all connections; also the status of a wait that cannot be made on this thread.
     Status close(Deadline &deadline);
     void host_release() noexcept;
 
   private:
+    // Results of route(), push() and keep_unrouted(), besides failures: AGAIN, a queue of messages is full;
+    // no_slot, the queue of the host is.
+    static constexpr Status no_slot = MUSTER_E_BUSY;
+    // Waits until look(), called with the lock held, returns something other than AGAIN.
+    template <class Look>
+    Status wait_for(Signal &signal, Deadline &deadline, Look &&look) noexcept {
+        bool first = true;
+        uint32_t cancels = 0;
+        return context_->wait(signal, deadline, lock_, [&]() -> Status {
+            if (std::exchange(first, false)) cancels = cancels_;
+            if (const Status status = look(); status != MUSTER_AGAIN) return status;
+            if (ended_) return MUSTER_E_CLOSED;
+            return cancels != cancels_ ? MUSTER_E_CANCELED : MUSTER_AGAIN;
+        });
+    }
     Socket(Context &context, Settings what, Ref<Queue> own);
     ~Socket() override;
     Object &owner() noexcept override { return *this; }
     // socket.cpp
     void enter() noexcept;
     void turn() noexcept;
-    void handle(muster_completion &entry, const muster_error &error);
-    void accept_all(Listener &listener);
-    void connected(Ref<Stream> stream, Connection *connection);
+    void handle(muster_completion &entry, const muster_error &error) noexcept;
+    void accept_all(Listener &listener) noexcept;
+    void connected(Ref<Stream> stream, Connection *connection) noexcept;
+    Result<Ref<SocketPeer>> add_peer(Ref<Stream> &stream, const PeerHello &hello, Connection *connection) noexcept;
     void dial(Connection &connection) noexcept;
     void dial_later(Connection &connection) noexcept;
     void dial_due() noexcept;
@@ -77,6 +93,7 @@ class Socket final : public Object, private Source {
     // peers.cpp
     Ref<SocketPeer> find_peer(uint64_t id) noexcept;
     void add_route(SocketPeer &peer);
+    void take_unrouted(SocketPeer &peer) noexcept;
     void remove_routes(SocketPeer &peer) noexcept;
     void learn(SocketPeer &peer, uint64_t source);
     void end_output(SocketPeer &peer, uint32_t event_kind, const char *why) noexcept;
@@ -84,7 +101,7 @@ class Socket final : public Object, private Source {
     void undelivered(Outgoing &&outgoing, Status why) noexcept;
     void report(uint32_t kind, const PeerHello &peer, uint64_t undelivered, const char *text) noexcept;
     // send.cpp
-    Status route(Message &message, Ref<SocketPeer> &out, Error &why);
+    Status route(Message &message, Error &why);
     Status keep_unrouted(Message &message, Error &why);
     Status push(SocketPeer &peer, Message &message);
     bool reserve_slot(Outgoing &outgoing) noexcept;
@@ -94,8 +111,9 @@ class Socket final : public Object, private Source {
     Status read_as_receiver(Deadline &deadline);
     Status read_ready_peers();
     Status read_one_peer(SocketPeer &peer, Deadline &deadline);
-    Status read_once(SocketPeer &peer, Deadline &deadline, size_t &moved);
+    Status read_once(SocketPeer &peer, Deadline &deadline);
     void take_all(SocketPeer &peer);
+    bool add_readable(SocketPeer &peer) noexcept;
     void mark_readable(SocketPeer &peer) noexcept;
     void look_for_end(SocketPeer &peer) noexcept;
     void arm_later() noexcept;
@@ -125,8 +143,11 @@ class Socket final : public Object, private Source {
     muster_socket_stats stats_{};
     // receiving
     std::deque<Ref<Message>> inbox_;
-    std::list<Ref<SocketPeer>> readable_;
+    // Peers whose streams are to be read; each has a reference. A peer is in this list, or the watch of its stream is
+    // armed: a read without bytes arms it, and its event puts the peer here.
+    List<SocketPeer> readable_;
     bool has_receiver_ = false;      // a thread has the role
+    bool is_looking_ = false;        // it is the loop thread, which does not wait
     uint32_t waiting_receivers_ = 0; // threads that wait for the role or the inbox
     uint32_t receiver_cancels_ = 0;  // the value of cancels_ when the receiver began
     Ref<SocketPeer> direct_;         // whose read the receiver waits in

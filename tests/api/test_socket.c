@@ -4,6 +4,9 @@
 #include "socket_run.h"
 
 #include <pthread.h>
+#include <time.h>
+
+#include "asleep.h"
 
 static void echo_over(const char *at, uint32_t flags) {
     fixture f = set_up(flags);
@@ -291,8 +294,11 @@ static void test_any_thread_sends_and_receives(void **state) {
     for (int i = 0; i < 3; i++) assert_int_equal(pthread_create(&receivers[i], NULL, receive_many, r), 0);
     for (int i = 0; i < 3000; i++) send_text(d, 0, 1, "x");
     muster_socket_stats stats;
-    do assert_int_equal(muster_socket_get_stats(r, &stats), MUSTER_OK);
-    while (stats.messages_in < senders * per_sender + 3000);
+    const time_t limit = time(NULL) + 20;
+    do {
+        assert_true(time(NULL) < limit);
+        assert_int_equal(muster_socket_get_stats(r, &stats), MUSTER_OK);
+    } while (stats.messages_in < senders * per_sender + 3000);
     assert_int_equal(muster_socket_close(r, 0), MUSTER_OK);
     uintptr_t total = 0;
     for (int i = 0; i < 3; i++) {
@@ -306,11 +312,29 @@ static void test_any_thread_sends_and_receives(void **state) {
     tear_down(&f);
 }
 
-static void *wait_for_a_message(void *socket) {
+typedef struct receiver {
+    muster_socket *socket;
+    atomic_int thread, is_over;
+} receiver;
+static receiver receiving;
+
+static void *receive_in_thread(void *given) {
+    receiver *self = given;
     muster_message *got;
-    const muster_status status = muster_socket_receive(socket, -1, &got);
+    atomic_store(&self->thread, gettid());
+    const muster_status status = muster_socket_receive(self->socket, 20 * second, &got);
     if (status == MUSTER_OK) muster_message_release(got);
+    atomic_store(&self->is_over, 1);
     return (void *)(intptr_t)status;
+}
+/* A thread that waits for a message when this returns; pthread_join() gives the status of its call. */
+static void start_receiver(pthread_t *thread, muster_socket *socket) {
+    receiving.socket = socket;
+    atomic_store(&receiving.thread, 0);
+    atomic_store(&receiving.is_over, 0);
+    assert_int_equal(pthread_create(thread, NULL, receive_in_thread, &receiving), 0);
+    while (atomic_load(&receiving.thread) == 0) sched_yield();
+    until_asleep(atomic_load(&receiving.thread), &receiving.is_over);
 }
 
 static void test_waits_end(void **state) {
@@ -332,14 +356,9 @@ static void test_waits_end(void **state) {
         for (int i = 0; i < 20; i++) {
             pthread_t thread;
             void *status;
-            assert_int_equal(pthread_create(&thread, NULL, wait_for_a_message, r), 0);
-            if (i % 2 != 0) usleep(3000);
-            muster_status got;
-            do {
-                muster_socket_cancel(r);
-                usleep(500);
-                got = pthread_tryjoin_np(thread, &status) == 0 ? MUSTER_OK : MUSTER_AGAIN;
-            } while (got != MUSTER_OK);
+            start_receiver(&thread, r);
+            assert_int_equal(muster_socket_cancel(r), MUSTER_OK);
+            pthread_join(thread, &status);
             assert_int_equal((intptr_t)status, MUSTER_E_CANCELED);
         }
         assert_int_equal(muster_socket_receive(r, 10 * ms, &none), MUSTER_TIMEOUT);
@@ -347,19 +366,16 @@ static void test_waits_end(void **state) {
     /* a second peer connects while a thread waits in the read of the first */
     pthread_t thread;
     void *status;
-    assert_int_equal(pthread_create(&thread, NULL, wait_for_a_message, r), 0);
-    usleep(20000);
+    start_receiver(&thread, r);
     connect_to(late, where);
     send_text(late, 0, 1, "from the second");
     pthread_join(thread, &status);
     assert_int_equal((intptr_t)status, MUSTER_OK);
-    assert_int_equal(pthread_create(&thread, NULL, wait_for_a_message, d), 0);
-    usleep(20000);
+    start_receiver(&thread, d);
     muster_socket_release(d); /* in a call of another thread */
     pthread_join(thread, &status);
     assert_int_equal((intptr_t)status, MUSTER_E_CLOSED);
-    assert_int_equal(pthread_create(&thread, NULL, wait_for_a_message, late), 0);
-    usleep(20000);
+    start_receiver(&thread, late);
     assert_int_equal(muster_context_close(f.context, 10 * second), MUSTER_OK);
     pthread_join(thread, &status);
     assert_int_equal((intptr_t)status, MUSTER_E_CLOSED);
@@ -368,6 +384,131 @@ static void test_waits_end(void **state) {
     muster_socket_release(r);
     muster_queue_release(f.queue);
     muster_context_release(f.context);
+}
+
+/* The first peer is read directly, until the second one connects. */
+static void test_the_first_peer_is_heard_beside_a_second(void **state) {
+    (void)state;
+    fixture f = set_up(0);
+    muster_socket *r = router(&f, 1), *d[2] = {dealer(&f, 2), dealer(&f, 3)};
+    char where[256];
+    bind_at(r, "tcp://127.0.0.1:0?upgrade=no", where);
+    connect_to(d[0], where);
+    for (int i = 0; i < 3; i++) {
+        send_text(d[0], 0, 1, "alone");
+        expect_text(r, 1, "alone");
+    }
+    pthread_t thread;
+    void *status;
+    start_receiver(&thread, r);
+    connect_to(d[1], where);
+    wait_for_peers(r, 2);
+    send_text(d[0], 0, 1, "from the first");
+    pthread_join(thread, &status);
+    assert_int_equal((intptr_t)status, MUSTER_OK);
+    for (int i = 0; i < 6; i++) {
+        send_text(d[i % 2], 0, 1, "in turn");
+        assert_int_equal(expect_text(r, 1, "in turn"), 2 + i % 2);
+    }
+    for (int i = 0; i < 2; i++) muster_socket_release(d[i]);
+    muster_socket_release(r);
+    tear_down(&f);
+}
+
+static void test_a_look_finds_what_has_arrived(void **state) {
+    (void)state;
+    fixture f = set_up(0);
+    muster_socket *d = dealer(&f, 2);
+    muster_socket *r = make_socket(
+        &f, &(muster_socket_config){.kind = MUSTER_SOCKET_ROUTER, .address = 1, .queue = f.queue, .tag = 8});
+    char where[256];
+    bind_at(r, "inproc://look", where);
+    connect_to(d, where);
+    for (int i = 0; i < 50; i++) { /* a wait, which disarms the watch, and a look */
+        muster_message *got;
+        send_text(d, 0, 1, "first");
+        expect_text(r, 1, "first");
+        send_text(d, 0, 2, "second"); /* over inproc it can be read when the call returns */
+        assert_int_equal(muster_socket_receive(r, 0, &got), MUSTER_OK);
+        assert_int_equal(header_of(got).type, 2);
+        muster_message_release(got);
+        assert_int_equal(muster_socket_receive(r, 0, &got), MUSTER_AGAIN);
+    }
+    /* after AGAIN the queue tells of the next one */
+    muster_completion ready = {0};
+    while (muster_queue_next(f.queue, 0, &ready, NULL) == MUSTER_OK) continue;
+    send_text(d, 0, 3, "third");
+    do assert_int_equal(muster_queue_next(f.queue, 20 * second, &ready, NULL), MUSTER_OK);
+    while ((ready.events & MUSTER_SOCKET_RECEIVABLE) == 0);
+    expect_text(r, 3, "third");
+    muster_socket_release(d);
+    muster_socket_release(r);
+    tear_down(&f);
+}
+
+static void test_a_queue_without_a_slot_is_no_endless_wait(void **state) {
+    (void)state;
+    fixture f = set_up(0);
+    const muster_queue_config one = {.struct_size = sizeof one, .capacity = 1};
+    muster_queue *queue;
+    assert_int_equal(muster_queue_create(f.context, &one, &queue, NULL), MUSTER_OK);
+    muster_socket *r = router(&f, 1);
+    muster_socket *d =
+        make_socket(&f, &(muster_socket_config){.kind = MUSTER_SOCKET_DEALER, .address = 2, .queue = queue});
+    muster_message *message = message_to(0, 1, "x", 1);
+    assert_int_equal(muster_queue_post(queue, 1, 1), MUSTER_OK);
+    assert_int_equal(muster_socket_send(d, message, 3 * second, NULL), MUSTER_AGAIN); /* no peer is connected */
+    char where[256];
+    bind_at(r, "inproc://no-slot", where);
+    connect_to(d, where);
+    wait_for_peers(d, 1);
+    assert_int_equal(muster_socket_send(d, message, 3 * second, NULL), MUSTER_AGAIN);
+    muster_completion entry;
+    do assert_int_equal(muster_queue_next(queue, 0, &entry, NULL), MUSTER_OK);
+    while (entry.kind != MUSTER_DONE_USER);
+    assert_int_equal(muster_socket_send(d, message, 0, NULL), MUSTER_OK);
+    expect_text(r, 1, "x");
+    muster_socket_release(d);
+    muster_socket_release(r);
+    muster_queue_release(queue);
+    tear_down(&f);
+}
+
+typedef struct later {
+    const fixture *f;
+    const char *where;
+} later;
+static void *bind_later(void *given) {
+    const later *l = given;
+    muster_socket *r = router(l->f, 1);
+    char where[256];
+    bind_at(r, l->where, where);
+    expect_text(r, 1, "until it is read");
+    muster_socket_release(r);
+    return NULL;
+}
+
+static void test_a_close_delivers_to_a_peer_that_comes_late(void **state) {
+    (void)state;
+    fixture f = set_up(0);
+    muster_socket *d =
+        make_socket(&f, &(muster_socket_config){
+                            .kind = MUSTER_SOCKET_DEALER, .address = 2, .max_unrouted_messages = 1, .queue = f.queue});
+    connect_to(d, "inproc://late");
+    send_text(d, 0, 1, "until it is read");
+    muster_message *message = message_to(0, 1, "x", 1);
+    assert_int_equal(muster_socket_send(d, message, 0, NULL), MUSTER_AGAIN); /* one waits already */
+    muster_message_release(message);
+    const later l = {&f, "inproc://late"};
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, bind_later, (void *)&l), 0);
+    assert_int_equal(muster_socket_close(d, 10 * second), MUSTER_OK);
+    pthread_join(thread, NULL);
+    muster_completion ready;
+    do assert_int_equal(muster_queue_next(f.queue, second, &ready, NULL), MUSTER_OK);
+    while ((ready.events & MUSTER_SOCKET_SENDABLE) == 0);
+    muster_socket_release(d);
+    tear_down(&f);
 }
 
 static void test_bad_arguments(void **state) {
@@ -436,6 +577,10 @@ int main(void) {
         cmocka_unit_test(test_a_full_queue_says_so_and_gets_room),
         cmocka_unit_test(test_any_thread_sends_and_receives),
         cmocka_unit_test(test_waits_end),
+        cmocka_unit_test(test_the_first_peer_is_heard_beside_a_second),
+        cmocka_unit_test(test_a_look_finds_what_has_arrived),
+        cmocka_unit_test(test_a_queue_without_a_slot_is_no_endless_wait),
+        cmocka_unit_test(test_a_close_delivers_to_a_peer_that_comes_late),
         cmocka_unit_test(test_bad_arguments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
