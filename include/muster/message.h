@@ -38,7 +38,7 @@ enum muster_message_type {
     MUSTER_MESSAGE_DATA = 7,          /**< Data of a layer, between workers. */
     MUSTER_MESSAGE_GOT = 8,           /**< The answer to ::MUSTER_MESSAGE_GET. */
     MUSTER_MESSAGE_UPDATED = 9,       /**< The answer to ::MUSTER_MESSAGE_UPDATE. */
-    MUSTER_MESSAGE_CONNECT = 10,      /**< A thread registers with its stub. */
+    MUSTER_MESSAGE_CONNECT = 10,      /**< A thread registers with the forwarder of its process. */
     MUSTER_MESSAGE_METRIC = 11,       /**< Figures for people. */
     MUSTER_MESSAGE_USER = 256         /**< The first value without a meaning of SINGA. */
 };
@@ -129,7 +129,8 @@ MUSTER_API muster_status muster_message_swap_addresses(muster_message *message);
 MUSTER_API muster_status muster_message_add_frame(muster_message *message, const void *data, size_t bytes);
 
 /** Adds a frame by reference. The bytes are lent to the library, and must not change, until ::MUSTER_DONE_RELEASED is
- * taken off the queue. It follows exactly once, when no message has the frame any more, with the number of bytes.
+ * taken off the queue. It follows exactly once, when no message has the frame any more, with the number of bytes. They
+ * remain lent until then also if the queue is closed, which drops the notification.
  * @param[in] message  Message to change.
  * @param[in] data     The bytes.
  * @param[in] bytes    Number of bytes, at least 1.

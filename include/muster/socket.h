@@ -8,17 +8,17 @@
  * dealers connect to it. The design follows Dealer and Router of Apache SINGA and of ZeroMQ.
  *
  * Each socket has an address of 64 bits (see muster_message_address()) and an incarnation, a random number that differs
- * each time it is created. Peers exchange both when they connect. If a peer connects whose address is in use, it has
- * been restarted: it replaces the earlier one, whose connection is closed. A router also learns the source of
- * each received message, so it can answer to addresses behind a peer.
+ * each time it is created. Peers exchange both when they connect. A peer that connects with the address of a connected
+ * peer and another incarnation is that peer, restarted: its connection replaces the earlier connection, which is
+ * closed. A router also learns the source of each received message, so it can answer to addresses behind a peer.
  *
  * Nothing is dropped silently. A message is in the socket until its last byte was written to the stream of a
  * connection; messages of a lost connection that had not left come back through the queue of the socket, and the event
- * of the loss has their number. A message that had left may be lost with its peer: a protocol that needs to know is
- * built of requests and answers.
+ * of the loss has their number. A message that had left may be lost with its peer: a protocol that has to exclude that
+ * is built of requests and answers.
  *
- * Queued messages are limited in number and in bytes, per peer. Received messages are not read ahead: a peer whose
- * messages are not received is slowed down by its own stream. */
+ * Queued messages are limited in number and in bytes, per peer. At most 64 KiB of a peer are read ahead of the host: a
+ * peer whose messages are not received is slowed down by its stream. */
 #ifndef MUSTER_SOCKET_H
 #define MUSTER_SOCKET_H
 
@@ -152,7 +152,7 @@ MUSTER_API muster_status muster_socket_bind(muster_socket *socket, const char *a
                                             char *out_text, size_t capacity, muster_error *error);
 
 /** Begins to connect to an address of a transport. The connection is attempted, and made again when it is lost, until
- * the socket is closed; ::MUSTER_SOCKET_CONNECTED tells of each success. Messages that were sent before wait for it.
+ * the socket is closed; ::MUSTER_SOCKET_CONNECTED reports each success. Messages that were sent before wait for it.
  * @param[in]  socket         Socket.
  * @param[in]  address        Address to dial; see transport.h.
  * @param[in]  address_bytes  Length of the text, at most 4096.
@@ -197,8 +197,9 @@ MUSTER_API muster_status muster_socket_wait_peers(muster_socket *socket, uint32_
  * @param[in]  timeout_ns  Maximum wait for room in the queue of the peer; 0 tries once, -1: no limit.
  * @param[out] error       Detail on failure, or NULL.
  * @retval MUSTER_OK            Accepted.
- * @retval MUSTER_AGAIN         The queue is full, and the timeout was 0; ::MUSTER_SOCKET_SENDABLE follows. Or
- *                              the queue of the config has no free slot for an undelivered message.
+ * @retval MUSTER_AGAIN         The queue of messages is full, and the timeout was 0; ::MUSTER_SOCKET_SENDABLE follows.
+ *                              Or, with any timeout, the queue of the config has no free slot for the return of the
+ *                              message.
  * @retval MUSTER_TIMEOUT       There was no room in time.
  * @retval MUSTER_E_ARG         No socket or no message; or a router, and the destination is 0.
  * @retval MUSTER_E_LIMIT       The message is larger than max_message_bytes.
@@ -269,6 +270,7 @@ MUSTER_API muster_status muster_socket_cancel(muster_socket *socket);
  * @retval MUSTER_OK         Closed; everything was delivered.
  * @retval MUSTER_TIMEOUT    Closed; some messages were not delivered.
  * @retval MUSTER_E_PEER     Closed; some messages were not delivered, because their peers are not connected.
+ * @retval MUSTER_E_WOULD_DEADLOCK  Closed; called inside a callback of the engine, where nothing can be waited for.
  * @retval MUSTER_E_ARG      No socket.
  * @retval MUSTER_E_CLOSED   It is closed already.
  * @retval MUSTER_E_FORKED   The socket belongs to the parent process.

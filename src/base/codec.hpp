@@ -111,7 +111,7 @@ class ByteWriter : public ByteWriting<ByteWriter> {
     std::string &to_;
 };
 
-// Writes to a place whose size the caller has counted before: several times as fast for records of many fields.
+// Writes to a place whose size the caller has counted before: without a check and a call for each field.
 class PlacedByteWriter : public ByteWriting<PlacedByteWriter> {
   public:
     explicit PlacedByteWriter(char *to) noexcept : to_(to) {}

@@ -387,7 +387,7 @@ static void test_waits_end(void **state) {
 }
 
 /* The first peer is read directly, until the second one connects. */
-static void test_the_first_peer_is_heard_beside_a_second(void **state) {
+static void test_the_first_peer_is_read_beside_a_second(void **state) {
     (void)state;
     fixture f = set_up(0);
     muster_socket *r = router(&f, 1), *d[2] = {dealer(&f, 2), dealer(&f, 3)};
@@ -434,7 +434,7 @@ static void test_a_look_finds_what_has_arrived(void **state) {
         muster_message_release(got);
         assert_int_equal(muster_socket_receive(r, 0, &got), MUSTER_AGAIN);
     }
-    /* after AGAIN the queue tells of the next one */
+    /* after AGAIN the queue reports the next message */
     muster_completion ready = {0};
     while (muster_queue_next(f.queue, 0, &ready, NULL) == MUSTER_OK) continue;
     send_text(d, 0, 3, "third");
@@ -488,7 +488,7 @@ static void *bind_later(void *given) {
     return NULL;
 }
 
-static void test_a_close_delivers_to_a_peer_that_comes_late(void **state) {
+static void test_a_close_delivers_to_a_peer_that_connects_late(void **state) {
     (void)state;
     fixture f = set_up(0);
     muster_socket *d =
@@ -577,10 +577,10 @@ int main(void) {
         cmocka_unit_test(test_a_full_queue_says_so_and_gets_room),
         cmocka_unit_test(test_any_thread_sends_and_receives),
         cmocka_unit_test(test_waits_end),
-        cmocka_unit_test(test_the_first_peer_is_heard_beside_a_second),
+        cmocka_unit_test(test_the_first_peer_is_read_beside_a_second),
         cmocka_unit_test(test_a_look_finds_what_has_arrived),
         cmocka_unit_test(test_a_queue_without_a_slot_is_no_endless_wait),
-        cmocka_unit_test(test_a_close_delivers_to_a_peer_that_comes_late),
+        cmocka_unit_test(test_a_close_delivers_to_a_peer_that_connects_late),
         cmocka_unit_test(test_bad_arguments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

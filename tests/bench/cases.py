@@ -127,6 +127,17 @@ def socket_group(over):
                          peers("oneway", MB80, TWO))
 
 
+def message():
+    """A dealer and a router; the stream is Muster's own over the same transport."""
+    for over, zmq_over in (("inproc", "inproc"), ("shm", "ipc"), ("tcp", "tcp")):
+        def peers(what):
+            stream = command("pair", what) if over == "inproc" else command("link", what, over=over)
+            return [("libzmq dealer and router", command("zmq_message", what, over=zmq_over)), ("stream", stream)]
+
+        yield latency("message", f"{over}, 64 B, {TWO}", command("message", "latency", over=over), peers("latency"))
+        yield message_rate("message", f"{over}, 64 B, {TWO}", command("message", "oneway", over=over), peers("oneway"))
+
+
 def star():
     """Two members and the broker, three processes; the peers have as many."""
     def member(over, what, size):
@@ -319,6 +330,7 @@ GROUPS = {
     "shm": shm,
     "tcp": lambda: socket_group("tcp"),
     "unix": lambda: socket_group("unix"),
+    "message": message,
     "star": star,
     "mpi": mpi,
     "store": store,

@@ -135,17 +135,17 @@ void killed_under_many(World &world) {
     for (int i = 0; i < count; i++) streams.push_back(world.host.dial(victim->address(), "echo"));
     std::vector<std::thread> readers;
     readers.reserve(count);
-    std::atomic<int> told{0};
+    std::atomic<int> reports{0};
     for (const Stream &stream : streams)
         readers.emplace_back([&] {
             char byte;
             size_t bytes = 0;
-            if (muster_stream_read(stream.get(), &byte, 1, time_limit, &bytes) == MUSTER_E_PEER) told++;
+            if (muster_stream_read(stream.get(), &byte, 1, time_limit, &bytes) == MUSTER_E_PEER) reports++;
         });
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     victim->signal(SIGKILL);
     for (std::thread &reader : readers) reader.join();
-    CHECK(told == 8);
+    CHECK(reports == 8);
     muster_error error{};
     const muster_status status = world.host.try_dial(victim->address(), error, 5 * second);
     if (status == MUSTER_OK || status == MUSTER_TIMEOUT) fail("dialling a dead process: %s", name_of(status).c_str());
