@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Prints the cases of a ctest report for tests/run: pass, skip or fail, name, seconds, reason, tab-separated."""
+"""Prints the cases of a ctest report for tests/run: pass, skip or fail, name, seconds, reason, tab-separated.
+The output of a case that failed goes to case-<name>.log in the given folder."""
+import pathlib
 import sys
 import xml.etree.ElementTree as xml
 
@@ -9,6 +11,7 @@ for case in xml.parse(sys.argv[1]).getroot().iter("testcase"):
     failure, skipped = case.find("failure"), case.find("skipped")
     if failure is not None or case.get("status") == "fail":
         message = failure.get("message") if failure is not None else ""
+        pathlib.Path(sys.argv[2], f"case-{case.get('name')}.log").write_text(case.findtext("system-out") or "")
         print("fail", case.get("name"), seconds, message or "failed", sep="\t")
     elif skipped is not None or case.get("status") in ("notrun", "disabled"):
         print("skip" if skipped is not None and "SKIP_RETURN_CODE" in (skipped.get("message") or "") else "fail",

@@ -8,7 +8,9 @@
 
 #include <dirent.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdbool.h>
+#include <sys/mount.h>
 
 enum { numbers = 100000, batch = 250, big_bytes = 80000000 };
 
@@ -266,6 +268,15 @@ static int own_sockets(void) {
     return count;
 }
 
+// The tests beside this one use /dev/shm too; with a mount of its own, this one sees only what it left there itself.
+static bool has_own_shared_memory;
+
+static void mount_own_shared_memory(void) {
+    has_own_shared_memory = unshare(CLONE_NEWNS) == 0 && mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+                            mount("tmpfs", "/dev/shm", "tmpfs", 0, NULL) == 0;
+    if (!has_own_shared_memory) puts("no mounts for this user: what is left in /dev/shm is not counted");
+}
+
 static void accept_over(const char *master, const char *worker, bool with_stranger, const char *broker_at) {
     const int descriptors = entries("/proc/self/fd"), shared = entries("/dev/shm");
     fixture f = {NULL, NULL};
@@ -304,7 +315,7 @@ static void accept_over(const char *master, const char *worker, bool with_strang
     muster_context_release(f.context);
     assert_no_children();
     assert_int_equal(own_sockets(), 0);
-    assert_int_equal(entries("/dev/shm"), shared);
+    if (has_own_shared_memory) assert_int_equal(entries("/dev/shm"), shared);
     for (int i = 0; i < 100 && entries("/proc/self/fd") > descriptors; i++)
         usleep(50000); // a plug-in's library closes its own
     assert_in_range(entries("/proc/self/fd"), 0, descriptors);
@@ -331,6 +342,7 @@ static void test_over_a_star(void **state) {
 int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "threads") == 0) return work_with_threads();
     find_self();
+    mount_own_shared_memory();
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_over_tcp), cmocka_unit_test(test_over_shared_memory),
                                        cmocka_unit_test(test_over_a_star)};
     if (argc > 1) cmocka_set_test_filter(argv[1]);
