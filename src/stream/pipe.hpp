@@ -222,7 +222,8 @@ class Pipe {
     std::atomic<uint64_t> wakeups_of_reader{0}, wakeups_of_writer{0};
 
   private:
-    struct Buffer;
+    struct Buffer; // pipe_buffer.hpp
+    static void free_ring(unsigned char *data) noexcept;
     using WakeFn = void (Waker::*)() noexcept;
     bool wake(Park &park, int fd, Waker *&waker, WakeFn fn) noexcept;
     void unpark(Park &park, int own_fd, Waker *&waker, WakeFn fn) noexcept;

@@ -11,7 +11,7 @@ import pathlib
 import re
 import sys
 
-FILES = ("src/stream/pipe.hpp", "src/stream/pipe.cpp")
+FILES = tuple(f"src/stream/pipe{part}" for part in (".hpp", "_buffer.hpp", "_park.cpp", ".cpp", "_consumer.cpp"))
 # What must be found, and what comes in its place; sizes are as small as the protocol allows.
 REPLACED = [
     (r"std::atomic<", "model::atomic<"),
