@@ -72,7 +72,8 @@ enum muster_status_value {
     MUSTER_E_INTERNAL = -24,      /**< A defect of the library; please report the text. */
     MUSTER_E_CHANGED = -25,       /**< A condition does not hold: the value is not the expected one. */
     MUSTER_E_STORE_LOST = -26,    /**< The store is lost with its content, or cannot be reached any more. */
-    MUSTER_E_QUORUM = -27         /**< Too few members of the last round can be reached to make the next one. */
+    MUSTER_E_QUORUM = -27,        /**< Too few members of the last round can be reached to make the next one. */
+    MUSTER_E_MISMATCH = -28       /**< The members of a group perform different operations. */
 };
 
 /** The reason of a failure; caller-owned, 256 bytes, no pointers. Written when the status is negative, and by a dial

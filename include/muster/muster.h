@@ -9,6 +9,7 @@
 #include <muster/broker.h>
 #include <muster/cluster.h>
 #include <muster/context.h>
+#include <muster/group.h>
 #include <muster/manager.h>
 #include <muster/message.h>
 #include <muster/process.h>

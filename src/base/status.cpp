@@ -42,6 +42,7 @@ constexpr Row rows[] = {
     {MUSTER_E_CHANGED, "MUSTER_E_CHANGED", "a condition does not hold"},
     {MUSTER_E_STORE_LOST, "MUSTER_E_STORE_LOST", "the store is lost"},
     {MUSTER_E_QUORUM, "MUSTER_E_QUORUM", "too few of the last round are in reach"},
+    {MUSTER_E_MISMATCH, "MUSTER_E_MISMATCH", "the members of the group perform different operations"},
 };
 
 const Row *find(Status status) noexcept {

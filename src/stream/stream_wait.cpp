@@ -3,19 +3,14 @@
 // contexts) inside the engine.
 #include "stream/stream.hpp"
 
+#include "base/pause.hpp"
+
 #include <algorithm>
 #include <sys/epoll.h>
 
 namespace muster {
 
 namespace {
-inline void pause_cpu() noexcept {
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    asm volatile("yield");
-#endif
-}
 constexpr uint32_t min_back_off = 64; // turns: about 1.5 us
 constexpr uint32_t max_back_off = 256;
 constexpr uint32_t sleeps_between_back_offs = 512;

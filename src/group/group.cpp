@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: MIT
+#include "group/group.hpp"
+
+#include "base/boundary.hpp"
+#include "base/text.hpp"
+#include "context/host_call.hpp"
+#include "queue/begun_call.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+namespace muster {
+
+namespace {
+constexpr uint32_t first_of_host = 256; // number of a reduction
+constexpr size_t max_reductions = 256;
+constexpr size_t max_abort_text = 200;
+constexpr uint32_t queue_spare = 16;
+
+// What the other members are told by the abort of their streams.
+uint64_t abort_code(const Error &why) noexcept {
+    return uint64_t{static_cast<uint32_t>(why.status)} << 32 | why.rank;
+}
+// How the failure of another member looks here: its own time limits and resources are not those of this member.
+Status status_elsewhere(Status status) noexcept {
+    return status == MUSTER_E_PEER || status == MUSTER_E_MISMATCH || status == MUSTER_E_PROTOCOL ? status
+                                                                                                 : MUSTER_E_ABORTED;
+}
+} // namespace
+
+Group::Group(Context &context, Settings what, Ref<Queue> events, Ref<Queue> reads)
+    : settings(std::move(what)), context_(&context), events_(std::move(events)), reads_(std::move(reads)),
+      peers_(settings.size) {}
+
+Group::~Group() {
+    for (Peer &peer : peers_)
+        if (peer.stream != nullptr) peer.stream->host_release();
+}
+
+Result<Ref<Group>> Group::make(Context &context, Settings settings, std::vector<Ref<Stream>> streams) {
+    struct ReleaseUnlessMade {
+        std::vector<Ref<Stream>> &streams;
+        ~ReleaseUnlessMade() {
+            for (Ref<Stream> &stream : streams)
+                if (stream) stream.detach()->host_release();
+        }
+    } guard{streams};
+    const uint32_t size = settings.size;
+    auto events = Queue::create(context, queue_spare);
+    if (!events) return events.error();
+    auto reads = Queue::create(context, 2 * size + queue_spare);
+    if (!reads) return reads.error();
+    auto made = Ref<Group>::adopt(new Group(context, std::move(settings), std::move(*events), std::move(*reads)));
+    const auto wake = [](void *self) noexcept -> int {
+        static_cast<Group *>(self)->turn_task_.post(static_cast<Group *>(self)->context());
+        return 0;
+    };
+    if (const Status status = made->events_->set_wake(wake, made.get()); status != MUSTER_OK)
+        return Error::from_status(status);
+    for (uint32_t r = 0; r < size; r++) made->peers_[r].stream = streams[r].detach();
+    Status watched = MUSTER_OK;
+    for (uint32_t r = 0; r < size && watched == MUSTER_OK; r++)
+        if (Peer &peer = made->peers_[r]; peer.stream)
+            watched = peer.stream->watch(MUSTER_STREAM_ENDED, made->events_.get(), r);
+    if (watched == MUSTER_OK && made->enter_.post(context)) return made;
+    made->events_->set_wake(nullptr, nullptr);
+    return watched != MUSTER_OK ? Error::from_status(watched) : Error::make(MUSTER_E_CLOSED, "the context is closed");
+}
+
+// ---- the loop thread ------------------------------------------------------------------------------------------------
+
+// From now on the close of the context ends the group.
+void Group::enter() noexcept {
+    {
+        const std::lock_guard hold(lock_);
+        if (ended_) return;
+    }
+    context_->on_closing(closing_node_);
+    if (context_->closed()) context_closes(); // the list may have been notified before
+}
+
+void Group::turn() noexcept {
+    const Ref<Group> self(this);
+    for (;;) {
+        muster_completion entry;
+        Error error;
+        Deadline once(0);
+        if (events_->next(once, &entry, &error) != MUSTER_OK) return; // it is armed again
+        if (entry.kind != MUSTER_EVENT_READY || !(entry.events & MUSTER_STREAM_ENDED)) continue;
+        const auto rank = static_cast<uint32_t>(entry.tag);
+        if (rank >= size() || !peers_[rank].stream) continue;
+        // A member whose close has ended is gone. On streams, a read of what it sent before finds out whether it was
+        // needed; on the board, it has arrived or it has died.
+        if (has_begun_close(rank)) continue;
+        peer_ended(rank, MUSTER_E_PEER);
+    }
+}
+
+bool Group::has_begun_close(uint32_t rank) noexcept {
+    uint64_t sequence = 0, code = 0;
+    {
+        const std::lock_guard hold(lock_);
+        if (!closing_) return false;
+        sequence = close_sequence_;
+    }
+    Error why;
+    if (peers_[rank].stream->reason(&code, &why) == MUSTER_E_ABORTED) return false;
+    if (!board_) return true;
+    uint64_t seen = 0;
+    uint32_t kind = 0;
+    bool is_active = false;
+    board_->progress(rank, seen, kind, is_active);
+    return seen >= sequence;
+}
+
+void Group::context_closes() noexcept {
+    const Ref<Group> self(this);
+    fail(Error::make(MUSTER_E_CLOSED, "rank %u: its context was closed", rank()));
+}
+
+void Group::end_at_loop() noexcept {
+    const Ref<Group> self(this);
+    events_->set_wake(nullptr, nullptr);
+    context_->forget_closing(closing_node_);
+    events_->close();
+    reads_->close();
+}
+
+// ---- failure --------------------------------------------------------------------------------------------------------
+
+Error Group::fail(const Error &why) noexcept {
+    Board *board = nullptr;
+    {
+        const std::lock_guard hold(lock_);
+        if (failed_) return failure_;
+        failed_ = true;
+        failure_ = why;
+        if (failure_.rank == UINT32_MAX) failure_.rank = rank();
+        board = board_.get();
+    }
+    // failure_ does not change any more.
+    if (board != nullptr) board->fail(failure_.status, failure_.rank, failure_.message);
+    const std::string_view text(failure_.message, std::min<size_t>(failure_.message_bytes, max_abort_text));
+    for (Peer &peer : peers_)
+        if (peer.stream) peer.stream->abort(abort_code(failure_), text);
+    context_->notify(turn_signal_);
+    return failure_;
+}
+
+Error Group::failure() noexcept {
+    const std::lock_guard hold(lock_);
+    return failed_ ? failure_ : Error();
+}
+
+Error Group::peer_ended(uint32_t rank, Status status) noexcept {
+    if (Error before = failure(); before.status != MUSTER_OK) return before;
+    uint64_t code = 0;
+    Error why;
+    Stream &stream = *peers_[rank].stream;
+    const Status reason = stream.reason(&code, &why);
+    if (reason == MUSTER_E_ABORTED && code != 0) {
+        const auto cause = static_cast<uint32_t>(code);
+        Error told = why;
+        told.status = status_elsewhere(static_cast<Status>(static_cast<uint32_t>(code >> 32)));
+        told.rank = cause < size() ? cause : rank;
+        const std::string &name = stream.peer(); // before the text of the other member, and of no interest
+        const std::string_view text(why.message, why.message_bytes);
+        if (!name.empty() && text.size() > name.size() + 2 && text.substr(0, name.size()) == name) {
+            told = Error::make(told.status, "%s", why.message + name.size() + 2);
+            told.rank = cause < size() ? cause : rank;
+        }
+        make_printable(told.message, told.message_bytes);
+        return fail(told);
+    }
+    Error died = Error::make(MUSTER_E_PEER, "rank %u has ended: %s", rank,
+                             why.status != MUSTER_OK ? why.message : muster_status_text(status));
+    if (status == MUSTER_E_NOMEM || status == MUSTER_E_LIMIT || status == MUSTER_E_WOULD_DEADLOCK) {
+        died = Error::make(status, "the stream to rank %u: %s", rank, muster_status_text(status));
+        died.rank = this->rank();
+        return fail(died);
+    }
+    died.rank = rank;
+    return fail(died);
+}
+
+Error Group::board_failed(Status status) noexcept {
+    if (status == MUSTER_TIMEOUT) return Error::from_status(status);
+    if (Error before = failure(); before.status != MUSTER_OK) return before;
+    Error told;
+    if (!board_->failure(told)) return Error::from_status(MUSTER_E_INTERNAL);
+    make_printable(told.message, told.message_bytes);
+    if (told.rank >= size()) told.rank = rank();
+    told.status = status_elsewhere(told.status);
+    return fail(told);
+}
+
+void Group::cancel() noexcept {
+    fail(Error::make(MUSTER_E_CANCELED, "rank %u: an operation was cancelled", rank()));
+}
+
+// ---- operations -----------------------------------------------------------------------------------------------------
+
+Group::Ticket::Ticket(Group &group, bool is_close) : group_(&group) {
+    const std::lock_guard hold(group.lock_);
+    if (group.failed_) throw Failure(group.failure_);
+    if (group.closing_) throw Failure(Error::make(MUSTER_E_CLOSED, "the group is closed"));
+    number_ = group.tickets_++;
+    if (!is_close) return;
+    group.closing_ = true;
+    group.close_sequence_ = number_ + 1;
+}
+
+Group::Ticket::~Ticket() {
+    if (!performed_)
+        group_->fail(Error::make(MUSTER_E_CANCELED, "rank %u: operation %llu was cancelled before it began",
+                                 group_->rank(), static_cast<unsigned long long>(number_ + 1)));
+}
+
+Result<void> Group::wait_turn(uint64_t number, Deadline &deadline) noexcept {
+    const Status status = context_->wait(turn_signal_, deadline, lock_, [&]() -> Status {
+        if (failed_) return failure_.status;
+        return turn_ == number ? MUSTER_OK : MUSTER_AGAIN;
+    });
+    if (const Error why = failure(); why.status != MUSTER_OK) return why;
+    return status == MUSTER_OK ? Result<void>() : Error::from_status(status);
+}
+
+Result<void> Group::perform(Ticket &ticket, const GroupOperation &operation, Deadline &deadline) {
+    ticket.performed_ = true;
+    auto done = wait_turn(ticket.number_, deadline);
+    if (done) {
+        try {
+            done = run(operation, ticket.number_ + 1, deadline);
+        } catch (const std::bad_alloc &) {
+            done = Error::make(MUSTER_E_NOMEM, "out of memory");
+        }
+    }
+    if (!done) {
+        // The member is out of step with the others. The call itself returns why; later ones return that it has failed.
+        const Status status = done.error().status;
+        Error why = done.error();
+        if (status == MUSTER_TIMEOUT || status == MUSTER_E_WOULD_DEADLOCK || status == MUSTER_E_NOMEM)
+            why = Error::make(MUSTER_E_ABORTED, "rank %u: %s %llu: %s", rank(), name_of_kind(operation.kind),
+                              static_cast<unsigned long long>(ticket.number_ + 1),
+                              status == MUSTER_TIMEOUT ? "timed out" : muster_status_text(status));
+        const Error first = fail(why);
+        if (first.status != MUSTER_E_ABORTED || first.rank != rank()) return first;
+        if (status != MUSTER_E_ABORTED) return Error::make(status, "%s", first.message);
+        return first;
+    }
+    {
+        const std::lock_guard hold(lock_);
+        turn_++;
+    }
+    context_->notify(turn_signal_);
+    return {};
+}
+
+Result<void> Group::perform(const GroupOperation &operation, Deadline &deadline) {
+    if (context_->on_loop() && !context_->external())
+        return Error::make(MUSTER_E_WOULD_DEADLOCK, "an operation of a group inside a callback of the engine");
+    std::optional<Ticket> ticket;
+    {
+        const std::lock_guard hold(ticket_lock_);
+        ticket.emplace(*this);
+    }
+    return perform(*ticket, operation, deadline);
+}
+
+Result<void> Group::begin(GroupOperation operation, Deadline deadline, muster_queue *queue, uint64_t tag) {
+    const std::lock_guard hold(ticket_lock_);
+    const auto ticket = std::make_shared<Ticket>(*this);
+    const Ref<Group> self(this);
+    const auto what = std::make_shared<GroupOperation>(std::move(operation));
+    const auto body = [self, ticket, what, deadline]() mutable {
+        BegunCall::Outcome outcome;
+        if (const auto done = self->perform(*ticket, *what, deadline); !done) outcome.why = done.error();
+        return outcome;
+    };
+    auto begun = BegunCall::begin({context(), MUSTER_DONE_CALL, body, [self] { self->cancel(); }}, queue, tag);
+    if (begun && begun.status() == MUSTER_OK) return begun;
+    ticket->performed_ = true; // it was not begun, and no later ticket was taken
+    const std::lock_guard hold_group(lock_);
+    tickets_--;
+    return begun;
+}
+
+Result<void> Group::run(const GroupOperation &operation, uint64_t sequence, Deadline &deadline) {
+    const Fingerprint fingerprint = operation.fingerprint(sequence);
+    set_seen(rank(), fingerprint);
+    if (board_) board_->set_progress(sequence, operation.kind, true);
+    auto done = board_ ? run_on_board(*this, operation, fingerprint, deadline)
+                       : run_on_streams(*this, operation, fingerprint, deadline);
+    if (board_) board_->set_progress(sequence, operation.kind, false);
+    return done;
+}
+
+Result<GroupOperation> Group::read(const muster_group_operation &given) {
+    const auto find = [](void *of, uint32_t number) -> const Reduction * {
+        Group &self = *static_cast<Group *>(of);
+        const std::lock_guard hold(self.lock_);
+        const size_t index = number - first_of_host;
+        return index < self.reductions_.size() ? &self.reductions_[index] : nullptr;
+    };
+    return GroupOperation::read(given, rank(), size(), find, this);
+}
+
+Result<uint32_t> Group::add_reduction(uint32_t element_bytes, muster_reduce_fn combine, void *user) {
+    const std::lock_guard hold(lock_);
+    if (reductions_.size() >= max_reductions)
+        return Error::make(MUSTER_E_LIMIT, "the group has %zu reductions of the host", max_reductions);
+    const auto number = first_of_host + static_cast<uint32_t>(reductions_.size());
+    reductions_.push_back({MUSTER_TYPE_OF_REDUCTION, number, element_bytes, combine, user});
+    return number;
+}
+
+// ---- progress -------------------------------------------------------------------------------------------------------
+
+void Group::set_seen(uint32_t rank, const Fingerprint &fingerprint) noexcept {
+    peers_[rank].seen.store(fingerprint.word[0] << 8 | (fingerprint.word[1] & 0xFF), std::memory_order_relaxed);
+}
+
+void Group::get_status(uint32_t rank, muster_group_status &out) noexcept {
+    out = {};
+    uint32_t own_kind = 0;
+    bool own_active = false, is_active = false;
+    uint64_t own = 0;
+    {
+        const std::lock_guard hold(lock_);
+        own = turn_ + 1;
+        own_active = tickets_ > turn_;
+    }
+    const uint64_t seen = peers_[rank].seen.load(std::memory_order_relaxed);
+    out.sequence = seen >> 8;
+    out.kind = seen & 0xFF;
+    is_active = own_active && out.sequence == own;
+    if (board_) {
+        uint64_t now = 0;
+        out.shares_memory = 1;
+        board_->progress(this->rank(), now, own_kind, own_active);
+        if (own_active) own = now;
+        board_->progress(rank, out.sequence, out.kind, is_active);
+    }
+    out.state = is_active ? MUSTER_GROUP_MEMBER_ACTIVE : MUSTER_GROUP_MEMBER_IDLE;
+    if (own_active && out.sequence < own) out.state = MUSTER_GROUP_MEMBER_MISSING;
+    if (const Error why = failure(); why.status != MUSTER_OK && why.rank == rank)
+        out.state = MUSTER_GROUP_MEMBER_FAILED;
+}
+
+// ---- the end --------------------------------------------------------------------------------------------------------
+
+Result<void> Group::close(Deadline &deadline) {
+    if (context_->on_loop() && !context_->external())
+        return Error::make(MUSTER_E_WOULD_DEADLOCK, "the close of a group inside a callback of the engine");
+    const Ref<Group> self(this);
+    std::optional<Ticket> ticket;
+    {
+        const std::lock_guard hold(ticket_lock_);
+        ticket.emplace(*this, true);
+    }
+    GroupOperation operation;
+    operation.kind = group_close_kind;
+    if (auto done = perform(*ticket, operation, deadline); !done) return done;
+    {
+        const std::lock_guard hold(lock_);
+        closed_ = true;
+    }
+    Deadline none(0);
+    for (Peer &peer : peers_)
+        if (peer.stream) peer.stream->close(none); // what was written last leaves in the background
+    return {};
+}
+
+void Group::host_release() noexcept {
+    if (forked()) return release();
+    context_->host_calls().end_all_on(*this);
+    bool closed = false;
+    {
+        const std::lock_guard hold(lock_);
+        closed = closed_;
+        ended_ = true;
+    }
+    if (!closed) fail(Error::make(MUSTER_E_CLOSED, "rank %u has released the group", rank()));
+    if (!end_.post(*context_)) end_at_loop();
+    release();
+}
+
+} // namespace muster

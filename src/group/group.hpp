@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// A group: its members, the order of its operations, and its failure.
+#include "group/operation.hpp"
+#include "queue/queue.hpp"
+#include "stream/stream.hpp"
+#include "transport/hub.hpp"
+
+#include <muster/group.h>
+
+#include <deque>
+#include <memory>
+#include <mutex>
+
+namespace muster {
+
+// Threads. Operations are performed one at a time, in the order of their tickets, each on the thread of its call; that
+// thread reads and writes the streams and the board. The loop thread notices that a stream has ended. Any thread calls
+// the rest.
+// Failure: the first one counts. It aborts all streams with its status and rank, by which the other members learn of
+// it, and wakes this member's threads and, through the board, those of the others.
+class Group final : public Object, private Source {
+  public:
+    struct Settings {
+        uint32_t rank = 0, size = 0, flags = 0;
+        uint64_t slot_bytes = 0;
+        std::string name, listen;
+    };
+    // Streams to all other members, by rank; the group owns the handles.
+    static Result<Ref<Group>> make(Context &context, Settings settings, std::vector<Ref<Stream>> streams);
+
+    const Settings settings;
+    Context &context() const noexcept { return *context_; }
+    bool forked() const noexcept { return context_->forked(); }
+    uint32_t rank() const noexcept { return settings.rank; }
+    uint32_t size() const noexcept { return settings.size; }
+
+    // Agrees with the other members on shared memory; before the first operation, and the same at all members.
+    Result<void> agree_on_memory(bool wanted, Deadline &deadline);
+    bool shares_memory() const noexcept { return board_ != nullptr; }
+
+    Result<GroupOperation> read(const muster_group_operation &given);
+    Result<uint32_t> add_reduction(uint32_t element_bytes, muster_reduce_fn combine, void *user);
+    // The turn of an operation. If it ends without having been performed, the group fails: the member is out of step.
+    class Ticket {
+      public:
+        explicit Ticket(Group &group, bool is_close = false); // throws Failure: the group has failed, or is closed
+        Ticket(const Ticket &) = delete;
+        Ticket &operator=(const Ticket &) = delete;
+        ~Ticket();
+
+      private:
+        friend class Group;
+        const Ref<Group> group_;
+        uint64_t number_ = 0;
+        bool performed_ = false;
+    };
+    // Begins the operation with a queue, on a thread of the library.
+    Result<void> begin(GroupOperation operation, Deadline deadline, muster_queue *queue, uint64_t tag);
+    Result<void> perform(Ticket &ticket, const GroupOperation &operation, Deadline &deadline);
+    Result<void> perform(const GroupOperation &operation, Deadline &deadline);
+    Result<void> close(Deadline &deadline);
+    void get_status(uint32_t rank, muster_group_status &out) noexcept;
+    // The first failure is kept, and returned: also if it is an earlier one.
+    Error fail(const Error &why) noexcept;
+    void cancel() noexcept; // the operation that is performed
+    void host_release() noexcept;
+
+    // ---- for the thread that performs an operation (streams.cpp, board_path.cpp)
+    Stream &stream(uint32_t rank) noexcept { return *peers_[rank].stream; }
+    Board &board() noexcept { return *board_; }
+    Queue &reads() noexcept { return *reads_; }
+    void set_seen(uint32_t rank, const Fingerprint &fingerprint) noexcept;
+    // The stream to this member has ended, or cannot be used.
+    Error peer_ended(uint32_t rank, Status status) noexcept;
+    Error board_failed(Status status) noexcept; // meet() has failed
+
+  private:
+    struct Peer {
+        Stream *stream = nullptr;      // the group has the handle; NULL: this member itself
+        std::atomic<uint64_t> seen{0}; // relaxed: sequence and kind of its last operation, for people
+    };
+    Group(Context &context, Settings what, Ref<Queue> events, Ref<Queue> reads);
+    ~Group() override;
+    Object &owner() noexcept override { return *this; }
+    void enter() noexcept;
+    void turn() noexcept;
+    void end_at_loop() noexcept;
+    void context_closes() noexcept;
+    Error failure() noexcept;
+    Result<void> wait_turn(uint64_t number, Deadline &deadline) noexcept;
+    Result<void> run(const GroupOperation &operation, uint64_t sequence, Deadline &deadline);
+    Result<void> agree(Segment &own, Deadline &deadline);
+    bool has_begun_close(uint32_t rank) noexcept;
+
+    const Ref<Context> context_;
+    const Ref<Queue> events_, reads_; // ends of streams, for the loop thread; reads that were begun
+    std::vector<Peer> peers_;
+    std::unique_ptr<Board> board_;
+
+    std::mutex ticket_lock_; // held while a ticket is taken and its operation is begun; before lock_
+    std::mutex lock_;        // guards the rest
+    Signal turn_signal_;
+    std::deque<Reduction> reductions_; // only ever added
+    uint64_t tickets_ = 0, turn_ = 0;  // number of the next ticket, and of the one that is performed
+    bool failed_ = false, closing_ = false, closed_ = false, ended_ = false;
+    uint64_t close_sequence_ = 0;
+    Error failure_;
+
+    PostedTask<Group, &Group::enter> enter_{*this};
+    PostedTask<Group, &Group::turn> turn_task_{*this};
+    PostedTask<Group, &Group::end_at_loop> end_{*this};
+    Closing<Group, &Group::context_closes> closing_node_{*this};
+};
+
+// The two ways of an operation; on the thread that performs it. The failure is not yet that of the group.
+Result<void> run_on_board(Group &group, const GroupOperation &operation, const Fingerprint &fingerprint,
+                          Deadline &deadline);
+Result<void> run_on_streams(Group &group, const GroupOperation &operation, const Fingerprint &fingerprint,
+                            Deadline &deadline);
+
+// open.cpp: finds the other members and connects to them.
+Result<Ref<Group>> open_group(Context &context, const muster_group_config &config, Deadline &deadline);
+Result<Ref<Group>> split_group(Group &group, int64_t color, int64_t key, Deadline &deadline); // empty: no color
+
+inline Group *unwrap(muster_group *handle) noexcept {
+    return reinterpret_cast<Group *>(handle);
+}
+inline const Group *unwrap(const muster_group *handle) noexcept {
+    return reinterpret_cast<const Group *>(handle);
+}
+inline muster_group *wrap(Group *object) noexcept {
+    return reinterpret_cast<muster_group *>(object);
+}
+
+} // namespace muster

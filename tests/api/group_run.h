@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+// What the tests of groups share: members that are threads of this process, each with a context of its own.
+#ifndef GROUP_RUN_H
+#define GROUP_RUN_H
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <muster/muster.h>
+
+static const int64_t ms = 1000000, second = 1000000000;
+
+// For threads, where a jump out of a failed assertion is not possible.
+#define CHECK(condition)                                                                                               \
+    do {                                                                                                               \
+        if (!(condition)) {                                                                                            \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                                            \
+            abort();                                                                                                   \
+        }                                                                                                              \
+    } while (0)
+#define CHECK_OK(call, error)                                                                                          \
+    do {                                                                                                               \
+        const muster_status got_ = (call);                                                                             \
+        if (got_ != MUSTER_OK) {                                                                                       \
+            fprintf(stderr, "%s:%d: %s: %s: %s\n", __FILE__, __LINE__, #call, muster_status_name(got_),                \
+                    (error).message);                                                                                  \
+            abort();                                                                                                   \
+        }                                                                                                              \
+    } while (0)
+
+typedef struct member member;
+typedef void (*member_body)(member *me);
+struct member {
+    uint32_t rank, size, flags, context_flags;
+    uint64_t slot_bytes;
+    const char *listen;
+    muster_store *store;
+    muster_context *context;
+    muster_group *group;
+    member_body body;
+    void *shared; // of the test
+    pthread_t thread;
+};
+
+static inline muster_status open_member(member *me, int64_t timeout_ns, muster_error *error) {
+    muster_group_config config = {.struct_size = sizeof config,
+                                  .flags = me->flags,
+                                  .rank = me->rank,
+                                  .size = me->size,
+                                  .store = me->store,
+                                  .listen = me->listen,
+                                  .listen_bytes = strlen(me->listen),
+                                  .slot_bytes = me->slot_bytes};
+    return muster_group_open(me->context, &config, timeout_ns, &me->group, error);
+}
+
+static inline void make_member_context(member *me) {
+    muster_context_config config;
+    muster_config_init(&config, sizeof config);
+    config.flags = me->context_flags;
+    config.secret = "a secret of the group";
+    config.secret_bytes = 21;
+    CHECK(muster_context_create(&config, &me->context, NULL) == MUSTER_OK);
+}
+
+static inline void *member_thread(void *argument) {
+    member *const me = argument;
+    muster_error error = {0};
+    make_member_context(me);
+    CHECK_OK(open_member(me, 30 * second, &error), error);
+    CHECK(muster_group_rank(me->group) == me->rank && muster_group_size(me->group) == me->size);
+    me->body(me);
+    if (me->group) CHECK_OK(muster_group_close(me->group, 30 * second, &error), error);
+    muster_group_release(me->group);
+    CHECK(muster_context_close(me->context, 10 * second) == MUSTER_OK);
+    muster_context_release(me->context);
+    return NULL;
+}
+
+typedef struct members {
+    muster_context *context;
+    muster_store *store;
+    member list[64];
+    uint32_t size;
+} members;
+
+static inline void make_members(members *all, uint32_t size, const member *like) {
+    memset(all, 0, sizeof *all);
+    all->size = size;
+    assert_int_equal(muster_context_create(NULL, &all->context, NULL), MUSTER_OK);
+    assert_int_equal(muster_store_open(all->context, "memory:", 7, NULL, second, &all->store, NULL), MUSTER_OK);
+    for (uint32_t r = 0; r < size; r++) {
+        all->list[r] = *like;
+        all->list[r].rank = r;
+        all->list[r].size = size;
+        all->list[r].store = all->store;
+        if (all->list[r].listen == NULL) all->list[r].listen = "tcp://127.0.0.1:0";
+    }
+}
+
+static inline void free_members(members *all) {
+    muster_store_release(all->store);
+    assert_int_equal(muster_context_close(all->context, 10 * second), MUSTER_OK);
+    muster_context_release(all->context);
+}
+
+// Runs `body` at each of `size` members, and closes the group; a body that has released its group sets it to NULL.
+static inline void run_members(uint32_t size, const member *like, member_body body) {
+    members all;
+    make_members(&all, size, like);
+    for (uint32_t r = 0; r < size; r++) {
+        all.list[r].body = body;
+        assert_int_equal(pthread_create(&all.list[r].thread, NULL, member_thread, &all.list[r]), 0);
+    }
+    for (uint32_t r = 0; r < size; r++) pthread_join(all.list[r].thread, NULL);
+    free_members(&all);
+}
+
+#endif
