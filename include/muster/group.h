@@ -123,15 +123,16 @@ typedef struct muster_group_config {
     const void *name;      /**< Name of the group in the store or round, the same at all members. Each name is used for
                                 one group of a store or round only: a store keeps the addresses. NULL: "group". */
     uint64_t name_bytes;   /**< Length of the name, at most 200. */
-    const char *listen;    /**< Address at which the other members connect to this one, for instance
-                                `tcp://10.0.0.7:0` or `shm://`. Not used with `addresses`. */
+    const char *listen;   /**< Address at which the other members connect to this one, for instance
+                               `tcp://10.0.0.7:0` or `shm://job-{}`; `{}` is replaced by the rank. Not used with
+                               `addresses`. */
     uint64_t listen_bytes; /**< Length of the address. */
     const char *addresses; /**< Without store and round: the addresses of all members, in the order of the ranks,
                                 separated by line feeds. This member listens at its own. */
     uint64_t addresses_bytes; /**< Length of the list. */
-    uint64_t slot_bytes;      /**< Shared memory of each member for one step of an operation: a multiple of 4096, up to
-                                   16 MiB, the same at all members. There are four of them per member. 0: chosen by the
-                                   size of the group, 64 KiB to 256 KiB. */
+    uint64_t slot_bytes;      /**< Shared memory of a member for one step of an operation: a multiple of 4096, up to
+                                   16 MiB, the same at all members. The members of a host use 2 * (size + 1) times as
+                                   much together. 0: by the size of the group, 64 KiB to 512 KiB. */
 } muster_group_config;
 
 /** Opens a group; returns when all members have connected to each other. A collective call: every member makes it.

@@ -17,6 +17,7 @@ constexpr uint32_t first_of_host = 256; // number of a reduction
 constexpr size_t max_reductions = 256;
 constexpr size_t max_abort_text = 200;
 constexpr uint32_t queue_spare = 16;
+constexpr int64_t reason_timeout_ns = 1'000'000'000;
 
 // What the other members are told by the abort of their streams.
 uint64_t abort_code(const Error &why) noexcept {
@@ -158,18 +159,25 @@ Error Group::peer_ended(uint32_t rank, Status status) noexcept {
     uint64_t code = 0;
     Error why;
     Stream &stream = *peers_[rank].stream;
-    const Status reason = stream.reason(&code, &why);
+    Status reason = stream.reason(&code, &why);
+    if (reason == MUSTER_OK) {
+        // Over shared memory this thread can notice the end before the loop has received the reason. Not so between two
+        // ends in one context, where a stream that was closed in order has none.
+        Deadline soon(reason_timeout_ns);
+        context_->wait(turn_signal_, soon, lock_, [&]() -> Status { return failed_ ? MUSTER_OK : MUSTER_AGAIN; });
+        if (Error before = failure(); before.status != MUSTER_OK) return before;
+        reason = stream.reason(&code, &why);
+    }
     if (reason == MUSTER_E_ABORTED && code != 0) {
         const auto cause = static_cast<uint32_t>(code);
-        Error told = why;
-        told.status = status_elsewhere(static_cast<Status>(static_cast<uint32_t>(code >> 32)));
+        // The text of the other member follows the names that the stream has put before it.
+        std::string_view text(why.message, why.message_bytes);
+        for (const std::string_view name : {std::string_view(stream.peer()), std::string_view("aborted by the peer")})
+            if (!name.empty() && text.size() > name.size() + 2 && text.substr(0, name.size()) == name)
+                text.remove_prefix(name.size() + 2);
+        Error told = Error::make(status_elsewhere(static_cast<Status>(static_cast<uint32_t>(code >> 32))), "%.*s",
+                                 static_cast<int>(text.size()), text.data());
         told.rank = cause < size() ? cause : rank;
-        const std::string &name = stream.peer(); // before the text of the other member, and of no interest
-        const std::string_view text(why.message, why.message_bytes);
-        if (!name.empty() && text.size() > name.size() + 2 && text.substr(0, name.size()) == name) {
-            told = Error::make(told.status, "%s", why.message + name.size() + 2);
-            told.rank = cause < size() ? cause : rank;
-        }
         make_printable(told.message, told.message_bytes);
         return fail(told);
     }
@@ -197,6 +205,10 @@ Error Group::board_failed(Status status) noexcept {
 
 void Group::cancel() noexcept {
     fail(Error::make(MUSTER_E_CANCELED, "rank %u: an operation was cancelled", rank()));
+    // The loop thread, which ends the operation's reads, cannot wait for it.
+    if (context_->on_loop()) return;
+    Deadline none(-1);
+    context_->wait(turn_signal_, none, lock_, [&]() -> Status { return performs_ ? MUSTER_AGAIN : MUSTER_OK; });
 }
 
 // ---- operations -----------------------------------------------------------------------------------------------------
@@ -220,10 +232,13 @@ Group::Ticket::~Ticket() {
 Result<void> Group::wait_turn(uint64_t number, Deadline &deadline) noexcept {
     const Status status = context_->wait(turn_signal_, deadline, lock_, [&]() -> Status {
         if (failed_) return failure_.status;
-        return turn_ == number ? MUSTER_OK : MUSTER_AGAIN;
+        if (turn_ != number) return MUSTER_AGAIN;
+        performs_ = true;
+        return MUSTER_OK;
     });
-    if (const Error why = failure(); why.status != MUSTER_OK) return why;
-    return status == MUSTER_OK ? Result<void>() : Error::from_status(status);
+    if (status == MUSTER_OK) return {};
+    const Error why = failure();
+    return why.status != MUSTER_OK ? why : Error::from_status(status);
 }
 
 Result<void> Group::perform(Ticket &ticket, const GroupOperation &operation, Deadline &deadline) {
@@ -235,6 +250,12 @@ Result<void> Group::perform(Ticket &ticket, const GroupOperation &operation, Dea
         } catch (const std::bad_alloc &) {
             done = Error::make(MUSTER_E_NOMEM, "out of memory");
         }
+        {
+            const std::lock_guard hold(lock_);
+            performs_ = false;
+            if (done) turn_++;
+        }
+        context_->notify(turn_signal_);
     }
     if (!done) {
         // The member is out of step with the others. The call itself returns why; later ones return that it has failed.
@@ -249,11 +270,6 @@ Result<void> Group::perform(Ticket &ticket, const GroupOperation &operation, Dea
         if (status != MUSTER_E_ABORTED) return Error::make(status, "%s", first.message);
         return first;
     }
-    {
-        const std::lock_guard hold(lock_);
-        turn_++;
-    }
-    context_->notify(turn_signal_);
     return {};
 }
 
@@ -278,7 +294,8 @@ Result<void> Group::begin(GroupOperation operation, Deadline deadline, muster_qu
         if (const auto done = self->perform(*ticket, *what, deadline); !done) outcome.why = done.error();
         return outcome;
     };
-    auto begun = BegunCall::begin({context(), MUSTER_DONE_CALL, body, [self] { self->cancel(); }}, queue, tag);
+    auto begun =
+        BegunCall::begin({context(), MUSTER_DONE_CALL, body, [self] { self->cancel(); }, begun_.get()}, queue, tag);
     if (begun && begun.status() == MUSTER_OK) return begun;
     ticket->performed_ = true; // it was not begun, and no later ticket was taken
     const std::lock_guard hold_group(lock_);

@@ -2,6 +2,7 @@
 #pragma once
 // A group: its members, the order of its operations, and its failure.
 #include "group/operation.hpp"
+#include "queue/call_threads.hpp"
 #include "queue/queue.hpp"
 #include "stream/stream.hpp"
 #include "transport/hub.hpp"
@@ -63,7 +64,7 @@ class Group final : public Object, private Source {
     void get_status(uint32_t rank, muster_group_status &out) noexcept;
     // The first failure is kept, and returned: also if it is an earlier one.
     Error fail(const Error &why) noexcept;
-    void cancel() noexcept; // the operation that is performed
+    void cancel() noexcept; // the operation that is performed; it uses no memory of the host after that
     void host_release() noexcept;
 
     // ---- for the thread that performs an operation (streams.cpp, board_path.cpp)
@@ -97,6 +98,7 @@ class Group final : public Object, private Source {
     const Ref<Queue> events_, reads_; // ends of streams, for the loop thread; reads that were begun
     std::vector<Peer> peers_;
     std::unique_ptr<Board> board_;
+    const Ref<CallSequence> begun_ = make_ref<CallSequence>(); // performs the operations that were begun
 
     std::mutex ticket_lock_; // held while a ticket is taken and its operation is begun; before lock_
     std::mutex lock_;        // guards the rest
@@ -105,6 +107,7 @@ class Group final : public Object, private Source {
     uint64_t tickets_ = 0, turn_ = 0;  // number of the next ticket, and of the one that is performed
     bool failed_ = false, closing_ = false, closed_ = false, ended_ = false;
     uint64_t close_sequence_ = 0;
+    bool performs_ = false; // an operation uses memory of the host
     Error failure_;
 
     PostedTask<Group, &Group::enter> enter_{*this};

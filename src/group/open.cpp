@@ -19,7 +19,7 @@ constexpr uint32_t max_members = 4096;
 constexpr size_t max_name = 200;
 constexpr size_t store_batch = 256; // keys of one request
 constexpr uint64_t window_bytes = 256 * 1024;
-constexpr uint64_t all_slots_bytes = uint64_t{8} << 20, min_slot = 64 * 1024, max_slot = 256 * 1024;
+constexpr uint64_t all_slots_bytes = uint64_t{16} << 20, min_slot = 64 * 1024, max_slot = 512 * 1024;
 constexpr uint64_t max_slot_bytes = uint64_t{16} << 20, slot_unit = 4096;
 constexpr size_t split_record_bytes = 512;
 
@@ -419,6 +419,8 @@ Result<Ref<Group>> open_group(Context &context, const muster_group_config &confi
         if (config.listen == nullptr || config.listen_bytes == 0)
             return Error::make(MUSTER_E_ARG, "no address to listen at");
         settings.listen.assign(config.listen, config.listen_bytes);
+        if (const size_t at = settings.listen.find("{}"); at != std::string::npos)
+            settings.listen.replace(at, 2, std::to_string(settings.rank));
         if (auto listening = opening.listen(settings.listen); !listening) return listening.error();
         auto found = opening.exchange(store);
         Result<Ref<Group>> opened = found ? opening.connect() : Result<Ref<Group>>(found.error());

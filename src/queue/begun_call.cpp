@@ -26,7 +26,15 @@ Result<void> BegunCall::begin(What what, muster_queue *queue, uint64_t tag) {
         if (self.closed()) return Error::make(MUSTER_E_CLOSED, "the queue is closed");
         return Result<void>::positive(MUSTER_AGAIN);
     }
-    if (CallThreads::get().add(*call)) return {};
+    if (CallSequence *const sequence = call->what_.sequence) {
+        try {
+            sequence->add([call] { call->run(); });
+            return {};
+        } catch (const std::bad_alloc &) { // as without a thread
+        }
+    } else if (CallThreads::get().add(*call)) {
+        return {};
+    }
     {
         const std::lock_guard hold(call->lock_);
         call->over_ = true;

@@ -31,6 +31,7 @@ class BegunCall final : public CallTask, private QueueUser {
         int32_t kind;
         Body body;
         std::function<void()> interrupt = {};
+        CallSequence *sequence = nullptr; // performs it after those that were added before; NULL: at once
     };
     static Result<void> begin(What what, muster_queue *queue, uint64_t tag);
     // For bodies that write into memory of the host: held while they write, and while the queue's close returns the

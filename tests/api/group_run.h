@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <setjmp.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,7 +48,8 @@ struct member {
     muster_context *context;
     muster_group *group;
     member_body body;
-    void *shared; // of the test
+    void *shared;         // of the test
+    atomic_uint *opened;  // how many have opened the group
     pthread_t thread;
 };
 
@@ -78,6 +80,9 @@ static inline void *member_thread(void *argument) {
     make_member_context(me);
     CHECK_OK(open_member(me, 30 * second, &error), error);
     CHECK(muster_group_rank(me->group) == me->rank && muster_group_size(me->group) == me->size);
+    // A failure of one that is ahead would be one of the opening of the others.
+    for (atomic_fetch_add(me->opened, 1); atomic_load(me->opened) != me->size; usleep(100))
+        muster_context_progress(me->context, 0);
     me->body(me);
     if (me->group) CHECK_OK(muster_group_close(me->group, 30 * second, &error), error);
     muster_group_release(me->group);
@@ -116,9 +121,11 @@ static inline void free_members(members *all) {
 // Runs `body` at each of `size` members, and closes the group; a body that has released its group sets it to NULL.
 static inline void run_members(uint32_t size, const member *like, member_body body) {
     members all;
+    atomic_uint opened = 0;
     make_members(&all, size, like);
     for (uint32_t r = 0; r < size; r++) {
         all.list[r].body = body;
+        all.list[r].opened = &opened;
         assert_int_equal(pthread_create(&all.list[r].thread, NULL, member_thread, &all.list[r]), 0);
     }
     for (uint32_t r = 0; r < size; r++) pthread_join(all.list[r].thread, NULL);
