@@ -123,9 +123,9 @@ typedef struct muster_group_config {
     const void *name;      /**< Name of the group in the store or round, the same at all members. Each name is used for
                                 one group of a store or round only: a store keeps the addresses. NULL: "group". */
     uint64_t name_bytes;   /**< Length of the name, at most 200. */
-    const char *listen;   /**< Address at which the other members connect to this one, for instance
-                               `tcp://10.0.0.7:0` or `shm://job-{}`; `{}` is replaced by the rank. Not used with
-                               `addresses`. */
+    const char *listen;    /**< Address at which the other members connect to this one, for instance
+                                `tcp://10.0.0.7:0` or `shm://job-{}`; `{}` is replaced by the rank. Not used with
+                                `addresses`. */
     uint64_t listen_bytes; /**< Length of the address. */
     const char *addresses; /**< Without store and round: the addresses of all members, in the order of the ranks,
                                 separated by line feeds. This member listens at its own. */
@@ -185,6 +185,10 @@ MUSTER_API muster_status muster_group_open(muster_context *context, const muster
  * @retval MUSTER_E_ABORTED     A member revoked the group, or has failed during the call.
  * @retval MUSTER_E_MISMATCH    A member performed another operation.
  * @retval MUSTER_E_PROTOCOL    A member sent a malformed message.
+ * @retval MUSTER_E_EXISTS      The address at which the new group would listen is in use.
+ * @retval MUSTER_E_AUTH        A member of the new group has another secret.
+ * @retval MUSTER_E_PERMISSION  The operating system refuses this user.
+ * @retval MUSTER_E_PLUGIN      A plug-in has failed.
  * @retval MUSTER_E_UNREACHABLE A member cannot be reached.
  * @retval MUSTER_E_LIMIT       No descriptor is left.
  * @retval MUSTER_E_NOMEM       Memory ran out.

@@ -3,6 +3,7 @@
 // end all members use it, or none does.
 #include "base/codec.hpp"
 #include "group/group.hpp"
+#include "plugin/plugins.hpp"
 #include "plugin/session_address.hpp"
 #include "transport/descriptor_channel.hpp"
 
@@ -75,6 +76,7 @@ Result<void> read_from(Group &group, uint32_t rank, char *to, size_t size, Deadl
 // Rank 0: every member has mapped the memory, or the result is false.
 Result<bool> hand_out(Group &group, const Segment &memory, Deadline &deadline) {
     Context &context = group.context();
+    Plugins::of(context); // run_on_loop() uses it, and must not make it
     std::deque<MemoryOffer> offers;
     bool good = memory.mapping != nullptr;
     for (uint32_t r = 1; r < group.size(); r++) offers.emplace_back(memory.memory.get());

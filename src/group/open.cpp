@@ -52,12 +52,14 @@ std::string list_ranks(const std::vector<uint32_t> &ranks) {
 
 // Finds the other members and connects to them; used once, by one thread.
 class Opening {
+    Hub &hub_; // first: it initialises the source of random numbers
+
   public:
-    Opening(Context &context, Deadline &deadline) : context_(context), deadline_(deadline) {}
+    Opening(Context &context, Deadline &deadline) : hub_(Hub::of(context)), context_(context), deadline_(deadline) {}
     ~Opening();
 
     Group::Settings settings;
-    uint64_t instance = random_number();
+    const uint64_t instance = random_number();
 
     Result<void> listen(const std::string &address);
     std::string address() { return listener_->address(); }
@@ -72,7 +74,7 @@ class Opening {
     Error missing_records(muster_store *store);
     GroupHello hello() const;
     Result<void> dial(Queue &queue, uint32_t rank);
-    Result<void> add(Ref<Stream> stream, bool was_dialled, uint32_t rank);
+    Result<void> add(Queue &queue, Ref<Stream> stream, bool was_dialled, uint32_t rank);
     Result<void> wait_for_streams(Queue &queue);
     Error missing_streams() const;
 
@@ -102,7 +104,7 @@ GroupHello Opening::hello() const {
     says.name = hash_of_name(settings.name);
     says.instance = instance;
     says.slot_bytes = settings.slot_bytes;
-    says.host = Hub::of(context_).host;
+    says.host = hub_.host;
     return says;
 }
 
@@ -241,7 +243,7 @@ Result<void> Opening::dial(Queue &queue, uint32_t rank) {
 }
 
 // A stream of a listener may be anybody's; one that was dialled leads to the member, or the group cannot be opened.
-Result<void> Opening::add(Ref<Stream> stream, bool was_dialled, uint32_t rank) {
+Result<void> Opening::add(Queue &queue, Ref<Stream> stream, bool was_dialled, uint32_t rank) {
     struct Refuse {
         Ref<Stream> stream;
         ~Refuse() {
@@ -273,8 +275,9 @@ Result<void> Opening::add(Ref<Stream> stream, bool was_dialled, uint32_t rank) {
     if (!expected || streams_[rank] || (instances_[rank] != 0 && instances_[rank] != says->instance))
         return refuse(Error::make(MUSTER_E_PROTOCOL, "%s is another process than rank %u of this group",
                                   guard.stream->peer().c_str(), rank));
-    same_place_ =
-        same_place_ && !(says->flags & GroupHello::no_memory) && says->host.same_place(Hub::of(context_).host);
+    same_place_ = same_place_ && !(says->flags & GroupHello::no_memory) && says->host.same_place(hub_.host);
+    if (const Status watched = guard.stream->watch(MUSTER_STREAM_ENDED, &queue, rank); watched < 0)
+        return Error::from_status(watched);
     streams_[rank] = std::move(guard.stream);
     connected_++;
     return {};
@@ -303,7 +306,7 @@ Result<void> Opening::wait_for_streams(Queue &queue) {
             const Status status = listener_->accept(once, stream, why);
             if (status < 0) return why.status != MUSTER_OK ? why : Error::from_status(status);
             if (status != MUSTER_OK) break;
-            if (auto added = add(std::move(stream), false, UINT32_MAX); !added) return added;
+            if (auto added = add(queue, std::move(stream), false, UINT32_MAX); !added) return added;
         }
         if (connected_ == settings.size - 1) return {};
         muster_completion entry;
@@ -311,15 +314,22 @@ Result<void> Opening::wait_for_streams(Queue &queue) {
         const Status status = queue.next(deadline_, &entry, &why);
         if (status == MUSTER_TIMEOUT || status == MUSTER_AGAIN) return missing_streams();
         if (status != MUSTER_OK) return Error::from_status(status);
+        const auto rank = static_cast<uint32_t>(entry.tag);
+        if (entry.kind == MUSTER_EVENT_READY && rank < settings.size && (entry.events & MUSTER_STREAM_ENDED)) {
+            Error ended;
+            streams_[rank]->reason(nullptr, &ended);
+            why = Error::make(MUSTER_E_PEER, "rank %u has ended during the call: %s", rank, ended.message);
+            why.rank = rank;
+            return why;
+        }
         if (entry.kind != MUSTER_DONE_DIAL) continue;
         if (entry.status == MUSTER_TIMEOUT) return missing_streams();
-        const auto rank = static_cast<uint32_t>(entry.tag);
         if (entry.status != MUSTER_OK) {
             why.rank = rank;
             return why;
         }
         auto stream = Ref<Stream>::adopt(unwrap(static_cast<muster_stream *>(entry.object)));
-        if (auto added = add(std::move(stream), true, rank); !added) return added;
+        if (auto added = add(queue, std::move(stream), true, rank); !added) return added;
     }
 }
 

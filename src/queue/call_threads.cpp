@@ -65,12 +65,13 @@ void CallThreads::work() noexcept {
 }
 
 void CallSequence::add(std::function<void()> function) {
+    CallThreads &threads = CallThreads::get(); // throws before the function is in the list
     {
         const std::lock_guard hold(lock_);
         functions_.push_back(std::move(function));
         if (std::exchange(runs_, true)) return;
     }
-    if (!CallThreads::get().add(*this)) run(); // without a thread it blocks the caller
+    if (!threads.add(*this)) run(); // without a thread it blocks the caller
 }
 
 void CallSequence::run() noexcept {

@@ -25,6 +25,7 @@ Socket::~Socket() {
 Result<Ref<Socket>> Socket::make(Context &context, Settings settings) {
     auto own = Queue::create(context, queue_capacity);
     if (!own) return own.error();
+    Hub::of(context); // initialises the source of random numbers
     settings.hello.incarnation = 0;
     randombytes_buf(&settings.hello.incarnation, sizeof settings.hello.incarnation);
     if (settings.hello.address == 0) {

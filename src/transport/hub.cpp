@@ -19,9 +19,14 @@ Hub &Hub::of(Context &context) {
     return hub;
 }
 
-Hub::Hub(Context &context)
-    : secret(secret_key(context.settings.secret.data(), context.settings.secret.size())), host(HostIdentity::own()),
-      context_(context) {
+// libsodium is initialised before its first use: it chooses its functions for this processor then, and contexts of
+// other threads may use it already.
+static SecretKey first_key(const ContextSettings &settings) noexcept {
+    start_crypto();
+    return secret_key(settings.secret.data(), settings.secret.size());
+}
+
+Hub::Hub(Context &context) : secret(first_key(context.settings)), host(HostIdentity::own()), context_(context) {
     if (!start_crypto()) broken_ = Error::make(MUSTER_E_SYSTEM, "the kernel gives no random bytes");
     staging_.reset(new unsigned char[staging_bytes]);
     const ContextSettings &s = context.settings;

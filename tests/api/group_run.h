@@ -5,9 +5,9 @@
 
 #include <pthread.h>
 #include <setjmp.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -48,8 +48,8 @@ struct member {
     muster_context *context;
     muster_group *group;
     member_body body;
-    void *shared;         // of the test
-    atomic_uint *opened;  // how many have opened the group
+    void *shared;        // of the test
+    atomic_uint *opened; // how many have opened the group
     pthread_t thread;
 };
 

@@ -5,7 +5,8 @@
 
 #include <math.h>
 
-// ---- a random driver: all members make the same operations from one seed, and know all inputs ------------------------
+// ---- a random driver: all members make the same operations from one seed, and know all inputs
+// ------------------------
 
 typedef struct driver {
     uint64_t state;
@@ -104,9 +105,11 @@ static int64_t reduced(const plan *p, uint32_t first, uint32_t last, uint64_t i)
 }
 
 static void fail_driver(const member *me, const plan *p, uint64_t at, const char *what) {
-    fprintf(stderr, "rank %u of %u, flags %u: operation %llu, kind %u, type %u, count %llu, in place %d, counts %d: %s at %llu\n",
-            me->rank, me->size, me->flags, (unsigned long long)p->number, p->kind, types[p->type],
-            (unsigned long long)p->count, p->in_place, p->has_counts, what, (unsigned long long)at);
+    fprintf(
+        stderr,
+        "rank %u of %u, flags %u: operation %llu, kind %u, type %u, count %llu, in place %d, counts %d: %s at %llu\n",
+        me->rank, me->size, me->flags, (unsigned long long)p->number, p->kind, types[p->type],
+        (unsigned long long)p->count, p->in_place, p->has_counts, what, (unsigned long long)at);
     abort();
 }
 
@@ -144,7 +147,8 @@ static void drive_one(member *me, const plan *p) {
         break;
     }
     const bool symmetric = !(p->kind == MUSTER_GROUP_ALL_TO_ALL && total_in != total_out); // a result of its own size
-    const bool in_place = p->in_place && symmetric && p->kind != MUSTER_GROUP_BROADCAST && p->kind != MUSTER_GROUP_SCATTER &&
+    const bool in_place = p->in_place && symmetric && p->kind != MUSTER_GROUP_BROADCAST &&
+                          p->kind != MUSTER_GROUP_SCATTER &&
                           (is_root || (p->kind != MUSTER_GROUP_REDUCE && p->kind != MUSTER_GROUP_GATHER));
     const uint64_t room = total_in > total_out ? total_in : total_out;
     void *const input = calloc(room + 1, bytes), *const output = calloc(room + 1, bytes);
@@ -210,7 +214,8 @@ static void drive_one(member *me, const plan *p) {
         }
     }
     for (uint64_t i = 0; i < filled; i++)
-        if (memcmp((char *)output + i * bytes, (char *)expected + i * bytes, bytes) != 0) fail_driver(me, p, i, "wrong");
+        if (memcmp((char *)output + i * bytes, (char *)expected + i * bytes, bytes) != 0)
+            fail_driver(me, p, i, "wrong");
     free(input), free(output), free(expected);
 }
 
@@ -257,19 +262,23 @@ static void sum_in_order(member *me) {
     uint16_t *const halves = malloc(count * sizeof *halves), *const half_sums = malloc(count * sizeof *halves);
     CHECK(mine && sums && halves && half_sums);
     for (int i = 0; i < count; i++) {
-        mine[i] = ldexpf(1.0f + (float)i / count, (int)((me->rank * 7 + (uint32_t)i) % 40) - 20) * (me->rank % 2 ? -1 : 1);
+        mine[i] =
+            ldexpf(1.0f + (float)i / count, (int)((me->rank * 7 + (uint32_t)i) % 40) - 20) * (me->rank % 2 ? -1 : 1);
         halves[i] = 0x3C01; // 1 + 2^-10
     }
     muster_error error = {0};
-    CHECK_OK(muster_group_all_reduce(me->group, mine, sums, count, MUSTER_TYPE_F32, MUSTER_REDUCE_SUM, -1, &error), error);
-    CHECK_OK(muster_group_all_reduce(me->group, halves, half_sums, count, MUSTER_TYPE_F16, MUSTER_REDUCE_SUM, -1, &error),
+    CHECK_OK(muster_group_all_reduce(me->group, mine, sums, count, MUSTER_TYPE_F32, MUSTER_REDUCE_SUM, -1, &error),
              error);
+    CHECK_OK(
+        muster_group_all_reduce(me->group, halves, half_sums, count, MUSTER_TYPE_F16, MUSTER_REDUCE_SUM, -1, &error),
+        error);
     float half_sum = 0;
     for (uint32_t r = 0; r < me->size; r++) half_sum += 1.0009765625f;
     for (int i = 0; i < count; i++) {
         float sum = 0;
         for (uint32_t r = 0; r < me->size; r++) {
-            const float one = ldexpf(1.0f + (float)i / count, (int)((r * 7 + (uint32_t)i) % 40) - 20) * (r % 2 ? -1 : 1);
+            const float one =
+                ldexpf(1.0f + (float)i / count, (int)((r * 7 + (uint32_t)i) % 40) - 20) * (r % 2 ? -1 : 1);
             sum = r == 0 ? one : sum + one;
         }
         CHECK(memcmp(&sum, &sums[i], sizeof sum) == 0);
@@ -294,9 +303,11 @@ static void all_halves(member *me) {
         CHECK(numbers);
         for (int i = 0; i < 65536; i++) numbers[i] = (uint16_t)i;
         muster_error error = {0};
-        CHECK_OK(muster_group_all_reduce(me->group, NULL, numbers, 65536, narrow[t], MUSTER_REDUCE_MAX, -1, &error), error);
+        CHECK_OK(muster_group_all_reduce(me->group, NULL, numbers, 65536, narrow[t], MUSTER_REDUCE_MAX, -1, &error),
+                 error);
         const int infinite = t == 0 ? 0x7C00 : 0x7F80;
-        for (int i = 0; i < 65536; i++) CHECK((i & 0x7FFF) > infinite ? (numbers[i] & 0x7FFF) > infinite : numbers[i] == i);
+        for (int i = 0; i < 65536; i++)
+            CHECK((i & 0x7FFF) > infinite ? (numbers[i] & 0x7FFF) > infinite : numbers[i] == i);
         free(numbers);
     }
 }
@@ -342,7 +353,8 @@ static void reduce_matrices(member *me) {
         CHECK(memcmp(&expected, &list[i], sizeof expected) == 0);
         list[i] = matrix_of(me->rank, i);
     }
-    CHECK_OK(muster_group_all_reduce(me->group, NULL, list, count, MUSTER_TYPE_OF_REDUCTION, product, -1, &error), error);
+    CHECK_OK(muster_group_all_reduce(me->group, NULL, list, count, MUSTER_TYPE_OF_REDUCTION, product, -1, &error),
+             error);
     matrix expected = matrix_of(0, 77);
     for (uint32_t r = 1; r < me->size; r++) expected = times(expected, matrix_of(r, 77));
     CHECK(memcmp(&expected, &list[77], sizeof expected) == 0 && calls > 0);
@@ -392,7 +404,8 @@ static void call_each(member *me) {
 static void test_each_operation_has_a_call(void **state) {
     (void)state;
     run_members(4, &(member){0}, call_each);
-    run_members(4, &(member){.flags = MUSTER_GROUP_NO_SHARED_MEMORY, .listen = "tcp://127.0.0.1:0?upgrade=no"}, call_each);
+    run_members(4, &(member){.flags = MUSTER_GROUP_NO_SHARED_MEMORY, .listen = "tcp://127.0.0.1:0?upgrade=no"},
+                call_each);
     run_members(3, &(member){.listen = shm_address()}, call_each);
 }
 
@@ -470,33 +483,55 @@ static void argue(member *me) {
         const char *text;
     } bad[] = {
         {{.kind = 99}, "kind is 99"},
-        {{.kind = MUSTER_GROUP_ALL_REDUCE, .type = 77, .reduction = MUSTER_REDUCE_SUM, .count = 1, .output = value}, "type 77"},
-        {{.kind = MUSTER_GROUP_ALL_REDUCE, .type = MUSTER_TYPE_F32, .reduction = MUSTER_REDUCE_XOR, .count = 1, .output = value},
+        {{.kind = MUSTER_GROUP_ALL_REDUCE, .type = 77, .reduction = MUSTER_REDUCE_SUM, .count = 1, .output = value},
+         "type 77"},
+        {{.kind = MUSTER_GROUP_ALL_REDUCE,
+          .type = MUSTER_TYPE_F32,
+          .reduction = MUSTER_REDUCE_XOR,
+          .count = 1,
+          .output = value},
          "f32"},
-        {{.kind = MUSTER_GROUP_ALL_REDUCE, .type = MUSTER_TYPE_I32, .reduction = 256, .count = 1, .output = value}, "was not added"},
-        {{.kind = MUSTER_GROUP_ALL_REDUCE, .type = MUSTER_TYPE_I32, .reduction = MUSTER_REDUCE_SUM, .count = 1}, "no output"},
-        {{.kind = MUSTER_GROUP_BROADCAST, .type = MUSTER_TYPE_I32, .root = 2, .count = 1, .output = value}, "root is 2"},
+        {{.kind = MUSTER_GROUP_ALL_REDUCE, .type = MUSTER_TYPE_I32, .reduction = 256, .count = 1, .output = value},
+         "was not added"},
+        {{.kind = MUSTER_GROUP_ALL_REDUCE, .type = MUSTER_TYPE_I32, .reduction = MUSTER_REDUCE_SUM, .count = 1},
+         "no output"},
+        {{.kind = MUSTER_GROUP_BROADCAST, .type = MUSTER_TYPE_I32, .root = 2, .count = 1, .output = value},
+         "root is 2"},
         {{.kind = MUSTER_GROUP_BROADCAST, .type = MUSTER_TYPE_I32, .flags = 1, .count = 1, .output = value}, "flags"},
-        {{.kind = MUSTER_GROUP_ALL_GATHER, .type = MUSTER_TYPE_I32, .count = UINT64_MAX / 4, .input = value, .output = value},
+        {{.kind = MUSTER_GROUP_ALL_GATHER,
+          .type = MUSTER_TYPE_I32,
+          .count = UINT64_MAX / 4,
+          .input = value,
+          .output = value},
          "2^62"},
-        {{.kind = MUSTER_GROUP_ALL_GATHER, .type = MUSTER_TYPE_I32, .counts = (uint64_t[]){UINT64_MAX, 2}, .output = value},
+        {{.kind = MUSTER_GROUP_ALL_GATHER,
+          .type = MUSTER_TYPE_I32,
+          .counts = (uint64_t[]){UINT64_MAX, 2},
+          .output = value},
          "2^62"},
-        {{.kind = MUSTER_GROUP_SCAN, .type = MUSTER_TYPE_I32, .reduction = 1, .counts = (uint64_t[]){1, 1}, .output = value},
+        {{.kind = MUSTER_GROUP_SCAN,
+          .type = MUSTER_TYPE_I32,
+          .reduction = 1,
+          .counts = (uint64_t[]){1, 1},
+          .output = value},
          "counts"},
-        {{.kind = MUSTER_GROUP_ALL_TO_ALL, .type = MUSTER_TYPE_I32, .counts = (uint64_t[]){1, 1}, .output = value}, "output_counts"},
+        {{.kind = MUSTER_GROUP_ALL_TO_ALL, .type = MUSTER_TYPE_I32, .counts = (uint64_t[]){1, 1}, .output = value},
+         "output_counts"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         muster_group_operation operation = bad[i].operation;
         operation.struct_size = sizeof operation;
         memset(&error, 0, sizeof error);
         CHECK(muster_group_run(g, &operation, second, &error) == MUSTER_E_ARG);
-        if (strstr(error.message, bad[i].text) == NULL) fprintf(stderr, "%s: %s\n", bad[i].text, error.message), abort();
+        if (strstr(error.message, bad[i].text) == NULL)
+            fprintf(stderr, "%s: %s\n", bad[i].text, error.message), abort();
     }
     CHECK(muster_group_barrier(g, 0, &error) == MUSTER_E_ARG);
     CHECK(muster_group_barrier(NULL, 1, &error) == MUSTER_E_ARG);
     CHECK(muster_group_run(g, NULL, 1, &error) == MUSTER_E_ARG);
     muster_group_status status;
-    CHECK(muster_group_get_status(g, 2, &status) == MUSTER_E_ARG && muster_group_get_status(g, 0, NULL) == MUSTER_E_ARG);
+    CHECK(muster_group_get_status(g, 2, &status) == MUSTER_E_ARG &&
+          muster_group_get_status(g, 0, NULL) == MUSTER_E_ARG);
     uint32_t number;
     CHECK(muster_group_add_reduction(g, 0, multiply, NULL, &number) == MUSTER_E_ARG);
     CHECK(muster_group_add_reduction(g, 5000, multiply, NULL, &number) == MUSTER_E_ARG);
@@ -528,7 +563,8 @@ static void test_a_group_that_cannot_be_opened_names_what_is_wrong(void **state)
     const muster_group_config bare = {.struct_size = sizeof bare, .size = 2};
     assert_int_equal(muster_group_open(me->context, &bare, second, &me->group, &error), MUSTER_E_ARG);
     static const char two[] = "tcp://127.0.0.1:1\ntcp://127.0.0.1:2\n", three[] = "a\nb\nc";
-    const muster_group_config listed = {.struct_size = sizeof listed, .size = 2, .addresses = three, .addresses_bytes = 5};
+    const muster_group_config listed = {
+        .struct_size = sizeof listed, .size = 2, .addresses = three, .addresses_bytes = 5};
     assert_int_equal(muster_group_open(me->context, &listed, second, &me->group, &error), MUSTER_E_ARG);
     const muster_group_config both = {
         .struct_size = sizeof both, .size = 2, .store = all.store, .addresses = two, .addresses_bytes = sizeof two - 1};

@@ -16,7 +16,8 @@ static int64_t now(void) {
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-static muster_status all_reduce(muster_group *group, double *data, uint64_t count, int64_t timeout_ns, muster_error *error) {
+static muster_status all_reduce(muster_group *group, double *data, uint64_t count, int64_t timeout_ns,
+                                muster_error *error) {
     return muster_group_all_reduce(group, NULL, data, count, MUSTER_TYPE_F64, MUSTER_REDUCE_SUM, timeout_ns, error);
 }
 
@@ -25,7 +26,8 @@ static void end_group(member *me) { // of a member whose group has failed
     me->group = NULL;
 }
 
-static const member paths[] = {{0}, {.flags = MUSTER_GROUP_NO_SHARED_MEMORY}, {.context_flags = MUSTER_CONTEXT_EXTERNAL}};
+static const member paths[] = {
+    {0}, {.flags = MUSTER_GROUP_NO_SHARED_MEMORY}, {.context_flags = MUSTER_CONTEXT_EXTERNAL}};
 
 static void run_on_paths(uint32_t size, member_body body) {
     for (int i = 0; i < 3; i++) run_members(size, &paths[i], body);
@@ -36,12 +38,14 @@ static void run_on_paths(uint32_t size, member_body body) {
 static void mismatch(member *me) {
     double data[8] = {0};
     muster_error error = {0};
-    const muster_status status = me->rank == 2
-                                     ? muster_group_broadcast(me->group, data, 8, MUSTER_TYPE_F64, 1, 20 * second, &error)
-                                     : all_reduce(me->group, data, 8, 20 * second, &error);
-    if (status != MUSTER_E_MISMATCH) fprintf(stderr, "rank %u, flags %u: %s: %s\n", me->rank, me->flags, muster_status_name(status), error.message);
+    const muster_status status =
+        me->rank == 2 ? muster_group_broadcast(me->group, data, 8, MUSTER_TYPE_F64, 1, 20 * second, &error)
+                      : all_reduce(me->group, data, 8, 20 * second, &error);
+    if (status != MUSTER_E_MISMATCH)
+        fprintf(stderr, "rank %u, flags %u: %s: %s\n", me->rank, me->flags, muster_status_name(status), error.message);
     CHECK(status == MUSTER_E_MISMATCH);
-    CHECK(strstr(error.message, "all-reduce 2 of 8 f64 (sum)") && strstr(error.message, "broadcast 2 of 8 f64, root 1"));
+    CHECK(strstr(error.message, "all-reduce 2 of 8 f64 (sum)") &&
+          strstr(error.message, "broadcast 2 of 8 f64, root 1"));
     CHECK(strstr(error.message, "rank 2: broadcast"));
     CHECK(muster_group_barrier(me->group, second, &error) == MUSTER_E_MISMATCH); // it stays failed
     end_group(me);
@@ -164,7 +168,9 @@ static void revoke_one(member *me) {
         CHECK(muster_group_revoke(me->group, "again", 5) == MUSTER_OK);
     }
     const muster_status got = all_reduce(me->group, data, 4, 20 * second, &error);
-    if (got != MUSTER_E_ABORTED) fprintf(stderr, "rank %u, flags %u, context %u: %s: %s\n", me->rank, me->flags, me->context_flags, muster_status_name(got), error.message);
+    if (got != MUSTER_E_ABORTED)
+        fprintf(stderr, "rank %u, flags %u, context %u: %s: %s\n", me->rank, me->flags, me->context_flags,
+                muster_status_name(got), error.message);
     CHECK(got == MUSTER_E_ABORTED);
     CHECK(error.rank == 1 && strstr(error.message, "rank 1 revoked the group: enough"));
     muster_group_status status;
@@ -331,82 +337,7 @@ static void test_the_close_of_a_context_ends_its_group(void **state) {
     run_members(3, &paths[1], close_context);
 }
 
-// ---- processes -----------------------------------------------------------------------------------------------------
-
-typedef struct board { // shared by the processes
-    atomic_int ready, rounds;
-    _Atomic int64_t known_at[16];
-    atomic_int wrong;
-} board;
-
-static void member_process(uint32_t rank, uint32_t size, uint32_t flags, const char *addresses, uint64_t count, board *b) {
-    member me = {.rank = rank, .size = size, .flags = flags};
-    muster_error error = {0};
-    make_member_context(&me);
-    const muster_group_config config = {.struct_size = sizeof config,
-                                        .flags = flags,
-                                        .rank = rank,
-                                        .size = size,
-                                        .addresses = addresses,
-                                        .addresses_bytes = strlen(addresses)};
-    CHECK_OK(muster_group_open(me.context, &config, 30 * second, &me.group, &error), error);
-    double *const data = calloc(count, sizeof *data);
-    CHECK(data);
-    atomic_fetch_add(&b->ready, 1);
-    muster_status status;
-    while ((status = all_reduce(me.group, data, count, 30 * second, &error)) == MUSTER_OK) atomic_fetch_add(&b->rounds, 1);
-    atomic_store(&b->known_at[rank], now());
-    if (status != MUSTER_E_PEER || error.rank != size - 1) {
-        fprintf(stderr, "rank %u: %s: %s (rank %u)\n", rank, muster_status_name(status), error.message, error.rank);
-        atomic_fetch_add(&b->wrong, 1);
-    }
-    muster_group_release(me.group);
-    CHECK(muster_context_close(me.context, 10 * second) == MUSTER_OK);
-    muster_context_release(me.context);
-    free(data);
-    _exit(0);
-}
-
-static void kill_one_of(uint32_t size, uint32_t flags, uint64_t count) {
-    board *const b = mmap(NULL, sizeof *b, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    assert_true(b != MAP_FAILED);
-    static int run = 0;
-    char addresses[4096] = "";
-    run++;
-    for (uint32_t r = 0; r < size; r++)
-        snprintf(addresses + strlen(addresses), sizeof addresses - strlen(addresses), "unix://@muster-ends-%d-%d-%u\n",
-                 (int)getpid(), run, r);
-    pid_t children[16];
-    for (uint32_t r = 0; r < size; r++) {
-        children[r] = fork();
-        assert_true(children[r] >= 0);
-        if (children[r] == 0) member_process(r, size, flags, addresses, count, b);
-    }
-    while (atomic_load(&b->ready) != (int)size || atomic_load(&b->rounds) < 10) usleep(1000);
-    const int64_t killed = now();
-    assert_int_equal(kill(children[size - 1], SIGKILL), 0);
-    int64_t last = 0;
-    for (uint32_t r = 0; r < size; r++) {
-        int how;
-        assert_int_equal(waitpid(children[r], &how, 0), children[r]);
-        if (r + 1 == size) continue;
-        assert_true(WIFEXITED(how) && WEXITSTATUS(how) == 0);
-        if (atomic_load(&b->known_at[r]) > last) last = atomic_load(&b->known_at[r]);
-    }
-    assert_int_equal(atomic_load(&b->wrong), 0);
-    assert_true(last - killed < 5 * second); // the benchmark `collective` has the time; here, that there is no time limit
-    munmap(b, sizeof *b);
-}
-static void test_a_killed_member_is_named_at_all_others(void **state) {
-    (void)state;
-    for (int i = 0; i < 3; i++) {
-        kill_one_of(4, 0, 1);
-        kill_one_of(4, 0, 1000000);
-        kill_one_of(4, MUSTER_GROUP_NO_SHARED_MEMORY, 1);
-        kill_one_of(4, MUSTER_GROUP_NO_SHARED_MEMORY, 1000000);
-        kill_one_of(2, 0, 100);
-    }
-}
+// ---- forks and waits ---------------------------------------------------------------------------------------------
 
 // A member whose group was made before the fork cannot use it.
 static void use_after_fork(member *me) {
@@ -440,8 +371,10 @@ static void wait_without_processor(member *me) {
         const int64_t until = now() + second;
         while (now() < until) usleep(100000); // what is measured is the wait of the others
         CHECK(getrusage(RUSAGE_SELF, &after) == 0);
-        const int64_t used = (after.ru_utime.tv_sec - before.ru_utime.tv_sec + after.ru_stime.tv_sec - before.ru_stime.tv_sec) * 1000000 +
-                             after.ru_utime.tv_usec - before.ru_utime.tv_usec + after.ru_stime.tv_usec - before.ru_stime.tv_usec;
+        const int64_t used =
+            (after.ru_utime.tv_sec - before.ru_utime.tv_sec + after.ru_stime.tv_sec - before.ru_stime.tv_sec) *
+                1000000 +
+            after.ru_utime.tv_usec - before.ru_utime.tv_usec + after.ru_stime.tv_usec - before.ru_stime.tv_usec;
         CHECK(used < 200000); // microseconds, of seven members and their contexts
         atomic_store(over, true);
     }
@@ -469,7 +402,6 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_a_cancelled_operation_ends_the_group),
         cmocka_unit_test(test_the_close_of_a_queue_returns_the_memory),
         cmocka_unit_test(test_the_close_of_a_context_ends_its_group),
-        cmocka_unit_test(test_a_killed_member_is_named_at_all_others),
         cmocka_unit_test(test_a_fork_leaves_the_group_to_the_parent),
         cmocka_unit_test(test_members_that_wait_sleep),
     };

@@ -138,6 +138,35 @@ def message():
         yield message_rate("message", f"{over}, 64 B, {TWO}", command("message", "oneway", over=over), peers("oneway"))
 
 
+def collective():
+    """Processes of one host; ranks above two share the two cores of the machine that CI has."""
+    def mpirun(ranks, idle, *words):
+        yielding = ["--mca", "mpi_yield_when_idle", "1" if idle else "0"]
+        return ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", str(ranks), "--mca", "pml",
+                "ob1", "--mca", "btl", "self,vader", *yielding, "mpi_group", *words]
+
+    def case(what, size, ranks, name):
+        words = ["--what", what, "--size", str(size)]
+        counted = [*words, "--ranks", str(ranks)]
+        peers = [("Open MPI", mpirun(ranks, False, *words)), ("Open MPI, yield_when_idle", mpirun(ranks, True, *words)),
+                 ("Gloo", ["gloo_group", *counted])]
+        # Without yields an operation of many ranks takes milliseconds, and some runs do not end.
+        left = peers if ranks <= 4 else peers[1:]
+        return Case("collective", f"{what}, {name}{ranks} ranks", "time", "us", "low", "us", ["group", *counted], left)
+
+    smoke = "--smoke" in sys.argv
+    for ranks in (4,) if smoke else (2, 4, 8, 16):
+        for what in ("all-reduce", "broadcast", "reduce-scatter"):
+            for size, name in ((8, "8 B"), (65536, "64 KiB"), (1 << 20, "1 MiB"), (64 << 20, "64 MiB"))[:2 if smoke else 4]:
+                if what != "reduce-scatter" or size > 8: # of one element per rank at least
+                    yield case(what, size, ranks, name + ", ")
+    yield case("barrier", 0, 8 if smoke else 64, "")
+    yield Case("collective", "waiting in a barrier, 8 ranks", "processor", "%", "low", "percent",
+               ["group", "--what", "idle", "--ranks", "8"], [])
+    yield Case("collective", "a rank killed, all-reduce of 64 MiB, 8 ranks", "until all know", "ms", "low", "ms",
+               ["group", "--what", "death", "--size", str(64 << 20), "--ranks", "8"], [])
+
+
 def star():
     """Two members and the broker, three processes; the peers have as many."""
     def member(over, what, size):
@@ -331,6 +360,7 @@ GROUPS = {
     "tcp": lambda: socket_group("tcp"),
     "unix": lambda: socket_group("unix"),
     "message": message,
+    "collective": collective,
     "star": star,
     "mpi": mpi,
     "store": store,

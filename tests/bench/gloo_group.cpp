@@ -30,8 +30,7 @@ static void op_all_reduce(const float *input, float *output, size_t count) {
     gloo::AllreduceOptions options(context);
     options.setInput(const_cast<float *>(input), count);
     options.setOutput(output, count);
-    options.setReduceFunction(
-        static_cast<void (*)(void *, const void *, const void *, size_t)>(&gloo::sum<float>));
+    options.setReduceFunction(static_cast<void (*)(void *, const void *, const void *, size_t)>(&gloo::sum<float>));
     gloo::allreduce(options);
 }
 static void op_reduce_scatter(const float *input, float *output, size_t count) {

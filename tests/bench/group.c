@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Collective operations of Muster, between processes of one host; see collective.h. Further:
  *   --what death   one of the ranks is killed during an all-reduce: until the last survivor has its rank, as `ms`
- *   --what idle    the members wait in a barrier for two seconds: the share of a processor that one uses, as `percent` */
+ *   --what idle    the members wait in a barrier for two seconds: the share of a processor that one uses, as `percent`
+ */
 #include "collective.h"
 
 #include <muster/muster.h>
@@ -45,7 +46,8 @@ static void wait_for_death(const struct member *me) {
     float *const data = (float *)buffer(me->collective->size);
     muster_error error = {0};
     const muster_group *const alive = group;
-    while (muster_group_all_reduce(group, NULL, data, count, MUSTER_TYPE_F32, MUSTER_REDUCE_SUM, -1, &error) == MUSTER_OK) {
+    while (muster_group_all_reduce(group, NULL, data, count, MUSTER_TYPE_F32, MUSTER_REDUCE_SUM, -1, &error) ==
+           MUSTER_OK) {
     }
     const double at = now_us();
     if (error.status != MUSTER_E_PEER || error.rank != muster_group_size(alive) - 1) die("death", error.message);
@@ -59,8 +61,10 @@ static void wait_idle(const struct member *me) {
     if (me->rank == 1) usleep(2000000); /* the others wait for this one: that is what is measured */
     op_barrier();
     getrusage(RUSAGE_SELF, &after);
-    const double used = (double)(after.ru_utime.tv_sec - before.ru_utime.tv_sec + after.ru_stime.tv_sec - before.ru_stime.tv_sec) +
-                        1e-6 * (double)(after.ru_utime.tv_usec - before.ru_utime.tv_usec + after.ru_stime.tv_usec - before.ru_stime.tv_usec);
+    const double used =
+        (double)(after.ru_utime.tv_sec - before.ru_utime.tv_sec + after.ru_stime.tv_sec - before.ru_stime.tv_sec) +
+        1e-6 * (double)(after.ru_utime.tv_usec - before.ru_utime.tv_usec + after.ru_stime.tv_usec -
+                        before.ru_stime.tv_usec);
     if (me->rank == 0) printf("percent\t%.6g\n", 100 * used / 2);
 }
 
@@ -80,7 +84,8 @@ static void run_member(void *argument) {
                                          .store = store,
                                          .listen = listen,
                                          .listen_bytes = sizeof listen - 1,
-                                         .slot_bytes = getenv("BENCH_SLOT") ? (uint64_t)atoll(getenv("BENCH_SLOT")) : 0};
+                                         .slot_bytes =
+                                             getenv("BENCH_SLOT") ? (uint64_t)atoll(getenv("BENCH_SLOT")) : 0};
     check("group", muster_group_open(context, &members, 60000000000, &group, &error), &error);
     if (!strcmp(me->collective->what, "death"))
         wait_for_death(me);
@@ -88,7 +93,8 @@ static void run_member(void *argument) {
         wait_idle(me);
     else
         run_collective(me->collective, me->rank);
-    if (strcmp(me->collective->what, "death") != 0) check("close", muster_group_close(group, 60000000000, &error), &error);
+    if (strcmp(me->collective->what, "death") != 0)
+        check("close", muster_group_close(group, 60000000000, &error), &error);
     muster_group_release(group);
     muster_store_release(store);
     muster_context_release(context);

@@ -25,6 +25,10 @@ typedef struct muster_context muster_context;
 typedef struct muster_context_config muster_context_config;
 typedef struct muster_context_stats muster_context_stats;
 typedef struct muster_error muster_error;
+typedef struct muster_group muster_group;
+typedef struct muster_group_config muster_group_config;
+typedef struct muster_group_operation muster_group_operation;
+typedef struct muster_group_status muster_group_status;
 typedef struct muster_launch muster_launch;
 typedef struct muster_lease muster_lease;
 typedef struct muster_listener muster_listener;
@@ -77,7 +81,7 @@ enum muster_agent_output { MUSTER_AGENT_STDOUT = 1, MUSTER_AGENT_STDERR = 2 };
 enum muster_agent_phase { MUSTER_AGENT_JOINING = 1, MUSTER_AGENT_STARTING = 2, MUSTER_AGENT_RUNNING = 3, MUSTER_AGENT_STOPPING = 4, MUSTER_AGENT_DONE = 5, MUSTER_AGENT_ENDED = 6 };
 enum muster_agent_worker_state { MUSTER_WORKER_NONE = 0, MUSTER_WORKER_RUNNING = 1, MUSTER_WORKER_SUCCEEDED = 2, MUSTER_WORKER_FAILED = 3, MUSTER_WORKER_STOPPED = 4 };
 enum muster_agent_event { MUSTER_AGENT_STARTED = 1, MUSTER_AGENT_WORKER_ENDED = 2, MUSTER_AGENT_RESTARTING = 3, MUSTER_AGENT_RENDEZVOUS_EVENT = 4 };
-enum muster_status_value { MUSTER_OK = 0, MUSTER_AGAIN = 1, MUSTER_TIMEOUT = 2, MUSTER_E_ARG = -1, MUSTER_E_ABI = -2, MUSTER_E_NOMEM = -3, MUSTER_E_LIMIT = -4, MUSTER_E_CLOSED = -5, MUSTER_E_CANCELED = -6, MUSTER_E_FORKED = -7, MUSTER_E_WOULD_DEADLOCK = -8, MUSTER_E_UNSUPPORTED = -9, MUSTER_E_EXISTS = -10, MUSTER_E_NOT_FOUND = -11, MUSTER_E_STALE = -12, MUSTER_E_BUSY = -13, MUSTER_E_PERMISSION = -14, MUSTER_E_AUTH = -15, MUSTER_E_PROTOCOL = -16, MUSTER_E_ADDRESS = -17, MUSTER_E_UNREACHABLE = -18, MUSTER_E_PEER = -19, MUSTER_E_ABORTED = -20, MUSTER_E_END = -21, MUSTER_E_SYSTEM = -22, MUSTER_E_PLUGIN = -23, MUSTER_E_INTERNAL = -24, MUSTER_E_CHANGED = -25, MUSTER_E_STORE_LOST = -26, MUSTER_E_QUORUM = -27 };
+enum muster_status_value { MUSTER_OK = 0, MUSTER_AGAIN = 1, MUSTER_TIMEOUT = 2, MUSTER_E_ARG = -1, MUSTER_E_ABI = -2, MUSTER_E_NOMEM = -3, MUSTER_E_LIMIT = -4, MUSTER_E_CLOSED = -5, MUSTER_E_CANCELED = -6, MUSTER_E_FORKED = -7, MUSTER_E_WOULD_DEADLOCK = -8, MUSTER_E_UNSUPPORTED = -9, MUSTER_E_EXISTS = -10, MUSTER_E_NOT_FOUND = -11, MUSTER_E_STALE = -12, MUSTER_E_BUSY = -13, MUSTER_E_PERMISSION = -14, MUSTER_E_AUTH = -15, MUSTER_E_PROTOCOL = -16, MUSTER_E_ADDRESS = -17, MUSTER_E_UNREACHABLE = -18, MUSTER_E_PEER = -19, MUSTER_E_ABORTED = -20, MUSTER_E_END = -21, MUSTER_E_SYSTEM = -22, MUSTER_E_PLUGIN = -23, MUSTER_E_INTERNAL = -24, MUSTER_E_CHANGED = -25, MUSTER_E_STORE_LOST = -26, MUSTER_E_QUORUM = -27, MUSTER_E_MISMATCH = -28 };
 enum muster_broker_flag { MUSTER_BROKER_OPEN = 1, MUSTER_BROKER_NO_CURVE = 2 };
 enum muster_cluster_member_id { MUSTER_CLUSTER_MASTER = 0 };
 enum muster_cluster_topology { MUSTER_CLUSTER_ALL_TO_ALL = 0, MUSTER_CLUSTER_MASTER_WORKER = 1, MUSTER_CLUSTER_TREE = 2, MUSTER_CLUSTER_CUSTOM = 3 };
@@ -87,6 +91,12 @@ enum muster_member_state { MUSTER_MEMBER_LAUNCHING = 1, MUSTER_MEMBER_LAUNCHED =
 enum muster_worker_flag { MUSTER_WORKER_EXIT_WITH_MASTER = 1, MUSTER_WORKER_RAISE_INTERRUPT = 2 };
 enum muster_context_flag { MUSTER_CONTEXT_EXTERNAL = 1, MUSTER_CONTEXT_NO_SEAL = 2, MUSTER_CONTEXT_SEAL_ALWAYS = 4, MUSTER_CONTEXT_NO_UPGRADE = 8 };
 enum muster_log_level { MUSTER_LOG_OFF = 0, MUSTER_LOG_ERROR = 1, MUSTER_LOG_WARN = 2, MUSTER_LOG_INFO = 3, MUSTER_LOG_DEBUG = 4 };
+enum muster_type { MUSTER_TYPE_I8 = 1, MUSTER_TYPE_U8 = 2, MUSTER_TYPE_I16 = 3, MUSTER_TYPE_U16 = 4, MUSTER_TYPE_I32 = 5, MUSTER_TYPE_U32 = 6, MUSTER_TYPE_I64 = 7, MUSTER_TYPE_U64 = 8, MUSTER_TYPE_F16 = 9, MUSTER_TYPE_BF16 = 10, MUSTER_TYPE_F32 = 11, MUSTER_TYPE_F64 = 12, MUSTER_TYPE_OF_REDUCTION = 13 };
+enum muster_reduction { MUSTER_REDUCE_SUM = 1, MUSTER_REDUCE_PRODUCT = 2, MUSTER_REDUCE_MIN = 3, MUSTER_REDUCE_MAX = 4, MUSTER_REDUCE_AND = 5, MUSTER_REDUCE_OR = 6, MUSTER_REDUCE_XOR = 7 };
+enum muster_group_kind { MUSTER_GROUP_BARRIER = 1, MUSTER_GROUP_BROADCAST = 2, MUSTER_GROUP_REDUCE = 3, MUSTER_GROUP_ALL_REDUCE = 4, MUSTER_GROUP_REDUCE_SCATTER = 5, MUSTER_GROUP_SCAN = 6, MUSTER_GROUP_GATHER = 7, MUSTER_GROUP_ALL_GATHER = 8, MUSTER_GROUP_SCATTER = 9, MUSTER_GROUP_ALL_TO_ALL = 10 };
+enum muster_group_operation_flag { MUSTER_GROUP_EXCLUSIVE = 1 };
+enum muster_group_flag { MUSTER_GROUP_NO_SHARED_MEMORY = 1 };
+enum muster_group_member_state { MUSTER_GROUP_MEMBER_IDLE = 1, MUSTER_GROUP_MEMBER_ACTIVE = 2, MUSTER_GROUP_MEMBER_MISSING = 3, MUSTER_GROUP_MEMBER_FAILED = 4 };
 enum muster_manager_operation { MUSTER_MANAGER_LAUNCH = 1, MUSTER_MANAGER_CONNECT = 2, MUSTER_MANAGER_CONNECT_WORKER = 4, MUSTER_MANAGER_REGISTER = 8, MUSTER_MANAGER_DEREGISTER = 16, MUSTER_MANAGER_INTERRUPT = 32, MUSTER_MANAGER_KILL = 64, MUSTER_MANAGER_FINALIZE = 128 };
 enum muster_message_type { MUSTER_MESSAGE_GET = 0, MUSTER_MESSAGE_PUT = 1, MUSTER_MESSAGE_SYNC = 2, MUSTER_MESSAGE_UPDATE = 3, MUSTER_MESSAGE_SYNC_REQUEST = 4, MUSTER_MESSAGE_SYNC_RESPONSE = 5, MUSTER_MESSAGE_STOP = 6, MUSTER_MESSAGE_DATA = 7, MUSTER_MESSAGE_GOT = 8, MUSTER_MESSAGE_UPDATED = 9, MUSTER_MESSAGE_CONNECT = 10, MUSTER_MESSAGE_METRIC = 11, MUSTER_MESSAGE_USER = 256 };
 enum muster_message_any { MUSTER_MESSAGE_ANY = -1 };
@@ -117,6 +127,7 @@ enum muster_store_server_role { MUSTER_STORE_SERVER_STANDALONE = 0, MUSTER_STORE
 enum muster_stream_event { MUSTER_STREAM_READABLE = 1, MUSTER_STREAM_WRITABLE = 2, MUSTER_STREAM_PEER_SILENT = 4, MUSTER_STREAM_PEER_BACK = 8, MUSTER_STREAM_ENDED = 16 };
 enum muster_stream_direction { MUSTER_STREAM_READ = 1, MUSTER_STREAM_WRITE = 2 };
 enum muster_stream_read_flag { MUSTER_STREAM_HUGE_PAGES = 1 };
+typedef void (*muster_reduce_fn)(void *user, const void *input, void *inout, uint64_t count);
 typedef void (*muster_free_fn)(void *data);
 typedef void (*muster_queue_handler_fn)(void *user, const muster_completion *entry, const muster_error *error);
 typedef int (*muster_wake_fn)(void *user);
@@ -135,6 +146,9 @@ struct muster_member_info { uint32_t member; uint32_t state; int64_t pid; uint64
 struct muster_worker_config { uint32_t struct_size; uint32_t flags; int64_t exit_grace_ns; int32_t report_fd_plus_one; uint32_t max_connections; muster_queue *queue; uint64_t tag; const char *master; const char *store; const char *name; const char *listen; uint64_t max_broadcast_bytes; };
 struct muster_context_config { uint32_t struct_size; uint32_t flags; const void *secret; uint64_t secret_bytes; int32_t secret_fd_plus_one; uint32_t max_unauthenticated; int64_t handshake_timeout_ns; int64_t heartbeat_ns; int64_t silent_ns; int64_t dead_ns; uint64_t window_bytes; };
 struct muster_context_stats { uint64_t loop_wakeups; uint64_t mailbox_posts; uint64_t streams_open; uint64_t streams_made; uint64_t handshakes_ok; uint64_t handshakes_failed; uint64_t bytes_in; uint64_t bytes_out; uint64_t upgrades; uint64_t reserved[7]; };
+struct muster_group_operation { uint32_t struct_size; uint32_t kind; uint32_t type; uint32_t reduction; uint32_t root; uint32_t flags; uint64_t count; const void *input; void *output; const uint64_t *counts; const uint64_t *output_counts; };
+struct muster_group_config { uint32_t struct_size; uint32_t flags; uint32_t rank; uint32_t size; muster_round *round; muster_store *store; const void *name; uint64_t name_bytes; const char *listen; uint64_t listen_bytes; const char *addresses; uint64_t addresses_bytes; uint64_t slot_bytes; };
+struct muster_group_status { uint32_t state; uint32_t kind; uint64_t sequence; uint32_t shares_memory; uint32_t reserved[3]; };
 struct muster_manager_request { uint32_t struct_size; uint32_t operation; uint32_t member; uint32_t count; uint32_t from; uint32_t reserved; uint64_t data; const muster_launch *launch; const char *address; muster_cluster *cluster; uint64_t cluster_tag; };
 struct muster_manager_ops { uint32_t struct_size; uint32_t flags; void (*launch)(void *self, uint64_t request, const muster_manager_request *what); void (*connect)(void *self, uint64_t request, const muster_manager_request *what); void (*connect_worker)(void *self, uint64_t request, const muster_manager_request *what); void (*manage)(void *self, uint64_t request, const muster_manager_request *what); void (*kill)(void *self, uint64_t request, const muster_manager_request *what); void (*cancel)(void *self, uint64_t request); void (*destroy)(void *self); };
 struct muster_message_header { uint32_t struct_size; uint32_t type; uint64_t source; uint64_t destination; uint64_t target; int64_t target_version; uint64_t trace_id[2]; uint64_t span_id; uint32_t trace_flags; uint32_t hops; };
@@ -221,6 +235,27 @@ muster_status muster_context_progress(muster_context *context, int64_t timeout_n
 muster_status muster_context_secret(muster_context *context, void *out_secret, size_t capacity, size_t *out_bytes);
 muster_status muster_context_log(muster_context *context, int32_t level, muster_queue *queue, uint64_t tag);
 muster_status muster_context_get_stats(muster_context *context, muster_context_stats *out_stats);
+muster_status muster_group_open(muster_context *context, const muster_group_config *config, int64_t timeout_ns, muster_group **out_group, muster_error *error);
+muster_status muster_group_split(muster_group *group, int64_t color, int64_t key, int64_t timeout_ns, muster_group **out_group, muster_error *error);
+uint32_t muster_group_rank(const muster_group *group);
+uint32_t muster_group_size(const muster_group *group);
+muster_status muster_group_add_reduction(muster_group *group, uint32_t element_bytes, muster_reduce_fn combine, void *user, uint32_t *out_reduction);
+muster_status muster_group_run(muster_group *group, const muster_group_operation *operation, int64_t timeout_ns, muster_error *error);
+muster_status muster_group_begin(muster_group *group, const muster_group_operation *operation, int64_t timeout_ns, muster_queue *queue, uint64_t tag, muster_error *error);
+muster_status muster_group_barrier(muster_group *group, int64_t timeout_ns, muster_error *error);
+muster_status muster_group_broadcast(muster_group *group, void *data, uint64_t count, uint32_t type, uint32_t root, int64_t timeout_ns, muster_error *error);
+muster_status muster_group_reduce(muster_group *group, const void *input, void *output, uint64_t count, uint32_t type, uint32_t reduction, uint32_t root, int64_t timeout_ns, muster_error *error);
+muster_status muster_group_all_reduce(muster_group *group, const void *input, void *output, uint64_t count, uint32_t type, uint32_t reduction, int64_t timeout_ns, muster_error *error);
+muster_status muster_group_reduce_scatter(muster_group *group, const void *input, void *output, uint64_t count, uint32_t type, uint32_t reduction, int64_t timeout_ns, muster_error *error);
+muster_status muster_group_scan(muster_group *group, const void *input, void *output, uint64_t count, uint32_t type, uint32_t reduction, int64_t timeout_ns, muster_error *error);
+muster_status muster_group_gather(muster_group *group, const void *input, void *output, uint64_t count, uint32_t type, uint32_t root, int64_t timeout_ns, muster_error *error);
+muster_status muster_group_all_gather(muster_group *group, const void *input, void *output, uint64_t count, uint32_t type, int64_t timeout_ns, muster_error *error);
+muster_status muster_group_scatter(muster_group *group, const void *input, void *output, uint64_t count, uint32_t type, uint32_t root, int64_t timeout_ns, muster_error *error);
+muster_status muster_group_all_to_all(muster_group *group, const void *input, void *output, uint64_t count, uint32_t type, int64_t timeout_ns, muster_error *error);
+muster_status muster_group_get_status(muster_group *group, uint32_t rank, muster_group_status *out_status);
+muster_status muster_group_revoke(muster_group *group, const char *text, size_t text_bytes);
+muster_status muster_group_close(muster_group *group, int64_t timeout_ns, muster_error *error);
+void muster_group_release(muster_group *group);
 muster_status muster_manager_serve(muster_context *context, const char *name, size_t name_bytes, uint32_t operations, muster_queue *requests, uint64_t tag, muster_error *error);
 muster_status muster_manager_serve_ops(muster_context *context, const char *name, size_t name_bytes, const muster_manager_ops *ops, void *self, muster_queue *requests, muster_error *error);
 muster_status muster_manager_withdraw(muster_context *context, const char *name, size_t name_bytes);
@@ -446,6 +481,27 @@ surface.functions = {
   { "muster_context_secret", "muster_status", { { "handle", "context", "muster_context" }, { "gives_text", "out_secret", "void" } } },
   { "muster_context_log", "muster_status", { { "handle", "context", "muster_context" }, { "number", "level", "int32_t" }, { "handle", "queue", "muster_queue" }, { "number", "tag", "uint64_t" } } },
   { "muster_context_get_stats", "muster_status", { { "handle", "context", "muster_context" }, { "gives_struct", "out_stats", "muster_context_stats" } } },
+  { "muster_group_open", "muster_status", { { "handle", "context", "muster_context" }, { "struct", "config", "muster_group_config" }, { "number", "timeout_ns", "int64_t" }, { "new", "out_group", "muster_group" }, { "error", "error", "muster_error" } } },
+  { "muster_group_split", "muster_status", { { "handle", "group", "muster_group" }, { "number", "color", "int64_t" }, { "number", "key", "int64_t" }, { "number", "timeout_ns", "int64_t" }, { "new", "out_group", "muster_group" }, { "error", "error", "muster_error" } } },
+  { "muster_group_rank", "uint32_t", { { "handle", "group", "muster_group" } } },
+  { "muster_group_size", "uint32_t", { { "handle", "group", "muster_group" } } },
+  { "muster_group_add_reduction", "muster_status", { { "handle", "group", "muster_group" }, { "number", "element_bytes", "uint32_t" }, { "as_it_is", "combine", "muster_reduce_fn" }, { "as_it_is", "user", "void" }, { "gives_number", "out_reduction", "uint32_t" } } },
+  { "muster_group_run", "muster_status", { { "handle", "group", "muster_group" }, { "struct", "operation", "muster_group_operation" }, { "number", "timeout_ns", "int64_t" }, { "error", "error", "muster_error" } } },
+  { "muster_group_begin", "muster_status", { { "handle", "group", "muster_group" }, { "struct", "operation", "muster_group_operation" }, { "number", "timeout_ns", "int64_t" }, { "handle", "queue", "muster_queue" }, { "number", "tag", "uint64_t" }, { "error", "error", "muster_error" } } },
+  { "muster_group_barrier", "muster_status", { { "handle", "group", "muster_group" }, { "number", "timeout_ns", "int64_t" }, { "error", "error", "muster_error" } } },
+  { "muster_group_broadcast", "muster_status", { { "handle", "group", "muster_group" }, { "as_it_is", "data", "void" }, { "number", "count", "uint64_t" }, { "number", "type", "uint32_t" }, { "number", "root", "uint32_t" }, { "number", "timeout_ns", "int64_t" }, { "error", "error", "muster_error" } } },
+  { "muster_group_reduce", "muster_status", { { "handle", "group", "muster_group" }, { "as_it_is", "input", "void" }, { "as_it_is", "output", "void" }, { "number", "count", "uint64_t" }, { "number", "type", "uint32_t" }, { "number", "reduction", "uint32_t" }, { "number", "root", "uint32_t" }, { "number", "timeout_ns", "int64_t" }, { "error", "error", "muster_error" } } },
+  { "muster_group_all_reduce", "muster_status", { { "handle", "group", "muster_group" }, { "as_it_is", "input", "void" }, { "as_it_is", "output", "void" }, { "number", "count", "uint64_t" }, { "number", "type", "uint32_t" }, { "number", "reduction", "uint32_t" }, { "number", "timeout_ns", "int64_t" }, { "error", "error", "muster_error" } } },
+  { "muster_group_reduce_scatter", "muster_status", { { "handle", "group", "muster_group" }, { "as_it_is", "input", "void" }, { "as_it_is", "output", "void" }, { "number", "count", "uint64_t" }, { "number", "type", "uint32_t" }, { "number", "reduction", "uint32_t" }, { "number", "timeout_ns", "int64_t" }, { "error", "error", "muster_error" } } },
+  { "muster_group_scan", "muster_status", { { "handle", "group", "muster_group" }, { "as_it_is", "input", "void" }, { "as_it_is", "output", "void" }, { "number", "count", "uint64_t" }, { "number", "type", "uint32_t" }, { "number", "reduction", "uint32_t" }, { "number", "timeout_ns", "int64_t" }, { "error", "error", "muster_error" } } },
+  { "muster_group_gather", "muster_status", { { "handle", "group", "muster_group" }, { "as_it_is", "input", "void" }, { "as_it_is", "output", "void" }, { "number", "count", "uint64_t" }, { "number", "type", "uint32_t" }, { "number", "root", "uint32_t" }, { "number", "timeout_ns", "int64_t" }, { "error", "error", "muster_error" } } },
+  { "muster_group_all_gather", "muster_status", { { "handle", "group", "muster_group" }, { "as_it_is", "input", "void" }, { "as_it_is", "output", "void" }, { "number", "count", "uint64_t" }, { "number", "type", "uint32_t" }, { "number", "timeout_ns", "int64_t" }, { "error", "error", "muster_error" } } },
+  { "muster_group_scatter", "muster_status", { { "handle", "group", "muster_group" }, { "as_it_is", "input", "void" }, { "as_it_is", "output", "void" }, { "number", "count", "uint64_t" }, { "number", "type", "uint32_t" }, { "number", "root", "uint32_t" }, { "number", "timeout_ns", "int64_t" }, { "error", "error", "muster_error" } } },
+  { "muster_group_all_to_all", "muster_status", { { "handle", "group", "muster_group" }, { "as_it_is", "input", "void" }, { "as_it_is", "output", "void" }, { "number", "count", "uint64_t" }, { "number", "type", "uint32_t" }, { "number", "timeout_ns", "int64_t" }, { "error", "error", "muster_error" } } },
+  { "muster_group_get_status", "muster_status", { { "handle", "group", "muster_group" }, { "number", "rank", "uint32_t" }, { "gives_struct", "out_status", "muster_group_status" } } },
+  { "muster_group_revoke", "muster_status", { { "handle", "group", "muster_group" }, { "text", "text", "char" } } },
+  { "muster_group_close", "muster_status", { { "handle", "group", "muster_group" }, { "number", "timeout_ns", "int64_t" }, { "error", "error", "muster_error" } } },
+  { "muster_group_release", "void", { { "handle", "group", "muster_group" } } },
   { "muster_manager_serve", "muster_status", { { "handle", "context", "muster_context" }, { "text", "name", "char" }, { "number", "operations", "uint32_t" }, { "handle", "requests", "muster_queue" }, { "number", "tag", "uint64_t" }, { "error", "error", "muster_error" } } },
   { "muster_manager_serve_ops", "muster_status", { { "handle", "context", "muster_context" }, { "text", "name", "char" }, { "struct", "ops", "muster_manager_ops" }, { "as_it_is", "self", "void" }, { "handle", "requests", "muster_queue" }, { "error", "error", "muster_error" } } },
   { "muster_manager_withdraw", "muster_status", { { "handle", "context", "muster_context" }, { "text", "name", "char" } } },
@@ -617,7 +673,7 @@ surface.functions = {
   { "muster_transport_hello", "muster_status", { { "handle", "stream", "muster_stream" }, { "gives_text", "out_data", "void" } } },
 }
 
-surface.opaque = { "muster_agent", "muster_broadcast", "muster_broker", "muster_cluster", "muster_context", "muster_lease", "muster_listener", "muster_message", "muster_process", "muster_queue", "muster_rendezvous", "muster_round", "muster_socket", "muster_store", "muster_store_result", "muster_store_server", "muster_stream" }
+surface.opaque = { "muster_agent", "muster_broadcast", "muster_broker", "muster_cluster", "muster_context", "muster_group", "muster_lease", "muster_listener", "muster_message", "muster_process", "muster_queue", "muster_rendezvous", "muster_round", "muster_socket", "muster_store", "muster_store_result", "muster_store_server", "muster_stream" }
 
 surface.structs = { -- size, then the place and type of each field
   { "muster_agent_outputs", 16, { { "local_rank", 0, "uint32_t" }, { "log_outputs", 4, "uint32_t" }, { "console_outputs", 8, "uint32_t" }, { "reserved", 12, "uint32_t" } } },
@@ -634,6 +690,9 @@ surface.structs = { -- size, then the place and type of each field
   { "muster_worker_config", 80, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "exit_grace_ns", 8, "int64_t" }, { "report_fd_plus_one", 16, "int32_t" }, { "max_connections", 20, "uint32_t" }, { "queue", 24, "muster_queue" }, { "tag", 32, "uint64_t" }, { "master", 40, "char" }, { "store", 48, "char" }, { "name", 56, "char" }, { "listen", 64, "char" }, { "max_broadcast_bytes", 72, "uint64_t" } } },
   { "muster_context_config", 72, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "secret", 8, "void" }, { "secret_bytes", 16, "uint64_t" }, { "secret_fd_plus_one", 24, "int32_t" }, { "max_unauthenticated", 28, "uint32_t" }, { "handshake_timeout_ns", 32, "int64_t" }, { "heartbeat_ns", 40, "int64_t" }, { "silent_ns", 48, "int64_t" }, { "dead_ns", 56, "int64_t" }, { "window_bytes", 64, "uint64_t" } } },
   { "muster_context_stats", 128, { { "loop_wakeups", 0, "uint64_t" }, { "mailbox_posts", 8, "uint64_t" }, { "streams_open", 16, "uint64_t" }, { "streams_made", 24, "uint64_t" }, { "handshakes_ok", 32, "uint64_t" }, { "handshakes_failed", 40, "uint64_t" }, { "bytes_in", 48, "uint64_t" }, { "bytes_out", 56, "uint64_t" }, { "upgrades", 64, "uint64_t" }, { "reserved", 72, "uint64_t" } } },
+  { "muster_group_operation", 64, { { "struct_size", 0, "uint32_t" }, { "kind", 4, "uint32_t" }, { "type", 8, "uint32_t" }, { "reduction", 12, "uint32_t" }, { "root", 16, "uint32_t" }, { "flags", 20, "uint32_t" }, { "count", 24, "uint64_t" }, { "input", 32, "void" }, { "output", 40, "void" }, { "counts", 48, "uint64_t" }, { "output_counts", 56, "uint64_t" } } },
+  { "muster_group_config", 88, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "rank", 8, "uint32_t" }, { "size", 12, "uint32_t" }, { "round", 16, "muster_round" }, { "store", 24, "muster_store" }, { "name", 32, "void" }, { "name_bytes", 40, "uint64_t" }, { "listen", 48, "char" }, { "listen_bytes", 56, "uint64_t" }, { "addresses", 64, "char" }, { "addresses_bytes", 72, "uint64_t" }, { "slot_bytes", 80, "uint64_t" } } },
+  { "muster_group_status", 32, { { "state", 0, "uint32_t" }, { "kind", 4, "uint32_t" }, { "sequence", 8, "uint64_t" }, { "shares_memory", 16, "uint32_t" }, { "reserved", 20, "uint32_t" } } },
   { "muster_manager_request", 64, { { "struct_size", 0, "uint32_t" }, { "operation", 4, "uint32_t" }, { "member", 8, "uint32_t" }, { "count", 12, "uint32_t" }, { "from", 16, "uint32_t" }, { "reserved", 20, "uint32_t" }, { "data", 24, "uint64_t" }, { "launch", 32, "muster_launch" }, { "address", 40, "char" }, { "cluster", 48, "muster_cluster" }, { "cluster_tag", 56, "uint64_t" } } },
   { "muster_manager_ops", 64, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "launch", 8, "" }, { "connect", 16, "" }, { "connect_worker", 24, "" }, { "manage", 32, "" }, { "kill", 40, "" }, { "cancel", 48, "" }, { "destroy", 56, "" } } },
   { "muster_message_header", 72, { { "struct_size", 0, "uint32_t" }, { "type", 4, "uint32_t" }, { "source", 8, "uint64_t" }, { "destination", 16, "uint64_t" }, { "target", 24, "uint64_t" }, { "target_version", 32, "int64_t" }, { "trace_id", 40, "uint64_t" }, { "span_id", 56, "uint64_t" }, { "trace_flags", 64, "uint32_t" }, { "hops", 68, "uint32_t" } } },

@@ -41,6 +41,7 @@ pub const MUSTER_E_INTERNAL: i32 = -24;
 pub const MUSTER_E_CHANGED: i32 = -25;
 pub const MUSTER_E_STORE_LOST: i32 = -26;
 pub const MUSTER_E_QUORUM: i32 = -27;
+pub const MUSTER_E_MISMATCH: i32 = -28;
 
 /// The reason of a failure; caller-owned, 256 bytes, no pointers.
 #[repr(C)]

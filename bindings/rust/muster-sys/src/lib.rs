@@ -28,6 +28,8 @@ mod cluster;
 pub use cluster::*;
 mod context;
 pub use context::*;
+mod group;
+pub use group::*;
 mod manager;
 pub use manager::*;
 mod message;

@@ -35,6 +35,7 @@ const MUSTER_E_INTERNAL = Int32(-24)
 const MUSTER_E_CHANGED = Int32(-25)
 const MUSTER_E_STORE_LOST = Int32(-26)
 const MUSTER_E_QUORUM = Int32(-27)
+const MUSTER_E_MISMATCH = Int32(-28)
 
 # The reason of a failure; caller-owned, 256 bytes, no pointers.
 struct muster_error # 256 bytes

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+// Members of a group that are processes, one of which is killed. This process starts no thread, so that the sanitizers
+// follow the processes that it forks.
+// ctest: quick timeout=60
+#include "group_run.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+
+static int64_t now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static muster_status all_reduce(muster_group *group, double *data, uint64_t count, int64_t timeout_ns,
+                                muster_error *error) {
+    return muster_group_all_reduce(group, NULL, data, count, MUSTER_TYPE_F64, MUSTER_REDUCE_SUM, timeout_ns, error);
+}
+
+typedef struct board { // shared by the processes
+    atomic_int ready, rounds;
+    _Atomic int64_t known_at[16];
+    atomic_int wrong;
+} board;
+
+static void member_process(uint32_t rank, uint32_t size, uint32_t flags, const char *addresses, uint64_t count,
+                           board *b) {
+    member me = {.rank = rank, .size = size, .flags = flags};
+    muster_error error = {0};
+    make_member_context(&me);
+    const muster_group_config config = {.struct_size = sizeof config,
+                                        .flags = flags,
+                                        .rank = rank,
+                                        .size = size,
+                                        .addresses = addresses,
+                                        .addresses_bytes = strlen(addresses)};
+    CHECK_OK(muster_group_open(me.context, &config, 30 * second, &me.group, &error), error);
+    double *const data = calloc(count, sizeof *data);
+    CHECK(data);
+    atomic_fetch_add(&b->ready, 1);
+    muster_status status;
+    while ((status = all_reduce(me.group, data, count, 30 * second, &error)) == MUSTER_OK)
+        atomic_fetch_add(&b->rounds, 1);
+    atomic_store(&b->known_at[rank], now());
+    if (status != MUSTER_E_PEER || error.rank != size - 1) {
+        fprintf(stderr, "rank %u: %s: %s (rank %u)\n", rank, muster_status_name(status), error.message, error.rank);
+        atomic_fetch_add(&b->wrong, 1);
+    }
+    muster_group_release(me.group);
+    CHECK(muster_context_close(me.context, 10 * second) == MUSTER_OK);
+    muster_context_release(me.context);
+    free(data);
+    _exit(0);
+}
+
+static void kill_one_of(uint32_t size, uint32_t flags, uint64_t count) {
+    board *const b = mmap(NULL, sizeof *b, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(b != MAP_FAILED);
+    static int run = 0;
+    char addresses[4096] = "";
+    run++;
+    for (uint32_t r = 0; r < size; r++)
+        snprintf(addresses + strlen(addresses), sizeof addresses - strlen(addresses), "unix://@muster-ends-%d-%d-%u\n",
+                 (int)getpid(), run, r);
+    pid_t children[16];
+    for (uint32_t r = 0; r < size; r++) {
+        children[r] = fork();
+        assert_true(children[r] >= 0);
+        if (children[r] == 0) member_process(r, size, flags, addresses, count, b);
+    }
+    while (atomic_load(&b->ready) != (int)size || atomic_load(&b->rounds) < 10) usleep(1000);
+    const int64_t killed = now();
+    assert_int_equal(kill(children[size - 1], SIGKILL), 0);
+    int64_t last = 0;
+    for (uint32_t r = 0; r < size; r++) {
+        int how;
+        assert_int_equal(waitpid(children[r], &how, 0), children[r]);
+        if (r + 1 == size) continue;
+        assert_true(WIFEXITED(how) && WEXITSTATUS(how) == 0);
+        if (atomic_load(&b->known_at[r]) > last) last = atomic_load(&b->known_at[r]);
+    }
+    assert_int_equal(atomic_load(&b->wrong), 0);
+    assert_true(last - killed <
+                5 * second); // the benchmark `collective` has the time; here, that there is no time limit
+    munmap(b, sizeof *b);
+}
+static void test_a_killed_member_is_named_at_all_others(void **state) {
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        kill_one_of(4, 0, 1);
+        kill_one_of(4, 0, 1000000);
+        kill_one_of(4, MUSTER_GROUP_NO_SHARED_MEMORY, 1);
+        kill_one_of(4, MUSTER_GROUP_NO_SHARED_MEMORY, 1000000);
+        kill_one_of(2, 0, 100);
+    }
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_killed_member_is_named_at_all_others)};
+    if (argc > 1) cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
