@@ -108,7 +108,9 @@ typedef struct muster_group_operation {
 /** Flags of muster_group_config::flags. */
 enum muster_group_flag {
     MUSTER_GROUP_NO_SHARED_MEMORY =
-        1 /**< The members use streams also within a host. One member is enough to decide. */
+        1,                    /**< The members use streams also within a host. One member is enough to decide. */
+    MUSTER_GROUP_MESSAGES = 2 /**< Each two members have a second stream, for muster_group_send(). The same at all
+                                   members. */
 };
 
 /** How to open a group. The members find each other by a round, or by a store, or by a list of addresses. */
@@ -399,6 +401,37 @@ MUSTER_API muster_status muster_group_scatter(muster_group *group, const void *i
  * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
 MUSTER_API muster_status muster_group_all_to_all(muster_group *group, const void *input, void *output, uint64_t count,
                                                  uint32_t type, int64_t timeout_ns, muster_error *error);
+
+/** Sends bytes to one member, in a group with ::MUSTER_GROUP_MESSAGES. It is no collective operation, and does not wait
+ * for those. Messages to one member arrive in their order. Returns when the stream has accepted the bytes: up to 256
+ * KiB of them wait there until the other member receives them.
+ * @param[in]  group       Group.
+ * @param[in]  rank        Rank of the other member.
+ * @param[in]  data        The bytes; lent until the call returns.
+ * @param[in]  data_bytes  Number of bytes, at most 2^62; 0 is a message.
+ * @param[in]  timeout_ns  Maximum time, at least 1; -1: no limit. After it, the group has failed.
+ * @param[out] error       Detail on failure, or NULL.
+ * @performed
+ * @retval MUSTER_E_UNSUPPORTED  The group was opened without ::MUSTER_GROUP_MESSAGES.
+ * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
+MUSTER_API muster_status muster_group_send(muster_group *group, uint32_t rank, const void *data, uint64_t data_bytes,
+                                           int64_t timeout_ns, muster_error *error);
+
+/** Receives the next message of one member.
+ * @param[in]  group       Group.
+ * @param[in]  rank        Rank of the other member.
+ * @param[out] out_data    Destination of the bytes.
+ * @param[in]  capacity    Size of the destination, in bytes.
+ * @param[in]  timeout_ns  Maximum time, at least 1; -1: no limit. After it, the group has failed.
+ * @param[out] out_bytes   Number of bytes of the message, also if it does not fit.
+ * @param[out] error       Detail on failure, or NULL.
+ * @performed
+ * @retval MUSTER_E_LIMIT  The message is larger than the destination. It can be received by a further call, and the
+ * group is as it was.
+ * @retval MUSTER_E_UNSUPPORTED  The group was opened without ::MUSTER_GROUP_MESSAGES.
+ * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
+MUSTER_API muster_status muster_group_receive(muster_group *group, uint32_t rank, void *out_data, uint64_t capacity,
+                                              int64_t timeout_ns, uint64_t *out_bytes, muster_error *error);
 
 /** What is known about a member; the value of muster_group_status::state. */
 enum muster_group_member_state {

@@ -36,17 +36,17 @@ Group::Group(Context &context, Settings what, Ref<Queue> events, Ref<Queue> read
 
 Group::~Group() {
     for (Peer &peer : peers_)
-        if (peer.stream != nullptr) peer.stream->host_release();
+        for (Stream *const stream : {peer.stream, peer.messages})
+            if (stream != nullptr) stream->host_release();
 }
 
-Result<Ref<Group>> Group::make(Context &context, Settings settings, std::vector<Ref<Stream>> streams) {
-    struct ReleaseUnlessMade {
-        std::vector<Ref<Stream>> &streams;
-        ~ReleaseUnlessMade() {
-            for (Ref<Stream> &stream : streams)
-                if (stream) stream.detach()->host_release();
-        }
-    } guard{streams};
+Group::Streams::~Streams() {
+    for (std::vector<Ref<Stream>> *const all : {&operations, &messages})
+        for (Ref<Stream> &stream : *all)
+            if (stream) stream.detach()->host_release();
+}
+
+Result<Ref<Group>> Group::make(Context &context, Settings settings, Streams streams) {
     const uint32_t size = settings.size;
     auto events = Queue::create(context, queue_spare);
     if (!events) return events.error();
@@ -59,11 +59,15 @@ Result<Ref<Group>> Group::make(Context &context, Settings settings, std::vector<
     };
     if (const Status status = made->events_->set_wake(wake, made.get()); status != MUSTER_OK)
         return Error::from_status(status);
-    for (uint32_t r = 0; r < size; r++) made->peers_[r].stream = streams[r].detach();
+    for (uint32_t r = 0; r < size; r++) {
+        made->peers_[r].stream = streams.operations[r].detach();
+        if (!streams.messages.empty()) made->peers_[r].messages = streams.messages[r].detach();
+    }
     Status watched = MUSTER_OK;
-    for (uint32_t r = 0; r < size && watched == MUSTER_OK; r++)
-        if (Peer &peer = made->peers_[r]; peer.stream)
-            watched = peer.stream->watch(MUSTER_STREAM_ENDED, made->events_.get(), r);
+    for (uint32_t r = 0; r < size; r++)
+        for (Stream *const stream : {made->peers_[r].stream, made->peers_[r].messages})
+            if (stream != nullptr && watched == MUSTER_OK)
+                watched = stream->watch(MUSTER_STREAM_ENDED, made->events_.get(), r);
     if (watched == MUSTER_OK && made->enter_.post(context)) return made;
     made->events_->set_wake(nullptr, nullptr);
     return watched != MUSTER_OK ? Error::from_status(watched) : Error::make(MUSTER_E_CLOSED, "the context is closed");
@@ -144,7 +148,8 @@ Error Group::fail(const Error &why) noexcept {
     if (board != nullptr) board->fail(failure_.status, failure_.rank, failure_.message);
     const std::string_view text(failure_.message, std::min<size_t>(failure_.message_bytes, max_abort_text));
     for (Peer &peer : peers_)
-        if (peer.stream) peer.stream->abort(abort_code(failure_), text);
+        for (Stream *const stream : {peer.stream, peer.messages})
+            if (stream != nullptr) stream->abort(abort_code(failure_), text);
     context_->notify(turn_signal_);
     return failure_;
 }
@@ -154,11 +159,10 @@ Error Group::failure() noexcept {
     return failed_ ? failure_ : Error();
 }
 
-Error Group::peer_ended(uint32_t rank, Status status) noexcept {
+Error Group::stream_ended(Stream &stream, uint32_t rank, Status status) noexcept {
     if (Error before = failure(); before.status != MUSTER_OK) return before;
     uint64_t code = 0;
     Error why;
-    Stream &stream = *peers_[rank].stream;
     Status reason = stream.reason(&code, &why);
     if (reason == MUSTER_OK) {
         // Over shared memory this thread can notice the end before the loop has received the reason. Not so between two
@@ -385,7 +389,8 @@ Result<void> Group::close(Deadline &deadline) {
     }
     Deadline none(0);
     for (Peer &peer : peers_)
-        if (peer.stream) peer.stream->close(none); // what was written last leaves in the background
+        for (Stream *const stream : {peer.stream, peer.messages})
+            if (stream != nullptr) stream->close(none); // what was written last leaves in the background
     return {};
 }
 

@@ -27,8 +27,15 @@ class Group final : public Object, private Source {
         uint64_t slot_bytes = 0;
         std::string name, listen;
     };
-    // Streams to all other members, by rank; the group owns the handles.
-    static Result<Ref<Group>> make(Context &context, Settings settings, std::vector<Ref<Stream>> streams);
+    // Streams to all other members, by rank, and a second one for messages, or none; the group owns the handles.
+    struct Streams {
+        std::vector<Ref<Stream>> operations, messages;
+        Streams() = default;
+        Streams(Streams &&other) noexcept = default;
+        Streams &operator=(Streams &&other) = delete;
+        ~Streams();
+    };
+    static Result<Ref<Group>> make(Context &context, Settings settings, Streams streams);
 
     const Settings settings;
     Context &context() const noexcept { return *context_; }
@@ -60,6 +67,8 @@ class Group final : public Object, private Source {
     Result<void> begin(GroupOperation operation, Deadline deadline, muster_queue *queue, uint64_t tag);
     Result<void> perform(Ticket &ticket, const GroupOperation &operation, Deadline &deadline);
     Result<void> perform(const GroupOperation &operation, Deadline &deadline);
+    Result<void> send(uint32_t to, const void *data, uint64_t bytes, Deadline &deadline);
+    Result<void> receive(uint32_t from, void *data, uint64_t capacity, Deadline &deadline, uint64_t &out_bytes);
     Result<void> close(Deadline &deadline);
     void get_status(uint32_t rank, muster_group_status &out) noexcept;
     // The first failure is kept, and returned: also if it is an earlier one.
@@ -72,14 +81,19 @@ class Group final : public Object, private Source {
     Board &board() noexcept { return *board_; }
     Queue &reads() noexcept { return *reads_; }
     void set_seen(uint32_t rank, const Fingerprint &fingerprint) noexcept;
-    // The stream to this member has ended, or cannot be used.
-    Error peer_ended(uint32_t rank, Status status) noexcept;
+    // A stream to this member has ended, or cannot be used.
+    Error peer_ended(uint32_t rank, Status status) noexcept { return stream_ended(*peers_[rank].stream, rank, status); }
     Error board_failed(Status status) noexcept; // meet() has failed
 
   private:
     struct Peer {
         Stream *stream = nullptr;      // the group has the handle; NULL: this member itself
         std::atomic<uint64_t> seen{0}; // relaxed: sequence and kind of its last operation, for people
+        // Messages: the stream for them, or NULL; held by the call that sends, and by the one that receives.
+        Stream *messages = nullptr;
+        std::timed_mutex sends, receives;
+        bool has_head = false; // of a message that did not fit, and has `bytes`; under `receives`
+        uint64_t bytes = 0;
     };
     Group(Context &context, Settings what, Ref<Queue> events, Ref<Queue> reads);
     ~Group() override;
@@ -89,6 +103,9 @@ class Group final : public Object, private Source {
     void end_at_loop() noexcept;
     void context_closes() noexcept;
     Error failure() noexcept;
+    Error stream_ended(Stream &stream, uint32_t rank, Status status) noexcept;
+    Result<Peer *> peer_for_messages(uint32_t rank);
+    Result<void> message_failed(Peer &peer, uint32_t rank, Status status, const char *what);
     Result<void> wait_turn(uint64_t number, Deadline &deadline) noexcept;
     Result<void> run(const GroupOperation &operation, uint64_t sequence, Deadline &deadline);
     Result<void> agree(Segment &own, Deadline &deadline);

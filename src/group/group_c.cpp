@@ -69,7 +69,7 @@ muster_status muster_group_open(muster_context *context, const muster_group_conf
             return Error::make(MUSTER_E_WOULD_DEADLOCK, "a group is opened inside a callback of the engine");
         muster_group_config read;
         if (auto done = read_config(config, read, "muster_group_config"); !done) return done;
-        if (read.flags & ~uint32_t{MUSTER_GROUP_NO_SHARED_MEMORY})
+        if (read.flags & ~uint32_t{MUSTER_GROUP_NO_SHARED_MEMORY | MUSTER_GROUP_MESSAGES})
             return Error::make(MUSTER_E_ARG, "flags has unknown bits: 0x%x", read.flags);
         const HostCall call(*self, nullptr, HostCall::EndedBy::context_too);
         Deadline deadline(timeout_ns);
@@ -195,6 +195,34 @@ muster_status muster_group_all_to_all(muster_group *group, const void *input, vo
                                       uint32_t type, int64_t timeout_ns, muster_error *error) {
     const auto operation = make_operation(MUSTER_GROUP_ALL_TO_ALL, input, output, count, type);
     return perform(group, &operation, timeout_ns, error);
+}
+
+muster_status muster_group_send(muster_group *group, uint32_t rank, const void *data, uint64_t data_bytes,
+                                int64_t timeout_ns, muster_error *error) {
+    return boundary(error, [&]() -> Result<void> {
+        if (auto ok = check(group); !ok) return ok;
+        if (auto ok = check_timeout(timeout_ns); !ok) return ok;
+        if (data == nullptr && data_bytes != 0) return Error::make(MUSTER_E_ARG, "no data");
+        const Ref<Group> self(unwrap(group));
+        const HostCall call(self->context(), self.get());
+        Deadline deadline(timeout_ns);
+        return self->send(rank, data, data_bytes, deadline);
+    });
+}
+
+muster_status muster_group_receive(muster_group *group, uint32_t rank, void *out_data, uint64_t capacity,
+                                   int64_t timeout_ns, uint64_t *out_bytes, muster_error *error) {
+    if (out_bytes != nullptr) *out_bytes = 0;
+    return boundary(error, [&]() -> Result<void> {
+        if (auto ok = check(group); !ok) return ok;
+        if (auto ok = check_timeout(timeout_ns); !ok) return ok;
+        if (out_data == nullptr && capacity != 0) return Error::make(MUSTER_E_ARG, "no destination");
+        if (out_bytes == nullptr) return Error::make(MUSTER_E_ARG, "no place for the number of bytes");
+        const Ref<Group> self(unwrap(group));
+        const HostCall call(self->context(), self.get());
+        Deadline deadline(timeout_ns);
+        return self->receive(rank, out_data, capacity, deadline, *out_bytes);
+    });
 }
 
 muster_status muster_group_get_status(muster_group *group, uint32_t rank, muster_group_status *out_status) {

@@ -11,7 +11,8 @@ namespace muster {
 
 // A value.
 struct GroupHello {
-    static constexpr uint32_t no_memory = 1; // flags: this member shares no memory
+    // Flags: this member shares no memory; the group has messages; this is the stream for them.
+    static constexpr uint32_t no_memory = 1, has_messages = 2, for_messages = 4;
 
     uint32_t rank = 0, size = 0, flags = 0;
     uint64_t name = 0;     // a hash of the group's name

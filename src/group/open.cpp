@@ -22,6 +22,7 @@ constexpr uint64_t window_bytes = 256 * 1024;
 constexpr uint64_t all_slots_bytes = uint64_t{16} << 20, min_slot = 64 * 1024, max_slot = 512 * 1024;
 constexpr uint64_t max_slot_bytes = uint64_t{16} << 20, slot_unit = 4096;
 constexpr size_t split_record_bytes = 512;
+constexpr uint32_t messages_tag = 1u << 31; // of a stream for messages, beside the rank
 
 template <class T, void (*release)(T *)>
 struct Handle { // of the C interface
@@ -73,8 +74,10 @@ class Opening {
     Result<void> read_records(muster_store *store, uint32_t first, uint32_t count);
     Error missing_records(muster_store *store);
     GroupHello hello() const;
-    Result<void> dial(Queue &queue, uint32_t rank);
-    Result<void> add(Queue &queue, Ref<Stream> stream, bool was_dialled, uint32_t rank);
+    bool has_messages() const noexcept { return settings.flags & MUSTER_GROUP_MESSAGES; }
+    // `tag`: the rank, with for_messages or without.
+    Result<void> dial(Queue &queue, uint32_t tag);
+    Result<void> add(Queue &queue, Ref<Stream> stream, bool was_dialled, uint32_t tag);
     Result<void> wait_for_streams(Queue &queue);
     Error missing_streams() const;
 
@@ -83,15 +86,13 @@ class Opening {
     Ref<Listener> listener_;
     std::vector<std::string> addresses_;
     std::vector<uint64_t> instances_; // 0: not known
-    std::vector<Ref<Stream>> streams_;
+    Group::Streams streams_;
     uint32_t connected_ = 0;
     bool same_place_ = true, published_ = false;
 };
 
 Opening::~Opening() {
     if (listener_) listener_->close();
-    for (Ref<Stream> &stream : streams_)
-        if (stream) stream.detach()->host_release();
 }
 
 GroupHello Opening::hello() const {
@@ -100,7 +101,7 @@ GroupHello Opening::hello() const {
     says.size = settings.size;
     // The board has no way to drive an external context while a thread waits.
     const bool no_memory = (settings.flags & MUSTER_GROUP_NO_SHARED_MEMORY) || context_.external();
-    says.flags = no_memory ? GroupHello::no_memory : 0;
+    says.flags = (no_memory ? GroupHello::no_memory : 0) | (has_messages() ? GroupHello::has_messages : 0);
     says.name = hash_of_name(settings.name);
     says.instance = instance;
     says.slot_bytes = settings.slot_bytes;
@@ -116,7 +117,8 @@ Result<void> Opening::listen(const std::string &address) {
     if (!listener) return listener.error();
     listener_ = std::move(*listener);
     listener_->expect(settings.size);
-    streams_.resize(settings.size);
+    streams_.operations.resize(settings.size);
+    if (has_messages()) streams_.messages.resize(settings.size);
     return {};
 }
 
@@ -228,22 +230,26 @@ void Opening::forget(muster_store *store) noexcept {
 
 // ---- streams --------------------------------------------------------------------------------------------------------
 
-Result<void> Opening::dial(Queue &queue, uint32_t rank) {
+Result<void> Opening::dial(Queue &queue, uint32_t tag) {
+    const uint32_t rank = tag & ~messages_tag;
+    GroupHello says = hello();
+    if (tag & messages_tag) says.flags |= GroupHello::for_messages;
     TransportOptions options;
-    options.hello = hello().write();
+    options.hello = says.write();
     options.window_bytes = window_bytes;
     const int64_t left = deadline_.left();
     options.retry_ns = deadline_.endless() ? INT64_MAX / 4 : left;
     auto made =
         HostDial::make(context_, addresses_[rank], options, deadline_.endless() ? -1 : std::max<int64_t>(1, left));
     if (!made) return made.error();
-    auto begun = (*made)->begin(queue, rank);
+    auto begun = (*made)->begin(queue, tag);
     if (!begun) return begun.error();
     return begun.status() == MUSTER_OK ? Result<void>() : Error::make(MUSTER_E_INTERNAL, "a dial could not be begun");
 }
 
 // A stream of a listener may be anybody's; one that was dialled leads to the member, or the group cannot be opened.
-Result<void> Opening::add(Queue &queue, Ref<Stream> stream, bool was_dialled, uint32_t rank) {
+Result<void> Opening::add(Queue &queue, Ref<Stream> stream, bool was_dialled, uint32_t tag) {
+    uint32_t rank = tag & ~messages_tag;
     struct Refuse {
         Ref<Stream> stream;
         ~Refuse() {
@@ -262,7 +268,16 @@ Result<void> Opening::add(Queue &queue, Ref<Stream> stream, bool was_dialled, ui
     if (!says || says->name != hash_of_name(settings.name) || (was_dialled && !by_instance && says->rank != rank))
         return refuse(
             Error::make(MUSTER_E_PROTOCOL, "%s is not rank %u of this group", guard.stream->peer().c_str(), rank));
+    const bool for_messages = was_dialled ? tag & messages_tag : says->flags & GroupHello::for_messages;
     if (!was_dialled) rank = says->rank;
+    if (bool(says->flags & GroupHello::has_messages) != has_messages()) {
+        Error differs =
+            Error::make(MUSTER_E_MISMATCH, "rank %u was opened %s messages, rank %u %s", rank,
+                        has_messages() ? "without" : "with", settings.rank, has_messages() ? "with" : "without");
+        differs.rank = rank;
+        return differs;
+    }
+    std::vector<Ref<Stream>> &streams = for_messages ? streams_.messages : streams_.operations;
     if ((!by_instance && says->size != settings.size) || says->slot_bytes != settings.slot_bytes) {
         Error differs =
             Error::make(MUSTER_E_MISMATCH, "rank %u has a group of %u members and slots of %llu bytes, not %u and %llu",
@@ -272,13 +287,16 @@ Result<void> Opening::add(Queue &queue, Ref<Stream> stream, bool was_dialled, ui
         return differs;
     }
     const bool expected = rank < settings.size && rank != settings.rank && (was_dialled || rank > settings.rank);
-    if (!expected || streams_[rank] || (instances_[rank] != 0 && instances_[rank] != says->instance))
+    if (!expected || (for_messages && !has_messages()) || streams[rank] ||
+        (instances_[rank] != 0 && instances_[rank] != says->instance))
         return refuse(Error::make(MUSTER_E_PROTOCOL, "%s is another process than rank %u of this group",
                                   guard.stream->peer().c_str(), rank));
     same_place_ = same_place_ && !(says->flags & GroupHello::no_memory) && says->host.same_place(hub_.host);
-    if (const Status watched = guard.stream->watch(MUSTER_STREAM_ENDED, &queue, rank); watched < 0)
+    if (const Status watched =
+            guard.stream->watch(MUSTER_STREAM_ENDED, &queue, for_messages ? rank | messages_tag : rank);
+        watched < 0)
         return Error::from_status(watched);
-    streams_[rank] = std::move(guard.stream);
+    streams[rank] = std::move(guard.stream);
     connected_++;
     return {};
 }
@@ -286,7 +304,8 @@ Result<void> Opening::add(Queue &queue, Ref<Stream> stream, bool was_dialled, ui
 Error Opening::missing_streams() const {
     std::vector<uint32_t> missing;
     for (uint32_t r = 0; r < settings.size; r++)
-        if (r != settings.rank && !streams_[r]) missing.push_back(r);
+        if (r != settings.rank && (!streams_.operations[r] || (has_messages() && !streams_.messages[r])))
+            missing.push_back(r);
     Error why = Error::make(MUSTER_TIMEOUT, "ranks that have not connected in time: %s", list_ranks(missing).c_str());
     why.rank = missing.empty() ? UINT32_MAX : missing.front();
     return why;
@@ -296,8 +315,11 @@ Error Opening::missing_streams() const {
 Result<void> Opening::wait_for_streams(Queue &queue) {
     const uint64_t of_listener = settings.size;
     if (const Status status = listener_->watch(&queue, of_listener); status < 0) return Error::from_status(status);
-    for (uint32_t r = 0; r < settings.rank; r++)
+    for (uint32_t r = 0; r < settings.rank; r++) {
         if (auto begun = dial(queue, r); !begun) return begun;
+        if (!has_messages()) continue;
+        if (auto begun = dial(queue, r | messages_tag); !begun) return begun;
+    }
     for (;;) {
         for (;;) { // also before the first entry: connections may have arrived before the watch
             Deadline once(0);
@@ -308,16 +330,16 @@ Result<void> Opening::wait_for_streams(Queue &queue) {
             if (status != MUSTER_OK) break;
             if (auto added = add(queue, std::move(stream), false, UINT32_MAX); !added) return added;
         }
-        if (connected_ == settings.size - 1) return {};
+        if (connected_ == (settings.size - 1) * (has_messages() ? 2 : 1)) return {};
         muster_completion entry;
         Error why;
         const Status status = queue.next(deadline_, &entry, &why);
         if (status == MUSTER_TIMEOUT || status == MUSTER_AGAIN) return missing_streams();
         if (status != MUSTER_OK) return Error::from_status(status);
-        const auto rank = static_cast<uint32_t>(entry.tag);
+        const auto tag = static_cast<uint32_t>(entry.tag), rank = tag & ~messages_tag;
         if (entry.kind == MUSTER_EVENT_READY && rank < settings.size && (entry.events & MUSTER_STREAM_ENDED)) {
             Error ended;
-            streams_[rank]->reason(nullptr, &ended);
+            (tag & messages_tag ? streams_.messages : streams_.operations)[rank]->reason(nullptr, &ended);
             why = Error::make(MUSTER_E_PEER, "rank %u has ended during the call: %s", rank, ended.message);
             why.rank = rank;
             return why;
@@ -329,12 +351,12 @@ Result<void> Opening::wait_for_streams(Queue &queue) {
             return why;
         }
         auto stream = Ref<Stream>::adopt(unwrap(static_cast<muster_stream *>(entry.object)));
-        if (auto added = add(queue, std::move(stream), true, rank); !added) return added;
+        if (auto added = add(queue, std::move(stream), true, tag); !added) return added;
     }
 }
 
 Result<Ref<Group>> Opening::connect() {
-    auto queue = Queue::create(context_, settings.size + 16);
+    auto queue = Queue::create(context_, 2 * settings.size + 16);
     if (!queue) return queue.error();
     auto connected = wait_for_streams(**queue);
     (*queue)->close(); // ends the other dials
@@ -343,7 +365,6 @@ Result<Ref<Group>> Opening::connect() {
     if (!connected) return connected.error();
     const bool shares = same_place_ && !(hello().flags & GroupHello::no_memory);
     auto group = Group::make(context_, settings, std::move(streams_));
-    streams_.clear();
     if (!group) return group.error();
     struct ReleaseUnlessOpen {
         Ref<Group> group;
@@ -381,6 +402,12 @@ std::vector<std::string> split_lines(std::string_view text) {
         text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
     }
     return lines;
+}
+
+Group::Streams alone() { // of a group of one
+    Group::Streams streams;
+    streams.operations.resize(1);
+    return streams;
 }
 
 // An address like this one at which nobody listens yet.
@@ -440,7 +467,7 @@ Result<Ref<Group>> open_group(Context &context, const muster_group_config &confi
     if (config.listen != nullptr) return Error::make(MUSTER_E_ARG, "listen is given, and neither store nor round");
     if (config.addresses == nullptr && settings.size > 1)
         return Error::make(MUSTER_E_ARG, "no round, no store, and no addresses");
-    if (settings.size == 1) return Group::make(context, settings, std::vector<Ref<Stream>>(1));
+    if (settings.size == 1) return Group::make(context, settings, alone());
     std::vector<std::string> addresses = split_lines({config.addresses, config.addresses_bytes});
     if (addresses.size() != settings.size)
         return Error::make(MUSTER_E_ARG, "addresses has %zu lines, the group has %u members", addresses.size(),
@@ -514,7 +541,7 @@ Result<Ref<Group>> split_group(Group &group, int64_t color, int64_t key, Deadlin
     }
     if (failed.status != MUSTER_OK) return failed;
     opening.settings.size = static_cast<uint32_t>(members.size());
-    if (opening.settings.size == 1) return Group::make(group.context(), opening.settings, std::vector<Ref<Stream>>(1));
+    if (opening.settings.size == 1) return Group::make(group.context(), opening.settings, alone());
     if (auto known = opening.set_addresses(std::move(addresses), std::move(instances)); !known) return known.error();
     return opening.connect();
 }

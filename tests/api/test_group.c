@@ -474,6 +474,61 @@ static void test_a_group_is_divided_by_color_and_key(void **state) {
     run_members(4, &(member){.listen = shm_address()}, split_by_parity);
 }
 
+typedef struct sending {
+    member *me;
+    unsigned char *data;
+    size_t bytes;
+} sending;
+static void *send_large(void *argument) {
+    const sending *const s = argument;
+    muster_error error = {0};
+    const uint32_t to = (s->me->rank + 1) % s->me->size;
+    CHECK_OK(muster_group_send(s->me->group, to, s->data, s->bytes, 30 * second, &error), error);
+    return NULL;
+}
+static void send_around(member *me) {
+    enum { bytes = 3000000 };
+    const uint32_t to = (me->rank + 1) % me->size, from = (me->rank + me->size - 1) % me->size;
+    muster_error error = {0};
+    uint64_t got = 77, sum = me->rank;
+    for (uint32_t i = 0; i < 100; i++) { // in order, while operations are performed as well
+        const uint32_t number = 1000 * me->rank + i;
+        uint32_t received = 0;
+        CHECK_OK(muster_group_send(me->group, to, &number, sizeof number, 30 * second, &error), error);
+        if (i == 50)
+            CHECK_OK(muster_group_all_reduce(me->group, NULL, &sum, 1, MUSTER_TYPE_U64, MUSTER_REDUCE_SUM, -1, &error),
+                     error);
+        CHECK_OK(muster_group_receive(me->group, from, &received, sizeof received, 30 * second, &got, &error), error);
+        CHECK(got == sizeof received && received == 1000 * from + i);
+    }
+    CHECK(sum == me->size * (me->size - 1) / 2);
+    // All send at once more than fits into the streams; an empty message before it.
+    CHECK_OK(muster_group_send(me->group, to, NULL, 0, 30 * second, &error), error);
+    unsigned char *const out = malloc(bytes), *const in = malloc(bytes);
+    CHECK(out && in);
+    for (size_t i = 0; i < bytes; i++) out[i] = (unsigned char)(i * 31 + me->rank);
+    sending s = {me, out, bytes};
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, send_large, &s) == 0);
+    CHECK_OK(muster_group_receive(me->group, from, NULL, 0, 30 * second, &got, &error), error);
+    CHECK(got == 0);
+    CHECK(muster_group_receive(me->group, from, in, 1000, 30 * second, &got, &error) == MUSTER_E_LIMIT && got == bytes);
+    CHECK_OK(muster_group_receive(me->group, from, in, bytes, 30 * second, &got, &error), error);
+    for (size_t i = 0; i < bytes; i++) CHECK(in[i] == (unsigned char)(i * 31 + from));
+    pthread_join(thread, NULL);
+    CHECK(muster_group_send(me->group, me->rank, &got, 1, second, &error) == MUSTER_E_ARG);
+    CHECK(muster_group_send(me->group, me->size, &got, 1, second, &error) == MUSTER_E_ARG);
+    CHECK(muster_group_send(me->group, to, NULL, 1, second, &error) == MUSTER_E_ARG);
+    CHECK(muster_group_receive(me->group, from, NULL, 1, second, &got, &error) == MUSTER_E_ARG);
+    free(out), free(in);
+}
+static void test_members_send_each_other_messages(void **state) {
+    (void)state;
+    run_members(3, &(member){.flags = MUSTER_GROUP_MESSAGES}, send_around);
+    run_members(3, &(member){.flags = MUSTER_GROUP_MESSAGES | MUSTER_GROUP_NO_SHARED_MEMORY}, send_around);
+    run_members(2, &(member){.flags = MUSTER_GROUP_MESSAGES, .listen = shm_address()}, send_around);
+}
+
 static void argue(member *me) {
     muster_group *const g = me->group;
     muster_error error;
@@ -536,6 +591,9 @@ static void argue(member *me) {
     CHECK(muster_group_add_reduction(g, 0, multiply, NULL, &number) == MUSTER_E_ARG);
     CHECK(muster_group_add_reduction(g, 5000, multiply, NULL, &number) == MUSTER_E_ARG);
     CHECK(muster_group_revoke(g, "x", 1000) == MUSTER_E_ARG);
+    uint64_t bytes;
+    CHECK(muster_group_send(g, 1 - me->rank, value, 4, second, &error) == MUSTER_E_UNSUPPORTED);
+    CHECK(muster_group_receive(g, 1 - me->rank, value, 4, second, &bytes, &error) == MUSTER_E_UNSUPPORTED);
     CHECK_OK(muster_group_barrier(g, -1, &error), error); // nothing was done by all that
 }
 static void test_bad_arguments_change_nothing(void **state) {
@@ -663,6 +721,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_each_operation_has_a_call),
         cmocka_unit_test(test_operations_are_performed_in_the_order_in_which_they_were_begun),
         cmocka_unit_test(test_a_group_is_divided_by_color_and_key),
+        cmocka_unit_test(test_members_send_each_other_messages),
         cmocka_unit_test(test_bad_arguments_change_nothing),
         cmocka_unit_test(test_a_group_that_cannot_be_opened_names_what_is_wrong),
         cmocka_unit_test(test_members_find_each_other_by_a_list_of_addresses),

@@ -337,6 +337,45 @@ static void test_the_close_of_a_context_ends_its_group(void **state) {
     run_members(3, &paths[1], close_context);
 }
 
+static void wait_for_message(member *me) {
+    muster_error error = {0};
+    uint64_t bytes, data[4] = {0};
+    if (me->rank == 1) { // it sends one message, and ends
+        CHECK_OK(muster_group_send(me->group, 0, data, 0, second, &error), error);
+        CHECK(muster_group_revoke(me->group, "no more", 7) == MUSTER_OK);
+        end_group(me);
+        return;
+    }
+    muster_status status;
+    do { // the revocation may overtake the message
+        status = muster_group_receive(me->group, 1, data, sizeof data, 20 * second, &bytes, &error);
+    } while (status == MUSTER_OK);
+    CHECK(status == MUSTER_E_ABORTED && error.rank == 1 && strstr(error.message, "no more"));
+    CHECK(muster_group_send(me->group, 1, data, 8, second, &error) == MUSTER_E_ABORTED);
+    end_group(me);
+}
+static void time_out_with_a_message(member *me) {
+    muster_error error = {0};
+    uint64_t bytes, data[4];
+    if (me->rank == 0) {
+        CHECK(muster_group_receive(me->group, 1, data, sizeof data, 50 * ms, &bytes, &error) == MUSTER_TIMEOUT);
+        CHECK(strstr(error.message, "rank 0: a message from rank 1: timed out"));
+    } else {
+        CHECK(muster_group_receive(me->group, 0, data, sizeof data, 20 * second, &bytes, &error) == MUSTER_E_ABORTED);
+        CHECK(error.rank == 0);
+    }
+    end_group(me);
+}
+static void test_a_wait_for_a_message_ends_with_the_group(void **state) {
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        member each = paths[i];
+        each.flags |= MUSTER_GROUP_MESSAGES;
+        run_members(2, &each, wait_for_message);
+        run_members(2, &each, time_out_with_a_message);
+    }
+}
+
 // ---- forks and waits ---------------------------------------------------------------------------------------------
 
 // A member whose group was made before the fork cannot use it.
@@ -402,6 +441,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_a_cancelled_operation_ends_the_group),
         cmocka_unit_test(test_the_close_of_a_queue_returns_the_memory),
         cmocka_unit_test(test_the_close_of_a_context_ends_its_group),
+        cmocka_unit_test(test_a_wait_for_a_message_ends_with_the_group),
         cmocka_unit_test(test_a_fork_leaves_the_group_to_the_parent),
         cmocka_unit_test(test_members_that_wait_sleep),
     };

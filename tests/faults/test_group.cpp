@@ -52,6 +52,9 @@ class OtherMember {
                 muster_group_all_reduce(group, nullptr, data.data(), 1, f64, sum, patience, nullptr);
                 muster_group_all_to_all(group, nullptr, data.data(), many, f64, patience, nullptr);
                 muster_group_broadcast(group, data.data(), many, f64, 0, patience, nullptr);
+                uint64_t bytes = 0;
+                muster_group_receive(group, 0, data.data(), many, patience, &bytes, nullptr);
+                muster_group_send(group, 0, data.data(), bytes, patience, nullptr);
                 muster_group_split(group, 0, 0, patience, &half, nullptr);
                 if (half != nullptr) muster_group_close(half, patience, nullptr);
                 muster_group_release(half);
@@ -99,6 +102,10 @@ void work_in_two(uint32_t flags) {
     TOGETHER(muster_group_all_reduce, group, nullptr, data.data(), 1, f64, sum, limit, &error);
     TOGETHER(muster_group_all_to_all, group, nullptr, data.data(), many, f64, limit, &error);
     TOGETHER(muster_group_broadcast, group, data.data(), many, f64, 0, limit, &error);
+    uint64_t bytes = 0;
+    TOGETHER(muster_group_send, group, 1, data.data(), many, limit, &error);
+    TOGETHER(muster_group_receive, group, 1, data.data(), many, limit, &bytes, &error);
+    EXPECT(bytes == many);
     TOGETHER(muster_group_split, group, 0, 0, limit, half.out(), &error);
     TOGETHER(muster_group_close, half, limit, &error);
     TOGETHER(muster_group_close, group, limit, &error);
@@ -151,9 +158,9 @@ SCENARIO(group, alone) {
 }
 
 SCENARIO(group, shared_memory) {
-    work_in_two(0);
+    work_in_two(MUSTER_GROUP_MESSAGES);
 }
 
 SCENARIO(group, streams) {
-    work_in_two(MUSTER_GROUP_NO_SHARED_MEMORY);
+    work_in_two(MUSTER_GROUP_MESSAGES | MUSTER_GROUP_NO_SHARED_MEMORY);
 }

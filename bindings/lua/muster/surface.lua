@@ -95,7 +95,7 @@ enum muster_type { MUSTER_TYPE_I8 = 1, MUSTER_TYPE_U8 = 2, MUSTER_TYPE_I16 = 3, 
 enum muster_reduction { MUSTER_REDUCE_SUM = 1, MUSTER_REDUCE_PRODUCT = 2, MUSTER_REDUCE_MIN = 3, MUSTER_REDUCE_MAX = 4, MUSTER_REDUCE_AND = 5, MUSTER_REDUCE_OR = 6, MUSTER_REDUCE_XOR = 7 };
 enum muster_group_kind { MUSTER_GROUP_BARRIER = 1, MUSTER_GROUP_BROADCAST = 2, MUSTER_GROUP_REDUCE = 3, MUSTER_GROUP_ALL_REDUCE = 4, MUSTER_GROUP_REDUCE_SCATTER = 5, MUSTER_GROUP_SCAN = 6, MUSTER_GROUP_GATHER = 7, MUSTER_GROUP_ALL_GATHER = 8, MUSTER_GROUP_SCATTER = 9, MUSTER_GROUP_ALL_TO_ALL = 10 };
 enum muster_group_operation_flag { MUSTER_GROUP_EXCLUSIVE = 1 };
-enum muster_group_flag { MUSTER_GROUP_NO_SHARED_MEMORY = 1 };
+enum muster_group_flag { MUSTER_GROUP_NO_SHARED_MEMORY = 1, MUSTER_GROUP_MESSAGES = 2 };
 enum muster_group_member_state { MUSTER_GROUP_MEMBER_IDLE = 1, MUSTER_GROUP_MEMBER_ACTIVE = 2, MUSTER_GROUP_MEMBER_MISSING = 3, MUSTER_GROUP_MEMBER_FAILED = 4 };
 enum muster_manager_operation { MUSTER_MANAGER_LAUNCH = 1, MUSTER_MANAGER_CONNECT = 2, MUSTER_MANAGER_CONNECT_WORKER = 4, MUSTER_MANAGER_REGISTER = 8, MUSTER_MANAGER_DEREGISTER = 16, MUSTER_MANAGER_INTERRUPT = 32, MUSTER_MANAGER_KILL = 64, MUSTER_MANAGER_FINALIZE = 128 };
 enum muster_message_type { MUSTER_MESSAGE_GET = 0, MUSTER_MESSAGE_PUT = 1, MUSTER_MESSAGE_SYNC = 2, MUSTER_MESSAGE_UPDATE = 3, MUSTER_MESSAGE_SYNC_REQUEST = 4, MUSTER_MESSAGE_SYNC_RESPONSE = 5, MUSTER_MESSAGE_STOP = 6, MUSTER_MESSAGE_DATA = 7, MUSTER_MESSAGE_GOT = 8, MUSTER_MESSAGE_UPDATED = 9, MUSTER_MESSAGE_CONNECT = 10, MUSTER_MESSAGE_METRIC = 11, MUSTER_MESSAGE_USER = 256 };
@@ -252,6 +252,8 @@ muster_status muster_group_gather(muster_group *group, const void *input, void *
 muster_status muster_group_all_gather(muster_group *group, const void *input, void *output, uint64_t count, uint32_t type, int64_t timeout_ns, muster_error *error);
 muster_status muster_group_scatter(muster_group *group, const void *input, void *output, uint64_t count, uint32_t type, uint32_t root, int64_t timeout_ns, muster_error *error);
 muster_status muster_group_all_to_all(muster_group *group, const void *input, void *output, uint64_t count, uint32_t type, int64_t timeout_ns, muster_error *error);
+muster_status muster_group_send(muster_group *group, uint32_t rank, const void *data, uint64_t data_bytes, int64_t timeout_ns, muster_error *error);
+muster_status muster_group_receive(muster_group *group, uint32_t rank, void *out_data, uint64_t capacity, int64_t timeout_ns, uint64_t *out_bytes, muster_error *error);
 muster_status muster_group_get_status(muster_group *group, uint32_t rank, muster_group_status *out_status);
 muster_status muster_group_revoke(muster_group *group, const char *text, size_t text_bytes);
 muster_status muster_group_close(muster_group *group, int64_t timeout_ns, muster_error *error);
@@ -498,6 +500,8 @@ surface.functions = {
   { "muster_group_all_gather", "muster_status", { { "handle", "group", "muster_group" }, { "as_it_is", "input", "void" }, { "as_it_is", "output", "void" }, { "number", "count", "uint64_t" }, { "number", "type", "uint32_t" }, { "number", "timeout_ns", "int64_t" }, { "error", "error", "muster_error" } } },
   { "muster_group_scatter", "muster_status", { { "handle", "group", "muster_group" }, { "as_it_is", "input", "void" }, { "as_it_is", "output", "void" }, { "number", "count", "uint64_t" }, { "number", "type", "uint32_t" }, { "number", "root", "uint32_t" }, { "number", "timeout_ns", "int64_t" }, { "error", "error", "muster_error" } } },
   { "muster_group_all_to_all", "muster_status", { { "handle", "group", "muster_group" }, { "as_it_is", "input", "void" }, { "as_it_is", "output", "void" }, { "number", "count", "uint64_t" }, { "number", "type", "uint32_t" }, { "number", "timeout_ns", "int64_t" }, { "error", "error", "muster_error" } } },
+  { "muster_group_send", "muster_status", { { "handle", "group", "muster_group" }, { "number", "rank", "uint32_t" }, { "text", "data", "void" }, { "number", "timeout_ns", "int64_t" }, { "error", "error", "muster_error" } } },
+  { "muster_group_receive", "muster_status", { { "handle", "group", "muster_group" }, { "number", "rank", "uint32_t" }, { "as_it_is", "out_data", "void" }, { "number", "capacity", "uint64_t" }, { "number", "timeout_ns", "int64_t" }, { "gives_number", "out_bytes", "uint64_t" }, { "error", "error", "muster_error" } } },
   { "muster_group_get_status", "muster_status", { { "handle", "group", "muster_group" }, { "number", "rank", "uint32_t" }, { "gives_struct", "out_status", "muster_group_status" } } },
   { "muster_group_revoke", "muster_status", { { "handle", "group", "muster_group" }, { "text", "text", "char" } } },
   { "muster_group_close", "muster_status", { { "handle", "group", "muster_group" }, { "number", "timeout_ns", "int64_t" }, { "error", "error", "muster_error" } } },

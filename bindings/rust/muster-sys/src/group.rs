@@ -54,6 +54,7 @@ pub const MUSTER_GROUP_EXCLUSIVE: u32 = 1;
 
 // muster_group_flag: Flags of muster_group_configflags.
 pub const MUSTER_GROUP_NO_SHARED_MEMORY: u32 = 1;
+pub const MUSTER_GROUP_MESSAGES: u32 = 2;
 
 // muster_group_member_state: What is known about a member; the value of muster_group_statusstate.
 pub const MUSTER_GROUP_MEMBER_IDLE: u32 = 1;
@@ -179,6 +180,10 @@ extern "C" {
     pub fn muster_group_scatter(group: *mut muster_group, input: *const c_void, output: *mut c_void, count: u64, r#type: u32, root: u32, timeout_ns: i64, error: *mut muster_error) -> muster_status;
     /// Gives every member a block of the array of every member.
     pub fn muster_group_all_to_all(group: *mut muster_group, input: *const c_void, output: *mut c_void, count: u64, r#type: u32, timeout_ns: i64, error: *mut muster_error) -> muster_status;
+    /// Sends bytes to one member, in a group with MUSTER_GROUP_MESSAGES.
+    pub fn muster_group_send(group: *mut muster_group, rank: u32, data: *const c_void, data_bytes: u64, timeout_ns: i64, error: *mut muster_error) -> muster_status;
+    /// Receives the next message of one member.
+    pub fn muster_group_receive(group: *mut muster_group, rank: u32, out_data: *mut c_void, capacity: u64, timeout_ns: i64, out_bytes: *mut u64, error: *mut muster_error) -> muster_status;
     /// Tells how far a member is, also while another thread waits in an operation.
     pub fn muster_group_get_status(group: *mut muster_group, rank: u32, out_status: *mut muster_group_status) -> muster_status;
     /// Ends the group at all members: their operations end with MUSTER_E_ABORTED, the rank of this member and the text.

@@ -42,6 +42,7 @@ const MUSTER_GROUP_EXCLUSIVE = UInt32(1)
 
 # muster_group_flag: Flags of muster_group_config::flags.
 const MUSTER_GROUP_NO_SHARED_MEMORY = UInt32(1)
+const MUSTER_GROUP_MESSAGES = UInt32(2)
 
 # muster_group_member_state: What is known about a member; the value of muster_group_status::state.
 const MUSTER_GROUP_MEMBER_IDLE = UInt32(1)
@@ -197,6 +198,18 @@ const at_muster_group_all_to_all = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_group_all_to_all => at_muster_group_all_to_all)
 @inline muster_group_all_to_all(group, input, output, count, type_, timeout_ns, error) =
     ccall(at_muster_group_all_to_all[], muster_status, (Ptr{muster_group}, Ptr{Cvoid}, Ptr{Cvoid}, UInt64, UInt32, Int64, Ptr{muster_error}), group, input, output, count, type_, timeout_ns, error)
+
+# Sends bytes to one member, in a group with ::MUSTER_GROUP_MESSAGES.
+const at_muster_group_send = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_group_send => at_muster_group_send)
+@inline muster_group_send(group, rank, data, data_bytes, timeout_ns, error) =
+    ccall(at_muster_group_send[], muster_status, (Ptr{muster_group}, UInt32, Ptr{Cvoid}, UInt64, Int64, Ptr{muster_error}), group, rank, data, data_bytes, timeout_ns, error)
+
+# Receives the next message of one member.
+const at_muster_group_receive = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_group_receive => at_muster_group_receive)
+@inline muster_group_receive(group, rank, out_data, capacity, timeout_ns, out_bytes, error) =
+    ccall(at_muster_group_receive[], muster_status, (Ptr{muster_group}, UInt32, Ptr{Cvoid}, UInt64, Int64, Ptr{UInt64}, Ptr{muster_error}), group, rank, out_data, capacity, timeout_ns, out_bytes, error)
 
 # Tells how far a member is, also while another thread waits in an operation.
 const at_muster_group_get_status = Ref{Ptr{Cvoid}}(C_NULL)
