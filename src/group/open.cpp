@@ -116,7 +116,7 @@ Result<void> Opening::listen(const std::string &address) {
     auto listener = Listener::open(context_, address, options);
     if (!listener) return listener.error();
     listener_ = std::move(*listener);
-    listener_->expect(settings.size);
+    listener_->expect(settings.size * (has_messages() ? 2 : 1));
     streams_.operations.resize(settings.size);
     if (has_messages()) streams_.messages.resize(settings.size);
     return {};
