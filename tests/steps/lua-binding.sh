@@ -12,4 +12,5 @@ export LUA_PATH="$MUSTER_ROOT/bindings/lua/?.lua;$MUSTER_ROOT/tests/lua/?.lua;$M
 run() { echo "-- $*"; timeout -k 10 200 luajit "$MUSTER_ROOT/tests/lua/$@"; }
 run test_binding.lua
 run test_misuse.lua
+run test_group.lua
 run test_cluster.lua
