@@ -45,6 +45,7 @@ impl fmt::Display for Status {
 pub struct Error {
     status: Status,
     message: String,
+    rank: Option<u32>,
 }
 
 /// With this crate's error.
@@ -53,7 +54,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 impl Error {
     /// An error of the program's own, to answer a request with.
     pub fn new(status: Status, message: impl Into<String>) -> Error {
-        Error { status, message: message.into() }
+        Error { status, message: message.into(), rank: None }
     }
     /// What kind it is.
     pub fn status(&self) -> Status {
@@ -63,14 +64,19 @@ impl Error {
     pub fn message(&self) -> &str {
         &self.message
     }
+    /// The rank at fault, in a group.
+    pub fn rank(&self) -> Option<u32> {
+        self.rank
+    }
     pub(crate) fn of(status: i32) -> Error {
-        Error { status: Status(status), message: Status(status).to_string() }
+        Error { status: Status(status), message: Status(status).to_string(), rank: None }
     }
     pub(crate) fn with(status: i32, detail: &sys::muster_error) -> Error {
         if detail.message_bytes == 0 {
             return Error::of(status);
         }
-        Error { status: Status(status), message: text_of(&detail.message) }
+        let rank = Some(detail.rank).filter(|&rank| rank != u32::MAX);
+        Error { status: Status(status), message: text_of(&detail.message), rank }
     }
 }
 

@@ -28,6 +28,7 @@ mod cluster;
 mod context;
 mod error;
 mod event;
+mod group;
 mod manager;
 pub mod parallel;
 mod process;
@@ -45,6 +46,7 @@ pub use cluster::{
 pub use context::{Context, ContextConfig};
 pub use error::{Error, Result, Status};
 pub use event::Event;
+pub use group::{Element, Group, GroupConfig, Progress, Reduce, Reduction};
 pub use manager::{Manager, ManagerServer};
 pub use process::{Exit, Process, ProcessConfig};
 pub use queue::Queue;

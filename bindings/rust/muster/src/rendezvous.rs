@@ -215,6 +215,11 @@ impl Drop for Round {
 }
 
 impl Round {
+    /// The handle of the C interface; it stays this round's.
+    pub fn as_raw(&self) -> *mut sys::muster_round {
+        self.raw
+    }
+
     fn info(&self) -> sys::muster_round_info {
         let mut info = sys::muster_round_info::default();
         unsafe { sys::muster_round_get_info(self.raw, &mut info) };
