@@ -210,6 +210,47 @@ MUSTER_API muster_status muster_queue_post(muster_queue *queue, uint64_t tag, ui
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_queue_fd(muster_queue *queue, int32_t *out_fd);
 
+/** Events of a descriptor of the host; bits of muster_completion::events. */
+enum muster_queue_fd_event {
+    MUSTER_QUEUE_FD_READABLE = 1, /**< It can be read without waiting, or has reached its end. */
+    MUSTER_QUEUE_FD_WRITABLE = 2, /**< It can be written without waiting. */
+    MUSTER_QUEUE_FD_ENDED = 4     /**< It has failed, or the other side has hung up; reported whether watched or not. */
+};
+
+/** Watches a descriptor of the host: a socket, a pipe, an eventfd, anything that poll() accepts. So one queue waits for
+ * streams, sockets, operations and descriptors alike. When an event occurs, the queue has one ::MUSTER_EVENT_READY with
+ * its bits, and the descriptor is not watched any more until a further call with it; so, of several threads that take
+ * entries, one serves it. An event that has occurred before the call is reported.
+ *
+ * Call muster_queue_unwatch_fd() before the descriptor is closed.
+ * @param[in]  queue   Queue that receives the event.
+ * @param[in]  fd      Descriptor; it stays the caller's.
+ * @param[in]  events  ::MUSTER_QUEUE_FD_READABLE, ::MUSTER_QUEUE_FD_WRITABLE, or both.
+ * @param[in]  tag     Returned in muster_completion::tag.
+ * @param[out] error   Detail on failure, or NULL.
+ * @retval MUSTER_OK            Watched, with these events and this tag, also if it was watched before.
+ * @retval MUSTER_E_ARG         No queue, no open descriptor, or no or unknown events.
+ * @retval MUSTER_E_UNSUPPORTED The descriptor is one that poll() does not wait for, as a regular file.
+ * @retval MUSTER_E_EXISTS      The library watches this descriptor itself.
+ * @retval MUSTER_E_NOMEM       Memory ran out.
+ * @retval MUSTER_E_LIMIT       The user has no watches left; see epoll(7).
+ * @retval MUSTER_E_SYSTEM      Another system call failed.
+ * @retval MUSTER_E_CLOSED      The queue is closed.
+ * @retval MUSTER_E_FORKED      The queue belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_queue_watch_fd(muster_queue *queue, int32_t fd, uint32_t events, uint64_t tag,
+                                               muster_error *error);
+
+/** Ends the watch of a descriptor: after return, no event of it will be taken.
+ * @param[in] queue  Queue.
+ * @param[in] fd     Descriptor.
+ * @retval MUSTER_OK          Not watched any more.
+ * @retval MUSTER_E_ARG       No queue.
+ * @retval MUSTER_E_NOT_FOUND The queue does not watch this descriptor of the host.
+ * @retval MUSTER_E_FORKED    The queue belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_queue_unwatch_fd(muster_queue *queue, int32_t fd);
+
 /** Wakes a foreign event loop; the result is ignored. uv_async_send of libuv can be used unchanged.
  * @param user  The value given to muster_queue_set_wake().
  * @return Ignored. */

@@ -222,6 +222,7 @@ void Queue::close() noexcept {
     State &s = *state_;
     const Uncancelled guard;
     end_operations();
+    forget_host_fds();
     s.signal(); // threads that sleep or poll notice it
     const std::lock_guard one_at_a_time(s.wake_lock);
     if (!s.wake) return;

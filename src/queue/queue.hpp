@@ -102,8 +102,9 @@ class Queue final : public Object {
         Source &source) noexcept; // after return no event of it will be taken; waits for an on_fd() in another thread
     // Adds a descriptor (eventfd, socket) whose edges are the source's wake-ups. Call with the source attached.
     Result<void> add_fd(Source &source, int fd, uint32_t epoll_events) noexcept;
-    void modify_fd(Source &source, int fd, uint32_t epoll_events) noexcept; // also re-raises the edge if it is ready
-    void remove_fd(Source &source, int fd) noexcept;                        // call before closing the fd
+    // Also re-raises the edge if it is ready. False: it is not watched, or was closed.
+    bool modify_fd(Source &source, int fd, uint32_t epoll_events) noexcept;
+    void remove_fd(Source &source, int fd) noexcept; // call before closing the fd
 
     // Has an entry been taken, and was the calling thread the last one to do so; does a thread wait for one now? On the
     // thread that serves this queue, a wait that only an entry of the queue can end would be endless.
@@ -114,6 +115,10 @@ class Queue final : public Object {
     // no thread has taken an entry yet, another one may be about to begin: then false, and a call of the host fails
     // later with MUSTER_E_WOULD_DEADLOCK unless one has.
     bool served_here(pthread_t registrant) noexcept;
+
+    // Descriptors of the host: armed for one event by each call.
+    Result<void> watch_host_fd(int fd, uint32_t events, uint64_t tag);
+    bool unwatch_host_fd(int fd) noexcept; // false: it is not watched
 
     Status next(Deadline &deadline, muster_completion *out, muster_error *error) noexcept;
     Status dispatch(Deadline &deadline, muster_queue_handler_fn handler, void *user, uint64_t *out_count);
@@ -133,6 +138,7 @@ class Queue final : public Object {
     ~Queue() override;
     void last_reference_gone() noexcept override;
     void end_operations() noexcept;
+    void forget_host_fds() noexcept;
     Ref<Context> context_;
     std::unique_ptr<State> state_;
     std::atomic<ServedRequests *> served_{nullptr}; // release, acquire: for the object that it points to

@@ -43,6 +43,23 @@ extern "C" muster_status muster_queue_create(muster_context *context, const must
     });
 }
 
+extern "C" muster_status muster_queue_watch_fd(muster_queue *queue, int32_t fd, uint32_t events, uint64_t tag,
+                                               muster_error *error) {
+    return boundary(error, [&]() -> Result<void> {
+        if (!queue) return Error::make(MUSTER_E_ARG, "no queue");
+        if (unwrap(queue)->context().forked()) return Error::from_status(MUSTER_E_FORKED);
+        if (fd < 0) return Error::make(MUSTER_E_ARG, "fd is %d", fd);
+        constexpr uint32_t known = MUSTER_QUEUE_FD_READABLE | MUSTER_QUEUE_FD_WRITABLE;
+        if (events == 0 || (events & ~known))
+            return Error::make(MUSTER_E_ARG, "events is 0x%x, of 0x%x", events, known);
+        return Ref<Queue>(unwrap(queue))->watch_host_fd(fd, events, tag);
+    });
+}
+
+extern "C" muster_status muster_queue_unwatch_fd(muster_queue *queue, int32_t fd) {
+    return inside(queue, [&](Queue &self) { return self.unwatch_host_fd(fd) ? MUSTER_OK : MUSTER_E_NOT_FOUND; });
+}
+
 extern "C" muster_status muster_queue_next(muster_queue *queue, int64_t timeout_ns, muster_completion *out,
                                            muster_error *error) {
     return inside(queue, [&](Queue &self) {

@@ -88,13 +88,13 @@ Result<void> Queue::add_fd(Source &source, int fd, uint32_t epoll_events) noexce
     return Error::from_errno(why, MUSTER_OK, "watch a descriptor");
 }
 
-void Queue::modify_fd(Source &source, int fd, uint32_t epoll_events) noexcept {
+bool Queue::modify_fd(Source &source, int fd, uint32_t epoll_events) noexcept {
     State &s = *state_;
     const std::lock_guard hold(s.lock);
     const auto found = s.watches.find(fd);
-    if (found == s.watches.end() || found->second.source != &source) return;
+    if (found == s.watches.end() || found->second.source != &source) return false;
     epoll_event event = event_of(fd, found->second.generation, epoll_events);
-    epoll_ctl(s.inner.get(), EPOLL_CTL_MOD, fd, &event);
+    return epoll_ctl(s.inner.get(), EPOLL_CTL_MOD, fd, &event) == 0;
 }
 
 void Queue::remove_fd(Source &source, int fd) noexcept {

@@ -10,9 +10,21 @@
 #include <condition_variable>
 #include <mutex>
 #include <pthread.h>
+#include <sys/epoll.h>
 #include <unordered_map>
 
 namespace muster {
+
+// A descriptor of the host in a queue, armed for one event by each call. Its own owner.
+class HostDescriptor final : public Object, public Source {
+  public:
+    uint32_t on_fd(uint32_t events) noexcept override {
+        return (events & EPOLLIN ? uint32_t{MUSTER_QUEUE_FD_READABLE} : 0u) |
+               (events & EPOLLOUT ? uint32_t{MUSTER_QUEUE_FD_WRITABLE} : 0u) |
+               (events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP) ? uint32_t{MUSTER_QUEUE_FD_ENDED} : 0u);
+    }
+    Object &owner() noexcept override { return *this; }
+};
 
 // Every member is under `lock` unless it says otherwise. How sleepers are notified of entries: parking.hpp.
 struct Queue::State {
@@ -83,6 +95,9 @@ struct Queue::State {
     std::condition_variable ended;
     std::mutex cancel_lock; // cancel_operation(), one at a time; never taken with `lock` held
     uint64_t visits = 0;    // walks over the users
+
+    std::mutex host_fds_lock; // guards host_fds; taken before `lock`
+    std::unordered_map<int, Ref<HostDescriptor>> host_fds;
 
     uint64_t taken = 0, log_dropped = 0;
     std::atomic<pthread_t> taker{}; // of the last entry; relaxed: a thread compares only with itself

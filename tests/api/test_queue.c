@@ -531,10 +531,113 @@ static void test_log_of_another_context_is_refused(void **state) {
 #test " external", test, NULL, NULL, &external                                                                 \
     }
 
+// ---- descriptors of the host
+
+static muster_completion next_ready(fixture *f, int64_t timeout_ns) {
+    muster_completion entry = {0};
+    if (muster_queue_next(f->queue, timeout_ns, &entry, NULL) != MUSTER_OK) entry.kind = 0;
+    return entry;
+}
+
+static void test_a_descriptor_is_reported_once_for_each_watch(void **state) {
+    fixture *f = set_up(state);
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(muster_queue_watch_fd(f->queue, ends[0], MUSTER_QUEUE_FD_READABLE, 5, NULL), MUSTER_OK);
+    assert_int_equal(next_ready(f, 0).kind, 0);
+    assert_int_equal(write(ends[1], "x", 1), 1);
+    const muster_completion entry = next_ready(f, 1000 * ms);
+    assert_int_equal(entry.kind, MUSTER_EVENT_READY);
+    assert_int_equal(entry.tag, 5);
+    assert_int_equal(entry.events, MUSTER_QUEUE_FD_READABLE);
+    assert_int_equal(write(ends[1], "y", 1), 1);
+    assert_int_equal(next_ready(f, 0).kind, 0); // not watched any more
+    assert_int_equal(muster_queue_watch_fd(f->queue, ends[0], MUSTER_QUEUE_FD_READABLE, 6, NULL), MUSTER_OK);
+    assert_int_equal(next_ready(f, 1000 * ms).tag, 6); // what is there already is reported
+    assert_int_equal(muster_queue_watch_fd(f->queue, ends[0], MUSTER_QUEUE_FD_READABLE, 7, NULL), MUSTER_OK);
+    assert_int_equal(muster_queue_unwatch_fd(f->queue, ends[0]), MUSTER_OK);
+    assert_int_equal(next_ready(f, 0).kind, 0);
+    assert_int_equal(muster_queue_unwatch_fd(f->queue, ends[0]), MUSTER_E_NOT_FOUND);
+    assert_int_equal(muster_queue_watch_fd(f->queue, ends[1], MUSTER_QUEUE_FD_WRITABLE, 8, NULL), MUSTER_OK);
+    assert_int_equal(next_ready(f, 1000 * ms).events, MUSTER_QUEUE_FD_WRITABLE);
+    assert_int_equal(muster_queue_watch_fd(f->queue, ends[1], MUSTER_QUEUE_FD_WRITABLE, 9, NULL), MUSTER_OK);
+    assert_int_equal(next_ready(f, 1000 * ms).tag, 9);
+    close(ends[0]);
+    assert_int_equal(muster_queue_watch_fd(f->queue, ends[1], MUSTER_QUEUE_FD_WRITABLE, 10, NULL), MUSTER_OK);
+    assert_true(next_ready(f, 1000 * ms).events & MUSTER_QUEUE_FD_ENDED);
+    assert_int_equal(muster_queue_unwatch_fd(f->queue, ends[1]), MUSTER_OK);
+    close(ends[1]);
+    tear_down(f);
+}
+
+static void test_a_number_that_is_used_again_is_another_descriptor(void **state) {
+    fixture *f = set_up(state);
+    int ends[2], others[2];
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(muster_queue_watch_fd(f->queue, ends[0], MUSTER_QUEUE_FD_READABLE, 1, NULL), MUSTER_OK);
+    close(ends[0]); // without unwatch
+    close(ends[1]);
+    assert_int_equal(pipe(others), 0);
+    const int same = fcntl(others[0], F_DUPFD_CLOEXEC, ends[0]);
+    const int in = others[0] == ends[0] ? others[0] : same;
+    assert_int_equal(in, ends[0]);
+    assert_int_equal(muster_queue_watch_fd(f->queue, in, MUSTER_QUEUE_FD_READABLE, 2, NULL), MUSTER_OK);
+    assert_int_equal(write(others[1], "x", 1), 1);
+    assert_int_equal(next_ready(f, 1000 * ms).tag, 2);
+    assert_int_equal(muster_queue_unwatch_fd(f->queue, in), MUSTER_OK);
+    if (same >= 0) close(same);
+    close(others[0]);
+    close(others[1]);
+    tear_down(f);
+}
+
+static void *write_later(void *argument) {
+    usleep(20000); // the other thread may sleep by then, or not: both are right
+    assert_int_equal(write(*(int *)argument, "x", 1), 1);
+    return NULL;
+}
+static void test_a_descriptor_wakes_the_thread_that_waits(void **state) {
+    fixture *f = set_up(state);
+    int ends[2];
+    pthread_t thread;
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(muster_queue_watch_fd(f->queue, ends[0], MUSTER_QUEUE_FD_READABLE, 3, NULL), MUSTER_OK);
+    assert_int_equal(pthread_create(&thread, NULL, write_later, &ends[1]), 0);
+    assert_int_equal(next_ready(f, 10000 * ms).tag, 3);
+    pthread_join(thread, NULL);
+    assert_int_equal(muster_queue_close(f->queue), MUSTER_OK);
+    muster_error error;
+    assert_int_equal(muster_queue_watch_fd(f->queue, ends[0], MUSTER_QUEUE_FD_READABLE, 3, &error), MUSTER_E_CLOSED);
+    close(ends[0]);
+    close(ends[1]);
+    tear_down(f);
+}
+
+static void test_what_cannot_be_watched_is_refused(void **state) {
+    fixture *f = set_up(state);
+    muster_error error;
+    const int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    assert_int_equal(muster_queue_watch_fd(NULL, 0, 1, 0, &error), MUSTER_E_ARG);
+    assert_int_equal(muster_queue_watch_fd(f->queue, -1, 1, 0, &error), MUSTER_E_ARG);
+    assert_int_equal(muster_queue_watch_fd(f->queue, file, 0, 0, &error), MUSTER_E_ARG);
+    assert_int_equal(muster_queue_watch_fd(f->queue, file, 8, 0, &error), MUSTER_E_ARG);
+    assert_int_equal(muster_queue_watch_fd(f->queue, 1000000, 1, 0, &error), MUSTER_E_ARG);
+    assert_string_equal(error.message, "descriptor 1000000 is not open");
+    assert_int_equal(muster_queue_watch_fd(f->queue, file, 1, 0, &error), MUSTER_E_UNSUPPORTED);
+    assert_int_equal(muster_queue_unwatch_fd(f->queue, file), MUSTER_E_NOT_FOUND);
+    assert_int_equal(muster_queue_unwatch_fd(NULL, file), MUSTER_E_ARG);
+    close(file);
+    tear_down(f);
+}
+
 int main(void) {
     static fixture threaded = {0, NULL, NULL}, external = {MUSTER_CONTEXT_EXTERNAL, NULL, NULL};
     const struct CMUnitTest tests[] = {
         both(test_entries_come_in_order),
+        both(test_a_descriptor_is_reported_once_for_each_watch),
+        both(test_a_number_that_is_used_again_is_another_descriptor),
+        both(test_a_descriptor_wakes_the_thread_that_waits),
+        both(test_what_cannot_be_watched_is_refused),
         both(test_waiting_ends_at_the_deadline),
         both(test_a_post_wakes_a_waiting_thread),
         both(test_capacity_is_kept),

@@ -66,3 +66,24 @@ SCENARIO(queue, external_wait) {
     OK(muster_queue_post, queue, 1, 2);
     take_ok(queue, MUSTER_DONE_USER, 1, "muster_queue_next");
 }
+
+SCENARIO(queue, descriptor) {
+    Context context;
+    create(context);
+    Queue queue;
+    OK(muster_queue_create, context, nullptr, queue.out(), &error);
+    int ends[2];
+    EXPECT(pipe(ends) == 0);
+    const muster_status first = CALL(muster_queue_watch_fd, queue, ends[1], MUSTER_QUEUE_FD_WRITABLE, 7, &error);
+    if (first != MUSTER_OK) {
+        expect_fault("muster_queue_watch_fd", first);
+        OK(muster_queue_watch_fd, queue, ends[1], MUSTER_QUEUE_FD_WRITABLE, 7, &error);
+    }
+    muster_completion entry{};
+    OK(muster_queue_next, queue, patience, &entry, &error);
+    EXPECT(entry.kind == MUSTER_EVENT_READY && entry.tag == 7);
+    OK(muster_queue_watch_fd, queue, ends[1], MUSTER_QUEUE_FD_WRITABLE, 8, &error);
+    OK(muster_queue_unwatch_fd, queue, ends[1]);
+    close(ends[0]);
+    close(ends[1]);
+}

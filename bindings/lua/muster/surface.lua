@@ -102,6 +102,7 @@ enum muster_message_type { MUSTER_MESSAGE_GET = 0, MUSTER_MESSAGE_PUT = 1, MUSTE
 enum muster_message_any { MUSTER_MESSAGE_ANY = -1 };
 enum muster_process_exit_kind { MUSTER_PROCESS_EXITED = 1, MUSTER_PROCESS_KILLED = 2, MUSTER_PROCESS_UNKNOWN = 3 };
 enum muster_completion_kind { MUSTER_DONE_READ = 1, MUSTER_DONE_RELEASED = 2, MUSTER_DONE_DIAL = 3, MUSTER_DONE_EXIT = 4, MUSTER_DONE_USER = 5, MUSTER_DONE_STORE = 6, MUSTER_DONE_LEASE = 7, MUSTER_DONE_RENDEZVOUS = 8, MUSTER_DONE_AGENT = 9, MUSTER_DONE_BROADCAST = 10, MUSTER_DONE_OPEN = 11, MUSTER_DONE_CALL = 12, MUSTER_DONE_LISTEN = 13, MUSTER_DONE_MESSAGE = 14, MUSTER_EVENT_READY = 16, MUSTER_EVENT_LOG = 17, MUSTER_EVENT_AGENT = 19, MUSTER_REQUEST_OPEN = 32, MUSTER_REQUEST_LISTEN = 33, MUSTER_REQUEST_CLOSE = 34, MUSTER_REQUEST_CANCEL = 35, MUSTER_REQUEST_STORE = 36, MUSTER_REQUEST_RENDEZVOUS = 37, MUSTER_REQUEST_MANAGER = 38 };
+enum muster_queue_fd_event { MUSTER_QUEUE_FD_READABLE = 1, MUSTER_QUEUE_FD_WRITABLE = 2, MUSTER_QUEUE_FD_ENDED = 4 };
 enum muster_rendezvous_flag { MUSTER_RENDEZVOUS_HAS_RANK = 1, MUSTER_RENDEZVOUS_REOPEN = 2, MUSTER_RENDEZVOUS_DISCARD_STATE = 4 };
 enum muster_rendezvous_operation { MUSTER_RENDEZVOUS_JOIN = 1, MUSTER_RENDEZVOUS_LEAVE = 2, MUSTER_RENDEZVOUS_EXIT = 3, MUSTER_RENDEZVOUS_ABORT = 4, MUSTER_RENDEZVOUS_CLOSE = 5 };
 enum muster_rendezvous_event_kind { MUSTER_RENDEZVOUS_JOINED = 1, MUSTER_RENDEZVOUS_LAST_CALL = 2, MUSTER_RENDEZVOUS_COMPLETE = 3, MUSTER_RENDEZVOUS_LEFT = 4, MUSTER_RENDEZVOUS_DEAD = 5, MUSTER_RENDEZVOUS_WAITING = 6, MUSTER_RENDEZVOUS_ABORTED = 7, MUSTER_RENDEZVOUS_EXPELLED = 8, MUSTER_RENDEZVOUS_CLOSED = 9, MUSTER_RENDEZVOUS_LOST = 10 };
@@ -306,6 +307,8 @@ muster_status muster_queue_cancel(muster_queue *queue);
 muster_status muster_queue_cancel_operation(muster_queue *queue, uint64_t tag);
 muster_status muster_queue_post(muster_queue *queue, uint64_t tag, uint64_t value);
 muster_status muster_queue_fd(muster_queue *queue, int32_t *out_fd);
+muster_status muster_queue_watch_fd(muster_queue *queue, int32_t fd, uint32_t events, uint64_t tag, muster_error *error);
+muster_status muster_queue_unwatch_fd(muster_queue *queue, int32_t fd);
 muster_status muster_queue_set_wake(muster_queue *queue, muster_wake_fn wake, void *user);
 muster_status muster_queue_close(muster_queue *queue);
 void muster_queue_release(muster_queue *queue);
@@ -554,6 +557,8 @@ surface.functions = {
   { "muster_queue_cancel_operation", "muster_status", { { "handle", "queue", "muster_queue" }, { "number", "tag", "uint64_t" } } },
   { "muster_queue_post", "muster_status", { { "handle", "queue", "muster_queue" }, { "number", "tag", "uint64_t" }, { "number", "value", "uint64_t" } } },
   { "muster_queue_fd", "muster_status", { { "handle", "queue", "muster_queue" }, { "gives_number", "out_fd", "int32_t" } } },
+  { "muster_queue_watch_fd", "muster_status", { { "handle", "queue", "muster_queue" }, { "number", "fd", "int32_t" }, { "number", "events", "uint32_t" }, { "number", "tag", "uint64_t" }, { "error", "error", "muster_error" } } },
+  { "muster_queue_unwatch_fd", "muster_status", { { "handle", "queue", "muster_queue" }, { "number", "fd", "int32_t" } } },
   { "muster_queue_set_wake", "muster_status", { { "handle", "queue", "muster_queue" }, { "as_it_is", "wake", "muster_wake_fn" }, { "as_it_is", "user", "void" } } },
   { "muster_queue_close", "muster_status", { { "handle", "queue", "muster_queue" } } },
   { "muster_queue_release", "void", { { "handle", "queue", "muster_queue" } } },

@@ -33,6 +33,11 @@ pub const MUSTER_REQUEST_STORE: i32 = 36;
 pub const MUSTER_REQUEST_RENDEZVOUS: i32 = 37;
 pub const MUSTER_REQUEST_MANAGER: i32 = 38;
 
+// muster_queue_fd_event: Events of a descriptor of the host; bits of muster_completionevents.
+pub const MUSTER_QUEUE_FD_READABLE: u32 = 1;
+pub const MUSTER_QUEUE_FD_WRITABLE: u32 = 2;
+pub const MUSTER_QUEUE_FD_ENDED: u32 = 4;
+
 /// Handles one entry that belongs to no callback table; see muster_queue_dispatch().
 pub type muster_queue_handler_fn = Option<unsafe extern "C" fn(user: *mut c_void, entry: *const muster_completion, error: *const muster_error)>;
 
@@ -117,6 +122,10 @@ extern "C" {
     pub fn muster_queue_post(queue: *mut muster_queue, tag: u64, value: u64) -> muster_status;
     /// Returns a descriptor that polls readable while the queue may have entries.
     pub fn muster_queue_fd(queue: *mut muster_queue, out_fd: *mut i32) -> muster_status;
+    /// Watches a descriptor of the host: a socket, a pipe, an eventfd, anything that poll() accepts.
+    pub fn muster_queue_watch_fd(queue: *mut muster_queue, fd: i32, events: u32, tag: u64, error: *mut muster_error) -> muster_status;
+    /// Ends the watch of a descriptor: after return, no event of it will be taken.
+    pub fn muster_queue_unwatch_fd(queue: *mut muster_queue, fd: i32) -> muster_status;
     /// Sets a function that is called when a queue turns from empty to non-empty.
     pub fn muster_queue_set_wake(queue: *mut muster_queue, wake: muster_wake_fn, user: *mut c_void) -> muster_status;
     /// Closes a queue: no further operations are accepted, its entries can still be taken, waiters return.

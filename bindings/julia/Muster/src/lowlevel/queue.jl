@@ -27,6 +27,11 @@ const MUSTER_REQUEST_STORE = Int32(36)
 const MUSTER_REQUEST_RENDEZVOUS = Int32(37)
 const MUSTER_REQUEST_MANAGER = Int32(38)
 
+# muster_queue_fd_event: Events of a descriptor of the host; bits of muster_completion::events.
+const MUSTER_QUEUE_FD_READABLE = UInt32(1)
+const MUSTER_QUEUE_FD_WRITABLE = UInt32(2)
+const MUSTER_QUEUE_FD_ENDED = UInt32(4)
+
 # One entry taken off a queue; 64 bytes.
 struct muster_completion # 64 bytes
     kind::Int32
@@ -100,6 +105,18 @@ const at_muster_queue_fd = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_queue_fd => at_muster_queue_fd)
 @inline muster_queue_fd(queue, out_fd) =
     ccall(at_muster_queue_fd[], muster_status, (Ptr{muster_queue}, Ptr{Int32}), queue, out_fd)
+
+# Watches a descriptor of the host: a socket, a pipe, an eventfd, anything that poll() accepts.
+const at_muster_queue_watch_fd = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_queue_watch_fd => at_muster_queue_watch_fd)
+@inline muster_queue_watch_fd(queue, fd, events, tag, error) =
+    ccall(at_muster_queue_watch_fd[], muster_status, (Ptr{muster_queue}, Int32, UInt32, UInt64, Ptr{muster_error}), queue, fd, events, tag, error)
+
+# Ends the watch of a descriptor: after return, no event of it will be taken.
+const at_muster_queue_unwatch_fd = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_queue_unwatch_fd => at_muster_queue_unwatch_fd)
+@inline muster_queue_unwatch_fd(queue, fd) =
+    ccall(at_muster_queue_unwatch_fd[], muster_status, (Ptr{muster_queue}, Int32), queue, fd)
 
 # Sets a function that is called when a queue turns from empty to non-empty.
 const at_muster_queue_set_wake = Ref{Ptr{Cvoid}}(C_NULL)
