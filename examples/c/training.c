@@ -7,9 +7,10 @@
  * all-reduce, join the next round of the rendezvous, open the next group, and go on with the parameters of the member
  * that is furthest. In the end the starting process compares their loss with that of the same training in one process.
  */
+#include "moons.h"
+
 #include <muster/muster.h>
 
-#include <math.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -20,69 +21,7 @@
 #include <unistd.h>
 
 static const int64_t second = 1000000000;
-enum { members = 3, points = 900, hidden = 12, steps = 1500, dies_at = 200, parameters = 4 * hidden + 1 };
-
-typedef struct model {
-    double step; /* with the parameters, so that one broadcast has all of it */
-    double value[parameters], momentum[parameters];
-} model;
-
-/* ---- the training, which knows nothing of processes ---- */
-
-static double uniform(unsigned *state) { /* the same numbers everywhere */
-    *state = *state * 1664525u + 1013904223u;
-    return (*state >> 8) / 16777216.0;
-}
-
-/* Point i of two interleaved half moons: its coordinates and its class, 0 or 1. */
-static int point(int i, double x[2]) {
-    unsigned state = 77u + (unsigned)i * 2654435761u;
-    const int class = i % 2;
-    uniform(&state);
-    const double angle = 3.14159265 * uniform(&state);
-    x[0] = (class ? 1 - cos(angle) : cos(angle)) + 0.2 * (uniform(&state) - 0.5);
-    x[1] = (class ? 0.5 - sin(angle) : sin(angle)) + 0.2 * (uniform(&state) - 0.5);
-    return class;
-}
-
-static void start_model(model *m) {
-    unsigned state = 5;
-    memset(m, 0, sizeof *m);
-    for (int i = 0; i < parameters; i++) m->value[i] = 2 * uniform(&state) - 1;
-}
-
-/* Adds up loss, number of right answers and gradient for the points of one share: `first`, `first` + `stride`, ... */
-static void evaluate(const model *m, int first, int stride, double sums[parameters + 2]) {
-    memset(sums, 0, (parameters + 2) * sizeof *sums);
-    for (int i = first; i < points; i += stride) {
-        double x[2], inner[hidden], output = m->value[4 * hidden];
-        const int class = point(i, x);
-        for (int h = 0; h < hidden; h++) {
-            const double *const w = m->value + 4 * h; /* two weights, an offset, and the weight of the result */
-            inner[h] = tanh(w[0] * x[0] + w[1] * x[1] + w[2]);
-            output += w[3] * inner[h];
-        }
-        const double probability = 1 / (1 + exp(-output)), error = probability - class;
-        for (int h = 0; h < hidden; h++) {
-            const double back = error * m->value[4 * h + 3] * (1 - inner[h] * inner[h]);
-            sums[4 * h] += back * x[0];
-            sums[4 * h + 1] += back * x[1];
-            sums[4 * h + 2] += back;
-            sums[4 * h + 3] += error * inner[h];
-        }
-        sums[4 * hidden] += error;
-        sums[parameters] -= log(class ? probability : 1 - probability);
-        sums[parameters + 1] += (probability > 0.5) == class;
-    }
-}
-
-static void take_step(model *m, const double sums[parameters + 2]) {
-    for (int i = 0; i < parameters; i++) {
-        m->momentum[i] = 0.9 * m->momentum[i] - 0.1 * sums[i] / points;
-        m->value[i] += m->momentum[i];
-    }
-    m->step++;
-}
+enum { members = 3 };
 
 typedef struct result {
     double loss, accuracy;
@@ -98,7 +37,7 @@ static int failed(const char *what, const muster_error *error) {
 /* Trains until the end, or until a member has died: MUSTER_E_PEER. */
 static muster_status train(muster_group *group, model *m, bool is_to_die, result *out, muster_error *error) {
     const int rank = (int)muster_group_rank(group), size = (int)muster_group_size(group);
-    double own[parameters + 2], sums[parameters + 2], *const all_steps = calloc((size_t)size, sizeof *all_steps);
+    double own[sums_of_points], sums[sums_of_points], *const all_steps = calloc((size_t)size, sizeof *all_steps);
     /* A member that died may have left the others one step apart: all go on from the last one. */
     muster_status status =
         all_steps ? muster_group_all_gather(group, &m->step, all_steps, 1, MUSTER_TYPE_F64, -1, error) : MUSTER_E_NOMEM;
@@ -112,11 +51,11 @@ static muster_status train(muster_group *group, model *m, bool is_to_die, result
         evaluate(m, rank, size, own);
         if (is_to_die && m->step == dies_at) raise(SIGKILL);
         status =
-            muster_group_all_reduce(group, own, sums, parameters + 2, MUSTER_TYPE_F64, MUSTER_REDUCE_SUM, -1, error);
+            muster_group_all_reduce(group, own, sums, sums_of_points, MUSTER_TYPE_F64, MUSTER_REDUCE_SUM, -1, error);
         if (status == MUSTER_OK) take_step(m, sums);
     }
     if (status != MUSTER_OK) return status;
-    *out = (result){sums[parameters] / points, sums[parameters + 1] / points};
+    *out = (result){sums[sum_of_loss] / points, sums[sum_of_right] / points};
     return muster_group_close(group, 30 * second, error);
 }
 
@@ -213,14 +152,7 @@ int main(void) {
         ended_well += WIFEXITED(how) && WEXITSTATUS(how) == 0;
         killed += WIFSIGNALED(how) && WTERMSIG(how) == SIGKILL;
     }
-    model alone;
-    double sums[parameters + 2];
-    start_model(&alone);
-    while (alone.step < steps) {
-        evaluate(&alone, 0, 1, sums);
-        take_step(&alone, sums);
-    }
-    const double loss = sums[parameters] / points;
+    const double loss = train_alone();
     bool well = ended_well == members - 1 && killed == 1;
     for (int i = 0; i < ended_well; i++) {
         result got = {0};
