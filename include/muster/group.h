@@ -417,7 +417,8 @@ MUSTER_API muster_status muster_group_all_to_all(muster_group *group, const void
 MUSTER_API muster_status muster_group_send(muster_group *group, uint32_t rank, const void *data, uint64_t data_bytes,
                                            int64_t timeout_ns, muster_error *error);
 
-/** Receives the next message of one member.
+/** Receives the next message of one member. A message that is larger than the destination can be received by a further
+ * call after ::MUSTER_E_LIMIT, and the group is as it was.
  * @param[in]  group       Group.
  * @param[in]  rank        Rank of the other member.
  * @param[out] out_data    Destination of the bytes.
@@ -426,8 +427,6 @@ MUSTER_API muster_status muster_group_send(muster_group *group, uint32_t rank, c
  * @param[out] out_bytes   Number of bytes of the message, also if it does not fit.
  * @param[out] error       Detail on failure, or NULL.
  * @performed
- * @retval MUSTER_E_LIMIT  The message is larger than the destination. It can be received by a further call, and the
- * group is as it was.
  * @retval MUSTER_E_UNSUPPORTED  The group was opened without ::MUSTER_GROUP_MESSAGES.
  * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
 MUSTER_API muster_status muster_group_receive(muster_group *group, uint32_t rank, void *out_data, uint64_t capacity,

@@ -45,9 +45,13 @@ Status Socket::receive(Deadline &deadline, Ref<Message> &out) {
                 has_receiver_ = false;
                 const bool others = waiting_receivers_ != 0;
                 const bool has_more = !inbox_.empty();
+                // A peer that became readable after the last look: the loop saw that there is a receiver, so the queue
+                // has no event of it.
+                const bool has_missed = !others && !readable_.empty();
                 hold.unlock();
                 if (others) context_->notify(in_signal_); // one of them takes the role
-                if (status == MUSTER_OK || has_more) continue;
+                if (status == MUSTER_OK || has_more || (has_missed && status == MUSTER_AGAIN)) continue;
+                if (has_missed) readiness(MUSTER_SOCKET_RECEIVABLE);
                 return status;
             }
             if (deadline.look_once() && !is_looking_) return MUSTER_AGAIN; // the receiver gets what arrives

@@ -434,9 +434,12 @@ static void test_a_look_finds_what_has_arrived(void **state) {
         muster_message_release(got);
         assert_int_equal(muster_socket_receive(r, 0, &got), MUSTER_AGAIN);
     }
-    /* after AGAIN the queue reports the next message */
+    /* after AGAIN the queue reports the next message; a host that takes a report receives until AGAIN before the next
+     * one */
     muster_completion ready = {0};
+    muster_message *none;
     while (muster_queue_next(f.queue, 0, &ready, NULL) == MUSTER_OK) continue;
+    assert_int_equal(muster_socket_receive(r, 0, &none), MUSTER_AGAIN);
     send_text(d, 0, 3, "third");
     do assert_int_equal(muster_queue_next(f.queue, 20 * second, &ready, NULL), MUSTER_OK);
     while ((ready.events & MUSTER_SOCKET_RECEIVABLE) == 0);
@@ -563,8 +566,56 @@ static void test_bad_arguments(void **state) {
     tear_down(&f);
 }
 
+// Messages that arrive at the moment at which the host has found no more: each is reported by the queue.
+enum { asking = 3, asked_each = 4000 };
+static void *ask_many_times(void *argument) {
+    muster_socket *const socket = argument;
+    for (int i = 0; i < asked_each; i++) {
+        muster_message *message;
+        if (muster_message_create(&message) != MUSTER_OK) abort();
+        const muster_message_header header = {.struct_size = sizeof header, .destination = 1};
+        if (muster_message_set_header(message, &header) != MUSTER_OK) abort();
+        if (muster_socket_send(socket, message, 20 * second, NULL) != MUSTER_OK) abort();
+        if (muster_socket_receive(socket, 20 * second, &message) != MUSTER_OK) abort();
+        muster_message_release(message);
+    }
+    return NULL;
+}
+static void test_no_message_arrives_without_a_readiness(void **state) {
+    (void)state;
+    fixture f = set_up(0);
+    char at[256];
+    pthread_t threads[asking];
+    muster_socket *dealers[asking];
+    muster_socket *const server =
+        make_socket(&f, &(muster_socket_config){.kind = MUSTER_SOCKET_ROUTER, .address = 1, .queue = f.queue});
+    bind_at(server, "tcp://127.0.0.1:0?upgrade=no", at);
+    for (int i = 0; i < asking; i++) {
+        dealers[i] = dealer(&f, 2 + (uint64_t)i);
+        connect_to(dealers[i], at);
+        assert_int_equal(pthread_create(&threads[i], NULL, ask_many_times, dealers[i]), 0);
+    }
+    for (int answered = 0; answered < asking * asked_each;) {
+        muster_completion entry;
+        muster_message *message;
+        assert_int_equal(muster_queue_next(f.queue, 10 * second, &entry, NULL), MUSTER_OK);
+        while (muster_socket_receive(server, 0, &message) == MUSTER_OK) {
+            muster_message_swap_addresses(message);
+            assert_int_equal(muster_socket_send(server, message, second, NULL), MUSTER_OK);
+            answered++;
+        }
+    }
+    for (int i = 0; i < asking; i++) {
+        pthread_join(threads[i], NULL);
+        muster_socket_release(dealers[i]);
+    }
+    muster_socket_release(server);
+    tear_down(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_message_arrives_without_a_readiness),
         cmocka_unit_test(test_inproc),
         cmocka_unit_test(test_tcp),
         cmocka_unit_test(test_tcp_sealed),

@@ -33,7 +33,7 @@ function work(rank, size, url, shared_memory)
         @test Muster.gather(g, ['a' + rank]; root = 1) == (rank == 1 ? ['a' 'b' 'c'] : nothing)
         @test Muster.scatter(g, rank == 0 ? collect(1.0:6.0) : nothing, zeros(2)) == [2rank + 1, 2rank + 2]
         @test Muster.alltoall(g, [10rank, 10rank + 1, 10rank + 2]) == [rank, 10 + rank, 20 + rank]
-        half = Muster.split(g, rank == 0 ? -1 : 3; key = -rank)
+        half = split(g, rank == 0 ? -1 : 3; key = -rank)
         @test (half === nothing) == (rank == 0)
         if half !== nothing
             @test (half.rank, half.size) == (2 - rank, 2)

@@ -12,7 +12,7 @@ replaced by the rank. All members call it, as they do with every operation:
 
 [`Muster.barrier`](@ref), [`Muster.bcast!`](@ref), [`Muster.reduce!`](@ref), [`Muster.allreduce!`](@ref),
 [`Muster.allreduce`](@ref), [`Muster.scan!`](@ref), [`Muster.reduce_scatter`](@ref), [`Muster.gather`](@ref),
-[`Muster.allgather`](@ref), [`Muster.scatter`](@ref), [`Muster.alltoall`](@ref), [`Muster.split`](@ref).
+[`Muster.allgather`](@ref), [`Muster.scatter`](@ref), [`Muster.alltoall`](@ref), `split`.
 
 `group.rank`, `group.size`. When a member dies the operation throws a `MusterError` with the status `MUSTER_E_PEER` at all
 others, and the group is of no use any more. `close(group)` waits for all members.
@@ -285,11 +285,11 @@ function alltoall(g::Group, array::AbstractArray{T}; timeout::Real = Inf) where 
 end
 
 """
-    Muster.split(group, color; key = 0, timeout = 60) -> Group or nothing
+    split(group, color; key = 0, timeout = 60) -> Group or nothing
 
 Divides the group: members with the same color are a new one, in the order of their keys. A negative color: in none.
 """
-function split(g::Group, color::Integer; key::Integer = 0, timeout::Real = 60)
+function Base.split(g::Group, color::Integer; key::Integer = 0, timeout::Real = 60)
     g.handle == C_NULL && throw(MusterError(LowLevel.MUSTER_E_CLOSED, "divide a group"))
     handle, detail = Ref{Ptr{LowLevel.muster_group}}(C_NULL), blank_error()
     status = in_pool(() -> handle[] == C_NULL || LowLevel.muster_group_release(handle[])) do
