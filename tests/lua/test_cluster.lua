@@ -318,7 +318,7 @@ function tests.a_manager_written_in_lua_launches_and_kills()
         assert(cluster:add(2, { manager = 'lua' }))
         assert(cluster:wait_for(2))
         check.equal(tonumber(cluster:member(2).data), 1002)
-        check.equal(cluster:call(1, function() return muster_here:call(2, function() return 'two' end) end), 'two')
+        check.equal(assert(cluster:call(1, function() return assert(muster_here:call(2, function() return 'two' end)) end)), 'two')
         loop:spawn(function() cluster:call(2, function() while true do end end) end)
         loop:sleep(0.1)
         assert(cluster:remove(2, 0)) -- by force
