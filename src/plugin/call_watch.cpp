@@ -62,16 +62,32 @@ class CallWatch {
         }
     }
 
-    // False: nothing is called.
+    // A function that has to be reported. The context keeps the plug-in, and with it the names.
+    struct Slow {
+        Ref<Context> context;
+        const char *plugin = nullptr, *what = nullptr;
+        int64_t took_ns = 0;
+    };
+
+    // False: nothing is called. Reports are written without the lock: a log releases references, and the last one of a
+    // context destroys its plug-ins, which remove their marks.
     bool look() noexcept {
-        const std::lock_guard hold(lock_);
-        bool any = false;
-        for (CallMark *mark = marks_.first(); mark != nullptr; mark = List<CallMark>::after(*mark))
-            any |= look_at(*mark);
-        return any;
+        for (;;) {
+            bool any = false;
+            Slow slow;
+            {
+                const std::lock_guard hold(lock_);
+                for (CallMark *mark = marks_.first(); mark != nullptr; mark = List<CallMark>::after(*mark))
+                    any |= look_at(*mark, slow);
+            }
+            if (!slow.context) return any;
+            slow.context->log(MUSTER_LOG_WARN,
+                              "plug-in %s: %s keeps the thread of the context for %.1f s, and has not returned",
+                              slow.plugin, slow.what, static_cast<double>(slow.took_ns) * 1e-9);
+        }
     }
 
-    bool look_at(CallMark &mark) noexcept {
+    bool look_at(CallMark &mark, Slow &slow) noexcept {
         const char *const what = mark.what_.load(std::memory_order_seq_cst);
         const int64_t since = mark.since_ns_.load(std::memory_order_seq_cst);
         if (what == nullptr || mark.what_.load(std::memory_order_seq_cst) != what) return what != nullptr;
@@ -80,11 +96,10 @@ class CallWatch {
             mark.tell_after_ns_ = CallMark::slow_ns;
         }
         const int64_t took = now_ns() - since;
-        if (took < mark.tell_after_ns_) return true;
+        // One at a time: the others are found by the next look. A context that is being destroyed reports nothing.
+        if (took < mark.tell_after_ns_ || slow.context || !mark.context_.try_retain()) return true;
         mark.tell_after_ns_ = 10 * took;
-        mark.context_.log(MUSTER_LOG_WARN,
-                          "plug-in %s: %s keeps the thread of the context for %.1f s, and has not returned",
-                          mark.plugin_, what, static_cast<double>(took) * 1e-9);
+        slow = {Ref<Context>::adopt(&mark.context_), mark.plugin_, what, took};
         return true;
     }
 
